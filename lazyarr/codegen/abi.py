@@ -1,0 +1,61 @@
+"""The argument block of a kernel: one array of 64-bit words, the same view for both sides.
+
+Every kernel is ``void kernel(ptr words, i64 chunk, i64 thread)``.  `Layout` says in which word a
+value lies; codegen reads words by it, the launcher writes them by it.  A chunk is one tile of the
+iteration space: chunk number -> mixed radix over `grid` -> [lo, hi) per loop, by `tile` and `shape`.
+
+Word 0 collects floating-point status flags of all chunks (atomic or): NumPy's FPE bits
+(1 divide, 2 overflow, 4 underflow, 8 invalid).  Scratch memory is `scratch_bytes` per thread,
+64-byte aligned, at word 1.  Innermost strides of 'u' operands are not read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lazyarr.fusion.parfor import Parfor
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    rank: int
+    operands: int
+    scalars: int
+    loops: int
+    """Number of distinct (ufunc, signature) inner loops of NumPy that the kernel calls."""
+
+    FLAGS = 0
+    SCRATCH = 1
+    FIRST = 2
+
+    def shape(self, dim: int) -> int:
+        return self.FIRST + dim
+
+    def tile(self, dim: int) -> int:
+        return self.FIRST + self.rank + dim
+
+    def grid(self, dim: int) -> int:
+        return self.FIRST + 2 * self.rank + dim
+
+    def pointer(self, operand: int) -> int:
+        return self.FIRST + 3 * self.rank + operand * (1 + self.rank)
+
+    def stride(self, operand: int, dim: int) -> int:
+        """In bytes."""
+        return self.pointer(operand) + 1 + dim
+
+    def scalar(self, k: int) -> int:
+        """Two words each: room for a complex128."""
+        return self.FIRST + 3 * self.rank + self.operands * (1 + self.rank) + 2 * k
+
+    def loop(self, k: int) -> int:
+        """Function pointer, then the loop's data pointer."""
+        return self.scalar(self.scalars) + 2 * k
+
+    def extra(self, k: int) -> int:
+        """Words that only some kinds of kernel have (reduction trees)."""
+        return self.loop(self.loops) + k
+
+
+def layout_of(parfor: Parfor, loops: int) -> Layout:
+    return Layout(len(parfor.dims), len(parfor.operands), len(parfor.scalars), loops)

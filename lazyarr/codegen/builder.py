@@ -1,0 +1,62 @@
+"""Lines of LLVM IR text with fresh names: the only place where instructions become text.
+
+In: one call per instruction.   Out: the text of a function body and the declarations it needs.
+Emitters (`emitters.py`) take a Builder and the names of their operands and return the name of
+the result; `width` lanes are one vector, width 0 is a scalar (the peeled tail).
+"""
+
+from __future__ import annotations
+
+from lazyarr.target import Target
+
+
+class Builder:
+    def __init__(self, target: Target, width: int) -> None:
+        self.target = target
+        self.width = width
+        self.lines: list[str] = []
+        self.declarations: dict[str, None] = {}
+        self._names = 0
+
+    def ty(self, scalar: str) -> str:
+        """The type of one value: a vector of `scalar`, or `scalar` itself at width 0."""
+        return f"<{self.width} x {scalar}>" if self.width else scalar
+
+    def fresh(self, stem: str = "t") -> str:
+        self._names += 1
+        return f"%{stem}{self._names}"
+
+    def op(self, text: str) -> str:
+        """Append ``%tN = text``; return ``%tN``."""
+        name = self.fresh()
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def do(self, text: str) -> None:
+        """Append an instruction without a result."""
+        self.lines.append(f"  {text}")
+
+    def label(self, name: str) -> None:
+        self.lines.append(f"{name}:")
+
+    def declare(self, text: str) -> None:
+        """A module-level declaration, kept once."""
+        self.declarations[text] = None
+
+    def splat(self, scalar: str, literal: str) -> str:
+        """A constant of one value's type: a literal in every lane."""
+        if not self.width:
+            return literal
+        return f"<{', '.join([f'{scalar} {literal}'] * self.width)}>"
+
+    def intrinsic(self, name: str, result: str, *operands: tuple[str, str]) -> str:
+        """Call ``@llvm.<name>`` mangled for the builder's width; operands are (scalar type, name)."""
+        mangled = "".join(f".{self._mangle(t)}" for t in [result])
+        types = ", ".join(self.ty(t) for t, _ in operands)
+        self.declare(f"declare {self.ty(result)} @llvm.{name}{mangled}({types})")
+        args = ", ".join(f"{self.ty(t)} {v}" for t, v in operands)
+        return self.op(f"call {self.ty(result)} @llvm.{name}{mangled}({args})")
+
+    def _mangle(self, scalar: str) -> str:
+        short = {"half": "f16", "float": "f32", "double": "f64"}.get(scalar, scalar)
+        return f"v{self.width}{short}" if self.width else short

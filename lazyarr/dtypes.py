@@ -1,0 +1,72 @@
+"""Plain dtypes: the element types that the engine compiles, each named by NumPy's type character.
+
+In:  numpy dtypes.   Out: one canonical character per element type (``q`` becomes ``l`` where both
+are 64 bits), or None for what only NumPy handles.  Everything behind the NumPy face speaks these
+characters, because a ufunc's loop signatures (``dd->d``) are written in them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """One row of the table: how an element type looks to NumPy and to LLVM."""
+
+    char: str
+    kind: str
+    """NumPy's kind: b, i, u, f or c."""
+    itemsize: int
+    """Bytes of one element in memory."""
+    llvm: str
+    """LLVM type of one element in memory; for complex, of one component."""
+
+
+_ROWS = [
+    Plain("?", "b", 1, "i8"),
+    Plain("b", "i", 1, "i8"),
+    Plain("h", "i", 2, "i16"),
+    Plain("i", "i", 4, "i32"),
+    Plain("l", "i", 8, "i64"),
+    Plain("B", "u", 1, "i8"),
+    Plain("H", "u", 2, "i16"),
+    Plain("I", "u", 4, "i32"),
+    Plain("L", "u", 8, "i64"),
+    Plain("e", "f", 2, "half"),
+    Plain("f", "f", 4, "float"),
+    Plain("d", "f", 8, "double"),
+    Plain("F", "c", 8, "float"),
+    Plain("D", "c", 16, "double"),
+]
+
+PLAIN: dict[str, Plain] = {row.char: row for row in _ROWS}
+
+_by_layout = {(row.kind, row.itemsize): row.char for row in _ROWS}
+
+CANONICAL: dict[str, str] = {}
+"""Every NumPy type character of a plain element type -> its canonical character (q -> l)."""
+for _c in "?bhilqBHILQefdFD":
+    _dt = numpy.dtype(_c)
+    CANONICAL[_c] = _by_layout[_dt.kind, _dt.itemsize]
+
+_known: dict[numpy.dtype, str | None] = {}
+
+
+def char_of(dtype: numpy.dtype) -> str | None:
+    """The canonical character of a plain dtype in native byte order; None for any other dtype."""
+    try:
+        return _known[dtype]
+    except KeyError:
+        plain = type(dtype) is type(numpy.dtype(dtype.char)) and dtype.isnative and dtype.metadata is None
+        found = CANONICAL.get(dtype.char) if plain else None
+        if len(_known) < 1024:
+            _known[dtype] = found
+        return found
+
+
+def canonical(signature: str) -> str:
+    """A loop signature such as ``qq->?`` in canonical characters."""
+    return "".join(CANONICAL.get(c, c) for c in signature)

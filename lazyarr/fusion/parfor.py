@@ -1,0 +1,92 @@
+"""The parfor: what fusion makes and codegen compiles.
+
+A parfor is one loop nest over an iteration space with a straight-line body in SSA form.  It says
+nothing of sizes: shapes, strides, pointers and scalar values are arguments of a launch.  So the
+parfor itself (frozen, hashable) is the kernel's signature: equal parfors share one kernel.
+
+    parfor   = Parfor(dims, operands, scalars, body)
+    dims     = one letter a loop, outermost first: 'p' parallel, 'r' reduced
+    operand  = Operand(dtype, access, role)      memory, addressed by base + sum(index * stride)
+    access   = how it moves along the innermost loop: 'u' unit stride, 'z' stride 0, 's' any other
+    role     = 'in' | 'out' | 'inout'
+    scalars  = one dtype character per runtime scalar
+    body     = Inst*     value number k is the result of body[k]
+    inst     = Inst(op, sig, args, attr)
+      ('load',   'd',     (),        k)      element of operand k (role in or inout)
+      ('scalar', 'd',     (),        k)      runtime scalar k
+      ('cast',   'd->f',  (v,),      None)   NumPy's unsafe cast
+      ('where',  '?dd->d',(c, x, y), None)   x where c else y
+      (ufunc,    'dd->d', (v, w),    part)   result number `part` of a ufunc's inner loop
+      ('store',  'd',     (v,),      k)      element of operand k (role out or inout)
+      ('reduce', 'd',     (v,),      Reduction)   fold over the 'r' loops into operand `out`
+
+Within one iteration every load happens before every store.  A 'store' or 'reduce' has no value.
+The memory of two operands overlaps only where fusion has proved that any order of iterations
+gives the same result (equal addressing in the same iteration, or reads only).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Operand(NamedTuple):
+    dtype: str
+    access: str
+    role: str = "in"
+
+
+class Reduction(NamedTuple):
+    """How one value is folded.
+
+    `ufunc` is the binary ufunc that folds ('add', 'maximum', ...), or 'argmax' / 'argmin'.
+    `order` is the order that gives NumPy's bits:
+      'pairwise'    the innermost 'r' loop by NumPy's pairwise tree; outer 'r' loops in sequence,
+                    each adding the tree's sum to the accumulator
+      'sequential'  strictly one after the other, in the order of the loops
+      'any'         associative and commutative without rounding: any order
+    `out` is the operand that receives the result (stride 0 along all 'r' loops), `start` the
+    number of the runtime scalar that the accumulator starts from, or -1: from the first element.
+    `mask` is the value number of a bool that says which elements take part, or -1.
+    """
+
+    ufunc: str
+    order: str
+    out: int
+    start: int = -1
+    mask: int = -1
+
+
+class Inst(NamedTuple):
+    op: str
+    sig: str
+    args: tuple[int, ...] = ()
+    attr: int | Reduction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parfor:
+    dims: str
+    operands: tuple[Operand, ...]
+    scalars: str
+    body: tuple[Inst, ...]
+
+    def __str__(self) -> str:
+        lines = [f"parfor {self.dims}"]
+        lines += [f"  operand {k}: {o.dtype} {o.access} {o.role}" for k, o in enumerate(self.operands)]
+        if self.scalars:
+            lines.append(f"  scalars: {self.scalars}")
+        for k, i in enumerate(self.body):
+            args = ", ".join(f"%{a}" for a in i.args)
+            attr = "" if i.attr is None else f" {i.attr}"
+            lines.append(f"  %{k} = {i.op}[{i.sig}]({args}){attr}")
+        return "\n".join(lines)
+
+
+def result_char(inst: Inst) -> str:
+    """Dtype character of an instruction's value."""
+    _, _, outs = inst.sig.partition("->")
+    if not outs:
+        return inst.sig
+    return outs[inst.attr] if isinstance(inst.attr, int) else outs[0]

@@ -1,0 +1,27 @@
+"""The machine that code is generated for: a CPU level and what it can do.
+
+In: nothing.   Out: `Target`, chosen by `lazyarr.dispatch`, read by `lazyarr.codegen`.
+Equal targets generate equal code; the name is part of every kernel's cache key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One CPU level.  Levels imply the ones below (NumPy's X86_V2 < X86_V3 < X86_V4)."""
+
+    name: str
+    """NumPy's name of the level, such as ``X86_V3``; ``ASIMD`` on aarch64."""
+    features: str
+    """LLVM feature string, such as ``+avx2,+fma``: exactly the level, not the host."""
+    vector_bytes: int
+    """Width of the preferred vector register: 16, 32 or 64."""
+    fma: bool
+    """Has fused multiply-add in hardware."""
+    half: bool
+    """Converts float16 <-> float32 in hardware."""
+    triple: str = ""
+    """LLVM target triple; empty for the host's."""
