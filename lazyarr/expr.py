@@ -16,6 +16,8 @@ Nothing here recurses: walks iterate and a chain of a million nodes is freed ite
 
 from __future__ import annotations
 
+import itertools
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -98,14 +100,138 @@ class Expr:
         Size of the whole storage.
     buf : Buffer or None
         The bytes, once they exist.
-    readers : int-like bookkeeping owned by `lazyarr.values`
+    readers : list of weakref to Expr, or None
+        Nodes that read this value (ask `waiting`).
     home : weakref to the Storage whose current value this is (or was)
     errors : the error state of the call, or None where no category raises, calls, prints or logs
+    where : code position of the call that made it, or None
     serial : int
+        Program order.
+    depth, weight : int
+        Pending nodes below: on the longest path, and in total (shared ones counted again).
     epoch, index : scratch slots for walks (`epoch` says which walk `index` belongs to)
     """
 
     __slots__ = (
         "op", "inputs", "region", "old", "covers", "masked", "nbytes", "buf", "readers", "home",
-        "errors", "where", "serial", "epoch", "index", "__weakref__",
+        "errors", "where", "serial", "depth", "weight", "epoch", "index", "__weakref__",
     )
+
+    def __init__(
+        self,
+        op: Op,
+        inputs: tuple[Read | numpy.generic, ...],
+        region: numpy.ndarray,
+        old: Expr | None = None,
+        masked: bool = False,
+        errors: Any = None,
+    ) -> None:
+        self.op: Op | None = op
+        self.inputs = inputs
+        self.region: numpy.ndarray | None = region
+        self.old = old
+        self.masked = masked
+        self.buf: Any = None
+        self.readers: list[weakref.ref[Expr]] | None = None
+        self.home: weakref.ref[Any] | None = None
+        self.errors = errors
+        self.where: Any = None
+        self.epoch = -1
+        self.index = 0
+        self.serial = next(_serials)
+        me = weakref.ref(self)
+        depth = weight = 0
+        for i in inputs:
+            if i.__class__ is Read:
+                value = i.expr
+                if value.readers is None:
+                    value.readers = [me]
+                else:
+                    value.readers.append(me)
+                if value.op is not None:
+                    depth = max(depth, value.depth)
+                    weight += value.weight
+        if old is None:
+            self.covers = True
+            self.nbytes = region.nbytes
+        else:
+            self.nbytes = old.nbytes
+            self.covers = not masked and region.nbytes == old.nbytes and is_dense(region)
+            if not self.covers:
+                if old.readers is None:
+                    old.readers = [me]
+                else:
+                    old.readers.append(me)
+                if old.op is not None:
+                    depth = max(depth, old.depth)
+                    weight += old.weight
+        self.depth = depth + 1
+        self.weight = weight + 1
+
+    @classmethod
+    def leaf(cls, buf: Any) -> Expr:
+        """A value that exists already."""
+        self = cls.__new__(cls)
+        self.op = self.region = self.old = self.readers = self.home = self.errors = self.where = None
+        self.inputs = ()
+        self.masked = False
+        self.covers = True
+        self.buf = buf
+        self.nbytes = buf.nbytes
+        self.epoch = -1
+        self.index = self.depth = self.weight = 0
+        self.serial = next(_serials)
+        return self
+
+    def needs(self) -> list[Expr]:
+        """The values that must exist before this one can be computed."""
+        if self.op is None:
+            return []
+        found = [i.expr for i in self.inputs if i.__class__ is Read]
+        if not self.covers and self.old is not None:
+            found.append(self.old)
+        return found
+
+    def waiting(self, reader: Expr | None = None) -> list[Expr]:
+        """Pending nodes that still read this value, oldest first.
+
+        The references are weak: a reader whose result nobody can ask for any more does not count."""
+        if self.readers is None:
+            return []
+        alive = []
+        refs = []
+        for ref in self.readers:
+            node = ref()
+            if node is not None and node.op is not None:
+                refs.append(ref)
+                if node is not reader:
+                    alive.append(node)
+        self.readers = refs or None
+        return alive
+
+    def done(self, buf: Any) -> None:
+        """Mark as evaluated: `buf` holds the bytes, and nothing else is kept alive."""
+        self.buf = buf
+        self.op = self.region = self.old = None
+        self.inputs = ()
+        self.depth = self.weight = 0
+
+    def __repr__(self) -> str:
+        state = "leaf" if self.op is None else f"{self.op}"
+        return f"<Expr {self.serial} {state}>"
+
+
+def is_dense(geo: numpy.ndarray) -> bool:
+    """Does the geometry visit each byte of its extent exactly once?"""
+    flags = geo.flags
+    if flags.forc:
+        return True
+    step = geo.itemsize
+    for stride, n in sorted((abs(s), n) for s, n in zip(geo.strides, geo.shape, strict=True) if n > 1):
+        if stride != step:
+            return False
+        step *= n
+    return True
+
+
+_serials = itertools.count(1)

@@ -1,0 +1,58 @@
+"""The meaning of every op, by NumPy itself: the oracle, and the way to run without a compiler.
+
+In: an op descriptor, the region as a real ndarray, evaluated inputs.   Out: the region, written.
+NumPy's own overlap handling covers inputs that alias the region.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from lazyarr.expr import Map, Op, Opaque, Reduce
+
+clip = getattr(numpy, "_core").umath.clip
+
+
+def function(name: str) -> Any:
+    """The NumPy ufunc (or function, for argmax and the like) of an op's name."""
+    return clip if name == "clip" else getattr(numpy, name)
+
+
+def run(op: Op, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any = True) -> None:
+    """Write what `op` computes from `inputs` into `region`, where `mask` is True."""
+    if isinstance(op, Map):
+        _map(op, region, inputs, mask)
+    elif isinstance(op, Reduce):
+        numpy.copyto(region, _reduce(op, inputs), casting="unsafe", where=mask)
+    else:
+        assert isinstance(op, Opaque)
+        op.run(region, *inputs)
+
+
+def _map(op: Map, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any) -> None:
+    if op.name == "copy":
+        numpy.copyto(region, inputs[0], casting="unsafe", where=mask)
+    elif op.name == "where":
+        numpy.copyto(region, numpy.where(*inputs), casting="unsafe", where=mask)
+    else:
+        fn = function(op.name)
+        if fn.nout == 1:
+            fn(*inputs, out=region, signature=op.sig, casting="unsafe", where=mask)
+        else:
+            parts = fn(*inputs, signature=op.sig, casting="unsafe")
+            numpy.copyto(region, parts[op.part], casting="unsafe", where=mask)
+
+
+def _reduce(op: Reduce, inputs: tuple[Any, ...]) -> Any:
+    options: dict[str, Any] = {"axis": op.axes, "keepdims": op.keepdims}
+    if op.name in ("argmax", "argmin", "count_nonzero"):
+        if op.name != "count_nonzero":
+            options["axis"] = op.axes[0] if len(op.axes) == 1 else None
+        return function(op.name)(inputs[0], **options)
+    if op.masked:
+        options["where"] = inputs[1]
+    if op.initial is not None:
+        options["initial"] = op.initial
+    return function(op.name).reduce(inputs[0], dtype=numpy.dtype(op.sig[-1]), **options)

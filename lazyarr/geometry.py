@@ -1,0 +1,166 @@
+"""Where an array lies in its storage, described by an ndarray over *ghost* memory.
+
+Ghost memory is reserved address space that is never touched, so a geometry costs no bytes.  NumPy
+itself answers every question about slices, transposes, reshapes, flags and strides, at C speed and
+with its own errors.  Geometries are immutable by contract and shared; anything that sets `.shape`
+or `.flags` works on `geo.view()`.
+
+In: shapes, dtypes, indices.   Out: ndarrays over ghost memory, never read or written.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import mmap
+from collections.abc import Sequence
+
+import numpy
+
+_RESERVE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+_bases: dict[int, int] = {}         # id(ghost array) -> its address; ghosts are kept for ever
+_ghosts: list[numpy.ndarray] = []
+_fresh: dict[tuple[tuple[int, ...], numpy.dtype, str], numpy.ndarray] = {}
+
+_DATA_FIELD = 16                    # PyArrayObject: head (16 bytes), then char *data
+
+
+def _slow_address(x: numpy.ndarray) -> int:
+    return int(x.__array_interface__["data"][0])
+
+
+def _fast_address(x: numpy.ndarray) -> int:
+    """The data pointer, read from the object: `__array_interface__` takes five times as long."""
+    return ctypes.c_ssize_t.from_address(id(x) + _DATA_FIELD).value
+
+
+_probe = numpy.empty(3)[1:]
+address = _fast_address if _fast_address(_probe) == _slow_address(_probe) else _slow_address
+
+
+def _ghost(nbytes: int) -> numpy.ndarray:
+    if not _ghosts or _ghosts[-1].nbytes < nbytes:
+        size = max(1 << 24, 1 << (nbytes - 1).bit_length() if nbytes else 0)
+        try:
+            region = mmap.mmap(-1, size, flags=_RESERVE)
+        except (OSError, ValueError, OverflowError):
+            try:
+                region = mmap.mmap(-1, max(1, nbytes), flags=_RESERVE)
+            except (OSError, ValueError, OverflowError) as error:
+                raise MemoryError(f"Unable to allocate {nbytes} bytes") from error
+        ghost = numpy.frombuffer(region, numpy.uint8)
+        _bases[id(ghost)] = address(ghost)
+        _ghosts.append(ghost)
+    return _ghosts[-1]
+
+
+def geometry(
+    shape: Sequence[int],
+    dtype: numpy.dtype,
+    strides: Sequence[int] | None = None,
+    offset: int = 0,
+    nbytes: int | None = None,
+) -> numpy.ndarray:
+    """A geometry inside a storage of `nbytes` (default: exactly its own)."""
+    need = math.prod(shape) * dtype.itemsize if nbytes is None else nbytes
+    return numpy.ndarray(shape, dtype, _ghost(max(need, 1)), offset, strides)
+
+
+def fresh(shape: tuple[int, ...], dtype: numpy.dtype, order: str = "C") -> numpy.ndarray:
+    """The geometry of a new contiguous array ('C' or 'F'); cached, since geometries are shared."""
+    key = shape, dtype, order
+    found = _fresh.get(key)
+    if found is None:
+        strides = None if order == "C" else _columns(shape, dtype.itemsize)
+        found = geometry(shape, dtype, strides)
+        if len(_fresh) > 4096:
+            _fresh.clear()
+        _fresh[key] = found
+    return found
+
+
+def _columns(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    strides = []
+    step = itemsize
+    for n in shape:
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(strides)
+
+
+def like(x: numpy.ndarray) -> numpy.ndarray:
+    """A fresh storage's geometry with the shape, dtype and strides of a stand-in."""
+    if x.flags.c_contiguous:
+        return fresh(x.shape, x.dtype)
+    if any(s < 0 for s in x.strides):
+        raise ValueError("a fresh layout has no negative strides")
+    return geometry(x.shape, x.dtype, x.strides)
+
+
+def offset_of(geo: numpy.ndarray) -> int:
+    """Bytes from the start of the storage to the first element."""
+    if geo.size == 0:
+        return 0
+    return address(geo) - _bases[id(geo.base)]
+
+
+def view_geometry(result: object) -> numpy.ndarray | None:
+    """The geometry that NumPy answered with, if it is a view of a geometry; None for a copy or a scalar.
+
+    Some functions (as_strided, sliding windows) interpose an object between view and ghost."""
+    if type(result) is not numpy.ndarray:
+        return None
+    base = result.base
+    while base is not None:
+        if id(base) in _bases:
+            if base is result.base:
+                return result
+            offset = address(result) - _bases[id(base)] if result.size else 0
+            return numpy.ndarray(result.shape, result.dtype, base, offset, result.strides)
+        base = getattr(base, "base", None)
+    return None
+
+
+def same(g: numpy.ndarray, h: numpy.ndarray) -> bool:
+    """The same elements of one storage, in the same order."""
+    return g is h or (
+        g.shape == h.shape and g.strides == h.strides and g.dtype == h.dtype and offset_of(g) == offset_of(h)
+    )
+
+
+def layout(dtype: numpy.dtype, shape: tuple[int, ...], geos: Sequence[numpy.ndarray]) -> numpy.ndarray:
+    """The geometry that a ufunc gives a fresh result: the memory order of its operands (nditer's K)."""
+    if all(g.flags.c_contiguous for g in geos if g.ndim):
+        return fresh(shape, dtype)
+    full = [g for g in geos if g.ndim]
+    columns = full and all(g.shape == shape and g.flags.fnc for g in full)
+    it = numpy.nditer(
+        [None, *geos],
+        ["zerosize_ok"],
+        [["writeonly", "allocate"]] + [["readonly"]] * len(geos),
+        op_dtypes=[dtype] + [None] * len(geos),
+        order="F" if columns else "K",
+        itershape=shape,
+    )
+    return like(it.operands[0])
+
+
+def reduced_layout(
+    dtype: numpy.dtype, geo: numpy.ndarray, axes: Sequence[int], keepdims: bool
+) -> numpy.ndarray:
+    """The geometry that a reduction gives its result: the input's memory order without `axes`."""
+    if geo.flags.c_contiguous:
+        shape = tuple(n for i, n in enumerate(geo.shape) if i not in axes)
+        out = fresh(shape, dtype)
+    else:
+        kept = iter(range(geo.ndim))
+        to = [-1 if i in axes else next(kept) for i in range(geo.ndim)]
+        it = numpy.nditer(
+            [None, geo],
+            ["reduce_ok"],
+            [["readwrite", "allocate"], ["readonly"]],
+            op_dtypes=[dtype, None],
+            op_axes=[to, list(range(geo.ndim))],
+        )
+        out = like(it.operands[0])
+    return numpy.expand_dims(out, tuple(axes)) if keepdims else out

@@ -1,0 +1,187 @@
+"""Storages: program order, writes, and memory that others can see.
+
+A `Storage` is the cell that NumPy calls the base; it holds the current value (an `Expr`) of one
+allocation.  An array is (storage, geometry).  Reading captures the value of now; a write makes a
+new value (`Storage.write`).  Since readers of an old value are older than the write that replaced
+it, readers can always run first, and program order costs nothing.
+
+In:  op descriptors with captured inputs.   Out: Exprs, evaluated at the call where they must be.
+Always holds: memory that somebody outside can write is read and written at the call, in place.
+
+Two kinds of arrays stand on this.  *Managed*: (storage, geometry) as above.  *Plain*: just a real
+ndarray, for what is small (its owner has at most `eager_elements` elements, `jit` is 'auto' or
+'never') or not of a plain dtype; there NumPy computes at the call, on the real memory, with its own
+aliasing, and the wrapper adds next to nothing.  A plain array that is an operand of a lazy op is
+captured by `constant_leaf` (a copy, it is small); a large foreign one gets a storage by
+`storage_of`.  Results of NumPy code that nobody else holds become managed by `storage_of`, too.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy
+
+from lazyarr import config
+from lazyarr.counters import COUNT
+from lazyarr.expr import Expr, Op, Read
+from lazyarr.geometry import address, geometry
+from lazyarr.materialize import evaluate
+from lazyarr.values import LEDGER, Buffer, owner_of, results
+
+SLACK = 1 << 20
+"""Bytes that are not worth evaluating for."""
+
+MAX_WEIGHT = 4096
+"""Pending nodes below one result, shared ones counted again."""
+
+
+class Storage:
+    __slots__ = ("value", "__weakref__")
+
+    value: Expr
+
+    def __init__(self, value: Expr) -> None:
+        self.value = value
+        value.home = weakref.ref(self)
+        if value.op is not None:
+            LEDGER.unallocated += value.nbytes
+
+    def hold(self, value: Expr) -> None:
+        """Make `value` the current one."""
+        old = self.value
+        self.value = value
+        value.home = weakref.ref(self)
+        if old.op is not None:
+            LEDGER.unallocated -= old.nbytes
+        elif old.buf is not None:
+            LEDGER.orphaned(old)
+        if value.op is not None:
+            LEDGER.unallocated += value.nbytes
+
+    def __del__(self) -> None:
+        value = self.value
+        if value.op is not None:
+            LEDGER.unallocated -= value.nbytes
+        else:
+            LEDGER.orphaned(value)
+
+    def write(
+        self,
+        region: numpy.ndarray,
+        op: Op,
+        inputs: tuple[Read | numpy.generic, ...],
+        masked: bool = False,
+        errors: Any = None,
+    ) -> None:
+        """Replace `region` by what `op` computes.
+
+        The type checks are done: nothing below raises for the program's own mistakes."""
+        if region.size == 0:
+            return
+        old = self.value
+        node = Expr(op, inputs, region, old, masked, errors)
+        if node.covers and old.op is not None and not any(
+            i.__class__ is Read and i.expr is old for i in inputs
+        ):
+            node.old = None                     # a dead store: nobody can ask for the old value
+        seen = old.buf is not None and old.buf.shared()
+        if seen or reads_shared(node):
+            evaluate([node])
+            self.hold(node)
+        else:
+            self.hold(node)
+            bound(node)
+
+    def real(self, geo: numpy.ndarray) -> numpy.ndarray:
+        """The bytes now, as an ndarray; only to look at, never to keep or to write."""
+        value = self.value
+        if value.op is not None:
+            evaluate([value])
+        return value.buf.real(geo)
+
+    def lend(self, geo: numpy.ndarray) -> numpy.ndarray:
+        """A real ndarray for code outside.
+
+        Pending readers go first: a write out there is not announced, and from now on the buffer
+        is where the value lives."""
+        value = self.value
+        if value.op is not None:
+            evaluate([value])
+        if value.readers is not None:
+            evaluate(results(value, None))
+        real = value.buf.real(geo)
+        if not geo.flags.writeable:
+            real.flags.writeable = False
+        KNOWN[id(value.buf.owner)] = self
+        return real
+
+
+KNOWN: weakref.WeakValueDictionary[int, Storage] = weakref.WeakValueDictionary()
+"""id(owner of memory) -> the one Storage over it."""
+
+
+def storage_of(x: numpy.ndarray) -> Storage:
+    """The storage over the memory of a real ndarray: the one that lent it, or a new one."""
+    owner = owner_of(x)
+    storage = KNOWN.get(id(owner))
+    if storage is None or storage.value.buf is None or storage.value.buf.owner is not owner:
+        storage = Storage(Expr.leaf(Buffer.borrow(owner)))
+        KNOWN[id(owner)] = storage
+    return storage
+
+
+def geometry_in(storage: Storage, x: numpy.ndarray) -> numpy.ndarray:
+    """The geometry of a real ndarray within the storage that holds its memory."""
+    buf = storage.value.buf
+    offset = address(x) - buf.address if x.size else 0
+    geo = geometry(x.shape, x.dtype, x.strides, offset, buf.nbytes)
+    if not x.flags.writeable:
+        geo.flags.writeable = False
+    return geo
+
+
+def constant_leaf(x: numpy.ndarray) -> Read:
+    """A private copy of a real array, as an input: what the program may overwrite is captured now."""
+    copy = numpy.array(x, order="C")
+    buf = Buffer(copy.reshape(-1).view(numpy.uint8) if copy.nbytes else numpy.empty(0, numpy.uint8))
+    return Read(Expr.leaf(buf), geometry(copy.shape, copy.dtype))
+
+
+def reads_shared(node: Expr) -> bool:
+    """Does it read memory that somebody outside can write without telling us?"""
+    for i in node.inputs:
+        if i.__class__ is Read:
+            buf = i.expr.buf
+            if buf is not None and buf.shared():
+                return True
+    return False
+
+
+def launch(node: Expr, now: bool = False) -> Expr:
+    """Keep a fresh node pending, or run it where it must not wait."""
+    if now or reads_shared(node):
+        evaluate([node])
+    else:
+        bound(node)
+    return node
+
+
+def bound(node: Expr) -> None:
+    """The pending graph is bounded in nodes and in the memory that it keeps alive."""
+    if node.depth > config.current.pending_nodes or node.weight > MAX_WEIGHT:
+        COUNT.node_bound += 1
+        evaluate([node])
+    if LEDGER.kept > LEDGER.unallocated + SLACK:
+        settle()
+
+
+def settle() -> None:
+    """Evaluate what keeps more memory alive than NumPy would hold."""
+    orphans, LEDGER.orphans = LEDGER.orphans, []
+    for ref in orphans:
+        value = ref()
+        if value is not None and value.buf is not None:
+            COUNT.memory_bound += 1
+            evaluate(results(value, None))

@@ -1,0 +1,146 @@
+"""The bytes behind values: buffers, who else may hold them, and the memory promise.
+
+In:  nbytes, or foreign ndarrays.   Out: `Buffer`s.
+Memory promise: bytes that only pending nodes keep alive (`LEDGER.kept`) never exceed the bytes of
+live storages that are not allocated yet (`LEDGER.unallocated`), which NumPy would hold by now.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import weakref
+
+import numpy
+
+from lazyarr.buffers import empty
+from lazyarr.expr import Expr
+from lazyarr.geometry import address, offset_of
+
+
+class Bridge:
+    """Flat bytes over an ndarray that we did not allocate.
+
+    NumPy keeps this object, not the owner, as the base of our views, so the owner's reference
+    count tells how many *others* hold the memory."""
+
+    def __init__(self, owner: numpy.ndarray) -> None:
+        low, high = numpy.lib.array_utils.byte_bounds(owner)
+        self.base = owner
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": "|u1",
+            "shape": (high - low,),
+            "data": (low, not owner.flags.writeable),
+        }
+
+
+class Buffer:
+    """The bytes of one storage: flat `memory`, its address, and who else may hold it."""
+
+    __slots__ = ("memory", "address", "nbytes", "bridge", "recycled", "orphan", "__weakref__")
+
+    def __init__(self, memory: numpy.ndarray, bridge: Bridge | None = None, recycled: bool = False) -> None:
+        self.memory = memory
+        self.address = address(memory)
+        self.nbytes = memory.nbytes
+        self.bridge = bridge
+        self.recycled = recycled
+        self.orphan = False
+
+    @classmethod
+    def new(cls, nbytes: int) -> Buffer:
+        block = empty(nbytes)
+        return cls(block.ndarray(), recycled=block.recycled)
+
+    @classmethod
+    def borrow(cls, owner: numpy.ndarray) -> Buffer:
+        bridge = Bridge(owner)
+        return cls(numpy.asarray(bridge), bridge)
+
+    @property
+    def owner(self) -> numpy.ndarray:
+        return self.memory if self.bridge is None else self.bridge.base
+
+    def shared(self) -> bool:
+        """Can anybody outside reach these bytes?  (A view refers to `memory` or to its owner.)"""
+        if sys.getrefcount(self.memory) > ALONE:
+            return True
+        bridge = self.bridge
+        return bridge is not None and (
+            sys.getrefcount(bridge.base) > ALONE or bridge.base.base is not None
+        )
+
+    def real(self, geo: numpy.ndarray) -> numpy.ndarray:
+        """The ndarray that `geo` describes, over these bytes."""
+        return numpy.ndarray(geo.shape, geo.dtype, self.memory, offset_of(geo), geo.strides)
+
+    def __del__(self) -> None:
+        if self.orphan:
+            LEDGER.kept -= self.nbytes
+
+
+_alone = Buffer(numpy.empty(0))
+ALONE = sys.getrefcount(_alone.memory)      # one attribute, one argument
+
+
+class Ledger:
+    """The memory promise in three numbers, kept up to date by every change of a storage."""
+
+    __slots__ = ("kept", "unallocated", "orphans")
+
+    def __init__(self) -> None:
+        self.kept = 0
+        self.unallocated = 0
+        self.orphans: list[weakref.ref[Expr]] = []
+
+    def orphaned(self, value: Expr) -> None:
+        """`value` lost its storage; if pending nodes read it, they alone keep its bytes alive."""
+        buf = value.buf
+        if buf is not None and value.readers is not None and not buf.orphan and value.waiting():
+            buf.orphan = True
+            self.kept += buf.nbytes
+            self.orphans.append(weakref.ref(value))
+
+
+LEDGER = Ledger()
+
+
+def owner_of(x: numpy.ndarray) -> numpy.ndarray:
+    """The ndarray that owns the memory behind x (strided tricks interpose other objects)."""
+    owner = x
+    base = x.base
+    while base is not None:
+        if isinstance(base, numpy.ndarray):
+            owner = base
+        base = getattr(base, "base", None)
+    return owner
+
+
+def results(value: Expr, before: int | None) -> list[Expr]:
+    """The results, of calls older than serial `before`, to compute so that nothing older still
+    reads this value.  Not the readers themselves: of (a * a).sum() the sum, so that a * a is freed."""
+    limit = math.inf if before is None else before
+    seen: dict[int, Expr] = {}
+    last: list[Expr] = []
+    todo = value.waiting()
+    while todo:
+        node = todo.pop()
+        if node.serial in seen or node.serial >= limit:
+            continue
+        seen[node.serial] = node
+        above = [r for r in node.waiting() if r.serial < limit]
+        held = node.home is not None and (home := node.home()) is not None and home.value is node
+        if not above or held:
+            last.append(node)
+        todo.extend(above)
+    return last
+
+
+def is_held(value: Expr) -> bool:
+    """Is it the current value of a live storage, that the program can still ask for?"""
+    home = value.home
+    if home is None:
+        return False
+    storage = home()
+    return storage is not None and storage.value is value
