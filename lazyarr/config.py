@@ -1,0 +1,215 @@
+"""The options: one dataclass, read through `current`, set by environment, call or `with` block.
+
+In:  ``LAZYARR_<NAME>`` at import, `set_options` (all threads), `options` (this thread, for a block).
+Out: `current.<name>`, cheap enough for every call.
+Every value that `current` shows has passed its field's check.  `code_key` holds exactly the
+options that change generated code, so no knob can be forgotten in a kernel's identity.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, cast
+
+Check = Callable[[Any], Any]
+
+
+def _one_of(*allowed: object) -> Check:
+    def check(value: object) -> object:
+        if value not in allowed or type(value) not in {type(a) for a in allowed}:
+            raise ValueError("must be " + " or ".join(repr(a) for a in allowed))
+        return value
+
+    return check
+
+
+def _at_least(low: int) -> Check:
+    def check(value: object) -> object:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError("must be an integer")
+        if value < low:
+            raise ValueError(f"must be at least {low}")
+        return value
+
+    return check
+
+
+def _text(value: object) -> str:
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if not isinstance(value, str):
+        raise TypeError("must be a string")
+    return value
+
+
+def _option(default: Any, check: Check, *, code: bool = False) -> Any:
+    return field(default=default, metadata={"check": check, "code": code})
+
+
+def _default_cache() -> int:
+    """At most an eighth of the machine's memory, and 1 GiB."""
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 1 << 28
+    return min(1 << 30, memory // 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Every option with its default, its check, and whether it changes generated code."""
+
+    jit: str = _option("auto", _one_of("auto", "always", "never"))
+    """``auto``: small results by NumPy at the call; ``always``: every size through kernels."""
+    math: str = _option("numpy", _one_of("numpy"), code=True)
+    """Whose bits elementary functions give."""
+    fast_math: bool = _option(False, _one_of(False), code=True)
+    """May kernels reassociate and contract floating-point operations?"""
+    cpu_level: str = _option("", _text, code=True)
+    """Generate code for this level, such as ``X86_V3``; empty for the best of the host."""
+    verify: bool = _option(False, _one_of(False, True))
+    """Check every intermediate representation after each pass."""
+    debug: int = _option(0, _at_least(0))
+    """1: a line on stderr for each kernel compiled or loaded; 2: its IR too."""
+    cache_dir: str = _option("", _text)
+    """Where compiled kernels are kept between processes; empty for the user's cache directory."""
+    cache_bytes: int = _option(256 << 20, _at_least(0))
+    """Bound of that directory; the kernels not used for longest go first.  0: keep none."""
+    num_threads: int = _option(0, _at_least(0))
+    """Most threads of one launch; 0 for as many as the process may use."""
+    threading_layer: str = _option("native", _one_of("native", "serial"))
+    """``native``: the work-queue pool; ``serial``: the calling thread only."""
+    eager_elements: int = _option(16384, _at_least(0))
+    """Under ``jit=auto``, results up to this size are computed by NumPy at the call."""
+    pending_nodes: int = _option(200, _at_least(1))
+    """Longest chain of unevaluated nodes before it evaluates itself."""
+    buffer_cache_bytes: int = _option(_default_cache(), _at_least(0))
+    """Most bytes of freed result memory that are kept for the next results."""
+
+
+_FIELDS = {f.name: f for f in fields(Options)}
+_CODE = tuple(name for name, f in _FIELDS.items() if f.metadata["code"])
+_WORDS = {
+    "0": False, "false": False, "no": False, "off": False,
+    "1": True, "true": True, "yes": True, "on": True,
+}
+
+
+def _checked(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The changes, each through its field's check."""
+    found = {}
+    for name, value in changes.items():
+        if name not in _FIELDS:
+            raise TypeError(f"unknown option {name!r}; there are {', '.join(_FIELDS)}")
+        try:
+            found[name] = _FIELDS[name].metadata["check"](value)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"option {name}={value!r} {error}") from None
+    return found
+
+
+def _parsed(text: str, default: object) -> object:
+    """What an environment variable says, in the type of the option's default."""
+    if isinstance(default, bool):
+        if text.strip().lower() not in _WORDS:
+            raise ValueError("must be " + " or ".join(_WORDS))
+        return _WORDS[text.strip().lower()]
+    if isinstance(default, int):
+        try:
+            return int(text)
+        except ValueError:
+            raise ValueError("must be an integer") from None
+    return text
+
+
+def from_environment(environ: Mapping[str, str]) -> Options:
+    """The options that ``LAZYARR_<NAME>`` variables ask for; ValueError names a bad variable."""
+    found = {}
+    for name, f in _FIELDS.items():
+        text = environ.get(f"LAZYARR_{name.upper()}")
+        if text is None:
+            continue
+        try:
+            found[name] = f.metadata["check"](_parsed(text, f.default))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"LAZYARR_{name.upper()}={text!r} {error}") from None
+    return Options(**found)
+
+
+class _Current(threading.local):
+    """Class attributes are the process's options, instance attributes this thread's own.
+
+    Looking up an attribute of a thread-local object tries the thread's dict, then the class: the
+    rule that is wanted, at the price of one attribute."""
+
+
+for _name, _value in asdict(from_environment(os.environ)).items():
+    setattr(_Current, _name, _value)
+
+current: Options = cast(Options, _Current())
+"""The options in force for the calling thread, to be read attribute by attribute."""
+
+
+def get_options() -> dict[str, Any]:
+    """Return the options in force for the calling thread.
+
+    Returns
+    -------
+    dict
+        Value of every option by name.
+    """
+    return {name: getattr(current, name) for name in _FIELDS}
+
+
+def set_options(**changes: Any) -> None:
+    """Set options for all threads.
+
+    Parameters
+    ----------
+    **changes
+        New values by name, see `get_options`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an unknown option or a value that it cannot take; nothing is changed then.
+    """
+    own = vars(current)
+    for name, value in _checked(changes).items():
+        setattr(_Current, name, value)
+        own.pop(name, None)
+
+
+@contextmanager
+def options(**changes: Any) -> Iterator[None]:
+    """Set options for the calling thread within a ``with`` block.
+
+    Parameters
+    ----------
+    **changes
+        New values by name, see `get_options`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an unknown option or a value that it cannot take; nothing is changed then.
+    """
+    changed = _checked(changes)
+    own = vars(current)
+    before = {name: own[name] for name in changed if name in own}
+    own.update(changed)
+    try:
+        yield
+    finally:
+        for name in changed:
+            own.pop(name, None)
+        own.update(before)
+
+
+def code_key() -> tuple[Any, ...]:
+    """The options in force that change generated code: part of every kernel's identity."""
+    return tuple(getattr(current, name) for name in _CODE)

@@ -1,0 +1,94 @@
+"""What happened, as plain numbers: the one place where the engine's events are counted.
+
+In:  `COUNT.name += 1` wherever an event happens.   Out: `counters()`, a snapshot.
+Counts are what tests assert and what `--stats` prints; nothing reads them to decide anything.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+NAMES = (
+    "nodes_built",          # Expr nodes made by calls
+    "nodes_run",            # Expr nodes evaluated
+    "node_bound",           # evaluations because the pending graph grew too large
+    "memory_bound",         # evaluations because pending nodes kept too many bytes alive
+    "fused_ops",            # ops that ran inside native kernels
+    "native_launches",      # kernel launches
+    "parallel_launches",    # of these, the ones that used more than one thread
+    "numpy_loop_blocks",    # blocks handed to NumPy's inner loops from inside kernels
+    "numpy_eager",          # small results computed by NumPy at the call
+    "numpy_fallbacks",      # calls that only NumPy can do
+    "compiles",             # kernels compiled by LLVM
+    "disk_hits",            # kernels loaded from the object cache on disk
+    "memory_hits",          # kernels found loaded
+    "bytes_allocated",      # asked of the allocator
+    "bytes_recycled",       # of these, served from its cache
+    "bytes_fresh",          # of these, fresh from the system
+)
+STAGES = ("plan", "compile", "run", "fallback")
+
+
+class Counters:
+    """One int per name of `NAMES`, and the seconds spent in each of `STAGES`."""
+
+    __slots__ = (*NAMES, "seconds")
+
+    nodes_built: int
+    nodes_run: int
+    node_bound: int
+    memory_bound: int
+    fused_ops: int
+    native_launches: int
+    parallel_launches: int
+    numpy_loop_blocks: int
+    numpy_eager: int
+    numpy_fallbacks: int
+    compiles: int
+    disk_hits: int
+    memory_hits: int
+    bytes_allocated: int
+    bytes_recycled: int
+    bytes_fresh: int
+    seconds: dict[str, float]
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        for name in NAMES:
+            setattr(self, name, 0)
+        self.seconds = dict.fromkeys(STAGES, 0.0)
+
+
+COUNT = Counters()
+
+
+def counters() -> dict[str, int | float]:
+    """Return all counters as a new dict.
+
+    Returns
+    -------
+    dict
+        Event counts by name, and seconds as ``seconds_<stage>``.
+    """
+    found: dict[str, int | float] = {name: getattr(COUNT, name) for name in NAMES}
+    found.update((f"seconds_{stage}", spent) for stage, spent in COUNT.seconds.items())
+    return found
+
+
+def reset() -> None:
+    """Set all counters to zero."""
+    COUNT.reset()
+
+
+@contextmanager
+def timed(stage: str) -> Iterator[None]:
+    """Add the time of a block to one of `STAGES`."""
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        COUNT.seconds[stage] += time.perf_counter() - start
