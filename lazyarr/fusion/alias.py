@@ -1,0 +1,59 @@
+"""Do two accesses touch the same bytes?  What fusion asks before it puts them into one loop nest.
+
+In: geometries of one storage.   Out: answers that err on the side of "yes".
+"""
+
+from __future__ import annotations
+
+import numpy
+
+from lazyarr.expr import Expr
+from lazyarr.geometry import geometry, offset_of
+
+EFFORT = 200
+"""Candidate solutions that NumPy's exact overlap test may look at."""
+
+
+def memory_key(value: Expr) -> Expr:
+    """The oldest pending value that shares its buffer with `value` if all writes go in place."""
+    while value.op is not None and value.old is not None:
+        value = value.old
+    return value
+
+
+def extent(geo: numpy.ndarray) -> tuple[int, int]:
+    """First byte and end of the bytes that a geometry visits, from the start of the storage."""
+    low = high = offset_of(geo)
+    for stride, n in zip(geo.strides, geo.shape, strict=True):
+        if stride < 0:
+            low += stride * (n - 1)
+        else:
+            high += stride * (n - 1)
+    return low, high + geo.itemsize
+
+
+def disjoint(g: numpy.ndarray, h: numpy.ndarray) -> bool:
+    """Provably no byte in common."""
+    if g.size == 0 or h.size == 0:
+        return True
+    a, b = extent(g), extent(h)
+    if a[1] <= b[0] or b[1] <= a[0]:
+        return True
+    if g.base is not h.base:            # ghosts of different sizes: bring both onto one
+        need = max(a[1], b[1])
+        g = geometry(g.shape, g.dtype, g.strides, offset_of(g), need)
+        h = geometry(h.shape, h.dtype, h.strides, offset_of(h), need)
+    try:
+        return not numpy.shares_memory(g, h, max_work=EFFORT)
+    except numpy.exceptions.TooHardError:
+        return False
+
+
+def injective(geo: numpy.ndarray) -> bool:
+    """Provably no byte visited twice, so that a write has no order."""
+    reach = 0
+    for stride, n in sorted((abs(s), n) for s, n in zip(geo.strides, geo.shape, strict=True) if n > 1):
+        if stride < reach + geo.itemsize:
+            return False
+        reach += stride * (n - 1)
+    return True

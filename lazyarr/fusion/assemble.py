@@ -1,0 +1,156 @@
+"""Assemble: a fusion group -> a `Parfor` and what one launch of it binds.
+
+In:  the nodes of a group, which of them are stored, and their epoch.   Out: `Program`.
+Value numbering happens here: equal loads and equal operations of a group are one instruction.
+Constants are runtime scalars, one each, so that ``x * 0.1`` and ``x * 0.2`` share a kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy
+
+from lazyarr.dtypes import char_of
+from lazyarr.expr import Expr, Map, Read
+from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse
+from lazyarr.fusion.parfor import Inst, Operand, Parfor
+from lazyarr.fusion.partition import Group
+from lazyarr.geometry import offset_of
+
+
+@dataclass(slots=True)
+class Binding:
+    """Memory of one operand: the value (its buffer, at launch) and the geometry in it."""
+
+    value: Expr
+    geo: numpy.ndarray
+    role: str
+
+
+@dataclass(slots=True)
+class Program:
+    parfor: Parfor
+    loops: Loops
+    bindings: list[Binding]
+    scalars: list[numpy.generic]
+
+
+@dataclass(slots=True)
+class Assembler:
+    group: Group
+    epoch: int
+    body: list[Inst] = field(default_factory=list)
+    numbers: dict[Inst, int] = field(default_factory=dict)
+    values: dict[int, int] = field(default_factory=dict)
+    """Serial of a node -> the number of its value, in the dtype of its region."""
+    bindings: list[Binding] = field(default_factory=list)
+    loads: dict[tuple[int, int, tuple[int, ...], tuple[int, ...], str], int] = field(default_factory=dict)
+    scalars: list[numpy.generic] = field(default_factory=list)
+
+    def emit(self, inst: Inst) -> int:
+        found = self.numbers.get(inst)
+        if found is None:
+            found = self.numbers[inst] = len(self.body)
+            self.body.append(inst)
+        return found
+
+    def effect(self, inst: Inst) -> None:
+        self.body.append(inst)
+
+    def load(self, value: Expr, geo: numpy.ndarray) -> int:
+        char = _char(geo)
+        key = id(value), offset_of(geo), geo.shape, geo.strides, char
+        operand = self.loads.get(key)
+        if operand is None:
+            operand = self.loads[key] = len(self.bindings)
+            self.bindings.append(Binding(value, geo, "in"))
+        return self.emit(Inst("load", char, (), operand))
+
+    def scalar(self, value: numpy.generic) -> int:
+        self.scalars.append(value)
+        return self.emit(Inst("scalar", _char(value), (), len(self.scalars) - 1))
+
+    def cast(self, number: int, source: str, target: str) -> int:
+        return number if source == target else self.emit(Inst("cast", f"{source}->{target}", (number,)))
+
+    def input(self, i: Read | numpy.generic, char: str) -> int:
+        """The value of one input of a node, cast to what the loop takes."""
+        if not isinstance(i, Read):
+            return self.cast(self.scalar(i), _char(i), char)
+        value = i.expr
+        inside = value.op is not None and value.epoch == self.epoch and value.index == self.group.number
+        number = self.values[value.serial] if inside else self.load(value, i.geo)
+        return self.cast(number, _char(i.geo), char)
+
+    def map(self, node: Expr) -> int:
+        """The value that a Map node writes, in its region's dtype; a mask picks the old element."""
+        op = node.op
+        assert isinstance(op, Map) and node.region is not None
+        ins, _, outs = op.sig.partition("->")
+        args = tuple(self.input(i, c) for i, c in zip(node.inputs, ins, strict=False))
+        region = _char(node.region)
+        if op.name == "copy":
+            number = self.cast(args[0], ins[0], region)
+        else:
+            number = self.cast(self.emit(Inst(op.name, op.sig, args, op.part)), outs[op.part], region)
+        if node.masked:
+            old = self.old(node)
+            mask = self.input(node.inputs[-1], "?")
+            number = self.emit(Inst("where", f"?{region}{region}->{region}", (mask, number, old), 0))
+        return number
+
+    def old(self, node: Expr) -> int:
+        """The elements that a masked write leaves: the old value's, at the region."""
+        old, region = node.old, node.region
+        assert old is not None and region is not None
+        inside = old.op is not None and old.epoch == self.epoch and old.index == self.group.number
+        if inside and old.region is not None and old.serial in self.values and (
+            old.region.strides == region.strides and offset_of(old.region) == offset_of(region)
+        ):
+            return self.values[old.serial]
+        return self.load(node, region)
+
+
+def _char(x: numpy.ndarray | numpy.generic) -> str:
+    char = char_of(x.dtype)
+    assert char is not None
+    return char
+
+
+def assemble_map(group: Group, epoch: int, stored: set[int]) -> Program:
+    """The parfor of a group without reductions."""
+    a = Assembler(group, epoch)
+    stores: list[tuple[int, int, str]] = []
+    for node in group.nodes:
+        number = a.values[node.serial] = a.map(node)
+        if node.serial in stored:
+            assert node.region is not None
+            stores.append((len(a.bindings), number, _char(node.region)))
+            a.bindings.append(Binding(node, node.region, "out"))
+    for operand, number, char in stores:
+        a.effect(Inst("store", char, (number,), operand))
+    return _bind(a, group.shape)
+
+
+def _bind(a: Assembler, shape: tuple[int, ...]) -> Program:
+    """Order the operands (stores first: they decide the loop order), collapse, classify."""
+    order = sorted(range(len(a.bindings)), key=lambda k: a.bindings[k].role == "in")
+    place = {old: new for new, old in enumerate(order)}
+    bindings = [a.bindings[k] for k in order]
+    strides = [broadcast_strides(shape, b.geo.shape, b.geo.strides) for b in bindings]
+    loops = collapse(shape, strides)
+    operands = tuple(
+        Operand(_char(b.geo), access_class(s[-1], b.geo.itemsize), b.role)
+        for b, s in zip(bindings, loops.strides, strict=True)
+    )
+    body = tuple(
+        i._replace(attr=place[i.attr]) if i.op in ("load", "store") and isinstance(i.attr, int) else i
+        for i in a.body
+    )
+    scalars = "".join(_char(s) for s in a.scalars)
+    return Program(Parfor("p" * len(loops.shape), operands, scalars, body), loops, bindings, a.scalars)
+
+
+def access_class(stride: int, itemsize: int) -> str:
+    return "z" if stride == 0 else "u" if stride == itemsize else "s"

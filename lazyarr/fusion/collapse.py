@@ -1,0 +1,60 @@
+"""Collapse: an iteration space with strided operands -> the fewest loops that visit it.
+
+In:  shape and, per operand, strides over that shape.   Out: `Loops`, outermost first.
+Only for spaces in which every order of iterations is right.  Loops of extent 1 vanish, loops are
+sorted by stride (stores decide first), turned round where that makes strides positive, and merged
+where every operand moves through both as through one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Loops:
+    shape: tuple[int, ...]
+    strides: tuple[tuple[int, ...], ...]
+    """Per operand, in bytes, outermost first."""
+    offsets: tuple[int, ...]
+    """Per operand: bytes to add to its base, because loops were turned round."""
+
+
+def broadcast_strides(
+    shape: tuple[int, ...], operand_shape: tuple[int, ...], strides: tuple[int, ...]
+) -> tuple[int, ...]:
+    """An operand's strides over the whole space: 0 where it is repeated."""
+    lead = len(shape) - len(operand_shape)
+    return (0,) * lead + tuple(
+        0 if n == 1 else s for n, s in zip(operand_shape, strides, strict=True)
+    )
+
+
+def collapse(shape: Sequence[int], strides: Sequence[tuple[int, ...]]) -> Loops:
+    dims = [d for d, n in enumerate(shape) if n != 1]
+    offsets = [0] * len(strides)
+    if not dims:
+        return Loops((1,), tuple((0,) for _ in strides), tuple(offsets))
+    columns = {d: [s[d] for s in strides] for d in dims}
+    for d in dims:
+        column = columns[d]
+        if min(column) < 0 and max(column) <= 0:
+            for k, s in enumerate(column):
+                offsets[k] += s * (shape[d] - 1)
+            columns[d] = [-s for s in column]
+    dims.sort(key=lambda d: [abs(s) for s in columns[d]], reverse=True)
+    merged: list[tuple[int, list[int]]] = []
+    for d in dims:
+        n, column = shape[d], columns[d]
+        if merged:
+            outer_n, outer = merged[-1]
+            if all(o == s * n for o, s in zip(outer, column, strict=True)):
+                merged[-1] = outer_n * n, column
+                continue
+        merged.append((n, column))
+    return Loops(
+        tuple(n for n, _ in merged),
+        tuple(tuple(column[k] for _, column in merged) for k in range(len(strides))),
+        tuple(offsets),
+    )

@@ -1,0 +1,242 @@
+"""Partition: pending nodes -> fusion groups, each of which becomes one parfor.
+
+In:  the nodes to run, in program order.   Out: `Group`s in an order that keeps all dependences.
+Greedy and linear: a node joins the last group that it depends on, if that group has the same
+iteration space and no access conflicts; otherwise it opens a new group.  Since a node never joins
+a group earlier than one of its inputs', group numbers are a topological order.
+
+Dependences of a node: its inputs (flow), and for a write also every reader of the value that it
+overwrites (anti).  What was refused, and why, is kept in `Group.refusals` for `explain`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy
+
+from lazyarr.dtypes import char_of
+from lazyarr.expr import Expr, Map, Read, Reduce
+from lazyarr.fusion.alias import disjoint, injective, memory_key
+from lazyarr.geometry import same
+
+MAX_NODES = 128
+"""Nodes of one kernel: compile time grows with the body, the gain from fusing does not."""
+
+_epochs = itertools.count()
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a node was not fused into the group of its inputs."""
+
+    serial: int
+    why: str
+
+
+@dataclass(slots=True)
+class Access:
+    """A load or store of memory: which buffer (see `memory_key`) and where in it."""
+
+    key: Expr
+    geo: numpy.ndarray
+
+
+@dataclass(slots=True)
+class Group:
+    """Nodes that run as one loop nest over `shape`; `opaque` ones run through NumPy instead."""
+
+    number: int
+    shape: tuple[int, ...]
+    opaque: bool = False
+    nodes: list[Expr] = field(default_factory=list)
+    loads: list[Access] = field(default_factory=list)
+    stores: list[Access] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    axes: tuple[int, ...] | None = None
+    """Axes that the group's reductions fold; None for a pure map."""
+
+
+Lowerable = Callable[[Expr], str | None]
+"""Why a node has no native lowering, or None if it has one."""
+
+
+@dataclass(slots=True)
+class Partition:
+    groups: list[Group]
+    stored: set[int]
+    """Serials of the nodes whose values must exist in memory afterwards."""
+    epoch: int
+
+
+def partition(
+    nodes: list[Expr], wanted: Iterable[Expr], held: Callable[[Expr], bool], refuse: Lowerable
+) -> Partition:
+    """Put `nodes` (pending, in program order) into groups; `wanted` must be stored."""
+    epoch = next(_epochs)
+    groups: list[Group] = []
+    stored = {n.serial for n in wanted}
+    last_reader: dict[int, int] = {}    # id(memory key) -> last group that loads it
+    for node in nodes:
+        group = _place(node, groups, last_reader, epoch, refuse)
+        group.nodes.append(node)
+        node.epoch, node.index = epoch, group.number
+        for i in _memory_reads(node, group, epoch):
+            key = memory_key(i.expr)
+            group.loads.append(Access(key, i.geo))
+            last_reader[id(key)] = max(group.number, last_reader.get(id(key), -1))
+            if i.expr.op is not None:
+                stored.add(i.expr.serial)
+        if node.old is not None:
+            group.stores.append(Access(memory_key(node.old), _region(node)))
+            if not node.covers and node.old.op is not None:
+                stored.add(node.old.serial)
+    inside = {n.serial for n in nodes}
+    for node in nodes:
+        if node.serial not in stored and (
+            held(node) or (node.old is not None and not node.covers)
+            or any(r.serial not in inside for r in node.waiting())
+        ):
+            stored.add(node.serial)
+    return Partition(groups, stored, epoch)
+
+
+def _region(node: Expr) -> numpy.ndarray:
+    assert node.region is not None
+    return node.region
+
+
+def space(node: Expr) -> tuple[int, ...]:
+    """The iteration space of a node: what it writes, or for a reduction what it reads."""
+    if isinstance(node.op, Reduce):
+        first = node.inputs[0]
+        assert isinstance(first, Read)
+        return first.geo.shape
+    return _region(node).shape
+
+
+def forwards(read: Read, group: Group, epoch: int) -> bool:
+    """Can the value pass from producer to consumer in a register?"""
+    value = read.expr
+    return (
+        value.op is not None
+        and value.epoch == epoch
+        and value.index == group.number
+        and not group.opaque
+        and isinstance(value.op, Map)
+        and same(read.geo, _region(value))
+    )
+
+
+def _memory_reads(node: Expr, group: Group, epoch: int) -> list[Read]:
+    return [i for i in node.inputs if isinstance(i, Read) and not forwards(i, group, epoch)]
+
+
+def _place(
+    node: Expr, groups: list[Group], last_reader: dict[int, int], epoch: int, refuse: Lowerable
+) -> Group:
+    floor = _floor(node, last_reader, epoch)
+    shape = space(node)
+    why = refuse(node) or _own_conflict(node)
+    if why is None and floor >= 0:
+        group = groups[floor]
+        why_not = _cannot_join(node, group, shape, epoch)
+        if why_not is None:
+            return group
+        refusals = [Refusal(node.serial, why_not)]
+    elif why is None:
+        found = _sibling(node, groups, shape, epoch)
+        if found is not None:
+            return found
+        refusals = []
+    else:
+        refusals = [Refusal(node.serial, why)]
+    group = Group(len(groups), shape, opaque=why is not None, refusals=refusals)
+    if isinstance(node.op, Reduce) and not group.opaque:
+        group.axes = node.op.axes
+    groups.append(group)
+    return group
+
+
+def _floor(node: Expr, last_reader: dict[int, int], epoch: int) -> int:
+    """The last group that must not run after this node."""
+    floor = -1
+    for value in (*(i.expr for i in node.inputs if isinstance(i, Read)), node.old):
+        if value is not None and value.op is not None and value.epoch == epoch:
+            floor = max(floor, value.index)
+    if node.old is not None:
+        floor = max(floor, last_reader.get(id(memory_key(node.old)), -1))
+    return floor
+
+
+def _sibling(node: Expr, groups: list[Group], shape: tuple[int, ...], epoch: int) -> Group | None:
+    """A group over the same space that a node without pending inputs may join: the last one."""
+    if groups and _cannot_join(node, groups[-1], shape, epoch) is None and _shares_a_load(node, groups[-1]):
+        return groups[-1]
+    return None
+
+
+def _shares_a_load(node: Expr, group: Group) -> bool:
+    keys = {id(a.key) for a in group.loads}
+    return any(isinstance(i, Read) and id(memory_key(i.expr)) in keys for i in node.inputs)
+
+
+def _cannot_join(node: Expr, group: Group, shape: tuple[int, ...], epoch: int) -> str | None:
+    if group.opaque:
+        return "an input is made by NumPy"
+    if group.shape != shape:
+        return f"iteration space {shape} is not {group.shape}"
+    if len(group.nodes) >= MAX_NODES:
+        return f"the kernel has {MAX_NODES} nodes already"
+    if isinstance(node.op, Reduce):
+        if group.axes is not None and group.axes != node.op.axes:
+            return f"folds axes {node.op.axes}, the group folds {group.axes}"
+        if group.stores:
+            return "a fold may visit elements twice, and the group writes in place"
+    if group.axes is not None and node.old is not None:
+        return "a fold may visit elements twice, and this writes in place"
+    for i in node.inputs:
+        if not isinstance(i, Read) or forwards(i, group, epoch):
+            continue
+        value = i.expr
+        if value.op is not None and value.epoch == epoch and value.index == group.number:
+            return "reads a value of the group at other elements"
+        key = memory_key(value)
+        for access in group.stores:
+            if access.key is key and not _harmless(access.geo, i.geo):
+                return "reads memory that the group writes, at other elements"
+    if node.old is not None:
+        key, region = memory_key(node.old), _region(node)
+        for access in (*group.loads, *group.stores):
+            if access.key is key and not _harmless(access.geo, region):
+                return "writes memory that the group uses, at other elements"
+    if isinstance(node.op, Reduce):
+        group.axes = node.op.axes
+    return None
+
+
+def _harmless(g: numpy.ndarray, h: numpy.ndarray) -> bool:
+    return same(g, h) or disjoint(g, h)
+
+
+def _own_conflict(node: Expr) -> str | None:
+    """Overlap within one node, as in ``a[1:] = a[:-1]``: NumPy's own rules apply, so NumPy runs it."""
+    if node.old is None:
+        return None
+    region, key = _region(node), memory_key(node.old)
+    if not injective(region):
+        return "writes some element twice"
+    for i in node.inputs:
+        if isinstance(i, Read) and memory_key(i.expr) is key and not _harmless(i.geo, region):
+            return "reads what it overwrites, at other elements"
+    return None
+
+
+def plain_node(node: Expr) -> str | None:
+    """Why the element types keep a node out of compiled code, or None."""
+    for geo in (_region(node), *(i.geo for i in node.inputs if isinstance(i, Read))):
+        if char_of(geo.dtype) is None:
+            return f"dtype {geo.dtype} is not compiled"
+    return None
