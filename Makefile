@@ -1,0 +1,47 @@
+# Everything a newcomer runs.  Needs Python (>= 3.11) and make; the rest goes into .venv.
+
+PYTHON ?= python3
+VENV ?= .venv
+RUN := $(VENV)/bin/python
+PYTEST_ARGS ?=
+BENCH_ARGS ?=
+
+.PHONY: demo test bench lint asv-check test-oldest clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/.has-examples
+	$(RUN) examples/demo.py
+
+test: $(VENV)/.has-test
+	$(RUN) -m pytest $(PYTEST_ARGS)
+
+bench: $(VENV)/.has-bench
+	$(RUN) asv_bench/table.py $(BENCH_ARGS)
+
+lint: $(VENV)/.has-dev
+	$(RUN) -m ruff check .
+	$(RUN) -m mypy
+
+# Every asv benchmark is discovered, set up and run once, in this environment.
+asv-check: $(VENV)/.has-bench
+	$(RUN) asv_bench/check.py
+
+# The subset that depends on NumPy's version, on the oldest one supported.
+OLDEST := .venv-oldest
+test-oldest: $(OLDEST)/.has-oldest
+	$(OLDEST)/bin/python -m pytest tests/semantics tests/differential tests/process $(PYTEST_ARGS)
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.has-%: pyproject.toml | $(VENV)/bin/python
+	$(RUN) -m pip install --quiet --editable '.[$*]'
+	touch $@
+
+$(OLDEST)/.has-oldest: pyproject.toml
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --editable '.[test]' 'numpy==2.0.*'
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(OLDEST) build dist examples/out
