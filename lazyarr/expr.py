@@ -6,7 +6,7 @@ A node is the value of one storage (all its bytes) after one operation: the byte
 order; inputs are always older than the node, so there are no cycles.
 
     expr     = Expr(op, inputs, region, old, masked)
-    op       = Map | Reduce | Opaque           None once evaluated (then `buf` holds the bytes)
+    op       = Map | Reduce | Compress | Opaque    None once evaluated (then `buf` holds the bytes)
     input    = Read | numpy.generic            a constant is already of the loop's dtype
     geometry = ndarray over ghost memory (geometry.py): shape, strides, dtype, offset, flags
 
@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy
+
+from lazyarr.counters import COUNT
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,13 @@ class Reduce:
     initial: Any = None
 
 
+@dataclass(frozen=True, slots=True)
+class Compress:
+    """The elements of the first input, in C order, where the second (bool, same shape) is True.
+
+    The region is 1-d; its length, the number of True elements, was counted at the call."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Opaque:
     """Anything that only NumPy does, still lazy: `run(region, *inputs)` writes into the region."""
@@ -68,7 +77,7 @@ class Opaque:
     label: str
 
 
-Op = Map | Reduce | Opaque
+Op = Map | Reduce | Compress | Opaque
 
 
 class Read:
@@ -139,6 +148,7 @@ class Expr:
         self.epoch = -1
         self.index = 0
         self.serial = next(_serials)
+        COUNT.nodes_built += 1
         me = weakref.ref(self)
         depth = weight = 0
         for i in inputs:

@@ -40,10 +40,15 @@ def evaluate(roots: Iterable[Expr]) -> None:
         if not roots:
             return
         began = time.perf_counter()
-        plan = partition(closure(roots), roots, is_held, _refuse)
+        plan = plan_for(roots)
         COUNT.seconds["plan"] += time.perf_counter() - began
         for group in plan.groups:
             _run(group, plan)
+
+
+def plan_for(roots: list[Expr]) -> Partition:
+    """Which groups would run, and what they would store."""
+    return partition(closure(roots), roots, is_held, _refuse)
 
 
 def closure(roots: Iterable[Expr]) -> list[Expr]:

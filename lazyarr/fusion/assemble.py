@@ -16,6 +16,8 @@ from lazyarr.expr import Expr, Map, Read
 from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse
 from lazyarr.fusion.parfor import Inst, Operand, Parfor
 from lazyarr.fusion.partition import Group
+from lazyarr.fusion import rules as _rules  # noqa: F401  (fills the registry)
+from lazyarr.fusion.rewrite import simplify
 from lazyarr.geometry import offset_of
 
 
@@ -51,8 +53,11 @@ class Assembler:
     def emit(self, inst: Inst) -> int:
         found = self.numbers.get(inst)
         if found is None:
-            found = self.numbers[inst] = len(self.body)
-            self.body.append(inst)
+            found = simplify(inst, self.body)
+            if found is None:
+                found = len(self.body)
+                self.body.append(inst)
+            self.numbers[inst] = found
         return found
 
     def effect(self, inst: Inst) -> None:
@@ -134,9 +139,12 @@ def assemble_map(group: Group, epoch: int, stored: set[int]) -> Program:
 
 
 def _bind(a: Assembler, shape: tuple[int, ...]) -> Program:
-    """Order the operands (stores first: they decide the loop order), collapse, classify."""
-    order = sorted(range(len(a.bindings)), key=lambda k: a.bindings[k].role == "in")
-    place = {old: new for new, old in enumerate(order)}
+    """Drop dead code, order the operands (stores first: they decide the loops), collapse, classify."""
+    body = live(a.body)
+    used = {i.attr for i in body if i.op in MEMORY}
+    order = sorted(
+        (k for k in range(len(a.bindings)) if k in used), key=lambda k: a.bindings[k].role == "in"
+    )
     bindings = [a.bindings[k] for k in order]
     strides = [broadcast_strides(shape, b.geo.shape, b.geo.strides) for b in bindings]
     loops = collapse(shape, strides)
@@ -144,12 +152,44 @@ def _bind(a: Assembler, shape: tuple[int, ...]) -> Program:
         Operand(_char(b.geo), access_class(s[-1], b.geo.itemsize), b.role)
         for b, s in zip(bindings, loops.strides, strict=True)
     )
-    body = tuple(
-        i._replace(attr=place[i.attr]) if i.op in ("load", "store") and isinstance(i.attr, int) else i
-        for i in a.body
-    )
-    scalars = "".join(_char(s) for s in a.scalars)
-    return Program(Parfor("p" * len(loops.shape), operands, scalars, body), loops, bindings, a.scalars)
+    scalars = [a.scalars[k] for k in (i.attr for i in body if i.op == "scalar") if isinstance(k, int)]
+    parfor = Parfor("p" * len(loops.shape), operands, "".join(map(_char, scalars)), renumber(body, order))
+    return Program(parfor, loops, bindings, scalars)
+
+
+MEMORY = ("load", "store")
+EFFECTS = ("store", "reduce")
+
+
+def live(body: list[Inst]) -> list[Inst]:
+    """The body without the instructions whose values nobody uses."""
+    needed = [i.op in EFFECTS for i in body]
+    for k in reversed(range(len(body))):
+        if needed[k]:
+            for arg in body[k].args:
+                needed[arg] = True
+    place: dict[int, int] = {}
+    kept: list[Inst] = []
+    for k, inst in enumerate(body):
+        if needed[k]:
+            place[k] = len(kept)
+            kept.append(inst._replace(args=tuple(place[arg] for arg in inst.args)))
+    return kept
+
+
+def renumber(body: list[Inst], order: list[int]) -> tuple[Inst, ...]:
+    """Operands by their place in `order`, scalars by first use."""
+    place = {old: new for new, old in enumerate(order)}
+    scalars = 0
+    result = []
+    for inst in body:
+        if inst.op in MEMORY and isinstance(inst.attr, int):
+            inst = inst._replace(attr=place[inst.attr])
+        elif inst.op == "scalar":
+            inst = inst._replace(attr=scalars)
+            scalars += 1
+        result.append(inst)
+    return tuple(result)
 
 
 def access_class(stride: int, itemsize: int) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.expr import Map, Op, Opaque, Reduce
+from lazyarr.expr import Compress, Map, Op, Opaque, Reduce
 
 clip = getattr(numpy, "_core").umath.clip
 
@@ -26,6 +26,8 @@ def run(op: Op, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any = True
         _map(op, region, inputs, mask)
     elif isinstance(op, Reduce):
         numpy.copyto(region, _reduce(op, inputs), casting="unsafe", where=mask)
+    elif isinstance(op, Compress):
+        region[...] = inputs[0][inputs[1]]
     else:
         assert isinstance(op, Opaque)
         op.run(region, *inputs)

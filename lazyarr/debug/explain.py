@@ -1,0 +1,56 @@
+"""What an evaluation would do: groups, kernels, stores, and the reason for every boundary.
+
+In: lazy arrays (nothing is evaluated).   Out: text.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lazyarr.expr import Compress, Expr, Map, Opaque, Reduce
+from lazyarr.fusion.partition import Group, Partition
+from lazyarr.materialize import plan_for
+
+
+def explain(*arrays: Any) -> str:
+    """Describe how the given lazy arrays would be computed.
+
+    Parameters
+    ----------
+    *arrays : lazyarr.ndarray
+        Arrays, evaluated or not.
+
+    Returns
+    -------
+    str
+        One paragraph for each fusion group: its iteration space, its operations, what it stores,
+        and why its operations were not fused into an earlier group.
+    """
+    roots = [a._storage.value for a in arrays if getattr(a, "_storage", None) is not None]
+    roots = [r for r in roots if r.op is not None]
+    if not roots:
+        return "nothing is pending"
+    plan = plan_for(roots)
+    return "\n".join(_group(g, plan) for g in plan.groups)
+
+
+def _group(group: Group, plan: Partition) -> str:
+    how = "NumPy" if group.opaque else "one kernel"
+    lines = [f"group {group.number}: {how} over {group.shape}" + (f", folding axes {group.axes}" if group.axes else "")]
+    lines += [f"  not fused with its inputs: {r.why}" for r in group.refusals]
+    for node in group.nodes:
+        kept = "stored" if node.serial in plan.stored else "in registers"
+        lines.append(f"  #{node.serial} {_label(node)}: {kept}")
+    return "\n".join(lines)
+
+
+def _label(node: Expr) -> str:
+    op = node.op
+    if isinstance(op, Map):
+        return f"{op.name} {op.sig}"
+    if isinstance(op, Reduce):
+        return f"reduce {op.name} {op.sig} over axes {op.axes}"
+    if isinstance(op, Compress):
+        return "compress"
+    assert isinstance(op, Opaque)
+    return op.label
