@@ -25,8 +25,8 @@ NAMES = (
     "disk_hits",            # kernels loaded from the object cache on disk
     "memory_hits",          # kernels found loaded
     "bytes_allocated",      # asked of the allocator
-    "bytes_recycled",       # of these, served from its cache
-    "bytes_fresh",          # of these, fresh from the system
+    "bytes_recycled",       # of these, from pages used before
+    "bytes_fresh",          # of these, from fresh pages (small blocks are neither)
 )
 STAGES = ("plan", "compile", "run", "fallback")
 

@@ -1,0 +1,329 @@
+"""The bounded caching allocator: memory for results, with the pages of freed results used again.
+
+In:  sizes in bytes.   Out: `Block`s, 64-byte aligned, whose memory comes back when nobody holds it.
+First-touch page faults cost more than arithmetic, so freed pages are kept warm.  What always holds:
+live + cached bytes never exceed the highest number of live bytes so far (so NumPy, which frees at
+once, has needed as much), and cached bytes never exceed the option ``buffer_cache_bytes``.
+
+Blocks below `SMALL` come from NumPy.  The others are spans of anonymous pages: best fit, split at
+the page asked for, merged with free neighbours, the longest unused given back first.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import sys
+import threading
+from bisect import bisect_left, insort
+from collections import deque
+from typing import Any, NamedTuple
+
+import numpy
+
+from lazyarr.config import current
+from lazyarr.counters import COUNT
+from lazyarr.geometry import address as address_of
+
+SMALL = 32 << 10
+"""Smaller blocks come from NumPy: malloc keeps them warm by itself."""
+HUGE = 2 << 20
+"""Alignment of fresh blocks from `LARGE` on, and the size of a huge page."""
+LARGE = 1 << 20
+_PAGE = mmap.PAGESIZE
+_LINE = 64
+_BYTE = numpy.dtype(numpy.uint8)
+
+
+class Usage(NamedTuple):
+    """Bytes of blocks of at least `SMALL`, whole pages."""
+
+    live: int
+    cached: int
+    peak_live: int
+
+
+class _Pages:
+    """The system's side: anonymous private pages by address.  Absent where there is no mmap."""
+
+    def __init__(self) -> None:
+        libc = ctypes.CDLL(None)
+        self._map = libc.mmap
+        self._map.restype = ctypes.c_void_p
+        self._map.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_ssize_t]
+        self._unmap = libc.munmap
+        self._unmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+        self._advise = libc.madvise
+        self._advise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        self._huge: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
+
+    def fresh(self, nbytes: int) -> int | None:
+        """The address of zeroed pages, or None where the system refuses."""
+        slack = HUGE - _PAGE if nbytes >= LARGE else 0
+        if nbytes + slack > sys.maxsize:
+            return None
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        raw = self._map(None, nbytes + slack, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
+        if raw is None or raw == ctypes.c_void_p(-1).value:
+            return None
+        start = int(raw)
+        if slack:
+            start = -(-raw // HUGE) * HUGE
+            self.release(raw, start - raw)
+            self.release(start + nbytes, raw + slack - start)
+        # Only whole huge pages: a huge page beyond the end would be memory that nobody asked for.
+        if self._huge is not None and nbytes >= HUGE:
+            self._advise(start, nbytes // HUGE * HUGE, self._huge)
+        return start
+
+    def release(self, start: int, nbytes: int) -> None:
+        if nbytes:
+            self._unmap(start, nbytes)
+
+
+class _FreeSpans:
+    """Free spans by size, by both ends (for merging), and in the order in which they came."""
+
+    __slots__ = ("total", "_sizes", "_starts", "_ends")
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._sizes: list[tuple[int, int]] = []
+        self._starts: dict[int, int] = {}
+        self._ends: dict[int, int] = {}
+
+    def add(self, start: int, nbytes: int) -> None:
+        before = self._ends.get(start)
+        if before is not None:
+            nbytes += start - before
+            start = before
+            self._remove(start)
+        end = start + nbytes
+        if end in self._starts:
+            nbytes += self._starts[end]
+            self._remove(end)
+        self._starts[start] = nbytes
+        self._ends[start + nbytes] = start
+        insort(self._sizes, (nbytes, start))
+        self.total += nbytes
+
+    def _remove(self, start: int) -> int:
+        nbytes = self._starts.pop(start)
+        del self._ends[start + nbytes]
+        del self._sizes[bisect_left(self._sizes, (nbytes, start))]
+        self.total -= nbytes
+        return nbytes
+
+    def take(self, nbytes: int) -> int | None:
+        """The best fitting span, cut to size; its rest stays free."""
+        at = bisect_left(self._sizes, (nbytes, 0))
+        if at == len(self._sizes):
+            return None
+        start = self._sizes[at][1]
+        size = self._remove(start)
+        if size > nbytes:
+            self.add(start + nbytes, size - nbytes)
+        return start
+
+    def oldest(self) -> tuple[int, int]:
+        """Remove and return the span that has been free for longest."""
+        start = next(iter(self._starts))
+        return start, self._remove(start)
+
+
+class _Allocator:
+    """Hands out spans and takes them back, from any thread, even from within a garbage collection."""
+
+    def __init__(self, pages: _Pages) -> None:
+        self._pages = pages
+        self._free = _FreeSpans()
+        self._returned: deque[tuple[int, int]] = deque()
+        self._lock = threading.Lock()
+        self._held_for_fork = False
+        self.live = 0
+        self.peak = 0
+
+    def take(self, nbytes: int) -> tuple[int, bool] | None:
+        """Address of `nbytes` (whole pages) and whether they are recycled; None: out of memory."""
+        with self._lock:
+            self._settle()
+            start = self._free.take(nbytes)
+            recycled = start is not None
+            if start is None:
+                self._shrink(max(self.peak - self.live - nbytes, 0))
+                start = self._pages.fresh(nbytes)
+                if start is None:
+                    self._shrink(0)
+                    start = self._pages.fresh(nbytes)
+            if start is not None:
+                self.live += nbytes
+                self.peak = max(self.peak, self.live)
+        self._collect()
+        return None if start is None else (start, recycled)
+
+    def give(self, start: int, nbytes: int) -> None:
+        """Take pages back.  Called by finalizers, which may interrupt any line of this class in
+        the same thread: so only note it, and settle unless somebody is at work and will do it."""
+        self._returned.append((start, nbytes))
+        self._collect()
+
+    def _collect(self) -> None:
+        while self._returned and self._lock.acquire(blocking=False):
+            try:
+                self._settle()
+            finally:
+                self._lock.release()
+
+    def _settle(self) -> None:
+        while self._returned:
+            start, nbytes = self._returned.popleft()
+            self.live -= nbytes
+            self._free.add(start, nbytes)
+        self._shrink(current.buffer_cache_bytes)
+
+    def _shrink(self, limit: int) -> None:
+        while self._free.total > limit:
+            self._pages.release(*self._free.oldest())
+
+    def trim(self) -> None:
+        with self._lock:
+            self._settle()
+            self._shrink(0)
+        self._collect()
+
+    def usage(self) -> Usage:
+        with self._lock:
+            self._settle()
+            return Usage(self.live, self._free.total, self.peak)
+
+    def before_fork(self) -> None:
+        # The timeout: a signal handler that forks may have interrupted the holder of the lock.
+        self._held_for_fork = self._lock.acquire(timeout=1)
+
+    def after_fork(self) -> None:
+        if self._held_for_fork:
+            self._held_for_fork = False
+            self._lock.release()
+
+    def after_fork_in_child(self) -> None:
+        if not self._held_for_fork:
+            self._free = _FreeSpans()       # half changed: leave those pages alone
+        self._lock = threading.Lock()
+        self._held_for_fork = False
+
+
+def _make_allocator() -> _Allocator | None:
+    try:
+        made = _Allocator(_Pages())
+    except (AttributeError, OSError, TypeError):    # no mmap in the C library: all blocks from NumPy
+        return None
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(
+            before=made.before_fork,
+            after_in_parent=made.after_fork,
+            after_in_child=made.after_fork_in_child,
+        )
+    return made
+
+
+_allocator = _make_allocator()
+
+
+class Block:
+    """Raw memory of one storage.
+
+    Attributes
+    ----------
+    address : int
+        64-byte aligned; fresh blocks of at least 1 MiB are 2 MiB aligned.
+    nbytes : int
+    recycled : bool
+        Its pages are warm, so stores past the caches pay.
+    """
+
+    __slots__ = ("address", "nbytes", "recycled", "_pages", "_root")
+
+    def __init__(self, address: int, nbytes: int, recycled: bool, pages: int, root: Any) -> None:
+        self.address = address
+        self.nbytes = nbytes
+        self.recycled = recycled
+        self._pages = pages
+        self._root = root
+
+    def ndarray(self) -> numpy.ndarray:
+        """Return the bytes as a flat uint8 array that keeps the block alive."""
+        if self._root is None:
+            return numpy.asarray(self)
+        # Through a memoryview, so that no other ndarray stands between the array and its memory.
+        offset = -address_of(self._root) % _LINE
+        return numpy.ndarray((self.nbytes,), _BYTE, memoryview(self._root), offset)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return {"version": 3, "typestr": "|u1", "shape": (self.nbytes,), "data": (self.address, False)}
+
+    def __del__(self, allocator: Any = _allocator, finalizing: Any = sys.is_finalizing) -> None:
+        # At exit the pages go with the process.
+        if self._pages and not finalizing():
+            allocator.give(self.address, self._pages)
+
+
+def empty(nbytes: int) -> Block:
+    """Return a block of uninitialised memory.
+
+    Parameters
+    ----------
+    nbytes : int
+
+    Returns
+    -------
+    Block
+
+    Raises
+    ------
+    MemoryError
+        NumPy's own, when the system refuses.
+    """
+    COUNT.bytes_allocated += nbytes
+    if nbytes < SMALL or _allocator is None:
+        root = numpy.empty(nbytes + _LINE - 1, _BYTE)
+        return Block(-(-address_of(root) // _LINE) * _LINE, nbytes, False, 0, root)
+    pages = -(-nbytes // _PAGE) * _PAGE
+    found = _allocator.take(pages)
+    if found is None:
+        raise _out_of_memory(nbytes)
+    address, recycled = found
+    if recycled:
+        COUNT.bytes_recycled += nbytes
+    else:
+        COUNT.bytes_fresh += nbytes
+    return Block(address, nbytes, recycled, pages, None)
+
+
+def zeros(nbytes: int) -> Block:
+    """Return a block of zeroed memory; see `empty`."""
+    block = empty(nbytes)
+    if block.recycled or block._root is not None:
+        ctypes.memset(block.address, 0, nbytes)
+    return block
+
+
+def trim() -> None:
+    """Give all cached pages back to the system."""
+    if _allocator is not None:
+        _allocator.trim()
+
+
+def usage() -> Usage:
+    """Return how much memory is live, cached, and was live at most."""
+    return Usage(0, 0, 0) if _allocator is None else _allocator.usage()
+
+
+def _out_of_memory(nbytes: int) -> MemoryError:
+    try:
+        from numpy._core._exceptions import _ArrayMemoryError
+    except ImportError:
+        return MemoryError(f"Unable to allocate {nbytes} bytes")
+    error: MemoryError = _ArrayMemoryError((nbytes,), _BYTE)
+    return error
