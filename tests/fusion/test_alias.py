@@ -1,0 +1,52 @@
+"""The overlap tests may say "perhaps", never a wrong "no"."""
+
+import numpy
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lazyarr.fusion.alias import disjoint, extent, injective
+from lazyarr.geometry import geometry
+
+SIZE = 4096
+
+
+@st.composite
+def geometries(draw):
+    shape = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+    strides = [8 * draw(st.integers(-4, 6)) for _ in shape]
+    low = sum(s * (n - 1) for s, n in zip(strides, shape, strict=True) if s < 0)
+    offset = 8 * draw(st.integers(0, 12)) - low
+    return geometry(shape, numpy.dtype("d"), strides, offset, SIZE)
+
+
+def cells(geo):
+    flat = numpy.arange(SIZE // 8)
+    low, _ = extent(geo)
+    base = -min(0, sum(s * (n - 1) for s, n in zip(geo.strides, geo.shape, strict=True) if s < 0))
+    view = numpy.ndarray(geo.shape, flat.dtype, flat, low + base, geo.strides)
+    return view.ravel().tolist()
+
+
+@given(geometries(), geometries())
+def test_disjoint_is_proved(g, h):
+    if disjoint(g, h):
+        assert not set(cells(g)) & set(cells(h))
+
+
+@given(geometries())
+def test_injective_is_proved(g):
+    if injective(g):
+        assert len(set(cells(g))) == len(cells(g))
+
+
+def test_even_and_odd_elements_are_disjoint():
+    x = geometry((100,), numpy.dtype("d"))
+    assert disjoint(x[::2], x[1::2])
+    assert not disjoint(x[1:], x[:-1])
+
+
+def test_ghosts_of_different_sizes():
+    small = geometry((10,), numpy.dtype("d"))
+    big = geometry((10,), numpy.dtype("d"), nbytes=1 << 26)
+    assert not disjoint(small, big)
+    assert disjoint(small[:5], big[5:])
