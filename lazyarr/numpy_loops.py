@@ -1,0 +1,89 @@
+"""NumPy's own inner loops as machine addresses, read from its ufunc objects.
+
+In:  a ufunc and a loop signature in canonical characters.
+Out: `InnerLoop`: ``void f(char **args, intp *dims, intp *steps, void *data)`` and its `data`.
+Holds: the object's layout (PyUFuncObject, NumPy's public ufuncobject.h) is compared with what the
+ufunc says of itself in Python before a pointer is used; where they differ there is no loop (None).
+
+A loop touches no Python object unless `needs_gil` says so, reports errors through the CPU's
+floating-point status only, and may be called from any thread on memory that the caller owns.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy
+
+from lazyarr.dtypes import PLAIN, canonical
+
+
+@dataclass(frozen=True, slots=True)
+class InnerLoop:
+    address: int
+    data: int
+    """Value of the last argument; often 0."""
+    needs_gil: bool
+    """Raises Python errors on some data: only under the GIL, and the error state is to be checked."""
+
+
+class _UFuncFields(ctypes.Structure):
+    """PyUFuncObject after the object header, as far as it is read here."""
+
+    _fields_ = (
+        ("nin", ctypes.c_int),
+        ("nout", ctypes.c_int),
+        ("nargs", ctypes.c_int),
+        ("identity", ctypes.c_int),
+        ("functions", ctypes.POINTER(ctypes.c_void_p)),
+        ("data", ctypes.POINTER(ctypes.c_void_p)),
+        ("ntypes", ctypes.c_int),
+        ("reserved1", ctypes.c_int),
+        ("name", ctypes.c_void_p),
+        ("types", ctypes.c_void_p),
+    )
+
+
+_RAISING = {("power", c) for c in "bhil"}
+"""Loops that raise on data: an integer to a negative integer power."""
+
+
+@cache
+def inner_loop(ufunc: Any, sig: str) -> InnerLoop | None:
+    """NumPy's loop of `ufunc` for a canonical signature, or None where it cannot be had."""
+    fields = _fields(ufunc)
+    if fields is None or not set(sig) <= _PLAIN_CHARS:
+        return None
+    for k, types in enumerate(ufunc.types):
+        if canonical(types) == sig:
+            address = fields.functions[k]
+            data = fields.data[k] if fields.data else None
+            needs_gil = (ufunc.__name__, sig[0]) in _RAISING
+            return InnerLoop(address, data or 0, needs_gil) if address else None
+    return None
+
+
+_PLAIN_CHARS = set(PLAIN) | set("->")
+
+
+@cache
+def _fields(ufunc: Any) -> _UFuncFields | None:
+    """The C fields of a ufunc, checked against what it says of itself; None where they differ."""
+    if platform.python_implementation() != "CPython" or not isinstance(ufunc, numpy.ufunc):
+        return None
+    fields = _UFuncFields.from_address(id(ufunc) + object.__basicsize__)
+    counts = (fields.nin, fields.nout, fields.nargs, fields.ntypes)
+    if counts != (ufunc.nin, ufunc.nout, ufunc.nargs, ufunc.ntypes) or not fields.functions:
+        return None
+    if not fields.types or ctypes.string_at(fields.types, len(_type_numbers(ufunc))) != _type_numbers(ufunc):
+        return None
+    return fields
+
+
+def _type_numbers(ufunc: Any) -> bytes:
+    """What PyUFuncObject.types must hold: the type numbers of all loops, one byte each."""
+    return bytes(numpy.dtype(c).num for types in ufunc.types for c in types.replace("->", ""))

@@ -1,0 +1,257 @@
+"""THE op table: one row per elementwise operation, what it is and what may be done with it.
+
+In:  an op's name, NumPy's own (`add`, `clip`, ...), or the pseudo-ops `copy` (a cast) and `where`.
+Out: its `Op` row.  The API, emitters, fusion costs, test and coverage matrices derive from it.
+Holds: what NumPy can answer (arity, loops, identity) is asked of the running NumPy; a row whose
+function the running NumPy does not have is left out.  Generalised ufuncs (matmul) are not here.
+
+Loops are named by signatures in canonical characters (dtypes.canonical).  Kinds, in the columns
+that depend on the element type, are one letter each:
+
+    b bool    i signed    u unsigned    e float16    f float32, float64    c complex
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy
+
+from lazyarr.dtypes import PLAIN, canonical
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One row.  `order_free`, `native` and the like are strings of kind letters."""
+
+    name: str
+    fn: Any
+    """The NumPy function that defines the op."""
+    nin: int
+    nout: int
+    emitter: str
+    """Key of the native emitter (codegen.emitters); equal keys share code."""
+    native: str
+    """Kinds of the loop's last input that have a native emitter; others run NumPy's inner loop."""
+    traits: frozenset[str]
+    """commutative: swapping the first two operands keeps the bits (NaN payloads aside).
+    predicate: the result is bool.   raises: the loop can raise a Python error on data.
+    stride_sensitive: float16 loops whose bits differ between contiguous and other strides."""
+    order_free: str
+    """Kinds whose fold gives the same bits in any order (the sign of a zero aside)."""
+    flags: str
+    """errstate categories that float and complex loops can set: d o u i (divide, over, under, invalid)."""
+    int_flags: str
+    """The same for integer loops."""
+    cost: float
+    """Cycles per float64 element in cache on AVX2, roughly; add is 1."""
+    domain: str
+    """Where tests draw operands from: a key of DOMAINS."""
+
+    @property
+    def identity(self) -> Any:
+        """NumPy's identity of the fold, or None."""
+        return self.fn.identity if self.is_ufunc else None
+
+    @property
+    def is_ufunc(self) -> bool:
+        return isinstance(self.fn, numpy.ufunc)
+
+
+DOMAINS: dict[str, tuple[float, float] | None] = {
+    "any": None,
+    "unit": (-1.0, 1.0),
+    "positive": (0.0, 1e4),
+    "above_one": (1.0, 1e4),
+    "moderate": (-50.0, 50.0),
+    "count": (0, 80),
+}
+"""Intervals that operands are drawn from; None: every bit pattern."""
+
+CATEGORIES = {"d": "divide", "o": "over", "u": "under", "i": "invalid"}
+
+_KIND = {char: row.kind for char, row in PLAIN.items()} | {"e": "e"}
+_ALL, _REAL, _INT = "biuefc", "biuef", "iu"
+
+
+def kind(char: str) -> str:
+    """Kind letter of a canonical dtype character."""
+    return _KIND[char]
+
+
+def _function(name: str) -> Any:
+    core: Any = numpy._core.umath  # type: ignore[attr-defined]
+    return getattr(core if name == "clip" else numpy, name, None)
+
+
+# name, emitter (where it is not the name), native kinds, cost, domain, traits, order-free kinds, flags, int flags
+_Row = tuple[str, str, str, float, str, str, str, str, str]
+_ROWS: list[_Row] = [
+    # arithmetic
+    ("add", "", _ALL, 1, "any", "commutative", "biu", "oui", ""),
+    ("subtract", "", "iuefc", 1, "any", "", "", "oui", ""),
+    ("multiply", "", _REAL, 1, "any", "commutative", "biu", "oui", ""),
+    ("divide", "", "ef", 5, "any", "", "", "doui", ""),
+    ("negative", "", "iuefc", 1, "any", "", "", "", ""),
+    ("positive", "same", "iuefc", 0, "any", "", "", "", ""),
+    ("conjugate", "", "iuefc", 1, "any", "", "", "", ""),
+    ("absolute", "", _REAL, 1, "any", "", "", "oui", ""),
+    ("fabs", "absolute", "ef", 1, "any", "", "", "", ""),
+    ("square", "", "iuef", 1, "any", "", "", "oui", ""),
+    ("reciprocal", "", "ef", 5, "any", "", "", "doui", "di"),
+    ("sqrt", "", "ef", 6, "any", "", "", "oui", ""),
+    ("cbrt", "", "", 20, "any", "stride_sensitive", "", "oui", ""),
+    ("sign", "", "iuef", 2, "any", "", "", "oui", ""),
+    ("heaviside", "", "ef", 3, "any", "", "", "", ""),
+    ("deg2rad", "to_radians", "ef", 1, "any", "", "", "ou", ""),
+    ("radians", "to_radians", "ef", 1, "any", "", "", "ou", ""),
+    ("rad2deg", "to_degrees", "ef", 1, "any", "", "", "ou", ""),
+    ("degrees", "to_degrees", "ef", 1, "any", "", "", "ou", ""),
+    # integer division and its float relatives
+    ("floor_divide", "", _INT, 12, "any", "", "", "doui", "do"),
+    ("remainder", "", _INT, 14, "any", "", "", "doui", "d"),
+    ("fmod", "", _INT, 13, "any", "", "", "doui", "d"),
+    ("divmod", "", _INT, 15, "any", "", "", "doui", "do"),
+    ("gcd", "", "", 60, "any", "commutative", "iu", "", ""),
+    ("lcm", "", "", 80, "any", "commutative", "", "", ""),
+    # comparison and logic
+    ("equal", "", _ALL, 1, "any", "commutative predicate", "", "", ""),
+    ("not_equal", "", _ALL, 1, "any", "commutative predicate", "", "", ""),
+    ("less", "", _ALL, 1, "any", "predicate", "", "", ""),
+    ("less_equal", "", _ALL, 1, "any", "predicate", "", "", ""),
+    ("greater", "", _ALL, 1, "any", "predicate", "", "", ""),
+    ("greater_equal", "", _ALL, 1, "any", "predicate", "", "", ""),
+    ("logical_and", "", _ALL, 1, "any", "commutative predicate", _ALL, "", ""),
+    ("logical_or", "", _ALL, 1, "any", "commutative predicate", _ALL, "", ""),
+    ("logical_xor", "", _ALL, 1, "any", "commutative predicate", _ALL, "", ""),
+    ("logical_not", "", _ALL, 1, "any", "predicate", "", "", ""),
+    ("isnan", "", _ALL, 1, "any", "predicate", "", "", ""),
+    ("isinf", "", _ALL, 1, "any", "predicate", "", "", ""),
+    ("isfinite", "", _ALL, 1, "any", "predicate", "", "", ""),
+    ("isnat", "", "", 1, "any", "predicate", "", "", ""),
+    ("signbit", "", "ef", 1, "any", "predicate", "", "", ""),
+    # bits
+    ("bitwise_and", "", "biu", 1, "any", "commutative", "biu", "", ""),
+    ("bitwise_or", "", "biu", 1, "any", "commutative", "biu", "", ""),
+    ("bitwise_xor", "", "biu", 1, "any", "commutative", "biu", "", ""),
+    ("invert", "", "biu", 1, "any", "", "", "", ""),
+    ("left_shift", "", _INT, 2, "count", "", "", "", ""),
+    ("right_shift", "", _INT, 2, "count", "", "", "", ""),
+    ("bitwise_count", "", _INT, 4, "any", "", "", "", ""),
+    ("copysign", "", "ef", 1, "any", "", "", "", ""),
+    # extrema
+    ("maximum", "", _REAL, 2, "any", "commutative", _REAL, "", ""),
+    ("minimum", "", _REAL, 2, "any", "commutative", _REAL, "", ""),
+    ("fmax", "", _REAL, 2, "any", "commutative", _REAL, "", ""),
+    ("fmin", "", _REAL, 2, "any", "commutative", _REAL, "", ""),
+    ("clip", "", _REAL, 3, "any", "", "", "", ""),
+    # rounding
+    ("floor", "", _REAL, 1, "any", "", "", "", ""),
+    ("ceil", "", _REAL, 1, "any", "", "", "", ""),
+    ("trunc", "", _REAL, 1, "any", "", "", "", ""),
+    ("rint", "", "ef", 1, "any", "", "", "", ""),
+    # anatomy of floats
+    ("frexp", "", "", 10, "any", "", "", "", ""),
+    ("ldexp", "", "", 10, "moderate", "", "", "oui", ""),
+    ("modf", "", "", 8, "any", "", "", "", ""),
+    ("nextafter", "", "", 8, "any", "", "", "oui", ""),
+    ("spacing", "", "", 8, "any", "", "", "oui", ""),
+    # powers, exponentials, logarithms
+    ("power", "", "", 30, "moderate", "raises", "", "doui", ""),
+    ("float_power", "", "", 30, "moderate", "", "", "doui", ""),
+    ("exp", "", "", 8, "moderate", "", "", "oui", ""),
+    ("exp2", "", "", 8, "moderate", "", "", "oui", ""),
+    ("expm1", "", "", 15, "moderate", "", "", "oui", ""),
+    ("log", "", "", 9, "positive", "", "", "doui", ""),
+    ("log2", "", "", 10, "positive", "", "", "doui", ""),
+    ("log10", "", "", 10, "positive", "", "", "doui", ""),
+    ("log1p", "", "", 12, "positive", "", "", "doui", ""),
+    ("logaddexp", "", "", 40, "moderate", "commutative", "", "oui", ""),
+    ("logaddexp2", "", "", 40, "moderate", "commutative", "", "oui", ""),
+    ("hypot", "", "", 15, "any", "commutative", "", "oui", ""),
+    # trigonometry
+    ("sin", "", "", 25, "moderate", "", "", "oui", ""),
+    ("cos", "", "", 25, "moderate", "", "", "oui", ""),
+    ("tan", "", "", 20, "moderate", "stride_sensitive", "", "oui", ""),
+    ("arcsin", "", "", 15, "unit", "", "", "oui", ""),
+    ("arccos", "", "", 15, "unit", "", "", "oui", ""),
+    ("arctan", "", "", 15, "any", "", "", "oui", ""),
+    ("arctan2", "", "", 25, "any", "", "", "oui", ""),
+    ("sinh", "", "", 15, "moderate", "", "", "oui", ""),
+    ("cosh", "", "", 15, "moderate", "", "", "oui", ""),
+    ("tanh", "", "", 12, "any", "", "", "oui", ""),
+    ("arcsinh", "", "", 20, "any", "stride_sensitive", "", "oui", ""),
+    ("arccosh", "", "", 20, "above_one", "", "", "oui", ""),
+    ("arctanh", "", "", 20, "unit", "", "", "doui", ""),
+    # pseudo-ops
+    ("copy", "", _ALL, 1, "any", "", "", "", ""),
+    ("where", "", _ALL, 1, "any", "", "", "", ""),
+]  # fmt: skip
+
+_ARITY = {"copy": (1, 1), "where": (3, 1)}
+
+
+def _op(cells: _Row) -> Op | None:
+    name, emitter, native, cost, domain, traits, order_free, flags, int_flags = cells
+    fn: Any = numpy.copyto if name == "copy" else _function(name)
+    if fn is None:
+        return None
+    nin, nout = _ARITY.get(name) or (fn.nin, fn.nout)
+    return Op(
+        name, fn, nin, nout, emitter or name, native, frozenset(traits.split()), order_free, flags, int_flags,
+        cost, domain,
+    )  # fmt: skip
+
+
+OPS: dict[str, Op] = {op.name: op for op in map(_op, _ROWS) if op}
+
+
+def row(name: str) -> Op:
+    """The row of an op; KeyError for a name that is not in the table."""
+    return OPS[name]
+
+
+@cache
+def loop_types(name: str) -> tuple[str, ...]:
+    """Signatures of the op's loops over plain dtypes, canonical, each once, in NumPy's order."""
+    if name == "copy":
+        return tuple(f"{a}->{b}" for a in PLAIN for b in PLAIN)
+    if name == "where":
+        return tuple(f"?{c}{c}->{c}" for c in PLAIN)
+    types = (canonical(t) for t in OPS[name].fn.types)
+    return tuple(dict.fromkeys(t for t in types if set(t) <= _LOOP_CHARS))
+
+
+_LOOP_CHARS = set(PLAIN) | set("->")
+
+
+def native(name: str, sig: str) -> bool:
+    """Does codegen emit this loop itself, on a target that converts float16 in hardware?"""
+    op = OPS.get(name)
+    return op is not None and kind(sig[op.nin - 1]) in op.native
+
+
+def flags(name: str, sig: str) -> tuple[str, ...]:
+    """errstate categories that this loop can set, such as ``('divide', 'invalid')``."""
+    op = OPS[name]
+    inputs, outputs = sig.split("->")
+    if name == "copy":
+        letters = _cast_flags(inputs, outputs)
+    else:
+        letters = op.flags if any(kind(c) in "efc" for c in inputs) else op.int_flags
+    return tuple(CATEGORIES[c] for c in letters)
+
+
+_COMPONENT = {"e": 2, "f": 4, "F": 4, "d": 8, "D": 8}
+
+
+def _cast_flags(source: str, target: str) -> str:
+    if kind(target) == "b":
+        return ""
+    if source not in _COMPONENT:
+        return "o" if target == "e" else ""
+    if target not in _COMPONENT:
+        return "i"
+    return "ou" if _COMPONENT[target] < _COMPONENT[source] else ""
