@@ -1,0 +1,195 @@
+"""LLVM IR text -> addresses of machine code, at once.
+
+In:  IR of one module whose external symbols are unique (content-hashed by whoever wrote it).
+Out: the address of each symbol, valid until the process ends.
+Nothing is optimised here: the IR comes with its vectors explicit, and LLVM's code generator at
+level 0 is ten times as fast as at level 1.  Objects come from the disk cache when they can.
+All of LLVM is entered under one lock; one engine holds all objects for ever, since a worker
+thread may sleep in any of them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+import time
+import warnings
+from functools import cache
+from typing import Any
+
+from lazyarr.config import current
+from lazyarr.counters import COUNT
+from lazyarr.dispatch import cache as disk
+from lazyarr.dispatch.levels import BY_NAME, host_level
+from lazyarr.target import Target
+
+_lock = threading.RLock()
+_loaded: dict[bytes, dict[str, int]] = {}
+_taken: dict[str, bytes] = {}
+
+
+@cache
+def _llvm() -> Any:
+    """llvmlite's binding with the native target initialised; imported here, not with lazyarr."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm
+
+
+@cache
+def _version() -> str:
+    import llvmlite
+
+    return f"{llvmlite.__version__} {_llvm().llvm_version_info}"
+
+
+@cache
+def _machine(target: Target, opt: int) -> Any:
+    llvm = _llvm()
+    triple = target.triple or llvm.get_process_triple()
+    cpu = BY_NAME[target.name].cpu if target.name in BY_NAME else "generic"
+    # Large code model: objects may lie anywhere relative to the C library and to each other.
+    return llvm.Target.from_triple(triple).create_target_machine(
+        cpu=cpu, features=target.features, opt=opt, reloc="default", codemodel="jitdefault", jit=True
+    )
+
+
+@cache
+def _engine() -> Any:
+    llvm = _llvm()
+    machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    # Workers sleep in this code while the interpreter shuts down: never dispose of it.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
+    engine.finalize_object()
+    return engine
+
+
+def load(ir: str, symbols: tuple[str, ...], target: Target, opt: int = 0) -> dict[str, int]:
+    """Return the addresses of symbols of a module, compiled if need be.
+
+    Parameters
+    ----------
+    ir : str
+        Textual LLVM IR, without target triple and data layout.
+    symbols : tuple of str
+        Names of functions that it defines.  They are unique to this module, in all processes.
+    target : Target
+        The level to compile for.
+    opt : int
+        Code generation level of LLVM, 0 to 3.
+
+    Returns
+    -------
+    dict
+        Address by symbol.
+
+    Raises
+    ------
+    RuntimeError
+        If the IR is not valid, or a symbol belongs to other code already.
+    """
+    key = disk.digest(target.name, target.features, target.triple, str(opt), _version(), ir)
+    with _lock:
+        found = _loaded.get(key)
+        if found is None:
+            found = _loaded[key] = _load(key, ir, symbols, target, opt)
+        return found
+
+
+def _load(key: bytes, ir: str, symbols: tuple[str, ...], target: Target, opt: int) -> dict[str, int]:
+    for name in symbols:
+        if _taken.setdefault(name, key) != key:
+            raise RuntimeError(f"symbol {name!r} belongs to other code already")
+    began = time.perf_counter()
+    binary = disk.fetch(key)
+    cached = binary is not None
+    if binary is None:
+        binary = compile_object(ir, target, opt)
+        disk.store(key, binary)
+        COUNT.compiles += 1
+    else:
+        COUNT.disk_hits += 1
+    engine = _engine()
+    engine.add_object_file(_llvm().ObjectFileRef.from_data(binary))
+    engine.finalize_object()
+    addresses = {name: int(engine.get_function_address(name)) for name in symbols}
+    if current.debug:
+        _report(ir, symbols, target, opt, cached, len(binary), time.perf_counter() - began)
+    return addresses
+
+
+def compile_object(ir: str, target: Target, opt: int = 0) -> bytes:
+    """The object file that a module of IR becomes; see `load`."""
+    with _lock:
+        llvm = _llvm()
+        machine = _machine(target, opt)
+        module = llvm.parse_assembly(ir)
+        module.triple = machine.triple
+        module.data_layout = str(machine.target_data)
+        module.verify()
+        return bytes(machine.emit_object(module))
+
+
+def _report(
+    ir: str, symbols: tuple[str, ...], target: Target, opt: int, cached: bool, size: int, spent: float
+) -> None:
+    how = "loaded from disk" if cached else "compiled"
+    line = f"lazyarr: {', '.join(symbols)}: {how} for {target.name}, opt {opt}, {size} bytes, "
+    print(f"{line}{spent * 1e3:.2f} ms", file=sys.stderr)
+    if current.debug > 1:
+        print(ir, file=sys.stderr)
+
+
+_TRIVIAL = """
+define i64 @lazyarr_answer() {
+  ret i64 42
+}
+"""
+
+
+def _refusal() -> str | None:
+    """Why code cannot be generated and run here, or None."""
+    try:
+        _llvm().check_jit_execution()
+        address = load(_TRIVIAL, ("lazyarr_answer",), host_level())["lazyarr_answer"]
+        if ctypes.CFUNCTYPE(ctypes.c_int64)(address)() != 42:
+            return "generated code does not run as it should"
+    except (ImportError, OSError, RuntimeError) as error:
+        return str(error)
+    return None
+
+
+@cache
+def _probe() -> bool:
+    refusal = _refusal()
+    if refusal is None:
+        return True
+    warnings.warn(
+        f"lazyarr cannot compile and leaves all work to NumPy: {refusal}", RuntimeWarning, stacklevel=3
+    )
+    return False
+
+
+def available() -> bool:
+    """Can code be generated and run here?
+
+    Returns
+    -------
+    bool
+        False without llvmlite, or where memory may not be made executable; the first such answer
+        comes with a `RuntimeWarning`.
+    """
+    with _lock:
+        return _probe()
+
+
+if hasattr(os, "register_at_fork"):
+    # A child must not find LLVM in the middle of another thread's compilation.
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+    )
