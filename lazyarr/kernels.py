@@ -1,11 +1,15 @@
-"""From a parfor to a callable kernel: compile once, remember, and pack the words of a launch.
+"""From a parfor to a callable kernel: compile once, remember; and when to begin compiling at all.
 
 In:  `Parfor`s (the signature).   Out: `Kernel`s (an address and the layout of its words).
 One parfor is compiled once per process, target level and store kind; objects are on disk by content.
+
+LLVM takes about 0.15 s to load.  A short program never needs it: until NumPy has done about that much
+work for us it goes on doing it, while LLVM loads in a thread of its own.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass
 from functools import cache
@@ -15,19 +19,54 @@ from lazyarr.codegen.abi import Layout
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
-from lazyarr.numpy_loops import inner_loop
+from lazyarr.fusion.reference import function
+from lazyarr.numpy_loops import InnerLoop, inner_loop
 from lazyarr.ops import row
 from lazyarr.target import Target
+
+LOAD_NS = 150e6
+"""What loading LLVM costs: work of this size is waited for, and then done by kernels."""
+
+START_NS = 200e3
+"""Work of this size starts the loading."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
     address: int
     layout: Layout
-    loops: tuple[tuple[int, int], ...]
-    """Function and data address of each of NumPy's inner loops that it calls."""
+    loops: tuple[InnerLoop, ...]
+    """NumPy's inner loops that it calls."""
     scratch_bytes: int
     block: int
+
+
+class _Compiler:
+    """Loads LLVM once, in a thread; `usable` is None until that is over."""
+
+    def __init__(self) -> None:
+        self.usable: bool | None = None
+        self.thread: threading.Thread | None = None
+        self.debt = 0.0
+
+    def ready(self, work_ns: float) -> bool:
+        """May kernels be used for work that takes NumPy `work_ns`?"""
+        if self.usable is None:
+            self.debt += work_ns
+            if config.current.jit == "always" or self.debt > LOAD_NS:
+                self.load()
+            elif self.thread is None and self.debt > START_NS:
+                self.thread = threading.Thread(target=self.load, name="lazyarr-compiler", daemon=True)
+                self.thread.start()
+        return bool(self.usable)
+
+    def load(self) -> None:
+        from lazyarr.dispatch import jit
+
+        self.usable = jit.available()
+
+
+COMPILER = _Compiler()
 
 
 @cache
@@ -60,9 +99,9 @@ def _compile(parfor: Parfor, nontemporal: bool) -> Kernel:
     address = load(source.ir, (source.symbol,), host())[source.symbol]
     loops = []
     for name, sig in source.loops:
-        found = inner_loop(name, sig)
-        assert found is not None, (name, sig)
-        loops.append(found)
+        loop = inner_loop(function(name), sig)
+        assert loop is not None, (name, sig)
+        loops.append(loop)
     COUNT.seconds["compile"] += time.perf_counter() - began
     return Kernel(address, source.layout, tuple(loops), source.scratch_bytes, source.block)
 
@@ -72,18 +111,22 @@ def lowerable(name: str, sig: str) -> bool:
     """Can a kernel contain this op: natively, or through NumPy's own inner loop?"""
     from lazyarr.codegen.emitters import emitter
 
-    if any(c not in PLAIN for c in sig.replace("->", "")):
+    ins, _, outs = sig.partition("->")
+    if any(c not in PLAIN for c in ins + outs):
         return False
     if name == "copy":
-        ins, _, outs = sig.partition("->")
         return ins == outs or emitter("cast", sig, host()) is not None
-    return emitter(name, sig, host()) is not None or inner_loop(name, sig) is not None
+    if emitter(name, sig, host()) is not None:
+        return True
+    if row(name) is None or not row(name).is_ufunc:
+        return False
+    loop = inner_loop(function(name), sig)
+    return loop is not None and not loop.needs_gil
 
 
 @cache
 def cost(name: str) -> float:
     """Nanoseconds for one element of an op, roughly."""
-    if name in ("load", "store", "scalar", "cast"):
+    if name in ("load", "store", "scalar", "cast", "reduce"):
         return 0.05
-    found = row(name)
-    return 0.1 * found.cost if found is not None else 1.0
+    return 0.1 * row(name).cost

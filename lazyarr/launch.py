@@ -87,9 +87,9 @@ def fill_constants(kernel: Kernel, words: array[int], scalars: Sequence[numpy.ge
         raw = scalar.tobytes().ljust(16, b"\0")
         words[layout.scalar(k)] = int.from_bytes(raw[:8], "little", signed=True)
         words[layout.scalar(k) + 1] = int.from_bytes(raw[8:], "little", signed=True)
-    for k, (fn, data) in enumerate(kernel.loops):
-        words[layout.loop(k)] = fn
-        words[layout.loop(k) + 1] = data
+    for k, loop in enumerate(kernel.loops):
+        words[layout.loop(k)] = loop.address
+        words[layout.loop(k) + 1] = loop.data
 
 
 def run(kernel: Kernel, words: array[int], chunks: int, threads: int, ops: int) -> int:

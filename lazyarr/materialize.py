@@ -11,9 +11,12 @@ less memory.  What has no native lowering runs through NumPy (`fusion.reference`
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterable
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy
@@ -24,9 +27,9 @@ from lazyarr.expr import Expr, Map, Read
 from lazyarr.fusion import reference
 from lazyarr.fusion.alias import memory_key
 from lazyarr.fusion.assemble import assemble_map
-from lazyarr.fusion.partition import Group, Partition, partition, plain_node
+from lazyarr.fusion.partition import Group, Partition, partition, plain_node, space
 from lazyarr.geometry import same
-from lazyarr.kernels import lowerable
+from lazyarr.kernels import COMPILER, cost, lowerable
 from lazyarr.values import LEDGER, Buffer, is_held, results
 
 LOCK = threading.RLock()
@@ -48,7 +51,18 @@ def evaluate(roots: Iterable[Expr]) -> None:
 
 def plan_for(roots: list[Expr]) -> Partition:
     """Which groups would run, and what they would store."""
-    return partition(closure(roots), roots, is_held, _refuse)
+    nodes = closure(roots)
+    jit = config.current.jit
+    if jit == "never" or not COMPILER.ready(sum(map(_numpy_ns, nodes))):
+        return partition(nodes, roots, is_held, lambda node: "NumPy does it sooner, or jit is off")
+    return partition(nodes, roots, is_held, _refuse)
+
+
+def _numpy_ns(node: Expr) -> float:
+    """What NumPy would take for a node, roughly."""
+    op = node.op
+    per_element = cost(op.name) if isinstance(op, Map) else 0.3
+    return math.prod(space(node)) * (0.5 + per_element)
 
 
 def closure(roots: Iterable[Expr]) -> list[Expr]:
@@ -82,8 +96,6 @@ def _first(node: Expr, needed: dict[int, Expr]) -> list[Expr]:
 def _refuse(node: Expr) -> str | None:
     """Why a node must run through NumPy, or None if it compiles."""
     op = node.op
-    if config.current.jit == "never":
-        return "jit is off"
     if not isinstance(op, Map):
         return "has no native lowering"
     if not lowerable(op.name, op.sig):
@@ -160,10 +172,19 @@ class Placement:
         return None
 
 
+TINY = 1024
+"""Elements below which NumPy, op by op, takes less than a launch (and no compile)."""
+
+
 def _run(group: Group, plan: Partition) -> None:
-    if group.opaque:
+    tiny = config.current.jit == "auto" and math.prod(group.shape) <= TINY
+    if group.opaque or tiny:
         for node in group.nodes:
             _run_reference(node)
+            if tiny:
+                COUNT.numpy_eager += 1
+            else:
+                COUNT.numpy_fallbacks += 1
         return
     from lazyarr.launch import launch_map
 
@@ -227,13 +248,17 @@ def _run_reference(node: Expr) -> None:
         else:
             inputs.append(i)
     mask: Any = inputs.pop() if node.masked else True
-    assert node.op is not None and node.region is not None
-    reference.run(node.op, buf.real(node.region), tuple(inputs), mask)
+    op, region, errors = node.op, node.region, node.errors
+    assert op is not None and region is not None
+    raised: list[int] = []
+    with numpy.errstate(all="call", call=lambda text, flag: raised.append(flag)):
+        reference.run(op, buf.real(region), tuple(inputs), mask)
     if is_held(node):
         LEDGER.unallocated -= node.nbytes
     node.done(buf)
     if taken is not None:
         taken.buf = None
     COUNT.nodes_run += 1
-    COUNT.numpy_fallbacks += 1
     COUNT.seconds["fallback"] += time.perf_counter() - began
+    if raised:
+        flags.report(reduce(or_, raised), [(op, errors)])

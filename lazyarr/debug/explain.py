@@ -26,7 +26,7 @@ def explain(*arrays: Any) -> str:
         One paragraph for each fusion group: its iteration space, its operations, what it stores,
         and why its operations were not fused into an earlier group.
     """
-    roots = [a._storage.value for a in arrays if getattr(a, "_storage", None) is not None]
+    roots = [a.storage.value for a in arrays if getattr(a, "storage", None) is not None]
     roots = [r for r in roots if r.op is not None]
     if not roots:
         return "nothing is pending"
