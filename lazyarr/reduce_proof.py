@@ -1,0 +1,216 @@
+"""Proof of the table of reduction orders against the running NumPy, row by row, at first use.
+
+In:  rows of `reduce_order`.   Out: the rule that the running NumPy follows for a row, or None.
+Each row is judged by small sums of cancelling values, for which any other order gives other bits.
+`fold` executes an `Order` with elementwise NumPy calls only: it is the meaning of an order, for the
+proof and for tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy
+
+from lazyarr.reduce_order import RULES, Order, Runs, Unproved, order_of
+
+Array = numpy.ndarray[Any, Any]
+
+LEAF = 128
+"""Longest stretch that NumPy sums without splitting (counted in reals for complex types)."""
+
+
+class Probe(NamedTuple):
+    """A reduction to try: the array is a (viewed) stretch of random numbers."""
+
+    shape: tuple[int, ...]
+    """Of the array that is allocated, C order."""
+    take: tuple[int, ...]
+    """How much of each axis is reduced or kept."""
+    axes: tuple[int, ...]
+
+
+CUT = 272
+"""Buffer size while probing: small, so that a few hundred elements show every cut."""
+
+PROBES: dict[str, tuple[Probe, ...]] = {
+    "whole": (
+        Probe((129,), (129,), (0,)),
+        Probe((2 * CUT + 5,), (2 * CUT + 5,), (0,)),
+        Probe((2, CUT + 1), (2, CUT + 1), (1,)),
+    ),
+    "unmerged": (
+        Probe((7, 70), (7, 60), (0, 1)),
+        Probe((3, 170), (3, 150), (0, 1)),
+        Probe((2, CUT + 9), (2, CUT + 1), (0, 1)),
+        Probe((2, 20, 12), (2, 20, 9), (1, 2)),
+    ),
+    "cast": (
+        Probe((2 * CUT + 5,), (2 * CUT + 5,), (0,)),
+        Probe((2, CUT + 1), (2, CUT + 1), (1,)),
+        Probe((5, 110), (5, 100), (0, 1)),
+    ),
+}
+"""How runs come about (the last word of a row) -> probes, block boundaries among them."""
+
+UFUNC = {"pairwise": "add", "sequential": "multiply"}
+CASTS = {"e": "f", "f": "d", "d": "f", "F": "D", "D": "F"}
+"""An input type for each folded type, where the row has a cast."""
+
+ROWS = tuple(
+    f"{fold} {char} {runs}"
+    for fold, chars in (("pairwise", "efdFD"), ("sequential", "e"))
+    for char in chars
+    for runs in PROBES
+)
+
+
+@cache
+def rule_for(row: str) -> Runs | None:
+    """The rule of RULES that gives the running NumPy's bits on every probe of the row.
+
+    Runs come from NumPy's iterator, which knows no element types: one rule for all rows."""
+    rule = _followed()
+    return rule if rule is not None and _agrees(rule, row) else None
+
+
+@cache
+def _followed() -> Runs | None:
+    decisive = [row for row in ROWS if row.startswith("pairwise d")]
+    return next((rule for rule in RULES if all(_agrees(rule, row) for row in decisive)), None)
+
+
+def self_check(rows: Sequence[str] = ROWS) -> dict[str, bool]:
+    """Row -> does the running NumPy follow it?  Rows are judged once, at first use."""
+    return {row: rule_for(row) is not None for row in rows}
+
+
+def _agrees(rule: Runs, row: str) -> bool:
+    kind, char, runs = row.split()
+    dtype, ufunc = numpy.dtype(char), UFUNC[kind]
+    usual = numpy.setbufsize(CUT)
+    try:
+        with numpy.errstate(all="ignore"):
+            for seed, probe in enumerate(PROBES[runs]):
+                x = _random(probe, CASTS[char] if runs == "cast" else char, ufunc, seed)
+                order = order_of(
+                    ufunc, char * 2 + "->" + char, x.dtype.char, x.shape, x.strides, probe.axes,
+                    buffer=CUT, rule=rule,
+                )
+                expected = getattr(numpy, ufunc).reduce(x, axis=probe.axes, dtype=dtype)
+                if isinstance(order, Unproved):
+                    return False
+                if not numpy.array_equal(expected, fold(order, ufunc, x, char)):
+                    return False
+    finally:
+        numpy.setbufsize(usual)
+    return True
+
+
+def _random(probe: Probe, char: str, ufunc: str, seed: int) -> Array:
+    """Numbers of both signs and many magnitudes; for products, close to one."""
+    rng = numpy.random.default_rng(seed)
+    reach = {"e": 3, "f": 12}.get(char.lower(), 30)
+    dtype = numpy.dtype(char)
+
+    def draw() -> Array:
+        x = rng.standard_normal(probe.shape)
+        if ufunc == "multiply":
+            return x * 1e-3 + 1
+        return numpy.ldexp(x, rng.integers(-reach, reach, probe.shape))
+
+    values = draw() + (1j * draw() if dtype.kind == "c" else 0)
+    return values.astype(dtype)[tuple(slice(0, n) for n in probe.take)]
+
+
+def fold(order: Order, ufunc: str, x: Array, char: str, initial: Any = None) -> Array:
+    """Reduce `x` exactly as `order` says, with elementwise operations only.
+
+    The result has the parallel axes of `order`, put back into the order of the input's axes."""
+    nest = [loop.axis for loop in order.loops if loop.kind == "p"]
+    nest += [loop.axis for loop in order.loops if loop.kind == "r"]
+    outputs = sum(loop.kind == "p" for loop in order.loops)
+    ones = tuple(k for k in range(x.ndim) if k not in nest)
+    v = x.astype(char).transpose(*ones, *nest).reshape([x.shape[k] for k in nest])
+    flat = v.reshape(*v.shape[:outputs], -1)
+    extent = 1
+    for loop in order.loops[len(order.loops) - order.tree:] if order.tree else ():
+        extent *= loop.extent
+    op = getattr(numpy, ufunc)
+    start = op.identity if order.start == "identity" else initial
+    first = 1 if order.start == "first" else 0
+    acc = flat[..., 0] if first else numpy.full(flat.shape[:-1], start, char)
+    for low in range(0, flat.shape[-1], extent):
+        for a in range(low, low + extent, max(order.run, 1)):
+            b = min(a + max(order.run, 1), low + extent)
+            acc = _run(order, op, acc, flat[..., max(a, first): b])
+    back = numpy.argsort([loop.axis for loop in order.loops if loop.kind == "p"])
+    return acc.transpose(back)
+
+
+def _run(order: Order, op: Any, acc: Array, values: Array) -> Array:
+    """acc = acc + tree(values), or acc = op(acc, x) for each x."""
+    narrow = acc.dtype
+    if order.wide:
+        acc, values = acc.astype("f"), values.astype("f")
+    if order.fold == "pairwise":
+        acc = acc + tree(values)
+    else:
+        for k in range(values.shape[-1]):
+            acc = op(acc, values[..., k])
+    return acc.astype(narrow)
+
+
+def tree(v: Array) -> Array:
+    """NumPy's pairwise sum along the last axis."""
+    if v.dtype.kind == "c":
+        half = v.real.dtype
+        out = numpy.empty(v.shape[:-1], v.dtype)
+        out.real, out.imag = (_tree(part.astype(half), _leaf_complex, 2) for part in (v.real, v.imag))
+        return out
+    return _tree(v, _leaf_real, 1)
+
+
+def _tree(v: Array, leaf: Callable[[Array], Array], per: int) -> Array:
+    """Split at half, rounded down to a multiple of eight reals, until a leaf remains."""
+    n = v.shape[-1] * per
+    if n <= LEAF:
+        return leaf(v)
+    cut = (n // 2 - n // 2 % 8) // per
+    return _tree(v[..., :cut], leaf, per) + _tree(v[..., cut:], leaf, per)
+
+
+def _leaf_real(v: Array) -> Array:
+    """Eight accumulators, combined by neighbours, then the tail one by one."""
+    n = v.shape[-1]
+    if n < 8:
+        return _in_sequence(numpy.full(v.shape[:-1], -0.0, v.dtype), v)
+    r = _lanes(v, 8)
+    s = r[..., 0::2] + r[..., 1::2]
+    s = s[..., 0::2] + s[..., 1::2]
+    return _in_sequence(s[..., 0] + s[..., 1], v[..., n - n % 8:])
+
+
+def _leaf_complex(v: Array) -> Array:
+    """One part of complex numbers: four accumulators."""
+    n = v.shape[-1]
+    if n < 4:
+        return _in_sequence(numpy.full(v.shape[:-1], -0.0, v.dtype), v)
+    r = _lanes(v, 4)
+    return _in_sequence((r[..., 0] + r[..., 1]) + (r[..., 2] + r[..., 3]), v[..., n - n % 4:])
+
+
+def _lanes(v: Array, lanes: int) -> Array:
+    n = v.shape[-1]
+    acc = v[..., :lanes]
+    for k in range(lanes, n - n % lanes, lanes):
+        acc = acc + v[..., k: k + lanes]
+    return acc
+
+
+def _in_sequence(acc: Array, v: Array) -> Array:
+    for k in range(v.shape[-1]):
+        acc = acc + v[..., k]
+    return acc
