@@ -21,7 +21,7 @@ from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.fusion.reference import function
 from lazyarr.numpy_loops import InnerLoop, inner_loop
-from lazyarr.ops import row
+from lazyarr.ops import OPS, row
 from lazyarr.target import Target
 
 LOAD_NS = 150e6
@@ -118,7 +118,7 @@ def lowerable(name: str, sig: str) -> bool:
         return ins == outs or emitter("cast", sig, host()) is not None
     if emitter(name, sig, host()) is not None:
         return True
-    if row(name) is None or not row(name).is_ufunc:
+    if name not in OPS or not row(name).is_ufunc:
         return False
     loop = inner_loop(function(name), sig)
     return loop is not None and not loop.needs_gil
