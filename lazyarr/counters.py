@@ -24,6 +24,7 @@ NAMES = (
     "compiles",             # kernels compiled by LLVM
     "disk_hits",            # kernels loaded from the object cache on disk
     "memory_hits",          # kernels found loaded
+    "bytes_numpy",          # results of the calls that made nodes: NumPy allocates each of them
     "bytes_allocated",      # asked of the allocator
     "bytes_recycled",       # of these, from pages used before
     "bytes_fresh",          # of these, from fresh pages (small blocks are neither)
@@ -49,6 +50,7 @@ class Counters:
     compiles: int
     disk_hits: int
     memory_hits: int
+    bytes_numpy: int
     bytes_allocated: int
     bytes_recycled: int
     bytes_fresh: int

@@ -164,6 +164,7 @@ class Expr:
         if old is None:
             self.covers = True
             self.nbytes = region.nbytes
+            COUNT.bytes_numpy += self.nbytes
         else:
             self.nbytes = old.nbytes
             self.covers = not masked and region.nbytes == old.nbytes and is_dense(region)

@@ -1,0 +1,56 @@
+"""The command line: ``python -m lazyarr``.
+
+In:  ``[--stats] script.py | -m module | -c code``, then the program's own arguments; or ``info``.
+Out: the program run as ``__main__`` (see `lazyarr.runner`), or a page about this installation.
+What follows the program's name belongs to the program, whatever it looks like.
+"""
+
+from __future__ import annotations
+
+import sys
+
+USAGE = """\
+usage: python -m lazyarr [--stats] script.py [args...]
+       python -m lazyarr [--stats] -m module [args...]
+       python -m lazyarr [--stats] -c code [args...]
+       python -m lazyarr info
+
+Run an unmodified NumPy program with lazyarr in NumPy's place: in its own modules (under the script's
+directory and the current one) `import numpy` gives lazyarr, installed libraries keep NumPy.
+
+  --stats   print at the end what was fused, compiled, launched and allocated (on stderr)
+  info      versions, CPU level, threads, cache
+"""
+
+
+def main() -> None:
+    args = sys.argv[1:]
+    stats = args[:1] == ["--stats"]
+    if stats:
+        del args[0]
+    first = args[0] if args else ""
+    if first in ("", "-h", "--help"):
+        stream = sys.stdout if first else sys.stderr
+        stream.write(USAGE)
+        sys.exit(0 if first else 2)
+    if args == ["info"]:
+        from lazyarr.runner_report import info
+
+        print(info())
+        return
+    if first.startswith("-") and (first not in ("-m", "-c") or len(args) < 2):
+        sys.exit(f"lazyarr: cannot run {' '.join(args)}\n{USAGE}")
+    from lazyarr import runner
+
+    if stats:
+        from lazyarr.runner_report import at_exit
+
+        at_exit()
+    if first in ("-m", "-c"):
+        runner.run(*args)
+    else:
+        runner.run("script", *args)
+
+
+if __name__ == "__main__":
+    main()

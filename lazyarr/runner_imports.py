@@ -1,0 +1,128 @@
+"""Who gets lazyarr for ``import numpy``: the program's own modules, nobody else.
+
+In:  the folders that hold the program.   Out: `install`, which replaces ``builtins.__import__``.
+A module is the program's own if it is ``__main__``, or if its file lies under one of the folders
+and in no library: the standard library, site-packages, NumPy or lazyarr.  The rule asks the
+importing module's globals, so it also holds for code run by exec, doctest, timeit or pytest.
+Everything but the name that is looked up is the interpreter's own import.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib.util
+import os
+import sys
+import sysconfig
+from collections.abc import Callable, Mapping, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from types import CodeType, ModuleType
+from typing import Any
+
+import numpy
+
+_import: Callable[..., ModuleType] = builtins.__import__
+
+_LIBRARIES = tuple(
+    os.path.realpath(folder) + os.sep
+    for folder in {
+        *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+        os.path.dirname(__file__),
+        os.path.dirname(numpy.__file__),
+    }
+)
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_PROGRAM = ("__main__", "__mp_main__")
+"""The program's entry, here and in a process that multiprocessing started."""
+
+_folders: tuple[str, ...] = ()
+
+
+def install(folders: Sequence[str]) -> None:
+    """Give lazyarr to the program that lives in `folders` (real paths), from now on."""
+    global _folders
+    _folders = tuple(os.path.join(folder, "") for folder in folders)
+    builtins.__import__ = _hook
+    if _SpawnFinder.name in sys.modules:
+        _extend(sys.modules[_SpawnFinder.name])
+    else:
+        sys.meta_path.insert(0, _SpawnFinder())
+
+
+def is_own(namespace: Mapping[str, Any]) -> bool:
+    """Is this the globals of one of the program's own modules?"""
+    if namespace.get("__name__") in _PROGRAM:
+        return True
+    file = namespace.get("__file__")
+    if not isinstance(file, str):
+        return False
+    real = os.path.realpath(file)
+    return (
+        real.startswith(_folders)
+        and not real.startswith(_LIBRARIES)
+        and not any(mark in real for mark in _INSTALLED)
+    )
+
+
+def _numpy_in_place(
+    name: str,
+    globals: Mapping[str, Any] | None = None,
+    locals: Mapping[str, Any] | None = None,
+    fromlist: Sequence[str] | None = (),
+    level: int = 0,
+) -> ModuleType:
+    if level == 0 and name.partition(".")[0] == "numpy" and globals is not None and is_own(globals):
+        ours = "lazyarr" + name[len("numpy") :]
+        if _exists(ours):
+            name = ours
+    return _import(name, globals, locals, fromlist, level)
+
+
+def _exists(name: str) -> bool:
+    """Is there such a module?  (Of NumPy's private ones there is only NumPy's.)"""
+    try:
+        return name in sys.modules or importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+HOOK_CODE: CodeType = _numpy_in_place.__code__.replace(
+    co_filename="<frozen importlib._bootstrap>", co_name="_call_with_frames_removed"
+)
+"""Under this name the interpreter itself leaves the frame out of tracebacks of failing imports, and
+`warnings` does not count it for ``stacklevel``: it is a part of the import system."""
+_numpy_in_place.__code__ = HOOK_CODE
+_hook: Callable[..., Any] = _numpy_in_place
+
+
+class _InChild:
+    """Travels with the data that multiprocessing sends first to a process it starts; unpickling
+    it installs the hook there, before the program's ``__main__`` is imported again."""
+
+    def __reduce__(self) -> tuple[Callable[..., None], tuple[tuple[str, ...]]]:
+        return install, (_folders,)
+
+
+class _SpawnFinder:
+    """Loads ``multiprocessing.spawn`` as usual, then makes it send `_InChild`."""
+
+    name = "multiprocessing.spawn"
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: object = None) -> ModuleSpec | None:
+        if name != self.name:
+            return None
+        spec = PathFinder.find_spec(name, path)
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+
+            def load_and_extend(module: ModuleType) -> None:
+                load(module)
+                _extend(module)
+
+            spec.loader.exec_module = load_and_extend  # type: ignore[method-assign]
+        return spec
+
+
+def _extend(spawn: Any) -> None:
+    send = spawn.get_preparation_data
+    spawn.get_preparation_data = lambda process: {**send(process), "lazyarr": _InChild()}
