@@ -1,0 +1,324 @@
+"""LLVM IR of the loops that run a launch: serial, and on a pool of native threads.
+
+In:  the system (`System`).   Out: text of two modules, `serial` and `pool`.
+
+    i64 lazyarr_serial_for(kernel, words, first, chunks, nanoseconds)
+    i64 lazyarr_parallel_for(kernel, words, first, chunks, threads, nanoseconds)
+
+run chunks first, first+1, ... and return the first one not run: `chunks`, unless the time was up
+before (some chunk always runs, and all that were begun are finished).  The pool returns -1 and runs
+nothing when another thread is using it.  A kernel is ``void (ptr words, i64 chunk, i64 thread)``;
+the caller is thread 0, helpers are 1 to threads - 1, each number at most once at any time.
+
+Protocol of the pool ("open door").  `state` = bit 31: open; bits 16..30: places left; bits 0..15:
+helpers inside.  The caller describes the job, opens the door, counts `sequence` up and wakes
+sleepers; then it claims chunks itself, closes the door, and waits until nobody is inside.  A
+helper enters only through an open door, so the caller never waits for one that has not started.
+Helpers spin a little for the next job before they sleep.  They block all signals, which are
+Python's business, and compute in the caller's floating-point environment.
+"""
+
+from __future__ import annotations
+
+import signal
+from string import Template
+
+from lazyarr.threading.system_ir import System, clock, services
+
+MAX_HELPERS = 255
+_SPIN_FOR_JOB = 2000        # pauses, about 0.1 ms: how long a helper stays hot
+_SPIN_FOR_END = 4000        # pauses before the caller sleeps for its last helpers
+
+_SERIAL = """
+define i64 @lazyarr_serial_for(ptr %kernel, ptr %words, i64 %first, i64 %chunks, i64 %nanoseconds) {
+entry:
+  %begin = call i64 @now()
+  %deadline = add i64 %begin, %nanoseconds
+  br label %loop
+loop:
+  %i = phi i64 [ %first, %entry ], [ %i1, %ran ]
+  %more = icmp slt i64 %i, %chunks
+  br i1 %more, label %run, label %done
+run:
+  call void %kernel(ptr %words, i64 %i, i64 0)
+  %i1 = add i64 %i, 1
+  %t = call i64 @now()
+  %late = icmp sgt i64 %t, %deadline
+  br i1 %late, label %done, label %ran
+ran:
+  br label %loop
+done:
+  %next = phi i64 [ %i, %loop ], [ %i1, %run ]
+  ret i64 %next
+}
+"""
+
+_POOL_STATE = f"""
+%Job = type {{ ptr, ptr, i64, [64 x i8] }}  ; kernel, words, chunks, floating-point environment
+@job = internal global %Job zeroinitializer, align 128
+@next = internal global i64 0, align 128
+@state = internal global i32 0, align 128
+@sequence = internal global i32 0, align 128
+@sleepers = internal global i32 0, align 128
+@caller_sleeps = internal global i32 0, align 128
+@busy = internal global i32 0, align 128
+@helpers = internal global i32 0, align 128
+
+define void @lazyarr_pool_reset() {{
+  store i32 0, ptr @state
+  store i32 0, ptr @sequence
+  store i32 0, ptr @sleepers
+  store i32 0, ptr @caller_sleeps
+  store i32 0, ptr @busy
+  store i32 0, ptr @helpers
+  call void @forget_helpers()
+  call void @init_parking()
+  ret void
+}}
+define i32 @lazyarr_pool_helpers() {{
+  %n = load i32, ptr @helpers
+  ret i32 %n
+}}
+@max_helpers = internal constant i64 {MAX_HELPERS}
+"""
+
+_HELPER = Template("""
+define internal void @help(i64 %thread) {
+entry:
+  call void @load_environment(ptr getelementptr (%Job, ptr @job, i32 0, i32 3))
+  %kernel = load ptr, ptr @job
+  %words = load ptr, ptr getelementptr (%Job, ptr @job, i32 0, i32 1)
+  %chunks = load i64, ptr getelementptr (%Job, ptr @job, i32 0, i32 2)
+  br label %loop
+loop:
+  %i = atomicrmw add ptr @next, i64 1 monotonic
+  %more = icmp slt i64 %i, %chunks
+  br i1 %more, label %run, label %done
+run:
+  call void %kernel(ptr %words, i64 %i, i64 %thread)
+  br label %loop
+done:
+  ret void
+}
+
+define internal ptr @helper(ptr %argument) {
+entry:
+  %number = ptrtoint ptr %argument to i64
+  call void @introduce(i64 %number)
+  br label %idle
+idle:
+  %seen = phi i32 [ 0, %entry ], [ %s, %missed ], [ %s, %left ]
+  br label %spin
+spin:
+  %k = phi i32 [ 0, %idle ], [ %k1, %again ], [ 0, %sleep ]
+  %s = load atomic i32, ptr @sequence seq_cst, align 4
+  %new = icmp ne i32 %s, %seen
+  br i1 %new, label %look, label %patience
+patience:
+  %enough = icmp uge i32 %k, $spin_for_job
+  br i1 %enough, label %sleep, label %again
+again:
+  call void @pause()
+  %k1 = add i32 %k, 1
+  br label %spin
+sleep:
+  %up = atomicrmw add ptr @sleepers, i32 1 seq_cst
+  call void @park(ptr @sequence, i32 %seen)
+  %down = atomicrmw sub ptr @sleepers, i32 1 seq_cst
+  br label %spin
+look:
+  %now = load atomic i32, ptr @state acquire, align 4
+  br label %door
+door:
+  %st = phi i32 [ %now, %look ], [ %seen_state, %enter ]
+  %open = icmp slt i32 %st, 0
+  %high = lshr i32 %st, 16
+  %places = and i32 %high, 32767
+  %room = icmp ne i32 %places, 0
+  %may = and i1 %open, %room
+  br i1 %may, label %enter, label %missed
+enter:                                  ; one place fewer, one helper more
+  %inside = sub i32 %st, 65535
+  %swap = cmpxchg ptr @state, i32 %st, i32 %inside seq_cst seq_cst
+  %seen_state = extractvalue { i32, i1 } %swap, 0
+  %entered = extractvalue { i32, i1 } %swap, 1
+  br i1 %entered, label %work, label %door
+missed:
+  br label %idle
+work:                                   ; places left count down, so the number is nobody else's
+  %thread = zext i32 %places to i64
+  call void @help(i64 %thread)
+  %old = atomicrmw sub ptr @state, i32 1 seq_cst
+  %last = icmp eq i32 %old, 1           ; the door is closed and nobody is left inside
+  br i1 %last, label %tell, label %left
+tell:
+  %waits = load atomic i32, ptr @caller_sleeps seq_cst, align 4
+  %asleep = icmp ne i32 %waits, 0
+  br i1 %asleep, label %wake, label %left
+wake:
+  call void @unpark(ptr @state, i32 1)
+  br label %left
+left:
+  br label %idle
+}
+""")
+
+_GROW = Template("""
+declare i32 @pthread_create(ptr, ptr, ptr, ptr)
+declare i32 @pthread_detach(i64)
+declare i32 @pthread_sigmask(i32, ptr, ptr)
+declare i32 @sigfillset(ptr)
+define internal void @grow(i32 %wanted) {
+entry:
+  %mask = alloca [128 x i8], align 16
+  %every = alloca [128 x i8], align 16
+  %id = alloca i64, align 8
+  %have = load i32, ptr @helpers
+  %few = icmp slt i32 %have, %wanted
+  br i1 %few, label %block, label %done
+block:
+  %f = call i32 @sigfillset(ptr %every)
+  %b = call i32 @pthread_sigmask(i32 $set_mask, ptr %every, ptr %mask)
+  br label %loop
+loop:
+  %n = phi i32 [ %have, %block ], [ %n1, %made ]
+  %n1 = add i32 %n, 1
+  %number = zext i32 %n1 to i64
+  %argument = inttoptr i64 %number to ptr
+  %error = call i32 @pthread_create(ptr %id, ptr null, ptr @helper, ptr %argument)
+  %failed = icmp ne i32 %error, 0
+  br i1 %failed, label %unblock, label %made
+made:
+  %handle = load i64, ptr %id
+  %d = call i32 @pthread_detach(i64 %handle)
+  store i32 %n1, ptr @helpers
+  %more = icmp slt i32 %n1, %wanted
+  br i1 %more, label %loop, label %unblock
+unblock:
+  %u = call i32 @pthread_sigmask(i32 $set_mask, ptr %mask, ptr null)
+  br label %done
+done:
+  ret void
+}
+""")
+
+_CALLER = Template("""
+declare i64 @llvm.smin.i64(i64, i64)
+
+; claim chunks until none are left or the time is up; the first chunk that nobody has claimed
+define internal i64 @lead(ptr %kernel, ptr %words, i64 %chunks, i64 %nanoseconds) {
+entry:
+  %begin = call i64 @now()
+  %deadline = add i64 %begin, %nanoseconds
+  br label %loop
+loop:
+  %i = atomicrmw add ptr @next, i64 1 monotonic
+  %more = icmp slt i64 %i, %chunks
+  br i1 %more, label %run, label %all
+run:
+  call void %kernel(ptr %words, i64 %i, i64 0)
+  %t = call i64 @now()
+  %late = icmp sgt i64 %t, %deadline
+  br i1 %late, label %stop, label %loop
+stop:
+  %unclaimed = atomicrmw xchg ptr @next, i64 %chunks seq_cst
+  %rest = call i64 @llvm.smin.i64(i64 %unclaimed, i64 %chunks)
+  ret i64 %rest
+all:
+  ret i64 %chunks
+}
+
+; wait until no helper is inside
+define internal void @gather() {
+entry:
+  br label %look
+look:
+  %k = phi i32 [ 0, %entry ], [ %k1, %again ], [ 0, %sleep ]
+  %st = load atomic i32, ptr @state seq_cst, align 4
+  %empty = icmp eq i32 %st, 0
+  br i1 %empty, label %done, label %patience
+patience:
+  %enough = icmp uge i32 %k, $spin_for_end
+  br i1 %enough, label %sleep, label %again
+again:
+  call void @pause()
+  %k1 = add i32 %k, 1
+  br label %look
+sleep:
+  store atomic i32 1, ptr @caller_sleeps seq_cst, align 4
+  %inside = load atomic i32, ptr @state seq_cst, align 4
+  call void @park_unless_empty(i32 %inside)
+  store atomic i32 0, ptr @caller_sleeps seq_cst, align 4
+  br label %look
+done:
+  ret void
+}
+define internal void @park_unless_empty(i32 %inside) {
+  %empty = icmp eq i32 %inside, 0
+  br i1 %empty, label %done, label %sleep
+sleep:
+  call void @park(ptr @state, i32 %inside)
+  br label %done
+done:
+  ret void
+}
+
+define internal void @open_door(i64 %places) {
+  %p = trunc i64 %places to i32
+  call void @grow(i32 %p)
+  %high = shl i32 %p, 16
+  %open = or i32 %high, -2147483648
+  store atomic i32 %open, ptr @state seq_cst, align 4
+  %s = atomicrmw add ptr @sequence, i32 1 seq_cst
+  %sleeping = load atomic i32, ptr @sleepers seq_cst, align 4
+  %any = icmp ne i32 %sleeping, 0
+  br i1 %any, label %wake, label %done
+wake:
+  call void @make_way()
+  call void @unpark(ptr @sequence, i32 %p)
+  br label %done
+done:
+  ret void
+}
+
+define i64 @lazyarr_parallel_for(ptr %kernel, ptr %words, i64 %first, i64 %chunks, i64 %threads,
+                                 i64 %nanoseconds) {
+entry:
+  %swap = cmpxchg ptr @busy, i32 0, i32 1 seq_cst seq_cst
+  %mine = extractvalue { i32, i1 } %swap, 1
+  br i1 %mine, label %launch, label %refuse
+refuse:
+  ret i64 -1
+launch:
+  store ptr %kernel, ptr @job
+  store ptr %words, ptr getelementptr (%Job, ptr @job, i32 0, i32 1)
+  store i64 %chunks, ptr getelementptr (%Job, ptr @job, i32 0, i32 2)
+  call void @save_environment(ptr getelementptr (%Job, ptr @job, i32 0, i32 3))
+  store atomic i64 %first, ptr @next seq_cst, align 8
+  %left = sub i64 %chunks, %first
+  %all = call i64 @llvm.smin.i64(i64 %left, i64 %threads)
+  %others = sub i64 %all, 1
+  %limit = load i64, ptr @max_helpers
+  %places = call i64 @llvm.smin.i64(i64 %others, i64 %limit)
+  call void @open_door(i64 %places)
+  %rest = call i64 @lead(ptr %kernel, ptr %words, i64 %chunks, i64 %nanoseconds)
+  %closed = atomicrmw and ptr @state, i32 65535 seq_cst
+  call void @gather()
+  call void @load_environment(ptr getelementptr (%Job, ptr @job, i32 0, i32 3))
+  store atomic i32 0, ptr @busy seq_cst, align 4
+  ret i64 %rest
+}
+""")
+
+
+def serial(system: System) -> str:
+    """The module of ``lazyarr_serial_for``."""
+    return clock(system) + _SERIAL
+
+
+def pool(system: System) -> str:
+    """The module of ``lazyarr_parallel_for``, ``lazyarr_pool_reset`` and ``lazyarr_pool_helpers``."""
+    helper = _HELPER.substitute(spin_for_job=_SPIN_FOR_JOB)
+    grow = _GROW.substitute(set_mask=int(signal.SIG_SETMASK))
+    caller = _CALLER.substitute(spin_for_end=_SPIN_FOR_END)
+    return clock(system) + services(system) + _POOL_STATE + helper + grow + caller

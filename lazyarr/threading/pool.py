@@ -1,0 +1,63 @@
+"""The native loops, loaded at the first launch, and what the pool needs when the process forks.
+
+In:  nothing.   Out: `serial_for`, `parallel_for`: ctypes functions that run without the GIL.
+The pool is compiled only when something first runs in parallel; both come from the disk cache.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from collections.abc import Callable
+from functools import cache
+
+from lazyarr.dispatch.jit import load
+from lazyarr.dispatch.levels import host_levels
+from lazyarr.threading import loops_ir
+from lazyarr.threading.system_ir import System, this_system
+
+SerialFor = Callable[[int, int, int, int, int], int]
+ParallelFor = Callable[[int, int, int, int, int, int], int]
+
+_WORD, _POINTER = ctypes.c_int64, ctypes.c_void_p
+
+
+@cache
+def serial_for() -> SerialFor:
+    """Function (kernel, words, first, chunks, nanoseconds) -> first chunk not run."""
+    found = load(loops_ir.serial(this_system()), ("lazyarr_serial_for",), host_levels()[0].target)
+    signature = ctypes.CFUNCTYPE(_WORD, _POINTER, _POINTER, _WORD, _WORD, _WORD)
+    return signature(found["lazyarr_serial_for"])
+
+
+@cache
+def parallel_for() -> ParallelFor | None:
+    """Function (kernel, words, first, chunks, threads, nanoseconds) -> first chunk not run, or -1
+    when another thread is using the pool.  None where the system lacks what the pool needs."""
+    system = this_system()
+    if system.parking == "none":
+        return None
+    return start(system)
+
+
+def start(system: System) -> ParallelFor | None:
+    """Load the pool; see `parallel_for`."""
+    text = loops_ir.pool(system)
+    if not _resolvable(text):
+        return None
+    names = ("lazyarr_parallel_for", "lazyarr_pool_reset", "lazyarr_pool_helpers")
+    found = load(text, names, host_levels()[0].target)
+    reset = ctypes.CFUNCTYPE(None)(found["lazyarr_pool_reset"])
+    reset()
+    if hasattr(os, "register_at_fork"):
+        # A child has no helpers, and its pool is not in use, whatever the parent's was doing.
+        os.register_at_fork(after_in_child=reset)
+    signature = ctypes.CFUNCTYPE(_WORD, _POINTER, _POINTER, *[_WORD] * 4)
+    return signature(found["lazyarr_parallel_for"])
+
+
+def _resolvable(text: str) -> bool:
+    """Does the process have every C function that the IR declares?  (LLVM would abort it.)"""
+    process = ctypes.CDLL(None)
+    return all(hasattr(process, name) for name in re.findall(r"^declare [^@]*@([\w]+)\(", text, re.M))
