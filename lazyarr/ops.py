@@ -86,7 +86,7 @@ def _function(name: str) -> Any:
     return getattr(core if name == "clip" else numpy, name, None)
 
 
-# name, emitter (where it is not the name), native kinds, cost, domain, traits, order-free kinds, flags, int flags
+# name, emitter (if not the name), native kinds, cost, domain, traits, order-free kinds, flags, integer flags
 _Row = tuple[str, str, str, float, str, str, str, str, str]
 _ROWS: list[_Row] = [
     # arithmetic

@@ -1,0 +1,80 @@
+"""Native emitters: one op on SSA values, as vector instructions with NumPy's exact bits.
+
+In:  an op's name, a loop signature in canonical characters, the target.
+Out: ``emit(b, args)``, which appends the op to a Builder and returns its results, one value per
+output; or None where the op is not native, and the kernel calls NumPy's inner loop instead.
+Holds: operands are of the signature's dtypes already.  The rules by family are in `emitters_*`;
+float16 arithmetic without a rule of its own is done in float32 and rounded once per op, as NumPy
+does, and only on targets that convert in hardware: on others every float16 loop and cast is None, and
+a kernel that would need one is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from lazyarr.codegen import (
+    emitters_arith,
+    emitters_bits,
+    emitters_compare,
+    emitters_divide,
+    emitters_select,
+)
+from lazyarr.codegen.builder import Builder
+from lazyarr.codegen.emitters_cast import CASTS
+from lazyarr.codegen.emitters_types import Fn, Rules, Value, convert, lane
+from lazyarr.ops import OPS, kind, native
+from lazyarr.target import Target
+
+Emit = Callable[[Builder, list[Value]], list[Value]]
+
+RULES: Rules = {
+    **emitters_arith.RULES,
+    **emitters_bits.RULES,
+    **emitters_compare.RULES,
+    **emitters_divide.RULES,
+    **emitters_select.RULES,
+}
+
+
+@cache
+def emitter(name: str, sig: str, target: Target) -> Emit | None:
+    """How to emit one op, or None: not native on this target.
+
+    `name` is a row of the op table, or 'cast', which is 'copy'.
+    """
+    if "e" in sig and not target.half:
+        return None
+    inputs, outputs = sig.split("->")
+    if name in ("cast", "copy"):
+        return _bound(CASTS[inputs, outputs], lane(inputs))
+    if not native(name, sig):
+        return None
+    rules = RULES[OPS[name].emitter]
+    operand = inputs[-1]
+    kinds = kind(operand)
+    if name != "where" and inputs[0] != operand:
+        kinds = kind(inputs[0]) + kinds
+    if kinds == "e" and "e" not in rules:
+        return _bound(_through_float(rules["f"], outputs), "half")
+    return _bound(rules[kinds], lane(operand))
+
+
+def _bound(fn: Fn, t: str) -> Emit:
+    def emit(b: Builder, args: list[Value]) -> list[Value]:
+        found = fn(b, t, *args)
+        return found if isinstance(found, list) else [found]
+
+    return emit
+
+
+def _through_float(fn: Fn, outputs: str) -> Fn:
+    def emit(b: Builder, t: str, *operands: str) -> Value | list[Value]:
+        found = fn(b, "float", *(convert(b, "fpext", "half", x, "float") for x in operands))
+        if outputs != "e":
+            return found
+        assert isinstance(found, str)
+        return convert(b, "fptrunc", "float", found, "half")
+
+    return emit

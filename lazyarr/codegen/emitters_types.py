@@ -1,0 +1,141 @@
+"""What all emitters share: values in SSA, their LLVM types, constants, quiet comparisons.
+
+In:  dtype characters, a Builder.   Out: types, literals, and the few instructions with a catch.
+Holds: nothing here or in any emitter carries a fast-math flag, traps, calls a library function,
+or contracts a multiplication and an addition.
+
+A value is the name of one SSA value (or a literal), or for complex the pair (re, im).  The type of
+its lanes follows from the dtype: i1 for bool, iN, half, float, double.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+from lazyarr.codegen.builder import Builder
+from lazyarr.dtypes import PLAIN
+
+Value = str | tuple[str, str]
+
+Fn = Callable[..., Value | list[Value]]
+"""``fn(b, t, *operands)``: emit one op on lanes of LLVM type `t` (of a component, if complex)."""
+
+Rules = dict[str, dict[str, Fn]]
+"""Emitter key -> kind letter (ops.py; 'iu' and 'ui' for mixed operands) -> how it is emitted."""
+
+ZERO = "zeroinitializer"
+"""The zero (or False) of any type."""
+
+
+def lane(char: str) -> str:
+    """LLVM type of one lane; of one component for complex."""
+    return "i1" if char == "?" else PLAIN[char].llvm
+
+
+def bits_of(t: str) -> str:
+    """The integer type as wide as `t`."""
+    return {"half": "i16", "float": "i32", "double": "i64"}.get(t, t)
+
+
+def size_of(t: str) -> int:
+    """Bits of an integer type."""
+    return int(t[1:])
+
+
+def literal(value: float) -> str:
+    """A float or double constant, exact: LLVM writes both as the bits of a double."""
+    return "0x" + struct.pack(">d", value).hex().upper()
+
+
+def binary(opcode: str) -> Fn:
+    """An op that is one two-operand instruction."""
+
+    def emit(b: Builder, t: str, x: str, y: str) -> str:
+        return b.op(f"{opcode} {b.ty(t)} {x}, {y}")
+
+    return emit
+
+
+def intrinsic(name: str) -> Fn:
+    """An op that is one LLVM intrinsic whose operands have the type of the result."""
+
+    def emit(b: Builder, t: str, *operands: str) -> str:
+        return b.intrinsic(name, t, *((t, x) for x in operands))
+
+    return emit
+
+
+def same(b: Builder, t: str, x: Value) -> Value:
+    return x
+
+
+def icmp(b: Builder, t: str, predicate: str, x: str, y: str) -> str:
+    return b.op(f"icmp {predicate} {b.ty(t)} {x}, {y}")
+
+
+def select(b: Builder, t: str, c: str, x: str, y: str) -> str:
+    ty = b.ty(t)
+    return b.op(f"select {b.ty('i1')} {c}, {ty} {x}, {ty} {y}")
+
+
+def convert(b: Builder, opcode: str, source: str, x: str, target: str) -> str:
+    return b.op(f"{opcode} {b.ty(source)} {x} to {b.ty(target)}")
+
+
+def not_(b: Builder, x: str) -> str:
+    return b.op(f"xor {b.ty('i1')} {x}, {b.splat('i1', 'true')}")
+
+
+def and_(b: Builder, x: str, y: str) -> str:
+    return b.op(f"and {b.ty('i1')} {x}, {y}")
+
+
+def or_(b: Builder, x: str, y: str) -> str:
+    return b.op(f"or {b.ty('i1')} {x}, {y}")
+
+
+_QUIET = {"oeq", "one", "une", "ueq", "ord", "uno"}
+_SHORT = {"float": "f32", "double": "f64"}
+
+
+def fcmp(b: Builder, t: str, predicate: str, x: str, y: str) -> str:
+    """Compare floats without raising 'invalid' on a quiet NaN, as NumPy does.
+
+    x86's ordered vector compares signal, unless AVX's quiet forms are asked for, and only the
+    constrained intrinsic asks for them.  Without AVX a NaN raises 'invalid' where NumPy stays
+    silent: the values are the same, and whoever reads the flags must confirm them by a replay.
+    """
+    ty = b.ty(t)
+    if predicate in _QUIET or "+avx" not in b.target.features:
+        return b.op(f"fcmp {predicate} {ty} {x}, {y}")
+    mangled = f"v{b.width}{_SHORT[t]}" if b.width else _SHORT[t]
+    name = f"{b.ty('i1')} @llvm.experimental.constrained.fcmp.{mangled}"
+    b.declare(f"declare {name}({ty}, {ty}, metadata, metadata)")
+    return b.op(f'call {name}({ty} {x}, {ty} {y}, metadata !"{predicate}", metadata !"fpexcept.maytrap")')
+
+
+def raise_flag(b: Builder, flag: str, where: str) -> None:
+    """Set the CPU's 'divide' or 'overflow' status if any lane of `where` is True.
+
+    The status is an effect that the optimiser may not drop or move into lanes that did not ask,
+    hence the constrained operation on one float.
+    """
+    hit = where
+    if b.width:
+        whole = b.op(f"bitcast {b.ty('i1')} {where} to i{b.width}")
+        hit = b.op(f"icmp ne i{b.width} {whole}, 0")
+    opcode, left, harmful, harmless = _RAISERS[flag]
+    right = b.op(f"select i1 {hit}, float {harmful}, float {harmless}")
+    name = f"float @llvm.experimental.constrained.{opcode}.f32"
+    b.declare(f"declare {name}(float, float, metadata, metadata)")
+    b.op(
+        f'call {name}(float {left}, float {right}, metadata !"round.tonearest", metadata !"fpexcept.strict")'
+    )
+
+
+_HUGE = literal(2.0**127)
+_RAISERS = {
+    "divide": ("fdiv", "1.0", "0.0", "1.0"),
+    "overflow": ("fmul", _HUGE, _HUGE, "1.0"),
+}
