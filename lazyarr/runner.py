@@ -42,7 +42,7 @@ def run(kind: str, *argv: str) -> None:
 def _script(path: str, *args: str) -> None:
     """A file, or a directory or archive that has a ``__main__.py``."""
     if pkgutil.get_importer(path) is not None:
-        _prepare(path, [path, *args])
+        _prepare(os.path.join(os.getcwd(), path), [path, *args])
         _fresh_main()
         runpy._run_module_as_main("__main__", False)  # type: ignore[attr-defined]
         return

@@ -1,0 +1,114 @@
+"""Imports run one way: face -> materialize -> engine packages -> base (ARCHITECTURE.md).
+
+What a module may import follows from its layer; a module that `LAYERS` does not name is the face.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "lazyarr"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+BASE = "base"
+LAYERS = {
+    BASE: "ops expr dtypes target config counters errors flags shapes geometry buffers srcloc numpy_loops",
+    "fusion": "fusion",
+    "codegen": "codegen",
+    "dispatch": "dispatch",
+    "threading": "threading",
+    "materialize": "materialize kernels launch schedule values storage",
+}
+LAYER_OF = {module: layer for layer, modules in LAYERS.items() for module in modules.split()}
+MAY_IMPORT = {
+    BASE: {BASE},
+    "fusion": {BASE, "fusion"},
+    "codegen": {BASE, "codegen"},
+    "dispatch": {BASE, "dispatch"},
+    "threading": {BASE, "threading", "dispatch"},       # the pool is code that dispatch loads
+    "materialize": {BASE, "fusion", "codegen", "dispatch", "threading", "materialize"},
+}
+ALSO = {"codegen": {"lazyarr.fusion.parfor"}}
+"""The IR that a package consumes belongs to the package that produces it."""
+RUNNERS = {"runner"}
+"""The one place that runs source text: somebody's program."""
+
+
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def layer_of(module: str) -> str:
+    part = (module.split(".") + [""])[1]
+    return part if part == "debug" else LAYER_OF.get(part, "face")
+
+
+def imports(path: Path, top_level: bool = False) -> list[str]:
+    """Dotted names that a file imports; only where importing the file imports them, if `top_level`."""
+    todo: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    found = []
+    for node in todo:
+        if top_level and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        todo.extend(ast.iter_child_nodes(node))
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: relative import"
+            assert node.module is not None
+            submodules = (f"{node.module}.{alias.name}" for alias in node.names)
+            found += [name if is_module(name) else node.module for name in submodules]
+    return found
+
+
+def is_module(name: str) -> bool:
+    path = ROOT.joinpath(*name.split("."))
+    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_imports_run_one_way(path: Path) -> None:
+    layer = layer_of(name_of(path))
+    if layer not in MAY_IMPORT:
+        return                          # the face and debug may import all
+    own = [name for name in imports(path) if name.startswith("lazyarr.")]
+    wrong = [
+        name
+        for name in own
+        if layer_of(name) not in MAY_IMPORT[layer]
+        and name not in ALSO.get(layer, ())
+        and not (layer_of(name) == "debug" and name not in imports(path, top_level=True))
+    ]
+    assert not wrong, f"{layer} may not import {wrong}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_llvmlite_and_debug_are_imported_lazily(path: Path) -> None:
+    for name in imports(path, top_level=True):
+        assert name.split(".")[0] != "llvmlite"
+        assert layer_of(name) != "debug" or layer_of(name_of(path)) == "debug", name
+
+
+def test_importing_lazyarr_does_not_import_llvmlite() -> None:
+    code = "import sys, lazyarr; sys.exit('llvmlite' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=60).returncode == 0
+
+
+def test_nothing_named_threading_at_the_root() -> None:
+    """It would shadow the standard library's for everything that runs there."""
+    assert not (ROOT / "threading").exists() and not (ROOT / "threading.py").exists()
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_no_source_text_is_run(path: Path) -> None:
+    if path.stem in RUNNERS:
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in ("eval", "exec", "compile"), f"{path}:{node.lineno}"
