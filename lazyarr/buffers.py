@@ -85,7 +85,7 @@ class _Pages:
 class _FreeSpans:
     """Free spans by size, by both ends (for merging), and in the order in which they came."""
 
-    __slots__ = ("total", "_sizes", "_starts", "_ends")
+    __slots__ = ("_ends", "_sizes", "_starts", "total")
 
     def __init__(self) -> None:
         self.total = 0
@@ -242,7 +242,7 @@ class Block:
         Its pages are warm, so stores past the caches pay.
     """
 
-    __slots__ = ("address", "nbytes", "recycled", "_pages", "_root")
+    __slots__ = ("_pages", "_root", "address", "nbytes", "recycled")
 
     def __init__(self, address: int, nbytes: int, recycled: bool, pages: int, root: Any) -> None:
         self.address = address

@@ -16,6 +16,7 @@ import stat
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -98,7 +99,8 @@ def fetch(key: bytes) -> bytes | None:
         remove(path)
         return None
     if time.time() - found.st_mtime > _TOUCH_AFTER:
-        _touch(path)
+        with suppress(OSError):
+            os.utime(path)
     return body
 
 
@@ -149,14 +151,5 @@ def sweep() -> None:
 
 def remove(path: str) -> None:
     """Remove a file; somebody else may have been quicker."""
-    try:
+    with suppress(OSError):
         Path(path).unlink()
-    except OSError:
-        pass
-
-
-def _touch(path: str) -> None:
-    try:
-        os.utime(path)
-    except OSError:
-        pass

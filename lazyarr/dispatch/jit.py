@@ -17,12 +17,12 @@ import threading
 import time
 import warnings
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dispatch import cache as disk
-from lazyarr.dispatch.levels import BY_NAME, host_level
+from lazyarr.dispatch.levels import BY_NAME, host_level, host_levels
 from lazyarr.target import Target
 
 _lock = threading.RLock()
@@ -47,15 +47,22 @@ def _version() -> str:
     return f"{llvmlite.__version__} {_llvm().llvm_version_info}"
 
 
+class _Machine(NamedTuple):
+    generator: Any
+    triple: str
+    data_layout: str
+
+
 @cache
-def _machine(target: Target, opt: int) -> Any:
+def _machine(target: Target, opt: int) -> _Machine:
     llvm = _llvm()
     triple = target.triple or llvm.get_process_triple()
     cpu = BY_NAME[target.name].cpu if target.name in BY_NAME else "generic"
     # Large code model: objects may lie anywhere relative to the C library and to each other.
-    return llvm.Target.from_triple(triple).create_target_machine(
+    generator = llvm.Target.from_triple(triple).create_target_machine(
         cpu=cpu, features=target.features, opt=opt, reloc="default", codemodel="jitdefault", jit=True
     )
+    return _Machine(generator, generator.triple, str(generator.target_data))
 
 
 @cache
@@ -130,9 +137,9 @@ def compile_object(ir: str, target: Target, opt: int = 0) -> bytes:
         machine = _machine(target, opt)
         module = llvm.parse_assembly(ir)
         module.triple = machine.triple
-        module.data_layout = str(machine.target_data)
+        module.data_layout = machine.data_layout
         module.verify()
-        return bytes(machine.emit_object(module))
+        return bytes(machine.generator.emit_object(module))
 
 
 def _report(
@@ -156,12 +163,18 @@ def _refusal() -> str | None:
     """Why code cannot be generated and run here, or None."""
     try:
         _llvm().check_jit_execution()
-        address = load(_TRIVIAL, ("lazyarr_answer",), host_level())["lazyarr_answer"]
-        if ctypes.CFUNCTYPE(ctypes.c_int64)(address)() != 42:
-            return "generated code does not run as it should"
     except (ImportError, OSError, RuntimeError) as error:
         return str(error)
-    return None
+    if not current.cpu_level and not host_levels():
+        return "unknown CPU"
+    # A level that was asked for and is not there is an error of its own, not a reason to give up.
+    target = host_level()
+    try:
+        address = load(_TRIVIAL, ("lazyarr_answer",), target)["lazyarr_answer"]
+    except RuntimeError as error:
+        return str(error)
+    answer = ctypes.CFUNCTYPE(ctypes.c_int64)(address)()
+    return None if answer == 42 else "generated code does not run as it should"
 
 
 @cache
@@ -183,6 +196,11 @@ def available() -> bool:
     bool
         False without llvmlite, or where memory may not be made executable; the first such answer
         comes with a `RuntimeWarning`.
+
+    Raises
+    ------
+    RuntimeError, ValueError
+        If the option ``cpu_level`` asks for what the host lacks.
     """
     with _lock:
         return _probe()
