@@ -42,13 +42,18 @@ class Reduction(NamedTuple):
 
     `ufunc` is the binary ufunc that folds ('add', 'maximum', ...), or 'argmax' / 'argmin'.
     `order` is the order that gives NumPy's bits:
-      'pairwise'    the innermost 'r' loop by NumPy's pairwise tree; outer 'r' loops in sequence,
-                    each adding the tree's sum to the accumulator
+      'pairwise'    the innermost `group` 'r' loops are one index space, cut into runs whose length
+                    is given at launch; runs and outer 'r' loops go in sequence, each run adding the
+                    sum of its pairwise tree to the accumulator
       'sequential'  strictly one after the other, in the order of the loops
       'any'         associative and commutative without rounding: any order
     `out` is the operand that receives the result (stride 0 along all 'r' loops), `start` the
     number of the runtime scalar that the accumulator starts from, or -1: from the first element.
     `mask` is the value number of a bool that says which elements take part, or -1.
+    argmax and argmin count positions in the index space of the innermost `group` loops.
+
+    A parfor with reductions has its loops in one of two forms: ``p* r+``, folded along the innermost
+    loop, or ``p* r+ p``, folded across rows (never 'pairwise').  `codegen.reduce_plan` arranges them.
     """
 
     ufunc: str
@@ -56,6 +61,7 @@ class Reduction(NamedTuple):
     out: int
     start: int = -1
     mask: int = -1
+    group: int = 1
 
 
 class Inst(NamedTuple):
