@@ -1,0 +1,57 @@
+"""lazyarr: NumPy's arrays, computed when somebody looks.
+
+``import lazyarr as np`` and a NumPy program runs unchanged.  Operations build an expression graph;
+when a value is needed, it is fused, compiled and run in parallel.  Results have NumPy's bits.
+
+Every public name of NumPy is here, and these:
+
+evaluate        compute several arrays in one go
+is_evaluated    has an array been computed yet?
+borrow          read somebody's ndarray lazily, without a copy
+options, set_options, get_options      how lazyarr works
+set_num_threads, get_num_threads       with how many threads
+coverage        which of NumPy's names run natively
+debug           counters and explanations
+"""
+
+from __future__ import annotations
+
+import numpy
+
+from lazyarr import methods as _methods
+from lazyarr import namespace as _namespace
+
+_methods.attach()
+_namespace.install()
+
+from lazyarr.arrays import ndarray  # noqa: E402
+from lazyarr.config import get_options, options, set_options  # noqa: E402
+from lazyarr.public import (  # noqa: E402
+    borrow, coverage, evaluate, get_num_threads, is_evaluated, set_num_threads, show_config,
+)
+from lazyarr.ufuncs import ufunc  # noqa: E402
+
+__lazyarr_version__ = "0.1.0"
+__version__ = numpy.__version__
+
+_OWN = [
+    "borrow", "coverage", "evaluate", "get_num_threads", "get_options", "is_evaluated", "options",
+    "set_num_threads", "set_options",
+]
+__all__ = sorted({*numpy.__all__, *_OWN})
+
+
+def __getattr__(name: str):
+    try:
+        found = getattr(numpy, name)
+    except AttributeError:
+        raise AttributeError(f"module 'lazyarr' has no attribute '{name}'") from None
+    if name.startswith("__"):
+        return found
+    found = _namespace.adapt(found)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*dir(numpy), *_OWN, "debug", "ndarray"})

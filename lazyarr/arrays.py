@@ -1,0 +1,213 @@
+"""The array type: a geometry in a storage, or a thin wrapper of a real ndarray.
+
+    managed   storage is a Storage, `geo` lies in ghost memory: lazy, plain dtypes only
+    plain     storage is None, `geo` is the real ndarray itself: small, or of any other dtype;
+              NumPy computes at the call
+
+Either way `geo` answers every question about shape, strides, dtype and flags, and a view is
+(the same storage, a view of `geo`), so most code need not know which kind it has.
+
+In: storages and geometries.   Out: `ndarray`, whose operators and methods `methods` attaches.
+Always holds: a managed array's dtype has a character in `dtypes`; nobody writes into `geo` of
+a managed array, and it is shared between arrays.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy
+
+from lazyarr import config
+from lazyarr.dtypes import char_of
+from lazyarr.error_state import remembered
+from lazyarr.expr import Expr, Op, Read
+from lazyarr.storage import Storage, constant_leaf, geometry_in, launch, storage_of
+from lazyarr.values import owner_of
+
+
+class ArrayType(type):
+    """Makes ``isinstance(x, lazyarr.ndarray)`` true of NumPy's arrays as well.
+
+    A program's own subclass is a subclass of NumPy's array: its hooks need real memory."""
+
+    def __new__(meta, name, bases, namespace, **options):
+        if not bases:
+            return super().__new__(meta, name, bases, namespace)
+        bases = tuple(numpy.ndarray if type(b) is ArrayType else b for b in bases)
+        return type(name, bases, namespace, **options)
+
+    def __instancecheck__(cls, x):
+        return isinstance(x, numpy.ndarray) or type.__instancecheck__(cls, x)
+
+    def __subclasscheck__(cls, c):
+        return issubclass(c, numpy.ndarray) or type.__subclasscheck__(cls, c)
+
+
+class ndarray(metaclass=ArrayType):  # noqa: N801 - NumPy's name
+    __slots__ = ("storage", "geo", "twin", "__weakref__")
+    __array_priority__ = 100
+    __hash__ = None
+
+    storage: Storage | None
+    geo: numpy.ndarray
+    twin: weakref.ref
+    """Managed arrays that were exported: the real ndarray that stands for this one."""
+
+    @property
+    def ndim(self):
+        return self.geo.ndim
+
+    @property
+    def size(self):
+        return self.geo.size
+
+    @property
+    def nbytes(self):
+        return self.geo.nbytes
+
+    @property
+    def itemsize(self):
+        return self.geo.itemsize
+
+    def __len__(self):
+        return len(self.geo)
+
+
+_new = object.__new__
+
+
+class Unsupported(Exception):
+    """No lazy rule for this call: NumPy does it, on evaluated arrays."""
+
+
+def plain(real: numpy.ndarray) -> ndarray:
+    """A wrapper of a real ndarray."""
+    x = _new(ndarray)
+    x.storage = None
+    x.geo = real
+    return x
+
+
+def managed(storage: Storage, geo: numpy.ndarray) -> ndarray:
+    """An array somewhere in a storage."""
+    x = _new(ndarray)
+    x.storage = storage
+    x.geo = geo
+    return x
+
+
+def fresh_array(op: Op, inputs: tuple[Any, ...], geo: numpy.ndarray, region: numpy.ndarray | None = None) -> ndarray:
+    """A new array: what `op` computes from captured inputs.  `region` sees it in another shape."""
+    node = Expr(op, inputs, geo if region is None else region, errors=remembered())
+    x = managed(Storage(node), geo)
+    launch(node)
+    return x
+
+
+# ---------------------------------------------------------------- between real and managed
+
+
+TWINS: weakref.WeakValueDictionary[int, ndarray] = weakref.WeakValueDictionary()
+"""id(real ndarray) -> the one array that stands for it, so that asarray(x) is x."""
+
+
+def real_of(x: ndarray) -> numpy.ndarray | None:
+    """The real ndarray that x was exported as, if it lives."""
+    if x.storage is None:
+        return x.geo
+    try:
+        return x.twin()
+    except AttributeError:
+        return None
+
+
+def twins(x: ndarray, real: numpy.ndarray) -> ndarray:
+    """In NumPy, asarray(x) is x.  Here they are two objects; a change of shape must reach both."""
+    if x.storage is not None:
+        x.twin = weakref.ref(real)
+    TWINS[id(real)] = x
+    return x
+
+
+def stays_plain(x: numpy.ndarray) -> bool:
+    """Is this memory NumPy's business: small, or no dtype of the engine's?"""
+    current = config.current
+    jit = current.jit
+    if jit == "never" or char_of(x.dtype) is None:
+        return True
+    if jit == "always":
+        return False
+    owner = x if x.base is None else owner_of(x)
+    return owner.nbytes <= 8 * current.eager_elements
+
+
+def wrap(x: Any) -> Any:
+    """The array over a real ndarray, without a copy; anything else as it is.
+
+    There is one storage per owner of memory, so what comes back from NumPy as a view of lent
+    memory is a view of the storage that lent it."""
+    if type(x) is not numpy.ndarray:
+        return x
+    twin = TWINS.get(id(x))
+    if twin is not None and real_of(twin) is x:
+        return twin
+    if stays_plain(x):
+        return plain(x)
+    storage = storage_of(x)
+    return twins(managed(storage, geometry_in(storage, x)), x)
+
+
+def manage(x: ndarray) -> bool:
+    """Turn a plain array into a managed one; False where its dtype does not allow that."""
+    if x.storage is not None:
+        return True
+    real = x.geo
+    if char_of(real.dtype) is None:
+        return False
+    storage = storage_of(real)
+    x.geo = geometry_in(storage, real)
+    x.storage = storage
+    twins(x, real)
+    return True
+
+
+def export(x: ndarray) -> numpy.ndarray:
+    """A real ndarray that the caller may keep and write to; the same one while it lives."""
+    if x.storage is None:
+        TWINS.setdefault(id(x.geo), x)
+        return x.geo
+    real = x.storage.lend(x.geo)
+    twin = real_of(x)
+    if twin is None or owner_of(twin) is not owner_of(real):    # the value may have moved
+        twins(x, real)
+        return real
+    return twin
+
+
+def now(x: ndarray) -> numpy.ndarray:
+    """The values, as a real ndarray: only to look at, never to keep or to write."""
+    return x.geo if x.storage is None else x.storage.real(x.geo)
+
+
+def is_pending(x: ndarray) -> bool:
+    return x.storage is not None and x.storage.value.op is not None
+
+
+def capture(x: ndarray) -> Any:
+    """x as an input of a node: a read of its value now.  0-d plain arrays are constants."""
+    if x.storage is None:
+        real = x.geo
+        if real.ndim == 0:
+            return real[()]
+        if stays_plain(real):
+            return constant_leaf(real)
+        manage(x)
+    return Read(x.storage.value, x.geo)
+
+
+def is_quiet(x: ndarray) -> bool:
+    """May NumPy write into x's memory at once?  (Evaluated, and nothing pending reads it.)"""
+    value = x.storage.value
+    return value.op is None and (value.readers is None or not value.waiting())

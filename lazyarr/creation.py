@@ -1,0 +1,120 @@
+"""New arrays: zeros, ones, full, empty and their `_like` forms.
+
+In: shapes, dtypes, fill values.   Out: large arrays are lazy fills, so that a first write over all
+of one costs nothing; small ones and other dtypes are NumPy's.  arange, linspace and the like are
+NumPy's own.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy
+
+from lazyarr.arrays import Unsupported, fresh_array, managed, ndarray, wrap
+from lazyarr.config import current
+from lazyarr.counters import COUNT
+from lazyarr.dtypes import char_of
+from lazyarr.elementwise import SCALARS
+from lazyarr.expr import Expr, Map
+from lazyarr.geometry import fresh, like
+from lazyarr.movement import metadata
+from lazyarr.storage import Storage
+from lazyarr.values import Buffer
+
+
+def filled(shape: Any, value: Any, dtype: Any, order: Any = "C") -> ndarray:
+    """An array of `value` (already a NumPy scalar of `dtype`, or None: unset); Unsupported if small."""
+    if shape.__class__ is not tuple:
+        try:
+            shape = tuple(shape) if hasattr(shape, "__iter__") else (operator.index(shape),)
+        except TypeError:
+            raise Unsupported from None
+    dtype = numpy.dtype(dtype)
+    try:
+        size = math.prod(shape)
+        wrong = any(n.__class__ is not int or n < 0 for n in shape)
+    except TypeError:
+        raise Unsupported from None
+    lazy = current.jit == "always" or (current.jit == "auto" and size > current.eager_elements)
+    if wrong or not size or not lazy or order not in ("C", "F") or char_of(dtype) is None or len(shape) > 32:
+        raise Unsupported
+    return _fill(fresh(shape, dtype, order), value)
+
+
+def _fill(geo: numpy.ndarray, value: Any) -> ndarray:
+    if value is None:
+        return managed(Storage(Expr.leaf(Buffer.new(geo.nbytes))), geo)
+    char = char_of(geo.dtype)
+    return fresh_array(Map("copy", f"{char}->{char}"), (value,), geo)
+
+
+def _plain_options(device: Any, like: Any) -> None:
+    if device not in (None, "cpu") or like is not None:
+        raise Unsupported
+
+
+def zeros(shape: Any, dtype: Any = float, order: Any = "C", *, device: Any = None, like: Any = None) -> ndarray:
+    _plain_options(device, like)
+    dtype = numpy.dtype(dtype)
+    return filled(shape, dtype.type(0) if dtype.kind in "biufc" else None, dtype, order)
+
+
+def ones(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, like: Any = None) -> ndarray:
+    _plain_options(device, like)
+    dtype = numpy.dtype(dtype)
+    return filled(shape, dtype.type(1) if dtype.kind in "biufc" else None, dtype, order)
+
+
+def empty(shape: Any, dtype: Any = float, order: Any = "C", *, device: Any = None, like: Any = None) -> ndarray:
+    _plain_options(device, like)
+    return filled(shape, None, dtype, order)
+
+
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, like: Any = None
+) -> ndarray:
+    _plain_options(device, like)
+    if fill_value.__class__ not in SCALARS:
+        raise Unsupported
+    value = numpy.full((), fill_value, dtype)
+    return filled(shape, value[()], value.dtype, order)
+
+
+def _like_rule(real: Any) -> Any:
+    """empty_like and its relatives: a stand-in tells the layout, then a fill."""
+
+    def rule(a: Any, *args: Any, **kwargs: Any) -> ndarray:
+        if a.__class__ is not ndarray or char_of(a.geo.dtype) is None:
+            raise Unsupported
+        if real is not numpy.empty_like and a.geo.size <= current.eager_elements and current.jit != "always":
+            return wrap(real(a.geo, *args, **kwargs))
+        value = None
+        if real is not numpy.empty_like:
+            value = _fill_value(real, a, *args, **kwargs)
+            kwargs.pop("fill_value", None)
+            args = args[1:] if real is numpy.full_like else args
+        geo = metadata(numpy.empty_like)(a, *args, **kwargs)
+        small = current.jit != "always" and geo.size <= current.eager_elements
+        if small or not geo.size or char_of(geo.dtype) is None or type(geo) is not numpy.ndarray:
+            raise Unsupported
+        return _fill(like(geo), None if value is None else value.astype(geo.dtype))
+
+    return rule
+
+
+def _fill_value(real: Any, a: ndarray, *args: Any, **kwargs: Any) -> Any:
+    """What a tiny stand-in is filled with."""
+    if real is numpy.full_like and (args or (kwargs.get("fill_value"),))[0].__class__ not in SCALARS:
+        raise Unsupported
+    kwargs["shape"] = ()
+    if len(args) > (4 if real is numpy.full_like else 3):
+        raise Unsupported
+    return real(numpy.empty((), a.geo.dtype), *args, **kwargs)[()]
+
+
+empty_like, zeros_like, ones_like, full_like = map(
+    _like_rule, (numpy.empty_like, numpy.zeros_like, numpy.ones_like, numpy.full_like)
+)

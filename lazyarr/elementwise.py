@@ -1,0 +1,234 @@
+"""Elementwise calls: which loop NumPy would run, and where it runs.
+
+In:  a ufunc and operands (arrays, NumPy and Python scalars, sequences).
+Out: lazy arrays of Map nodes; real NumPy scalars where the result has no axes.
+Two lanes: what is small and evaluated is computed by NumPy at the call, on the real memory; the rest
+becomes nodes.  Types, casts and errors are asked of NumPy, so they are those of the running NumPy.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+
+from lazyarr.arrays import (
+    Unsupported, capture, fresh_array, is_pending, is_quiet, manage, ndarray, now, plain, wrap,
+)
+from lazyarr.config import current
+from lazyarr.counters import COUNT
+from lazyarr.dtypes import CANONICAL, char_of
+from lazyarr.error_state import loud, remembered
+from lazyarr.expr import Map
+from lazyarr.geometry import layout
+
+WEAK = {bool: numpy.dtype(bool), int: int, float: float, complex: complex}
+"""Python scalars as operands: NumPy calls all but bool weak, since they follow the arrays."""
+
+STRONG = {numpy.dtype(c).type: numpy.dtype(c) for c in CANONICAL}
+SCALARS = frozenset((*WEAK, *STRONG))
+
+# ------------------------------------------------------------------------------------ loops
+
+
+class Loop:
+    """NumPy's choice of an inner loop for operand types: one Map per output."""
+
+    __slots__ = ("maps", "types", "outs", "raises")
+
+    def __init__(self, fn: numpy.ufunc, dtypes: tuple[numpy.dtype, ...]) -> None:
+        chars = [char_of(d) for d in dtypes]
+        sig = "".join(chars[: fn.nin]) + "->" + "".join(chars[fn.nin :])
+        self.maps = tuple(Map(fn.__name__, sig, part) for part in range(fn.nout))
+        self.types = tuple(numpy.dtype(c).type for c in chars[: fn.nin])
+        self.outs = dtypes[fn.nin :]
+        self.raises = fn is numpy.power and dtypes[-1].kind in "iu"
+        """Raises from values (negative exponents)."""
+
+
+_loops: dict[Any, Loop | None] = {}
+
+
+def loop_of(fn: numpy.ufunc, keys: tuple[Any, ...], dtype: Any = None, casting: Any = None) -> Loop | None:
+    """The loop for operand types `keys` (dtypes and weak Python types); None: NumPy must decide.
+
+    `keys` has one entry per input, and may have one per output (dtype or None)."""
+    known = fn, keys, dtype, casting
+    try:
+        return _loops[known]
+    except KeyError:
+        pass
+    except TypeError:                   # an unhashable dtype=
+        raise Unsupported from None
+    options: dict[str, Any] = {}
+    if dtype is not None:
+        options["signature"] = (None,) * fn.nin + (numpy.dtype(dtype),) * fn.nout
+    if casting is not None:
+        options["casting"] = casting
+    full = keys + (None,) * (fn.nin + fn.nout - len(keys))
+    try:
+        dtypes = fn.resolve_dtypes(full, **options)
+    except (TypeError, ValueError):
+        dtypes = ()
+    plain = dtypes and not fn.signature and all(char_of(d) is not None for d in dtypes)
+    loop = Loop(fn, dtypes) if plain else None
+    if len(_loops) < 1 << 14:
+        _loops[known] = loop
+    return loop
+
+
+# --------------------------------------------------------------------------------- operands
+
+
+def operand(x: Any) -> Any:
+    """An array or scalar that the rules know, or Unsupported."""
+    c = x.__class__
+    if c is ndarray or c in SCALARS:
+        return x
+    if c is numpy.ndarray:
+        return wrap(x)
+    if c is list or c is tuple:
+        return wrap(numpy.asarray(x))
+    raise Unsupported
+
+
+def key_of(x: Any) -> Any:
+    c = x.__class__
+    if c is ndarray:
+        return x.geo.dtype
+    return WEAK.get(c) or STRONG[c]
+
+
+def inputs_for(loop_types: tuple[type, ...], args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Captured arrays, and constants in the loop's types."""
+    inputs = []
+    for type_, x in zip(loop_types, args, strict=True):
+        if x.__class__ is ndarray:
+            x = capture(x)
+            if isinstance(x, numpy.generic) and type(x) is not type_:
+                x = type_(x)
+        elif x.__class__ is not type_:
+            try:
+                x = type_(x)
+            except (OverflowError, TypeError):      # NumPy has rules for these, and words
+                raise Unsupported from None
+        inputs.append(x)
+    return tuple(inputs)
+
+
+def reals(args: tuple[Any, ...]) -> list[Any]:
+    return [now(x) if x.__class__ is ndarray else x for x in args]
+
+
+def broadcast(geos: list[numpy.ndarray]) -> tuple[int, ...]:
+    """The common shape; Unsupported where there is none (NumPy says so in its words)."""
+    shape = geos[0].shape
+    for g in geos[1:]:
+        if g.shape != shape:
+            try:
+                return numpy.broadcast_shapes(*(g.shape for g in geos))
+            except ValueError:
+                raise Unsupported from None
+    return shape
+
+
+def at_call(size: int, args: tuple[Any, ...]) -> bool:
+    """Is this NumPy's, at the call?  Small results of evaluated operands are."""
+    jit = current.jit
+    if jit == "auto" and size:
+        return size <= current.eager_elements and not any(
+            x.__class__ is ndarray and is_pending(x) for x in args
+        )
+    return jit == "never" or not size
+
+
+def wrap_all(result: Any) -> Any:
+    if result.__class__ is numpy.ndarray:
+        return wrap(result)
+    if result.__class__ is tuple:
+        return tuple(wrap(x) for x in result)
+    return result
+
+
+# ------------------------------------------------------------------------------------ calls
+
+
+def elementwise(fn: numpy.ufunc, args: tuple[Any, ...], dtype: Any = None, casting: Any = None) -> Any:
+    """fn(*args) as new arrays, one per output."""
+    args = tuple([operand(x) for x in args])
+    geos = [x.geo for x in args if x.__class__ is ndarray]
+    if not geos or loud():
+        raise Unsupported
+    loop = loop_of(fn, tuple([key_of(x) for x in args]), dtype, casting)
+    if loop is None:
+        raise Unsupported
+    shape = geos[0].shape if len(geos) == 1 else broadcast(geos)
+    size = math.prod(shape)
+    if at_call(size, args):
+        COUNT.numpy_eager += 1
+        options: dict[str, Any] = {}
+        if dtype is not None:
+            options["dtype"] = dtype
+        if casting is not None:
+            options["casting"] = casting
+        return wrap_all(fn(*reals(args), **options))
+    if loop.raises and not _harmless(args[1]):
+        raise Unsupported
+    inputs = inputs_for(loop.types, args)
+    results = tuple(
+        [fresh_array(op, inputs, layout(out, shape, geos)) for op, out in zip(loop.maps, loop.outs, strict=True)]
+    )
+    if not shape:
+        results = tuple(now(x)[()] for x in results)
+    return results[0] if fn.nout == 1 else results
+
+
+def _harmless(exponent: Any) -> bool:
+    """An integer exponent that cannot make a power raise."""
+    return exponent.__class__ is not ndarray and exponent >= 0
+
+
+def into(
+    fn: numpy.ufunc, args: tuple[Any, ...], out: Any, where: Any = True, dtype: Any = None, casting: Any = None
+) -> Any:
+    """fn(*args, out=out, where=where): a write.  Elements outside the mask keep their value."""
+    target = wrap(out) if out.__class__ is numpy.ndarray else out
+    if target.__class__ is not ndarray or fn.nout != 1 or loud():
+        raise Unsupported
+    if target.storage is None and not (current.jit == "always" and manage(target)):
+        raise Unsupported
+    if not target.geo.flags.writeable:
+        raise Unsupported
+    args = tuple([operand(x) for x in args])
+    mask = mask_of(where)
+    keys = (*[key_of(x) for x in args], target.geo.dtype)
+    loop = loop_of(fn, keys, dtype, casting)
+    if loop is None or (loop.raises and not _harmless(args[1])):
+        raise Unsupported
+    geos = [x.geo for x in (*args, *mask) if x.__class__ is ndarray]
+    shape = target.geo.shape
+    if geos and broadcast([*geos, target.geo]) != shape:
+        raise Unsupported
+    if is_quiet(target) and at_call(target.geo.size, args + mask):
+        COUNT.numpy_eager += 1
+        options: dict[str, Any] = {"casting": casting or "same_kind"}
+        if dtype is not None:
+            options["dtype"] = dtype
+        if mask:
+            options["where"] = now(mask[0])
+        fn(*reals(args), out=target.storage.real(target.geo), **options)
+        return out
+    inputs = inputs_for(loop.types, args) + tuple([capture(m) for m in mask])
+    target.storage.write(target.geo, loop.maps[0], inputs, bool(mask), remembered())
+    return out
+
+
+def mask_of(where: Any) -> tuple[ndarray, ...]:
+    """A `where=` argument as captured later: () for all elements, or one bool array."""
+    if where is True or where is numpy.True_:
+        return ()
+    mask = operand(where)
+    if mask.__class__ is not ndarray or mask.geo.dtype != bool or (mask.storage is None and not mask.ndim):
+        raise Unsupported
+    return (mask,)

@@ -1,0 +1,162 @@
+"""x[key] and x[key] = value.
+
+In: an array and any index that NumPy takes.   Out: views for basic indices, copies for the others;
+single elements are NumPy scalars, read at the call.  A write is a new value of the storage.
+Order of errors as in NumPy: read-only first, then index, then value.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy
+
+from lazyarr.arrays import (
+    Unsupported, capture, is_pending, is_quiet, manage, managed, ndarray, now, plain, wrap,
+)
+from lazyarr.config import current
+from lazyarr.counters import COUNT
+from lazyarr.dtypes import char_of
+from lazyarr.elementwise import SCALARS, at_call, mask_of
+from lazyarr.error_state import loud, remembered
+from lazyarr.expr import Map
+from lazyarr.fallback import fallback
+from lazyarr.geometry import same
+
+BASIC = {int, slice, type(None), type(...)} | {t for t in SCALARS if issubclass(t, numpy.integer)}
+
+
+def is_basic(key: Any) -> bool:
+    if key.__class__ is tuple:
+        return all([k.__class__ in BASIC for k in key])
+    return key.__class__ in BASIC
+
+
+def settled(key: Any) -> Any:
+    """An index with the values of lazy arrays in it."""
+    c = key.__class__
+    if c is ndarray:
+        return now(key)
+    if c is tuple or c is list:
+        return c([settled(k) for k in key]) if any(k.__class__ in (ndarray, list) for k in key) else key
+    return key
+
+
+def getitem(x: Any, key: Any) -> Any:
+    geo = x.geo
+    if is_basic(key):
+        g = geo[key]
+        if g.__class__ is numpy.ndarray:
+            return plain(g) if x.storage is None else managed(x.storage, g)
+        if x.storage is None:
+            return g
+        return x.storage.real(_region(geo, key))[()]
+    if x.storage is None:
+        return wrap(geo[settled(key)])
+    COUNT.numpy_fallbacks += 1
+    return wrap(now(x)[settled(key)])
+
+
+def _region(geo: numpy.ndarray, key: Any) -> numpy.ndarray:
+    """geo[key] as an array, even without axes."""
+    if key.__class__ is tuple:
+        return geo[key] if any(k is Ellipsis for k in key) else geo[(*key, ...)]
+    return geo[key] if key is Ellipsis else geo[key, ...]
+
+
+def setitem(x: ndarray, key: Any, value: Any) -> None:
+    if x.storage is None and not (current.jit == "always" and manage(x)):
+        x.geo[settled(key)] = _settled_value(value)
+        return
+    if not x.geo.flags.writeable:
+        raise ValueError("assignment destination is read-only")
+    try:
+        if is_basic(key):
+            _assign(x, _region(x.geo, key), value)
+        else:
+            _assign_masked(x, key, value)
+    except Unsupported:
+        fallback(operator.setitem, x, key, value)
+
+
+def _settled_value(value: Any) -> Any:
+    return now(value) if value.__class__ is ndarray else value
+
+
+def _assign(x: ndarray, region: numpy.ndarray, value: Any) -> None:
+    """Basic assignment: the value cast and broadcast into the region."""
+    storage = x.storage
+    if value.__class__ is not ndarray:
+        if value.__class__ is numpy.ndarray and char_of(value.dtype) is not None:
+            value = wrap(value)
+        else:                                   # read, and checked, now
+            value = wrap(_constant(value, region.dtype))
+    if value.storage is storage and same(value.geo, region):
+        return                                  # the last step of  x[key] += 1
+    if char_of(value.geo.dtype) is None or loud():
+        raise Unsupported
+    if is_quiet(x) and at_call(region.size, (value,)):
+        COUNT.numpy_eager += 1
+        storage.real(region)[...] = now(value)
+        return
+    write(x, region, value)
+
+
+def write(x: ndarray, region: numpy.ndarray, value: ndarray, mask: tuple[ndarray, ...] = ()) -> None:
+    """A write of a value, cast as by assignment, where the mask says."""
+    geo = value.geo
+    while geo.ndim > region.ndim and geo.shape[0] == 1:     # assignment drops leading axes of length 1
+        geo = geo[0]
+    _check_fits(geo.shape, region)
+    dropped = value if geo is value.geo else (
+        plain(geo) if value.storage is None else managed(value.storage, geo)
+    )
+    given = capture(dropped)
+    char = char_of(region.dtype)
+    if isinstance(given, numpy.generic) and char_of(given.dtype) != char:
+        given = given.astype(region.dtype)
+    op = Map("copy", f"{char_of(given.dtype if isinstance(given, numpy.generic) else geo.dtype)}->{char}")
+    x.storage.write(region, op, (given, *[capture(m) for m in mask]), bool(mask), remembered())
+
+
+def _check_fits(shape: tuple[int, ...], region: numpy.ndarray) -> None:
+    try:
+        fits = shape == region.shape or numpy.broadcast_shapes(shape, region.shape) == region.shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"could not broadcast input array from shape {_text(shape)} into shape {_text(region.shape)}"
+        )
+
+
+def _text(shape: tuple[int, ...]) -> str:
+    return "(" + ",".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
+
+
+def _constant(value: Any, dtype: numpy.dtype) -> numpy.ndarray:
+    """A Python value, sequence or NumPy scalar, cast as by assignment."""
+    result = numpy.empty(numpy.shape(value), dtype)
+    result[...] = value
+    return result
+
+
+def _assign_masked(x: ndarray, key: Any, value: Any) -> None:
+    """x[mask] = scalar, lazily.  NumPy does the other indices of arrays."""
+    if key.__class__ not in (ndarray, numpy.ndarray) or value.__class__ not in SCALARS or loud():
+        raise Unsupported
+    if key.shape != x.geo.shape or (is_quiet(x) and not _worth(x, key)):
+        raise Unsupported
+    mask = mask_of(key)
+    if isinstance(value, numpy.generic):        # wraps, where x[0] = value would raise
+        constant = numpy.asarray(value).astype(x.geo.dtype)
+    else:
+        constant = numpy.array(value, x.geo.dtype)
+    write(x, x.geo, plain(constant), mask)
+
+
+def _worth(x: ndarray, key: Any) -> bool:
+    return current.jit == "always" or x.geo.size > current.eager_elements or (
+        key.__class__ is ndarray and is_pending(key)
+    )

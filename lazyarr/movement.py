@@ -1,0 +1,225 @@
+"""Views, reshapes, copies and casts: the same elements elsewhere.
+
+In: arrays and NumPy's arguments.   Out: views of the same storage (NumPy's function run on the
+geometry), or lazy copies.  Whether `reshape` is a view depends on strides alone, which are known.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from lazyarr.arrays import Unsupported, capture, fresh_array, is_pending, managed, ndarray, now, plain, wrap
+from lazyarr.config import current
+from lazyarr.counters import COUNT
+from lazyarr.dtypes import char_of
+from lazyarr.error_state import loud
+from lazyarr.expr import Map
+from lazyarr.fallback import fallback
+from lazyarr.geometry import fresh, like, view_geometry
+
+# ------------------------------------------------------------------------------------ views
+
+
+def seen(x: ndarray, geo: Any) -> Any:
+    """The array that a view of x's geometry describes."""
+    if geo is x.geo:
+        return x
+    if x.storage is None:
+        return plain(geo)
+    writeable = geo.flags.writeable
+    geo = view_geometry(geo)
+    if geo is None:
+        raise Unsupported
+    if not writeable:
+        geo.flags.writeable = False
+    if char_of(geo.dtype) is None:              # not the engine's business any more
+        return plain(x.storage.lend(geo))
+    return managed(x.storage, geo)
+
+
+def view(fn: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """A NumPy function that only makes views: it is run on the geometry."""
+    if x.__class__ is not ndarray:
+        raise Unsupported
+    result = fn(x.geo, *args, **kwargs)
+    if result.__class__ is numpy.ndarray:
+        return seen(x, result)
+    if result.__class__ not in (list, tuple):
+        raise Unsupported
+    return type(result)([seen(x, g) for g in result])
+
+
+def retyped(x: ndarray, *args: Any, **kwargs: Any) -> Any:
+    """x.view(dtype): a view; with a class, a real array of that class."""
+    given = [*args, *kwargs.values()]
+    if x.__class__ is not ndarray or any(isinstance(a, type) and issubclass(a, numpy.ndarray) for a in given):
+        raise Unsupported
+    return seen(x, x.geo.view(*args, **kwargs))
+
+
+def metadata(fn: Any) -> Any:
+    """A NumPy function that asks for shapes and types only, not for values."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return fn(*[_shape_of(a) for a in args], **{k: _shape_of(v) for k, v in kwargs.items()})
+
+    return call
+
+
+def _shape_of(x: Any) -> Any:
+    if x.__class__ is ndarray:
+        return x.geo
+    if x.__class__ in (list, tuple) and any(y.__class__ in (ndarray, list, tuple) for y in x):
+        return type(x)([_shape_of(y) for y in x])
+    return x
+
+
+def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
+    if not all(x.__class__ is ndarray for x in args):
+        raise Unsupported
+    shapes = {x.geo.shape for x in args}
+    if len(shapes) == 1:
+        return type(numpy.broadcast_arrays(1, 2))([seen(x, x.geo.view()) for x in args])
+    geos = numpy.broadcast_arrays(*[x.geo for x in args])
+    return type(geos)([seen(x, g) for x, g in zip(args, geos, strict=True)])
+
+
+# --------------------------------------------------------------------------------- reshapes
+
+try:
+    numpy.reshape(numpy.empty(1), (1,), copy=False)
+except TypeError:                               # NumPy 2.0
+
+    def _without_copy(geo: numpy.ndarray, shape: tuple[int, ...], order: str) -> numpy.ndarray | None:
+        result = geo.T.view() if order == "F" else geo.view()
+        try:
+            result.shape = shape[::-1] if order == "F" else shape
+        except AttributeError:
+            return None
+        return result.T if order == "F" else result
+else:
+
+    def _without_copy(geo: numpy.ndarray, shape: tuple[int, ...], order: str) -> numpy.ndarray | None:
+        try:
+            return numpy.reshape(geo, shape, order=order, copy=False)
+        except ValueError:
+            return None
+
+
+def reshape(x: Any, *shape: Any, order: Any = "C", copy: Any = None) -> Any:
+    """A view where NumPy makes a view, else a lazy copy."""
+    if x.__class__ is not ndarray or order not in ("C", "F", "A"):
+        raise Unsupported
+    geo = x.geo
+    if order == "A":
+        order = "F" if geo.flags.fnc else "C"
+    target = fresh(geo.shape, geo.dtype, order).reshape(*shape, order=order)
+    if not copy:
+        result = _without_copy(geo, target.shape, order)
+        if result is not None:
+            return seen(x, result)
+        if copy is False:
+            raise ValueError("Unable to avoid creating a copy while reshaping.")
+    return _flowed(x, target.shape, order)
+
+
+def _flowed(x: ndarray, shape: tuple[int, ...], order: str) -> ndarray:
+    """A copy in another shape: the new array's memory is written as if it had x's shape."""
+    geo = fresh(shape, x.geo.dtype, order)
+    return copied(x, geo, fresh(x.geo.shape, x.geo.dtype, order))
+
+
+def reshape_function(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any:
+    return reshape(a, shape, order=order, copy=copy)
+
+
+def ravel(a: Any, order: Any = "C") -> Any:
+    """Flat and contiguous: so, unlike reshape(-1), a copy of a[::2]."""
+    x = a
+    if x.__class__ is not ndarray or order not in ("C", "F", "A", "K"):
+        raise Unsupported
+    flags = x.geo.flags
+    if order == "K" and not flags.forc:
+        raise Unsupported
+    columns = order == "F" or (order in "AK" and flags.fnc)
+    contiguous = flags.f_contiguous if columns else flags.c_contiguous
+    return reshape(x, -1, order="F" if columns else "C", copy=None if contiguous else True)
+
+
+def flatten(x: ndarray, order: Any = "C") -> ndarray:
+    flags = x.geo.flags
+    if order not in ("C", "F", "A", "K") or (order == "K" and not flags.forc):
+        raise Unsupported
+    columns = order == "F" or (order in "AK" and flags.fnc)
+    return reshape(x, -1, order="F" if columns else "C", copy=True)
+
+
+# ---------------------------------------------------------------------------- copies, casts
+
+
+def copied(x: ndarray, geo: numpy.ndarray, region: numpy.ndarray | None = None) -> ndarray:
+    """A lazy copy of x into a fresh `geo`; cast where the types differ."""
+    if loud() and geo.dtype != x.geo.dtype:     # casts report errors, too
+        raise Unsupported
+    if current.jit == "never" or (
+        current.jit == "auto" and x.geo.size <= current.eager_elements and not is_pending(x)
+    ):
+        COUNT.numpy_eager += 1
+        real = numpy.ndarray(geo.shape, geo.dtype, strides=geo.strides)
+        target = real if region is None else numpy.ndarray(region.shape, geo.dtype, real, 0, region.strides)
+        numpy.copyto(target, now(x), casting="unsafe")
+        return wrap(real)
+    given = capture(x)
+    sig = f"{char_of(x.geo.dtype)}->{char_of(geo.dtype)}"
+    return fresh_array(Map("copy", sig), (given,), geo, region)
+
+
+def copy_as(x: ndarray, dtype: Any = None, order: Any = "K") -> ndarray:
+    geo = like(numpy.empty_like(x.geo, dtype=dtype, order=order or "K"))
+    if char_of(geo.dtype) is None or x.storage is None:
+        raise Unsupported
+    return copied(x, geo)
+
+
+def convert(x: Any, dtype: Any = None, order: Any = None, copy: Any = None, ndmin: int = 0) -> ndarray:
+    """asarray() and its relatives: x itself where it will do, else a lazy copy."""
+    if x.__class__ is not ndarray or x.storage is None:
+        raise Unsupported
+    dtype = x.geo.dtype if dtype is None else numpy.dtype(dtype)
+    flags = x.geo.flags
+    ordered = {"C": flags.c_contiguous, "F": flags.f_contiguous}.get(order, True)
+    if copy or dtype != x.geo.dtype or not ordered:
+        if copy is False:
+            raise ValueError(
+                "Unable to avoid copy while creating an array as requested.\n"
+                "If using `np.array(obj, copy=False)` replace it with `np.asarray(obj)` "
+                "to allow a copy when needed (no behavior change in NumPy 1.x)."
+            )
+        x = copy_as(x, dtype, order)
+    missing = ndmin - x.geo.ndim
+    return x if missing <= 0 else managed(x.storage, x.geo[(None,) * missing])
+
+
+def astype(x: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: Any = True, copy: Any = True) -> Any:
+    if x.__class__ is not ndarray or x.storage is None:
+        raise Unsupported
+    if casting != "unsafe":
+        numpy.empty(0, x.geo.dtype).astype(dtype, casting=casting)
+    return convert(x, dtype, order, copy or None)
+
+
+def astype_function(x: Any, dtype: Any, /, *, copy: Any = True, device: Any = None) -> Any:
+    if device not in (None, "cpu"):
+        raise Unsupported
+    return astype(x, dtype, copy=copy)
+
+
+def copy_method(x: ndarray, order: Any = "C") -> ndarray:
+    return copy_as(x, None, order)
+
+
+def own_copy(x: ndarray) -> ndarray:
+    """copy.copy(x)."""
+    return fallback(numpy.array, x) if x.storage is None else copy_as(x)

@@ -1,0 +1,202 @@
+"""NumPy's names on lazy arrays: every public function, ufunc, module and instance, adapted once.
+
+In:  an object found in a NumPy module.
+Out: what lazyarr offers under that name: a lazy rule, the same function through `fallback`, a module
+whose attributes are adapted in turn, or (types, constants) the object itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+import types
+from typing import Any
+
+import numpy
+
+from lazyarr.arrays import ndarray
+from lazyarr.fallback import TAKE, fallback
+from lazyarr.ufuncs import adapt as adapt_ufunc
+from lazyarr.ufuncs import ufunc
+
+OVERRIDES: dict[Any, Any] = {}
+"""NumPy function -> its lazy rule; filled by `methods`."""
+
+_adapted: dict[int, tuple[Any, Any]] = {}
+
+
+def adapt(x: Any) -> Any:
+    """x as lazyarr offers it."""
+    if isinstance(x, type):
+        return TYPES.get(x) or _subclass(x)
+    if isinstance(x, numpy.ufunc):
+        return adapt_ufunc(x)
+    if not callable(x) and not isinstance(x, types.ModuleType) and type(x).__module__ not in INSTANCES:
+        return x
+    found = _adapted.get(id(x))
+    if found is None or found[0] is not x:
+        found = _adapted[id(x)] = x, _make(x)
+    return found[1]
+
+
+def _make(x: Any) -> Any:
+    if isinstance(x, types.ModuleType):
+        return module(x.__name__) if x.__name__.partition(".")[0] == "numpy" else x
+    if not callable(x):
+        return Indexer(x)
+    rule = OVERRIDES.get(x)
+    if rule is not None:
+        return located(rule, x)
+    owner = getattr(x, "__self__", None)
+    if isinstance(owner, numpy.ufunc):
+        return getattr(adapt_ufunc(owner), x.__name__)
+    if not hasattr(x, "__name__"):              # numpy.test and other callable instances
+        return x
+
+    @functools.wraps(x, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return fallback(x, *args, **kwargs)
+
+    return located(call, x)
+
+
+def located(fn: Any, original: Any) -> Any:
+    """fn, as an attribute of our module, so that it pickles."""
+    home = getattr(original, "__module__", None) or "numpy"
+    if home.partition(".")[0] == "numpy":
+        fn.__module__ = "lazyarr" + home[5:]
+    return fn
+
+
+INSTANCES = {"numpy.lib._index_tricks_impl"}
+"""Modules whose instances (r_, c_, mgrid, ogrid, s_) make arrays when indexed."""
+
+
+class Indexer:
+    """r_, mgrid and the like: indexing gives lazy arrays."""
+
+    def __init__(self, original: Any) -> None:
+        self._original = original
+
+    def __getitem__(self, key: Any) -> Any:
+        return fallback(self._original.__getitem__, key)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._original, name)
+
+    def __len__(self) -> int:
+        return len(self._original)
+
+    def __repr__(self) -> str:
+        return repr(self._original)
+
+
+# ------------------------------------------------------------------------------------ types
+
+TYPES: dict[type, type] = {numpy.ndarray: ndarray, numpy.ufunc: ufunc}
+
+METHODS_RETURN_ARRAYS = {
+    ("numpy.random._generator", "Generator"): ("__reduce__",),
+    ("numpy.random.mtrand", "RandomState"): ("__reduce__",),
+    ("numpy", "vectorize"): (),
+    ("numpy.lib._npyio_impl", "NpzFile"): (),
+    ("numpy.lib.npyio", "NpzFile"): (),
+}
+"""(module, name) of classes whose methods give arrays -> methods that stay as they are."""
+
+SPECIAL = ("__call__", "__getitem__")
+
+
+def _subclass(cls: type) -> type:
+    """For the classes above, a subclass whose methods take and give lazy arrays."""
+    kept = METHODS_RETURN_ARRAYS.get((cls.__module__, cls.__name__))
+    if kept is None:
+        return cls
+    namespace: dict[str, Any] = {"__module__": "lazyarr" + cls.__module__[5:], "__doc__": cls.__doc__}
+    for name in dir(cls):
+        method = getattr(cls, name)
+        if name in kept or not callable(method) or (name.startswith("_") and name not in SPECIAL):
+            continue
+        namespace[name] = _method(method)
+    sub = type(cls.__name__, (cls,), namespace)
+    TYPES[cls] = TYPES[sub] = sub
+    if cls.__name__ == "Generator":
+        TAKE[cls] = lambda g: sub(g.bit_generator)
+        sub.__reduce__ = lambda self: (_generator, (self.bit_generator,))
+    elif cls.__name__ == "NpzFile":
+        TAKE[cls] = functools.partial(_recast, sub)
+    return sub
+
+
+def _recast(sub: type, x: Any) -> Any:
+    x.__class__ = sub
+    return x
+
+
+def _generator(bits: Any) -> Any:
+    return adapt(numpy.random.Generator)(bits)
+
+
+def _method(method: Any) -> Any:
+    @functools.wraps(method, updated=())
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return fallback(method, self, *args, **kwargs)
+
+    return call
+
+
+# ---------------------------------------------------------------------------------- modules
+
+
+class Module(types.ModuleType):
+    """A module of NumPy, as lazyarr offers it; attributes are adapted when asked for."""
+
+    def __init__(self, name: str, original: types.ModuleType) -> None:
+        super().__init__(name, original.__doc__)
+        self.__dict__["_original"] = original
+        if hasattr(original, "__path__"):
+            self.__path__ = []
+
+    def __getattr__(self, name: str) -> Any:
+        original = self.__dict__["_original"]
+        found = getattr(original, name)
+        if name.startswith("__"):
+            return found
+        found = adapt(found)
+        self.__dict__[name] = found
+        return found
+
+    def __dir__(self) -> list[str]:
+        return dir(self.__dict__["_original"])
+
+
+def module(numpy_name: str) -> types.ModuleType:
+    """Our module for a module of NumPy."""
+    return importlib.import_module("lazyarr" + numpy_name[5:])
+
+
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """``import lazyarr.linalg``: modules of NumPy's that lazyarr has no file for."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if not name.startswith("lazyarr."):
+            return None
+        try:
+            importlib.import_module("numpy" + name[7:])
+        except ImportError:
+            return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec: Any) -> types.ModuleType:
+        return Module(spec.name, sys.modules["numpy" + spec.name[7:]])
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Nothing to run: attributes come when asked for."""
+
+
+def install() -> None:
+    sys.meta_path.append(Finder())

@@ -1,0 +1,182 @@
+"""Python's operators on arrays.
+
+In: an operator's operands.   Out: what the NumPy operator gives, lazily.
+`**` has shortcuts of its own in NumPy (x**2 is square, x**0.5 sqrt, which ones depends on the version):
+a spy subclass is asked once per exponent which ufunc the running NumPy calls.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy
+
+from lazyarr.arrays import Unsupported, ndarray, now
+from lazyarr.elementwise import SCALARS, elementwise, into
+from lazyarr.fallback import fallback
+from lazyarr.ufuncs import eager
+
+BINARY = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "floordiv": "floor_divide",
+    "mod": "remainder", "divmod": "divmod", "lshift": "left_shift", "rshift": "right_shift",
+    "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+}
+COMPARE = {
+    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
+}
+UNARY = {"neg": "negative", "pos": "positive", "invert": "invert", "abs": "absolute"}
+
+
+def _python(name: str) -> Any:
+    return divmod if name == "divmod" else getattr(operator, name + "_" if name in ("and", "or") else name)
+
+
+def binary(name: str, fn: numpy.ufunc) -> Any:
+    by_python = _python(name)
+
+    def call(self: Any, other: Any) -> Any:
+        result = eager(by_python, (self, other))
+        if result is not None:
+            return result
+        try:
+            return elementwise(fn, (self, other))
+        except Unsupported:
+            return fallback(by_python, self, other)
+
+    return call
+
+
+def reflected(name: str, fn: numpy.ufunc) -> Any:
+    by_python = _python(name)
+
+    def call(self: Any, other: Any) -> Any:
+        result = eager(by_python, (other, self))
+        if result is not None:
+            return result
+        try:
+            return elementwise(fn, (other, self))
+        except Unsupported:
+            return fallback(by_python, other, self)
+
+    return call
+
+
+def inplace(name: str, fn: numpy.ufunc) -> Any:
+    by_python = getattr(operator, "i" + name)
+
+    def call(self: Any, other: Any) -> Any:
+        if self.storage is None and (other.__class__ in SCALARS or other.__class__ is ndarray):
+            by_python(self.geo, now(other) if other.__class__ is ndarray else other)
+            return self
+        try:
+            return into(fn, (self, other), self)
+        except Unsupported:
+            return fallback(by_python, self, other)
+
+    return call
+
+
+def unary(name: str, fn: numpy.ufunc) -> Any:
+    by_python = getattr(operator, name)
+
+    def call(self: Any) -> Any:
+        result = eager(by_python, (self,))
+        if result is not None:
+            return result
+        try:
+            return elementwise(fn, (self,))
+        except Unsupported:
+            return fallback(by_python, self)
+
+    return call
+
+
+# ------------------------------------------------------------------------------------ power
+
+
+class _Asked(Exception):
+    """Carries a spy's answer out of NumPy."""
+
+
+class _Spy(numpy.ndarray):
+    def __array_ufunc__(self, fn, method, *inputs, **kwargs):
+        raise _Asked(fn, len(inputs))
+
+
+_shortcuts: dict[Any, tuple[numpy.ufunc, int]] = {}
+
+
+def shortcut(dtype: numpy.dtype, exponent: Any) -> tuple[numpy.ufunc, int]:
+    """Which ufunc, on how many operands, NumPy runs for an array ** scalar."""
+    key = dtype, exponent.__class__, exponent
+    found = _shortcuts.get(key)
+    if found is None:
+        try:
+            operator.pow(numpy.ones(1, dtype).view(_Spy), exponent)
+            found = numpy.power, 2
+        except _Asked as answer:
+            found = answer.args
+        except Exception:                       # NumPy refuses: let it say so on the real operands
+            raise Unsupported from None
+        if len(_shortcuts) < 1024:
+            _shortcuts[key] = found
+    return found
+
+
+def power(self: Any, other: Any, modulo: Any = None) -> Any:
+    result = eager(operator.pow, (self, other)) if modulo is None else None
+    if result is not None:
+        return result
+    try:
+        if modulo is not None:
+            raise Unsupported
+        if other.__class__ in SCALARS:
+            fn, n = shortcut(self.geo.dtype, other)
+            return elementwise(fn, (self, other)[:n])
+        return elementwise(numpy.power, (self, other))
+    except Unsupported:
+        return fallback(pow, self, other, modulo)
+
+
+def reflected_power(self: Any, other: Any) -> Any:
+    result = eager(operator.pow, (other, self))
+    if result is not None:
+        return result
+    try:
+        return elementwise(numpy.power, (other, self))
+    except Unsupported:
+        return fallback(operator.pow, other, self)
+
+
+def inplace_power(self: Any, other: Any) -> Any:
+    if self.storage is None and other.__class__ in SCALARS:
+        self.geo **= other
+        return self
+    try:
+        if other.__class__ in SCALARS:
+            fn, n = shortcut(self.geo.dtype, other)
+            return into(fn, (self, other)[:n], self)
+        return into(numpy.power, (self, other), self)
+    except Unsupported:
+        return fallback(operator.ipow, self, other)
+
+
+def attach() -> None:
+    """Put the operators on the array type."""
+    for name, ufunc in BINARY.items():
+        fn = getattr(numpy, ufunc)
+        setattr(ndarray, f"__{name}__", binary(name, fn))
+        setattr(ndarray, f"__r{name}__", reflected(name, fn))
+        if name != "divmod":
+            setattr(ndarray, f"__i{name}__", inplace(name, fn))
+    for name, ufunc in COMPARE.items():
+        setattr(ndarray, f"__{name}__", binary(name, getattr(numpy, ufunc)))
+    for name, ufunc in UNARY.items():
+        setattr(ndarray, f"__{name}__", unary(name, getattr(numpy, ufunc)))
+    ndarray.__pow__ = power
+    ndarray.__rpow__ = reflected_power
+    ndarray.__ipow__ = inplace_power
+    for name, fn in {"__matmul__": operator.matmul, "__imatmul__": operator.imatmul}.items():
+        setattr(ndarray, name, lambda self, other, fn=fn: fallback(fn, self, other))
+    ndarray.__rmatmul__ = lambda self, other: fallback(operator.matmul, other, self)

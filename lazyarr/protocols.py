@@ -1,0 +1,244 @@
+"""How arrays meet Python and other libraries: conversion, export, copying, attributes.
+
+In: an array.   Out: real memory for those who ask by a protocol, counted, so that what they hold is
+never read or written late.  `__array_interface__` is not answered to NumPy's C code, which would
+prefer it to `__array__` and take memory that nobody counts.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy
+
+from lazyarr.arrays import Unsupported, export, managed, ndarray, now, plain, real_of, wrap
+from lazyarr.fallback import fallback, lend
+from lazyarr.geometry import geometry
+from lazyarr.indexing import getitem, setitem
+from lazyarr.movement import own_copy, seen
+from lazyarr.namespace import OVERRIDES
+from lazyarr.ufuncs import adapt
+
+# ---------------------------------------------------------------------------------- exports
+
+
+def __array__(self: Any, dtype: Any = None, *, copy: Any = None) -> numpy.ndarray:
+    if self.__class__ is not ndarray:
+        return numpy.ndarray.__array__(self, dtype, copy=copy)
+    if copy:
+        return numpy.array(now(self), dtype)
+    return numpy.array(export(self), dtype, copy=copy)
+
+
+def __array_ufunc__(self: Any, fn: numpy.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+    return getattr(adapt(fn), method)(*args, **kwargs)
+
+
+def __array_function__(self: Any, fn: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    rule = OVERRIDES.get(fn)
+    return fallback(fn, *args, **kwargs) if rule is None else rule(*args, **kwargs)
+
+
+def __dlpack__(self: Any, **options: Any) -> Any:
+    return export(self).__dlpack__(**options)       # the capsule holds the lent view, so it is counted
+
+
+def __dlpack_device__(self: Any) -> tuple[int, int]:
+    return 1, 0
+
+
+def __buffer__(self: Any, flags: int) -> memoryview:
+    return memoryview(export(self))
+
+
+def interface(self: Any) -> dict[str, Any]:
+    """For Python code that asks by name, such as Pillow's; the memory counts as shared from now on."""
+    code = sys._getframe(1).f_code
+    if "__array_interface__" not in code.co_names and "__array_interface__" not in code.co_consts:
+        raise AttributeError("__array_interface__")
+    real = export(self)
+    self.storage = None
+    self.geo = real
+    return real.__array_interface__
+
+
+# ---------------------------------------------------------------------------------- copying
+
+
+def __reduce__(self: Any) -> Any:
+    return wrap, (numpy.array(now(self)),)
+
+
+def __reduce_ex__(self: Any, protocol: int) -> Any:
+    return self.__reduce__()
+
+
+def __copy__(self: Any) -> Any:
+    return own_copy(self)
+
+
+def __deepcopy__(self: Any, memo: Any) -> Any:
+    return own_copy(self) if self.geo.dtype.kind != "O" else fallback(numpy.ndarray.__deepcopy__, self, memo)
+
+
+def __new__(
+    cls: Any, shape: Any, dtype: Any = float, buffer: Any = None, offset: Any = 0, strides: Any = None, order: Any = None
+) -> Any:
+    buffer = lend(buffer, {})
+    if cls is ndarray:
+        return wrap(numpy.ndarray(shape, dtype, buffer, offset, strides, order))
+    return numpy.ndarray.__new__(cls, shape, dtype, buffer, offset, strides, order)
+
+
+# --------------------------------------------------------------------------------- sequence
+
+
+def __iter__(self: Any) -> Any:
+    if not self.geo.ndim:
+        raise TypeError("iteration over a 0-d array")
+    if self.geo.ndim == 1:
+        return iter(now(self))
+    return (getitem(self, i) for i in range(len(self.geo)))
+
+
+def __contains__(self: Any, item: Any) -> bool:
+    return fallback(numpy.ndarray.__contains__, self, item)
+
+
+def __delitem__(self: Any, key: Any) -> None:
+    raise ValueError("cannot delete array elements")
+
+
+def __sizeof__(self: Any) -> int:
+    return object.__sizeof__(self) + self.geo.nbytes
+
+
+# ------------------------------------------------------------------------------- attributes
+
+
+def _changed(name: str) -> property:
+    """shape, strides, dtype: setting one changes this array alone."""
+
+    def get(self: Any) -> Any:
+        return getattr(self.geo, name)
+
+    def change(self: Any, value: Any) -> None:
+        if self.storage is None:
+            setattr(self.geo, name, value)
+            return
+        geo = self.geo.view()                       # pending readers hold the other one
+        setattr(geo, name, value)
+        real = real_of(self)
+        self.geo = geo
+        if real is not None:
+            setattr(real, name, value)
+
+    return property(get, change)
+
+
+def _own_geometry(self: Any) -> numpy.ndarray:
+    """Flags can be set through what we hand out, and geometries are shared."""
+    if self.storage is not None:
+        self.geo = self.geo.view()
+    return self.geo
+
+
+def flags(self: Any) -> Any:
+    return _own_geometry(self).flags
+
+
+def setflags(self: Any, write: Any = None, align: Any = None, uic: Any = None) -> None:
+    _own_geometry(self).setflags(write, align, uic)
+
+
+def _part(name: str) -> property:
+    """real and imag: views of complex arrays."""
+    of = getattr(numpy.ndarray, name).__get__
+
+    def get(self: Any) -> Any:
+        if self.__class__ is not ndarray:
+            return of(self)
+        geo = of(self.geo)
+        return wrap(geo) if name == "imag" and self.geo.dtype.kind != "c" else seen(self, geo)
+
+    def change(self: Any, value: Any) -> None:
+        part = get(self)
+        if name == "imag" and self.geo.dtype.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
+        setitem(part, ..., value)
+
+    return property(get, change)
+
+
+def _view(name: str) -> property:
+    of = getattr(numpy.ndarray, name).__get__
+    return property(lambda self: seen(self, of(self.geo)))
+
+
+def _exported(name: str, settable: bool = False) -> property:
+    def get(self: Any) -> Any:
+        return getattr(export(self), name)
+
+    def change(self: Any, value: Any) -> None:
+        setattr(export(self), name, lend(value, {}))
+
+    return property(get, change if settable else None)
+
+
+def base(self: Any) -> Any:
+    """The array that owns the memory, or None; for a lazy view, flat and of the view's dtype."""
+    if self.storage is None:
+        return wrap(self.geo.base)
+    value = self.storage.value
+    if value.buf is not None and value.buf.bridge is not None:
+        return wrap(value.buf.owner)
+    if self.geo.nbytes == value.nbytes and self.geo.flags.forc:
+        return None
+    n = value.nbytes // self.geo.itemsize
+    return managed(self.storage, geometry((n,), self.geo.dtype, nbytes=value.nbytes))
+
+
+def resize(self: Any, *shape: Any, refcheck: bool = True) -> None:
+    real = numpy.array(now(self))
+    real.resize(*shape, refcheck=False)
+    other = wrap(real)
+    self.geo = other.geo
+    self.storage = other.storage
+
+
+def fill(self: Any, value: Any) -> None:
+    if self.storage is None or value.__class__ is ndarray:
+        fallback(numpy.ndarray.fill, self, value)
+    else:
+        setitem(self, ..., value)
+
+
+PROTOCOLS = (
+    __array__, __array_ufunc__, __array_function__, __dlpack__, __dlpack_device__, __reduce__, __reduce_ex__,
+    __copy__, __deepcopy__, __iter__, __contains__, __delitem__, __sizeof__, setflags, resize, fill,
+)
+
+
+def attach() -> None:
+    for fn in PROTOCOLS:
+        setattr(ndarray, fn.__name__, fn)
+    if sys.version_info >= (3, 12):
+        ndarray.__buffer__ = __buffer__
+    ndarray.__new__ = __new__
+    ndarray.__array_interface__ = property(interface)
+    ndarray.__class_getitem__ = classmethod(lambda cls, item: numpy.ndarray.__class_getitem__(item))
+    ndarray.__array_finalize__ = None
+    for name in ("shape", "strides", "dtype"):
+        setattr(ndarray, name, _changed(name))
+    for name in ("real", "imag"):
+        setattr(ndarray, name, _part(name))
+    for name in ("T", "mT"):
+        setattr(ndarray, name, _view(name))
+    for name in ("ctypes", "data"):
+        setattr(ndarray, name, _exported(name))
+    ndarray.flat = _exported("flat", settable=True)
+    ndarray.flags = property(flags)
+    ndarray.base = property(base)
+    ndarray.device = property(lambda self: "cpu")
+    ndarray.__doc__ = numpy.ndarray.__doc__

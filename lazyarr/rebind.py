@@ -1,0 +1,55 @@
+"""NumPy's own Python functions, run on lazy arrays.
+
+mean, var, moveaxis and many others are Python code over ufuncs, reductions and views.  `rebound`
+runs such a function with the NumPy names in its globals replaced by ours, so that it stays lazy and
+does the running NumPy's steps: same order of operations, same intermediate types, same errors.
+
+In: a Python function of NumPy's.   Out: the same code over lazyarr's names.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+import numpy
+
+from lazyarr.namespace import OVERRIDES, adapt
+
+_spaces: dict[str, dict[str, Any]] = {}
+
+
+def rebound(fn: Any) -> types.FunctionType:
+    """fn (or what its dispatcher wraps) over lazyarr's names."""
+    fn = getattr(fn, "_implementation", fn)
+    found = types.FunctionType(fn.__code__, _space(fn.__globals__), fn.__name__, fn.__defaults__, fn.__closure__)
+    found.__kwdefaults__ = fn.__kwdefaults__
+    found.__doc__ = fn.__doc__
+    return found
+
+
+class _Space(dict):
+    """The globals of one NumPy module, adapted when first asked for."""
+
+    def __init__(self, original: dict[str, Any]) -> None:
+        super().__init__(__builtins__=original["__builtins__"], __name__=original["__name__"])
+        self.original = original
+
+    def __missing__(self, name: str) -> Any:
+        x = self.original[name]
+        private = isinstance(x, types.FunctionType) and x.__globals__ is self.original and x not in OVERRIDES
+        self[name] = found = rebound(x) if private else adapt(x)
+        return found
+
+
+def _space(original: dict[str, Any]) -> dict[str, Any]:
+    name = original["__name__"]
+    found = _spaces.get(name)
+    if found is None:
+        found = _spaces[name] = _Space(original)
+    return found
+
+
+METHODS = sys.modules[numpy.ndarray.__module__ + "._core._methods"]
+"""NumPy's Python code behind ndarray.mean, var, std, clip, ..."""

@@ -1,0 +1,181 @@
+"""Reductions: ufunc.reduce, argmax and argmin, count_nonzero.
+
+In:  an array and NumPy's arguments.   Out: lazy arrays of Reduce nodes; full reductions are real NumPy
+scalars, evaluated at the call.  sum, mean, var and the like are NumPy's own Python code on top of
+`reduce` (see `methods`), so their order of operations and intermediate types are the running NumPy's.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy
+
+from lazyarr.arrays import Unsupported, capture, fresh_array, ndarray, now, wrap
+from lazyarr.counters import COUNT
+from lazyarr.dtypes import char_of
+from lazyarr.elementwise import SCALARS, at_call, mask_of
+from lazyarr.error_state import loud
+from lazyarr.expr import Map, Read, Reduce
+from lazyarr.geometry import fresh, reduced_layout
+from lazyarr.indexing import setitem
+from lazyarr.movement import ravel
+
+MISSING = getattr(numpy, "_NoValue")
+REORDERABLE = {
+    "add", "multiply", "maximum", "minimum", "fmax", "fmin", "logical_and", "logical_or", "logical_xor",
+    "bitwise_and", "bitwise_or", "bitwise_xor",
+}
+ONE_AXIS = {"logaddexp", "logaddexp2", "hypot"}
+
+_loops: dict[Any, tuple[str, numpy.dtype] | None] = {}
+
+
+def loop_of(fn: numpy.ufunc, dtype_in: numpy.dtype, dtype: Any) -> tuple[str, numpy.dtype] | None:
+    """(signature, result dtype) of a reduction; None: NumPy must decide."""
+    known = fn, dtype_in, dtype
+    try:
+        return _loops[known]
+    except KeyError:
+        pass
+    except TypeError:
+        raise Unsupported from None
+    options: dict[str, Any] = {}
+    try:
+        if dtype is not None:
+            options["signature"] = (numpy.dtype(dtype), None, numpy.dtype(dtype))
+        dtypes = fn.resolve_dtypes((None, dtype_in, None), reduction=True, **options)
+        chars = [char_of(d) for d in dtypes]
+    except (TypeError, ValueError):
+        chars = [None]
+    found = None
+    if None not in chars:
+        found = "".join(chars[:2]) + "->" + chars[2], dtypes[2]
+    _loops[known] = found
+    return found
+
+
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes to fold, as sorted numbers; Unsupported where NumPy has words for it."""
+    if axis is None:
+        return tuple(range(ndim))
+    given = axis if axis.__class__ is tuple else (axis,)
+    try:
+        axes = [operator.index(i) for i in given]
+    except TypeError:
+        raise Unsupported from None
+    if any(not -ndim <= i < ndim or i.__class__ is bool for i in axes):
+        raise Unsupported
+    axes = sorted({i % ndim for i in axes})
+    if len(axes) != len(given) or not axes:
+        raise Unsupported
+    return tuple(axes)
+
+
+def _initial(initial: Any, dtype: numpy.dtype) -> Any:
+    if initial is None or initial is MISSING:
+        return None
+    if initial.__class__ not in SCALARS:
+        raise Unsupported
+    try:
+        if isinstance(initial, numpy.generic):
+            return initial.astype(dtype)
+        return dtype.type(initial)
+    except (OverflowError, TypeError, ValueError):
+        raise Unsupported from None
+
+
+def reduce(
+    fn: numpy.ufunc, x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False,
+    initial: Any = MISSING, where: Any = True,
+) -> Any:
+    """fn.reduce(x, ...)."""
+    if x.__class__ is not ndarray or not x.geo.size or loud():
+        raise Unsupported
+    if keepdims is MISSING:
+        keepdims = False
+    axes = axes_of(axis, x.ndim)
+    if fn.__name__ not in REORDERABLE and (fn.__name__ not in ONE_AXIS or len(axes) > 1):
+        raise Unsupported
+    loop = loop_of(fn, x.geo.dtype, dtype)
+    if loop is None or keepdims not in (True, False):
+        raise Unsupported
+    sig, result = loop
+    start = _initial(initial, result)
+    mask = mask_of(where)
+    if mask and (fn.identity is None and start is None or _enlarges(mask[0], x)):
+        raise Unsupported
+    if initial is None and fn.identity is not None:
+        raise Unsupported
+    if out is not None:
+        return _store(reduce(fn, x, axis, dtype, None, keepdims, initial, where), out)
+    if at_call(x.geo.size, (x, *mask)):
+        COUNT.numpy_eager += 1
+        options = {"where": now(mask[0])} if mask else {}
+        return wrap(fn.reduce(now(x), axis, dtype, None, keepdims, initial, **options))
+    op = Reduce(fn.__name__, sig, axes, bool(keepdims), bool(mask), start)
+    inputs = [capture(x)]
+    for m in mask:
+        seen = capture(m)
+        inputs.append(Read(seen.expr, numpy.broadcast_to(seen.geo, x.geo.shape)))
+    return _folded(op, tuple(inputs), reduced_layout(result, x.geo, axes, bool(keepdims)))
+
+
+def _folded(op: Reduce, inputs: tuple[Any, ...], geo: numpy.ndarray) -> Any:
+    result = fresh_array(op, inputs, geo)
+    return result if geo.ndim else now(result)[()]
+
+
+def _enlarges(mask: ndarray, x: ndarray) -> bool:
+    try:
+        return numpy.broadcast_shapes(mask.geo.shape, x.geo.shape) != x.geo.shape
+    except ValueError:
+        return True
+
+
+def _store(result: Any, out: Any) -> Any:
+    """A result of exactly out's type goes there; NumPy knows about the others."""
+    if out.__class__ is tuple and len(out) == 1:
+        out = out[0]
+    target = wrap(out)
+    if target.__class__ is not ndarray or target.dtype != result.dtype or target.shape != result.shape:
+        raise Unsupported
+    setitem(target, ..., result)
+    return out
+
+
+def arg_reduce(name: str, x: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    """argmax and argmin; without an axis, the index in C order."""
+    if x.__class__ is not ndarray or not x.geo.size or not x.ndim:
+        raise Unsupported
+    if out is not None or keepdims not in (False, MISSING):
+        raise Unsupported
+    axes = axes_of(axis, x.ndim)
+    if at_call(x.geo.size, (x,)):
+        COUNT.numpy_eager += 1
+        return wrap(getattr(numpy, name)(now(x), axis))
+    if axis is None:
+        x, axes = ravel(x), (0,)
+    elif len(axes) > 1 or axis.__class__ is tuple:
+        raise Unsupported
+    shape = x.geo.shape
+    geo = fresh(shape[: axes[0]] + shape[axes[0] + 1 :], numpy.dtype(numpy.intp))
+    return _folded(Reduce(name, char_of(x.geo.dtype) + "->l", axes, False), (capture(x),), geo)
+
+
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    x = a
+    if x.__class__ is not ndarray or not x.geo.size or not x.ndim:
+        raise Unsupported
+    if at_call(x.geo.size, (x,)):
+        COUNT.numpy_eager += 1
+        return wrap(numpy.count_nonzero(now(x), axis, keepdims=keepdims))
+    if x.geo.dtype != bool:
+        op = Map("copy", char_of(x.geo.dtype) + "->?")
+        x = fresh_array(op, (capture(x),), fresh(x.geo.shape, numpy.dtype(bool)))
+    found = reduce(numpy.add, x, axis, numpy.dtype(numpy.intp), None, keepdims)
+    return _COUNT_TYPE(found) if axis is None and not keepdims else found
+
+
+_COUNT_TYPE = type(numpy.count_nonzero(numpy.ones(1)))

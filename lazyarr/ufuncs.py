@@ -1,0 +1,149 @@
+"""`lazyarr.ufunc`: NumPy's ufuncs on lazy arrays.
+
+In: any call that NumPy's ufunc takes.   Out: lazy arrays, or what NumPy returns.
+Calls on plain dtypes with `out`, `where`, `dtype`, `casting` are lazy, and reductions; all else
+(objects, dates, strings, generalised ufuncs, `signature=`, subclasses) goes through NumPy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from lazyarr.arrays import Unsupported, ndarray, plain
+from lazyarr.config import current
+from lazyarr.counters import COUNT
+from lazyarr.elementwise import SCALARS, elementwise, into
+from lazyarr.fallback import fallback, lazily
+from lazyarr.reductions import reduce
+
+UFUNCS: dict[numpy.ufunc, ufunc] = {}
+_DEFAULTS = {"subok": True, "order": "K"}
+
+
+class UfuncType(type):
+    """Makes ``isinstance(x, lazyarr.ufunc)`` true of NumPy's ufuncs as well."""
+
+    def __instancecheck__(cls, x):
+        return isinstance(x, numpy.ufunc) or type.__instancecheck__(cls, x)
+
+
+class ufunc(metaclass=UfuncType):  # noqa: N801 - NumPy's name
+    """Functions that operate element by element on whole arrays: NumPy's, on lazy arrays.
+
+    Attributes and documentation are those of the NumPy ufunc ``fn``."""
+
+    def __init__(self, fn: numpy.ufunc) -> None:
+        self.fn = fn
+        self.__name__ = fn.__name__
+        self.__qualname__ = getattr(fn, "__qualname__", fn.__name__)
+        self.__doc__ = fn.__doc__
+        self.__wrapped__ = fn
+        self.reduce = lazily(fn.reduce, self._reduce)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs:
+            result = eager(self.fn, args)
+            if result is not None:
+                return result
+        try:
+            return self._lazy(args, **kwargs)
+        except Unsupported:
+            return fallback(self.fn, *args, **kwargs)
+
+    def _lazy(
+        self, args: tuple[Any, ...], out: Any = None, where: Any = True, dtype: Any = None, casting: Any = None,
+        **options: Any,
+    ) -> Any:
+        fn = self.fn
+        for name, value in options.items():
+            if _DEFAULTS.get(name, self) != value:
+                raise Unsupported
+        if len(args) != fn.nin:
+            if len(args) < fn.nin or out is not None:
+                raise Unsupported
+            args, out = args[: fn.nin], args[fn.nin :]
+        if out.__class__ is tuple:
+            if len(out) != fn.nout:
+                raise Unsupported
+            out = out[0] if fn.nout == 1 or out == (None,) * fn.nout else self
+        if out is not None:
+            return into(fn, args, out, where, dtype, casting)
+        if where is not True:                   # leaves elements unset: nothing to compute lazily
+            raise Unsupported
+        return elementwise(fn, args, dtype, casting)
+
+    def _reduce(self, array: Any, axis: Any = 0, *args: Any, **kwargs: Any) -> Any:
+        return reduce(self.fn, array, axis, *args, **kwargs)
+
+    def outer(self, a: Any, b: Any, /, **kwargs: Any) -> Any:
+        if a.__class__ is ndarray and b.__class__ is ndarray and self.fn.nin == 2:
+            return self(a[(..., *(None,) * b.ndim)], b, **kwargs)
+        return fallback(self.fn.outer, a, b, **kwargs)
+
+    def accumulate(self, *args: Any, **kwargs: Any) -> Any:
+        return fallback(self.fn.accumulate, *args, **kwargs)
+
+    def reduceat(self, *args: Any, **kwargs: Any) -> Any:
+        return fallback(self.fn.reduceat, *args, **kwargs)
+
+    def at(self, *args: Any, **kwargs: Any) -> None:
+        return fallback(self.fn.at, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.fn, name)
+
+    def __dir__(self) -> list[str]:
+        return dir(self.fn)
+
+    def __repr__(self) -> str:
+        return repr(self.fn)
+
+    def __eq__(self, other: Any) -> bool:
+        return self is other or self.fn is other
+
+    def __hash__(self) -> int:
+        return hash(self.fn)
+
+    def __reduce__(self) -> Any:
+        return adapt, (self.fn,)
+
+
+def eager(fn: Any, args: tuple[Any, ...]) -> Any:
+    """fn on plain arrays and scalars, by NumPy at the call; None where that is not the way.
+
+    The shortest path there is: it decides what a small operation costs over NumPy."""
+    size = 1
+    shape = None
+    given = []
+    for x in args:
+        c = x.__class__
+        if c is ndarray:
+            if x.storage is not None:
+                return None
+            x = x.geo
+            if shape is None or x.shape != shape:
+                shape = x.shape
+                size *= x.size
+        elif c not in SCALARS:
+            return None
+        given.append(x)
+    current_ = current
+    if shape is None or current_.jit == "always" or size > current_.eager_elements:
+        return None
+    COUNT.numpy_eager += 1
+    result = fn(*given)
+    if result.__class__ is numpy.ndarray:
+        return plain(result)
+    if result.__class__ is tuple:
+        return tuple([plain(r) if r.__class__ is numpy.ndarray else r for r in result])
+    return result
+
+
+def adapt(fn: numpy.ufunc) -> ufunc:
+    """Our ufunc for NumPy's; one object each."""
+    found = UFUNCS.get(fn)
+    if found is None:
+        found = UFUNCS[fn] = ufunc(fn)
+    return found
