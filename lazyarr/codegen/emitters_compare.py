@@ -14,6 +14,7 @@ from lazyarr.codegen.emitters_types import (
     Rules,
     and_,
     fcmp,
+    fcmp_signaling,
     icmp,
     literal,
     not_,
@@ -79,8 +80,8 @@ def complex_order(real: str, imaginary: str) -> Fn:
     """Lexicographic: strictly ordered real parts and no NaN beside them, or a tie and the imaginary ones."""
 
     def emit(b: Builder, t: str, x: Pair, y: Pair) -> str:
-        strict = and_(b, fcmp(b, t, real, x[0], y[0]), fcmp(b, t, "ord", x[1], y[1]))
-        tie = and_(b, fcmp(b, t, "oeq", x[0], y[0]), fcmp(b, t, imaginary, x[1], y[1]))
+        strict = and_(b, fcmp_signaling(b, t, real, x[0], y[0]), fcmp(b, t, "ord", x[1], y[1]))
+        tie = and_(b, fcmp(b, t, "oeq", x[0], y[0]), fcmp_signaling(b, t, imaginary, x[1], y[1]))
         return or_(b, strict, tie)
 
     return emit

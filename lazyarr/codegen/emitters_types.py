@@ -100,19 +100,28 @@ _SHORT = {"float": "f32", "double": "f64"}
 
 
 def fcmp(b: Builder, t: str, predicate: str, x: str, y: str) -> str:
-    """Compare floats without raising 'invalid' on a quiet NaN, as NumPy does.
+    """Compare floats without raising 'invalid' on a quiet NaN, as NumPy's real loops do.
 
     x86's ordered vector compares signal, unless AVX's quiet forms are asked for, and only the
     constrained intrinsic asks for them.  Without AVX a NaN raises 'invalid' where NumPy stays
     silent: the values are the same, and whoever reads the flags must confirm them by a replay.
     """
-    ty = b.ty(t)
     if predicate in _QUIET or "+avx" not in b.target.features:
-        return b.op(f"fcmp {predicate} {ty} {x}, {y}")
+        return b.op(f"fcmp {predicate} {b.ty(t)} {x}, {y}")
+    return _constrained(b, t, "fcmp", predicate, x, y, "maytrap")
+
+
+def fcmp_signaling(b: Builder, t: str, predicate: str, x: str, y: str) -> str:
+    """Compare floats and raise 'invalid' on any NaN, as NumPy's complex loops do."""
+    return _constrained(b, t, "fcmps", predicate, x, y, "strict")
+
+
+def _constrained(b: Builder, t: str, name: str, predicate: str, x: str, y: str, effects: str) -> str:
+    ty = b.ty(t)
     mangled = f"v{b.width}{_SHORT[t]}" if b.width else _SHORT[t]
-    name = f"{b.ty('i1')} @llvm.experimental.constrained.fcmp.{mangled}"
-    b.declare(f"declare {name}({ty}, {ty}, metadata, metadata)")
-    return b.op(f'call {name}({ty} {x}, {ty} {y}, metadata !"{predicate}", metadata !"fpexcept.maytrap")')
+    callee = f"{b.ty('i1')} @llvm.experimental.constrained.{name}.{mangled}"
+    b.declare(f"declare {callee}({ty}, {ty}, metadata, metadata)")
+    return b.op(f'call {callee}({ty} {x}, {ty} {y}, metadata !"{predicate}", metadata !"fpexcept.{effects}")')
 
 
 def raise_flag(b: Builder, flag: str, where: str) -> None:
