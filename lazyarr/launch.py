@@ -18,7 +18,7 @@ from lazyarr.codegen.abi import Layout
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.assemble import Program
-from lazyarr.geometry import address, offset_of
+from lazyarr.geometry import address
 from lazyarr.kernels import Kernel, cost, kernel_for
 from lazyarr.schedule import chunk_count, tiles, worth_threads
 from lazyarr.threading.limits import get_num_threads
@@ -28,17 +28,16 @@ NONTEMPORAL_BYTES = 16 << 20
 """Outputs of at least this size do not stay in the caches: store past them, if pages are warm."""
 
 
-def launch_map(program: Program, bases: Sequence[int], streams: bool) -> int:
+def launch_map(
+    program: Program, bases: Sequence[int], scalars: Sequence[numpy.generic], streams: bool
+) -> int:
     """Run a map.  `bases`: address of each operand's storage; `streams`: the outputs may be
     written past the caches.  Returns NumPy's FPE flags."""
     parfor, loops = program.parfor, program.loops
     itemsizes = [PLAIN[o.dtype].itemsize for o in parfor.operands]
     tile = tiles(loops.shape, loops.strides, itemsizes)
     elements = math.prod(loops.shape)
-    pointers = [
-        base + offset_of(b.geo) + turned
-        for b, base, turned in zip(program.bindings, bases, loops.offsets, strict=True)
-    ]
+    pointers = [base + offset for base, offset in zip(bases, program.offsets, strict=True)]
     nontemporal = streams and _may_stream(program, pointers, elements, itemsizes)
     kernel = kernel_for(parfor, nontemporal)
     chunks = chunk_count(loops.shape, tile)
@@ -47,7 +46,8 @@ def launch_map(program: Program, bases: Sequence[int], streams: bool) -> int:
     work = sum(cost(i.op) for i in parfor.body)
     if chunks > 1 and worth_threads(elements, moved, work):
         threads = min(get_num_threads(), chunks)
-    words = _words(kernel, program, pointers, tile, threads)
+    words = _words(kernel, program, pointers, tile)
+    fill_constants(kernel, words, scalars)
     return run(kernel, words, chunks, threads, len(parfor.body))
 
 
@@ -64,7 +64,7 @@ def _may_stream(program: Program, pointers: Sequence[int], elements: int, sizes:
 
 
 def _words(
-    kernel: Kernel, program: Program, pointers: Sequence[int], tile: Sequence[int], threads: int
+    kernel: Kernel, program: Program, pointers: Sequence[int], tile: Sequence[int]
 ) -> array[int]:
     layout, loops = kernel.layout, program.loops
     words = array("q", bytes(8 * layout.extra(0)))
@@ -76,7 +76,6 @@ def _words(
         words[layout.pointer(k)] = pointer
         for d, stride in enumerate(loops.strides[k]):
             words[layout.stride(k, d)] = stride
-    fill_constants(kernel, words, program.scalars)
     return words
 
 

@@ -2,9 +2,9 @@
 
 In: nodes that somebody needs.   Out: the same nodes, each with a buffer.
 
-    closure -> partition -> bufferize -> assemble -> kernel -> launch
+    closure -> plan (walk, partition, assemble) -> for each step: bufferize -> launch
 
-Never recursive.  Groups run in an order that keeps program order; whatever still reads a buffer
+Never recursive.  Steps run in an order that keeps program order; whatever still reads a buffer
 that a write is about to overwrite runs first, or the write takes another buffer where that costs
 less memory.  What has no native lowering runs through NumPy (`fusion.reference`), node by node.
 """
@@ -22,18 +22,22 @@ from typing import Any
 import numpy
 
 from lazyarr import config, flags
+from lazyarr.bufferize import Placement, place_single
 from lazyarr.counters import COUNT
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.fusion import reference
 from lazyarr.fusion.alias import memory_key
-from lazyarr.fusion.assemble import assemble_map
-from lazyarr.fusion.partition import Group, Partition, partition, plain_node, space
-from lazyarr.geometry import same
+from lazyarr.fusion.partition import plain_node, space
 from lazyarr.kernels import COMPILER, cost, lowerable
-from lazyarr.values import LEDGER, Buffer, is_held, results
+from lazyarr.launch import launch_map
+from lazyarr.plan import Plan, Step, Walk, plan_of, walk
+from lazyarr.values import LEDGER, is_held, results
 
 LOCK = threading.RLock()
 """Held while a plan is made and run: nodes are shared by all Python threads."""
+
+TINY = 1024
+"""Elements below which NumPy, op by op, takes less than a launch (and no compile)."""
 
 
 def evaluate(roots: Iterable[Expr]) -> None:
@@ -43,19 +47,19 @@ def evaluate(roots: Iterable[Expr]) -> None:
         if not roots:
             return
         began = time.perf_counter()
-        plan = plan_for(roots)
+        w, plan = plan_for(roots)
         COUNT.seconds["plan"] += time.perf_counter() - began
-        for group in plan.groups:
-            _run(group, plan)
+        for step in plan.steps:
+            _run(step, w)
 
 
-def plan_for(roots: list[Expr]) -> Partition:
-    """Which groups would run, and what they would store."""
+def plan_for(roots: list[Expr], keep: bool = True) -> tuple[Walk, Plan]:
+    """What evaluating `roots` would do."""
     nodes = closure(roots)
-    jit = config.current.jit
-    if jit == "never" or not COMPILER.ready(sum(map(_numpy_ns, nodes))):
-        return partition(nodes, roots, is_held, lambda node: "NumPy does it sooner, or jit is off")
-    return partition(nodes, roots, is_held, _refuse)
+    w = walk(nodes, roots)
+    if config.current.jit != "never" and COMPILER.ready(sum(map(_numpy_ns, nodes))):
+        return w, plan_of(w, roots, _refuse, keep)
+    return w, plan_of(w, roots, lambda node: "NumPy does it sooner, or jit is off", keep=False)
 
 
 def _numpy_ns(node: Expr) -> float:
@@ -75,7 +79,8 @@ def closure(roots: Iterable[Expr]) -> list[Expr]:
             continue
         needed[node.serial] = node
         todo.extend(node.needs())
-        todo.extend(_first(node, needed))
+        if node.old is not None:
+            todo.extend(_first(node, needed))
     return [needed[serial] for serial in sorted(needed)]
 
 
@@ -98,6 +103,8 @@ def _refuse(node: Expr) -> str | None:
     op = node.op
     if not isinstance(op, Map):
         return "has no native lowering"
+    if config.current.jit == "auto" and math.prod(space(node)) <= TINY:
+        return "too few elements for a kernel"
     if not lowerable(op.name, op.sig):
         return f"{op.name} is not compiled for {op.sig}"
     return plain_node(node) or _misaligned(node)
@@ -115,129 +122,48 @@ def _misaligned(node: Expr) -> str | None:
     return None
 
 
-class Placement:
-    """Where the stored values of one group live: serial -> buffer, and what it was taken from."""
-
-    __slots__ = ("buffers", "taken", "members")
-
-    def __init__(self, group: Group) -> None:
-        self.buffers: dict[int, Buffer] = {}
-        self.taken: dict[int, Expr] = {}
-        self.members = {n.serial for n in group.nodes}
-
-    def of(self, value: Expr) -> Buffer:
-        found = self.buffers.get(value.serial)
-        return value.buf if found is None else found
-
-    def free(self, value: Expr) -> bool:
-        """May the group overwrite this value's buffer?  (real.imag is read-only memory.)"""
-        buf = self.buffers.get(value.serial) or value.buf
-        return buf.memory.flags.writeable and all(r.serial in self.members for r in value.waiting())
-
-    def place(self, node: Expr, group: Group, stored: set[int]) -> None:
-        """Choose the buffer of one stored node: destination passing, decided at run time."""
-        old = node.old
-        while old is not None and old.buf is None and old.serial not in self.buffers:
-            old = old.old               # a value of this group that nobody stores
-        if old is not None and self.free(old):
-            self.buffers[node.serial] = self.of(old)
-            self.taken[node.serial] = old
-        elif not node.covers:
-            assert old is not None
-            source = self.of(old)
-            copy = self.buffers[node.serial] = Buffer.new(node.nbytes)
-            copy.memory[:] = source.memory
-        else:
-            dying = self._dying(node, group)
-            if dying is not None:
-                self.taken[node.serial] = dying
-            self.buffers[node.serial] = Buffer.new(node.nbytes) if dying is None else dying.buf
-
-    def _dying(self, node: Expr, group: Group) -> Expr | None:
-        """An input of the group that ends here, of the same layout: its buffer is the destination."""
-        for access in group.loads:
-            value = access.key
-            if (
-                value.buf is not None
-                and value.nbytes == node.nbytes
-                and node.region is not None
-                and same(access.geo, node.region)
-                and not is_held(value)
-                and not any(t is value for t in self.taken.values())
-                and all(a.key is not value or same(a.geo, node.region) for a in group.loads)
-                and not value.buf.shared()
-                and self.free(value)
-            ):
-                return value
-        return None
-
-
-TINY = 1024
-"""Elements below which NumPy, op by op, takes less than a launch (and no compile)."""
-
-
-def _run(group: Group, plan: Partition) -> None:
-    tiny = config.current.jit == "auto" and math.prod(group.shape) <= TINY
-    if group.opaque or tiny:
-        for node in group.nodes:
+def _run(step: Step, w: Walk) -> None:
+    members = [w.nodes[k] for k in step.members]
+    if step.program is None:
+        for node in members:
             _run_reference(node)
-            if tiny:
-                COUNT.numpy_eager += 1
-            else:
-                COUNT.numpy_fallbacks += 1
+            COUNT.numpy_fallbacks += 1
         return
-    from lazyarr.launch import launch_map
-
-    began = time.perf_counter()
-    placement = Placement(group)
-    for node in group.nodes:
-        if node.serial in plan.stored:
-            placement.place(node, group, plan.stored)
-    program = assemble_map(group, plan.epoch, plan.stored)
-    bases = [placement.of(b.value).address for b in program.bindings]
-    COUNT.seconds["plan"] += time.perf_counter() - began
-    streams = all(placement.of(b.value).recycled for b in program.bindings if b.role != "in")
-    raised = launch_map(program, bases, streams)
-    suspects = [(n.op, n.errors) for n in group.nodes] if raised else []
-    _finish(group, placement)
+    placement = Placement(members)
+    loads = [(_value(w, k), geo) for k, geo in step.loads]
+    for k in step.stored:
+        placement.place(w.nodes[k], loads)
+    homes = [placement.of(_value(w, k)) for k in step.operands]
+    scalars = [w.nodes[n].inputs[k] for n, k in step.constants]
+    streams = all(
+        home.recycled for home, o in zip(homes, step.program.parfor.operands, strict=True) if o.role != "in"
+    )
+    raised = launch_map(step.program, [home.address for home in homes], scalars, streams)
+    suspects = [(n.op, n.errors) for n in members] if raised else []
+    _finish(members, placement)
     if suspects:
         flags.report(raised, suspects)
 
 
-def _finish(group: Group, placement: Placement) -> None:
-    """The group's values exist: hand out buffers, forget what only the computation needed."""
-    done = list(placement.taken.items())
-    for node in group.nodes:
-        buf = placement.buffers.get(node.serial)
-        if buf is not None and is_held(node):
+def _value(w: Walk, k: int) -> Expr:
+    return w.nodes[k] if k >= 0 else w.leaves[-1 - k]
+
+
+def _finish(members: list[Expr], placement: Placement) -> None:
+    """The values exist: hand out buffers, forget what only the computation needed."""
+    for node in members:
+        if is_held(node):
             LEDGER.unallocated -= node.nbytes
-        node.done(buf)
-    for _, value in done:
+        node.done(placement.buffers.get(node.serial))
+    for value in placement.taken.values():
         value.buf = None
-    COUNT.nodes_run += len(group.nodes)
-
-
-def bufferize(node: Expr) -> tuple[Buffer, Expr | None]:
-    """Where a single node's value lives: (buffer, the value that it was taken from, or None)."""
-    old = node.old
-    if old is not None and old.buf is not None and _free_for(old, node):
-        return old.buf, old
-    if not node.covers:
-        assert old is not None
-        buf = Buffer.new(node.nbytes)
-        buf.memory[:] = old.buf.memory
-        return buf, None
-    return Buffer.new(node.nbytes), None
-
-
-def _free_for(value: Expr, node: Expr) -> bool:
-    return value.buf.memory.flags.writeable and not value.waiting(node)
+    COUNT.nodes_run += len(members)
 
 
 def _run_reference(node: Expr) -> None:
     """One node through NumPy."""
     began = time.perf_counter()
-    buf, taken = bufferize(node)
+    buf, taken = place_single(node)
     # On a copy of the old value, inputs that read it read the copy: they overlap the region exactly
     # as they would in place, so the outcome does not depend on the choice.
     old = None if node.covers or taken is not None else node.old

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from lazyarr.expr import Compress, Expr, Map, Opaque, Reduce
-from lazyarr.fusion.partition import Group, Partition
+from lazyarr.fusion.partition import Group
 from lazyarr.materialize import plan_for
 
 
@@ -30,16 +30,17 @@ def explain(*arrays: Any) -> str:
     roots = [r for r in roots if r.op is not None]
     if not roots:
         return "nothing is pending"
-    plan = plan_for(roots)
-    return "\n".join(_group(g, plan) for g in plan.groups)
+    w, plan = plan_for(roots, keep=False)
+    stored = {w.nodes[k].serial for step in plan.steps for k in step.stored}
+    return "\n".join(_group(g, stored) for g in plan.groups or ())
 
 
-def _group(group: Group, plan: Partition) -> str:
+def _group(group: Group, stored: set[int]) -> str:
     how = "NumPy" if group.opaque else "one kernel"
     lines = [f"group {group.number}: {how} over {group.shape}" + (f", folding axes {group.axes}" if group.axes else "")]
     lines += [f"  not fused with its inputs: {r.why}" for r in group.refusals]
     for node in group.nodes:
-        kept = "stored" if node.serial in plan.stored else "in registers"
+        kept = "stored" if node.serial in stored else "in registers"
         lines.append(f"  #{node.serial} {_label(node)}: {kept}")
     return "\n".join(lines)
 

@@ -32,10 +32,20 @@ class Binding:
 
 @dataclass(slots=True)
 class Program:
+    """A parfor with its loops; `bindings` and `constants` say where operands and scalars come from."""
+
     parfor: Parfor
     loops: Loops
+    offsets: tuple[int, ...]
+    """Bytes from the start of each operand's storage to its first visited element."""
     bindings: list[Binding]
-    scalars: list[numpy.generic]
+    constants: list[tuple[Expr, int]]
+    """For each runtime scalar: a node and which of its inputs it is."""
+
+    def forget(self) -> None:
+        """Let go of the nodes: a remembered plan must not keep arrays alive."""
+        self.bindings = []
+        self.constants = []
 
 
 @dataclass(slots=True)
@@ -48,7 +58,7 @@ class Assembler:
     """Serial of a node -> the number of its value, in the dtype of its region."""
     bindings: list[Binding] = field(default_factory=list)
     loads: dict[tuple[int, int, tuple[int, ...], tuple[int, ...], str], int] = field(default_factory=dict)
-    scalars: list[numpy.generic] = field(default_factory=list)
+    constants: list[tuple[Expr, int]] = field(default_factory=list)
 
     def emit(self, inst: Inst) -> int:
         found = self.numbers.get(inst)
@@ -72,17 +82,18 @@ class Assembler:
             self.bindings.append(Binding(value, geo, "in"))
         return self.emit(Inst("load", char, (), operand))
 
-    def scalar(self, value: numpy.generic) -> int:
-        self.scalars.append(value)
-        return self.emit(Inst("scalar", _char(value), (), len(self.scalars) - 1))
+    def scalar(self, node: Expr, k: int) -> int:
+        self.constants.append((node, k))
+        return self.emit(Inst("scalar", constant_char(node, k), (), len(self.constants) - 1))
 
     def cast(self, number: int, source: str, target: str) -> int:
         return number if source == target else self.emit(Inst("cast", f"{source}->{target}", (number,)))
 
-    def input(self, i: Read | numpy.generic, char: str) -> int:
-        """The value of one input of a node, cast to what the loop takes."""
+    def input(self, node: Expr, k: int, char: str) -> int:
+        """The value of input `k` of a node, cast to what the loop takes."""
+        i = node.inputs[k]
         if not isinstance(i, Read):
-            return self.cast(self.scalar(i), _char(i), char)
+            return self.cast(self.scalar(node, k), _char(i), char)
         value = i.expr
         inside = value.op is not None and value.epoch == self.epoch and value.index == self.group.number
         number = self.values[value.serial] if inside else self.load(value, i.geo)
@@ -93,7 +104,7 @@ class Assembler:
         op = node.op
         assert isinstance(op, Map) and node.region is not None
         ins, _, outs = op.sig.partition("->")
-        args = tuple(self.input(i, c) for i, c in zip(node.inputs, ins, strict=False))
+        args = tuple(self.input(node, k, c) for k, c in enumerate(ins))
         region = _char(node.region)
         if op.name == "copy":
             number = self.cast(args[0], ins[0], region)
@@ -101,7 +112,7 @@ class Assembler:
             number = self.cast(self.emit(Inst(op.name, op.sig, args, op.part)), outs[op.part], region)
         if node.masked:
             old = self.old(node)
-            mask = self.input(node.inputs[-1], "?")
+            mask = self.input(node, len(node.inputs) - 1, "?")
             number = self.emit(Inst("where", f"?{region}{region}->{region}", (mask, number, old), 0))
         return number
 
@@ -123,8 +134,14 @@ def _char(x: numpy.ndarray | numpy.generic) -> str:
     return char
 
 
-def assemble_map(group: Group, epoch: int, stored: set[int]) -> Program:
-    """The parfor of a group without reductions."""
+def constant_char(node: Expr, k: int) -> str:
+    i = node.inputs[k]
+    assert isinstance(i, numpy.generic)
+    return _char(i)
+
+
+def assemble(group: Group, epoch: int, stored: set[int]) -> Program:
+    """The parfor of a group."""
     a = Assembler(group, epoch)
     stores: list[tuple[int, int, str]] = []
     for node in group.nodes:
@@ -152,9 +169,11 @@ def _bind(a: Assembler, shape: tuple[int, ...]) -> Program:
         Operand(_char(b.geo), access_class(s[-1], b.geo.itemsize), b.role)
         for b, s in zip(bindings, loops.strides, strict=True)
     )
-    scalars = [a.scalars[k] for k in (i.attr for i in body if i.op == "scalar") if isinstance(k, int)]
-    parfor = Parfor("p" * len(loops.shape), operands, "".join(map(_char, scalars)), renumber(body, order))
-    return Program(parfor, loops, bindings, scalars)
+    constants = [a.constants[k] for k in (i.attr for i in body if i.op == "scalar") if isinstance(k, int)]
+    chars = "".join(constant_char(*c) for c in constants)
+    parfor = Parfor("p" * len(loops.shape), operands, chars, renumber(body, order))
+    offsets = tuple(offset_of(b.geo) + turned for b, turned in zip(bindings, loops.offsets, strict=True))
+    return Program(parfor, loops, offsets, bindings, constants)
 
 
 MEMORY = ("load", "store")

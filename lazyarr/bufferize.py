@@ -1,0 +1,98 @@
+"""Bufferize: where new values live, decided at run time in destination-passing style.
+
+In:  the nodes of one step and which of them are stored.   Out: a buffer for each.
+In the old value's buffer when nobody else needs the old value; in a copy of it when somebody does
+and the write covers only a part; in a dying input of the same layout; else in fresh memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy
+
+from lazyarr.expr import Expr
+from lazyarr.geometry import same
+from lazyarr.values import Buffer, is_held
+
+
+class Placement:
+    """The buffers of one step: `buffers` by serial, and the value that each was `taken` from."""
+
+    __slots__ = ("buffers", "taken", "members")
+
+    def __init__(self, members: Sequence[Expr]) -> None:
+        self.buffers: dict[int, Buffer] = {}
+        self.taken: dict[int, Expr] = {}
+        self.members = {n.serial for n in members}
+
+    def of(self, value: Expr) -> Buffer:
+        """The buffer of a value, which this step may be about to make."""
+        found = self.buffers.get(value.serial)
+        if found is None:
+            found = value.buf
+            assert found is not None
+        return found
+
+    def place(self, node: Expr, loads: Sequence[tuple[Expr, numpy.ndarray]]) -> None:
+        """Choose the buffer of one stored node."""
+        old = node.old
+        while old is not None and old.buf is None and old.serial not in self.buffers:
+            old = old.old               # a value of this step that nobody stores
+        if old is not None and self._free(old):
+            self.buffers[node.serial] = self.of(old)
+            self.taken[node.serial] = old
+        elif not node.covers:
+            assert old is not None
+            self.buffers[node.serial] = copy_of(self.of(old))
+        else:
+            dying = self._dying(node, loads)
+            if dying is not None:
+                self.taken[node.serial] = dying
+            self.buffers[node.serial] = Buffer.new(node.nbytes) if dying is None else dying.buf
+
+    def _free(self, value: Expr) -> bool:
+        """May the step overwrite this value's buffer?  (real.imag is read-only memory.)"""
+        return self.of(value).memory.flags.writeable and all(
+            r.serial in self.members for r in value.waiting()
+        )
+
+    def _dying(self, node: Expr, loads: Sequence[tuple[Expr, numpy.ndarray]]) -> Expr | None:
+        """An input that ends in this step and has the node's layout: its buffer is the destination."""
+        region = node.region
+        assert region is not None
+        for value, geo in loads:
+            if (
+                value.buf is not None
+                and value.nbytes == node.nbytes
+                and same(geo, region)
+                and not is_held(value)
+                and not any(t is value for t in self.taken.values())
+                and all(v is not value or same(g, region) for v, g in loads)
+                and not value.buf.shared()
+                and self._free(value)
+            ):
+                return value
+        return None
+
+
+def copy_of(source: Buffer) -> Buffer:
+    copy = Buffer.new(source.nbytes)
+    copy.memory[:] = source.memory
+    return copy
+
+
+def place_single(node: Expr) -> tuple[Buffer, Expr | None]:
+    """Where the value of a node that runs alone lives: (buffer, the value it was taken from or None)."""
+    old = node.old
+    if (
+        old is not None
+        and old.buf is not None
+        and old.buf.memory.flags.writeable
+        and not old.waiting(node)
+    ):
+        return old.buf, old
+    if not node.covers:
+        assert old is not None
+        return copy_of(old.buf), None
+    return Buffer.new(node.nbytes), None

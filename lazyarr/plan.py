@@ -1,0 +1,147 @@
+"""Plans: what an evaluation does, independent of the arrays at hand, remembered by structure.
+
+In:  the pending nodes of one evaluation, in program order.
+Out: `Plan`: steps that speak of nodes and leaves by number, so that the same program on other
+     arrays (a time step, an iteration) finds its plan by one walk and one hash.
+
+The key holds all that partition and assembly look at: ops, geometries, which inputs are which, what
+must be stored, and the alignment of foreign memory.  Values of constants are not part of it.
+A reference is a number: k >= 0 is node k of the evaluation, k < 0 is leaf -1 - k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from lazyarr import config
+from lazyarr.expr import Expr, Map, Read
+from lazyarr.fusion.assemble import Program, assemble
+from lazyarr.fusion.partition import Group, partition
+from lazyarr.geometry import is_fresh, offset_of
+from lazyarr.values import is_held
+
+MAX_PLANS = 512
+"""Plans kept; all are forgotten when there are more."""
+
+
+@dataclass(slots=True)
+class Step:
+    """One fusion group: which nodes, which of them are stored, and the program that computes them."""
+
+    members: tuple[int, ...]
+    stored: tuple[int, ...]
+    program: Program | None
+    """None: NumPy runs the nodes one by one."""
+    operands: tuple[int, ...]
+    """For each of the program's operands, whose memory it is."""
+    constants: tuple[tuple[int, int], ...]
+    """For each runtime scalar: node and number of the input."""
+    loads: tuple[tuple[int, numpy.ndarray], ...]
+    """Memory that the group reads, for choosing a dying input as destination."""
+    why: str
+
+
+@dataclass(slots=True)
+class Plan:
+    steps: list[Step]
+    groups: list[Group] | None
+    """For `explain`; not kept in the memory of plans."""
+    pins: list[Any]
+    """Objects whose identity is part of the key."""
+
+
+@dataclass(slots=True)
+class Walk:
+    """One evaluation: its nodes, leaves, and the key of its structure."""
+
+    nodes: list[Expr]
+    leaves: list[Expr]
+    key: tuple[Any, ...]
+    pins: list[Any]
+
+
+_plans: dict[tuple[Any, ...], Plan] = {}
+
+
+def walk(nodes: list[Expr], wanted: Sequence[Expr]) -> Walk:
+    """Number the nodes and leaves, and say in one key what the plan depends on."""
+    numbers = {id(n): k for k, n in enumerate(nodes)}
+    roots = {id(n) for n in wanted}
+    leaves: list[Expr] = []
+    pins: list[Any] = []
+    parts: list[Any] = [config.current.jit]
+
+    def number(value: Expr) -> int:
+        k = numbers.get(id(value))
+        if k is None:
+            leaves.append(value)
+            k = numbers[id(value)] = -len(leaves)
+            if value.buf is not None and value.buf.bridge is not None:
+                parts.append(value.buf.address & 15)
+        return k
+
+    for node in nodes:
+        op, old = node.op, node.old
+        if op.__class__ is Map:
+            pins.append(op)
+            parts.append(id(op))
+        else:
+            parts.append(op)
+        for i in node.inputs:
+            if i.__class__ is Read:
+                parts.append(number(i.expr))
+                parts.append(_geometry_key(i.geo, pins))
+            else:
+                parts.append(i.dtype.char)
+        assert node.region is not None
+        parts.append(_geometry_key(node.region, pins))
+        while old is not None and old.op is not None and id(old) not in numbers:
+            old = old.old               # a dead value: overwritten before anybody asked for it
+        external = id(node) in roots or is_held(node) or any(id(r) not in numbers for r in node.waiting())
+        parts.append((None if old is None else number(old), node.masked, node.covers, external))
+    return Walk(nodes, leaves, tuple(parts), pins)
+
+
+def _geometry_key(geo: numpy.ndarray, pins: list[Any]) -> Any:
+    if is_fresh(geo):
+        pins.append(geo)
+        return id(geo)
+    return geo.shape, geo.strides, geo.dtype.char, offset_of(geo)
+
+
+def plan_of(w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | None], keep: bool = True) -> Plan:
+    """The plan of a walk, from memory if the structure was met before."""
+    found = _plans.get(w.key) if keep else None
+    if found is None:
+        found = _make(w, wanted, refuse)
+        if keep:
+            found.groups = None
+            if len(_plans) >= MAX_PLANS:
+                _plans.clear()
+            _plans[w.key] = found
+    return found
+
+
+def _make(w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | None]) -> Plan:
+    parted = partition(w.nodes, wanted, is_held, refuse)
+    numbers = {id(n): k for k, n in enumerate(w.nodes)} | {id(v): -1 - k for k, v in enumerate(w.leaves)}
+    steps = [_step(group, numbers, parted.stored, parted.epoch) for group in parted.groups]
+    return Plan(steps, parted.groups, w.pins)
+
+
+def _step(group: Group, numbers: dict[int, int], stored: set[int], epoch: int) -> Step:
+    members = tuple(numbers[id(n)] for n in group.nodes)
+    keep = tuple(numbers[id(n)] for n in group.nodes if n.serial in stored)
+    why = group.refusals[0].why if group.refusals else ""
+    if group.opaque:
+        return Step(members, keep, None, (), (), (), why)
+    program = assemble(group, epoch, stored)
+    operands = tuple(numbers[id(b.value)] for b in program.bindings)
+    constants = tuple((numbers[id(node)], k) for node, k in program.constants)
+    loads = tuple((numbers[id(a.key)], a.geo) for a in group.loads if id(a.key) in numbers)
+    program.forget()
+    return Step(members, keep, program, operands, constants, loads, why)
