@@ -253,11 +253,9 @@ class Block:
 
     def ndarray(self) -> numpy.ndarray:
         """Return the bytes as a flat uint8 array that keeps the block alive."""
-        if self._root is None:
-            return numpy.asarray(self)
-        # Through a memoryview, so that no other ndarray stands between the array and its memory.
-        offset = -address_of(self._root) % _LINE
-        return numpy.ndarray((self.nbytes,), _BYTE, memoryview(self._root), offset)
+        # Not as a view of another ndarray: NumPy would make that one the base of all views, and
+        # how many views there are could not be counted.
+        return numpy.asarray(self)
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
