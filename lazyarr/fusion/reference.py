@@ -20,6 +20,10 @@ def function(name: str) -> Any:
     return clip if name == "clip" else getattr(numpy, name)
 
 
+_LONGLONG = {"lL->?": "qQ->?", "Ll->?": "Qq->?"}
+"""Loops that NumPy has under these characters only."""
+
+
 def run(op: Op, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any = True) -> None:
     """Write what `op` computes from `inputs` into `region`, where `mask` is True."""
     if isinstance(op, Map):
@@ -41,7 +45,8 @@ def _map(op: Map, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any) -> 
     else:
         fn = function(op.name)
         if fn.nout == 1:
-            fn(*inputs, out=region, signature=op.sig, casting="unsafe", where=mask)
+            sig = _LONGLONG.get(op.sig, op.sig)
+            fn(*inputs, out=region, signature=sig, casting="unsafe", where=mask)
         else:
             parts = fn(*inputs, signature=op.sig, casting="unsafe")
             numpy.copyto(region, parts[op.part], casting="unsafe", where=mask)
