@@ -87,8 +87,7 @@ def walk(nodes: list[Expr], wanted: Sequence[Expr]) -> Walk:
     for node in nodes:
         op, old = node.op, node.old
         if op.__class__ is Map:
-            pins.append(op)
-            parts.append(id(op))
+            parts.append((op.name, op.sig, op.part))
         else:
             parts.append(op)
         for i in node.inputs:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from lazyarr.fusion.parfor import Parfor
-from lazyarr.fusion.reference import function
+from lazyarr.fusion.reference import function, own_signature
 
 
 def run_parfor(parfor: Parfor, arrays: Sequence[numpy.ndarray], scalars: Sequence[Any]) -> None:
@@ -36,7 +36,7 @@ def run_parfor(parfor: Parfor, arrays: Sequence[numpy.ndarray], scalars: Sequenc
             stores.append((inst.attr, args[0]))
         else:
             fn = function(inst.op)
-            result = fn(*args, signature=inst.sig, casting="unsafe")
+            result = fn(*args, signature=own_signature(inst.op, inst.sig), casting="unsafe")
             if fn.nout > 1:
                 result = result[inst.attr]
         values.append(result)

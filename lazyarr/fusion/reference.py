@@ -6,10 +6,12 @@ NumPy's own overlap handling covers inputs that alias the region.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy
 
+from lazyarr.dtypes import canonical
 from lazyarr.expr import Compress, Map, Op, Opaque, Reduce
 
 clip = getattr(numpy, "_core").umath.clip
@@ -22,6 +24,12 @@ def function(name: str) -> Any:
 
 _LONGLONG = {"lL->?": "qQ->?", "Ll->?": "Qq->?"}
 """Loops that NumPy has under these characters only."""
+
+
+@cache
+def own_signature(name: str, sig: str) -> str:
+    """The loop's signature in NumPy's own characters: it writes some 64-bit loops with q and Q."""
+    return next((t for t in function(name).types if canonical(t) == sig), sig)
 
 
 def run(op: Op, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any = True) -> None:
@@ -48,7 +56,7 @@ def _map(op: Map, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any) -> 
             sig = _LONGLONG.get(op.sig, op.sig)
             fn(*inputs, out=region, signature=sig, casting="unsafe", where=mask)
         else:
-            parts = fn(*inputs, signature=op.sig, casting="unsafe")
+            parts = fn(*inputs, signature=own_signature(op.name, op.sig), casting="unsafe")
             numpy.copyto(region, parts[op.part], casting="unsafe", where=mask)
 
 
