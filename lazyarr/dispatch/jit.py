@@ -27,7 +27,7 @@ from lazyarr.target import Target
 
 _lock = threading.RLock()
 _loaded: dict[bytes, dict[str, int]] = {}
-_taken: dict[str, bytes] = {}
+_taken: set[str] = set()
 
 
 @cache
@@ -110,8 +110,10 @@ def load(ir: str, symbols: tuple[str, ...], target: Target, opt: int = 0) -> dic
 
 def _load(key: bytes, ir: str, symbols: tuple[str, ...], target: Target, opt: int) -> dict[str, int]:
     for name in symbols:
-        if _taken.setdefault(name, key) != key:
+        if name in _taken:
             raise RuntimeError(f"symbol {name!r} belongs to other code already")
+        if f"@{name}(" not in ir:       # LLVM would abort the process
+            raise RuntimeError(f"the module does not define {name!r}")
     began = time.perf_counter()
     binary = disk.fetch(key)
     cached = binary is not None
@@ -121,6 +123,7 @@ def _load(key: bytes, ir: str, symbols: tuple[str, ...], target: Target, opt: in
         COUNT.compiles += 1
     else:
         COUNT.disk_hits += 1
+    _taken.update(symbols)
     engine = _engine()
     engine.add_object_file(_llvm().ObjectFileRef.from_data(binary))
     engine.finalize_object()

@@ -1,0 +1,207 @@
+"""The object cache on disk: damage, rights, races, bounds.  Nothing of it may reach the caller."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from lazyarr.config import get_options, options, set_options
+from lazyarr.dispatch import cache
+
+KEY = cache.digest("a", "b")
+
+
+@pytest.fixture
+def root(tmp_path):
+    before = get_options()["cache_dir"]
+    place = tmp_path / "objects"
+    set_options(cache_dir=str(place))
+    yield place
+    set_options(cache_dir=before)
+
+
+def entry(root: Path, key: bytes = KEY) -> Path:
+    return root / f"{key.hex()}.lzo"
+
+
+def test_round_trip(root):
+    assert cache.fetch(KEY) is None
+    cache.store(KEY, b"object")
+    assert cache.fetch(KEY) == b"object"
+    assert cache.fetch(cache.digest("a", "c")) is None
+    assert stat.S_IMODE(root.stat().st_mode) == 0o700
+    assert stat.S_IMODE(entry(root).stat().st_mode) == 0o600
+    assert os.listdir(root) == [entry(root).name]
+
+
+def test_keys_tell_parts_apart():
+    assert cache.digest("ab", "c") != cache.digest("a", "bc")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: data[:10],
+        lambda data: data[:-1],
+        lambda data: data + b"x",
+        lambda data: data[:-1] + bytes([data[-1] ^ 1]),
+        lambda data: b"X" + data[1:],
+        lambda data: data.replace(cache.MAGIC, b"lazyarr object 0\n"),
+    ],
+)
+def test_damaged_entries_are_absent_and_removed(root, damage):
+    cache.store(KEY, b"object")
+    path = entry(root)
+    path.write_bytes(damage(path.read_bytes()))
+    assert cache.fetch(KEY) is None
+    assert not path.exists()
+    cache.store(KEY, b"object")
+    assert cache.fetch(KEY) == b"object"
+
+
+def test_an_entry_under_another_name_is_not_loaded(root):
+    cache.store(KEY, b"object")
+    other = cache.digest("other")
+    entry(root).rename(entry(root, other))
+    assert cache.fetch(other) is None
+
+
+def test_links_are_not_followed(root, tmp_path):
+    cache.store(KEY, b"object")
+    aside = tmp_path / "aside"
+    entry(root).rename(aside)
+    entry(root).symlink_to(aside)
+    assert cache.fetch(KEY) is None
+
+
+@pytest.mark.parametrize("mode", [0o660, 0o606])
+def test_entries_that_others_can_write_are_not_loaded(root, mode):
+    cache.store(KEY, b"object")
+    entry(root).chmod(mode)
+    assert cache.fetch(KEY) is None
+
+
+def test_a_directory_that_others_can_write_is_not_used(tmp_path):
+    place = tmp_path / "open"
+    place.mkdir()
+    place.chmod(0o777)
+    with options(cache_dir=str(place)):
+        cache.store(KEY, b"object")
+        assert cache.directory() is None
+        assert cache.fetch(KEY) is None
+    assert os.listdir(place) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_entries_of_other_users_are_not_loaded(root):
+    cache.store(KEY, b"object")
+    os.chown(entry(root), 65534, -1)
+    assert cache.fetch(KEY) is None
+
+
+@pytest.mark.parametrize("place", ["/dev/null/cache", "/proc/lazyarr"])
+def test_an_impossible_directory_is_silent(place):
+    with options(cache_dir=place):
+        cache.store(KEY, b"object")
+        assert cache.fetch(KEY) is None
+
+
+def test_a_read_only_directory_still_serves(root):
+    """As an ordinary user, since root may write anywhere."""
+    cache.store(KEY, b"object")
+    code = f"""
+import os, pathlib
+from lazyarr.config import set_options
+from lazyarr.dispatch import cache
+root = pathlib.Path({str(root)!r})
+if os.geteuid() == 0:
+    for place in (root, *root.iterdir()):
+        os.chown(place, 65534, -1)
+    for up in list(root.parents)[:3]:
+        up.chmod(0o755)
+    os.seteuid(65534)
+root.chmod(0o500)
+set_options(cache_dir=str(root))
+other = cache.digest("other")
+cache.store(other, b"x")
+print(cache.fetch({KEY!r}), cache.fetch(other))
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
+                         env={"PYTHONPATH": ":".join(sys.path)})
+    root.chmod(0o700)
+    assert out.stdout.split() == ["b'object'", "None"], out.stderr
+
+
+def test_a_full_disk_is_silent_and_leaves_nothing(root, monkeypatch):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cache.os, "replace", full)
+    cache.store(KEY, b"object")
+    assert os.listdir(root) == []
+
+
+def test_zero_bytes_keep_nothing(root):
+    with options(cache_bytes=0):
+        cache.store(KEY, b"object")
+        assert cache.fetch(KEY) is None
+    assert not root.exists()
+
+
+def test_sweep_removes_what_was_not_used_for_longest(root):
+    keys = [cache.digest(str(k)) for k in range(10)]
+    for k, key in enumerate(keys):
+        cache.store(key, bytes(1000))
+        os.utime(entry(root, key), (k * 1e5, k * 1e5))
+    assert cache.fetch(keys[0]) is not None         # used: now the newest
+    size = entry(root, keys[0]).stat().st_size
+    with options(cache_bytes=4 * size):
+        cache.sweep()
+    left = [k for k, key in enumerate(keys) if cache.fetch(key) is not None]
+    assert left == [0, 7, 8, 9]
+
+
+def test_a_process_sweeps_when_it_ends(root):
+    code = f"""
+from lazyarr.config import set_options
+from lazyarr.dispatch import cache
+set_options(cache_dir={str(root)!r}, cache_bytes=5000)
+for k in range(20):
+    cache.store(cache.digest(str(k)), bytes(1000))
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60,
+                   env={"PYTHONPATH": ":".join(sys.path)})
+    assert sum(file.stat().st_size for file in root.iterdir()) <= 5000
+
+
+def test_a_long_lived_process_sweeps_now_and_then(root, monkeypatch):
+    monkeypatch.setattr(cache, "_SWEEP_EVERY", 8)
+    with options(cache_bytes=20000):
+        for k in range(64):
+            cache.store(cache.digest(str(k)), bytes(1000))
+    assert sum(file.stat().st_size for file in root.iterdir()) <= 20000 + 8 * 1100
+
+
+def test_racing_writers_and_readers(root):
+    wrong = []
+
+    def work():
+        for _ in range(200):
+            cache.store(KEY, b"object" * 1000)
+            if cache.fetch(KEY) != b"object" * 1000:
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+    assert os.listdir(root) == [entry(root).name]

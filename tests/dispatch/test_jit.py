@@ -1,0 +1,282 @@
+"""From IR to addresses: cache layers, errors, threads, forks, and hosts where nothing can run."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from lazyarr.config import get_options, options, set_options
+from lazyarr.counters import COUNT
+from lazyarr.dispatch import jit
+from lazyarr.dispatch.levels import BY_NAME, host_level, host_levels
+from lazyarr.target import Target
+from lazyarr.threading import loops_ir
+from lazyarr.threading.system_ir import System
+
+ADD = """
+define i64 @{name}(i64 %x) {{
+  %r = add i64 %x, {k}
+  ret i64 %r
+}}
+"""
+SQRT = """
+@bias = internal constant double 1.0
+declare double @sqrt(double)
+define double @{name}(double %x) {{
+  %r = call double @sqrt(double %x)
+  %b = load double, ptr @bias
+  %s = fadd double %r, %b
+  ret double %s
+}}
+"""
+
+
+@pytest.fixture
+def cold(tmp_path):
+    before = get_options()["cache_dir"]
+    set_options(cache_dir=str(tmp_path / "objects"))
+    yield tmp_path / "objects"
+    set_options(cache_dir=before)
+
+
+def call(address: int, x: int) -> int:
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(address)(x)
+
+
+def python(code: str, **env: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
+                          env={"PYTHONPATH": ":".join(sys.path), **env})
+
+
+def test_available():
+    assert jit.available()
+
+
+def test_load_compiles_once(cold):
+    before = COUNT.compiles
+    text = ADD.format(name="once", k=5)
+    first = jit.load(text, ("once",), host_level())
+    assert call(first["once"], 37) == 42
+    assert jit.load(text, ("once",), host_level()) == first
+    assert COUNT.compiles == before + 1
+    assert len(list(cold.iterdir())) == 1
+
+
+def test_other_processes_load_from_disk(cold):
+    code = f"""
+import ctypes
+from lazyarr.config import set_options
+from lazyarr.counters import COUNT
+from lazyarr.dispatch import jit
+from lazyarr.dispatch.levels import host_level
+set_options(cache_dir={str(cold)!r})
+for text, name, kind, x in (({ADD.format(name="other", k=5)!r}, "other", ctypes.c_int64, 37),
+                            ({SQRT.format(name="root")!r}, "root", ctypes.c_double, 9.0)):
+    print(ctypes.CFUNCTYPE(kind, kind)(jit.load(text, (name,), host_level())[name])(x), end=" ")
+print(COUNT.compiles, COUNT.disk_hits)
+"""
+    assert python(code).stdout.split() == ["42", "4.0", "2", "0"]
+    assert python(code).stdout.split() == ["42", "4.0", "0", "2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "keep", "junk"), [("empty", 0, b""), ("junk", 0, b"junk"), ("cut", 100, b"")]
+)
+def test_a_damaged_object_is_compiled_again(cold, name, keep, junk):
+    text = ADD.format(name=name, k=1)
+    first = python(f"""
+from lazyarr.config import set_options
+from lazyarr.dispatch import jit
+from lazyarr.dispatch.levels import host_level
+set_options(cache_dir={str(cold)!r})
+jit.load({text!r}, ({name!r},), host_level())
+""")
+    assert first.returncode == 0, first.stderr
+    (file,) = cold.iterdir()
+    data = file.read_bytes()
+    file.write_bytes(data[:keep] + junk)
+    before = COUNT.compiles
+    assert call(jit.load(text, (name,), host_level())[name], 1) == 2
+    assert COUNT.compiles == before + 1
+    assert file.read_bytes() == data
+
+
+def test_objects_differ_by_level_and_code_generation_level(cold):
+    targets = [level.target for level in host_levels()]
+    for k, (target, opt) in enumerate((t, o) for t in targets for o in (0, 2)):
+        name = f"variant_{k}"
+        assert call(jit.load(ADD.format(name=name, k=k), (name,), target, opt)[name], 1) == k + 1
+    text = ADD.format(name="same", k=0)
+    before = len(list(cold.iterdir()))
+    for target in targets:
+        for opt in (0, 2):
+            key = jit.disk.digest(target.name, target.features, target.triple, str(opt), jit._version(), text)
+            jit.disk.store(key, jit.compile_object(text, target, opt))
+    assert len(list(cold.iterdir())) == before + 2 * len(targets)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["define nonsense", "define i64 @bad_ssa(i64 %x) {\n  %r = add i64 %x, %r\n  ret i64 %r\n}\n"],
+)
+def test_invalid_ir_is_an_error_and_leaves_nothing(cold, text):
+    with pytest.raises(RuntimeError):
+        jit.load(text, ("bad_ssa",), host_level())
+    good = ADD.format(name="bad_ssa", k=1)
+    assert call(jit.load(good, ("bad_ssa",), host_level())["bad_ssa"], 1) == 2
+
+
+def test_a_symbol_that_is_not_there(cold):
+    with pytest.raises(RuntimeError, match="does not define 'absent'"):
+        jit.load(ADD.format(name="present", k=1), ("present", "absent"), host_level())
+
+
+def test_a_symbol_stands_for_one_module(cold):
+    jit.load(ADD.format(name="claimed", k=1), ("claimed",), host_level())
+    with pytest.raises(RuntimeError, match="'claimed' belongs to other code"):
+        jit.load(ADD.format(name="claimed", k=2), ("claimed",), host_level())
+
+
+def test_many_threads(cold):
+    wrong = []
+
+    def work(seed):
+        for k in range(20):
+            name = f"threads_{(k * 7 + seed) % 20}"
+            number = int(name.split("_")[1])
+            if call(jit.load(ADD.format(name=name, k=number), (name,), host_level())[name], 1) != number + 1:
+                wrong.append(name)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_fork_while_another_thread_compiles(cold):
+    out = python(f"""
+import ctypes, os, threading
+from lazyarr.config import set_options
+from lazyarr.dispatch import jit
+from lazyarr.dispatch.levels import host_level
+set_options(cache_bytes=0)
+text = {ADD!r}
+def use(name):
+    address = jit.load(text.format(name=name, k=1), (name,), host_level())[name]
+    assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(address)(1) == 2
+stop = False
+def churn():
+    k = 0
+    while not stop:
+        use(f"churn_{{k}}")
+        k += 1
+thread = threading.Thread(target=churn)
+thread.start()
+for k in range(10):
+    pid = os.fork()
+    if pid == 0:
+        use(f"child_{{k}}")
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+stop = True
+thread.join()
+""")
+    assert out.returncode == 0, out.stderr
+
+
+def test_racing_processes(cold):
+    code = f"""
+from lazyarr.config import set_options
+from lazyarr.dispatch import jit
+from lazyarr.dispatch.levels import host_level
+set_options(cache_dir={str(cold)!r})
+for k in range(20):
+    name = f"race_{{k}}"
+    jit.load({ADD!r}.format(name=name, k=k), (name,), host_level())
+"""
+    env = {"PYTHONPATH": ":".join(sys.path)}
+    running = [subprocess.Popen([sys.executable, "-c", code], env=env) for _ in range(3)]
+    assert [p.wait(60) for p in running] == [0, 0, 0]
+    assert len(list(cold.iterdir())) == 20
+
+
+def test_without_llvmlite_there_is_one_warning():
+    out = python("""
+import sys, warnings
+sys.modules["llvmlite"] = None
+from lazyarr.dispatch import jit
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    print(jit.available(), jit.available(), [w.category.__name__ for w in caught])
+""")
+    assert out.stdout.split() == ["False", "False", "['RuntimeWarning']"], out.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="prctl is Linux's")
+def test_where_memory_may_not_be_made_executable():
+    out = python("""
+import ctypes, sys, warnings
+if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0):     # PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN
+    print("no MDWE")
+    sys.exit()
+from lazyarr.dispatch import jit
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    print(jit.available(), len(caught), caught[0].message)
+""")
+    if out.stdout.startswith("no MDWE"):
+        pytest.skip("kernel without PR_SET_MDWE")
+    assert out.stdout.startswith("False 1 lazyarr cannot compile"), out.stderr
+
+
+@pytest.mark.parametrize(("level", "error"), [("X86_V9", "ValueError"), ("ASIMD+", "ValueError")])
+def test_a_wrong_level_is_an_error_not_a_fallback(level, error):
+    out = python("from lazyarr.dispatch import jit; jit.available()", LAZYARR_CPU_LEVEL=level)
+    assert error in out.stderr
+
+
+def test_a_lower_level_by_environment():
+    name = host_levels()[0].target.name
+    out = python("from lazyarr.dispatch import jit, levels; print(jit.available(), levels.host_level().name)",
+                 LAZYARR_CPU_LEVEL=name)
+    assert out.stdout.split() == ["True", name], out.stderr
+
+
+def test_debug_prints_a_line_and_the_ir(cold, capfd):
+    with options(debug=2):
+        jit.load(ADD.format(name="shown", k=1), ("shown",), host_level())
+    err = capfd.readouterr().err
+    assert err.startswith("lazyarr: shown: compiled for ")
+    assert "define i64 @shown" in err
+
+
+@pytest.mark.parametrize(
+    ("triple", "system"),
+    [
+        ("aarch64-unknown-linux-gnu", System(1, "futex", "arm", 98, 178)),
+        ("arm64-apple-macosx", System(6, "cond", "arm")),
+    ],
+)
+def test_the_loops_compile_for_other_machines(triple, system):
+    llvm = jit._llvm()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    row = BY_NAME["ASIMD"].target
+    target = Target(row.name, row.features, row.vector_bytes, row.fma, row.half, triple)
+    for text in (loops_ir.serial(system), loops_ir.pool(system)):
+        assert len(jit.compile_object(text, target)) > 500
+
+
+def test_llvmlite_is_imported_at_the_first_load_only():
+    out = python("""
+import sys
+import lazyarr.dispatch.jit, lazyarr.dispatch.levels, lazyarr.threading.run, lazyarr.threading.limits
+print("llvmlite" in sys.modules)
+""")
+    assert out.stdout.split() == ["False"], out.stderr

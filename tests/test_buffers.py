@@ -1,0 +1,266 @@
+"""The allocator: alignment, life of blocks, the footprint rule, threads, forks, memory errors."""
+
+from __future__ import annotations
+
+import gc
+import random
+import subprocess
+import sys
+import threading
+
+import numpy
+import pytest
+
+from lazyarr import buffers
+from lazyarr.buffers import HUGE, LARGE, SMALL, empty, trim, usage, zeros
+from lazyarr.config import options
+from lazyarr.counters import COUNT
+
+MIB = 1 << 20
+pytestmark = pytest.mark.skipif(buffers._allocator is None, reason="no anonymous mappings here")
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """A new allocator, with its own peak."""
+    made = buffers._Allocator(buffers._Pages())
+    monkeypatch.setattr(buffers, "_allocator", made)
+    monkeypatch.setattr(buffers.Block.__del__, "__defaults__", (made, sys.is_finalizing))
+    yield made
+    gc.collect()
+    made.trim()
+
+
+def run(code: str) -> str:
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
+                         env={"PYTHONPATH": ":".join(sys.path)})
+    assert out.returncode == 0, out.stderr
+    return out.stdout
+
+
+@pytest.mark.parametrize("nbytes", [0, 1, 63, SMALL - 1, SMALL, SMALL + 1, LARGE - 1, LARGE, 5 * MIB + 3])
+def test_size_alignment_and_writing(nbytes):
+    block = empty(nbytes)
+    memory = block.ndarray()
+    assert block.nbytes == memory.nbytes == nbytes
+    assert memory.dtype == numpy.uint8 and memory.flags.writeable
+    assert block.address % 64 == 0
+    assert nbytes == 0 or memory.ctypes.data == block.address
+    if nbytes >= LARGE and not block.recycled:
+        assert block.address % HUGE == 0
+    memory[:] = 7
+    assert (memory == 7).all()
+
+
+@pytest.mark.parametrize("nbytes", [100, MIB])
+def test_views_keep_the_memory(fresh, nbytes):
+    memory = empty(nbytes).ndarray()
+    memory[:] = numpy.arange(nbytes).astype(numpy.uint8)
+    view = memory[7:][::3].view()
+    expected = view.copy()
+    del memory
+    others = [empty(nbytes).ndarray() for _ in range(5)]
+    for other in others:
+        other[:] = 0
+    assert (view == expected).all()
+
+
+def test_only_the_last_view_gives_back(fresh):
+    memory = empty(MIB).ndarray()
+    address = memory.ctypes.data
+    export = memoryview(memory[5:])
+    del memory
+    assert usage() == (MIB, 0, MIB)
+    export.release()
+    del export
+    assert usage() == (0, MIB, MIB)
+    again = empty(MIB)
+    assert (again.address, again.recycled) == (address, True)
+
+
+def test_zeros_of_fresh_and_recycled_memory(fresh):
+    for nbytes in (100, SMALL, 3 * MIB):
+        for _ in range(2):
+            memory = zeros(nbytes).ndarray()
+            assert not memory.any()
+            memory[:] = 255
+            del memory
+
+
+def test_a_smaller_block_comes_from_a_larger_one_and_they_merge_again(fresh):
+    base = empty(8 * MIB).address
+    parts = [empty(2 * MIB) for _ in range(4)]
+    assert sorted(b.address - base for b in parts) == [0, 2 * MIB, 4 * MIB, 6 * MIB]
+    assert usage() == (8 * MIB, 0, 8 * MIB)
+    order = [2, 0, 3, 1]
+    for k in order:
+        parts[k] = None
+    whole = empty(8 * MIB)
+    assert (whole.address, whole.recycled) == (base, True)
+
+
+def test_footprint_never_above_the_highest_live_bytes(fresh):
+    """Against a plain model of what NumPy would have had live; many random programs of sizes."""
+    chance = random.Random(5)
+    live: dict[int, object] = {}
+    total = peak = 0
+    for step in range(3000):
+        if live and chance.random() < 0.5:
+            block = live.pop(chance.choice(list(live)))
+            total -= -(-block.nbytes // 4096) * 4096
+            del block
+        else:
+            nbytes = int(2 ** chance.uniform(15.1, 23))
+            live[step] = empty(nbytes)
+            total += -(-nbytes // 4096) * 4096
+            peak = max(peak, total)
+        found = usage()
+        assert found.live == total
+        assert found.peak_live == peak
+        assert found.live + found.cached <= peak
+
+
+def test_live_blocks_never_overlap(fresh):
+    chance = random.Random(6)
+    live: list[tuple[numpy.ndarray, int]] = []
+    for step in range(2000):
+        if len(live) > 12 or (live and chance.random() < 0.45):
+            memory, mark = live.pop(chance.randrange(len(live)))
+            assert memory[0] == memory[-1] == mark
+            assert (memory[::4096] == mark).all()
+        else:
+            memory = empty(int(2 ** chance.uniform(15.1, 20))).ndarray()
+            mark = step % 251
+            memory[::4096] = mark
+            memory[-1] = mark
+            live.append((memory, mark))
+
+
+def test_the_cache_is_bounded_by_the_option(fresh):
+    blocks = [empty(MIB) for _ in range(8)]
+    with options(buffer_cache_bytes=3 * MIB):
+        blocks.clear()
+        assert usage() == (0, 3 * MIB, 8 * MIB)
+    with options(buffer_cache_bytes=0):
+        empty(MIB)
+        assert usage().cached == 0
+
+
+def test_trim(fresh):
+    empty(MIB)
+    assert usage().cached == MIB
+    trim()
+    assert usage() == (0, 0, MIB)
+
+
+def test_counters(fresh):
+    COUNT.reset()
+    empty(3 * MIB)
+    empty(3 * MIB)
+    empty(10)
+    assert COUNT.bytes_allocated == 6 * MIB + 10
+    assert (COUNT.bytes_fresh, COUNT.bytes_recycled) == (3 * MIB, 3 * MIB)
+
+
+def test_memory_error_is_numpys(fresh):
+    with pytest.raises(MemoryError, match="Unable to allocate") as caught:
+        empty(1 << 60)
+    with pytest.raises(MemoryError) as numpys:
+        numpy.empty(1 << 60, numpy.uint8)
+    assert type(caught.value) is type(numpys.value)
+    assert str(caught.value) == str(numpys.value)
+    assert usage() == (0, 0, 0)
+
+
+def test_the_cache_is_dropped_before_memory_runs_out():
+    out = run("""
+import resource
+from lazyarr import buffers
+from lazyarr.config import set_options
+size = 64 << 20
+set_options(buffer_cache_bytes=4 * size)
+held = [buffers.empty(size // 4) for _ in range(12)]
+del held[::2]                           # six spans that do not touch, each too small for the next
+before = buffers.usage()
+used = int(open('/proc/self/statm').read().split()[0]) * 4096
+resource.setrlimit(resource.RLIMIT_AS, (used - size // 4,) * 2)
+found = buffers.empty(size)             # the peak would allow two of them to stay
+print(before.cached // size, found.recycled, buffers.usage().cached)
+""")
+    assert out.split() == ["1", "False", "0"]
+
+
+def test_blocks_freed_during_a_collection_inside_the_allocator(fresh):
+    """Finalizers may run at any allocation, also within the allocator's own critical section."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        for _ in range(300):
+            cycle = [empty(SMALL)]
+            cycle.append(cycle)
+            del cycle
+            empty(2 * SMALL)
+    finally:
+        gc.set_threshold(*thresholds)
+    gc.collect()
+    assert usage().live == 0
+
+
+def test_threads(fresh):
+    def work(seed):
+        chance = random.Random(seed)
+        held = []
+        for k in range(300):
+            memory = empty(int(2 ** chance.uniform(15.1, 19))).ndarray()
+            memory[::512] = seed
+            held.append(memory)
+            if len(held) > 5:
+                old = held.pop(chance.randrange(5))
+                if not (old[::512] == seed).all():
+                    wrong.append((seed, k))
+
+    wrong: list[tuple[int, int]] = []
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+    assert usage().live == 0
+
+
+def test_fork_while_other_threads_allocate():
+    run("""
+import os, threading
+from lazyarr import buffers
+stop = False
+def churn():
+    while not stop:
+        buffers.empty(1 << 20)
+threads = [threading.Thread(target=churn) for _ in range(2)]
+for t in threads: t.start()
+mine = buffers.empty(1 << 20).ndarray()
+mine[:] = 1
+for _ in range(20):
+    pid = os.fork()
+    if pid == 0:
+        mine[:] = 2
+        held = [buffers.empty(1 << 20).ndarray() for _ in range(4)]
+        for h in held: h[:] = 3
+        os._exit(0 if (mine == 2).all() else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+stop = True
+assert (mine == 1).all()
+""")
+
+
+def test_blocks_alive_at_exit():
+    run("""
+import sys
+from lazyarr import buffers
+kept = [buffers.empty(1 << 20).ndarray() for _ in range(3)]
+class Late:
+    def __init__(self): self.block = buffers.empty(1 << 20)
+sys.late = Late()
+cycle = [buffers.empty(1 << 20)]; cycle.append(cycle)
+""")

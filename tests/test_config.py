@@ -1,0 +1,130 @@
+"""Options: checks, environment, scopes and threads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from lazyarr import config
+from lazyarr.config import Options, current, from_environment, get_options, options, set_options
+
+
+@pytest.fixture(autouse=True)
+def restored():
+    before = get_options()
+    yield
+    set_options(**before)
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "name", "value"),
+    [
+        ("LAZYARR_JIT", "always", "jit", "always"),
+        ("LAZYARR_VERIFY", "1", "verify", True),
+        ("LAZYARR_VERIFY", " Off ", "verify", False),
+        ("LAZYARR_NUM_THREADS", "3", "num_threads", 3),
+        ("LAZYARR_CACHE_DIR", "/x", "cache_dir", "/x"),
+        ("LAZYARR_FAST_MATH", "0", "fast_math", False),
+    ],
+)
+def test_environment(variable, text, name, value):
+    found = getattr(from_environment({variable: text}), name)
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "why"),
+    [
+        ("LAZYARR_JIT", "sometimes", "must be 'auto' or 'always' or 'never'"),
+        ("LAZYARR_VERIFY", "perhaps", "must be 0 or false"),
+        ("LAZYARR_NUM_THREADS", "many", "must be an integer"),
+        ("LAZYARR_NUM_THREADS", "-1", "must be at least 0"),
+        ("LAZYARR_MATH", "native", "must be 'numpy'"),
+        ("LAZYARR_FAST_MATH", "1", "must be False"),
+    ],
+)
+def test_environment_names_the_bad_variable(variable, text, why):
+    with pytest.raises(ValueError, match=why) as caught:
+        from_environment({variable: text})
+    assert str(caught.value).startswith(f"{variable}={text!r}")
+
+
+def test_environment_is_read_at_import():
+    code = "from lazyarr.config import current; print(current.jit, current.pending_nodes)"
+    env = {"LAZYARR_JIT": "never", "LAZYARR_PENDING_NODES": "7", "PYTHONPATH": ":".join(sys.path)}
+    out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60)
+    assert out.stdout.split() == ["never", "7"], out.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"jit": "no"}, ValueError),
+        ({"verify": 1}, ValueError),
+        ({"num_threads": True}, TypeError),
+        ({"num_threads": 2.0}, TypeError),
+        ({"pending_nodes": 0}, ValueError),
+        ({"cache_dir": 3}, TypeError),
+        ({"speed": "more"}, TypeError),
+        ({"jit": "always", "debug": -1}, ValueError),
+    ],
+)
+def test_a_bad_change_changes_nothing(changes, error):
+    before = get_options()
+    with pytest.raises(error):
+        set_options(**changes)
+    with pytest.raises(error), options(**changes):
+        pass
+    assert get_options() == before
+
+
+def test_blocks_nest_and_restore_after_errors():
+    with options(jit="always", debug=1):
+        with pytest.raises(KeyError), options(jit="never"):
+            assert (current.jit, current.debug) == ("never", 1)
+            raise KeyError
+        assert current.jit == "always"
+    assert (current.jit, current.debug) == (Options().jit, Options().debug)
+
+
+def test_set_options_within_a_block_is_seen_and_survives_it():
+    with options(jit="never", debug=1):
+        set_options(jit="always")
+        assert current.jit == "always"
+    assert current.jit == "always"
+    assert current.debug == 0
+
+
+def test_a_block_is_of_its_thread_and_set_options_of_all():
+    seen = []
+    ready, changed = threading.Event(), threading.Event()
+
+    def other():
+        seen.append(current.jit)
+        ready.set()
+        changed.wait(10)
+        seen.append(current.jit)
+
+    with options(jit="never"):
+        thread = threading.Thread(target=other)
+        thread.start()
+        ready.wait(10)
+    set_options(jit="always")
+    changed.set()
+    thread.join()
+    assert seen == ["auto", "always"]
+
+
+def test_code_key_changes_with_exactly_the_options_that_change_code():
+    base = config.code_key()
+    others = {"jit": "always", "verify": True, "debug": 1, "num_threads": 1, "cpu_level": "X86_V2"}
+    changing = set()
+    for name, value in others.items():
+        with options(**{name: value}):
+            if config.code_key() != base:
+                changing.add(name)
+    assert changing == {"cpu_level"}
