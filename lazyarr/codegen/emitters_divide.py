@@ -7,12 +7,14 @@ Vector units do not divide integers.  Up to 32 bits the quotient is taken in flo
 with n-bit operands x / y is either an integer or at least 1/|y| away from one, while rounding
 moves it by less than 2**(n - p) / |y| for a p-bit significand (n = 16, p = 24; n = 32, p = 53).
 So the floor of the rounded quotient is the floor of the true one, and x - q * y is exact as well.
-64 bits go through the scalar divider, whose traps (0 and MIN / -1) are guarded.
+64 bits go through the scalar divider, whose traps (0 and MIN / -1) are guarded, or where the vector
+unit converts 64-bit lanes, through estimates of the quotient that are corrected exactly.
 """
 
 from __future__ import annotations
 
 from lazyarr.codegen.builder import Builder
+from lazyarr.codegen.emitters_arith import iabs
 from lazyarr.codegen.emitters_types import (
     ZERO,
     Fn,
@@ -21,6 +23,7 @@ from lazyarr.codegen.emitters_types import (
     and_,
     convert,
     icmp,
+    literal,
     or_,
     raise_flag,
     select,
@@ -84,16 +87,47 @@ class Division:
         return convert(self.b, "sext" if self.signed else "zext", self.t, v, "i32")
 
     def wide(self) -> tuple[str, str]:
-        """64 bits: the hardware truncates; where signs differ and something is left, floor is one less."""
+        """64 bits: truncate; where signs differ and something is left, floor is one less."""
         b, ty = self.b, self.b.ty(self.t)
-        q = b.op(f"{'s' if self.signed else 'u'}div {ty} {self.x}, {self.y}")
-        r = b.op(f"sub {ty} {self.x}, {b.op(f'mul {ty} {q}, {self.y}')}")
+        q, r = self.estimated() if b.width and "+avx512dq" in b.target.features else self.scalar()
         if not self.floor:
             return q, r
         differ = icmp(b, self.t, "slt", b.op(f"xor {ty} {r}, {self.y}"), ZERO)
         down = and_(b, differ, icmp(b, self.t, "ne", r, ZERO))
         less = b.op(f"sext {b.ty('i1')} {down} to {ty}")
         return b.op(f"add {ty} {q}, {less}"), b.op(f"add {ty} {r}, {b.op(f'and {ty} {less}, {self.y}')}")
+
+    def scalar(self) -> tuple[str, str]:
+        b, ty = self.b, self.b.ty(self.t)
+        q = b.op(f"{'s' if self.signed else 'u'}div {ty} {self.x}, {self.y}")
+        return q, b.op(f"sub {ty} {self.x}, {b.op(f'mul {ty} {q}, {self.y}')}")
+
+    def estimated(self) -> tuple[str, str]:
+        """Vectors, where the hardware converts and multiplies 64-bit lanes: two estimates from below.
+
+        On magnitudes.  The reciprocal is taken 2**-50 too small, more than the four roundings of an
+        estimate add up to, so no estimate exceeds the quotient (and none overflows).  The first leaves
+        less than 2**15 times the divisor, the second less than twice: one comparison ends it."""
+        b, t, ty = self.b, self.t, self.b.ty(self.t)
+        x, y = (iabs(b, t, v) if self.signed else v for v in (self.x, self.y))
+        below_one = b.splat("double", literal(1.0 - 2.0**-50))
+        inverse = b.op(f"fdiv {b.ty('double')} {below_one}, {convert(b, 'uitofp', t, y, 'double')}")
+        q, r = ZERO, x
+        for _ in range(2):
+            guess = b.op(f"fmul {b.ty('double')} {convert(b, 'uitofp', t, r, 'double')}, {inverse}")
+            step = convert(b, "fptoui", "double", guess, t)
+            q = b.op(f"add {ty} {q}, {step}")
+            r = b.op(f"sub {ty} {r}, {b.op(f'mul {ty} {step}, {y}')}")
+        short = icmp(b, t, "uge", r, y)
+        q = b.op(f"sub {ty} {q}, {convert(b, 'sext', 'i1', short, t)}")
+        r = b.op(f"sub {ty} {r}, {select(b, t, short, y, ZERO)}")
+        if self.signed:
+            q = self.negated(icmp(b, t, "slt", b.op(f"xor {ty} {self.x}, {self.y}"), ZERO), q)
+            r = self.negated(icmp(b, t, "slt", self.x, ZERO), r)
+        return q, r
+
+    def negated(self, where: str, v: str) -> str:
+        return select(self.b, self.t, where, self.b.op(f"sub {self.b.ty(self.t)} {ZERO}, {v}"), v)
 
 
 def floor_divide(signed: bool) -> Fn:

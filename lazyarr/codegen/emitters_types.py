@@ -134,8 +134,9 @@ def raise_flag(b: Builder, flag: str, where: str) -> None:
     if b.width:
         whole = b.op(f"bitcast {b.ty('i1')} {where} to i{b.width}")
         hit = b.op(f"icmp ne i{b.width} {whole}, 0")
-    opcode, left, harmful, harmless = _RAISERS[flag]
-    right = b.op(f"select i1 {hit}, float {harmful}, float {harmless}")
+    opcode, left, harmful = _RAISERS[flag]
+    # An integer select is a conditional move; one of floats may become a branch.
+    right = b.op(f"bitcast i32 {b.op(f'select i1 {hit}, i32 {harmful}, i32 {_ONE}')} to float")
     name = f"float @llvm.experimental.constrained.{opcode}.f32"
     b.declare(f"declare {name}(float, float, metadata, metadata)")
     b.op(
@@ -143,8 +144,9 @@ def raise_flag(b: Builder, flag: str, where: str) -> None:
     )
 
 
-_HUGE = literal(2.0**127)
+_ONE = 0x3F800000
+"""The bits of 1.0, as of the harmful operands below: 0.0 and 2**127."""
 _RAISERS = {
-    "divide": ("fdiv", "1.0", "0.0", "1.0"),
-    "overflow": ("fmul", _HUGE, _HUGE, "1.0"),
+    "divide": ("fdiv", "1.0", 0),
+    "overflow": ("fmul", literal(2.0**127), 0x7F000000),
 }
