@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr import config
+from lazyarr.config import current
 from lazyarr.dtypes import char_of
 from lazyarr.error_state import remembered
 from lazyarr.expr import Expr, Op, Read
@@ -90,6 +90,18 @@ def plain(real: numpy.ndarray) -> ndarray:
     return x
 
 
+def wrapped(result: Any) -> Any:
+    """What NumPy answered to an operation on plain arrays."""
+    if result.__class__ is numpy.ndarray:
+        x = _new(ndarray)
+        x.storage = None
+        x.geo = result
+        return x
+    if result.__class__ is tuple:
+        return tuple([wrapped(r) for r in result])
+    return result
+
+
 def managed(storage: Storage, geo: numpy.ndarray) -> ndarray:
     """An array somewhere in a storage."""
     x = _new(ndarray)
@@ -112,6 +124,8 @@ def fresh_array(op: Op, inputs: tuple[Any, ...], geo: numpy.ndarray, region: num
 TWINS: weakref.WeakValueDictionary[int, ndarray] = weakref.WeakValueDictionary()
 """id(real ndarray) -> the one array that stands for it, so that asarray(x) is x."""
 
+_known_twins = TWINS.data
+
 
 def real_of(x: ndarray) -> numpy.ndarray | None:
     """The real ndarray that x was exported as, if it lives."""
@@ -133,14 +147,14 @@ def twins(x: ndarray, real: numpy.ndarray) -> ndarray:
 
 def stays_plain(x: numpy.ndarray) -> bool:
     """Is this memory NumPy's business: small, or no dtype of the engine's?"""
-    current = config.current
     jit = current.jit
-    if jit == "never" or char_of(x.dtype) is None:
-        return True
-    if jit == "always":
-        return False
-    owner = x if x.base is None else owner_of(x)
-    return owner.nbytes <= 8 * current.eager_elements
+    if jit == "auto":
+        limit = 8 * current.eager_elements
+        owner = x
+        if x.base is not None and x.nbytes <= limit:
+            owner = owner_of(x)
+        return owner.nbytes <= limit or char_of(x.dtype) is None
+    return jit == "never" or char_of(x.dtype) is None
 
 
 def wrap(x: Any) -> Any:
@@ -150,9 +164,10 @@ def wrap(x: Any) -> Any:
     memory is a view of the storage that lent it."""
     if type(x) is not numpy.ndarray:
         return x
-    twin = TWINS.get(id(x))
-    if twin is not None and real_of(twin) is x:
-        return twin
+    if id(x) in _known_twins:
+        twin = TWINS.get(id(x))
+        if twin is not None and real_of(twin) is x:
+            return twin
     if stays_plain(x):
         return plain(x)
     storage = storage_of(x)

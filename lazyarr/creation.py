@@ -7,8 +7,8 @@ NumPy's own.
 
 from __future__ import annotations
 
+import functools
 import math
-import operator
 from typing import Any
 
 import numpy
@@ -19,27 +19,34 @@ from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import SCALARS
 from lazyarr.expr import Expr, Map
+from lazyarr.fallback import through
 from lazyarr.geometry import fresh, like
 from lazyarr.movement import metadata
 from lazyarr.storage import Storage
 from lazyarr.values import Buffer
 
 
-def filled(shape: Any, value: Any, dtype: Any, order: Any = "C") -> ndarray:
-    """An array of `value` (already a NumPy scalar of `dtype`, or None: unset); Unsupported if small."""
-    if shape.__class__ is not tuple:
+def is_large(shape: Any) -> bool:
+    """Is an array of this shape worth a lazy fill?  (What is no shape is NumPy's to refuse.)"""
+    if shape.__class__ is int:
+        size = shape
+    elif shape.__class__ is tuple:
         try:
-            shape = tuple(shape) if hasattr(shape, "__iter__") else (operator.index(shape),)
+            size = math.prod(shape)
         except TypeError:
-            raise Unsupported from None
+            return False
+    else:
+        return False
+    return size > current.eager_elements or (size > 0 and current.jit == "always")
+
+
+def filled(shape: Any, value: Any, dtype: Any, order: Any = "C") -> ndarray:
+    """A large array of `value` (already a NumPy scalar of `dtype`, or None: unset)."""
+    if shape.__class__ is int:
+        shape = (shape,)
     dtype = numpy.dtype(dtype)
-    try:
-        size = math.prod(shape)
-        wrong = any(n.__class__ is not int or n < 0 for n in shape)
-    except TypeError:
-        raise Unsupported from None
-    lazy = current.jit == "always" or (current.jit == "auto" and size > current.eager_elements)
-    if wrong or not size or not lazy or order not in ("C", "F") or char_of(dtype) is None or len(shape) > 32:
+    wrong = any(n.__class__ is not int or n < 0 for n in shape) or len(shape) > 32
+    if wrong or order not in ("C", "F") or char_of(dtype) is None or current.jit == "never":
         raise Unsupported
     return _fill(fresh(shape, dtype, order), value)
 
@@ -51,36 +58,40 @@ def _fill(geo: numpy.ndarray, value: Any) -> ndarray:
     return fresh_array(Map("copy", f"{char}->{char}"), (value,), geo)
 
 
-def _plain_options(device: Any, like: Any) -> None:
-    if device not in (None, "cpu") or like is not None:
-        raise Unsupported
-
-
-def zeros(shape: Any, dtype: Any = float, order: Any = "C", *, device: Any = None, like: Any = None) -> ndarray:
-    _plain_options(device, like)
+def zeros(shape: Any, dtype: Any = float, order: Any = "C") -> ndarray:
     dtype = numpy.dtype(dtype)
-    return filled(shape, dtype.type(0) if dtype.kind in "biufc" else None, dtype, order)
+    return filled(shape, dtype.type(0) if char_of(dtype) else None, dtype, order)
 
 
-def ones(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, like: Any = None) -> ndarray:
-    _plain_options(device, like)
+def ones(shape: Any, dtype: Any = None, order: Any = "C") -> ndarray:
     dtype = numpy.dtype(dtype)
-    return filled(shape, dtype.type(1) if dtype.kind in "biufc" else None, dtype, order)
+    return filled(shape, dtype.type(1) if char_of(dtype) else None, dtype, order)
 
 
-def empty(shape: Any, dtype: Any = float, order: Any = "C", *, device: Any = None, like: Any = None) -> ndarray:
-    _plain_options(device, like)
+def empty(shape: Any, dtype: Any = float, order: Any = "C") -> ndarray:
     return filled(shape, None, dtype, order)
 
 
-def full(
-    shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, like: Any = None
-) -> ndarray:
-    _plain_options(device, like)
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C") -> ndarray:
     if fill_value.__class__ not in SCALARS:
         raise Unsupported
     value = numpy.full((), fill_value, dtype)
     return filled(shape, value[()], value.dtype, order)
+
+
+def maker(fn: Any, rule: Any) -> Any:
+    """A function of a shape: lazy if that is large and nothing else is out of the ordinary."""
+
+    @functools.wraps(fn, updated=())
+    def call(shape: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_large(shape) and not ("like" in kwargs or "device" in kwargs):
+            try:
+                return rule(shape, *args, **kwargs)
+            except Unsupported:
+                pass
+        return through(fn, (shape, *args), kwargs)
+
+    return call
 
 
 def _like_rule(real: Any) -> Any:

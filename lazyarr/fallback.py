@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import Unsupported, manage, ndarray, now, wrap
+from lazyarr.arrays import Unsupported, manage, ndarray, now, plain, wrap
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 
 CONTAINERS = {list, tuple, dict}
+NESTED = {ndarray, *CONTAINERS}
 TAKE: dict[type, Any] = {}
 """Type of a result of NumPy -> what turns it into ours (open npz files, random generators, ...)."""
 
@@ -73,6 +74,24 @@ def looking(fn: Any, x: ndarray, *args: Any, **kwargs: Any) -> Any:
     return fn(now(x), *args, **kwargs)
 
 
+def on_plain(fn: Any, x: ndarray, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """fn(x, *args) for a plain x: NumPy's business, whose result is about as small."""
+    COUNT.numpy_eager += 1
+    for y in args:
+        if y.__class__ in NESTED:
+            return through(fn, (x, *args), kwargs)
+    if kwargs:
+        for y in kwargs.values():
+            if y.__class__ in NESTED:
+                return through(fn, (x, *args), kwargs)
+    result = fn(x.geo, *args, **kwargs)
+    if result.__class__ is numpy.ndarray:
+        if result is x.geo:
+            return x
+        return wrap(result) if result.base is None else plain(result)
+    return take_back(result, {}) if result.__class__ in CONTAINERS else result
+
+
 def lazily(fn: Any, rule: Any, by_first: bool = True) -> Any:
     """fn by its lazy rule; where that does not apply, by NumPy.
 
@@ -82,15 +101,31 @@ def lazily(fn: Any, rule: Any, by_first: bool = True) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         if args and by_first:
             x = args[0]
-            if x.__class__ is numpy.ndarray:
-                x = wrap(x)
-                args = (x, *args[1:])
-            if x.__class__ is ndarray and x.storage is None and not (current.jit == "always" and manage(x)):
-                COUNT.numpy_eager += 1
-                return through(fn, args, kwargs)
+            if x.__class__ is ndarray:
+                if x.storage is None and not (current.jit == "always" and manage(x)):
+                    return on_plain(fn, x, args[1:], kwargs)
+            elif x.__class__ is numpy.ndarray:
+                return call(wrap(x), *args[1:], **kwargs)
         try:
             return rule(*args, **kwargs)
         except Unsupported:
             return fallback(fn, *args, **kwargs)
+
+    return call
+
+
+def method(fn: Any, rule: Any) -> Any:
+    """The same for a method, called on arrays only."""
+
+    @functools.wraps(fn, updated=())
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.__class__ is not ndarray:           # numpy's own, through lazyarr.ndarray.<name>
+            return fallback(fn, self, *args, **kwargs)
+        if self.storage is None and not (current.jit == "always" and manage(self)):
+            return on_plain(fn, self, args, kwargs)
+        try:
+            return rule(self, *args, **kwargs)
+        except Unsupported:
+            return fallback(fn, self, *args, **kwargs)
 
     return call

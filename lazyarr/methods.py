@@ -15,7 +15,7 @@ import numpy
 
 from lazyarr import creation, movement, operators, protocols, reductions, selection
 from lazyarr.arrays import Unsupported, ndarray, now, wrap
-from lazyarr.fallback import fallback, lazily, looking
+from lazyarr.fallback import fallback, lazily, looking, method
 from lazyarr.indexing import getitem, setitem
 from lazyarr.namespace import OVERRIDES
 from lazyarr.rebind import METHODS, rebound
@@ -142,7 +142,7 @@ VIEW_METHODS = "transpose swapaxes squeeze diagonal".split()
 
 def _method(name: str, rule: Any) -> Any:
     """A method by its rule; NumPy's own for plain arrays and where the rule does not apply."""
-    return lazily(getattr(numpy.ndarray, name), rule)
+    return method(getattr(numpy.ndarray, name), rule)
 
 
 def _forward(name: str) -> Any:
@@ -239,7 +239,7 @@ def attach() -> None:
     OVERRIDES[numpy.where] = lazily(numpy.where, selection.where, by_first=False)
     for name, rule in MAKE.items():
         fn = getattr(numpy, name)
-        OVERRIDES[fn] = lazily(fn, rule)
+        OVERRIDES[fn] = creation.maker(fn, rule)
     for name, defaults in CONVERT.items():
         fn = getattr(numpy, name)
         OVERRIDES[fn] = _converter(name, defaults)

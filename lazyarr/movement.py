@@ -198,8 +198,7 @@ def convert(x: Any, dtype: Any = None, order: Any = None, copy: Any = None, ndmi
                 "to allow a copy when needed (no behavior change in NumPy 1.x)."
             )
         x = copy_as(x, dtype, order)
-    missing = ndmin - x.geo.ndim
-    return x if missing <= 0 else managed(x.storage, x.geo[(None,) * missing])
+    return x if ndmin <= x.geo.ndim else seen(x, numpy.array(x.geo, copy=False, ndmin=ndmin))
 
 
 def astype(x: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: Any = True, copy: Any = True) -> Any:

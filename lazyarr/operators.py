@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import Unsupported, ndarray, now
+from lazyarr.arrays import Unsupported, ndarray, now, wrapped
+from lazyarr.config import current
+from lazyarr.counters import COUNT
 from lazyarr.elementwise import SCALARS, elementwise, into
 from lazyarr.fallback import fallback
-from lazyarr.ufuncs import eager
 
 BINARY = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "floordiv": "floor_divide",
@@ -32,13 +33,40 @@ def _python(name: str) -> Any:
     return divmod if name == "divmod" else getattr(operator, name + "_" if name in ("and", "or") else name)
 
 
+CROSS = 4096
+"""Elements: products of operand sizes up to this need no look at shapes."""
+
+
+def plain_pair(self: Any, other: Any) -> Any:
+    """The other operand for NumPy, if both are its business; None if not (no operand is None).
+
+    The shortest path there is: it decides what a small operation costs over NumPy."""
+    c = other.__class__
+    if c is ndarray:
+        if other.storage is not None:
+            return None
+        y = other.geo
+        x = self.geo
+        if x.size * y.size > CROSS and x.shape != y.shape:
+            return None
+    elif c in SCALARS:
+        y = other
+    else:
+        return None
+    if current.jit == "always":
+        return None
+    COUNT.numpy_eager += 1
+    return y
+
+
 def binary(name: str, fn: numpy.ufunc) -> Any:
     by_python = _python(name)
 
     def call(self: Any, other: Any) -> Any:
-        result = eager(by_python, (self, other))
-        if result is not None:
-            return result
+        if self.storage is None:
+            y = plain_pair(self, other)
+            if y is not None:
+                return wrapped(by_python(self.geo, y))
         try:
             return elementwise(fn, (self, other))
         except Unsupported:
@@ -51,9 +79,10 @@ def reflected(name: str, fn: numpy.ufunc) -> Any:
     by_python = _python(name)
 
     def call(self: Any, other: Any) -> Any:
-        result = eager(by_python, (other, self))
-        if result is not None:
-            return result
+        if self.storage is None:
+            y = plain_pair(self, other)
+            if y is not None:
+                return wrapped(by_python(y, self.geo))
         try:
             return elementwise(fn, (other, self))
         except Unsupported:
@@ -81,9 +110,9 @@ def unary(name: str, fn: numpy.ufunc) -> Any:
     by_python = getattr(operator, name)
 
     def call(self: Any) -> Any:
-        result = eager(by_python, (self,))
-        if result is not None:
-            return result
+        if self.storage is None and current.jit != "always":
+            COUNT.numpy_eager += 1
+            return wrapped(by_python(self.geo))
         try:
             return elementwise(fn, (self,))
         except Unsupported:
@@ -125,9 +154,10 @@ def shortcut(dtype: numpy.dtype, exponent: Any) -> tuple[numpy.ufunc, int]:
 
 
 def power(self: Any, other: Any, modulo: Any = None) -> Any:
-    result = eager(operator.pow, (self, other)) if modulo is None else None
-    if result is not None:
-        return result
+    if self.storage is None and modulo is None:
+        y = plain_pair(self, other)
+        if y is not None:
+            return wrapped(operator.pow(self.geo, y))
     try:
         if modulo is not None:
             raise Unsupported
@@ -140,9 +170,10 @@ def power(self: Any, other: Any, modulo: Any = None) -> Any:
 
 
 def reflected_power(self: Any, other: Any) -> Any:
-    result = eager(operator.pow, (other, self))
-    if result is not None:
-        return result
+    if self.storage is None:
+        y = plain_pair(self, other)
+        if y is not None:
+            return wrapped(operator.pow(y, self.geo))
     try:
         return elementwise(numpy.power, (other, self))
     except Unsupported:

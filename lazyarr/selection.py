@@ -20,6 +20,7 @@ from lazyarr.elementwise import (
 from lazyarr.expr import Map
 from lazyarr.geometry import layout
 from lazyarr.indexing import write
+from lazyarr.ufuncs import eager
 
 _results: dict[Any, numpy.dtype | None] = {}
 
@@ -42,6 +43,9 @@ def where(condition: Any, *choices: Any) -> Any:
     """numpy.where(condition, x, y); always an array, even without axes."""
     if len(choices) != 2 or any(x is None for x in choices):
         raise Unsupported
+    result = eager(numpy.where, (condition, *choices))
+    if result is not None:
+        return result
     args = tuple([operand(x) for x in (condition, *choices)])
     geos = [x.geo for x in args if x.__class__ is ndarray]
     if not geos or any(char_of(g.dtype) is None for g in geos):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import Unsupported, ndarray, plain
+from lazyarr.arrays import Unsupported, ndarray, wrapped
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.elementwise import SCALARS, elementwise, into
@@ -47,6 +47,12 @@ class ufunc(metaclass=UfuncType):  # noqa: N801 - NumPy's name
             result = eager(self.fn, args)
             if result is not None:
                 return result
+        elif len(kwargs) == 1:
+            out = kwargs.get("out")
+            if out.__class__ is ndarray and out.storage is None:
+                result = eager(self.fn, args, out)
+                if result is not None:
+                    return result
         try:
             return self._lazy(args, **kwargs)
         except Unsupported:
@@ -110,10 +116,8 @@ class ufunc(metaclass=UfuncType):  # noqa: N801 - NumPy's name
         return adapt, (self.fn,)
 
 
-def eager(fn: Any, args: tuple[Any, ...]) -> Any:
-    """fn on plain arrays and scalars, by NumPy at the call; None where that is not the way.
-
-    The shortest path there is: it decides what a small operation costs over NumPy."""
+def eager(fn: Any, args: tuple[Any, ...], out: Any = None) -> Any:
+    """fn on plain arrays and scalars, by NumPy at the call; None where that is not the way."""
     size = 1
     shape = None
     given = []
@@ -123,22 +127,21 @@ def eager(fn: Any, args: tuple[Any, ...]) -> Any:
             if x.storage is not None:
                 return None
             x = x.geo
-            if shape is None or x.shape != shape:
+            if shape is None:
                 shape = x.shape
+                size = x.size
+            elif x.shape != shape:
                 size *= x.size
         elif c not in SCALARS:
             return None
         given.append(x)
-    current_ = current
-    if shape is None or current_.jit == "always" or size > current_.eager_elements:
+    if shape is None or current.jit == "always" or size > current.eager_elements:
         return None
     COUNT.numpy_eager += 1
-    result = fn(*given)
-    if result.__class__ is numpy.ndarray:
-        return plain(result)
-    if result.__class__ is tuple:
-        return tuple([plain(r) if r.__class__ is numpy.ndarray else r for r in result])
-    return result
+    if out is None:
+        return wrapped(fn(*given))
+    fn(*given, out=out.geo)
+    return out
 
 
 def adapt(fn: numpy.ufunc) -> ufunc:
