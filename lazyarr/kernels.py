@@ -22,6 +22,7 @@ from lazyarr.fusion.parfor import Parfor
 from lazyarr.fusion.reference import function
 from lazyarr.numpy_loops import InnerLoop, inner_loop
 from lazyarr.ops import OPS, row
+from lazyarr.reduce_order import SEARCHES
 from lazyarr.target import Target
 
 LOAD_NS = 150e6
@@ -38,7 +39,10 @@ class Kernel:
     loops: tuple[InnerLoop, ...]
     """NumPy's inner loops that it calls."""
     scratch_bytes: int
-    block: int
+    ops: int
+    """Operations of NumPy that one run stands for."""
+    combine: int
+    """Address of the step that joins partial results; 0 for a map."""
 
 
 class _Compiler:
@@ -96,14 +100,23 @@ def _compile(parfor: Parfor, nontemporal: bool) -> Kernel:
 
     began = time.perf_counter()
     source = compile_parfor(parfor, host(), nontemporal=nontemporal, verify=config.current.verify)
-    address = load(source.ir, (source.symbol,), host())[source.symbol]
+    combine = getattr(source, "combine", "")
+    symbols = (source.symbol, combine) if combine else (source.symbol,)
+    addresses = load(source.ir, symbols, host())
     loops = []
     for name, sig in source.loops:
         loop = inner_loop(function(name), sig)
         assert loop is not None, (name, sig)
         loops.append(loop)
     COUNT.seconds["compile"] += time.perf_counter() - began
-    return Kernel(address, source.layout, tuple(loops), source.scratch_bytes, source.block)
+    ops = sum(i.op not in BOOKKEEPING for i in parfor.body)
+    return Kernel(
+        addresses[source.symbol], source.layout, tuple(loops), source.scratch_bytes, ops,
+        addresses.get(combine, 0),
+    )
+
+
+BOOKKEEPING = frozenset({"load", "store", "scalar", "cast"})
 
 
 @cache
@@ -130,3 +143,11 @@ def cost(name: str) -> float:
     if name in ("load", "store", "scalar", "cast", "reduce"):
         return 0.05
     return 0.1 * row(name).cost
+
+
+def foldable(name: str, sig: str) -> bool:
+    """Can a kernel fold by this op: natively, or through NumPy's own inner loop?"""
+    from lazyarr.codegen.pipeline import Source
+    if "combine" not in Source.__slots__:
+        return False
+    return name in SEARCHES or lowerable(name, sig)

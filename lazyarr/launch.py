@@ -1,7 +1,7 @@
 """Launch: bind a program's operands to memory and run its kernel.
 
-In:  a `Program` and the address of each operand's storage.   Out: memory written, and the
-floating-point status flags that were raised.
+In:  a `Program`, the address of each operand's storage, and the runtime scalars.
+Out: memory written, and the floating-point status flags (NumPy's FPE bits) that were raised.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy
 
 from lazyarr.buffers import empty
 from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.reduce_plan import WORDS, Cuts, cut, fill
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.assemble import Program
@@ -27,61 +28,84 @@ from lazyarr.threading.run import parallel_for
 NONTEMPORAL_BYTES = 16 << 20
 """Outputs of at least this size do not stay in the caches: store past them, if pages are warm."""
 
+LINE = 64
 
-def launch_map(
-    program: Program, bases: Sequence[int], scalars: Sequence[numpy.generic], streams: bool
+
+def launch(program: Program, bases: Sequence[int], scalars: Sequence[numpy.generic], streams: bool) -> int:
+    """Run a program.
+
+    Parameters
+    ----------
+    program : Program
+    bases : sequence of int
+        Address of each operand's storage.
+    scalars : sequence of numpy.generic
+        Runtime scalars, of the dtypes that the parfor says.
+    streams : bool
+        Whether the outputs' pages are warm, so that they may be stored past the caches.
+
+    Returns
+    -------
+    int
+        NumPy's FPE flags of all chunks together.
+    """
+    pointers = [base + offset for base, offset in zip(bases, program.offsets, strict=True)]
+    if "r" in program.parfor.dims:
+        return _launch_fold(program, pointers, scalars)
+    return _launch_map(program, pointers, scalars, streams)
+
+
+def _launch_map(
+    program: Program, pointers: Sequence[int], scalars: Sequence[numpy.generic], streams: bool
 ) -> int:
-    """Run a map.  `bases`: address of each operand's storage; `streams`: the outputs may be
-    written past the caches.  Returns NumPy's FPE flags."""
     parfor, loops = program.parfor, program.loops
     itemsizes = [PLAIN[o.dtype].itemsize for o in parfor.operands]
     tile = tiles(loops.shape, loops.strides, itemsizes)
-    elements = math.prod(loops.shape)
-    pointers = [base + offset for base, offset in zip(bases, program.offsets, strict=True)]
-    nontemporal = streams and _may_stream(program, pointers, elements, itemsizes)
+    nontemporal = streams and _may_stream(program, pointers, itemsizes)
     kernel = kernel_for(parfor, nontemporal)
     chunks = chunk_count(loops.shape, tile)
-    threads = 1
-    moved = sum(size for o, size in zip(parfor.operands, itemsizes, strict=True) if o.access != "z")
-    work = sum(cost(i.op) for i in parfor.body)
-    if chunks > 1 and worth_threads(elements, moved, work):
-        threads = min(get_num_threads(), chunks)
-    words = _words(kernel, program, pointers, tile)
-    fill_constants(kernel, words, scalars)
-    return run(kernel, words, chunks, threads, len(parfor.body))
-
-
-def _may_stream(program: Program, pointers: Sequence[int], elements: int, sizes: Sequence[int]) -> bool:
-    if len(program.loops.shape) != 1:
-        return False
-    written = 0
-    for o, p, size in zip(program.parfor.operands, pointers, sizes, strict=True):
-        if o.role != "in":
-            if o.access != "u" or p % 64:
-                return False
-            written += size * elements
-    return written >= NONTEMPORAL_BYTES
-
-
-def _words(
-    kernel: Kernel, program: Program, pointers: Sequence[int], tile: Sequence[int]
-) -> array[int]:
-    layout, loops = kernel.layout, program.loops
+    layout = kernel.layout
     words = array("q", bytes(8 * layout.extra(0)))
     for d, n in enumerate(loops.shape):
-        words[layout.shape(d)] = n
         words[layout.tile(d)] = tile[d]
         words[layout.grid(d)] = -(-n // tile[d])
+    _bind(kernel, words, program, pointers, scalars)
+    scratch = _scratch(kernel, words, _threads(program, chunks))
+    flags = _run(kernel, words, chunks, _threads(program, chunks), kernel.address)
+    del scratch
+    return flags
+
+
+def _launch_fold(program: Program, pointers: Sequence[int], scalars: Sequence[numpy.generic]) -> int:
+    kernel = kernel_for(program.parfor)
+    cuts: Cuts = cut(program.parfor, program.loops.shape, program.run)
+    words = array("q", bytes(8 * (kernel.layout.extra(0) + WORDS)))
+    _bind(kernel, words, program, pointers, scalars)
+    partials = empty(cuts.partial_bytes + LINE).ndarray() if cuts.partial_bytes else None
+    at = 0 if partials is None else -(-address(partials) // LINE) * LINE
+    fill(words, kernel.layout, cuts, at)
+    threads = _threads(program, cuts.chunks)
+    scratch = _scratch(kernel, words, threads)
+    flags = _run(kernel, words, cuts.chunks, threads, kernel.address)
+    if partials is not None:
+        parallel_for(kernel.combine, words.buffer_info()[0], cuts.combine_chunks, 1)
+        flags |= words[Layout.FLAGS]
+    del scratch
+    return flags
+
+
+def _bind(
+    kernel: Kernel, words: array[int], program: Program, pointers: Sequence[int],
+    scalars: Sequence[numpy.generic],
+) -> None:
+    """Extents, pointers, strides, scalars and NumPy's inner loops."""
+    layout, loops = kernel.layout, program.loops
+    for d, n in enumerate(loops.shape):
+        words[layout.shape(d)] = n
     for k, pointer in enumerate(pointers):
         words[layout.pointer(k)] = pointer
         for d, stride in enumerate(loops.strides[k]):
             words[layout.stride(k, d)] = stride
-    return words
-
-
-def fill_constants(kernel: Kernel, words: array[int], scalars: Sequence[numpy.generic]) -> None:
-    """Runtime scalars and the addresses of NumPy's inner loops."""
-    layout = kernel.layout
     for k, scalar in enumerate(scalars):
         raw = scalar.tobytes().ljust(16, b"\0")
         words[layout.scalar(k)] = int.from_bytes(raw[:8], "little", signed=True)
@@ -91,18 +115,45 @@ def fill_constants(kernel: Kernel, words: array[int], scalars: Sequence[numpy.ge
         words[layout.loop(k) + 1] = loop.data
 
 
-def run(kernel: Kernel, words: array[int], chunks: int, threads: int, ops: int) -> int:
-    """Give the kernel its scratch memory and run all chunks."""
-    scratch = None
-    if kernel.scratch_bytes:
-        scratch = empty(kernel.scratch_bytes * threads + 64).ndarray()
-        words[Layout.SCRATCH] = -(-address(scratch) // 64) * 64
+def _may_stream(program: Program, pointers: Sequence[int], sizes: Sequence[int]) -> bool:
+    if len(program.loops.shape) != 1:
+        return False
+    written = 0
+    for o, p, size in zip(program.parfor.operands, pointers, sizes, strict=True):
+        if o.role != "in":
+            if o.access != "u" or p % LINE:
+                return False
+            written += size * program.loops.shape[0]
+    return written >= NONTEMPORAL_BYTES
+
+
+def _threads(program: Program, chunks: int) -> int:
+    """One, unless the work outweighs the waking of workers."""
+    if chunks == 1:
+        return 1
+    parfor = program.parfor
+    moved = sum(PLAIN[o.dtype].itemsize for o in parfor.operands if o.access != "z")
+    work = sum(cost(i.op) for i in parfor.body)
+    if worth_threads(math.prod(program.loops.shape), moved, work):
+        return min(get_num_threads(), chunks)
+    return 1
+
+
+def _scratch(kernel: Kernel, words: array[int], threads: int) -> numpy.ndarray | None:
+    """Scratch memory for every thread; keep it until the kernel is done."""
+    if not kernel.scratch_bytes:
+        return None
+    scratch = empty(kernel.scratch_bytes * threads + LINE).ndarray()
+    words[Layout.SCRATCH] = -(-address(scratch) // LINE) * LINE
+    return scratch
+
+
+def _run(kernel: Kernel, words: array[int], chunks: int, threads: int, entry: int) -> int:
     began = time.perf_counter()
-    parallel_for(kernel.address, words.buffer_info()[0], chunks, threads)
+    parallel_for(entry, words.buffer_info()[0], chunks, threads)
     COUNT.seconds["run"] += time.perf_counter() - began
     COUNT.native_launches += 1
-    COUNT.fused_ops += ops
+    COUNT.fused_ops += kernel.ops
     if kernel.loops:
         COUNT.numpy_loop_blocks += chunks
-    del scratch
     return words[Layout.FLAGS]

@@ -24,13 +24,15 @@ import numpy
 from lazyarr import config, flags
 from lazyarr.bufferize import Placement, place_single
 from lazyarr.counters import COUNT
-from lazyarr.expr import Expr, Map, Read
+from lazyarr.expr import Expr, Map, Read, Reduce
 from lazyarr.fusion import reference
 from lazyarr.fusion.alias import memory_key
+from lazyarr.fusion.fold import fold_order, signature
 from lazyarr.fusion.partition import plain_node, space
-from lazyarr.kernels import COMPILER, cost, lowerable
-from lazyarr.launch import launch_map
+from lazyarr.kernels import COMPILER, cost, foldable, lowerable
+from lazyarr.launch import launch
 from lazyarr.plan import Plan, Step, Walk, plan_of, walk
+from lazyarr.reduce_order import Unproved
 from lazyarr.values import LEDGER, is_held, results
 
 LOCK = threading.RLock()
@@ -38,6 +40,8 @@ LOCK = threading.RLock()
 
 TINY = 1024
 """Elements below which NumPy, op by op, takes less than a launch (and no compile)."""
+
+TOO_FEW = "too few elements for a kernel"
 
 
 def evaluate(roots: Iterable[Expr]) -> None:
@@ -101,12 +105,19 @@ def _first(node: Expr, needed: dict[int, Expr]) -> list[Expr]:
 def _refuse(node: Expr) -> str | None:
     """Why a node must run through NumPy, or None if it compiles."""
     op = node.op
-    if not isinstance(op, Map):
+    if not isinstance(op, (Map, Reduce)):
         return "has no native lowering"
     if config.current.jit == "auto" and math.prod(space(node)) <= TINY:
-        return "too few elements for a kernel"
-    if not lowerable(op.name, op.sig):
-        return f"{op.name} is not compiled for {op.sig}"
+        return TOO_FEW
+    if isinstance(op, Map):
+        if not lowerable(op.name, op.sig):
+            return f"{op.name} is not compiled for {op.sig}"
+    else:
+        order = fold_order(node)
+        if isinstance(order, Unproved):
+            return order.why
+        if not foldable(op.name, signature(op)):
+            return f"folding by {op.name} is not compiled for {op.sig}"
     return plain_node(node) or _misaligned(node)
 
 
@@ -127,18 +138,21 @@ def _run(step: Step, w: Walk) -> None:
     if step.program is None:
         for node in members:
             _run_reference(node)
-            COUNT.numpy_fallbacks += 1
+        if step.why == TOO_FEW:
+            COUNT.numpy_eager += len(members)
+        else:
+            COUNT.numpy_fallbacks += len(members)
         return
     placement = Placement(members)
     loads = [(_value(w, k), geo) for k, geo in step.loads]
     for k in step.stored:
         placement.place(w.nodes[k], loads)
     homes = [placement.of(_value(w, k)) for k in step.operands]
-    scalars = [w.nodes[n].inputs[k] for n, k in step.constants]
+    scalars = [w.nodes[c[0]].inputs[c[1]] if isinstance(c, tuple) else c for c in step.constants]
     streams = all(
         home.recycled for home, o in zip(homes, step.program.parfor.operands, strict=True) if o.role != "in"
     )
-    raised = launch_map(step.program, [home.address for home in homes], scalars, streams)
+    raised = launch(step.program, [home.address for home in homes], scalars, streams)
     suspects = [(n.op, n.errors) for n in members] if raised else []
     _finish(members, placement)
     if suspects:

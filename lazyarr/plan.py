@@ -18,6 +18,7 @@ from typing import Any
 import numpy
 
 from lazyarr import config
+from lazyarr.codegen.reduce_plan import arrange
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.fusion.assemble import Program, assemble
 from lazyarr.fusion.partition import Group, partition
@@ -38,8 +39,8 @@ class Step:
     """None: NumPy runs the nodes one by one."""
     operands: tuple[int, ...]
     """For each of the program's operands, whose memory it is."""
-    constants: tuple[tuple[int, int], ...]
-    """For each runtime scalar: node and number of the input."""
+    constants: tuple[tuple[int, int] | numpy.generic, ...]
+    """For each runtime scalar: node and number of the input, or the value."""
     loads: tuple[tuple[int, numpy.ndarray], ...]
     """Memory that the group reads, for choosing a dying input as destination."""
     why: str
@@ -138,9 +139,11 @@ def _step(group: Group, numbers: dict[int, int], stored: set[int], epoch: int) -
     why = group.refusals[0].why if group.refusals else ""
     if group.opaque:
         return Step(members, keep, None, (), (), (), why)
-    program = assemble(group, epoch, stored)
+    program = assemble(group, epoch, stored, arrange)
     operands = tuple(numbers[id(b.value)] for b in program.bindings)
-    constants = tuple((numbers[id(node)], k) for node, k in program.constants)
+    constants = tuple(
+        (numbers[id(c[0])], c[1]) if isinstance(c, tuple) else c for c in program.constants
+    )
     loads = tuple((numbers[id(a.key)], a.geo) for a in group.loads if id(a.key) in numbers)
     program.forget()
     return Step(members, keep, program, operands, constants, loads, why)

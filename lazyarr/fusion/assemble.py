@@ -7,18 +7,36 @@ Constants are runtime scalars, one each, so that ``x * 0.1`` and ``x * 0.2`` sha
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy
 
 from lazyarr.dtypes import char_of
-from lazyarr.expr import Expr, Map, Read
+from lazyarr.expr import Expr, Map, Read, Reduce
 from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse
-from lazyarr.fusion.parfor import Inst, Operand, Parfor
+from lazyarr.fusion.fold import fold_order, result_strides, signature
+from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
 from lazyarr.fusion.partition import Group
 from lazyarr.fusion import rules as _rules  # noqa: F401  (fills the registry)
+from lazyarr.fusion.reference import function
 from lazyarr.fusion.rewrite import simplify
 from lazyarr.geometry import offset_of
+from lazyarr.reduce_order import Order
+
+
+class Nest(Protocol):
+    """The loops of a fold, outermost first (codegen.reduce_plan.Space)."""
+
+    dims: str
+    shape: tuple[int, ...]
+    strides: tuple[tuple[int, ...], ...]
+    group: int
+    run: int
+
+
+Arrange = Callable[[Order, Sequence[Sequence[int]]], Nest]
 
 
 @dataclass(slots=True)
@@ -30,6 +48,10 @@ class Binding:
     role: str
 
 
+Constant = tuple[Expr, int] | numpy.generic
+"""A runtime scalar: a node and which of its inputs it is, or a value that belongs to the op."""
+
+
 @dataclass(slots=True)
 class Program:
     """A parfor with its loops; `bindings` and `constants` say where operands and scalars come from."""
@@ -39,8 +61,9 @@ class Program:
     offsets: tuple[int, ...]
     """Bytes from the start of each operand's storage to its first visited element."""
     bindings: list[Binding]
-    constants: list[tuple[Expr, int]]
-    """For each runtime scalar: a node and which of its inputs it is."""
+    constants: list[Constant]
+    run: int
+    """Longest run of a fold (see reduce_order); 0 for a map."""
 
     def forget(self) -> None:
         """Let go of the nodes: a remembered plan must not keep arrays alive."""
@@ -58,7 +81,7 @@ class Assembler:
     """Serial of a node -> the number of its value, in the dtype of its region."""
     bindings: list[Binding] = field(default_factory=list)
     loads: dict[tuple[int, int, tuple[int, ...], tuple[int, ...], str], int] = field(default_factory=dict)
-    constants: list[tuple[Expr, int]] = field(default_factory=list)
+    constants: list[Constant] = field(default_factory=list)
 
     def emit(self, inst: Inst) -> int:
         found = self.numbers.get(inst)
@@ -82,9 +105,9 @@ class Assembler:
             self.bindings.append(Binding(value, geo, "in"))
         return self.emit(Inst("load", char, (), operand))
 
-    def scalar(self, node: Expr, k: int) -> int:
-        self.constants.append((node, k))
-        return self.emit(Inst("scalar", constant_char(node, k), (), len(self.constants) - 1))
+    def scalar(self, constant: Constant) -> int:
+        self.constants.append(constant)
+        return self.emit(Inst("scalar", constant_char(constant), (), len(self.constants) - 1))
 
     def cast(self, number: int, source: str, target: str) -> int:
         return number if source == target else self.emit(Inst("cast", f"{source}->{target}", (number,)))
@@ -93,7 +116,7 @@ class Assembler:
         """The value of input `k` of a node, cast to what the loop takes."""
         i = node.inputs[k]
         if not isinstance(i, Read):
-            return self.cast(self.scalar(node, k), _char(i), char)
+            return self.cast(self.scalar((node, k)), _char(i), char)
         value = i.expr
         inside = value.op is not None and value.epoch == self.epoch and value.index == self.group.number
         number = self.values[value.serial] if inside else self.load(value, i.geo)
@@ -134,17 +157,41 @@ def _char(x: numpy.ndarray | numpy.generic) -> str:
     return char
 
 
-def constant_char(node: Expr, k: int) -> str:
-    i = node.inputs[k]
-    assert isinstance(i, numpy.generic)
-    return _char(i)
+    def reduce(self, node: Expr) -> None:
+        """Fold a value into a result operand."""
+        op, order = node.op, fold_order(node)
+        assert isinstance(op, Reduce) and isinstance(order, Order)
+        sig = signature(op)
+        number = self.cast(self.input(node, 0, sig[1]), sig[1], sig[0])
+        mask = self.input(node, 1, "?") if op.masked else -1
+        start = -1
+        if op.initial is not None:
+            start = self.scalar(op.initial)
+        elif order.start == "identity":
+            start = self.scalar(numpy.dtype(sig[-1]).type(function(op.name).identity))
+        how = Reduction(op.name, order.fold, len(self.bindings), start, mask)
+        assert node.region is not None
+        self.bindings.append(Binding(node, node.region, "out"))
+        self.effect(Inst("reduce", sig[0], (number,), how))
 
 
-def assemble(group: Group, epoch: int, stored: set[int]) -> Program:
-    """The parfor of a group."""
+def constant_char(constant: Constant) -> str:
+    if isinstance(constant, tuple):
+        node, k = constant
+        value = node.inputs[k]
+        assert isinstance(value, numpy.generic)
+        return _char(value)
+    return _char(constant)
+
+
+def assemble(group: Group, epoch: int, stored: set[int], arrange: Arrange) -> Program:
+    """The parfor of a group; `arrange` orders the loops of a fold."""
     a = Assembler(group, epoch)
     stores: list[tuple[int, int, str]] = []
     for node in group.nodes:
+        if isinstance(node.op, Reduce):
+            a.reduce(node)
+            continue
         number = a.values[node.serial] = a.map(node)
         if node.serial in stored:
             assert node.region is not None
@@ -152,32 +199,58 @@ def assemble(group: Group, epoch: int, stored: set[int]) -> Program:
             a.bindings.append(Binding(node, node.region, "out"))
     for operand, number, char in stores:
         a.effect(Inst("store", char, (number,), operand))
-    return _bind(a, group.shape)
+    return _bind(a, arrange)
 
 
-def _bind(a: Assembler, shape: tuple[int, ...]) -> Program:
+def _bind(a: Assembler, arrange: Arrange) -> Program:
     """Drop dead code, order the operands (stores first: they decide the loops), collapse, classify."""
     body = live(a.body)
-    used = {i.attr for i in body if i.op in MEMORY}
+    used = {i.attr for i in body if i.op in MEMORY} | {
+        i.attr.out for i in body if isinstance(i.attr, Reduction)
+    }
     order = sorted(
         (k for k in range(len(a.bindings)) if k in used), key=lambda k: a.bindings[k].role == "in"
     )
     bindings = [a.bindings[k] for k in order]
-    strides = [broadcast_strides(shape, b.geo.shape, b.geo.strides) for b in bindings]
-    loops = collapse(shape, strides)
+    strides = [_strides(b, a.group.shape) for b in bindings]
+    constants = [a.constants[k] for k in (i.attr for i in body if i.op == "scalar") if isinstance(k, int)]
+    chars = "".join(map(constant_char, constants))
+    if a.group.fold is None:
+        loops = collapse(a.group.shape, strides)
+        dims, shape, columns, turned = "p" * len(loops.shape), loops.shape, loops.strides, loops.offsets
+        run = fold_group = 0
+    else:
+        folding = fold_order(a.group.fold)
+        assert isinstance(folding, Order)
+        nest = arrange(folding, strides)
+        dims, shape, columns, turned = nest.dims, nest.shape, nest.strides, (0,) * len(bindings)
+        run, fold_group = nest.run, nest.group
     operands = tuple(
         Operand(_char(b.geo), access_class(s[-1], b.geo.itemsize), b.role)
-        for b, s in zip(bindings, loops.strides, strict=True)
+        for b, s in zip(bindings, columns, strict=True)
     )
-    constants = [a.constants[k] for k in (i.attr for i in body if i.op == "scalar") if isinstance(k, int)]
-    chars = "".join(constant_char(*c) for c in constants)
-    parfor = Parfor("p" * len(loops.shape), operands, chars, renumber(body, order))
-    offsets = tuple(offset_of(b.geo) + turned for b, turned in zip(bindings, loops.offsets, strict=True))
-    return Program(parfor, loops, offsets, bindings, constants)
+    parfor = Parfor(dims, operands, chars, renumber(body, order, fold_group))
+    offsets = tuple(offset_of(b.geo) + t for b, t in zip(bindings, turned, strict=True))
+    return Program(parfor, Loops(shape, columns, turned), offsets, bindings, constants, run)
+
+
+def _strides(b: Binding, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """An operand's strides over the group's space."""
+    if b.role != "in" and isinstance(b.value.op, Reduce):
+        return result_strides(b.value, len(shape))
+    return broadcast_strides(shape, b.geo.shape, b.geo.strides)
 
 
 MEMORY = ("load", "store")
 EFFECTS = ("store", "reduce")
+
+
+def uses(inst: Inst) -> tuple[int, ...]:
+    """The values that an instruction needs, those in a Reduction included."""
+    how = inst.attr
+    if isinstance(how, Reduction):
+        return (*inst.args, *(k for k in (how.start, how.mask) if k >= 0))
+    return inst.args
 
 
 def live(body: list[Inst]) -> list[Inst]:
@@ -185,28 +258,40 @@ def live(body: list[Inst]) -> list[Inst]:
     needed = [i.op in EFFECTS for i in body]
     for k in reversed(range(len(body))):
         if needed[k]:
-            for arg in body[k].args:
+            for arg in uses(body[k]):
                 needed[arg] = True
     place: dict[int, int] = {}
     kept: list[Inst] = []
     for k, inst in enumerate(body):
         if needed[k]:
             place[k] = len(kept)
-            kept.append(inst._replace(args=tuple(place[arg] for arg in inst.args)))
+            inst = inst._replace(args=tuple(place[arg] for arg in inst.args))
+            if isinstance(inst.attr, Reduction):
+                how = inst.attr
+                start = how.start if how.start < 0 else place[how.start]
+                inst = inst._replace(attr=how._replace(
+                    start=start, mask=how.mask if how.mask < 0 else place[how.mask]))
+            kept.append(inst)
     return kept
 
 
-def renumber(body: list[Inst], order: list[int]) -> tuple[Inst, ...]:
+def renumber(body: list[Inst], order: list[int], fold_group: int) -> tuple[Inst, ...]:
     """Operands by their place in `order`, scalars by first use."""
     place = {old: new for new, old in enumerate(order)}
     scalars = 0
+    number: dict[int, int] = {}         # value number of a scalar -> number of the scalar
     result = []
-    for inst in body:
+    for k, inst in enumerate(body):
         if inst.op in MEMORY and isinstance(inst.attr, int):
             inst = inst._replace(attr=place[inst.attr])
         elif inst.op == "scalar":
             inst = inst._replace(attr=scalars)
+            number[k] = scalars
             scalars += 1
+        elif isinstance(inst.attr, Reduction):
+            how = inst.attr
+            start = how.start if how.start < 0 else number[how.start]
+            inst = inst._replace(attr=how._replace(out=place[how.out], start=start, group=fold_group))
         result.append(inst)
     return tuple(result)
 

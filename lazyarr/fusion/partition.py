@@ -20,7 +20,9 @@ import numpy
 from lazyarr.dtypes import char_of
 from lazyarr.expr import Expr, Map, Read, Reduce
 from lazyarr.fusion.alias import disjoint, injective, memory_key
+from lazyarr.fusion.fold import fold_order, stricter
 from lazyarr.geometry import same
+from lazyarr.reduce_order import Order
 
 MAX_NODES = 128
 """Nodes of one kernel: compile time grows with the body, the gain from fusing does not."""
@@ -55,8 +57,8 @@ class Group:
     loads: list[Access] = field(default_factory=list)
     stores: list[Access] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
-    axes: tuple[int, ...] | None = None
-    """Axes that the group's reductions fold; None for a pure map."""
+    fold: Expr | None = None
+    """The reduction whose order the group's loops keep; None for a pure map."""
 
 
 Lowerable = Callable[[Expr], str | None]
@@ -155,7 +157,7 @@ def _place(
         refusals = [Refusal(node.serial, why)]
     group = Group(len(groups), shape, opaque=why is not None, refusals=refusals)
     if isinstance(node.op, Reduce) and not group.opaque:
-        group.axes = node.op.axes
+        group.fold = node
     groups.append(group)
     return group
 
@@ -190,13 +192,15 @@ def _cannot_join(node: Expr, group: Group, shape: tuple[int, ...], epoch: int) -
         return f"iteration space {shape} is not {group.shape}"
     if len(group.nodes) >= MAX_NODES:
         return f"the kernel has {MAX_NODES} nodes already"
+    if group.fold is not None and node.old is not None:
+        return "a fold may visit elements twice, and this writes in place"
+    leader = group.fold
     if isinstance(node.op, Reduce):
-        if group.axes is not None and group.axes != node.op.axes:
-            return f"folds axes {node.op.axes}, the group folds {group.axes}"
         if group.stores:
             return "a fold may visit elements twice, and the group writes in place"
-    if group.axes is not None and node.old is not None:
-        return "a fold may visit elements twice, and this writes in place"
+        leader = _leader(node, group.fold)
+        if leader is None:
+            return "folds other axes, or in another order, than the group"
     for i in node.inputs:
         if not isinstance(i, Read) or forwards(i, group, epoch):
             continue
@@ -212,9 +216,20 @@ def _cannot_join(node: Expr, group: Group, shape: tuple[int, ...], epoch: int) -
         for access in (*group.loads, *group.stores):
             if access.key is key and not _harmless(access.geo, region):
                 return "writes memory that the group uses, at other elements"
-    if isinstance(node.op, Reduce):
-        group.axes = node.op.axes
+    group.fold = leader
     return None
+
+
+def _leader(node: Expr, fold: Expr | None) -> Expr | None:
+    """Which of two folds decides the loops of a group that holds both; None: they do not agree."""
+    if fold is None:
+        return node
+    assert isinstance(node.op, Reduce) and isinstance(fold.op, Reduce)
+    mine, other = fold_order(node), fold_order(fold)
+    if node.op.axes != fold.op.axes or not isinstance(mine, Order) or not isinstance(other, Order):
+        return None
+    found = stricter(other, mine, (fold.op.name, node.op.name))
+    return None if found is None else fold if found is other else node
 
 
 def _harmless(g: numpy.ndarray, h: numpy.ndarray) -> bool:

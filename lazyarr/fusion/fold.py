@@ -1,0 +1,68 @@
+"""Folds: reductions inside fusion groups.
+
+In:  Reduce nodes.   Out: the order NumPy folds them in, whether two folds may share one loop nest, and
+the geometry of a result over the axes of what is folded.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy
+
+from lazyarr.dtypes import char_of
+from lazyarr.expr import Expr, Read, Reduce
+from lazyarr.reduce_order import SEARCHES, Order, Unproved, order_of
+
+_order_of = lru_cache(maxsize=4096)(order_of)
+
+
+def folded(node: Expr) -> Read:
+    """What a Reduce node folds."""
+    first = node.inputs[0]
+    assert isinstance(first, Read)
+    return first
+
+
+def signature(op: Reduce) -> str:
+    """The binary loop's signature; searches compare elements of one type."""
+    return f"{op.sig[0]}{op.sig[0]}->{op.sig[-1]}" if op.name in SEARCHES else op.sig
+
+
+def fold_order(node: Expr) -> Order | Unproved:
+    """The order that gives NumPy's bits, for the input as it would lie in memory."""
+    op = node.op
+    assert isinstance(op, Reduce)
+    geo = folded(node).geo
+    mask = node.inputs[1].geo.strides if op.masked and isinstance(node.inputs[1], Read) else None
+    char = char_of(geo.dtype)
+    if char is None:
+        return Unproved(f"dtype {geo.dtype} is not compiled")
+    return _order_of(
+        op.name, signature(op), char, geo.shape, geo.strides, op.axes,
+        initial_given=op.initial is not None, mask_strides=mask, buffer=numpy.getbufsize(),
+    )
+
+
+def stricter(a: Order, b: Order, names: tuple[str, str]) -> Order | None:
+    """The order in which both folds may run in one loop nest, or None."""
+    if a == b or (_nest(a) == _nest(b) and a.fold == b.fold):
+        return a
+    free = [o.fold == "any" and name not in SEARCHES for o, name in zip((a, b), names, strict=True)]
+    if free[1]:
+        return a
+    return b if free[0] else None
+
+
+def _nest(order: Order) -> tuple[object, ...]:
+    return tuple((loop.axis, loop.extent, loop.kind) for loop in order.loops), order.tree, order.run, order.wide
+
+
+def result_strides(node: Expr, ndim: int) -> tuple[int, ...]:
+    """Strides of the result over the axes of what is folded: 0 along the folded ones."""
+    op, region = node.op, node.region
+    assert isinstance(op, Reduce) and region is not None
+    if op.keepdims:
+        return tuple(0 if d in op.axes else s for d, s in enumerate(region.strides))
+    kept = iter(region.strides)
+    return tuple(0 if d in op.axes else next(kept) for d in range(ndim))
