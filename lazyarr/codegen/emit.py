@@ -1,0 +1,319 @@
+"""Emit: loop IR -> LLVM IR text of one function, the last step and the only one that writes text.
+
+In:  a vectorised `Kernel`, a `Target`.   Out: the text after the function's name, and the
+declarations that it needs.  The function is ``void (ptr words, i64 chunk, i64 tid)``, see `abi`.
+Holds: the body of every loop over elements is one basic block (the fast register allocator spills
+at the ends of blocks).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.builder import Builder
+from lazyarr.codegen.emit_body import Registers, emit_body
+from lazyarr.codegen.emit_lanes import Place
+from lazyarr.codegen.emit_status import Status
+from lazyarr.codegen.loopir import (
+    Blocks,
+    Call,
+    Kernel,
+    Load,
+    Loop,
+    Once,
+    Ref,
+    Stmt,
+    Store,
+    applies,
+    arguments,
+)
+from lazyarr.dtypes import PLAIN
+from lazyarr.ops import flags
+from lazyarr.target import Target
+
+STREAM_BYTES = 16
+"""Narrower vectors are stored through the caches even when the kernel streams."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Consecutive elements of the innermost loop: what statements run on."""
+
+    pointers: dict[int, str]
+    """Operand -> address of the range's first element."""
+    count: str
+
+
+class Emitter:
+    """Writes one kernel."""
+
+    def __init__(self, kernel: Kernel, target: Target) -> None:
+        self.kernel, self.target = kernel, target
+        self.b = Builder(target, 0)
+        self.layout = Layout(kernel.rank, len(kernel.operands), len(kernel.scalars), len(kernel.loops))
+        self.block = "entry"
+        """Label of the basic block that is being written."""
+        self.fixed = Registers(self.b)
+        """What does not vary along the range."""
+        self.strides: dict[tuple[int, int], str] = {}
+        """Operand and loop -> its stride in bytes."""
+        self.status = _status(self.b, kernel)
+
+    def text(self) -> str:
+        """The function from its parameter list on."""
+        b = self.b
+        b.label("entry")
+        self.allocate()
+        self.status.begin()
+        low, counts = self.chunk()
+        pointers = self.bases(low)
+        b.do("br label %start")
+        self.label("start")
+        self.nest(pointers, counts)
+        b.do("br label %exit")
+        self.label("exit")
+        if self.kernel.nontemporal and self.target.name.startswith("X86"):
+            b.declare("declare void @llvm.x86.sse.sfence()")
+            b.do("call void @llvm.x86.sse.sfence()")
+        self.status.end()
+        b.do("ret void")
+        head = '(ptr %words, i64 %chunk, i64 %tid) nounwind "prefer-vector-width"="512" {'
+        return "\n".join([head, *b.lines, "}", ""])
+
+    # Words, and the chunk's place in the iteration space
+
+    def word(self, k: int, ty: str = "i64") -> str:
+        return self.b.op(f"load {ty}, ptr {self.word_at(k)}, align 8")
+
+    def word_at(self, k: int) -> str:
+        return self.b.op(f"getelementptr i64, ptr %words, i64 {k}")
+
+    def label(self, name: str) -> None:
+        self.b.label(name)
+        self.block = name
+
+    def allocate(self) -> None:
+        """Argument arrays for NumPy's loops, scratch memory, and the loops' addresses."""
+        b, kernel = self.b, self.kernel
+        if kernel.loops:
+            most = max(len(sig) - 2 for _, sig in kernel.loops)
+            b.do(f"%args = alloca [{most} x ptr], align 8")
+            b.do(f"%steps = alloca [{most} x i64], align 8")
+            b.do("%count = alloca i64, align 8")
+        if kernel.scratch_bytes:
+            offset = b.op(f"mul i64 %tid, {kernel.scratch_bytes}")
+            self.scratch = b.op(f"getelementptr i8, ptr {self.word(Layout.SCRATCH, 'ptr')}, i64 {offset}")
+        self.functions = [
+            (self.word(self.layout.loop(k), "ptr"), self.word(self.layout.loop(k) + 1, "ptr"))
+            for k in range(len(kernel.loops))
+        ]
+
+    def chunk(self) -> tuple[list[str], list[str]]:
+        """First index and number of iterations of each loop: the chunk's number, mixed radix."""
+        b, layout = self.b, self.layout
+        rest = "%chunk"
+        low, counts = [], []
+        for d in reversed(range(self.kernel.rank)):
+            at = rest
+            if d:
+                grid = self.word(layout.grid(d))
+                at, rest = b.op(f"urem i64 {rest}, {grid}"), b.op(f"udiv i64 {rest}, {grid}")
+            tile = self.word(layout.tile(d))
+            first = b.op(f"mul i64 {at}, {tile}")
+            left = b.op(f"sub i64 {self.word(layout.shape(d))}, {first}")
+            short = b.op(f"icmp ult i64 {left}, {tile}")
+            low.insert(0, first)
+            counts.insert(0, b.op(f"select i1 {short}, i64 {left}, i64 {tile}"))
+        return low, counts
+
+    def bases(self, low: list[str]) -> dict[int, str]:
+        """Operand -> address of the chunk's first element."""
+        b, pointers = self.b, {}
+        for k, operand in enumerate(self.kernel.operands):
+            pointer = self.word(self.layout.pointer(k), "ptr")
+            for d, first in enumerate(low):
+                if d == self.kernel.rank - 1:
+                    stride = self.inner_stride(k)
+                    if operand.access == "z":
+                        continue
+                else:
+                    stride = self.strides[k, d] = self.word(self.layout.stride(k, d))
+                pointer = b.op(f"getelementptr i8, ptr {pointer}, i64 {b.op(f'mul i64 {first}, {stride}')}")
+            pointers[k] = pointer
+        return pointers
+
+    def inner_stride(self, k: int) -> str:
+        """Stride of an operand along the innermost loop: a constant, except for access 's'."""
+        inner, operand = self.kernel.rank - 1, self.kernel.operands[k]
+        if (k, inner) not in self.strides:
+            constant = {"u": str(PLAIN[operand.dtype].itemsize), "z": "0"}
+            found = constant.get(operand.access) or self.word(self.layout.stride(k, inner))
+            self.strides[k, inner] = found
+        return self.strides[k, inner]
+
+    def nest(self, pointers: dict[int, str], counts: list[str]) -> None:
+        """The outer loops, then the body at each of their positions."""
+        opened = []
+        for d, count in enumerate(counts[:-1]):
+            head, latch = self.b.fresh("row")[1:], self.b.fresh("next")[1:]
+            pointers, after = self.open_row(d, head, latch, pointers)
+            opened.append((head, latch, d, count, after))
+        self.statements(self.kernel.body, Range(pointers, counts[-1]))
+        for head, latch, d, count, after in reversed(opened):
+            self.close_row(head, latch, d, count, after)
+
+    def open_row(
+        self, d: int, head: str, latch: str, pointers: dict[int, str]
+    ) -> tuple[dict[int, str], dict[int, str]]:
+        """Begin a loop: operands' addresses at its position, and what they come from."""
+        b, before = self.b, self.block
+        b.do(f"br label %{head}")
+        self.label(head)
+        b.do(f"%i.{head} = phi i64 [ 0, %{before} ], [ %i.{latch}, %{latch} ]")
+        inside = {}
+        for k, pointer in pointers.items():
+            inside[k] = f"%p{k}.{head}"
+            b.do(f"{inside[k]} = phi ptr [ {pointer}, %{before} ], [ %p{k}.{latch}, %{latch} ]")
+        return inside, inside
+
+    def close_row(self, head: str, latch: str, d: int, count: str, pointers: dict[int, str]) -> None:
+        b = self.b
+        b.do(f"br label %{latch}")
+        self.label(latch)
+        b.do(f"%i.{latch} = add i64 %i.{head}, 1")
+        for k, pointer in pointers.items():
+            b.do(f"%p{k}.{latch} = getelementptr i8, ptr {pointer}, i64 {self.strides[k, d]}")
+        more = b.op(f"icmp ult i64 %i.{latch}, {count}")
+        done = b.fresh("done")[1:]
+        b.do(f"br i1 {more}, label %{head}, label %{done}")
+        self.label(done)
+
+    # Statements on a range
+
+    def statements(self, stmts: tuple[Stmt, ...], at: Range) -> None:
+        main = "0"
+        for stmt in stmts:
+            if isinstance(stmt, Once):
+                self.once(stmt, at)
+            elif isinstance(stmt, Blocks):
+                self.blocks(stmt, at)
+            elif isinstance(stmt, Call):
+                self.call(stmt, at.pointers, at.count)
+            else:
+                main = self.loop(stmt, at, main if stmt.part == "rest" else "0")
+
+    def once(self, stmt: Once, at: Range) -> None:
+        """Straight-line scalar code, once for a range."""
+        self.b.width = 0
+        self.fixed = Registers(self.b)
+        for lane in stmt.body:
+            if isinstance(lane, Call):
+                self.call(lane, at.pointers, "1")
+            else:
+                emit_body((lane,), self.fixed, lambda ref: self.place(ref, self.base(ref, at.pointers), "0"))
+        for v in self.fixed.chars:
+            self.fixed.value(v)         # here, where it dominates every loop
+
+    def blocks(self, stmt: Blocks, at: Range) -> None:
+        """The range in pieces that the slots have room for."""
+        b, before = self.b, self.block
+        head, latch, done = (b.fresh(stem)[1:] for stem in ("block", "next", "done"))
+        b.do(f"br label %{head}")
+        self.label(head)
+        start = f"%i.{head}"
+        b.do(f"{start} = phi i64 [ 0, %{before} ], [ %i.{latch}, %{latch} ]")
+        left = b.op(f"sub i64 {at.count}, {start}")
+        short = b.op(f"icmp ult i64 {left}, {stmt.size}")
+        count = b.op(f"select i1 {short}, i64 {left}, i64 {stmt.size}")
+        self.statements(stmt.body, Range(self.advance(at.pointers, start), count))
+        b.do(f"br label %{latch}")
+        self.label(latch)
+        b.do(f"%i.{latch} = add i64 {start}, {stmt.size}")
+        more = b.op(f"icmp ult i64 %i.{latch}, {at.count}")
+        b.do(f"br i1 {more}, label %{head}, label %{done}")
+        self.label(done)
+
+    def advance(self, pointers: dict[int, str], start: str) -> dict[int, str]:
+        """Addresses of element number `start`."""
+        b, found = self.b, {}
+        for k, pointer in pointers.items():
+            if self.kernel.operands[k].access == "z":
+                found[k] = pointer
+            else:
+                offset = b.op(f"mul i64 {start}, {self.inner_stride(k)}")
+                found[k] = b.op(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+        return found
+
+    def call(self, call: Call, pointers: dict[int, str], count: str) -> None:
+        """NumPy's inner loop; it may change its argument arrays, so they are filled anew."""
+        b = self.b
+        b.width = 0
+        self.status.collect()
+        for k, ref in enumerate((*call.ins, *call.outs)):
+            at, step = self.base(ref, pointers), self.step(ref)
+            b.do(f"store ptr {at}, ptr {b.op(f'getelementptr ptr, ptr %args, i64 {k}')}, align 8")
+            b.do(f"store i64 {step}, ptr {b.op(f'getelementptr i64, ptr %steps, i64 {k}')}, align 8")
+        b.do(f"store i64 {count}, ptr %count, align 8")
+        function, data = self.functions[call.loop]
+        b.do(f"call void {function}(ptr %args, ptr %count, ptr %steps, ptr {data})")
+
+    def loop(self, loop: Loop, at: Range, start: str) -> str:
+        """One loop over elements from `start` on; where it ends."""
+        b = self.b
+        end = at.count
+        if loop.part == "main":
+            end = b.op(f"and i64 {at.count}, {-loop.step}")
+        head, pre, done = (b.fresh(stem)[1:] for stem in ("loop", "pre", "done"))
+        b.do(f"br i1 {b.op(f'icmp ult i64 {start}, {end}')}, label %{pre}, label %{done}")
+        self.label(pre)
+        b.width = loop.lanes
+        wide = self.fixed.spread(dict.fromkeys(a for lane in loop.body for a in arguments(lane)))
+        refs = (lane.ref for lane in loop.body if isinstance(lane, Load | Store))
+        bases = {ref: self.base(ref, at.pointers) for ref in refs}
+        b.do(f"br label %{head}")
+        self.label(head)
+        b.do(f"%i.{head} = phi i64 [ {start}, %{pre} ], [ %n.{head}, %{head} ]")
+        for u in range(loop.unroll):
+            index = b.op(f"add i64 %i.{head}, {u * loop.lanes}") if u else f"%i.{head}"
+            emit_body(loop.body, wide.copy(), lambda ref, i=index: self.place(ref, bases[ref], i))
+        b.width = 0
+        b.do(f"%n.{head} = add i64 %i.{head}, {loop.step}")
+        more = b.op(f"icmp ult i64 %n.{head}, {end}")
+        b.do(f"br i1 {more}, label %{head}, label %{done}")
+        self.label(done)
+        return end
+
+    # Where a Ref lies
+
+    def place(self, ref: Ref, base: str, index: str) -> Place:
+        stride = self.inner_stride(ref.index) if ref.space == "operand" else ""
+        streams = (
+            self.kernel.nontemporal
+            and ref.space == "operand"
+            and ref.access == "u"
+            and self.b.width * PLAIN[ref.char].itemsize >= STREAM_BYTES
+        )
+        return Place(ref.char, ref.access, base, index, stride, streams)
+
+    def base(self, ref: Ref, pointers: dict[int, str]) -> str:
+        """Address of a range's first element."""
+        if ref.space == "operand":
+            return pointers[ref.index]
+        if ref.space == "scalar":
+            return self.word_at(self.layout.scalar(ref.index))
+        offset = self.kernel.slots[ref.index].offset
+        return self.b.op(f"getelementptr i8, ptr {self.scratch}, i64 {offset}") if offset else self.scratch
+
+    def step(self, ref: Ref) -> str:
+        if ref.space == "operand":
+            return self.inner_stride(ref.index)
+        return str(PLAIN[ref.char].itemsize) if ref.access == "u" else "0"
+
+
+def _status(b: Builder, kernel: Kernel) -> Status:
+    signatures = {(a.op, a.sig) for a in applies(kernel.body)} | set(kernel.loops)
+    names = {("copy" if op == "cast" else op, sig) for op, sig in signatures}
+    categories = frozenset(c for op, sig in names for c in flags(op, sig))
+    floating = any(set(sig) & set("efdFD") for _, sig in names)
+    return Status(b, categories, floating or bool(categories))

@@ -1,0 +1,85 @@
+"""The body of one loop over elements (or of a Once): straight-line code at one width.
+
+In:  lane instructions, a Builder at some width, where each Ref lies.   Out: code, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from lazyarr.codegen.builder import Builder
+from lazyarr.codegen.emit_lanes import Place, from_raw, load_raw, splat, splat_value, store_raw, to_raw
+from lazyarr.codegen.emitters import emitter
+from lazyarr.codegen.emitters_types import Value
+from lazyarr.codegen.loopir import Apply, Lane, Load, Ref, Store
+
+PlaceOf = Callable[[Ref], Place]
+
+
+class Registers:
+    """Values of one piece of straight-line code, each in one or both of its forms."""
+
+    def __init__(self, b: Builder) -> None:
+        self.b = b
+        self.chars: dict[int, str] = {}
+        self.raws: dict[int, str] = {}
+        self.values: dict[int, Value] = {}
+
+    def value(self, v: int) -> Value:
+        """As emitters take it."""
+        found = self.values.get(v)
+        if found is None:
+            found = self.values[v] = from_raw(self.b, self.chars[v], self.raws[v])
+        return found
+
+    def raw(self, v: int) -> str:
+        """As it lies in memory."""
+        found = self.raws.get(v)
+        if found is None:
+            found = self.raws[v] = to_raw(self.b, self.chars[v], self.values[v])
+        return found
+
+    def copy(self) -> Registers:
+        """The same values, for code that defines more."""
+        other = Registers(self.b)
+        other.chars, other.raws, other.values = self.chars.copy(), self.raws.copy(), self.values.copy()
+        return other
+
+    def spread(self, needed: Iterable[int]) -> Registers:
+        """Scalars of this, in all lanes of the builder's width."""
+        if not self.b.width:
+            return self.copy()
+        wide = Registers(self.b)
+        for v in needed:
+            if v in self.chars:
+                char = wide.chars[v] = self.chars[v]
+                if char == "?" and v in self.raws:
+                    wide.raws[v] = splat(self.b, "i8", self.raws[v])
+                else:
+                    wide.values[v] = splat_value(self.b, char, self.values[v])
+        return wide
+
+
+def emit_body(body: Iterable[Lane], registers: Registers, place: PlaceOf) -> None:
+    """Append the code of lane instructions other than calls."""
+    b = registers.b
+    for lane in body:
+        if isinstance(lane, Load):
+            registers.chars[lane.value] = lane.ref.char
+            registers.raws[lane.value] = load_raw(b, place(lane.ref))
+        elif isinstance(lane, Apply):
+            apply(b, lane, registers)
+        else:
+            assert isinstance(lane, Store)
+            store_raw(b, place(lane.ref), registers.raw(lane.value))
+
+
+def apply(b: Builder, lane: Apply, registers: Registers) -> None:
+    emit = emitter(lane.op, lane.sig, b.target)
+    assert emit is not None, lane
+    results = emit(b, [registers.value(a) for a in lane.args])
+    chars = lane.sig.partition("->")[2]
+    for v, char, result in zip(lane.values, chars, results, strict=True):
+        if v >= 0:
+            registers.chars[v] = char
+            registers.values[v] = result

@@ -1,0 +1,195 @@
+"""Elements between memory and registers: loads, stores, splats, for every access class.
+
+In:  a Builder at some width, addresses, dtype characters.   Out: SSA values, or stores done.
+Two forms of a value: *raw* as it lies in memory (bool a byte, complex interleaved) and as the
+emitters take it (bool i1, complex a pair).  What is only moved stays raw, so its bits stay too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lazyarr.codegen.builder import Builder
+from lazyarr.codegen.emitters_types import ZERO, Value, lane
+from lazyarr.dtypes import PLAIN
+
+GATHER_BYTES = 16
+"""Gathered elements are put together in registers of this size first: one instruction an element."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one Load or Store finds its elements."""
+
+    char: str
+    access: str
+    pointer: str
+    """Address of the element with index 0."""
+    index: str
+    """Index of the first lane's element; '0' if the pointer is that element's address."""
+    stride: str
+    """In bytes, for access 's'."""
+    aligned: bool = False
+    """A whole vector is aligned to its size, and is stored past the caches."""
+
+
+def is_complex(char: str) -> bool:
+    return PLAIN[char].kind == "c"
+
+
+def raw_type(char: str, width: int) -> str:
+    """LLVM type of `width` elements (0: one) in raw form."""
+    t = PLAIN[char].llvm
+    n = max(width, 1) * (2 if is_complex(char) else 1)
+    return f"<{n} x {t}>" if width or n > 1 else t
+
+
+def _align(char: str) -> int:
+    plain = PLAIN[char]
+    return plain.itemsize // 2 if plain.kind == "c" else plain.itemsize
+
+
+def element(char: str) -> str:
+    """LLVM type to count elements by."""
+    t = PLAIN[char].llvm
+    return f"[2 x {t}]" if is_complex(char) else t
+
+
+def address(b: Builder, place: Place) -> str:
+    """Address of the first lane's element."""
+    if place.access == "z" or place.index == "0":
+        return place.pointer
+    if place.access == "u":
+        return b.op(f"getelementptr {element(place.char)}, ptr {place.pointer}, i64 {place.index}")
+    offset = b.op(f"mul i64 {place.index}, {place.stride}")
+    return b.op(f"getelementptr i8, ptr {place.pointer}, i64 {offset}")
+
+
+def load_raw(b: Builder, place: Place) -> str:
+    first = address(b, place)
+    if place.access == "s" and b.width:
+        return gather(b, place, first)
+    return b.op(f"load {raw_type(place.char, b.width)}, ptr {first}, align {_align(place.char)}")
+
+
+def store_raw(b: Builder, place: Place, raw: str) -> None:
+    first = address(b, place)
+    ty = raw_type(place.char, b.width)
+    if place.access == "s" and b.width:
+        scatter(b, place, first, raw)
+    elif place.aligned and b.width:
+        whole = b.width * PLAIN[place.char].itemsize
+        b.do(f"store {ty} {raw}, ptr {first}, align {min(whole, 64)}, !nontemporal !0")
+    else:
+        b.do(f"store {ty} {raw}, ptr {first}, align {_align(place.char)}")
+
+
+# Raw form <-> the emitters' form
+
+
+def from_raw(b: Builder, char: str, raw: str) -> Value:
+    t = PLAIN[char].llvm
+    if char == "?":
+        return b.op(f"icmp ne {b.ty('i8')} {raw}, {ZERO if b.width else '0'}")
+    if not is_complex(char):
+        return raw
+    if not b.width:
+        ty = raw_type(char, 0)
+        re, im = (b.op(f"extractelement {ty} {raw}, i64 {k}") for k in (0, 1))
+        return re, im
+    re, im = (_shuffle(b, t, 2 * b.width, raw, "poison", range(k, 2 * b.width, 2)) for k in (0, 1))
+    return re, im
+
+
+def to_raw(b: Builder, char: str, value: Value) -> str:
+    if isinstance(value, tuple):
+        return _interleave(b, PLAIN[char].llvm, *value)
+    if char == "?":
+        return b.op(f"zext {b.ty('i1')} {value} to {b.ty('i8')}")
+    return value
+
+
+def _interleave(b: Builder, t: str, re: str, im: str) -> str:
+    if b.width:
+        order = [k for pair in zip(range(b.width), range(b.width, 2 * b.width), strict=True) for k in pair]
+        return _shuffle(b, t, b.width, re, im, order)
+    half = b.op(f"insertelement <2 x {t}> poison, {t} {_scalar(re)}, i64 0")
+    return b.op(f"insertelement <2 x {t}> {half}, {t} {_scalar(im)}, i64 1")
+
+
+def _scalar(value: str) -> str:
+    return "0.0" if value == ZERO else value
+
+
+def splat(b: Builder, t: str, value: str) -> str:
+    """A scalar of LLVM type `t` in all lanes."""
+    one = b.op(f"insertelement {b.ty(t)} poison, {t} {value}, i64 0")
+    return b.op(f"shufflevector {b.ty(t)} {one}, {b.ty(t)} poison, <{b.width} x i32> zeroinitializer")
+
+
+def splat_value(b: Builder, char: str, value: Value) -> Value:
+    if isinstance(value, tuple):
+        return splat(b, lane(char), _scalar(value[0])), splat(b, lane(char), _scalar(value[1]))
+    return splat(b, lane(char), value)
+
+
+# Elements at any stride
+
+
+def gather(b: Builder, place: Place, first: str) -> str:
+    """`width` elements at a stride: small vectors element by element, then concatenated."""
+    size = PLAIN[place.char].itemsize
+    t, each = _carrier(size)
+    n = min(b.width, max(GATHER_BYTES // size, 1))
+    vectors: list[str] = []
+    pointer = first
+    for k in range(b.width):
+        if k:
+            pointer = b.op(f"getelementptr i8, ptr {pointer}, i64 {place.stride}")
+        item = b.op(f"load {each}, ptr {pointer}, align {_align(place.char)}")
+        if each != t:
+            vectors.append(item)
+        elif k % n == 0:
+            vectors.append(b.op(f"insertelement <{n} x {t}> poison, {t} {item}, i64 0"))
+        else:
+            vectors[-1] = b.op(f"insertelement <{n} x {t}> {vectors[-1]}, {t} {item}, i64 {k % n}")
+    n = n if each == t else 2
+    while len(vectors) > 1:
+        pairs = zip(vectors[::2], vectors[1::2], strict=True)
+        vectors = [_shuffle(b, t, n, x, y, range(2 * n)) for x, y in pairs]
+        n *= 2
+    return _as(b, f"<{n} x {t}>", vectors[0], raw_type(place.char, b.width))
+
+
+def scatter(b: Builder, place: Place, first: str, raw: str) -> None:
+    """The reverse of `gather`, in the order of the lanes."""
+    size = PLAIN[place.char].itemsize
+    t, each = _carrier(size)
+    n = min(b.width, max(GATHER_BYTES // size, 1))
+    per = 1 if each == t else 2
+    total = b.width * per
+    raw = _as(b, raw_type(place.char, b.width), raw, f"<{total} x {t}>")
+    pointer = first
+    small = ""
+    for k in range(b.width):
+        if k:
+            pointer = b.op(f"getelementptr i8, ptr {pointer}, i64 {place.stride}")
+        if k % n == 0:
+            start = k * per
+            small = _shuffle(b, t, total, raw, "poison", range(start, start + n * per))
+        item = small if each != t else b.op(f"extractelement <{n} x {t}> {small}, i64 {k % n}")
+        b.do(f"store {each} {item}, ptr {pointer}, align {_align(place.char)}")
+
+
+def _carrier(size: int) -> tuple[str, str]:
+    """Component type of the vectors that carry elements of a size, and the type of one element."""
+    return ("double", "<2 x double>") if size == 16 else (f"i{8 * size}",) * 2
+
+
+def _shuffle(b: Builder, t: str, n: int, x: str, y: str, order: range | list[int]) -> str:
+    mask = ", ".join([f"i32 {k}" for k in order])
+    return b.op(f"shufflevector <{n} x {t}> {x}, <{n} x {t}> {y}, <{len(order)} x i32> <{mask}>")
+
+
+def _as(b: Builder, have: str, value: str, want: str) -> str:
+    return value if have == want else b.op(f"bitcast {have} {value} to {want}")

@@ -1,0 +1,68 @@
+"""Floating-point status: what a chunk raised, told to the launcher, and the caller's state restored.
+
+In:  a Builder in the entry block, which errstate categories the kernel's ops can set.
+Out: code around the chunk that clears the CPU's status flags, collects them into word 0, and puts the
+caller's back.  `collect` goes before each of NumPy's loops, since some of them clear the flags.
+On CPUs other than x86 flags are neither read nor changed.
+"""
+
+from __future__ import annotations
+
+from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.builder import Builder
+
+_NUMPY_FLAG = {"divide": 1, "over": 2, "under": 4, "invalid": 8}
+_SET = "llvm.x86.sse.ldmxcsr"
+_GET = "llvm.x86.sse.stmxcsr"
+
+
+class Status:
+    """The code of one kernel."""
+
+    def __init__(self, b: Builder, categories: frozenset[str], floating: bool) -> None:
+        self.b = b
+        self.mask = sum(_NUMPY_FLAG[c] for c in categories)
+        self.active = floating and not b.target.name.startswith("ASIMD")
+
+    def begin(self) -> None:
+        b = self.b
+        if not self.active:
+            return
+        for name in (_SET, _GET):
+            b.declare(f"declare void @{name}(ptr)")
+        for name in ("%saved", "%status", "%raised"):
+            b.do(f"{name} = alloca i32, align 4")
+        b.do("store i32 0, ptr %raised, align 4")
+        b.do(f"call void @{_GET}(ptr %saved)")
+        mode = b.op("load i32, ptr %saved, align 4")
+        b.do(f"store i32 {b.op(f'and i32 {mode}, -64')}, ptr %status, align 4")
+        b.do(f"call void @{_SET}(ptr %status)")
+
+    def collect(self) -> None:
+        """Remember what was raised so far."""
+        b = self.b
+        if not self.active or not self.mask:
+            return
+        b.do(f"call void @{_GET}(ptr %status)")
+        now, before = b.op("load i32, ptr %status, align 4"), b.op("load i32, ptr %raised, align 4")
+        b.do(f"store i32 {b.op(f'or i32 {now}, {before}')}, ptr %raised, align 4")
+
+    def end(self) -> None:
+        """x86 has invalid at bit 0 and divide, overflow, underflow from bit 2."""
+        b = self.b
+        if not self.active:
+            return
+        self.collect()
+        if self.mask:
+            raised = b.op("load i32, ptr %raised, align 4")
+            others = b.op(f"and i32 {b.op(f'lshr i32 {raised}, 2')}, 7")
+            invalid = b.op(f"and i32 {b.op(f'shl i32 {raised}, 3')}, 8")
+            flags = b.op(f"and i32 {b.op(f'or i32 {others}, {invalid}')}, {self.mask}")
+            b.do(f"br i1 {b.op(f'icmp eq i32 {flags}, 0')}, label %quiet, label %report")
+            b.label("report")
+            wide = b.op(f"zext i32 {flags} to i64")
+            word = b.op(f"getelementptr i64, ptr %words, i64 {Layout.FLAGS}")
+            b.op(f"atomicrmw or ptr {word}, i64 {wide} monotonic")
+            b.do("br label %quiet")
+            b.label("quiet")
+        b.do(f"call void @{_SET}(ptr %saved)")
