@@ -53,8 +53,10 @@ class Placement:
 
     def _free(self, value: Expr) -> bool:
         """May the step overwrite this value's buffer?  (real.imag is read-only memory.)"""
-        return self.of(value).memory.flags.writeable and all(
-            r.serial in self.members for r in value.waiting()
+        return (
+            not any(t is value for t in self.taken.values())
+            and self.of(value).memory.flags.writeable
+            and all(r.serial in self.members for r in value.waiting())
         )
 
     def _dying(self, node: Expr, loads: Sequence[tuple[Expr, numpy.ndarray]]) -> Expr | None:
@@ -67,7 +69,6 @@ class Placement:
                 and value.nbytes == node.nbytes
                 and same(geo, region)
                 and not is_held(value)
-                and not any(t is value for t in self.taken.values())
                 and all(v is not value or same(g, region) for v, g in loads)
                 and not value.buf.shared()
                 and self._free(value)

@@ -49,6 +49,8 @@ def launch(program: Program, bases: Sequence[int], scalars: Sequence[numpy.gener
     int
         NumPy's FPE flags of all chunks together.
     """
+    if 0 in program.loops.shape:
+        return 0
     pointers = [base + offset for base, offset in zip(bases, program.offsets, strict=True)]
     if "r" in program.parfor.dims:
         return _launch_fold(program, pointers, scalars)
