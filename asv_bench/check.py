@@ -21,8 +21,8 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 SUITES = ("elementwise", "reduce", "views", "compile", "memory", "import_time", "programs")
 PREFIXES = ("time_", "timeraw_", "track_", "peakmem_")
-SMALL = {"n": (1000,)}
-"""Parameters whose values are replaced, to be quick."""
+SMALL = {"n": (20_000,)}
+"""Parameters whose values are replaced: quick, yet not so few elements that NumPy computes them."""
 
 
 def benchmarks() -> Iterator[tuple[str, type, str]]:

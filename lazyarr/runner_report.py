@@ -38,7 +38,7 @@ _ROWS: tuple[_Row, ...] = (
     ("ops fused into them", lambda c: c["fused_ops"]),
     ("blocks through NumPy's loops", lambda c: c["numpy_loop_blocks"]),
     ("small results by NumPy", lambda c: c["numpy_eager"]),
-    ("calls that only NumPy can do", lambda c: c["numpy_fallbacks"]),
+    ("calls and nodes run by NumPy", lambda c: c["numpy_fallbacks"]),
     ("kernels compiled", lambda c: c["compiles"]),
     ("  from the disk cache", lambda c: c["disk_hits"]),
     ("  found loaded", lambda c: c["memory_hits"]),

@@ -18,12 +18,13 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 BASE = "base"
 LAYERS = {
-    BASE: "ops expr dtypes target config counters errors flags shapes geometry buffers srcloc numpy_loops",
+    BASE: "ops expr dtypes target config counters errors flags shapes geometry buffers srcloc numpy_loops "
+    "reduce_order reduce_proof",
     "fusion": "fusion",
     "codegen": "codegen",
     "dispatch": "dispatch",
     "threading": "threading",
-    "materialize": "materialize kernels launch schedule values storage",
+    "materialize": "materialize plan bufferize kernels launch schedule values storage",
 }
 LAYER_OF = {module: layer for layer, modules in LAYERS.items() for module in modules.split()}
 MAY_IMPORT = {
