@@ -199,7 +199,7 @@ class Emitter:
             elif isinstance(stmt, Blocks):
                 self.blocks(stmt, at)
             elif isinstance(stmt, Call):
-                self.call(stmt, at.pointers, at.count)
+                self.call(stmt, at.pointers, at.count, [self.step(ref) for ref in refs_of(stmt)])
             else:
                 main = self.loop(stmt, at, main if stmt.part == "rest" else "0")
 
@@ -209,7 +209,7 @@ class Emitter:
         self.fixed = Registers(self.b)
         for lane in stmt.body:
             if isinstance(lane, Call):
-                self.call(lane, at.pointers, "1")
+                self.call(lane, at.pointers, "1", self.single_steps(lane))
             else:
                 emit_body((lane,), self.fixed, lambda ref: self.place(ref, self.base(ref, at.pointers), "0"))
         for v in self.fixed.chars:
@@ -245,13 +245,13 @@ class Emitter:
                 found[k] = b.op(f"getelementptr i8, ptr {pointer}, i64 {offset}")
         return found
 
-    def call(self, call: Call, pointers: dict[int, str], count: str) -> None:
+    def call(self, call: Call, pointers: dict[int, str], count: str, steps: list[str]) -> None:
         """NumPy's inner loop; it may change its argument arrays, so they are filled anew."""
         b = self.b
         b.width = 0
         self.status.collect()
-        for k, ref in enumerate((*call.ins, *call.outs)):
-            at, step = self.base(ref, pointers), self.step(ref)
+        for k, (ref, step) in enumerate(zip(refs_of(call), steps, strict=True)):
+            at = self.base(ref, pointers)
             b.do(f"store ptr {at}, ptr {b.op(f'getelementptr ptr, ptr %args, i64 {k}')}, align 8")
             b.do(f"store i64 {step}, ptr {b.op(f'getelementptr i64, ptr %steps, i64 {k}')}, align 8")
         b.do(f"store i64 {count}, ptr %count, align 8")
@@ -309,6 +309,19 @@ class Emitter:
         if ref.space == "operand":
             return self.inner_stride(ref.index)
         return str(PLAIN[ref.char].itemsize) if ref.access == "u" else "0"
+
+    def single_steps(self, call: Call) -> list[str]:
+        """Steps that NumPy gives a loop over what does not vary along the range.
+
+        An array that is broadcast along it is contiguous for NumPy, which broadcasts the result; a
+        scalar has step 0, and so has every input when all arrays have one element.  A result never has."""
+        lone = all(operand.access == "z" for operand in self.kernel.operands)
+        ins = ["0" if lone or ref.space == "scalar" else str(PLAIN[ref.char].itemsize) for ref in call.ins]
+        return ins + [str(PLAIN[ref.char].itemsize) for ref in call.outs]
+
+
+def refs_of(call: Call) -> tuple[Ref, ...]:
+    return (*call.ins, *call.outs)
 
 
 def _status(b: Builder, kernel: Kernel) -> Status:

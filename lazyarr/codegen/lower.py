@@ -4,7 +4,8 @@ In:  a map `Parfor`, a `Target`.   Out: a `Kernel` whose slots have no place yet
 When all ops are native there is one loop straight from operands to operands.  Else values that pass
 from stage to stage live in slots.  A call reads an operand directly, with the operand's own stride,
 and writes a result straight to the operand that it is stored to, where the order of loads and
-stores permits.
+stores permits and the operand is contiguous: NumPy's loops may round otherwise when they write at a
+stride, and a program's temporaries are contiguous.
 """
 
 from __future__ import annotations
@@ -131,15 +132,13 @@ class Lowering:
     def place_store(self, v: int, ref: Ref) -> None:
         made = self.at[v]
         in_time = made >= 0 and made >= self.last_read
-        streams = self.nontemporal and ref.access == "u"
-        if in_time and self.calls[made] >= 0 and v not in self.homes and not streams:
-            uses = sum(inst.args.count(v) for inst in self.body) + self.keep.count(v)
-            if ref.access == "u" or uses == 1:
-                self.homes[v] = ref     # the call writes it
-                return
+        direct = ref.access == "u" and not self.nontemporal
+        if in_time and direct and self.calls[made] >= 0 and v not in self.homes:
+            self.homes[v] = ref         # the call writes it
+            return
         stage = made if in_time and self.calls[made] < 0 else self.native_from(max(made, self.last_read, 0))
         self.stores[stage].append(Store(ref, v))
-        if stage == made and ref.access == "u" and not streams:
+        if stage == made and direct:
             self.homes.setdefault(v, ref)
 
     def native_from(self, stage: int) -> int:
