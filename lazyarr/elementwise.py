@@ -22,6 +22,7 @@ from lazyarr.dtypes import CANONICAL, char_of
 from lazyarr.error_state import loud, remembered
 from lazyarr.expr import Map
 from lazyarr.geometry import layout
+from lazyarr.ops import OPS
 
 WEAK = {bool: numpy.dtype(bool), int: int, float: float, complex: complex}
 """Python scalars as operands: NumPy calls all but bool weak, since they follow the arrays."""
@@ -43,8 +44,8 @@ class Loop:
         self.maps = tuple(Map(fn.__name__, sig, part) for part in range(fn.nout))
         self.types = tuple(numpy.dtype(c).type for c in chars[: fn.nin])
         self.outs = dtypes[fn.nin :]
-        self.raises = fn is numpy.power and dtypes[-1].kind in "iu"
-        """Raises from values (negative exponents)."""
+        self.raises = "raises" in OPS[fn.__name__].traits and dtypes[-1].kind in "iu"
+        """Raises from values: integers to negative powers."""
 
 
 _loops: dict[Any, Loop | None] = {}
@@ -71,8 +72,9 @@ def loop_of(fn: numpy.ufunc, keys: tuple[Any, ...], dtype: Any = None, casting: 
         dtypes = fn.resolve_dtypes(full, **options)
     except (TypeError, ValueError):
         dtypes = ()
-    plain = dtypes and not fn.signature and all(char_of(d) is not None for d in dtypes)
-    loop = Loop(fn, dtypes) if plain else None
+    row = OPS.get(fn.__name__)                  # somebody else's ufunc may have a name of NumPy's
+    known_op = row is not None and row.fn is fn and dtypes
+    loop = Loop(fn, dtypes) if known_op and all(char_of(d) is not None for d in dtypes) else None
     if len(_loops) < 1 << 14:
         _loops[known] = loop
     return loop

@@ -13,16 +13,17 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import (
-    Unsupported, capture, is_pending, is_quiet, manage, managed, ndarray, now, plain, wrap,
+    Unsupported, capture, fresh_array, is_pending, is_quiet, manage, managed, ndarray, now, plain, wrap,
 )
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import SCALARS, at_call, mask_of
 from lazyarr.error_state import loud, remembered
-from lazyarr.expr import Map
+from lazyarr.expr import Compress, Map
 from lazyarr.fallback import fallback
-from lazyarr.geometry import same
+from lazyarr.geometry import fresh, same
+from lazyarr.reductions import count_nonzero
 
 BASIC = {int, slice, type(None), type(...)} | {t for t in SCALARS if issubclass(t, numpy.integer)}
 
@@ -54,8 +55,21 @@ def getitem(x: Any, key: Any) -> Any:
         return x.storage.real(_region(geo, key))[()]
     if x.storage is None:
         return wrap(geo[settled(key)])
+    if key.__class__ is ndarray and key.geo.dtype == bool and key.geo.shape == geo.shape:
+        return compressed(x, key)
     COUNT.numpy_fallbacks += 1
     return wrap(now(x)[settled(key)])
+
+
+def compressed(x: ndarray, mask: ndarray) -> ndarray:
+    """x[mask]: the shape needs a count at the call, the elements can wait."""
+    if at_call(x.geo.size, (x, mask)) or not x.geo.ndim:
+        COUNT.numpy_eager += 1
+        return wrap(now(x)[now(mask)])
+    n = int(count_nonzero(mask))
+    if not n:
+        return wrap(numpy.empty(0, x.geo.dtype))
+    return fresh_array(Compress(), (capture(x), capture(mask)), fresh((n,), x.geo.dtype))
 
 
 def _region(geo: numpy.ndarray, key: Any) -> numpy.ndarray:

@@ -19,7 +19,6 @@ from lazyarr.elementwise import SCALARS, at_call, mask_of
 from lazyarr.error_state import loud
 from lazyarr.expr import Map, Read, Reduce
 from lazyarr.geometry import fresh, reduced_layout
-from lazyarr.indexing import setitem
 from lazyarr.movement import ravel
 
 MISSING = getattr(numpy, "_NoValue")
@@ -44,7 +43,7 @@ def loop_of(fn: numpy.ufunc, dtype_in: numpy.dtype, dtype: Any) -> tuple[str, nu
     options: dict[str, Any] = {}
     try:
         if dtype is not None:
-            options["signature"] = (numpy.dtype(dtype), None, numpy.dtype(dtype))
+            options = {"signature": (numpy.dtype(dtype), None, None), "casting": "unsafe"}
         dtypes = fn.resolve_dtypes((None, dtype_in, None), reduction=True, **options)
         chars = [char_of(d) for d in dtypes]
     except (TypeError, ValueError):
@@ -87,10 +86,10 @@ def _initial(initial: Any, dtype: numpy.dtype) -> Any:
 
 
 def reduce(
-    fn: numpy.ufunc, x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False,
-    initial: Any = MISSING, where: Any = True,
+    fn: numpy.ufunc, x: Any, axis: Any = 0, dtype: Any = None, keepdims: Any = False, initial: Any = MISSING,
+    where: Any = True,
 ) -> Any:
-    """fn.reduce(x, ...)."""
+    """fn.reduce(x, ...) as a new array or scalar."""
     if x.__class__ is not ndarray or not x.geo.size or loud():
         raise Unsupported
     if keepdims is MISSING:
@@ -108,8 +107,6 @@ def reduce(
         raise Unsupported
     if initial is None and fn.identity is not None:
         raise Unsupported
-    if out is not None:
-        return _store(reduce(fn, x, axis, dtype, None, keepdims, initial, where), out)
     if at_call(x.geo.size, (x, *mask)):
         COUNT.numpy_eager += 1
         options = {"where": now(mask[0])} if mask else {}
@@ -132,17 +129,6 @@ def _enlarges(mask: ndarray, x: ndarray) -> bool:
         return numpy.broadcast_shapes(mask.geo.shape, x.geo.shape) != x.geo.shape
     except ValueError:
         return True
-
-
-def _store(result: Any, out: Any) -> Any:
-    """A result of exactly out's type goes there; NumPy knows about the others."""
-    if out.__class__ is tuple and len(out) == 1:
-        out = out[0]
-    target = wrap(out)
-    if target.__class__ is not ndarray or target.dtype != result.dtype or target.shape != result.shape:
-        raise Unsupported
-    setitem(target, ..., result)
-    return out
 
 
 def arg_reduce(name: str, x: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
@@ -174,7 +160,7 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     if x.geo.dtype != bool:
         op = Map("copy", char_of(x.geo.dtype) + "->?")
         x = fresh_array(op, (capture(x),), fresh(x.geo.shape, numpy.dtype(bool)))
-    found = reduce(numpy.add, x, axis, numpy.dtype(numpy.intp), None, keepdims)
+    found = reduce(numpy.add, x, axis, numpy.dtype(numpy.intp), keepdims)
     return _COUNT_TYPE(found) if axis is None and not keepdims else found
 
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import Unsupported, ndarray, wrapped
+from lazyarr.arrays import Unsupported, ndarray, wrap, wrapped
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.elementwise import SCALARS, elementwise, into
 from lazyarr.fallback import fallback, lazily
-from lazyarr.reductions import reduce
+from lazyarr.indexing import setitem
+from lazyarr.reductions import MISSING, reduce
 
 UFUNCS: dict[numpy.ufunc, ufunc] = {}
 _DEFAULTS = {"subok": True, "order": "K"}
@@ -80,8 +81,12 @@ class ufunc(metaclass=UfuncType):  # noqa: N801 - NumPy's name
             raise Unsupported
         return elementwise(fn, args, dtype, casting)
 
-    def _reduce(self, array: Any, axis: Any = 0, *args: Any, **kwargs: Any) -> Any:
-        return reduce(self.fn, array, axis, *args, **kwargs)
+    def _reduce(
+        self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False,
+        initial: Any = MISSING, where: Any = True,
+    ) -> Any:
+        result = reduce(self.fn, array, axis, dtype, keepdims, initial, where)
+        return result if out is None else stored(result, out)
 
     def outer(self, a: Any, b: Any, /, **kwargs: Any) -> Any:
         if a.__class__ is ndarray and b.__class__ is ndarray and self.fn.nin == 2:
@@ -141,6 +146,17 @@ def eager(fn: Any, args: tuple[Any, ...], out: Any = None) -> Any:
     if out is None:
         return wrapped(fn(*given))
     fn(*given, out=out.geo)
+    return out
+
+
+def stored(result: Any, out: Any) -> Any:
+    """A reduction's result of exactly out's type goes there; NumPy knows about the others."""
+    if out.__class__ is tuple and len(out) == 1:
+        out = out[0]
+    target = wrap(out)
+    if target.__class__ is not ndarray or target.dtype != result.dtype or target.shape != result.shape:
+        raise Unsupported
+    setitem(target, ..., result)
     return out
 
 
