@@ -70,3 +70,8 @@ def char_of(dtype: numpy.dtype) -> str | None:
 def canonical(signature: str) -> str:
     """A loop signature such as ``qq->?`` in canonical characters."""
     return "".join(CANONICAL.get(c, c) for c in signature)
+
+
+def __getattr__(name: str) -> object:
+    """This module is also `lazyarr.dtypes`, which offers what `numpy.dtypes` does."""
+    return getattr(numpy.dtypes, name)
