@@ -11,9 +11,7 @@ thread may sleep in any of them.
 from __future__ import annotations
 
 import ctypes
-import os
 import sys
-import threading
 import time
 import warnings
 from functools import cache
@@ -23,28 +21,11 @@ from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dispatch import cache as disk
 from lazyarr.dispatch.levels import BY_NAME, host_level, host_levels
+from lazyarr.dispatch.llvm import binding, lock, version
 from lazyarr.target import Target
 
-_lock = threading.RLock()
 _loaded: dict[bytes, dict[str, int]] = {}
 _taken: set[str] = set()
-
-
-@cache
-def _llvm() -> Any:
-    """llvmlite's binding with the native target initialised; imported here, not with lazyarr."""
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    return llvm
-
-
-@cache
-def _version() -> str:
-    import llvmlite
-
-    return f"{llvmlite.__version__} {_llvm().llvm_version_info}"
 
 
 class _Machine(NamedTuple):
@@ -55,7 +36,7 @@ class _Machine(NamedTuple):
 
 @cache
 def _machine(target: Target, opt: int) -> _Machine:
-    llvm = _llvm()
+    llvm = binding()
     triple = target.triple or llvm.get_process_triple()
     cpu = BY_NAME[target.name].cpu if target.name in BY_NAME else "generic"
     # Large code model: objects may lie anywhere relative to the C library and to each other.
@@ -67,7 +48,7 @@ def _machine(target: Target, opt: int) -> _Machine:
 
 @cache
 def _engine() -> Any:
-    llvm = _llvm()
+    llvm = binding()
     machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     # Workers sleep in this code while the interpreter shuts down: never dispose of it.
@@ -100,8 +81,8 @@ def load(ir: str, symbols: tuple[str, ...], target: Target, opt: int = 0) -> dic
     RuntimeError
         If the IR is not valid, or a symbol belongs to other code already.
     """
-    key = disk.digest(target.name, target.features, target.triple, str(opt), _version(), ir)
-    with _lock:
+    key = disk.digest(target.name, target.features, target.triple, str(opt), version(), ir)
+    with lock:
         found = _loaded.get(key)
         if found is None:
             found = _loaded[key] = _load(key, ir, symbols, target, opt)
@@ -125,7 +106,7 @@ def _load(key: bytes, ir: str, symbols: tuple[str, ...], target: Target, opt: in
         COUNT.disk_hits += 1
     _taken.update(symbols)
     engine = _engine()
-    engine.add_object_file(_llvm().ObjectFileRef.from_data(binary))
+    engine.add_object_file(binding().ObjectFileRef.from_data(binary))
     engine.finalize_object()
     addresses = {name: int(engine.get_function_address(name)) for name in symbols}
     if current.debug:
@@ -135,14 +116,17 @@ def _load(key: bytes, ir: str, symbols: tuple[str, ...], target: Target, opt: in
 
 def compile_object(ir: str, target: Target, opt: int = 0) -> bytes:
     """The object file that a module of IR becomes; see `load`."""
-    with _lock:
-        llvm = _llvm()
-        machine = _machine(target, opt)
-        module = llvm.parse_assembly(ir)
-        module.triple = machine.triple
-        module.data_layout = machine.data_layout
-        module.verify()
-        return bytes(machine.generator.emit_object(module))
+    with lock:
+        return _compile_object(ir, _machine(target, opt))
+
+
+def _compile_object(ir: str, machine: _Machine) -> bytes:
+    # A function of its own: the module's disposal, at its end, enters LLVM too.
+    module = binding().parse_assembly(ir)
+    module.triple = machine.triple
+    module.data_layout = machine.data_layout
+    module.verify()
+    return bytes(machine.generator.emit_object(module))
 
 
 def _report(
@@ -165,7 +149,7 @@ define i64 @lazyarr_answer() {
 def _refusal() -> str | None:
     """Why code cannot be generated and run here, or None."""
     try:
-        _llvm().check_jit_execution()
+        binding().check_jit_execution()
     except (ImportError, OSError, RuntimeError) as error:
         return str(error)
     if not current.cpu_level and not host_levels():
@@ -205,12 +189,6 @@ def available() -> bool:
     RuntimeError, ValueError
         If the option ``cpu_level`` asks for what the host lacks.
     """
-    with _lock:
+    with lock:
         return _probe()
 
-
-if hasattr(os, "register_at_fork"):
-    # A child must not find LLVM in the middle of another thread's compilation.
-    os.register_at_fork(
-        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
-    )

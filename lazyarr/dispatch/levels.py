@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from lazyarr.config import current
+from lazyarr.dispatch.llvm import binding, lock
 from lazyarr.target import Target
 
 
@@ -45,9 +46,9 @@ BY_NAME = {level.target.name: level for level in LEVELS}
 @cache
 def host_features() -> frozenset[str]:
     """The features of the host's CPU that the operating system lets us use, by LLVM's names."""
-    import llvmlite.binding as llvm
-
-    return frozenset(name for name, present in llvm.get_host_cpu_features().items() if present)
+    with lock:
+        features = binding().get_host_cpu_features()
+    return frozenset(name for name, present in features.items() if present)
 
 
 def missing(level: Level) -> list[str]:

@@ -15,7 +15,8 @@ helpers inside.  The caller describes the job, opens the door, counts `sequence`
 sleepers; then it claims chunks itself, closes the door, and waits until nobody is inside.  A
 helper enters only through an open door, so the caller never waits for one that has not started.
 Helpers spin a little for the next job before they sleep.  They block all signals, which are
-Python's business, and compute in the caller's floating-point environment.
+Python's business, and compute in the caller's floating-point environment, which both loops leave
+to the caller as they found it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from __future__ import annotations
 import signal
 from string import Template
 
-from lazyarr.threading.system_ir import System, clock, services
+from lazyarr.threading.system_ir import System, basics, parking
 
 MAX_HELPERS = 255
 _SPIN_FOR_JOB = 2000        # pauses, about 0.1 ms: how long a helper stays hot
@@ -32,6 +33,8 @@ _SPIN_FOR_END = 4000        # pauses before the caller sleeps for its last helpe
 _SERIAL = """
 define i64 @lazyarr_serial_for(ptr %kernel, ptr %words, i64 %first, i64 %chunks, i64 %nanoseconds) {
 entry:
+  %environment = alloca [64 x i8], align 16
+  call void @save_environment(ptr %environment)
   %begin = call i64 @now()
   %deadline = add i64 %begin, %nanoseconds
   br label %loop
@@ -49,6 +52,7 @@ ran:
   br label %loop
 done:
   %next = phi i64 [ %i, %loop ], [ %i1, %run ]
+  call void @load_environment(ptr %environment)
   ret i64 %next
 }
 """
@@ -74,10 +78,6 @@ define void @lazyarr_pool_reset() {{
   call void @forget_helpers()
   call void @init_parking()
   ret void
-}}
-define i32 @lazyarr_pool_helpers() {{
-  %n = load i32, ptr @helpers
-  ret i32 %n
 }}
 @max_helpers = internal constant i64 {MAX_HELPERS}
 """
@@ -313,12 +313,12 @@ launch:
 
 def serial(system: System) -> str:
     """The module of ``lazyarr_serial_for``."""
-    return clock(system) + _SERIAL
+    return basics(system) + _SERIAL
 
 
 def pool(system: System) -> str:
-    """The module of ``lazyarr_parallel_for``, ``lazyarr_pool_reset`` and ``lazyarr_pool_helpers``."""
+    """The module of ``lazyarr_parallel_for`` and ``lazyarr_pool_reset``."""
     helper = _HELPER.substitute(spin_for_job=_SPIN_FOR_JOB)
     grow = _GROW.substitute(set_mask=int(signal.SIG_SETMASK))
     caller = _CALLER.substitute(spin_for_end=_SPIN_FOR_END)
-    return clock(system) + services(system) + _POOL_STATE + helper + grow + caller
+    return basics(system) + parking(system) + _POOL_STATE + helper + grow + caller

@@ -14,6 +14,7 @@ from functools import cache
 
 from lazyarr.dispatch.jit import load
 from lazyarr.dispatch.levels import host_levels
+from lazyarr.dispatch.llvm import lock
 from lazyarr.threading import loops_ir
 from lazyarr.threading.system_ir import System, this_system
 
@@ -31,23 +32,24 @@ def serial_for() -> SerialFor:
     return signature(found["lazyarr_serial_for"])
 
 
-@cache
 def parallel_for() -> ParallelFor | None:
     """Function (kernel, words, first, chunks, threads, nanoseconds) -> first chunk not run, or -1
     when another thread is using the pool.  None where the system lacks what the pool needs."""
-    system = this_system()
-    if system.parking == "none":
-        return None
-    return start(system)
+    if not _pool:
+        with lock:
+            if not _pool:       # resetting a pool that is in use would break it
+                _pool.append(_start(this_system()))
+    return _pool[0]
 
 
-def start(system: System) -> ParallelFor | None:
-    """Load the pool; see `parallel_for`."""
+_pool: list[ParallelFor | None] = []
+
+
+def _start(system: System) -> ParallelFor | None:
     text = loops_ir.pool(system)
-    if not _resolvable(text):
+    if system.parking == "none" or not _resolvable(text):
         return None
-    names = ("lazyarr_parallel_for", "lazyarr_pool_reset", "lazyarr_pool_helpers")
-    found = load(text, names, host_levels()[0].target)
+    found = load(text, ("lazyarr_parallel_for", "lazyarr_pool_reset"), host_levels()[0].target)
     reset = ctypes.CFUNCTYPE(None)(found["lazyarr_pool_reset"])
     reset()
     if hasattr(os, "register_at_fork"):

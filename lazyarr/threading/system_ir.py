@@ -236,15 +236,14 @@ define internal void @make_way() {
 """
 
 
-def clock(system: System) -> str:
-    """Definition of ``@now``."""
-    return _NO_CLOCK if system.clock is None else _CLOCK.substitute(clock=system.clock)
+def basics(system: System) -> str:
+    """Definitions of ``@now``, ``@pause`` and the floating-point environment."""
+    clock = _NO_CLOCK if system.clock is None else _CLOCK.substitute(clock=system.clock)
+    return clock + _MACHINE[system.machine]
 
 
-def services(system: System) -> str:
-    """Definitions of all the others."""
+def parking(system: System) -> str:
+    """Definitions of all the others; ``@helpers`` is the number of helpers."""
     if system.parking == "futex":
-        parking = _FUTEX.substitute(futex=system.futex) + _PINNING.substitute(gettid=system.gettid)
-    else:
-        parking = _COND + _NO_PINNING
-    return _MACHINE[system.machine] + parking
+        return _FUTEX.substitute(futex=system.futex) + _PINNING.substitute(gettid=system.gettid)
+    return _COND + _NO_PINNING

@@ -13,6 +13,7 @@ from lazyarr.config import get_options, options, set_options
 from lazyarr.counters import COUNT
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.levels import BY_NAME, host_level, host_levels
+from lazyarr.dispatch.llvm import binding, version
 from lazyarr.target import Target
 from lazyarr.threading import loops_ir
 from lazyarr.threading.system_ir import System
@@ -114,7 +115,7 @@ def test_objects_differ_by_level_and_code_generation_level(cold):
     before = len(list(cold.iterdir()))
     for target in targets:
         for opt in (0, 2):
-            key = jit.disk.digest(target.name, target.features, target.triple, str(opt), jit._version(), text)
+            key = jit.disk.digest(target.name, target.features, target.triple, str(opt), version(), text)
             jit.disk.store(key, jit.compile_object(text, target, opt))
     assert len(list(cold.iterdir())) == before + 2 * len(targets)
 
@@ -264,7 +265,7 @@ def test_debug_prints_a_line_and_the_ir(cold, capfd):
     ],
 )
 def test_the_loops_compile_for_other_machines(triple, system):
-    llvm = jit._llvm()
+    llvm = binding()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     row = BY_NAME["ASIMD"].target

@@ -10,6 +10,7 @@ import pytest
 from lazyarr.config import options
 from lazyarr.dispatch import jit, levels
 from lazyarr.dispatch.levels import BY_NAME, LEVELS, host_level, host_levels, missing
+from lazyarr.dispatch.llvm import binding
 
 X86 = platform.machine().lower() in ("x86_64", "amd64")
 
@@ -71,7 +72,7 @@ def test_unknown_levels_are_refused_with_the_names():
 
 @pytest.mark.parametrize("name", [level.target.name for level in LEVELS])
 def test_generated_code_uses_the_level_and_no_more(name):
-    llvm = jit._llvm()
+    llvm = binding()
     level = BY_NAME[name]
     if ("x86_64" in level.machines) != X86:
         pytest.skip("cross-compiled in test_jit")

@@ -1,0 +1,301 @@
+"""Launches: each chunk exactly once, whoever runs it, whatever happens around it."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy
+import pytest
+from kernels import kernels, mxcsr_kernels
+
+from lazyarr.config import options
+from lazyarr.counters import COUNT
+from lazyarr.threading import pool, run
+from lazyarr.threading.run import parallel_for
+
+HERE = str(Path(__file__).parent)
+POSIX = hasattr(pool.os, "fork")
+
+
+def python(code: str, *, timeout: float = 30) -> str:
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=timeout,
+                         env={"PYTHONPATH": ":".join([HERE, *sys.path])})
+    assert out.returncode == 0, (out.returncode, out.stdout, out.stderr)
+    return out.stdout
+
+
+def hits(kernel: str, chunks: int, threads: int) -> numpy.ndarray:
+    words = numpy.zeros(chunks + 1, numpy.int64)
+    words[0] = 100
+    parallel_for(kernels()[kernel], words.ctypes.data + 8, chunks, threads)
+    return words[1:]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8, 300])
+@pytest.mark.parametrize("chunks", [0, 1, 2, 3, 7, 1000])
+def test_each_chunk_once(chunks, threads):
+    for _ in range(20):
+        assert (hits("hit", chunks, threads) == 1).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("nanoseconds", [-1, 0, 3000])
+def test_each_chunk_once_in_slices(monkeypatch, threads, nanoseconds):
+    monkeypatch.setattr(run, "SLICE", nanoseconds)
+    for chunks in (1, 2, 17, 300):
+        assert (hits("slow", chunks, threads) == 1).all()
+
+
+def test_a_slice_ends_after_the_chunk_in_which_time_is_up():
+    words = numpy.zeros(40, numpy.int64)
+    serial = pool.serial_for()
+    assert serial(kernels()["hit"], words.ctypes.data, 0, 40, -1) == 1
+    assert serial(kernels()["hit"], words.ctypes.data, 0, 40, 10**10) == 40
+
+
+def test_two_threads_really_run():
+    words = numpy.zeros(1, numpy.int64)
+    before = COUNT.parallel_launches
+    for _ in range(50):
+        words[0] = 0
+        parallel_for(kernels()["meet"], words.ctypes.data, 2, 2)
+        assert words[0] == 2
+    assert COUNT.parallel_launches == before + 50
+
+
+@pytest.mark.parametrize("threads", [2, 3, 6])
+def test_thread_numbers_are_small_and_nobody_elses(threads):
+    """Scratch memory is by thread number.  More workers than a launch asks for are around."""
+    hits("hit", 100, 8)
+    words = numpy.zeros(192, numpy.int64)
+    for _ in range(200):
+        parallel_for(kernels()["alone"], words.ctypes.data, 64, threads)
+    assert words[128] == 0
+    assert words[64:128].sum() == 200 * 64
+    assert not words[64 + threads : 128].any()
+
+
+def test_serial_layer_and_one_thread_use_no_pool():
+    before = COUNT.parallel_launches
+    with options(threading_layer="serial"):
+        assert (hits("hit", 100, 4) == 1).all()
+    assert (hits("hit", 100, 1) == 1).all()
+    assert COUNT.parallel_launches == before
+
+
+def test_many_python_threads_at_once():
+    wrong = []
+
+    def work():
+        for _ in range(300):
+            if not (hits("hit", 50, 3) == 1).all():
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_nested_launches_run_serially():
+    chunks = 20
+    counts = numpy.zeros((chunks, 30), numpy.int64)
+    parallel = []
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+    def outer(words, chunk, thread):
+        before = COUNT.parallel_launches
+        parallel_for(kernels()["hit"], counts[chunk].ctypes.data, 30, 2)
+        parallel.append(COUNT.parallel_launches - before)
+
+    parallel_for(ctypes.cast(outer, ctypes.c_void_p).value, 0, chunks, 2)
+    assert (counts == 1).all()
+    assert parallel == [0] * chunks
+
+
+@pytest.mark.skipif(pool.this_system().machine != "x86", reason="reads MXCSR")
+def test_chunks_have_the_callers_floating_point_environment_and_leave_it():
+    """A helper inherits that of whoever made it, or what the chunk before left: both are wrong."""
+    spoil, get, put = mxcsr_kernels()
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+    usual, found, words = (numpy.zeros(4, numpy.int64) for _ in range(3))
+    call(get)(usual.ctypes.data)
+    upward = usual & 0xFFC0 | 0x4000
+    try:
+        for mine in (usual, upward, usual, upward):
+            words[:] = 0
+            call(put)(mine.ctypes.data)
+            parallel_for(spoil, words.ctypes.data, 2, 2)
+            call(get)(found.ctypes.data)
+            assert (words[1], words[2], found[0]) == (mine[0], mine[0], mine[0])
+            words[:] = 1
+            parallel_for(spoil, words.ctypes.data, 1, 1)
+            call(get)(found.ctypes.data)
+            assert found[0] == mine[0]
+    finally:
+        call(put)(usual.ctypes.data)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_workers_block_signals():
+    out = python("""
+import os, numpy
+from kernels import kernels
+from lazyarr.threading.run import parallel_for
+words = numpy.zeros(100, numpy.int64)
+parallel_for(kernels()["hit"], words.ctypes.data, 100, 4)
+main = str(os.getpid())
+for task in os.listdir("/proc/self/task"):
+    if task != main:
+        lines = open(f"/proc/self/task/{task}/status").read().splitlines()
+        print([l.split()[1] for l in lines if l.startswith("SigBlk")][0])
+""")
+    masks = [int(line, 16) for line in out.split()]
+    sigint = 1 << 1
+    assert sum(1 for mask in masks if mask & sigint) >= 3
+
+
+FORK = """
+import os, threading, time, numpy
+from kernels import kernels
+from lazyarr.threading.run import parallel_for
+def launch(threads=2):
+    words = numpy.zeros(201, numpy.int64)
+    words[0] = 2000
+    parallel_for(kernels()["slow"], words.ctypes.data + 8, 200, threads)
+    assert (words[1:] == 1).all()
+def fork():
+    pid = os.fork()
+    if pid == 0:
+        for _ in range(20):
+            launch()
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+"""
+
+
+@pytest.mark.skipif(not POSIX, reason="fork")
+@pytest.mark.parametrize(
+    "story",
+    [
+        "fork(); launch(); fork()",
+        "launch(); fork(); launch()",
+        "launch(4); time.sleep(0.05); fork(); launch(4)",       # helpers asleep
+        """
+stop = False
+def churn():
+    while not stop: launch()
+threads = [threading.Thread(target=churn) for _ in range(2)]
+for t in threads: t.start()
+for _ in range(15): fork()
+stop = True
+for t in threads: t.join()
+""",
+        """
+launch()
+pid = os.fork()
+if pid == 0:
+    launch(); fork(); launch()
+    os._exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+""",
+    ],
+    ids=["before", "after", "asleep", "during", "grandchild"],
+)
+def test_fork(story):
+    python(FORK + story)
+
+
+@pytest.mark.skipif(not POSIX, reason="fork")
+def test_multiprocessing_pool():
+    python(FORK + """
+import multiprocessing
+launch()
+def work(k):
+    launch()
+    return k
+with multiprocessing.get_context("fork").Pool(3) as workers:
+    assert workers.map(work, range(12)) == list(range(12))
+""")
+
+
+INTERRUPT = """
+import os, signal, threading, time, numpy
+from kernels import kernels
+from lazyarr.threading.run import parallel_for
+words = numpy.zeros(20001, numpy.int64)
+words[0] = 3_000_000                    # about a millisecond for each chunk
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+began = time.perf_counter()
+try:
+    parallel_for(kernels()["slow"], words.ctypes.data + 8, 20000, THREADS)
+except KeyboardInterrupt:
+    took = time.perf_counter() - began
+    ran = words[1:].copy()
+    assert 0 < ran.sum() < 20000 and set(ran) == {0, 1}
+    time.sleep(0.05)
+    assert (words[1:] == ran).all()     # nothing runs any more
+    words[0] = 1
+    words[1:] = 0
+    parallel_for(kernels()["slow"], words.ctypes.data + 8, 20000, THREADS)
+    assert (words[1:] == 1).all()
+    print("interrupted", took)
+"""
+
+
+@pytest.mark.skipif(not POSIX, reason="signals")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_ctrl_c_ends_a_long_launch(threads):
+    word, took = python(INTERRUPT.replace("THREADS", str(threads))).split()
+    assert word == "interrupted"
+    assert float(took) < 5          # of about 20 s; a slice is 0.05 s
+
+
+@pytest.mark.parametrize(
+    "story", ["", "time.sleep(0.05)", "threading.Thread(target=churn, daemon=True).start()"]
+)
+def test_interpreter_exit(story):
+    for _ in range(3):
+        python(FORK + f"""
+def churn():
+    while True: launch()
+launch(4)
+{story}
+""")
+
+
+def test_parking_with_condition_variables():
+    """The way of other POSIX systems, on this one."""
+    if pool.this_system().parking == "none":
+        pytest.skip("no POSIX")
+    python("""
+from lazyarr.threading import pool
+from lazyarr.threading.system_ir import System, this_system
+real = this_system()
+pool.this_system = lambda: System(real.clock, "cond", real.machine)
+""" + FORK + """
+for pause in (0, 0.01):
+    for _ in range(20):
+        launch(4)
+        time.sleep(pause)
+fork()
+launch(4)
+""")
+
+
+def test_a_system_without_a_pool_runs_serially():
+    python("""
+from lazyarr.threading import pool
+from lazyarr.threading.system_ir import System, this_system
+pool.this_system = lambda: System(None, "none", this_system().machine)
+from lazyarr.counters import COUNT
+""" + FORK + """
+launch(4)
+assert COUNT.parallel_launches == 0
+""")
