@@ -123,13 +123,16 @@ def forwards(read: Read, group: Group, epoch: int) -> bool:
     """Can the value pass from producer to consumer in a register?"""
     value = read.expr
     return (
-        value.op is not None
-        and value.epoch == epoch
-        and value.index == group.number
-        and not group.opaque
+        not group.opaque
+        and _in(value, group, epoch)
         and isinstance(value.op, Map)
         and same(read.geo, _region(value))
     )
+
+
+def _in(value: Expr, group: Group, epoch: int) -> bool:
+    """Is this pending value made by the group?"""
+    return value.op is not None and value.epoch == epoch and value.index == group.number
 
 
 def _memory_reads(node: Expr, group: Group, epoch: int) -> list[Read]:
@@ -205,7 +208,7 @@ def _cannot_join(node: Expr, group: Group, shape: tuple[int, ...], epoch: int) -
         if not isinstance(i, Read) or forwards(i, group, epoch):
             continue
         value = i.expr
-        if value.op is not None and value.epoch == epoch and value.index == group.number:
+        if _in(value, group, epoch):
             return "reads a value of the group at other elements"
         key = memory_key(value)
         for access in group.stores:
@@ -213,6 +216,9 @@ def _cannot_join(node: Expr, group: Group, shape: tuple[int, ...], epoch: int) -
                 return "reads memory that the group writes, at other elements"
     if node.old is not None:
         key, region = memory_key(node.old), _region(node)
+        old = node.old
+        if not node.covers and old is key and _in(old, group, epoch) and not same(_region(old), region):
+            return "changes a part of what the group makes"
         for access in (*group.loads, *group.stores):
             if access.key is key and not _harmless(access.geo, region):
                 return "writes memory that the group uses, at other elements"
