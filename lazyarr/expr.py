@@ -125,6 +125,8 @@ class Expr:
         "op", "inputs", "region", "old", "covers", "masked", "nbytes", "buf", "readers", "home",
         "errors", "where", "serial", "depth", "weight", "epoch", "index", "__weakref__",
     )
+    depth: int
+    weight: int
 
     def __init__(
         self,
