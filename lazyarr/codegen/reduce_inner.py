@@ -1,0 +1,200 @@
+"""Folding along the innermost loop, in registers: the leaf of the tree when all ops are native.
+
+In:  a parfor ``p* r+`` whose group is one loop.   Out: its fold function.
+Lanes are NumPy's accumulators: eight for a real sum, four for a complex one, which end combined by
+neighbours and are followed by the tail one by one.  Where any order is right they are a register's.
+"""
+
+from __future__ import annotations
+
+from lazyarr.codegen.emit import Range
+from lazyarr.codegen.emit_body import Registers
+from lazyarr.codegen.emitters_types import Value, lane
+from lazyarr.codegen.loopir import Kernel, Lane, Loop, Once
+from lazyarr.codegen.reduce_body import Body, straight
+from lazyarr.codegen.reduce_flow import Function
+from lazyarr.codegen.reduce_fold import (
+    SLOT,
+    Fold,
+    combine,
+    extract,
+    horizontal,
+    load_scalar,
+    native,
+    neutral_value,
+    parts,
+    store_scalar,
+    whole,
+    widened,
+)
+from lazyarr.codegen.reduce_kernel import Reduce
+from lazyarr.codegen.reduce_tree import LEAF, per_element, tree_function
+from lazyarr.codegen.vectorize import lanes_of
+
+LANES = 8
+"""NumPy's accumulators in a real sum."""
+
+UNROLLED = 24
+"""Lane instructions in a row: what stays in registers passes through memory once a round."""
+
+
+def in_registers(r: Reduce) -> Kernel | None:
+    """The body as a straight line, if the folds can run in registers; else it goes through scratch."""
+    if len(r.space) > 1 or any(
+        f.search or not native(f, r.target) or (f.how.order == "sequential" and f.how.start < 0)
+        for f in r.folds
+    ):
+        return None
+    return straight(r)
+
+
+def fold_function(r: Reduce, kernel: Kernel, name: str) -> Function:
+    per = per_element(r)
+    return tree_function(r, name, LEAF // per, lambda b: Leaf(r, kernel, b).write())
+
+
+class Leaf:
+    """Writes the folding of one short range."""
+
+    def __init__(self, r: Reduce, kernel: Kernel, b: Function) -> None:
+        self.r, self.b = r, b
+        self.body = Body(kernel, r, b)
+        once, loop = kernel.body
+        assert isinstance(once, Once) and isinstance(loop, Loop)
+        self.once, self.lanes = once, loop.body
+        self.width = LANES // per_element(r) if r.pairwise else _width(loop, r)
+        rounds = max(1, min(LANES, UNROLLED // max(1, len(self.lanes))))
+        self.unroll = 1 << rounds.bit_length() - 1
+
+    def write(self) -> None:
+        b, body = self.b, self.body
+        rows = body.rows()
+        self.pointers = body.advance(rows, "%start")
+        body.once(self.once, Range(self.pointers, "%n"))
+        accs = self.vectors()
+        scalars = [self.finish(fold, acc) for fold, acc in zip(self.r.folds, accs, strict=True)]
+        scalars = self.tail(scalars)
+        for fold, value in zip(self.r.folds, scalars, strict=True):
+            if fold.how.order == "sequential":
+                store_scalar(b, fold.acc, value, b.at("%ctx", self.r.carry(fold)))
+            else:
+                store_scalar(b, fold.acc, value, b.at("%out", SLOT * fold.number))
+
+    def vectors(self) -> list[Value]:
+        """Whole vectors, several at a time, then one by one."""
+        b = self.b
+        with b.lanes(self.width):
+            accs = [self.first(fold) for fold in self.r.folds]
+            wide = body_spread(self.body, self.lanes, self.r)
+            start = "0"
+            for unroll in dict.fromkeys((self.unroll, 1)):
+                end = b.op(f"and i64 %n, {-unroll * self.width}")
+                accs = self.rounds(accs, wide, start, end, unroll)
+                start = end
+        self.start = start
+        return accs
+
+    def first(self, fold: Fold) -> Value:
+        b = self.b
+        if fold.how.order == "sequential":
+            with b.lanes(0):
+                return load_scalar(b, fold.acc, b.at("%ctx", self.r.carry(fold)))
+        return neutral_value(b, fold)
+
+    def types(self, accs: list[Value]) -> list[tuple[str, str]]:
+        """Accumulators as carried values."""
+        found = []
+        for fold, acc in zip(self.r.folds, accs, strict=True):
+            t = lane(fold.acc)
+            ty = t if fold.how.order == "sequential" else self.b.ty(t)
+            found += [(ty, part) for part in parts(acc)]
+        return found
+
+    def regroup(self, names: list[str], accs: list[Value]) -> list[Value]:
+        rest = iter(names)
+        return [whole([next(rest) for _ in parts(acc)]) for acc in accs]
+
+    def rounds(self, accs: list[Value], wide: Registers, start: str, end: str, unroll: int) -> list[Value]:
+        b = self.b
+        step = unroll * max(b.width, 1)
+        with b.loop(start, end, str(step), self.types(accs)) as (index, carried):
+            now = self.regroup(carried.now, accs)
+            if unroll > 1:
+                self.body.prefetch(self.lanes, self.pointers, index, step)
+            batches = []
+            for u in range(unroll):
+                at = b.add(index, str(u * max(b.width, 1))) if u else index
+                batches.append(self.values(self.body.evaluate(self.lanes, wide, self.pointers, at)))
+            now = [
+                self.absorb(fold, acc, [batch[fold.number] for batch in batches])
+                for fold, acc in zip(self.r.folds, now, strict=True)
+            ]
+            carried.next = [part for acc in now for part in parts(acc)]
+        return self.regroup(carried.after, accs)
+
+    def values(self, found: Registers) -> list[tuple[Value, str | None]]:
+        """For each fold: its value as accumulators take it, and its mask."""
+        result = []
+        for fold in self.r.folds:
+            mask = found.value(fold.how.mask) if fold.how.mask >= 0 else None
+            assert mask is None or isinstance(mask, str)
+            result.append((widened(self.b, fold, found.value(fold.value)), mask))
+        return result
+
+    def absorb(self, fold: Fold, acc: Value, batch: list[tuple[Value, str | None]]) -> Value:
+        """Fold some vectors (or scalars) of values into an accumulator."""
+        b = self.b
+        if fold.how.order == "sequential" and b.width:
+            for vector, mask in batch:
+                for k in range(b.width):
+                    item = extract(b, fold.acc, vector, k)
+                    flag = None if mask is None else extract(b, "?", mask, k)
+                    with b.lanes(0):
+                        acc = masked(b, fold, flag, combine(b, fold, acc, item), acc)
+            return acc
+        if fold.how.order == "sequential":
+            for item, mask in batch:
+                acc = masked(b, fold, mask, combine(b, fold, acc, item), acc)
+            return acc
+        values = [masked(b, fold, mask, v, neutral_value(b, fold)) for v, mask in batch]
+        while fold.how.order == "any" and len(values) > 1:
+            pairs = zip(values[::2], values[1::2], strict=False)
+            values = [combine(b, fold, x, y) for x, y in pairs] + values[len(values) & ~1 :]
+        for v in values:
+            acc = combine(b, fold, acc, v)
+        return acc
+
+    def finish(self, fold: Fold, acc: Value) -> Value:
+        if fold.how.order == "sequential":
+            return acc
+        with self.b.lanes(self.width):
+            return horizontal(self.b, fold, acc)
+
+    def tail(self, scalars: list[Value]) -> list[Value]:
+        wide = self.body.fixed
+        return self.rounds(scalars, wide, self.start, "%n", 1)
+
+
+def _width(loop: Loop, r: Reduce) -> int:
+    return min([lanes_of(loop, r.target)] + [r.target.vector_bytes // item(f) for f in r.folds])
+
+
+def item(fold: Fold) -> int:
+    from lazyarr.codegen.vectorize import component_bytes
+
+    return component_bytes(fold.acc)
+
+
+def body_spread(body: Body, lanes: tuple[Lane, ...], r: Reduce) -> Registers:
+    """What does not vary, in all lanes."""
+    return body.fixed.spread(body.fixed.chars)
+
+
+def masked(b: Function, fold: Fold, mask: str | None, yes: Value, no: Value) -> Value:
+    """`yes` where the mask is True."""
+    if mask is None:
+        return yes
+    t, m = b.ty(lane(fold.acc)), b.ty("i1")
+    return whole([
+        b.op(f"select {m} {mask}, {t} {x}, {t} {y}") for x, y in zip(parts(yes), parts(no), strict=True)
+    ])

@@ -1,0 +1,163 @@
+"""What the parts of a reduction kernel share: operands, folds, and the context of one output.
+
+In:  a parfor with reductions, a target.   Out: `Reduce`, read by `reduce_inner`, `reduce_outer`, ...
+The context is memory of the chunk: a row pointer for each operand (its element at the first position of
+the group's index space), one carry slot for each fold (the accumulator of strict sequences), whether
+nothing has been folded yet, and the thread's scratch memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.emit_status import Status
+from lazyarr.codegen.emitters_types import Value
+from lazyarr.codegen.reduce_flow import Function
+from lazyarr.codegen.reduce_fold import (
+    SLOT,
+    Fold,
+    combine,
+    folds_of,
+    load_scalar,
+    neutral,
+    neutral_value,
+    store_scalar,
+    whole,
+)
+from lazyarr.codegen.reduce_plan import DEPTH, GRAIN, PARTIALS, RUN, RUNS, STEPS
+from lazyarr.dtypes import PLAIN
+from lazyarr.fusion.parfor import Parfor, Reduction
+from lazyarr.ops import flags
+from lazyarr.target import Target
+
+FOLD_PARAMS = ("ptr %words", "ptr %ctx", "i64 %start", "i64 %n", "ptr %out")
+"""Of the function that folds elements [start, start + n) of the group's index space into `out` slots."""
+
+CHUNK_PARAMS = ("ptr %words", "i64 %chunk", "i64 %tid")
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """One parfor with reductions, as its kernels see it."""
+
+    parfor: Parfor
+    target: Target
+    name: str
+    loops: tuple[tuple[str, str], ...] = ()
+    """NumPy's inner loops that are called."""
+    scratch_bytes: int = 0
+
+    @cached_property
+    def folds(self) -> list[Fold]:
+        return folds_of(self.parfor)
+
+    @cached_property
+    def layout(self) -> Layout:
+        p = self.parfor
+        return Layout(len(p.dims), len(p.operands), len(p.scalars), len(self.loops))
+
+    @property
+    def outer(self) -> list[int]:
+        """Loops over outputs."""
+        return [d for d, kind in enumerate(self.parfor.dims) if kind == "p"]
+
+    @property
+    def folded(self) -> list[int]:
+        return [d for d, kind in enumerate(self.parfor.dims) if kind == "r"]
+
+    @property
+    def group(self) -> int:
+        return self.folds[0].how.group
+
+    @property
+    def sequence(self) -> list[int]:
+        """'r' loops outside the group."""
+        return self.folded[: len(self.folded) - self.group]
+
+    @property
+    def space(self) -> list[int]:
+        """'r' loops of the group."""
+        return self.folded[len(self.folded) - self.group :]
+
+    @property
+    def rows(self) -> list[int]:
+        """Operands that the body reads or writes (all but the results)."""
+        results = {f.how.out for f in self.folds}
+        return [k for k in range(len(self.parfor.operands)) if k not in results]
+
+    @property
+    def pairwise(self) -> bool:
+        return any(f.how.order == "pairwise" for f in self.folds)
+
+    # The context
+
+    def row(self, k: int) -> int:
+        return 8 * k
+
+    def carry(self, fold: Fold) -> int:
+        return 16 * (len(self.parfor.operands) // 2 + 1) + SLOT * fold.number
+
+    @property
+    def fresh(self) -> int:
+        return 16 * (len(self.parfor.operands) // 2 + 1) + SLOT * len(self.folds)
+
+    @property
+    def scratch(self) -> int:
+        return self.fresh + 8
+
+    @property
+    def context_bytes(self) -> int:
+        return self.scratch + 8
+
+    # Code that several functions contain
+
+    def status(self, b: Function) -> Status:
+        bodies = [(i.op, i.sig) for i in self.parfor.body if "->" in i.sig]
+        called = [("copy" if op == "cast" else op, sig) for op, sig in bodies]
+        called += [(f.how.ufunc, f.sig) for f in self.folds if not f.search]
+        categories = {c for op, sig in called for c in flags(op, sig)}
+        floating = any(set(sig) & set("efdFD") for _, sig in called)
+        return Status(b, frozenset(categories), floating or bool(categories))
+
+    def stride(self, b: Function, k: int, d: int) -> str:
+        return b.word("%words", self.layout.stride(k, d))
+
+    def extent(self, b: Function, d: int) -> str:
+        return b.word("%words", self.layout.shape(d))
+
+    def extra(self, b: Function, k: int) -> str:
+        return b.word("%words", self.layout.extra(k))
+
+    def start(self, b: Function, fold: Fold) -> Value | None:
+        """What the accumulator starts from; None: from the first element."""
+        if fold.how.start >= 0:
+            return load_scalar(b, fold.char, b.at("%words", 8 * self.layout.scalar(fold.how.start)))
+        if fold.search or fold.how.order == "sequential":
+            return None
+        return neutral_of(b, fold)
+
+    def size(self, b: Function, dims: list[int]) -> str:
+        """Positions of some loops."""
+        found = "1"
+        for d in dims:
+            found = self.extent(b, d) if found == "1" else b.mul(found, self.extent(b, d))
+        return found
+
+
+def neutral_of(b: Function, fold: Fold) -> Value:
+    """The scalar that changes nothing, in the fold's own type."""
+    narrow = Fold(fold.number, fold.value, fold.char, fold.how, False)
+    assert neutral(narrow) is not None
+    return neutral_value(b, narrow)
+
+
+def accumulate(b: Function, fold: Fold, acc: Value, run: Value) -> Value:
+    """acc op run, where `run` is the fold of a run; float16 is rounded here, once."""
+    narrow = Fold(fold.number, fold.value, fold.char, fold.how, False)
+    if not fold.wide:
+        return combine(b, narrow, acc, run)
+    assert isinstance(acc, str)
+    sum_ = combine(b, fold, b.op(f"fpext half {acc} to float"), run)
+    return b.op(f"fptrunc float {sum_} to half")

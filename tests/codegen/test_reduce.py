@@ -1,0 +1,230 @@
+"""Reduction kernels against NumPy, bit for bit: orders, dtypes, layouts, cuts, threads, fused producers."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy
+import pytest
+
+from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.reduce_pipeline import compile_reduction
+from lazyarr.codegen.reduce_plan import WORDS, Cuts, arrange, cut, fill
+from lazyarr.dispatch import jit
+from lazyarr.dispatch.levels import host_level, host_levels
+from lazyarr.dtypes import PLAIN, canonical
+from lazyarr.fusion.assemble import access_class
+from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
+from lazyarr.geometry import address
+from lazyarr.numpy_loops import inner_loop
+from lazyarr.reduce_order import Order, order_of
+from lazyarr.target import Target
+from lazyarr.threading.run import parallel_for
+
+if not jit.available():
+    pytest.skip("no compiler here", allow_module_level=True)
+
+Body = list[tuple[str, str, tuple[int, ...]]]
+"""Operations on values; the operands are values 0, 1, ..."""
+
+
+class Fold(NamedTuple):
+    ufunc: str
+    value: int
+    char: str
+    initial: Any = None
+    mask: int = -1
+
+
+def order_for(fold: Fold, made: Any, axes: tuple[int, ...]) -> Order:
+    """NumPy's order for reducing `made`, the array that NumPy would reduce."""
+    sig = f"{fold.char}{fold.char}->{fold.char}"
+    order = order_of(
+        fold.ufunc, sig, canonical(made.dtype.char), made.shape, made.strides, axes,
+        initial_given=fold.initial is not None, buffer=numpy.getbufsize(),
+        mask_strides=None,
+    )
+    assert isinstance(order, Order), order
+    return order
+
+
+class Program(NamedTuple):
+    parfor: Parfor
+    shape: tuple[int, ...]
+    strides: tuple[tuple[int, ...], ...]
+    run: int
+    scalars: list[Any]
+    order: Order
+
+
+def program(
+    inputs: Sequence[Any], body: Body, folds: Sequence[Fold], axes: tuple[int, ...], results: Sequence[Any],
+    made: Any, order: Order | None = None,
+) -> Program:
+    """What fusion would make of a reduction."""
+    nd = made.ndim
+    order = order or order_for(folds[0], made, axes)
+    columns = []
+    for x in inputs:
+        lead = nd - x.ndim
+        columns.append([0] * lead + [0 if n == 1 else s for n, s in zip(x.shape, x.strides, strict=True)])
+    for out in results:
+        kept = iter(out.strides)
+        columns.append([0 if k in axes else next(kept) for k in range(nd)])
+    space = arrange(order, columns)
+    insts = [Inst("load", canonical(x.dtype.char), (), k) for k, x in enumerate(inputs)]
+    insts += [
+        Inst(op, sig, args, None if op in ("cast", "where") else 0) for op, sig, args in body
+    ]
+    scalars: list[Any] = []
+    for k, fold in enumerate(folds):
+        start = -1
+        identity = None if fold.ufunc.startswith("arg") else getattr(numpy, fold.ufunc).identity
+        if fold.initial is not None or identity is not None:
+            start = len(scalars)
+            first = identity if fold.initial is None else fold.initial
+            scalars.append(numpy.asarray(first).astype(fold.char)[()])
+        how = Reduction(
+            fold.ufunc, order.fold, len(inputs) + k, start, fold.mask, space.group
+        )
+        insts.append(Inst("reduce", fold.char, (fold.value,), how))
+    operands = [
+        Operand(canonical(x.dtype.char), access_class(s[-1], x.itemsize), role)
+        for x, s, role in zip(
+            [*inputs, *results], space.strides, ["in"] * len(inputs) + ["out"] * len(results), strict=True
+        )
+    ]
+    chars = "".join(canonical(s.dtype.char) for s in scalars)
+    parfor = Parfor(space.dims, tuple(operands), chars, tuple(insts))
+    return Program(parfor, space.shape, space.strides, space.run, scalars, order)
+
+
+def launch(
+    p: Program, arrays: Sequence[Any], target: Target, threads: int = 1, cuts: Cuts | None = None
+) -> int:
+    """Run a program; the flags that it raised."""
+    source = compile_reduction(p.parfor, target)
+    names = (source.symbol, source.combine)
+    addresses = jit.load(source.ir, names, target)
+    layout = source.layout
+    cuts = cuts or cut(p.parfor, p.shape, p.run)
+    words = array("q", bytes(8 * (layout.extra(0) + WORDS)))
+    for d, n in enumerate(p.shape):
+        words[layout.shape(d)] = n
+    for k, (x, s) in enumerate(zip(arrays, p.strides, strict=True)):
+        words[layout.pointer(k)] = address(x)
+        for d, stride in enumerate(s):
+            words[layout.stride(k, d)] = stride
+    for k, scalar in enumerate(p.scalars):
+        raw = scalar.tobytes().ljust(16, b"\0")
+        words[layout.scalar(k)] = int.from_bytes(raw[:8], "little", signed=True)
+        words[layout.scalar(k) + 1] = int.from_bytes(raw[8:], "little", signed=True)
+    for k, (name, sig) in enumerate(source.loops):
+        loop = inner_loop(getattr(numpy, name), sig)
+        assert loop is not None
+        words[layout.loop(k)], words[layout.loop(k) + 1] = loop.address, loop.data
+    scratch = numpy.full(source.scratch_bytes * threads + 128, 0xA5, numpy.uint8)
+    words[Layout.SCRATCH] = -(-address(scratch) // 64) * 64
+    partials = numpy.full(cuts.partial_bytes + 16, 0xA5, numpy.uint8)
+    fill(words, layout, cuts, address(partials))
+    parallel_for(addresses[source.symbol], words.buffer_info()[0], cuts.chunks, threads)
+    if cuts.partial_bytes:
+        parallel_for(addresses[source.combine], words.buffer_info()[0], cuts.combine_chunks, threads)
+    assert (scratch[-64:] == 0xA5).all() and (partials[cuts.partial_bytes :] == 0xA5).all()
+    return words[Layout.FLAGS]
+
+
+def same(found: Any, expected: Any, note: str = "") -> None:
+    numpy.testing.assert_array_equal(found, expected, err_msg=note)
+    if expected.dtype.kind in "fc" and not numpy.isnan(expected).any():
+        size = expected.dtype.itemsize // (2 if expected.dtype.kind == "c" else 1)
+        bits = numpy.ascontiguousarray(expected).reshape(-1).view(f"u{size}")
+        mine = numpy.ascontiguousarray(found).reshape(-1).view(f"u{size}")
+        if "max" not in note and "min" not in note:
+            numpy.testing.assert_array_equal(mine, bits, err_msg=note)
+
+
+def check(
+    inputs: Sequence[Any], folds: Sequence[Fold], axes: tuple[int, ...], body: Body = [],  # noqa: B006
+    make: Callable[..., list[Any]] | None = None, target: Target | None = None, threads: Sequence[int] = (1, 2),
+) -> Program:
+    """`make` computes the arrays that NumPy reduces, one for each fold, from the inputs."""
+    with numpy.errstate(all="ignore"):
+        made = make(*inputs) if make else [inputs[f.value] for f in folds]
+        shape = made[0].shape
+        expected = []
+        for fold, x in zip(folds, made, strict=True):
+            options: dict[str, Any] = {"axis": axes, "dtype": numpy.dtype(fold.char)}
+            if fold.initial is not None:
+                options["initial"] = fold.initial
+            if fold.mask >= 0:
+                options["where"] = inputs[fold.mask]
+            if fold.ufunc.startswith("arg"):
+                options = {"axis": axes[0] if len(axes) == 1 else None}
+                expected.append(numpy.asarray(getattr(numpy, fold.ufunc)(x, **options)))
+            else:
+                expected.append(numpy.asarray(getattr(numpy, fold.ufunc).reduce(x, **options)))
+    extra: Body = []
+    base = len(inputs) + len(body)
+    cast: list[Fold] = []
+    for fold, x in zip(folds, made, strict=True):
+        have = canonical(x.dtype.char)
+        if have != fold.char:
+            extra.append(("cast", f"{have}->{fold.char}", (fold.value,)))
+            fold = fold._replace(value=base + len(extra) - 1)
+        cast.append(fold)
+    out_shape = tuple(n for k, n in enumerate(shape) if k not in axes)
+    p = None
+    for n in threads:
+        results = [numpy.zeros(out_shape, e.dtype) for e in expected]
+        p = program(inputs, [*body, *extra], cast, axes, results, made[0])
+        launch(p, [*inputs, *results], target or host_level(), n)
+        for fold, result, e in zip(folds, results, expected, strict=True):
+            same(result, e, f"{fold} {made[0].shape} {made[0].strides} {axes}\n{p.parfor}\n{p.shape}")
+    assert p is not None
+    return p
+
+
+def numbers(rng: numpy.random.Generator, shape: tuple[int, ...], char: str) -> Any:
+    """Cancelling values of many magnitudes."""
+    dtype = numpy.dtype(char)
+    if dtype.kind == "b":
+        return rng.random(shape) < 0.5
+    if dtype.kind in "iu":
+        return rng.integers(numpy.iinfo(dtype).min, numpy.iinfo(dtype).max, shape, dtype, endpoint=True)
+    reach = {"e": 3, "f": 12, "F": 12}.get(char, 30)
+
+    def draw() -> Any:
+        return numpy.ldexp(rng.standard_normal(shape), rng.integers(-reach, reach, shape))
+
+    return (draw() + (1j * draw() if dtype.kind == "c" else 0)).astype(dtype)
+
+
+LENGTHS = [1, 2, 7, 8, 9, 63, 64, 65, 127, 128, 129, 135, 1000, 8191, 8192, 8193, 20_001, 100_000]
+
+
+@pytest.mark.parametrize("char", list("efdFD"))
+def test_sum_lengths(char: str) -> None:
+    rng = numpy.random.default_rng(1)
+    for n in LENGTHS:
+        x = numbers(rng, (n,), char)
+        check([x], [Fold("add", 0, char)], (0,))
+        check([x[::-1]], [Fold("add", 0, char)], (0,))
+        check([numpy.repeat(x, 2)[::2]], [Fold("add", 0, char)], (0,), threads=(1,))
+
+
+@pytest.mark.parametrize("char", list("fdD"))
+def test_long_sum_in_parallel(char: str) -> None:
+    x = numbers(numpy.random.default_rng(2), (700_001,), char)
+    p = check([x], [Fold("add", 0, char)], (0,), threads=(1, 2, 3))
+    assert cut(p.parfor, p.shape, p.run).partial_bytes > 0
+
+
+def test_fused_producer() -> None:
+    rng = numpy.random.default_rng(3)
+    for n in (5, 128, 1000, 300_000):
+        x, y = numbers(rng, (n,), "d"), numbers(rng, (n,), "d")
+        body: Body = [("subtract", "dd->d", (0, 1)), ("multiply", "dd->d", (2, 2))]
+        check([x, y], [Fold("add", 3, "d")], (0,), body, lambda x, y: [(x - y) * (x - y)])
