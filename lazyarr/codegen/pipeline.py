@@ -35,6 +35,8 @@ class Source:
     """Per thread; see `abi`."""
     block: int
     """Elements that pass from stage to stage at once; 0 if there is one stage only."""
+    combine: str = ""
+    """Name of the function that folds partial results, in a reduction's module."""
 
 
 PASSES: tuple[tuple[str, Callable[[Kernel, Target], Kernel]], ...] = (
@@ -62,7 +64,7 @@ def compile_parfor(
     Parameters
     ----------
     parfor : Parfor
-        A map: no loop is reduced.
+        A map, or with reductions in one of the forms of `reduce_plan`.
     target : Target
         The level to write code for.
     nontemporal : bool, optional
@@ -82,6 +84,10 @@ def compile_parfor(
     InvalidKernel
         If `verify` finds a defect.
     """
+    if any(inst.op == "reduce" for inst in parfor.body):
+        from lazyarr.codegen.reduce_pipeline import compile_reduction
+
+        return compile_reduction(parfor, target)
     passes = stages(parfor, target, nontemporal)
     if verify:
         for name, kernel in passes:
