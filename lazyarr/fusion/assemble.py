@@ -150,13 +150,6 @@ class Assembler:
             return self.values[old.serial]
         return self.load(node, region)
 
-
-def _char(x: numpy.ndarray | numpy.generic) -> str:
-    char = char_of(x.dtype)
-    assert char is not None
-    return char
-
-
     def reduce(self, node: Expr) -> None:
         """Fold a value into a result operand."""
         op, order = node.op, fold_order(node)
@@ -168,11 +161,17 @@ def _char(x: numpy.ndarray | numpy.generic) -> str:
         if op.initial is not None:
             start = self.scalar(op.initial)
         elif order.start == "identity":
-            start = self.scalar(numpy.dtype(sig[-1]).type(function(op.name).identity))
+            start = self.scalar(numpy.array(function(op.name).identity).astype(sig[-1])[()])
         how = Reduction(op.name, order.fold, len(self.bindings), start, mask)
         assert node.region is not None
         self.bindings.append(Binding(node, node.region, "out"))
         self.effect(Inst("reduce", sig[0], (number,), how))
+
+
+def _char(x: numpy.ndarray | numpy.generic) -> str:
+    char = char_of(x.dtype)
+    assert char is not None
+    return char
 
 
 def constant_char(constant: Constant) -> str:
