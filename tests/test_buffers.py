@@ -146,6 +146,16 @@ def test_the_cache_is_bounded_by_the_option(fresh):
         assert usage().cached == 0
 
 
+def test_a_system_without_anonymous_pages(monkeypatch):
+    monkeypatch.setattr(buffers, "_allocator", None)
+    for nbytes in (10, MIB):
+        memory = zeros(nbytes).ndarray()
+        assert memory.ctypes.data % 64 == 0
+        assert memory.nbytes == nbytes and not memory.any()
+    trim()
+    assert usage() == (0, 0, 0)
+
+
 def test_trim(fresh):
     empty(MIB)
     assert usage().cached == MIB

@@ -57,7 +57,9 @@ def _engine() -> Any:
     return engine
 
 
-def load(ir: str, symbols: tuple[str, ...], target: Target, opt: int = 0) -> dict[str, int]:
+def load(
+    ir: str, symbols: tuple[str, ...], target: Target, opt: int = 0, *, kernel: bool = True
+) -> dict[str, int]:
     """Return the addresses of symbols of a module, compiled if need be.
 
     Parameters
@@ -70,6 +72,8 @@ def load(ir: str, symbols: tuple[str, ...], target: Target, opt: int = 0) -> dic
         The level to compile for.
     opt : int
         Code generation level of LLVM, 0 to 3.
+    kernel : bool
+        Count it: False for the library's own machinery.
 
     Returns
     -------
@@ -83,35 +87,40 @@ def load(ir: str, symbols: tuple[str, ...], target: Target, opt: int = 0) -> dic
     """
     key = disk.digest(target.name, target.features, target.triple, str(opt), version(), ir)
     with lock:
-        found = _loaded.get(key)
-        if found is None:
-            found = _loaded[key] = _load(key, ir, symbols, target, opt)
+        if key in _loaded:
+            return _loaded[key]
+        _check(ir, symbols)
+        began = time.perf_counter()
+        binary = disk.fetch(key)
+        cached = binary is not None
+        if binary is None:
+            binary = compile_object(ir, target, opt)
+            disk.store(key, binary)
+        found = _link(binary, symbols)
+        _loaded[key] = found
+        _taken.update(found)
+        COUNT.compiles += kernel and not cached
+        COUNT.disk_hits += kernel and cached
+        if current.debug:
+            how = f"{'loaded' if cached else 'compiled'} for {target.name}, opt {opt}, {len(binary)} bytes"
+            spent = f"{(time.perf_counter() - began) * 1e3:.2f} ms"
+            print(f"lazyarr: {symbols[0]}: {how}, {spent}", *[ir] * (current.debug > 1), file=sys.stderr)
         return found
 
 
-def _load(key: bytes, ir: str, symbols: tuple[str, ...], target: Target, opt: int) -> dict[str, int]:
+def _check(ir: str, symbols: tuple[str, ...]) -> None:
     for name in symbols:
         if name in _taken:
             raise RuntimeError(f"symbol {name!r} belongs to other code already")
         if f"@{name}(" not in ir:       # LLVM would abort the process
             raise RuntimeError(f"the module does not define {name!r}")
-    began = time.perf_counter()
-    binary = disk.fetch(key)
-    cached = binary is not None
-    if binary is None:
-        binary = compile_object(ir, target, opt)
-        disk.store(key, binary)
-        COUNT.compiles += 1
-    else:
-        COUNT.disk_hits += 1
-    _taken.update(symbols)
+
+
+def _link(binary: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
     engine = _engine()
     engine.add_object_file(binding().ObjectFileRef.from_data(binary))
     engine.finalize_object()
-    addresses = {name: int(engine.get_function_address(name)) for name in symbols}
-    if current.debug:
-        _report(ir, symbols, target, opt, cached, len(binary), time.perf_counter() - began)
-    return addresses
+    return {name: int(engine.get_function_address(name)) for name in symbols}
 
 
 def compile_object(ir: str, target: Target, opt: int = 0) -> bytes:
@@ -127,16 +136,6 @@ def _compile_object(ir: str, machine: _Machine) -> bytes:
     module.data_layout = machine.data_layout
     module.verify()
     return bytes(machine.generator.emit_object(module))
-
-
-def _report(
-    ir: str, symbols: tuple[str, ...], target: Target, opt: int, cached: bool, size: int, spent: float
-) -> None:
-    how = "loaded from disk" if cached else "compiled"
-    line = f"lazyarr: {', '.join(symbols)}: {how} for {target.name}, opt {opt}, {size} bytes, "
-    print(f"{line}{spent * 1e3:.2f} ms", file=sys.stderr)
-    if current.debug > 1:
-        print(ir, file=sys.stderr)
 
 
 _TRIVIAL = """
@@ -157,7 +156,7 @@ def _refusal() -> str | None:
     # A level that was asked for and is not there is an error of its own, not a reason to give up.
     target = host_level()
     try:
-        address = load(_TRIVIAL, ("lazyarr_answer",), target)["lazyarr_answer"]
+        address = load(_TRIVIAL, ("lazyarr_answer",), target, kernel=False)["lazyarr_answer"]
     except RuntimeError as error:
         return str(error)
     answer = ctypes.CFUNCTYPE(ctypes.c_int64)(address)()

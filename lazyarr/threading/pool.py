@@ -27,7 +27,7 @@ _WORD, _POINTER = ctypes.c_int64, ctypes.c_void_p
 @cache
 def serial_for() -> SerialFor:
     """Function (kernel, words, first, chunks, nanoseconds) -> first chunk not run."""
-    found = load(loops_ir.serial(this_system()), ("lazyarr_serial_for",), host_levels()[0].target)
+    found = _load(loops_ir.serial(this_system()), "lazyarr_serial_for")
     signature = ctypes.CFUNCTYPE(_WORD, _POINTER, _POINTER, _WORD, _WORD, _WORD)
     return signature(found["lazyarr_serial_for"])
 
@@ -46,10 +46,12 @@ _pool: list[ParallelFor | None] = []
 
 
 def _start(system: System) -> ParallelFor | None:
-    text = loops_ir.pool(system)
-    if system.parking == "none" or not _resolvable(text):
+    if system.parking == "none":
         return None
-    found = load(text, ("lazyarr_parallel_for", "lazyarr_pool_reset"), host_levels()[0].target)
+    text = loops_ir.pool(system)
+    if not _resolvable(text):
+        return None
+    found = _load(text, "lazyarr_parallel_for", "lazyarr_pool_reset")
     reset = ctypes.CFUNCTYPE(None)(found["lazyarr_pool_reset"])
     reset()
     if hasattr(os, "register_at_fork"):
@@ -57,6 +59,10 @@ def _start(system: System) -> ParallelFor | None:
         os.register_at_fork(after_in_child=reset)
     signature = ctypes.CFUNCTYPE(_WORD, _POINTER, _POINTER, *[_WORD] * 4)
     return signature(found["lazyarr_parallel_for"])
+
+
+def _load(text: str, *names: str) -> dict[str, int]:
+    return load(text, names, host_levels()[0].target, kernel=False)
 
 
 def _resolvable(text: str) -> bool:

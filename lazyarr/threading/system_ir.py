@@ -14,7 +14,6 @@ In:  the system (`System`).   Out: definitions of these functions, the same for 
 from __future__ import annotations
 
 import platform
-import sys
 import time
 from dataclasses import dataclass
 from string import Template
@@ -40,7 +39,7 @@ _LINUX_CALLS = {"x86": (202, 186), "arm": (98, 178)}    # futex, gettid
 def this_system() -> System:
     machine = "x86" if platform.machine().lower() in ("x86_64", "amd64") else "arm"
     clock = getattr(time, "CLOCK_MONOTONIC", None)
-    if sys.platform == "linux":
+    if platform.system() == "Linux":
         return System(clock, "futex", machine, *_LINUX_CALLS[machine])
     return System(clock, "cond" if clock is not None else "none", machine)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy
 import pytest
-from kernels import kernels, mxcsr_kernels
+from launch_kernels import kernels, mxcsr_kernels
 
 from lazyarr.config import options
 from lazyarr.counters import COUNT
@@ -146,7 +146,7 @@ def test_chunks_have_the_callers_floating_point_environment_and_leave_it():
 def test_workers_block_signals():
     out = python("""
 import os, numpy
-from kernels import kernels
+from launch_kernels import kernels
 from lazyarr.threading.run import parallel_for
 words = numpy.zeros(100, numpy.int64)
 parallel_for(kernels()["hit"], words.ctypes.data, 100, 4)
@@ -163,7 +163,7 @@ for task in os.listdir("/proc/self/task"):
 
 FORK = """
 import os, threading, time, numpy
-from kernels import kernels
+from launch_kernels import kernels
 from lazyarr.threading.run import parallel_for
 def launch(threads=2):
     words = numpy.zeros(201, numpy.int64)
@@ -227,7 +227,7 @@ with multiprocessing.get_context("fork").Pool(3) as workers:
 
 INTERRUPT = """
 import os, signal, threading, time, numpy
-from kernels import kernels
+from launch_kernels import kernels
 from lazyarr.threading.run import parallel_for
 words = numpy.zeros(20001, numpy.int64)
 words[0] = 3_000_000                    # about a millisecond for each chunk
