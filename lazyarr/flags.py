@@ -40,14 +40,15 @@ _NAMES = {"copy": "cast"}
 def report(raised: int, suspects: Sequence[tuple[Op | None, dict[str, str] | None]]) -> None:
     """Warn for each raised category that the error state of some operation asks to warn about.
 
-    `suspects`: the operations of the kernel, each with the error state of its call (None: NumPy's default)."""
+    `suspects`: the operations of the kernel, each with its call's error state (None: NumPy's default)."""
     for bit, key, text in CATEGORIES:
         if not raised & bit:
             continue
         names = [
             op.name
             for op, errors in suspects
-            if isinstance(op, (Map, Reduce)) and (key != "under" if errors is None else errors[key] == "warn")
+            if isinstance(op, (Map, Reduce))
+            and (key != "under" if errors is None else errors[key] == "warn")
         ]
         if names:
             message = f"{text} encountered in {_culprit(bit, names)}"

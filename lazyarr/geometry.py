@@ -14,6 +14,7 @@ import ctypes
 import math
 import mmap
 from collections.abc import Sequence
+from typing import Any
 
 import numpy
 
@@ -142,8 +143,9 @@ def layout(dtype: numpy.dtype, shape: tuple[int, ...], geos: Sequence[numpy.ndar
         return fresh(shape, dtype)
     full = [g for g in geos if g.ndim]
     columns = full and all(g.shape == shape and g.flags.fnc for g in full)
+    operands: Any = [None, *geos]
     it = numpy.nditer(
-        [None, *geos],
+        operands,
         ["zerosize_ok"],
         [["writeonly", "allocate"]] + [["readonly"]] * len(geos),
         op_dtypes=[dtype] + [None] * len(geos),
@@ -163,8 +165,9 @@ def reduced_layout(
     else:
         kept = iter(range(geo.ndim))
         to = [-1 if i in axes else next(kept) for i in range(geo.ndim)]
+        operands: Any = [None, geo]
         it = numpy.nditer(
-            [None, geo],
+            operands,
             ["reduce_ok"],
             [["readwrite", "allocate"], ["readonly"]],
             op_dtypes=[dtype, None],

@@ -148,7 +148,7 @@ def _run(step: Step, w: Walk) -> None:
     for k in step.stored:
         placement.place(w.nodes[k], loads)
     homes = [placement.of(_value(w, k)) for k in step.operands]
-    scalars = [w.nodes[c[0]].inputs[c[1]] if isinstance(c, tuple) else c for c in step.constants]
+    scalars: list[Any] = [w.nodes[c[0]].inputs[c[1]] if isinstance(c, tuple) else c for c in step.constants]
     streams = all(
         home.recycled for home, o in zip(homes, step.program.parfor.operands, strict=True) if o.role != "in"
     )

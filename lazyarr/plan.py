@@ -92,7 +92,7 @@ def walk(nodes: list[Expr], wanted: Sequence[Expr]) -> Walk:
         else:
             parts.append(op)
         for i in node.inputs:
-            if i.__class__ is Read:
+            if isinstance(i, Read):
                 parts.append(number(i.expr))
                 parts.append(_geometry_key(i.geo, pins))
             else:

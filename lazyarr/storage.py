@@ -99,7 +99,8 @@ class Storage:
         value = self.value
         if value.op is not None:
             evaluate([value])
-        return value.buf.real(geo)
+        buf: Buffer = value.buf
+        return buf.real(geo)
 
     def lend(self, geo: numpy.ndarray) -> numpy.ndarray:
         """A real ndarray for code outside.
@@ -111,10 +112,11 @@ class Storage:
             evaluate([value])
         if value.readers is not None:
             evaluate(results(value, None))
-        real = value.buf.real(geo)
+        buf: Buffer = value.buf
+        real = buf.real(geo)
         if not geo.flags.writeable:
             real.flags.writeable = False
-        KNOWN[id(value.buf.owner)] = self
+        KNOWN[id(buf.owner)] = self
         return real
 
 

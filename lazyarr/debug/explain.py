@@ -37,7 +37,7 @@ def explain(*arrays: Any) -> str:
 
 def _group(group: Group, stored: set[int]) -> str:
     how = "NumPy" if group.opaque else "one kernel"
-    lines = [f"group {group.number}: {how} over {group.shape}" + (f", folding axes {group.axes}" if group.axes else "")]
+    lines = [f"group {group.number}: {how} over {group.shape}"]
     lines += [f"  not fused with its inputs: {r.why}" for r in group.refusals]
     for node in group.nodes:
         kept = "stored" if node.serial in stored else "in registers"

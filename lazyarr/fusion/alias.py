@@ -5,12 +5,14 @@ In: geometries of one storage.   Out: answers that err on the side of "yes".
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy
 
 from lazyarr.expr import Expr
 from lazyarr.geometry import geometry, offset_of
 
-EFFORT = 200
+EFFORT: Any = 200
 """Candidate solutions that NumPy's exact overlap test may look at."""
 
 

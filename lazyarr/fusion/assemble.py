@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy
 
 from lazyarr.dtypes import char_of
 from lazyarr.expr import Expr, Map, Read, Reduce
+from lazyarr.fusion import rules as _rules  # noqa: F401  (fills the registry)
 from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse
 from lazyarr.fusion.fold import fold_order, result_strides, signature
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
 from lazyarr.fusion.partition import Group
-from lazyarr.fusion import rules as _rules  # noqa: F401  (fills the registry)
 from lazyarr.fusion.reference import function
 from lazyarr.fusion.rewrite import simplify
 from lazyarr.geometry import offset_of
@@ -29,11 +29,16 @@ from lazyarr.reduce_order import Order
 class Nest(Protocol):
     """The loops of a fold, outermost first (codegen.reduce_plan.Space)."""
 
-    dims: str
-    shape: tuple[int, ...]
-    strides: tuple[tuple[int, ...], ...]
-    group: int
-    run: int
+    @property
+    def dims(self) -> str: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def strides(self) -> tuple[tuple[int, ...], ...]: ...
+    @property
+    def group(self) -> int: ...
+    @property
+    def run(self) -> int: ...
 
 
 Arrange = Callable[[Order, Sequence[Sequence[int]]], Nest]
@@ -161,7 +166,8 @@ class Assembler:
         if op.initial is not None:
             start = self.scalar(op.initial)
         elif order.start == "identity":
-            start = self.scalar(numpy.array(function(op.name).identity).astype(sig[-1])[()])
+            identity: Any = numpy.array(function(op.name).identity).astype(sig[-1])
+            start = self.scalar(identity[()])
         how = Reduction(op.name, order.fold, len(self.bindings), start, mask)
         assert node.region is not None
         self.bindings.append(Binding(node, node.region, "out"))

@@ -55,7 +55,8 @@ def stricter(a: Order, b: Order, names: tuple[str, str]) -> Order | None:
 
 
 def _nest(order: Order) -> tuple[object, ...]:
-    return tuple((loop.axis, loop.extent, loop.kind) for loop in order.loops), order.tree, order.run, order.wide
+    loops = tuple((loop.axis, loop.extent, loop.kind) for loop in order.loops)
+    return loops, order.tree, order.run, order.wide
 
 
 def result_strides(node: Expr, ndim: int) -> tuple[int, ...]:

@@ -14,7 +14,8 @@ import numpy
 from lazyarr.dtypes import canonical
 from lazyarr.expr import Compress, Map, Op, Opaque, Reduce
 
-clip = getattr(numpy, "_core").umath.clip
+_core: Any = numpy._core  # type: ignore[attr-defined]
+clip = _core.umath.clip
 
 
 def function(name: str) -> Any:

@@ -19,7 +19,10 @@ def offsets(shape, strides):
 
 @given(
     st.lists(st.integers(1, 4), min_size=0, max_size=4),
-    st.lists(st.lists(st.sampled_from([0, 8, -8, 16, 32, -32, 96, 24]), min_size=4, max_size=4), min_size=1, max_size=3),
+    st.lists(
+        st.lists(st.sampled_from([0, 8, -8, 16, 32, -32, 96, 24]), min_size=4, max_size=4),
+        min_size=1, max_size=3,
+    ),
 )
 def test_same_points(shape, columns):
     strides = [tuple(c[: len(shape)]) for c in columns]
