@@ -18,18 +18,26 @@ from __future__ import annotations
 
 import numpy
 
+from lazyarr import functions as _functions
 from lazyarr import methods as _methods
 from lazyarr import namespace as _namespace
+from lazyarr import operators as _operators
+from lazyarr import protocols as _protocols
+from lazyarr.arrays import ndarray as ndarray
+from lazyarr.config import get_options as get_options
+from lazyarr.config import options as options
+from lazyarr.config import set_options as set_options
+from lazyarr.public import borrow as borrow
+from lazyarr.public import coverage as coverage
+from lazyarr.public import evaluate as evaluate
+from lazyarr.public import get_num_threads as get_num_threads
+from lazyarr.public import is_evaluated as is_evaluated
+from lazyarr.public import set_num_threads as set_num_threads
+from lazyarr.public import show_config as show_config
+from lazyarr.ufuncs import ufunc as ufunc
 
-_methods.attach()
-_namespace.install()
-
-from lazyarr.arrays import ndarray  # noqa: E402
-from lazyarr.config import get_options, options, set_options  # noqa: E402
-from lazyarr.public import (  # noqa: E402
-    borrow, coverage, evaluate, get_num_threads, is_evaluated, set_num_threads, show_config,
-)
-from lazyarr.ufuncs import ufunc  # noqa: E402
+for _part in (_operators, _methods, _protocols, _functions, _namespace):
+    _part.attach()
 
 __lazyarr_version__ = "0.1.0"
 __version__ = numpy.__version__

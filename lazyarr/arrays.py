@@ -14,6 +14,7 @@ a managed array, and it is shared between arrays.
 
 from __future__ import annotations
 
+import ctypes
 import weakref
 from typing import Any
 
@@ -23,8 +24,9 @@ from lazyarr.config import current
 from lazyarr.dtypes import char_of
 from lazyarr.error_state import remembered
 from lazyarr.expr import Expr, Op, Read
-from lazyarr.storage import Storage, constant_leaf, geometry_in, launch, storage_of
-from lazyarr.values import owner_of
+from lazyarr.geometry import address, geometry
+from lazyarr.storage import Storage, geometry_in, launch, storage_of
+from lazyarr.values import Buffer, owner_of
 
 
 class ArrayType(type):
@@ -45,8 +47,8 @@ class ArrayType(type):
         return issubclass(c, numpy.ndarray) or type.__subclasscheck__(cls, c)
 
 
-class ndarray(metaclass=ArrayType):  # noqa: N801 - NumPy's name
-    __slots__ = ("storage", "geo", "twin", "__weakref__")
+class ndarray(metaclass=ArrayType):
+    __slots__ = ("__weakref__", "geo", "storage", "twin")
     __array_priority__ = 100
     __hash__ = None
 
@@ -110,7 +112,9 @@ def managed(storage: Storage, geo: numpy.ndarray) -> ndarray:
     return x
 
 
-def fresh_array(op: Op, inputs: tuple[Any, ...], geo: numpy.ndarray, region: numpy.ndarray | None = None) -> ndarray:
+def fresh_array(
+    op: Op, inputs: tuple[Any, ...], geo: numpy.ndarray, region: numpy.ndarray | None = None
+) -> ndarray:
     """A new array: what `op` computes from captured inputs.  `region` sees it in another shape."""
     node = Expr(op, inputs, geo if region is None else region, errors=remembered())
     x = managed(Storage(node), geo)
@@ -150,9 +154,7 @@ def stays_plain(x: numpy.ndarray) -> bool:
     jit = current.jit
     if jit == "auto":
         limit = 8 * current.eager_elements
-        owner = x
-        if x.base is not None and x.nbytes <= limit:
-            owner = owner_of(x)
+        owner = x if x.base is None else owner_of(x)
         return owner.nbytes <= limit or char_of(x.dtype) is None
     return jit == "never" or char_of(x.dtype) is None
 
@@ -217,9 +219,21 @@ def capture(x: ndarray) -> Any:
         if real.ndim == 0:
             return real[()]
         if stays_plain(real):
-            return constant_leaf(real)
+            return _snapshot(real)
         manage(x)
     return Read(x.storage.value, x.geo)
+
+
+def _snapshot(real: numpy.ndarray) -> Read:
+    """A private copy as an input, of the same strides: NumPy's bits can depend on them."""
+    low = at = address(real)
+    nbytes = real.nbytes
+    if not real.flags.c_contiguous:
+        low, high = numpy.lib.array_utils.byte_bounds(real)
+        nbytes = high - low
+    memory = numpy.frombuffer(ctypes.string_at(low, nbytes), numpy.uint8)
+    geo = geometry(real.shape, real.dtype, real.strides, at - low, nbytes)
+    return Read(Expr.leaf(Buffer(memory)), geo)
 
 
 def is_quiet(x: ndarray) -> bool:

@@ -15,7 +15,6 @@ import numpy
 
 from lazyarr.arrays import Unsupported, fresh_array, managed, ndarray, wrap
 from lazyarr.config import current
-from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import SCALARS
 from lazyarr.expr import Expr, Map

@@ -14,7 +14,15 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import (
-    Unsupported, capture, fresh_array, is_pending, is_quiet, manage, ndarray, now, plain, wrap,
+    Unsupported,
+    capture,
+    fresh_array,
+    is_pending,
+    is_quiet,
+    manage,
+    ndarray,
+    now,
+    wrap,
 )
 from lazyarr.config import current
 from lazyarr.counters import COUNT
@@ -36,7 +44,7 @@ SCALARS = frozenset((*WEAK, *STRONG))
 class Loop:
     """NumPy's choice of an inner loop for operand types: one Map per output."""
 
-    __slots__ = ("maps", "types", "outs", "raises")
+    __slots__ = ("maps", "outs", "raises", "types")
 
     def __init__(self, fn: numpy.ufunc, dtypes: tuple[numpy.dtype, ...]) -> None:
         chars = [char_of(d) for d in dtypes]
@@ -178,12 +186,13 @@ def elementwise(fn: numpy.ufunc, args: tuple[Any, ...], dtype: Any = None, casti
     if loop.raises and not _harmless(args[1]):
         raise Unsupported
     inputs = inputs_for(loop.types, args)
-    results = tuple(
-        [fresh_array(op, inputs, layout(out, shape, geos)) for op, out in zip(loop.maps, loop.outs, strict=True)]
-    )
+    results = [
+        fresh_array(op, inputs, layout(out, shape, geos))
+        for op, out in zip(loop.maps, loop.outs, strict=True)
+    ]
     if not shape:
-        results = tuple(now(x)[()] for x in results)
-    return results[0] if fn.nout == 1 else results
+        results = [now(x)[()] for x in results]
+    return results[0] if fn.nout == 1 else tuple(results)
 
 
 def _harmless(exponent: Any) -> bool:
@@ -192,7 +201,8 @@ def _harmless(exponent: Any) -> bool:
 
 
 def into(
-    fn: numpy.ufunc, args: tuple[Any, ...], out: Any, where: Any = True, dtype: Any = None, casting: Any = None
+    fn: numpy.ufunc, args: tuple[Any, ...], out: Any, where: Any = True, dtype: Any = None,
+    casting: Any = None,
 ) -> Any:
     """fn(*args, out=out, where=where): a write.  Elements outside the mask keep their value."""
     target = wrap(out) if out.__class__ is numpy.ndarray else out

@@ -14,7 +14,7 @@ _QUIET = {"warn", "ignore"}
 _DEFAULT = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 
 
-_state = getattr(numpy, "_core").umath._extobj_contextvar.get
+_state = numpy._core.umath._extobj_contextvar.get
 _seen: tuple[Any, bool, dict[str, str] | None] = (None, False, None)
 """The last state looked at (NumPy replaces states, it never changes one), and what it says."""
 

@@ -13,7 +13,17 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import (
-    Unsupported, capture, fresh_array, is_pending, is_quiet, manage, managed, ndarray, now, plain, wrap,
+    Unsupported,
+    capture,
+    fresh_array,
+    is_pending,
+    is_quiet,
+    manage,
+    managed,
+    ndarray,
+    now,
+    plain,
+    wrap,
 )
 from lazyarr.config import current
 from lazyarr.counters import COUNT
@@ -30,7 +40,7 @@ BASIC = {int, slice, type(None), type(...)} | {t for t in SCALARS if issubclass(
 
 def is_basic(key: Any) -> bool:
     if key.__class__ is tuple:
-        return all([k.__class__ in BASIC for k in key])
+        return BASIC.issuperset(map(type, key))
     return key.__class__ in BASIC
 
 

@@ -201,7 +201,9 @@ def convert(x: Any, dtype: Any = None, order: Any = None, copy: Any = None, ndmi
     return x if ndmin <= x.geo.ndim else seen(x, numpy.array(x.geo, copy=False, ndmin=ndmin))
 
 
-def astype(x: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: Any = True, copy: Any = True) -> Any:
+def astype(
+    x: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: Any = True, copy: Any = True
+) -> Any:
     if x.__class__ is not ndarray or x.storage is None:
         raise Unsupported
     if casting != "unsafe":

@@ -198,5 +198,5 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """Nothing to run: attributes come when asked for."""
 
 
-def install() -> None:
+def attach() -> None:
     sys.meta_path.append(Finder())

@@ -24,7 +24,8 @@ BINARY = {
     "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
 }
 COMPARE = {
-    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
+    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal",
+    "ne": "not_equal",
 }
 UNARY = {"neg": "negative", "pos": "positive", "invert": "invert", "abs": "absolute"}
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import Unsupported, export, managed, ndarray, now, plain, real_of, wrap
+from lazyarr.arrays import export, managed, ndarray, now, real_of, wrap
 from lazyarr.fallback import fallback, lend
 from lazyarr.geometry import geometry
 from lazyarr.indexing import getitem, setitem
@@ -83,7 +83,8 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
 
 
 def __new__(
-    cls: Any, shape: Any, dtype: Any = float, buffer: Any = None, offset: Any = 0, strides: Any = None, order: Any = None
+    cls: Any, shape: Any, dtype: Any = float, buffer: Any = None, offset: Any = 0, strides: Any = None,
+    order: Any = None,
 ) -> Any:
     buffer = lend(buffer, {})
     if cls is ndarray:

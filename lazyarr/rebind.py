@@ -23,7 +23,8 @@ _spaces: dict[str, dict[str, Any]] = {}
 def rebound(fn: Any) -> types.FunctionType:
     """fn (or what its dispatcher wraps) over lazyarr's names."""
     fn = getattr(fn, "_implementation", fn)
-    found = types.FunctionType(fn.__code__, _space(fn.__globals__), fn.__name__, fn.__defaults__, fn.__closure__)
+    space = _space(fn.__globals__)
+    found = types.FunctionType(fn.__code__, space, fn.__name__, fn.__defaults__, fn.__closure__)
     found.__kwdefaults__ = fn.__kwdefaults__
     found.__doc__ = fn.__doc__
     return found

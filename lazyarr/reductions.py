@@ -21,7 +21,7 @@ from lazyarr.expr import Map, Read, Reduce
 from lazyarr.geometry import fresh, reduced_layout
 from lazyarr.movement import ravel
 
-MISSING = getattr(numpy, "_NoValue")
+MISSING = numpy._NoValue
 REORDERABLE = {
     "add", "multiply", "maximum", "minimum", "fmax", "fmin", "logical_and", "logical_or", "logical_xor",
     "bitwise_and", "bitwise_or", "bitwise_xor",
@@ -103,7 +103,7 @@ def reduce(
     sig, result = loop
     start = _initial(initial, result)
     mask = mask_of(where)
-    if mask and (fn.identity is None and start is None or _enlarges(mask[0], x)):
+    if mask and ((fn.identity is None and start is None) or _enlarges(mask[0], x)):
         raise Unsupported
     if initial is None and fn.identity is not None:
         raise Unsupported

@@ -10,12 +10,20 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import Unsupported, capture, fresh_array, is_quiet, manage, ndarray, now, plain, wrap
+from lazyarr.arrays import Unsupported, fresh_array, is_quiet, manage, ndarray, now, plain
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import (
-    SCALARS, at_call, broadcast, inputs_for, key_of, mask_of, operand, reals, wrap_all,
+    SCALARS,
+    at_call,
+    broadcast,
+    inputs_for,
+    key_of,
+    mask_of,
+    operand,
+    reals,
+    wrap_all,
 )
 from lazyarr.expr import Map
 from lazyarr.geometry import layout
@@ -80,6 +88,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         raise Unsupported
     if is_quiet(x) and at_call(x.geo.size, (value, *mask)):
         COUNT.numpy_eager += 1
-        numpy.copyto(x.storage.real(x.geo), now(value), casting="unsafe", where=now(mask[0]) if mask else True)
+        given = now(mask[0]) if mask else True
+        numpy.copyto(x.storage.real(x.geo), now(value), casting="unsafe", where=given)
         return
     write(x, x.geo, value, mask)

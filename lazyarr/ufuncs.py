@@ -30,7 +30,7 @@ class UfuncType(type):
         return isinstance(x, numpy.ufunc) or type.__instancecheck__(cls, x)
 
 
-class ufunc(metaclass=UfuncType):  # noqa: N801 - NumPy's name
+class ufunc(metaclass=UfuncType):
     """Functions that operate element by element on whole arrays: NumPy's, on lazy arrays.
 
     Attributes and documentation are those of the NumPy ufunc ``fn``."""
@@ -60,8 +60,8 @@ class ufunc(metaclass=UfuncType):  # noqa: N801 - NumPy's name
             return fallback(self.fn, *args, **kwargs)
 
     def _lazy(
-        self, args: tuple[Any, ...], out: Any = None, where: Any = True, dtype: Any = None, casting: Any = None,
-        **options: Any,
+        self, args: tuple[Any, ...], out: Any = None, where: Any = True, dtype: Any = None,
+        casting: Any = None, **options: Any,
     ) -> Any:
         fn = self.fn
         for name, value in options.items():
