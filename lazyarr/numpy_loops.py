@@ -7,6 +7,10 @@ ufunc says of itself in Python before a pointer is used; where they differ there
 
 A loop touches no Python object unless `needs_gil` says so, reports errors through the CPU's
 floating-point status only, and may be called from any thread on memory that the caller owns.
+
+The bits that a loop gives may depend on the strides that it is given: NumPy takes other paths for
+stride 0 (power), for reversed operands (most transcendental functions, complex multiply, square and
+absolute), and in float16 for any that is not contiguous.  So a caller passes the strides that NumPy would.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from typing import Any
 import numpy
 
 from lazyarr.dtypes import PLAIN, canonical
+from lazyarr.ops import OPS, kind, row
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +53,17 @@ class _UFuncFields(ctypes.Structure):
     )
 
 
-_RAISING = {("power", c) for c in "bhil"}
-"""Loops that raise on data: an integer to a negative integer power."""
-
-
 @cache
 def inner_loop(ufunc: Any, sig: str) -> InnerLoop | None:
     """NumPy's loop of `ufunc` for a canonical signature, or None where it cannot be had."""
     fields = _fields(ufunc)
-    if fields is None or not set(sig) <= _PLAIN_CHARS:
+    if fields is None or ufunc.__name__ not in OPS or not set(sig) <= _PLAIN_CHARS:
         return None
     for k, types in enumerate(ufunc.types):
         if canonical(types) == sig:
             address = fields.functions[k]
             data = fields.data[k] if fields.data else None
-            needs_gil = (ufunc.__name__, sig[0]) in _RAISING
+            needs_gil = "raises" in row(ufunc.__name__).traits and kind(sig[0]) == "i"
             return InnerLoop(address, data or 0, needs_gil) if address else None
     return None
 

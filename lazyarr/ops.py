@@ -24,7 +24,7 @@ from lazyarr.dtypes import PLAIN, canonical
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """One row.  `order_free`, `native` and the like are strings of kind letters."""
+    """One row.  `native`, `commutative` and `order_free` are strings of kind letters."""
 
     name: str
     fn: Any
@@ -36,13 +36,15 @@ class Op:
     native: str
     """Kinds of the loop's last input that have a native emitter; others run NumPy's inner loop."""
     traits: frozenset[str]
-    """commutative: swapping the first two operands keeps the bits (NaN payloads aside).
-    predicate: the result is bool.   raises: the loop can raise a Python error on data.
-    stride_sensitive: float16 loops whose bits differ between contiguous and other strides."""
+    """predicate: the result is bool.
+    raises: loops of signed integers raise a Python error on some data."""
+    commutative: str
+    """Kinds for which swapping the operands keeps the bits (the sign of a zero aside)."""
     order_free: str
     """Kinds whose fold gives the same bits in any order (the sign of a zero aside)."""
     flags: str
-    """errstate categories that float and complex loops can set: d o u i (divide, over, under, invalid)."""
+    """errstate categories that real float loops can set: d o u i (divide, over, under, invalid)."""
+    complex_flags: str
     int_flags: str
     """The same for integer loops."""
     cost: float
@@ -86,122 +88,123 @@ def _function(name: str) -> Any:
     return getattr(core if name == "clip" else numpy, name, None)
 
 
-# name, emitter (if not the name), native kinds, cost, domain, traits, order-free kinds, flags, integer flags
-_Row = tuple[str, str, str, float, str, str, str, str, str]
+# name, emitter (if not the name), native kinds, cost, domain, commutative and order-free kinds, flags of
+# real, complex and integer loops, traits
+_Row = tuple[str, str, str, float, str, str, str, str, str, str, str]
 _ROWS: list[_Row] = [
     # arithmetic
-    ("add", "", _ALL, 1, "any", "commutative", "biu", "oui", ""),
-    ("subtract", "", "iuefc", 1, "any", "", "", "oui", ""),
-    ("multiply", "", _REAL, 1, "any", "commutative", "biu", "oui", ""),
-    ("divide", "", "ef", 5, "any", "", "", "doui", ""),
-    ("negative", "", "iuefc", 1, "any", "", "", "", ""),
-    ("positive", "same", "iuefc", 0, "any", "", "", "", ""),
-    ("conjugate", "", "iuefc", 1, "any", "", "", "", ""),
-    ("absolute", "", _REAL, 1, "any", "", "", "oui", ""),
-    ("fabs", "absolute", "ef", 1, "any", "", "", "", ""),
-    ("square", "", "iuef", 1, "any", "", "", "oui", ""),
-    ("reciprocal", "", "ef", 5, "any", "", "", "doui", "di"),
-    ("sqrt", "", "ef", 6, "any", "", "", "oui", ""),
-    ("cbrt", "", "", 20, "any", "stride_sensitive", "", "oui", ""),
-    ("sign", "", "iuef", 2, "any", "", "", "oui", ""),
-    ("heaviside", "", "ef", 3, "any", "", "", "", ""),
-    ("deg2rad", "to_radians", "ef", 1, "any", "", "", "ou", ""),
-    ("radians", "to_radians", "ef", 1, "any", "", "", "ou", ""),
-    ("rad2deg", "to_degrees", "ef", 1, "any", "", "", "ou", ""),
-    ("degrees", "to_degrees", "ef", 1, "any", "", "", "ou", ""),
+    ("add", "", _ALL, 1, "any", _ALL, "biu", "oi", "oi", "", ""),
+    ("subtract", "", "iuefc", 1, "any", "", "", "oi", "oi", "", ""),
+    ("multiply", "", _REAL, 1, "any", _REAL, "biu", "oui", "oui", "", ""),
+    ("divide", "", "ef", 5, "any", "", "", "doui", "doui", "", ""),
+    ("negative", "", "iuefc", 1, "any", "", "", "", "", "", ""),
+    ("positive", "same", "iuefc", 0, "any", "", "", "", "", "", ""),
+    ("conjugate", "", "iuefc", 1, "any", "", "", "", "", "", ""),
+    ("absolute", "", _REAL, 1, "any", "", "", "", "oui", "", ""),
+    ("fabs", "absolute", "ef", 1, "any", "", "", "", "", "", ""),
+    ("square", "", "iuef", 1, "any", "", "", "oui", "oui", "", ""),
+    ("reciprocal", "", "ef", 5, "any", "", "", "doui", "doui", "di", ""),
+    ("sqrt", "", "ef", 6, "any", "", "", "i", "oui", "", ""),
+    ("cbrt", "", "", 20, "any", "", "", "oui", "oui", "", ""),
+    ("sign", "", "iuef", 2, "any", "", "", "", "oui", "", ""),
+    ("heaviside", "", "ef", 3, "any", "", "", "", "", "", ""),
+    ("deg2rad", "to_radians", "ef", 1, "any", "", "", "ou", "ou", "", ""),
+    ("radians", "to_radians", "ef", 1, "any", "", "", "ou", "ou", "", ""),
+    ("rad2deg", "to_degrees", "ef", 1, "any", "", "", "ou", "ou", "", ""),
+    ("degrees", "to_degrees", "ef", 1, "any", "", "", "ou", "ou", "", ""),
     # integer division and its float relatives
-    ("floor_divide", "", _INT, 12, "any", "", "", "doui", "do"),
-    ("remainder", "", _INT, 14, "any", "", "", "doui", "d"),
-    ("fmod", "", _INT, 13, "any", "", "", "doui", "d"),
-    ("divmod", "", _INT, 15, "any", "", "", "doui", "do"),
-    ("gcd", "", "", 60, "any", "commutative", "iu", "", ""),
-    ("lcm", "", "", 80, "any", "commutative", "", "", ""),
+    ("floor_divide", "", _INT, 12, "any", "", "", "doui", "doui", "do", ""),
+    ("remainder", "", _INT, 14, "any", "", "", "doui", "doui", "d", ""),
+    ("fmod", "", _INT, 13, "any", "", "", "doui", "doui", "d", ""),
+    ("divmod", "", _INT, 15, "any", "", "", "doui", "doui", "do", ""),
+    ("gcd", "", "", 60, "any", _ALL, "iu", "", "", "", ""),
+    ("lcm", "", "", 80, "any", _ALL, "", "", "", "", ""),
     # comparison and logic
-    ("equal", "", _ALL, 1, "any", "commutative predicate", "", "", ""),
-    ("not_equal", "", _ALL, 1, "any", "commutative predicate", "", "", ""),
-    ("less", "", _ALL, 1, "any", "predicate", "", "", ""),
-    ("less_equal", "", _ALL, 1, "any", "predicate", "", "", ""),
-    ("greater", "", _ALL, 1, "any", "predicate", "", "", ""),
-    ("greater_equal", "", _ALL, 1, "any", "predicate", "", "", ""),
-    ("logical_and", "", _ALL, 1, "any", "commutative predicate", _ALL, "", ""),
-    ("logical_or", "", _ALL, 1, "any", "commutative predicate", _ALL, "", ""),
-    ("logical_xor", "", _ALL, 1, "any", "commutative predicate", _ALL, "", ""),
-    ("logical_not", "", _ALL, 1, "any", "predicate", "", "", ""),
-    ("isnan", "", _ALL, 1, "any", "predicate", "", "", ""),
-    ("isinf", "", _ALL, 1, "any", "predicate", "", "", ""),
-    ("isfinite", "", _ALL, 1, "any", "predicate", "", "", ""),
-    ("isnat", "", "", 1, "any", "predicate", "", "", ""),
-    ("signbit", "", "ef", 1, "any", "predicate", "", "", ""),
+    ("equal", "", _ALL, 1, "any", _ALL, "", "", "", "", "predicate"),
+    ("not_equal", "", _ALL, 1, "any", _ALL, "", "", "", "", "predicate"),
+    ("less", "", _ALL, 1, "any", "", "", "", "i", "", "predicate"),
+    ("less_equal", "", _ALL, 1, "any", "", "", "", "i", "", "predicate"),
+    ("greater", "", _ALL, 1, "any", "", "", "", "i", "", "predicate"),
+    ("greater_equal", "", _ALL, 1, "any", "", "", "", "i", "", "predicate"),
+    ("logical_and", "", _ALL, 1, "any", _ALL, _ALL, "", "", "", "predicate"),
+    ("logical_or", "", _ALL, 1, "any", _ALL, _ALL, "", "", "", "predicate"),
+    ("logical_xor", "", _ALL, 1, "any", _ALL, _ALL, "", "", "", "predicate"),
+    ("logical_not", "", _ALL, 1, "any", "", "", "", "", "", "predicate"),
+    ("isnan", "", _ALL, 1, "any", "", "", "", "", "", "predicate"),
+    ("isinf", "", _ALL, 1, "any", "", "", "", "", "", "predicate"),
+    ("isfinite", "", _ALL, 1, "any", "", "", "", "", "", "predicate"),
+    ("isnat", "", "", 1, "any", "", "", "", "", "", "predicate"),
+    ("signbit", "", "ef", 1, "any", "", "", "", "", "", "predicate"),
     # bits
-    ("bitwise_and", "", "biu", 1, "any", "commutative", "biu", "", ""),
-    ("bitwise_or", "", "biu", 1, "any", "commutative", "biu", "", ""),
-    ("bitwise_xor", "", "biu", 1, "any", "commutative", "biu", "", ""),
-    ("invert", "", "biu", 1, "any", "", "", "", ""),
-    ("left_shift", "", _INT, 2, "count", "", "", "", ""),
-    ("right_shift", "", _INT, 2, "count", "", "", "", ""),
-    ("bitwise_count", "", _INT, 4, "any", "", "", "", ""),
-    ("copysign", "", "ef", 1, "any", "", "", "", ""),
+    ("bitwise_and", "", "biu", 1, "any", _ALL, "biu", "", "", "", ""),
+    ("bitwise_or", "", "biu", 1, "any", _ALL, "biu", "", "", "", ""),
+    ("bitwise_xor", "", "biu", 1, "any", _ALL, "biu", "", "", "", ""),
+    ("invert", "", "biu", 1, "any", "", "", "", "", "", ""),
+    ("left_shift", "", _INT, 2, "count", "", "", "", "", "", ""),
+    ("right_shift", "", _INT, 2, "count", "", "", "", "", "", ""),
+    ("bitwise_count", "", _INT, 4, "any", "", "", "", "", "", ""),
+    ("copysign", "", "ef", 1, "any", "", "", "", "", "", ""),
     # extrema
-    ("maximum", "", _REAL, 2, "any", "commutative", _REAL, "", ""),
-    ("minimum", "", _REAL, 2, "any", "commutative", _REAL, "", ""),
-    ("fmax", "", _REAL, 2, "any", "commutative", _REAL, "", ""),
-    ("fmin", "", _REAL, 2, "any", "commutative", _REAL, "", ""),
-    ("clip", "", _REAL, 3, "any", "", "", "", ""),
+    ("maximum", "", _REAL, 2, "any", _ALL, _REAL, "", "i", "", ""),
+    ("minimum", "", _REAL, 2, "any", _ALL, _REAL, "", "i", "", ""),
+    ("fmax", "", _REAL, 2, "any", _ALL, _REAL, "", "i", "", ""),
+    ("fmin", "", _REAL, 2, "any", _ALL, _REAL, "", "i", "", ""),
+    ("clip", "", _REAL, 3, "any", "", "", "", "i", "", ""),
     # rounding
-    ("floor", "", _REAL, 1, "any", "", "", "", ""),
-    ("ceil", "", _REAL, 1, "any", "", "", "", ""),
-    ("trunc", "", _REAL, 1, "any", "", "", "", ""),
-    ("rint", "", "ef", 1, "any", "", "", "", ""),
+    ("floor", "", _REAL, 1, "any", "", "", "", "", "", ""),
+    ("ceil", "", _REAL, 1, "any", "", "", "", "", "", ""),
+    ("trunc", "", _REAL, 1, "any", "", "", "", "", "", ""),
+    ("rint", "", "ef", 1, "any", "", "", "", "", "", ""),
     # anatomy of floats
-    ("frexp", "", "", 10, "any", "", "", "", ""),
-    ("ldexp", "", "", 10, "moderate", "", "", "oui", ""),
-    ("modf", "", "", 8, "any", "", "", "", ""),
-    ("nextafter", "", "", 8, "any", "", "", "oui", ""),
-    ("spacing", "", "", 8, "any", "", "", "oui", ""),
+    ("frexp", "", "", 10, "any", "", "", "", "", "", ""),
+    ("ldexp", "", "", 10, "moderate", "", "", "oui", "oui", "", ""),
+    ("modf", "", "", 8, "any", "", "", "", "", "", ""),
+    ("nextafter", "", "", 8, "any", "", "", "oui", "oui", "", ""),
+    ("spacing", "", "", 8, "any", "", "", "oui", "oui", "", ""),
     # powers, exponentials, logarithms
-    ("power", "", "", 30, "moderate", "raises", "", "doui", ""),
-    ("float_power", "", "", 30, "moderate", "", "", "doui", ""),
-    ("exp", "", "", 8, "moderate", "", "", "oui", ""),
-    ("exp2", "", "", 8, "moderate", "", "", "oui", ""),
-    ("expm1", "", "", 15, "moderate", "", "", "oui", ""),
-    ("log", "", "", 9, "positive", "", "", "doui", ""),
-    ("log2", "", "", 10, "positive", "", "", "doui", ""),
-    ("log10", "", "", 10, "positive", "", "", "doui", ""),
-    ("log1p", "", "", 12, "positive", "", "", "doui", ""),
-    ("logaddexp", "", "", 40, "moderate", "commutative", "", "oui", ""),
-    ("logaddexp2", "", "", 40, "moderate", "commutative", "", "oui", ""),
-    ("hypot", "", "", 15, "any", "commutative", "", "oui", ""),
+    ("power", "", "", 30, "moderate", "", "", "doui", "doui", "", "raises"),
+    ("float_power", "", "", 30, "moderate", "", "", "doui", "doui", "", ""),
+    ("exp", "", "", 8, "moderate", "", "", "oui", "oui", "", ""),
+    ("exp2", "", "", 8, "moderate", "", "", "oui", "oui", "", ""),
+    ("expm1", "", "", 15, "moderate", "", "", "oui", "oui", "", ""),
+    ("log", "", "", 9, "positive", "", "", "doui", "doui", "", ""),
+    ("log2", "", "", 10, "positive", "", "", "doui", "doui", "", ""),
+    ("log10", "", "", 10, "positive", "", "", "doui", "doui", "", ""),
+    ("log1p", "", "", 12, "positive", "", "", "doui", "doui", "", ""),
+    ("logaddexp", "", "", 40, "moderate", _ALL, "", "oui", "oui", "", ""),
+    ("logaddexp2", "", "", 40, "moderate", _ALL, "", "oui", "oui", "", ""),
+    ("hypot", "", "", 15, "any", _ALL, "", "oui", "oui", "", ""),
     # trigonometry
-    ("sin", "", "", 25, "moderate", "", "", "oui", ""),
-    ("cos", "", "", 25, "moderate", "", "", "oui", ""),
-    ("tan", "", "", 20, "moderate", "stride_sensitive", "", "oui", ""),
-    ("arcsin", "", "", 15, "unit", "", "", "oui", ""),
-    ("arccos", "", "", 15, "unit", "", "", "oui", ""),
-    ("arctan", "", "", 15, "any", "", "", "oui", ""),
-    ("arctan2", "", "", 25, "any", "", "", "oui", ""),
-    ("sinh", "", "", 15, "moderate", "", "", "oui", ""),
-    ("cosh", "", "", 15, "moderate", "", "", "oui", ""),
-    ("tanh", "", "", 12, "any", "", "", "oui", ""),
-    ("arcsinh", "", "", 20, "any", "stride_sensitive", "", "oui", ""),
-    ("arccosh", "", "", 20, "above_one", "", "", "oui", ""),
-    ("arctanh", "", "", 20, "unit", "", "", "doui", ""),
+    ("sin", "", "", 25, "moderate", "", "", "oui", "oui", "", ""),
+    ("cos", "", "", 25, "moderate", "", "", "oui", "oui", "", ""),
+    ("tan", "", "", 20, "moderate", "", "", "oui", "oui", "", ""),
+    ("arcsin", "", "", 15, "unit", "", "", "oui", "oui", "", ""),
+    ("arccos", "", "", 15, "unit", "", "", "oui", "oui", "", ""),
+    ("arctan", "", "", 15, "any", "", "", "oui", "doui", "", ""),
+    ("arctan2", "", "", 25, "any", "", "", "oui", "oui", "", ""),
+    ("sinh", "", "", 15, "moderate", "", "", "oui", "oui", "", ""),
+    ("cosh", "", "", 15, "moderate", "", "", "oui", "oui", "", ""),
+    ("tanh", "", "", 12, "any", "", "", "oui", "oui", "", ""),
+    ("arcsinh", "", "", 20, "any", "", "", "oui", "oui", "", ""),
+    ("arccosh", "", "", 20, "above_one", "", "", "oui", "oui", "", ""),
+    ("arctanh", "", "", 20, "unit", "", "", "doui", "doui", "", ""),
     # pseudo-ops
-    ("copy", "", _ALL, 1, "any", "", "", "", ""),
-    ("where", "", _ALL, 1, "any", "", "", "", ""),
+    ("copy", "", _ALL, 1, "any", "", "", "", "", "", ""),
+    ("where", "", _ALL, 1, "any", "", "", "", "", "", ""),
 ]  # fmt: skip
 
 _ARITY = {"copy": (1, 1), "where": (3, 1)}
 
 
 def _op(cells: _Row) -> Op | None:
-    name, emitter, native, cost, domain, traits, order_free, flags, int_flags = cells
+    name, emitter, native, cost, domain, commutative, order_free, real, complex_, integer, traits = cells
     fn: Any = numpy.copyto if name == "copy" else _function(name)
     if fn is None:
         return None
     nin, nout = _ARITY.get(name) or (fn.nin, fn.nout)
     return Op(
-        name, fn, nin, nout, emitter or name, native, frozenset(traits.split()), order_free, flags, int_flags,
-        cost, domain,
+        name, fn, nin, nout, emitter or name, native, frozenset(traits.split()), commutative, order_free,
+        real, complex_, integer, cost, domain,
     )  # fmt: skip
 
 
@@ -240,7 +243,8 @@ def flags(name: str, sig: str) -> tuple[str, ...]:
     if name == "copy":
         letters = _cast_flags(inputs, outputs)
     else:
-        letters = op.flags if any(kind(c) in "efc" for c in inputs) else op.int_flags
+        first = kind(inputs[0])
+        letters = op.complex_flags if first == "c" else op.flags if first in "ef" else op.int_flags
     return tuple(CATEGORIES[c] for c in letters)
 
 

@@ -19,6 +19,7 @@ from lazyarr.codegen.emitters_types import (
     bits_of,
     convert,
     fcmp,
+    fdiv,
     icmp,
     intrinsic,
     literal,
@@ -64,7 +65,7 @@ def square(opcode: str) -> Fn:
 
 
 def reciprocal(b: Builder, t: str, x: str) -> str:
-    return b.op(f"fdiv {b.ty(t)} {b.splat(t, '1.0')}, {x}")
+    return fdiv(b, t, b.splat(t, "1.0"), x)
 
 
 def isign(b: Builder, t: str, x: str) -> str:
@@ -137,7 +138,7 @@ RULES: Rules = {
     "add": {"b": binary("or"), "i": _ADD, "u": _ADD, "f": _FADD, "c": componentwise(_FADD)},
     "subtract": {"i": _SUB, "u": _SUB, "f": _FSUB, "c": componentwise(_FSUB)},
     "multiply": {"b": binary("and"), "i": _MUL, "u": _MUL, "f": binary("fmul")},
-    "divide": {"f": binary("fdiv")},
+    "divide": {"f": fdiv},
     "negative": {
         "i": ineg, "u": ineg, "f": fneg, "e": _bitwise("xor", "-32768"), "c": componentwise(fneg),
     },

@@ -22,6 +22,7 @@ from lazyarr.codegen.emitters_types import (
     Value,
     and_,
     convert,
+    fdiv,
     icmp,
     literal,
     or_,
@@ -75,8 +76,7 @@ class Division:
         x, y = (
             convert(b, f"{letter}itofp", t, self.widened(v) if narrow else v, f) for v in (self.x, self.y)
         )
-        ratio = b.op(f"fdiv {b.ty(f)} {x}, {y}")
-        whole = b.intrinsic("floor" if self.floor else "trunc", f, (f, ratio))
+        whole = b.intrinsic("floor" if self.floor else "trunc", f, (f, fdiv(b, f, x, y)))
         rest = b.op(f"fsub {b.ty(f)} {x}, {b.op(f'fmul {b.ty(f)} {whole}, {y}')}")
         q, r = (convert(b, f"fpto{letter}i", f, v, t) for v in (whole, rest))
         if narrow:

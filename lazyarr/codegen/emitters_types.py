@@ -124,6 +124,20 @@ def _constrained(b: Builder, t: str, name: str, predicate: str, x: str, y: str, 
     return b.op(f'call {callee}({ty} {x}, {ty} {y}, metadata !"{predicate}", metadata !"fpexcept.{effects}")')
 
 
+def fdiv(b: Builder, t: str, x: str, y: str) -> str:
+    """Divide.  Two floats fill half a register; only the constrained form keeps the rest of it, and the
+    'invalid' of 0 / 0 there, out of it."""
+    ty = b.ty(t)
+    if (t, b.width) != ("float", 2):
+        return b.op(f"fdiv {ty} {x}, {y}")
+    callee = f"{ty} @llvm.experimental.constrained.fdiv.v2f32"
+    b.declare(f"declare {callee}({ty}, {ty}, metadata, metadata)")
+    return b.op(f'call {callee}({ty} {x}, {ty} {y}, {_ROUNDING}, metadata !"fpexcept.maytrap")')
+
+
+_ROUNDING = 'metadata !"round.tonearest"'
+
+
 def raise_flag(b: Builder, flag: str, where: str) -> None:
     """Set the CPU's 'divide' or 'overflow' status if any lane of `where` is True.
 
@@ -139,9 +153,7 @@ def raise_flag(b: Builder, flag: str, where: str) -> None:
     right = b.op(f"bitcast i32 {b.op(f'select i1 {hit}, i32 {harmful}, i32 {_ONE}')} to float")
     name = f"float @llvm.experimental.constrained.{opcode}.f32"
     b.declare(f"declare {name}(float, float, metadata, metadata)")
-    b.op(
-        f'call {name}(float {left}, float {right}, metadata !"round.tonearest", metadata !"fpexcept.strict")'
-    )
+    b.op(f'call {name}(float {left}, float {right}, {_ROUNDING}, metadata !"fpexcept.strict")')
 
 
 _ONE = 0x3F800000
