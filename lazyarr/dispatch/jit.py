@@ -22,6 +22,7 @@ from lazyarr.counters import COUNT
 from lazyarr.dispatch import cache as disk
 from lazyarr.dispatch.levels import BY_NAME, host_level, host_levels
 from lazyarr.dispatch.llvm import binding, lock, version
+from lazyarr.dispatch.objects import unresolvable
 from lazyarr.target import Target
 
 _loaded: dict[bytes, dict[str, int]] = {}
@@ -83,7 +84,8 @@ def load(
     Raises
     ------
     RuntimeError
-        If the IR is not valid, or a symbol belongs to other code already.
+        If the IR is not valid, a symbol belongs to other code already, or the code needs functions
+        that the process lacks.
     """
     key = disk.digest(target.name, target.features, target.triple, str(opt), version(), ir)
     with lock:
@@ -117,6 +119,9 @@ def _check(ir: str, symbols: tuple[str, ...]) -> None:
 
 
 def _link(binary: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
+    absent = unresolvable(binary)
+    if absent:
+        raise RuntimeError(f"{symbols[0]} needs functions that this process lacks: {', '.join(absent)}")
     engine = _engine()
     engine.add_object_file(binding().ObjectFileRef.from_data(binary))
     engine.finalize_object()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 from collections.abc import Callable
 from functools import cache
 
@@ -34,7 +33,7 @@ def serial_for() -> SerialFor:
 
 def parallel_for() -> ParallelFor | None:
     """Function (kernel, words, first, chunks, threads, nanoseconds) -> first chunk not run, or -1
-    when another thread is using the pool.  None where the system lacks what the pool needs."""
+    when another thread is using the pool.  None on a system without POSIX threads."""
     if not _pool:
         with lock:
             if not _pool:       # resetting a pool that is in use would break it
@@ -48,10 +47,7 @@ _pool: list[ParallelFor | None] = []
 def _start(system: System) -> ParallelFor | None:
     if system.parking == "none":
         return None
-    text = loops_ir.pool(system)
-    if not _resolvable(text):
-        return None
-    found = _load(text, "lazyarr_parallel_for", "lazyarr_pool_reset")
+    found = _load(loops_ir.pool(system), "lazyarr_parallel_for", "lazyarr_pool_reset")
     reset = ctypes.CFUNCTYPE(None)(found["lazyarr_pool_reset"])
     reset()
     if hasattr(os, "register_at_fork"):
@@ -63,9 +59,3 @@ def _start(system: System) -> ParallelFor | None:
 
 def _load(text: str, *names: str) -> dict[str, int]:
     return load(text, names, host_levels()[0].target, kernel=False)
-
-
-def _resolvable(text: str) -> bool:
-    """Does the process have every C function that the IR declares?  (LLVM would abort it.)"""
-    process = ctypes.CDLL(None)
-    return all(hasattr(process, name) for name in re.findall(r"^declare [^@]*@([\w]+)\(", text, re.M))

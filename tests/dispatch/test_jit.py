@@ -14,6 +14,7 @@ from lazyarr.counters import COUNT
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.levels import BY_NAME, host_level, host_levels
 from lazyarr.dispatch.llvm import binding, version
+from lazyarr.dispatch.objects import undefined
 from lazyarr.target import Target
 from lazyarr.threading import loops_ir
 from lazyarr.threading.system_ir import System
@@ -140,6 +141,21 @@ def test_a_symbol_stands_for_one_module(cold):
     jit.load(ADD.format(name="claimed", k=1), ("claimed",), host_level())
     with pytest.raises(RuntimeError, match="'claimed' belongs to other code"):
         jit.load(ADD.format(name="claimed", k=2), ("claimed",), host_level())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads ELF")
+def test_a_function_that_the_process_lacks_is_an_error(cold):
+    text = """
+declare i64 @lazyarr_no_such_function(i64)
+define i64 @needy(i64 %x) {
+  %r = call i64 @lazyarr_no_such_function(i64 %x)
+  ret i64 %r
+}
+"""
+    for _ in range(2):      # compiled, then from the disk cache
+        with pytest.raises(RuntimeError, match="needs functions that this process lacks: lazyarr_no_such"):
+            jit.load(text, ("needy",), host_level())
+    assert undefined(jit.compile_object(SQRT.format(name="root"), host_level())) == ["sqrt"]
 
 
 def test_many_threads(cold):
