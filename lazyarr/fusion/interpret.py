@@ -29,6 +29,8 @@ def run_parfor(parfor: Parfor, arrays: Sequence[numpy.ndarray], scalars: Sequenc
             result = scalars[inst.attr]
         elif inst.op == "cast":
             result = numpy.asarray(args[0]).astype(inst.sig[-1], casting="unsafe")
+        elif inst.op == "dense":
+            result = numpy.broadcast_to(args[0], arrays[0].shape).copy()
         elif inst.op == "where":
             result = numpy.where(*args)
         elif inst.op == "store":

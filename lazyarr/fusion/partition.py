@@ -1,9 +1,9 @@
 """Partition: pending nodes -> fusion groups, each of which becomes one parfor.
 
 In:  the nodes to run, in program order.   Out: `Group`s in an order that keeps all dependences.
-Greedy and linear: a node joins the last group that it depends on, if that group has the same
-iteration space and no access conflicts; otherwise it opens a new group.  Since a node never joins
-a group earlier than one of its inputs', group numbers are a topological order.
+Greedy and linear: a node joins the last group that it depends on, or one of the latest groups, if
+it has the same iteration space and no access conflicts; otherwise it opens a new group.  Since a
+node never joins a group earlier than one of its inputs', group numbers are a topological order.
 
 Dependences of a node: its inputs (flow), and for a write also every reader of the value that it
 overwrites (anti).  What was refused, and why, is kept in `Group.refusals` for `explain`.
@@ -26,6 +26,9 @@ from lazyarr.reduce_order import Order
 
 MAX_NODES = 128
 """Nodes of one kernel: compile time grows with the body, the gain from fusing does not."""
+
+LOOK_BACK = 8
+"""Groups that are tried for a node: more would make partition quadratic."""
 
 _epochs = itertools.count()
 
@@ -145,19 +148,14 @@ def _place(
     floor = _floor(node, last_reader, epoch)
     shape = space(node)
     why = refuse(node) or _own_conflict(node)
-    if why is None and floor >= 0:
-        group = groups[floor]
-        why_not = _cannot_join(node, group, shape, epoch)
-        if why_not is None:
-            return group
-        refusals = [Refusal(node.serial, why_not)]
-    elif why is None:
-        found = _sibling(node, groups, shape, epoch)
-        if found is not None:
-            return found
-        refusals = []
-    else:
-        refusals = [Refusal(node.serial, why)]
+    refusals = [] if why is None else [Refusal(node.serial, why)]
+    if why is None:
+        for group in _candidates(groups, floor):
+            why_not = _cannot_join(node, group, shape, epoch)
+            if why_not is None:
+                return group
+            if group.number == floor:
+                refusals.append(Refusal(node.serial, why_not))
     group = Group(len(groups), shape, opaque=why is not None, refusals=refusals)
     if isinstance(node.op, Reduce) and not group.opaque:
         group.fold = node
@@ -176,16 +174,11 @@ def _floor(node: Expr, last_reader: dict[int, int], epoch: int) -> int:
     return floor
 
 
-def _sibling(node: Expr, groups: list[Group], shape: tuple[int, ...], epoch: int) -> Group | None:
-    """A group over the same space that a node without pending inputs may join: the last one."""
-    if groups and _cannot_join(node, groups[-1], shape, epoch) is None and _shares_a_load(node, groups[-1]):
-        return groups[-1]
-    return None
-
-
-def _shares_a_load(node: Expr, group: Group) -> bool:
-    keys = {id(a.key) for a in group.loads}
-    return any(isinstance(i, Read) and id(memory_key(i.expr)) in keys for i in node.inputs)
+def _candidates(groups: list[Group], floor: int) -> list[Group]:
+    """Groups that a node may join without running before what it depends on: the one that makes its
+    inputs first, since values pass in registers there, then the latest."""
+    later = groups[:floor:-1][:LOOK_BACK] if floor >= 0 else groups[::-1][:LOOK_BACK]
+    return [groups[floor], *later] if floor >= 0 else later
 
 
 def _cannot_join(node: Expr, group: Group, shape: tuple[int, ...], epoch: int) -> str | None:
