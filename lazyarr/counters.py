@@ -6,10 +6,6 @@ Counts are what tests assert and what `--stats` prints; nothing reads them to de
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 NAMES = (
     "nodes_built",          # Expr nodes made by calls
     "nodes_run",            # Expr nodes evaluated
@@ -84,13 +80,3 @@ def counters() -> dict[str, int | float]:
 def reset() -> None:
     """Set all counters to zero."""
     COUNT.reset()
-
-
-@contextmanager
-def timed(stage: str) -> Iterator[None]:
-    """Add the time of a block to one of `STAGES`."""
-    start = time.perf_counter()
-    try:
-        yield
-    finally:
-        COUNT.seconds[stage] += time.perf_counter() - start
