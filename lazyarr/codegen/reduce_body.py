@@ -44,11 +44,11 @@ def straight(r: Reduce) -> Kernel | None:
     known.update(v for lane in lanes if isinstance(lane, Apply) for v in lane.values)
     low.load(wanted(r), known, lanes)
     nowhere = Ref("slot", 0, "d", "u")
-    uses: list[Stmt] = [Loop("all", 0, 1, (*lanes, *stores, *(Store(nowhere, v) for v in wanted(r))))]
+    uses: list[Stmt] = [Loop("all", 0, (*lanes, *stores, *(Store(nowhere, v) for v in wanted(r))))]
     once = low.once(uses)
     if any(isinstance(lane, Call) for lane in once):
         return None
-    return kernel_of(r.parfor, (Once(once), Loop("all", 0, 1, (*lanes, *stores))), ())
+    return kernel_of(r.parfor, (Once(once), Loop("all", 0, (*lanes, *stores))), ())
 
 
 def kernel_of(
@@ -68,6 +68,9 @@ class Body(Emitter):
         self.r, self.b = r, b
         self.layout = r.layout
         self.fixed = Registers(b)
+        self.status = r.status(b)
+        self.shift = "0"
+        """Elements by which slots are addressed further on: a block may come from several rows."""
 
     @property
     def f(self) -> Function:
@@ -77,6 +80,42 @@ class Body(Emitter):
     def rows(self, ctx: str = "%ctx") -> dict[int, str]:
         """Operands' row pointers, from the context."""
         return {k: self.f.word(ctx, self.r.row(k) // 8, "ptr") for k in self.r.rows}
+
+    def use_scratch(self, shift: str) -> None:
+        self.scratch = self.f.word("%ctx", self.r.scratch // 8, "ptr")
+        self.shift = shift
+
+    def base(self, ref: Ref, pointers: dict[int, str]) -> str:
+        found = super().base(ref, pointers)
+        if ref.space != "slot" or ref.access != "u" or self.shift == "0":
+            return found
+        return self.f.at(found, self.f.mul(self.shift, str(PLAIN[ref.char].itemsize)))
+
+    def call_frame(self) -> None:
+        """What calls of NumPy's loops need in the function."""
+        r, b = self.r, self.f
+        if r.loops:
+            most = max(len(sig) - 2 for _, sig in r.loops)
+            b.stack.append(f"  %args = alloca [{most} x ptr], align 8")
+            b.stack.append(f"  %steps = alloca [{most} x i64], align 8")
+            b.stack.append("  %count = alloca i64, align 8")
+            b.stack.append("  %status = alloca i32, align 4")
+            b.stack.append(f"  %raised = getelementptr i8, ptr %ctx, i64 {r.raised}")
+            self.functions = [
+                (self.word(self.layout.loop(k), "ptr"), self.word(self.layout.loop(k) + 1, "ptr"))
+                for k in range(len(r.loops))
+            ]
+
+    def call_on(self, loop: int, pointers: tuple[str, ...], steps: tuple[str, ...], count: str) -> None:
+        """One of NumPy's loops on given addresses."""
+        b = self.f
+        self.status.collect()
+        for k, (pointer, step) in enumerate(zip(pointers, steps, strict=True)):
+            b.put("%args", 8 * k, "ptr", pointer)
+            b.put("%steps", 8 * k, "i64", step)
+        b.put("%count", 0, "i64", count)
+        function, data = self.functions[loop]
+        b.do(f"call void {function}(ptr %args, ptr %count, ptr %steps, ptr {data})")
 
     def run(self, stmts: tuple[Stmt, ...], at: Range) -> None:
         self.block = self.f.block
@@ -93,7 +132,8 @@ class Body(Emitter):
     def prefetch(self, lanes: tuple[Lane, ...], pointers: dict[int, str], index: str, elements: int) -> None:
         """Ask for what the loads of `elements` elements will touch later."""
         b = self.f
-        streams = {lane.ref for lane in lanes if isinstance(lane, Load) and lane.ref.access == "u"}
+        refs = {lane.ref for lane in lanes if isinstance(lane, Load)}
+        streams = [ref for ref in refs if ref.space == "operand" and ref.access == "u"]
         for ref in sorted(streams, key=lambda ref: ref.index):
             size = PLAIN[ref.char].itemsize
             here = b.at(pointers[ref.index], b.mul(index, str(size)))

@@ -15,9 +15,12 @@ from lazyarr.target import Target
 
 
 class Carried:
-    """Values that pass from iteration to iteration: read `now`, assign `next`, afterwards read `after`."""
+    """Values that pass from iteration to iteration: read `now`, assign `next`, afterwards read `after`.
 
-    def __init__(self, now: list[str]) -> None:
+    `step` may be replaced inside the loop, where it depends on the iteration."""
+
+    def __init__(self, now: list[str], step: str) -> None:
+        self.step = step
         self.now = now
         self.next = now
         self.after: list[str] = []
@@ -88,9 +91,9 @@ class Function(Builder):
         now = [index, *(self.fresh("c") for _ in carried)]
         at = len(self.lines)
         self.lines += [""] * len(now)
-        state = Carried(now[1:])
+        state = Carried(now[1:], step)
         yield index, state
-        following = [self.op(f"add i64 {index}, {step}"), *state.next]
+        following = [self.op(f"add i64 {index}, {state.step}"), *state.next]
         latch = self.block
         for k, (t, name, v0, v1) in enumerate(zip(types, now, first, following, strict=True)):
             self.lines[at + k] = f"  {name} = phi {t} [{v0}, %{before}], [{v1}, %{latch}]"

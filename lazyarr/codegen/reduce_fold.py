@@ -32,6 +32,8 @@ class Fold:
     how: Reduction
     wide: bool
     """float16 that is accumulated in float32 within a run."""
+    called: bool
+    """NumPy's loop folds it, a block at a time."""
 
     @property
     def acc(self) -> str:
@@ -44,23 +46,33 @@ class Fold:
 
     @property
     def search(self) -> bool:
-        return self.how.ufunc.startswith("arg")
+        return self.how.ufunc in SEARCHES
+
+    @property
+    def op(self) -> str:
+        """The ufunc that combines accumulators; a search combines the best of its blocks."""
+        return SEARCHES.get(self.how.ufunc, self.how.ufunc)
+
+    @property
+    def carried(self) -> bool:
+        """Kept in the context from block to block: elements are taken in order."""
+        return self.search or self.how.order == "sequential"
 
 
-def folds_of(parfor: Parfor) -> list[Fold]:
+SEARCHES = {"argmax": "maximum", "argmin": "minimum"}
+
+
+def folds_of(parfor: Parfor, target: Target) -> list[Fold]:
     inner = parfor.dims[-1] == "r"
     found: list[Fold] = []
     for inst in parfor.body:
         if isinstance(inst.attr, Reduction):
-            how = inst.attr
-            wide = inner and inst.sig == "e" and how.order != "any" and how.ufunc in HALF_RUNS
-            found.append(Fold(len(found), inst.args[0], inst.sig, how, wide))
+            how, char = inst.attr, inst.sig
+            wide = inner and char == "e" and how.order != "any" and how.ufunc in HALF_RUNS
+            native = how.start >= 0 and emitter(how.ufunc, f"{char}{char}->{char}", target) is not None
+            called = how.order == "sequential" and not native
+            found.append(Fold(len(found), inst.args[0], char, how, wide, called))
     return found
-
-
-def native(fold: Fold, target: Target) -> bool:
-    """Can accumulators combine by instructions, or is it up to NumPy's loop?"""
-    return fold.search or emitter(fold.how.ufunc, fold.sig, target) is not None
 
 
 _FLOATS = {
@@ -80,7 +92,7 @@ _HALF = {-0.0: "0xH8000", 1.0: "0xH3C00", -INF: "0xHFC00", INF: "0xH7C00"}
 
 def neutral(fold: Fold) -> str | None:
     """The literal that changes nothing, lane by lane; -0.0 for sums, since 0.0 + -0.0 is 0.0."""
-    ufunc, char = fold.how.ufunc, fold.acc
+    ufunc, char = fold.op, fold.acc
     kind, bits = PLAIN[char].kind, 8 * PLAIN[char].itemsize
     if kind == "b":
         return _BOOLS.get(ufunc)
@@ -107,7 +119,7 @@ def neutral_value(b: Function, fold: Fold) -> Value:
 
 def combine(b: Function, fold: Fold, x: Value, y: Value) -> Value:
     """x op y, lane by lane."""
-    emit = emitter(fold.how.ufunc, fold.sig, b.target)
+    emit = emitter(fold.op, fold.sig, b.target)
     assert emit is not None, fold
     return emit(b, [x, y])[0]
 
@@ -169,7 +181,7 @@ def _bits(b: Function, fold: Fold, value: str) -> str:
     """Lanes of bools as the bits of one integer: no shuffles."""
     w = b.width
     x = b.op(f"bitcast <{w} x i1> {value} to i{w}")
-    opcode = _OPCODE.get(fold.how.ufunc)
+    opcode = _OPCODE.get(fold.op)
     if opcode is not None:
         return b.op(_OF_BITS[opcode].format(w=w, x=x))
     b.declare(f"declare i{w} @llvm.ctpop.i{w}(i{w})")

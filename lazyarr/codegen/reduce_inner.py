@@ -10,7 +10,7 @@ from __future__ import annotations
 from lazyarr.codegen.emit import Range
 from lazyarr.codegen.emit_body import Registers
 from lazyarr.codegen.emitters_types import Value, lane
-from lazyarr.codegen.loopir import Kernel, Lane, Loop, Once
+from lazyarr.codegen.loopir import Kernel, Loop, Once
 from lazyarr.codegen.reduce_body import Body, straight
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import (
@@ -20,7 +20,6 @@ from lazyarr.codegen.reduce_fold import (
     extract,
     horizontal,
     load_scalar,
-    native,
     neutral_value,
     parts,
     store_scalar,
@@ -28,8 +27,8 @@ from lazyarr.codegen.reduce_fold import (
     widened,
 )
 from lazyarr.codegen.reduce_kernel import Reduce
-from lazyarr.codegen.reduce_tree import LEAF, per_element, tree_function
-from lazyarr.codegen.vectorize import lanes_of
+from lazyarr.codegen.reduce_tree import LEAF, tree_function
+from lazyarr.codegen.vectorize import component_bytes, lanes_of
 
 LANES = 8
 """NumPy's accumulators in a real sum."""
@@ -40,17 +39,13 @@ UNROLLED = 24
 
 def in_registers(r: Reduce) -> Kernel | None:
     """The body as a straight line, if the folds can run in registers; else it goes through scratch."""
-    if len(r.space) > 1 or any(
-        f.search or not native(f, r.target) or (f.how.order == "sequential" and f.how.start < 0)
-        for f in r.folds
-    ):
+    if len(r.space) > 1 or any(f.search or f.called for f in r.folds):
         return None
     return straight(r)
 
 
 def fold_function(r: Reduce, kernel: Kernel, name: str) -> Function:
-    per = per_element(r)
-    return tree_function(r, name, LEAF // per, lambda b: Leaf(r, kernel, b).write())
+    return tree_function(r, name, LEAF // r.per_element, lambda b: Leaf(r, kernel, b).write())
 
 
 class Leaf:
@@ -58,11 +53,12 @@ class Leaf:
 
     def __init__(self, r: Reduce, kernel: Kernel, b: Function) -> None:
         self.r, self.b = r, b
+        self.folds = [f for f in r.folds if not f.called]
         self.body = Body(kernel, r, b)
         once, loop = kernel.body
         assert isinstance(once, Once) and isinstance(loop, Loop)
         self.once, self.lanes = once, loop.body
-        self.width = LANES // per_element(r) if r.pairwise else _width(loop, r)
+        self.width = LANES // r.per_element if r.pairwise else _width(loop, r)
         rounds = max(1, min(LANES, UNROLLED // max(1, len(self.lanes))))
         self.unroll = 1 << rounds.bit_length() - 1
 
@@ -72,9 +68,9 @@ class Leaf:
         self.pointers = body.advance(rows, "%start")
         body.once(self.once, Range(self.pointers, "%n"))
         accs = self.vectors()
-        scalars = [self.finish(fold, acc) for fold, acc in zip(self.r.folds, accs, strict=True)]
+        scalars = [self.finish(fold, acc) for fold, acc in zip(self.folds, accs, strict=True)]
         scalars = self.tail(scalars)
-        for fold, value in zip(self.r.folds, scalars, strict=True):
+        for fold, value in zip(self.folds, scalars, strict=True):
             if fold.how.order == "sequential":
                 store_scalar(b, fold.acc, value, b.at("%ctx", self.r.carry(fold)))
             else:
@@ -84,8 +80,8 @@ class Leaf:
         """Whole vectors, several at a time, then one by one."""
         b = self.b
         with b.lanes(self.width):
-            accs = [self.first(fold) for fold in self.r.folds]
-            wide = body_spread(self.body, self.lanes, self.r)
+            accs = [self.first(fold) for fold in self.folds]
+            wide = self.body.fixed.spread(self.body.fixed.chars)
             start = "0"
             for unroll in dict.fromkeys((self.unroll, 1)):
                 end = b.op(f"and i64 %n, {-unroll * self.width}")
@@ -104,7 +100,7 @@ class Leaf:
     def types(self, accs: list[Value]) -> list[tuple[str, str]]:
         """Accumulators as carried values."""
         found = []
-        for fold, acc in zip(self.r.folds, accs, strict=True):
+        for fold, acc in zip(self.folds, accs, strict=True):
             t = lane(fold.acc)
             ty = t if fold.how.order == "sequential" else self.b.ty(t)
             found += [(ty, part) for part in parts(acc)]
@@ -126,8 +122,8 @@ class Leaf:
                 at = b.add(index, str(u * max(b.width, 1))) if u else index
                 batches.append(self.values(self.body.evaluate(self.lanes, wide, self.pointers, at)))
             now = [
-                self.absorb(fold, acc, [batch[fold.number] for batch in batches])
-                for fold, acc in zip(self.r.folds, now, strict=True)
+                self.absorb(fold, acc, [batch[k] for batch in batches])
+                for k, (fold, acc) in enumerate(zip(self.folds, now, strict=True))
             ]
             carried.next = [part for acc in now for part in parts(acc)]
         return self.regroup(carried.after, accs)
@@ -135,7 +131,7 @@ class Leaf:
     def values(self, found: Registers) -> list[tuple[Value, str | None]]:
         """For each fold: its value as accumulators take it, and its mask."""
         result = []
-        for fold in self.r.folds:
+        for fold in self.folds:
             mask = found.value(fold.how.mask) if fold.how.mask >= 0 else None
             assert mask is None or isinstance(mask, str)
             result.append((widened(self.b, fold, found.value(fold.value)), mask))
@@ -176,18 +172,8 @@ class Leaf:
 
 
 def _width(loop: Loop, r: Reduce) -> int:
-    return min([lanes_of(loop, r.target)] + [r.target.vector_bytes // item(f) for f in r.folds])
-
-
-def item(fold: Fold) -> int:
-    from lazyarr.codegen.vectorize import component_bytes
-
-    return component_bytes(fold.acc)
-
-
-def body_spread(body: Body, lanes: tuple[Lane, ...], r: Reduce) -> Registers:
-    """What does not vary, in all lanes."""
-    return body.fixed.spread(body.fixed.chars)
+    """Lanes of a register where any order is right."""
+    return min([lanes_of(loop, r.target)] + [r.target.vector_bytes // component_bytes(f.acc) for f in r.folds])
 
 
 def masked(b: Function, fold: Fold, mask: str | None, yes: Value, no: Value) -> Value:

@@ -8,27 +8,16 @@ nothing has been folded yet, and the thread's scratch memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.emit_status import Status
 from lazyarr.codegen.emitters_types import Value
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import (
-    SLOT,
-    Fold,
-    combine,
-    folds_of,
-    load_scalar,
-    neutral,
-    neutral_value,
-    store_scalar,
-    whole,
-)
-from lazyarr.codegen.reduce_plan import DEPTH, GRAIN, PARTIALS, RUN, RUNS, STEPS
+from lazyarr.codegen.reduce_fold import SLOT, Fold, combine, folds_of, load_scalar, neutral_value
 from lazyarr.dtypes import PLAIN
-from lazyarr.fusion.parfor import Parfor, Reduction
+from lazyarr.fusion.parfor import Parfor
 from lazyarr.ops import flags
 from lazyarr.target import Target
 
@@ -44,14 +33,13 @@ class Reduce:
 
     parfor: Parfor
     target: Target
-    name: str
     loops: tuple[tuple[str, str], ...] = ()
     """NumPy's inner loops that are called."""
     scratch_bytes: int = 0
 
     @cached_property
     def folds(self) -> list[Fold]:
-        return folds_of(self.parfor)
+        return folds_of(self.parfor, self.target)
 
     @cached_property
     def layout(self) -> Layout:
@@ -91,6 +79,16 @@ class Reduce:
     def pairwise(self) -> bool:
         return any(f.how.order == "pairwise" for f in self.folds)
 
+    @property
+    def sequential(self) -> bool:
+        return any(f.how.order == "sequential" for f in self.folds)
+
+    @cached_property
+    def per_element(self) -> int:
+        """Reals in an element of the tree: complex numbers are summed as two."""
+        complex_ = {PLAIN[f.char].kind == "c" for f in self.folds if f.how.order == "pairwise"}
+        return 2 if complex_ == {True} else 1
+
     # The context
 
     def row(self, k: int) -> int:
@@ -108,15 +106,20 @@ class Reduce:
         return self.fresh + 8
 
     @property
-    def context_bytes(self) -> int:
+    def raised(self) -> int:
+        """Floating-point status that NumPy's loops may have cleared."""
         return self.scratch + 8
+
+    @property
+    def context_bytes(self) -> int:
+        return self.raised + 8
 
     # Code that several functions contain
 
     def status(self, b: Function) -> Status:
         bodies = [(i.op, i.sig) for i in self.parfor.body if "->" in i.sig]
         called = [("copy" if op == "cast" else op, sig) for op, sig in bodies]
-        called += [(f.how.ufunc, f.sig) for f in self.folds if not f.search]
+        called += [(f.op, f.sig) for f in self.folds]
         categories = {c for op, sig in called for c in flags(op, sig)}
         floating = any(set(sig) & set("efdFD") for _, sig in called)
         return Status(b, frozenset(categories), floating or bool(categories))
@@ -134,7 +137,7 @@ class Reduce:
         """What the accumulator starts from; None: from the first element."""
         if fold.how.start >= 0:
             return load_scalar(b, fold.char, b.at("%words", 8 * self.layout.scalar(fold.how.start)))
-        if fold.search or fold.how.order == "sequential":
+        if fold.carried:
             return None
         return neutral_of(b, fold)
 
@@ -148,16 +151,13 @@ class Reduce:
 
 def neutral_of(b: Function, fold: Fold) -> Value:
     """The scalar that changes nothing, in the fold's own type."""
-    narrow = Fold(fold.number, fold.value, fold.char, fold.how, False)
-    assert neutral(narrow) is not None
-    return neutral_value(b, narrow)
+    return neutral_value(b, replace(fold, wide=False))
 
 
 def accumulate(b: Function, fold: Fold, acc: Value, run: Value) -> Value:
     """acc op run, where `run` is the fold of a run; float16 is rounded here, once."""
-    narrow = Fold(fold.number, fold.value, fold.char, fold.how, False)
     if not fold.wide:
-        return combine(b, narrow, acc, run)
+        return combine(b, fold, acc, run)
     assert isinstance(acc, str)
     sum_ = combine(b, fold, b.op(f"fpext half {acc} to float"), run)
     return b.op(f"fptrunc float {sum_} to half")

@@ -8,16 +8,17 @@ in the order of the steps.  Both run the loops over outputs that `Outputs` write
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from lazyarr.codegen.emitters_types import Value
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import SLOT, Fold, load_scalar, move, store_scalar
+from lazyarr.codegen.reduce_fold import SLOT, Fold, combine, load_scalar, move, store_scalar
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS, Reduce, accumulate
 from lazyarr.codegen.reduce_plan import DEPTH, GRAIN, PARTIALS, RUN, RUNS, STEPS
-from lazyarr.codegen.reduce_tree import halve, per_element
+from lazyarr.codegen.reduce_strict import POSITION, better
+from lazyarr.codegen.reduce_tree import halve
 
 
 @dataclass(slots=True)
@@ -79,8 +80,10 @@ class Accumulators:
     def __init__(self, r: Reduce, b: Function) -> None:
         self.r, self.b = r, b
         self.slots = {f.number: b.alloca(f"[{SLOT} x i8]", 16) for f in r.folds}
+        self.empty = b.alloca("i1", 1)
 
     def begin(self) -> None:
+        self.b.do(f"store i1 true, ptr {self.empty}, align 1")
         for fold in self.r.folds:
             value = self.r.start(self.b, fold)
             if value is not None:
@@ -95,14 +98,30 @@ class Accumulators:
     def add(self, fold: Fold, pointer: str) -> None:
         """Take in the fold of a run."""
         run = load_scalar(self.b, fold.acc, pointer)
-        self.put(fold, accumulate(self.b, fold, self.get(fold), run))
+        if fold.search:
+            self.replace(fold, run, pointer)
+        else:
+            self.put(fold, accumulate(self.b, fold, self.get(fold), run))
+
+    def replace(self, fold: Fold, best: Value, pointer: str) -> None:
+        """Keep the better of two places, the earlier one in a tie."""
+        b, mine = self.b, self.get(fold)
+        assert isinstance(best, str) and isinstance(mine, str)
+        empty = b.op(f"load i1, ptr {self.empty}, align 1")
+        with b.when(b.op(f"or i1 {empty}, {better(b, fold, best, mine)}")):
+            move(b, pointer, self.slots[fold.number])
+        b.do(f"store i1 false, ptr {self.empty}, align 1")
 
 
 def kernel_function(r: Reduce, name: str, fold: str) -> Function:
     b = Function(r.target, name, CHUNK_PARAMS, public=True)
     status = r.status(b)
     status.begin()
-    Nest(r, b, fold).write()
+    nest = Nest(r, b, fold)
+    nest.write()
+    if status.active and r.loops:
+        raised, others = (b.op(f"load i32, ptr {p}, align 4") for p in ("%raised", b.at(nest.ctx, r.raised)))
+        b.do(f"store i32 {b.op(f'or i32 {raised}, {others}')}, ptr %raised, align 4")
     status.end()
     return b
 
@@ -115,6 +134,7 @@ class Nest:
         self.ctx = b.alloca(f"[{r.context_bytes} x i8]", 16)
         self.out = b.alloca(f"[{SLOT * len(r.folds)} x i8]", 16)
         self.accs = Accumulators(r, b)
+        b.put(self.ctx, r.raised, "i32", "0")
 
     def write(self) -> None:
         r, b = self.r, self.b
@@ -156,19 +176,23 @@ class Nest:
         with b.when(self.several):
             self.locate(step, at, low, count)
         start, n = (b.op(f"load i64, ptr {cell}, align 8") for cell in (low, count))
+        if not r.sequential:
+            b.put(self.ctx, r.fresh, "i64", "1")
         self.widen()
         b.do(f"call void @{self.fold}(ptr %words, ptr {self.ctx}, i64 {start}, i64 {n}, ptr {self.out})")
         self.narrow()
         with b.when(self.whole):
             for fold in r.folds:
-                if fold.how.order != "sequential":
+                if not fold.carried:
                     self.accs.add(fold, b.at(self.out, SLOT * fold.number))
         with b.otherwise(self.whole):
             slot = b.add(b.mul(number, self.steps), step)
             base = b.add(self.partials, b.mul(slot, str(SLOT * len(r.folds))))
             to = b.op(f"inttoptr i64 {base} to ptr")
-            for k in range(len(r.folds)):
-                move(b, b.at(self.out, SLOT * k), b.at(to, SLOT * k))
+            for fold in r.folds:
+                place = SLOT * fold.number
+                made = b.at(self.ctx, r.carry(fold)) if fold.search else b.at(self.out, place)
+                move(b, made, b.at(to, place))
 
     def locate(self, step: str, at: dict[int, str], low: str, count: str) -> None:
         """Which elements a step folds: its run, the subtree in it, the rows of the outer 'r' loops."""
@@ -182,7 +206,7 @@ class Nest:
         with b.loop("0", depth, "1", carried) as (_, state):
             start, n, left = state.now
             left = b.add(left, "-1")
-            cut = halve(b, n, per_element(r))
+            cut = halve(b, n, r.per_element)
             bit = b.op(f"and i64 {b.op(f'lshr i64 {step}, {left}')}, 1")
             right = b.op(f"icmp ne i64 {bit}, 0")
             further, others = b.add(start, cut), b.op(f"sub i64 {n}, {cut}")
@@ -212,7 +236,7 @@ class Nest:
     def narrow(self) -> None:
         self._between(lambda fold: fold.acc, lambda fold: fold.char, "fptrunc float {0} to half")
 
-    def _between(self, source, target, conversion: str) -> None:  # type: ignore[no-untyped-def]
+    def _between(self, source: Callable[[Fold], str], target: Callable[[Fold], str], conversion: str) -> None:
         for fold in self.r.folds:
             if fold.wide and fold.how.order == "sequential":
                 cell = self.b.at(self.ctx, self.r.carry(fold))
@@ -220,11 +244,13 @@ class Nest:
                 store_scalar(self.b, target(fold), found, cell)
 
     def finish(self, fold: Fold, out: str) -> None:
-        if fold.how.order == "sequential":
-            value = load_scalar(self.b, fold.char, self.b.at(self.ctx, self.r.carry(fold)))
+        carry = self.b.at(self.ctx, self.r.carry(fold))
+        if fold.search:
+            store_scalar(self.b, "l", load_scalar(self.b, "l", self.b.at(carry, POSITION)), out)
+        elif fold.carried:
+            store_scalar(self.b, fold.char, load_scalar(self.b, fold.char, carry), out)
         else:
-            value = self.accs.get(fold)
-        store_scalar(self.b, fold.char, value, out)
+            store_scalar(self.b, fold.char, self.accs.get(fold), out)
 
 
 def combine_function(r: Reduce, name: str) -> Function:
@@ -254,15 +280,17 @@ def combine_function(r: Reduce, name: str) -> Function:
             for fold in r.folds:
                 accs.add(fold, b.at(first, SLOT * fold.number))
         for fold in r.folds:
-            store_scalar(b, fold.char, accs.get(fold), at[fold.how.out])
+            if fold.search:
+                place = b.at(accs.slots[fold.number], POSITION)
+                store_scalar(b, "l", load_scalar(b, "l", place), at[fold.how.out])
+            else:
+                store_scalar(b, fold.char, accs.get(fold), at[fold.how.out])
     status.end()
     return b
 
 
 def _fold_subtrees(r: Reduce, b: Function, first: str, depth: str) -> None:
     """2**depth neighbouring partial results into the first one, level by level."""
-    from lazyarr.codegen.reduce_fold import combine
-
     size = SLOT * len(r.folds)
     with b.loop("0", depth, "1", [("i64", b.op(f"shl i64 1, {depth}"))]) as (_, state):
         half = b.op(f"lshr i64 {state.now[0]}, 1")
@@ -270,6 +298,8 @@ def _fold_subtrees(r: Reduce, b: Function, first: str, depth: str) -> None:
             left = b.at(first, b.mul(k, str(2 * size)))
             to = b.at(first, b.mul(k, str(size)))
             for fold in r.folds:
+                if fold.carried:
+                    continue            # its steps are no subtrees: depth is 0
                 at = SLOT * fold.number
                 x = load_scalar(b, fold.acc, b.at(left, at))
                 y = load_scalar(b, fold.acc, b.at(left, at + size))

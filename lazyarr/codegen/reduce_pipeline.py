@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import hashlib
 
+from lazyarr.codegen.emitters import emitter
 from lazyarr.codegen.pipeline import Source
+from lazyarr.codegen.reduce_blocks import fold_functions, staged
 from lazyarr.codegen.reduce_flow import Function
+from lazyarr.codegen.reduce_fold import folds_of
 from lazyarr.codegen.reduce_inner import fold_function, in_registers
 from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.codegen.reduce_nest import combine_function, kernel_function
+from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.target import Target
 
@@ -21,15 +25,44 @@ PLACEHOLDER = "lazyarr_reduction"
 
 
 def compile_reduction(parfor: Parfor, target: Target) -> Source:
-    r = Reduce(parfor, target, PLACEHOLDER)
+    """Write the functions of a parfor with reductions; see `reduce_plan` for a launch."""
+    why = refusal(parfor, target)
+    if why is not None:
+        raise ValueError(why)
+    r = Reduce(parfor, target)
+    fold = f"{PLACEHOLDER}_fold"
     kernel = in_registers(r)
-    assert kernel is not None
-    functions = [
-        fold_function(r, kernel, f"{PLACEHOLDER}_fold"),
-        kernel_function(r, PLACEHOLDER, f"{PLACEHOLDER}_fold"),
-        combine_function(r, f"{PLACEHOLDER}_combine"),
-    ]
+    if kernel is not None:
+        functions = [fold_function(r, kernel, fold)]
+    else:
+        body = staged(r)
+        called = ((f.how.ufunc, f.sig) for f in r.folds if f.called)
+        loops = tuple(dict.fromkeys((*body.kernel.loops, *called)))
+        r = Reduce(parfor, target, loops, body.kernel.scratch_bytes)
+        functions = fold_functions(r, body, fold)
+    functions.append(kernel_function(r, PLACEHOLDER, fold))
+    if not r.sequential:
+        functions.append(combine_function(r, f"{PLACEHOLDER}_combine"))
     return _source(r, functions, target)
+
+
+def refusal(parfor: Parfor, target: Target) -> str | None:
+    """Why a parfor's reductions cannot share a kernel, or one of them has none; None: they can."""
+    folds = folds_of(parfor, target)
+    strict = [f for f in folds if f.how.order == "pairwise"]
+    if len({PLAIN[f.char].kind == "c" for f in strict}) > 1:
+        return "complex and real sums have different trees"
+    if any(f.char == "e" for f in folds) and not target.half:
+        return "this CPU level does not convert float16"
+    if len({f.how.group for f in folds}) > 1:
+        return "reductions with different runs"
+    if any(f.search and f.how.mask >= 0 for f in folds):
+        return "a search with a mask"
+    if any(f.called and (f.wide or f.how.mask >= 0) for f in folds):
+        return "NumPy's loop cannot be cut like this fold"
+    if any(f.how.order == "any" and emitter(f.op, f.sig, target) is None for f in folds):
+        return "a fold without native combination"
+    return None
 
 
 def _source(r: Reduce, functions: list[Function], target: Target) -> Source:
@@ -39,5 +72,5 @@ def _source(r: Reduce, functions: list[Function], target: Target) -> Source:
     symbol = f"lazyarr_{digest.hexdigest()}"
     return Source(
         ir=text.replace(PLACEHOLDER, symbol), symbol=symbol, layout=r.layout, loops=r.loops,
-        scratch_bytes=r.scratch_bytes, block=0, combine=f"{symbol}_combine",
+        scratch_bytes=r.scratch_bytes, block=0, combine="" if r.sequential else f"{symbol}_combine",
     )  # fmt: skip

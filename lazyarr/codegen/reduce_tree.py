@@ -13,18 +13,9 @@ from collections.abc import Callable
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import SLOT, combine, load_scalar, store_scalar
 from lazyarr.codegen.reduce_kernel import FOLD_PARAMS, Reduce
-from lazyarr.dtypes import PLAIN
 
 LEAF = 128
 """Reals in the longest range that NumPy does not split."""
-
-
-def per_element(r: Reduce) -> int:
-    """Reals in an element of the tree: complex numbers are summed as two."""
-    kinds = {PLAIN[f.char].kind for f in r.folds if f.how.order == "pairwise"}
-    if len(kinds) > 1:
-        raise ValueError("complex and real sums have different trees: not in one kernel")
-    return 2 if kinds == {"c"} else 1
 
 
 def halve(b: Function, n: str, per: int) -> str:
@@ -51,12 +42,12 @@ def tree_function(r: Reduce, name: str, largest: int, leaf: Callable[[Function],
 def _split(r: Reduce, b: Function, name: str) -> None:
     size = SLOT * len(r.folds)
     left, right = b.alloca(f"[{size} x i8]", 16), b.alloca(f"[{size} x i8]", 16)
-    cut = halve(b, "%n", per_element(r))
+    cut = halve(b, "%n", r.per_element)
     rest, middle = b.op(f"sub i64 %n, {cut}"), b.add("%start", cut)
     b.do(f"call void @{name}(ptr %words, ptr %ctx, i64 %start, i64 {cut}, ptr {left})")
     b.do(f"call void @{name}(ptr %words, ptr %ctx, i64 {middle}, i64 {rest}, ptr {right})")
     for fold in r.folds:
-        if fold.how.order == "sequential":
+        if fold.carried:
             continue
         at = SLOT * fold.number
         x, y = (load_scalar(b, fold.acc, b.at(side, at)) for side in (left, right))

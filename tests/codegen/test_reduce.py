@@ -106,7 +106,7 @@ def launch(
 ) -> int:
     """Run a program; the flags that it raised."""
     source = compile_reduction(p.parfor, target)
-    names = (source.symbol, source.combine)
+    names = tuple(filter(None, (source.symbol, source.combine)))
     addresses = jit.load(source.ir, names, target)
     layout = source.layout
     cuts = cuts or cut(p.parfor, p.shape, p.run)
@@ -228,3 +228,59 @@ def test_fused_producer() -> None:
         x, y = numbers(rng, (n,), "d"), numbers(rng, (n,), "d")
         body: Body = [("subtract", "dd->d", (0, 1)), ("multiply", "dd->d", (2, 2))]
         check([x, y], [Fold("add", 3, "d")], (0,), body, lambda x, y: [(x - y) * (x - y)])
+
+
+def test_rows_that_do_not_merge() -> None:
+    rng = numpy.random.default_rng(4)
+    for shape, take in (((9, 210), 200), ((100, 300), 256), ((40, 2100), 2050), ((3, 9005), 9000), ((9, 9), 2)):
+        x = numbers(rng, shape, "d")[:, :take]
+        check([x], [Fold("add", 0, "d")], (0, 1))
+        check([x.T], [Fold("add", 0, "d")], (0, 1))
+        check([x], [Fold("maximum", 0, "d")], (0, 1))
+        check([x.astype("f").astype("d"), x[0]], [Fold("add", 2, "d")], (0, 1), [("add", "dd->d", (0, 1))],
+              lambda x, y: [x + y])
+
+
+def test_numpy_stage_in_the_producer() -> None:
+    rng = numpy.random.default_rng(5)
+    for n in (3, 128, 1500, 30_000, 200_000):
+        x = rng.standard_normal(n)
+        check([x], [Fold("add", 1, "d")], (0,), [("exp", "d->d", (0,))], lambda x: [numpy.exp(x)])
+        check([x], [Fold("add", 1, "d"), Fold("maximum", 0, "d")], (0,), [("exp", "d->d", (0,))],
+              lambda x: [numpy.exp(x), x])
+
+
+@pytest.mark.parametrize("char", list("?bhilBHILefd"))
+def test_argmax(char: str) -> None:
+    rng = numpy.random.default_rng(6)
+    for name in ("argmax", "argmin"):
+        for n in (1, 5, 200, 5000, 300_000):
+            x = (numbers(rng, (n,), char) if char in "?efd" else rng.integers(0, 100, n).astype(char))
+            check([x], [Fold(name, 0, char)], (0,))
+            if char in "efd":
+                y = x.copy()
+                y[n // 2] = numpy.nan
+                check([y], [Fold(name, 0, char)], (0,))
+        x = rng.integers(0, 9, (7, 130)).astype(char)
+        check([x], [Fold(name, 0, char)], (1,))
+        check([x], [Fold(name, 0, char)], (0,))
+        check([x[:, :9].T], [Fold(name, 0, char)], (0, 1))
+
+
+@pytest.mark.parametrize("ufunc", ["logaddexp", "hypot", "subtract", "divide", "multiply", "gcd"])
+def test_in_sequence(ufunc: str) -> None:
+    rng = numpy.random.default_rng(7)
+    for char in "l" if ufunc == "gcd" else "fd":
+        for n in (1, 2, 9, 500, 5000):
+            x = numpy.abs(rng.standard_normal((3, n)) * 0.01 + 1).astype(char) * (6 if char == "l" else 1)
+            check([x], [Fold(ufunc, 0, char)], (1,))
+            check([x.astype("d")], [Fold(ufunc, 1, char)], (1,), [("absolute", "dd"[:1] + "->d", (0,))],
+                  lambda x: [numpy.absolute(x)]) if char == "d" else None
+
+
+def test_half_product_in_runs() -> None:
+    rng = numpy.random.default_rng(8)
+    for n in (5, 300, 9000):
+        x = (rng.standard_normal(n) * 1e-2 + 1).astype("e")
+        check([x], [Fold("multiply", 0, "e")], (0,))
+        check([x.astype("d")], [Fold("multiply", 0, "e")], (0,))

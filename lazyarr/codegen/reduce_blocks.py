@@ -1,0 +1,157 @@
+"""Folding along the innermost loop, block by block: where a body has several stages, rows do not
+merge, or a fold needs its values in memory.
+
+In:  a parfor ``p* r+``.   Out: its fold function, and the function that folds a block's slots.
+The stages of the body leave the values to fold side by side in scratch memory, whatever rows they
+came from; the same tree then runs over these.  Blocks are subtrees, so the cuts change no bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from lazyarr.codegen.emit import Range
+from lazyarr.codegen.loopir import Blocks, Call, Kernel, Load, Loop, Once, Ref, Stmt, Store
+from lazyarr.codegen.lower import Lowering
+from lazyarr.codegen.reduce_body import Body, kernel_of, wanted
+from lazyarr.codegen.reduce_flow import Function
+from lazyarr.codegen.reduce_inner import Leaf
+from lazyarr.codegen.reduce_kernel import FOLD_PARAMS, Reduce
+from lazyarr.codegen.reduce_tree import tree_function
+from lazyarr.codegen.reduce_strict import called_fold, search_block
+from lazyarr.codegen.stages import LOAD, ONCE
+from lazyarr.codegen.tile import tile
+from lazyarr.codegen.vectorize import vectorize
+from lazyarr.fusion.parfor import result_char
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A body that leaves the wanted values in slots."""
+
+    kernel: Kernel
+    stmts: tuple[Stmt, ...]
+    slots: dict[int, Ref]
+    """Wanted value -> the slot that it is in afterwards."""
+
+
+def staged(r: Reduce) -> Staged:
+    low = Lowering(r.parfor, r.target, keep=wanted(r))
+    low.place_stores()
+    low.place_values()
+    stages: list[Stmt] = [low.stage(s) for s in range(len(low.calls))]
+    slots: dict[int, Ref] = {}
+    early: list[Stmt] = []
+    late: list[Stmt] = []
+    for v in wanted(r):
+        home = low.homes.get(v)
+        if home is not None and home.space == "slot" and home.access == "u":
+            slots[v] = home
+            continue
+        slots[v] = to = low.slot(result_char(r.parfor.body[v]), single=False)
+        store = Store(to, v)
+        if low.kinds[v] == ONCE:
+            late.append(Loop("all", 0, (store,)))
+        elif low.kinds[v] == LOAD:      # before anything overwrites it
+            early.append(Loop("all", 0, (Load(v, low.source(v)), store)))
+        else:
+            assert home is not None
+            late.append(Loop("all", 0, (Load(v, home), store)))
+    stmts = [*early, *stages, *late]
+    once = low.once(stmts)
+    last = Call(-1, tuple(slots.values()), ())      # slots live until here
+    whole = kernel_of(r.parfor, (Once(once), *stmts, last), tuple(low.slots), tuple(low.loops))
+    kernel = tile(whole)
+    once_, blocks = kernel.body
+    assert isinstance(blocks, Blocks)
+    kernel = vectorize(replace(kernel, body=(once_, *blocks.body[:-1])), r.target)
+    return Staged(kernel, kernel.body, slots)
+
+
+def fold_functions(r: Reduce, body: Staged, name: str) -> list[Function]:
+    memory = f"{name}_slots"
+    found = []
+    if any(not f.called for f in r.folds):
+        found.append(tree_function(r, memory, 128 // r.per_element, lambda b: _slots(r, body, b)))
+    block = body.kernel.block
+    if r.pairwise:
+        found.append(tree_function(r, name, block, lambda b: Block(r, body, b, memory).write("%start", "%n")))
+    else:
+        found.append(_in_sequence(r, body, name, memory, block))
+    return found
+
+
+def _slots(r: Reduce, body: Staged, b: Function) -> None:
+    """The leaf of a tree over slots; `start` counts from the beginning of the block."""
+    lanes = tuple(Load(v, body.slots[v]) for v in wanted(r))
+    kernel = replace(body.kernel, body=(Once(()), Loop("all", 0, lanes)))
+    leaf = Leaf(r, kernel, b)
+    leaf.body.use_scratch("%start")
+    leaf.write()
+
+
+def _in_sequence(r: Reduce, body: Staged, name: str, memory: str, block: int) -> Function:
+    """Without a tree the blocks are folded one after the other, from a neutral value."""
+    from lazyarr.codegen.reduce_fold import SLOT, combine, load_scalar, neutral_value, store_scalar
+
+    b = Function(r.target, name, FOLD_PARAMS)
+    part = b.alloca(f"[{SLOT * len(r.folds)} x i8]", 16)
+    free = [f for f in r.folds if not f.carried]
+    for fold in free:
+        store_scalar(b, fold.acc, neutral_value(b, fold), b.at("%out", SLOT * fold.number))
+    end = b.add("%start", "%n")
+    with b.loop("%start", end, str(block)) as (at, _):
+        count = b.smaller(str(block), b.op(f"sub i64 {end}, {at}"))
+        Block(r, body, b, memory, part).write(at, count)
+        for fold in free:
+            place = SLOT * fold.number
+            x, y = (load_scalar(b, fold.acc, b.at(p, place)) for p in ("%out", part))
+            store_scalar(b, fold.acc, combine(b, fold, x, y), b.at("%out", place))
+    return b
+
+
+class Block:
+    """Writes: evaluate the body for a block of the group's index space, and fold it."""
+
+    def __init__(self, r: Reduce, body: Staged, b: Function, memory: str, out: str = "%out") -> None:
+        self.r, self.staged, self.b, self.memory, self.out = r, body, b, memory, out
+        self.body = Body(body.kernel, r, b)
+
+    def write(self, start: str, count: str) -> None:
+        r, b, body = self.r, self.b, self.body
+        body.use_scratch("0")
+        body.call_frame()
+        rows = body.rows()
+        if len(r.space) == 1:
+            body.run(self.staged.stmts, Range(body.advance(rows, start), count))
+        else:
+            self.pieces(rows, start, count)
+        body.shift = "0"
+        if any(not f.called for f in r.folds):
+            b.do(f"call void @{self.memory}(ptr %words, ptr %ctx, i64 0, i64 {count}, ptr {self.out})")
+        for fold in r.folds:
+            place = body.base(self.staged.slots[fold.value], {})
+            if fold.called:
+                called_fold(r, body, fold, place, count)
+            elif fold.search:
+                search_block(r, b, fold, place, start, count, self.out)
+        b.put("%ctx", r.fresh, "i64", "0")
+
+    def pieces(self, rows: dict[int, str], start: str, count: str) -> None:
+        """The rows that a block covers, each in part."""
+        r, b, body = self.r, self.b, self.body
+        inner = r.space[-1]
+        columns = r.extent(b, inner)
+        with b.loop("0", count) as (done, state):
+            at = b.add(start, done)
+            column, rest = b.op(f"urem i64 {at}, {columns}"), b.op(f"udiv i64 {at}, {columns}")
+            pointers = dict(rows)
+            for d in reversed(r.space[:-1]):
+                extent = r.extent(b, d)
+                i = b.op(f"urem i64 {rest}, {extent}")
+                rest = b.op(f"udiv i64 {rest}, {extent}")
+                pointers = {k: b.at(p, b.mul(i, r.stride(b, k, d))) for k, p in pointers.items()}
+            left = b.op(f"sub i64 {columns}, {column}")
+            state.step = b.smaller(left, b.op(f"sub i64 {count}, {done}"))
+            body.shift = done
+            body.run(self.staged.stmts, Range(body.advance(pointers, column), state.step))

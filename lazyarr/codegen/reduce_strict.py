@@ -1,0 +1,88 @@
+"""Folds of a block in memory that are no tree: NumPy's own loop with a resting accumulator, and the
+search for the place of the best element.
+
+In:  a block's slot, its length.   Out: the fold's carry slot in the context, brought up to date.
+The carry of a search is the best element so far, and at byte 8 its position.
+"""
+
+from __future__ import annotations
+
+from lazyarr.codegen.reduce_body import Body
+from lazyarr.codegen.reduce_flow import Function
+from lazyarr.codegen.reduce_fold import SLOT, Fold, load_scalar, store_scalar
+from lazyarr.codegen.reduce_kernel import Reduce
+from lazyarr.dtypes import PLAIN
+
+POSITION = 8
+"""Offset of the position in a search's slot."""
+
+
+def called_fold(r: Reduce, body: Body, fold: Fold, values: str, count: str) -> None:
+    """NumPy's reduction: its binary loop, with the accumulator as first operand and as result."""
+    b = body.f
+    size = PLAIN[fold.char].itemsize
+    acc = b.at("%ctx", r.carry(fold))
+    first, left = values, count
+    if fold.how.start < 0:
+        fresh = b.word("%ctx", r.fresh // 8)
+        with b.when(b.op(f"icmp ne i64 {fresh}, 0")):
+            store_scalar(b, fold.char, load_scalar(b, fold.char, values), acc)
+        first = b.at(values, b.mul(fresh, str(size)))
+        left = b.op(f"sub i64 {count}, {fresh}")
+    body.call_on(r.loops.index((fold.how.ufunc, fold.sig)), (acc, first, acc), ("0", str(size), "0"), left)
+
+
+def search_block(
+    r: Reduce, b: Function, fold: Fold, values: str, start: str, count: str, out: str
+) -> None:
+    """If the block's best beats the best so far, look where in the block it first stands."""
+    carry = b.at("%ctx", r.carry(fold))
+    best = load_scalar(b, fold.char, b.at(out, SLOT * fold.number))
+    so_far = load_scalar(b, fold.char, carry)
+    assert isinstance(best, str) and isinstance(so_far, str)
+    fresh = b.op(f"icmp ne i64 {b.word('%ctx', r.fresh // 8)}, 0")
+    with b.when(b.op(f"or i1 {fresh}, {better(b, fold, best, so_far)}")):
+        found = _first(b, fold, values, best, count)
+        store_scalar(b, fold.char, best, carry)
+        b.put(carry, POSITION, "i64", b.add(start, found))
+
+
+def better(b: Function, fold: Fold, x: str, y: str) -> str:
+    """Does x replace y?  Any NaN is better than any number, and the first one stays."""
+    most = fold.how.ufunc == "argmax"
+    kind = PLAIN[fold.char].kind
+    if kind == "b":
+        x, y = (x, y) if most else (y, x)
+        return b.op(f"and i1 {x}, {b.op(f'xor i1 {y}, true')}")
+    t = PLAIN[fold.char].llvm
+    if kind in "iu":
+        return b.op(f"icmp {'s' if kind == 'i' else 'u'}{'gt' if most else 'lt'} {t} {x}, {y}")
+    beats = b.op(f"fcmp {'ugt' if most else 'ult'} {t} {x}, {y}")
+    return b.op(f"and i1 {beats}, {b.op(f'fcmp ord {t} {y}, {y}')}")
+
+
+def _first(b: Function, fold: Fold, values: str, best: str, count: str) -> str:
+    """Position in the block of the first element that equals `best`; NaN equals NaN here."""
+    t = "i1" if fold.char == "?" else PLAIN[fold.char].llvm
+    look, hit, more = b.place(), b.place(), b.place()
+    before = b.block
+    b.jump(look)
+    b.label(look)
+    index = b.fresh("j")
+    at = len(b.lines)
+    b.lines.append("")
+    x = load_scalar(b, fold.char, b.at(values, b.mul(index, str(PLAIN[fold.char].itemsize))))
+    if PLAIN[fold.char].kind == "f":
+        equal = b.op(f"fcmp oeq {t} {x}, {best}")
+        equal = b.op(f"or i1 {equal}, {b.op(f'fcmp uno {t} {x}, {x}')}")
+    else:
+        equal = b.op(f"icmp eq {t} {x}, {best}")
+    b.branch(equal, hit, more)
+    b.label(more)
+    following = b.add(index, "1")
+    b.lines[at] = f"  {index} = phi i64 [0, %{before}], [{following}, %{more}]"
+    b.branch(b.op(f"icmp slt i64 {following}, {count}"), look, hit)
+    b.label(hit)
+    return b.op(f"phi i64 [{index}, %{look}], [{following}, %{more}]")
+
+
