@@ -18,6 +18,8 @@ import numpy
 MODULES = ("numpy", "lazyarr")
 KEEP = ("dropped", "kept")
 SIZES = (10, 1_000, 100_000, 10_000_000)
+EAGER = 16_384
+"""Up to this size lazyarr computes results at the call, by default."""
 SETS = 3
 """Sets of inputs that take turns, and results that are kept alive."""
 
@@ -138,8 +140,8 @@ class Running:
     """A workload with its inputs: each call takes the next set and computes one result."""
 
     def __init__(self, module: str, name: str, n: int, keep: str = "dropped") -> None:
-        self.finish = finisher(module)
         self.np = importlib.import_module(module)
+        self.finish = finisher(module) if n > EAGER else lambda result: result
         self.call = WORKLOADS[name].call
         self.sets = [inputs(module, WORKLOADS[name], n, seed) for seed in range(SETS)]
         self.kept: deque[Any] = deque(maxlen=SETS if keep == "kept" else 0)
