@@ -28,6 +28,7 @@ from lazyarr.codegen.loopir import (
     applies,
     arguments,
 )
+from lazyarr.codegen.native import DENSE
 from lazyarr.dtypes import PLAIN
 from lazyarr.ops import flags
 from lazyarr.target import Target
@@ -113,7 +114,8 @@ class Emitter:
         """First index and number of iterations of each loop: the chunk's number, mixed radix."""
         b, layout = self.b, self.layout
         rest = "%chunk"
-        low, counts = [], []
+        low: list[str] = []
+        counts: list[str] = []
         for d in reversed(range(self.kernel.rank)):
             at = rest
             if d:
@@ -263,7 +265,7 @@ class Emitter:
         b = self.b
         end = at.count
         if loop.part == "main":
-            end = b.op(f"and i64 {at.count}, {-loop.step}")
+            end = b.op(f"and i64 {at.count}, {-loop.lanes}")
         head, pre, done = (b.fresh(stem)[1:] for stem in ("loop", "pre", "done"))
         b.do(f"br i1 {b.op(f'icmp ult i64 {start}, {end}')}, label %{pre}, label %{done}")
         self.label(pre)
@@ -274,11 +276,9 @@ class Emitter:
         b.do(f"br label %{head}")
         self.label(head)
         b.do(f"%i.{head} = phi i64 [ {start}, %{pre} ], [ %n.{head}, %{head} ]")
-        for u in range(loop.unroll):
-            index = b.op(f"add i64 %i.{head}, {u * loop.lanes}") if u else f"%i.{head}"
-            emit_body(loop.body, wide.copy(), lambda ref, i=index: self.place(ref, bases[ref], i))
+        emit_body(loop.body, wide, lambda ref: self.place(ref, bases[ref], f"%i.{head}"))
         b.width = 0
-        b.do(f"%n.{head} = add i64 %i.{head}, {loop.step}")
+        b.do(f"%n.{head} = add i64 %i.{head}, {max(loop.lanes, 1)}")
         more = b.op(f"icmp ult i64 %n.{head}, {end}")
         b.do(f"br i1 {more}, label %{head}, label %{done}")
         self.label(done)
@@ -326,7 +326,7 @@ def refs_of(call: Call) -> tuple[Ref, ...]:
 
 def _status(b: Builder, kernel: Kernel) -> Status:
     signatures = {(a.op, a.sig) for a in applies(kernel.body)} | set(kernel.loops)
-    names = {("copy" if op == "cast" else op, sig) for op, sig in signatures}
+    names = {("copy" if op == "cast" else op, sig) for op, sig in signatures if op != DENSE}
     categories = frozenset(c for op, sig in names for c in flags(op, sig))
     floating = any(set(sig) & set("efdFD") for _, sig in names)
     return Status(b, categories, floating or bool(categories))

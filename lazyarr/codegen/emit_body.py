@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emit_lanes import Place, from_raw, load_raw, splat, splat_value, store_raw, to_raw
-from lazyarr.codegen.emitters import emitter
 from lazyarr.codegen.emitters_types import Value
 from lazyarr.codegen.loopir import Apply, Lane, Load, Ref, Store
+from lazyarr.codegen.native import native
 
 PlaceOf = Callable[[Ref], Place]
 
@@ -75,7 +75,7 @@ def emit_body(body: Iterable[Lane], registers: Registers, place: PlaceOf) -> Non
 
 
 def apply(b: Builder, lane: Apply, registers: Registers) -> None:
-    emit = emitter(lane.op, lane.sig, b.target)
+    emit = native(lane.op, lane.sig, b.target)
     assert emit is not None, lane
     results = emit(b, [registers.value(a) for a in lane.args])
     chars = lane.sig.partition("->")[2]

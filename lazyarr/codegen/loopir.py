@@ -7,10 +7,10 @@ In:  `lower` makes it from a parfor; `tile` and `vectorize` refine it.   Out: `e
                              innermost one; each statement's elements are counted from the range's start
     stmt   = Once(lane*)              once, before all elements: what does not vary along the range
            | Blocks(size, stmt*)      the range in blocks of at most `size` elements, in order
-           | Loop(part, lanes, unroll, lane*)
-                                      `lanes` elements at once (0: one, as scalars), `unroll` times in a
-                                      row.  part 'main': as many as divide evenly; 'rest': those that
-                                      the 'main' loop before it left; 'all': every element
+           | Loop(part, lanes, lane*)
+                                      `lanes` elements at once (0: one, as scalars).  part 'main': as
+                                      many as divide evenly; 'rest': those that the 'main' loop before
+                                      it left; 'all': every element
            | Call(loop, ins, outs)    NumPy's inner loop number `loop` over the elements
     lane   = Load(value, ref)
            | Apply(values, op, sig, args)     the results of one op; -1: nobody uses that one
@@ -83,12 +83,7 @@ class Once:
 class Loop:
     part: str
     lanes: int
-    unroll: int
     body: tuple[Lane, ...]
-
-    @property
-    def step(self) -> int:
-        return max(self.lanes, 1) * self.unroll
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +149,8 @@ def printed(stmt: Stmt | Lane, indent: str) -> Iterator[str]:
             yield f"{indent}blocks of {size}"
             for part in stmts:
                 yield from printed(part, indent + "  ")
-        case Loop(part, lanes, unroll, body):
-            yield f"{indent}loop {part} lanes {lanes} unroll {unroll}"
+        case Loop(part, lanes, body):
+            yield f"{indent}loop {part} lanes {lanes}"
             for inner in body:
                 yield from printed(inner, indent + "  ")
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lazyarr.codegen.emitters import emitter
 from lazyarr.codegen.loopir import (
     Apply,
     Call,
@@ -27,6 +26,7 @@ from lazyarr.codegen.loopir import (
     Store,
     arguments,
 )
+from lazyarr.codegen.native import native
 from lazyarr.codegen.stages import LOAD, NATIVE, ONCE, stages_of
 from lazyarr.fusion.parfor import Inst, Parfor, result_char
 from lazyarr.target import Target
@@ -38,7 +38,7 @@ MEMORY = {"load": "operand", "scalar": "scalar"}
 
 def is_native(inst: Inst, target: Target) -> bool:
     """Has the op an emitter?  If not, NumPy's inner loop runs it."""
-    if emitter(inst.op, inst.sig, target) is not None:
+    if native(inst.op, inst.sig, target) is not None:
         return True
     if inst.op in ALWAYS_NATIVE:
         raise ValueError(f"{inst.op} {inst.sig} cannot be emitted for {target.name}")
@@ -132,7 +132,9 @@ class Lowering:
     def place_store(self, v: int, ref: Ref) -> None:
         made = self.at[v]
         in_time = made >= 0 and made >= self.last_read
+        again = sum(inst.args.count(v) for inst in self.body) + self.keep.count(v) > 1
         direct = ref.access == "u" and not self.nontemporal
+        direct = direct and not (again and self.parfor.operands[ref.index].role == "inout")
         if in_time and direct and self.calls[made] >= 0 and v not in self.homes:
             self.homes[v] = ref         # the call writes it
             return
@@ -211,7 +213,7 @@ class Lowering:
         kept = ((v, self.homes[v]) for v in made if v in self.homes)
         lanes += [Store(ref, v) for v, ref in kept if ref.space == "slot"]
         lanes += self.stores[stage]
-        return Loop("all", 0, 1, tuple(lanes))
+        return Loop("all", 0, tuple(lanes))
 
     def load(self, values: Iterable[int], known: set[int], lanes: list[Lane]) -> None:
         """Loads of values that are not in registers yet."""

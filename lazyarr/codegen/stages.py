@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from lazyarr.codegen.native import DENSE
 from lazyarr.fusion.parfor import Inst, Parfor
 
 ONCE, LOAD, NATIVE, CALL, PART, EFFECT = "once", "load", "native", "call", "part", "effect"
@@ -51,7 +52,7 @@ def stages_of(parfor: Parfor, native: Callable[[Inst], bool]) -> Stages:
     reads = [
         at[leaders[v]]
         for v, inst in enumerate(body)
-        if kinds[v] in (NATIVE, CALL) and any(kinds[a] == LOAD for a in inst.args)
+        if kinds[v] in (NATIVE, CALL) and any(body[a].op == "load" for a in inst.args)
     ]
     last_read = max(reads, default=-1)
     if any(inst.op == "store" and kinds[inst.args[0]] == LOAD for inst in body):
@@ -78,7 +79,7 @@ def _kinds(parfor: Parfor, native: Callable[[Inst], bool], leaders: tuple[int, .
             kinds.append(ONCE if parfor.operands[inst.attr].access == "z" else LOAD)
         elif inst.op in EFFECTS:
             kinds.append(EFFECT)
-        elif all(kinds[a] == ONCE for a in inst.args):
+        elif inst.op != DENSE and all(kinds[a] == ONCE for a in inst.args):
             kinds.append(ONCE)
         elif leaders[v] != v:
             kinds.append(PART)

@@ -16,8 +16,8 @@ parfor itself (frozen, hashable) is the kernel's signature: equal parfors share 
       ('scalar', 'd',     (),        k)      runtime scalar k
       ('cast',   'd->f',  (v,),      None)   NumPy's unsafe cast
       ('where',  '?dd->d',(c, x, y), None)   x where c else y
-  ('dense',  'd->d',  (v,),      None)   v, and a ufunc that takes it sees contiguous memory, as where NumPy
-                                         buffers an operand (else it sees v's own stride)
+      ('dense',  'd->d',  (v,),      None)   v; a ufunc's loop that takes it sees contiguous memory, as
+                                             where NumPy buffers an operand, not v's own stride
       (ufunc,    'dd->d', (v, w),    part)   result number `part` of a ufunc's inner loop
       ('store',  'd',     (v,),      k)      element of operand k (role out or inout)
       ('reduce', 'd',     (v,),      Reduction)   fold over the 'r' loops into operand `out`
