@@ -173,7 +173,8 @@ class Leaf:
 
 def _width(loop: Loop, r: Reduce) -> int:
     """Lanes of a register where any order is right."""
-    return min([lanes_of(loop, r.target)] + [r.target.vector_bytes // component_bytes(f.acc) for f in r.folds])
+    own = [r.target.vector_bytes // component_bytes(f.acc) for f in r.folds]
+    return min([*own, lanes_of(loop, r.target)] if loop.body else own)
 
 
 def masked(b: Function, fold: Fold, mask: str | None, yes: Value, no: Value) -> Value:

@@ -54,12 +54,12 @@ def outputs(
     bases = {k: b.word("%words", r.layout.pointer(k), "ptr") for k in operands}
     strides = {(k, d): r.stride(b, k, d) for k in operands for d in dims}
     extents = {d: r.extent(b, d) for d in dims}
-    with _nested(b, list(dims), chunk, "0", bases, strides, extents) as found:
+    with nested(b, list(dims), chunk, "0", bases, strides, extents) as found:
         yield found
 
 
 @contextmanager
-def _nested(
+def nested(
     b: Function, dims: list[int], chunk: Chunk, flat: str, at: dict[int, str],
     strides: dict[tuple[int, int], str], extents: dict[int, str],
 ) -> Iterator[tuple[str, dict[int, str]]]:
@@ -70,7 +70,7 @@ def _nested(
     with b.loop(chunk.low[d], chunk.high[d]) as (i, _):
         inside = {k: b.at(p, b.mul(i, strides[k, d])) for k, p in at.items()}
         number = i if flat == "0" else b.add(b.mul(flat, extents[d]), i)
-        with _nested(b, dims[1:], chunk, number, inside, strides, extents) as found:
+        with nested(b, dims[1:], chunk, number, inside, strides, extents) as found:
             yield found
 
 

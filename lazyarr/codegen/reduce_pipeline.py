@@ -8,6 +8,7 @@ The module has the chunk function, the combining function, and the functions tha
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 from lazyarr.codegen.emitters import emitter
 from lazyarr.codegen.pipeline import Source
@@ -17,6 +18,8 @@ from lazyarr.codegen.reduce_fold import folds_of
 from lazyarr.codegen.reduce_inner import fold_function, in_registers
 from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.codegen.reduce_nest import combine_function, kernel_function
+from lazyarr.codegen.reduce_outer import accumulator_bytes, begins_with_first, chunk_function, row_kernel
+from lazyarr.codegen.reduce_plan import across
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.target import Target
@@ -30,6 +33,25 @@ def compile_reduction(parfor: Parfor, target: Target) -> Source:
     if why is not None:
         raise ValueError(why)
     r = Reduce(parfor, target)
+    if across(parfor):
+        r, functions = _across(r)
+    else:
+        r, functions = _along(r)
+    if not r.sequential:
+        functions.append(combine_function(r, f"{PLACEHOLDER}_combine"))
+    return _source(r, functions, target)
+
+
+def _across(r: Reduce) -> tuple[Reduce, list[Function]]:
+    rows = row_kernel(r, first=False)
+    first = row_kernel(r, first=True) if any(begins_with_first(f) for f in r.folds) else None
+    loops = tuple(dict.fromkeys((*rows.loops, *(first.loops if first else ()))))
+    scratch = accumulator_bytes(r) + max(rows.scratch_bytes, first.scratch_bytes if first else 0)
+    r = replace(r, loops=loops, scratch_bytes=-(-scratch // 64) * 64)
+    return r, [chunk_function(r, rows, first, PLACEHOLDER)]
+
+
+def _along(r: Reduce) -> tuple[Reduce, list[Function]]:
     fold = f"{PLACEHOLDER}_fold"
     kernel = in_registers(r)
     if kernel is not None:
@@ -38,12 +60,9 @@ def compile_reduction(parfor: Parfor, target: Target) -> Source:
         body = staged(r)
         called = ((f.how.ufunc, f.sig) for f in r.folds if f.called)
         loops = tuple(dict.fromkeys((*body.kernel.loops, *called)))
-        r = Reduce(parfor, target, loops, body.kernel.scratch_bytes)
+        r = replace(r, loops=loops, scratch_bytes=body.kernel.scratch_bytes)
         functions = fold_functions(r, body, fold)
-    functions.append(kernel_function(r, PLACEHOLDER, fold))
-    if not r.sequential:
-        functions.append(combine_function(r, f"{PLACEHOLDER}_combine"))
-    return _source(r, functions, target)
+    return r, [*functions, kernel_function(r, PLACEHOLDER, fold)]
 
 
 def refusal(parfor: Parfor, target: Target) -> str | None:
@@ -56,9 +75,11 @@ def refusal(parfor: Parfor, target: Target) -> str | None:
         return "this CPU level does not convert float16"
     if len({f.how.group for f in folds}) > 1:
         return "reductions with different runs"
-    if any(f.search and f.how.mask >= 0 for f in folds):
-        return "a search with a mask"
-    if any(f.called and (f.wide or f.how.mask >= 0) for f in folds):
+    if any(f.search and (f.how.mask >= 0 or across(parfor)) for f in folds):
+        return "a search with a mask, or across rows"
+    if any(f.how.mask >= 0 and f.how.start < 0 for f in folds):
+        return "a mask needs something to start from"
+    if not across(parfor) and any(f.called and (f.wide or f.how.mask >= 0) for f in folds):
         return "NumPy's loop cannot be cut like this fold"
     if any(f.how.order == "any" and emitter(f.op, f.sig, target) is None for f in folds):
         return "a fold without native combination"

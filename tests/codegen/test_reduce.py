@@ -284,3 +284,60 @@ def test_half_product_in_runs() -> None:
         x = (rng.standard_normal(n) * 1e-2 + 1).astype("e")
         check([x], [Fold("multiply", 0, "e")], (0,))
         check([x.astype("d")], [Fold("multiply", 0, "e")], (0,))
+
+
+@pytest.mark.parametrize("char", list("efdFDl?"))
+def test_columns(char: str) -> None:
+    rng = numpy.random.default_rng(9)
+    acc = "l" if char in "?l" else char
+    for shape in ((3, 5), (50, 513), (2, 2000), (700, 8), (40, 1)):
+        x = numbers(rng, shape, char)
+        check([x], [Fold("add", 0, acc)], (0,))
+        check([x.T], [Fold("add", 0, acc)], (1,))
+        check([x[::-1, ::-1]], [Fold("add", 0, acc)], (0,))
+        if char in "fd":
+            check([x.astype("d")], [Fold("add", 1, "d")], (0,), [("exp", "d->d", (0,))],
+                  lambda x: [numpy.exp(x)])
+    for axes in ((0, 2), (1,), (0,), (0, 1), (1, 2), (2,)):
+        check([numbers(rng, (7, 11, 30), char)], [Fold("add", 0, acc)], axes)
+        check([numbers(rng, (30, 11, 7), char).transpose(2, 1, 0)[:, :, :20]], [Fold("add", 0, acc)], axes)
+
+
+@pytest.mark.parametrize("ufunc", ["subtract", "hypot", "multiply", "maximum", "logaddexp"])
+def test_columns_of_other_folds(ufunc: str) -> None:
+    rng = numpy.random.default_rng(10)
+    for shape in ((3, 5), (2, 700), (40, 9)):
+        check([rng.standard_normal(shape)], [Fold(ufunc, 0, "d")], (0,))
+
+
+def test_columns_in_steps() -> None:
+    rng = numpy.random.default_rng(11)
+    for char, ufunc in (("l", "add"), ("d", "maximum"), ("?", "logical_or"), ("B", "bitwise_xor")):
+        p = check([numbers(rng, (200_003, 3), char)], [Fold(ufunc, 0, char)], (0,))
+        assert cut(p.parfor, p.shape, p.run).partial_bytes > 0
+
+
+@pytest.mark.parametrize("ufunc", ["maximum", "minimum", "fmax", "fmin", "add", "multiply", "logical_and",
+                                   "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor"])
+@pytest.mark.parametrize("char", list("?bhilBHILefd"))
+def test_any_order(ufunc: str, char: str) -> None:
+    fn = getattr(numpy, ufunc)
+    kind = numpy.dtype(char).kind
+    if (kind == "f" and ufunc in ("add", "multiply", "bitwise_and", "bitwise_or", "bitwise_xor")) or (
+        ufunc.startswith("logical") and char != "?"
+    ):
+        return
+    rng = numpy.random.default_rng(12)
+    for n in (1, 3, 64, 65, 1000, 150_000):
+        x = numbers(rng, (n,), char)
+        check([x], [Fold(ufunc, 0, char)], (0,), threads=(1,))
+    x = numbers(rng, (9, 70), char)
+    check([x], [Fold(ufunc, 0, char)], (1,))
+    check([x], [Fold(ufunc, 0, char)], (0,))
+    check([x, x > 0], [Fold(ufunc, 0, char, numpy.dtype(char).type(1), 1)], (1,), threads=(1,))
+    check([x, x > 0], [Fold(ufunc, 0, char, numpy.dtype(char).type(1), 1)], (0,), threads=(1,))
+    assert fn is not None
+    if kind == "f":
+        x[3, 5], x[4] = numpy.nan, numpy.nan
+        x[5, 3], x[6, 4] = numpy.inf, -numpy.inf
+        check([x], [Fold(ufunc, 0, char)], (1,))

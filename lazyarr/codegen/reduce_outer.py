@@ -1,0 +1,215 @@
+"""Folding across rows: the innermost loop is parallel, and each row is folded onto accumulators.
+
+In:  a parfor ``p* r+ p``.   Out: its chunk function.
+A chunk's accumulators lie side by side in scratch memory, one for each column.  Folding a row is a
+map: ``acc = op(acc, value)``, so the body is lowered as one, whatever its stages are, and NumPy's own
+loops fold where there is no native op.  Rows go in order, so every sequence is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from lazyarr.codegen.emit import Range
+from lazyarr.codegen.emitters_types import Value, lane
+from lazyarr.codegen.loopir import Kernel
+from lazyarr.codegen.lower import lower
+from lazyarr.codegen.reduce_body import Body
+from lazyarr.codegen.reduce_flow import Function
+from lazyarr.codegen.reduce_fold import SLOT, Fold, load_scalar, neutral_value, store_scalar
+from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS, Reduce
+from lazyarr.codegen.reduce_nest import Chunk, decode, nested, outputs
+from lazyarr.codegen.reduce_plan import COLUMNS, PARTIALS, RUN, STEPS
+from lazyarr.codegen.tile import tile
+from lazyarr.codegen.vectorize import vectorize
+from lazyarr.dtypes import PLAIN
+from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
+
+
+def as_map(r: Reduce, first: bool) -> Parfor:
+    """The folding of one row: accumulators are operands; the first row is moved there as it is
+    where no value is neutral."""
+    p = r.parfor
+    operands = list(p.operands)
+    body: list[Inst] = []
+    place: dict[int, int] = {}
+    folds = iter(r.folds)
+    stores: list[Inst] = []
+    for v, inst in enumerate(p.body):
+        if not isinstance(inst.attr, Reduction):
+            place[v] = len(body)
+            body.append(inst._replace(args=tuple(place[a] for a in inst.args)))
+            continue
+        fold, how = next(folds), inst.attr
+        char = fold.char
+        operands[how.out] = Operand(char, "u", "out" if first and begins_with_first(fold) else "inout")
+        value = place[fold.value]
+        if not (first and begins_with_first(fold)):
+            body.append(Inst("load", char, (), how.out))
+            acc = len(body) - 1
+            body.append(Inst(how.ufunc, f"{char}{char}->{char}", (acc, value), 0))
+            value = len(body) - 1
+            if how.mask >= 0:
+                body.append(Inst("where", f"?{char}{char}->{char}", (place[how.mask], value, acc)))
+                value = len(body) - 1
+        stores.append(Inst("store", char, (value,), how.out))
+    return replace(p, operands=tuple(operands), body=(*body, *stores))
+
+
+def begins_with_first(fold: Fold) -> bool:
+    return fold.how.start < 0 and fold.how.order == "sequential"
+
+
+def row_kernel(r: Reduce, first: bool) -> Kernel:
+    return vectorize(tile(lower(as_map(r, first), r.target)), r.target)
+
+
+def chunk_function(r: Reduce, rows: Kernel, first: Kernel | None, name: str) -> Function:
+    b = Function(r.target, name, CHUNK_PARAMS, public=True)
+    status = r.status(b)
+    status.begin()
+    Rows(r, b, rows, first).write()
+    status.end()
+    return b
+
+
+class Rows:
+    """Writes the chunk function."""
+
+    def __init__(self, r: Reduce, b: Function, rows: Kernel, first: Kernel | None) -> None:
+        self.r, self.b, self.first = r, b, first
+        self.body = Body(rows, r, b)
+        self.other = None if first is None else Body(first, r, b)
+        self.scratch = b.at(b.word("%words", r.layout.SCRATCH, "ptr"), b.mul("%tid", str(r.scratch_bytes)))
+        for body in (self.body, self.other):
+            if body is not None:
+                body.scratch = b.at(self.scratch, accumulator_bytes(r))
+                body.functions = self.functions(body)
+        if r.loops:
+            self.frame()
+
+    def frame(self) -> None:
+        most = max(len(sig) - 2 for _, sig in self.r.loops)
+        self.b.stack += [
+            f"  %args = alloca [{most} x ptr], align 8",
+            f"  %steps = alloca [{most} x i64], align 8",
+            "  %count = alloca i64, align 8",
+        ]
+
+    def functions(self, body: Body) -> list[tuple[str, str]]:
+        at = self.r.layout.loop
+        index = [self.r.loops.index(loop) for loop in body.kernel.loops]
+        return [(body.word(at(k), "ptr"), body.word(at(k) + 1, "ptr")) for k in index]
+
+    def accumulators(self) -> dict[int, str]:
+        """Result operand -> address of its accumulators."""
+        found, at = {}, 0
+        for fold in self.r.folds:
+            found[fold.how.out] = self.b.at(self.scratch, at)
+            at += COLUMNS * PLAIN[fold.char].itemsize
+        return found
+
+    def write(self) -> None:
+        r, b = self.r, self.b
+        steps, run = r.extra(b, STEPS), r.extra(b, RUN)
+        partials = r.extra(b, PARTIALS)
+        whole = b.op(f"icmp eq i64 {partials}, 0")
+        chunk = decode(r, b, steps)
+        inner = r.outer[-1]
+        low, high = chunk.low.pop(inner), chunk.high.pop(inner)
+        count = b.op(f"sub i64 {high}, {low}")
+        accs = self.accumulators()
+        for body in (self.body, self.other):
+            if body is not None:
+                for k in r.rows:
+                    body.inner_stride(k)
+        rows = r.extent(b, r.folded[0])
+        results = list(dict.fromkeys(f.how.out for f in r.folds))
+        with outputs(r, b, chunk, r.outer[:-1], [*r.rows, *results]) as (number, at):
+            flat = b.add(b.mul(number, r.extent(b, inner)), low) if number != "0" else low
+            at = {k: b.at(p, b.mul(low, r.stride(b, k, inner))) for k, p in at.items()}
+            with b.loop(chunk.first, chunk.last) as (step, _):
+                begin = b.mul(step, run)
+                self.begin(accs, count, whole)
+                self.fold_rows(begin, b.smaller(b.add(begin, run), rows), at, accs, count)
+                with b.when(whole):
+                    for fold in r.folds:
+                        out = fold.how.out
+                        self.move(fold, accs[out], count, at[out], r.stride(b, out, inner))
+                with b.otherwise(whole):
+                    self.keep(flat, step, steps, partials, accs, count)
+
+    def begin(self, accs: dict[int, str], count: str, whole: str) -> None:
+        """What accumulators start from: partial results from what is neutral."""
+        r, b = self.r, self.b
+        for fold in r.folds:
+            if begins_with_first(fold):
+                continue
+            start = r.start(b, fold)
+            assert start is not None
+            if not r.sequential:
+                start = _chosen(b, fold, whole, start, neutral_value(b, fold))
+            size = PLAIN[fold.char].itemsize
+            with b.loop("0", count) as (i, _):
+                store_scalar(b, fold.char, start, b.at(accs[fold.how.out], b.mul(i, str(size))))
+
+    def fold_rows(self, low: str, high: str, at: dict[int, str], accs: dict[int, str], count: str) -> None:
+        r, b = self.r, self.b
+        bounds = {d: ("0", r.extent(b, d)) for d in r.folded}
+        bounds[r.folded[0]] = low, high
+        chunk = Chunk({d: x for d, (x, _) in bounds.items()}, {d: y for d, (_, y) in bounds.items()}, "", "")
+        strides = {(k, d): r.stride(b, k, d) for k in r.rows for d in r.folded}
+        rows = {k: at[k] for k in r.rows}
+        with _rows(b, r.folded, chunk, "0", rows, strides, bounds) as (number, inside):
+            pointers = Range({**inside, **accs}, count)
+            if self.other is None:
+                self.body.run(self.body.kernel.body, pointers)
+                return
+            fresh = b.op(f"icmp eq i64 {number}, 0")
+            with b.when(fresh):
+                self.other.run(self.other.kernel.body, pointers)
+            with b.otherwise(fresh):
+                self.body.run(self.body.kernel.body, pointers)
+
+    def move(self, fold: Fold, source: str, count: str, out: str, stride: str) -> None:
+        b, size = self.b, str(PLAIN[fold.char].itemsize)
+        with b.loop("0", count) as (i, _):
+            value = load_scalar(b, fold.char, b.at(source, b.mul(i, size)))
+            store_scalar(b, fold.char, value, b.at(out, b.mul(i, stride)))
+
+    def keep(
+        self, flat: str, step: str, steps: str, partials: str, accs: dict[int, str], count: str
+    ) -> None:
+        """Partial results of all columns, `steps` slots apart."""
+        r, b = self.r, self.b
+        size = SLOT * len(r.folds)
+        slot = b.add(b.mul(flat, steps), step)
+        base = b.op(f"inttoptr i64 {b.add(partials, b.mul(slot, str(size)))} to ptr")
+        apart = b.mul(steps, str(size))
+        for fold in r.folds:
+            self.move(fold, accs[fold.how.out], count, b.at(base, SLOT * fold.number), apart)
+
+
+@contextmanager
+def _rows(
+    b: Function, dims: list[int], chunk: Chunk, flat: str, at: dict[int, str],
+    strides: dict[tuple[int, int], str], bounds: dict[int, tuple[str, str]],
+) -> Iterator[tuple[str, dict[int, str]]]:
+    """Loops over rows, in order."""
+    extents = {d: high for d, (_, high) in bounds.items()}
+    with nested(b, dims, chunk, flat, at, strides, extents) as found:
+        yield found
+
+
+def accumulator_bytes(r: Reduce) -> int:
+    return COLUMNS * sum(PLAIN[f.char].itemsize for f in r.folds)
+
+
+def _chosen(b: Function, fold: Fold, condition: str, yes: Value, no: Value) -> Value:
+    t = lane(fold.char)
+    if isinstance(yes, tuple) and isinstance(no, tuple):
+        re, im = (b.op(f"select i1 {condition}, {t} {x}, {t} {y}") for x, y in zip(yes, no, strict=True))
+        return re, im
+    return b.op(f"select i1 {condition}, {t} {yes}, {t} {no}")
