@@ -113,8 +113,29 @@ def operands(name: str, sig: str) -> tuple[numpy.ndarray, ...]:
             every[1][-2048:] = numpy.random.default_rng(9).integers(0, 80, 2048).astype(every[1].dtype)
     if OPS[name].emitter in ("floor_divide", "remainder", "fmod", "divmod"):
         every = [numpy.concatenate([e, m]) for e, m in zip(every, near_multiples(chars[0]), strict=True)]
+    if name == "copy" and sig in ("d->e", "D->e"):
+        every = [numpy.concatenate([every[0], beside_midpoints().astype(chars)])]
+    if name == "copy" and chars in "lL" and sig[-1] in "fdFD":
+        every = [numpy.concatenate([every[0], integers_beside_midpoints(chars, sig[-1])])]
     n = -every[0].size % LANES
     return tuple(quiet(numpy.concatenate([e, numpy.resize(e, n)])) for e in every)
+
+
+def beside_midpoints() -> numpy.ndarray:
+    """float64 a little off the middle of two float16: where rounding to float32 first goes wrong."""
+    half = numpy.arange(0x7C00, dtype="u2").view("e").astype("d")
+    middle = (half[1:] + half[:-1]) / 2
+    return numpy.concatenate([s * middle * (1 + d) for s in (1, -1) for d in (0, 2.0**-40, -(2.0**-40))])
+
+
+def integers_beside_midpoints(char: str, target: str) -> numpy.ndarray:
+    """Integers at and beside the middle of two floats: conversion in two steps rounds twice."""
+    bits = 24 if target in "fF" else 53
+    rng = numpy.random.default_rng(3)
+    odd = 2 * rng.integers(2 ** (bits - 1), 2**bits, 4000, dtype="L") + 1
+    middle = odd << rng.integers(0, 63 - bits, 4000, dtype="L")
+    found = (middle + rng.integers(0, 3, 4000, dtype="L") - 1).astype(char)
+    return found if char == "L" else found * rng.choice([-1, 1], 4000)
 
 
 def near_multiples(char: str) -> list[numpy.ndarray]:
