@@ -60,6 +60,9 @@ class _Compiler:
             if config.current.jit == "always" or self.debt > LOAD_NS:
                 self.load()
             elif self.thread is None and self.debt > START_NS:
+                # Imported here: a fork during an import would leave the child without the module.
+                from lazyarr.dispatch import jit as _  # noqa: F401
+
                 self.thread = threading.Thread(target=self.load, name="lazyarr-compiler", daemon=True)
                 self.thread.start()
         return bool(self.usable)
@@ -73,19 +76,24 @@ class _Compiler:
 COMPILER = _Compiler()
 
 
-@cache
 def host() -> Target:
+    """The target of this process, or the one that the options ask for."""
+    return _host(config.current.cpu_level)
+
+
+@cache
+def _host(level: str) -> Target:
     from lazyarr.dispatch.levels import host_level
 
     return host_level()
 
 
-_kernels: dict[tuple[Parfor, bool], Kernel] = {}
+_kernels: dict[tuple[Parfor, bool, tuple[object, ...]], Kernel] = {}
 
 
 def kernel_for(parfor: Parfor, nontemporal: bool = False) -> Kernel:
     """The compiled kernel of a parfor."""
-    key = parfor, nontemporal
+    key = parfor, nontemporal, config.code_key()
     found = _kernels.get(key)
     if found is None:
         found = _kernels[key] = _compile(parfor, nontemporal)
@@ -119,17 +127,21 @@ def _compile(parfor: Parfor, nontemporal: bool) -> Kernel:
 BOOKKEEPING = frozenset({"load", "store", "scalar", "cast"})
 
 
-@cache
 def lowerable(name: str, sig: str) -> bool:
     """Can a kernel contain this op: natively, or through NumPy's own inner loop?"""
+    return _lowerable(name, sig, host())
+
+
+@cache
+def _lowerable(name: str, sig: str, target: Target) -> bool:
     from lazyarr.codegen.emitters import emitter
 
     ins, _, outs = sig.partition("->")
     if any(c not in PLAIN for c in ins + outs):
         return False
     if name == "copy":
-        return ins == outs or emitter("cast", sig, host()) is not None
-    if emitter(name, sig, host()) is not None:
+        return ins == outs or emitter("cast", sig, target) is not None
+    if emitter(name, sig, target) is not None:
         return True
     if name not in OPS or not row(name).is_ufunc:
         return False

@@ -16,13 +16,14 @@ import numpy
 from lazyarr.dtypes import char_of
 from lazyarr.expr import Expr, Map, Read, Reduce
 from lazyarr.fusion import rules as _rules  # noqa: F401  (fills the registry)
-from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse
+from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse, lengthen
 from lazyarr.fusion.fold import fold_order, result_strides, signature
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
 from lazyarr.fusion.partition import Group
 from lazyarr.fusion.reference import function
 from lazyarr.fusion.rewrite import simplify
 from lazyarr.geometry import offset_of
+from lazyarr.ops import OPS, kind, row
 from lazyarr.reduce_order import Order
 
 
@@ -222,6 +223,8 @@ def _bind(a: Assembler, arrange: Arrange) -> Program:
     chars = "".join(map(constant_char, constants))
     if a.group.fold is None:
         loops = collapse(a.group.shape, strides)
+        if not _keeps_rows(body, loops, order):
+            loops = lengthen(loops)
         dims, shape, columns, turned = "p" * len(loops.shape), loops.shape, loops.strides, loops.offsets
         run = fold_group = 0
     else:
@@ -237,6 +240,21 @@ def _bind(a: Assembler, arrange: Arrange) -> Program:
     parfor = Parfor(dims, operands, chars, renumber(body, order, fold_group))
     offsets = tuple(offset_of(b.geo) + t for b, t in zip(bindings, turned, strict=True))
     return Program(parfor, Loops(shape, columns, turned), offsets, bindings, constants, run)
+
+
+def _keeps_rows(body: list[Inst], loops: Loops, order: list[int]) -> bool:
+    """Does some inner loop of NumPy's read an operand that is repeated along the rows?  It may take
+    another path for such an operand, so the rows must stay what they are for NumPy."""
+    place = {old: new for new, old in enumerate(order)}
+    for inst in body:
+        if inst.op in OPS and kind(inst.sig.partition("->")[0][-1]) not in row(inst.op).native:
+            for arg in inst.args:
+                source = body[arg]
+                if source.op == "load" and isinstance(source.attr, int):
+                    stride = loops.strides[place[source.attr]]
+                    if stride[-1] == 0 and any(stride):
+                        return True
+    return False
 
 
 def _strides(b: Binding, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -31,6 +31,26 @@ def broadcast_strides(
     )
 
 
+SHORT = 16
+"""Innermost loops below this extent cost more in loop control than in work."""
+
+
+def lengthen(loops: Loops) -> Loops:
+    """Make a long loop the innermost one where the innermost is short (the 3 colours of a picture,
+    say): whole vectors of strided elements instead of rows of a few contiguous ones."""
+    if len(loops.shape) < 2 or loops.shape[-1] >= SHORT:
+        return loops
+    long = [d for d, n in enumerate(loops.shape) if n >= SHORT]
+    if not long:
+        return loops
+    near = max(long)                    # the long loop of the smallest stride
+
+    def moved(row: tuple[int, ...]) -> tuple[int, ...]:
+        return (*row[:near], *row[near + 1 :], row[near])
+
+    return Loops(moved(loops.shape), tuple(map(moved, loops.strides)), loops.offsets)
+
+
 def collapse(shape: Sequence[int], strides: Sequence[tuple[int, ...]]) -> Loops:
     dims = [d for d, n in enumerate(shape) if n != 1]
     offsets = [0] * len(strides)
