@@ -17,8 +17,8 @@ from lazyarr.codegen.reduce_body import Body, kernel_of, wanted
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_inner import Leaf
 from lazyarr.codegen.reduce_kernel import FOLD_PARAMS, Reduce
-from lazyarr.codegen.reduce_tree import tree_function
 from lazyarr.codegen.reduce_strict import called_fold, search_block
+from lazyarr.codegen.reduce_tree import tree_function
 from lazyarr.codegen.stages import LOAD, ONCE
 from lazyarr.codegen.tile import tile
 from lazyarr.codegen.vectorize import vectorize

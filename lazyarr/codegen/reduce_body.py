@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from lazyarr.codegen.emit import Emitter, Range
 from lazyarr.codegen.emit_body import Registers, emit_body
-from lazyarr.codegen.emitters_types import Value
 from lazyarr.codegen.loopir import Apply, Call, Kernel, Lane, Load, Loop, Once, Ref, Slot, Stmt, Store
 from lazyarr.codegen.lower import Lowering
 from lazyarr.codegen.reduce_flow import Function

@@ -220,4 +220,5 @@ def store_scalar(b: Function, char: str, value: Value, pointer: str) -> None:
 
 def move(b: Function, source: str, to: str) -> None:
     """Copy one slot."""
-    b.do(f"store i128 {b.op(f'load i128, ptr {source}, align 1')}, ptr {to}, align 1")
+    for at in (0, SLOT // 2):
+        b.put(to, at, "i64", b.word(source, at // 8))

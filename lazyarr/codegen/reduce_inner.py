@@ -144,7 +144,7 @@ class Leaf:
             for vector, mask in batch:
                 for k in range(b.width):
                     item = extract(b, fold.acc, vector, k)
-                    flag = None if mask is None else extract(b, "?", mask, k)
+                    flag = None if mask is None else parts(extract(b, "?", mask, k))[0]
                     with b.lanes(0):
                         acc = masked(b, fold, flag, combine(b, fold, acc, item), acc)
             return acc

@@ -14,7 +14,7 @@ from lazyarr.codegen.reduce_pipeline import compile_reduction
 from lazyarr.codegen.reduce_plan import WORDS, Cuts, arrange, cut, fill
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.levels import host_level, host_levels
-from lazyarr.dtypes import PLAIN, canonical
+from lazyarr.dtypes import canonical
 from lazyarr.fusion.assemble import access_class
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
 from lazyarr.geometry import address
@@ -86,9 +86,10 @@ def program(
             start = len(scalars)
             first = identity if fold.initial is None else fold.initial
             scalars.append(numpy.asarray(first).astype(fold.char)[()])
-        how = Reduction(
-            fold.ufunc, order.fold, len(inputs) + k, start, fold.mask, space.group
-        )
+        own = order_of(fold.ufunc, f"{fold.char}{fold.char}->{fold.char}", fold.char, (9,), (8,), (0,))
+        free = isinstance(own, Order) and own.fold == "any"
+        kind = "any" if free else order.fold
+        how = Reduction(fold.ufunc, kind, len(inputs) + k, start, fold.mask, space.group)
         insts.append(Inst("reduce", fold.char, (fold.value,), how))
     operands = [
         Operand(canonical(x.dtype.char), access_class(s[-1], x.itemsize), role)
@@ -148,7 +149,8 @@ def same(found: Any, expected: Any, note: str = "") -> None:
 
 def check(
     inputs: Sequence[Any], folds: Sequence[Fold], axes: tuple[int, ...], body: Body = [],  # noqa: B006
-    make: Callable[..., list[Any]] | None = None, target: Target | None = None, threads: Sequence[int] = (1, 2),
+    make: Callable[..., list[Any]] | None = None, target: Target | None = None,
+    threads: Sequence[int] = (1, 2),
 ) -> Program:
     """`make` computes the arrays that NumPy reduces, one for each fold, from the inputs."""
     with numpy.errstate(all="ignore"):
@@ -232,7 +234,8 @@ def test_fused_producer() -> None:
 
 def test_rows_that_do_not_merge() -> None:
     rng = numpy.random.default_rng(4)
-    for shape, take in (((9, 210), 200), ((100, 300), 256), ((40, 2100), 2050), ((3, 9005), 9000), ((9, 9), 2)):
+    for rows, columns, take in ((9, 210, 200), (100, 300, 256), (40, 2100, 2050), (3, 9005, 9000), (9, 9, 2)):
+        shape = rows, columns
         x = numbers(rng, shape, "d")[:, :take]
         check([x], [Fold("add", 0, "d")], (0, 1))
         check([x.T], [Fold("add", 0, "d")], (0, 1))
@@ -341,3 +344,83 @@ def test_any_order(ufunc: str, char: str) -> None:
         x[3, 5], x[4] = numpy.nan, numpy.nan
         x[5, 3], x[6, 4] = numpy.inf, -numpy.inf
         check([x], [Fold(ufunc, 0, char)], (1,))
+
+
+def layouts(rng: numpy.random.Generator, shape: tuple[int, ...], char: str) -> Any:
+    """An array of this shape: axes permuted in memory, some sliced, reversed or broadcast."""
+    nd = len(shape)
+    order = rng.permutation(nd)
+    step = [int(rng.choice([1, 1, 1, 2])) for _ in range(nd)]
+    more = [int(rng.choice([0, 0, 0, 3])) for _ in range(nd)]
+    thin = [bool(rng.random() < 0.1) for _ in range(nd)]
+    full = [1 if thin[k] else shape[k] * step[k] + more[k] for k in range(nd)]
+    x = numbers(rng, tuple(full[k] for k in order), char).transpose(numpy.argsort(order))
+    index = []
+    for k in range(nd):
+        if thin[k]:
+            index.append(slice(None))
+        elif rng.random() < 0.25:
+            index.append(slice(shape[k] * step[k] - 1, None, -step[k]))
+        else:
+            index.append(slice(0, shape[k] * step[k], step[k]))
+    return numpy.broadcast_to(x[tuple(index)], shape)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random(seed: int) -> None:
+    """Any layout, producer and axes; several reductions in one pass where their runs agree."""
+    rng = numpy.random.default_rng([13, seed])
+    usual = numpy.setbufsize(int(rng.choice([160, 8192])))
+    try:
+        for _ in range(10):
+            one_random(rng)
+    finally:
+        numpy.setbufsize(usual)
+
+
+def one_random(rng: numpy.random.Generator) -> None:
+    nd = int(rng.integers(1, 5))
+    top = {1: 3000, 2: 90, 3: 20, 4: 9}[nd]
+    shape = tuple(int(rng.choice([1, 2, 3, *rng.integers(1, top, 4)])) for _ in range(nd))
+    axes = tuple(k for k in range(nd) if rng.random() < 0.6) or (int(rng.integers(nd)),)
+    char = str(rng.choice(list("fdFDe")))
+    x, y = layouts(rng, shape, char), layouts(rng, shape, char)
+    add = ("add", f"{char}{char}->{char}", (0, 1))
+    exp = ("exp", f"{char}->{char}", (2,))
+    kind = int(rng.integers(4))
+    if kind == 0:
+        check([x], [Fold("add", 0, char)], axes)
+    elif kind == 1:
+        check([x, y], [Fold("add", 2, char)], axes, [add], lambda x, y: [x + y])
+    elif kind == 2 and char in "fd":
+        check([x, y], [Fold("add", 3, char)], axes, [add, exp], lambda x, y: [numpy.exp(x + y)])
+    else:
+        wide = {"e": "f", "f": "d", "d": "f", "F": "D", "D": "F"}[char]
+        check([x, y], [Fold("add", 2, wide)], axes, [add], lambda x, y: [x + y])
+
+
+@pytest.mark.parametrize("level", [level.target.name for level in host_levels()])
+def test_levels(level: str) -> None:
+    target = next(x.target for x in host_levels() if x.target.name == level)
+    rng = numpy.random.default_rng(14)
+    for char in "fdFDbl?" + ("e" if target.half else ""):
+        acc = "l" if char in "bl?" else char
+        x = numbers(rng, (37, 301), char)
+        for axes in ((0, 1), (0,), (1,)):
+            check([x], [Fold("add", 0, acc)], axes, target=target, threads=(1,))
+            if char not in "FD":
+                check([x], [Fold("maximum", 0, char)], axes, target=target, threads=(1,))
+        if char not in "FD":
+            check([x], [Fold("argmax", 0, char)], (1,), target=target, threads=(1,))
+
+
+def test_several_in_one_pass() -> None:
+    rng = numpy.random.default_rng(15)
+    for shape, axes in (((300_000,), (0,)), ((40, 501), (1,)), ((40, 501), (0,)), ((40, 300), (0, 1))):
+        x, y = numbers(rng, shape, "d"), numbers(rng, shape, "d")
+        body: Body = [("multiply", "dd->d", (0, 1)), ("greater", "dd->?", (0, 1))]
+        folds = [
+            Fold("add", 0, "d"), Fold("add", 2, "d"), Fold("maximum", 0, "d"), Fold("logical_or", 3, "?"),
+            Fold("add", 3, "l"),
+        ]
+        check([x, y], folds, axes, body, lambda x, y: [x, x * y, x, x > y, x > y])
