@@ -16,13 +16,17 @@ debug           counters and explanations
 
 from __future__ import annotations
 
+import importlib
+
 import numpy
 
+from lazyarr import buffer_protocol as _buffer_protocol
 from lazyarr import functions as _functions
 from lazyarr import methods as _methods
 from lazyarr import namespace as _namespace
 from lazyarr import operators as _operators
 from lazyarr import protocols as _protocols
+from lazyarr import subclass as _subclass
 from lazyarr.arrays import ndarray as ndarray
 from lazyarr.config import get_options as get_options
 from lazyarr.config import options as options
@@ -36,7 +40,7 @@ from lazyarr.public import set_num_threads as set_num_threads
 from lazyarr.public import show_config as show_config
 from lazyarr.ufuncs import ufunc as ufunc
 
-for _part in (_operators, _methods, _protocols, _functions, _namespace):
+for _part in (_operators, _methods, _protocols, _buffer_protocol, _subclass, _functions, _namespace):
     _part.attach()
 
 __lazyarr_version__ = "0.1.0"
@@ -50,6 +54,8 @@ __all__ = sorted({*numpy.__all__, *_OWN})
 
 
 def __getattr__(name: str):
+    if name == "debug":
+        return importlib.import_module("lazyarr.debug")
     try:
         found = getattr(numpy, name)
     except AttributeError:

@@ -34,10 +34,13 @@ class ArrayType(type):
 
     A program's own subclass is a subclass of NumPy's array: its hooks need real memory."""
 
+    base: type = numpy.ndarray
+    """What stands in for the lazy array among a subclass's bases."""
+
     def __new__(meta, name, bases, namespace, **options):
         if not bases:
             return super().__new__(meta, name, bases, namespace)
-        bases = tuple(numpy.ndarray if type(b) is ArrayType else b for b in bases)
+        bases = tuple(meta.base if type(b) is ArrayType else b for b in bases)
         return type(name, bases, namespace, **options)
 
     def __instancecheck__(cls, x):

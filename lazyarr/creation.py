@@ -24,6 +24,9 @@ from lazyarr.movement import metadata
 from lazyarr.storage import Storage
 from lazyarr.values import Buffer
 
+MOST = 1 << 44
+"""Elements above which NumPy shall say that there is no such memory."""
+
 
 def is_large(shape: Any) -> bool:
     """Is an array of this shape worth a lazy fill?  (What is no shape is NumPy's to refuse.)"""
@@ -35,6 +38,8 @@ def is_large(shape: Any) -> bool:
         except TypeError:
             return False
     else:
+        return False
+    if size > MOST:
         return False
     return size > current.eager_elements or (size > 0 and current.jit == "always")
 

@@ -30,7 +30,7 @@ def lend(x: Any, lent: dict[int, Any]) -> Any:
         lent[id(real)] = real, x
         return real
     if c is list or c is tuple:
-        if any(y.__class__ is ndarray or y.__class__ in CONTAINERS for y in x):
+        if not NESTED.isdisjoint(map(type, x)):
             return c([lend(y, lent) for y in x])
     elif c is dict:
         return {k: lend(v, lent) for k, v in x.items()}
@@ -99,7 +99,9 @@ def lazily(fn: Any, rule: Any, by_first: bool = True) -> Any:
 
     @functools.wraps(fn, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
-        if args and by_first:
+        if not args:
+            return fallback(fn, **kwargs)
+        if by_first:
             x = args[0]
             if x.__class__ is ndarray:
                 if x.storage is None and not (current.jit == "always" and manage(x)):

@@ -14,6 +14,7 @@ import numpy
 
 from lazyarr import creation, movement, reductions, selection
 from lazyarr.arrays import Unsupported, ndarray, wrap
+from lazyarr.elementwise import SCALARS
 from lazyarr.fallback import lazily
 from lazyarr.namespace import OVERRIDES
 from lazyarr.rebind import rebound
@@ -105,8 +106,8 @@ def _converter(name: str, fn: Any, defaults: dict[str, Any]) -> Any:
 
     @functools.wraps(fn, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
-        if args and args[0].__class__ in (list, tuple):         # NumPy asks nested arrays itself
-            return wrap(fn(*args, **kwargs))
+        if args and args[0].__class__ is list and args[0] and args[0][0].__class__ in SCALARS:
+            return wrap(fn(*args, **kwargs))        # no need to look for arrays inside
         return by_rule(*args, **kwargs)
 
     return call

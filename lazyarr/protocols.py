@@ -14,6 +14,7 @@ import numpy
 
 from lazyarr.arrays import export, managed, ndarray, now, real_of, wrap
 from lazyarr.fallback import fallback, lend
+from lazyarr.flat import FlatIter
 from lazyarr.geometry import geometry
 from lazyarr.indexing import getitem, setitem
 from lazyarr.movement import own_copy, seen
@@ -48,19 +49,23 @@ def __dlpack_device__(self: Any) -> tuple[int, int]:
     return 1, 0
 
 
-def __buffer__(self: Any, flags: int) -> memoryview:
-    return memoryview(export(self))
-
-
-def interface(self: Any) -> dict[str, Any]:
+def _interface(name: str) -> property:
     """For Python code that asks by name, such as Pillow's; the memory counts as shared from now on."""
-    code = sys._getframe(1).f_code
-    if "__array_interface__" not in code.co_names and "__array_interface__" not in code.co_consts:
-        raise AttributeError("__array_interface__")
-    real = export(self)
-    self.storage = None
-    self.geo = real
-    return real.__array_interface__
+
+    def get(self: Any) -> Any:
+        code = sys._getframe(1).f_code
+        if name not in code.co_names and name not in code.co_consts:
+            raise AttributeError(name)
+        real = export(self)
+        self.storage = None
+        self.geo = real
+        return getattr(real, name)
+
+    return property(get)
+
+
+def __bytes__(self: Any) -> bytes:
+    return now(self).tobytes()
 
 
 # ---------------------------------------------------------------------------------- copying
@@ -177,14 +182,12 @@ def _view(name: str) -> property:
     return property(lambda self: seen(self, of(self.geo)))
 
 
-def _exported(name: str, settable: bool = False) -> property:
-    def get(self: Any) -> Any:
-        return getattr(export(self), name)
+def _set_flat(self: Any, value: Any) -> None:
+    export(self).flat = lend(value, {})
 
-    def change(self: Any, value: Any) -> None:
-        setattr(export(self), name, lend(value, {}))
 
-    return property(get, change if settable else None)
+def _set_device(self: Any, value: Any) -> None:
+    raise AttributeError("attribute 'device' of 'numpy.ndarray' objects is not writable")
 
 
 def base(self: Any) -> Any:
@@ -201,7 +204,9 @@ def base(self: Any) -> Any:
 
 
 def resize(self: Any, *shape: Any, refcheck: bool = True) -> None:
-    real = numpy.array(now(self))
+    if base(self) is not None:
+        raise ValueError("cannot resize this array: it does not own its data")
+    real = numpy.array(now(self), order="A")
     real.resize(*shape, refcheck=False)
     other = wrap(real)
     self.geo = other.geo
@@ -217,17 +222,17 @@ def fill(self: Any, value: Any) -> None:
 
 PROTOCOLS = (
     __array__, __array_ufunc__, __array_function__, __dlpack__, __dlpack_device__, __reduce__, __reduce_ex__,
-    __copy__, __deepcopy__, __iter__, __contains__, __delitem__, __sizeof__, setflags, resize, fill,
+    __bytes__, __copy__, __deepcopy__, __iter__, __contains__, __delitem__, __sizeof__, setflags, resize,
+    fill,
 )
 
 
 def attach() -> None:
     for fn in PROTOCOLS:
         setattr(ndarray, fn.__name__, fn)
-    if sys.version_info >= (3, 12):
-        ndarray.__buffer__ = __buffer__
     ndarray.__new__ = __new__
-    ndarray.__array_interface__ = property(interface)
+    for name in ("__array_interface__", "__array_struct__"):
+        setattr(ndarray, name, _interface(name))
     ndarray.__class_getitem__ = classmethod(lambda cls, item: numpy.ndarray.__class_getitem__(item))
     ndarray.__array_finalize__ = None
     for name in ("shape", "strides", "dtype"):
@@ -236,10 +241,10 @@ def attach() -> None:
         setattr(ndarray, name, _part(name))
     for name in ("T", "mT"):
         setattr(ndarray, name, _view(name))
-    for name in ("ctypes", "data"):
-        setattr(ndarray, name, _exported(name))
-    ndarray.flat = _exported("flat", settable=True)
+    ndarray.ctypes = property(lambda self: export(self).ctypes)
+    ndarray.data = property(lambda self: export(self).data)
+    ndarray.flat = property(FlatIter, _set_flat)
     ndarray.flags = property(flags)
     ndarray.base = property(base)
-    ndarray.device = property(lambda self: "cpu")
+    ndarray.device = property(lambda self: "cpu", _set_device)
     ndarray.__doc__ = numpy.ndarray.__doc__

@@ -29,6 +29,9 @@ class UfuncType(type):
     def __instancecheck__(cls, x):
         return isinstance(x, numpy.ufunc) or type.__instancecheck__(cls, x)
 
+    def __getattr__(cls, name):
+        return getattr(numpy.ufunc, name)
+
 
 class ufunc(metaclass=UfuncType):
     """Functions that operate element by element on whole arrays: NumPy's, on lazy arrays.
@@ -41,7 +44,7 @@ class ufunc(metaclass=UfuncType):
         self.__qualname__ = getattr(fn, "__qualname__", fn.__name__)
         self.__doc__ = fn.__doc__
         self.__wrapped__ = fn
-        self.reduce = lazily(fn.reduce, self._reduce)
+        self._by_rule = lazily(fn.reduce, self._reduce)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not kwargs:
@@ -74,12 +77,16 @@ class ufunc(metaclass=UfuncType):
         if out.__class__ is tuple:
             if len(out) != fn.nout:
                 raise Unsupported
-            out = out[0] if fn.nout == 1 or out == (None,) * fn.nout else self
+            unset = all(x is None for x in out)
+            out = out[0] if fn.nout == 1 or unset else self
         if out is not None:
             return into(fn, args, out, where, dtype, casting)
         if where is not True:                   # leaves elements unset: nothing to compute lazily
             raise Unsupported
         return elementwise(fn, args, dtype, casting)
+
+    def reduce(self, *args: Any, **kwargs: Any) -> Any:
+        return self._by_rule(*args, **kwargs)
 
     def _reduce(
         self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False,
@@ -89,7 +96,8 @@ class ufunc(metaclass=UfuncType):
         return result if out is None else stored(result, out)
 
     def outer(self, a: Any, b: Any, /, **kwargs: Any) -> Any:
-        if a.__class__ is ndarray and b.__class__ is ndarray and self.fn.nin == 2:
+        lazy = a.__class__ is ndarray and b.__class__ is ndarray and self.fn.nin == 2
+        if lazy and a.ndim + b.ndim <= 32:
             return self(a[(..., *(None,) * b.ndim)], b, **kwargs)
         return fallback(self.fn.outer, a, b, **kwargs)
 

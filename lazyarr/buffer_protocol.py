@@ -1,0 +1,77 @@
+"""Python's buffer protocol on arrays: `memoryview(x)`, `file.write(x)`, `hashlib.sha256(x)`.
+
+In: the array type.   Out: the type with a buffer slot, that lends real, counted memory.
+Python 3.12 has `__buffer__` for this.  Before, only C code can fill the slot: it is written through
+ctypes, after checking that type objects are laid out as this interpreter's headers say.
+Not for NumPy: it would prefer the buffer to `__array__`, and asarray(x) would be another array each time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any
+
+import numpy
+
+from lazyarr.arrays import export, ndarray
+
+FULL_RO = 0x011C
+"""What memoryview() asks for; and NumPy, which takes BufferError for "try something else"."""
+
+_NAME, _BUFFER, _FLAGS = 24, 160, 168
+"""Byte offsets in PyTypeObject (64 bit): tp_name, tp_as_buffer, tp_flags."""
+
+_GETBUFFER = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p, ctypes.c_int)
+
+
+_get_buffer = ctypes.pythonapi.PyObject_GetBuffer
+_get_buffer.argtypes = [ctypes.py_object, ctypes.c_void_p, ctypes.c_int]
+
+
+def _for_numpy(flags: int, frame: int) -> bool:
+    """Is it NumPy that asks, and not code that says memoryview?"""
+    return flags == FULL_RO and "memoryview" not in sys._getframe(frame).f_code.co_names
+
+
+def __buffer__(self: Any, flags: int) -> memoryview:
+    if _for_numpy(flags, 2):
+        raise BufferError("ask for __array__")
+    return memoryview(export(self))
+
+
+def _lend(self: Any, view: int, flags: int) -> int:
+    """bf_getbuffer.  A callback cannot pass on an exception; -1 alone is a SystemError for Python."""
+    if _for_numpy(flags, 2):
+        return -1
+    try:
+        return _get_buffer(export(self), view, flags)
+    except BufferError:
+        return -1
+
+
+_slot = _GETBUFFER(_lend)
+
+
+def _word(address: int) -> ctypes.c_size_t:
+    return ctypes.c_size_t.from_address(address)
+
+
+def _layout_is_known() -> bool:
+    """Do name, flags and buffer slot lie where they are expected, in two types known to have them?"""
+    if ctypes.sizeof(ctypes.c_void_p) != 8 or sys.implementation.name != "cpython":
+        return False
+    for known, name in ((bytes, b"bytes"), (numpy.ndarray, b"numpy.ndarray")):
+        at = id(known)
+        if _word(at + _FLAGS).value != known.__flags__ or not _word(at + _BUFFER).value:
+            return False
+        if ctypes.string_at(_word(at + _NAME).value) != name:
+            return False
+    return _word(id(ndarray) + _FLAGS).value == ndarray.__flags__
+
+
+def attach() -> None:
+    if sys.version_info >= (3, 12):
+        ndarray.__buffer__ = __buffer__
+    elif _layout_is_known():
+        _word(_word(id(ndarray) + _BUFFER).value).value = ctypes.cast(_slot, ctypes.c_void_p).value
