@@ -113,7 +113,7 @@ def owner_of(x: numpy.ndarray) -> numpy.ndarray:
     while base is not None:
         if isinstance(base, numpy.ndarray):
             owner = base
-        base = getattr(base, "base", None)
+        base = base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
     return owner
 
 
