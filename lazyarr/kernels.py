@@ -108,8 +108,7 @@ def _compile(parfor: Parfor, nontemporal: bool) -> Kernel:
 
     began = time.perf_counter()
     source = compile_parfor(parfor, host(), nontemporal=nontemporal, verify=config.current.verify)
-    combine = getattr(source, "combine", "")
-    symbols = (source.symbol, combine) if combine else (source.symbol,)
+    symbols = (source.symbol, source.combine) if source.combine else (source.symbol,)
     addresses = load(source.ir, symbols, host())
     loops = []
     for name, sig in source.loops:
@@ -120,7 +119,7 @@ def _compile(parfor: Parfor, nontemporal: bool) -> Kernel:
     ops = sum(i.op not in BOOKKEEPING for i in parfor.body)
     return Kernel(
         addresses[source.symbol], source.layout, tuple(loops), source.scratch_bytes, ops,
-        addresses.get(combine, 0),
+        addresses.get(source.combine, 0),
     )
 
 
@@ -159,5 +158,4 @@ def cost(name: str) -> float:
 
 def foldable(name: str, sig: str) -> bool:
     """Can a kernel fold by this op: natively, or through NumPy's own inner loop?"""
-    return False
     return name in SEARCHES or lowerable(name, sig)

@@ -38,6 +38,8 @@ def fold_order(node: Expr) -> Order | Unproved:
     char = char_of(geo.dtype)
     if char is None:
         return Unproved(f"dtype {geo.dtype} is not compiled")
+    if op.name in SEARCHES and all(geo.shape[axis] == 1 for axis in op.axes):
+        return Unproved("a search among single elements")
     return _order_of(
         op.name, signature(op), char, geo.shape, geo.strides, op.axes,
         initial_given=op.initial is not None, mask_strides=mask, buffer=numpy.getbufsize(),
