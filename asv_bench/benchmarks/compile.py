@@ -14,7 +14,7 @@ OPERATIONS: tuple[Callable[[Any, Any], Any], ...] = (
     lambda x, y: x - y,
     lambda x, y: x * y,
     lambda x, y: y - x,
-    lambda x, y: x * x,
+    lambda x, y: x * 0.5,
 )
 
 
