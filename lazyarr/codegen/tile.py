@@ -36,7 +36,8 @@ def tile(kernel: Kernel) -> Kernel:
             end += SINGLE
         else:
             slots.append(replace(slot, offset=bases[places[k]]))
-    body: tuple[Stmt, ...] = (*once, Blocks(block, stages)) if len(stages) > 1 else (*once, *stages)
+    blocked = len(stages) > 1 or sizes
+    body: tuple[Stmt, ...] = (*once, Blocks(block, stages)) if blocked else (*once, *stages)
     return replace(kernel, slots=tuple(slots), block=block if sizes else 0, scratch_bytes=end, body=body)
 
 
