@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.emit import Emitter
@@ -39,20 +40,32 @@ class Source:
     """Name of the function that folds partial results, in a reduction's module."""
 
 
-PASSES: tuple[tuple[str, Callable[[Kernel, Target], Kernel]], ...] = (
-    ("tile", lambda kernel, target: tile(kernel)),
-    ("vectorize", vectorize),
+class Pass(NamedTuple):
+    name: str
+    run: Callable[[Any, Target], Any]
+    verify: Callable[[Any, str], None] | None
+    """Raises on a defect of the result; LLVM itself verifies text."""
+
+
+PASSES = (
+    Pass("lower", lambda job, target: lower(job[0], target, nontemporal=job[1]), verify_kernel),
+    Pass("tile", lambda kernel, target: tile(kernel), verify_kernel),
+    Pass("vectorize", vectorize, verify_kernel),
+    Pass("emit", lambda kernel, target: source_of(kernel, target), None),
 )
-"""Between `lower`, which makes the loop IR, and `emit`, which makes text of it."""
+"""From a parfor and whether its kernel streams, through `Kernel`s, to `Source`."""
 
 
-def stages(parfor: Parfor, target: Target, nontemporal: bool = False) -> list[tuple[str, Kernel]]:
-    """The kernel after each pass, by the pass's name."""
-    kernel = lower(parfor, target, nontemporal)
-    found = [("lower", kernel)]
-    for name, run in PASSES:
-        kernel = run(kernel, target)
-        found.append((name, kernel))
+def results(
+    parfor: Parfor, target: Target, *, nontemporal: bool = False, verify: bool = False
+) -> dict[str, Any]:
+    """What each pass makes, by the pass's name, in order."""
+    found: dict[str, Any] = {}
+    result: Any = parfor, nontemporal
+    for step in PASSES:
+        result = found[step.name] = step.run(result, target)
+        if verify and step.verify is not None:
+            step.verify(result, step.name)
     return found
 
 
@@ -88,11 +101,9 @@ def compile_parfor(
         from lazyarr.codegen.reduce_pipeline import compile_reduction
 
         return compile_reduction(parfor, target)
-    passes = stages(parfor, target, nontemporal)
-    if verify:
-        for name, kernel in passes:
-            verify_kernel(kernel, name)
-    return source_of(passes[-1][1], target)
+    source = results(parfor, target, nontemporal=nontemporal, verify=verify)["emit"]
+    assert isinstance(source, Source)
+    return source
 
 
 def source_of(kernel: Kernel, target: Target) -> Source:

@@ -12,7 +12,7 @@ import pytest
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.interp import run_chunk
-from lazyarr.codegen.pipeline import Source, compile_parfor, stages
+from lazyarr.codegen.pipeline import Source, compile_parfor, results
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.levels import host_level
 from lazyarr.fusion.interpret import run_parfor
@@ -221,7 +221,7 @@ def run_interpreted(
     program: Program, arrays: Sequence[numpy.ndarray], after: str, tile: Sequence[int] | None = None
 ) -> None:
     """Interpret the loop IR after a pass, chunk by chunk."""
-    kernel = dict(stages(program.parfor, host_level()))[after]
+    kernel = results(program.parfor, host_level())[after]
     source = compile_parfor(program.parfor, host_level())
     launch = launch_of(source, arrays, program.scalars, tile or program.shape)
     for chunk in range(launch.chunks):

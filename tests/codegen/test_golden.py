@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lazyarr.codegen.pipeline import compile_parfor, stages
+from lazyarr.codegen.pipeline import compile_parfor, results
 from lazyarr.dispatch.levels import BY_NAME
 
 V3 = BY_NAME["X86_V3"].target
@@ -36,7 +36,7 @@ def plain(program: Any) -> Any:
 def test_loop_ir(
     program: Any, golden: Callable[[str, str], None], make: Callable[[Any], Any], after: str
 ) -> None:
-    kernel = dict(stages(make(program), V3))[after]
+    kernel = results(make(program), V3)[after]
     golden(f"{make.__name__}.{after}.txt", f"{kernel}\n")
 
 

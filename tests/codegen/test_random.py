@@ -17,7 +17,10 @@ from lazyarr.numpy_loops import inner_loop
 from lazyarr.ops import OPS, kind, loop_types, native
 
 FLOATS, INTEGERS = "efdFD", "bhilBHIL"
-FAVOURITES = "add multiply subtract less logical_and maximum divmod exp power arctan2 modf frexp sqrt".split()
+FAVOURITES = (
+    "add", "multiply", "subtract", "less", "logical_and", "maximum", "divmod", "exp", "power", "arctan2",
+    "modf", "frexp", "sqrt",
+)  # fmt: skip
 SIZES = [1, 2, 3, 7, 8, 9, 16, 17, 33, 63, 64, 65, 100, 129, 200]
 
 

@@ -8,7 +8,7 @@ import numpy
 import pytest
 
 from lazyarr.codegen.loopir import Blocks, Call, Kernel, Loop, Once, Stmt
-from lazyarr.codegen.pipeline import compile_parfor, stages
+from lazyarr.codegen.pipeline import compile_parfor, results
 from lazyarr.dispatch.levels import host_level, host_levels
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.numpy_loops import inner_loop
@@ -16,7 +16,8 @@ from lazyarr.ops import OPS, loop_types, native
 
 
 def lowered(parfor: Parfor) -> Kernel:
-    return stages(parfor, host_level())[0][1]
+    kernel: Kernel = results(parfor, host_level())["lower"]
+    return kernel
 
 
 def shape_of(kernel: Kernel) -> str:
@@ -76,7 +77,7 @@ def test_blocks_and_shared_slots(program: Any) -> None:
     for _ in range(6):
         v = p.op("exp", "d->d", p.op("multiply", "dd->d", v, p.scalar("d", 0.1)))
     p.store(p.op("negative", "d->d", v), "d")
-    kernel = stages(p.parfor, host_level())[-1][1]
+    kernel = results(p.parfor, host_level())["vectorize"]
     (blocks,) = (s for s in kernel.body if isinstance(s, Blocks))
     assert blocks.size == kernel.block and kernel.block % 64 == 0
     assert kernel.scratch_bytes == 2 * 8 * kernel.block

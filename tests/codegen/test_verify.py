@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lazyarr.codegen.loopir import Apply, Blocks, Call, Kernel, Load, Loop, Once, Stmt, Store
-from lazyarr.codegen.pipeline import stages
+from lazyarr.codegen.pipeline import results
 from lazyarr.codegen.verify import InvalidKernel, verify_kernel
 from lazyarr.dispatch.levels import host_level
 
@@ -22,7 +22,8 @@ def kernel(program: Any) -> Kernel:
     inner = p.op("exp", "d->d", p.op("multiply", "dd->d", x, p.op("exp", "d->d", p.load("d", "z"))))
     p.store(p.op("add", "dd->d", inner, y), "d")
     p.store(inner, "d", "s")
-    return stages(p.parfor, host_level())[-1][1]
+    kernel: Kernel = results(p.parfor, host_level())["vectorize"]
+    return kernel
 
 
 def in_blocks(kernel: Kernel, change: Callable[[list[Stmt]], list[Stmt]], size: int | None = None) -> Kernel:
