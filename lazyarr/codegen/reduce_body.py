@@ -11,7 +11,7 @@ from lazyarr.codegen.emit import Emitter, Range
 from lazyarr.codegen.emit_body import Registers, emit_body
 from lazyarr.codegen.loopir import Apply, Call, Kernel, Lane, Load, Loop, Once, Ref, Slot, Stmt, Store
 from lazyarr.codegen.lower import Lowering
-from lazyarr.codegen.reduce_flow import Function
+from lazyarr.codegen.reduce_flow import LINE, Function
 from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
@@ -19,8 +19,6 @@ from lazyarr.fusion.parfor import Parfor
 AHEAD = 8192
 """Bytes that operands are prefetched ahead into the second-level cache.  The code generator's spills
 at block ends leave the processor too few loads in flight: measured 12 against 29 GB/s on long sums."""
-
-LINE = 64
 
 
 def wanted(r: Reduce) -> tuple[int, ...]:
@@ -137,7 +135,5 @@ class Body(Emitter):
             size = PLAIN[ref.char].itemsize
             here = b.at(pointers[ref.index], b.mul(index, str(size)))
             for line in range(max(1, elements * size // LINE)):
-                b.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-                ahead = b.at(here, AHEAD + LINE * line)
-                b.do(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 2, i32 1)")
+                b.prefetch(b.at(here, AHEAD + LINE * line))
 

@@ -188,6 +188,13 @@ def _bits(b: Function, fold: Fold, value: str) -> str:
     return b.op(f"trunc i{w} {b.op(f'call i{w} @llvm.ctpop.i{w}(i{w} {x})')} to i1")
 
 
+def chosen(b: Function, fold: Fold, condition: str, yes: Value, no: Value) -> Value:
+    """One of two scalars."""
+    t = lane(fold.char)
+    pairs = zip(parts(yes), parts(no), strict=True)
+    return whole([b.op(f"select i1 {condition}, {t} {x}, {t} {y}") for x, y in pairs])
+
+
 def extract(b: Function, char: str, value: Value, k: int) -> Value:
     t = b.ty(lane(char))
     return whole([b.op(f"extractelement {t} {x}, i32 {k}") for x in parts(value)])

@@ -13,19 +13,21 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from lazyarr.codegen.emit import Range
-from lazyarr.codegen.emitters_types import Value, lane
 from lazyarr.codegen.loopir import Kernel
-from lazyarr.codegen.lower import lower
+from lazyarr.codegen.lower import Lowering
 from lazyarr.codegen.reduce_body import Body
-from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import SLOT, Fold, load_scalar, neutral_value, store_scalar
+from lazyarr.codegen.reduce_flow import LINE, Function
+from lazyarr.codegen.reduce_fold import SLOT, Fold, chosen, load_scalar, neutral_value, store_scalar
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS, Reduce
-from lazyarr.codegen.reduce_nest import Chunk, decode, nested, outputs
+from lazyarr.codegen.reduce_outputs import Chunk, decode, nested, outputs
 from lazyarr.codegen.reduce_plan import COLUMNS, PARTIALS, RUN, STEPS
 from lazyarr.codegen.tile import tile
 from lazyarr.codegen.vectorize import vectorize
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
+
+ROWS_AHEAD = 4
+"""Rows from the one that is folded to the one that is prefetched."""
 
 
 def as_map(r: Reduce, first: bool) -> Parfor:
@@ -63,7 +65,7 @@ def begins_with_first(fold: Fold) -> bool:
 
 
 def row_kernel(r: Reduce, first: bool) -> Kernel:
-    return vectorize(tile(lower(as_map(r, first), r.target)), r.target)
+    return vectorize(tile(Lowering(as_map(r, first), r.target).kernel()), r.target)
 
 
 def chunk_function(r: Reduce, rows: Kernel, first: Kernel | None, name: str) -> Function:
@@ -150,7 +152,7 @@ class Rows:
             start = r.start(b, fold)
             assert start is not None
             if not r.sequential:
-                start = _chosen(b, fold, whole, start, neutral_value(b, fold))
+                start = chosen(b, fold, whole, start, neutral_value(b, fold))
             size = PLAIN[fold.char].itemsize
             with b.loop("0", count) as (i, _):
                 store_scalar(b, fold.char, start, b.at(accs[fold.how.out], b.mul(i, str(size))))
@@ -164,6 +166,7 @@ class Rows:
         rows = {k: at[k] for k in r.rows}
         with _rows(b, r.folded, chunk, "0", rows, strides, bounds) as (number, inside):
             pointers = Range({**inside, **accs}, count)
+            self.prefetch(inside, {k: strides[k, r.folded[-1]] for k in r.rows}, count)
             if self.other is None:
                 self.body.run(self.body.kernel.body, pointers)
                 return
@@ -172,6 +175,17 @@ class Rows:
                 self.other.run(self.other.kernel.body, pointers)
             with b.otherwise(fresh):
                 self.body.run(self.body.kernel.body, pointers)
+
+    def prefetch(self, at: dict[int, str], strides: dict[int, str], count: str) -> None:
+        """Some rows further on: they are short stretches, too short for the processor to guess."""
+        b = self.b
+        for k in self.r.rows:
+            operand = self.r.parfor.operands[k]
+            if operand.role == "in" and operand.access == "u":
+                further = b.at(at[k], b.mul(strides[k], str(ROWS_AHEAD)))
+                length = b.mul(count, str(PLAIN[operand.dtype].itemsize))
+                with b.loop("0", length, str(LINE)) as (offset, _):
+                    b.prefetch(b.at(further, offset))
 
     def move(self, fold: Fold, source: str, count: str, out: str, stride: str) -> None:
         b, size = self.b, str(PLAIN[fold.char].itemsize)
@@ -205,11 +219,3 @@ def _rows(
 
 def accumulator_bytes(r: Reduce) -> int:
     return COLUMNS * sum(PLAIN[f.char].itemsize for f in r.folds)
-
-
-def _chosen(b: Function, fold: Fold, condition: str, yes: Value, no: Value) -> Value:
-    t = lane(fold.char)
-    if isinstance(yes, tuple) and isinstance(no, tuple):
-        re, im = (b.op(f"select i1 {condition}, {t} {x}, {t} {y}") for x, y in zip(yes, no, strict=True))
-        return re, im
-    return b.op(f"select i1 {condition}, {t} {yes}, {t} {no}")

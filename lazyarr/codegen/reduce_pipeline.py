@@ -13,11 +13,12 @@ from dataclasses import replace
 from lazyarr.codegen.emitters import emitter
 from lazyarr.codegen.pipeline import Source
 from lazyarr.codegen.reduce_blocks import fold_functions, staged
+from lazyarr.codegen.reduce_combine import combine_function
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import folds_of
 from lazyarr.codegen.reduce_inner import fold_function, in_registers
 from lazyarr.codegen.reduce_kernel import Reduce
-from lazyarr.codegen.reduce_nest import combine_function, kernel_function
+from lazyarr.codegen.reduce_nest import kernel_function
 from lazyarr.codegen.reduce_outer import accumulator_bytes, begins_with_first, chunk_function, row_kernel
 from lazyarr.codegen.reduce_plan import across
 from lazyarr.dtypes import PLAIN

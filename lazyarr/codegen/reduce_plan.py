@@ -48,8 +48,11 @@ SUBTREE = 1 << 15
 MANY = 64
 """Outputs from which on only the outputs are cut."""
 
-COLUMNS = 512
-"""Outputs of a chunk that folds across rows: their accumulators stay in the L1 cache."""
+COLUMNS = 2048
+"""Most outputs of a chunk that folds across rows: their accumulators stay in the caches."""
+
+NARROW = 512
+"""Fewest, to share the work: shorter stretches of a row cost more to fetch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,19 +137,25 @@ def stepped(parfor: Parfor) -> bool:
     return all(r.order != "sequential" for _, r in reductions(parfor))
 
 
-def cut(parfor: Parfor, shape: Sequence[int], run: int) -> Cuts:
-    """Cut the loops of a parfor into chunks."""
+def cut(
+    parfor: Parfor, shape: Sequence[int], run: int, strides: Sequence[Sequence[int]] = (), threads: int = 2
+) -> Cuts:
+    """Cut the loops of a parfor into chunks.
+
+    `strides` (per operand) and `threads` make chunks that fit the memory and the machine better."""
     kinds = [r for _, r in reductions(parfor)]
     group = kinds[0].group
     folded = [n for n, d in zip(shape, parfor.dims, strict=True) if d == "r"]
     if across(parfor):
-        return _cut_rows(parfor, shape, folded)
+        return _cut_rows(parfor, shape, folded, threads)
     space = math.prod(folded[len(folded) - group :])
     outer = math.prod(folded[: len(folded) - group])
     outputs = math.prod(n for n, d in zip(shape, parfor.dims, strict=True) if d == "p")
     each = outer * space
     strict = any(r.order == "pairwise" for r in kinds)
     if outputs >= MANY or each < 2 * SUBTREE or not stepped(parfor) or (strict and run < SUBTREE // 8):
+        if outer > 1 and _neighbours_between(parfor, len(folded) - group, strides):
+            each = max(space, each * CHUNK // max(1, outputs * each // (4 * threads)))
         return _by_outputs(parfor, shape, each, run, -(-space // run), outer)
     depth, grain = 0, 1
     if not strict:
@@ -157,6 +166,13 @@ def cut(parfor: Parfor, shape: Sequence[int], run: int) -> Cuts:
     steps = outer * runs << depth
     grain = max(1, CHUNK // max(1, min(run, space) >> depth))
     return _stepped(parfor, shape, [1] * len(shape), run, runs, depth, steps, grain)
+
+
+def _neighbours_between(parfor: Parfor, sequence: int, strides: Sequence[Sequence[int]]) -> bool:
+    """Do other outputs lie between two runs of one?  Then tiles are as wide as sharing permits."""
+    outer = [d for d, kind in enumerate(parfor.dims) if kind == "p"]
+    folded = [d for d, kind in enumerate(parfor.dims) if kind == "r"][sequence - 1]
+    return bool(outer and strides) and any(abs(s[outer[-1]]) < abs(s[folded]) for s in strides)
 
 
 def _by_outputs(
@@ -173,10 +189,11 @@ def _by_outputs(
     return Cuts(tuple(tile), grid, math.prod(grid), run, runs, 0, steps, steps, 0, 0)
 
 
-def _cut_rows(parfor: Parfor, shape: Sequence[int], folded: Sequence[int]) -> Cuts:
+def _cut_rows(parfor: Parfor, shape: Sequence[int], folded: Sequence[int], threads: int) -> Cuts:
     """Rows folded onto each other: cut the columns, and the rows where any order is right."""
     tile = [1] * len(shape)
-    tile[-1] = min(shape[-1], COLUMNS)
+    share = -(-shape[-1] // (64 * (2 * threads if threads > 1 else 1))) * 64
+    tile[-1] = min(shape[-1], COLUMNS, max(NARROW, share))
     room = max(1, CHUNK // (tile[-1] * math.prod(folded)))
     for d in reversed(range(len(shape) - 1)):
         if parfor.dims[d] == "p":
