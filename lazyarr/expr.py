@@ -113,7 +113,8 @@ class Expr:
         Nodes that read this value (ask `waiting`).
     home : weakref to the Storage whose current value this is (or was)
     errors : the error state of the call, or None where no category raises, calls, prints or logs
-    where : code position of the call that made it, or None
+    spared : bool
+        Computed once without being stored, because its array seemed to be a temporary.
     serial : int
         Program order.
     depth, weight : int
@@ -123,7 +124,7 @@ class Expr:
 
     __slots__ = (
         "op", "inputs", "region", "old", "covers", "masked", "nbytes", "buf", "readers", "home",
-        "errors", "where", "serial", "depth", "weight", "epoch", "index", "__weakref__",
+        "errors", "spared", "serial", "depth", "weight", "epoch", "index", "__weakref__",
     )
     depth: int
     weight: int
@@ -146,7 +147,7 @@ class Expr:
         self.readers: list[weakref.ref[Expr]] | None = None
         self.home: weakref.ref[Any] | None = None
         self.errors = errors
-        self.where: Any = None
+        self.spared = False
         self.epoch = -1
         self.index = 0
         self.serial = next(_serials)
@@ -185,9 +186,9 @@ class Expr:
     def leaf(cls, buf: Any) -> Expr:
         """A value that exists already."""
         self = cls.__new__(cls)
-        self.op = self.region = self.old = self.readers = self.home = self.errors = self.where = None
+        self.op = self.region = self.old = self.readers = self.home = self.errors = None
         self.inputs = ()
-        self.masked = False
+        self.masked = self.spared = False
         self.covers = True
         self.buf = buf
         self.nbytes = buf.nbytes

@@ -166,9 +166,13 @@ def _value(w: Walk, k: int) -> Expr:
 def _finish(members: list[Expr], placement: Placement) -> None:
     """The values exist: hand out buffers, forget what only the computation needed."""
     for node in members:
+        buf = placement.buffers.get(node.serial)
         if is_held(node):
+            if buf is None:
+                node.spared = True
+                continue
             LEDGER.unallocated -= node.nbytes
-        node.done(placement.buffers.get(node.serial))
+        node.done(buf)
     for value in placement.taken.values():
         value.buf = None
     COUNT.nodes_run += len(members)

@@ -23,7 +23,7 @@ from lazyarr.expr import Expr, Map, Read
 from lazyarr.fusion.assemble import Program, assemble
 from lazyarr.fusion.partition import Group, partition
 from lazyarr.geometry import is_fresh, offset_of
-from lazyarr.values import is_held
+from lazyarr.values import is_kept
 
 MAX_PLANS = 512
 """Plans kept; all are forgotten when there are more."""
@@ -101,7 +101,7 @@ def walk(nodes: list[Expr], wanted: Sequence[Expr]) -> Walk:
         parts.append(_geometry_key(node.region, pins))
         while old is not None and old.op is not None and id(old) not in numbers:
             old = old.old               # a dead value: overwritten before anybody asked for it
-        external = id(node) in roots or is_held(node) or any(id(r) not in numbers for r in node.waiting())
+        external = id(node) in roots or is_kept(node) or any(id(r) not in numbers for r in node.waiting())
         parts.append((None if old is None else number(old), node.masked, node.covers, external))
     return Walk(nodes, leaves, tuple(parts), pins)
 
@@ -127,7 +127,7 @@ def plan_of(w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | None
 
 
 def _make(w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | None]) -> Plan:
-    parted = partition(w.nodes, wanted, is_held, refuse)
+    parted = partition(w.nodes, wanted, is_kept, refuse)
     numbers = {id(n): k for k, n in enumerate(w.nodes)} | {id(v): -1 - k for k, v in enumerate(w.leaves)}
     steps = [_step(group, numbers, parted.stored, parted.epoch) for group in parted.groups]
     return Plan(steps, parted.groups, w.pins)

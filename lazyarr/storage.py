@@ -38,12 +38,15 @@ MAX_WEIGHT = 4096
 
 
 class Storage:
-    __slots__ = ("value", "__weakref__")
+    __slots__ = ("value", "dying", "__weakref__")
 
     value: Expr
+    dying: bool
+    """Its only array seems to be a temporary that ends with the call under way."""
 
     def __init__(self, value: Expr) -> None:
         self.value = value
+        self.dying = False
         value.home = weakref.ref(self)
         if value.op is not None:
             LEDGER.unallocated += value.nbytes

@@ -144,3 +144,15 @@ def is_held(value: Expr) -> bool:
         return False
     storage = home()
     return storage is not None and storage.value is value
+
+
+def is_kept(value: Expr) -> bool:
+    """Is it worth its memory: held, and not by a temporary that dies with the call that evaluates?
+
+    That is a guess (`Storage.dying`).  A value that was spared once is kept the next time, so a
+    wrong guess costs one more computation, never a wrong result."""
+    home = value.home
+    if home is None:
+        return False
+    storage = home()
+    return storage is not None and storage.value is value and (not storage.dying or value.spared)
