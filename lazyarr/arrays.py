@@ -51,12 +51,14 @@ class ArrayType(type):
 
 
 class ndarray(metaclass=ArrayType):
-    __slots__ = ("__weakref__", "geo", "storage", "twin")
+    __slots__ = ("__weakref__", "geo", "origin", "storage", "twin")
     __array_priority__ = 100
     __hash__ = None
 
     storage: Storage | None
     geo: numpy.ndarray
+    origin: ndarray | None
+    """Views: the array that NumPy would call the base."""
     twin: weakref.ref
     """Managed arrays that were exported: the real ndarray that stands for this one."""
 
@@ -92,6 +94,7 @@ def plain(real: numpy.ndarray) -> ndarray:
     x = _new(ndarray)
     x.storage = None
     x.geo = real
+    x.origin = None
     return x
 
 
@@ -101,6 +104,7 @@ def wrapped(result: Any) -> Any:
         x = _new(ndarray)
         x.storage = None
         x.geo = result
+        x.origin = None
         return x
     if result.__class__ is tuple:
         return tuple([wrapped(r) for r in result])
@@ -112,7 +116,18 @@ def managed(storage: Storage, geo: numpy.ndarray) -> ndarray:
     x = _new(ndarray)
     x.storage = storage
     x.geo = geo
+    x.origin = None
     return x
+
+
+def part(x: ndarray, geo: numpy.ndarray) -> ndarray:
+    """A view of x."""
+    y = _new(ndarray)
+    y.storage = x.storage
+    y.geo = geo
+    origin = x.origin
+    y.origin = x if origin is None else origin
+    return y
 
 
 def fresh_array(

@@ -22,6 +22,9 @@ FULL_RO = 0x011C
 _NAME, _BUFFER, _FLAGS = 24, 160, 168
 """Byte offsets in PyTypeObject (64 bit): tp_name, tp_as_buffer, tp_flags."""
 
+_VIEW_OBJECT = 8
+"""Byte offset of `obj` in Py_buffer: NULL where there is no buffer."""
+
 _GETBUFFER = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p, ctypes.c_int)
 
 
@@ -42,12 +45,13 @@ def __buffer__(self: Any, flags: int) -> memoryview:
 
 def _lend(self: Any, view: int, flags: int) -> int:
     """bf_getbuffer.  A callback cannot pass on an exception; -1 alone is a SystemError for Python."""
-    if _for_numpy(flags, 2):
-        return -1
-    try:
-        return _get_buffer(export(self), view, flags)
-    except BufferError:
-        return -1
+    if not _for_numpy(flags, 2):
+        try:
+            return _get_buffer(export(self), view, flags)
+        except Exception:
+            pass
+    _word(view + _VIEW_OBJECT).value = 0
+    return -1
 
 
 _slot = _GETBUFFER(_lend)

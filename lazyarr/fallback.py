@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import Unsupported, manage, ndarray, now, plain, wrap
+from lazyarr.arrays import Unsupported, manage, ndarray, now, part, plain, wrap
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 
@@ -66,7 +66,18 @@ def through(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     args = [lend(x, lent) for x in args]
     if kwargs:
         kwargs = {k: lend(v, lent) for k, v in kwargs.items()}
-    return take_back(fn(*args, **kwargs), lent)
+    try:
+        result = fn(*args, **kwargs)
+    except ValueError as error:
+        if "__array__ method not producing an array" not in str(error):
+            raise
+        result = fn(*[_real(x) for x in args], **kwargs)
+    return take_back(result, lent)
+
+
+def _real(x: Any) -> Any:
+    """NumPy takes only its own arrays from an object's __array__; that may have made a lazy one."""
+    return now(x.__array__()) if hasattr(x, "__array__") and x.__array__().__class__ is ndarray else x
 
 
 def looking(fn: Any, x: ndarray, *args: Any, **kwargs: Any) -> Any:
@@ -88,7 +99,10 @@ def on_plain(fn: Any, x: ndarray, args: tuple[Any, ...], kwargs: dict[str, Any])
     if result.__class__ is numpy.ndarray:
         if result is x.geo:
             return x
-        return wrap(result) if result.base is None else plain(result)
+        base = result.base
+        if base is None:
+            return wrap(result)
+        return part(x, result) if base is x.geo or base is x.geo.base else plain(result)
     return take_back(result, {}) if result.__class__ in CONTAINERS else result
 
 
@@ -111,7 +125,8 @@ def lazily(fn: Any, rule: Any, by_first: bool = True) -> Any:
         try:
             return rule(*args, **kwargs)
         except Unsupported:
-            return fallback(fn, *args, **kwargs)
+            pass
+        return fallback(fn, *args, **kwargs)
 
     return call
 
@@ -128,6 +143,7 @@ def method(fn: Any, rule: Any) -> Any:
         try:
             return rule(self, *args, **kwargs)
         except Unsupported:
-            return fallback(fn, self, *args, **kwargs)
+            pass
+        return fallback(fn, self, *args, **kwargs)
 
     return call

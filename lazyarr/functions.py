@@ -18,6 +18,7 @@ from lazyarr.elementwise import SCALARS
 from lazyarr.fallback import lazily
 from lazyarr.namespace import OVERRIDES
 from lazyarr.rebind import rebound
+from lazyarr.temporaries import ends_function
 
 VIEWS = """
     transpose swapaxes moveaxis rollaxis rot90 matrix_transpose permute_dims expand_dims squeeze atleast_1d
@@ -35,6 +36,9 @@ BY_METHOD = """
     sum prod max min amax amin any all mean std var ptp clip argmax argmin reshape ravel round around
 """
 """NumPy's code calls the method of that name (or near it) on what it is given."""
+
+ENDS = frozenset(["sum", "prod", "max", "min", "amax", "amin", "any", "all", "mean", "argmax", "argmin"])
+"""Fold their array once: a temporary is not needed afterwards."""
 
 REBOUND = """
     average gradient diff trapezoid cov corrcoef angle sinc unwrap ediff1d roll isclose allclose array_equal
@@ -118,8 +122,9 @@ def attach() -> None:
         OVERRIDES[fn] = lazily(fn, functools.partial(movement.view, fn))
     for _, fn in named(METADATA):
         OVERRIDES[fn] = functools.wraps(fn, updated=())(movement.metadata(fn))
-    for _, fn in named(BY_METHOD):
-        OVERRIDES[fn] = lazily(fn, _of_arrays(fn._implementation))
+    for name, fn in named(BY_METHOD):
+        rule = lazily(fn, _of_arrays(fn._implementation))
+        OVERRIDES[fn] = ends_function(rule) if name in ENDS else rule
     for _, fn in named(REBOUND):
         OVERRIDES[fn] = lazily(fn, _of_arrays(rebound(fn)))
     for name, fn in named(" ".join(RULES)):

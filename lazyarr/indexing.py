@@ -19,9 +19,9 @@ from lazyarr.arrays import (
     is_pending,
     is_quiet,
     manage,
-    managed,
     ndarray,
     now,
+    part,
     plain,
     wrap,
 )
@@ -59,7 +59,7 @@ def getitem(x: Any, key: Any) -> Any:
     if is_basic(key):
         g = geo[key]
         if g.__class__ is numpy.ndarray:
-            return plain(g) if x.storage is None else managed(x.storage, g)
+            return part(x, g)
         if x.storage is None:
             return g
         return x.storage.real(_region(geo, key))[()]
@@ -92,16 +92,16 @@ def _region(geo: numpy.ndarray, key: Any) -> numpy.ndarray:
 def setitem(x: ndarray, key: Any, value: Any) -> None:
     if x.storage is None and not (current.jit == "always" and manage(x)):
         x.geo[settled(key)] = _settled_value(value)
-        return
+        return None
     if not x.geo.flags.writeable:
         raise ValueError("assignment destination is read-only")
     try:
         if is_basic(key):
-            _assign(x, _region(x.geo, key), value)
-        else:
-            _assign_masked(x, key, value)
+            return _assign(x, _region(x.geo, key), value)
+        return _assign_masked(x, key, value)
     except Unsupported:
-        fallback(operator.setitem, x, key, value)
+        pass
+    return fallback(operator.setitem, x, key, value)
 
 
 def _settled_value(value: Any) -> Any:
@@ -133,10 +133,7 @@ def write(x: ndarray, region: numpy.ndarray, value: ndarray, mask: tuple[ndarray
     while geo.ndim > region.ndim and geo.shape[0] == 1:     # assignment drops leading axes of length 1
         geo = geo[0]
     _check_fits(geo.shape, region)
-    dropped = value if geo is value.geo else (
-        plain(geo) if value.storage is None else managed(value.storage, geo)
-    )
-    given = capture(dropped)
+    given = capture(value if geo is value.geo else part(value, geo))
     char = char_of(region.dtype)
     if isinstance(given, numpy.generic) and char_of(given.dtype) != char:
         given = given.astype(region.dtype)

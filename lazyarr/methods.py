@@ -16,7 +16,8 @@ from lazyarr.arrays import Unsupported, ndarray, now
 from lazyarr.elementwise import elementwise
 from lazyarr.fallback import fallback, looking, method
 from lazyarr.indexing import getitem, setitem
-from lazyarr.rebind import METHODS, rebound
+from lazyarr.rebind import METHODS, METHODS_SPACE, rebound
+from lazyarr.temporaries import ends_function, ends_method
 
 PYTHON = {
     "sum": "_sum", "prod": "_prod", "max": "_amax", "min": "_amin", "any": "_any", "all": "_all",
@@ -29,6 +30,9 @@ THROUGH = """
     repeat searchsorted setfield sort take trace to_device __array_namespace__
 """
 """Run by NumPy on real memory."""
+
+ENDS = "sum prod max min any all mean argmax argmin"
+"""Fold their array once: a temporary is not needed afterwards."""
 
 LOOK = "item tobytes tolist dumps tofile"
 """Only look at the values."""
@@ -87,6 +91,7 @@ RULES = {
 
 def attach() -> None:
     of_numpy = vars(numpy.ndarray)
+    METHODS_SPACE["umr_sum"] = ends_function(METHODS_SPACE["umr_sum"], names=1)     # the x of _var
     for name, python in PYTHON.items():
         setattr(ndarray, name, method(of_numpy[name], rebound(getattr(METHODS, python))))
     for name in VIEWS.split():
@@ -100,5 +105,7 @@ def attach() -> None:
         setattr(ndarray, name, _forward(of_numpy[name], looking))
     for name, fn in CONVERSIONS.items():
         setattr(ndarray, f"__{name}__", _convert(fn))
+    for name in ENDS.split():
+        setattr(ndarray, name, ends_method(getattr(ndarray, name)))
     ndarray.__getitem__ = getitem
     ndarray.__setitem__ = setitem

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import Unsupported, capture, fresh_array, is_pending, managed, ndarray, now, plain, wrap
+from lazyarr.arrays import Unsupported, capture, fresh_array, is_pending, ndarray, now, part, plain, wrap
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
@@ -27,7 +27,7 @@ def seen(x: ndarray, geo: Any) -> Any:
     if geo is x.geo:
         return x
     if x.storage is None:
-        return plain(geo)
+        return part(x, geo)
     writeable = geo.flags.writeable
     geo = view_geometry(geo)
     if geo is None:
@@ -36,7 +36,7 @@ def seen(x: ndarray, geo: Any) -> Any:
         geo.flags.writeable = False
     if char_of(geo.dtype) is None:              # not the engine's business any more
         return plain(x.storage.lend(geo))
-    return managed(x.storage, geo)
+    return part(x, geo)
 
 
 def view(fn: Any, x: Any, *args: Any, **kwargs: Any) -> Any:

@@ -71,7 +71,8 @@ def binary(name: str, fn: numpy.ufunc) -> Any:
         try:
             return elementwise(fn, (self, other))
         except Unsupported:
-            return fallback(by_python, self, other)
+            pass
+        return fallback(by_python, self, other)
 
     return call
 
@@ -87,7 +88,8 @@ def reflected(name: str, fn: numpy.ufunc) -> Any:
         try:
             return elementwise(fn, (other, self))
         except Unsupported:
-            return fallback(by_python, other, self)
+            pass
+        return fallback(by_python, other, self)
 
     return call
 
@@ -102,7 +104,8 @@ def inplace(name: str, fn: numpy.ufunc) -> Any:
         try:
             return into(fn, (self, other), self)
         except Unsupported:
-            return fallback(by_python, self, other)
+            pass
+        return fallback(by_python, self, other)
 
     return call
 
@@ -117,7 +120,8 @@ def unary(name: str, fn: numpy.ufunc) -> Any:
         try:
             return elementwise(fn, (self,))
         except Unsupported:
-            return fallback(by_python, self)
+            pass
+        return fallback(by_python, self)
 
     return call
 
@@ -167,7 +171,8 @@ def power(self: Any, other: Any, modulo: Any = None) -> Any:
             return elementwise(fn, (self, other)[:n])
         return elementwise(numpy.power, (self, other))
     except Unsupported:
-        return fallback(pow, self, other, modulo)
+        pass
+    return fallback(pow, self, other, modulo)
 
 
 def reflected_power(self: Any, other: Any) -> Any:
@@ -178,7 +183,8 @@ def reflected_power(self: Any, other: Any) -> Any:
     try:
         return elementwise(numpy.power, (other, self))
     except Unsupported:
-        return fallback(operator.pow, other, self)
+        pass
+    return fallback(operator.pow, other, self)
 
 
 def inplace_power(self: Any, other: Any) -> Any:
@@ -191,7 +197,8 @@ def inplace_power(self: Any, other: Any) -> Any:
             return into(fn, (self, other)[:n], self)
         return into(numpy.power, (self, other), self)
     except Unsupported:
-        return fallback(operator.ipow, self, other)
+        pass
+    return fallback(operator.ipow, self, other)
 
 
 def attach() -> None:

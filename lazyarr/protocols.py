@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import export, managed, ndarray, now, real_of, wrap
+from lazyarr.array_flags import Flags
+from lazyarr.arrays import export, ndarray, now, real_of, wrap
 from lazyarr.fallback import fallback, lend
 from lazyarr.flat import FlatIter
-from lazyarr.geometry import geometry
 from lazyarr.indexing import getitem, setitem
 from lazyarr.movement import own_copy, seen
 from lazyarr.namespace import OVERRIDES
@@ -143,19 +143,14 @@ def _changed(name: str) -> property:
     return property(get, change)
 
 
-def _own_geometry(self: Any) -> numpy.ndarray:
-    """Flags can be set through what we hand out, and geometries are shared."""
-    if self.storage is not None:
-        self.geo = self.geo.view()
-    return self.geo
-
-
 def flags(self: Any) -> Any:
-    return _own_geometry(self).flags
+    return self.geo.flags if self.storage is None else Flags(self)
 
 
 def setflags(self: Any, write: Any = None, align: Any = None, uic: Any = None) -> None:
-    _own_geometry(self).setflags(write, align, uic)
+    if self.storage is not None:
+        self.geo = self.geo.view()
+    self.geo.setflags(write, align, uic)
 
 
 def _part(name: str) -> property:
@@ -191,21 +186,25 @@ def _set_device(self: Any, value: Any) -> None:
 
 
 def base(self: Any) -> Any:
-    """The array that owns the memory, or None; for a lazy view, flat and of the view's dtype."""
+    """The array that owns the memory; None for its owner."""
+    if self.origin is not None:
+        return self.origin
     if self.storage is None:
         return wrap(self.geo.base)
-    value = self.storage.value
-    if value.buf is not None and value.buf.bridge is not None:
-        return wrap(value.buf.owner)
-    if self.geo.nbytes == value.nbytes and self.geo.flags.forc:
-        return None
-    n = value.nbytes // self.geo.itemsize
-    return managed(self.storage, geometry((n,), self.geo.dtype, nbytes=value.nbytes))
+    buf = self.storage.value.buf
+    if buf is not None and buf.bridge is not None and self.geo.nbytes != buf.nbytes:
+        return wrap(buf.owner)
+    return None
 
 
 def resize(self: Any, *shape: Any, refcheck: bool = True) -> None:
-    if base(self) is not None:
+    if self.origin is not None:
         raise ValueError("cannot resize this array: it does not own its data")
+    if refcheck and sys.getrefcount(self.geo if self.storage is None else self.storage) > 2:
+        raise ValueError(
+            "cannot resize an array that references or is referenced\nby another array in this way.\n"
+            "Use the np.resize function or refcheck=False"
+        )
     real = numpy.array(now(self), order="A")
     real.resize(*shape, refcheck=False)
     other = wrap(real)

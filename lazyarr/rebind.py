@@ -54,3 +54,4 @@ def _space(original: dict[str, Any]) -> dict[str, Any]:
 
 METHODS = sys.modules[numpy.ndarray.__module__ + "._core._methods"]
 """NumPy's Python code behind ndarray.mean, var, std, clip, ..."""
+METHODS_SPACE = _space(vars(METHODS))

@@ -1,7 +1,7 @@
 """What a program's own array subclass derives from: NumPy's array, at home with lazy arrays.
 
 In: ``class A(lazyarr.ndarray)``.   Out: a real subclass of `numpy.ndarray`, since hooks such as
-``__array_finalize__`` need real memory; its methods accept lazy arrays and `lazyarr.ndarray` itself.
+``__array_finalize__`` need real memory.
 """
 
 from __future__ import annotations
@@ -10,22 +10,16 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import ArrayType, ndarray, wrap
-from lazyarr.fallback import lend, through
+from lazyarr.arrays import ArrayType
+from lazyarr.fallback import lend
 
 
 class Subclassable(numpy.ndarray):
     """Base of subclasses of `lazyarr.ndarray`."""
 
     def view(self, *args: Any, **kwargs: Any) -> Any:
-        return through(numpy.ndarray.view, (self, *args), kwargs)
-
-    def __array_ufunc__(self, fn: Any, method: str, *args: Any, **kwargs: Any) -> Any:
-        return numpy.ndarray.__array_ufunc__(self, fn, method, *lend(args, {}), **lend(kwargs, {}))
-
-    def __array_function__(self, fn: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        real = tuple(numpy.ndarray if t is ndarray else t for t in types)
-        return wrap(numpy.ndarray.__array_function__(self, fn, real, lend(args, {}), lend(kwargs, {})))
+        """With `lazyarr.ndarray` as the type: NumPy's array, for ``super().__array_ufunc__``."""
+        return numpy.ndarray.view(self, *lend(args, {}), **lend(kwargs, {}))
 
 
 def attach() -> None:

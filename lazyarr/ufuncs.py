@@ -40,6 +40,7 @@ class ufunc(metaclass=UfuncType):
 
     def __init__(self, fn: numpy.ufunc) -> None:
         self.fn = fn
+        self.nin = fn.nin
         self.__name__ = fn.__name__
         self.__qualname__ = getattr(fn, "__qualname__", fn.__name__)
         self.__doc__ = fn.__doc__
@@ -47,7 +48,9 @@ class ufunc(metaclass=UfuncType):
         self._by_rule = lazily(fn.reduce, self._reduce)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs:
+        if len(args) != self.nin:
+            pass                                    # `out` by position, or wrong
+        elif not kwargs:
             result = eager(self.fn, args)
             if result is not None:
                 return result
@@ -60,7 +63,8 @@ class ufunc(metaclass=UfuncType):
         try:
             return self._lazy(args, **kwargs)
         except Unsupported:
-            return fallback(self.fn, *args, **kwargs)
+            pass
+        return fallback(self.fn, *args, **kwargs)
 
     def _lazy(
         self, args: tuple[Any, ...], out: Any = None, where: Any = True, dtype: Any = None,
