@@ -18,6 +18,7 @@ from lazyarr.elementwise import SCALARS, elementwise, into
 from lazyarr.fallback import fallback, lazily
 from lazyarr.indexing import setitem
 from lazyarr.reductions import MISSING, reduce
+from lazyarr.temporaries import ends_function
 
 UFUNCS: dict[numpy.ufunc, ufunc] = {}
 _DEFAULTS = {"subok": True, "order": "K"}
@@ -45,7 +46,7 @@ class ufunc(metaclass=UfuncType):
         self.__qualname__ = getattr(fn, "__qualname__", fn.__name__)
         self.__doc__ = fn.__doc__
         self.__wrapped__ = fn
-        self._by_rule = lazily(fn.reduce, self._reduce)
+        self._by_rule = ends_function(lazily(fn.reduce, self._reduce), names=1)      # the args of `reduce`
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if len(args) != self.nin:

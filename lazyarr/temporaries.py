@@ -1,0 +1,75 @@
+"""Temporaries: arrays that end with the call that folds them, as in ``((x - y) ** 2).sum()``.
+
+While a full reduction evaluates at the call, the interpreter still holds its argument.  If nobody
+else does, storing the argument would be a waste: it is marked as dying for the time of the call.
+Reference counts tell, as in NumPy's own elision of temporaries.  A wrong guess costs one more
+computation (`values.is_kept`), never a wrong result.
+
+In: a function that folds its first argument once.   Out: the same function.
+"""
+
+from __future__ import annotations
+
+import functools
+from sys import getrefcount
+from typing import Any
+
+from lazyarr.arrays import ndarray
+
+
+class _Probe:
+    def count(self, *args: Any, **kwargs: Any) -> int:
+        return getrefcount(self)
+
+
+def _count(*args: Any, **kwargs: Any) -> int:
+    x = args[0]
+    return getrefcount(x)
+
+
+METHOD_REFS = _Probe().count()
+"""References to an argument that only the interpreter's stack holds, as a method sees them."""
+FUNCTION_REFS = _count(_Probe())
+"""The same, as a function of ``*args`` sees them after naming its first argument."""
+STORAGE_REFS = 3
+"""To a storage with one array: the array's, a local name's, and getrefcount's own."""
+
+
+def _dying(storage: Any) -> bool:
+    return storage is not None and storage.value.op is not None and getrefcount(storage) <= STORAGE_REFS
+
+
+def ends_method(fn: Any) -> Any:
+    """A method after which its array is not needed if only the caller's expression holds it."""
+
+    @functools.wraps(fn, updated=())
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.__class__ is not ndarray or getrefcount(self) > METHOD_REFS or not _dying(self.storage):
+            return fn(self, *args, **kwargs)
+        storage = self.storage
+        storage.dying = True
+        try:
+            return fn(self, *args, **kwargs)
+        finally:
+            storage.dying = False
+
+    return call
+
+
+def ends_function(fn: Any, names: int = 0) -> Any:
+    """The same for a function's first argument, which `names` variables of the caller may hold."""
+    most = FUNCTION_REFS + names
+
+    @functools.wraps(fn, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        x = args[0] if args else None
+        if x.__class__ is not ndarray or getrefcount(x) > most or not _dying(x.storage):
+            return fn(*args, **kwargs)
+        storage = x.storage
+        storage.dying = True
+        try:
+            return fn(*args, **kwargs)
+        finally:
+            storage.dying = False
+
+    return call
