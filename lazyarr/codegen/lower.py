@@ -133,14 +133,13 @@ class Lowering:
         made = self.at[v]
         in_time = made >= 0 and made >= self.last_read
         again = sum(inst.args.count(v) for inst in self.body) + self.keep.count(v) > 1
-        direct = ref.access == "u" and not self.nontemporal
-        direct = direct and not (again and self.parfor.operands[ref.index].role == "inout")
+        direct = ref.access == "u" and not (again and self.parfor.operands[ref.index].role == "inout")
         if in_time and direct and self.calls[made] >= 0 and v not in self.homes:
-            self.homes[v] = ref         # the call writes it
+            self.homes[v] = ref         # the call writes it: faster than streaming a copy
             return
         stage = made if in_time and self.calls[made] < 0 else self.native_from(max(made, self.last_read, 0))
         self.stores[stage].append(Store(ref, v))
-        if stage == made and direct:
+        if stage == made and direct and not self.nontemporal:
             self.homes.setdefault(v, ref)
 
     def native_from(self, stage: int) -> int:
