@@ -16,13 +16,16 @@ from lazyarr.codegen.lower import Lowering
 from lazyarr.codegen.reduce_body import Body, kernel_of, wanted
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_inner import Leaf
-from lazyarr.codegen.reduce_kernel import FOLD_PARAMS, Reduce
+from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.codegen.reduce_strict import called_fold, search_block
-from lazyarr.codegen.reduce_tree import tree_function
+from lazyarr.codegen.reduce_tree import in_sequence, tree_function
 from lazyarr.codegen.stages import LOAD, ONCE
 from lazyarr.codegen.tile import tile
 from lazyarr.codegen.vectorize import vectorize
 from lazyarr.fusion.parfor import result_char
+
+BLOCK = 2048
+"""Elements of a block that has no slots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,8 @@ class Staged:
     kernel: Kernel
     stmts: tuple[Stmt, ...]
     slots: dict[int, Ref]
-    """Wanted value -> the slot that it is in afterwards."""
+    """Wanted value -> where it lies afterwards: a slot, or the operand that it is read from."""
+    block: int
 
 
 def staged(r: Reduce) -> Staged:
@@ -45,7 +49,7 @@ def staged(r: Reduce) -> Staged:
     late: list[Stmt] = []
     for v in wanted(r):
         home = low.homes.get(v)
-        if home is not None and home.space == "slot" and home.access == "u":
+        if home is not None and home.access == "u" and (home.space == "slot" or _stays(r, low.kinds[v])):
             slots[v] = home
             continue
         slots[v] = to = low.slot(result_char(r.parfor.body[v]), single=False)
@@ -62,52 +66,39 @@ def staged(r: Reduce) -> Staged:
     last = Call(-1, tuple(slots.values()), ())      # slots live until here
     whole = kernel_of(r.parfor, (Once(once), *stmts, last), tuple(low.slots), tuple(low.loops))
     kernel = tile(whole)
-    once_, blocks = kernel.body
-    assert isinstance(blocks, Blocks)
-    kernel = vectorize(replace(kernel, body=(once_, *blocks.body[:-1])), r.target)
-    return Staged(kernel, kernel.body, slots)
+    once_, *rest = kernel.body
+    inside = rest[0].body if isinstance(rest[0], Blocks) else rest
+    kernel = vectorize(replace(kernel, body=(once_, *inside[:-1])), r.target)
+    return Staged(kernel, kernel.body, slots, kernel.block or BLOCK)
 
 
-def fold_functions(r: Reduce, body: Staged, name: str) -> list[Function]:
+def _stays(r: Reduce, kind: str) -> bool:
+    """Is a load as good as a slot: in one piece for each block, and not overwritten meanwhile?"""
+    return kind == LOAD and len(r.space) == 1 and all(inst.op != "store" for inst in r.parfor.body)
+
+
+def block_functions(r: Reduce, body: Staged, name: str) -> list[Function]:
     memory = f"{name}_slots"
     found = []
     if any(not f.called for f in r.folds):
         found.append(tree_function(r, memory, 128 // r.per_element, lambda b: _slots(r, body, b)))
-    block = body.kernel.block
+    def write(b: Function, start: str, count: str, out: str) -> None:
+        Block(r, body, b, memory, out).write(start, count)
+
     if r.pairwise:
-        found.append(tree_function(r, name, block, lambda b: Block(r, body, b, memory).write("%start", "%n")))
+        found.append(tree_function(r, name, body.block, lambda b: write(b, "%start", "%n", "%out")))
     else:
-        found.append(_in_sequence(r, body, name, memory, block))
+        found.append(in_sequence(r, name, body.block, write))
     return found
 
 
 def _slots(r: Reduce, body: Staged, b: Function) -> None:
-    """The leaf of a tree over slots; `start` counts from the beginning of the block."""
+    """The leaf of a tree over what a block left in memory."""
     lanes = tuple(Load(v, body.slots[v]) for v in wanted(r))
     kernel = replace(body.kernel, body=(Once(()), Loop("all", 0, lanes)))
     leaf = Leaf(r, kernel, b)
-    leaf.body.use_scratch("%start")
+    leaf.body.use_scratch(b.op(f"sub i64 %start, {b.word('%ctx', r.block // 8)}"))
     leaf.write()
-
-
-def _in_sequence(r: Reduce, body: Staged, name: str, memory: str, block: int) -> Function:
-    """Without a tree the blocks are folded one after the other, from a neutral value."""
-    from lazyarr.codegen.reduce_fold import SLOT, combine, load_scalar, neutral_value, store_scalar
-
-    b = Function(r.target, name, FOLD_PARAMS)
-    part = b.alloca(f"[{SLOT * len(r.folds)} x i8]", 16)
-    free = [f for f in r.folds if not f.carried]
-    for fold in free:
-        store_scalar(b, fold.acc, neutral_value(b, fold), b.at("%out", SLOT * fold.number))
-    end = b.add("%start", "%n")
-    with b.loop("%start", end, str(block)) as (at, _):
-        count = b.smaller(str(block), b.op(f"sub i64 {end}, {at}"))
-        Block(r, body, b, memory, part).write(at, count)
-        for fold in free:
-            place = SLOT * fold.number
-            x, y = (load_scalar(b, fold.acc, b.at(p, place)) for p in ("%out", part))
-            store_scalar(b, fold.acc, combine(b, fold, x, y), b.at("%out", place))
-    return b
 
 
 class Block:
@@ -122,15 +113,18 @@ class Block:
         body.use_scratch("0")
         body.call_frame()
         rows = body.rows()
+        b.put("%ctx", r.block, "i64", start)
+        pointers = rows
         if len(r.space) == 1:
-            body.run(self.staged.stmts, Range(body.advance(rows, start), count))
+            pointers = body.advance(rows, start)
+            body.run(self.staged.stmts, Range(pointers, count))
         else:
             self.pieces(rows, start, count)
         body.shift = "0"
         if any(not f.called for f in r.folds):
-            b.do(f"call void @{self.memory}(ptr %words, ptr %ctx, i64 0, i64 {count}, ptr {self.out})")
+            b.do(f"call void @{self.memory}(ptr %words, ptr %ctx, i64 {start}, i64 {count}, ptr {self.out})")
         for fold in r.folds:
-            place = body.base(self.staged.slots[fold.value], {})
+            place = body.base(self.staged.slots[fold.value], pointers)
             if fold.called:
                 called_fold(r, body, fold, place, count)
             elif fold.search:

@@ -7,7 +7,7 @@ conditions is one basic block, in which carried values stay in registers at ever
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from lazyarr.codegen.builder import Builder
@@ -104,6 +104,25 @@ class Function(Builder):
         self.label(done)
         for t, v0, v1 in zip(types[1:], first[1:], following[1:], strict=True):
             state.after.append(self.op(f"phi {t} [{v0}, %{before}], [{v1}, %{latch}]"))
+
+    def until(self, low: str, high: str, step: str, hit: Callable[[str], str]) -> str:
+        """The first of low, low + step, ... below `high` where `hit` is True; not below it if none is."""
+        look, more, done = self.place(), self.place(), self.place()
+        before = self.block
+        self.branch(self.op(f"icmp slt i64 {low}, {high}"), look, done)
+        self.label(look)
+        index = self.fresh("j")
+        at = len(self.lines)
+        self.lines.append("")
+        found = hit(index)
+        tested = self.block
+        self.branch(found, done, more)
+        self.label(more)
+        following = self.add(index, step)
+        self.lines[at] = f"  {index} = phi i64 [{low}, %{before}], [{following}, %{more}]"
+        self.branch(self.op(f"icmp slt i64 {following}, {high}"), look, done)
+        self.label(done)
+        return self.op(f"phi i64 [{low}, %{before}], [{index}, %{tested}], [{following}, %{more}]")
 
     @contextmanager
     def lanes(self, width: int) -> Iterator[None]:

@@ -188,6 +188,17 @@ def _bits(b: Function, fold: Fold, value: str) -> str:
     return b.op(f"trunc i{w} {b.op(f'call i{w} @llvm.ctpop.i{w}(i{w} {x})')} to i1")
 
 
+def deciding(fold: Fold) -> str | None:
+    """The bool that no further element changes, or None."""
+    opcode = _OPCODE.get(fold.op) if fold.char == "?" else None
+    return {"or": "true", "and": "false"}[opcode] if opcode is not None else None
+
+
+def decided(b: Function, fold: Fold, pointer: str) -> str:
+    """Is an accumulator in memory at the value that stays (i1)?"""
+    return b.op(f"icmp eq i1 {load_scalar(b, fold.char, pointer)}, {deciding(fold)}")
+
+
 def chosen(b: Function, fold: Fold, condition: str, yes: Value, no: Value) -> Value:
     """One of two scalars."""
     t = lane(fold.char)

@@ -26,12 +26,15 @@ from lazyarr.codegen.reduce_fold import (
     whole,
     widened,
 )
-from lazyarr.codegen.reduce_kernel import Reduce
-from lazyarr.codegen.reduce_tree import LEAF, tree_function
+from lazyarr.codegen.reduce_kernel import FOLD_PARAMS, Reduce
+from lazyarr.codegen.reduce_tree import LEAF, in_sequence, tree_function
 from lazyarr.codegen.vectorize import component_bytes, lanes_of
 
 LANES = 8
 """NumPy's accumulators in a real sum."""
+
+EXIT = 4096
+"""Elements after which it is asked whether the result is known already."""
 
 UNROLLED = 24
 """Lane instructions in a row: what stays in registers passes through memory once a round."""
@@ -44,8 +47,16 @@ def in_registers(r: Reduce) -> Kernel | None:
     return straight(r)
 
 
-def fold_function(r: Reduce, kernel: Kernel, name: str) -> Function:
-    return tree_function(r, name, LEAF // r.per_element, lambda b: Leaf(r, kernel, b).write())
+def fold_functions(r: Reduce, kernel: Kernel, name: str) -> list[Function]:
+    if not r.decidable:
+        return [tree_function(r, name, LEAF // r.per_element, lambda b: Leaf(r, kernel, b).write())]
+    part = Function(r.target, f"{name}_part", FOLD_PARAMS)
+    Leaf(r, kernel, part).write()
+
+    def write(b: Function, at: str, count: str, out: str) -> None:
+        b.do(f"call void @{name}_part(ptr %words, ptr %ctx, i64 {at}, i64 {count}, ptr {out})")
+
+    return [part, in_sequence(r, name, EXIT, write)]
 
 
 class Leaf:

@@ -15,7 +15,7 @@ from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.emit_status import Status
 from lazyarr.codegen.emitters_types import Value
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import SLOT, Fold, combine, folds_of, load_scalar, neutral_value
+from lazyarr.codegen.reduce_fold import SLOT, Fold, combine, deciding, folds_of, load_scalar, neutral_value
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.ops import flags
@@ -111,18 +111,36 @@ class Reduce:
         return self.scratch + 8
 
     @property
-    def context_bytes(self) -> int:
+    def block(self) -> int:
+        """First element of the block that is being folded."""
         return self.raised + 8
+
+    @property
+    def context_bytes(self) -> int:
+        return self.block + 8
 
     # Code that several functions contain
 
-    def status(self, b: Function) -> Status:
+    @cached_property
+    def categories(self) -> frozenset[str]:
+        """errstate categories that the kernel can set."""
+        return frozenset(c for op, sig in self._called for c in flags(op, sig))
+
+    @property
+    def _called(self) -> list[tuple[str, str]]:
         bodies = [(i.op, i.sig) for i in self.parfor.body if "->" in i.sig]
         called = [("copy" if op == "cast" else op, sig) for op, sig in bodies]
-        called += [(f.op, f.sig) for f in self.folds]
-        categories = {c for op, sig in called for c in flags(op, sig)}
-        floating = any(set(sig) & set("efdFD") for _, sig in called)
-        return Status(b, frozenset(categories), floating or bool(categories))
+        return called + [(f.op, f.sig) for f in self.folds]
+
+    def status(self, b: Function) -> Status:
+        floating = any(set(sig) & set("efdFD") for _, sig in self._called)
+        return Status(b, self.categories, floating or bool(self.categories))
+
+    @cached_property
+    def decidable(self) -> bool:
+        """Can the result be known before the last element, and is nothing lost with the others?"""
+        lone = len(self.folds) == 1 and not any(inst.op == "store" for inst in self.parfor.body)
+        return lone and not self.categories and deciding(self.folds[0]) is not None
 
     def stride(self, b: Function, k: int, d: int) -> str:
         return b.word("%words", self.layout.stride(k, d))

@@ -12,10 +12,19 @@ from dataclasses import dataclass
 
 from lazyarr.codegen.emitters_types import Value
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import SLOT, Fold, chosen, load_scalar, move, store_scalar
+from lazyarr.codegen.reduce_fold import (
+    SLOT,
+    Fold,
+    chosen,
+    decided,
+    load_scalar,
+    move,
+    neutral_value,
+    store_scalar,
+)
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS, Reduce, accumulate
 from lazyarr.codegen.reduce_outputs import decode, outputs
-from lazyarr.codegen.reduce_plan import DEPTH, PARTIALS, RUN, RUNS, STEPS
+from lazyarr.codegen.reduce_plan import DECIDED, DEPTH, PARTIALS, RUN, RUNS, STEPS
 from lazyarr.codegen.reduce_strict import POSITION
 from lazyarr.codegen.reduce_tree import halve
 
@@ -118,16 +127,31 @@ class Nest:
         for fold in r.folds:
             if fold.carried and not fold.search:
                 self.lend(fold, self.so_far(fold, step, at))
-        b.do(
-            f"call void @{self.fold}(ptr %words, ptr {self.ctx}, i64 {step.start}, i64 {step.count},"
-            f" ptr {self.out})"
-        )
+        if r.decidable and not r.outer and not r.folds[0].search:
+            self.unless_decided(r.folds[0], step)
+        else:
+            self.call(step)
         with b.when(self.whole):
             for fold in r.folds:
                 self.take_in(fold, step, at)
         if not r.sequential:
             with b.otherwise(self.whole):
                 self.keep(output, step)
+
+    def call(self, step: Step) -> None:
+        arguments = f"ptr {self.ctx}, i64 {step.start}, i64 {step.count}, ptr {self.out}"
+        self.b.do(f"call void @{self.fold}(ptr %words, {arguments})")
+
+    def unless_decided(self, fold: Fold, step: Step) -> None:
+        """The lone result may be known from another chunk."""
+        b = self.b
+        flag = b.at("%words", 8 * self.r.layout.extra(DECIDED))
+        store_scalar(b, fold.acc, neutral_value(b, fold), self.out)
+        known = b.op(f"load atomic i64, ptr {flag} monotonic, align 8")
+        with b.when(b.op(f"icmp eq i64 {known}, 0")):
+            self.call(step)
+            with b.when(decided(b, fold, self.out)):
+                b.do(f"store atomic i64 1, ptr {flag} monotonic, align 8")
 
     def so_far(self, fold: Fold, step: Step, at: dict[int, str]) -> Value:
         """The accumulator before a step: the output, or what it starts from."""

@@ -12,11 +12,11 @@ from dataclasses import replace
 
 from lazyarr.codegen.emitters import emitter
 from lazyarr.codegen.pipeline import Source
-from lazyarr.codegen.reduce_blocks import fold_functions, staged
+from lazyarr.codegen.reduce_blocks import block_functions, staged
 from lazyarr.codegen.reduce_combine import combine_function
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import folds_of
-from lazyarr.codegen.reduce_inner import fold_function, in_registers
+from lazyarr.codegen.reduce_inner import fold_functions, in_registers
 from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.codegen.reduce_nest import kernel_function
 from lazyarr.codegen.reduce_outer import accumulator_bytes, begins_with_first, chunk_function, row_kernel
@@ -56,13 +56,13 @@ def _along(r: Reduce) -> tuple[Reduce, list[Function]]:
     fold = f"{PLACEHOLDER}_fold"
     kernel = in_registers(r)
     if kernel is not None:
-        functions = [fold_function(r, kernel, fold)]
+        functions = fold_functions(r, kernel, fold)
     else:
         body = staged(r)
         called = ((f.how.ufunc, f.sig) for f in r.folds if f.called)
         loops = tuple(dict.fromkeys((*body.kernel.loops, *called)))
         r = replace(r, loops=loops, scratch_bytes=body.kernel.scratch_bytes)
-        functions = fold_functions(r, body, fold)
+        functions = block_functions(r, body, fold)
     return r, [*functions, kernel_function(r, PLACEHOLDER, fold)]
 
 

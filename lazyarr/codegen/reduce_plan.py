@@ -19,7 +19,8 @@ A launch, in full::
 Extra words: RUN (longest run, in elements of the group's index space), RUNS (runs in it), DEPTH (each
 run is cut into 2**DEPTH subtrees), STEPS (outer 'r' iterations x RUNS x 2**DEPTH), GRAIN (steps of one
 chunk) and PARTIALS (address of one 16-byte slot for each output, step and reduction; 0: each chunk
-folds its outputs to the end and stores them).  A chunk number is ``p-tile * ceil(STEPS / GRAIN) +
+folds its outputs to the end and stores them), DECIDED (set once no further element can change a lone
+result).  A chunk number is ``p-tile * ceil(STEPS / GRAIN) +
 step group``; the tile number goes by `grid` as in every kernel, with 1 for the 'r' loops.
 """
 
@@ -34,8 +35,8 @@ from lazyarr.codegen.abi import Layout
 from lazyarr.fusion.parfor import Inst, Parfor, Reduction
 from lazyarr.reduce_order import Loop, Order
 
-RUN, RUNS, DEPTH, STEPS, GRAIN, PARTIALS = range(6)
-WORDS = 6
+RUN, RUNS, DEPTH, STEPS, GRAIN, PARTIALS, DECIDED = range(7)
+WORDS = 7
 SLOT = 16
 """Bytes of a partial result: room for a complex128, or for a value and its position."""
 
@@ -236,6 +237,8 @@ def fill(words: array[int], layout: Layout, cuts: Cuts, partials: int) -> None:
     for d, (t, g) in enumerate(zip(cuts.tile, cuts.grid, strict=True)):
         words[layout.tile(d)] = t
         words[layout.grid(d)] = g
-    extra = (cuts.run, cuts.runs, cuts.depth, cuts.steps, cuts.grain, partials if cuts.partial_bytes else 0)
+    if not cuts.partial_bytes:
+        partials = 0
+    extra = (cuts.run, cuts.runs, cuts.depth, cuts.steps, cuts.grain, partials, 0)
     for k, word in enumerate(extra):
         words[layout.extra(k)] = word

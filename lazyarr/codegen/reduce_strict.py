@@ -7,6 +7,7 @@ The carry of a search is the best element so far, and at byte 8 its position.
 
 from __future__ import annotations
 
+from lazyarr.codegen.emit_lanes import splat
 from lazyarr.codegen.reduce_body import Body
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import SLOT, Fold, load_scalar, store_scalar
@@ -63,26 +64,32 @@ def better(b: Function, fold: Fold, x: str, y: str) -> str:
 
 def _first(b: Function, fold: Fold, values: str, best: str, count: str) -> str:
     """Position in the block of the first element that equals `best`; NaN equals NaN here."""
-    t = "i1" if fold.char == "?" else PLAIN[fold.char].llvm
-    look, hit, more = b.place(), b.place(), b.place()
-    before = b.block
-    b.jump(look)
-    b.label(look)
-    index = b.fresh("j")
-    at = len(b.lines)
-    b.lines.append("")
-    x = load_scalar(b, fold.char, b.at(values, b.mul(index, str(PLAIN[fold.char].itemsize))))
+    size = PLAIN[fold.char].itemsize
+    with b.lanes(b.target.vector_bytes // size):
+        vectors = b.op(f"and i64 {count}, {-b.width}")
+        wanted = splat(b, PLAIN[fold.char].llvm, _byte(b, fold, best))
+        start = b.until("0", vectors, str(b.width), lambda at: _equal(b, fold, values, at, wanted))
+    return b.until(start, count, "1", lambda at: _equal(b, fold, values, at, _byte(b, fold, best)))
+
+
+def _byte(b: Function, fold: Fold, value: str) -> str:
+    """As in memory: bools are bytes there."""
+    return b.op(f"zext i1 {value} to i8") if fold.char == "?" else value
+
+
+def _equal(b: Function, fold: Fold, values: str, at: str, wanted: str) -> str:
+    """Is any of the next elements equal (i1)?"""
+    size, t = PLAIN[fold.char].itemsize, b.ty(PLAIN[fold.char].llvm)
+    x = b.op(f"load {t}, ptr {b.at(values, b.mul(at, str(size)))}, align 1")
     if PLAIN[fold.char].kind == "f":
-        equal = b.op(f"fcmp oeq {t} {x}, {best}")
-        equal = b.op(f"or i1 {equal}, {b.op(f'fcmp uno {t} {x}, {x}')}")
+        found = b.op(f"fcmp oeq {t} {x}, {wanted}")
+        found = b.op(f"or {b.ty('i1')} {found}, {b.op(f'fcmp uno {t} {x}, {x}')}")
     else:
-        equal = b.op(f"icmp eq {t} {x}, {best}")
-    b.branch(equal, hit, more)
-    b.label(more)
-    following = b.add(index, "1")
-    b.lines[at] = f"  {index} = phi i64 [0, %{before}], [{following}, %{more}]"
-    b.branch(b.op(f"icmp slt i64 {following}, {count}"), look, hit)
-    b.label(hit)
-    return b.op(f"phi i64 [{index}, %{look}], [{following}, %{more}]")
-
-
+        found = b.op(f"icmp eq {t} {x}, {wanted}")
+    if fold.char == "?":                # any byte but 0 is True
+        x, wanted = (b.op(f"icmp ne {t} {y}, {b.splat('i8', '0')}") for y in (x, wanted))
+        found = b.op(f"icmp eq {b.ty('i1')} {x}, {wanted}")
+    if not b.width:
+        return found
+    bits = b.op(f"bitcast {b.ty('i1')} {found} to i{b.width}")
+    return b.op(f"icmp ne i{b.width} {bits}, 0")

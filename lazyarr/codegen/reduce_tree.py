@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import SLOT, combine, load_scalar, store_scalar
+from lazyarr.codegen.reduce_fold import SLOT, combine, decided, load_scalar, neutral_value, store_scalar
 from lazyarr.codegen.reduce_kernel import FOLD_PARAMS, Reduce
 
 LEAF = 128
@@ -52,3 +52,31 @@ def _split(r: Reduce, b: Function, name: str) -> None:
         at = SLOT * fold.number
         x, y = (load_scalar(b, fold.acc, b.at(side, at)) for side in (left, right))
         store_scalar(b, fold.acc, combine(b, fold, x, y), b.at("%out", at))
+
+
+def in_sequence(
+    r: Reduce, name: str, size: int, write: Callable[[Function, str, str, str], None]
+) -> Function:
+    """Without a tree: blocks one after the other, until the end or until the result is known.
+
+    `write` (function, first element, elements, out) folds a block."""
+    b = Function(r.target, name, FOLD_PARAMS)
+    part = b.alloca(f"[{SLOT * len(r.folds)} x i8]", 16)
+    free = [f for f in r.folds if not f.carried]
+    for fold in free:
+        store_scalar(b, fold.acc, neutral_value(b, fold), b.at("%out", SLOT * fold.number))
+    end = b.add("%start", "%n")
+
+    def block(at: str) -> str:
+        write(b, at, b.smaller(str(size), b.op(f"sub i64 {end}, {at}")), part)
+        for fold in free:
+            place = SLOT * fold.number
+            x, y = (load_scalar(b, fold.acc, b.at(p, place)) for p in ("%out", part))
+            store_scalar(b, fold.acc, combine(b, fold, x, y), b.at("%out", place))
+        if not r.decidable:
+            return "false"
+        fold = r.folds[0]
+        return decided(b, fold, b.at("%ctx", r.carry(fold)) if fold.search else "%out")
+
+    b.until("%start", end, str(size), block)
+    return b

@@ -424,3 +424,36 @@ def test_several_in_one_pass() -> None:
             Fold("add", 3, "l"),
         ]
         check([x, y], folds, axes, body, lambda x, y: [x, x * y, x, x > y, x > y])
+
+
+def test_odd_bools() -> None:
+    """Any byte but 0 is True."""
+    x = numpy.array([0, 0, 2, 1, 0, 255] * 50, numpy.uint8).view(bool)
+    for name in ("argmax", "argmin"):
+        check([x], [Fold(name, 0, "?")], (0,))
+        check([x[2:]], [Fold(name, 0, "?")], (0,))
+    check([x], [Fold("add", 0, "l")], (0,))
+    check([x], [Fold("logical_and", 0, "?")], (0,))
+
+
+def test_known_early() -> None:
+    """any and all stop where the rest cannot matter: what follows may even be unreadable."""
+    rng = numpy.random.default_rng(16)
+    for n in (10, 5000, 300_000):
+        for k in {0, 1, n // 2, n - 1}:
+            x = numpy.zeros(n)
+            x[k] = 1.0
+            body: Body = [("greater", "dd->?", (0, 0)), ("not_equal", "dd->?", (0, 1))]
+            check([x, x[0:1] * 0], [Fold("logical_or", 3, "?")], (0,), body, lambda x, z: [x != z])
+            check([x == 0], [Fold("logical_and", 0, "?")], (0,))
+            check([x == 0], [Fold("argmin", 0, "?")], (0,))
+    x = rng.random((40, 5000)) < 0.001
+    check([x], [Fold("logical_or", 0, "?")], (1,))
+    check([x], [Fold("logical_or", 0, "?")], (0,))
+    lone = order_of("logical_or", "??->?", "?", (1 << 32,), (1,), (0,))
+    assert isinstance(lone, Order)
+    out = numpy.zeros((), bool)
+    ones = numpy.ones(4096, bool)
+    p = program([ones], [], [Fold("logical_or", 0, "?")], (0,), [out], ones, lone)
+    launch(p, [ones, out], host_level())        # 2**32 elements, of which 4096 exist
+    assert out
