@@ -12,14 +12,26 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import Unsupported, manage, ndarray, now, part, plain, wrap
+from lazyarr.arrays import ArrayType, Unsupported, manage, ndarray, now, part, plain, wrap
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 
 CONTAINERS = {list, tuple, dict}
-NESTED = {ndarray, *CONTAINERS}
-TAKE: dict[type, Any] = {}
-"""Type of a result of NumPy -> what turns it into ours (open npz files, random generators, ...)."""
+NESTED = {ndarray, ArrayType, *CONTAINERS}
+
+
+class Takers(dict):
+    """Type of a result of NumPy -> what turns it into ours, or None.
+
+    `namespace` knows about open npz files and random generators, by the names of their types."""
+
+    def __missing__(self, cls: type) -> Any:
+        self[cls] = found = TAKE_NAMED.get((cls.__module__, cls.__name__))
+        return found
+
+
+TAKE = Takers()
+TAKE_NAMED: dict[tuple[str, str], Any] = {}
 
 
 def lend(x: Any, lent: dict[int, Any]) -> Any:
@@ -50,19 +62,25 @@ def take_back(x: Any, lent: dict[int, Any]) -> Any:
             items = [take_back(y, lent) for y in x]
             return c._make(items) if hasattr(c, "_make") else c(items)
         return x
-    take = TAKE.get(c)
+    take = TAKE[c]
     return x if take is None else take(x)
 
 
 def fallback(fn: Any, *args: Any, **kwargs: Any) -> Any:
     """fn on evaluated arrays."""
-    COUNT.numpy_fallbacks += 1
-    return through(fn, args, kwargs)
-
-
-def through(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The same, for calls that count as something else."""
     lent: dict[int, Any] = {}
+    result = through(fn, args, kwargs, lent)
+    if lent:
+        COUNT.numpy_fallbacks += 1
+    return result
+
+
+def through(
+    fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], lent: dict[int, Any] | None = None
+) -> Any:
+    """The same, for calls that count as something else.  `lent` collects what was lent."""
+    if lent is None:
+        lent = {}
     args = [lend(x, lent) for x in args]
     if kwargs:
         kwargs = {k: lend(v, lent) for k, v in kwargs.items()}

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.abc
 import importlib.machinery
-import importlib.util
 import sys
 import types
 from typing import Any
@@ -19,7 +17,7 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import ndarray
-from lazyarr.fallback import TAKE, fallback
+from lazyarr.fallback import TAKE_NAMED, fallback
 from lazyarr.ufuncs import adapt as adapt_ufunc
 from lazyarr.ufuncs import ufunc
 
@@ -103,7 +101,6 @@ METHODS_RETURN_ARRAYS = {
     ("numpy.random._generator", "Generator"): ("__reduce__",),
     ("numpy.random.mtrand", "RandomState"): ("__reduce__",),
     ("numpy", "vectorize"): (),
-    ("numpy.lib._npyio_impl", "NpzFile"): (),
     ("numpy.lib.npyio", "NpzFile"): (),
 }
 """(module, name) of classes whose methods give arrays -> methods that stay as they are."""
@@ -125,20 +122,25 @@ def _subclass(cls: type) -> type:
     sub = type(cls.__name__, (cls,), namespace)
     TYPES[cls] = TYPES[sub] = sub
     if cls.__name__ == "Generator":
-        TAKE[cls] = lambda g: sub(g.bit_generator)
         sub.__reduce__ = lambda self: (_generator, (self.bit_generator,))
-    elif cls.__name__ == "NpzFile":
-        TAKE[cls] = functools.partial(_recast, sub)
     return sub
-
-
-def _recast(sub: type, x: Any) -> Any:
-    x.__class__ = sub
-    return x
 
 
 def _generator(bits: Any) -> Any:
     return adapt(numpy.random.Generator)(bits)
+
+
+def _npz_file(x: Any) -> Any:
+    x.__class__ = adapt(type(x))
+    return x
+
+
+TAKE_NAMED.update(
+    {
+        ("numpy.random._generator", "Generator"): lambda g: _generator(g.bit_generator),
+        ("numpy.lib.npyio", "NpzFile"): _npz_file,
+    }
+)
 
 
 def _method(method: Any) -> Any:
@@ -179,8 +181,8 @@ def module(numpy_name: str) -> types.ModuleType:
     return importlib.import_module("lazyarr" + numpy_name[5:])
 
 
-class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """``import lazyarr.linalg``: modules of NumPy's that lazyarr has no file for."""
+class Finder:
+    """``import lazyarr.linalg``: finds and loads NumPy's modules that lazyarr has no file for."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if not name.startswith("lazyarr."):

@@ -15,7 +15,7 @@ from lazyarr.dtypes import char_of
 from lazyarr.expr import Expr
 from lazyarr.materialize import evaluate as _evaluate
 from lazyarr.storage import Storage, geometry_in
-from lazyarr.values import Buffer, owner_of
+from lazyarr.values import Bridge, Buffer, owner_of
 
 
 def evaluate(*arrays: Any) -> None:
@@ -61,9 +61,9 @@ def borrow(x: Any) -> Any:
     """
     if type(x) is not numpy.ndarray or char_of(x.dtype) is None or stays_plain(x):
         return wrap(x)
-    buffer = Buffer.borrow(owner_of(x))
-    buffer.promised = True
-    storage = Storage(Expr.leaf(buffer))
+    memory = numpy.asarray(Bridge(owner_of(x)))
+    memory.flags.writeable = False
+    storage = Storage(Expr.leaf(Buffer(memory)))        # no bridge: whoever else holds it is no matter
     geo = geometry_in(storage, x)
     geo.flags.writeable = False
     return managed(storage, geo)

@@ -21,7 +21,7 @@ from lazyarr.reductions import MISSING, reduce
 from lazyarr.temporaries import ends_function
 
 UFUNCS: dict[numpy.ufunc, ufunc] = {}
-_DEFAULTS = {"subok": True, "order": "K"}
+_DEFAULTS = {"order": "K"}
 
 
 class UfuncType(type):
@@ -72,9 +72,9 @@ class ufunc(metaclass=UfuncType):
         casting: Any = None, **options: Any,
     ) -> Any:
         fn = self.fn
-        for name, value in options.items():
-            if _DEFAULTS.get(name, self) != value:
-                raise Unsupported
+        options.pop("subok", None)                  # no subclasses here
+        if options and options != _DEFAULTS:
+            raise Unsupported
         if len(args) != fn.nin:
             if len(args) < fn.nin or out is not None:
                 raise Unsupported
@@ -84,6 +84,8 @@ class ufunc(metaclass=UfuncType):
                 raise Unsupported
             unset = all(x is None for x in out)
             out = out[0] if fn.nout == 1 or unset else self
+        if out is ... and fn.nout == 1:             # an array, even without axes
+            return arrayed(elementwise(fn, args, dtype, casting))
         if out is not None:
             return into(fn, args, out, where, dtype, casting)
         if where is not True:                   # leaves elements unset: nothing to compute lazily
@@ -160,6 +162,11 @@ def eager(fn: Any, args: tuple[Any, ...], out: Any = None) -> Any:
         return wrapped(fn(*given))
     fn(*given, out=out.geo)
     return out
+
+
+def arrayed(result: Any) -> Any:
+    """A result, as an array where it is a scalar."""
+    return result if result.__class__ is ndarray else wrap(numpy.asarray(result))
 
 
 def stored(result: Any, out: Any) -> Any:

@@ -1,0 +1,133 @@
+"""`import lazyarr as np`: every name of NumPy's exists, works, and gives lazy arrays."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import subprocess
+import sys
+
+import numpy
+import pytest
+
+import lazyarr as np
+
+MODULES = [
+    "linalg", "fft", "random", "ma", "polynomial", "strings", "char", "rec", "lib", "testing",
+    "exceptions", "dtypes", "typing", "emath", "ctypeslib", "lib.stride_tricks", "lib.scimath",
+    "lib.recfunctions", "lib.format", "lib.npyio", "lib.mixins", "lib.array_utils",
+    "polynomial.polynomial", "ma.extras", "matlib", "version",
+]  # fmt: skip
+
+
+def resolve(module, path):
+    for part in path.split("."):
+        module = getattr(module, part)
+    return module
+
+
+@pytest.mark.parametrize("path", ["", *MODULES[:14]])
+def test_every_name_exists(path):
+    ours = resolve(np, path) if path else np
+    theirs = resolve(numpy, path) if path else numpy
+    missing = [n for n in dir(theirs) if not n.startswith("__") and not hasattr(ours, n)]
+    assert not missing
+    assert set(getattr(theirs, "__all__", ())) <= set(dir(ours))
+
+
+@pytest.mark.parametrize("path", [m for m in MODULES if m != "emath"])
+def test_modules_import(path):
+    module = importlib.import_module(f"lazyarr.{path}")
+    assert module.__name__ == f"lazyarr.{path}"
+
+
+def test_from_imports():
+    names: dict = {}
+    exec(
+        "from lazyarr import *\nfrom lazyarr.linalg import norm\nimport lazyarr.fft as fft\n"
+        "from lazyarr.lib.stride_tricks import sliding_window_view",
+        names,
+    )
+    assert names["norm"](names["array"]([3.0, 4.0])) == 5
+    assert type(names["sliding_window_view"](names["arange"](4), 2)) is np.ndarray
+    with pytest.raises(ImportError):
+        importlib.import_module("lazyarr.nothing")
+    with pytest.raises(AttributeError):
+        np.nothing  # noqa: B018
+
+
+MAKERS = {
+    "arange": lambda: np.arange(4),
+    "random": lambda: np.random.rand(4),
+    "generator": lambda: np.random.default_rng(0).normal(size=4),
+    "fft": lambda: np.fft.fft(np.ones(4)),
+    "inv": lambda: np.linalg.inv(np.eye(3)),
+    "r_": lambda: np.r_[1:4, np.ones(2)],
+    "mgrid": lambda: np.mgrid[0:2, 0:3],
+    "vectorize": lambda: np.vectorize(lambda x: x + 1)(np.arange(3)),
+    "concatenate": lambda: np.concatenate([np.ones(2), np.zeros(2)]),
+    "einsum": lambda: np.einsum("ij,jk", np.eye(2), np.eye(2)),
+    "matmul": lambda: np.eye(2) @ np.eye(2),
+    "sort": lambda: np.sort(np.arange(4)[::-1]),
+    "meshgrid": lambda: np.meshgrid(np.arange(2), np.arange(3))[0],
+    "polyval": lambda: np.polyval([1, 2], np.arange(3)),
+    "histogram": lambda: np.histogram(np.arange(9))[0],
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_results_are_our_arrays(name):
+    assert type(MAKERS[name]()) is np.ndarray
+
+
+def test_large_results_are_lazy_again():
+    assert not np.is_evaluated(np.random.default_rng(0).random(100_000) + 1)
+    assert not np.is_evaluated(np.sort(np.ones(100_000)) * 2)
+
+
+def test_archives_hold_our_arrays(tmp_path):
+    np.savez(tmp_path / "a.npz", x=np.arange(4))
+    with np.load(tmp_path / "a.npz") as archive:
+        assert type(archive["x"]) is np.ndarray
+
+
+@pytest.mark.parametrize(
+    "x", [np.sum, np.add, np.linalg.norm, np.zeros, np.where, np.float64, np.dtype("f4")], ids=repr
+)
+def test_functions_pickle(x):
+    assert pickle.loads(pickle.dumps(x)) is x or pickle.loads(pickle.dumps(x)) == x
+
+
+def test_types_and_constants_are_numpys():
+    assert np.float64 is numpy.float64 and np.newaxis is None and np.pi == numpy.pi
+    assert np.__version__ == numpy.__version__ and np.__lazyarr_version__
+    assert np.dtypes.Float64DType is numpy.dtypes.Float64DType
+    assert isinstance(np.random.default_rng(), numpy.random.Generator)
+
+
+def test_numpys_functions_accept_our_arrays():
+    a = np.ones((200, 200)) + 1
+    assert type(numpy.sqrt(a)) is np.ndarray
+    assert not np.is_evaluated(numpy.where(a > 1, a, 0))
+    assert numpy.sum(a) == 80_000
+    numpy.testing.assert_allclose(a, 2)
+
+
+def test_coverage_lists_every_function():
+    found = np.coverage()
+    assert {"add", "sqrt"} <= set(found["native"])
+    assert "exp" in found["inner_loops"] and "where" in found["lazy"] and "einsum" in found["numpy"]
+    names = [n for lane in found.values() for n in lane]
+    assert len(names) == len(set(names))
+
+
+def test_import_is_cheap():
+    code = (
+        "import numpy, time; t = time.perf_counter(); import lazyarr; "
+        "print(time.perf_counter() - t); import sys; assert 'llvmlite' not in sys.modules"
+    )
+    times = [
+        float(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
+        for _ in range(5)
+    ]
+    assert min(times) < 0.05
