@@ -75,3 +75,7 @@ def canonical(signature: str) -> str:
 def __getattr__(name: str) -> object:
     """This module is also `lazyarr.dtypes`, which offers what `numpy.dtypes` does."""
     return getattr(numpy.dtypes, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *dir(numpy.dtypes)})
