@@ -188,12 +188,15 @@ def _cannot_join(node: Expr, group: Group, shape: tuple[int, ...], epoch: int) -
         return f"iteration space {shape} is not {group.shape}"
     if len(group.nodes) >= MAX_NODES:
         return f"the kernel has {MAX_NODES} nodes already"
-    if group.fold is not None and node.old is not None:
-        return "a fold may visit elements twice, and this writes in place"
+    if group.fold is not None and node.old is not None and _overwrites(node, group):
+        return "a fold may visit elements twice, and this changes what the group reads"
     leader = group.fold
     if isinstance(node.op, Reduce):
-        if group.stores:
-            return "a fold may visit elements twice, and the group writes in place"
+        read = {id(a.key) for a in group.loads} | {
+            id(memory_key(i.expr)) for i in node.inputs if isinstance(i, Read) and not forwards(i, group, epoch)
+        }
+        if any(id(a.key) in read for a in group.stores):
+            return "a fold may visit elements twice, and the group changes what it reads"
         leader = _leader(node, group.fold)
         if leader is None:
             return "folds other axes, or in another order, than the group"
@@ -217,6 +220,14 @@ def _cannot_join(node: Expr, group: Group, shape: tuple[int, ...], epoch: int) -
                 return "writes memory that the group uses, at other elements"
     group.fold = leader
     return None
+
+
+def _overwrites(node: Expr, group: Group) -> bool:
+    """Does a write go to memory that the group, or the node itself, reads?"""
+    assert node.old is not None
+    key = memory_key(node.old)
+    own = [memory_key(i.expr) for i in node.inputs if isinstance(i, Read)]
+    return not node.covers or any(k is key for k in (*own, *(a.key for a in group.loads)))
 
 
 def _leader(node: Expr, fold: Expr | None) -> Expr | None:
