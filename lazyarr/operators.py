@@ -99,6 +99,7 @@ def inplace(name: str, fn: numpy.ufunc) -> Any:
 
     def call(self: Any, other: Any) -> Any:
         if self.storage is None and (other.__class__ in SCALARS or other.__class__ is ndarray):
+            COUNT.numpy_eager += 1
             by_python(self.geo, now(other) if other.__class__ is ndarray else other)
             return self
         try:
@@ -189,6 +190,7 @@ def reflected_power(self: Any, other: Any) -> Any:
 
 def inplace_power(self: Any, other: Any) -> Any:
     if self.storage is None and other.__class__ in SCALARS:
+        COUNT.numpy_eager += 1
         self.geo **= other
         return self
     try:
