@@ -49,6 +49,11 @@ class Fold:
         return self.how.ufunc in SEARCHES
 
     @property
+    def packs(self) -> bool:
+        """Keeps elements instead of combining them: the accumulator is where the next one goes."""
+        return self.how.ufunc == "compress"
+
+    @property
     def op(self) -> str:
         """The ufunc that combines accumulators; a search combines the best of its blocks."""
         return SEARCHES.get(self.how.ufunc, self.how.ufunc)
@@ -70,7 +75,7 @@ def folds_of(parfor: Parfor, target: Target) -> list[Fold]:
             how, char = inst.attr, inst.sig
             wide = inner and char == "e" and how.order != "any" and how.ufunc in HALF_RUNS
             native = how.start >= 0 and emitter(how.ufunc, f"{char}{char}->{char}", target) is not None
-            called = how.order == "sequential" and not native
+            called = how.order == "sequential" and not native and how.ufunc != "compress"
             found.append(Fold(len(found), inst.args[0], char, how, wide, called))
     return found
 

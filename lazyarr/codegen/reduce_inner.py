@@ -12,6 +12,7 @@ from lazyarr.codegen.emit_body import Registers
 from lazyarr.codegen.emitters_types import Value, lane
 from lazyarr.codegen.loopir import Kernel, Loop, Once
 from lazyarr.codegen.reduce_body import Body, straight
+from lazyarr.codegen.reduce_compress import pack
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import (
     SLOT,
@@ -82,7 +83,9 @@ class Leaf:
         scalars = [self.finish(fold, acc) for fold, acc in zip(self.folds, accs, strict=True)]
         scalars = self.tail(scalars)
         for fold, value in zip(self.folds, scalars, strict=True):
-            if fold.how.order == "sequential":
+            if fold.packs:
+                b.put("%ctx", self.r.carry(fold), "ptr", parts(value)[0])
+            elif fold.how.order == "sequential":
                 store_scalar(b, fold.acc, value, b.at("%ctx", self.r.carry(fold)))
             else:
                 store_scalar(b, fold.acc, value, b.at("%out", SLOT * fold.number))
@@ -103,6 +106,8 @@ class Leaf:
 
     def first(self, fold: Fold) -> Value:
         b = self.b
+        if fold.packs:
+            return b.word("%ctx", self.r.carry(fold) // 8, "ptr")
         if fold.how.order == "sequential":
             with b.lanes(0):
                 return load_scalar(b, fold.acc, b.at("%ctx", self.r.carry(fold)))
@@ -112,7 +117,7 @@ class Leaf:
         """Accumulators as carried values."""
         found = []
         for fold, acc in zip(self.folds, accs, strict=True):
-            t = lane(fold.acc)
+            t = "ptr" if fold.packs else lane(fold.acc)
             ty = t if fold.how.order == "sequential" else self.b.ty(t)
             found += [(ty, part) for part in parts(acc)]
         return found
@@ -151,6 +156,8 @@ class Leaf:
     def absorb(self, fold: Fold, acc: Value, batch: list[tuple[Value, str | None]]) -> Value:
         """Fold some vectors (or scalars) of values into an accumulator."""
         b = self.b
+        if fold.packs:
+            return pack(b, fold, acc, batch, self.r.carry(fold))
         if fold.how.order == "sequential" and b.width:
             for vector, mask in batch:
                 for k in range(b.width):

@@ -81,7 +81,7 @@ class Reduce:
 
     @property
     def sequential(self) -> bool:
-        return any(f.how.order == "sequential" for f in self.folds)
+        return any(f.how.order == "sequential" and not f.packs for f in self.folds)
 
     @cached_property
     def per_element(self) -> int:
@@ -130,7 +130,7 @@ class Reduce:
     def _called(self) -> list[tuple[str, str]]:
         bodies = [(i.op, i.sig) for i in self.parfor.body if "->" in i.sig]
         called = [("copy" if op == "cast" else op, sig) for op, sig in bodies]
-        return called + [(f.op, f.sig) for f in self.folds]
+        return called + [(f.op, f.sig) for f in self.folds if not f.packs]
 
     def status(self, b: Function) -> Status:
         floating = any(set(sig) & set("efdFD") for _, sig in self._called)

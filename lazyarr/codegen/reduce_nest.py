@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lazyarr.codegen.emitters_types import Value
+from lazyarr.codegen.reduce_compress import begin_packing
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import (
     SLOT,
@@ -63,7 +64,7 @@ class Nest:
         self.ctx = b.alloca(f"[{r.context_bytes} x i8]", 16)
         self.out = b.alloca(f"[{SLOT * len(r.folds)} x i8]", 16)
         b.put(self.ctx, r.raised, "i32", "0")
-        self.starts = {f.number: r.start(b, f) for f in r.folds}
+        self.starts = {f.number: r.start(b, f) for f in r.folds if not f.packs}
 
     def write(self) -> None:
         r, b = self.r, self.b
@@ -125,12 +126,16 @@ class Nest:
         fresh = "1" if not r.sequential else b.op(f"zext i1 {step.first} to i64")
         b.put(self.ctx, r.fresh, "i64", fresh)
         for fold in r.folds:
-            if fold.carried and not fold.search:
+            if fold.packs:
+                begin_packing(r, b, fold, step.number, at[fold.how.out], self.partials, self.ctx)
+            elif fold.carried and not fold.search:
                 self.lend(fold, self.so_far(fold, step, at))
         if r.decidable and not r.outer and not r.folds[0].search:
             self.unless_decided(r.folds[0], step)
         else:
             self.call(step)
+        if any(fold.packs for fold in r.folds):
+            return
         with b.when(self.whole):
             for fold in r.folds:
                 self.take_in(fold, step, at)

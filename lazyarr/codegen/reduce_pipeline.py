@@ -38,9 +38,10 @@ def compile_reduction(parfor: Parfor, target: Target) -> Source:
         r, functions = _across(r)
     else:
         r, functions = _along(r)
-    if not r.sequential:
+    combined = not r.sequential and not any(f.packs for f in r.folds)
+    if combined:
         functions.append(combine_function(r, f"{PLACEHOLDER}_combine"))
-    return _source(r, functions, target)
+    return _source(r, functions, target, combined)
 
 
 def _across(r: Reduce) -> tuple[Reduce, list[Function]]:
@@ -72,13 +73,15 @@ def refusal(parfor: Parfor, target: Target) -> str | None:
     strict = [f for f in folds if f.how.order == "pairwise"]
     if len({PLAIN[f.char].kind == "c" for f in strict}) > 1:
         return "complex and real sums have different trees"
-    if any(f.char == "e" for f in folds) and not target.half:
+    if any(f.char == "e" and not f.packs for f in folds) and not target.half:
         return "this CPU level does not convert float16"
     if len({f.how.group for f in folds}) > 1:
         return "reductions with different runs"
     if any(f.search and (f.how.mask >= 0 or across(parfor)) for f in folds):
         return "a search with a mask, or across rows"
-    if any(f.how.mask >= 0 and f.how.start < 0 for f in folds):
+    if any(f.packs for f in folds) and (len(folds) > 1 or set(parfor.dims) != {"r"}):
+        return "elements are kept in one sequence, and alone"
+    if any(f.how.mask >= 0 and f.how.start < 0 and not f.packs for f in folds):
         return "a mask needs something to start from"
     if not across(parfor) and any(f.called and (f.wide or f.how.mask >= 0) for f in folds):
         return "NumPy's loop cannot be cut like this fold"
@@ -87,12 +90,12 @@ def refusal(parfor: Parfor, target: Target) -> str | None:
     return None
 
 
-def _source(r: Reduce, functions: list[Function], target: Target) -> Source:
+def _source(r: Reduce, functions: list[Function], target: Target, combined: bool) -> Source:
     declarations = dict.fromkeys(line for b in functions for line in b.declarations)
     text = "\n".join([*(b.text() for b in functions), *declarations, ""])
     digest = hashlib.blake2b(f"{target.name} {target.features}\n{text}".encode(), digest_size=16)
     symbol = f"lazyarr_{digest.hexdigest()}"
     return Source(
         ir=text.replace(PLACEHOLDER, symbol), symbol=symbol, layout=r.layout, loops=r.loops,
-        scratch_bytes=r.scratch_bytes, block=0, combine="" if r.sequential else f"{symbol}_combine",
+        scratch_bytes=r.scratch_bytes, block=0, combine=f"{symbol}_combine" if combined else "",
     )  # fmt: skip

@@ -145,6 +145,8 @@ def cut(
 
     `strides` (per operand) and `threads` make chunks that fit the memory and the machine better."""
     kinds = [r for _, r in reductions(parfor)]
+    if kinds[0].ufunc == "compress":
+        return in_steps(parfor, shape)
     group = kinds[0].group
     folded = [n for n, d in zip(shape, parfor.dims, strict=True) if d == "r"]
     if across(parfor):
@@ -226,6 +228,19 @@ def _stepped(
     chunks = math.prod(grid) * -(-steps // grain)
     size = outputs * steps * len(reductions(parfor)) * SLOT
     return Cuts(tuple(tile), grid, chunks, run, runs, depth, steps, grain, size, math.prod(grid))
+
+
+def in_steps(parfor: Parfor, shape: Sequence[int]) -> Cuts:
+    """One step for each chunk of one sequence; every step leaves a partial result."""
+    size = math.prod(shape)
+    runs = -(-size // CHUNK)
+    return _stepped(parfor, shape, [1] * len(shape), CHUNK, runs, 0, runs, 1)
+
+
+def in_c_order(shape: Sequence[int], strides: Sequence[int]) -> Order:
+    """The order of elements that are kept: C order, whatever the layout."""
+    loops = tuple(Loop(d, n, strides[d], "r") for d, n in enumerate(shape) if n > 1)
+    return Order("sequential", loops, len(loops), math.prod(shape), "first", False)
 
 
 def _grid(shape: Sequence[int], tile: Sequence[int]) -> tuple[int, ...]:

@@ -42,7 +42,9 @@ class Operand(NamedTuple):
 class Reduction(NamedTuple):
     """How one value is folded.
 
-    `ufunc` is the binary ufunc that folds ('add', 'maximum', ...), or 'argmax' / 'argmin'.
+    `ufunc` is the binary ufunc that folds ('add', 'maximum', ...), or 'argmax' / 'argmin', or 'compress':
+    the elements where `mask` is True, side by side in C order (the only reduction of its parfor, which
+    has no 'p' loops; see `codegen.reduce_compress`).
     `order` is the order that gives NumPy's bits:
       'pairwise'    the innermost `group` 'r' loops are one index space, cut into runs whose length
                     is given at launch; runs and outer 'r' loops go in sequence, each run adding the

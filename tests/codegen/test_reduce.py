@@ -10,8 +10,9 @@ import numpy
 import pytest
 
 from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.reduce_compress import counting
 from lazyarr.codegen.reduce_pipeline import compile_reduction
-from lazyarr.codegen.reduce_plan import WORDS, Cuts, arrange, cut, fill
+from lazyarr.codegen.reduce_plan import WORDS, Cuts, arrange, cut, fill, in_c_order
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.levels import host_level, host_levels
 from lazyarr.dtypes import canonical
@@ -103,7 +104,8 @@ def program(
 
 
 def launch(
-    p: Program, arrays: Sequence[Any], target: Target, threads: int = 1, cuts: Cuts | None = None
+    p: Program, arrays: Sequence[Any], target: Target, threads: int = 1, cuts: Cuts | None = None,
+    table: Any = None,
 ) -> int:
     """Run a program; the flags that it raised."""
     source = compile_reduction(p.parfor, target)
@@ -129,9 +131,9 @@ def launch(
     scratch = numpy.full(source.scratch_bytes * threads + 128, 0xA5, numpy.uint8)
     words[Layout.SCRATCH] = -(-address(scratch) // 64) * 64
     partials = numpy.full(cuts.partial_bytes + 16, 0xA5, numpy.uint8)
-    fill(words, layout, cuts, address(partials))
+    fill(words, layout, cuts, address(partials if table is None else table))
     parallel_for(addresses[source.symbol], words.buffer_info()[0], cuts.chunks, threads)
-    if cuts.partial_bytes:
+    if cuts.partial_bytes and table is None:
         parallel_for(addresses[source.combine], words.buffer_info()[0], cuts.combine_chunks, threads)
     assert (scratch[-64:] == 0xA5).all() and (partials[cuts.partial_bytes :] == 0xA5).all()
     return words[Layout.FLAGS]
@@ -457,3 +459,63 @@ def test_known_early() -> None:
     p = program([ones], [], [Fold("logical_or", 0, "?")], (0,), [out], ones, lone)
     launch(p, [ones, out], host_level())        # 2**32 elements, of which 4096 exist
     assert out
+
+
+def kept(
+    inputs: Sequence[Any], body: Body, value: int, mask: int, shape: tuple[int, ...], char: str, threads: int,
+    target: Target | None = None,
+) -> Any:
+    """The elements of a value where a mask is True, by two launches."""
+    nd = len(shape)
+    columns = [
+        [0] * (nd - x.ndim) + [0 if n == 1 else s for n, s in zip(x.shape, x.strides, strict=True)]
+        for x in inputs
+    ]
+    space = arrange(in_c_order(shape, [0] * nd), [*columns, [0] * nd])
+    insts = [Inst("load", canonical(x.dtype.char), (), k) for k, x in enumerate(inputs)]
+    insts += [Inst(op, sig, args, None if op in ("cast", "where") else 0) for op, sig, args in body]
+    how = Reduction("compress", "sequential", len(inputs), -1, mask, space.group)
+    insts.append(Inst("reduce", char, (value,), how))
+    operands = [
+        Operand(canonical(x.dtype.char), access_class(s[-1], x.itemsize), "in")
+        for x, s in zip(inputs, space.strides, strict=False)
+    ]
+    parfor = Parfor(space.dims, (*operands, Operand(char, "z", "out")), "", tuple(insts))
+    p = Program(parfor, space.shape, space.strides, space.run, [], in_c_order(shape, [0] * nd))
+    cuts = cut(parfor, space.shape, 0)
+    counter = p._replace(parfor=counting(parfor))
+    nowhere = numpy.zeros(1, "l")
+    partials = numpy.zeros(2 * cuts.steps, "l")
+    launch(counter, [*inputs, nowhere], target or host_level(), threads, cuts, partials)
+    offsets = numpy.concatenate([[0], numpy.cumsum(partials[::2])]).astype("l")
+    out = numpy.full(int(offsets[-1]) + 8, 7, char)
+    launch(p, [*inputs, out], target or host_level(), threads, cuts, offsets)
+    assert (out[int(offsets[-1]) :] == numpy.dtype(char).type(7)).all()
+    return out[: int(offsets[-1])]
+
+
+@pytest.mark.parametrize("level", [level.target.name for level in host_levels()])
+@pytest.mark.parametrize("char", list("?bhilBHILefdFD"))
+def test_compress(char: str, level: str) -> None:
+    target = next(x.target for x in host_levels() if x.target.name == level)
+    rng = numpy.random.default_rng(17)
+    for n in (1, 7, 65, 5000, 200_000):
+        x = numbers(rng, (n,), char)
+        for share in (0.0, 0.02, 0.5, 1.0):
+            m = rng.random(n) < share
+            for threads in (1, 2):
+                same(kept([x, m], [], 0, 1, (n,), char, threads, target), x[m], "max")
+    x = numbers(rng, (40, 300), char)
+    m = rng.random((40, 300)) < 0.5
+    same(kept([x.T, m.T], [], 0, 1, (300, 40), char, 2, target), x.T[m.T], "max")
+    x, m = x[:, 7:200], m[:, 7:200]
+    same(kept([x, m], [], 0, 1, (40, 193), char, 2, target), x[m], "max")
+
+
+def test_compress_fused() -> None:
+    rng = numpy.random.default_rng(18)
+    for n in (9, 3000, 300_000):
+        x = rng.standard_normal(n)
+        zero = numpy.zeros(1)
+        got = kept([x, zero], [("greater", "dd->?", (0, 1)), ("exp", "d->d", (0,))], 3, 2, (n,), "d", 2)
+        same(got, numpy.exp(x)[x > 0])
