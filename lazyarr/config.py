@@ -83,7 +83,7 @@ class Options:
     """Most threads of one launch; 0 for as many as the process may use."""
     threading_layer: str = _option("native", _one_of("native", "serial"))
     """``native``: the work-queue pool; ``serial``: the calling thread only."""
-    eager_elements: int = _option(16384, _at_least(0))
+    eager_elements: int = _option(32768, _at_least(0))
     """Under ``jit=auto``, results up to this size are computed by NumPy at the call."""
     pending_nodes: int = _option(200, _at_least(1))
     """Longest chain of unevaluated nodes before it evaluates itself."""

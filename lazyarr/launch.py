@@ -2,6 +2,9 @@
 
 In:  a `Program`, the address of each operand's storage, and the runtime scalars.
 Out: memory written, and the floating-point status flags (NumPy's FPE bits) that were raised.
+
+What does not depend on addresses and scalars is prepared once for each program, kind of stores and
+number of threads: the kernel, the tiles, and a template of the argument words.
 """
 
 from __future__ import annotations
@@ -10,12 +13,14 @@ import math
 import time
 from array import array
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy
 
 from lazyarr.buffers import empty
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.reduce_plan import WORDS, Cuts, cut, fill
+from lazyarr.codegen.reduce_plan import PARTIALS, WORDS, cut, fill
+from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.assemble import Program
@@ -29,6 +34,27 @@ NONTEMPORAL_BYTES = 16 << 20
 """Outputs of at least this size do not stay in the caches: store past them, if pages are warm."""
 
 LINE = 64
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A launch that only lacks addresses and scalars."""
+
+    kernel: Kernel
+    words: array[int]
+    """Template of the argument words."""
+    pointers: tuple[int, ...]
+    """The word of each operand's pointer."""
+    scalars: tuple[int, ...]
+    """The first word of each runtime scalar."""
+    chunks: int
+    threads: int
+    scratch_bytes: int
+    """For all threads together."""
+    partials_word: int
+    partial_bytes: int
+    """Partial results of a fold; 0 where no combining follows."""
+    combine_chunks: int
 
 
 def launch(program: Program, bases: Sequence[int], scalars: Sequence[numpy.generic], streams: bool) -> int:
@@ -51,111 +77,99 @@ def launch(program: Program, bases: Sequence[int], scalars: Sequence[numpy.gener
     """
     if 0 in program.loops.shape:
         return 0
-    pointers = [base + offset for base, offset in zip(bases, program.offsets, strict=True)]
-    if "r" in program.parfor.dims:
-        return _launch_fold(program, pointers, scalars)
-    return _launch_map(program, pointers, scalars, streams)
+    addresses = [base + offset for base, offset in zip(bases, program.offsets, strict=True)]
+    key = streams and _may_stream(program, addresses), get_num_threads(), current.cpu_level
+    prepared = program.launches.get(key)
+    if prepared is None:
+        prepared = program.launches[key] = _prepare(program, key[0], key[1])
+    else:
+        COUNT.memory_hits += 1
+    return _run(prepared, addresses, scalars)
 
 
-def _launch_map(
-    program: Program, pointers: Sequence[int], scalars: Sequence[numpy.generic], streams: bool
-) -> int:
-    parfor, loops = program.parfor, program.loops
-    itemsizes = [PLAIN[o.dtype].itemsize for o in parfor.operands]
-    tile = tiles(loops.shape, loops.strides, itemsizes)
-    nontemporal = streams and _may_stream(program, pointers, itemsizes)
-    kernel = kernel_for(parfor, nontemporal)
-    chunks = chunk_count(loops.shape, tile)
-    layout = kernel.layout
-    words = array("q", bytes(8 * layout.extra(0)))
-    for d, n in enumerate(loops.shape):
-        words[layout.tile(d)] = tile[d]
-        words[layout.grid(d)] = -(-n // tile[d])
-    _bind(kernel, words, program, pointers, scalars)
-    scratch = _scratch(kernel, words, _threads(program, chunks))
-    flags = _run(kernel, words, chunks, _threads(program, chunks), kernel.address)
-    del scratch
-    return flags
-
-
-def _launch_fold(program: Program, pointers: Sequence[int], scalars: Sequence[numpy.generic]) -> int:
-    kernel = kernel_for(program.parfor)
-    cuts: Cuts = cut(program.parfor, program.loops.shape, program.run)
-    words = array("q", bytes(8 * (kernel.layout.extra(0) + WORDS)))
-    _bind(kernel, words, program, pointers, scalars)
-    partials = empty(cuts.partial_bytes + LINE).ndarray() if cuts.partial_bytes else None
-    at = 0 if partials is None else -(-address(partials) // LINE) * LINE
-    fill(words, kernel.layout, cuts, at)
-    threads = _threads(program, cuts.chunks)
-    scratch = _scratch(kernel, words, threads)
-    flags = _run(kernel, words, cuts.chunks, threads, kernel.address)
-    if partials is not None:
-        parallel_for(kernel.combine, words.buffer_info()[0], cuts.combine_chunks, 1)
-        flags |= words[Layout.FLAGS]
-    del scratch
-    return flags
-
-
-def _bind(
-    kernel: Kernel, words: array[int], program: Program, pointers: Sequence[int],
-    scalars: Sequence[numpy.generic],
-) -> None:
-    """Extents, pointers, strides, scalars and NumPy's inner loops."""
-    layout, loops = kernel.layout, program.loops
-    for d, n in enumerate(loops.shape):
-        words[layout.shape(d)] = n
-    for k, pointer in enumerate(pointers):
-        words[layout.pointer(k)] = pointer
-        for d, stride in enumerate(loops.strides[k]):
-            words[layout.stride(k, d)] = stride
-    for k, scalar in enumerate(scalars):
-        raw = scalar.tobytes().ljust(16, b"\0")
-        words[layout.scalar(k)] = int.from_bytes(raw[:8], "little", signed=True)
-        words[layout.scalar(k) + 1] = int.from_bytes(raw[8:], "little", signed=True)
-    for k, loop in enumerate(kernel.loops):
-        words[layout.loop(k)] = loop.address
-        words[layout.loop(k) + 1] = loop.data
-
-
-def _may_stream(program: Program, pointers: Sequence[int], sizes: Sequence[int]) -> bool:
-    if len(program.loops.shape) != 1:
+def _may_stream(program: Program, addresses: Sequence[int]) -> bool:
+    shape = program.loops.shape
+    if len(shape) != 1 or "r" in program.parfor.dims:
         return False
     written = 0
-    for o, p, size in zip(program.parfor.operands, pointers, sizes, strict=True):
+    for o, at in zip(program.parfor.operands, addresses, strict=True):
         if o.role != "in":
-            if o.access != "u" or p % LINE:
+            if o.access != "u" or at % LINE:
                 return False
-            written += size * program.loops.shape[0]
+            written += PLAIN[o.dtype].itemsize * shape[0]
     return written >= NONTEMPORAL_BYTES
 
 
-def _threads(program: Program, chunks: int) -> int:
-    """One, unless the work outweighs the waking of workers."""
-    if chunks == 1:
-        return 1
+def _prepare(program: Program, nontemporal: bool, threads: int) -> Prepared:
+    parfor, loops = program.parfor, program.loops
+    kernel = kernel_for(parfor, nontemporal)
+    layout = kernel.layout
+    folds = "r" in parfor.dims
+    words = array("q", bytes(8 * (layout.extra(0) + (WORDS if folds else 0))))
+    for d, n in enumerate(loops.shape):
+        words[layout.shape(d)] = n
+    for k, strides in enumerate(loops.strides):
+        for d, stride in enumerate(strides):
+            words[layout.stride(k, d)] = stride
+    for k, loop in enumerate(kernel.loops):
+        words[layout.loop(k)] = loop.address
+        words[layout.loop(k) + 1] = loop.data
+    if folds:
+        cuts = cut(parfor, loops.shape, program.run)
+        fill(words, layout, cuts, 0)
+        chunks, partial_bytes, combine_chunks = cuts.chunks, cuts.partial_bytes, cuts.combine_chunks
+    else:
+        tile = tiles(loops.shape, loops.strides, [PLAIN[o.dtype].itemsize for o in parfor.operands])
+        for d, (n, t) in enumerate(zip(loops.shape, tile, strict=True)):
+            words[layout.tile(d)] = t
+            words[layout.grid(d)] = -(-n // t)
+        chunks, partial_bytes, combine_chunks = chunk_count(loops.shape, tile), 0, 0
+    threads = min(threads, chunks) if _worth_threads(program) else 1
+    return Prepared(
+        kernel, words,
+        tuple(layout.pointer(k) for k in range(len(parfor.operands))),
+        tuple(layout.scalar(k) for k in range(len(parfor.scalars))),
+        chunks, threads, kernel.scratch_bytes * threads,
+        layout.extra(PARTIALS) if folds else 0, partial_bytes, combine_chunks,
+    )  # fmt: skip
+
+
+def _worth_threads(program: Program) -> bool:
     parfor = program.parfor
     moved = sum(PLAIN[o.dtype].itemsize for o in parfor.operands if o.access != "z")
-    work = sum(cost(i.op) for i in parfor.body)
-    if worth_threads(math.prod(program.loops.shape), moved, work):
-        return min(get_num_threads(), chunks)
-    return 1
+    return worth_threads(math.prod(program.loops.shape), moved, sum(cost(i.op) for i in parfor.body))
 
 
-def _scratch(kernel: Kernel, words: array[int], threads: int) -> numpy.ndarray | None:
-    """Scratch memory for every thread; keep it until the kernel is done."""
-    if not kernel.scratch_bytes:
-        return None
-    scratch = empty(kernel.scratch_bytes * threads + LINE).ndarray()
-    words[Layout.SCRATCH] = -(-address(scratch) // LINE) * LINE
-    return scratch
-
-
-def _run(kernel: Kernel, words: array[int], chunks: int, threads: int, entry: int) -> int:
+def _run(p: Prepared, addresses: Sequence[int], scalars: Sequence[numpy.generic]) -> int:
+    words = p.words[:]
+    for word, at in zip(p.pointers, addresses, strict=True):
+        words[word] = at
+    for word, scalar in zip(p.scalars, scalars, strict=True):
+        raw = scalar.tobytes()
+        words[word] = int.from_bytes(raw[:8], "little", signed=len(raw) >= 8)
+        if len(raw) > 8:
+            words[word + 1] = int.from_bytes(raw[8:], "little", signed=True)
+    scratch, words[Layout.SCRATCH] = _memory(p.scratch_bytes)
+    partials = None
+    if p.partial_bytes:
+        partials, words[p.partials_word] = _memory(p.partial_bytes)
     began = time.perf_counter()
-    parallel_for(entry, words.buffer_info()[0], chunks, threads)
+    at = words.buffer_info()[0]
+    parallel_for(p.kernel.address, at, p.chunks, p.threads)
+    if partials is not None:
+        parallel_for(p.kernel.combine, at, p.combine_chunks, 1)
     COUNT.seconds["run"] += time.perf_counter() - began
     COUNT.native_launches += 1
-    COUNT.fused_ops += kernel.ops
-    if kernel.loops:
-        COUNT.numpy_loop_blocks += chunks
+    COUNT.fused_ops += p.kernel.ops
+    if p.kernel.loops:
+        COUNT.numpy_loop_blocks += p.chunks
+    del scratch, partials
     return words[Layout.FLAGS]
+
+
+def _memory(nbytes: int) -> tuple[numpy.ndarray | None, int]:
+    """Memory for the time of a launch, and where its first whole cache line begins."""
+    if not nbytes:
+        return None, 0
+    memory = empty(nbytes + LINE).ndarray()
+    return memory, -(-address(memory) // LINE) * LINE

@@ -70,6 +70,8 @@ class Program:
     constants: list[Constant]
     run: int
     """Longest run of a fold (see reduce_order); 0 for a map."""
+    launches: dict[Any, Any] = field(default_factory=dict)
+    """Launches prepared for this program, by kind of stores and number of threads (launch.Prepared)."""
 
     def forget(self) -> None:
         """Let go of the nodes: a remembered plan must not keep arrays alive."""
