@@ -81,9 +81,18 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
         raise Unsupported
     shapes = {x.geo.shape for x in args}
     if len(shapes) == 1:
-        return type(numpy.broadcast_arrays(1, 2))([seen(x, x.geo.view()) for x in args])
-    geos = numpy.broadcast_arrays(*[x.geo for x in args])
-    return type(geos)([seen(x, g) for x, g in zip(args, geos, strict=True)])
+        return _BROADCAST([seen(x, x.geo.view()) for x in args])
+    shape = numpy.broadcast_shapes(*shapes)
+    return _BROADCAST([_widened(x, shape) for x in args])
+
+
+_BROADCAST = type(numpy.broadcast_arrays(1, 2))
+
+
+def _widened(x: ndarray, shape: tuple[int, ...]) -> ndarray:
+    """NumPy lets one write to these views (and warns), so not broadcast_to, which is read-only."""
+    strides = numpy.broadcast_to(x.geo, shape).strides
+    return seen(x, numpy.lib.stride_tricks.as_strided(x.geo, shape, strides))
 
 
 # --------------------------------------------------------------------------------- reshapes
@@ -191,12 +200,8 @@ def convert(x: Any, dtype: Any = None, order: Any = None, copy: Any = None, ndmi
     flags = x.geo.flags
     ordered = {"C": flags.c_contiguous, "F": flags.f_contiguous}.get(order, True)
     if copy or dtype != x.geo.dtype or not ordered:
-        if copy is False:
-            raise ValueError(
-                "Unable to avoid copy while creating an array as requested.\n"
-                "If using `np.array(obj, copy=False)` replace it with `np.asarray(obj)` "
-                "to allow a copy when needed (no behavior change in NumPy 1.x)."
-            )
+        if copy is False:                           # NumPy says why not
+            raise Unsupported
         x = copy_as(x, dtype, order)
     return x if ndmin <= x.geo.ndim else seen(x, numpy.array(x.geo, copy=False, ndmin=ndmin))
 
