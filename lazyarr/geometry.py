@@ -100,7 +100,9 @@ def _columns(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 def like(x: numpy.ndarray) -> numpy.ndarray:
     """A fresh storage's geometry with the shape, dtype and strides of a stand-in."""
     if x.flags.c_contiguous:
-        return fresh(x.shape, x.dtype)
+        usual = fresh(x.shape, x.dtype)
+        if usual.strides == x.strides:          # axes of length 1 may have any
+            return usual
     if any(s < 0 for s in x.strides):
         raise ValueError("a fresh layout has no negative strides")
     return geometry(x.shape, x.dtype, x.strides)
@@ -160,18 +162,26 @@ def reduced_layout(
 ) -> numpy.ndarray:
     """The geometry that a reduction gives its result: the input's memory order without `axes`."""
     if geo.flags.c_contiguous:
-        shape = tuple(n for i, n in enumerate(geo.shape) if i not in axes)
-        out = fresh(shape, dtype)
+        ones = (1,) if keepdims else ()
+        shape: tuple[int, ...] = ()
+        for i, n in enumerate(geo.shape):
+            shape += ones if i in axes else (n,)
+        return fresh(shape, dtype)
+    kept = iter(range(geo.ndim))
+    if keepdims:                                # nditer gives axes of length 1 their strides, too
+        to = [i + _REDUCED if i in axes else i for i in range(geo.ndim)]
     else:
-        kept = iter(range(geo.ndim))
         to = [-1 if i in axes else next(kept) for i in range(geo.ndim)]
-        operands: Any = [None, geo]
-        it = numpy.nditer(
-            operands,
-            ["reduce_ok"],
-            [["readwrite", "allocate"], ["readonly"]],
-            op_dtypes=[dtype, None],
-            op_axes=[to, list(range(geo.ndim))],
-        )
-        out = like(it.operands[0])
-    return numpy.expand_dims(out, tuple(axes)) if keepdims else out
+    operands: Any = [None, geo]
+    it = numpy.nditer(
+        operands,
+        ["reduce_ok"],
+        [["readwrite", "allocate"], ["readonly"]],
+        op_dtypes=[dtype, None],
+        op_axes=[to, list(range(geo.ndim))],
+    )
+    return like(it.operands[0])
+
+
+_REDUCED = 1 << 30
+"""NPY_ITER_REDUCTION_AXIS: what NumPy's C code adds to an axis of the output that is reduced over."""
