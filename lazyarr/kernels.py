@@ -3,8 +3,8 @@
 In:  `Parfor`s (the signature).   Out: `Kernel`s (an address and the layout of its words).
 One parfor is compiled once per process, target level and store kind; objects are on disk by content.
 
-LLVM takes about 0.15 s to load.  A short program never needs it: until NumPy has done about that much
-work for us it goes on doing it, while LLVM loads in a thread of its own.
+LLVM takes about 0.15 s and 70 MB to load.  A short program never needs it: the first work is NumPy's.
+When there was enough of it, LLVM loads in a thread of its own, and NumPy goes on until it is there.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import threading
 import time
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 from lazyarr import config
 from lazyarr.codegen.abi import Layout
@@ -25,11 +26,14 @@ from lazyarr.ops import OPS, row
 from lazyarr.reduce_order import SEARCHES
 from lazyarr.target import Target
 
-LOAD_NS = 150e6
-"""What loading LLVM costs: work of this size is waited for, and then done by kernels."""
+if TYPE_CHECKING:
+    from lazyarr.codegen.pipeline import Module
 
-START_NS = 200e3
-"""Work of this size starts the loading."""
+LOAD_NS = 150e6
+"""What loading LLVM costs: after so much work it is waited for."""
+
+START_NS = 75e6
+"""After so much work the loading starts: by then the program is no short one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,10 @@ class Kernel:
     scratch_bytes: int
     ops: int
     """Operations of NumPy that one run stands for."""
-    combine: int
-    """Address of the step that joins partial results; 0 for a map."""
+    combine: Module | None
+    """The step that joins partial results, see `loaded`; None for a map."""
+    fold: int
+    """Address of what a reduction's kernel calls to fold a range; 0 if it calls nothing."""
 
 
 class _Compiler:
@@ -103,13 +109,12 @@ def kernel_for(parfor: Parfor, nontemporal: bool = False) -> Kernel:
 
 
 def _compile(parfor: Parfor, nontemporal: bool) -> Kernel:
-    from lazyarr.codegen.pipeline import compile_parfor
-    from lazyarr.dispatch.jit import load
+    from lazyarr.codegen.pipeline import Module, compile_parfor
 
     began = time.perf_counter()
     source = compile_parfor(parfor, host(), nontemporal=nontemporal, verify=config.current.verify)
-    symbols = (source.symbol, source.combine) if source.combine else (source.symbol,)
-    addresses = load(source.ir, symbols, host())
+    fold = loaded(Module(source.ir, source.symbol)) if source.shell else 0
+    address = loaded(source.shell or Module(source.ir, source.symbol))
     loops = []
     for name, sig in source.loops:
         loop = inner_loop(function(name), sig)
@@ -118,9 +123,15 @@ def _compile(parfor: Parfor, nontemporal: bool) -> Kernel:
     COUNT.seconds["compile"] += time.perf_counter() - began
     ops = sum(i.op not in BOOKKEEPING for i in parfor.body)
     return Kernel(
-        addresses[source.symbol], source.layout, tuple(loops), source.scratch_bytes, ops,
-        addresses.get(source.combine, 0),
+        address, source.layout, tuple(loops), source.scratch_bytes, ops, source.combine, fold
     )
+
+
+def loaded(module: Module) -> int:
+    """The address of a module's function."""
+    from lazyarr.dispatch.jit import load
+
+    return load(module.ir, (module.symbol,), host())[module.symbol]
 
 
 BOOKKEEPING = frozenset({"load", "store", "scalar", "cast"})

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -28,10 +28,10 @@ from lazyarr.expr import Expr, Map, Read, Reduce
 from lazyarr.fusion import reference
 from lazyarr.fusion.alias import memory_key
 from lazyarr.fusion.fold import fold_order, signature
-from lazyarr.fusion.partition import plain_node, space
+from lazyarr.fusion.partition import Partition, plain_node, space
 from lazyarr.kernels import COMPILER, cost, foldable, lowerable
 from lazyarr.launch import launch
-from lazyarr.plan import Plan, Step, Walk, plan_of, walk
+from lazyarr.plan import Plan, Step, Walk, groups_of, plan_of, walk
 from lazyarr.reduce_order import Unproved
 from lazyarr.values import LEDGER, is_held, results
 
@@ -55,22 +55,35 @@ def evaluate(roots: Iterable[Expr]) -> None:
         COUNT.seconds["plan"] += time.perf_counter() - began
         for step in plan.steps:
             _run(step, w)
+            w.let_go(step.ends)
 
 
-def plan_for(roots: list[Expr], keep: bool = True) -> tuple[Walk, Plan]:
-    """What evaluating `roots` would do."""
-    nodes = closure(roots)
-    w = walk(nodes, roots)
-    if config.current.jit != "never" and COMPILER.ready(sum(map(_numpy_ns, nodes))):
-        return w, plan_of(w, roots, _refuse, keep)
-    return w, plan_of(w, roots, lambda node: "NumPy does it sooner, or jit is off", keep=False)
+def plan_for(roots: list[Expr]) -> tuple[Walk, Plan]:
+    """What evaluating `roots` does."""
+    w = walk(closure(roots), roots)
+    refuse = _refusal(w)
+    return w, plan_of(w, roots, refuse, keep=refuse is _refuse)
+
+
+def groups_for(roots: list[Expr]) -> Partition:
+    """The fusion groups in which `roots` would be evaluated, for `explain`."""
+    w = walk(closure(roots), roots)
+    return groups_of(w, roots, _refusal(w))
+
+
+def _refusal(w: Walk) -> Callable[[Expr], str | None]:
+    """The rule by which nodes are left to NumPy; all of them, before compiling pays."""
+    if config.current.jit != "never" and COMPILER.ready(sum(map(_numpy_ns, w.nodes))):
+        return _refuse
+    return lambda node: "NumPy does it sooner, or jit is off"
 
 
 def _numpy_ns(node: Expr) -> float:
-    """What NumPy would take for a node, roughly."""
-    op = node.op
+    """What NumPy would take for a node, roughly: the op, and its result into fresh pages."""
+    op, region = node.op, node.region
+    assert region is not None
     per_element = cost(op.name) if isinstance(op, Map) else 0.3
-    return math.prod(space(node)) * (0.5 + per_element)
+    return math.prod(space(node)) * (0.3 + per_element) + region.nbytes * 0.15
 
 
 def closure(roots: Iterable[Expr]) -> list[Expr]:
@@ -144,10 +157,10 @@ def _run(step: Step, w: Walk) -> None:
             COUNT.numpy_fallbacks += len(members)
         return
     placement = Placement(members)
-    loads = [(_value(w, k), geo) for k, geo in step.loads]
+    loads = [(w.value(k), geo) for k, geo in step.loads]
     for k in step.stored:
         placement.place(w.nodes[k], loads)
-    homes = [placement.of(_value(w, k)) for k in step.operands]
+    homes = [placement.of(w.value(k)) for k in step.operands]
     scalars: list[Any] = [w.nodes[c[0]].inputs[c[1]] if isinstance(c, tuple) else c for c in step.constants]
     streams = all(
         home.recycled for home, o in zip(homes, step.program.parfor.operands, strict=True) if o.role != "in"
@@ -157,10 +170,6 @@ def _run(step: Step, w: Walk) -> None:
     _finish(members, placement)
     if suspects:
         flags.report(raised, suspects)
-
-
-def _value(w: Walk, k: int) -> Expr:
-    return w.nodes[k] if k >= 0 else w.leaves[-1 - k]
 
 
 def _finish(members: list[Expr], placement: Placement) -> None:

@@ -21,7 +21,7 @@ from lazyarr import config
 from lazyarr.codegen.reduce_plan import arrange
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.fusion.assemble import Program, assemble
-from lazyarr.fusion.partition import Group, partition
+from lazyarr.fusion.partition import Group, Partition, partition
 from lazyarr.geometry import is_fresh, offset_of
 from lazyarr.values import is_kept
 
@@ -44,13 +44,13 @@ class Step:
     loads: tuple[tuple[int, numpy.ndarray], ...]
     """Memory that the group reads, for choosing a dying input as destination."""
     why: str
+    ends: tuple[int, ...] = ()
+    """Values that no later step needs: the evaluation lets go of them after this one."""
 
 
 @dataclass(slots=True)
 class Plan:
     steps: list[Step]
-    groups: list[Group] | None
-    """For `explain`; not kept in the memory of plans."""
     pins: list[Any]
     """Objects whose identity is part of the key."""
 
@@ -63,6 +63,19 @@ class Walk:
     leaves: list[Expr]
     key: tuple[Any, ...]
     pins: list[Any]
+
+    def value(self, k: int) -> Expr:
+        return self.nodes[k] if k >= 0 else self.leaves[-1 - k]
+
+    def let_go(self, numbers: Sequence[int]) -> None:
+        """Drop the references to values that are not needed any more, and so, perhaps, their memory."""
+        nodes: list[Any] = self.nodes
+        leaves: list[Any] = self.leaves
+        for k in numbers:
+            if k >= 0:
+                nodes[k] = None
+            else:
+                leaves[-1 - k] = None
 
 
 _plans: dict[tuple[Any, ...], Plan] = {}
@@ -119,18 +132,39 @@ def plan_of(w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | None
     if found is None:
         found = _make(w, wanted, refuse)
         if keep:
-            found.groups = None
             if len(_plans) >= MAX_PLANS:
                 _plans.clear()
             _plans[w.key] = found
     return found
 
 
+def groups_of(w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | None]) -> Partition:
+    """The fusion groups of a walk."""
+    return partition(w.nodes, wanted, is_kept, refuse)
+
+
 def _make(w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | None]) -> Plan:
-    parted = partition(w.nodes, wanted, is_kept, refuse)
+    parted = groups_of(w, wanted, refuse)
     numbers = {id(n): k for k, n in enumerate(w.nodes)} | {id(v): -1 - k for k, v in enumerate(w.leaves)}
     steps = [_step(group, numbers, parted.stored, parted.epoch) for group in parted.groups]
-    return Plan(steps, parted.groups, w.pins)
+    _let_go(steps, w.nodes, numbers)
+    return Plan(steps, w.pins)
+
+
+def _let_go(steps: list[Step], nodes: list[Expr], numbers: dict[int, int]) -> None:
+    """Say after which step each value is not needed any more."""
+    last: dict[int, int] = {}
+    for at, step in enumerate(steps):
+        for k in step.members:
+            last[k] = at
+            values = [i.expr for i in nodes[k].inputs if isinstance(i, Read)]
+            old = nodes[k].old
+            while old is not None:
+                values.append(old)
+                old = old.old
+            last.update((numbers[id(v)], at) for v in values if id(v) in numbers)
+    for at, step in enumerate(steps):
+        step.ends = tuple(k for k, end in last.items() if end == at)
 
 
 def _step(group: Group, numbers: dict[int, int], stored: set[int], epoch: int) -> Step:
@@ -144,6 +178,6 @@ def _step(group: Group, numbers: dict[int, int], stored: set[int], epoch: int) -
     constants = tuple(
         (numbers[id(c[0])], c[1]) if isinstance(c, tuple) else c for c in program.constants
     )
-    loads = tuple((numbers[id(a.key)], a.geo) for a in group.loads if id(a.key) in numbers)
+    loads = tuple((numbers[id(a.value)], a.geo) for a in group.loads)
     program.forget()
     return Step(members, keep, program, operands, constants, loads, why)

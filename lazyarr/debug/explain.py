@@ -9,7 +9,7 @@ from typing import Any
 
 from lazyarr.expr import Compress, Expr, Map, Opaque, Reduce
 from lazyarr.fusion.partition import Group
-from lazyarr.materialize import plan_for
+from lazyarr.materialize import groups_for
 
 
 def explain(*arrays: Any) -> str:
@@ -30,9 +30,8 @@ def explain(*arrays: Any) -> str:
     roots = [r for r in roots if r.op is not None]
     if not roots:
         return "nothing is pending"
-    w, plan = plan_for(roots, keep=False)
-    stored = {w.nodes[k].serial for step in plan.steps for k in step.stored}
-    return "\n".join(_group(g, stored) for g in plan.groups or ())
+    parted = groups_for(roots)
+    return "\n".join(_group(g, parted.stored) for g in parted.groups)
 
 
 def _group(group: Group, stored: set[int]) -> str:

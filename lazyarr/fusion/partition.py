@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy
 
 from lazyarr.dtypes import char_of
-from lazyarr.expr import Expr, Map, Read, Reduce
+from lazyarr.expr import Compress, Expr, Map, Read, Reduce
 from lazyarr.fusion.alias import disjoint, injective, memory_key
 from lazyarr.fusion.fold import fold_order, stricter
 from lazyarr.geometry import same
@@ -43,8 +43,9 @@ class Refusal:
 
 @dataclass(slots=True)
 class Access:
-    """A load or store of memory: which buffer (see `memory_key`) and where in it."""
+    """A load or store of memory: whose, in which buffer (see `memory_key`), and where in it."""
 
+    value: Expr
     key: Expr
     geo: numpy.ndarray
 
@@ -90,12 +91,12 @@ def partition(
         node.epoch, node.index = epoch, group.number
         for i in _memory_reads(node, group, epoch):
             key = memory_key(i.expr)
-            group.loads.append(Access(key, i.geo))
+            group.loads.append(Access(i.expr, key, i.geo))
             last_reader[id(key)] = max(group.number, last_reader.get(id(key), -1))
             if i.expr.op is not None:
                 stored.add(i.expr.serial)
         if node.old is not None:
-            group.stores.append(Access(memory_key(node.old), _region(node)))
+            group.stores.append(Access(node, memory_key(node.old), _region(node)))
             if not node.covers and node.old.op is not None:
                 stored.add(node.old.serial)
     inside = {n.serial for n in nodes}
@@ -114,8 +115,8 @@ def _region(node: Expr) -> numpy.ndarray:
 
 
 def space(node: Expr) -> tuple[int, ...]:
-    """The iteration space of a node: what it writes, or for a reduction what it reads."""
-    if isinstance(node.op, Reduce):
+    """The iteration space of a node: what it writes, or for a fold or a compression what it reads."""
+    if isinstance(node.op, (Reduce, Compress)):
         first = node.inputs[0]
         assert isinstance(first, Read)
         return first.geo.shape
@@ -184,6 +185,8 @@ def _candidates(groups: list[Group], floor: int) -> list[Group]:
 def _cannot_join(node: Expr, group: Group, shape: tuple[int, ...], epoch: int) -> str | None:
     if group.opaque:
         return "an input is made by NumPy"
+    if isinstance(node.op, Compress) or isinstance(group.nodes[0].op, Compress):
+        return "where elements go is known after a count of its own"
     if group.shape != shape:
         return f"iteration space {shape} is not {group.shape}"
     if len(group.nodes) >= MAX_NODES:
