@@ -81,12 +81,16 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
         raise Unsupported
     shapes = {x.geo.shape for x in args}
     if len(shapes) == 1:
-        return _BROADCAST([seen(x, x.geo.view()) for x in args])
+        return _BROADCAST(args)
     shape = numpy.broadcast_shapes(*shapes)
-    return _BROADCAST([_widened(x, shape) for x in args])
+    return _BROADCAST([x if _KEEPS and x.geo.shape == shape else _widened(x, shape) for x in args])
 
 
-_BROADCAST = type(numpy.broadcast_arrays(1, 2))
+_wide = numpy.zeros((1, 1))
+_both = numpy.broadcast_arrays(_wide, numpy.zeros(1))
+_BROADCAST = type(_both)
+_KEEPS = _both[0] is _wide
+"""Does this NumPy hand back an argument that has the common shape already?"""
 
 
 def _widened(x: ndarray, shape: tuple[int, ...]) -> ndarray:
