@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy
 
-from lazyarr.expr import Expr
+from lazyarr.expr import Expr, Reduce
 from lazyarr.geometry import same
 from lazyarr.values import Buffer, is_held
 
@@ -46,7 +46,8 @@ class Placement:
             assert old is not None
             self.buffers[node.serial] = copy_of(self.of(old))
         else:
-            dying = self._dying(node, loads)
+            # Results of folds are accumulators: they overlap nothing that the group reads.
+            dying = None if isinstance(node.op, Reduce) else self._dying(node, loads)
             if dying is not None:
                 self.taken[node.serial] = dying
             self.buffers[node.serial] = Buffer.new(node.nbytes) if dying is None else dying.buf

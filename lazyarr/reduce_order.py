@@ -60,6 +60,8 @@ class Order:
     """'identity', 'initial' (given by the caller), or 'first' (the first element, then the others)."""
     wide: bool
     """float16: a run is folded in float32 from float32(acc), and rounded once at its end."""
+    reals: int = 1
+    """Real numbers in an element of the pairwise tree: 2 for complex."""
 
 
 class Unproved(NamedTuple):
@@ -164,6 +166,8 @@ def order_of(
         return Order("sequential", loops, 0, 0, start, False)
     if mask_strides is not None:
         return Unproved("a mask cuts the runs of a float sum by its values")
+    if char == "e" and start == "first":
+        return Unproved("a float16 run that begins with its first element")
     merged = coalesced([a for a in axis_list if a.extent > 1])
     cast = in_dtype != char
     if rule is None:
@@ -227,7 +231,8 @@ def _with_runs(order: Order, merged: list[Axis], rule: Runs, char: str, cast: bo
     tree = 0
     while _product(order.loops, tree) < extent:
         tree += 1
-    return Order(order.fold, order.loops, tree, run, order.start, char == "e")
+    reals = 2 if char in "FD" else 1
+    return Order(order.fold, order.loops, tree, run, order.start, char == "e", reals)
 
 
 def row_of(fold: str, char: str, cast: bool, merged: Sequence[Axis]) -> str:

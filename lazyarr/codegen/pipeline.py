@@ -22,6 +22,13 @@ from lazyarr.fusion.parfor import Parfor
 from lazyarr.target import Target
 
 
+class Module(NamedTuple):
+    """Text that defines one function for others to call."""
+
+    ir: str
+    symbol: str
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """One kernel as text."""
@@ -36,8 +43,11 @@ class Source:
     """Per thread; see `abi`."""
     block: int
     """Elements that pass from stage to stage at once; 0 if there is one stage only."""
-    combine: str = ""
-    """Name of the function that folds partial results, in a reduction's module."""
+    shell: Module | None = None
+    """Where `symbol` folds a range of elements only: the kernel, which finds that function's address in
+    word ``layout.extra(reduce_plan.FOLD)``.  Shells do not depend on the body: programs share them."""
+    combine: Module | None = None
+    """The function that folds partial results."""
 
 
 class Pass(NamedTuple):

@@ -74,7 +74,9 @@ def staged(r: Reduce) -> Staged:
 
 def _stays(r: Reduce, kind: str) -> bool:
     """Is a load as good as a slot: in one piece for each block, and not overwritten meanwhile?"""
-    return kind == LOAD and len(r.space) == 1 and all(inst.op != "store" for inst in r.parfor.body)
+    moved = any(f.called and f.how.mask >= 0 for f in r.folds)
+    untouched = all(inst.op != "store" for inst in r.parfor.body)
+    return kind == LOAD and len(r.space) == 1 and untouched and not moved
 
 
 def block_functions(r: Reduce, body: Staged, name: str) -> list[Function]:
@@ -126,7 +128,8 @@ class Block:
         for fold in r.folds:
             place = body.base(self.staged.slots[fold.value], pointers)
             if fold.called:
-                called_fold(r, body, fold, place, count)
+                mask = body.base(self.staged.slots[fold.how.mask], pointers) if fold.how.mask >= 0 else None
+                called_fold(r, body, fold, place, mask, count)
             elif fold.search:
                 search_block(r, b, fold, place, start, count, self.out)
         b.put("%ctx", r.fresh, "i64", "0")

@@ -79,7 +79,10 @@ class Body(Emitter):
         return {k: self.f.word(ctx, self.r.row(k) // 8, "ptr") for k in self.r.rows}
 
     def use_scratch(self, shift: str) -> None:
-        self.scratch = self.f.word("%ctx", self.r.scratch // 8, "ptr")
+        b, r = self.f, self.r
+        thread = b.word("%ctx", r.thread // 8)
+        scratch = b.word("%words", r.layout.SCRATCH, "ptr")
+        self.scratch = b.at(scratch, b.mul(thread, str(self.kernel.scratch_bytes)))
         self.shift = shift
 
     def base(self, ref: Ref, pointers: dict[int, str]) -> str:

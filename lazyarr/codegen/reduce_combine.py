@@ -56,7 +56,7 @@ class Accumulators:
 
 def combine_function(r: Reduce, name: str) -> Function:
     """Chunks go by tiles of outputs, as the kernel's do."""
-    b = Function(r.target, name, CHUNK_PARAMS, public=True)
+    b = Function(r.target, name, CHUNK_PARAMS)
     status = r.status(b)
     status.begin()
     steps = r.extra(b, STEPS)

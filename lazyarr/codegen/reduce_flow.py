@@ -32,17 +32,18 @@ class Carried:
 class Function(Builder):
     """The text of one function; `width` may change while it is written."""
 
-    def __init__(self, target: Target, name: str, params: Sequence[str], public: bool = False) -> None:
+    def __init__(self, target: Target, name: str, params: Sequence[str]) -> None:
         super().__init__(target, 0)
-        linkage = "" if public else "internal "
-        self.head = f"define {linkage}void @{name}({', '.join(f'{p}' for p in params)}) {{"
+        self.signature = f"void @{name}({', '.join(params)})"
+        self.public = False
         self.stack: list[str] = []
         self.block = "entry"
         self._labels = 0
 
     def text(self) -> str:
         body = "\n".join([*self.stack, *self.lines])
-        return f"{self.head}\nentry:\n{body}\n  ret void\n}}\n"
+        linkage = "" if self.public else "internal "
+        return f"define {linkage}{self.signature} {{\nentry:\n{body}\n  ret void\n}}\n"
 
     def alloca(self, what: str, align: int = 64) -> str:
         """Stack memory of the whole function, wherever it is asked for."""

@@ -3,7 +3,7 @@
 In:  a parfor with reductions, a target.   Out: `Reduce`, read by `reduce_inner`, `reduce_outer`, ...
 The context is memory of the chunk: a row pointer for each operand (its element at the first position of
 the group's index space), one carry slot for each fold (the accumulator of strict sequences), whether
-nothing has been folded yet, and the thread's scratch memory.
+nothing has been folded yet, which thread it is, and what `Reduce` says further.
 """
 
 from __future__ import annotations
@@ -102,13 +102,14 @@ class Reduce:
         return 16 * (len(self.parfor.operands) // 2 + 1) + SLOT * len(self.folds)
 
     @property
-    def scratch(self) -> int:
+    def thread(self) -> int:
+        """Number of the thread, for its scratch memory."""
         return self.fresh + 8
 
     @property
     def raised(self) -> int:
         """Floating-point status that NumPy's loops may have cleared."""
-        return self.scratch + 8
+        return self.thread + 8
 
     @property
     def block(self) -> int:

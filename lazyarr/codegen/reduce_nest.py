@@ -1,6 +1,6 @@
 """The chunk function of a reduction folded along its innermost loop.
 
-In:  a `Reduce` and the name of its fold function.
+In:  a `Reduce`; at run time the address of its fold function.
 Out: ``void kernel(words, chunk, tid)``: for each step and output of the chunk, the fold of the step, taken
 into the output, which is the accumulator, or kept as a partial result.
 Steps are the outer loop: where runs of one output lie far apart, those of its neighbours lie between.
@@ -25,16 +25,16 @@ from lazyarr.codegen.reduce_fold import (
 )
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS, Reduce, accumulate
 from lazyarr.codegen.reduce_outputs import decode, outputs
-from lazyarr.codegen.reduce_plan import DECIDED, DEPTH, PARTIALS, RUN, RUNS, STEPS
+from lazyarr.codegen.reduce_plan import DECIDED, DEPTH, FOLD, PARTIALS, RUN, RUNS, STEPS
 from lazyarr.codegen.reduce_strict import POSITION
 from lazyarr.codegen.reduce_tree import halve
 
 
-def kernel_function(r: Reduce, name: str, fold: str) -> Function:
-    b = Function(r.target, name, CHUNK_PARAMS, public=True)
+def kernel_function(r: Reduce, name: str) -> Function:
+    b = Function(r.target, name, CHUNK_PARAMS)
     status = r.status(b)
     status.begin()
-    nest = Nest(r, b, fold)
+    nest = Nest(r, b)
     nest.write()
     if status.active and r.loops:
         raised, others = (b.op(f"load i32, ptr {p}, align 4") for p in ("%raised", b.at(nest.ctx, r.raised)))
@@ -59,8 +59,9 @@ class Step:
 class Nest:
     """Writes the chunk function."""
 
-    def __init__(self, r: Reduce, b: Function, fold: str) -> None:
-        self.r, self.b, self.fold = r, b, fold
+    def __init__(self, r: Reduce, b: Function) -> None:
+        self.r, self.b = r, b
+        self.fold = b.word("%words", r.layout.extra(FOLD), "ptr")
         self.ctx = b.alloca(f"[{r.context_bytes} x i8]", 16)
         self.out = b.alloca(f"[{SLOT * len(r.folds)} x i8]", 16)
         b.put(self.ctx, r.raised, "i32", "0")
@@ -74,9 +75,7 @@ class Nest:
         self.space = r.size(b, r.space)
         self.run = r.extra(b, RUN)
         chunk = decode(r, b, self.steps)
-        if r.scratch_bytes:
-            scratch = b.at(b.word("%words", r.layout.SCRATCH, "ptr"), b.mul("%tid", str(r.scratch_bytes)))
-            b.put(self.ctx, r.scratch, "ptr", scratch)
+        b.put(self.ctx, r.thread, "i64", "%tid")
         results = dict.fromkeys(f.how.out for f in r.folds)
         with b.loop(chunk.first, chunk.last) as (number, _):
             step = self.locate(number)
@@ -145,7 +144,7 @@ class Nest:
 
     def call(self, step: Step) -> None:
         arguments = f"ptr {self.ctx}, i64 {step.start}, i64 {step.count}, ptr {self.out}"
-        self.b.do(f"call void @{self.fold}(ptr %words, {arguments})")
+        self.b.do(f"call void {self.fold}(ptr %words, {arguments})")
 
     def unless_decided(self, fold: Fold, step: Step) -> None:
         """The lone result may be known from another chunk."""

@@ -69,7 +69,7 @@ def row_kernel(r: Reduce, first: bool) -> Kernel:
 
 
 def chunk_function(r: Reduce, rows: Kernel, first: Kernel | None, name: str) -> Function:
-    b = Function(r.target, name, CHUNK_PARAMS, public=True)
+    b = Function(r.target, name, CHUNK_PARAMS)
     status = r.status(b)
     status.begin()
     Rows(r, b, rows, first).write()

@@ -1,8 +1,9 @@
 """Reductions: a parfor with 'reduce' instructions -> LLVM IR text of its kernel.
 
 In:  a `Parfor` in one of the forms of `reduce_plan`, a `Target`.
-Out: `Source`, with the name of the function that combines partial results.
-The module has the chunk function, the combining function, and the functions that they call.
+Out: `Source`.  Only the functions that depend on the body are compiled for each program; the chunk
+function around them and the function that combines partial results are modules of their own, equal for
+all programs with the same loops, operands and folds.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import hashlib
 from dataclasses import replace
 
 from lazyarr.codegen.emitters import emitter
-from lazyarr.codegen.pipeline import Source
+from lazyarr.codegen.pipeline import Module, Source
 from lazyarr.codegen.reduce_blocks import block_functions, staged
 from lazyarr.codegen.reduce_combine import combine_function
 from lazyarr.codegen.reduce_flow import Function
@@ -26,6 +27,8 @@ from lazyarr.fusion.parfor import Parfor
 from lazyarr.target import Target
 
 PLACEHOLDER = "lazyarr_reduction"
+SHARED = "lazyarr_shared_"
+"""Prefix of the symbols of modules that programs share."""
 
 
 def compile_reduction(parfor: Parfor, target: Target) -> Source:
@@ -34,17 +37,19 @@ def compile_reduction(parfor: Parfor, target: Target) -> Source:
     if why is not None:
         raise ValueError(why)
     r = Reduce(parfor, target)
-    if across(parfor):
-        r, functions = _across(r)
-    else:
-        r, functions = _along(r)
+    r, functions = _across(r) if across(parfor) else _along(r)
+    main = _module(functions, target)
+    shell = None if across(parfor) else _module([kernel_function(r, PLACEHOLDER)], target, SHARED)
     combined = not r.sequential and not any(f.packs for f in r.folds)
-    if combined:
-        functions.append(combine_function(r, f"{PLACEHOLDER}_combine"))
-    return _source(r, functions, target, combined)
+    combine = _module([combine_function(r, PLACEHOLDER)], target, SHARED) if combined else None
+    return Source(
+        ir=main.ir, symbol=main.symbol, layout=r.layout, loops=r.loops, scratch_bytes=r.scratch_bytes,
+        block=0, shell=shell, combine=combine,
+    )  # fmt: skip
 
 
 def _across(r: Reduce) -> tuple[Reduce, list[Function]]:
+    """The kernel itself."""
     rows = row_kernel(r, first=False)
     first = row_kernel(r, first=True) if any(begins_with_first(f) for f in r.folds) else None
     loops = tuple(dict.fromkeys((*rows.loops, *(first.loops if first else ()))))
@@ -54,17 +59,25 @@ def _across(r: Reduce) -> tuple[Reduce, list[Function]]:
 
 
 def _along(r: Reduce) -> tuple[Reduce, list[Function]]:
-    fold = f"{PLACEHOLDER}_fold"
+    """The function that folds a range, last, and those that it calls."""
     kernel = in_registers(r)
     if kernel is not None:
-        functions = fold_functions(r, kernel, fold)
-    else:
-        body = staged(r)
-        called = ((f.how.ufunc, f.sig) for f in r.folds if f.called)
-        loops = tuple(dict.fromkeys((*body.kernel.loops, *called)))
-        r = replace(r, loops=loops, scratch_bytes=body.kernel.scratch_bytes)
-        functions = block_functions(r, body, fold)
-    return r, [*functions, kernel_function(r, PLACEHOLDER, fold)]
+        return r, fold_functions(r, kernel, PLACEHOLDER)
+    body = staged(r)
+    called = ((f.how.ufunc, f.sig) for f in r.folds if f.called)
+    loops = tuple(dict.fromkeys((*body.kernel.loops, *called)))
+    r = replace(r, loops=loops, scratch_bytes=body.kernel.scratch_bytes)
+    return r, block_functions(r, body, PLACEHOLDER)
+
+
+def _module(functions: list[Function], target: Target, prefix: str = "lazyarr_") -> Module:
+    """Text of functions, of which the last is for others to call."""
+    functions[-1].public = True
+    declarations = dict.fromkeys(line for b in functions for line in b.declarations)
+    text = "\n".join([*(b.text() for b in functions), *declarations, ""])
+    digest = hashlib.blake2b(f"{target.name} {target.features}\n{text}".encode(), digest_size=16)
+    symbol = f"{prefix}{digest.hexdigest()}"
+    return Module(text.replace(PLACEHOLDER, symbol), symbol)
 
 
 def refusal(parfor: Parfor, target: Target) -> str | None:
@@ -83,19 +96,8 @@ def refusal(parfor: Parfor, target: Target) -> str | None:
         return "elements are kept in one sequence, and alone"
     if any(f.how.mask >= 0 and f.how.start < 0 and not f.packs for f in folds):
         return "a mask needs something to start from"
-    if not across(parfor) and any(f.called and (f.wide or f.how.mask >= 0) for f in folds):
+    if not across(parfor) and any(f.called and f.wide for f in folds):
         return "NumPy's loop cannot be cut like this fold"
     if any(f.how.order == "any" and emitter(f.op, f.sig, target) is None for f in folds):
         return "a fold without native combination"
     return None
-
-
-def _source(r: Reduce, functions: list[Function], target: Target, combined: bool) -> Source:
-    declarations = dict.fromkeys(line for b in functions for line in b.declarations)
-    text = "\n".join([*(b.text() for b in functions), *declarations, ""])
-    digest = hashlib.blake2b(f"{target.name} {target.features}\n{text}".encode(), digest_size=16)
-    symbol = f"lazyarr_{digest.hexdigest()}"
-    return Source(
-        ir=text.replace(PLACEHOLDER, symbol), symbol=symbol, layout=r.layout, loops=r.loops,
-        scratch_bytes=r.scratch_bytes, block=0, combine=f"{symbol}_combine" if combined else "",
-    )  # fmt: skip

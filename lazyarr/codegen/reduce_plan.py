@@ -11,17 +11,25 @@ A launch, in full::
     cuts = cut(parfor, space.shape, space.run)
     words = array("q", bytes(8 * (layout.extra(0) + WORDS)))
     ...                                         # shape, pointers, strides, scalars, loops, scratch
-    fill(words, layout, cuts, address of cuts.partial_bytes bytes)
+    fill(words, layout, cuts, address of cuts.partial_bytes bytes, address of the fold function)
     parallel_for(kernel, words, cuts.chunks, threads)
     if cuts.partial_bytes:
         parallel_for(combine, words, cuts.combine_chunks, threads)
 
-Extra words: RUN (longest run, in elements of the group's index space), RUNS (runs in it), DEPTH (each
-run is cut into 2**DEPTH subtrees), STEPS (outer 'r' iterations x RUNS x 2**DEPTH), GRAIN (steps of one
-chunk) and PARTIALS (address of one 16-byte slot for each output, step and reduction; 0: each chunk
-folds its outputs to the end and stores them), DECIDED (set once no further element can change a lone
-result).  A chunk number is ``p-tile * ceil(STEPS / GRAIN) +
-step group``; the tile number goes by `grid` as in every kernel, with 1 for the 'r' loops.
+Extra words:
+
+    RUN       longest run, in elements of the group's index space
+    RUNS      runs in that space
+    DEPTH     each run is cut into 2**DEPTH subtrees
+    STEPS     outer 'r' iterations x RUNS x 2**DEPTH
+    GRAIN     steps of one chunk
+    PARTIALS  address of one 16-byte slot for each output, step and reduction; 0: each chunk folds its
+              outputs to the end and stores them
+    DECIDED   set once no further element can change a lone result
+    FOLD      address of the function that folds a range, where the kernel is a shell around it
+
+A chunk number is ``tile number * ceil(STEPS / GRAIN) + step group``; the tile number goes by `grid` as in
+every kernel, with 1 for the 'r' loops.
 """
 
 from __future__ import annotations
@@ -35,8 +43,8 @@ from lazyarr.codegen.abi import Layout
 from lazyarr.fusion.parfor import Inst, Parfor, Reduction
 from lazyarr.reduce_order import Loop, Order
 
-RUN, RUNS, DEPTH, STEPS, GRAIN, PARTIALS, DECIDED = range(7)
-WORDS = 7
+RUN, RUNS, DEPTH, STEPS, GRAIN, PARTIALS, DECIDED, FOLD = range(8)
+WORDS = 8
 SLOT = 16
 """Bytes of a partial result: room for a complex128, or for a value and its position."""
 
@@ -247,13 +255,13 @@ def _grid(shape: Sequence[int], tile: Sequence[int]) -> tuple[int, ...]:
     return tuple(-(-n // t) for n, t in zip(shape, tile, strict=True))
 
 
-def fill(words: array[int], layout: Layout, cuts: Cuts, partials: int) -> None:
+def fill(words: array[int], layout: Layout, cuts: Cuts, partials: int, fold: int = 0) -> None:
     """Write tiles, grid and the extra words; `partials` is the address of `cuts.partial_bytes` bytes."""
     for d, (t, g) in enumerate(zip(cuts.tile, cuts.grid, strict=True)):
         words[layout.tile(d)] = t
         words[layout.grid(d)] = g
     if not cuts.partial_bytes:
         partials = 0
-    extra = (cuts.run, cuts.runs, cuts.depth, cuts.steps, cuts.grain, partials, 0)
+    extra = (cuts.run, cuts.runs, cuts.depth, cuts.steps, cuts.grain, partials, 0, fold)
     for k, word in enumerate(extra):
         words[layout.extra(k)] = word

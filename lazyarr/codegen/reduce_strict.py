@@ -18,11 +18,15 @@ POSITION = 8
 """Offset of the position in a search's slot."""
 
 
-def called_fold(r: Reduce, body: Body, fold: Fold, values: str, count: str) -> None:
+def called_fold(
+    r: Reduce, body: Body, fold: Fold, values: str, mask: str | None, count: str
+) -> None:
     """NumPy's reduction: its binary loop, with the accumulator as first operand and as result."""
     b = body.f
     size = PLAIN[fold.char].itemsize
     acc = b.at("%ctx", r.carry(fold))
+    if mask is not None:
+        count = _close_up(b, fold, values, mask, count)
     first, left = values, count
     if fold.how.start < 0:
         fresh = b.word("%ctx", r.fresh // 8)
@@ -31,6 +35,18 @@ def called_fold(r: Reduce, body: Body, fold: Fold, values: str, count: str) -> N
         first = b.at(values, b.mul(fresh, str(size)))
         left = b.op(f"sub i64 {count}, {fresh}")
     body.call_on(r.loops.index((fold.how.ufunc, fold.sig)), (acc, first, acc), ("0", str(size), "0"), left)
+
+
+def _close_up(b: Function, fold: Fold, values: str, mask: str, count: str) -> str:
+    """Move the elements that take part together, and count them: the others are as if they were not."""
+    size = str(PLAIN[fold.char].itemsize)
+    with b.loop("0", count, "1", [("i64", "0")]) as (at, state):
+        kept = state.now[0]
+        x = load_scalar(b, fold.char, b.at(values, b.mul(at, size)))
+        store_scalar(b, fold.char, x, b.at(values, b.mul(kept, size)))
+        taken = b.op(f"zext i1 {load_scalar(b, '?', b.at(mask, at))} to i64")
+        state.next = [b.add(kept, taken)]
+    return state.after[0]
 
 
 def search_block(

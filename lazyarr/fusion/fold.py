@@ -58,7 +58,7 @@ def stricter(a: Order, b: Order, names: tuple[str, str]) -> Order | None:
 
 def _nest(order: Order) -> tuple[object, ...]:
     loops = tuple((loop.axis, loop.extent, loop.kind) for loop in order.loops)
-    return loops, order.tree, order.run, order.wide
+    return loops, order.tree, order.run, order.wide, order.reals
 
 
 def result_strides(node: Expr, ndim: int) -> tuple[int, ...]:

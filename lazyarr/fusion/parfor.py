@@ -51,7 +51,8 @@ class Reduction(NamedTuple):
                     sum of its pairwise tree to the accumulator
       'sequential'  strictly one after the other, in the order of the loops
       'any'         associative and commutative without rounding: any order
-    `out` is the operand that receives the result (stride 0 along all 'r' loops), `start` the
+    `out` is the operand that receives the result (stride 0 along all 'r' loops); it may be written before
+    the last element is read, so its memory overlaps no other operand's.  `start` is the
     number of the runtime scalar that the accumulator starts from, or -1: from the first element.
     `mask` is the value number of a bool that says which elements take part, or -1.
     argmax and argmin count positions in the index space of the innermost `group` loops.

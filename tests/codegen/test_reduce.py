@@ -67,14 +67,7 @@ def program(
     """What fusion would make of a reduction."""
     nd = made.ndim
     order = order or order_for(folds[0], made, axes)
-    columns = []
-    for x in inputs:
-        lead = nd - x.ndim
-        columns.append([0] * lead + [0 if n == 1 else s for n, s in zip(x.shape, x.strides, strict=True)])
-    for out in results:
-        kept = iter(out.strides)
-        columns.append([0 if k in axes else next(kept) for k in range(nd)])
-    space = arrange(order, columns)
+    space = arrange(order, [*columns_of(inputs, nd), *(results_of(out, axes, nd) for out in results)])
     insts = [Inst("load", canonical(x.dtype.char), (), k) for k, x in enumerate(inputs)]
     insts += [
         Inst(op, sig, args, None if op in ("cast", "where") else 0) for op, sig, args in body
@@ -109,8 +102,10 @@ def launch(
 ) -> int:
     """Run a program; the flags that it raised."""
     source = compile_reduction(p.parfor, target)
-    names = tuple(filter(None, (source.symbol, source.combine)))
-    addresses = jit.load(source.ir, names, target)
+    kernel, combine, fold = (
+        jit.load(m.ir, (m.symbol,), target)[m.symbol] if m is not None else 0
+        for m in (source.shell or source, source.combine, source if source.shell else None)
+    )
     layout = source.layout
     cuts = cuts or cut(p.parfor, p.shape, p.run)
     words = array("q", bytes(8 * (layout.extra(0) + WORDS)))
@@ -131,10 +126,10 @@ def launch(
     scratch = numpy.full(source.scratch_bytes * threads + 128, 0xA5, numpy.uint8)
     words[Layout.SCRATCH] = -(-address(scratch) // 64) * 64
     partials = numpy.full(cuts.partial_bytes + 16, 0xA5, numpy.uint8)
-    fill(words, layout, cuts, address(partials if table is None else table))
-    parallel_for(addresses[source.symbol], words.buffer_info()[0], cuts.chunks, threads)
+    fill(words, layout, cuts, address(partials if table is None else table), fold)
+    parallel_for(kernel, words.buffer_info()[0], cuts.chunks, threads)
     if cuts.partial_bytes and table is None:
-        parallel_for(addresses[source.combine], words.buffer_info()[0], cuts.combine_chunks, threads)
+        parallel_for(combine, words.buffer_info()[0], cuts.combine_chunks, threads)
     assert (scratch[-64:] == 0xA5).all() and (partials[cuts.partial_bytes :] == 0xA5).all()
     return words[Layout.FLAGS]
 
@@ -467,11 +462,7 @@ def kept(
 ) -> Any:
     """The elements of a value where a mask is True, by two launches."""
     nd = len(shape)
-    columns = [
-        [0] * (nd - x.ndim) + [0 if n == 1 else s for n, s in zip(x.shape, x.strides, strict=True)]
-        for x in inputs
-    ]
-    space = arrange(in_c_order(shape, [0] * nd), [*columns, [0] * nd])
+    space = arrange(in_c_order(shape, [0] * nd), [*columns_of(inputs, nd), [0] * nd])
     insts = [Inst("load", canonical(x.dtype.char), (), k) for k, x in enumerate(inputs)]
     insts += [Inst(op, sig, args, None if op in ("cast", "where") else 0) for op, sig, args in body]
     how = Reduction("compress", "sequential", len(inputs), -1, mask, space.group)
@@ -519,3 +510,57 @@ def test_compress_fused() -> None:
         zero = numpy.zeros(1)
         got = kept([x, zero], [("greater", "dd->?", (0, 1)), ("exp", "d->d", (0,))], 3, 2, (n,), "d", 2)
         same(got, numpy.exp(x)[x > 0])
+
+
+@pytest.mark.parametrize("op", ["multiply", "exp"])
+@pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)])
+def test_stores_in_the_same_pass(op: str, axes: tuple[int, ...]) -> None:
+    """What the user still holds is written while it is folded."""
+    rng = numpy.random.default_rng(19)
+    for shape in ((5, 7), (40, 700), (3, 9000)):
+        for cut_off in (0, 3):
+            x = rng.standard_normal((shape[0], shape[1] + cut_off))[:, : shape[1]]
+            y = numpy.exp(x) if op == "exp" else x * x
+            kept_ = numpy.zeros_like(y)
+            out = numpy.zeros(tuple(n for k, n in enumerate(shape) if k not in axes))
+            sig, args = ("d->d", (0,)) if op == "exp" else ("dd->d", (0, 0))
+            fold = Fold("add", 1, "d")
+            p = program([x], [(op, sig, args)], [fold], axes, [out], y)
+            space = arrange(p.order, [*columns_of([x], 2), *columns_of([kept_], 2), results_of(out, axes, 2)])
+            *body, reduce_ = p.parfor.body
+            assert isinstance(reduce_.attr, Reduction)
+            how = reduce_.attr._replace(out=2, group=space.group)
+            operands = tuple(
+                Operand("d", access_class(s[-1], 8), role)
+                for s, role in zip(space.strides, ("in", "out", "out"), strict=True)
+            )
+            body += [Inst("store", "d", (1,), 1), reduce_._replace(attr=how)]
+            parfor = Parfor(space.dims, operands, p.parfor.scalars, tuple(body))
+            p = Program(parfor, space.shape, space.strides, space.run, p.scalars, p.order)
+            launch(p, [x, kept_, out], host_level(), 2)
+            same(kept_, y)
+            same(out, y.sum(axis=axes))
+
+
+def columns_of(inputs: Sequence[Any], nd: int) -> list[list[int]]:
+    return [
+        [0] * (nd - x.ndim) + [0 if n == 1 else s for n, s in zip(x.shape, x.strides, strict=True)]
+        for x in inputs
+    ]
+
+
+def results_of(out: Any, axes: tuple[int, ...], nd: int) -> list[int]:
+    strides = iter(out.strides)
+    return [0 if k in axes else next(strides) for k in range(nd)]
+
+
+@pytest.mark.parametrize("ufunc", ["logaddexp", "hypot", "add", "multiply"])
+def test_masked_sequences(ufunc: str) -> None:
+    rng = numpy.random.default_rng(20)
+    for shape in ((3, 5), (2, 900), (3000, 3)):
+        x = rng.standard_normal(shape)
+        m = rng.random(shape) < 0.5
+        for axes in ((0,), (1,)):
+            if ufunc == "add" and axes == (1,):
+                continue
+            check([x, m], [Fold(ufunc, 0, "d", numpy.float64(1), 1)], axes)

@@ -128,11 +128,16 @@ def watch_pool() -> None:
     pool._pool[0] = watched
 
 
+def is_kernel(binary: bytes) -> bool:
+    """Not what kernels share: the functions around and after the folding of a range."""
+    return b"lazyarr_shared_" not in binary
+
+
 def watch_all() -> None:
     watch_launches()
     watch_pool()
-    watch(llvm.binding().TargetMachine, "emit_object", count("compiles"))
-    watch(disk, "fetch", count("disk_hits", lambda found, *_: found is not None))
+    watch(llvm.binding().TargetMachine, "emit_object", count("compiles", lambda found, *_: is_kernel(found)))
+    watch(disk, "fetch", count("disk_hits", lambda found, *_: found is not None and is_kernel(found)))
     watch(buffers._allocator._pages, "fresh", count("pages_fresh"))
     watch(buffers._allocator._pages, "fresh", count("bytes_fresh", lambda _, nbytes: nbytes))
     watch(expr.Expr, "__init__", count("nodes_built"))
