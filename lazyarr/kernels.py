@@ -109,12 +109,14 @@ def kernel_for(parfor: Parfor, nontemporal: bool = False) -> Kernel:
 
 
 def _compile(parfor: Parfor, nontemporal: bool) -> Kernel:
-    from lazyarr.codegen.pipeline import Module, compile_parfor
+    from lazyarr.codegen.pipeline import compile_parfor
+    from lazyarr.dispatch.jit import load
 
     began = time.perf_counter()
     source = compile_parfor(parfor, host(), nontemporal=nontemporal, verify=config.current.verify)
-    fold = loaded(Module(source.ir, source.symbol)) if source.shell else 0
-    address = loaded(source.shell or Module(source.ir, source.symbol))
+    address, fold = load(source.ir, (source.symbol,), host())[source.symbol], 0
+    if source.shell is not None:
+        address, fold = loaded(source.shell), address
     loops = []
     for name, sig in source.loops:
         loop = inner_loop(function(name), sig)
@@ -128,10 +130,10 @@ def _compile(parfor: Parfor, nontemporal: bool) -> Kernel:
 
 
 def loaded(module: Module) -> int:
-    """The address of a module's function."""
+    """The address of a function that kernels share; it is not counted as one."""
     from lazyarr.dispatch.jit import load
 
-    return load(module.ir, (module.symbol,), host())[module.symbol]
+    return load(module.ir, (module.symbol,), host(), kernel=False)[module.symbol]
 
 
 BOOKKEEPING = frozenset({"load", "store", "scalar", "cast"})
