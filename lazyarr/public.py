@@ -13,8 +13,8 @@ import numpy
 from lazyarr.arrays import is_pending, managed, ndarray, stays_plain, wrap
 from lazyarr.dtypes import char_of
 from lazyarr.expr import Expr
-from lazyarr.materialize import evaluate as _evaluate
 from lazyarr.storage import Storage, geometry_in
+from lazyarr.storage import evaluate as _evaluate
 from lazyarr.values import Bridge, Buffer, owner_of
 
 

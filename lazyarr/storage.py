@@ -19,6 +19,7 @@ captured by `constant_leaf` (a copy, it is small); a large foreign one gets a st
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterable
 from typing import Any
 
 import numpy
@@ -27,7 +28,6 @@ from lazyarr import config
 from lazyarr.counters import COUNT
 from lazyarr.expr import Expr, Op, Read
 from lazyarr.geometry import address, geometry
-from lazyarr.materialize import evaluate
 from lazyarr.values import LEDGER, Buffer, owner_of, results
 
 SLACK = 1 << 20
@@ -35,6 +35,15 @@ SLACK = 1 << 20
 
 MAX_WEIGHT = 4096
 """Pending nodes below one result, shared ones counted again."""
+
+
+def evaluate(roots: Iterable[Expr]) -> None:
+    """Compute values (`materialize.evaluate`).
+
+    Half of the time of ``import lazyarr`` would be the engine's: it waits until there is work."""
+    from lazyarr.materialize import evaluate as run
+
+    run(roots)
 
 
 class Storage:

@@ -1,0 +1,225 @@
+"""Peak memory of programs under NumPy or lazyarr: ``python peaks.py numpy|lazyarr ELEMENTS``, JSON on stdout.
+
+For each program of the table two figures in bytes, from two runs.  *accounted*: what both allocators say
+(lazyarr's own, and tracemalloc for NumPy's).  *resident*: how far the system says that the process grew.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import sys
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lazyarr import buffers
+
+
+def triad(np, n):
+    a, b, c = np.full(n, 1.5), np.full(n, 2.5), np.full(n, 3.5)
+    return a + b * c
+
+
+def chain(np, n):
+    a = np.full(n, 1.5)
+    return ((((a * 2 + 1) * a - 3) / 7 + a) * 0.5 - a) * a + 1
+
+
+def kept(np, n):
+    a = np.full(n, 1.5)
+    b = a * 2
+    c = b + 1
+    return a, b, c, c * b
+
+
+def jacobi(np, n):
+    a = np.full((1000, n // 1000), 1.0)
+    a[0] = 100
+    for _ in range(4):
+        a[1:-1, 1:-1] = (a[:-2, 1:-1] + a[2:, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:]) * 0.25
+    return a
+
+
+def accumulate(np, n):
+    a, b = np.full(n, 1.5), np.full(n, 2.5)
+    for _ in range(10):
+        a += b
+    return a
+
+
+def accumulate_terms(np, n):
+    total = np.zeros(n)
+    for k in range(10):
+        total += np.full(n, float(k)) * 2
+    return total
+
+
+def dropped_sums(np, n):
+    return [np.full(n, float(k)).sum() for k in range(5)]
+
+
+def dropped_inputs(np, n):
+    y = np.full(n, 1.5)
+    for _ in range(10):
+        x = y
+        y = x * 2 + 1
+        del x
+    return y
+
+
+def small_results(np, n):
+    """Each row of sums keeps its large array alive while it is pending."""
+    return [np.full((100, n // 100), float(k)).sum(axis=1) for k in range(8)]
+
+
+def small_slices(np, n):
+    return [(np.full(n, float(k)) * 2)[:: n // 10].copy() for k in range(8)]
+
+
+def swap(np, n):
+    a, b = np.full(n, 1.5), np.full(n, 2.5)
+    for _ in range(6):
+        a, b = b, a * 0.5 + b
+    return a, b
+
+
+def swap_in_place(np, n):
+    a, b = np.full(n, 1.5), np.full(n, 2.5)
+    for _ in range(6):
+        np.multiply(a, 0.5, out=b)
+        a, b = b, a
+    return a, b
+
+
+def overwrite(np, n):
+    a = np.full(n, 1.5)
+    for k in range(6):
+        a[:] = a * 0.5 + k
+    return a
+
+
+def partial_writes(np, n):
+    a = np.full(n, 1.5)
+    b = a.copy()
+    b[::2] = 0
+    b[1::2] *= 2
+    return a, b
+
+
+def masked(np, n):
+    a = np.full(n, 1.5)
+    a[::3] = -1
+    return a[a > 0].sum()
+
+
+def deviation(np, n):
+    return np.full((1000, n // 1000), 1.5).std(axis=1), np.full(n, 2.5).var()
+
+
+def normalised(np, n):
+    a = np.full((1000, n // 1000), 1.5)
+    return (a - a.mean(axis=1, keepdims=True)) / (a.max(axis=1, keepdims=True) + 1)
+
+
+def transposed(np, n):
+    a = np.full((2000, n // 2000), 1.5)
+    return a.T.copy() + 1
+
+
+def narrowed(np, n):
+    a = np.full(n, 1.5)
+    b = a.astype(np.float32)
+    del a
+    return b * 2
+
+
+def chosen(np, n):
+    a, b = np.full(n, 1.5), np.full(n, 2.5)
+    return np.where(a > b, np.exp(a), np.sqrt(b))
+
+
+def read_before_overwritten(np, n):
+    a = np.full(n, 1.5)
+    b = a * 2
+    a[:] = 0
+    c = a + b
+    a *= 3
+    return a, b, c
+
+
+def sequence(np, n):
+    """Results that are asked for one by one."""
+    a = np.full(n, 1.5)
+    return [float((a * k)[0]) for k in range(6)]
+
+
+PROGRAMS: dict[str, Callable[[Any, int], Any]] = {
+    f.__name__: f
+    for f in (
+        triad, chain, kept, jacobi, accumulate, accumulate_terms, dropped_sums, dropped_inputs, small_results,
+        small_slices, swap, swap_in_place, overwrite, partial_writes, masked, deviation, normalised,
+        transposed, narrowed, chosen, read_before_overwritten, sequence,
+    )
+}  # fmt: skip
+
+
+def finish(np: Any, result: Any) -> None:
+    """Compute what the program returned, as keeping it would."""
+    if np.__name__ == "lazyarr":
+        np.evaluate(*result) if isinstance(result, tuple | list) else np.evaluate(result)
+
+
+def settle(np: Any) -> None:
+    """Forget what earlier programs left."""
+    gc.collect()
+    if np.__name__ == "lazyarr":
+        buffers.trim()
+        buffers._allocator.peak = buffers._allocator.live
+
+
+def accounted(np: Any, program: Callable[..., Any], n: int) -> int:
+    """NumPy's own figure includes Python's objects, a few kilobytes here.  For lazyarr tracemalloc would
+    count memory that NumPy reserves and nobody touches, to answer questions about layouts."""
+    settle(np)
+    if np.__name__ == "lazyarr":
+        result = program(np, n)
+        finish(np, result)
+        return buffers.usage().peak_live
+    tracemalloc.start()
+    result = program(np, n)
+    peak = tracemalloc.get_traced_memory()[1]
+    del result
+    tracemalloc.stop()
+    return peak
+
+
+def status(name: str) -> int:
+    text = Path("/proc/self/status").read_text()
+    return int(text.partition(name + ":")[2].split()[0]) * 1024
+
+
+def resident(np: Any, program: Callable[..., Any], n: int) -> int:
+    settle(np)
+    Path("/proc/self/clear_refs").write_text("5")       # the high-water mark starts anew
+    before = status("VmRSS")
+    result = program(np, n)
+    finish(np, result)
+    return status("VmHWM") - before
+
+
+def main(name: str, n: int) -> None:
+    np = importlib.import_module(name)
+    for program in PROGRAMS.values():
+        finish(np, program(np, 200_000))        # compiles, loads libraries
+    found = {
+        label: {"accounted": accounted(np, program, n), "resident": resident(np, program, n)}
+        for label, program in PROGRAMS.items()
+    }
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))
