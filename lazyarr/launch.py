@@ -19,13 +19,13 @@ import numpy
 
 from lazyarr.buffers import empty
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.reduce_plan import PARTIALS, WORDS, cut, fill
+from lazyarr.codegen.reduce_plan import PARTIALS, WORDS, Cuts, cut, fill
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.assemble import Program
 from lazyarr.geometry import address
-from lazyarr.kernels import Kernel, cost, kernel_for
+from lazyarr.kernels import Kernel, cost, kernel_for, loaded
 from lazyarr.schedule import chunk_count, tiles, worth_threads
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
@@ -55,6 +55,8 @@ class Prepared:
     partial_bytes: int
     """Partial results of a fold; 0 where no combining follows."""
     combine_chunks: int
+    combine: int
+    """Address of what combines them."""
 
 
 def launch(program: Program, bases: Sequence[int], scalars: Sequence[numpy.generic], streams: bool) -> int:
@@ -78,16 +80,17 @@ def launch(program: Program, bases: Sequence[int], scalars: Sequence[numpy.gener
     if 0 in program.loops.shape:
         return 0
     addresses = [base + offset for base, offset in zip(bases, program.offsets, strict=True)]
-    key = streams and _may_stream(program, addresses), get_num_threads(), current.cpu_level
+    key = streams and may_stream(program, addresses), get_num_threads(), current.cpu_level
     prepared = program.launches.get(key)
     if prepared is None:
-        prepared = program.launches[key] = _prepare(program, key[0], key[1])
+        prepared = program.launches[key] = prepare(program, key[0], key[1])
     else:
         COUNT.memory_hits += 1
     return _run(prepared, addresses, scalars)
 
 
-def _may_stream(program: Program, addresses: Sequence[int]) -> bool:
+def may_stream(program: Program, addresses: Sequence[int]) -> bool:
+    """Are the outputs such that stores past the caches pay?"""
     shape = program.loops.shape
     if len(shape) != 1 or "r" in program.parfor.dims:
         return False
@@ -100,7 +103,10 @@ def _may_stream(program: Program, addresses: Sequence[int]) -> bool:
     return written >= NONTEMPORAL_BYTES
 
 
-def _prepare(program: Program, nontemporal: bool, threads: int) -> Prepared:
+def prepare(
+    program: Program, nontemporal: bool, threads: int, cuts: Cuts | None = None, tile: list[int] | None = None
+) -> Prepared:
+    """All of a launch but addresses and scalars; `cuts` of a fold or the `tile` of a map may be given."""
     parfor, loops = program.parfor, program.loops
     kernel = kernel_for(parfor, nontemporal)
     layout = kernel.layout
@@ -115,11 +121,13 @@ def _prepare(program: Program, nontemporal: bool, threads: int) -> Prepared:
         words[layout.loop(k)] = loop.address
         words[layout.loop(k) + 1] = loop.data
     if folds:
-        cuts = cut(parfor, loops.shape, program.run)
-        fill(words, layout, cuts, 0)
+        if cuts is None:
+            cuts = cut(parfor, loops.shape, program.run, loops.strides, threads)
+        fill(words, layout, cuts, 0, kernel.fold)
         chunks, partial_bytes, combine_chunks = cuts.chunks, cuts.partial_bytes, cuts.combine_chunks
     else:
-        tile = tiles(loops.shape, loops.strides, [PLAIN[o.dtype].itemsize for o in parfor.operands])
+        if tile is None:
+            tile = tiles(loops.shape, loops.strides, [PLAIN[o.dtype].itemsize for o in parfor.operands])
         for d, (n, t) in enumerate(zip(loops.shape, tile, strict=True)):
             words[layout.tile(d)] = t
             words[layout.grid(d)] = -(-n // t)
@@ -131,6 +139,7 @@ def _prepare(program: Program, nontemporal: bool, threads: int) -> Prepared:
         tuple(layout.scalar(k) for k in range(len(parfor.scalars))),
         chunks, threads, kernel.scratch_bytes * threads,
         layout.extra(PARTIALS) if folds else 0, partial_bytes, combine_chunks,
+        loaded(kernel.combine) if partial_bytes and kernel.combine else 0,
     )  # fmt: skip
 
 
@@ -140,7 +149,10 @@ def _worth_threads(program: Program) -> bool:
     return worth_threads(math.prod(program.loops.shape), moved, sum(cost(i.op) for i in parfor.body))
 
 
-def _run(p: Prepared, addresses: Sequence[int], scalars: Sequence[numpy.generic]) -> int:
+def bind(
+    p: Prepared, addresses: Sequence[int], scalars: Sequence[numpy.generic]
+) -> tuple[array[int], list[numpy.ndarray | None]]:
+    """The argument words of one launch, and memory to keep until it is done."""
     words = p.words[:]
     for word, at in zip(p.pointers, addresses, strict=True):
         words[word] = at
@@ -149,27 +161,36 @@ def _run(p: Prepared, addresses: Sequence[int], scalars: Sequence[numpy.generic]
         words[word] = int.from_bytes(raw[:8], "little", signed=len(raw) >= 8)
         if len(raw) > 8:
             words[word + 1] = int.from_bytes(raw[8:], "little", signed=True)
-    scratch, words[Layout.SCRATCH] = _memory(p.scratch_bytes)
+    scratch, words[Layout.SCRATCH] = memory(p.scratch_bytes)
     partials = None
     if p.partial_bytes:
-        partials, words[p.partials_word] = _memory(p.partial_bytes)
+        partials, words[p.partials_word] = memory(p.partial_bytes)
+    return words, [scratch, partials]
+
+
+def _run(p: Prepared, addresses: Sequence[int], scalars: Sequence[numpy.generic]) -> int:
+    words, keep = bind(p, addresses, scalars)
     began = time.perf_counter()
     at = words.buffer_info()[0]
     parallel_for(p.kernel.address, at, p.chunks, p.threads)
-    if partials is not None:
-        parallel_for(p.kernel.combine, at, p.combine_chunks, 1)
+    if p.partial_bytes:
+        parallel_for(p.combine, at, p.combine_chunks, 1)
     COUNT.seconds["run"] += time.perf_counter() - began
+    count_launch(p)
+    del keep
+    return words[Layout.FLAGS]
+
+
+def count_launch(p: Prepared) -> None:
     COUNT.native_launches += 1
     COUNT.fused_ops += p.kernel.ops
     if p.kernel.loops:
         COUNT.numpy_loop_blocks += p.chunks
-    del scratch, partials
-    return words[Layout.FLAGS]
 
 
-def _memory(nbytes: int) -> tuple[numpy.ndarray | None, int]:
+def memory(nbytes: int) -> tuple[numpy.ndarray | None, int]:
     """Memory for the time of a launch, and where its first whole cache line begins."""
     if not nbytes:
         return None, 0
-    memory = empty(nbytes + LINE).ndarray()
-    return memory, -(-address(memory) // LINE) * LINE
+    block = empty(nbytes + LINE).ndarray()
+    return block, -(-address(block) // LINE) * LINE

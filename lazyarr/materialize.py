@@ -24,13 +24,14 @@ import numpy
 from lazyarr import config, flags
 from lazyarr.bufferize import Placement, place_single
 from lazyarr.counters import COUNT
-from lazyarr.expr import Expr, Map, Read, Reduce
+from lazyarr.expr import Compress, Expr, Map, Read, Reduce
 from lazyarr.fusion import reference
 from lazyarr.fusion.alias import memory_key
 from lazyarr.fusion.fold import fold_order, signature
 from lazyarr.fusion.partition import Partition, plain_node, space
 from lazyarr.kernels import COMPILER, cost, foldable, lowerable
 from lazyarr.launch import launch
+from lazyarr.launch_compress import Source, launch_fed, launch_pack
 from lazyarr.plan import Plan, Step, Walk, groups_of, plan_of, walk
 from lazyarr.reduce_order import Unproved
 from lazyarr.values import LEDGER, is_held, results
@@ -118,14 +119,14 @@ def _first(node: Expr, needed: dict[int, Expr]) -> list[Expr]:
 def _refuse(node: Expr) -> str | None:
     """Why a node must run through NumPy, or None if it compiles."""
     op = node.op
-    if not isinstance(op, (Map, Reduce)):
+    if not isinstance(op, (Map, Reduce, Compress)):
         return "has no native lowering"
     if config.current.jit == "auto" and math.prod(space(node)) <= TINY:
         return TOO_FEW
     if isinstance(op, Map):
         if not lowerable(op.name, op.sig):
             return f"{op.name} is not compiled for {op.sig}"
-    else:
+    elif isinstance(op, Reduce):
         order = fold_order(node)
         if isinstance(order, Unproved):
             return order.why
@@ -165,11 +166,35 @@ def _run(step: Step, w: Walk) -> None:
     streams = all(
         home.recycled for home, o in zip(homes, step.program.parfor.operands, strict=True) if o.role != "in"
     )
-    raised = launch(step.program, [home.address for home in homes], scalars, streams)
+    raised = _launch(step, w, placement, [home.address for home in homes], scalars, streams)
     suspects = [(n.op, n.errors) for n in members] if raised else []
     _finish(members, placement)
     if suspects:
         flags.report(raised, suspects)
+
+
+def _launch(
+    step: Step, w: Walk, placement: Placement, bases: list[int], scalars: list[Any], streams: bool
+) -> int:
+    program = step.program
+    assert program is not None
+    if step.count is not None:
+        return launch_pack(_source(step, w, placement), bases[-1])
+    if not step.feeds:
+        return launch(program, bases, scalars, streams)
+    addresses = [base + offset for base, offset in zip(bases, program.offsets, strict=True)]
+    feeds = [(operand, _source(source, w, placement)) for operand, source in step.feeds]
+    return launch_fed(program, addresses, scalars, streams, feeds)
+
+
+def _source(step: Step, w: Walk, placement: Placement) -> Source:
+    """The compression of a step, with its memory."""
+    assert step.program is not None and step.count is not None
+    homes = [placement.of(w.value(k)) for k in step.operands[:2]]
+    addresses = [home.address + o for home, o in zip(homes, step.program.offsets, strict=False)]
+    region = w.nodes[step.members[0]].region
+    assert region is not None
+    return Source(step.count, step.program, addresses, region.size)
 
 
 def _finish(members: list[Expr], placement: Placement) -> None:

@@ -18,9 +18,10 @@ from typing import Any
 import numpy
 
 from lazyarr import config
-from lazyarr.codegen.reduce_plan import arrange
-from lazyarr.expr import Expr, Map, Read
+from lazyarr.codegen.reduce_plan import arrange, in_c_order
+from lazyarr.expr import Compress, Expr, Map, Read
 from lazyarr.fusion.assemble import Program, assemble
+from lazyarr.fusion.compress import fed, feedable, programs
 from lazyarr.fusion.partition import Group, Partition, partition
 from lazyarr.geometry import is_fresh, offset_of
 from lazyarr.values import is_kept
@@ -46,6 +47,11 @@ class Step:
     why: str
     ends: tuple[int, ...] = ()
     """Values that no later step needs: the evaluation lets go of them after this one."""
+    count: Program | None = None
+    """For a compression, which `program` packs: counts, block by block."""
+    feeds: tuple[tuple[int, Step], ...] = ()
+    """Compressions that are packed chunk by chunk, just before a chunk needs them: which operand of the
+    program, and the step that it would be by itself."""
 
 
 @dataclass(slots=True)
@@ -146,9 +152,35 @@ def groups_of(w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | No
 def _make(w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | None]) -> Plan:
     parted = groups_of(w, wanted, refuse)
     numbers = {id(n): k for k, n in enumerate(w.nodes)} | {id(v): -1 - k for k, v in enumerate(w.leaves)}
-    steps = [_step(group, numbers, parted.stored, parted.epoch) for group in parted.groups]
+    made = [_step(group, numbers, parted.stored, parted.epoch) for group in parted.groups]
+    roots = {id(n) for n in wanted}
+
+    def external(node: Expr) -> bool:
+        return id(node) in roots or is_kept(node) or any(id(r) not in numbers for r in node.waiting())
+
+    steps = _feed(made, fed(parted.groups, external))
     _let_go(steps, w.nodes, numbers)
     return Plan(steps, w.pins)
+
+
+def _feed(made: list[Step], feeds: dict[int, list[Group]]) -> list[Step]:
+    """Put compressions that need not be stored into the steps that read them."""
+    absorbed: set[int] = set()
+    for number, groups in feeds.items():
+        step = made[number]
+        if step.program is None or not feedable(step.program):
+            continue
+        for group in groups:
+            source = made[group.number]
+            mine = source.members[0]
+            found = [at for at, k in enumerate(step.operands) if k == mine]
+            if len(found) == 1:
+                absorbed.add(group.number)
+                step.members = (mine, *step.members)
+                step.operands = tuple(source.operands[0] if k == mine else k for k in step.operands)
+                step.loads = tuple(load for load in step.loads if load[0] != mine)
+                step.feeds += ((found[0], source),)
+    return [step for at, step in enumerate(made) if at not in absorbed]
 
 
 def _let_go(steps: list[Step], nodes: list[Expr], numbers: dict[int, int]) -> None:
@@ -173,11 +205,20 @@ def _step(group: Group, numbers: dict[int, int], stored: set[int], epoch: int) -
     why = group.refusals[0].why if group.refusals else ""
     if group.opaque:
         return Step(members, keep, None, (), (), (), why)
-    program = assemble(group, epoch, stored, arrange)
+    count = None
+    if isinstance(group.nodes[0].op, Compress):
+        # Imported here: it brings the writers of kernels, which a short program never needs.
+        from lazyarr.codegen.reduce_compress import counting
+
+        kept = programs(group.nodes[0], arrange, in_c_order, counting)
+        program, count = kept.pack, kept.count
+        count.bindings = []
+    else:
+        program = assemble(group, epoch, stored, arrange)
     operands = tuple(numbers[id(b.value)] for b in program.bindings)
     constants = tuple(
         (numbers[id(c[0])], c[1]) if isinstance(c, tuple) else c for c in program.constants
     )
     loads = tuple((numbers[id(a.value)], a.geo) for a in group.loads)
     program.forget()
-    return Step(members, keep, program, operands, constants, loads, why)
+    return Step(members, keep, program, operands, constants, loads, why, count=count)
