@@ -28,8 +28,8 @@ from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import CANONICAL, char_of
 from lazyarr.error_state import loud, remembered
-from lazyarr.expr import Map
-from lazyarr.geometry import layout
+from lazyarr.expr import Map, Read
+from lazyarr.geometry import fresh, layout
 from lazyarr.ops import OPS
 
 WEAK = {bool: numpy.dtype(bool), int: int, float: float, complex: complex}
@@ -37,6 +37,8 @@ WEAK = {bool: numpy.dtype(bool), int: int, float: float, complex: complex}
 
 STRONG = {numpy.dtype(c).type: numpy.dtype(c) for c in CANONICAL}
 SCALARS = frozenset((*WEAK, *STRONG))
+KEYS = {**STRONG, **WEAK}
+"""Type of a scalar -> what it is to type resolution."""
 
 # ------------------------------------------------------------------------------------ loops
 
@@ -63,7 +65,7 @@ def loop_of(fn: numpy.ufunc, keys: tuple[Any, ...], dtype: Any = None, casting: 
     """The loop for operand types `keys` (dtypes and weak Python types); None: NumPy must decide.
 
     `keys` has one entry per input, and may have one per output (dtype or None)."""
-    known = fn, keys, dtype, casting
+    known = (fn, keys) if dtype is None and casting is None else (fn, keys, dtype, casting)
     try:
         return _loops[known]
     except KeyError:
@@ -107,7 +109,7 @@ def key_of(x: Any) -> Any:
     c = x.__class__
     if c is ndarray:
         return x.geo.dtype
-    return WEAK.get(c) or STRONG[c]
+    return KEYS[c]
 
 
 def inputs_for(loop_types: tuple[type, ...], args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -115,9 +117,12 @@ def inputs_for(loop_types: tuple[type, ...], args: tuple[Any, ...]) -> tuple[Any
     inputs = []
     for type_, x in zip(loop_types, args, strict=True):
         if x.__class__ is ndarray:
-            x = capture(x)
-            if isinstance(x, numpy.generic) and type(x) is not type_:
-                x = type_(x)
+            if x.storage is not None:
+                x = Read(x.storage.value, x.geo)
+            else:
+                x = capture(x)
+                if isinstance(x, numpy.generic) and type(x) is not type_:
+                    x = type_(x)
         elif x.__class__ is not type_:
             try:
                 x = type_(x)
@@ -166,33 +171,56 @@ def wrap_all(result: Any) -> Any:
 
 def elementwise(fn: numpy.ufunc, args: tuple[Any, ...], dtype: Any = None, casting: Any = None) -> Any:
     """fn(*args) as new arrays, one per output."""
-    args = tuple([operand(x) for x in args])
-    geos = [x.geo for x in args if x.__class__ is ndarray]
+    geos = []
+    keys = []
+    for x in args:
+        c = x.__class__
+        if c is ndarray:
+            g = x.geo
+            geos.append(g)
+            keys.append(g.dtype)
+        elif c in KEYS:
+            keys.append(KEYS[c])
+        else:
+            return elementwise(fn, tuple([operand(x) for x in args]), dtype, casting)
     if not geos or loud():
         raise Unsupported
-    loop = loop_of(fn, tuple([key_of(x) for x in args]), dtype, casting)
+    loop = loop_of(fn, tuple(keys), dtype, casting)
     if loop is None:
         raise Unsupported
     shape = geos[0].shape if len(geos) == 1 else broadcast(geos)
     size = math.prod(shape)
-    if at_call(size, args):
-        COUNT.numpy_eager += 1
-        options: dict[str, Any] = {}
-        if dtype is not None:
-            options["dtype"] = dtype
-        if casting is not None:
-            options["casting"] = casting
-        return wrap_all(fn(*reals(args), **options))
+    if (size <= current.eager_elements or current.jit == "never") and at_call(size, args):
+        return _by_numpy(fn, args, dtype, casting)
     if loop.raises and not _harmless(args[1]):
         raise Unsupported
     inputs = inputs_for(loop.types, args)
+    if len(loop.maps) == 1:
+        result = fresh_array(loop.maps[0], inputs, result_layout(loop.outs[0], shape, geos))
+        return result if shape else now(result)[()]
     results = [
         fresh_array(op, inputs, layout(out, shape, geos))
         for op, out in zip(loop.maps, loop.outs, strict=True)
     ]
-    if not shape:
-        results = [now(x)[()] for x in results]
-    return results[0] if fn.nout == 1 else tuple(results)
+    return tuple(results) if shape else tuple(now(x)[()] for x in results)
+
+
+def result_layout(dtype: numpy.dtype, shape: tuple[int, ...], geos: list[numpy.ndarray]) -> numpy.ndarray:
+    """`geometry.layout`, short for the usual case."""
+    for g in geos:
+        if not g.flags.c_contiguous:
+            return layout(dtype, shape, geos)
+    return fresh(shape, dtype)
+
+
+def _by_numpy(fn: numpy.ufunc, args: tuple[Any, ...], dtype: Any, casting: Any) -> Any:
+    COUNT.numpy_eager += 1
+    options: dict[str, Any] = {}
+    if dtype is not None:
+        options["dtype"] = dtype
+    if casting is not None:
+        options["casting"] = casting
+    return wrap_all(fn(*reals(args), **options))
 
 
 def _harmless(exponent: Any) -> bool:

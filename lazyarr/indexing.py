@@ -111,6 +111,10 @@ def _settled_value(value: Any) -> Any:
 def _assign(x: ndarray, region: numpy.ndarray, value: Any) -> None:
     """Basic assignment: the value cast and broadcast into the region."""
     storage = x.storage
+    if value.__class__ in SCALARS and is_quiet(x) and at_call(region.size, ()):
+        COUNT.numpy_eager += 1
+        storage.real(region)[...] = value
+        return
     if value.__class__ is not ndarray:
         if value.__class__ is numpy.ndarray and char_of(value.dtype) is not None:
             value = wrap(value)
