@@ -160,7 +160,7 @@ class Expr:
                 if value.readers is None:
                     value.readers = [me]
                 else:
-                    value.readers.append(me)
+                    _enlist(value, me)
                 if value.op is not None:
                     depth = max(depth, value.depth)
                     weight += value.weight
@@ -175,7 +175,7 @@ class Expr:
                 if old.readers is None:
                     old.readers = [me]
                 else:
-                    old.readers.append(me)
+                    _enlist(old, me)
                 if old.op is not None:
                     depth = max(depth, old.depth)
                     weight += old.weight
@@ -233,6 +233,16 @@ class Expr:
     def __repr__(self) -> str:
         state = "leaf" if self.op is None else f"{self.op}"
         return f"<Expr {self.serial} {state}>"
+
+
+def _enlist(value: Expr, reader: weakref.ref[Expr]) -> None:
+    """One more reader.  A value may be read for ever: whenever the list has doubled, the dead ones go."""
+    readers = value.readers
+    assert readers is not None
+    readers.append(reader)
+    n = len(readers)
+    if n >= 64 and not n & (n - 1):
+        value.waiting()
 
 
 def is_dense(geo: numpy.ndarray) -> bool:
