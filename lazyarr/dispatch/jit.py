@@ -90,6 +90,7 @@ def load(
     key = disk.digest(target.name, target.features, target.triple, str(opt), version(), ir)
     with lock:
         if key in _loaded:
+            COUNT.memory_hits += kernel
             return _loaded[key]
         _check(ir, symbols)
         began = time.perf_counter()
