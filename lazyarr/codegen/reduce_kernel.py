@@ -14,6 +14,7 @@ from functools import cached_property
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.emit_status import Status
 from lazyarr.codegen.emitters_types import Value
+from lazyarr.codegen.native import DENSE
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import SLOT, Fold, combine, deciding, folds_of, load_scalar, neutral_value
 from lazyarr.dtypes import PLAIN
@@ -129,13 +130,17 @@ class Reduce:
 
     @property
     def _called(self) -> list[tuple[str, str]]:
-        bodies = [(i.op, i.sig) for i in self.parfor.body if "->" in i.sig]
+        bodies = [(i.op, i.sig) for i in self.parfor.body if "->" in i.sig and i.op != DENSE]
         called = [("copy" if op == "cast" else op, sig) for op, sig in bodies]
         return called + [(f.op, f.sig) for f in self.folds if not f.packs]
 
+    @cached_property
+    def floating(self) -> bool:
+        """Can the kernel touch the floating-point status at all?"""
+        return bool(self.categories) or any(set(sig) & set("efdFD") for _, sig in self._called)
+
     def status(self, b: Function) -> Status:
-        floating = any(set(sig) & set("efdFD") for _, sig in self._called)
-        return Status(b, self.categories, floating or bool(self.categories))
+        return Status(b, self.categories, self.floating)
 
     @cached_property
     def decidable(self) -> bool:

@@ -9,6 +9,7 @@ all programs with the same loops, operands and folds.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 
 from lazyarr.codegen.emitters import emitter
@@ -39,9 +40,9 @@ def compile_reduction(parfor: Parfor, target: Target) -> Source:
     r = Reduce(parfor, target)
     r, functions = _across(r) if across(parfor) else _along(r)
     main = _module(functions, target)
-    shell = None if across(parfor) else _module([kernel_function(r, PLACEHOLDER)], target, SHARED)
+    shell = None if across(parfor) else _shared(r, kernel_function)
     combined = not r.sequential and not any(f.packs for f in r.folds)
-    combine = _module([combine_function(r, PLACEHOLDER)], target, SHARED) if combined else None
+    combine = _shared(r, combine_function) if combined else None
     return Source(
         ir=main.ir, symbol=main.symbol, layout=r.layout, loops=r.loops, scratch_bytes=r.scratch_bytes,
         block=0, shell=shell, combine=combine,
@@ -68,6 +69,21 @@ def _along(r: Reduce) -> tuple[Reduce, list[Function]]:
     loops = tuple(dict.fromkeys((*body.kernel.loops, *called)))
     r = replace(r, loops=loops, scratch_bytes=body.kernel.scratch_bytes)
     return r, block_functions(r, body, PLACEHOLDER)
+
+
+_texts: dict[tuple[object, ...], Module] = {}
+
+
+def _shared(r: Reduce, write: Callable[[Reduce, str], Function]) -> Module:
+    """A module that does not depend on the body: written once for all programs that are alike."""
+    p = r.parfor
+    folds = tuple(replace(f, value=0, how=f.how._replace(mask=0)) for f in r.folds)
+    kinds = r.categories, r.floating, r.decidable
+    key = write, r.target, p.dims, len(p.operands), len(p.scalars), len(r.loops), folds, kinds
+    found = _texts.get(key)
+    if found is None:
+        found = _texts[key] = _module([write(r, PLACEHOLDER)], r.target, SHARED)
+    return found
 
 
 def _module(functions: list[Function], target: Target, prefix: str = "lazyarr_") -> Module:
