@@ -66,9 +66,9 @@ class Source:
 def launch_pack(source: Source, out: int) -> int:
     """Write the kept elements to memory at `out`."""
     offsets = _offsets(source)
-    p = prepare(source.pack, False, _threads(source), _blocks(source, CHUNK // BLOCK))
+    p = _for_threads(prepare(source.pack, False, 1, _blocks(source, CHUNK // BLOCK)), _threads(source))
     words, keep = _bind(p, source, out, offsets)
-    _run(p.kernel.address, words, p.chunks, _threads(source))
+    _run(p.kernel.address, words, p.chunks, p.threads)
     count_launch(p)
     del keep
     return 0
@@ -99,12 +99,12 @@ def launch_fed(
     sources = [source for _, source in feeds]
     threads = max(map(_threads, sources))
     p, starts = _consumer(program, addresses, streams, max(s.size for s in sources))
-    p.threads, p.scratch_bytes = threads, p.kernel.scratch_bytes * threads
+    p = _for_threads(p, threads)
     inner, keep = bind(p, addresses, scalars)
     at = -(-8 * len(inner) // LINE) * LINE
     head, kept = array("q"), list[Any](keep)
     for operand, source in feeds:
-        fed = _feed(source, starts, at)
+        fed = _feed(source, starts, at, threads)
         head.extend(fed.words(8 * p.pointers[operand]))
         at = fed.end
         kept.append(fed)
@@ -145,10 +145,10 @@ class _Fed:
         ]  # fmt: skip
 
 
-def _feed(source: Source, starts: numpy.ndarray, at: int) -> _Fed:
+def _feed(source: Source, starts: numpy.ndarray, at: int, threads: int) -> _Fed:
     """Which blocks each chunk needs; `starts` are the chunks' first ranks, and the end."""
     offsets = _offsets(source)
-    p = prepare(source.pack, False, 1, _blocks(source, 1))
+    p = _for_threads(prepare(source.pack, False, 1, _blocks(source, 1)), threads)
     words, keep = _bind(p, source, 0, offsets)
     table = numpy.empty((len(starts) - 1, 3), numpy.int64)
     table[:, 0] = numpy.searchsorted(offsets, starts[:-1], "right") - 1
@@ -173,10 +173,9 @@ def _bind(
 def _offsets(source: Source) -> numpy.ndarray:
     """Rank of the first kept element of each block, and the total."""
     cuts = _blocks(source, CHUNK // BLOCK)
-    p = prepare(source.count, False, _threads(source), cuts)
-    p.combine_chunks = 0
+    p = _for_threads(prepare(source.count, False, 1, cuts), _threads(source))
     words, keep = bind(p, [*source.addresses, 0], ())
-    _run(p.kernel.address, words, p.chunks, _threads(source))
+    _run(p.kernel.address, words, p.chunks, p.threads)
     count_launch(p)
     partials = keep[-1]
     assert partials is not None
@@ -196,6 +195,12 @@ def _blocks(source: Source, grain: int) -> Cuts:
     return Cuts(
         shape, (1,) * len(shape), -(-runs // grain), BLOCK, runs, 0, runs, grain, runs * SLOT, 1
     )  # fmt: skip
+
+
+def _for_threads(p: Prepared, threads: int) -> Prepared:
+    """The same, with scratch memory for so many threads."""
+    p.threads, p.scratch_bytes = threads, p.kernel.scratch_bytes * threads
+    return p
 
 
 def _threads(source: Source) -> int:

@@ -1,0 +1,238 @@
+"""Reads through a bool mask: NumPy's elements, in C order, and NumPy's bits when they are folded.
+
+Lengths lie round the boundaries of vectors, leaves of the pairwise tree, counted blocks and chunks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pytest
+
+import lazyarr
+from lazyarr.codegen.reduce_plan import Cuts
+from lazyarr.counters import COUNT, reset
+from lazyarr.dispatch.levels import host_levels
+from lazyarr.launch_compress import BLOCK, CHUNK, ranks
+
+RNG = numpy.random.default_rng(23)
+LENGTHS = (
+    1, 2, 7, 8, 9, 63, 65, 127, 128, 129, BLOCK - 1, BLOCK, BLOCK + 1, 8191, 8193, CHUNK - 1, CHUNK + 1,
+    2 * CHUNK + 5, 300_001,
+)  # fmt: skip
+DENSITIES = (0.0, 0.001, 0.3, 0.97, 1.0)
+CHARS = "?bhilBHILefdFD"
+
+
+@pytest.fixture(autouse=True, params=[1, 2])
+def forced(request: pytest.FixtureRequest) -> Any:
+    with lazyarr.options(jit="always", num_threads=request.param):
+        yield
+
+
+def values(char: str, shape: Any) -> numpy.ndarray:
+    """Cancelling values, some of them special, so that another order gives other bits."""
+    dtype = numpy.dtype(char)
+    if dtype.kind == "b":
+        return RNG.random(shape) < 0.5
+    if dtype.kind in "iu":
+        info = numpy.iinfo(dtype)
+        return RNG.integers(info.min, info.max, shape, dtype, endpoint=True)
+    scale = 4.0 if char == "e" else 1e6
+    found = RNG.standard_normal(shape) * scale ** RNG.uniform(-1, 1, shape)
+    if dtype.kind == "c":
+        found = found + 1j * RNG.standard_normal(shape)
+    return found.astype(dtype)
+
+
+def equal(mine: Any, theirs: Any) -> None:
+    mine, theirs = numpy.asarray(mine), numpy.asarray(theirs)
+    assert mine.dtype == theirs.dtype and mine.shape == theirs.shape
+    assert mine.tobytes() == theirs.tobytes()
+
+
+def same_sum(a: numpy.ndarray, m: numpy.ndarray) -> None:
+    """Everything that is fed, against NumPy, for one array and mask."""
+    x, k = lazyarr.array(a), lazyarr.array(m)
+    equal(x[k], a[m])
+    equal(x[k].sum(), a[m].sum())
+
+
+@pytest.mark.parametrize("char", CHARS)
+def test_lengths_and_densities(char: str) -> None:
+    for n in LENGTHS:
+        a = values(char, n)
+        for density in DENSITIES:
+            same_sum(a, RNG.random(n) < density)
+
+
+@pytest.mark.parametrize("char", "?hIdD")
+@pytest.mark.parametrize("level", [level.target.name for level in host_levels()])
+def test_levels(level: str, char: str) -> None:
+    with lazyarr.options(cpu_level=level):
+        for n in (9, 129, BLOCK + 1, 100_003):
+            a = values(char, n)
+            for density in (0.01, 0.5, 1.0):
+                same_sum(a, RNG.random(n) < density)
+
+
+LAYOUTS = [
+    ("rows", lambda a: a[:, :]),
+    ("columns cut", lambda a: a[:, 3:-2]),
+    ("steps", lambda a: a[::2, ::3]),
+    ("reversed", lambda a: a[::-1, ::-1]),
+    ("transposed", lambda a: a.T),
+    ("three axes", lambda a: a.reshape(a.shape[0], -1, 5).transpose(2, 0, 1)),
+    ("repeated", lambda a: numpy.broadcast_to(a[:1], a.shape)),
+    ("new axis", lambda a: a[:, None, :]),
+]
+
+
+@pytest.mark.parametrize("view", [f for _, f in LAYOUTS], ids=[name for name, _ in LAYOUTS])
+def test_layouts(view: Any) -> None:
+    for shape in ((3, 10), (70, 95), (400, 605)):
+        a = values("d", shape)
+        m = RNG.random(shape) < 0.4
+        x, k = lazyarr.array(a), lazyarr.array(m)
+        viewed = view if "broadcast" not in view.__code__.co_names else None
+        here = (lambda v: numpy.broadcast_to(v[:1], v.shape)) if viewed is None else view
+        there = (lambda v: lazyarr.broadcast_to(v[:1], v.shape)) if viewed is None else view
+        for mask_here, mask_there in ((here(m), there(k)), (here(m).copy(), lazyarr.array(here(m).copy()))):
+            equal(there(x)[mask_there], here(a)[mask_here])
+            equal(there(x)[mask_there].sum(), here(a)[mask_here].sum())
+
+
+FOLDS = [
+    ("sum", lambda np, x: x.sum()),
+    ("sum as float32", lambda np, x: x.sum(dtype="f")),
+    ("mean", lambda np, x: x.mean()),
+    ("minimum", lambda np, x: x.min()),
+    ("maximum", lambda np, x: x.max()),
+    ("product", lambda np, x: (x * 1e-3).prod()),
+    ("argmax", lambda np, x: x.argmax()),
+    ("any", lambda np, x: (x > 1e5).any()),
+    ("all", lambda np, x: (x > -1e9).all()),
+    ("count", lambda np, x: np.count_nonzero(x > 0)),
+    ("squares", lambda np, x: (x * x).sum()),
+    ("distances", lambda np, x: ((x - 0.5) ** 2).sum()),
+    ("exponentials", lambda np, x: np.exp(-x * x).sum()),
+    ("keepdims", lambda np, x: x.sum(keepdims=True)),
+    ("deviation", lambda np, x: x.std()),
+    ("map", lambda np, x: x * 2 + 1),
+    ("sum beside map", lambda np, x: (x * 2, (x * 2).sum())[1]),
+    ("slice", lambda np, x: x[1:].sum()),
+    ("reversed", lambda np, x: x[::-1].sum()),
+    ("accumulated", lambda np, x: np.add.accumulate(x)),
+]
+
+
+@pytest.mark.parametrize("fold", [f for _, f in FOLDS], ids=[name for name, _ in FOLDS])
+@pytest.mark.parametrize("char", "lfdD")
+def test_consumers(char: str, fold: Any) -> None:
+    for n in (5, 200, 9000, 250_007):
+        a = values(char, n)
+        m = RNG.random(n) < 0.6
+        m[:2] = True
+        with numpy.errstate(all="ignore"):
+            try:
+                expected = fold(numpy, a[m])
+            except TypeError:
+                pytest.skip("no order among complex numbers")
+            equal(fold(lazyarr, lazyarr.array(a)[lazyarr.array(m)]), expected)
+
+
+def test_special_values() -> None:
+    a = values("d", 100_000)
+    for special in (-0.0, numpy.inf, numpy.nan):
+        a[::97] = special
+        m = (numpy.arange(a.size) % 3) == 0
+        same_sum(a, m)
+        m = numpy.zeros(a.size, bool)
+        m[::97] = True
+        same_sum(a, m)
+    payload = numpy.array([0x7FF8000000000123, 0x7FF0000000000001, 0xFFF8000000000000], "L").view("d")
+    equal(lazyarr.array(numpy.tile(payload, 5000))[lazyarr.ones(15000, bool)], numpy.tile(payload, 5000))
+
+
+def test_several_feeds() -> None:
+    a, b = values("d", 200_000), values("f", 200_000)
+    m = a > 0
+    other = numpy.roll(m, 7)
+    x, y, k, o = (lazyarr.array(v) for v in (a, b, m, other))
+    equal((x[k] * y[k]).sum(), (a[m] * b[m]).sum())
+    equal((x[k] - x[o]).sum(), (a[m] - a[other]).sum())
+    equal(x[k] - y[o], a[m] - b[other])
+
+
+def test_program_order() -> None:
+    a = values("d", 50_000)
+    x, theirs = lazyarr.array(a), a.copy()
+    kept = x[x > 0]
+    x *= 2
+    x[:100] = 7
+    total = (kept + 1).sum()
+    equal(total, (theirs[theirs > 0] + 1).sum())
+    equal(kept, theirs[theirs > 0])
+    mask = x > 3
+    kept, expected = x[mask] * 1, numpy.asarray(x)[numpy.asarray(mask)]
+    mask[:] = False
+    equal(kept, expected)
+
+
+def test_held_elements_are_stored_once() -> None:
+    a = values("d", 50_000)
+    x = lazyarr.array(a)
+    kept = x[x > 0]
+    equal(kept.sum(), a[a > 0].sum())
+    reset()
+    equal(kept.sum(), a[a > 0].sum())
+    assert COUNT.native_launches <= 2
+
+
+def test_launches() -> None:
+    a = values("d", 200_000)
+    x = lazyarr.array(a)
+    x[x > 0].sum()
+    reset()
+    x[x > 0].sum()
+    # The mask is stored and counted in one; then blocks are counted; then packed and folded in one.
+    assert COUNT.native_launches == 3
+    assert COUNT.numpy_fallbacks == 0 and COUNT.compiles == 0
+    reset()
+    lazyarr.evaluate(x[x > 0])
+    assert COUNT.native_launches == 3 and COUNT.numpy_fallbacks == 0
+
+
+def test_no_copy_of_the_elements() -> None:
+    a = numpy.ones(4_000_000)
+    x, k = lazyarr.array(a), lazyarr.ones(a.size, bool)
+    x[k].sum()
+    reset()
+    total = x[k].sum()                  # pytest holds what stands in an assert
+    assert total == a.size
+    assert COUNT.bytes_allocated < a.nbytes // 8
+
+
+def test_ranks_are_the_nodes_of_the_tree() -> None:
+    for n in (5000, 99_991):
+        for depth in (0, 1, 3):
+            for complex_ in (False, True):
+                cuts = Cuts((n,), (1,), 1 << depth, n, 1, depth, 1 << depth, 1, 16, 1)
+                assert ranks(cuts, n, complex_).tolist() == [lo for lo in _tree(0, n, depth, complex_)]
+
+
+def _tree(low: int, n: int, depth: int, complex_: bool) -> list[int]:
+    if not depth:
+        return [low]
+    reals = 2 * n if complex_ else n
+    left = (reals // 2 - reals // 2 % 8) // (2 if complex_ else 1)
+    return _tree(low, left, depth - 1, complex_) + _tree(low + left, n - left, depth - 1, complex_)
+
+
+@pytest.mark.parametrize("jit", ["auto", "never"])
+def test_other_ways(jit: str) -> None:
+    with lazyarr.options(jit=jit):
+        for n in (10, 100_000):
+            a = values("d", n)
+            same_sum(a, a > 0)
