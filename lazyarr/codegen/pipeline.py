@@ -110,7 +110,7 @@ def compile_parfor(
     if any(inst.op == "reduce" for inst in parfor.body):
         from lazyarr.codegen.reduce_pipeline import compile_reduction
 
-        return compile_reduction(parfor, target)
+        return compile_reduction(parfor, target, verify)
     source = results(parfor, target, nontemporal=nontemporal, verify=verify)["emit"]
     assert isinstance(source, Source)
     return source

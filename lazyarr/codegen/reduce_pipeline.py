@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from lazyarr.codegen.emitters import emitter
+from lazyarr.codegen.loopir import Blocks, Kernel
 from lazyarr.codegen.pipeline import Module, Source
 from lazyarr.codegen.reduce_blocks import block_functions, staged
 from lazyarr.codegen.reduce_combine import combine_function
@@ -23,6 +24,7 @@ from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.codegen.reduce_nest import kernel_function
 from lazyarr.codegen.reduce_outer import accumulator_bytes, begins_with_first, chunk_function, row_kernel
 from lazyarr.codegen.reduce_plan import across
+from lazyarr.codegen.verify import verify_kernel
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.target import Target
@@ -32,13 +34,15 @@ SHARED = "lazyarr_shared_"
 """Prefix of the symbols of modules that programs share."""
 
 
-def compile_reduction(parfor: Parfor, target: Target) -> Source:
-    """Write the functions of a parfor with reductions; see `reduce_plan` for a launch."""
+def compile_reduction(parfor: Parfor, target: Target, verify: bool = False) -> Source:
+    """Write the functions of a parfor with reductions; see `reduce_plan` for a launch.
+
+    With `verify`, the loop IR of the body is checked as that of a map is."""
     why = refusal(parfor, target)
     if why is not None:
         raise ValueError(why)
     r = Reduce(parfor, target)
-    r, functions = _across(r) if across(parfor) else _along(r)
+    r, functions = _across(r, verify) if across(parfor) else _along(r, verify)
     main = _module(functions, target)
     shell = None if across(parfor) else _shared(r, kernel_function)
     combined = not r.sequential and not any(f.packs for f in r.folds)
@@ -49,26 +53,44 @@ def compile_reduction(parfor: Parfor, target: Target) -> Source:
     )  # fmt: skip
 
 
-def _across(r: Reduce) -> tuple[Reduce, list[Function]]:
+def _across(r: Reduce, verify: bool) -> tuple[Reduce, list[Function]]:
     """The kernel itself."""
     rows = row_kernel(r, first=False)
     first = row_kernel(r, first=True) if any(begins_with_first(f) for f in r.folds) else None
+    for kernel in (rows, first):
+        if verify and kernel is not None:
+            verify_kernel(kernel, "rows")
     loops = tuple(dict.fromkeys((*rows.loops, *(first.loops if first else ()))))
     scratch = accumulator_bytes(r) + max(rows.scratch_bytes, first.scratch_bytes if first else 0)
     r = replace(r, loops=loops, scratch_bytes=-(-scratch // 64) * 64)
     return r, [chunk_function(r, rows, first, PLACEHOLDER)]
 
 
-def _along(r: Reduce) -> tuple[Reduce, list[Function]]:
+def _along(r: Reduce, verify: bool) -> tuple[Reduce, list[Function]]:
     """The function that folds a range, last, and those that it calls."""
     kernel = in_registers(r)
     if kernel is not None:
+        if verify:
+            verify_kernel(_without_results(r, kernel), "straight")
         return r, fold_functions(r, kernel, PLACEHOLDER)
     body = staged(r)
+    if verify:
+        once, *stages = body.kernel.body
+        blocks = replace(body.kernel, block=body.block, body=(once, Blocks(body.block, tuple(stages))))
+        verify_kernel(_without_results(r, blocks), "staged")
     called = ((f.how.ufunc, f.sig) for f in r.folds if f.called)
     loops = tuple(dict.fromkeys((*body.kernel.loops, *called)))
     r = replace(r, loops=loops, scratch_bytes=body.kernel.scratch_bytes)
     return r, block_functions(r, body, PLACEHOLDER)
+
+
+def _without_results(r: Reduce, kernel: Kernel) -> Kernel:
+    """The body alone stores no result of a fold."""
+    results = {f.how.out for f in r.folds}
+    operands = tuple(
+        o._replace(role="in") if k in results else o for k, o in enumerate(kernel.operands)
+    )
+    return replace(kernel, operands=operands)
 
 
 _texts: dict[tuple[object, ...], Module] = {}

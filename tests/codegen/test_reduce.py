@@ -101,7 +101,7 @@ def launch(
     table: Any = None,
 ) -> int:
     """Run a program; the flags that it raised."""
-    source = compile_reduction(p.parfor, target)
+    source = compile_reduction(p.parfor, target, verify=True)
     kernel, combine, fold = (
         jit.load(m.ir, (m.symbol,), target)[m.symbol] if m is not None else 0
         for m in (source.shell or source, source.combine, source if source.shell else None)
