@@ -136,7 +136,7 @@ def loaded(module: Module) -> int:
     return load(module.ir, (module.symbol,), host(), kernel=False)[module.symbol]
 
 
-BOOKKEEPING = frozenset({"load", "store", "scalar", "cast"})
+BOOKKEEPING = frozenset({"load", "store", "scalar", "cast", "dense"})
 
 
 def lowerable(name: str, sig: str) -> bool:
@@ -164,7 +164,7 @@ def _lowerable(name: str, sig: str, target: Target) -> bool:
 @cache
 def cost(name: str) -> float:
     """Nanoseconds for one element of an op, roughly."""
-    if name in ("load", "store", "scalar", "cast", "reduce"):
+    if name in BOOKKEEPING or name == "reduce":
         return 0.05
     return 0.1 * row(name).cost
 

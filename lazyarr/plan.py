@@ -20,7 +20,7 @@ import numpy
 from lazyarr import config
 from lazyarr.codegen.reduce_plan import arrange, in_c_order
 from lazyarr.expr import Compress, Expr, Map, Read
-from lazyarr.fusion.assemble import Program, assemble
+from lazyarr.fusion.assemble import Program, Unlike, assemble
 from lazyarr.fusion.compress import fed, feedable, programs
 from lazyarr.fusion.partition import Group, Partition, partition
 from lazyarr.geometry import is_fresh, offset_of
@@ -146,13 +146,37 @@ def plan_of(w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | None
 
 def groups_of(w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | None]) -> Partition:
     """The fusion groups of a walk."""
-    return partition(w.nodes, wanted, is_kept, refuse)
+    return _assembled(w, wanted, refuse, _numbers(w))[0]
+
+
+def _numbers(w: Walk) -> dict[int, int]:
+    return {id(n): k for k, n in enumerate(w.nodes)} | {id(v): -1 - k for k, v in enumerate(w.leaves)}
+
+
+def _assembled(
+    w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | None], numbers: dict[int, int]
+) -> tuple[Partition, list[Step]]:
+    """Groups and their steps; nodes that cannot have NumPy's bits in them go to NumPy."""
+    unlike: set[int] = set()
+
+    def why_not(node: Expr) -> str | None:
+        return "NumPy's inner loop would see other strides" if node.serial in unlike else refuse(node)
+
+    while True:
+        parted = partition(w.nodes, wanted, is_kept, why_not)
+        made, before = [], len(unlike)
+        for group in parted.groups:
+            try:
+                made.append(_step(group, numbers, parted.stored, parted.epoch))
+            except Unlike as found:
+                unlike |= found.serials
+        if len(unlike) == before:
+            return parted, made
 
 
 def _make(w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | None]) -> Plan:
-    parted = groups_of(w, wanted, refuse)
-    numbers = {id(n): k for k, n in enumerate(w.nodes)} | {id(v): -1 - k for k, v in enumerate(w.leaves)}
-    made = [_step(group, numbers, parted.stored, parted.epoch) for group in parted.groups]
+    numbers = _numbers(w)
+    parted, made = _assembled(w, wanted, refuse, numbers)
     roots = {id(n) for n in wanted}
 
     def external(node: Expr) -> bool:

@@ -3,12 +3,14 @@
 In:  the nodes of a group, which of them are stored, and their epoch.   Out: `Program`.
 Value numbering happens here: equal loads and equal operations of a group are one instruction.
 Constants are runtime scalars, one each, so that ``x * 0.1`` and ``x * 0.2`` share a kernel.
+Loops are arranged so that NumPy's inner loops get NumPy's strides; where no arrangement does that,
+`Unlike` names the nodes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy
@@ -18,12 +20,12 @@ from lazyarr.expr import Expr, Map, Read, Reduce
 from lazyarr.fusion import rules as _rules  # noqa: F401  (fills the registry)
 from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse, lengthen
 from lazyarr.fusion.fold import fold_order, result_strides, signature
+from lazyarr.fusion.loop_strides import Call, fit, is_call, moved, strides_of
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
 from lazyarr.fusion.partition import Group
 from lazyarr.fusion.reference import function
 from lazyarr.fusion.rewrite import simplify
 from lazyarr.geometry import offset_of
-from lazyarr.ops import OPS, kind, row
 from lazyarr.reduce_order import Order
 
 
@@ -43,6 +45,14 @@ class Nest(Protocol):
 
 
 Arrange = Callable[[Order, Sequence[Sequence[int]]], Nest]
+
+
+class Unlike(Exception):
+    """Nodes (serials) whose inner loop would not see the strides that it sees in NumPy."""
+
+    def __init__(self, serials: set[int]) -> None:
+        super().__init__(serials)
+        self.serials = serials
 
 
 @dataclass(slots=True)
@@ -90,6 +100,8 @@ class Assembler:
     bindings: list[Binding] = field(default_factory=list)
     loads: dict[tuple[int, int, tuple[int, ...], tuple[int, ...], str], int] = field(default_factory=dict)
     constants: list[Constant] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    """What NumPy's inner loops compute."""
 
     def emit(self, inst: Inst) -> int:
         found = self.numbers.get(inst)
@@ -140,7 +152,10 @@ class Assembler:
         if op.name == "copy":
             number = self.cast(args[0], ins[0], region)
         else:
-            number = self.cast(self.emit(Inst(op.name, op.sig, args, op.part)), outs[op.part], region)
+            number = self.emit(Inst(op.name, op.sig, args, op.part))
+            if is_call(self.body[number]):
+                self.calls.append(Call(number, node.serial, strides_of(node)))
+            number = self.cast(number, outs[op.part], region)
         if node.masked:
             old = self.old(node)
             mask = self.input(node, len(node.inputs) - 1, "?")
@@ -212,7 +227,7 @@ def assemble(group: Group, epoch: int, stored: set[int], arrange: Arrange) -> Pr
 
 def _bind(a: Assembler, arrange: Arrange) -> Program:
     """Drop dead code, order the operands (stores first: they decide the loops), collapse, classify."""
-    body = live(a.body)
+    body, place = live(a.body)
     used = {i.attr for i in body if i.op in MEMORY} | {
         i.attr.out for i in body if isinstance(i.attr, Reduction)
     }
@@ -223,40 +238,55 @@ def _bind(a: Assembler, arrange: Arrange) -> Program:
     strides = [_strides(b, a.group.shape) for b in bindings]
     constants = [a.constants[k] for k in (i.attr for i in body if i.op == "scalar") if isinstance(k, int)]
     chars = "".join(map(constant_char, constants))
-    if a.group.fold is None:
-        loops = collapse(a.group.shape, strides)
-        if not _keeps_rows(body, loops, order):
-            loops = lengthen(loops)
-        dims, shape, columns, turned = "p" * len(loops.shape), loops.shape, loops.strides, loops.offsets
-        run = fold_group = 0
-    else:
-        folding = fold_order(a.group.fold)
-        assert isinstance(folding, Order)
-        nest = arrange(folding, strides)
-        dims, shape, columns, turned = nest.dims, nest.shape, nest.strides, (0,) * len(bindings)
-        run, fold_group = nest.run, nest.group
+    nests, run, fold_group = _nests(a.group, strides, arrange)
+    calls = [replace(c, value=place[c.value]) for c in a.calls if c.value in place]
+    body, (dims, loops) = _fitting(body, calls, nests, order)
     operands = tuple(
         Operand(_char(b.geo), access_class(s[-1], b.geo.itemsize), b.role)
-        for b, s in zip(bindings, columns, strict=True)
+        for b, s in zip(bindings, loops.strides, strict=True)
     )
     parfor = Parfor(dims, operands, chars, renumber(body, order, fold_group))
-    offsets = tuple(offset_of(b.geo) + t for b, t in zip(bindings, turned, strict=True))
-    return Program(parfor, Loops(shape, columns, turned), offsets, bindings, constants, run)
+    offsets = tuple(offset_of(b.geo) + t for b, t in zip(bindings, loops.offsets, strict=True))
+    return Program(parfor, loops, offsets, bindings, constants, run)
 
 
-def _keeps_rows(body: list[Inst], loops: Loops, order: list[int]) -> bool:
-    """Does some inner loop of NumPy's read an operand that is repeated along the rows?  It may take
-    another path for such an operand, so the rows must stay what they are for NumPy."""
-    place = {old: new for new, old in enumerate(order)}
-    for inst in body:
-        if inst.op in OPS and kind(inst.sig.partition("->")[0][-1]) not in row(inst.op).native:
-            for arg in inst.args:
-                source = body[arg]
-                if source.op == "load" and isinstance(source.attr, int):
-                    stride = loops.strides[place[source.attr]]
-                    if stride[-1] == 0 and any(stride):
-                        return True
-    return False
+Arranged = tuple[str, Loops]
+"""Kinds of the loops, and the loops."""
+
+
+def _nests(
+    group: Group, strides: list[tuple[int, ...]], arrange: Arrange
+) -> tuple[list[Callable[[], Arranged]], int, int]:
+    """Ways to arrange the loops, the best first; longest run and tree loops of a fold."""
+    if group.fold is None:
+        return [
+            lambda: _parallel(lengthen(collapse(group.shape, strides))),
+            lambda: _parallel(collapse(group.shape, strides)),
+            lambda: _parallel(collapse(group.shape, strides, turn=False)),
+        ], 0, 0
+    order = fold_order(group.fold)
+    assert isinstance(order, Order)
+    nest = arrange(order, strides)
+    loops = Loops(nest.shape, nest.strides, (0,) * len(strides))
+    return [lambda: (nest.dims, loops)], nest.run, nest.group
+
+
+def _parallel(loops: Loops) -> Arranged:
+    return "p" * len(loops.shape), loops
+
+
+def _fitting(
+    body: list[Inst], calls: list[Call], nests: list[Callable[[], Arranged]], order: list[int]
+) -> tuple[list[Inst], Arranged]:
+    """The first arrangement in which NumPy's inner loops see what they see in NumPy."""
+    unlike: set[int] = set()
+    for nest in nests:
+        dims, loops = nest()
+        rows = {k: s[-1] for k, s in zip(order, loops.strides, strict=True)}
+        fitted, unlike = fit(body, calls, rows)
+        if not unlike:
+            return fitted, (dims, loops)
+    raise Unlike(unlike)
 
 
 def _strides(b: Binding, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -278,8 +308,8 @@ def uses(inst: Inst) -> tuple[int, ...]:
     return inst.args
 
 
-def live(body: list[Inst]) -> list[Inst]:
-    """The body without the instructions whose values nobody uses."""
+def live(body: list[Inst]) -> tuple[list[Inst], dict[int, int]]:
+    """The body without the instructions whose values nobody uses, and the new numbers of the others."""
     needed = [i.op in EFFECTS for i in body]
     for k in reversed(range(len(body))):
         if needed[k]:
@@ -290,14 +320,8 @@ def live(body: list[Inst]) -> list[Inst]:
     for k, inst in enumerate(body):
         if needed[k]:
             place[k] = len(kept)
-            inst = inst._replace(args=tuple(place[arg] for arg in inst.args))
-            if isinstance(inst.attr, Reduction):
-                how = inst.attr
-                start = how.start if how.start < 0 else place[how.start]
-                inst = inst._replace(attr=how._replace(
-                    start=start, mask=how.mask if how.mask < 0 else place[how.mask]))
-            kept.append(inst)
-    return kept
+            kept.append(moved(inst, tuple(place[arg] for arg in inst.args), place))
+    return kept, place
 
 
 def renumber(body: list[Inst], order: list[int], fold_group: int) -> tuple[Inst, ...]:

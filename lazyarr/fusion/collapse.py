@@ -51,7 +51,8 @@ def lengthen(loops: Loops) -> Loops:
     return Loops(moved(loops.shape), tuple(map(moved, loops.strides)), loops.offsets)
 
 
-def collapse(shape: Sequence[int], strides: Sequence[tuple[int, ...]]) -> Loops:
+def collapse(shape: Sequence[int], strides: Sequence[tuple[int, ...]], turn: bool = True) -> Loops:
+    """The fewest loops; `turn` says whether loops may be turned round."""
     dims = [d for d, n in enumerate(shape) if n != 1]
     offsets = [0] * len(strides)
     if not dims:
@@ -59,7 +60,7 @@ def collapse(shape: Sequence[int], strides: Sequence[tuple[int, ...]]) -> Loops:
     columns = {d: [s[d] for s in strides] for d in dims}
     for d in dims:
         column = columns[d]
-        if min(column) < 0 and max(column) <= 0:
+        if turn and min(column) < 0 and max(column) <= 0:
             for k, s in enumerate(column):
                 offsets[k] += s * (shape[d] - 1)
             columns[d] = [-s for s in column]

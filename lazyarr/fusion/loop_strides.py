@@ -1,0 +1,159 @@
+"""Do a kernel's calls of NumPy's inner loops get the strides that NumPy would give them?
+
+In:  a body, the calls in it with the strides that NumPy uses (`inner_strides`), and the strides of the
+     operands along the innermost loop.
+Out: the body in which `dense` stands wherever NumPy sees contiguous memory and the kernel has other
+     strides; and the nodes for which that is not enough, so that NumPy must run them.
+
+Strides are compared by what NumPy's loops distinguish: none, contiguous, any other forwards, backwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy
+
+from lazyarr.dtypes import PLAIN, char_of
+from lazyarr.expr import Expr, Map, Read
+from lazyarr.fusion.parfor import Inst, Reduction, result_char
+from lazyarr.inner_strides import Seen, inner_strides
+from lazyarr.ops import OPS, kind, row
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A value that one of NumPy's inner loops computes."""
+
+    value: int
+    serial: int
+    """Of the node."""
+    strides: tuple[int, ...] | None
+    """Of inputs and outputs, as NumPy's loop sees them; None: not the same in all its calls."""
+
+
+def is_call(inst: Inst) -> bool:
+    """Does NumPy's inner loop run it?"""
+    return inst.op in OPS and kind(inst.sig.partition("->")[0][-1]) not in row(inst.op).native
+
+
+def strides_of(node: Expr) -> tuple[int, ...] | None:
+    """The strides with which NumPy would call the inner loop of a node's ufunc."""
+    op, region = node.op, node.region
+    assert isinstance(op, Map) and region is not None
+    chars, _, outs = op.sig.partition("->")
+    ins = [_seen(i, c) for i, c in zip(node.inputs, chars, strict=False)]
+    mask = _seen(node.inputs[-1], "?") if node.masked else None
+    own = region.itemsize
+    results = [
+        Seen(
+            region.shape,
+            tuple(s // own * PLAIN[c].itemsize for s in region.strides) if len(outs) > 1 else region.strides,
+            PLAIN[c].itemsize,
+            len(outs) == 1 and char_of(region.dtype) != c,
+        )
+        for c in outs
+    ]
+    return inner_strides(region.shape, ins, results, mask, numpy.getbufsize())
+
+
+def _seen(x: Read | numpy.generic, char: str) -> Seen:
+    itemsize = PLAIN[char].itemsize
+    if isinstance(x, Read):
+        return Seen(x.geo.shape, x.geo.strides, itemsize, char_of(x.geo.dtype) != char)
+    return Seen((), (), itemsize, char_of(x.dtype) != char)
+
+
+def fit(body: Sequence[Inst], calls: Sequence[Call], rows: Mapping[int, int]) -> tuple[list[Inst], set[int]]:
+    """`body` with the `dense` that it needs, and the serials of nodes that NumPy must run.
+
+    `rows` says for each operand its stride along the innermost loop."""
+    lone = not any(rows.values())
+    still = _still(body, rows)
+    wanted: dict[int, list[bool]] = {}
+    unlike: set[int] = set()
+    for call in calls:
+        inst = body[call.value]
+        dense = None
+        if call.strides is not None:
+            dense = _dense_arguments(inst, body, call.strides, rows, still, lone)
+        if dense is None or wanted.setdefault(call.value, dense) != dense:
+            unlike.add(call.serial)
+    return _with_dense(body, wanted), unlike
+
+
+def _still(body: Sequence[Inst], rows: Mapping[int, int]) -> list[bool]:
+    """Which values do not vary along the innermost loop."""
+    still: list[bool] = []
+    for inst in body:
+        if inst.op == "load":
+            assert isinstance(inst.attr, int)
+            still.append(rows[inst.attr] == 0)
+        else:
+            still.append(inst.op != "dense" and all(still[a] for a in inst.args))
+    return still
+
+
+def _dense_arguments(
+    inst: Inst, body: Sequence[Inst], strides: Sequence[int], rows: Mapping[int, int],
+    still: Sequence[bool], lone: bool,
+) -> list[bool] | None:
+    """Which arguments must be made contiguous; None if that does not give NumPy's strides."""
+    once = all(still[a] for a in inst.args)
+    dense = []
+    for a, stride in zip(inst.args, strides, strict=False):
+        source = body[a]
+        size = PLAIN[result_char(source)].itemsize
+        if once:
+            got = 0 if lone or source.op == "scalar" else size
+        elif still[a]:
+            got = 0
+        elif source.op == "load" and isinstance(source.attr, int):
+            got = rows[source.attr]
+        else:
+            got = size
+        alike = _class(got, size) == _class(stride, size)
+        if not alike and _class(stride, size) != "u":
+            return None
+        dense.append(not alike)
+    sizes = [PLAIN[c].itemsize for c in inst.sig.partition("->")[2]]
+    results = zip(strides[len(inst.args):], sizes, strict=True)
+    return dense if all(_class(s, size) in "u0" for s, size in results) else None
+
+
+def _class(stride: int, itemsize: int) -> str:
+    return "0" if stride == 0 else "u" if stride == itemsize else "s" if stride > 0 else "-"
+
+
+def _with_dense(body: Sequence[Inst], wanted: Mapping[int, list[bool]]) -> list[Inst]:
+    """The body with `dense` before arguments of calls; values are renumbered."""
+    if not any(map(any, wanted.values())):
+        return list(body)
+    place: list[int] = []
+    made: dict[int, int] = {}
+    result: list[Inst] = []
+    for k, inst in enumerate(body):
+        args = [place[a] for a in inst.args]
+        for j, dense in enumerate(wanted.get(k, ())):
+            if dense:
+                a = inst.args[j]
+                if a not in made:
+                    char = result_char(body[a])
+                    made[a] = len(result)
+                    result.append(Inst("dense", f"{char}->{char}", (place[a],)))
+                args[j] = made[a]
+        place.append(len(result))
+        result.append(moved(inst, tuple(args), place))
+    return result
+
+
+def moved(inst: Inst, args: tuple[int, ...], place: Sequence[int] | Mapping[int, int]) -> Inst:
+    """The instruction with other arguments, and what its Reduction refers to renumbered."""
+    how = inst.attr
+    if isinstance(how, Reduction):
+        how = how._replace(
+            start=how.start if how.start < 0 else place[how.start],
+            mask=how.mask if how.mask < 0 else place[how.mask],
+        )
+    return inst._replace(args=args, attr=how)
