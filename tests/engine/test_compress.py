@@ -219,7 +219,7 @@ def test_ranks_are_the_nodes_of_the_tree() -> None:
         for depth in (0, 1, 3):
             for complex_ in (False, True):
                 cuts = Cuts((n,), (1,), 1 << depth, n, 1, depth, 1 << depth, 1, 16, 1)
-                assert ranks(cuts, n, complex_).tolist() == [lo for lo in _tree(0, n, depth, complex_)]
+                assert ranks(cuts, n, complex_).tolist() == _tree(0, n, depth, complex_)
 
 
 def _tree(low: int, n: int, depth: int, complex_: bool) -> list[int]:
