@@ -146,7 +146,7 @@ def plan_of(w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | None
 
 def groups_of(w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | None]) -> Partition:
     """The fusion groups of a walk."""
-    return _assembled(w, wanted, refuse, _numbers(w))[0]
+    return _planned(w, wanted, refuse, _numbers(w))[0]
 
 
 def _numbers(w: Walk) -> dict[int, int]:
@@ -176,35 +176,41 @@ def _assembled(
 
 def _make(w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | None]) -> Plan:
     numbers = _numbers(w)
+    _, steps = _planned(w, wanted, refuse, numbers)
+    _let_go(steps, w.nodes, numbers)
+    return Plan(steps, w.pins)
+
+
+def _planned(
+    w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | None], numbers: dict[int, int]
+) -> tuple[Partition, list[Step]]:
+    """Groups, and steps; compressions that need not be stored are in the steps that read them."""
     parted, made = _assembled(w, wanted, refuse, numbers)
     roots = {id(n) for n in wanted}
 
     def external(node: Expr) -> bool:
         return id(node) in roots or is_kept(node) or any(id(r) not in numbers for r in node.waiting())
 
-    steps = _feed(made, fed(parted.groups, external))
-    _let_go(steps, w.nodes, numbers)
-    return Plan(steps, w.pins)
-
-
-def _feed(made: list[Step], feeds: dict[int, list[Group]]) -> list[Step]:
-    """Put compressions that need not be stored into the steps that read them."""
     absorbed: set[int] = set()
-    for number, groups in feeds.items():
-        step = made[number]
-        if step.program is None or not feedable(step.program):
-            continue
-        for group in groups:
-            source = made[group.number]
-            mine = source.members[0]
-            found = [at for at, k in enumerate(step.operands) if k == mine]
-            if len(found) == 1:
-                absorbed.add(group.number)
-                step.members = (mine, *step.members)
-                step.operands = tuple(source.operands[0] if k == mine else k for k in step.operands)
-                step.loads = tuple(load for load in step.loads if load[0] != mine)
-                step.feeds += ((found[0], source),)
-    return [step for at, step in enumerate(made) if at not in absorbed]
+    for number, sources in fed(parted.groups, external).items():
+        for source in sources:
+            if _feed(made[number], made[source.number]):
+                absorbed.add(source.number)
+                parted.stored.discard(source.nodes[0].serial)
+    return parted, [step for at, step in enumerate(made) if at not in absorbed]
+
+
+def _feed(step: Step, source: Step) -> bool:
+    """Put a compression into the step that reads it, if it can take it chunk by chunk."""
+    mine = source.members[0]
+    found = [at for at, k in enumerate(step.operands) if k == mine]
+    if step.program is None or len(found) != 1 or not feedable(step.program):
+        return False
+    step.members = (mine, *step.members)
+    step.operands = tuple(source.operands[0] if k == mine else k for k in step.operands)
+    step.loads = tuple(load for load in step.loads if load[0] != mine)
+    step.feeds += ((found[0], source),)
+    return True
 
 
 def _let_go(steps: list[Step], nodes: list[Expr], numbers: dict[int, int]) -> None:

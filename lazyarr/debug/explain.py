@@ -39,9 +39,14 @@ def _group(group: Group, stored: set[int]) -> str:
     lines = [f"group {group.number}: {how} over {group.shape}"]
     lines += [f"  not fused with its inputs: {r.why}" for r in group.refusals]
     for node in group.nodes:
-        kept = "stored" if node.serial in stored else "in registers"
+        kept = "stored" if node.serial in stored else _fate(node)
         lines.append(f"  #{node.serial} {_label(node)}: {kept}")
     return "\n".join(lines)
+
+
+def _fate(node: Expr) -> str:
+    """Where a value that is not stored goes."""
+    return "packed into the group that reads it" if isinstance(node.op, Compress) else "in registers"
 
 
 def _label(node: Expr) -> str:

@@ -204,6 +204,15 @@ def test_launches() -> None:
     assert COUNT.native_launches == 3 and COUNT.numpy_fallbacks == 0
 
 
+def test_explained() -> None:
+    x = lazyarr.array(values("d", 200_000))
+    doubled = x[x > 0] * 2
+    told = lazyarr.debug.explain(doubled)
+    assert "compress: packed into the group that reads it" in told and "NumPy" not in told
+    kept = x[x > 0]
+    assert "compress: stored" in lazyarr.debug.explain(kept + 1)
+
+
 def test_no_copy_of_the_elements() -> None:
     a = numpy.ones(4_000_000)
     x, k = lazyarr.array(a), lazyarr.ones(a.size, bool)
