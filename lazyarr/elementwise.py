@@ -72,6 +72,9 @@ def loop_of(fn: numpy.ufunc, keys: tuple[Any, ...], dtype: Any = None, casting: 
         pass
     except TypeError:                   # an unhashable dtype=
         raise Unsupported from None
+    row = OPS.get(fn.__name__)
+    if row is None or row.fn is not fn:         # somebody else's ufunc may have a name of NumPy's
+        return None
     options: dict[str, Any] = {}
     if dtype is not None:
         options["signature"] = (None,) * fn.nin + (numpy.dtype(dtype),) * fn.nout
@@ -82,9 +85,7 @@ def loop_of(fn: numpy.ufunc, keys: tuple[Any, ...], dtype: Any = None, casting: 
         dtypes = fn.resolve_dtypes(full, **options)
     except (TypeError, ValueError):
         dtypes = ()
-    row = OPS.get(fn.__name__)                  # somebody else's ufunc may have a name of NumPy's
-    known_op = row is not None and row.fn is fn and dtypes
-    loop = Loop(fn, dtypes) if known_op and all(char_of(d) is not None for d in dtypes) else None
+    loop = Loop(fn, dtypes) if dtypes and all(char_of(d) is not None for d in dtypes) else None
     if len(_loops) < 1 << 14:
         _loops[known] = loop
     return loop

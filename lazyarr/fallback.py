@@ -56,7 +56,12 @@ def take_back(x: Any, lent: dict[int, Any]) -> Any:
     c = x.__class__
     if c is numpy.ndarray:
         found = lent.get(id(x))
-        return found[1] if found is not None else wrap(x)
+        if found is not None:
+            return found[1]
+        result = wrap(x)
+        if x.base is not None and lent and result.origin is None:
+            result.origin = _origin(x.base, lent)
+        return result
     if c is tuple or c is list or isinstance(x, tuple):
         if any(isinstance(y, (numpy.ndarray, tuple, list)) for y in x):
             items = [take_back(y, lent) for y in x]
@@ -64,6 +69,14 @@ def take_back(x: Any, lent: dict[int, Any]) -> Any:
         return x
     take = TAKE[c]
     return x if take is None else take(x)
+
+
+def _origin(base: Any, lent: dict[int, Any]) -> ndarray | None:
+    """The lent array whose memory a result of NumPy's is a view of."""
+    for real, x in lent.values():
+        if base is real or base is real.base:
+            return x if x.origin is None else x.origin
+    return None
 
 
 def fallback(fn: Any, *args: Any, **kwargs: Any) -> Any:

@@ -22,7 +22,7 @@ from lazyarr.ufuncs import adapt as adapt_ufunc
 from lazyarr.ufuncs import ufunc
 
 OVERRIDES: dict[Any, Any] = {}
-"""NumPy function -> its lazy rule; filled by `methods`."""
+"""NumPy function -> its lazy rule; filled by `functions`."""
 
 _adapted: dict[int, tuple[Any, Any]] = {}
 

@@ -36,9 +36,9 @@ def __array_ufunc__(self: Any, fn: numpy.ufunc, method: str, *args: Any, **kwarg
     return getattr(adapt(fn), method)(*args, **kwargs)
 
 
-def __array_function__(self: Any, fn: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    rule = OVERRIDES.get(fn)
-    return fallback(fn, *args, **kwargs) if rule is None else rule(*args, **kwargs)
+def __array_function__(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    rule = OVERRIDES.get(func)
+    return fallback(func, *args, **kwargs) if rule is None else rule(*args, **kwargs)
 
 
 def __dlpack__(self: Any, **options: Any) -> Any:

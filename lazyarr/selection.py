@@ -1,4 +1,4 @@
-"""where, copyto, putmask: choices and masked writes.
+"""where and copyto: choices and masked writes.
 
 In: arrays and NumPy's arguments.   Out: lazy arrays, or a write of a new value.
 """
