@@ -112,7 +112,7 @@ class Expr:
     readers : list of weakref to Expr, or None
         Nodes that read this value (ask `waiting`).
     home : weakref to the Storage whose current value this is (or was)
-    errors : the error state of the call, or None where no category raises, calls, prints or logs
+    errors : the error state of the call, or None for NumPy's default
     spared : bool
         Computed once without being stored, because its array seemed to be a temporary.
     serial : int

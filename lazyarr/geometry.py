@@ -139,6 +139,10 @@ def same(g: numpy.ndarray, h: numpy.ndarray) -> bool:
     )
 
 
+_nditer: Any = numpy.nditer
+"""Untyped: NumPy's stubs know no lists of flags, and other overloads in each version."""
+
+
 def layout(dtype: numpy.dtype, shape: tuple[int, ...], geos: Sequence[numpy.ndarray]) -> numpy.ndarray:
     """The geometry that a ufunc gives a fresh result: the memory order of its operands (nditer's K)."""
     if all(g.flags.c_contiguous for g in geos if g.ndim):
@@ -146,7 +150,7 @@ def layout(dtype: numpy.dtype, shape: tuple[int, ...], geos: Sequence[numpy.ndar
     full = [g for g in geos if g.ndim]
     columns = full and all(g.shape == shape and g.flags.fnc for g in full)
     operands: Any = [None, *geos]
-    it = numpy.nditer(
+    it = _nditer(
         operands,
         ["zerosize_ok"],
         [["writeonly", "allocate"]] + [["readonly"]] * len(geos),
@@ -173,7 +177,7 @@ def reduced_layout(
     else:
         to = [-1 if i in axes else next(kept) for i in range(geo.ndim)]
     operands: Any = [None, geo]
-    it = numpy.nditer(
+    it = _nditer(
         operands,
         ["reduce_ok"],
         [["readwrite", "allocate"], ["readonly"]],

@@ -150,7 +150,7 @@ def order_of(
         return Unproved("no plain element type" if plain is None else "no element")
     if ufunc in SEARCHES:
         return _search(char, shape, strides, axes)
-    fold = _fold(ufunc, char, plain.kind)
+    fold = _fold(ufunc, plain.kind)
     if fold is None:
         return Unproved(f"the order of {ufunc}.reduce on '{char}' is not in the table")
     if fold != "any" and out_strides is not None and min(strides, default=0) < 0:
@@ -180,7 +180,7 @@ def order_of(
     return _with_runs(order, merged, rule, char, cast, buffer)
 
 
-def _fold(ufunc: str, char: str, kind: str) -> str | None:
+def _fold(ufunc: str, kind: str) -> str | None:
     if (ufunc in ROUNDING_FREE and kind != "c") or (ufunc in RINGS and kind in "biu"):
         return "any"
     if ufunc == "add":

@@ -9,11 +9,11 @@ In:  op descriptors with captured inputs.   Out: Exprs, evaluated at the call wh
 Always holds: memory that somebody outside can write is read and written at the call, in place.
 
 Two kinds of arrays stand on this.  *Managed*: (storage, geometry) as above.  *Plain*: just a real
-ndarray, for what is small (its owner has at most `eager_elements` elements, `jit` is 'auto' or
-'never') or not of a plain dtype; there NumPy computes at the call, on the real memory, with its own
-aliasing, and the wrapper adds next to nothing.  A plain array that is an operand of a lazy op is
-captured by `constant_leaf` (a copy, it is small); a large foreign one gets a storage by
-`storage_of`.  Results of NumPy code that nobody else holds become managed by `storage_of`, too.
+ndarray, for what is small (`arrays.stays_plain`; all of them with `jit='never'`) or not of a plain
+dtype; there NumPy computes at the call, on the real memory, with its own aliasing, and the wrapper
+adds next to nothing.  A plain array that is an operand of a lazy op is captured by `arrays.capture`
+(a copy, it is small); a large foreign one gets a storage by `storage_of`.  Results of NumPy code that
+nobody else holds become managed by `storage_of`, too.
 """
 
 from __future__ import annotations
@@ -156,13 +156,6 @@ def geometry_in(storage: Storage, x: numpy.ndarray) -> numpy.ndarray:
     return geo
 
 
-def constant_leaf(x: numpy.ndarray) -> Read:
-    """A private copy of a real array, as an input: what the program may overwrite is captured now."""
-    copy = numpy.array(x, order="C")
-    buf = Buffer(copy.reshape(-1).view(numpy.uint8) if copy.nbytes else numpy.empty(0, numpy.uint8))
-    return Read(Expr.leaf(buf), geometry(copy.shape, copy.dtype))
-
-
 def reads_shared(node: Expr) -> bool:
     """Does it read memory that somebody outside can write without telling us?"""
     for i in node.inputs:
@@ -173,13 +166,12 @@ def reads_shared(node: Expr) -> bool:
     return False
 
 
-def launch(node: Expr, now: bool = False) -> Expr:
+def launch(node: Expr) -> None:
     """Keep a fresh node pending, or run it where it must not wait."""
-    if now or reads_shared(node):
+    if reads_shared(node):
         evaluate([node])
     else:
         bound(node)
-    return node
 
 
 def bound(node: Expr) -> None:

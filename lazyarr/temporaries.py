@@ -46,7 +46,7 @@ def ends_method(fn: Any) -> Any:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if self.__class__ is not ndarray or getrefcount(self) > METHOD_REFS or not _dying(self.storage):
             return fn(self, *args, **kwargs)
-        storage = self.storage
+        storage: Any = self.storage
         storage.dying = True
         try:
             return fn(self, *args, **kwargs)
@@ -65,7 +65,7 @@ def ends_function(fn: Any, names: int = 0) -> Any:
         x = args[0] if args else None
         if x.__class__ is not ndarray or getrefcount(x) > most or not _dying(x.storage):
             return fn(*args, **kwargs)
-        storage = x.storage
+        storage: Any = x.storage
         storage.dying = True
         try:
             return fn(*args, **kwargs)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import sys
 import weakref
+from typing import Any
 
 import numpy
 
@@ -109,7 +110,7 @@ LEDGER = Ledger()
 def owner_of(x: numpy.ndarray) -> numpy.ndarray:
     """The ndarray that owns the memory behind x (strided tricks interpose other objects)."""
     owner = x
-    base = x.base
+    base: Any = x.base
     while base is not None:
         if isinstance(base, numpy.ndarray):
             owner = base

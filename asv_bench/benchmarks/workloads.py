@@ -18,7 +18,7 @@ import numpy
 MODULES = ("numpy", "lazyarr")
 KEEP = ("dropped", "kept")
 SIZES = (10, 1_000, 100_000, 10_000_000)
-EAGER = 16_384
+EAGER = 32_768
 """Up to this size lazyarr computes results at the call, by default."""
 SETS = 3
 """Sets of inputs that take turns, and results that are kept alive."""

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lazyarr.fusion.parfor import Parfor
-
 
 @dataclass(frozen=True, slots=True)
 class Layout:
@@ -55,7 +53,3 @@ class Layout:
     def extra(self, k: int) -> int:
         """Words that only some kinds of kernel have (reduction trees)."""
         return self.loop(self.loops) + k
-
-
-def layout_of(parfor: Parfor, loops: int) -> Layout:
-    return Layout(len(parfor.dims), len(parfor.operands), len(parfor.scalars), loops)

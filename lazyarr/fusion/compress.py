@@ -42,13 +42,6 @@ def operands(node: Expr) -> tuple[Read, Read]:
     return x, mask
 
 
-def refusal(node: Expr) -> str | None:
-    """Why a compression must run through NumPy, or None if it compiles."""
-    if not all(isinstance(i, Read) for i in node.inputs) or node.old is not None:
-        return "keeps elements of a constant, or into memory that exists"
-    return None
-
-
 def programs(node: Expr, arrange: Arrange, in_order: InOrder, counting: Counting) -> Kept:
     """The programs that count and pack the elements of a compression."""
     x, mask = operands(node)

@@ -195,9 +195,8 @@ def _cannot_join(node: Expr, group: Group, shape: tuple[int, ...], epoch: int) -
         return "a fold may visit elements twice, and this changes what the group reads"
     leader = group.fold
     if isinstance(node.op, Reduce):
-        read = {id(a.key) for a in group.loads} | {
-            id(memory_key(i.expr)) for i in node.inputs if isinstance(i, Read) and not forwards(i, group, epoch)
-        }
+        read = {id(a.key) for a in group.loads}
+        read |= {id(memory_key(i.expr)) for i in _memory_reads(node, group, epoch)}
         if any(id(a.key) in read for a in group.stores):
             return "a fold may visit elements twice, and the group changes what it reads"
         leader = _leader(node, group.fold)

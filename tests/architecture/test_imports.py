@@ -18,13 +18,13 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 BASE = "base"
 LAYERS = {
-    BASE: "ops expr dtypes target config counters errors flags shapes geometry buffers srcloc numpy_loops "
+    BASE: "ops expr dtypes target config counters flags geometry buffers numpy_loops inner_strides "
     "reduce_order reduce_proof",
     "fusion": "fusion",
     "codegen": "codegen",
     "dispatch": "dispatch",
     "threading": "threading",
-    "materialize": "materialize plan bufferize kernels launch schedule values storage",
+    "materialize": "materialize plan bufferize kernels launch launch_compress schedule values storage",
 }
 LAYER_OF = {module: layer for layer, modules in LAYERS.items() for module in modules.split()}
 MAY_IMPORT = {
@@ -71,6 +71,10 @@ def imports(path: Path, top_level: bool = False) -> list[str]:
 def is_module(name: str) -> bool:
     path = ROOT.joinpath(*name.split("."))
     return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
+
+
+def test_every_layer_names_modules_that_exist() -> None:
+    assert not [module for module in LAYER_OF if not is_module(f"lazyarr.{module}")]
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)

@@ -13,7 +13,7 @@ from lazyarr.counters import COUNT, reset
 RNG = numpy.random.default_rng(5)
 A, B, C = (RNG.uniform(0.5, 2, (40, 50)) for _ in range(3))
 V = RNG.uniform(0.5, 2, 50)
-I = RNG.integers(-50, 50, (40, 50))  # noqa: E741
+I = RNG.integers(-50, 50, (40, 50))
 
 
 def in_place(np, a, b):
@@ -147,3 +147,14 @@ def test_explain_names_the_reason():
     text = explain(y[1:] + y[:-1])
     assert "reads a value of the group at other elements" in text or "iteration space" in text
     assert "multiply dd->d: stored" in text
+
+
+def test_a_value_that_a_rule_finds_elsewhere_is_no_call_of_its_own():
+    x = A[:4, :5] + 1j
+    v = lazyarr.array(x)
+    got = +np_divide(lazyarr, v)
+    assert numpy.asarray(got).tobytes() == np_divide(numpy, x).tobytes()
+
+
+def np_divide(np, x):
+    return np.true_divide(x, x[..., :1])
