@@ -152,8 +152,9 @@ class Assembler:
         if op.name == "copy":
             number = self.cast(args[0], ins[0], region)
         else:
-            number = self.emit(Inst(op.name, op.sig, args, op.part))
-            if is_call(self.body[number]):
+            inst = Inst(op.name, op.sig, args, op.part)
+            number = self.emit(inst)
+            if is_call(inst) and self.body[number] == inst:     # no rule found it an equal value
                 self.calls.append(Call(number, node.serial, strides_of(node)))
             number = self.cast(number, outs[op.part], region)
         if node.masked:
