@@ -21,11 +21,11 @@ from lazyarr.fusion import rules as _rules  # noqa: F401  (fills the registry)
 from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse, lengthen
 from lazyarr.fusion.fold import fold_order, result_strides, signature
 from lazyarr.fusion.loop_strides import Call, fit, is_call, moved, strides_of
-from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
+from lazyarr.fusion.parfor import EFFECTS, Inst, Operand, Parfor, Reduction
 from lazyarr.fusion.partition import Group
-from lazyarr.fusion.reference import function
 from lazyarr.fusion.rewrite import simplify
 from lazyarr.geometry import offset_of
+from lazyarr.ops import function
 from lazyarr.reduce_order import Order
 
 
@@ -298,7 +298,6 @@ def _strides(b: Binding, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 MEMORY = ("load", "store")
-EFFECTS = ("store", "reduce")
 
 
 def uses(inst: Inst) -> tuple[int, ...]:

@@ -155,3 +155,9 @@ def test_bits(name, shape):
         got = numpy.asarray(CASES[name](lazyarr, lazyarr.array(data)))
     assert got.dtype == want.dtype
     assert numpy.array_equal(got, want, equal_nan=True)
+
+
+def test_a_rewritten_call_is_not_a_call():
+    x = numpy.random.default_rng(1).standard_normal((2, 3, 4)) * 1j
+    with lazyarr.options(jit="always"):
+        assert numpy.array_equal(+lazyarr.multiply(lazyarr.array(x), 0.5), +numpy.multiply(x, 0.5))
