@@ -164,7 +164,7 @@ def cut(
     outputs = math.prod(n for n, d in zip(shape, parfor.dims, strict=True) if d == "p")
     each = outer * space
     strict = any(r.order == "pairwise" for r in kinds)
-    if outputs >= MANY or each < 2 * SUBTREE or not stepped(parfor) or (strict and run < SUBTREE // 8):
+    if outputs >= MANY or each <= 2 * SUBTREE or not stepped(parfor) or (strict and run < SUBTREE // 8):
         if outer > 1 and _neighbours_between(parfor, len(folded) - group, strides):
             each = max(space, each * CHUNK // max(1, outputs * each // (4 * threads)))
         return _by_outputs(parfor, shape, each, run, -(-space // run), outer)
