@@ -95,6 +95,10 @@ class Parfor:
         return "\n".join(lines)
 
 
+EFFECTS = ("store", "reduce")
+"""Instructions without a value."""
+
+
 def result_char(inst: Inst) -> str:
     """Dtype character of an instruction's value."""
     _, _, outs = inst.sig.partition("->")
