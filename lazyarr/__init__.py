@@ -42,6 +42,7 @@ from lazyarr.ufuncs import ufunc as ufunc
 
 for _part in (_operators, _methods, _protocols, _buffer_protocol, _subclass, _functions, _namespace):
     _part.attach()
+_methods.attach_rest()
 
 __lazyarr_version__ = "0.1.0"
 __version__ = numpy.__version__

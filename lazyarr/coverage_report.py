@@ -14,16 +14,7 @@ from lazyarr.ops import OPS, loop_types, native
 
 
 def coverage() -> dict[str, tuple[str, ...]]:
-    """List how NumPy's public functions run.
-
-    Returns
-    -------
-    dict of str to tuple of str
-        ``native``: ufuncs compiled into fused kernels for at least one dtype.
-        ``inner_loops``: ufuncs whose NumPy loops run, block by block, inside fused kernels.
-        ``lazy``: functions that make views or nodes, or are NumPy's own code over such.
-        ``numpy``: functions that NumPy runs on evaluated arrays.
-    """
+    """`lazyarr.coverage`."""
     found: dict[str, list[str]] = {"native": [], "inner_loops": [], "lazy": [], "numpy": []}
     for name in sorted(set(numpy.__all__) | {"clip"}):
         x = getattr(numpy, name, None)
@@ -43,13 +34,7 @@ def _lane(x: Any) -> str:
 
 
 def show_config(mode: str = "stdout") -> Any:
-    """Show how NumPy was built, and what lazyarr uses.
-
-    Parameters
-    ----------
-    mode : {'stdout', 'dicts'}
-        Print, or return a dict with NumPy's entries and ``lazyarr``.
-    """
+    """`lazyarr.show_config`."""
     from lazyarr.runner_report import info
 
     if mode == "dicts":

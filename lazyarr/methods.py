@@ -25,12 +25,6 @@ PYTHON = {
 }  # fmt: skip
 """Methods whose C code calls a Python function of NumPy's."""
 
-THROUGH = """
-    argpartition argsort byteswap choose compress cumprod cumsum dot dump getfield nonzero partition put
-    repeat searchsorted setfield sort take trace to_device __array_namespace__
-"""
-"""Run by NumPy on real memory."""
-
 ENDS = "sum prod max min any all mean argmax argmin"
 """Fold their array once: a temporary is not needed afterwards."""
 
@@ -89,6 +83,10 @@ RULES = {
 }  # fmt: skip
 
 
+REST = ("__array_namespace__", "__array_wrap__", "__setstate__")
+"""Protocols among them."""
+
+
 def attach() -> None:
     of_numpy = vars(numpy.ndarray)
     METHODS_SPACE["umr_sum"] = ends_function(METHODS_SPACE["umr_sum"], names=1)     # the x of _var
@@ -98,9 +96,6 @@ def attach() -> None:
         setattr(ndarray, name, method(of_numpy[name], functools.partial(movement.view, of_numpy[name])))
     for name, rule in RULES.items():
         setattr(ndarray, name, method(of_numpy[name], rule))
-    for name in THROUGH.split():
-        if name in of_numpy:
-            setattr(ndarray, name, _forward(of_numpy[name], fallback))
     for name in LOOK.split():
         setattr(ndarray, name, _forward(of_numpy[name], looking))
     for name, fn in CONVERSIONS.items():
@@ -109,3 +104,10 @@ def attach() -> None:
         setattr(ndarray, name, ends_method(getattr(ndarray, name)))
     ndarray.__getitem__ = getitem
     ndarray.__setitem__ = setitem
+
+
+def attach_rest() -> None:
+    """What is in no table, NumPy runs on real memory."""
+    for name, fn in vars(numpy.ndarray).items():
+        if callable(fn) and not hasattr(ndarray, name) and (name[0] != "_" or name in REST):
+            setattr(ndarray, name, _forward(fn, fallback))

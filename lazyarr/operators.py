@@ -136,27 +136,35 @@ class _Asked(Exception):
 
 class _Spy(numpy.ndarray):
     def __array_ufunc__(self, fn, method, *inputs, **kwargs):
-        raise _Asked(fn, len(inputs))
+        raise _Asked(fn, len(inputs), inputs[0].dtype)
 
 
-_shortcuts: dict[Any, tuple[numpy.ufunc, int]] = {}
+_shortcuts: dict[Any, tuple[numpy.ufunc, int] | None] = {}
 
 
 def shortcut(dtype: numpy.dtype, exponent: Any) -> tuple[numpy.ufunc, int]:
     """Which ufunc, on how many operands, NumPy runs for an array ** scalar."""
     key = dtype, exponent.__class__, exponent
-    found = _shortcuts.get(key)
-    if found is None:
-        try:
-            operator.pow(numpy.ones(1, dtype).view(_Spy), exponent)
-            found = numpy.power, 2
-        except _Asked as answer:
-            found = answer.args
-        except Exception:                       # NumPy refuses: let it say so on the real operands
-            raise Unsupported from None
+    try:
+        found = _shortcuts[key]
+    except KeyError:
+        found = _ask(dtype, exponent)
         if len(_shortcuts) < 1024:
             _shortcuts[key] = found
+    if found is None:
+        raise Unsupported
     return found
+
+
+def _ask(dtype: numpy.dtype, exponent: Any) -> tuple[numpy.ufunc, int] | None:
+    try:
+        operator.pow(numpy.ones(1, dtype).view(_Spy), exponent)
+    except _Asked as answer:
+        fn, n, cast = answer.args
+        return (fn, n) if cast == dtype else None           # some versions square integers as floats
+    except Exception:                       # NumPy refuses: let it say so on the real operands
+        return None
+    return numpy.power, 2
 
 
 def power(self: Any, other: Any, modulo: Any = None) -> Any:

@@ -1,11 +1,11 @@
 """What lazyarr adds to NumPy's names.
 
 In: arrays.   Out: their state, their values, the configuration.
+What a program may never ask for is imported when it does.
 """
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import numpy
@@ -69,17 +69,70 @@ def borrow(x: Any) -> Any:
     return managed(storage, geo)
 
 
-def _late(module: str, name: str) -> Any:
-    """A function of a module that is imported at the first call."""
+def set_num_threads(n: int) -> None:
+    """Set the number of threads that may compute at once, for all threads of the program.
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return getattr(importlib.import_module(module), name)(*args, **kwargs)
+    Use ``options(num_threads=n)`` to set it for the calling thread and a block only.
 
-    call.__name__ = call.__qualname__ = name
-    return call
+    Parameters
+    ----------
+    n : int
+        From 1 to the number of CPUs available to the process.
+
+    Raises
+    ------
+    TypeError
+        If `n` is not an integer.
+    ValueError
+        If it is out of range.
+    """
+    from lazyarr.threading import limits
+
+    limits.set_num_threads(n)
 
 
-set_num_threads = _late("lazyarr.threading.limits", "set_num_threads")
-get_num_threads = _late("lazyarr.threading.limits", "get_num_threads")
-coverage = _late("lazyarr.coverage_report", "coverage")
-show_config = _late("lazyarr.coverage_report", "show_config")
+def get_num_threads() -> int:
+    """Return the number of threads that computations of the calling thread may use.
+
+    Returns
+    -------
+    int
+        Between 1 and the number of CPUs available to the process.
+    """
+    from lazyarr.threading import limits
+
+    return limits.get_num_threads()
+
+
+def coverage() -> dict[str, tuple[str, ...]]:
+    """List how NumPy's public functions run.
+
+    Returns
+    -------
+    dict of str to tuple of str
+        ``native``: ufuncs compiled into fused kernels for at least one dtype.
+        ``inner_loops``: ufuncs whose NumPy loops run, block by block, inside fused kernels.
+        ``lazy``: functions that make views or nodes, or are NumPy's own code over such.
+        ``numpy``: functions that NumPy runs on evaluated arrays.
+    """
+    from lazyarr import coverage_report
+
+    return coverage_report.coverage()
+
+
+def show_config(mode: str = "stdout") -> Any:
+    """Show how NumPy was built, and what lazyarr uses.
+
+    Parameters
+    ----------
+    mode : {'stdout', 'dicts'}
+        Print, or return a dict with NumPy's entries and ``lazyarr``.
+
+    Returns
+    -------
+    dict or None
+        None where it prints.
+    """
+    from lazyarr import coverage_report
+
+    return coverage_report.show_config(mode)

@@ -100,8 +100,13 @@ ERRORS = {
 @pytest.mark.parametrize("name", ERRORS)
 def test_error(name, jit):
     x = numpy.arange(12.0).reshape(3, 4)
-    with pytest.raises(Exception) as want:
+    try:
         ERRORS[name](numpy, numpy.array(x))
-    with pytest.raises(type(want.value)) as got:
+    except Exception as error:
+        want = error
+    else:                                       # not an error in this NumPy
         ERRORS[name](lazyarr, lazyarr.array(x))
-    assert str(got.value) == str(want.value)
+        return
+    with pytest.raises(type(want)) as got:
+        ERRORS[name](lazyarr, lazyarr.array(x))
+    assert str(got.value) == str(want)
