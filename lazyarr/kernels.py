@@ -20,9 +20,8 @@ from lazyarr.codegen.abi import Layout
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
-from lazyarr.fusion.reference import function
 from lazyarr.numpy_loops import InnerLoop, inner_loop
-from lazyarr.ops import OPS, row
+from lazyarr.ops import OPS, function, row
 from lazyarr.reduce_order import SEARCHES
 from lazyarr.target import Target
 

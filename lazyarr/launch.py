@@ -26,14 +26,12 @@ from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.assemble import Program
 from lazyarr.geometry import address
 from lazyarr.kernels import Kernel, cost, kernel_for, loaded
-from lazyarr.schedule import chunk_count, tiles, worth_threads
+from lazyarr.schedule import LINE, chunk_count, tiles, worth_threads
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
 
 NONTEMPORAL_BYTES = 16 << 20
 """Outputs of at least this size do not stay in the caches: store past them, if pages are warm."""
-
-LINE = 64
 
 
 @dataclass(slots=True)

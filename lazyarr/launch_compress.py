@@ -8,6 +8,7 @@ which blocks it needs: at most one block at either end is packed twice, by the c
 
 from __future__ import annotations
 
+import math
 import time
 from array import array
 from collections.abc import Sequence
@@ -24,8 +25,8 @@ from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.assemble import Program
 from lazyarr.geometry import address
 from lazyarr.kernels import host
-from lazyarr.launch import LINE, Prepared, bind, count_launch, may_stream, memory, prepare
-from lazyarr.schedule import worth_threads
+from lazyarr.launch import Prepared, bind, count_launch, may_stream, memory, prepare
+from lazyarr.schedule import LINE, worth_threads
 from lazyarr.target import Target
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
@@ -53,10 +54,7 @@ class Source:
 
     @property
     def size(self) -> int:
-        size = 1
-        for n in self.pack.loops.shape:
-            size *= n
-        return size
+        return math.prod(self.pack.loops.shape)
 
     @property
     def itemsize(self) -> int:

@@ -83,8 +83,9 @@ def kind(char: str) -> str:
     return _KIND[char]
 
 
-def _function(name: str) -> Any:
-    core: Any = numpy._core.umath  # type: ignore[attr-defined]
+def function(name: str) -> Any:
+    """The NumPy ufunc (or function, for argmax and the like) of a name; None if this NumPy has none."""
+    core: Any = numpy._core.umath  # type: ignore[attr-defined]  # private: the ufunc clip is only there
     return getattr(core if name == "clip" else numpy, name, None)
 
 
@@ -198,7 +199,7 @@ _ARITY = {"copy": (1, 1), "where": (3, 1)}
 
 def _op(cells: _Row) -> Op | None:
     name, emitter, native, cost, domain, commutative, order_free, real, complex_, integer, traits = cells
-    fn: Any = numpy.copyto if name == "copy" else _function(name)
+    fn: Any = numpy.copyto if name == "copy" else function(name)
     if fn is None:
         return None
     nin, nout = _ARITY.get(name) or (fn.nin, fn.nout)
@@ -228,6 +229,12 @@ def loop_types(name: str) -> tuple[str, ...]:
 
 
 _LOOP_CHARS = set(PLAIN) | set("->")
+
+
+@cache
+def own_signature(name: str, sig: str) -> str:
+    """The loop's signature in NumPy's own characters: it writes some 64-bit loops with q and Q."""
+    return next((str(t) for t in function(name).types if canonical(t) == sig), sig)
 
 
 def native(name: str, sig: str) -> bool:

@@ -16,6 +16,7 @@ The order depends on nothing but the arguments: equal arguments give equal order
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -216,18 +217,13 @@ def _loops(axis_list: list[Axis], strides: Sequence[int], axes: Sequence[int]) -
 
 
 def _product(loops: Sequence[Loop], tree: int) -> int:
-    size = 1
-    for loop in loops[len(loops) - tree:]:
-        size *= loop.extent
-    return size
+    return math.prod(loop.extent for loop in loops[len(loops) - tree:])
 
 
 def _with_runs(order: Order, merged: list[Axis], rule: Runs, char: str, cast: bool, buffer: int) -> Order:
     """`order` with its runs, by one of the RULES."""
     count, run = rule(merged, cast, buffer) if merged else (0, 1)
-    extent = 1
-    for a in merged[:count]:
-        extent *= a.extent
+    extent = math.prod(a.extent for a in merged[:count])
     tree = 0
     while _product(order.loops, tree) < extent:
         tree += 1

@@ -71,10 +71,7 @@ def _other_order(
 
 
 def chunk_count(shape: Sequence[int], tile: Sequence[int]) -> int:
-    count = 1
-    for n, t in zip(shape, tile, strict=True):
-        count *= -(-n // t)
-    return count
+    return math.prod(-(-n // t) for n, t in zip(shape, tile, strict=True))
 
 
 def worth_threads(elements: int, bytes_per_element: int, ns_per_element: float) -> bool:

@@ -17,8 +17,8 @@ import numpy
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.loopir import Apply, Blocks, Call, Kernel, Lane, Load, Loop, Once, Ref, Stmt, Store
 from lazyarr.codegen.native import DENSE
-from lazyarr.dtypes import PLAIN, canonical
-from lazyarr.ops import row
+from lazyarr.dtypes import PLAIN
+from lazyarr.ops import own_signature, row
 
 
 def run_chunk(kernel: Kernel, words: numpy.ndarray, chunk: int, tid: int) -> None:
@@ -131,11 +131,6 @@ class Machine:
         else:
             base = self.scratch + self.kernel.slots[ref.index].offset
         return view(base + i * step, ref.char, count, step)
-
-
-def own_signature(name: str, sig: str) -> str:
-    """The loop that `sig` names, in the running NumPy's characters."""
-    return str(next(types for types in row(name).fn.types if canonical(types) == sig))
 
 
 def evaluate(lane: Apply, args: list[Any]) -> list[Any]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from lazyarr.codegen.emitters_types import Value
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import SLOT, Fold, combine, load_scalar, move, store_scalar
+from lazyarr.codegen.reduce_fold import Fold, combine, load_scalar, move, store_scalar
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS, Reduce, accumulate
 from lazyarr.codegen.reduce_outputs import Chunk, outputs, tiles
-from lazyarr.codegen.reduce_plan import DEPTH, PARTIALS, STEPS
+from lazyarr.codegen.reduce_plan import DEPTH, PARTIALS, SLOT, STEPS
 from lazyarr.codegen.reduce_strict import POSITION, better
 
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from lazyarr.codegen.emitters import emitter
 from lazyarr.codegen.emitters_types import Value, convert, lane, literal
 from lazyarr.codegen.reduce_flow import Function
+from lazyarr.codegen.reduce_plan import SLOT
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor, Reduction
 from lazyarr.reduce_order import HALF_RUNS
 from lazyarr.target import Target
 
-SLOT = 16
 INF, NAN = float("inf"), float("nan")
 
 

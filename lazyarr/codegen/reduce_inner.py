@@ -15,7 +15,6 @@ from lazyarr.codegen.reduce_body import Body, straight
 from lazyarr.codegen.reduce_compress import pack
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import (
-    SLOT,
     Fold,
     combine,
     extract,
@@ -28,6 +27,7 @@ from lazyarr.codegen.reduce_fold import (
     widened,
 )
 from lazyarr.codegen.reduce_kernel import FOLD_PARAMS, Reduce
+from lazyarr.codegen.reduce_plan import SLOT
 from lazyarr.codegen.reduce_tree import LEAF, in_sequence, tree_function
 from lazyarr.codegen.vectorize import component_bytes, lanes_of
 

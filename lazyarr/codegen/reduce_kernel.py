@@ -16,7 +16,8 @@ from lazyarr.codegen.emit_status import Status
 from lazyarr.codegen.emitters_types import Value
 from lazyarr.codegen.native import DENSE
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import SLOT, Fold, combine, deciding, folds_of, load_scalar, neutral_value
+from lazyarr.codegen.reduce_fold import Fold, combine, deciding, folds_of, load_scalar, neutral_value
+from lazyarr.codegen.reduce_plan import SLOT
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.ops import flags

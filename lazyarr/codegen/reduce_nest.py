@@ -14,7 +14,6 @@ from lazyarr.codegen.emitters_types import Value
 from lazyarr.codegen.reduce_compress import begin_packing
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import (
-    SLOT,
     Fold,
     chosen,
     decided,
@@ -25,7 +24,7 @@ from lazyarr.codegen.reduce_fold import (
 )
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS, Reduce, accumulate
 from lazyarr.codegen.reduce_outputs import decode, outputs
-from lazyarr.codegen.reduce_plan import DECIDED, DEPTH, FOLD, PARTIALS, RUN, RUNS, STEPS
+from lazyarr.codegen.reduce_plan import DECIDED, DEPTH, FOLD, PARTIALS, RUN, RUNS, SLOT, STEPS
 from lazyarr.codegen.reduce_strict import POSITION
 from lazyarr.codegen.reduce_tree import halve
 

@@ -17,10 +17,10 @@ from lazyarr.codegen.loopir import Kernel
 from lazyarr.codegen.lower import Lowering
 from lazyarr.codegen.reduce_body import Body
 from lazyarr.codegen.reduce_flow import LINE, Function
-from lazyarr.codegen.reduce_fold import SLOT, Fold, chosen, load_scalar, neutral_value, store_scalar
+from lazyarr.codegen.reduce_fold import Fold, chosen, load_scalar, neutral_value, store_scalar
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS, Reduce
 from lazyarr.codegen.reduce_outputs import Chunk, decode, nested, outputs
-from lazyarr.codegen.reduce_plan import COLUMNS, PARTIALS, RUN, STEPS
+from lazyarr.codegen.reduce_plan import COLUMNS, PARTIALS, RUN, SLOT, STEPS
 from lazyarr.codegen.tile import tile
 from lazyarr.codegen.vectorize import vectorize
 from lazyarr.dtypes import PLAIN

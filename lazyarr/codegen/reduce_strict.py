@@ -10,8 +10,9 @@ from __future__ import annotations
 from lazyarr.codegen.emit_lanes import splat
 from lazyarr.codegen.reduce_body import Body
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import SLOT, Fold, load_scalar, store_scalar
+from lazyarr.codegen.reduce_fold import Fold, load_scalar, store_scalar
 from lazyarr.codegen.reduce_kernel import Reduce
+from lazyarr.codegen.reduce_plan import SLOT
 from lazyarr.dtypes import PLAIN
 
 POSITION = 8

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import SLOT, combine, decided, load_scalar, neutral_value, store_scalar
+from lazyarr.codegen.reduce_fold import combine, decided, load_scalar, neutral_value, store_scalar
 from lazyarr.codegen.reduce_kernel import FOLD_PARAMS, Reduce
+from lazyarr.codegen.reduce_plan import SLOT
 
 LEAF = 128
 """Reals in the longest range that NumPy does not split."""

@@ -21,10 +21,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lazyarr.codegen.native import DENSE
-from lazyarr.fusion.parfor import Inst, Parfor
+from lazyarr.fusion.parfor import EFFECTS, Inst, Parfor
 
 ONCE, LOAD, NATIVE, CALL, PART, EFFECT = "once", "load", "native", "call", "part", "effect"
-EFFECTS = ("store", "reduce")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from lazyarr.fusion.parfor import Parfor
-from lazyarr.fusion.reference import function, own_signature
+from lazyarr.ops import function, own_signature
 
 
 def run_parfor(parfor: Parfor, arrays: Sequence[numpy.ndarray], scalars: Sequence[Any]) -> None:

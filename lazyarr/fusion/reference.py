@@ -6,31 +6,12 @@ NumPy's own overlap handling covers inputs that alias the region.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy
 
-from lazyarr.dtypes import canonical
 from lazyarr.expr import Compress, Map, Op, Opaque, Reduce
-
-_core: Any = numpy._core  # type: ignore[attr-defined]
-clip = _core.umath.clip
-
-
-def function(name: str) -> Any:
-    """The NumPy ufunc (or function, for argmax and the like) of an op's name."""
-    return clip if name == "clip" else getattr(numpy, name)
-
-
-_LONGLONG = {"lL->?": "qQ->?", "Ll->?": "Qq->?"}
-"""Loops that NumPy has under these characters only."""
-
-
-@cache
-def own_signature(name: str, sig: str) -> str:
-    """The loop's signature in NumPy's own characters: it writes some 64-bit loops with q and Q."""
-    return next((t for t in function(name).types if canonical(t) == sig), sig)
+from lazyarr.ops import function, own_signature
 
 
 def run(op: Op, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any = True) -> None:
@@ -52,12 +33,11 @@ def _map(op: Map, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any) -> 
     elif op.name == "where":
         numpy.copyto(region, numpy.where(*inputs), casting="unsafe", where=mask)
     else:
-        fn = function(op.name)
+        fn, sig = function(op.name), own_signature(op.name, op.sig)
         if fn.nout == 1:
-            sig = _LONGLONG.get(op.sig, op.sig)
             fn(*inputs, out=region, signature=sig, casting="unsafe", where=mask)
         else:
-            parts = fn(*inputs, signature=own_signature(op.name, op.sig), casting="unsafe")
+            parts = fn(*inputs, signature=sig, casting="unsafe")
             numpy.copyto(region, parts[op.part], casting="unsafe", where=mask)
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
+from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Inst, result_char
 
 Pattern = str | tuple["Pattern", ...]
@@ -67,7 +68,7 @@ REGISTRY = Registry({})
 
 
 def register_rewrite(rule: Rule) -> Rule:
-    """Add a rule for all later evaluations; returns it, so it can be kept for `unregister_rewrite`."""
+    """Add a rule for programs that are not planned yet; returns it, to be kept for `unregister_rewrite`."""
     return REGISTRY.register(rule)
 
 
@@ -88,7 +89,7 @@ def simplify(inst: Inst, body: Sequence[Inst], level: Keeps = Keeps.BITWISE) -> 
             continue
         found = bound[rule.replacement]
         result, replaced = result_char(inst), result_char(body[found])
-        if result == replaced and _KINDS[result] in rule.kinds and (
+        if result == replaced and PLAIN[result].kind in rule.kinds and (
             rule.when is None or rule.when((result, replaced))
         ):
             return found
@@ -113,6 +114,3 @@ def match(pattern: Pattern, inst: Inst, body: Sequence[Inst]) -> dict[str, int] 
             return None
         todo.extend((w, a, None) for w, a in zip(wanted[1:], found.args, strict=True))
     return bound
-
-
-_KINDS = dict(zip("?bhilBHILqQefdFD", "biiiiuuuuiufffcc", strict=True))

@@ -69,13 +69,7 @@ def _ceil_ratio(words: list[str]) -> int | None:
 
 
 def get_num_threads() -> int:
-    """Return the number of threads that the calling thread's launches may use.
-
-    Returns
-    -------
-    int
-        Between 1 and the number of CPUs available to the process.
-    """
+    """`lazyarr.get_num_threads`: what launches of the calling thread may use."""
     if current.threading_layer == "serial":
         return 1
     asked = current.num_threads
@@ -83,22 +77,7 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(n: int) -> None:
-    """Set the number of threads that launches may use.
-
-    Use ``options(num_threads=n)`` to set it for the calling thread and a block only.
-
-    Parameters
-    ----------
-    n : int
-        From 1 to the number of CPUs available to the process.
-
-    Raises
-    ------
-    TypeError
-        If `n` is not an integer.
-    ValueError
-        If it is out of range.
-    """
+    """`lazyarr.set_num_threads`: for all threads."""
     if isinstance(n, bool):
         raise TypeError("'bool' object cannot be interpreted as a number of threads")
     number = operator.index(n)

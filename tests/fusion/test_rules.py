@@ -5,9 +5,9 @@ import pytest
 
 from lazyarr.fusion.interpret import run_parfor
 from lazyarr.fusion.parfor import Inst, Operand, Parfor
-from lazyarr.fusion.reference import function
 from lazyarr.fusion.rewrite import Keeps, Rule, match, register_rewrite, simplify, unregister_rewrite
 from lazyarr.fusion.rules import RULES
+from lazyarr.ops import function
 
 KINDS = {"b": "?", "i": "bhil", "u": "BHIL", "f": "efd", "c": "FD"}
 
