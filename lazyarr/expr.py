@@ -154,6 +154,7 @@ class Expr:
         COUNT.nodes_built += 1
         me = weakref.ref(self)
         depth = weight = 0
+        # Enlisting is written out twice: a call for each input would cost what all the rest does.
         for i in inputs:
             if i.__class__ is Read:
                 value = i.expr
