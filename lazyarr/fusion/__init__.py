@@ -1,0 +1,1 @@
+"""Expression DAG -> parfors: groups of nodes that run as one loop nest, and their bodies."""
