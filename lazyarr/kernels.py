@@ -171,3 +171,10 @@ def cost(name: str) -> float:
 def foldable(name: str, sig: str) -> bool:
     """Can a kernel fold by this op: natively, or through NumPy's own inner loop?"""
     return name in SEARCHES or lowerable(name, sig)
+
+
+def not_together(parfor: Parfor) -> str | None:
+    """Why the folds of a parfor cannot be one kernel, or None."""
+    from lazyarr.codegen.reduce_pipeline import refusal
+
+    return refusal(parfor, host())

@@ -19,11 +19,12 @@ import numpy
 
 from lazyarr import config
 from lazyarr.codegen.reduce_plan import arrange, in_c_order
-from lazyarr.expr import Compress, Expr, Map, Read
+from lazyarr.expr import Compress, Expr, Map, Read, Reduce
 from lazyarr.fusion.assemble import Program, Unlike, assemble
 from lazyarr.fusion.compress import fed, feedable, programs
 from lazyarr.fusion.partition import Group, Partition, partition
 from lazyarr.geometry import is_fresh, offset_of
+from lazyarr.kernels import not_together
 from lazyarr.values import is_kept
 
 MAX_PLANS = 512
@@ -93,7 +94,7 @@ def walk(nodes: list[Expr], wanted: Sequence[Expr]) -> Walk:
     roots = {id(n) for n in wanted}
     leaves: list[Expr] = []
     pins: list[Any] = []
-    parts: list[Any] = [config.current.jit]
+    parts: list[Any] = [config.current.jit, config.current.cpu_level]
 
     def number(value: Expr) -> int:
         k = numbers.get(id(value))
@@ -157,10 +158,10 @@ def _assembled(
     w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | None], numbers: dict[int, int]
 ) -> tuple[Partition, list[Step]]:
     """Groups and their steps; nodes that cannot have NumPy's bits in them go to NumPy."""
-    unlike: set[int] = set()
+    unlike: dict[int, str] = {}
 
     def why_not(node: Expr) -> str | None:
-        return "NumPy's inner loop would see other strides" if node.serial in unlike else refuse(node)
+        return unlike.get(node.serial) or refuse(node)
 
     while True:
         parted = partition(w.nodes, wanted, is_kept, why_not)
@@ -169,7 +170,7 @@ def _assembled(
             try:
                 made.append(_step(group, numbers, parted.stored, parted.epoch))
             except Unlike as found:
-                unlike |= found.serials
+                unlike.update(dict.fromkeys(found.serials, found.why))
         if len(unlike) == before:
             return parted, made
 
@@ -245,6 +246,9 @@ def _step(group: Group, numbers: dict[int, int], stored: set[int], epoch: int) -
         count.bindings = []
     else:
         program = assemble(group, epoch, stored, arrange)
+        why_not = None if group.fold is None else not_together(program.parfor)
+        if why_not is not None:
+            raise Unlike({n.serial for n in group.nodes if isinstance(n.op, Reduce)}, why_not)
     operands = tuple(numbers[id(b.value)] for b in program.bindings)
     constants = tuple(
         (numbers[id(c[0])], c[1]) if isinstance(c, tuple) else c for c in program.constants

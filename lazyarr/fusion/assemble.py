@@ -25,7 +25,7 @@ from lazyarr.fusion.parfor import EFFECTS, Inst, Operand, Parfor, Reduction
 from lazyarr.fusion.partition import Group
 from lazyarr.fusion.rewrite import simplify
 from lazyarr.geometry import offset_of
-from lazyarr.ops import function
+from lazyarr.ops import flags, function
 from lazyarr.reduce_order import Order
 
 
@@ -48,11 +48,12 @@ Arrange = Callable[[Order, Sequence[Sequence[int]]], Nest]
 
 
 class Unlike(Exception):
-    """Nodes (serials) whose inner loop would not see the strides that it sees in NumPy."""
+    """Nodes (serials) that cannot have NumPy's bits in this group, and why."""
 
-    def __init__(self, serials: set[int]) -> None:
-        super().__init__(serials)
+    def __init__(self, serials: set[int], why: str = "NumPy's inner loop would see other strides") -> None:
+        super().__init__(serials, why)
         self.serials = serials
+        self.why = why
 
 
 @dataclass(slots=True)
@@ -63,6 +64,9 @@ class Binding:
     geo: numpy.ndarray
     role: str
 
+
+SAFE = {"arctanh": 0}
+"""Arguments for which an op raises no flag, where 1 does."""
 
 Constant = tuple[Expr, int] | numpy.generic
 """A runtime scalar: a node and which of its inputs it is, or a value that belongs to the op."""
@@ -148,6 +152,8 @@ class Assembler:
         assert isinstance(op, Map) and node.region is not None
         ins, _, outs = op.sig.partition("->")
         args = tuple(self.input(node, k, c) for k, c in enumerate(ins))
+        if node.masked and flags(op.name, op.sig):
+            args = self.harmless(node, args)
         region = _char(node.region)
         if op.name == "copy":
             number = self.cast(args[0], ins[0], region)
@@ -162,6 +168,20 @@ class Assembler:
             mask = self.input(node, len(node.inputs) - 1, "?")
             number = self.emit(Inst("where", f"?{region}{region}->{region}", (mask, number, old), 0))
         return number
+
+    def harmless(self, node: Expr, args: tuple[int, ...]) -> tuple[int, ...]:
+        """Arguments that raise no floating-point flag where the mask, which picks results, is False:
+        NumPy computes nothing there."""
+        assert isinstance(node.op, Map)
+        mask = self.input(node, len(node.inputs) - 1, "?")
+        safe = SAFE.get(node.op.name, 1)
+        found = []
+        for a, c in zip(args, node.op.sig, strict=False):
+            if self.body[a].op != "scalar":
+                other = self.scalar(numpy.dtype(c).type(safe))
+                a = self.emit(Inst("where", f"?{c}{c}->{c}", (mask, a, other), 0))
+            found.append(a)
+        return tuple(found)
 
     def old(self, node: Expr) -> int:
         """The elements that a masked write leaves: the old value's, at the region."""
