@@ -89,24 +89,24 @@ def self_check(rows: Sequence[str] = ROWS) -> dict[str, bool]:
 
 def _agrees(rule: Runs, row: str) -> bool:
     kind, char, runs = row.split()
-    dtype, ufunc = numpy.dtype(char), UFUNC[kind]
+    ufunc, source = UFUNC[kind], CASTS[char] if runs == "cast" else char
     usual = numpy.setbufsize(CUT)
     try:
         with numpy.errstate(all="ignore"):
-            for seed, probe in enumerate(PROBES[runs]):
-                x = _random(probe, CASTS[char] if runs == "cast" else char, ufunc, seed)
-                order = order_of(
-                    ufunc, char * 2 + "->" + char, x.dtype.char, x.shape, x.strides, probe.axes,
-                    buffer=CUT, rule=rule,
-                )
-                expected = getattr(numpy, ufunc).reduce(x, axis=probe.axes, dtype=dtype)
-                if isinstance(order, Unproved):
-                    return False
-                if not numpy.array_equal(expected, fold(order, ufunc, x, char)):
-                    return False
+            return all(
+                _holds(rule, ufunc, char, probe, _random(probe, source, ufunc, seed))
+                for seed, probe in enumerate(PROBES[runs])
+            )
     finally:
         numpy.setbufsize(usual)
-    return True
+
+
+def _holds(rule: Runs, ufunc: str, char: str, probe: Probe, x: Array) -> bool:
+    """Does the rule give NumPy's bits for one array?"""
+    sig = char * 2 + "->" + char
+    order = order_of(ufunc, sig, x.dtype.char, x.shape, x.strides, probe.axes, buffer=CUT, rule=rule)
+    expected = getattr(numpy, ufunc).reduce(x, axis=probe.axes, dtype=numpy.dtype(char))
+    return not isinstance(order, Unproved) and numpy.array_equal(expected, fold(order, ufunc, x, char))
 
 
 def _random(probe: Probe, char: str, ufunc: str, seed: int) -> Array:

@@ -134,14 +134,13 @@ class Emitter:
         b, pointers = self.b, {}
         for k, operand in enumerate(self.kernel.operands):
             pointer = self.word(self.layout.pointer(k), "ptr")
-            for d, first in enumerate(low):
-                if d == self.kernel.rank - 1:
-                    stride = self.inner_stride(k)
-                    if operand.access == "z":
-                        continue
-                else:
-                    stride = self.strides[k, d] = self.word(self.layout.stride(k, d))
+            *outer, inner = low
+            for d, first in enumerate(outer):
+                stride = self.strides[k, d] = self.word(self.layout.stride(k, d))
                 pointer = b.op(f"getelementptr i8, ptr {pointer}, i64 {b.op(f'mul i64 {first}, {stride}')}")
+            stride = self.inner_stride(k)
+            if operand.access != "z":
+                pointer = b.op(f"getelementptr i8, ptr {pointer}, i64 {b.op(f'mul i64 {inner}, {stride}')}")
             pointers[k] = pointer
         return pointers
 

@@ -116,6 +116,11 @@ class Lowering:
                 else self.slot(result_char(inst), single=self.kinds[v] == ONCE)
             )
 
+    def settle_all(self, values: Iterable[int]) -> None:
+        for v in values:
+            if v >= 0:
+                self.settle(v)
+
     def source(self, v: int) -> Ref:
         """What a 'load' or 'scalar' reads."""
         inst = self.body[v]
@@ -158,16 +163,11 @@ class Lowering:
                 if call >= 0 or (self.kinds[v] not in (ONCE, LOAD) and self.at[v] != stage):
                     self.settle(v)
             if call >= 0:
-                for v in self.results[call]:
-                    if v >= 0:
-                        self.settle(v)
+                self.settle_all(self.results[call])
         for v, kind in enumerate(self.kinds):
             if kind == ONCE and self.leaders[v] == v and not self.once_native(v):
-                for w in (*self.body[v].args, *self.results[v]):
-                    if w >= 0:
-                        self.settle(w)
-        for v in self.keep:
-            self.settle(v)
+                self.settle_all((*self.body[v].args, *self.results[v]))
+        self.settle_all(self.keep)
 
     def needs(self, stage: int) -> dict[int, None]:
         """Values that a stage takes as arguments or stores, in order."""

@@ -92,9 +92,7 @@ def _fold_subtrees(r: Reduce, b: Function, first: str, depth: str) -> None:
         with b.loop("0", half) as (k, _inner):
             left = b.at(first, b.mul(k, str(2 * size)))
             to = b.at(first, b.mul(k, str(size)))
-            for fold in r.folds:
-                if fold.carried:
-                    continue            # its steps are no subtrees: depth is 0
+            for fold in (f for f in r.folds if not f.carried):      # those have no subtrees: depth is 0
                 at = SLOT * fold.number
                 x = load_scalar(b, fold.acc, b.at(left, at))
                 y = load_scalar(b, fold.acc, b.at(left, at + size))

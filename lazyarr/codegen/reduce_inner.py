@@ -7,6 +7,8 @@ neighbours and are followed by the tail one by one.  Where any order is right th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from lazyarr.codegen.emit import Range
 from lazyarr.codegen.emit_body import Registers
 from lazyarr.codegen.emitters_types import Value, lane
@@ -158,17 +160,10 @@ class Leaf:
         b = self.b
         if fold.packs:
             return pack(b, fold, acc, batch, self.r.carry(fold))
-        if fold.how.order == "sequential" and b.width:
-            for vector, mask in batch:
-                for k in range(b.width):
-                    item = extract(b, fold.acc, vector, k)
-                    flag = None if mask is None else parts(extract(b, "?", mask, k))[0]
-                    with b.lanes(0):
-                        acc = masked(b, fold, flag, combine(b, fold, acc, item), acc)
-            return acc
         if fold.how.order == "sequential":
-            for item, mask in batch:
-                acc = masked(b, fold, mask, combine(b, fold, acc, item), acc)
+            for item, flag in self.one_by_one(fold, batch):
+                with b.lanes(0):
+                    acc = masked(b, fold, flag, combine(b, fold, acc, item), acc)
             return acc
         values = [masked(b, fold, mask, v, neutral_value(b, fold)) for v, mask in batch]
         while fold.how.order == "any" and len(values) > 1:
@@ -177,6 +172,18 @@ class Leaf:
         for v in values:
             acc = combine(b, fold, acc, v)
         return acc
+
+    def one_by_one(
+        self, fold: Fold, batch: list[tuple[Value, str | None]]
+    ) -> Iterator[tuple[Value, str | None]]:
+        """The lanes of vectors as scalars, each extracted when it is its turn."""
+        b = self.b
+        for vector, mask in batch:
+            if not b.width:
+                yield vector, mask
+            for k in range(b.width):
+                item = extract(b, fold.acc, vector, k)
+                yield item, None if mask is None else parts(extract(b, "?", mask, k))[0]
 
     def finish(self, fold: Fold, acc: Value) -> Value:
         if fold.how.order == "sequential":

@@ -132,15 +132,13 @@ def sweep() -> None:
     root = directory()
     if root is None:
         return
-    found = []
     try:
         with os.scandir(root) as entries:
-            for entry in entries:
-                if entry.name.endswith((_SUFFIX, ".tmp")):
-                    about = entry.stat(follow_symlinks=False)
-                    found.append((about.st_mtime, about.st_size, entry.path))
+            ours = [entry for entry in entries if entry.name.endswith((_SUFFIX, ".tmp"))]
+        about = [(entry.stat(follow_symlinks=False), entry.path) for entry in ours]
     except OSError:
         return
+    found = [(status.st_mtime, status.st_size, path) for status, path in about]
     total = sum(size for _, size, _ in found)
     for _, size, path in sorted(found):
         if total <= current.cache_bytes:
