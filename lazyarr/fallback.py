@@ -32,6 +32,8 @@ class Takers(dict):
 
 TAKE = Takers()
 TAKE_NAMED: dict[tuple[str, str], Any] = {}
+STAND_INS: set[type] = set()
+"""Types of ours that hold an object of NumPy's (see `stand_ins`)."""
 
 
 def lend(x: Any, lent: dict[int, Any]) -> Any:
@@ -48,6 +50,9 @@ def lend(x: Any, lent: dict[int, Any]) -> Any:
         return {k: lend(v, lent) for k, v in x.items()}
     elif x is ndarray:
         return numpy.ndarray
+    elif type(x) in STAND_INS:                  # (they tell another __class__)
+        lent[id(x._real)] = x._real, x
+        return x._real
     return x
 
 
@@ -68,13 +73,16 @@ def take_back(x: Any, lent: dict[int, Any]) -> Any:
             return c._make(items) if hasattr(c, "_make") else c(items)
         return x
     take = TAKE[c]
-    return x if take is None else take(x)
+    if take is None:
+        return x
+    found = lent.get(id(x))
+    return take(x) if found is None else found[1]
 
 
 def _origin(base: Any, lent: dict[int, Any]) -> ndarray | None:
     """The lent array whose memory a result of NumPy's is a view of."""
     for real, x in lent.values():
-        if base is real or base is real.base:
+        if x.__class__ is ndarray and (base is real or base is real.base):
             return x if x.origin is None else x.origin
     return None
 

@@ -17,12 +17,15 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import ndarray
-from lazyarr.fallback import TAKE_NAMED, fallback
+from lazyarr.fallback import fallback
+from lazyarr.stand_ins import offered, shuffled
 from lazyarr.ufuncs import adapt as adapt_ufunc
 from lazyarr.ufuncs import ufunc
 
 OVERRIDES: dict[Any, Any] = {}
 """NumPy function -> its lazy rule; filled by `functions`."""
+
+TYPES: dict[type, type] = {numpy.ndarray: ndarray, numpy.ufunc: ufunc}
 
 _adapted: dict[int, tuple[Any, Any]] = {}
 
@@ -30,7 +33,7 @@ _adapted: dict[int, tuple[Any, Any]] = {}
 def adapt(x: Any) -> Any:
     """x as lazyarr offers it."""
     if isinstance(x, type):
-        return TYPES.get(x) or _subclass(x)
+        return TYPES.get(x) or offered(x)
     if isinstance(x, numpy.ufunc):
         return adapt_ufunc(x)
     if not callable(x) and not isinstance(x, types.ModuleType) and type(x).__module__ not in INSTANCES:
@@ -48,18 +51,29 @@ def _make(x: Any) -> Any:
         return Indexer(x)
     rule = OVERRIDES.get(x)
     if rule is not None:
-        return located(rule, x)
+        return located(unbound(rule) if isinstance(x, types.BuiltinFunctionType) else rule, x)
     owner = getattr(x, "__self__", None)
     if isinstance(owner, numpy.ufunc):
         return getattr(adapt_ufunc(owner), x.__name__)
     if not hasattr(x, "__name__"):              # numpy.test and other callable instances
         return x
 
+    through = shuffled if x.__name__ == "shuffle" else fallback
+
     @functools.wraps(x, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
-        return fallback(x, *args, **kwargs)
+        return through(x, *args, **kwargs)
 
-    return located(call, x)
+    return located(unbound(call) if isinstance(x, types.BuiltinFunctionType) else call, x)
+
+
+def unbound(call: Any) -> Any:
+    """A callable that is no method as a class attribute, as C functions are not."""
+    body = {
+        "__call__": staticmethod(call), "__repr__": lambda self: repr(call.__wrapped__),
+        "__reduce__": lambda self: call.__name__,
+    }  # fmt: skip
+    return functools.update_wrapper(type("function", (), body)(), call)
 
 
 def located(fn: Any, original: Any) -> Any:
@@ -91,64 +105,6 @@ class Indexer:
 
     def __repr__(self) -> str:
         return repr(self._original)
-
-
-# ------------------------------------------------------------------------------------ types
-
-TYPES: dict[type, type] = {numpy.ndarray: ndarray, numpy.ufunc: ufunc}
-
-METHODS_RETURN_ARRAYS = {
-    ("numpy.random._generator", "Generator"): ("__reduce__",),
-    ("numpy.random.mtrand", "RandomState"): ("__reduce__",),
-    ("numpy", "vectorize"): (),
-    ("numpy.lib.npyio", "NpzFile"): (),
-}
-"""(module, name) of classes whose methods give arrays -> methods that stay as they are."""
-
-SPECIAL = ("__call__", "__getitem__")
-
-
-def _subclass(cls: type) -> type:
-    """For the classes above, a subclass whose methods take and give lazy arrays."""
-    kept = METHODS_RETURN_ARRAYS.get((cls.__module__, cls.__name__))
-    if kept is None:
-        return cls
-    namespace: dict[str, Any] = {"__module__": "lazyarr" + cls.__module__[5:], "__doc__": cls.__doc__}
-    for name in dir(cls):
-        method = getattr(cls, name)
-        if name in kept or not callable(method) or (name.startswith("_") and name not in SPECIAL):
-            continue
-        namespace[name] = _method(method)
-    sub = type(cls.__name__, (cls,), namespace)
-    TYPES[cls] = TYPES[sub] = sub
-    if cls.__name__ == "Generator":
-        sub.__reduce__ = lambda self: (_generator, (self.bit_generator,))
-    return sub
-
-
-def _generator(bits: Any) -> Any:
-    return adapt(numpy.random.Generator)(bits)
-
-
-def _npz_file(x: Any) -> Any:
-    x.__class__ = adapt(type(x))
-    return x
-
-
-TAKE_NAMED.update(
-    {
-        ("numpy.random._generator", "Generator"): lambda g: _generator(g.bit_generator),
-        ("numpy.lib.npyio", "NpzFile"): _npz_file,
-    }
-)
-
-
-def _method(method: Any) -> Any:
-    @functools.wraps(method, updated=())
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return fallback(method, self, *args, **kwargs)
-
-    return call
 
 
 # ---------------------------------------------------------------------------------- modules

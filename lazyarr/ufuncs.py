@@ -176,6 +176,8 @@ def stored(result: Any, out: Any) -> Any:
     target = wrap(out)
     if target.__class__ is not ndarray or target.dtype != result.dtype or target.shape != result.shape:
         raise Unsupported
+    if not target.geo.flags.writeable:          # NumPy has other words for it here than for a write
+        raise Unsupported
     setitem(target, ..., result)
     return out
 

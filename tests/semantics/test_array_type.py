@@ -29,7 +29,7 @@ def test_isinstance_accepts_numpys_arrays(a):
 
 def test_every_public_attribute_exists():
     a = np.ones(3) * 2
-    theirs = {n for n in dir(numpy.ndarray) if not n.startswith("__") and hasattr(numpy.ones(3), n)}
+    theirs = {n for n in dir(numpy.ndarray) if not n.startswith("__") and hasattr(numpy.ones((2, 2)), n)}
     missing = theirs - set(dir(a))
     assert not missing
 

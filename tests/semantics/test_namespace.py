@@ -85,6 +85,28 @@ def test_large_results_are_lazy_again():
     assert not np.is_evaluated(np.sort(np.ones(100_000)) * 2)
 
 
+def test_random_generators():
+    rng = np.random.default_rng(0)
+    assert isinstance(rng, numpy.random.Generator) and isinstance(rng, np.random.Generator)
+    assert isinstance(numpy.random.default_rng(), np.random.Generator)
+    assert np.random.default_rng(rng) is rng
+    assert type(rng.choice(2)) is type(numpy.random.default_rng(0).choice(2))
+    assert type(pickle.loads(pickle.dumps(rng)).random(3)) is np.ndarray
+    same = numpy.random.default_rng(5).permutation(9).tolist()
+    assert np.random.Generator(np.random.PCG64(5)).permutation(9).tolist() == same
+    arrays = [np.arange(n) for n in range(9)]
+    rng.shuffle(arrays)
+    assert sorted(len(a) for a in arrays) == list(range(9)) != [len(a) for a in arrays]
+    assert type(np.random.RandomState(1).rand(2)) is np.ndarray
+
+
+def test_c_functions_are_no_methods():
+    class Holder:
+        make = np.array
+
+    assert Holder().make([1, 2]).tolist() == [1, 2]
+
+
 def test_archives_hold_our_arrays(tmp_path):
     np.savez(tmp_path / "a.npz", x=np.arange(4))
     with np.load(tmp_path / "a.npz") as archive:
@@ -92,7 +114,7 @@ def test_archives_hold_our_arrays(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "x", [np.sum, np.add, np.linalg.norm, np.zeros, np.where, np.float64, np.dtype("f4")], ids=repr
+    "x", [np.sum, np.add, np.linalg.norm, np.zeros, np.array, np.where, np.float64, np.dtype("f4")], ids=repr
 )
 def test_functions_pickle(x):
     assert pickle.loads(pickle.dumps(x)) is x or pickle.loads(pickle.dumps(x)) == x

@@ -1,0 +1,122 @@
+"""Classes of NumPy's whose methods make arrays: random generators, vectorize, open npz files.
+
+In:  such a class.   Out: the class that lazyarr offers in its place.
+A random generator calls its own methods and looks at the arrays that come back, so it is not
+subclassed: the stand-in holds one and answers for it, also to ``isinstance``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from lazyarr.arrays import ndarray
+from lazyarr.fallback import STAND_INS, TAKE_NAMED, fallback, lend
+
+
+class StandInType(type):
+    """Makes ``isinstance(x, lazyarr.random.Generator)`` true of NumPy's generators as well."""
+
+    original: type
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return type(x) is cls or isinstance(x, cls.original)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls.original, name)
+
+
+class _Answering:
+    """The body of a stand-in: attributes of the held object, methods through `fallback`."""
+
+    __slots__ = ("_real",)
+    original: ClassVar[Any]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._real = type(self).original(*lend(args, {}), **lend(kwargs, {}))
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._real, name)
+        if not callable(found) or name.startswith("__"):
+            return found
+        return functools.partial(shuffled if name == "shuffle" else fallback, found)
+
+    def __dir__(self) -> list[str]:
+        return dir(self._real)
+
+    def __repr__(self) -> str:
+        return repr(self._real)
+
+    def __reduce__(self) -> Any:
+        return adopt, (self._real,)
+
+
+def shuffled(fn: Any, x: Any, *args: Any, **kwargs: Any) -> None:
+    """Shuffles in place; a list is shuffled as it is, arrays in it and all."""
+    if x.__class__ is ndarray:
+        fallback(fn, x, *args, **kwargs)
+    else:
+        fn(x, *args, **kwargs)
+
+
+def adopt(real: Any) -> Any:
+    """A stand-in for an object of NumPy's."""
+    x: Any = object.__new__(offered(type(real)))
+    x._real = real
+    return x
+
+
+def _stand_in(cls: type) -> type:
+    body = {
+        "__module__": "lazyarr.random", "__doc__": cls.__doc__, "__slots__": (), "original": cls,
+        "__class__": property(lambda self: cls),
+    }  # fmt: skip
+    made = StandInType(cls.__name__, (_Answering,), body)
+    STAND_INS.add(made)
+    return made
+
+
+def _subclass(cls: type, names: tuple[str, ...]) -> type:
+    body: dict[str, Any] = {"__module__": "lazyarr" + cls.__module__[5:], "__doc__": cls.__doc__}
+    body.update((name, _method(getattr(cls, name))) for name in names)
+    return type(cls.__name__, (cls,), body)
+
+
+def _method(method: Any) -> Any:
+    @functools.wraps(method, updated=())
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return fallback(method, self, *args, **kwargs)
+
+    return call
+
+
+MAKERS: dict[tuple[str, str], Callable[[type], type]] = {
+    ("numpy.random._generator", "Generator"): _stand_in,
+    ("numpy.random.mtrand", "RandomState"): _stand_in,
+    ("numpy", "vectorize"): lambda cls: _subclass(cls, ("__call__",)),
+    ("numpy.lib.npyio", "NpzFile"): lambda cls: _subclass(cls, ("__getitem__",)),
+}
+"""(module, name) of NumPy's class -> how its replacement is made."""
+
+_offered: dict[type, type] = {}
+
+
+def offered(cls: type) -> type:
+    """The class that lazyarr offers for NumPy's: mostly the same."""
+    found = _offered.get(cls)
+    if found is None:
+        maker = MAKERS.get((cls.__module__, cls.__name__))
+        found = cls if maker is None else maker(cls)
+        _offered[cls] = _offered[found] = found
+    return found
+
+
+def _npz_file(x: Any) -> Any:
+    x.__class__ = offered(type(x))
+    return x
+
+
+TAKE_NAMED[("numpy.random._generator", "Generator")] = adopt
+TAKE_NAMED[("numpy.random.mtrand", "RandomState")] = adopt
+TAKE_NAMED[("numpy.lib.npyio", "NpzFile")] = _npz_file
