@@ -29,7 +29,7 @@ from lazyarr.fusion import reference
 from lazyarr.fusion.alias import memory_key
 from lazyarr.fusion.fold import fold_order, signature
 from lazyarr.fusion.partition import Partition, plain_node, space
-from lazyarr.kernels import COMPILER, cost, foldable, lowerable
+from lazyarr.kernels import COMPILER, cost, foldable, host, lowerable
 from lazyarr.launch import launch
 from lazyarr.launch_compress import Source, launch_fed, launch_pack
 from lazyarr.plan import Plan, Step, Walk, groups_of, plan_of, walk
@@ -132,7 +132,14 @@ def _refuse(node: Expr) -> str | None:
             return order.why
         if not foldable(op.name, signature(op)):
             return f"folding by {op.name} is not compiled for {op.sig}"
-    return plain_node(node) or _misaligned(node)
+    return plain_node(node) or _unconverted(node) or _misaligned(node)
+
+
+def _unconverted(node: Expr) -> str | None:
+    """float16 is converted by compiled code only where the CPU does it."""
+    geos = [node.region, *(i.geo for i in node.inputs if isinstance(i, Read))]
+    half = any(geo is not None and geo.dtype.char == "e" for geo in geos)
+    return "this CPU does not convert float16" if half and not host().half else None
 
 
 def _misaligned(node: Expr) -> str | None:

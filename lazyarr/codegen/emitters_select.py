@@ -35,11 +35,18 @@ def clip(high: Fn, low: Fn) -> Fn:
 
 
 def where(b: Builder, t: str, c: str, x: str, y: str) -> str:
-    return select(b, t, c, x, y)
+    return select(b, t, c, _fence(b, t, x), _fence(b, t, y))
 
 
 def where_complex(b: Builder, t: str, c: str, x: tuple[str, str], y: tuple[str, str]) -> Value:
-    return select(b, t, c, x[0], y[0]), select(b, t, c, x[1], y[1])
+    return where(b, t, c, x[0], y[0]), where(b, t, c, x[1], y[1])
+
+
+def _fence(b: Builder, t: str, x: str) -> str:
+    """x, computed in every lane: AVX-512 would compute it only where it is chosen, and the
+    floating-point flags of the other lanes would be lost."""
+    fenced = t in ("float", "double") and "avx512" in b.target.features and x.startswith("%")
+    return b.intrinsic("arithmetic.fence", t, (t, x)) if fenced else x
 
 
 _HIGH = {
