@@ -17,7 +17,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lazyarr.reduce_order import BUFFER, RULES, Axis, Runs, coalesced, runs_where_needed
+from lazyarr.reduce_order import BUFFER, RULES, Axis, Runs, coalesced, insert, runs_where_needed
 
 
 class Seen(NamedTuple):
@@ -110,23 +110,14 @@ def _orders(x: Seen) -> set[str]:
 
 
 def _axes(shape: tuple[int, ...], operands: Sequence[Seen]) -> list[Axis]:
-    """Iterator axes, innermost first: K order, a stable insertion sort in which all operands vote."""
+    """Iterator axes, innermost first: K order, in which all operands vote."""
     columns = [_spread(shape, x) for x in operands]
     found: list[Axis] = []
     for k in reversed(range(len(shape))):
         column = tuple(c[k] for c in columns)
         if min(column) < 0 and max(column) <= 0:
             column = tuple(-s for s in column)
-        place = len(found)
-        for at in reversed(range(len(found))):
-            votes = [
-                abs(o) > abs(m) for m, o in zip(column, found[at].strides, strict=True) if m != 0 and o != 0
-            ]
-            if votes and all(votes):
-                place = at
-            elif votes:
-                break
-        found.insert(place, Axis(shape[k], column, k))
+        insert(found, Axis(shape[k], column, k))
     return found
 
 

@@ -249,26 +249,32 @@ def _sorted(
     out_strides: Sequence[int] | None,
     mask_strides: Sequence[int] | None,
 ) -> list[Axis]:
-    """Iterator axes, innermost first, in the iterator's K order (a stable insertion sort).
+    """Iterator axes, innermost first, in the iterator's K order.
 
-    An operand votes only where both strides are non-zero; a vote against swapping wins, and without
-    any vote the search goes on outwards.  A result that NumPy allocates has no vote: it gets its
-    strides afterwards, in the order found, 0 along reduced axes."""
+    A result that NumPy allocates has no vote: it gets its strides afterwards, in the order found, 0
+    along reduced axes."""
     columns = [[0] * len(shape) if out_strides is None else list(out_strides), list(strides)]
     if mask_strides is not None:
         columns.append(list(mask_strides))
     found: list[Axis] = []
     for k in reversed(range(len(shape))):
-        mine = Axis(shape[k], tuple(0 if shape[k] == 1 else c[k] for c in columns), k)
-        place = len(found)
-        for at in reversed(range(len(found))):
-            vote = _swaps(mine.strides, found[at].strides)
-            if vote is True:
-                place = at
-            elif vote is False:
-                break
-        found.insert(place, mine)
+        insert(found, Axis(shape[k], tuple(0 if shape[k] == 1 else c[k] for c in columns), k))
     return found if out_strides is not None else _allocated(found, axes)
+
+
+def insert(found: list[Axis], mine: Axis) -> None:
+    """One step of NumPy's stable insertion sort of axes, innermost first.
+
+    An operand votes only where both strides are non-zero; a vote against swapping wins, and without
+    any vote the search goes on outwards."""
+    place = len(found)
+    for at in reversed(range(len(found))):
+        vote = _swaps(mine.strides, found[at].strides)
+        if vote is True:
+            place = at
+        elif vote is False:
+            break
+    found.insert(place, mine)
 
 
 def _swaps(mine: tuple[int, ...], other: tuple[int, ...]) -> bool | None:

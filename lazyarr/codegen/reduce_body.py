@@ -139,4 +139,3 @@ class Body(Emitter):
             here = b.at(pointers[ref.index], b.mul(index, str(size)))
             for line in range(max(1, elements * size // LINE)):
                 b.prefetch(b.at(here, AHEAD + LINE * line))
-

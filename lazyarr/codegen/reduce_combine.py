@@ -98,5 +98,3 @@ def _fold_subtrees(r: Reduce, b: Function, first: str, depth: str) -> None:
                 y = load_scalar(b, fold.acc, b.at(left, at + size))
                 store_scalar(b, fold.acc, combine(b, fold, x, y), b.at(to, at))
         state.next = [half]
-
-

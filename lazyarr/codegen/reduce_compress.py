@@ -166,4 +166,3 @@ def _one(b: Function, fold: Fold, pointer: str, value: Value, mask: str, carry: 
     store_scalar(b, fold.char, value, b.op(f"select i1 {inside}, ptr {pointer}, ptr {aside}"))
     size = PLAIN[fold.char].itemsize
     return b.at(pointer, b.op(f"select i1 {mask}, i64 {size}, i64 0"))
-

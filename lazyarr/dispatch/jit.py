@@ -196,4 +196,3 @@ def available() -> bool:
     """
     with lock:
         return _probe()
-
