@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr import creation, movement, reductions, selection
+from lazyarr import creation, methods, movement, reductions, selection
 from lazyarr.arrays import Unsupported, ndarray, wrap
 from lazyarr.elementwise import SCALARS
 from lazyarr.fallback import lazily
@@ -37,7 +37,7 @@ BY_METHOD = """
 """
 """NumPy's code calls the method of that name (or near it) on what it is given."""
 
-ENDS = frozenset(["sum", "prod", "max", "min", "amax", "amin", "any", "all", "mean", "argmax", "argmin"])
+ENDS = {*methods.ENDS.split(), "amax", "amin"}
 """Fold their array once: a temporary is not needed afterwards."""
 
 REBOUND = """

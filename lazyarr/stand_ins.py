@@ -40,7 +40,7 @@ class _Answering:
         found = getattr(self._real, name)
         if not callable(found) or name.startswith("__"):
             return found
-        return functools.partial(shuffled if name == "shuffle" else fallback, found)
+        return _bound(found, shuffled if name == "shuffle" else fallback)
 
     def __dir__(self) -> list[str]:
         return dir(self._real)
@@ -50,6 +50,14 @@ class _Answering:
 
     def __reduce__(self) -> Any:
         return adopt, (self._real,)
+
+
+def _bound(fn: Any, through: Any) -> Any:
+    @functools.wraps(fn, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return through(fn, *args, **kwargs)
+
+    return call
 
 
 def shuffled(fn: Any, x: Any, *args: Any, **kwargs: Any) -> None:
