@@ -88,6 +88,7 @@ def host() -> Target:
 
 @cache
 def _host(level: str) -> Target:
+    """`level` is the option that `host_level` goes by: the key of what is remembered."""
     from lazyarr.dispatch.levels import host_level
 
     return host_level()

@@ -44,7 +44,7 @@ def _script(path: str, *args: str) -> None:
     if pkgutil.get_importer(path) is not None:
         _prepare(os.path.join(os.getcwd(), path), [path, *args])
         _fresh_main()
-        runpy._run_module_as_main("__main__", False)  # type: ignore[attr-defined]
+        runpy._run_module_as_main("__main__", False)  # type: ignore[attr-defined]  # `python -m`
         return
     _prepare(os.path.dirname(os.path.realpath(path)), [path, *args])
     absolute = os.path.join(os.getcwd(), path)
@@ -70,7 +70,7 @@ def _script(path: str, *args: str) -> None:
 def _module(name: str, *args: str) -> None:
     _prepare(os.getcwd(), ["-m", *args])
     _fresh_main()
-    runpy._run_module_as_main(name)  # type: ignore[attr-defined]
+    runpy._run_module_as_main(name)  # type: ignore[attr-defined]  # `python -m`
 
 
 def _code(source: str, *args: str) -> None:

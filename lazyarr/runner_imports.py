@@ -119,7 +119,7 @@ class _SpawnFinder:
                 load(module)
                 _extend(module)
 
-            spec.loader.exec_module = load_and_extend  # type: ignore[method-assign]
+            spec.loader.exec_module = load_and_extend  # type: ignore[method-assign]  # of this one loader
         return spec
 
 

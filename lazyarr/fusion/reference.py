@@ -12,6 +12,7 @@ import numpy
 
 from lazyarr.expr import Compress, Map, Op, Opaque, Reduce
 from lazyarr.ops import function, own_signature
+from lazyarr.reduce_order import SEARCHES
 
 
 def run(op: Op, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any = True) -> None:
@@ -43,9 +44,8 @@ def _map(op: Map, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any) -> 
 
 def _reduce(op: Reduce, inputs: tuple[Any, ...]) -> Any:
     options: dict[str, Any] = {"axis": op.axes, "keepdims": op.keepdims}
-    if op.name in ("argmax", "argmin", "count_nonzero"):
-        if op.name != "count_nonzero":
-            options["axis"] = op.axes[0] if len(op.axes) == 1 else None
+    if op.name in SEARCHES:
+        options["axis"] = op.axes[0] if len(op.axes) == 1 else None
         return function(op.name)(inputs[0], **options)
     if op.masked:
         options["where"] = inputs[1]

@@ -123,7 +123,7 @@ class Program:
         sources, results = self.fresh(), self.fresh()
         operands = [_Split(s, r) for s, r in zip(sources, results, strict=True)]
         with numpy.errstate(all="ignore"):
-            run_parfor(self.parfor, operands, self.scalars)  # type: ignore[arg-type]
+            run_parfor(self.parfor, operands, self.scalars)
         return results
 
 

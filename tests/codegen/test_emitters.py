@@ -205,7 +205,7 @@ def deinterleave(b: Builder, both: str, x: str, first: int) -> str:
 
 
 def mask(lanes: object) -> str:
-    numbers = list(lanes)  # type: ignore[call-overload]
+    numbers = list(lanes)
     return f"<{len(numbers)} x i32> <{', '.join(f'i32 {k}' for k in numbers)}>"
 
 

@@ -82,14 +82,14 @@ DEFECTS: dict[str, tuple[str, Callable[[Kernel], Kernel]]] = {
     "blocks larger than slots": ("has room", lambda k: in_blocks(k, lambda b: b, k.block + 64)),
     "slots without blocks": (
         "has room",
-        lambda k: replace(k, body=(k.body[0], *k.body[1].body)),  # type: ignore[union-attr]
+        lambda k: replace(k, body=(k.body[0], *k.body[1].body)),
     ),
     "slots on one place": ("", one_place),
     "no rest": ("without 'rest'", lambda k: in_blocks(k, lambda b: b[:1] + b[2:])),
     "no main": ("without 'main'", lambda k: in_blocks(k, lambda b: b[1:])),
     "another rest": (
         "differs",
-        lambda k: in_blocks(k, lambda b: [b[0], replace(b[1], body=b[1].body[:1]), *b[2:]]),  # type: ignore[union-attr]
+        lambda k: in_blocks(k, lambda b: [b[0], replace(b[1], body=b[1].body[:1]), *b[2:]]),
     ),
     "odd lanes": (
         "power of two",
