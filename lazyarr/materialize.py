@@ -138,7 +138,9 @@ def _refuse(node: Expr) -> str | None:
 def _unconverted(node: Expr) -> str | None:
     """float16 is converted by compiled code only where the CPU does it."""
     geos = [node.region, *(i.geo for i in node.inputs if isinstance(i, Read))]
-    half = any(geo is not None and geo.dtype.char == "e" for geo in geos)
+    half = any(geo is not None and geo.dtype.char == "e" for geo in geos) or (
+        isinstance(node.op, Map | Reduce) and "e" in node.op.sig
+    )
     return "this CPU does not convert float16" if half and not host().half else None
 
 

@@ -39,6 +39,8 @@ def test_float16_at_every_level(level):
     x = X.astype("e")
     with lazyarr.options(jit="always", cpu_level=level):
         y = lazyarr.array(x)
-        got = [numpy.asarray(v) for v in (y * y > 0, y + lazyarr.array(X), lazyarr.where(y > 0, y, 1))]
-    want = [x * x > 0, x + X, numpy.where(x > 0, x, 1)]
+        small = lazyarr.array(X.astype("i1"))
+        results = y * y > 0, y + lazyarr.array(X), lazyarr.where(y > 0, y, 1), small > numpy.float16(0.5)
+        got = [numpy.asarray(v) for v in results]
+    want = [x * x > 0, x + X, numpy.where(x > 0, x, 1), X.astype("i1") > numpy.float16(0.5)]
     assert all(numpy.array_equal(a, b) for a, b in zip(got, want, strict=True))
