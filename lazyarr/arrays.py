@@ -63,22 +63,22 @@ class ndarray(metaclass=ArrayType):
     """Managed arrays that were exported: the real ndarray that stands for this one."""
 
     @property
-    def ndim(self):
+    def ndim(self) -> int:
         return self.geo.ndim
 
     @property
-    def size(self):
+    def size(self) -> int:
         return self.geo.size
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> int:
         return self.geo.nbytes
 
     @property
-    def itemsize(self):
+    def itemsize(self) -> int:
         return self.geo.itemsize
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.geo)
 
 

@@ -158,14 +158,14 @@ class Emitter:
         opened = []
         for d, count in enumerate(counts[:-1]):
             head, latch = self.b.fresh("row")[1:], self.b.fresh("next")[1:]
-            pointers, after = self.open_row(d, head, latch, pointers)
+            pointers, after = self.open_row(head, latch, pointers)
             opened.append((head, latch, d, count, after))
         self.statements(self.kernel.body, Range(pointers, counts[-1]))
         for head, latch, d, count, after in reversed(opened):
             self.close_row(head, latch, d, count, after)
 
     def open_row(
-        self, d: int, head: str, latch: str, pointers: dict[int, str]
+        self, head: str, latch: str, pointers: dict[int, str]
     ) -> tuple[dict[int, str], dict[int, str]]:
         """Begin a loop: operands' addresses at its position, and what they come from."""
         b, before = self.b, self.block
