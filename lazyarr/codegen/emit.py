@@ -158,16 +158,14 @@ class Emitter:
         opened = []
         for d, count in enumerate(counts[:-1]):
             head, latch = self.b.fresh("row")[1:], self.b.fresh("next")[1:]
-            pointers, after = self.open_row(head, latch, pointers)
-            opened.append((head, latch, d, count, after))
+            pointers = self.open_row(head, latch, pointers)
+            opened.append((head, latch, d, count, pointers))
         self.statements(self.kernel.body, Range(pointers, counts[-1]))
-        for head, latch, d, count, after in reversed(opened):
-            self.close_row(head, latch, d, count, after)
+        for row in reversed(opened):
+            self.close_row(*row)
 
-    def open_row(
-        self, head: str, latch: str, pointers: dict[int, str]
-    ) -> tuple[dict[int, str], dict[int, str]]:
-        """Begin a loop: operands' addresses at its position, and what they come from."""
+    def open_row(self, head: str, latch: str, pointers: dict[int, str]) -> dict[int, str]:
+        """Begin a loop: operands' addresses at its position."""
         b, before = self.b, self.block
         b.do(f"br label %{head}")
         self.label(head)
@@ -176,7 +174,7 @@ class Emitter:
         for k, pointer in pointers.items():
             inside[k] = f"%p{k}.{head}"
             b.do(f"{inside[k]} = phi ptr [ {pointer}, %{before} ], [ %p{k}.{latch}, %{latch} ]")
-        return inside, inside
+        return inside
 
     def close_row(self, head: str, latch: str, d: int, count: str, pointers: dict[int, str]) -> None:
         b = self.b
