@@ -7,11 +7,11 @@ and the write covers only a part; in a dying input of the same layout; else in f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy
 
-from lazyarr.expr import Expr, Reduce
+from lazyarr.expr import Expr, Map, Read, Reduce
 from lazyarr.geometry import same
 from lazyarr.values import Buffer, is_held
 
@@ -97,4 +97,26 @@ def place_single(node: Expr) -> tuple[Buffer, Expr | None]:
     if not node.covers:
         assert old is not None
         return copy_of(old.buf), None
+    if isinstance(node.op, Map):
+        for value in _ending(node):
+            return value.buf, value
     return Buffer.new(node.nbytes), None
+
+
+def _ending(node: Expr) -> Iterator[Expr]:
+    """Inputs of an elementwise node that end with it and lie as its result will: NumPy's elision."""
+    region = node.region
+    assert region is not None
+    reads = [i for i in node.inputs if isinstance(i, Read)]
+    for read in reads:
+        value = read.expr
+        if (
+            value.nbytes == node.nbytes
+            and same(read.geo, region)
+            and all(other.expr is not value or same(other.geo, region) for other in reads)
+            and not is_held(value)
+            and value.buf.memory.flags.writeable
+            and not value.buf.shared()
+            and not value.waiting(node)
+        ):
+            yield value

@@ -29,10 +29,13 @@ if TYPE_CHECKING:
     from lazyarr.codegen.pipeline import Module
 
 LOAD_NS = 150e6
-"""What loading LLVM costs: after so much work it is waited for."""
+"""What loading LLVM costs, roughly: after so much work it is waited for."""
+
+LARGE_NS = 25e6
+"""An evaluation of so much work waits for LLVM at once: such programs seldom have only one."""
 
 START_NS = 75e6
-"""After so much work the loading starts: by then the program is no short one."""
+"""After so much work in smaller pieces the loading starts: by then the program is no short one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class _Compiler:
         """May kernels be used for work that takes NumPy `work_ns`?"""
         if self.usable is None:
             self.debt += work_ns
-            if config.current.jit == "always" or self.debt > LOAD_NS:
+            if config.current.jit == "always" or work_ns > LARGE_NS or self.debt > LOAD_NS:
                 self.load()
             elif self.thread is None and self.debt > START_NS:
                 # Imported here: a fork during an import would leave the child without the module.

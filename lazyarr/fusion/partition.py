@@ -81,12 +81,30 @@ def partition(
     nodes: list[Expr], wanted: Iterable[Expr], held: Callable[[Expr], bool], refuse: Lowerable
 ) -> Partition:
     """Put `nodes` (pending, in program order) into groups; `wanted` must be stored."""
+    wanted = list(wanted)
+    found = _attempt(nodes, wanted, held, refuse, LOOK_BACK)
+    asked = {n.serial for n in nodes if held(n)} | {n.serial for n in wanted}
+    if any(_crowded(g, found.stored - asked) for g in found.groups):
+        return _attempt(nodes, wanted, held, refuse, 0)
+    return found
+
+
+def _crowded(group: Group, passing: set[int]) -> bool:
+    """Does a group make more arrays that only later groups read than NumPy would hold at a time?"""
+    sizes = [n.nbytes for n in group.nodes if n.serial in passing and n.old is None]
+    return len(sizes) > 2 and sum(sizes) > 2 * max(sizes)
+
+
+def _attempt(
+    nodes: list[Expr], wanted: list[Expr], held: Callable[[Expr], bool], refuse: Lowerable, look_back: int
+) -> Partition:
+    """Groups, where a node may also join one of `look_back` groups that it does not depend on."""
     epoch = next(_epochs)
     groups: list[Group] = []
     stored = {n.serial for n in wanted}
     last_reader: dict[int, int] = {}    # id(memory key) -> last group that loads it
     for node in nodes:
-        group = _place(node, groups, last_reader, epoch, refuse)
+        group = _place(node, groups, last_reader, epoch, refuse, look_back)
         group.nodes.append(node)
         node.epoch, node.index = epoch, group.number
         for i in _memory_reads(node, group, epoch):
@@ -144,14 +162,15 @@ def _memory_reads(node: Expr, group: Group, epoch: int) -> list[Read]:
 
 
 def _place(
-    node: Expr, groups: list[Group], last_reader: dict[int, int], epoch: int, refuse: Lowerable
+    node: Expr, groups: list[Group], last_reader: dict[int, int], epoch: int, refuse: Lowerable,
+    look_back: int,
 ) -> Group:
     floor = _floor(node, last_reader, epoch)
     shape = space(node)
     why = refuse(node) or _own_conflict(node)
     refusals = [] if why is None else [Refusal(node.serial, why)]
     if why is None:
-        for group in _candidates(groups, floor):
+        for group in _candidates(groups, floor, look_back):
             why_not = _cannot_join(node, group, shape, epoch)
             if why_not is None:
                 return group
@@ -175,10 +194,10 @@ def _floor(node: Expr, last_reader: dict[int, int], epoch: int) -> int:
     return floor
 
 
-def _candidates(groups: list[Group], floor: int) -> list[Group]:
+def _candidates(groups: list[Group], floor: int, look_back: int) -> list[Group]:
     """Groups that a node may join without running before what it depends on: the one that makes its
     inputs first, since values pass in registers there, then the latest."""
-    later = groups[:floor:-1][:LOOK_BACK] if floor >= 0 else groups[::-1][:LOOK_BACK]
+    later = groups[:floor:-1][:look_back] if floor >= 0 else groups[::-1][:look_back]
     return [groups[floor], *later] if floor >= 0 else later
 
 
