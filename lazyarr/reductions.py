@@ -85,12 +85,17 @@ def _initial(initial: Any, dtype: numpy.dtype) -> Any:
         raise Unsupported from None
 
 
+def _exact(*dtypes: Any) -> bool:
+    """Integers and bools only: folding them raises no floating-point flag."""
+    return all(d is None or numpy.dtype(d).kind in "biu" for d in dtypes)
+
+
 def reduce(
     fn: numpy.ufunc, x: Any, axis: Any = 0, dtype: Any = None, keepdims: Any = False, initial: Any = MISSING,
     where: Any = True,
 ) -> Any:
     """fn.reduce(x, ...) as a new array or scalar."""
-    if x.__class__ is not ndarray or not x.geo.size or loud():
+    if x.__class__ is not ndarray or not x.geo.size or (loud() and not _exact(x.geo.dtype, dtype)):
         raise Unsupported
     if keepdims is MISSING:
         keepdims = False

@@ -44,3 +44,14 @@ def test_float16_at_every_level(level):
         got = [numpy.asarray(v) for v in results]
     want = [x * x > 0, x + X, numpy.where(x > 0, x, 1), X.astype("i1") > numpy.float16(0.5)]
     assert all(numpy.array_equal(a, b) for a, b in zip(got, want, strict=True))
+
+
+@pytest.mark.parametrize("jit", ["auto", "always"])
+def test_masks_where_errors_raise(jit):
+    x = numpy.linspace(-1, 1, 100_000)
+    with lazyarr.options(jit=jit), lazyarr.errstate(all="raise"):
+        y = lazyarr.array(x)
+        assert numpy.array_equal(y[y > 0.5], x[x > 0.5])
+        assert lazyarr.count_nonzero(y > 0.5) == numpy.count_nonzero(x > 0.5)
+        with pytest.raises(FloatingPointError):
+            (y * 1e308 * 1e308).sum()
