@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lazyarr.arrays import ndarray
+from lazyarr.arrays import ndarray, real_of
 
 _OWN = {"owndata", "OWNDATA", "O"}
 
@@ -26,17 +26,22 @@ class Flags:
         return self._array.base is None if name in _OWN else getattr(self._array.geo.flags, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._own(), name, value)
+        for flags in self._own():
+            setattr(flags, name, value)
 
     def __getitem__(self, key: str) -> Any:
         return self._array.base is None if key in _OWN else self._array.geo.flags[key]
 
     def __setitem__(self, key: str, value: Any) -> None:
-        self._own()[key] = value
+        for flags in self._own():
+            flags[key] = value
 
-    def _own(self) -> Any:
-        self._array.geo = self._array.geo.view()
-        return self._array.geo.flags
+    def _own(self) -> list[Any]:
+        """The flags to set: of a geometry of the array's own, and of the ndarray it was exported as."""
+        array = self._array
+        array.geo = array.geo.view()
+        real = real_of(array)
+        return [array.geo.flags] if real is None else [array.geo.flags, real.flags]
 
     def __eq__(self, other: Any) -> bool:
         return repr(self) == repr(other)

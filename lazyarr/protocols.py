@@ -148,8 +148,11 @@ def flags(self: Any) -> Any:
 
 
 def setflags(self: Any, write: Any = None, align: Any = None, uic: Any = None) -> None:
+    real = real_of(self)
     if self.storage is not None:
         self.geo = self.geo.view()
+        if real is not None:
+            real.setflags(write, align, uic)
     self.geo.setflags(write, align, uic)
 
 

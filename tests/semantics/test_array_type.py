@@ -57,6 +57,15 @@ def test_base_and_flags(a):
     b[0] = 1
 
 
+def test_flags_reach_what_was_exported(a):
+    b = a + 0
+    real = numpy.asarray(b)
+    b.flags.writeable = False
+    assert not real.flags.writeable
+    b.setflags(write=True)
+    assert real.flags.writeable
+
+
 def test_asarray_of_an_array_is_that_array(a):
     real = numpy.asarray(a)
     assert np.asarray(real) is a
