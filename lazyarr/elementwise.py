@@ -149,13 +149,24 @@ def broadcast(geos: list[numpy.ndarray]) -> tuple[int, ...]:
     return shape
 
 
-def at_call(size: int, args: tuple[Any, ...]) -> bool:
+WORD = 8
+"""The option `eager_elements` counts elements of this size; of smaller ones NumPy does more in a time."""
+
+FOLD = 16
+"""A fold of existing memory writes nothing: NumPy is the faster one up to so many times the size."""
+
+
+def at_call(size: int, args: tuple[Any, ...], factor: int = 1) -> bool:
     """Is this NumPy's, at the call?  Small results of evaluated operands are."""
     jit = current.jit
     if jit == "auto" and size:
-        return size <= current.eager_elements and not any(
-            x.__class__ is ndarray and is_pending(x) for x in args
-        )
+        limit = current.eager_elements * factor
+        arrays = [x for x in args if x.__class__ is ndarray]
+        if size > limit and (
+            size > WORD * limit or size * max((x.geo.itemsize for x in arrays), default=WORD) > WORD * limit
+        ):
+            return False
+        return not any(is_pending(x) for x in arrays)
     return jit == "never" or not size
 
 
@@ -191,7 +202,7 @@ def elementwise(fn: numpy.ufunc, args: tuple[Any, ...], dtype: Any = None, casti
         raise Unsupported
     shape = geos[0].shape if len(geos) == 1 else broadcast(geos)
     size = math.prod(shape)
-    if (size <= current.eager_elements or current.jit == "never") and at_call(size, args):
+    if (size <= WORD * current.eager_elements or current.jit == "never") and at_call(size, args):
         return _by_numpy(fn, args, dtype, casting)
     if loop.raises and not _harmless(args[1]):
         raise Unsupported

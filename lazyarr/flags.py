@@ -35,6 +35,7 @@ _SUSPECTS = {
 }
 
 _NAMES = {"copy": "cast"}
+_INTERNAL = ("lazyarr", "numpy")
 
 
 def report(raised: int, suspects: Sequence[tuple[Op | None, dict[str, str] | None]]) -> None:
@@ -63,10 +64,10 @@ def _culprit(bit: int, names: Sequence[str]) -> str:
 
 
 def _user_level() -> int:
-    """`stacklevel` of the nearest caller outside this library."""
+    """`stacklevel` of the nearest caller outside this library and NumPy, whose Python code runs over ours."""
     level = 1
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "lazyarr":
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _INTERNAL:
         frame = frame.f_back
         level += 1
     return level

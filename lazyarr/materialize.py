@@ -12,7 +12,6 @@ less memory.  What has no native lowering runs through NumPy (`fusion.reference`
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections.abc import Callable, Iterable
 from functools import reduce
@@ -29,15 +28,13 @@ from lazyarr.fusion import reference
 from lazyarr.fusion.alias import memory_key
 from lazyarr.fusion.fold import fold_order, signature
 from lazyarr.fusion.partition import Partition, plain_node, space
+from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.kernels import COMPILER, cost, foldable, host, lowerable
 from lazyarr.launch import launch
 from lazyarr.launch_compress import Source, launch_fed, launch_pack
 from lazyarr.plan import Plan, Step, Walk, groups_of, plan_of, walk
 from lazyarr.reduce_order import Unproved
-from lazyarr.values import LEDGER, is_held, results
-
-LOCK = threading.RLock()
-"""Held while a plan is made and run: nodes are shared by all Python threads."""
+from lazyarr.values import LEDGER, LOCK, is_held, results
 
 TINY = 1024
 """Elements below which NumPy, op by op, takes less than a launch (and no compile)."""
@@ -175,9 +172,13 @@ def _run(step: Step, w: Walk) -> None:
     streams = all(
         home.recycled for home, o in zip(homes, step.program.parfor.operands, strict=True) if o.role != "in"
     )
-    raised = _launch(step, w, placement, [home.address for home in homes], scalars, streams)
-    suspects = [(n.op, n.errors) for n in members] if raised else []
-    _finish(members, placement)
+    held = hold_signals() if placement.taken else None
+    try:
+        raised = _launch(step, w, placement, [home.address for home in homes], scalars, streams)
+        suspects = [(n.op, n.errors) for n in members] if raised else []
+        _finish(members, placement)
+    finally:
+        release_signals(held)
     if suspects:
         flags.report(raised, suspects)
 
@@ -238,13 +239,17 @@ def _run_reference(node: Expr) -> None:
     op, region, errors = node.op, node.region, node.errors
     assert op is not None and region is not None
     raised: list[int] = []
-    with numpy.errstate(all="call", call=lambda text, flag: raised.append(flag)):
-        reference.run(op, buf.real(region), tuple(inputs), mask)
-    if is_held(node):
-        LEDGER.unallocated -= node.nbytes
-    node.done(buf)
-    if taken is not None:
-        taken.buf = None
+    held = None if taken is None else hold_signals()
+    try:
+        with numpy.errstate(all="call", call=lambda text, flag: raised.append(flag)):
+            reference.run(op, buf.real(region), tuple(inputs), mask)
+        if is_held(node):
+            LEDGER.unallocated -= node.nbytes
+        node.done(buf)
+        if taken is not None:
+            taken.buf = None
+    finally:
+        release_signals(held)
     COUNT.nodes_run += 1
     COUNT.seconds["fallback"] += time.perf_counter() - began
     if raised:

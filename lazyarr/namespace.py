@@ -30,12 +30,18 @@ TYPES: dict[type, type] = {numpy.ndarray: ndarray, numpy.ufunc: ufunc}
 _adapted: dict[int, tuple[Any, Any]] = {}
 
 
+TYPING = frozenset({"typing", "typing_extensions"})
+"""Where the classes of annotations (ArrayLike, NDArray) live: they are no functions."""
+
+
 def adapt(x: Any) -> Any:
     """x as lazyarr offers it."""
     if isinstance(x, type):
         return TYPES.get(x) or offered(x)
     if isinstance(x, numpy.ufunc):
         return adapt_ufunc(x)
+    if type(x).__module__ in TYPING or x.__class__ is types.GenericAlias:
+        return x
     if not callable(x) and not isinstance(x, types.ModuleType) and type(x).__module__ not in INSTANCES:
         return x
     found = _adapted.get(id(x))

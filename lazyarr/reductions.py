@@ -15,7 +15,7 @@ import numpy
 from lazyarr.arrays import Unsupported, capture, fresh_array, ndarray, now, wrap
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
-from lazyarr.elementwise import SCALARS, at_call, mask_of
+from lazyarr.elementwise import FOLD, SCALARS, at_call, mask_of
 from lazyarr.error_state import loud
 from lazyarr.expr import Map, Read, Reduce
 from lazyarr.geometry import fresh, reduced_layout
@@ -112,7 +112,7 @@ def reduce(
         raise Unsupported
     if initial is None and fn.identity is not None:
         raise Unsupported
-    if at_call(x.geo.size, (x, *mask)):
+    if at_call(x.geo.size, (x, *mask), FOLD):
         COUNT.numpy_eager += 1
         options = {"where": now(mask[0])} if mask else {}
         return wrap(fn.reduce(now(x), axis, dtype, None, keepdims, initial, **options))
@@ -143,7 +143,7 @@ def arg_reduce(name: str, x: Any, axis: Any = None, out: Any = None, *, keepdims
     if out is not None or keepdims not in (False, MISSING):
         raise Unsupported
     axes = axes_of(axis, x.ndim)
-    if at_call(x.geo.size, (x,)):
+    if at_call(x.geo.size, (x,), FOLD):
         COUNT.numpy_eager += 1
         return wrap(getattr(numpy, name)(now(x), axis))
     if axis is None:
@@ -159,7 +159,7 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     x = a
     if x.__class__ is not ndarray or not x.geo.size or not x.ndim:
         raise Unsupported
-    if at_call(x.geo.size, (x,)):
+    if at_call(x.geo.size, (x,), FOLD):
         COUNT.numpy_eager += 1
         return wrap(numpy.count_nonzero(now(x), axis, keepdims=keepdims))
     if x.geo.dtype != bool:

@@ -28,7 +28,7 @@ from lazyarr import config
 from lazyarr.counters import COUNT
 from lazyarr.expr import Expr, Op, Read
 from lazyarr.geometry import address, geometry
-from lazyarr.values import LEDGER, Buffer, owner_of, results
+from lazyarr.values import LEDGER, LOCK, Buffer, owner_of, results
 
 SLACK = 1 << 20
 """Bytes that are not worth evaluating for."""
@@ -37,13 +37,18 @@ MAX_WEIGHT = 4096
 """Pending nodes below one result, shared ones counted again."""
 
 
+_evaluate: Any = None
+
+
 def evaluate(roots: Iterable[Expr]) -> None:
     """Compute values (`materialize.evaluate`).
 
     Half of the time of ``import lazyarr`` would be the engine's: it waits until there is work."""
-    from lazyarr.materialize import evaluate as run
-
-    run(roots)
+    global _evaluate
+    if _evaluate is None:
+        with LOCK:                      # no fork meanwhile: a child would wait for the import for ever
+            from lazyarr.materialize import evaluate as _evaluate
+    _evaluate(roots)
 
 
 class Storage:
@@ -90,8 +95,18 @@ class Storage:
         """Replace `region` by what `op` computes.
 
         The type checks are done: nothing below raises for the program's own mistakes."""
-        if region.size == 0:
-            return
+        if region.size:
+            with LOCK:                  # two threads may write to two parts of one array
+                self._write(region, op, inputs, masked, errors)
+
+    def _write(
+        self,
+        region: numpy.ndarray,
+        op: Op,
+        inputs: tuple[Read | numpy.generic, ...],
+        masked: bool,
+        errors: Any,
+    ) -> None:
         old = self.value
         node = Expr(op, inputs, region, old, masked, errors)
         if node.covers and old.op is not None and not any(
@@ -108,24 +123,26 @@ class Storage:
 
     def real(self, geo: numpy.ndarray) -> numpy.ndarray:
         """The bytes now, as an ndarray; only to look at, never to keep or to write."""
-        value = self.value
-        if value.op is not None:
-            evaluate([value])
-        buf: Buffer = value.buf
-        return buf.real(geo)
+        with LOCK:                              # a write of another thread may take the buffer over
+            value = self.value
+            if value.op is not None:
+                evaluate([value])
+            buf: Buffer = value.buf
+            return buf.real(geo)
 
     def lend(self, geo: numpy.ndarray) -> numpy.ndarray:
         """A real ndarray for code outside.
 
         Pending readers go first: a write out there is not announced, and from now on the buffer
         is where the value lives."""
-        value = self.value
-        if value.op is not None:
-            evaluate([value])
-        if value.readers is not None:
-            evaluate(results(value, None))
-        buf: Buffer = value.buf
-        real = buf.real(geo)
+        with LOCK:
+            value = self.value
+            if value.op is not None:
+                evaluate([value])
+            if value.readers is not None:
+                evaluate(results(value, None))
+            buf: Buffer = value.buf
+            real = buf.real(geo)
         if not geo.flags.writeable:
             real.flags.writeable = False
         KNOWN[id(buf.owner)] = self

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
+import threading
 import weakref
 from typing import Any
 
@@ -16,7 +17,13 @@ import numpy
 
 from lazyarr.buffers import empty
 from lazyarr.expr import Expr
+from lazyarr.forks import hold_at_forks
 from lazyarr.geometry import address, offset_of
+
+LOCK = threading.RLock()
+"""Held while values are computed or replaced: nodes are shared by all Python threads."""
+
+hold_at_forks(LOCK)
 
 
 class Bridge:

@@ -6,10 +6,11 @@ llvmlite takes a tenth of a second to import, so nothing else imports it.
 
 from __future__ import annotations
 
-import os
 import threading
 from functools import cache
 from typing import Any
+
+from lazyarr.forks import hold_at_forks
 
 lock = threading.RLock()
 """Held by whoever is in LLVM, or sets up what is there once per process; never while forking."""
@@ -38,6 +39,5 @@ def version() -> str:
     return f"{binding().llvm_version_info} {llvmlite.__version__}"
 
 
-if hasattr(os, "register_at_fork"):
-    # A child must not find LLVM, or the import of it, in the middle of another thread's work.
-    os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+# A child must not find LLVM, or the import of it, in the middle of another thread's work.
+hold_at_forks(lock)

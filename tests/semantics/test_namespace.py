@@ -153,3 +153,13 @@ def test_import_is_cheap():
         for _ in range(5)
     ]
     assert min(times) < 0.05
+
+
+def test_names_for_annotations_are_numpys():
+    import numpy.typing
+
+    import lazyarr.typing
+
+    for name in numpy.typing.__all__:
+        assert getattr(lazyarr.typing, name) is getattr(numpy.typing, name)
+    assert str(lazyarr.typing.NDArray[numpy.float64]) == str(numpy.typing.NDArray[numpy.float64])

@@ -1,0 +1,65 @@
+"""Interrupts: signal handlers wait while a step overwrites memory that it also reads.
+
+A step that works in place destroys its input.  A signal handler that raises half way (Ctrl-C) would
+leave a value that is neither the old nor the new one, and asking again would apply the step twice.
+So while such a step runs in the main thread, where Python runs its handlers, signals are only noted;
+their handlers run when the step is done.  (Blocking signals would not do: the system gives them to
+any other thread, and Python still runs the handler in the main thread.)
+
+In: nothing.   Out: `hold_signals`, `release_signals`.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+_NAMES = (
+    "SIGINT", "SIGTERM", "SIGALRM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGVTALRM", "SIGPROF",
+    "SIGCHLD", "SIGIO", "SIGWINCH", "SIGCONT", "SIGTSTP", "SIGBREAK",
+)  # fmt: skip
+SIGNALS = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name))
+"""Signals that programs install handlers for."""
+
+_main = threading.main_thread()
+_raw: Any = getattr(signal, "_signal", signal)      # without the enums, which take most of the time
+
+
+class Held:
+    """The handlers that are put aside, and the signals that came meanwhile."""
+
+    __slots__ = ("came", "handlers")
+
+    def __init__(self) -> None:
+        self.handlers: list[tuple[int, Callable[[int, Any], Any]]] = []
+        self.came: list[int] = []
+
+    def note(self, number: int, frame: Any) -> None:
+        self.came.append(number)
+
+
+def hold_signals() -> Held | None:
+    """Put the program's handlers aside; what to give to `release_signals`."""
+    if threading.current_thread() is not _main:
+        return None
+    held = Held()
+    for number in SIGNALS:
+        handler = _raw.getsignal(number)
+        if callable(handler):
+            held.handlers.append((number, handler))
+            _raw.signal(number, held.note)
+    return held
+
+
+def release_signals(held: Held | None) -> None:
+    """Put the handlers back, and run those whose signals came."""
+    if held is None:
+        return
+    for number, handler in held.handlers:
+        _raw.signal(number, handler)
+    handlers = dict(held.handlers)
+    for number in held.came:
+        handlers[number](number, sys._getframe())
