@@ -1,0 +1,106 @@
+"""Several Python threads on lazy arrays, shared and separate: NumPy's results, whoever comes first."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy
+import pytest
+
+import lazyarr
+from lazyarr.counters import COUNT, reset
+
+THREADS = 8
+X = numpy.random.default_rng(2).random((300, 400))
+
+
+def together(work):
+    """work(k) in all threads at once; the results by k."""
+    start = threading.Barrier(THREADS)
+
+    def run(k):
+        start.wait()
+        return work(k)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(run, range(THREADS)))
+
+
+def program(np, a, k):
+    b = np.sqrt(a * (k + 1)) - a[::-1]
+    b[k::7] += 1
+    np.multiply(b, 0.5, out=b)
+    return b, b.sum(axis=0), b.T + a.T
+
+
+def bits(results):
+    return [numpy.asarray(r).tobytes() for r in results]
+
+
+@pytest.fixture(params=["always", "auto"])
+def shared(request):
+    """One pending array for all threads."""
+    before = lazyarr.get_options()["jit"]
+    lazyarr.set_options(jit=request.param)
+    a = lazyarr.array(X)
+    lazyarr.evaluate(a)
+    yield a * 2 + 1
+    lazyarr.set_options(jit=before)
+
+
+SHARED = X * 2 + 1
+
+
+@pytest.fixture
+def switching():
+    """Threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_separate_arrays(shared):
+    found = together(lambda k: bits(program(lazyarr, lazyarr.array(X), k)))
+    assert found == [bits(program(numpy, X, k)) for k in range(THREADS)]
+
+
+def test_one_array_for_all(shared):
+    found = together(lambda k: bits(program(lazyarr, shared, k)))
+    assert found == [bits(program(numpy, SHARED, k)) for k in range(THREADS)]
+
+
+def test_a_shared_array_is_computed_once(shared):
+    reset()
+    assert together(lambda k: float(shared[k, k])) == [SHARED[k, k] for k in range(THREADS)]
+    assert COUNT.nodes_run == 2
+
+
+def test_results_made_in_one_thread_and_read_in_others(shared):
+    made = together(lambda k: shared * k)
+    read = together(lambda k: numpy.asarray(made[(k + 1) % THREADS]).tobytes())
+    assert read == [(SHARED * ((k + 1) % THREADS)).tobytes() for k in range(THREADS)]
+
+
+def test_writes_to_parts_of_one_array(shared, switching):
+    """Rows of one array, without a lock, as NumPy allows: none is lost."""
+
+    def write(k):
+        for row in range(k, len(SHARED), THREADS):
+            target[row] = float(row)
+            assert float(target[row, k]) == row
+
+    for _ in range(3):
+        target = lazyarr.zeros(X.shape)
+        together(write)
+        assert (numpy.asarray(target) == numpy.arange(300.0)[:, None]).all()
+
+
+def test_options_of_one_thread_are_its_own(shared):
+    def work(k):
+        with lazyarr.options(jit="never" if k % 2 else "always"):
+            return bits(program(lazyarr, lazyarr.array(X), k))
+
+    assert together(work) == [bits(program(numpy, X, k)) for k in range(THREADS)]
