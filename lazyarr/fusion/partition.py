@@ -196,7 +196,12 @@ def _floor(node: Expr, last_reader: dict[int, int], epoch: int) -> int:
 
 def _candidates(groups: list[Group], floor: int, look_back: int) -> list[Group]:
     """Groups that a node may join without running before what it depends on: the one that makes its
-    inputs first, since values pass in registers there, then the latest."""
+    inputs first, since values pass in registers there, then the latest.
+
+    Without `look_back` only the very last: then a group is a piece of the program as it was written, and
+    holds no more at a time than NumPy did."""
+    if not look_back:
+        return groups[-1:]
     later = groups[:floor:-1][:look_back] if floor >= 0 else groups[::-1][:look_back]
     return [groups[floor], *later] if floor >= 0 else later
 

@@ -79,6 +79,42 @@ def small_slices(np, n):
     return [(np.full(n, float(k)) * 2)[:: n // 10].copy() for k in range(8)]
 
 
+def slices_of_siblings(np, n):
+    a = np.full(n, 1.5)
+    return [(a * k)[:: n // 10].copy() for k in range(8)]
+
+
+def sum_of_slices(np, n):
+    """The same as one result."""
+    a, total = np.full(n, 1.5), 0
+    for k in range(8):
+        total = total + (a * k)[:: n // 10]
+    return total
+
+
+def rolled(np, n):
+    a = np.full((1000, n // 1000), 1.5)
+    for _ in range(3):
+        a = (np.roll(a, 1, 0) + a + np.roll(a, -1, 0)) / 3
+    return a
+
+
+def gradient(np, n):
+    gy, gx = np.gradient(np.full((1000, n // 1000), 1.5))
+    return np.hypot(gx, gy)
+
+
+def softmax(np, n):
+    a = np.full((1000, n // 1000), 1.5)
+    e = np.exp(a - a.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def complex_numbers(np, n):
+    z = np.full(n, 1.5) + 1j * np.full(n, 2.5)
+    return np.abs(z * z.conj())
+
+
 def swap(np, n):
     a, b = np.full(n, 1.5), np.full(n, 2.5)
     for _ in range(6):
@@ -159,8 +195,9 @@ def sequence(np, n):
 PROGRAMS: dict[str, Callable[[Any, int], Any]] = {
     f.__name__: f
     for f in (
-        triad, chain, kept, jacobi, accumulate, accumulate_terms, dropped_sums, dropped_inputs, small_results,
-        small_slices, swap, swap_in_place, overwrite, partial_writes, masked, deviation, normalised,
+        triad, chain, kept, jacobi, accumulate, accumulate_terms, dropped_sums, dropped_inputs,
+        small_results, small_slices, slices_of_siblings, sum_of_slices, rolled, gradient, softmax,
+        complex_numbers, swap, swap_in_place, overwrite, partial_writes, masked, deviation, normalised,
         transposed, narrowed, chosen, read_before_overwritten, sequence,
     )
 }  # fmt: skip
@@ -212,8 +249,11 @@ def resident(np: Any, program: Callable[..., Any], n: int) -> int:
 
 def main(name: str, n: int) -> None:
     np = importlib.import_module(name)
-    for program in PROGRAMS.values():
-        finish(np, program(np, 200_000))        # compiles, loads libraries
+    for jit in ("always", "auto"):              # loads libraries, compiles, and lets plans be made
+        if np.__name__ == "lazyarr":
+            np.set_options(jit=jit)
+        for program in PROGRAMS.values():
+            finish(np, program(np, 200_000))
     found = {
         label: {"accounted": accounted(np, program, n), "resident": resident(np, program, n)}
         for label, program in PROGRAMS.items()
