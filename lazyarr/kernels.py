@@ -1,15 +1,11 @@
-"""From a parfor to a callable kernel: compile once, remember; and when to begin compiling at all.
+"""From a parfor to a callable kernel: compile once, remember.
 
 In:  `Parfor`s (the signature).   Out: `Kernel`s (an address and the layout of its words).
 One parfor is compiled once per process, target level and store kind; objects are on disk by content.
-
-LLVM takes about 0.15 s and 70 MB to load.  A short program never needs it: the first work is NumPy's.
-When there was enough of it, LLVM loads in a thread of its own, and NumPy goes on until it is there.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import dataclass
 from functools import cache
@@ -28,15 +24,6 @@ from lazyarr.target import Target
 if TYPE_CHECKING:
     from lazyarr.codegen.pipeline import Module
 
-LOAD_NS = 150e6
-"""What loading LLVM costs, roughly: after so much work it is waited for."""
-
-LARGE_NS = 25e6
-"""An evaluation of so much work waits for LLVM at once: such programs seldom have only one."""
-
-START_NS = 75e6
-"""After so much work in smaller pieces the loading starts: by then the program is no short one."""
-
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
@@ -51,37 +38,6 @@ class Kernel:
     """The step that joins partial results, see `loaded`; None for a map."""
     fold: int
     """Address of what a reduction's kernel calls to fold a range; 0 if it calls nothing."""
-
-
-class _Compiler:
-    """Loads LLVM once, in a thread; `usable` is None until that is over."""
-
-    def __init__(self) -> None:
-        self.usable: bool | None = None
-        self.thread: threading.Thread | None = None
-        self.debt = 0.0
-
-    def ready(self, work_ns: float) -> bool:
-        """May kernels be used for work that takes NumPy `work_ns`?"""
-        if self.usable is None:
-            self.debt += work_ns
-            if config.current.jit == "always" or work_ns > LARGE_NS or self.debt > LOAD_NS:
-                self.load()
-            elif self.thread is None and self.debt > START_NS:
-                # Imported here: a fork during an import would leave the child without the module.
-                from lazyarr.dispatch import jit as _  # noqa: F401
-
-                self.thread = threading.Thread(target=self.load, name="lazyarr-compiler", daemon=True)
-                self.thread.start()
-        return bool(self.usable)
-
-    def load(self) -> None:
-        from lazyarr.dispatch import jit
-
-        self.usable = jit.available()
-
-
-COMPILER = _Compiler()
 
 
 def host() -> Target:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from lazyarr.engine import groups_for
 from lazyarr.expr import Compress, Expr, Map, Opaque, Reduce
 from lazyarr.fusion.partition import Group
-from lazyarr.materialize import groups_for
 
 
 def explain(*arrays: Any) -> str:

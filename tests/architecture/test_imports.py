@@ -18,13 +18,14 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 BASE = "base"
 LAYERS = {
-    BASE: "ops expr dtypes target config counters flags forks interrupts geometry buffers numpy_loops inner_strides "
-    "reduce_order reduce_proof",
+    BASE: "ops expr dtypes target config counters flags forks interrupts geometry buffers numpy_loops "
+    "inner_strides reduce_order reduce_proof",
     "fusion": "fusion",
     "codegen": "codegen",
     "dispatch": "dispatch",
     "threading": "threading",
-    "materialize": "materialize plan bufferize kernels launch launch_compress schedule values storage",
+    "materialize": "materialize compiler engine plan bufferize kernels launch launch_compress schedule values "
+    "storage",
 }
 LAYER_OF = {module: layer for layer, modules in LAYERS.items() for module in modules.split()}
 MAY_IMPORT = {

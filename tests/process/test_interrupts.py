@@ -37,6 +37,7 @@ print("interrupted" if came else "never")
 @pytest.mark.parametrize("jit", ["auto", "always", "never"])
 def test_updates_in_place_happen_once(jit):
     env = {**os.environ, "PYTHONPATH": str(ROOT), "LAZYARR_JIT": jit}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, timeout=120)
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() in ("interrupted", "never")

@@ -1,0 +1,170 @@
+"""The engine: a plan for pending nodes, and its steps run by kernels.
+
+In: pending nodes in program order.   Out: the same nodes, each with a buffer.
+
+    plan (walk, partition, assemble) -> for each step: bufferize -> launch
+
+What has no native lowering runs through NumPy (`materialize.run_through_numpy`), node by node, in its
+place in the same order.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+from lazyarr import config, flags
+from lazyarr.bufferize import Placement
+from lazyarr.counters import COUNT
+from lazyarr.expr import Compress, Expr, Map, Read, Reduce
+from lazyarr.fusion.alias import memory_key
+from lazyarr.fusion.fold import fold_order, signature
+from lazyarr.fusion.partition import Partition, plain_node, space
+from lazyarr.interrupts import hold_signals, release_signals
+from lazyarr.kernels import foldable, host, lowerable
+from lazyarr.launch import launch
+from lazyarr.launch_compress import Source, launch_fed, launch_pack
+from lazyarr.materialize import closure, compiles, run_through_numpy
+from lazyarr.plan import Step, Walk, groups_of, plan_of, walk
+from lazyarr.reduce_order import Unproved
+from lazyarr.values import LEDGER, is_held
+
+TINY = 1024
+"""Elements below which NumPy, op by op, takes less than a launch (and no compile)."""
+
+TOO_FEW = "too few elements for a kernel"
+
+
+def run(nodes: list[Expr], roots: list[Expr]) -> None:
+    """Compute `nodes`, of which `roots` must be stored."""
+    began = time.perf_counter()
+    w = walk(nodes, roots)
+    plan = plan_of(w, roots, _refuse)
+    COUNT.seconds["plan"] += time.perf_counter() - began
+    for step in plan.steps:
+        _run(step, w)
+        w.let_go(step.ends)
+
+
+def groups_for(roots: list[Expr]) -> Partition:
+    """The fusion groups in which `roots` would be evaluated, for `explain`."""
+    nodes = closure(roots)
+    refuse: Callable[[Expr], str | None] = _refuse
+    if not compiles(nodes):
+        refuse = _by_numpy
+    return groups_of(walk(nodes, roots), roots, refuse)
+
+
+def _by_numpy(node: Expr) -> str | None:
+    return "NumPy does it sooner, or jit is off"
+
+
+def _refuse(node: Expr) -> str | None:
+    """Why a node must run through NumPy, or None if it compiles."""
+    op = node.op
+    if not isinstance(op, (Map, Reduce, Compress)):
+        return "has no native lowering"
+    if config.current.jit == "auto" and math.prod(space(node)) <= TINY:
+        return TOO_FEW
+    if isinstance(op, Map):
+        if not lowerable(op.name, op.sig):
+            return f"{op.name} is not compiled for {op.sig}"
+    elif isinstance(op, Reduce):
+        order = fold_order(node)
+        if isinstance(order, Unproved):
+            return order.why
+        if not foldable(op.name, signature(op)):
+            return f"folding by {op.name} is not compiled for {op.sig}"
+    return plain_node(node) or _unconverted(node) or _misaligned(node)
+
+
+def _unconverted(node: Expr) -> str | None:
+    """float16 is converted by compiled code only where the CPU does it."""
+    geos = [node.region, *(i.geo for i in node.inputs if isinstance(i, Read))]
+    half = any(geo is not None and geo.dtype.char == "e" for geo in geos) or (
+        isinstance(node.op, Map | Reduce) and "e" in node.op.sig
+    )
+    return "this CPU does not convert float16" if half and not host().half else None
+
+
+def _misaligned(node: Expr) -> str | None:
+    """Foreign memory may start anywhere; compiled code wants multiples of the element's size."""
+    accesses = [(i.expr, i.geo) for i in node.inputs if isinstance(i, Read)]
+    if node.old is not None and node.region is not None:
+        accesses.append((node.old, node.region))
+    for value, geo in accesses:
+        buf = memory_key(value).buf
+        if not geo.flags.aligned or (buf is not None and buf.address % geo.dtype.alignment):
+            return "memory is not aligned"
+    return None
+
+
+def _run(step: Step, w: Walk) -> None:
+    members = [w.nodes[k] for k in step.members]
+    if step.program is None:
+        for node in members:
+            run_through_numpy(node)
+        if step.why == TOO_FEW:
+            COUNT.numpy_eager += len(members)
+        else:
+            COUNT.numpy_fallbacks += len(members)
+        return
+    placement = Placement(members)
+    loads = [(w.value(k), geo) for k, geo in step.loads]
+    for k in step.stored:
+        placement.place(w.nodes[k], loads)
+    homes = [placement.of(w.value(k)) for k in step.operands]
+    scalars: list[Any] = [w.nodes[c[0]].inputs[c[1]] if isinstance(c, tuple) else c for c in step.constants]
+    streams = all(
+        home.recycled for home, o in zip(homes, step.program.parfor.operands, strict=True) if o.role != "in"
+    )
+    held = hold_signals() if placement.taken else None
+    try:
+        raised = _launch(step, w, placement, [home.address for home in homes], scalars, streams)
+        suspects = [(n.op, n.errors) for n in members] if raised else []
+        _finish(members, placement)
+    finally:
+        release_signals(held)
+    if suspects:
+        flags.report(raised, suspects)
+
+
+def _launch(
+    step: Step, w: Walk, placement: Placement, bases: list[int], scalars: list[Any], streams: bool
+) -> int:
+    program = step.program
+    assert program is not None
+    if step.count is not None:
+        return launch_pack(_source(step, w, placement), bases[-1])
+    if not step.feeds:
+        return launch(program, bases, scalars, streams)
+    addresses = [base + offset for base, offset in zip(bases, program.offsets, strict=True)]
+    feeds = [(operand, _source(source, w, placement)) for operand, source in step.feeds]
+    return launch_fed(program, addresses, scalars, streams, feeds)
+
+
+def _source(step: Step, w: Walk, placement: Placement) -> Source:
+    """The compression of a step, with its memory."""
+    assert step.program is not None and step.count is not None
+    homes = [placement.of(w.value(k)) for k in step.operands[:2]]
+    addresses = [home.address + o for home, o in zip(homes, step.program.offsets, strict=False)]
+    region = w.nodes[step.members[0]].region
+    assert region is not None
+    return Source(step.count, step.program, addresses, region.size)
+
+
+def _finish(members: list[Expr], placement: Placement) -> None:
+    """The values exist: hand out buffers, forget what only the computation needed."""
+    for node in members:
+        buf = placement.buffers.get(node.serial)
+        if is_held(node):
+            if buf is None:
+                node.spared = True
+                continue
+            LEDGER.unallocated -= node.nbytes
+        node.done(buf)
+    for value in placement.taken.values():
+        value.buf = None
+    COUNT.nodes_run += len(members)
