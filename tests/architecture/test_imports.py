@@ -24,8 +24,8 @@ LAYERS = {
     "codegen": "codegen",
     "dispatch": "dispatch",
     "threading": "threading",
-    "materialize": "materialize compiler engine plan bufferize kernels launch launch_compress schedule values "
-    "storage",
+    "materialize": "materialize compiler engine plan bufferize kernels launch launch_compress schedule "
+    "values storage",
 }
 LAYER_OF = {module: layer for layer, modules in LAYERS.items() for module in modules.split()}
 MAY_IMPORT = {
