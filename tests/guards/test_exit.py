@@ -17,15 +17,17 @@ ENDINGS = {
     "something computed": "print(float((a + 1)[0, 0]))",
     "pending writes": "a[::2] = 5; b = a.T; b += 1",
     "LLVM is loading": """
-from lazyarr import kernels
-kernels.START_NS = 1            # a thread of its own starts to load LLVM, and the program is over
+from lazyarr import compiler
+compiler.START_NS = 1           # a thread of its own starts to load LLVM, and the program is over
 print(float((a + 1)[0, 0]))
+assert compiler.COMPILER.thread is not None
 """,
     "LLVM is loading for a small result": """
-from lazyarr import kernels
-kernels.START_NS = 1
+from lazyarr import compiler
+compiler.START_NS = 1
 b = np.ones(50_000) + 1
 print(b[0])
+assert compiler.COMPILER.thread is not None
 """,
     "another thread computes": """
 def work():
@@ -60,7 +62,12 @@ FORKS = {
     "before anything": "",
     "with pending arrays": "b = a * 2 + 1",
     "after kernels and threads": "np.set_num_threads(2); b = a * 2 + 1; np.evaluate(b); b.sum()",
-    "while LLVM is loading": "from lazyarr import kernels; kernels.START_NS = 1; float((a + 1)[0, 0])",
+    "while LLVM is loading": """
+from lazyarr import compiler
+compiler.START_NS = 1
+float((a + 1)[0, 0])
+assert compiler.COMPILER.thread is not None
+""",
     "while another thread computes": """
 def work():
     x = a

@@ -36,8 +36,8 @@ PROGRAM = """
 import warnings
 import numpy
 import lazyarr
-import lazyarr.kernels
-lazyarr.kernels.LOAD_NS = 0         # also a short program asks for LLVM
+import lazyarr.compiler
+lazyarr.compiler.LOAD_NS = 0        # also a short program asks for LLVM
 
 def results(np):
     a = np.asarray(numpy.random.default_rng(1).random((500, 400)))
