@@ -8,6 +8,7 @@ In: estimates of work.   Out: whether kernels are the way to do it.
 
 from __future__ import annotations
 
+import sys
 import threading
 
 from lazyarr import config
@@ -34,6 +35,8 @@ class _Compiler:
 
     def ready(self, work_ns: float) -> bool:
         """May kernels be used for work that takes NumPy `work_ns`?"""
+        if sys.is_finalizing():
+            return False                # nothing can be imported any more
         if self.usable is None:
             self.debt += work_ns
             if config.current.jit == "always" or work_ns > LARGE_NS or self.debt > LOAD_NS:

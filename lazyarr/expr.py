@@ -152,6 +152,15 @@ class Expr:
         self.index = 0
         self.serial = next(_serials)
         COUNT.nodes_built += 1
+        # All fields are set before another thread can find this node among the readers of its inputs.
+        self.depth = self.weight = 1
+        if old is None:
+            self.covers = True
+            self.nbytes = region.nbytes
+            COUNT.bytes_numpy += self.nbytes
+        else:
+            self.nbytes = old.nbytes
+            self.covers = not masked and region.nbytes == old.nbytes and is_dense(region)
         me = weakref.ref(self)
         depth = weight = 0
         # Enlisting is written out twice: a call for each input would cost what all the rest does.
@@ -165,21 +174,14 @@ class Expr:
                 if value.op is not None:
                     depth = max(depth, value.depth)
                     weight += value.weight
-        if old is None:
-            self.covers = True
-            self.nbytes = region.nbytes
-            COUNT.bytes_numpy += self.nbytes
-        else:
-            self.nbytes = old.nbytes
-            self.covers = not masked and region.nbytes == old.nbytes and is_dense(region)
-            if not self.covers:
-                if old.readers is None:
-                    old.readers = [me]
-                else:
-                    _enlist(old, me)
-                if old.op is not None:
-                    depth = max(depth, old.depth)
-                    weight += old.weight
+        if old is not None and not self.covers:
+            if old.readers is None:
+                old.readers = [me]
+            else:
+                _enlist(old, me)
+            if old.op is not None:
+                depth = max(depth, old.depth)
+                weight += old.weight
         self.depth = depth + 1
         self.weight = weight + 1
 
