@@ -241,6 +241,8 @@ def _cannot_join(node: Expr, group: Group, shape: tuple[int, ...], epoch: int) -
         old = node.old
         if not node.covers and old is key and _in(old, group, epoch) and not same(_region(old), region):
             return "changes a part of what the group makes"
+        if not node.covers and _in(old, group, epoch) and any(r.epoch != epoch for r in old.waiting(node)):
+            return "somebody else still reads the value that it changes: a copy of it must exist first"
         for access in (*group.loads, *group.stores):
             if access.key is key and not _harmless(access.geo, region):
                 return "writes memory that the group uses, at other elements"
