@@ -9,6 +9,12 @@ from __future__ import annotations
 
 from lazyarr.target import Target
 
+LINE = 64
+"""Bytes of a cache line."""
+
+FIRST_LEVEL, SECOND_LEVEL = 3, 2
+"""Caches that a line is prefetched into, as LLVM numbers them."""
+
 
 class Builder:
     def __init__(self, target: Target, width: int) -> None:
@@ -42,6 +48,11 @@ class Builder:
     def declare(self, text: str) -> None:
         """A module-level declaration, kept once."""
         self.declarations[text] = None
+
+    def prefetch(self, pointer: str, level: int) -> None:
+        """Ask for a cache line to read; `level` is `FIRST_LEVEL` or `SECOND_LEVEL`."""
+        self.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        self.do(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 {level}, i32 1)")
 
     def splat(self, scalar: str, literal: str) -> str:
         """A constant of one value's type: a literal in every lane."""

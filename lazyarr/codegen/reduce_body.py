@@ -7,17 +7,18 @@ that writes statements on a range into a `Function` whose caller gives it row po
 
 from __future__ import annotations
 
+from lazyarr.codegen.builder import FIRST_LEVEL, LINE
 from lazyarr.codegen.emit import Emitter, Range
 from lazyarr.codegen.emit_body import Registers, emit_body
 from lazyarr.codegen.loopir import Apply, Call, Kernel, Lane, Load, Loop, Once, Ref, Slot, Stmt, Store
 from lazyarr.codegen.lower import Lowering
-from lazyarr.codegen.reduce_flow import LINE, Function
+from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
 
-AHEAD = 8192
-"""Bytes that operands are prefetched ahead into the second-level cache.  The code generator's spills
+AHEAD = 4096
+"""Bytes that operands are prefetched ahead.  The code generator's spills
 at block ends leave the processor too few loads in flight: measured 12 against 29 GB/s on long sums."""
 
 
@@ -138,4 +139,4 @@ class Body(Emitter):
             size = PLAIN[ref.char].itemsize
             here = b.at(pointers[ref.index], b.mul(index, str(size)))
             for line in range(max(1, elements * size // LINE)):
-                b.prefetch(b.at(here, AHEAD + LINE * line))
+                b.prefetch(b.at(here, AHEAD + LINE * line), FIRST_LEVEL)

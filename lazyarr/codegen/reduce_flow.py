@@ -13,9 +13,6 @@ from contextlib import contextmanager
 from lazyarr.codegen.builder import Builder
 from lazyarr.target import Target
 
-LINE = 64
-"""Bytes of a cache line."""
-
 
 class Carried:
     """Values that pass from iteration to iteration: read `now`, assign `next`, afterwards read `after`.
@@ -149,11 +146,6 @@ class Function(Builder):
 
     def put(self, pointer: str, offset: int, t: str, value: str) -> None:
         self.do(f"store {t} {value}, ptr {self.at(pointer, offset)}, align 8")
-
-    def prefetch(self, pointer: str) -> None:
-        """Into the second-level cache."""
-        self.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-        self.do(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 2, i32 1)")
 
     def smaller(self, x: str, y: str) -> str:
         return self.op(f"select i1 {self.op(f'icmp slt i64 {x}, {y}')}, i64 {x}, i64 {y}")

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from lazyarr.codegen.builder import LINE, SECOND_LEVEL
 from lazyarr.codegen.emit import Range
 from lazyarr.codegen.loopir import Kernel
 from lazyarr.codegen.lower import Lowering
 from lazyarr.codegen.reduce_body import Body
-from lazyarr.codegen.reduce_flow import LINE, Function
+from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import Fold, chosen, load_scalar, neutral_value, store_scalar
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS, Reduce
 from lazyarr.codegen.reduce_outputs import Chunk, decode, nested, outputs
@@ -185,7 +186,7 @@ class Rows:
                 further = b.at(at[k], b.mul(strides[k], str(ROWS_AHEAD)))
                 length = b.mul(count, str(PLAIN[operand.dtype].itemsize))
                 with b.loop("0", length, str(LINE)) as (offset, _):
-                    b.prefetch(b.at(further, offset))
+                    b.prefetch(b.at(further, offset), SECOND_LEVEL)
 
     def move(self, fold: Fold, source: str, count: str, out: str, stride: str) -> None:
         b, size = self.b, str(PLAIN[fold.char].itemsize)
