@@ -33,6 +33,9 @@ from lazyarr.threading.run import parallel_for
 NONTEMPORAL_BYTES = 16 << 20
 """Outputs of at least this size do not stay in the caches: store past them, if pages are warm."""
 
+WIDEST = 16
+"""Bytes of the largest element."""
+
 
 @dataclass(slots=True)
 class Prepared:
@@ -90,7 +93,8 @@ def launch(program: Program, bases: Sequence[int], scalars: Sequence[numpy.gener
 def may_stream(program: Program, addresses: Sequence[int]) -> bool:
     """Are the outputs such that stores past the caches pay?"""
     shape = program.loops.shape
-    if len(shape) != 1 or "r" in program.parfor.dims:
+    least = NONTEMPORAL_BYTES // (WIDEST * len(addresses))      # no result is large: the usual case, at once
+    if len(shape) != 1 or shape[0] < least or "r" in program.parfor.dims:
         return False
     written = 0
     for o, at in zip(program.parfor.operands, addresses, strict=True):
@@ -106,6 +110,7 @@ def prepare(
 ) -> Prepared:
     """All of a launch but addresses and scalars; `cuts` of a fold or the `tile` of a map may be given."""
     parfor, loops = program.parfor, program.loops
+    threads = threads if _worth_threads(program) else 1
     kernel = kernel_for(parfor, nontemporal)
     layout = kernel.layout
     folds = "r" in parfor.dims
@@ -125,12 +130,13 @@ def prepare(
         chunks, partial_bytes, combine_chunks = cuts.chunks, cuts.partial_bytes, cuts.combine_chunks
     else:
         if tile is None:
-            tile = tiles(loops.shape, loops.strides, [PLAIN[o.dtype].itemsize for o in parfor.operands])
+            sizes = [PLAIN[o.dtype].itemsize for o in parfor.operands]
+            tile = tiles(loops.shape, loops.strides, sizes, threads)
         for d, (n, t) in enumerate(zip(loops.shape, tile, strict=True)):
             words[layout.tile(d)] = t
             words[layout.grid(d)] = -(-n // t)
         chunks, partial_bytes, combine_chunks = chunk_count(loops.shape, tile), 0, 0
-    threads = min(threads, chunks) if _worth_threads(program) else 1
+    threads = min(threads, chunks)
     return Prepared(
         kernel, words,
         tuple(layout.pointer(k) for k in range(len(parfor.operands))),

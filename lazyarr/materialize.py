@@ -50,7 +50,10 @@ def evaluate(roots: Iterable[Expr]) -> None:
 
 def compiles(nodes: list[Expr]) -> bool:
     """Are kernels the way to compute these nodes?"""
-    return config.current.jit != "never" and COMPILER.ready(sum(map(numpy_ns, nodes)))
+    if config.current.jit == "never":
+        return False
+    # What NumPy would take is only asked for as long as it decides something.
+    return COMPILER.ready(0.0 if COMPILER.usable else sum(map(numpy_ns, nodes)))
 
 
 def closure(roots: Iterable[Expr]) -> list[Expr]:

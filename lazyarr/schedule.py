@@ -32,11 +32,13 @@ BYTES_PER_NS = 12.0
 """What one thread moves from and to memory."""
 
 
-def tiles(shape: Sequence[int], strides: Sequence[Sequence[int]], itemsizes: Sequence[int]) -> list[int]:
-    """Tile size of each loop, outermost first."""
+def tiles(
+    shape: Sequence[int], strides: Sequence[Sequence[int]], itemsizes: Sequence[int], threads: int = 1
+) -> list[int]:
+    """Tile size of each loop, outermost first, for work that `threads` share."""
     rank = len(shape)
     if rank == 1:
-        return [min(shape[0], CHUNK)]
+        return [_share(shape[0], threads)]
     cross = _other_order(shape, strides, itemsizes)
     if cross is not None:
         tile = [n if n < SHORT else 1 for n in shape]
@@ -53,6 +55,12 @@ def tiles(shape: Sequence[int], strides: Sequence[Sequence[int]], itemsizes: Seq
         if room <= 1:
             break
     return tile
+
+
+def _share(n: int, threads: int) -> int:
+    """Elements of a chunk of one loop: whole cache lines of any element, and as many chunks for each thread."""
+    chunks = -(-n // (CHUNK * threads)) * threads
+    return min(n, -(-n // (chunks * LINE)) * LINE)
 
 
 def _other_order(
