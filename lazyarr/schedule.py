@@ -58,7 +58,7 @@ def tiles(
 
 
 def _share(n: int, threads: int) -> int:
-    """Elements of a chunk of one loop: whole cache lines of any element, and as many chunks for each thread."""
+    """Elements of a chunk of one loop: whole cache lines, and as many chunks for each thread."""
     chunks = -(-n // (CHUNK * threads)) * threads
     return min(n, -(-n // (chunks * LINE)) * LINE)
 
