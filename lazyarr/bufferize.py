@@ -42,8 +42,7 @@ class Placement:
         if old is not None and self._free(old):
             self.buffers[node.serial] = self.of(old)
             self.taken[node.serial] = old
-        elif not node.covers:
-            assert old is not None
+        elif old is not None and not node.covers:
             self.buffers[node.serial] = copy_of(self.of(old))
         else:
             # Results of folds are accumulators: they overlap nothing that the group reads.

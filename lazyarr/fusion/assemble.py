@@ -24,7 +24,7 @@ from lazyarr.fusion.loop_strides import Call, fit, is_call, moved, strides_of
 from lazyarr.fusion.parfor import EFFECTS, Inst, Operand, Parfor, Reduction
 from lazyarr.fusion.partition import Group
 from lazyarr.fusion.rewrite import simplify
-from lazyarr.geometry import offset_of
+from lazyarr.geometry import offset_of, same
 from lazyarr.ops import flags, function
 from lazyarr.reduce_order import Order
 
@@ -142,9 +142,12 @@ class Assembler:
         if not isinstance(i, Read):
             return self.cast(self.scalar((node, k)), _char(i), char)
         value = i.expr
-        inside = value.op is not None and value.epoch == self.epoch and value.index == self.group.number
-        number = self.values[value.serial] if inside else self.load(value, i.geo)
+        number = self.values[value.serial] if self.inside(value) else self.load(value, i.geo)
         return self.cast(number, _char(i.geo), char)
+
+    def inside(self, value: Expr) -> bool:
+        """Does the group make it?"""
+        return value.op is not None and value.epoch == self.epoch and value.index == self.group.number
 
     def map(self, node: Expr) -> int:
         """The value that a Map node writes, in its region's dtype; a mask picks the old element."""
@@ -184,15 +187,17 @@ class Assembler:
         return tuple(found)
 
     def old(self, node: Expr) -> int:
-        """The elements that a masked write leaves: the old value's, at the region."""
+        """The elements that a masked write leaves: the old value's, at the region.
+
+        Writes of this group in between changed the same elements, or none of them."""
         old, region = node.old, node.region
-        assert old is not None and region is not None
-        inside = old.op is not None and old.epoch == self.epoch and old.index == self.group.number
-        if inside and old.region is not None and old.serial in self.values and (
-            old.region.strides == region.strides and offset_of(old.region) == offset_of(region)
-        ):
-            return self.values[old.serial]
-        return self.load(node, region)
+        assert region is not None
+        while old is not None and self.inside(old):
+            if old.region is not None and same(old.region, region):
+                return self.values[old.serial]
+            old = old.old
+        assert old is not None
+        return self.load(old, region)
 
     def reduce(self, node: Expr) -> None:
         """Fold a value into a result operand."""

@@ -22,7 +22,8 @@ parfor itself (frozen, hashable) is the kernel's signature: equal parfors share 
       ('store',  'd',     (v,),      k)      element of operand k (role out or inout)
       ('reduce', 'd',     (v,),      Reduction)   fold over the 'r' loops into operand `out`
 
-Within one iteration every load happens before every store.  A 'store' or 'reduce' has no value.
+Within one iteration every load happens before every store, and no two stores go to the same memory, so
+their order does not matter.  A 'store' or 'reduce' has no value.
 The memory of two operands overlaps only where fusion has proved that any order of iterations
 gives the same result (equal addressing in the same iteration, or reads only).
 """

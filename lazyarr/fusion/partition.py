@@ -60,6 +60,8 @@ class Group:
     nodes: list[Expr] = field(default_factory=list)
     loads: list[Access] = field(default_factory=list)
     stores: list[Access] = field(default_factory=list)
+    merged: set[int] = field(default_factory=set)
+    """id(memory key) of what masked writes read besides: the elements that they leave."""
     refusals: list[Refusal] = field(default_factory=list)
     fold: Expr | None = None
     """The reduction whose order the group's loops keep; None for a pure map."""
@@ -115,16 +117,41 @@ def _attempt(
                 stored.add(i.expr.serial)
         if node.old is not None:
             group.stores.append(Access(node, memory_key(node.old), _region(node)))
+            if node.masked:
+                group.merged.add(id(memory_key(node.old)))
             if not node.covers and node.old.op is not None:
                 stored.add(node.old.serial)
     inside = {n.serial for n in nodes}
+    asked = {n.serial for n in wanted}
     for node in nodes:
-        if node.serial not in stored and (
-            held(node) or (node.old is not None and not node.covers)
-            or any(r.serial not in inside for r in node.waiting())
-        ):
+        if held(node) or any(r.serial not in inside for r in node.waiting()):
+            asked.add(node.serial)
+        elif node.old is not None and not node.covers:
             stored.add(node.serial)
-    return Partition(groups, stored, epoch)
+    for group in groups:
+        stored -= _replaced(group) - asked
+    return Partition(groups, stored | asked, epoch)
+
+
+def _replaced(group: Group) -> set[int]:
+    """Nodes whose elements a later node of the group writes again.
+
+    Where nobody else asks for them they are not stored: so a group stores each element once, and its
+    stores may happen in any order."""
+    found: set[int] = set()
+    for at, first in enumerate(group.nodes):
+        for node in group.nodes[at + 1 :]:
+            if node.old is not None and _follows(node.old, first) and same(_region(node), _region(first)):
+                found.add(first.serial)
+                break
+    return found
+
+
+def _follows(value: Expr | None, first: Expr) -> bool:
+    """Is it `first`, or made from it by writes?"""
+    while value is not None and value.serial > first.serial:
+        value = value.old
+    return value is first
 
 
 def _region(node: Expr) -> numpy.ndarray:
@@ -221,7 +248,9 @@ def _cannot_join(node: Expr, group: Group, shape: tuple[int, ...], epoch: int) -
     if isinstance(node.op, Reduce):
         read = {id(a.key) for a in group.loads}
         read |= {id(memory_key(i.expr)) for i in _memory_reads(node, group, epoch)}
-        if any(id(a.key) in read for a in group.stores):
+        written = [id(a.key) for a in group.stores]
+        # (One masked write leaves or computes the same again; two might build on each other.)
+        if not read.isdisjoint(written) or any(written.count(key) > 1 for key in group.merged):
             return "a fold may visit elements twice, and the group changes what it reads"
         leader = _leader(node, group.fold)
         if leader is None:
@@ -255,7 +284,11 @@ def _overwrites(node: Expr, group: Group) -> bool:
     assert node.old is not None
     key = memory_key(node.old)
     own = [memory_key(i.expr) for i in node.inputs if isinstance(i, Read)]
-    return not node.covers or any(k is key for k in (*own, *(a.key for a in group.loads)))
+    return (
+        not node.covers
+        or id(key) in group.merged
+        or any(k is key for k in (*own, *(a.key for a in group.loads)))
+    )
 
 
 def _leader(node: Expr, fold: Expr | None) -> Expr | None:

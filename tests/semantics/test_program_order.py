@@ -280,6 +280,41 @@ def outcome(fn, np):
     ]
 
 
+@program
+def one_part_written_twice(np):
+    y, z, x = np.arange(10.0) / 3, np.arange(10.0) + 1, np.ones(12)
+    np.exp(y * 2, out=x[2:])
+    np.multiply(z, 2, out=x[2:])
+    return x
+
+
+@program
+def masked_write_then_a_write_over_all(np):
+    x, c = np.array([[-4.0, 1.0], [2.0, -3.0]]) + 0.0, np.array([-5.51])
+    np.multiply(x, x, out=x, where=x > 0)
+    x %= c
+    return x
+
+
+@program
+def masked_write_after_writes_to_two_parts(np):
+    u, x = np.arange(3.0) + 1, np.zeros(10)
+    x[:3] = u * 2
+    x[5:8] = u * 3
+    np.add(u * 5, 1, out=x[:3], where=u > 1)
+    return x
+
+
+@program
+def masked_writes_that_build_on_each_other_then_folds(np):
+    y = np.arange(1200.0).reshape(30, 40) % 7
+    x = y * 1.5
+    x[0, 0] = 2
+    np.add(y, 1, out=x, where=y > 2)
+    np.multiply(x, y, out=x, where=y < 5)
+    return x.argmax(axis=0), x.var(axis=1), x
+
+
 @pytest.mark.parametrize("options", [{}, {"jit": "always"}, {"eager_elements": 0}, {"jit": "never"}], ids=str)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name, options):
