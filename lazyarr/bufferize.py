@@ -93,13 +93,27 @@ def place_single(node: Expr) -> tuple[Buffer, Expr | None]:
         and not old.waiting(node)
     ):
         return old.buf, old
-    if not node.covers:
+    if builds_on_old(node):
         assert old is not None
         return copy_of(old.buf), None
-    if isinstance(node.op, Map):
+    if isinstance(node.op, Map) and not _single(node):
         for value in _ending(node):
             return value.buf, value
     return Buffer.new(node.nbytes), None
+
+
+def builds_on_old(node: Expr) -> bool:
+    """Must the old bytes be in the node's buffer when it runs?
+
+    Also for a single element computed in place: where the result lies apart, NumPy's loop sees another
+    stride (`inner_strides`)."""
+    if not node.covers or not _single(node):
+        return not node.covers
+    return any(isinstance(i, Read) and i.expr is node.old for i in node.inputs)
+
+
+def _single(node: Expr) -> bool:
+    return node.region is not None and node.region.size == 1
 
 
 def _ending(node: Expr) -> Iterator[Expr]:

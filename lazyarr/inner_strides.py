@@ -8,6 +8,7 @@ NumPy first looks for one call for everything (operands of one shape that are 1-
 its iterator sorts the axes by stride, turns round those where no stride is positive, merges what it
 can, and buffers: NumPy >= 2.3 operands that need it where that makes runs longer, older versions
 all operands wherever a buffer goes beyond the innermost axis.  A buffered operand is contiguous.
+The iterator gives one single element stride 0, the result's too.
 """
 
 from __future__ import annotations
@@ -38,11 +39,14 @@ def inner_strides(
     mask: Seen | None = None,
     buffer: int = BUFFER,
     rule: Runs | None = None,
+    in_place: bool = False,
 ) -> tuple[int, ...] | None:
-    """Strides of `ins` and `outs` in NumPy's inner loop, if they are the same in all its calls."""
+    """Strides of `ins` and `outs` in NumPy's inner loop, if they are the same in all its calls.
+
+    `in_place`: an input lies where the result does."""
     if mask is None:
         ins = _cast_early(ins, buffer)
-    if mask is None and len(outs) == 1:
+    if mask is None and len(outs) == 1 and not (in_place and math.prod(shape) == 1):
         found = _one_call(ins, outs[0])
         if found is not None:
             return found

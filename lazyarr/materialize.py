@@ -21,7 +21,7 @@ from typing import Any
 import numpy
 
 from lazyarr import config, flags
-from lazyarr.bufferize import place_single
+from lazyarr.bufferize import builds_on_old, place_single
 from lazyarr.compiler import COMPILER, numpy_ns
 from lazyarr.counters import COUNT
 from lazyarr.expr import Expr, Read
@@ -91,7 +91,7 @@ def run_through_numpy(node: Expr) -> None:
     buf, taken = place_single(node)
     # On a copy of the old value, inputs that read it read the copy: they overlap the region exactly
     # as they would in place, so the outcome does not depend on the choice.
-    old = None if node.covers or taken is not None else node.old
+    old = node.old if taken is None and builds_on_old(node) else None
     inputs: list[Any] = []
     for i in node.inputs:
         if isinstance(i, Read):

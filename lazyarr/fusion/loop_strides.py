@@ -55,7 +55,8 @@ def strides_of(node: Expr) -> tuple[int, ...] | None:
         )
         for c in outs
     ]
-    return inner_strides(region.shape, ins, results, mask, numpy.getbufsize())
+    in_place = any(isinstance(i, Read) and i.expr is node.old for i in node.inputs)
+    return inner_strides(region.shape, ins, results, mask, numpy.getbufsize(), in_place=in_place)
 
 
 def _seen(x: Read | numpy.generic, char: str) -> Seen:
@@ -119,7 +120,7 @@ def _dense_arguments(
         dense.append(not alike)
     sizes = [PLAIN[c].itemsize for c in inst.sig.partition("->")[2]]
     results = zip(strides[len(inst.args):], sizes, strict=True)
-    return dense if all(_class(s, size) in "u0" for s, size in results) else None
+    return dense if all(_class(s, size) == "u" for s, size in results) else None
 
 
 def _class(stride: int, itemsize: int) -> str:

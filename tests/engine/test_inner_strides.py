@@ -161,3 +161,31 @@ def test_a_rewritten_call_is_not_a_call():
     x = numpy.random.default_rng(1).standard_normal((2, 3, 4)) * 1j
     with lazyarr.options(jit="always"):
         assert numpy.array_equal(+lazyarr.multiply(lazyarr.array(x), 0.5), +numpy.multiply(x, 0.5))
+
+
+SINGLE = {
+    "in place": lambda np, x, y: np.multiply(x, y, out=x),
+    "in place, second": lambda np, x, y: np.multiply(x, y, out=y),
+    "in place, square": lambda np, x, y: np.square(x, out=x),
+    "in place, part": lambda np, x, y: np.multiply(x[...], y, out=x[...]),
+    "in place, old value read": lambda np, x, y: [x + y, np.multiply(x, y, out=x)][1],
+    "given": lambda np, x, y: np.multiply(x, y, out=np.zeros_like(x)),
+    "masked": lambda np, x, y: np.multiply(x, y, out=np.zeros_like(x), where=abs(x) >= 0),
+    "fresh": lambda np, x, y: np.multiply(x, y),
+    "of temporaries": lambda np, x, y: np.multiply(np.negative(x), np.negative(y)),
+}
+
+
+@pytest.mark.parametrize("name", SINGLE)
+@pytest.mark.parametrize("shape", [(1,), (1, 1), ()])
+@pytest.mark.parametrize("options", [{"jit": "always"}, {"eager_elements": 0}, {}], ids=str)
+def test_bits_of_one_complex_element(name, shape, options):
+    """NumPy rounds the product otherwise where its loop gets stride 0 for the result."""
+    random = numpy.random.default_rng(3)
+    for _ in range(30):
+        x, y = random.standard_normal((2, *shape)) + 1j * random.standard_normal((2, *shape))
+        x, y = numpy.asarray(x), numpy.asarray(y)
+        want = SINGLE[name](numpy, x.copy(), y.copy())
+        with lazyarr.options(**options):
+            got = numpy.asarray(SINGLE[name](lazyarr, lazyarr.array(x), lazyarr.array(y)))
+        assert got.tobytes() == numpy.asarray(want).tobytes()
