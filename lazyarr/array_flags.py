@@ -12,6 +12,7 @@ from typing import Any
 from lazyarr.arrays import ndarray, real_of
 
 _OWN = {"owndata", "OWNDATA", "O"}
+_WRITEABLE = {"writeable", "WRITEABLE", "W"}
 
 
 class Flags:
@@ -26,22 +27,25 @@ class Flags:
         return self._array.base is None if name in _OWN else getattr(self._array.geo.flags, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        for flags in self._own():
+        for flags in self._own(name in _WRITEABLE and value):
             setattr(flags, name, value)
 
     def __getitem__(self, key: str) -> Any:
         return self._array.base is None if key in _OWN else self._array.geo.flags[key]
 
     def __setitem__(self, key: str, value: Any) -> None:
-        for flags in self._own():
+        for flags in self._own(key in _WRITEABLE and value):
             flags[key] = value
 
-    def _own(self) -> list[Any]:
-        """The flags to set: of a geometry of the array's own, and of the ndarray it was exported as."""
+    def _own(self, writeable: Any) -> list[Any]:
+        """The flags to set: of the ndarray that the array was exported as, which may refuse, and of a
+        geometry of the array's own."""
         array = self._array
-        array.geo = array.geo.view()
+        if writeable:
+            allow_writing(array)
         real = real_of(array)
-        return [array.geo.flags] if real is None else [array.geo.flags, real.flags]
+        array.geo = array.geo.view()
+        return [array.geo.flags] if real is None else [real.flags, array.geo.flags]
 
     def __eq__(self, other: Any) -> bool:
         return repr(self) == repr(other)
@@ -50,3 +54,18 @@ class Flags:
 
     def __repr__(self) -> str:
         return repr(self._array.geo.flags).replace("OWNDATA : False", f"OWNDATA : {self.owndata}")
+
+
+def allow_writing(array: ndarray) -> None:
+    """ValueError where NumPy does not let one make the array writeable: its own memory it does, a view
+    only if what it is a view of is writeable."""
+    base = array.origin
+    if base is not None and base.geo.flags.writeable:
+        return
+    assert array.storage is not None
+    buf = array.storage.value.buf
+    if buf is not None and buf.bridge is not None:
+        real = real_of(array)
+        (buf.owner.view() if real is None else real).flags.writeable = True     # NumPy knows
+    elif base is not None:
+        raise ValueError("cannot set WRITEABLE flag to True of this array")

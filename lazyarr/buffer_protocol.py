@@ -17,7 +17,10 @@ import numpy
 from lazyarr.arrays import export, ndarray
 
 FULL_RO = 0x011C
-"""What memoryview() asks for; and NumPy, which takes BufferError for "try something else"."""
+"""What `WHOLE` ask for; and NumPy, which takes BufferError for "try something else"."""
+
+WHOLE = {"memoryview", "bytearray"}
+"""Functions of Python's that take any buffer with all that is known about it."""
 
 _NAME, _BUFFER, _FLAGS = 24, 160, 168
 """Byte offsets in PyTypeObject (64 bit): tp_name, tp_as_buffer, tp_flags."""
@@ -33,8 +36,8 @@ _get_buffer.argtypes = [ctypes.py_object, ctypes.c_void_p, ctypes.c_int]
 
 
 def _for_numpy(flags: int, frame: int) -> bool:
-    """Is it NumPy that asks, and not code that says memoryview?"""
-    return flags == FULL_RO and "memoryview" not in sys._getframe(frame).f_code.co_names
+    """Is it NumPy that asks, and not code that names one of `WHOLE`?"""
+    return flags == FULL_RO and WHOLE.isdisjoint(sys._getframe(frame).f_code.co_names)
 
 
 def __buffer__(self: Any, flags: int) -> memoryview:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.array_flags import Flags
+from lazyarr.array_flags import Flags, allow_writing
 from lazyarr.arrays import export, ndarray, now, real_of, wrap
 from lazyarr.fallback import fallback, lend
 from lazyarr.flat import FlatIter
@@ -150,6 +150,8 @@ def flags(self: Any) -> Any:
 def setflags(self: Any, write: Any = None, align: Any = None, uic: Any = None) -> None:
     real = real_of(self)
     if self.storage is not None:
+        if write:
+            allow_writing(self)
         self.geo = self.geo.view()
         if real is not None:
             real.setflags(write, align, uic)

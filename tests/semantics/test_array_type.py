@@ -57,6 +57,46 @@ def test_base_and_flags(a):
     b[0] = 1
 
 
+def frozen(np, x):
+    x.flags.writeable = False
+    return x
+
+
+READ_ONLY = {
+    "own memory": lambda np, n: frozen(np, np.arange(n)),
+    "a view of it": lambda np, n: frozen(np, np.arange(n))[1:],
+    "a view of a view of it": lambda np, n: frozen(np, np.arange(n)[1:])[1:],
+    "a view of writeable memory": lambda np, n: frozen(np, np.arange(n)[1:]),
+    "a result": lambda np, n: frozen(np, np.arange(n) + 1),
+    "a view of a result": lambda np, n: frozen(np, np.arange(n) + 1)[1:],
+    "bytes": lambda np, n: np.frombuffer(bytes(8 * n)),
+    "a view of bytes": lambda np, n: np.frombuffer(bytes(8 * n))[1:],
+    "a foreign array": lambda np, n: np.asarray(frozen(numpy, numpy.arange(n))),
+    "foreign bytes": lambda np, n: np.asarray(numpy.frombuffer(bytes(8 * n))),
+}
+
+
+@pytest.mark.parametrize("size", [10, 60_000])
+@pytest.mark.parametrize("name", READ_ONLY)
+@pytest.mark.parametrize("how", ["attribute", "item", "method"])
+def test_read_only_memory_is_made_writeable_where_numpy_does(name, size, how):
+    def made(np):
+        x = READ_ONLY[name](np, size)
+        assert not x.flags.writeable
+        try:
+            if how == "attribute":
+                x.flags.writeable = True
+            elif how == "item":
+                x.flags["W"] = True
+            else:
+                x.setflags(write=True)
+        except ValueError as error:
+            return str(error), x.flags.writeable
+        return x.flags.writeable
+
+    assert made(np) == made(numpy)
+
+
 def test_flags_reach_what_was_exported(a):
     b = a + 0
     real = numpy.asarray(b)
@@ -87,6 +127,7 @@ def test_bytes_and_buffers(a):
     assert bytes(b) == real.tobytes()
     assert hashlib.sha256(b).digest() == hashlib.sha256(real).digest()
     assert memoryview(b).shape == real.shape
+    assert bytearray(b) == real.tobytes()
     out = io.BytesIO()
     out.write(b)
     assert out.getvalue() == real.tobytes()
