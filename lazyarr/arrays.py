@@ -257,4 +257,4 @@ def _snapshot(real: numpy.ndarray) -> Read:
 def is_quiet(x: ndarray) -> bool:
     """May NumPy write into x's memory at once?  (Evaluated, and nothing pending reads it.)"""
     value = x.storage.value
-    return value.op is None and (value.readers is None or not value.waiting())
+    return value.op is None and not (value.readers and value.waiting())

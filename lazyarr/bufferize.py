@@ -39,7 +39,9 @@ class Placement:
         old = node.old
         while old is not None and old.buf is None and old.serial not in self.buffers:
             old = old.old               # a value of this step that nobody stores
-        if old is not None and self._free(old):
+        # (A part of what this step itself makes is changed only where nobody else read it when the step
+        # was planned; who has come since is about to read the newer value, see Expr._recapture.)
+        if old is not None and (self._free(old) or (old.serial in self.members and not node.covers)):
             self.buffers[node.serial] = self.of(old)
             self.taken[node.serial] = old
         elif old is not None and not node.covers:

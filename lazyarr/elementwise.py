@@ -269,7 +269,8 @@ def into(
             options["dtype"] = dtype
         if mask:
             options["where"] = now(mask[0])
-        fn(*reals(args), out=target.storage.real(target.geo), **options)
+        given = reals(args)
+        target.storage.put(target.geo, lambda real: fn(*given, out=real, **options))
         return out
     inputs = inputs_for(loop.types, args) + tuple([capture(m) for m in mask])
     target.storage.write(target.geo, loop.maps[0], inputs, bool(mask), remembered())

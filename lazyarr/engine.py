@@ -41,7 +41,7 @@ def run(nodes: list[Expr], roots: list[Expr]) -> None:
     """Compute `nodes`, of which `roots` must be stored."""
     began = time.perf_counter()
     w = walk(nodes, roots)
-    plan = plan_of(w, roots, _refuse)
+    plan = plan_of(w, _refuse)
     COUNT.seconds["plan"] += time.perf_counter() - began
     for step in plan.steps:
         _run(step, w)
@@ -54,7 +54,7 @@ def groups_for(roots: list[Expr]) -> Partition:
     refuse: Callable[[Expr], str | None] = _refuse
     if not compiles(nodes):
         refuse = _by_numpy
-    return groups_of(walk(nodes, roots), roots, refuse)
+    return groups_of(walk(nodes, roots), refuse)
 
 
 def _by_numpy(node: Expr) -> str | None:

@@ -17,6 +17,7 @@ Nothing here recurses: walks iterate and a chain of a million nodes is freed ite
 from __future__ import annotations
 
 import itertools
+import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ from typing import Any
 import numpy
 
 from lazyarr.counters import COUNT
+
+LOCK = threading.RLock()
+"""Held while values are computed or replaced: nodes are shared by all Python threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,9 @@ class Expr:
         The bytes, once they exist.
     readers : list of weakref to Expr, or None
         Nodes that read this value (ask `waiting`).
-    home : weakref to the Storage whose current value this is (or was)
+    home : weakref to the Storage whose current value this is (or was); None while it is being made
+    replaced : bool
+        A write is about to give its storage another value, or has.
     errors : the error state of the call, or None for NumPy's default
     spared : bool
         Computed once without being stored, because its array seemed to be a temporary.
@@ -124,7 +130,7 @@ class Expr:
 
     __slots__ = (
         "op", "inputs", "region", "old", "covers", "masked", "nbytes", "buf", "readers", "home",
-        "errors", "spared", "serial", "depth", "weight", "epoch", "index", "__weakref__",
+        "replaced", "errors", "spared", "serial", "depth", "weight", "epoch", "index", "__weakref__",
     )
     depth: int
     weight: int
@@ -147,7 +153,7 @@ class Expr:
         self.readers: list[weakref.ref[Expr]] | None = None
         self.home: weakref.ref[Any] | None = None
         self.errors = errors
-        self.spared = False
+        self.spared = self.replaced = False
         self.epoch = -1
         self.index = 0
         self.serial = next(_serials)
@@ -164,13 +170,15 @@ class Expr:
         me = weakref.ref(self)
         depth = weight = 0
         # Enlisting is written out twice: a call for each input would cost what all the rest does.
+        # (No call between look and change: there another thread might come in.)
+        late = False
         for i in inputs:
             if i.__class__ is Read:
                 value = i.expr
                 if value.readers is None:
                     value.readers = [me]
-                else:
-                    _enlist(value, me)
+                elif _enlist(value, me) and value is not old:
+                    late = True
                 if value.op is not None:
                     depth = max(depth, value.depth)
                     weight += value.weight
@@ -184,6 +192,34 @@ class Expr:
                 weight += old.weight
         self.depth = depth + 1
         self.weight = weight + 1
+        if late:
+            self._recapture()
+
+    def _recapture(self) -> None:
+        """Read what is there now: between the capture of a value and this node another thread wrote.
+
+        So the readers of a value are always older than the write that replaced it.  Whoever shares an
+        array among threads writes elsewhere than others read; for this reader, both values are alike."""
+        with LOCK:
+            self.inputs = tuple([self._moved(i) for i in self.inputs])
+            self.serial = next(_serials)
+
+    def _moved(self, i: Read | numpy.generic) -> Read | numpy.generic:
+        """An input, reading the current value of its storage.  (Other nodes may share the given one.)"""
+        if not isinstance(i, Read) or not i.expr.replaced or i.expr is self.old or i.expr.home is None:
+            return i
+        home = i.expr.home()
+        if home is None:
+            return i
+        me = weakref.ref(self)
+        value: Expr = home.value
+        if i.expr.readers is not None:
+            i.expr.readers.remove(me)
+        if value.readers is None:
+            value.readers = [me]
+        else:
+            _enlist(value, me)
+        return Read(value, i.geo)
 
     @classmethod
     def leaf(cls, buf: Any) -> Expr:
@@ -191,7 +227,7 @@ class Expr:
         self = cls.__new__(cls)
         self.op = self.region = self.old = self.readers = self.home = self.errors = None
         self.inputs = ()
-        self.masked = self.spared = False
+        self.masked = self.spared = self.replaced = False
         self.covers = True
         self.buf = buf
         self.nbytes = buf.nbytes
@@ -213,18 +249,28 @@ class Expr:
         """Pending nodes that still read this value, oldest first.
 
         The references are weak: a reader whose result nobody can ask for any more does not count."""
-        if self.readers is None:
+        readers = self.readers
+        if not readers:
             return []
+        known = tuple(readers)                  # other threads may add to the list
         alive = []
         refs = []
-        for ref in self.readers:
+        for ref in known:
             node = ref()
             if node is not None and node.op is not None:
                 refs.append(ref)
                 if node is not reader:
                     alive.append(node)
-        self.readers = refs or None
+        n, m = len(known), len(readers)
+        if len(refs) < n <= m and readers[n - 1] is known[-1]:
+            readers[:n] = refs                  # (no call between look and change)
         return alive
+
+    def replace(self) -> None:
+        """A write is about to make another value of the storage: who reads this one from now on is late."""
+        if self.readers is None:
+            self.readers = []           # so that new readers come through `_enlist`
+        self.replaced = True
 
     def done(self, buf: Any) -> None:
         """Mark as evaluated: `buf` holds the bytes, and nothing else is kept alive."""
@@ -238,14 +284,16 @@ class Expr:
         return f"<Expr {self.serial} {state}>"
 
 
-def _enlist(value: Expr, reader: weakref.ref[Expr]) -> None:
-    """One more reader.  A value may be read for ever: whenever the list has doubled, the dead ones go."""
+def _enlist(value: Expr, reader: weakref.ref[Expr]) -> bool:
+    """One more reader; is it too late?  A value may be read for ever: whenever the list has doubled, the
+    dead ones go."""
     readers = value.readers
     assert readers is not None
     readers.append(reader)
     n = len(readers)
     if n >= 64 and not n & (n - 1):
         value.waiting()
+    return value.replaced
 
 
 def is_dense(geo: numpy.ndarray) -> bool:

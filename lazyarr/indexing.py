@@ -113,7 +113,7 @@ def _assign(x: ndarray, region: numpy.ndarray, value: Any) -> None:
     storage = x.storage
     if value.__class__ in SCALARS and is_quiet(x) and at_call(region.size, ()):
         COUNT.numpy_eager += 1
-        storage.real(region)[...] = value
+        storage.put(region, lambda real: real.__setitem__(..., value))
         return
     if value.__class__ is not ndarray:
         if value.__class__ is numpy.ndarray and char_of(value.dtype) is not None:
@@ -126,7 +126,8 @@ def _assign(x: ndarray, region: numpy.ndarray, value: Any) -> None:
         raise Unsupported
     if is_quiet(x) and at_call(region.size, (value,)):
         COUNT.numpy_eager += 1
-        storage.real(region)[...] = now(value)
+        given = now(value)
+        storage.put(region, lambda real: real.__setitem__(..., given))
         return
     write(x, region, value)
 

@@ -24,10 +24,10 @@ from lazyarr import config, flags
 from lazyarr.bufferize import builds_on_old, place_single
 from lazyarr.compiler import COMPILER, numpy_ns
 from lazyarr.counters import COUNT
-from lazyarr.expr import Expr, Read
+from lazyarr.expr import LOCK, Expr, Read
 from lazyarr.fusion import reference
 from lazyarr.interrupts import hold_signals, release_signals
-from lazyarr.values import LEDGER, LOCK, is_held, results
+from lazyarr.values import LEDGER, is_held, results
 
 
 def evaluate(roots: Iterable[Expr]) -> None:

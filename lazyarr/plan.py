@@ -70,6 +70,12 @@ class Walk:
     leaves: list[Expr]
     key: tuple[Any, ...]
     pins: list[Any]
+    asked: set[int]
+    """Serials of the nodes whose values somebody outside asks for, now or later: part of the key.  What
+    other threads do may change that while the plan is made; so nobody asks again."""
+
+    def external(self, node: Expr) -> bool:
+        return node.serial in self.asked
 
     def value(self, k: int) -> Expr:
         return self.nodes[k] if k >= 0 else self.leaves[-1 - k]
@@ -94,6 +100,7 @@ def walk(nodes: list[Expr], wanted: Sequence[Expr]) -> Walk:
     roots = {id(n) for n in wanted}
     leaves: list[Expr] = []
     pins: list[Any] = []
+    asked: set[int] = set()
     parts: list[Any] = [config.current.jit, config.current.cpu_level]
 
     def number(value: Expr) -> int:
@@ -122,8 +129,10 @@ def walk(nodes: list[Expr], wanted: Sequence[Expr]) -> Walk:
         while old is not None and old.op is not None and id(old) not in numbers:
             old = old.old               # a dead value: overwritten before anybody asked for it
         external = id(node) in roots or is_kept(node) or any(id(r) not in numbers for r in node.waiting())
+        if external:
+            asked.add(node.serial)
         parts.append((None if old is None else number(old), node.masked, node.covers, external))
-    return Walk(nodes, leaves, tuple(parts), pins)
+    return Walk(nodes, leaves, tuple(parts), pins, asked)
 
 
 def _geometry_key(geo: numpy.ndarray, pins: list[Any]) -> Any:
@@ -133,11 +142,11 @@ def _geometry_key(geo: numpy.ndarray, pins: list[Any]) -> Any:
     return geo.shape, geo.strides, geo.dtype.char, offset_of(geo)
 
 
-def plan_of(w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | None], keep: bool = True) -> Plan:
+def plan_of(w: Walk, refuse: Callable[[Expr], str | None], keep: bool = True) -> Plan:
     """The plan of a walk, from memory if the structure was met before."""
     found = _plans.get(w.key) if keep else None
     if found is None:
-        found = _make(w, wanted, refuse)
+        found = _make(w, refuse)
         if keep:
             if len(_plans) >= MAX_PLANS:
                 _plans.clear()
@@ -145,9 +154,9 @@ def plan_of(w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | None
     return found
 
 
-def groups_of(w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | None]) -> Partition:
+def groups_of(w: Walk, refuse: Callable[[Expr], str | None]) -> Partition:
     """The fusion groups of a walk."""
-    return _planned(w, wanted, refuse, _numbers(w))[0]
+    return _planned(w, refuse, _numbers(w))[0]
 
 
 def _numbers(w: Walk) -> dict[int, int]:
@@ -155,7 +164,7 @@ def _numbers(w: Walk) -> dict[int, int]:
 
 
 def _assembled(
-    w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | None], numbers: dict[int, int]
+    w: Walk, refuse: Callable[[Expr], str | None], numbers: dict[int, int]
 ) -> tuple[Partition, list[Step]]:
     """Groups and their steps; nodes that cannot have NumPy's bits in them go to NumPy."""
     unlike: dict[int, str] = {}
@@ -164,7 +173,7 @@ def _assembled(
         return unlike.get(node.serial) or refuse(node)
 
     while True:
-        parted = partition(w.nodes, wanted, is_kept, why_not)
+        parted = partition(w.nodes, w.external, why_not)
         made, before = [], len(unlike)
         for group in parted.groups:
             try:
@@ -175,25 +184,20 @@ def _assembled(
             return parted, made
 
 
-def _make(w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | None]) -> Plan:
+def _make(w: Walk, refuse: Callable[[Expr], str | None]) -> Plan:
     numbers = _numbers(w)
-    _, steps = _planned(w, wanted, refuse, numbers)
+    _, steps = _planned(w, refuse, numbers)
     _let_go(steps, w.nodes, numbers)
     return Plan(steps, w.pins)
 
 
 def _planned(
-    w: Walk, wanted: Sequence[Expr], refuse: Callable[[Expr], str | None], numbers: dict[int, int]
+    w: Walk, refuse: Callable[[Expr], str | None], numbers: dict[int, int]
 ) -> tuple[Partition, list[Step]]:
     """Groups, and steps; compressions that need not be stored are in the steps that read them."""
-    parted, made = _assembled(w, wanted, refuse, numbers)
-    roots = {id(n) for n in wanted}
-
-    def external(node: Expr) -> bool:
-        return id(node) in roots or is_kept(node) or any(id(r) not in numbers for r in node.waiting())
-
+    parted, made = _assembled(w, refuse, numbers)
     absorbed: set[int] = set()
-    for number, sources in fed(parted.groups, external).items():
+    for number, sources in fed(parted.groups, w.external).items():
         for source in sources:
             if _feed(made[number], made[source.number]):
                 absorbed.add(source.number)

@@ -88,7 +88,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         raise Unsupported
     if is_quiet(x) and at_call(x.geo.size, (value, *mask)):
         COUNT.numpy_eager += 1
-        given = now(mask[0]) if mask else True
-        numpy.copyto(x.storage.real(x.geo), now(value), casting="unsafe", where=given)
+        given, chosen = now(value), now(mask[0]) if mask else True
+        x.storage.put(x.geo, lambda real: numpy.copyto(real, given, casting="unsafe", where=chosen))
         return
     write(x, x.geo, value, mask)

@@ -19,16 +19,16 @@ nobody else holds become managed by `storage_of`, too.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy
 
 from lazyarr import config
 from lazyarr.counters import COUNT
-from lazyarr.expr import Expr, Op, Read
+from lazyarr.expr import LOCK, Expr, Op, Read
 from lazyarr.geometry import address, geometry
-from lazyarr.values import LEDGER, LOCK, Buffer, owner_of, results
+from lazyarr.values import LEDGER, Buffer, owner_of, results
 
 SLACK = 1 << 20
 """Bytes that are not worth evaluating for."""
@@ -108,6 +108,7 @@ class Storage:
         errors: Any,
     ) -> None:
         old = self.value
+        old.replace()                           # before the node has its serial (see Expr._recapture)
         node = Expr(op, inputs, region, old, masked, errors)
         if node.covers and old.op is not None and not any(
             i.__class__ is Read and i.expr is old for i in inputs
@@ -130,6 +131,11 @@ class Storage:
             buf: Buffer = value.buf
             return buf.real(geo)
 
+    def put(self, geo: numpy.ndarray, write: Callable[[numpy.ndarray], Any]) -> None:
+        """Write at once: no other thread may move the bytes elsewhere meanwhile."""
+        with LOCK:
+            write(self.real(geo))
+
     def lend(self, geo: numpy.ndarray) -> numpy.ndarray:
         """A real ndarray for code outside.
 
@@ -139,7 +145,7 @@ class Storage:
             value = self.value
             if value.op is not None:
                 evaluate([value])
-            if value.readers is not None:
+            if value.readers:
                 evaluate(results(value, None))
             buf: Buffer = value.buf
             real = buf.real(geo)

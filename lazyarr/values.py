@@ -9,21 +9,17 @@ from __future__ import annotations
 
 import math
 import sys
-import threading
 import weakref
 from typing import Any
 
 import numpy
 
 from lazyarr.buffers import empty
-from lazyarr.expr import Expr
+from lazyarr.expr import LOCK, Expr
 from lazyarr.forks import hold_at_forks
 from lazyarr.geometry import address, offset_of
 
-LOCK = threading.RLock()
-"""Held while values are computed or replaced: nodes are shared by all Python threads."""
-
-hold_at_forks(LOCK)
+hold_at_forks(LOCK)         # here: a fork takes the lock of `buffers`, taken inside this one, after it
 
 
 class Bridge:
@@ -105,7 +101,7 @@ class Ledger:
     def orphaned(self, value: Expr) -> None:
         """`value` lost its storage; if pending nodes read it, they alone keep its bytes alive."""
         buf = value.buf
-        if buf is not None and value.readers is not None and not buf.orphan and value.waiting():
+        if buf is not None and value.readers and not buf.orphan and value.waiting():
             buf.orphan = True
             self.kept += buf.nbytes
             self.orphans.append(weakref.ref(value))
@@ -134,8 +130,8 @@ def results(value: Expr, before: int | None) -> list[Expr]:
     todo = value.waiting()
     while todo:
         node = todo.pop()
-        if node.serial in seen or node.serial >= limit:
-            continue
+        if node.serial in seen or node.serial >= limit or node.home is None:
+            continue                    # (without a home it is still being made, by another thread)
         seen[node.serial] = node
         above = [r for r in node.waiting() if r.serial < limit]
         held = node.home is not None and (home := node.home()) is not None and home.value is node

@@ -12,7 +12,7 @@ overwrites (anti).  What was refused, and why, is kept in `Group.refusals` for `
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy
@@ -79,15 +79,16 @@ class Partition:
     epoch: int
 
 
-def partition(
-    nodes: list[Expr], wanted: Iterable[Expr], held: Callable[[Expr], bool], refuse: Lowerable
-) -> Partition:
-    """Put `nodes` (pending, in program order) into groups; `wanted` must be stored."""
-    wanted = list(wanted)
-    found = _attempt(nodes, wanted, held, refuse, LOOK_BACK)
-    asked = {n.serial for n in nodes if held(n)} | {n.serial for n in wanted}
-    if any(_crowded(g, found.stored - asked) for g in found.groups):
-        return _attempt(nodes, wanted, held, refuse, 0)
+Asked = Callable[[Expr], bool]
+"""Does somebody outside ask for the value, now or later?"""
+
+
+def partition(nodes: list[Expr], asked: Asked, refuse: Lowerable) -> Partition:
+    """Put `nodes` (pending, in program order) into groups; those that are `asked` for must be stored."""
+    found = _attempt(nodes, asked, refuse, LOOK_BACK)
+    outside = {n.serial for n in nodes if asked(n)}
+    if any(_crowded(g, found.stored - outside) for g in found.groups):
+        return _attempt(nodes, asked, refuse, 0)
     return found
 
 
@@ -97,16 +98,14 @@ def _crowded(group: Group, passing: set[int]) -> bool:
     return len(sizes) > 2 and sum(sizes) > 2 * max(sizes)
 
 
-def _attempt(
-    nodes: list[Expr], wanted: list[Expr], held: Callable[[Expr], bool], refuse: Lowerable, look_back: int
-) -> Partition:
+def _attempt(nodes: list[Expr], asked: Asked, refuse: Lowerable, look_back: int) -> Partition:
     """Groups, where a node may also join one of `look_back` groups that it does not depend on."""
     epoch = next(_epochs)
     groups: list[Group] = []
-    stored = {n.serial for n in wanted}
+    stored = {n.serial for n in nodes if asked(n)}
     last_reader: dict[int, int] = {}    # id(memory key) -> last group that loads it
     for node in nodes:
-        group = _place(node, groups, last_reader, epoch, refuse, look_back)
+        group = _place(node, groups, last_reader, epoch, asked, refuse, look_back)
         group.nodes.append(node)
         node.epoch, node.index = epoch, group.number
         for i in _memory_reads(node, group, epoch):
@@ -121,28 +120,22 @@ def _attempt(
                 group.merged.add(id(memory_key(node.old)))
             if not node.covers and node.old.op is not None:
                 stored.add(node.old.serial)
-    inside = {n.serial for n in nodes}
-    asked = {n.serial for n in wanted}
-    for node in nodes:
-        if held(node) or any(r.serial not in inside for r in node.waiting()):
-            asked.add(node.serial)
-        elif node.old is not None and not node.covers:
-            stored.add(node.serial)
+    stored.update(node.serial for node in nodes if node.old is not None and not node.covers)
     for group in groups:
-        stored -= _replaced(group) - asked
-    return Partition(groups, stored | asked, epoch)
+        stored -= {first.serial for first in _replaced(group) if not asked(first)}
+    return Partition(groups, stored, epoch)
 
 
-def _replaced(group: Group) -> set[int]:
+def _replaced(group: Group) -> list[Expr]:
     """Nodes whose elements a later node of the group writes again.
 
     Where nobody else asks for them they are not stored: so a group stores each element once, and its
     stores may happen in any order."""
-    found: set[int] = set()
+    found: list[Expr] = []
     for at, first in enumerate(group.nodes):
         for node in group.nodes[at + 1 :]:
             if node.old is not None and _follows(node.old, first) and same(_region(node), _region(first)):
-                found.add(first.serial)
+                found.append(first)
                 break
     return found
 
@@ -189,8 +182,8 @@ def _memory_reads(node: Expr, group: Group, epoch: int) -> list[Read]:
 
 
 def _place(
-    node: Expr, groups: list[Group], last_reader: dict[int, int], epoch: int, refuse: Lowerable,
-    look_back: int,
+    node: Expr, groups: list[Group], last_reader: dict[int, int], epoch: int, asked: Asked,
+    refuse: Lowerable, look_back: int,
 ) -> Group:
     floor = _floor(node, last_reader, epoch)
     shape = space(node)
@@ -198,7 +191,7 @@ def _place(
     refusals = [] if why is None else [Refusal(node.serial, why)]
     if why is None:
         for group in _candidates(groups, floor, look_back):
-            why_not = _cannot_join(node, group, shape, epoch)
+            why_not = _cannot_join(node, group, shape, epoch, asked)
             if why_not is None:
                 return group
             if group.number == floor:
@@ -233,7 +226,9 @@ def _candidates(groups: list[Group], floor: int, look_back: int) -> list[Group]:
     return [groups[floor], *later] if floor >= 0 else later
 
 
-def _cannot_join(node: Expr, group: Group, shape: tuple[int, ...], epoch: int) -> str | None:
+def _cannot_join(
+    node: Expr, group: Group, shape: tuple[int, ...], epoch: int, asked: Asked
+) -> str | None:
     if group.opaque:
         return "an input is made by NumPy"
     if isinstance(node.op, Compress) or isinstance(group.nodes[0].op, Compress):
@@ -270,7 +265,7 @@ def _cannot_join(node: Expr, group: Group, shape: tuple[int, ...], epoch: int) -
         old = node.old
         if not node.covers and old is key and _in(old, group, epoch) and not same(_region(old), region):
             return "changes a part of what the group makes"
-        if not node.covers and _in(old, group, epoch) and any(r.epoch != epoch for r in old.waiting(node)):
+        if not node.covers and _in(old, group, epoch) and asked(old):
             return "somebody else still reads the value that it changes: a copy of it must exist first"
         for access in (*group.loads, *group.stores):
             if access.key is key and not _harmless(access.geo, region):

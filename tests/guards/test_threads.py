@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 import pytest
+from children import output
 
 import lazyarr
 from lazyarr.counters import COUNT, reset
@@ -96,6 +97,53 @@ def test_writes_to_parts_of_one_array(shared, switching):
         target = lazyarr.zeros(X.shape)
         together(write)
         assert (numpy.asarray(target) == numpy.arange(300.0)[:, None]).all()
+
+
+RACE = """
+import sys, threading
+import numpy
+import lazyarr as np
+
+PARTS, N, ROUNDS = 6, {n}, 12
+sys.setswitchinterval(1e-6)
+
+def work(np, x, k):
+    part = slice(k * N, (k + 1) * N)
+    x[part] = numpy.arange(N) * 1.0 + k
+    seen = []
+    for r in range(ROUNDS):
+        y = x[part] * 2 + 1
+        x[part] += 1
+        z = y - x[part]
+        x[part] = x[part] * 0.5 + z
+        np.multiply(x[part], 1.5, out=x[part], where=y > 3)
+        x[k * N + r] = r
+        if r % 3 == k % 3:
+            seen += [float(x[k * N + r]), numpy.asarray(z + y).tobytes()]
+    return seen + [numpy.asarray(x[part]).tobytes()]
+
+for trial in range(4):
+    x, found, start = np.zeros(N * PARTS), [None] * PARTS, threading.Barrier(PARTS)
+
+    def run(k):
+        start.wait()
+        found[k] = work(np, x, k)
+
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(PARTS)]
+    for t in threads: t.start()
+    for t in threads: t.join()
+    want = numpy.zeros(N * PARTS)
+    for k in range(PARTS):
+        assert found[k] == work(numpy, want, k), k
+    assert numpy.asarray(x).tobytes() == want.tobytes()
+print("right")
+"""
+
+
+@pytest.mark.parametrize("jit, n", [("always", 4000), ("auto", 40_000), ("never", 4000)])
+def test_threads_that_compute_on_parts_of_one_array(jit, n):
+    """Between the look at a value and the node that reads it, another thread may write elsewhere."""
+    assert output(RACE.format(n=n), LAZYARR_JIT=jit) == "right\n"
 
 
 def test_options_of_one_thread_are_its_own(shared):
