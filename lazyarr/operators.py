@@ -8,6 +8,7 @@ a spy subclass is asked once per exponent which ufunc the running NumPy calls.
 from __future__ import annotations
 
 import operator
+from sys import getrefcount
 from typing import Any
 
 import numpy
@@ -16,6 +17,7 @@ from lazyarr.arrays import Unsupported, ndarray, now, wrapped
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.elementwise import SCALARS, elementwise, into
+from lazyarr.elision import ELIDED, REFLECTED_REFS, SECOND_REFS, swaps
 from lazyarr.fallback import fallback
 
 BINARY = {
@@ -48,7 +50,8 @@ def plain_pair(self: Any, other: Any) -> Any:
             return None
         y = other.geo
         x = self.geo
-        if x.size * y.size > CROSS and x.shape != y.shape:
+        n = x.size * y.size
+        if n > CROSS and (x.shape != y.shape or n >= ELIDED):
             return None
     elif c in SCALARS:
         y = other
@@ -92,6 +95,37 @@ def reflected(name: str, fn: numpy.ufunc) -> Any:
         return fallback(by_python, other, self)
 
     return call
+
+
+def product(self: Any, other: Any) -> Any:
+    """``*``, which NumPy may compute as other *= self."""
+    if self.storage is None:
+        y = plain_pair(self, other)
+        if y is not None:
+            return wrapped(self.geo * y)
+    try:
+        first, second = getrefcount(self) == SECOND_REFS, getrefcount(other) == SECOND_REFS
+        if other.__class__ is ndarray and swaps(self, other, first, second):
+            return elementwise(numpy.multiply, (other, self))
+        return elementwise(numpy.multiply, (self, other))
+    except Unsupported:
+        pass
+    return fallback(operator.mul, self, other)
+
+
+def reflected_product(self: Any, other: Any) -> Any:
+    if self.storage is None and (other.__class__ is not complex or self.geo.nbytes < ELIDED):
+        y = plain_pair(self, other)
+        if y is not None:
+            return wrapped(y * self.geo)
+    try:
+        ends = getrefcount(self) == REFLECTED_REFS
+        if other.__class__ in SCALARS and swaps(other, self, False, ends):
+            return elementwise(numpy.multiply, (self, other))
+        return elementwise(numpy.multiply, (other, self))
+    except Unsupported:
+        pass
+    return fallback(operator.mul, other, self)
 
 
 def inplace(name: str, fn: numpy.ufunc) -> Any:
@@ -223,6 +257,7 @@ def attach() -> None:
         setattr(ndarray, f"__{name}__", binary(name, getattr(numpy, ufunc)))
     for name, ufunc in UNARY.items():
         setattr(ndarray, f"__{name}__", unary(name, getattr(numpy, ufunc)))
+    ndarray.__mul__, ndarray.__rmul__ = product, reflected_product
     ndarray.__pow__ = power
     ndarray.__rpow__ = reflected_power
     ndarray.__ipow__ = inplace_power

@@ -1,0 +1,84 @@
+"""Products that NumPy computes in place: ``a * (b + c)`` becomes ``t = b + c; t *= a``.
+
+From 256 KiB on NumPy's operators reuse a temporary operand's memory, and where that is the second one of
+a commutative operator, swap the two.  The product of complex numbers is not the same in the last bit then.
+
+In: the operands of ``*``, and whether only the interpreter's stack holds them.   Out: whether NumPy swaps.
+The criterion is NumPy's own, an object's reference count: a program's references to a lazy array are those
+it would have to NumPy's.  Where the interpreter's counts do not tell temporaries from variables, nothing
+is swapped.  Nor where the running NumPy does not: it is asked once for each type of first operand.
+Not covered: a NumPy scalar before a temporary, which NumPy 2.0 swaps (the scalar's own operator runs).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from sys import getrefcount
+from typing import Any
+
+import numpy
+
+from lazyarr.arrays import ndarray
+
+ELIDED = 256 * 1024
+"""Bytes from which NumPy looks for temporaries."""
+
+
+class _Probe:
+    def __mul__(self, other: Any) -> int:
+        return getrefcount(other)
+
+    def __rmul__(self, other: Any) -> int:
+        return getrefcount(self)
+
+
+def _counts() -> tuple[int, int]:
+    """References to a temporary operand as the operator's method sees them; 0: a variable has as many."""
+    variable: Any = _Probe()
+    second, first = _Probe() * _Probe(), 1 * _Probe()
+    held = _Probe() * variable, 1 * variable
+    return (0 if held[0] <= second else second), (0 if held[1] <= first else first)
+
+
+SECOND_REFS, REFLECTED_REFS = _counts()
+"""For the second operand of ``__mul__``, and for the array whose ``__rmul__`` is called."""
+
+
+def swaps(a: Any, b: Any, first: bool, second: bool) -> bool:
+    """Does NumPy compute a * b as b *= a?  `first`, `second`: which are temporaries."""
+    if not second or b.geo.nbytes < ELIDED or b.geo.dtype.char not in "FD" or _is_real(a):
+        return False
+    if not _elides(b, a) or (first and a.__class__ is ndarray and _elides(a, b)):
+        return False
+    kind: Any = numpy.ndarray if a.__class__ is ndarray else type(a)
+    return numpy_swaps(kind)
+
+
+@cache
+def numpy_swaps(first: type) -> bool:
+    """Has a product of complex numbers with a temporary second operand other bits than `numpy.multiply`?"""
+    b = numpy.exp(1j * numpy.arange(ELIDED // 16))
+    a: Any = b[::-1] * 0.7 if first is numpy.ndarray else first(0.1 + 0.7j)
+    return bool((a * (-b) != numpy.multiply(a, -b)).any())
+
+
+def _is_real(x: Any) -> bool:
+    return (x.geo.dtype.kind if x.__class__ is ndarray else numpy.result_type(type(x)).kind) != "c"
+
+
+def _elides(x: ndarray, y: Any) -> bool:
+    """May a temporary x receive the product with y?"""
+    geo = x.geo
+    if geo.nbytes < ELIDED or not geo.flags.writeable or not _owns(x):
+        return False
+    if y.__class__ is ndarray:
+        return y.geo.shape in (geo.shape, ()) and numpy.can_cast(y.geo.dtype, geo.dtype)
+    return numpy.can_cast(numpy.result_type(type(y)), geo.dtype)
+
+
+def _owns(x: ndarray) -> bool:
+    """Is the memory its own, and reachable through it alone?"""
+    if x.storage is None:
+        return x.geo.base is None
+    buf = x.storage.value.buf
+    return x.origin is None and (buf is None or not buf.shared())
