@@ -26,7 +26,7 @@ from lazyarr.error_state import remembered
 from lazyarr.expr import Expr, Op, Read
 from lazyarr.geometry import address, geometry
 from lazyarr.storage import Storage, geometry_in, launch, storage_of
-from lazyarr.values import Buffer, owner_of
+from lazyarr.values import Buffer, Unwritten, owner_of
 
 
 class ArrayType(type):
@@ -255,6 +255,8 @@ def _snapshot(real: numpy.ndarray) -> Read:
 
 
 def is_quiet(x: ndarray) -> bool:
-    """May NumPy write into x's memory at once?  (Evaluated, and nothing pending reads it.)"""
+    """May NumPy write into x's memory at once?  (There is some, and nothing pending reads it.)"""
     value = x.storage.value
-    return value.op is None and not (value.readers and value.waiting())
+    if value.op is not None or value.buf.__class__ is Unwritten:
+        return False
+    return not (value.readers and value.waiting())

@@ -19,10 +19,10 @@ from lazyarr.dtypes import char_of
 from lazyarr.elementwise import SCALARS
 from lazyarr.expr import Expr, Map
 from lazyarr.fallback import through
-from lazyarr.geometry import fresh, like
+from lazyarr.geometry import PROBED, fresh, like, probe
 from lazyarr.movement import metadata
 from lazyarr.storage import Storage
-from lazyarr.values import Buffer
+from lazyarr.values import Unwritten
 
 MOST = 1 << 44
 """Elements above which NumPy shall say that there is no such memory."""
@@ -57,7 +57,9 @@ def filled(shape: Any, value: Any, dtype: Any, order: Any = "C") -> ndarray:
 
 def _fill(geo: numpy.ndarray, value: Any) -> ndarray:
     if value is None:
-        return managed(Storage(Expr.leaf(Buffer.new(geo.nbytes))), geo)
+        if geo.nbytes >= PROBED:
+            probe(geo)
+        return managed(Storage(Expr.leaf(Unwritten(geo.nbytes))), geo)
     char = char_of(geo.dtype)
     return fresh_array(Map("copy", f"{char}->{char}"), (value,), geo)
 

@@ -96,7 +96,8 @@ def _misaligned(node: Expr) -> str | None:
         accesses.append((node.old, node.region))
     for value, geo in accesses:
         buf = memory_key(value).buf
-        if not geo.flags.aligned or (buf is not None and buf.address % geo.dtype.alignment):
+        foreign = buf is not None and buf.bridge is not None
+        if not geo.flags.aligned or (foreign and buf.address % geo.dtype.alignment):
             return "memory is not aligned"
     return None
 

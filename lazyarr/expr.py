@@ -26,6 +26,7 @@ from typing import Any
 import numpy
 
 from lazyarr.counters import COUNT
+from lazyarr.geometry import PROBED, probe
 
 LOCK = threading.RLock()
 """Held while values are computed or replaced: nodes are shared by all Python threads."""
@@ -163,6 +164,8 @@ class Expr:
         if old is None:
             self.covers = True
             self.nbytes = region.nbytes
+            if self.nbytes >= PROBED:
+                probe(region)
             COUNT.bytes_numpy += self.nbytes
         else:
             self.nbytes = old.nbytes

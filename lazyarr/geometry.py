@@ -65,7 +65,22 @@ def geometry(
 ) -> numpy.ndarray:
     """A geometry inside a storage of `nbytes` (default: exactly its own)."""
     need = math.prod(shape) * dtype.itemsize if nbytes is None else nbytes
-    return numpy.ndarray(shape, dtype, _ghost(max(need, 1)), offset, strides)
+    try:
+        ghost = _ghost(max(need, 1))
+    except MemoryError:
+        numpy.empty(shape, dtype)               # NumPy says so in its words
+        raise
+    return numpy.ndarray(shape, dtype, ghost, offset, strides)
+
+
+PROBED = 1 << 26
+"""Bytes from which the system is asked for a result's memory at the call: it takes microseconds, and
+computing such a result takes milliseconds."""
+
+
+def probe(geo: numpy.ndarray) -> None:
+    """Raise NumPy's MemoryError, at the call as NumPy does, for what the system would refuse."""
+    numpy.empty(geo.shape, geo.dtype)
 
 
 def fresh(shape: tuple[int, ...], dtype: numpy.dtype, order: str = "C") -> numpy.ndarray:

@@ -28,7 +28,7 @@ from lazyarr import config
 from lazyarr.counters import COUNT
 from lazyarr.expr import LOCK, Expr, Op, Read
 from lazyarr.geometry import address, geometry
-from lazyarr.values import LEDGER, Buffer, owner_of, results
+from lazyarr.values import LEDGER, Buffer, Unwritten, owner_of, results
 
 SLACK = 1 << 20
 """Bytes that are not worth evaluating for."""
@@ -36,6 +36,9 @@ SLACK = 1 << 20
 MAX_WEIGHT = 4096
 """Pending nodes below one result, shared ones counted again."""
 
+
+SMALL_WRITES = 16
+"""So many small writes in a row are a loop over elements or rows: NumPy does the next ones at the call."""
 
 _evaluate: Any = None
 
@@ -52,15 +55,18 @@ def evaluate(roots: Iterable[Expr]) -> None:
 
 
 class Storage:
-    __slots__ = ("value", "dying", "__weakref__")
+    __slots__ = ("value", "dying", "small_writes", "__weakref__")
 
     value: Expr
     dying: bool
     """Its only array seems to be a temporary that ends with the call under way."""
+    small_writes: int
+    """Pending ones in a row."""
 
     def __init__(self, value: Expr) -> None:
         self.value = value
         self.dying = False
+        self.small_writes = 0
         value.home = weakref.ref(self)
         if value.op is not None:
             LEDGER.unallocated += value.nbytes
@@ -110,9 +116,8 @@ class Storage:
         old = self.value
         old.replace()                           # before the node has its serial (see Expr._recapture)
         node = Expr(op, inputs, region, old, masked, errors)
-        if node.covers and old.op is not None and not any(
-            i.__class__ is Read and i.expr is old for i in inputs
-        ):
+        unmade = old.op is not None or old.buf.__class__ is Unwritten
+        if node.covers and unmade and not any(i.__class__ is Read and i.expr is old for i in inputs):
             node.old = None                     # a dead store: nobody can ask for the old value
         seen = old.buf is not None and old.buf.shared()
         if seen or reads_shared(node):
@@ -121,6 +126,17 @@ class Storage:
         else:
             self.hold(node)
             bound(node)
+            self._count(region)
+
+    def _count(self, region: numpy.ndarray) -> None:
+        """Notice loops over elements."""
+        if region.size > config.current.eager_elements or config.current.jit != "auto":
+            self.small_writes = 0
+            return
+        self.small_writes += 1
+        if self.small_writes >= SMALL_WRITES:
+            self.small_writes = 0
+            evaluate([self.value])
 
     def real(self, geo: numpy.ndarray) -> numpy.ndarray:
         """The bytes now, as an ndarray; only to look at, never to keep or to write."""
@@ -197,11 +213,20 @@ def launch(node: Expr) -> None:
         bound(node)
 
 
+DUE: list[weakref.ref[Expr]] = []
+"""Nodes that made the pending graph too large.  They are computed at the next call: the temporaries of
+the call that made them are gone then, and need no memory."""
+
+
 def bound(node: Expr) -> None:
     """The pending graph is bounded in nodes and in the memory that it keeps alive."""
+    while DUE:
+        value = DUE.pop()()
+        if value is not None and value.op is not None:
+            COUNT.node_bound += 1
+            evaluate([value])
     if node.depth > config.current.pending_nodes or node.weight > MAX_WEIGHT:
-        COUNT.node_bound += 1
-        evaluate([node])
+        DUE.append(weakref.ref(node))
     if LEDGER.kept > LEDGER.unallocated + SLACK:
         settle()
 

@@ -42,7 +42,7 @@ class Bridge:
 class Buffer:
     """The bytes of one storage: flat `memory`, its address, and who else may hold it."""
 
-    __slots__ = ("memory", "address", "nbytes", "bridge", "recycled", "orphan", "__weakref__")
+    __slots__ = ("memory", "address", "nbytes", "bridge", "recycled", "orphan", "expected", "__weakref__")
 
     def __init__(self, memory: numpy.ndarray, bridge: Bridge | None = None, recycled: bool = False) -> None:
         self.memory = memory
@@ -84,6 +84,39 @@ class Buffer:
             LEDGER.kept -= self.nbytes
 
 
+class Unwritten(Buffer):
+    """A buffer that takes its memory when somebody first asks for it, to store something or to look:
+    `np.empty`.  From then on it is an ordinary one, so its bytes are arbitrary, but stay what they are.
+
+    The storage that it is made for counts as not allocated yet (`expected`) until then, or until a
+    write gives it another value, which counts instead."""
+
+    __slots__ = ()
+
+    def __init__(self, nbytes: int) -> None:
+        self.nbytes = nbytes
+        self.bridge = None
+        self.orphan = False
+        self.expected = True
+        LEDGER.unallocated += nbytes
+
+    def __getattr__(self, name: str) -> Any:
+        """`memory`, `address` or `recycled`: the others are set."""
+        made = Buffer.new(self.nbytes)
+        self.forgo()
+        self.memory, self.address, self.recycled = made.memory, made.address, made.recycled
+        self.__class__ = Buffer
+        return getattr(self, name)
+
+    def shared(self) -> bool:
+        return False
+
+    def forgo(self) -> None:
+        if self.expected:
+            self.expected = False
+            LEDGER.unallocated -= self.nbytes
+
+
 _alone = Buffer(numpy.empty(0))
 ALONE = sys.getrefcount(_alone.memory)      # one attribute, one argument
 
@@ -101,7 +134,9 @@ class Ledger:
     def orphaned(self, value: Expr) -> None:
         """`value` lost its storage; if pending nodes read it, they alone keep its bytes alive."""
         buf = value.buf
-        if buf is not None and value.readers and not buf.orphan and value.waiting():
+        if buf.__class__ is Unwritten:
+            buf.forgo()
+        elif buf is not None and value.readers and not buf.orphan and value.waiting():
             buf.orphan = True
             self.kept += buf.nbytes
             self.orphans.append(weakref.ref(value))

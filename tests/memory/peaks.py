@@ -6,6 +6,7 @@ For each program of the table two figures in bytes, from two runs.  *accounted*:
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import importlib
 import json
@@ -210,8 +211,9 @@ def finish(np: Any, result: Any) -> None:
 
 
 def settle(np: Any) -> None:
-    """Forget what earlier programs left."""
+    """Forget what earlier programs left, the C library's free memory included."""
     gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
     if np.__name__ == "lazyarr":
         buffers.trim()
         buffers._allocator.peak = buffers._allocator.live
