@@ -25,7 +25,7 @@ from lazyarr.dtypes import char_of
 from lazyarr.error_state import remembered
 from lazyarr.expr import Expr, Op, Read
 from lazyarr.geometry import address, geometry
-from lazyarr.storage import Storage, geometry_in, launch, storage_of
+from lazyarr.storage import DUE, Storage, catch_up, geometry_in, launch, storage_of
 from lazyarr.values import Buffer, Unwritten, owner_of
 
 
@@ -134,6 +134,8 @@ def fresh_array(
     op: Op, inputs: tuple[Any, ...], geo: numpy.ndarray, region: numpy.ndarray | None = None
 ) -> ndarray:
     """A new array: what `op` computes from captured inputs.  `region` sees it in another shape."""
+    if DUE:
+        catch_up()
     node = Expr(op, inputs, geo if region is None else region, errors=remembered())
     x = managed(Storage(node), geo)
     launch(node)

@@ -14,7 +14,7 @@ NAMES = (
     "fused_ops",            # ops that ran inside native kernels
     "native_launches",      # kernel launches
     "parallel_launches",    # of these, the ones that used more than one thread
-    "numpy_loop_blocks",    # chunks whose elements kernels handed to NumPy's inner loops
+    "numpy_loop_blocks",    # blocks of elements that kernels handed to NumPy's inner loops: calls of those
     "numpy_eager",          # small results computed by NumPy at the call
     "numpy_fallbacks",      # calls that only NumPy can do
     "compiles",             # kernels compiled by LLVM

@@ -180,16 +180,15 @@ def _run(p: Prepared, addresses: Sequence[int], scalars: Sequence[numpy.generic]
     if p.partial_bytes:
         parallel_for(p.combine, at, p.combine_chunks, 1)
     COUNT.seconds["run"] += time.perf_counter() - began
-    count_launch(p)
+    count_launch(p, words)
     del keep
     return words[Layout.FLAGS]
 
 
-def count_launch(p: Prepared) -> None:
+def count_launch(p: Prepared, words: array[int]) -> None:
     COUNT.native_launches += 1
     COUNT.fused_ops += p.kernel.ops
-    if p.kernel.loops:
-        COUNT.numpy_loop_blocks += p.chunks
+    COUNT.numpy_loop_blocks += words[Layout.CALLS]
 
 
 def memory(nbytes: int) -> tuple[numpy.ndarray | None, int]:

@@ -67,7 +67,7 @@ def launch_pack(source: Source, out: int) -> int:
     p = _for_threads(prepare(source.pack, False, 1, _blocks(source, CHUNK // BLOCK)), _threads(source))
     words, keep = _bind(p, source, out, offsets)
     _run(p.kernel.address, words, p.chunks, p.threads)
-    count_launch(p)
+    count_launch(p, words)
     del keep
     return 0
 
@@ -108,7 +108,7 @@ def launch_fed(
         kept.append(fed)
     block, base = memory(at * threads)
     words = array("q", [
-        0, base, at, p.kernel.address, inner.buffer_info()[0], len(inner), len(feeds), *head,
+        0, base, 0, at, p.kernel.address, inner.buffer_info()[0], len(inner), len(feeds), *head,
     ])  # fmt: skip
     _run(_feeder(host()), words, p.chunks, threads)
     flags = words[Layout.FLAGS]
@@ -116,7 +116,7 @@ def launch_fed(
         inner[Layout.FLAGS] = 0
         parallel_for(p.combine, inner.buffer_info()[0], p.combine_chunks, 1)
         flags |= inner[Layout.FLAGS]
-    count_launch(p)
+    count_launch(p, words)
     COUNT.fused_ops += len(feeds)
     del kept, block
     return flags
@@ -174,7 +174,7 @@ def _offsets(source: Source) -> numpy.ndarray:
     p = _for_threads(prepare(source.count, False, 1, cuts), _threads(source))
     words, keep = bind(p, [*source.addresses, 0], ())
     _run(p.kernel.address, words, p.chunks, p.threads)
-    count_launch(p)
+    count_launch(p, words)
     partials = keep[-1]
     assert partials is not None
     first = words[p.partials_word] - address(partials)

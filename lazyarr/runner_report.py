@@ -36,7 +36,7 @@ _ROWS: tuple[_Row, ...] = (
     ("kernel launches", lambda c: c["native_launches"]),
     ("  on several threads", lambda c: c["parallel_launches"]),
     ("ops fused into them", lambda c: c["fused_ops"]),
-    ("chunks through NumPy's loops", lambda c: c["numpy_loop_blocks"]),
+    ("blocks through NumPy's loops", lambda c: c["numpy_loop_blocks"]),
     ("small results by NumPy", lambda c: c["numpy_eager"]),
     ("calls and nodes run by NumPy", lambda c: c["numpy_fallbacks"]),
     ("kernels compiled", lambda c: c["compiles"]),

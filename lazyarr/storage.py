@@ -113,6 +113,8 @@ class Storage:
         masked: bool,
         errors: Any,
     ) -> None:
+        if DUE:
+            catch_up()
         old = self.value
         old.replace()                           # before the node has its serial (see Expr._recapture)
         node = Expr(op, inputs, region, old, masked, errors)
@@ -218,13 +220,18 @@ DUE: list[weakref.ref[Expr]] = []
 the call that made them are gone then, and need no memory."""
 
 
+def catch_up() -> None:
+    """Compute what is due, before a new node is built upon it."""
+    with LOCK:
+        while DUE:
+            value = DUE.pop()()
+            if value is not None and value.op is not None:
+                COUNT.node_bound += 1
+                evaluate([value])
+
+
 def bound(node: Expr) -> None:
     """The pending graph is bounded in nodes and in the memory that it keeps alive."""
-    while DUE:
-        value = DUE.pop()()
-        if value is not None and value.op is not None:
-            COUNT.node_bound += 1
-            evaluate([value])
     if node.depth > config.current.pending_nodes or node.weight > MAX_WEIGHT:
         DUE.append(weakref.ref(node))
     if LEDGER.kept > LEDGER.unallocated + SLACK:

@@ -6,7 +6,7 @@ iteration space: chunk number -> mixed radix over `grid` -> [lo, hi) per loop, b
 
 Word 0 collects floating-point status flags of all chunks (atomic or): NumPy's FPE bits
 (1 divide, 2 overflow, 4 underflow, 8 invalid).  Scratch memory is `scratch_bytes` per thread,
-64-byte aligned, at word 1.  Innermost strides of 'u' operands are not read.
+64-byte aligned, at word 1.  Word 2 counts the calls of NumPy's inner loops (atomic add).  Innermost strides of 'u' operands are not read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ class Layout:
 
     FLAGS = 0
     SCRATCH = 1
-    FIRST = 2
+    CALLS = 2
+    FIRST = 3
 
     def shape(self, dim: int) -> int:
         return self.FIRST + dim

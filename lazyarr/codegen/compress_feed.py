@@ -5,8 +5,8 @@ Out: ``void feed(words, chunk, tid)``, the same for all programs.
 Each thread has memory of its own: copies of the words, in which the pointers to packed elements are
 replaced, and one buffer for each feed.  So elements pass through the second-level cache, not through memory.
 
-Words: FLAGS, then MEMORY and MEMORY_BYTES (of one thread), the consumer's INNER (function),
-INNER_WORDS (template) and INNER_COUNT, FEEDS; then for each feed PACK (function), PACK_WORDS, PACK_COUNT,
+Words: FLAGS, MEMORY, CALLS as `abi` has them, then MEMORY_BYTES (of one thread), the consumer's INNER
+(function), INNER_WORDS (template) and INNER_COUNT, FEEDS; then for each feed PACK (function), PACK_WORDS, PACK_COUNT,
 OFFSETS (rank of the first kept element of each block, and the total), TABLE (for each chunk: its first
 block, the end of its blocks, and bytes from rank 0 to the first block's rank), COPY_AT and BUFFER_AT
 (offsets in the thread's memory), OUT_WORD and IN_WORD (of the pointers, in bytes from the words).
@@ -19,8 +19,8 @@ from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS
 from lazyarr.target import Target
 
-MEMORY, MEMORY_BYTES, INNER, INNER_WORDS, INNER_COUNT, FEEDS = range(1, 7)
-FIRST = 7
+MEMORY = Layout.SCRATCH
+MEMORY_BYTES, INNER, INNER_WORDS, INNER_COUNT, FEEDS, FIRST = range(Layout.FIRST, Layout.FIRST + 6)
 PACK, PACK_WORDS, PACK_COUNT, OFFSETS, TABLE, COPY_AT, BUFFER_AT, OUT_WORD, IN_WORD = range(9)
 PER_FEED = 9
 TABLE_BYTES = 24
@@ -41,6 +41,8 @@ def feed_kernel(target: Target) -> str:
     flags = b.word(own, Layout.FLAGS)
     with b.when(b.op(f"icmp ne i64 {flags}, 0")):
         b.op(f"atomicrmw or ptr %words, i64 {flags} monotonic")
+    calls = b.word(own, Layout.CALLS)
+    b.op(f"atomicrmw add ptr {b.at('%words', 8 * Layout.CALLS)}, i64 {calls} monotonic")
     return b.text()
 
 

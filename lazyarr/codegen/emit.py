@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lazyarr.codegen import emit_calls
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emit_body import Registers, emit_body
@@ -67,6 +68,8 @@ class Emitter:
         b.label("entry")
         self.allocate()
         self.status.begin()
+        if self.kernel.loops:
+            emit_calls.begin(b)
         low, counts = self.chunk()
         pointers = self.bases(low)
         b.do("br label %start")
@@ -77,6 +80,8 @@ class Emitter:
         if self.kernel.nontemporal and self.target.name.startswith("X86"):
             b.declare("declare void @llvm.x86.sse.sfence()")
             b.do("call void @llvm.x86.sse.sfence()")
+        if self.kernel.loops:
+            emit_calls.end(b)
         self.status.end()
         b.do("ret void")
         head = '(ptr %words, i64 %chunk, i64 %tid) nounwind "prefer-vector-width"="512" {'
@@ -249,6 +254,7 @@ class Emitter:
         b = self.b
         b.width = 0
         self.status.collect()
+        emit_calls.count(b)
         for k, (ref, step) in enumerate(zip(refs_of(call), steps, strict=True)):
             at = self.base(ref, pointers)
             b.do(f"store ptr {at}, ptr {b.op(f'getelementptr ptr, ptr %args, i64 {k}')}, align 8")

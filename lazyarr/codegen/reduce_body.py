@@ -7,6 +7,7 @@ that writes statements on a range into a `Function` whose caller gives it row po
 
 from __future__ import annotations
 
+from lazyarr.codegen import emit_calls
 from lazyarr.codegen.builder import FIRST_LEVEL, LINE
 from lazyarr.codegen.emit import Emitter, Range
 from lazyarr.codegen.emit_body import Registers, emit_body
@@ -102,6 +103,7 @@ class Body(Emitter):
             b.stack.append("  %count = alloca i64, align 8")
             b.stack.append("  %status = alloca i32, align 4")
             b.stack.append(f"  %raised = getelementptr i8, ptr %ctx, i64 {r.raised}")
+            b.stack.append(f"  {emit_calls.COUNT} = getelementptr i8, ptr %ctx, i64 {r.calls}")
             self.functions = [
                 (self.word(self.layout.loop(k), "ptr"), self.word(self.layout.loop(k) + 1, "ptr"))
                 for k in range(len(r.loops))
@@ -111,6 +113,7 @@ class Body(Emitter):
         """One of NumPy's loops on given addresses."""
         b = self.f
         self.status.collect()
+        emit_calls.count(b)
         for k, (pointer, step) in enumerate(zip(pointers, steps, strict=True)):
             b.put("%args", 8 * k, "ptr", pointer)
             b.put("%steps", 8 * k, "i64", step)

@@ -114,9 +114,14 @@ class Reduce:
         return self.thread + 8
 
     @property
+    def calls(self) -> int:
+        """How often NumPy's loops were called."""
+        return self.raised + 8
+
+    @property
     def block(self) -> int:
         """First element of the block that is being folded."""
-        return self.raised + 8
+        return self.calls + 8
 
     @property
     def context_bytes(self) -> int:

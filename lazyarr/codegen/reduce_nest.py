@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lazyarr.codegen import emit_calls
 from lazyarr.codegen.emitters_types import Value
 from lazyarr.codegen.reduce_compress import begin_packing
 from lazyarr.codegen.reduce_flow import Function
@@ -38,6 +39,8 @@ def kernel_function(r: Reduce, name: str) -> Function:
     if status.active and r.loops:
         raised, others = (b.op(f"load i32, ptr {p}, align 4") for p in ("%raised", b.at(nest.ctx, r.raised)))
         b.do(f"store i32 {b.op(f'or i32 {raised}, {others}')}, ptr %raised, align 4")
+    if r.loops:
+        emit_calls.end(b)
     status.end()
     return b
 
@@ -64,6 +67,8 @@ class Nest:
         self.ctx = b.alloca(f"[{r.context_bytes} x i8]", 16)
         self.out = b.alloca(f"[{SLOT * len(r.folds)} x i8]", 16)
         b.put(self.ctx, r.raised, "i32", "0")
+        if r.loops:
+            emit_calls.begin(b, b.at(self.ctx, r.calls))
         self.starts = {f.number: r.start(b, f) for f in r.folds if not f.packs}
 
     def write(self) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from lazyarr.codegen import emit_calls
 from lazyarr.codegen.builder import LINE, SECOND_LEVEL
 from lazyarr.codegen.emit import Range
 from lazyarr.codegen.loopir import Kernel
@@ -73,7 +74,11 @@ def chunk_function(r: Reduce, rows: Kernel, first: Kernel | None, name: str) -> 
     b = Function(r.target, name, CHUNK_PARAMS)
     status = r.status(b)
     status.begin()
+    if r.loops:
+        emit_calls.begin(b)
     Rows(r, b, rows, first).write()
+    if r.loops:
+        emit_calls.end(b)
     status.end()
     return b
 

@@ -16,7 +16,8 @@ EXACT = [
     "native_launches", "parallel_launches", "numpy_loop_blocks", "compiles", "disk_hits", "nodes_built",
     "bytes_allocated",
 ]  # fmt: skip
-CASES = [(r, p) for r, jit in ROUNDS for p in PROGRAMS if (jit, p) not in INVISIBLE]
+CASES = [(r, p) for r, _ in ROUNDS for p in PROGRAMS]
+HIDDEN = {(r, p) for r, jit in ROUNDS for p in PROGRAMS if (jit, p) in INVISIBLE}
 FUSED = {"triad": 2, "chain": 10, "kept": 2, "dropped": 1, "two loops": 3, "sum of a map": 3, "where": 3}
 """Operations of NumPy that one kernel does."""
 
@@ -40,7 +41,7 @@ def test_counts_are_exact(observed, case):
         assert {k: counted[k] for k in EXACT} == {k: seen.get(k, 0) for k in EXACT}
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c[0] != "cold"], ids=" ".join)
+@pytest.mark.parametrize("case", [c for c in CASES if c[0] != "cold" and c not in HIDDEN], ids=" ".join)
 def test_calls_of_numpy(observed, case):
     """Not in the cold round: there NumPy is also asked for its order of summation."""
     counted, seen = (observed["first"][case][k] for k in ("counted", "seen"))
@@ -50,7 +51,11 @@ def test_calls_of_numpy(observed, case):
 @pytest.mark.parametrize("case", CASES, ids=" ".join)
 def test_sums(observed, case):
     counted, seen = (observed["first"][case][k] for k in ("counted", "seen"))
-    assert counted["compiles"] + counted["disk_hits"] + counted["memory_hits"] == counted["native_launches"]
+    found = counted["compiles"] + counted["disk_hits"] + counted["memory_hits"]
+    if "fed" in case[1] or case[1] == "masked":     # kernels that pack run inside the launch that they feed
+        assert found == counted["native_launches"] + (case[0] != "never")
+    else:
+        assert found == counted["native_launches"]
     assert counted["bytes_fresh"] + counted["bytes_recycled"] <= counted["bytes_allocated"]
     assert 0 <= seen.get("bytes_fresh", 0) - counted["bytes_fresh"] <= 4096 * seen.get("pages_fresh", 0)
 

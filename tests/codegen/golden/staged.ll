@@ -7,9 +7,9 @@ entry:
   %t2 = getelementptr i64, ptr %words, i64 1
   %t3 = load ptr, ptr %t2, align 8
   %t4 = getelementptr i8, ptr %t3, i64 %t1
-  %t5 = getelementptr i64, ptr %words, i64 19
+  %t5 = getelementptr i64, ptr %words, i64 20
   %t6 = load ptr, ptr %t5, align 8
-  %t7 = getelementptr i64, ptr %words, i64 20
+  %t7 = getelementptr i64, ptr %words, i64 21
   %t8 = load ptr, ptr %t7, align 8
   %saved = alloca i32, align 4
   %status = alloca i32, align 4
@@ -20,45 +20,47 @@ entry:
   %t10 = and i32 %t9, -64
   store i32 %t10, ptr %status, align 4
   call void @llvm.x86.sse.ldmxcsr(ptr %status)
-  %t11 = getelementptr i64, ptr %words, i64 7
+  %calls = alloca i64, align 8
+  store i64 0, ptr %calls, align 8
+  %t11 = getelementptr i64, ptr %words, i64 8
   %t12 = load i64, ptr %t11, align 8
   %t13 = urem i64 %chunk, %t12
   %t14 = udiv i64 %chunk, %t12
-  %t15 = getelementptr i64, ptr %words, i64 5
+  %t15 = getelementptr i64, ptr %words, i64 6
   %t16 = load i64, ptr %t15, align 8
   %t17 = mul i64 %t13, %t16
-  %t18 = getelementptr i64, ptr %words, i64 3
+  %t18 = getelementptr i64, ptr %words, i64 4
   %t19 = load i64, ptr %t18, align 8
   %t20 = sub i64 %t19, %t17
   %t21 = icmp ult i64 %t20, %t16
   %t22 = select i1 %t21, i64 %t20, i64 %t16
-  %t23 = getelementptr i64, ptr %words, i64 4
+  %t23 = getelementptr i64, ptr %words, i64 5
   %t24 = load i64, ptr %t23, align 8
   %t25 = mul i64 %t14, %t24
-  %t26 = getelementptr i64, ptr %words, i64 2
+  %t26 = getelementptr i64, ptr %words, i64 3
   %t27 = load i64, ptr %t26, align 8
   %t28 = sub i64 %t27, %t25
   %t29 = icmp ult i64 %t28, %t24
   %t30 = select i1 %t29, i64 %t28, i64 %t24
-  %t31 = getelementptr i64, ptr %words, i64 8
+  %t31 = getelementptr i64, ptr %words, i64 9
   %t32 = load ptr, ptr %t31, align 8
-  %t33 = getelementptr i64, ptr %words, i64 9
+  %t33 = getelementptr i64, ptr %words, i64 10
   %t34 = load i64, ptr %t33, align 8
   %t35 = mul i64 %t25, %t34
   %t36 = getelementptr i8, ptr %t32, i64 %t35
-  %t37 = getelementptr i64, ptr %words, i64 10
+  %t37 = getelementptr i64, ptr %words, i64 11
   %t38 = load i64, ptr %t37, align 8
   %t39 = mul i64 %t17, %t38
   %t40 = getelementptr i8, ptr %t36, i64 %t39
-  %t41 = getelementptr i64, ptr %words, i64 11
+  %t41 = getelementptr i64, ptr %words, i64 12
   %t42 = load ptr, ptr %t41, align 8
-  %t43 = getelementptr i64, ptr %words, i64 12
+  %t43 = getelementptr i64, ptr %words, i64 13
   %t44 = load i64, ptr %t43, align 8
   %t45 = mul i64 %t25, %t44
   %t46 = getelementptr i8, ptr %t42, i64 %t45
-  %t47 = getelementptr i64, ptr %words, i64 14
+  %t47 = getelementptr i64, ptr %words, i64 15
   %t48 = load ptr, ptr %t47, align 8
-  %t49 = getelementptr i64, ptr %words, i64 15
+  %t49 = getelementptr i64, ptr %words, i64 16
   %t50 = load i64, ptr %t49, align 8
   %t51 = mul i64 %t25, %t50
   %t52 = getelementptr i8, ptr %t48, i64 %t51
@@ -73,7 +75,7 @@ row55:
   %p1.row55 = phi ptr [ %t46, %start ], [ %p1.next56, %next56 ]
   %p2.row55 = phi ptr [ %t54, %start ], [ %p2.next56, %next56 ]
   %t57 = load double, ptr %p1.row55, align 8
-  %t58 = getelementptr i64, ptr %words, i64 17
+  %t58 = getelementptr i64, ptr %words, i64 18
   %t59 = load double, ptr %t58, align 8
   br label %block60
 block60:
@@ -141,21 +143,24 @@ done100:
   %t110 = load i32, ptr %raised, align 4
   %t111 = or i32 %t109, %t110
   store i32 %t111, ptr %raised, align 4
-  %t112 = getelementptr ptr, ptr %args, i64 0
-  store ptr %t4, ptr %t112, align 8
-  %t113 = getelementptr i64, ptr %steps, i64 0
-  store i64 8, ptr %t113, align 8
-  %t114 = getelementptr ptr, ptr %args, i64 1
-  store ptr %t69, ptr %t114, align 8
-  %t115 = getelementptr i64, ptr %steps, i64 1
+  %t112 = load i64, ptr %calls, align 8
+  %t113 = add i64 %t112, 1
+  store i64 %t113, ptr %calls, align 8
+  %t114 = getelementptr ptr, ptr %args, i64 0
+  store ptr %t4, ptr %t114, align 8
+  %t115 = getelementptr i64, ptr %steps, i64 0
   store i64 8, ptr %t115, align 8
+  %t116 = getelementptr ptr, ptr %args, i64 1
+  store ptr %t69, ptr %t116, align 8
+  %t117 = getelementptr i64, ptr %steps, i64 1
+  store i64 8, ptr %t117, align 8
   store i64 %t65, ptr %count, align 8
   call void %t6(ptr %args, ptr %count, ptr %steps, ptr %t8)
   br label %next61
 next61:
   %i.next61 = add i64 %i.block60, 1024
-  %t116 = icmp ult i64 %i.next61, %t22
-  br i1 %t116, label %block60, label %done62
+  %t118 = icmp ult i64 %i.next61, %t22
+  br i1 %t118, label %block60, label %done62
 done62:
   br label %next56
 next56:
@@ -163,29 +168,32 @@ next56:
   %p0.next56 = getelementptr i8, ptr %p0.row55, i64 %t34
   %p1.next56 = getelementptr i8, ptr %p1.row55, i64 %t44
   %p2.next56 = getelementptr i8, ptr %p2.row55, i64 %t50
-  %t117 = icmp ult i64 %i.next56, %t30
-  br i1 %t117, label %row55, label %done118
-done118:
+  %t119 = icmp ult i64 %i.next56, %t30
+  br i1 %t119, label %row55, label %done120
+done120:
   br label %exit
 exit:
+  %t121 = getelementptr i64, ptr %words, i64 2
+  %t122 = load i64, ptr %calls, align 8
+  %t123 = atomicrmw add ptr %t121, i64 %t122 monotonic
   call void @llvm.x86.sse.stmxcsr(ptr %status)
-  %t119 = load i32, ptr %status, align 4
-  %t120 = load i32, ptr %raised, align 4
-  %t121 = or i32 %t119, %t120
-  store i32 %t121, ptr %raised, align 4
-  %t122 = load i32, ptr %raised, align 4
-  %t123 = lshr i32 %t122, 2
-  %t124 = and i32 %t123, 7
-  %t125 = shl i32 %t122, 3
-  %t126 = and i32 %t125, 8
-  %t127 = or i32 %t124, %t126
-  %t128 = and i32 %t127, 14
-  %t129 = icmp eq i32 %t128, 0
-  br i1 %t129, label %quiet, label %report
+  %t124 = load i32, ptr %status, align 4
+  %t125 = load i32, ptr %raised, align 4
+  %t126 = or i32 %t124, %t125
+  store i32 %t126, ptr %raised, align 4
+  %t127 = load i32, ptr %raised, align 4
+  %t128 = lshr i32 %t127, 2
+  %t129 = and i32 %t128, 7
+  %t130 = shl i32 %t127, 3
+  %t131 = and i32 %t130, 8
+  %t132 = or i32 %t129, %t131
+  %t133 = and i32 %t132, 14
+  %t134 = icmp eq i32 %t133, 0
+  br i1 %t134, label %quiet, label %report
 report:
-  %t130 = zext i32 %t128 to i64
-  %t131 = getelementptr i64, ptr %words, i64 0
-  %t132 = atomicrmw or ptr %t131, i64 %t130 monotonic
+  %t135 = zext i32 %t133 to i64
+  %t136 = getelementptr i64, ptr %words, i64 0
+  %t137 = atomicrmw or ptr %t136, i64 %t135 monotonic
   br label %quiet
 quiet:
   call void @llvm.x86.sse.ldmxcsr(ptr %saved)
