@@ -5,6 +5,10 @@ First-touch page faults cost more than arithmetic, so freed pages are kept warm.
 live + cached bytes never exceed the highest number of live bytes so far (so NumPy, which frees at
 once, has needed as much), and cached bytes never exceed the option ``buffer_cache_bytes``.
 
+In front of all stand `WARM` arrays: those of buffers freed last are kept whole, and serve the next
+requests of exactly their size.  They count as live until a request finds none, and all of them are let
+go first; so what always holds is not touched by them.
+
 Blocks below `SMALL` come from NumPy.  The others are spans of anonymous pages: best fit, split at
 the page asked for, merged with free neighbours, the longest unused given back first.
 """
@@ -31,6 +35,12 @@ SMALL = 32 << 10
 HUGE = 2 << 20
 """Alignment of fresh blocks from `LARGE` on, and the size of a huge page."""
 LARGE = 1 << 20
+WARM: dict[int, list[tuple[numpy.ndarray, int]]] = {}
+"""Size of a buffer -> arrays of that size that nobody else holds, and their addresses."""
+WARM_SIZES = 8
+WARM_EACH = 4
+WARM_MOST = 8 << 20
+"""Bytes of the largest: filling it takes a hundred times what its allocation takes."""
 _PAGE = mmap.PAGESIZE
 _LINE = 64
 _BYTE = numpy.dtype(numpy.uint8)
@@ -132,6 +142,24 @@ class _FreeSpans:
         return start, self._remove(start)
 
 
+def let_go() -> None:
+    """Give all warm arrays back."""
+    for arrays in list(WARM.values()):
+        arrays.clear()
+
+
+def keep_warm(memory: numpy.ndarray, at: int, finalizing: Any = sys.is_finalizing) -> None:
+    """Take an array that only the caller holds; called by finalizers, so nothing here waits for a lock."""
+    if finalizing():
+        return
+    arrays = WARM.get(memory.nbytes)
+    owner: Any = memory.base
+    if arrays is not None and len(arrays) < WARM_EACH and owner.__class__ is Block and (
+        _allocator is None or _allocator.has_room(WARM_SIZES * WARM_EACH * WARM_MOST)
+    ):
+        arrays.append((memory, at))
+
+
 class _Allocator:
     """Hands out spans and takes them back, from any thread, even from within a garbage collection."""
 
@@ -146,6 +174,7 @@ class _Allocator:
 
     def take(self, nbytes: int) -> tuple[int, bool] | None:
         """Address of `nbytes` (whole pages) and whether they are recycled; None: out of memory."""
+        let_go()
         with self._lock:
             self._settle()
             start = self._free.take(nbytes)
@@ -168,6 +197,10 @@ class _Allocator:
         self._returned.append((start, nbytes))
         self._collect()
 
+    def has_room(self, nbytes: int) -> bool:
+        """May so many bytes more be cached?"""
+        return self._free.total + nbytes <= current.buffer_cache_bytes
+
     def _collect(self) -> None:
         while self._returned and self._lock.acquire(blocking=False):
             try:
@@ -187,12 +220,14 @@ class _Allocator:
             self._pages.release(*self._free.oldest())
 
     def trim(self) -> None:
+        let_go()
         with self._lock:
             self._settle()
             self._shrink(0)
         self._collect()
 
     def usage(self) -> Usage:
+        let_go()
         with self._lock:
             self._settle()
             return Usage(self.live, self._free.total, self.peak)
@@ -265,6 +300,28 @@ class Block:
         # At exit the pages go with the process.
         if self._pages and not finalizing():
             allocator.give(self.address, self._pages)
+
+
+def array(nbytes: int) -> tuple[numpy.ndarray, int, bool]:
+    """Return uninitialised memory as a flat array, its address, and whether its pages are warm."""
+    arrays = WARM.get(nbytes)
+    if arrays:
+        try:
+            memory, at = arrays.pop()
+        except IndexError:              # another thread took it
+            pass
+        else:
+            COUNT.bytes_allocated += nbytes
+            if nbytes < SMALL:
+                return memory, at, False
+            COUNT.bytes_recycled += nbytes
+            return memory, at, True
+    elif arrays is None and nbytes <= WARM_MOST:
+        if len(WARM) >= WARM_SIZES:
+            WARM.clear()
+        WARM[nbytes] = []
+    block = empty(nbytes)
+    return block.ndarray(), block.address, block.recycled
 
 
 def empty(nbytes: int) -> Block:

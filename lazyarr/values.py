@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy
 
-from lazyarr.buffers import empty
+from lazyarr.buffers import array, keep_warm
+from lazyarr.counters import COUNT
 from lazyarr.expr import LOCK, Expr
 from lazyarr.forks import hold_at_forks
 from lazyarr.geometry import address, offset_of
@@ -39,6 +40,14 @@ class Bridge:
         }
 
 
+class _Alone:
+    memory = numpy.empty(0)
+
+
+ALONE = sys.getrefcount(_Alone().memory)
+"""References to an ndarray that only one attribute holds: that one, and getrefcount's argument."""
+
+
 class Buffer:
     """The bytes of one storage: flat `memory`, its address, and who else may hold it."""
 
@@ -54,8 +63,12 @@ class Buffer:
 
     @classmethod
     def new(cls, nbytes: int) -> Buffer:
-        block = empty(nbytes)
-        return cls(block.ndarray(), recycled=block.recycled)
+        self = cls.__new__(cls)
+        self.memory, self.address, self.recycled = array(nbytes)
+        self.nbytes = nbytes
+        self.bridge = None
+        self.orphan = False
+        return self
 
     @classmethod
     def borrow(cls, owner: numpy.ndarray) -> Buffer:
@@ -79,9 +92,14 @@ class Buffer:
         """The ndarray that `geo` describes, over these bytes."""
         return numpy.ndarray(geo.shape, geo.dtype, self.memory, offset_of(geo), geo.strides)
 
-    def __del__(self) -> None:
+    def __del__(
+        self, references: Any = sys.getrefcount, alone: int = ALONE, keep: Any = keep_warm
+    ) -> None:
+        # The names are arguments: at exit a module's own may be gone.
         if self.orphan:
             LEDGER.kept -= self.nbytes
+        if self.bridge is None and references(self.memory) <= alone:
+            keep(self.memory, self.address)
 
 
 class Unwritten(Buffer):
@@ -99,26 +117,26 @@ class Unwritten(Buffer):
         self.orphan = False
         self.expected = True
         LEDGER.unallocated += nbytes
+        COUNT.bytes_numpy += nbytes
 
     def __getattr__(self, name: str) -> Any:
         """`memory`, `address` or `recycled`: the others are set."""
         made = Buffer.new(self.nbytes)
         self.forgo()
         self.memory, self.address, self.recycled = made.memory, made.address, made.recycled
-        self.__class__ = Buffer
+        self.__class__ = Buffer         # type: ignore[assignment]
         return getattr(self, name)
 
     def shared(self) -> bool:
         return False
 
+    def __del__(self, *_: Any) -> None:
+        """There is nothing to give back."""
+
     def forgo(self) -> None:
         if self.expected:
             self.expected = False
             LEDGER.unallocated -= self.nbytes
-
-
-_alone = Buffer(numpy.empty(0))
-ALONE = sys.getrefcount(_alone.memory)      # one attribute, one argument
 
 
 class Ledger:

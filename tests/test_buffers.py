@@ -11,10 +11,11 @@ import threading
 import numpy
 import pytest
 
-from lazyarr import buffers
+from lazyarr import buffers, values
 from lazyarr.buffers import HUGE, LARGE, SMALL, empty, trim, usage, zeros
 from lazyarr.config import options
 from lazyarr.counters import COUNT
+from lazyarr.geometry import geometry
 
 MIB = 1 << 20
 pytestmark = pytest.mark.skipif(buffers._allocator is None, reason="no anonymous mappings here")
@@ -23,6 +24,7 @@ pytestmark = pytest.mark.skipif(buffers._allocator is None, reason="no anonymous
 @pytest.fixture
 def fresh(monkeypatch):
     """A new allocator, with its own peak."""
+    buffers.let_go()
     made = buffers._Allocator(buffers._Pages())
     monkeypatch.setattr(buffers, "_allocator", made)
     monkeypatch.setattr(buffers.Block.__del__, "__defaults__", (made, sys.is_finalizing))
@@ -185,7 +187,7 @@ def test_memory_error_is_numpys(fresh):
 def test_the_cache_is_dropped_before_memory_runs_out():
     out = run("""
 import resource
-from lazyarr import buffers
+from lazyarr import buffers, values
 from lazyarr.config import set_options
 size = 64 << 20
 set_options(buffer_cache_bytes=4 * size)
@@ -242,7 +244,7 @@ def test_threads(fresh):
 def test_fork_while_other_threads_allocate():
     run("""
 import os, threading
-from lazyarr import buffers
+from lazyarr import buffers, values
 stop = False
 def churn():
     while not stop:
@@ -267,10 +269,78 @@ assert (mine == 1).all()
 def test_blocks_alive_at_exit():
     run("""
 import sys
-from lazyarr import buffers
+from lazyarr import buffers, values
 kept = [buffers.empty(1 << 20).ndarray() for _ in range(3)]
 class Late:
     def __init__(self): self.block = buffers.empty(1 << 20)
 sys.late = Late()
 cycle = [buffers.empty(1 << 20)]; cycle.append(cycle)
 """)
+
+
+def test_a_buffer_of_the_same_size_serves_the_next_request(fresh):
+    first = values.Buffer.new(MIB)
+    at, memory = first.address, id(first.memory)
+    del first
+    again = values.Buffer.new(MIB)
+    assert (again.address, id(again.memory), again.recycled) == (at, memory, True)
+    assert fresh.live == fresh.peak == MIB
+
+
+def test_a_buffer_that_somebody_holds_serves_nobody_else(fresh):
+    first = values.Buffer.new(MIB)
+    view = first.real(geometry((8,), numpy.dtype(float)))
+    view[:] = 7
+    del first
+    assert values.Buffer.new(MIB).memory is not view.base
+    assert view.tolist() == [7.0] * 8
+
+
+def test_warm_arrays_are_let_go_before_more_memory_is_asked_for(fresh):
+    held = [values.Buffer.new(MIB) for _ in range(3)]
+    del held
+    other = values.Buffer.new(3 * MIB)
+    assert fresh.live == fresh.peak == 3 * MIB and usage().cached == 0
+    del other
+
+
+def test_warm_arrays_count_as_cached(fresh):
+    kept = values.Buffer.new(MIB)
+    del kept
+    assert usage() == (0, MIB, MIB)
+    with options(buffer_cache_bytes=0):
+        kept = values.Buffer.new(MIB)
+        del kept
+        assert usage() == (0, 0, MIB)
+
+
+def test_foreign_memory_is_never_warm(fresh):
+    values.Buffer.new(MIB)
+    foreign = numpy.zeros(MIB, numpy.uint8)
+    buf = values.Buffer(foreign)
+    del foreign, buf
+    assert values.Buffer.new(MIB).memory.base.__class__ is buffers.Block
+
+
+def test_few_sizes_stay_warm(fresh):
+    for k in range(100):
+        values.Buffer.new((k + 1) << 16)
+    assert len(buffers.WARM) <= buffers.WARM_SIZES
+    kept = sum(n * len(arrays) for n, arrays in buffers.WARM.items())
+    assert kept <= buffers.WARM_SIZES * buffers.WARM_EACH * buffers.WARM_MOST
+
+
+def test_threads_share_warm_arrays(fresh):
+    def work():
+        for k in range(300):
+            buf = values.Buffer.new(MIB)
+            buf.memory[:8] = k % 256
+            assert (buf.memory[:8] == k % 256).all()
+            del buf
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert usage().live == 0 and usage().cached <= fresh.peak

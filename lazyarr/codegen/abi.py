@@ -6,7 +6,8 @@ iteration space: chunk number -> mixed radix over `grid` -> [lo, hi) per loop, b
 
 Word 0 collects floating-point status flags of all chunks (atomic or): NumPy's FPE bits
 (1 divide, 2 overflow, 4 underflow, 8 invalid).  Scratch memory is `scratch_bytes` per thread,
-64-byte aligned, at word 1.  Word 2 counts the calls of NumPy's inner loops (atomic add).  Innermost strides of 'u' operands are not read.
+64-byte aligned, at word 1.  Word 2 counts the calls of NumPy's inner loops (atomic add).
+Innermost strides of 'u' operands are not read.
 """
 
 from __future__ import annotations

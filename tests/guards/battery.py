@@ -151,8 +151,8 @@ def watch_all() -> None:
     watch(buffers._allocator._pages, "fresh", count("pages_fresh"))
     watch(buffers._allocator._pages, "fresh", count("bytes_fresh", lambda _, nbytes: nbytes))
     watch(expr.Expr, "__init__", count("nodes_built"))
-    for module in (values, launch):
-        watch(module, "empty", count("bytes_allocated", lambda _, nbytes: nbytes))
+    watch(values, "array", count("bytes_allocated", lambda _, nbytes: nbytes))
+    watch(launch, "empty", count("bytes_allocated", lambda _, nbytes: nbytes))
 
 
 def watch_methods(frame: Any, event: str, what: Any) -> None:

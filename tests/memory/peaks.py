@@ -193,6 +193,96 @@ def sequence(np, n):
     return [float((a * k)[0]) for k in range(6)]
 
 
+def stencil(np, n):
+    """Writes that together cover what was never written before."""
+    a = np.full((1000, n // 1000), 1.5)
+    b = np.empty_like(a)
+    for _ in range(3):
+        b[1:-1, 1:-1] = (a[:-2, 1:-1] + a[2:, 1:-1]) * 0.5
+        b[0], b[-1], b[:, 0], b[:, -1] = a[0], a[-1], a[:, 0], a[:, -1]
+        a, b = b, a
+    return a
+
+
+def never_written(np, n):
+    a, b = np.empty(n), np.empty(n)
+    c = np.full(n, 1.5) + 1
+    del a, b
+    return c * 2
+
+
+def outputs(np, n):
+    a, t, o = np.full(n, 1.5), np.empty(n), np.empty(n)
+    np.multiply(a, 2, out=t)
+    np.add(t, 1, out=o)
+    return np.sqrt(o, out=o)
+
+
+def filled_by_rows(np, n):
+    out = np.empty((10, n // 10))
+    for k in range(10):
+        out[k] = np.full(n // 10, float(k)) * 2
+    return out
+
+
+def runge_kutta(np, n):
+    """The pending graph becomes too large in the middle of an expression."""
+    y = np.full(n, 1.5)
+    for _ in range(3):
+        k1 = slope(y)
+        k2 = slope(y + 0.05 * k1)
+        k3 = slope(y + 0.05 * k2)
+        k4 = slope(y + 0.1 * k3)
+        y = y + (k1 + 2 * k2 + 2 * k3 + k4) * (0.1 / 6)
+    return y
+
+
+def slope(y):
+    return -y * y
+
+
+def layers(np, n):
+    x = np.full((n // 1000, 1000), 0.5)
+    for _ in range(3):
+        x = np.tanh(x @ np.full((1000, 1000), 0.001) + 0.1)
+    return x
+
+
+def box_filter(np, n):
+    q = np.pad(np.full((1000, n // 1000), 1.5), 1)
+    return sum(q[i : i + 1000, j : j + n // 1000] for i in range(3) for j in range(3)) / 9
+
+
+def running_mean(np, n):
+    c = np.cumsum(np.full(n, 1.5))
+    return (c[100:] - c[:-100]) / 100
+
+
+def gradient_descent(np, n):
+    b, x = np.full(n, 1.0), np.zeros(n)
+    r = b - 2 * x
+    q, rr = r.copy(), (r * r).sum()
+    for _ in range(3):
+        p = 2 * q
+        x += q * (rr / (q * p).sum())
+        r -= p * (rr / (q * p).sum())
+        last, rr = rr, (r * r).sum()
+        q = r + q * (rr / last)
+    return x
+
+
+def stacked(np, n):
+    a = np.full(n // 3, 1.5)
+    return np.stack([np.sin(a), np.cos(a), a * a], axis=-1)
+
+
+def distances(np, n):
+    k = int((n // 3) ** 0.5)
+    p = np.full((k, 3), 0.5)
+    d = p[:, None] - p[None]
+    return np.sqrt((d**2).sum(-1))
+
+
 PROGRAMS: dict[str, Callable[[Any, int], Any]] = {
     f.__name__: f
     for f in (
@@ -200,6 +290,8 @@ PROGRAMS: dict[str, Callable[[Any, int], Any]] = {
         small_results, small_slices, slices_of_siblings, sum_of_slices, rolled, gradient, softmax,
         complex_numbers, swap, swap_in_place, overwrite, partial_writes, masked, deviation, normalised,
         transposed, narrowed, chosen, read_before_overwritten, sequence,
+        stencil, never_written, outputs, filled_by_rows, runge_kutta, layers, box_filter, running_mean,
+        gradient_descent, stacked, distances,
     )
 }  # fmt: skip
 

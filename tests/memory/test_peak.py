@@ -21,10 +21,6 @@ SLACK = {"accounted": 1 << 19, "resident": 6 << 20}
 """Scratch memory and whole pages; and what a process of Python grows by anyhow."""
 
 
-ABOVE = {"rolled": "np.roll's results come from np.empty_like, which takes its memory at the call"}
-CASES = [pytest.param(p, marks=[pytest.mark.xfail(reason=ABOVE[p])] if p in ABOVE else []) for p in PROGRAMS]
-
-
 @pytest.fixture(scope="module")
 def peaks():
     env = {**os.environ, "PYTHONPATH": str(HERE.parents[1]), "LAZYARR_JIT": "auto"}
@@ -39,7 +35,7 @@ def peaks():
 
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="needs Linux's accounts")
 @pytest.mark.parametrize("by", SLACK)
-@pytest.mark.parametrize("program", CASES)
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_peak(peaks, program, by):
     ours, numpys = (peaks[name][program][by] for name in ("lazyarr", "numpy"))
     assert ours <= numpys + SLACK[by], f"{ours / numpys:.2f} of NumPy's peak"
