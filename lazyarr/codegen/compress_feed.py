@@ -8,8 +8,9 @@ replaced, and one buffer for each feed.  So elements pass through the second-lev
 Words: FLAGS, MEMORY, CALLS as `abi` has them, then MEMORY_BYTES (of one thread), the consumer's INNER
 (function), INNER_WORDS (template) and INNER_COUNT, FEEDS; then for each feed PACK (function), PACK_WORDS,
 PACK_COUNT, OFFSETS (rank of the first kept element of each block, and the total), TABLE (for each chunk:
-its first block, the end of its blocks, and bytes from rank 0 to the first block's rank), COPY_AT and BUFFER_AT
-(offsets in the thread's memory), OUT_WORD and IN_WORD (of the pointers, in bytes from the words).
+its first block, the end of its blocks, and bytes from rank 0 to the first block's rank), COPY_AT and
+BUFFER_AT (offsets in the thread's memory), OUT_WORD and IN_WORD (of the pointers, in bytes from the
+words).
 """
 
 from __future__ import annotations
