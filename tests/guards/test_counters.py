@@ -7,6 +7,7 @@ the object cache that the first one filled.
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 from battery import INVISIBLE, PROGRAMS, ROUNDS
@@ -82,3 +83,14 @@ def test_never_runs_no_kernel(observed):
 
 def test_the_table_of_programs_is_the_one_that_ran(observed):
     assert set(observed["first"]) == set(observed["second"]) == set(CASES)
+
+
+SCALARS = 64
+"""Bytes that NumPy takes for constants of a call, such as the 1 of ``a + 1``; here they are no arrays."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="knows how to replace malloc there")
+def test_bytes_numpy_are_what_numpy_takes():
+    for line in output((GUARDS / "allocations.py").read_text(), LAZYARR_JIT="auto").splitlines():
+        row = json.loads(line)
+        assert 0 <= row["taken"] - row["counted"] <= SCALARS, row
