@@ -11,17 +11,21 @@ Word 0 collects floating-point status flags of all chunks (atomic or): NumPy's F
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class _Counts(NamedTuple):
     rank: int
     operands: int
     scalars: int
     loops: int
     """Number of distinct (ufunc, signature) inner loops of NumPy that the kernel calls."""
 
+
+class Layout(_Counts):
+    """Where a kernel with so many of each has what."""
+
+    __slots__ = ()
     FLAGS = 0
     SCRATCH = 1
     FIRST = 2
