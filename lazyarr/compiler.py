@@ -1,15 +1,19 @@
-"""When compiling begins to pay.
+"""When compiling begins to pay, and when kernels of an earlier run are looked for.
 
-LLVM takes about 0.15 s and 70 MB to load.  A short program never needs it: the first work is NumPy's.
-When there was enough of it, LLVM loads in a thread of its own, and NumPy goes on until it is there.
+LLVM takes 60 MB, and from a twentieth to a fifth of a second to load.  A short program never needs
+it: the first work is NumPy's.  When there was enough of it, LLVM loads in a thread of its own, and NumPy
+goes on until it is there.  Kernels that an earlier run compiled need no LLVM: an evaluation that is noted
+in the cache is planned at once, and what is not found there after all is left to NumPy.
 
-In: estimates of work.   Out: whether kernels are the way to do it.
+In: pending nodes, estimates of work.   Out: whether kernels are the way to do it.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Sequence
+from functools import lru_cache
 
 from lazyarr import config
 from lazyarr.expr import Compress, Expr, Map, Read, Reduce
@@ -24,6 +28,10 @@ LARGE_NS = 120e6
 START_NS = 100e6
 """After so much work in smaller pieces the loading starts: by then the program is no short one."""
 
+LOOK_NS = 40e6
+"""After so much work, kernels of earlier runs are looked for: importing the engine, planning and loading
+the first ones cost about as much."""
+
 
 class _Compiler:
     """Loads LLVM once, in a thread; `usable` is None until that is over."""
@@ -32,11 +40,22 @@ class _Compiler:
         self.usable: bool | None = None
         self.thread: threading.Thread | None = None
         self.debt = 0.0
+        self.work = 0.0
 
-    def ready(self, work_ns: float) -> bool:
-        """May kernels be used for work that takes NumPy `work_ns`?"""
+    def plans(self, nodes: Sequence[Expr]) -> bool:
+        """Are kernels the way to compute these nodes, or some of them?"""
         if sys.is_finalizing():
             return False                # nothing can be imported any more
+        if self.usable is not None:
+            return self.usable
+        work = sum(map(numpy_ns, nodes))
+        self.work += work
+        if config.current.jit == "always":
+            return loads_cached() or self.ready(work)
+        return (self.work > LOOK_NS and noted(name_of(nodes))) or self.ready(work)
+
+    def ready(self, work_ns: float) -> bool:
+        """May kernels be compiled for work that takes NumPy `work_ns`?"""
         if self.usable is None:
             self.debt += work_ns
             if config.current.jit == "always" or work_ns > LARGE_NS or self.debt > LOAD_NS:
@@ -56,6 +75,39 @@ class _Compiler:
 
 
 COMPILER = _Compiler()
+
+
+def name_of(nodes: Sequence[Expr]) -> str:
+    """What an evaluation does, for `note`: its ops, in order, whatever their shapes."""
+    found = []
+    for node in nodes:
+        op = node.op
+        named = isinstance(op, Map | Reduce)
+        found.append(f"{op.name} {op.sig}" if named else type(op).__name__)  # type: ignore[union-attr]
+    return "\n".join(found)
+
+
+def note(name: str) -> None:
+    """Remember, beyond this process, that the kernels of an evaluation are in the cache."""
+    from lazyarr.dispatch import cache
+
+    key = cache.digest("evaluation", name)
+    if cache.fetch(key) is None:
+        cache.store(key, b"")
+
+
+@lru_cache(1024)
+def noted(name: str) -> bool:
+    """Are the kernels of an evaluation in the cache, by all that is known, and can they be loaded?"""
+    from lazyarr.dispatch import cache
+
+    return loads_cached() and cache.fetch(cache.digest("evaluation", name)) is not None
+
+
+def loads_cached() -> bool:
+    from lazyarr.dispatch import jit
+
+    return jit.loads_cached()
 
 
 def numpy_ns(node: Expr) -> float:

@@ -17,7 +17,9 @@ from typing import Any
 
 from lazyarr import config, flags
 from lazyarr.bufferize import Placement
+from lazyarr.compiler import COMPILER, name_of, note, numpy_ns
 from lazyarr.counters import COUNT
+from lazyarr.dispatch.jit import NotCompiled, cached_only
 from lazyarr.expr import Compress, Expr, Map, Read, Reduce
 from lazyarr.fusion.alias import memory_key
 from lazyarr.fusion.fold import fold_order, signature
@@ -43,9 +45,14 @@ def run(nodes: list[Expr], roots: list[Expr]) -> None:
     w = walk(nodes, roots)
     plan = plan_of(w, _refuse)
     COUNT.seconds["plan"] += time.perf_counter() - began
+    name = None if plan.noted else name_of(nodes)
+    compiled = True
     for step in plan.steps:
-        _run(step, w)
+        compiled = _run(step, w) and compiled
         w.let_go(step.ends)
+    if name is not None and compiled:
+        note(name)
+        plan.noted = True
 
 
 def groups_for(roots: list[Expr]) -> Partition:
@@ -53,11 +60,11 @@ def groups_for(roots: list[Expr]) -> Partition:
     nodes = closure(roots)
     refuse: Callable[[Expr], str | None] = _refuse
     if not compiles(nodes):
-        refuse = _by_numpy
+        refuse = _sooner
     return groups_of(walk(nodes, roots), refuse)
 
 
-def _by_numpy(node: Expr) -> str | None:
+def _sooner(node: Expr) -> str | None:
     return "NumPy does it sooner, or jit is off"
 
 
@@ -102,16 +109,48 @@ def _misaligned(node: Expr) -> str | None:
     return None
 
 
-def _run(step: Step, w: Walk) -> None:
-    members = [w.nodes[k] for k in step.members]
+def _run(step: Step, w: Walk) -> bool:
+    """Compute a step; False if its kernel is yet to be compiled."""
     if step.program is None:
-        for node in members:
-            run_through_numpy(node)
-        if step.why == TOO_FEW:
-            COUNT.numpy_eager += len(members)
-        else:
-            COUNT.numpy_fallbacks += len(members)
-        return
+        _by_numpy(step, w)
+    elif COMPILER.usable:
+        _by_kernel(step, w)
+    else:
+        return _by_cached_kernel(step, w)
+    return True
+
+
+def _by_cached_kernel(step: Step, w: Walk) -> bool:
+    """Compute a step before LLVM is loaded: by a kernel from the cache, or by NumPy."""
+    try:
+        with cached_only():
+            _by_kernel(step, w)
+        return True
+    except NotCompiled:
+        compiles = COMPILER.ready(sum(numpy_ns(w.nodes[k]) for k in step.members))
+    if compiles:
+        _by_kernel(step, w)
+    else:
+        _by_numpy(step, w)
+    return compiles
+
+
+def _by_numpy(step: Step, w: Walk) -> None:
+    """Node by node; each value goes as soon as nobody needs it any more, as in NumPy."""
+    w.let_go([k for k in step.ends if k < 0])
+    for k in step.members:
+        run_through_numpy(w.nodes[k])
+        if k in step.ends:
+            w.let_go((k,))
+    if step.why == TOO_FEW:
+        COUNT.numpy_eager += len(step.members)
+    else:
+        COUNT.numpy_fallbacks += len(step.members)
+
+
+def _by_kernel(step: Step, w: Walk) -> None:
+    assert step.program is not None
+    members = [w.nodes[k] for k in step.members]
     placement = Placement(members)
     loads = [(w.value(k), geo) for k, geo in step.loads]
     for k in step.stored:

@@ -1,19 +1,21 @@
 """From a parfor to a callable kernel: compile once, remember.
 
 In:  `Parfor`s (the signature).   Out: `Kernel`s (an address and the layout of its words).
-One parfor is compiled once per process, target level and store kind; objects are on disk by content.
+One parfor is compiled once per process, target level and store kind.  What was compiled before, by any
+process, comes from the disk: by the index its text need not be written again.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import cache, partial
+from typing import TYPE_CHECKING, NamedTuple
 
-from lazyarr import config
+from lazyarr import config, kernel_index
 from lazyarr.codegen.abi import Layout
 from lazyarr.counters import COUNT
+from lazyarr.dispatch import jit
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.numpy_loops import InnerLoop, inner_loop
@@ -22,11 +24,10 @@ from lazyarr.reduce_order import SEARCHES
 from lazyarr.target import Target
 
 if TYPE_CHECKING:
-    from lazyarr.codegen.pipeline import Module
+    from lazyarr.codegen.pipeline import Module, Source
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
+class Kernel(NamedTuple):
     address: int
     layout: Layout
     loops: tuple[InnerLoop, ...]
@@ -34,8 +35,8 @@ class Kernel:
     scratch_bytes: int
     ops: int
     """Operations of NumPy that one run stands for."""
-    combine: Module | None
-    """The step that joins partial results, see `loaded`; None for a map."""
+    combine: Callable[[], int] | None
+    """Gives the address of what joins partial results; None for a map."""
     fold: int
     """Address of what a reduction's kernel calls to fold a range; 0 if it calls nothing."""
 
@@ -57,42 +58,90 @@ _kernels: dict[tuple[Parfor, bool, tuple[object, ...]], Kernel] = {}
 
 
 def kernel_for(parfor: Parfor, nontemporal: bool = False) -> Kernel:
-    """The compiled kernel of a parfor."""
+    """The compiled kernel of a parfor.
+
+    Where only cached code may be loaded, and there is none that streams, the other one does as well."""
     key = parfor, nontemporal, config.code_key()
     found = _kernels.get(key)
-    if found is None:
-        found = _kernels[key] = _compile(parfor, nontemporal)
-    else:
+    if found is not None:
         COUNT.memory_hits += 1
+        return found
+    began = time.perf_counter()
+    known = _known(parfor, nontemporal)
+    if known is None and not jit.may_compile():
+        if nontemporal:
+            return kernel_for(parfor)
+        raise jit.NotCompiled(str(parfor))
+    found = _kernels[key] = known or _compiled(parfor, nontemporal)
+    COUNT.seconds["compile"] += time.perf_counter() - began
     return found
 
 
-def _compile(parfor: Parfor, nontemporal: bool) -> Kernel:
-    from lazyarr.codegen.pipeline import compile_parfor
-    from lazyarr.dispatch.jit import load
+def _known(parfor: Parfor, nontemporal: bool) -> Kernel | None:
+    """The kernel, if its objects are in the cache."""
+    entry = kernel_index.recall(parfor, host(), nontemporal)
+    if entry is None:
+        return None
+    main = jit.recall(entry.main.key, (entry.main.symbol,))
+    shell = entry.shell and jit.recall(entry.shell.key, (entry.shell.symbol,), kernel=False)
+    if main is None or (entry.shell is not None and shell is None):
+        return None
+    fold = main[entry.main.symbol]
+    if entry.shell is None or shell is None:
+        return _kernel(parfor, nontemporal, entry, fold, 0)
+    return _kernel(parfor, nontemporal, entry, shell[entry.shell.symbol], fold)
 
-    began = time.perf_counter()
-    source = compile_parfor(parfor, host(), nontemporal=nontemporal, verify=config.current.verify)
-    address, fold = load(source.ir, (source.symbol,), host())[source.symbol], 0
+
+def _compiled(parfor: Parfor, nontemporal: bool) -> Kernel:
+    """The kernel, its text written and compiled (or found in the cache), and entered into the index."""
+    source = _source(parfor, nontemporal)
+    address, fold = jit.load(source.ir, (source.symbol,), host())[source.symbol], 0
     if source.shell is not None:
-        address, fold = loaded(source.shell), address
+        address, fold = _loaded(source.shell), address
+    entry = kernel_index.Entry(
+        _piece(source), source.shell and _piece(source.shell), source.combine and _piece(source.combine),
+        source.layout, source.scratch_bytes, source.loops,
+    )  # fmt: skip
+    kernel_index.remember(parfor, host(), nontemporal, entry)
+    return _kernel(parfor, nontemporal, entry, address, fold)
+
+
+def _kernel(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry, address: int, fold: int) -> Kernel:
     loops = []
-    for name, sig in source.loops:
+    for name, sig in entry.loops:
         loop = inner_loop(function(name), sig)
         assert loop is not None, (name, sig)
         loops.append(loop)
-    COUNT.seconds["compile"] += time.perf_counter() - began
     ops = sum(i.op not in BOOKKEEPING for i in parfor.body)
-    return Kernel(
-        address, source.layout, tuple(loops), source.scratch_bytes, ops, source.combine, fold
-    )
+    combine = entry.combine and partial(_combine, parfor, nontemporal, entry.combine)
+    return Kernel(address, entry.layout, tuple(loops), entry.scratch_bytes, ops, combine, fold)
 
 
-def loaded(module: Module) -> int:
+def _combine(parfor: Parfor, nontemporal: bool, piece: kernel_index.Piece) -> int:
+    """The address of what combines a kernel's partial results: few launches need it."""
+    found = jit.recall(piece.key, (piece.symbol,), kernel=False)
+    if found is not None:
+        return found[piece.symbol]
+    if not jit.may_compile():
+        raise jit.NotCompiled(piece.symbol)
+    module = _source(parfor, nontemporal).combine
+    assert module is not None
+    return _loaded(module)
+
+
+def _source(parfor: Parfor, nontemporal: bool) -> Source:
+    from lazyarr.codegen.pipeline import compile_parfor
+
+    return compile_parfor(parfor, host(), nontemporal=nontemporal, verify=config.current.verify)
+
+
+def _piece(module: Module | Source) -> kernel_index.Piece:
+    return kernel_index.Piece(module.symbol, jit.key_of(module.ir, host()))
+
+
+def _loaded(module: Module) -> int:
     """The address of a function that kernels share; it is not counted as one."""
-    from lazyarr.dispatch.jit import load
-
-    return load(module.ir, (module.symbol,), host(), kernel=False)[module.symbol]
+    return jit.load(module.ir, (module.symbol,), host(), kernel=False)[module.symbol]
 
 
 BOOKKEEPING = frozenset({"load", "store", "scalar", "cast", "dense"})
@@ -135,6 +184,6 @@ def foldable(name: str, sig: str) -> bool:
 
 def not_together(parfor: Parfor) -> str | None:
     """Why the folds of a parfor cannot be one kernel, or None."""
-    from lazyarr.codegen.reduce_pipeline import refusal
+    from lazyarr.codegen.reduce_fold import refusal
 
     return refusal(parfor, host())

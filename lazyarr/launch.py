@@ -25,7 +25,7 @@ from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.assemble import Program
 from lazyarr.geometry import address
-from lazyarr.kernels import Kernel, cost, kernel_for, loaded
+from lazyarr.kernels import Kernel, cost, kernel_for
 from lazyarr.schedule import LINE, chunk_count, tiles, worth_threads
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
@@ -37,7 +37,7 @@ WIDEST = 16
 """Bytes of the largest element."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Prepared:
     """A launch that only lacks addresses and scalars."""
 
@@ -143,7 +143,7 @@ def prepare(
         tuple(layout.scalar(k) for k in range(len(parfor.scalars))),
         chunks, threads, kernel.scratch_bytes * threads,
         layout.extra(PARTIALS) if folds else 0, partial_bytes, combine_chunks,
-        loaded(kernel.combine) if partial_bytes and kernel.combine else 0,
+        kernel.combine() if partial_bytes and kernel.combine else 0,
     )  # fmt: skip
 
 

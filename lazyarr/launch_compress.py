@@ -41,7 +41,7 @@ SMALLEST = 256
 """Least elements of a subtree of a pairwise sum: NumPy splits all that are larger than 128."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Source:
     """A compression and its memory."""
 
@@ -122,7 +122,7 @@ def launch_fed(
     return flags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Fed:
     """One feed of a launch, and all the memory that its words point to."""
 

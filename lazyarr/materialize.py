@@ -22,7 +22,7 @@ import numpy
 
 from lazyarr import config, flags
 from lazyarr.bufferize import builds_on_old, place_single
-from lazyarr.compiler import COMPILER, numpy_ns
+from lazyarr.compiler import COMPILER
 from lazyarr.counters import COUNT
 from lazyarr.expr import LOCK, Expr, Read
 from lazyarr.fusion import reference
@@ -50,10 +50,7 @@ def evaluate(roots: Iterable[Expr]) -> None:
 
 def compiles(nodes: list[Expr]) -> bool:
     """Are kernels the way to compute these nodes?"""
-    if config.current.jit == "never":
-        return False
-    # What NumPy would take is only asked for as long as it decides something.
-    return COMPILER.ready(0.0 if COMPILER.usable else sum(map(numpy_ns, nodes)))
+    return config.current.jit != "never" and COMPILER.plans(nodes)
 
 
 def closure(roots: Iterable[Expr]) -> list[Expr]:

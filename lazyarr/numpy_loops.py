@@ -17,9 +17,8 @@ from __future__ import annotations
 
 import ctypes
 import platform
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -27,8 +26,7 @@ from lazyarr.dtypes import PLAIN, canonical
 from lazyarr.ops import OPS, kind, row
 
 
-@dataclass(frozen=True, slots=True)
-class InnerLoop:
+class InnerLoop(NamedTuple):
     address: int
     data: int
     """Value of the last argument; often 0."""

@@ -31,7 +31,7 @@ MAX_PLANS = 512
 """Plans kept; all are forgotten when there are more."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Step:
     """One fusion group: which nodes, which of them are stored, and the program that computes them."""
 
@@ -55,14 +55,16 @@ class Step:
     program, and the step that it would be by itself."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Plan:
     steps: list[Step]
     pins: list[Any]
     """Objects whose identity is part of the key."""
+    noted: bool = False
+    """Its kernels exist, and the cache says so (`compiler.note`)."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Walk:
     """One evaluation: its nodes, leaves, and the key of its structure."""
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy
@@ -29,8 +28,7 @@ BUFFER = 8192
 """Elements in an iterator's buffer (`numpy.setbufsize` changes it)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(NamedTuple):
     """One axis of the input (of extent above 1) as a loop."""
 
     axis: int
@@ -41,8 +39,7 @@ class Loop:
     """'p': parallel over outputs; 'r': reduced."""
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(NamedTuple):
     """How NumPy folds.
 
     For each output, ``acc`` starts from `start`.  The outer 'r' loops run in sequence; the innermost

@@ -8,6 +8,7 @@ proof and for tests.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -111,18 +112,30 @@ def _holds(rule: Runs, ufunc: str, char: str, probe: Probe, x: Array) -> bool:
 
 def _random(probe: Probe, char: str, ufunc: str, seed: int) -> Array:
     """Numbers of both signs and many magnitudes; for products, close to one."""
-    rng = numpy.random.default_rng(seed)
     reach = {"e": 3, "f": 12}.get(char.lower(), 30)
     dtype = numpy.dtype(char)
 
-    def draw() -> Array:
-        x = rng.standard_normal(probe.shape)
-        if ufunc == "multiply":
-            return x * 1e-3 + 1
-        return numpy.ldexp(x, rng.integers(-reach, reach, probe.shape))
+    def draw(stream: int) -> Array:
+        x: Array = (_mixed(stream, probe.shape) >> 11) * 2.0**-52 - 1
+        if ufunc != "multiply":
+            exponents = _mixed(stream + 1, probe.shape) % (2 * reach)
+            x = numpy.ldexp(x, exponents.astype("i8") - reach)
+        else:
+            x = x * 1e-3 + 1
+        return x
 
-    values = draw() + (1j * draw() if dtype.kind == "c" else 0)
+    values: Array = draw(4 * seed) + (1j * draw(4 * seed + 2) if dtype.kind == "c" else 0)
     return values.astype(dtype)[tuple(slice(0, n) for n in probe.take)]
+
+
+def _mixed(stream: int, shape: tuple[int, ...]) -> Array:
+    """Random 64-bit integers (SplitMix64); importing `numpy.random` takes longer than the whole proof."""
+    z: Array = numpy.arange(1, math.prod(shape) + 1, dtype="u8") + numpy.uint64(stream << 32)
+    z = z * numpy.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ z >> 30) * numpy.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ z >> 27) * numpy.uint64(0x94D049BB133111EB)
+    mixed: Array = (z ^ z >> 31).reshape(shape)
+    return mixed
 
 
 def fold(order: Order, ufunc: str, x: Array, char: str, initial: Any = None) -> Array:

@@ -6,11 +6,10 @@ Equal targets generate equal code; the name is part of every kernel's cache key.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """One CPU level.  Levels imply the ones below (NumPy's X86_V2 < X86_V3 < X86_V4)."""
 
     name: str

@@ -12,17 +12,21 @@ Innermost strides of 'u' operands are not read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class _Counts(NamedTuple):
     rank: int
     operands: int
     scalars: int
     loops: int
     """Number of distinct (ufunc, signature) inner loops of NumPy that the kernel calls."""
 
+
+class Layout(_Counts):
+    """Where a kernel with so many of each has what."""
+
+    __slots__ = ()
     FLAGS = 0
     SCRATCH = 1
     CALLS = 2

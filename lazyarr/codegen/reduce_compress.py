@@ -16,8 +16,6 @@ Every step writes exactly the elements from its offset to the next one's.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from lazyarr.codegen.emitters_types import Value, lane
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import Fold, extract, parts, store_scalar
@@ -39,7 +37,7 @@ def counting(parfor: Parfor) -> Parfor:
     body.append(Inst("reduce", "l", (len(body) - 1,), count))
     operands = list(parfor.operands)
     operands[how.out] = Operand("l", "z", "out")
-    return replace(parfor, operands=tuple(operands), body=_needed(body))
+    return parfor._replace(operands=tuple(operands), body=_needed(body))
 
 
 def _needed(body: list[Inst]) -> tuple[Inst, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from lazyarr.codegen.emitters import emitter
 from lazyarr.codegen.emitters_types import Value, convert, lane, literal
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_plan import SLOT
+from lazyarr.codegen.reduce_plan import SLOT, across
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor, Reduction
 from lazyarr.reduce_order import HALF_RUNS
@@ -245,3 +245,26 @@ def move(b: Function, source: str, to: str) -> None:
     """Copy one slot."""
     for at in (0, SLOT // 2):
         b.put(to, at, "i64", b.word(source, at // 8))
+
+
+def refusal(parfor: Parfor, target: Target) -> str | None:
+    """Why a parfor's reductions cannot share a kernel, or one of them has none; None: they can."""
+    folds = folds_of(parfor, target)
+    strict = [f for f in folds if f.how.order == "pairwise"]
+    if len({PLAIN[f.char].kind == "c" for f in strict}) > 1:
+        return "complex and real sums have different trees"
+    if any(f.char == "e" and not f.packs for f in folds) and not target.half:
+        return "this CPU level does not convert float16"
+    if len({f.how.group for f in folds}) > 1:
+        return "reductions with different runs"
+    if any(f.search and (f.how.mask >= 0 or across(parfor)) for f in folds):
+        return "a search with a mask, or across rows"
+    if any(f.packs for f in folds) and (len(folds) > 1 or set(parfor.dims) != {"r"}):
+        return "elements are kept in one sequence, and alone"
+    if any(f.how.mask >= 0 and f.how.start < 0 and not f.packs for f in folds):
+        return "a mask needs something to start from"
+    if not across(parfor) and any(f.called and f.wide for f in folds):
+        return "NumPy's loop cannot be cut like this fold"
+    if any(f.how.order == "any" and emitter(f.op, f.sig, target) is None for f in folds):
+        return "a fold without native combination"
+    return None

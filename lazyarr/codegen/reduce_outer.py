@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 from lazyarr.codegen import emit_calls
 from lazyarr.codegen.builder import LINE, SECOND_LEVEL
@@ -59,7 +58,7 @@ def as_map(r: Reduce, first: bool) -> Parfor:
                 body.append(Inst("where", f"?{char}{char}->{char}", (place[how.mask], value, acc)))
                 value = len(body) - 1
         stores.append(Inst("store", char, (value,), how.out))
-    return replace(p, operands=tuple(operands), body=(*body, *stores))
+    return p._replace(operands=tuple(operands), body=(*body, *stores))
 
 
 def begins_with_first(fold: Fold) -> bool:

@@ -12,20 +12,18 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 
-from lazyarr.codegen.emitters import emitter
 from lazyarr.codegen.loopir import Blocks, Kernel
 from lazyarr.codegen.pipeline import Module, Source
 from lazyarr.codegen.reduce_blocks import block_functions, staged
 from lazyarr.codegen.reduce_combine import combine_function
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import folds_of
+from lazyarr.codegen.reduce_fold import refusal
 from lazyarr.codegen.reduce_inner import fold_functions, in_registers
 from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.codegen.reduce_nest import kernel_function
 from lazyarr.codegen.reduce_outer import accumulator_bytes, begins_with_first, chunk_function, row_kernel
 from lazyarr.codegen.reduce_plan import across
 from lazyarr.codegen.verify import verify_kernel
-from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.target import Target
 
@@ -116,26 +114,3 @@ def _module(functions: list[Function], target: Target, prefix: str = "lazyarr_")
     digest = hashlib.blake2b(f"{target.name} {target.features}\n{text}".encode(), digest_size=16)
     symbol = f"{prefix}{digest.hexdigest()}"
     return Module(text.replace(PLACEHOLDER, symbol), symbol)
-
-
-def refusal(parfor: Parfor, target: Target) -> str | None:
-    """Why a parfor's reductions cannot share a kernel, or one of them has none; None: they can."""
-    folds = folds_of(parfor, target)
-    strict = [f for f in folds if f.how.order == "pairwise"]
-    if len({PLAIN[f.char].kind == "c" for f in strict}) > 1:
-        return "complex and real sums have different trees"
-    if any(f.char == "e" and not f.packs for f in folds) and not target.half:
-        return "this CPU level does not convert float16"
-    if len({f.how.group for f in folds}) > 1:
-        return "reductions with different runs"
-    if any(f.search and (f.how.mask >= 0 or across(parfor)) for f in folds):
-        return "a search with a mask, or across rows"
-    if any(f.packs for f in folds) and (len(folds) > 1 or set(parfor.dims) != {"r"}):
-        return "elements are kept in one sequence, and alone"
-    if any(f.how.mask >= 0 and f.how.start < 0 and not f.packs for f in folds):
-        return "a mask needs something to start from"
-    if not across(parfor) and any(f.called and f.wide for f in folds):
-        return "NumPy's loop cannot be cut like this fold"
-    if any(f.how.order == "any" and emitter(f.op, f.sig, target) is None for f in folds):
-        return "a fold without native combination"
-    return None

@@ -37,7 +37,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.fusion.parfor import Inst, Parfor, Reduction
@@ -64,8 +64,7 @@ NARROW = 512
 """Fewest, to share the work: shorter stretches of a row cost more to fetch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Space:
+class Space(NamedTuple):
     """The loops of a parfor with reductions, outermost first: ``p* r+`` or ``p* r+ p``."""
 
     dims: str
@@ -116,8 +115,7 @@ def _merge(
     return merged
 
 
-@dataclass(frozen=True, slots=True)
-class Cuts:
+class Cuts(NamedTuple):
     tile: tuple[int, ...]
     """Per loop; the whole extent along 'r' loops."""
     grid: tuple[int, ...]

@@ -10,22 +10,27 @@ No error of the file system ever reaches the caller: without a usable directory 
 from __future__ import annotations
 
 import atexit
-import hashlib
 import os
 import stat
 import sys
-import tempfile
 import time
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 
 from lazyarr.config import current
 
-MAGIC = b"lazyarr object 1\n"
+try:
+    from _blake2 import blake2b  # hashlib's own, without OpenSSL, which takes 2 ms to load
+except ImportError:
+    from hashlib import blake2b
+
+MAGIC = b"lazyarr object 2\n"
 """Also the version of the format: it is part of every key."""
 _HEAD = len(MAGIC) + 32 + 32
 _SUFFIX = ".lzo"
+_OPTIONS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_READ = os.O_RDONLY | _OPTIONS
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPTIONS
 _SWEEP_EVERY = 256          # stores between two sweeps of a long-lived process
 _TOUCH_AFTER = 3600.0       # seconds: how exact "not used for longest" is
 _stores = 0
@@ -33,7 +38,11 @@ _stores = 0
 
 def digest(*parts: str) -> bytes:
     """The key of an object that these strings determine."""
-    return hashlib.sha256(MAGIC + "\0".join(parts).encode()).digest()
+    return _digest(MAGIC + "\0".join(parts).encode())
+
+
+def _digest(data: bytes) -> bytes:
+    return bytes(blake2b(data, digest_size=32).digest())
 
 
 def _default_root() -> str:
@@ -82,7 +91,7 @@ def fetch(key: bytes) -> bytes | None:
         return None
     path = _path(root, key)
     try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+        handle = os.open(path, _READ)
     except OSError:
         return None
     try:
@@ -95,7 +104,7 @@ def fetch(key: bytes) -> bytes | None:
     finally:
         os.close(handle)
     body = data[_HEAD:]
-    if data[:_HEAD] != MAGIC + key + hashlib.sha256(body).digest():
+    if data[:_HEAD] != MAGIC + key + _digest(body):
         remove(path)
         return None
     if time.time() - found.st_mtime > _TOUCH_AFTER:
@@ -110,15 +119,17 @@ def store(key: bytes, body: bytes) -> None:
     root = directory()
     if root is None:
         return
-    temporary = None
+    temporary = f"{root}/{os.urandom(8).hex()}.tmp"
     try:
-        handle, temporary = tempfile.mkstemp(suffix=".tmp", dir=root)   # mode 0600
+        handle = os.open(temporary, _CREATE, 0o600)
+    except OSError:
+        return
+    try:
         with os.fdopen(handle, "wb") as file:
-            file.write(MAGIC + key + hashlib.sha256(body).digest() + body)
+            file.write(MAGIC + key + _digest(body) + body)
         os.replace(temporary, _path(root, key))
     except OSError:
-        if temporary is not None:
-            remove(temporary)
+        remove(temporary)
         return
     if _stores == 0:
         atexit.register(sweep)
@@ -150,4 +161,4 @@ def sweep() -> None:
 def remove(path: str) -> None:
     """Remove a file; somebody else may have been quicker."""
     with suppress(OSError):
-        Path(path).unlink()
+        os.unlink(path)

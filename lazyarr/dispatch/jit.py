@@ -3,30 +3,69 @@
 In:  IR of one module whose external symbols are unique (content-hashed by whoever wrote it).
 Out: the address of each symbol, valid until the process ends.
 Nothing is optimised here: the IR comes with its vectors explicit, and LLVM's code generator at
-level 0 is ten times as fast as at level 1.  Objects come from the disk cache when they can.
-All of LLVM is entered under one lock; one engine holds all objects for ever, since a worker
-thread may sleep in any of them.
+level 0 is ten times as fast as at level 1.  What was compiled once comes from the disk cache, linked
+already, and needs no LLVM.  LLVM's own loader is for the machines and objects that `elf` does not
+cover: all of LLVM is entered under one lock, and one engine holds its objects for ever.
 """
 
 from __future__ import annotations
 
 import ctypes
 import sys
+import threading
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, NamedTuple
 
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dispatch import cache as disk
+from lazyarr.dispatch import image
 from lazyarr.dispatch.levels import BY_NAME, host_level, host_levels
-from lazyarr.dispatch.llvm import binding, lock, version
-from lazyarr.dispatch.objects import unresolvable
+from lazyarr.dispatch.llvm import binding, loading, lock, version
 from lazyarr.target import Target
 
 _loaded: dict[bytes, dict[str, int]] = {}
 _taken: set[str] = set()
+
+
+class NotCompiled(Exception):
+    """The code is not in the cache, and LLVM is not to be loaded for it now."""
+
+
+class _Thread(threading.local):
+    compiles = True
+
+
+_thread = _Thread()
+
+
+@contextmanager
+def cached_only() -> Iterator[None]:
+    """In this block the calling thread loads what was compiled before; for the rest: `NotCompiled`."""
+    before, _thread.compiles = _thread.compiles, False
+    try:
+        yield
+    finally:
+        _thread.compiles = before
+
+
+def may_compile() -> bool:
+    """Is the calling thread outside of `cached_only`?"""
+    return _thread.compiles
+
+
+@cache
+def loads_cached() -> bool:
+    """Can code that was compiled before be loaded without LLVM?"""
+    try:
+        version()
+    except ImportError:
+        return False
+    return image.here() and bool(host_levels())
 
 
 class _Machine(NamedTuple):
@@ -40,9 +79,11 @@ def _machine(target: Target, opt: int) -> _Machine:
     llvm = binding()
     triple = target.triple or llvm.get_process_triple()
     cpu = BY_NAME[target.name].cpu if target.name in BY_NAME else "generic"
-    # Large code model: objects may lie anywhere relative to the C library and to each other.
+    # An image is one piece, and calls functions of the process through stubs: near code will do.  LLVM's
+    # loader puts objects anywhere relative to the C library and to each other.
+    reloc, model = ("default", "jitdefault") if target.triple or not image.here() else ("pic", "small")
     generator = llvm.Target.from_triple(triple).create_target_machine(
-        cpu=cpu, features=target.features, opt=opt, reloc="default", codemodel="jitdefault", jit=True
+        cpu=cpu, features=target.features, opt=opt, reloc=reloc, codemodel=model, jit=True
     )
     return _Machine(generator, generator.triple, str(generator.target_data))
 
@@ -56,6 +97,11 @@ def _engine() -> Any:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
     engine.finalize_object()
     return engine
+
+
+def key_of(ir: str, target: Target, opt: int = 0) -> bytes:
+    """The key of the code that a module of IR becomes; ImportError without llvmlite."""
+    return disk.digest(target.name, target.features, target.triple, str(opt), version(), ir)
 
 
 def load(
@@ -84,31 +130,58 @@ def load(
     Raises
     ------
     RuntimeError
-        If the IR is not valid, a symbol belongs to other code already, or the code needs functions
-        that the process lacks.
+        If the IR is not valid, a symbol belongs to other code already, the code needs functions
+        that the process lacks, or memory may not be made executable.
+    NotCompiled
+        Within `cached_only`.
     """
-    key = disk.digest(target.name, target.features, target.triple, str(opt), version(), ir)
-    with lock:
+    key = key_of(ir, target, opt)
+    with loading:
+        if key not in _loaded:
+            _check(ir, symbols)
+        found = recall(key, symbols, kernel=kernel)
+        if found is not None:
+            return found
+        if not _thread.compiles:
+            raise NotCompiled(symbols[0])
+        began = time.perf_counter()
+        body = _linked(compile_object(ir, target, opt))
+        disk.store(key, body)
+        found = _into_memory(key, body, symbols)
+        COUNT.compiles += kernel
+        _tell("compiled", found, f"for {target.name}, opt {opt}", body, began)
+        if current.debug > 1:
+            print(ir, file=sys.stderr)
+        return found
+
+
+def recall(key: bytes, symbols: tuple[str, ...], *, kernel: bool = True) -> dict[str, int] | None:
+    """The addresses of what was compiled under `key`, by this process or another; None: compile it.
+
+    Within `cached_only`, what only LLVM's loader can load counts as absent."""
+    with loading:
         if key in _loaded:
             COUNT.memory_hits += kernel
             return _loaded[key]
-        _check(ir, symbols)
         began = time.perf_counter()
-        binary = disk.fetch(key)
-        cached = binary is not None
-        if binary is None:
-            binary = compile_object(ir, target, opt)
-            disk.store(key, binary)
-        found = _link(binary, symbols)
-        _loaded[key] = found
-        _taken.update(found)
-        COUNT.compiles += kernel and not cached
-        COUNT.disk_hits += kernel and cached
-        if current.debug:
-            how = f"{'loaded' if cached else 'compiled'} for {target.name}, opt {opt}, {len(binary)} bytes"
-            spent = f"{(time.perf_counter() - began) * 1e3:.2f} ms"
-            print(f"lazyarr: {symbols[0]}: {how}, {spent}", *[ir] * (current.debug > 1), file=sys.stderr)
+        body = disk.fetch(key)
+        if body is None or not (_thread.compiles or _is_image(body)):
+            return None
+        try:
+            found = _into_memory(key, body, symbols)
+        except RuntimeError:
+            if _thread.compiles:
+                raise
+            return None                 # such as memory that may not be made executable: see `available`
+        COUNT.disk_hits += kernel
+        _tell("loaded", found, "from the cache", body, began)
         return found
+
+
+def _tell(done: str, found: dict[str, int], how: str, body: bytes, began: float) -> None:
+    if current.debug:
+        spent = f"{(time.perf_counter() - began) * 1e3:.2f} ms"
+        print(f"lazyarr: {next(iter(found))}: {done} {how}, {len(body)} bytes, {spent}", file=sys.stderr)
 
 
 def _check(ir: str, symbols: tuple[str, ...]) -> None:
@@ -119,14 +192,39 @@ def _check(ir: str, symbols: tuple[str, ...]) -> None:
             raise RuntimeError(f"the module does not define {name!r}")
 
 
-def _link(binary: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
-    absent = unresolvable(binary)
+def _linked(binary: bytes) -> bytes:
+    """What is kept of an object file: an image, or itself if only LLVM's loader can do with it."""
+    if image.here():
+        from lazyarr.dispatch import elf
+
+        with suppress(elf.Unsupported):
+            return image.packed(elf.link(binary))
+    return binary
+
+
+def _is_image(body: bytes) -> bool:
+    return body[:1].isdigit()           # object files begin with a magic number
+
+
+def _into_memory(key: bytes, body: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
+    found = image.load(image.unpacked(body)) if _is_image(body) else _by_llvm(body, symbols)
+    _loaded[key] = found
+    _taken.update(found)
+    return found
+
+
+def _by_llvm(binary: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
+    """LLVM's own loader, which would end the process for want of a function."""
+    from lazyarr.dispatch import elf
+
+    absent = [name for name in elf.undefined(binary) if image.function(name) is None]
     if absent:
-        raise RuntimeError(f"{symbols[0]} needs functions that this process lacks: {', '.join(absent)}")
-    engine = _engine()
-    engine.add_object_file(binding().ObjectFileRef.from_data(binary))
-    engine.finalize_object()
-    return {name: int(engine.get_function_address(name)) for name in symbols}
+        raise RuntimeError(f"code needs functions that this process lacks: {', '.join(absent)}")
+    with lock:
+        engine, file = _engine(), binding().ObjectFileRef.from_data(binary)
+        engine.add_object_file(file)
+        engine.finalize_object()
+        return {name: int(engine.get_function_address(name)) for name in symbols}
 
 
 def compile_object(ir: str, target: Target, opt: int = 0) -> bytes:
@@ -154,7 +252,9 @@ define i64 @lazyarr_answer() {
 def _refusal() -> str | None:
     """Why code cannot be generated and run here, or None."""
     try:
-        binding().check_jit_execution()
+        llvm = binding()
+        if not image.here():
+            llvm.check_jit_execution()
     except (ImportError, OSError, RuntimeError) as error:
         return str(error)
     if not current.cpu_level and not host_levels():
@@ -194,5 +294,7 @@ def available() -> bool:
     RuntimeError, ValueError
         If the option ``cpu_level`` asks for what the host lacks.
     """
-    with lock:
+    with suppress(ImportError):
+        binding()           # before the lock: meanwhile other threads may load what is in the cache
+    with loading:
         return _probe()

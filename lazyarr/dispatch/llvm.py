@@ -1,7 +1,7 @@
-"""LLVM's binding, imported at the first use, and the lock for all that happens in it.
+"""LLVM's binding, imported at the first use, and the locks for all that happens in it.
 
-In:  nothing.   Out: `binding()`, initialised for the host; `lock`.
-llvmlite takes a tenth of a second to import, so nothing else imports it.
+In:  nothing.   Out: `binding()`, initialised for the host; `version()`; the locks.
+llvmlite takes a tenth of a second and 60 MB to import, so nothing else imports it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ from typing import Any
 
 from lazyarr.forks import hold_at_forks
 
+loading = threading.RLock()
+"""Held by whoever makes, loads or sets up code that there is once per process; never while forking."""
+
 lock = threading.RLock()
-"""Held by whoever is in LLVM, or sets up what is there once per process; never while forking."""
+"""Held by whoever is in LLVM; taken inside `loading`, so that cached code need not wait for LLVM."""
 
 
 def binding() -> Any:
@@ -33,11 +36,14 @@ def _binding() -> Any:
 
 @cache
 def version() -> str:
-    """LLVM's and llvmlite's versions: an object that others made is not loaded."""
+    """llvmlite's version, and so LLVM's: an object that others made is not loaded.
+
+    ImportError without llvmlite.  LLVM itself is not loaded."""
     import llvmlite
 
-    return f"{binding().llvm_version_info} {llvmlite.__version__}"
+    return str(llvmlite.__version__)
 
 
 # A child must not find LLVM, or the import of it, in the middle of another thread's work.
+hold_at_forks(loading)
 hold_at_forks(lock)

@@ -10,7 +10,7 @@ Loops are arranged so that NumPy's inner loops get NumPy's strides; where no arr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy
@@ -56,7 +56,7 @@ class Unlike(Exception):
         self.why = why
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Binding:
     """Memory of one operand: the value (its buffer, at launch) and the geometry in it."""
 
@@ -72,7 +72,7 @@ Constant = tuple[Expr, int] | numpy.generic
 """A runtime scalar: a node and which of its inputs it is, or a value that belongs to the op."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Program:
     """A parfor with its loops; `bindings` and `constants` say where operands and scalars come from."""
 
@@ -93,7 +93,7 @@ class Program:
         self.constants = []
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Assembler:
     group: Group
     epoch: int
@@ -265,7 +265,7 @@ def _bind(a: Assembler, arrange: Arrange) -> Program:
     constants = [a.constants[k] for k in (i.attr for i in body if i.op == "scalar") if isinstance(k, int)]
     chars = "".join(map(constant_char, constants))
     nests, run, fold_group = _nests(a.group, strides, arrange)
-    calls = [replace(c, value=place[c.value]) for c in a.calls if c.value in place]
+    calls = [c._replace(value=place[c.value]) for c in a.calls if c.value in place]
     body, (dims, loops) = _fitting(body, calls, nests, order)
     operands = tuple(
         Operand(_char(b.geo), access_class(s[-1], b.geo.itemsize), b.role)

@@ -9,11 +9,10 @@ where every operand moves through both as through one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Loops:
+class Loops(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[tuple[int, ...], ...]
     """Per operand, in bytes, outermost first."""

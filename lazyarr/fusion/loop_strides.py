@@ -11,7 +11,7 @@ Strides are compared by what NumPy's loops distinguish: none, contiguous, any ot
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy
 
@@ -22,8 +22,7 @@ from lazyarr.inner_strides import Seen, inner_strides
 from lazyarr.ops import OPS, kind, row
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """A value that one of NumPy's inner loops computes."""
 
     value: int

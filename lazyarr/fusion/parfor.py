@@ -30,7 +30,6 @@ gives the same result (equal addressing in the same iteration, or reads only).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -77,8 +76,7 @@ class Inst(NamedTuple):
     attr: int | Reduction | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Parfor:
+class Parfor(NamedTuple):
     dims: str
     operands: tuple[Operand, ...]
     scalars: str

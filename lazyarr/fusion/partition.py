@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy
 
@@ -33,15 +34,14 @@ LOOK_BACK = 8
 _epochs = itertools.count()
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """Why a node was not fused into the group of its inputs."""
 
     serial: int
     why: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Access:
     """A load or store of memory: whose, in which buffer (see `memory_key`), and where in it."""
 
@@ -50,7 +50,7 @@ class Access:
     geo: numpy.ndarray
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Group:
     """Nodes that run as one loop nest over `shape`; `opaque` ones run through NumPy instead."""
 
@@ -71,7 +71,7 @@ Lowerable = Callable[[Expr], str | None]
 """Why a node has no native lowering, or None if it has one."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Partition:
     groups: list[Group]
     stored: set[int]

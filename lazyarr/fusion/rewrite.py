@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Inst, result_char
@@ -33,8 +34,7 @@ class Keeps(IntEnum):
     """Equal up to rounding."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """One identity: where `pattern` stands, `replacement` may stand."""
 
     name: str
@@ -50,7 +50,7 @@ class Rule:
     """A further condition on the dtype characters of the instruction and of what it is replaced by."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Registry:
     """Rules by the op at the root of their pattern."""
 

@@ -9,56 +9,54 @@ from __future__ import annotations
 import operator
 import os
 from functools import cache
-from pathlib import Path
 
 from lazyarr.config import current, set_options
+
+_Path = str | os.PathLike[str]
 
 
 @cache
 def available_threads() -> int:
     """CPUs that this process may use: by affinity, and by the quota of its control group."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quota = cpu_quota(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
+    quota = cpu_quota("/proc/self/cgroup", "/sys/fs/cgroup")
     return cpus if quota is None else max(1, min(cpus, quota))
 
 
-def cpu_quota(membership: Path, mount: Path) -> int | None:
+def cpu_quota(membership: _Path, mount: _Path) -> int | None:
     """CPUs that the control groups of the process allow, rounded up; None if they do not say.
 
     Version 2 has lines ``0::/group`` and files ``cpu.max``; version 1 has ``4:cpu,cpuacct:/group``
     and ``cpu.cfs_quota_us``.  Limits of all ancestors hold; a container may see only the root."""
-    try:
-        lines = membership.read_text().splitlines()
-    except OSError:
-        return None
     found = []
-    for line in lines:
+    for line in _text(membership).splitlines():
         _, controllers, group = line.split(":", 2)
         if controllers and "cpu" not in controllers.split(","):
             continue
-        root = mount / controllers
-        here = root / group.lstrip("/")
-        for directory in (here, *here.parents):
-            if not directory.is_relative_to(root):
-                break
+        groups = group.strip("/").split("/")
+        for depth in reversed(range(len(groups) + 1)):
+            directory = os.path.join(mount, controllers, *groups[:depth])
             found.append(_quota_v1(directory) if controllers else _quota_v2(directory))
     limits = [quota for quota in found if quota is not None]
     return min(limits) if limits else None
 
 
-def _quota_v2(directory: Path) -> int | None:
-    return _ceil_ratio(_words(directory / "cpu.max"))
+def _quota_v2(directory: str) -> int | None:
+    return _ceil_ratio(_text(f"{directory}/cpu.max").split())
 
 
-def _quota_v1(directory: Path) -> int | None:
-    return _ceil_ratio(_words(directory / "cpu.cfs_quota_us") + _words(directory / "cpu.cfs_period_us"))
+def _quota_v1(directory: str) -> int | None:
+    quota, period = _text(f"{directory}/cpu.cfs_quota_us"), _text(f"{directory}/cpu.cfs_period_us")
+    return _ceil_ratio(quota.split() + period.split())
 
 
-def _words(file: Path) -> list[str]:
+def _text(file: _Path) -> str:
+    """What a file says; nothing if it cannot be read."""
     try:
-        return file.read_text().split()
+        with open(file, encoding="utf-8") as lines:
+            return lines.read()
     except OSError:
-        return []
+        return ""
 
 
 def _ceil_ratio(words: list[str]) -> int | None:

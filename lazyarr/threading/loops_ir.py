@@ -22,9 +22,8 @@ to the caller as they found it.
 from __future__ import annotations
 
 import signal
-from string import Template
 
-from lazyarr.threading.system_ir import System, basics, parking
+from lazyarr.threading.system_ir import System, basics, filled, parking
 
 MAX_HELPERS = 255
 _SPIN_FOR_JOB = 2000        # pauses, about 0.1 ms: how long a helper stays hot
@@ -82,7 +81,7 @@ define void @lazyarr_pool_reset() {{
 @max_helpers = internal constant i64 {MAX_HELPERS}
 """
 
-_HELPER = Template("""
+_HELPER = """
 define internal void @help(i64 %thread) {
 entry:
   call void @load_environment(ptr getelementptr (%Job, ptr @job, i32 0, i32 3))
@@ -161,9 +160,9 @@ wake:
 left:
   br label %idle
 }
-""")
+"""
 
-_GROW = Template("""
+_GROW = """
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(i64)
 declare i32 @pthread_sigmask(i32, ptr, ptr)
@@ -200,9 +199,9 @@ unblock:
 done:
   ret void
 }
-""")
+"""
 
-_CALLER = Template("""
+_CALLER = """
 declare i64 @llvm.smin.i64(i64, i64)
 
 ; claim chunks until none are left or the time is up; the first chunk that nobody has claimed
@@ -308,7 +307,7 @@ launch:
   store atomic i32 0, ptr @busy seq_cst, align 4
   ret i64 %rest
 }
-""")
+"""
 
 
 def serial(system: System) -> str:
@@ -318,7 +317,7 @@ def serial(system: System) -> str:
 
 def pool(system: System) -> str:
     """The module of ``lazyarr_parallel_for`` and ``lazyarr_pool_reset``."""
-    helper = _HELPER.substitute(spin_for_job=_SPIN_FOR_JOB)
-    grow = _GROW.substitute(set_mask=int(signal.SIG_SETMASK))
-    caller = _CALLER.substitute(spin_for_end=_SPIN_FOR_END)
+    helper = filled(_HELPER, spin_for_job=_SPIN_FOR_JOB)
+    grow = filled(_GROW, set_mask=int(signal.SIG_SETMASK))
+    caller = filled(_CALLER, spin_for_end=_SPIN_FOR_END)
     return basics(system) + parking(system) + _POOL_STATE + helper + grow + caller

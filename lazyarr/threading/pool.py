@@ -13,7 +13,7 @@ from functools import cache
 
 from lazyarr.dispatch.jit import load
 from lazyarr.dispatch.levels import host_levels
-from lazyarr.dispatch.llvm import lock
+from lazyarr.dispatch.llvm import loading
 from lazyarr.threading import loops_ir
 from lazyarr.threading.system_ir import System, this_system
 
@@ -35,7 +35,7 @@ def parallel_for() -> ParallelFor | None:
     """Function (kernel, words, first, chunks, threads, nanoseconds) -> first chunk not run, or -1
     when another thread is using the pool.  None on a system without POSIX threads."""
     if not _pool:
-        with lock:
+        with loading:
             if not _pool:       # resetting a pool that is in use would break it
                 _pool.append(_start(this_system()))
     return _pool[0]

@@ -35,10 +35,10 @@ def parallel_for(fn: int, words: int, chunks: int, threads: int) -> None:
     KeyboardInterrupt
         Or what else a signal handler raises; some chunks have not run then.
     """
-    done = 0
+    # Loaded before anything runs: the code may be absent from the cache, and then nothing has happened.
+    done, serial_for = 0, pool.serial_for()
     if threads > 1 and chunks > 1 and current.threading_layer == "native":
         done = _on_pool(fn, words, chunks, threads)
-    serial_for = pool.serial_for()
     while done < chunks:
         done = serial_for(fn, words, done, chunks, SLICE)
 

@@ -15,12 +15,10 @@ from __future__ import annotations
 
 import platform
 import time
-from dataclasses import dataclass
-from string import Template
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class System:
+class System(NamedTuple):
     """What the loops need to know of the operating system and the machine."""
 
     clock: int | None
@@ -44,7 +42,7 @@ def this_system() -> System:
     return System(clock, "cond" if clock is not None else "none", machine)
 
 
-_CLOCK = Template("""
+_CLOCK = """
 declare i32 @clock_gettime(i32, ptr)
 define internal i64 @now() {
   %t = alloca [2 x i64], align 8
@@ -56,7 +54,7 @@ define internal i64 @now() {
   %sum = add i64 %ns, %n
   ret i64 %sum
 }
-""")
+"""
 
 _NO_CLOCK = """
 define internal i64 @now() {
@@ -101,7 +99,7 @@ define internal void @load_environment(ptr %from) {
 """,
 }
 
-_FUTEX = Template("""
+_FUTEX = """
 declare i64 @syscall(i64, ...)
 define internal void @init_parking() {
   ret void
@@ -114,7 +112,7 @@ define internal void @unpark(ptr %address, i32 %count) {
   %r = call i64 (i64, ...) @syscall(i64 $futex, ptr %address, i32 129, i32 %count, ptr null, ptr null, i32 0)
   ret void
 }
-""")
+"""
 
 # 128 bytes hold a pthread_mutex_t or pthread_cond_t everywhere (64 on macOS, 48 on Linux).
 _COND = """
@@ -155,7 +153,7 @@ define internal void @unpark(ptr %address, i32 %count) {
 
 # A guest of a hypervisor finds a sleeping CPU "preempted", and the scheduler then queues a woken
 # helper behind its running caller for milliseconds: so helpers may use all CPUs but the caller's.
-_PINNING = Template("""
+_PINNING = """
 declare i32 @sched_getcpu()
 declare i32 @sched_getaffinity(i32, i64, ptr)
 declare i32 @sched_setaffinity(i32, i64, ptr)
@@ -220,7 +218,7 @@ next_helper:
 done:
   ret void
 }
-""")
+"""
 
 _NO_PINNING = """
 define internal void @introduce(i64 %helper) {
@@ -235,14 +233,21 @@ define internal void @make_way() {
 """
 
 
+def filled(text: str, **values: object) -> str:
+    """The text with a value for each ``$name``.  (`string.Template` takes a millisecond to import.)"""
+    for name, value in values.items():
+        text = text.replace(f"${name}", str(value))
+    return text
+
+
 def basics(system: System) -> str:
     """Definitions of ``@now``, ``@pause`` and the floating-point environment."""
-    clock = _NO_CLOCK if system.clock is None else _CLOCK.substitute(clock=system.clock)
+    clock = _NO_CLOCK if system.clock is None else filled(_CLOCK, clock=system.clock)
     return clock + _MACHINE[system.machine]
 
 
 def parking(system: System) -> str:
     """Definitions of all the others; ``@helpers`` is the number of helpers."""
     if system.parking == "futex":
-        return _FUTEX.substitute(futex=system.futex) + _PINNING.substitute(gettid=system.gettid)
+        return filled(_FUTEX, futex=system.futex) + filled(_PINNING, gettid=system.gettid)
     return _COND + _NO_PINNING

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from lazyarr.kernel_index import WRITERS
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "lazyarr"
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -24,8 +26,8 @@ LAYERS = {
     "codegen": "codegen",
     "dispatch": "dispatch",
     "threading": "threading",
-    "materialize": "materialize compiler engine plan bufferize kernels launch launch_compress schedule "
-    "values storage",
+    "materialize": "materialize compiler engine plan bufferize kernels kernel_index launch launch_compress "
+    "schedule values storage",
 }
 LAYER_OF = {module: layer for layer, modules in LAYERS.items() for module in modules.split()}
 MAY_IMPORT = {
@@ -118,3 +120,13 @@ def test_no_source_text_is_run(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             assert node.func.id not in ("eval", "exec", "compile"), f"{path}:{node.lineno}"
+
+
+def test_the_index_of_kernels_goes_by_all_that_writes_them() -> None:
+    """A change of any module that the text of a kernel follows from makes the index's entries unknown."""
+    written = [PACKAGE / name for name in WRITERS]
+    files = [file for path in written for file in (sorted(path.glob("*.py")) if path.is_dir() else [path])]
+    assert all(file.exists() for file in files)
+    names = {name_of(file) for file in files}
+    needed = {name for file in files if file.stem != "kernel_index" for name in imports(file)}
+    assert {name for name in needed if name.startswith("lazyarr.")} <= names | {"lazyarr.codegen"}

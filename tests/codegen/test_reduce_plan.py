@@ -7,7 +7,8 @@ import math
 import numpy
 import pytest
 
-from lazyarr.codegen.reduce_pipeline import compile_reduction, refusal
+from lazyarr.codegen.reduce_fold import refusal
+from lazyarr.codegen.reduce_pipeline import compile_reduction
 from lazyarr.codegen.reduce_plan import SLOT, arrange, cut, reductions
 from lazyarr.dispatch.levels import host_level
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction

@@ -12,9 +12,9 @@ import pytest
 from lazyarr.config import get_options, options, set_options
 from lazyarr.counters import COUNT
 from lazyarr.dispatch import jit
+from lazyarr.dispatch.elf import undefined
 from lazyarr.dispatch.levels import BY_NAME, host_level, host_levels
 from lazyarr.dispatch.llvm import binding, version
-from lazyarr.dispatch.objects import undefined
 from lazyarr.target import Target
 from lazyarr.threading import loops_ir
 from lazyarr.threading.system_ir import System

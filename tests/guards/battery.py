@@ -139,8 +139,10 @@ def watch_pool() -> None:
 
 
 def is_kernel(binary: bytes) -> bool:
-    """Not what kernels share: the functions around and after the folding of a range."""
-    return b"lazyarr_shared_" not in binary
+    """An object or an image, not an entry of the index; and not what kernels share: the functions around
+    and after the folding of a range."""
+    code = binary.startswith(b"\x7fELF") or b"|" in binary.partition(b"\n")[0]
+    return code and b"lazyarr_shared_" not in binary
 
 
 def watch_all() -> None:

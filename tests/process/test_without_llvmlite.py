@@ -25,12 +25,13 @@ REFUSED = """
 import lazyarr.dispatch.jit
 lazyarr.dispatch.jit._refusal = lambda: "mprotect: permission denied"
 """
-NO_BINDING = """
+NO_MEMORY = """
 import llvmlite.binding
-def refuse(*_): raise OSError("cannot allocate executable memory")
-llvmlite.binding.check_jit_execution = refuse
+from lazyarr.dispatch import image
+def refuse(*_): raise RuntimeError("cannot allocate executable memory")
+llvmlite.binding.check_jit_execution = image.load = refuse
 """
-IMPEDIMENTS = {"blocked": BLOCKED, "refused": REFUSED, "system refuses": NO_BINDING}
+IMPEDIMENTS = {"blocked": BLOCKED, "refused": REFUSED, "system refuses": NO_MEMORY}
 
 PROGRAM = """
 import warnings
@@ -64,8 +65,8 @@ print(*[f"{w.category.__name__}: {w.message}" for w in caught], sep="\\n")
 
 @pytest.mark.parametrize("jit", ["auto", "always"])
 @pytest.mark.parametrize("impediment", IMPEDIMENTS)
-def test_one_warning_and_the_same_results(impediment: str, jit: str) -> None:
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "LAZYARR_JIT": jit}
+def test_one_warning_and_the_same_results(impediment: str, jit: str, tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "LAZYARR_JIT": jit, "LAZYARR_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", IMPEDIMENTS[impediment] + PROGRAM]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")

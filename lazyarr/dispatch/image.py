@@ -1,0 +1,138 @@
+"""Images into memory: machine code of this process, without LLVM.
+
+In:  an `Image`, or the bytes that `packed` made of one.   Out: the address of each of its functions.
+
+    image  = code | data | zeros        code begins a page, and so does data, on the next page
+
+Memory is never written and executed at once: it is filled, then its code is made executable.  Code is
+never unloaded, since a worker thread may sleep in it while the process ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import platform
+import sys
+from functools import cache
+from typing import NamedTuple
+
+PAGE = 4096
+"""Bytes of a page: x86-64 has no smaller ones, and all larger ones are multiples."""
+
+class Image(NamedTuple):
+    """Machine code that lacks only its address."""
+
+    code: bytes
+    data: bytes
+    zeros: int
+    """Bytes after `data` that begin as zeros."""
+    symbols: dict[str, int]
+    """Where each function of the object begins."""
+    functions: tuple[tuple[int, str], ...]
+    """Where the address of which function of the process belongs."""
+    addresses: tuple[tuple[int, int], ...]
+    """Where the address of which place of the image belongs."""
+
+    @property
+    def data_at(self) -> int:
+        return -(-len(self.code) // PAGE) * PAGE
+
+
+_ADDRESS = ctypes.c_void_p
+_FAILED = ctypes.c_size_t(-1).value
+
+
+def here() -> bool:
+    """Does this process load images?"""
+    return sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 1 << 32
+
+
+@cache
+def _process() -> ctypes.CDLL:
+    """The functions of the process."""
+    found = ctypes.CDLL(None, use_errno=True)
+    found.mmap.restype = _ADDRESS
+    found.mmap.argtypes = _ADDRESS, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long
+    found.mprotect.argtypes = _ADDRESS, ctypes.c_size_t, ctypes.c_int
+    return found
+
+
+@cache
+def function(name: str) -> int | None:
+    """The address of a C function of the process, or None."""
+    try:
+        return ctypes.cast(_process()[name], _ADDRESS).value
+    except AttributeError:
+        return None
+
+
+def packed(image: Image) -> bytes:
+    """The image as bytes: one line, the code, the data."""
+    lists = (
+        [f"{name}={at}" for name, at in image.symbols.items()],
+        [f"{name}={at}" for at, name in image.functions],
+        [f"{at}={place}" for at, place in image.addresses],
+    )
+    sizes = f"{len(image.code)} {len(image.data)} {image.zeros}"
+    head = "|".join([sizes, *map(" ".join, lists)])
+    return f"{head}\n".encode() + image.code + image.data
+
+
+def unpacked(body: bytes) -> Image:
+    """The image that `packed` made bytes of; ValueError if it did not."""
+    line, _, rest = body.partition(b"\n")
+    sizes, symbols, functions, addresses = line.decode().split("|")
+    code, data, zeros = map(int, sizes.split())
+    if len(rest) != code + data:
+        raise ValueError("an image of another size")
+    return Image(
+        rest[:code], rest[code:], zeros,
+        {name: int(at) for name, at in _pairs(symbols)},
+        tuple((int(at), name) for name, at in _pairs(functions)),
+        tuple((int(at), int(place)) for at, place in _pairs(addresses)),
+    )  # fmt: skip
+
+
+def _pairs(text: str) -> list[list[str]]:
+    return [pair.split("=") for pair in text.split()]
+
+
+def load(image: Image) -> dict[str, int]:
+    """Put an image into memory.
+
+    Returns
+    -------
+    dict
+        Address by symbol, valid until the process ends.
+
+    Raises
+    ------
+    RuntimeError
+        If the process lacks a function that the code calls, or may not make memory executable.
+    """
+    absent = [name for _, name in image.functions if function(name) is None]
+    if absent:
+        raise RuntimeError(f"code needs functions that this process lacks: {', '.join(absent)}")
+    data_at = image.data_at
+    base = _map(data_at + len(image.data) + image.zeros)
+    ctypes.memmove(base, image.code, len(image.code))
+    if image.data:
+        ctypes.memmove(base + data_at, image.data, len(image.data))
+    words = [(at, function(name) or 0) for at, name in image.functions]
+    words += [(at, base + place) for at, place in image.addresses]
+    for at, word in words:
+        ctypes.c_uint64.from_address(base + at).value = word
+    if _process().mprotect(base, data_at, mmap.PROT_READ | mmap.PROT_EXEC):
+        raise RuntimeError(f"memory may not be made executable: {os.strerror(ctypes.get_errno())}")
+    return {name: base + at for name, at in image.symbols.items()}
+
+
+def _map(size: int) -> int:
+    """Fresh pages, to be written."""
+    access, kind = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    base: int | None = _process().mmap(None, -(-size // PAGE) * PAGE, access, kind, -1, 0)
+    if base is None or base == _FAILED:
+        raise RuntimeError(f"no memory for code: {os.strerror(ctypes.get_errno())}")
+    return base

@@ -1,0 +1,99 @@
+"""What a launch must know of a kernel, kept beside the compiled code: a warm start writes no kernel's text.
+
+In:  a parfor, the target, whether it streams.   Out: `Entry`, or None if the kernel is not known.
+The index is a part of the object cache.  An entry's key holds all that the text follows from: the parfor,
+the options that affect code, and the source of whatever writes kernels.  It names the compiled
+objects by their own keys, which hold the text: an entry may be missing, but never be wrong.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import NamedTuple
+
+import numpy
+
+from lazyarr import config
+from lazyarr.codegen.abi import Layout
+from lazyarr.dispatch import cache as disk
+from lazyarr.fusion.parfor import Parfor
+from lazyarr.target import Target
+
+WRITERS = (
+    "codegen", "fusion/parfor.py", "ops.py", "dtypes.py", "target.py", "reduce_order.py", "reduce_proof.py",
+    "kernel_index.py",
+)  # fmt: skip
+"""Files and folders that the text of a kernel follows from (a test compares them with the imports)."""
+
+_NONE = "-"
+
+
+class Piece(NamedTuple):
+    """A function in the object cache."""
+
+    symbol: str
+    key: bytes
+
+
+class Entry(NamedTuple):
+    """One kernel; see `codegen.pipeline.Source`."""
+
+    main: Piece
+    shell: Piece | None
+    combine: Piece | None
+    layout: Layout
+    scratch_bytes: int
+    loops: tuple[tuple[str, str], ...]
+
+
+def recall(parfor: Parfor, target: Target, nontemporal: bool) -> Entry | None:
+    """What is known of the kernel of a parfor."""
+    body = disk.fetch(_key(parfor, target, nontemporal))
+    if body is None:
+        return None
+    pieces, numbers, *loops = body.decode().split("\n")
+    main, shell, combine = map(_piece, pieces.split(" "))
+    rank, operands, scalars, called, scratch_bytes = map(int, numbers.split(" "))
+    assert main is not None
+    found = tuple((name, sig) for name, sig in (line.split(" ") for line in loops))
+    return Entry(main, shell, combine, Layout(rank, operands, scalars, called), scratch_bytes, found)
+
+
+def remember(parfor: Parfor, target: Target, nontemporal: bool, entry: Entry) -> None:
+    """Keep what is known of the kernel of a parfor."""
+    pieces = " ".join(map(_text, (entry.main, entry.shell, entry.combine)))
+    numbers = " ".join(map(str, (*entry.layout, entry.scratch_bytes)))
+    lines = [pieces, numbers, *map(" ".join, entry.loops)]
+    disk.store(_key(parfor, target, nontemporal), "\n".join(lines).encode())
+
+
+def _text(piece: Piece | None) -> str:
+    return _NONE if piece is None else f"{piece.symbol}:{piece.key.hex()}"
+
+
+def _piece(text: str) -> Piece | None:
+    if text == _NONE:
+        return None
+    symbol, _, key = text.partition(":")
+    return Piece(symbol, bytes.fromhex(key))
+
+
+def _key(parfor: Parfor, target: Target, nontemporal: bool) -> bytes:
+    options = repr((tuple(target), config.code_key(), nontemporal))
+    return disk.digest("kernel", writers(), numpy.__version__, options, str(parfor))
+
+
+@cache
+def writers() -> str:
+    """A digest of the source of all that writes kernels."""
+    here = os.path.dirname(__file__)
+    texts = []
+    for name in WRITERS:
+        path = os.path.join(here, name)
+        files = [path] if name.endswith(".py") else sorted(entry.path for entry in os.scandir(path))
+        for file in files:
+            if file.endswith(".py"):
+                with open(file, "rb", buffering=0) as source:
+                    texts.append(source.read())
+    return disk.digest(*(text.decode() for text in texts)).hex()

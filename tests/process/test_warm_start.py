@@ -1,0 +1,99 @@
+"""A program's second run loads its kernels from the cache: LLVM is never loaded, the results are the same."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lazyarr.dispatch import image
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(not image.here(), reason="images are for Linux on x86-64")
+
+COUNTED = ("launches", "parallel", "compiles", "hits")
+PROGRAM = """
+import sys
+import numpy
+import lazyarr as np
+from lazyarr import compiler
+from lazyarr.counters import COUNT
+
+compiler.LARGE_NS = compiler.LOOK_NS = 0        # also a short program asks for kernels
+np.set_options(num_threads=2)
+
+def results(np):
+    a = np.asarray(numpy.random.default_rng(1).random((700, 900)))
+    b = np.sqrt(a) * 2 + np.exp(-a)
+    b[::2] -= 1
+    c = np.where(b > 0.5, b, a[::-1])
+    yield from (b, c, c.sum(0), c.std(1), c.T + c.T, c.astype("f4"), np.argmax(c, 1), a[c > 1])
+    yield from map(np.asarray, (c.sum(), c.max(), a[c > 0.7].sum(), ((a - b) ** 2).mean()))
+
+{before}
+for got, want in zip(results(np), results(numpy), strict=True):
+    got = numpy.asarray(got)
+    assert got.dtype == want.dtype and got.tobytes() == want.tobytes()
+print("llvmlite.binding" in sys.modules, COUNT.native_launches, COUNT.parallel_launches, COUNT.compiles,
+      COUNT.disk_hits)
+"""
+
+
+def run(cache: Path, jit: str, before: str = "") -> tuple[bool, dict[str, int]]:
+    """Run the program: was LLVM loaded, and the counts."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "LAZYARR_JIT": jit, "LAZYARR_CACHE_DIR": str(cache)}
+    source = PROGRAM.format(before=before)
+    done = subprocess.run([sys.executable, "-c", source], env=env, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    loaded, *counts = done.stdout.split()
+    return loaded == "True", dict(zip(COUNTED, map(int, counts), strict=True))
+
+
+def is_kernel(entry: bytes) -> bool:
+    """An image that one program has for itself: not the loops, not what programs share."""
+    symbols = entry[81:].partition(b"\n")[0].split(b"|")[1:2]
+    return bool(symbols) and re.fullmatch(rb"lazyarr_[0-9a-f]{32}=0", symbols[0]) is not None
+
+
+@pytest.mark.parametrize("jit", ["auto", "always"])
+def test_the_second_run_needs_no_llvm(jit: str, tmp_path: Path) -> None:
+    loaded, first = run(tmp_path, jit)
+    assert loaded and first["compiles"] > 5 and first["hits"] == 0
+    loaded, second = run(tmp_path, jit)
+    assert not loaded
+    assert second["compiles"] == 0 and second["hits"] == first["compiles"]
+    assert second["launches"] == first["launches"] and second["parallel"] == first["parallel"] > 0
+
+
+def test_what_is_missing_is_compiled(tmp_path: Path) -> None:
+    _, first = run(tmp_path, "always")
+    files = sorted(tmp_path.iterdir())
+    for file in files[::3]:
+        file.write_bytes(file.read_bytes()[:-1])        # damaged: absent
+    loaded, second = run(tmp_path, "always")
+    assert loaded and second["compiles"] + second["hits"] == first["compiles"]
+    assert sorted(tmp_path.iterdir()) == files
+    assert not run(tmp_path, "always")[0]
+
+
+def test_what_is_missing_is_numpys_until_llvm_pays(tmp_path: Path) -> None:
+    """With kernels for a part of the work, and nobody to compile the rest, nothing is lost."""
+    run(tmp_path, "auto")
+    kernels = [file for file in sorted(tmp_path.iterdir()) if is_kernel(file.read_bytes())]
+    assert len(kernels) > 5
+    for file in kernels[::2]:
+        file.unlink()
+    loaded, counts = run(tmp_path, "auto", "compiler.LARGE_NS = 1e9")
+    assert not loaded and counts["compiles"] == 0 and counts["launches"] > 0
+
+
+def test_another_writer_of_kernels_finds_no_entry(tmp_path: Path) -> None:
+    """The index goes by the writers' source; the objects go by their text, and are found again."""
+    _, first = run(tmp_path, "always")
+    other = "from lazyarr import kernel_index; kernel_index.writers = lambda: 'other'"
+    loaded, second = run(tmp_path, "always", other)
+    assert loaded and second["compiles"] == 0 and second["hits"] == first["compiles"]
