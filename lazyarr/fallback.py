@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy
 
+from lazyarr.array_likes import REFUSED, given_back, stand_in
 from lazyarr.arrays import ArrayType, Unsupported, manage, ndarray, now, part, plain, wrap
 from lazyarr.config import current
 from lazyarr.counters import COUNT
+from lazyarr.overrides import UNANSWERED, answered, created_like
 
 CONTAINERS = {list, tuple, dict}
 NESTED = {ndarray, ArrayType, *CONTAINERS}
@@ -36,7 +38,11 @@ STAND_INS: set[type] = set()
 """Types of ours that hold an object of NumPy's (see `stand_ins`)."""
 
 
-def lend(x: Any, lent: dict[int, Any]) -> Any:
+MOST_AXES = 64
+"""NumPy looks no deeper into nested sequences; one may contain itself."""
+
+
+def lend(x: Any, lent: dict[int, Any], depth: int = 0) -> Any:
     """x for NumPy code: arrays become real views of their memory, inside containers too."""
     c = x.__class__
     if c is ndarray:
@@ -44,8 +50,8 @@ def lend(x: Any, lent: dict[int, Any]) -> Any:
         lent[id(real)] = real, x
         return real
     if c is list or c is tuple:
-        if not NESTED.isdisjoint(map(type, x)):
-            return c([lend(y, lent) for y in x])
+        if not NESTED.isdisjoint(map(type, x)) and depth < MOST_AXES:
+            return c([lend(y, lent, depth + 1) for y in x])
     elif c is dict:
         return {k: lend(v, lent) for k, v in x.items()}
     elif x is ndarray:
@@ -105,18 +111,24 @@ def through(
     args = [lend(x, lent) for x in args]
     if kwargs:
         kwargs = {k: lend(v, lent) for k, v in kwargs.items()}
+        if "like" in kwargs:
+            result = created_like(fn, args, kwargs)
+            if result is not NotImplemented:
+                return result
     try:
         result = fn(*args, **kwargs)
     except ValueError as error:
-        if "__array__ method not producing an array" not in str(error):
+        if REFUSED not in str(error):
             raise
-        result = fn(*[_real(x) for x in args], **kwargs)
+        args = [stand_in(x) for x in args]
+        result = given_back(fn(*args, **{k: stand_in(x) for k, x in kwargs.items()}))
+    except TypeError as error:
+        if not str(error).startswith(UNANSWERED):
+            raise
+        result = answered(fn, *[take_back(given, lent) for given in (tuple(args), kwargs)])
+        if result is NotImplemented:
+            raise
     return take_back(result, lent)
-
-
-def _real(x: Any) -> Any:
-    """NumPy takes only its own arrays from an object's __array__; that may have made a lazy one."""
-    return now(x.__array__()) if hasattr(x, "__array__") and x.__array__().__class__ is ndarray else x
 
 
 def looking(fn: Any, x: ndarray, *args: Any, **kwargs: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy
 
+from lazyarr.array_likes import accepting
 from lazyarr.arrays import (
     Unsupported,
     capture,
@@ -32,6 +33,7 @@ from lazyarr.elementwise import SCALARS, at_call, mask_of
 from lazyarr.error_state import loud, remembered
 from lazyarr.expr import Compress, Map
 from lazyarr.fallback import fallback
+from lazyarr.flags import warn_of_cast
 from lazyarr.geometry import fresh, same
 from lazyarr.reductions import count_nonzero
 
@@ -64,11 +66,20 @@ def getitem(x: Any, key: Any) -> Any:
             return g
         return x.storage.real(_region(geo, key))[()]
     if x.storage is None:
-        return wrap(geo[settled(key)])
+        return _taken(x, key)
     if key.__class__ is ndarray and key.geo.dtype == bool and key.geo.shape == geo.shape:
         return compressed(x, key)
     COUNT.numpy_fallbacks += 1
-    return wrap(now(x)[settled(key)])
+    return wrap(accepting(operator.getitem, now(x), settled(key)))
+
+
+def _taken(x: ndarray, key: Any) -> Any:
+    """x[key] of a plain array for keys of NumPy's: arrays, fields."""
+    geo = x.geo
+    taken = accepting(operator.getitem, geo, settled(key))
+    if taken.__class__ is numpy.ndarray and taken.base is not None and taken.base is (geo.base or geo):
+        return part(x, taken)
+    return wrap(taken)
 
 
 def compressed(x: ndarray, mask: ndarray) -> ndarray:
@@ -91,7 +102,7 @@ def _region(geo: numpy.ndarray, key: Any) -> numpy.ndarray:
 
 def setitem(x: ndarray, key: Any, value: Any) -> None:
     if x.storage is None and not (current.jit == "always" and manage(x)):
-        x.geo[settled(key)] = _settled_value(value)
+        accepting(operator.setitem, x.geo, settled(key), _settled_value(value))
         return None
     if not x.geo.flags.writeable:
         raise ValueError("assignment destination is read-only")
@@ -138,6 +149,7 @@ def write(x: ndarray, region: numpy.ndarray, value: ndarray, mask: tuple[ndarray
     while geo.ndim > region.ndim and geo.shape[0] == 1:     # assignment drops leading axes of length 1
         geo = geo[0]
     _check_fits(geo.shape, region)
+    warn_of_cast(geo.dtype, region.dtype)
     given = capture(value if geo is value.geo else part(value, geo))
     char = char_of(region.dtype)
     if isinstance(given, numpy.generic) and char_of(given.dtype) != char:

@@ -18,6 +18,7 @@ import numpy
 
 from lazyarr.arrays import ndarray
 from lazyarr.fallback import fallback
+from lazyarr.overrides import OFFERED
 from lazyarr.stand_ins import offered, shuffled
 from lazyarr.ufuncs import adapt as adapt_ufunc
 from lazyarr.ufuncs import ufunc
@@ -164,3 +165,4 @@ class Finder:
 
 def attach() -> None:
     sys.meta_path.append(Finder())
+    OFFERED.append(adapt)

@@ -19,7 +19,8 @@ from lazyarr.flat import FlatIter
 from lazyarr.indexing import getitem, setitem
 from lazyarr.movement import own_copy, seen
 from lazyarr.namespace import OVERRIDES
-from lazyarr.ufuncs import adapt
+from lazyarr.overrides import defers, operands, overrides
+from lazyarr.ufuncs import known
 
 # ---------------------------------------------------------------------------------- exports
 
@@ -32,11 +33,28 @@ def __array__(self: Any, dtype: Any = None, *, copy: Any = None) -> numpy.ndarra
     return numpy.array(export(self), dtype, copy=copy)
 
 
-def __array_ufunc__(self: Any, fn: numpy.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
-    return getattr(adapt(fn), method)(*args, **kwargs)
+def __array_ufunc__(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    if any(defers(type(x)) for x in operands(inputs, kwargs)):
+        return NotImplemented
+    fn = getattr(ufunc, "fn", ufunc)
+    if not isinstance(fn, numpy.ufunc):
+        raise TypeError(f"__array_ufunc__() needs a ufunc, not {type(ufunc).__name__}")
+    ours = known(fn)
+    if ours is not None:
+        return getattr(ours, method)(*inputs, **kwargs)
+    return fallback(fn if method == "__call__" else getattr(fn, method), *inputs, **kwargs)
 
 
 def __array_function__(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    if args.__class__ is not tuple:
+        raise TypeError("args must be a tuple.")
+    if kwargs.__class__ is not dict:
+        raise TypeError("kwargs must be a dict.")
+    overriding = [t for t in types if overrides(t, "__array_function__")]
+    if not all(issubclass(t, numpy.ndarray) for t in overriding):
+        return NotImplemented
+    if overriding:
+        return fallback(getattr(func, "_implementation", func), *args, **kwargs)
     rule = OVERRIDES.get(func)
     return fallback(func, *args, **kwargs) if rule is None else rule(*args, **kwargs)
 
