@@ -8,6 +8,7 @@ NumPy may write into what it is lent, so pending readers of that memory run firs
 from __future__ import annotations
 
 import functools
+import operator
 from typing import Any
 
 import numpy
@@ -51,9 +52,12 @@ def lend(x: Any, lent: dict[int, Any], depth: int = 0) -> Any:
         return real
     if c is list or c is tuple:
         if not NESTED.isdisjoint(map(type, x)) and depth < MOST_AXES:
-            return c([lend(y, lent, depth + 1) for y in x])
+            items = [lend(y, lent, depth + 1) for y in x]
+            return x if all(map(operator.is_, items, x)) else c(items)      # arrays of objects keep it
     elif c is dict:
-        return {k: lend(v, lent) for k, v in x.items()}
+        if not NESTED.isdisjoint(map(type, x.values())) and depth < MOST_AXES:
+            items = [lend(y, lent, depth + 1) for y in x.values()]
+            return x if all(map(operator.is_, items, x.values())) else dict(zip(x, items, strict=True))
     elif x is ndarray:
         return numpy.ndarray
     elif type(x) in STAND_INS:                  # (they tell another __class__)
