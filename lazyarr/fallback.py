@@ -14,7 +14,7 @@ from typing import Any
 import numpy
 
 from lazyarr.array_likes import REFUSED, given_back, stand_in
-from lazyarr.arrays import ArrayType, Unsupported, manage, ndarray, now, part, plain, wrap
+from lazyarr.arrays import ArrayType, Unsupported, manage, ndarray, now, part, plain, twins, wrap
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.overrides import UNANSWERED, answered, created_like
@@ -73,6 +73,8 @@ def take_back(x: Any, lent: dict[int, Any]) -> Any:
         found = lent.get(id(x))
         if found is not None:
             return found[1]
+        if x.dtype.hasobject:
+            remember(lent)
         result = wrap(x)
         if x.base is not None and lent and result.origin is None:
             result.origin = _origin(x.base, lent)
@@ -87,6 +89,13 @@ def take_back(x: Any, lent: dict[int, Any]) -> Any:
         return x
     found = lent.get(id(x))
     return take(x) if found is None else found[1]
+
+
+def remember(lent: dict[int, Any]) -> None:
+    """An array of objects may hold what was lent: taken from there, it is the array that lent it."""
+    for real, x in lent.values():
+        if x.__class__ is ndarray:
+            twins(x, real)
 
 
 def _origin(base: Any, lent: dict[int, Any]) -> ndarray | None:
@@ -116,7 +125,7 @@ def through(
     if kwargs:
         kwargs = {k: lend(v, lent) for k, v in kwargs.items()}
         if "like" in kwargs:
-            result = created_like(fn, args, kwargs)
+            result = created_like(fn, tuple(args), kwargs)
             if result is not NotImplemented:
                 return result
     try:

@@ -16,6 +16,7 @@ from lazyarr.array_likes import accepting
 from lazyarr.arrays import (
     Unsupported,
     capture,
+    export,
     fresh_array,
     is_pending,
     is_quiet,
@@ -36,6 +37,8 @@ from lazyarr.fallback import fallback
 from lazyarr.flags import warn_of_cast
 from lazyarr.geometry import fresh, same
 from lazyarr.reductions import count_nonzero
+
+OBJECT = numpy.dtype(object)
 
 BASIC = {int, slice, type(None), type(...)} | {t for t in SCALARS if issubclass(t, numpy.integer)}
 
@@ -61,7 +64,7 @@ def getitem(x: Any, key: Any) -> Any:
     if is_basic(key):
         g = geo[key]
         if g.__class__ is numpy.ndarray:
-            return part(x, g)
+            return part(x, g) if geo.dtype is not OBJECT else _seen_or_element(x, g)
         if x.storage is None:
             return g
         return x.storage.real(_region(geo, key))[()]
@@ -77,9 +80,13 @@ def _taken(x: ndarray, key: Any) -> Any:
     """x[key] of a plain array for keys of NumPy's: arrays, fields."""
     geo = x.geo
     taken = accepting(operator.getitem, geo, settled(key))
-    if taken.__class__ is numpy.ndarray and taken.base is not None and taken.base is (geo.base or geo):
-        return part(x, taken)
-    return wrap(taken)
+    return _seen_or_element(x, taken) if taken.__class__ is numpy.ndarray else taken
+
+
+def _seen_or_element(x: ndarray, taken: numpy.ndarray) -> ndarray:
+    """What NumPy took from a plain array: a view of it, or memory of its own (an array among objects)."""
+    base = taken.base
+    return part(x, taken) if base is not None and (base is x.geo or base is x.geo.base) else wrap(taken)
 
 
 def compressed(x: ndarray, mask: ndarray) -> ndarray:
@@ -102,7 +109,7 @@ def _region(geo: numpy.ndarray, key: Any) -> numpy.ndarray:
 
 def setitem(x: ndarray, key: Any, value: Any) -> None:
     if x.storage is None and not (current.jit == "always" and manage(x)):
-        accepting(operator.setitem, x.geo, settled(key), _settled_value(value))
+        accepting(operator.setitem, x.geo, settled(key), _settled_value(value, x.geo.dtype is OBJECT))
         return None
     if not x.geo.flags.writeable:
         raise ValueError("assignment destination is read-only")
@@ -115,8 +122,11 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
     return fallback(operator.setitem, x, key, value)
 
 
-def _settled_value(value: Any) -> Any:
-    return now(value) if value.__class__ is ndarray else value
+def _settled_value(value: Any, kept: bool) -> Any:
+    """A value for NumPy to copy from, or to keep as one of an array's objects."""
+    if value.__class__ is ndarray:
+        return export(value) if kept else now(value)
+    return value
 
 
 def _assign(x: ndarray, region: numpy.ndarray, value: Any) -> None:

@@ -74,9 +74,13 @@ def answered(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def created_like(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """NEP 35: `like=` an object of a class that overrides functions; NotImplemented for NumPy to say why."""
+    """NEP 35: `like=` an object of a class that overrides functions; NotImplemented if it is none."""
     like = kwargs["like"]
     if not overrides(type(like), "__array_function__"):
         return NotImplemented
     rest = {k: v for k, v in kwargs.items() if k != "like"}
-    return type(like).__array_function__(like, OFFERED[0](fn), (type(like),), args, rest)
+    result = type(like).__array_function__(like, OFFERED[0](fn), (type(like),), args, rest)
+    if result is NotImplemented:
+        where = "on types that implement __array_function__"
+        raise TypeError(f"{UNANSWERED}'numpy.{fn.__name__}' {where}: {[type(like)]!r}")
+    return result

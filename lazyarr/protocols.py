@@ -39,8 +39,8 @@ def __array__(self: Any, dtype: Any = None, *, copy: Any = None) -> numpy.ndarra
 
 
 def __array_ufunc__(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    if any(defers(type(x)) for x in operands(inputs, kwargs)):
-        return NotImplemented
+    if any(defers(type(x)) and not isinstance(x, numpy.ndarray) for x in operands(inputs, kwargs)):
+        return NotImplemented                   # (a subclass of NumPy's array answers when it gets those)
     fn = getattr(ufunc, "fn", ufunc)
     if not isinstance(fn, numpy.ufunc):
         raise TypeError(f"__array_ufunc__() needs a ufunc, not {type(ufunc).__name__}")
@@ -127,7 +127,8 @@ def __iter__(self: Any) -> Any:
     if not self.geo.ndim:
         raise TypeError("iteration over a 0-d array")
     if self.geo.ndim == 1:
-        return iter(now(self))
+        real = now(self)
+        return map(wrap, real) if real.dtype.hasobject else iter(real)
     return (getitem(self, i) for i in range(len(self.geo)))
 
 

@@ -184,7 +184,7 @@ def stored(result: Any, out: Any) -> Any:
 
 
 def known(fn: numpy.ufunc) -> ufunc | None:
-    """Our ufunc for one of NumPy's; None for other libraries' and `frompyfunc`'s, which nobody keeps for ever."""
+    """Our ufunc for one of NumPy's; None for others (`frompyfunc` makes some), to keep none for ever."""
     found = UFUNCS.get(fn)
     if found is None:
         row = OPS.get(fn.__name__)
