@@ -41,12 +41,20 @@ def stand_in(x: Any, depth: int = 0) -> Any:
     return ArrayLike(x)
 
 
-def given_back(result: Any) -> Any:
-    """A result; an array of objects holds the originals."""
-    if result.__class__ is numpy.ndarray and result.dtype == object:
-        for i, x in enumerate(result.flat):
-            if x.__class__ is ArrayLike:
-                result.flat[i] = x._original
+def _give_back(x: Any) -> None:
+    """Put the originals into an array of objects, in place of what stands for them."""
+    if x.__class__ is numpy.ndarray and x.dtype == object:
+        held = [y.__class__ is ArrayLike for y in x.ravel().tolist()]
+        if any(held):
+            where = numpy.array(held).reshape(x.shape)
+            x[where] = numpy.fromiter((y._original for y in x[where]), object)
+
+
+def by_stand_ins(fn: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+    """fn(*args, **kwargs) with stand-ins."""
+    result = fn(*[stand_in(x) for x in args], **{k: stand_in(x) for k, x in kwargs.items()})
+    for x in (result, *args, *kwargs.values()):
+        _give_back(x)
     return result
 
 
@@ -57,4 +65,4 @@ def accepting(fn: Callable[..., Any], *args: Any) -> Any:
     except ValueError as error:
         if REFUSED not in str(error):
             raise
-    return given_back(fn(*[stand_in(x) for x in args]))
+    return by_stand_ins(fn, args, {})

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.array_likes import REFUSED, given_back, stand_in
+from lazyarr.array_likes import REFUSED, by_stand_ins
 from lazyarr.arrays import ArrayType, Unsupported, manage, ndarray, now, part, plain, twins, wrap
 from lazyarr.config import current
 from lazyarr.counters import COUNT
@@ -133,8 +133,7 @@ def through(
     except ValueError as error:
         if REFUSED not in str(error):
             raise
-        args = [stand_in(x) for x in args]
-        result = given_back(fn(*args, **{k: stand_in(x) for k, x in kwargs.items()}))
+        result = by_stand_ins(fn, args, kwargs)
     except TypeError as error:
         if not str(error).startswith(UNANSWERED):
             raise

@@ -140,7 +140,7 @@ def _assign(x: ndarray, region: numpy.ndarray, value: Any) -> None:
         if value.__class__ is numpy.ndarray and char_of(value.dtype) is not None:
             value = wrap(value)
         else:                                   # read, and checked, now
-            value = wrap(_constant(value, region.dtype))
+            value = wrap(accepting(_constant, value, region.dtype))
     if value.storage is storage and same(value.geo, region):
         return                                  # the last step of  x[key] += 1
     if char_of(value.geo.dtype) is None or loud():

@@ -208,7 +208,7 @@ def convert(x: Any, dtype: Any = None, order: Any = None, copy: Any = None, ndmi
     if x.__class__ is not ndarray or x.storage is None:
         raise Unsupported
     dtype = x.geo.dtype if dtype is None else numpy.dtype(dtype)
-    if char_of(dtype) is None or copy.__class__ is _CopyMode:
+    if char_of(dtype) is None or dtype.metadata or copy.__class__ is _CopyMode:
         raise Unsupported
     flags = x.geo.flags
     ordered = {"C": flags.c_contiguous, "F": flags.f_contiguous}.get(order, True)
