@@ -50,19 +50,13 @@ def _give_back(x: Any) -> None:
             x[where] = numpy.fromiter((y._original for y in x[where]), object)
 
 
-def by_stand_ins(fn: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-    """fn(*args, **kwargs) with stand-ins."""
+def accepted(refusal: ValueError, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """fn(*args, **kwargs) once more, with stand-ins, if that is what NumPy refused; else the refusal.
+
+    NumPy has neither written nor kept anything when it refuses."""
+    if REFUSED not in str(refusal):
+        raise refusal
     result = fn(*[stand_in(x) for x in args], **{k: stand_in(x) for k, x in kwargs.items()})
     for x in (result, *args, *kwargs.values()):
         _give_back(x)
     return result
-
-
-def accepting(fn: Callable[..., Any], *args: Any) -> Any:
-    """fn(*args), a call of NumPy's that neither wrote nor kept anything if it refuses."""
-    try:
-        return fn(*args)
-    except ValueError as error:
-        if REFUSED not in str(error):
-            raise
-    return by_stand_ins(fn, args, {})

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.array_likes import REFUSED, by_stand_ins
+from lazyarr.array_likes import accepted
 from lazyarr.arrays import ArrayType, Unsupported, manage, ndarray, now, part, plain, twins, wrap
 from lazyarr.config import current
 from lazyarr.counters import COUNT
@@ -131,9 +131,7 @@ def through(
     try:
         result = fn(*args, **kwargs)
     except ValueError as error:
-        if REFUSED not in str(error):
-            raise
-        result = by_stand_ins(fn, args, kwargs)
+        result = accepted(error, fn, *args, **kwargs)
     except TypeError as error:
         if not str(error).startswith(UNANSWERED):
             raise

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.array_likes import accepting
+from lazyarr.array_likes import accepted
 from lazyarr.arrays import (
     Unsupported,
     capture,
@@ -73,14 +73,22 @@ def getitem(x: Any, key: Any) -> Any:
     if key.__class__ is ndarray and key.geo.dtype == bool and key.geo.shape == geo.shape:
         return compressed(x, key)
     COUNT.numpy_fallbacks += 1
-    return wrap(accepting(operator.getitem, now(x), settled(key)))
+    real = now(x)
+    try:
+        return wrap(real[settled(key)])
+    except ValueError as error:
+        return wrap(accepted(error, operator.getitem, real, settled(key)))
 
 
 def _taken(x: ndarray, key: Any) -> Any:
     """x[key] of a plain array for keys of NumPy's: arrays, fields."""
-    geo = x.geo
-    taken = accepting(operator.getitem, geo, settled(key))
-    return _seen_or_element(x, taken) if taken.__class__ is numpy.ndarray else taken
+    try:
+        taken = x.geo[settled(key)]
+    except ValueError as error:
+        taken = accepted(error, operator.getitem, x.geo, settled(key))
+    if taken.__class__ is numpy.ndarray and taken.base is not None:
+        return _seen_or_element(x, taken)
+    return wrap(taken)
 
 
 def _seen_or_element(x: ndarray, taken: numpy.ndarray) -> ndarray:
@@ -109,7 +117,11 @@ def _region(geo: numpy.ndarray, key: Any) -> numpy.ndarray:
 
 def setitem(x: ndarray, key: Any, value: Any) -> None:
     if x.storage is None and not (current.jit == "always" and manage(x)):
-        accepting(operator.setitem, x.geo, settled(key), _settled_value(value, x.geo.dtype is OBJECT))
+        geo = x.geo
+        try:
+            geo[settled(key)] = _settled_value(value, geo.dtype is OBJECT)
+        except ValueError as error:
+            accepted(error, operator.setitem, geo, settled(key), value)
         return None
     if not x.geo.flags.writeable:
         raise ValueError("assignment destination is read-only")
@@ -140,7 +152,7 @@ def _assign(x: ndarray, region: numpy.ndarray, value: Any) -> None:
         if value.__class__ is numpy.ndarray and char_of(value.dtype) is not None:
             value = wrap(value)
         else:                                   # read, and checked, now
-            value = wrap(accepting(_constant, value, region.dtype))
+            value = wrap(_constant(value, region.dtype))
     if value.storage is storage and same(value.geo, region):
         return                                  # the last step of  x[key] += 1
     if char_of(value.geo.dtype) is None or loud():
@@ -185,8 +197,13 @@ def _text(shape: tuple[int, ...]) -> str:
 
 def _constant(value: Any, dtype: numpy.dtype) -> numpy.ndarray:
     """A Python value, sequence or NumPy scalar, cast as by assignment."""
-    result = numpy.empty(numpy.shape(value), dtype)
-    result[...] = value
+    try:
+        result = numpy.empty(numpy.shape(value), dtype)
+        result[...] = value
+    except ValueError as error:
+        value = accepted(error, numpy.asarray, value)
+        result = numpy.empty(value.shape, dtype)
+        result[...] = value
     return result
 
 

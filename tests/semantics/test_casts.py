@@ -1,4 +1,4 @@
-"""Casts that NumPy warns of or refuses do so at the call, and what the engine has no dtype for is left to NumPy."""
+"""Casts that NumPy warns of or refuses do so at the call; what the engine has no dtype for is NumPy's."""
 
 from __future__ import annotations
 
