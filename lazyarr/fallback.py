@@ -53,7 +53,9 @@ def lend(x: Any, lent: dict[int, Any], depth: int = 0) -> Any:
     if c is list or c is tuple:
         if not NESTED.isdisjoint(map(type, x)) and depth < MOST_AXES:
             items = [lend(y, lent, depth + 1) for y in x]
-            return x if all(map(operator.is_, items, x)) else c(items)      # arrays of objects keep it
+            if items[0] is x[0] and all(map(operator.is_, items, x)):
+                return x                        # an array of objects keeps it
+            return items if c is list else c(items)
     elif c is dict:
         if not NESTED.isdisjoint(map(type, x.values())) and depth < MOST_AXES:
             items = [lend(y, lent, depth + 1) for y in x.values()]

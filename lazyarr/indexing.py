@@ -61,7 +61,8 @@ def settled(key: Any) -> Any:
 
 def getitem(x: Any, key: Any) -> Any:
     geo = x.geo
-    if is_basic(key):
+    c = key.__class__
+    if c in BASIC or (c is tuple and BASIC.issuperset(map(type, key))):     # `is_basic`, without the call
         g = geo[key]
         if g.__class__ is numpy.ndarray:
             return part(x, g) if geo.dtype is not OBJECT else _seen_or_element(x, g)
@@ -69,7 +70,13 @@ def getitem(x: Any, key: Any) -> Any:
             return g
         return x.storage.real(_region(geo, key))[()]
     if x.storage is None:
-        return _taken(x, key)
+        try:
+            taken = geo[settled(key)]
+        except ValueError as error:
+            taken = accepted(error, operator.getitem, geo, settled(key))
+        if taken.__class__ is numpy.ndarray and taken.base is not None:
+            return _seen_or_element(x, taken)
+        return wrap(taken)
     if key.__class__ is ndarray and key.geo.dtype == bool and key.geo.shape == geo.shape:
         return compressed(x, key)
     COUNT.numpy_fallbacks += 1
@@ -78,17 +85,6 @@ def getitem(x: Any, key: Any) -> Any:
         return wrap(real[settled(key)])
     except ValueError as error:
         return wrap(accepted(error, operator.getitem, real, settled(key)))
-
-
-def _taken(x: ndarray, key: Any) -> Any:
-    """x[key] of a plain array for keys of NumPy's: arrays, fields."""
-    try:
-        taken = x.geo[settled(key)]
-    except ValueError as error:
-        taken = accepted(error, operator.getitem, x.geo, settled(key))
-    if taken.__class__ is numpy.ndarray and taken.base is not None:
-        return _seen_or_element(x, taken)
-    return wrap(taken)
 
 
 def _seen_or_element(x: ndarray, taken: numpy.ndarray) -> ndarray:
@@ -118,8 +114,10 @@ def _region(geo: numpy.ndarray, key: Any) -> numpy.ndarray:
 def setitem(x: ndarray, key: Any, value: Any) -> None:
     if x.storage is None and not (current.jit == "always" and manage(x)):
         geo = x.geo
+        if value.__class__ is ndarray:          # to copy from, or to keep as one of an array's objects
+            value = export(value) if geo.dtype is OBJECT else now(value)
         try:
-            geo[settled(key)] = _settled_value(value, geo.dtype is OBJECT)
+            geo[key if key.__class__ in BASIC else settled(key)] = value
         except ValueError as error:
             accepted(error, operator.setitem, geo, settled(key), value)
         return None
@@ -132,13 +130,6 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
     except Unsupported:
         pass
     return fallback(operator.setitem, x, key, value)
-
-
-def _settled_value(value: Any, kept: bool) -> Any:
-    """A value for NumPy to copy from, or to keep as one of an array's objects."""
-    if value.__class__ is ndarray:
-        return export(value) if kept else now(value)
-    return value
 
 
 def _assign(x: ndarray, region: numpy.ndarray, value: Any) -> None:

@@ -16,7 +16,7 @@ from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.error_state import loud
 from lazyarr.expr import Map
-from lazyarr.fallback import fallback
+from lazyarr.fallback import fallback, lend
 from lazyarr.flags import warn_of_cast
 from lazyarr.geometry import fresh, like, view_geometry
 
@@ -54,11 +54,11 @@ def view(fn: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 def retyped(x: ndarray, *args: Any, **kwargs: Any) -> Any:
     """x.view(dtype): a view; with a class, a real array of that class; NumPy's array stands for ours."""
-    args = tuple([numpy.ndarray if a is ndarray else a for a in args])
-    kwargs = {k: numpy.ndarray if a is ndarray else a for k, a in kwargs.items()}
-    given = [*args, *kwargs.values()]
-    if any(isinstance(a, type) and issubclass(a, numpy.ndarray) and a is not numpy.ndarray for a in given):
-        raise Unsupported
+    for a in (*args, *kwargs.values()):
+        if a is ndarray:
+            return retyped(x, *lend(args, {}), **lend(kwargs, {}))
+        if isinstance(a, type) and a is not numpy.ndarray and issubclass(a, numpy.ndarray):
+            raise Unsupported
     return seen(x, x.geo.view(*args, **kwargs))
 
 

@@ -67,19 +67,19 @@ def plain_pair(self: Any, other: Any) -> Any:
     return y
 
 
-def handed(name: str, by_python: Any, self: Any, other: Any) -> Any:
-    """By NumPy.  Where it leaves the operation to `other`, so do we: its method gets the lazy array.
+def handed(by_numpy: Any, by_python: Any, self: Any, other: Any) -> Any:
+    """By NumPy's method.  Where it leaves the operation to `other`, so do we: its method gets the lazy array.
 
     Subclasses of NumPy's array come first in its operators; to Python they are none of ours."""
-    if isinstance(other, numpy.ndarray):
-        pair = (other, self) if name in REFLECTED else (self, other)
+    if other.__class__ is not ndarray and isinstance(other, numpy.ndarray):
+        pair = (other, self) if by_numpy.__name__ in REFLECTED else (self, other)
         return fallback(by_python, *pair)
-    return fallback(getattr(numpy.ndarray, name), self, other)
+    return fallback(by_numpy, self, other)
 
 
 def binary(name: str, fn: numpy.ufunc) -> Any:
     by_python = _python(name)
-    special = f"__{name}__"
+    by_numpy = getattr(numpy.ndarray, f"__{name}__")
 
     def call(self: Any, other: Any) -> Any:
         if self.storage is None:
@@ -90,14 +90,14 @@ def binary(name: str, fn: numpy.ufunc) -> Any:
             return elementwise(fn, (self, other))
         except Unsupported:
             pass
-        return handed(special, by_python, self, other)
+        return handed(by_numpy, by_python, self, other)
 
     return call
 
 
 def reflected(name: str, fn: numpy.ufunc) -> Any:
     by_python = _python(name)
-    special = f"__r{name}__"
+    by_numpy = getattr(numpy.ndarray, f"__r{name}__")
 
     def call(self: Any, other: Any) -> Any:
         if self.storage is None:
@@ -108,7 +108,7 @@ def reflected(name: str, fn: numpy.ufunc) -> Any:
             return elementwise(fn, (other, self))
         except Unsupported:
             pass
-        return handed(special, by_python, self, other)
+        return handed(by_numpy, by_python, self, other)
 
     return call
 
@@ -146,7 +146,7 @@ def reflected_product(self: Any, other: Any) -> Any:
 
 def inplace(name: str, fn: numpy.ufunc) -> Any:
     by_python = getattr(operator, "i" + name)
-    special = f"__i{name}__"
+    by_numpy = getattr(numpy.ndarray, f"__i{name}__")
 
     def call(self: Any, other: Any) -> Any:
         if self.storage is None and (other.__class__ in SCALARS or other.__class__ is ndarray):
@@ -157,7 +157,7 @@ def inplace(name: str, fn: numpy.ufunc) -> Any:
             return into(fn, (self, other), self)
         except Unsupported:
             pass
-        return handed(special, by_python, self, other)
+        return handed(by_numpy, by_python, self, other)
 
     return call
 
@@ -232,7 +232,9 @@ def power(self: Any, other: Any, modulo: Any = None) -> Any:
         return elementwise(numpy.power, (self, other))
     except Unsupported:
         pass
-    return handed("__pow__", pow, self, other) if modulo is None else fallback(pow, self, other, modulo)
+    if modulo is not None:
+        return fallback(pow, self, other, modulo)
+    return handed(numpy.ndarray.__pow__, pow, self, other)
 
 
 def reflected_power(self: Any, other: Any) -> Any:
@@ -244,7 +246,7 @@ def reflected_power(self: Any, other: Any) -> Any:
         return elementwise(numpy.power, (other, self))
     except Unsupported:
         pass
-    return handed("__rpow__", operator.pow, self, other)
+    return handed(numpy.ndarray.__rpow__, operator.pow, self, other)
 
 
 def inplace_power(self: Any, other: Any) -> Any:
@@ -259,11 +261,12 @@ def inplace_power(self: Any, other: Any) -> Any:
         return into(numpy.power, (self, other), self)
     except Unsupported:
         pass
-    return handed("__ipow__", operator.ipow, self, other)
+    return handed(numpy.ndarray.__ipow__, operator.ipow, self, other)
 
 
 def _matmul(name: str, by_python: Any) -> Any:
-    return lambda self, other: handed(name, by_python, self, other)
+    by_numpy = getattr(numpy.ndarray, name)
+    return lambda self, other: handed(by_numpy, by_python, self, other)
 
 
 def attach() -> None:
