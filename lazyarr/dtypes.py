@@ -60,8 +60,10 @@ def char_of(dtype: numpy.dtype) -> str | None:
     try:
         return _known[dtype]
     except KeyError:
-        plain = type(dtype) is type(numpy.dtype(dtype.char)) and dtype.isnative and dtype.metadata is None
-        found = CANONICAL.get(dtype.char) if plain else None
+        found = CANONICAL.get(dtype.char)           # (other libraries' dtypes may have a character of these)
+        if found is not None:
+            plain = type(dtype) is type(numpy.dtype(dtype.char))
+            found = found if plain and dtype.isnative and dtype.metadata is None else None
         if len(_known) < 1024:
             _known[dtype] = found
         return found

@@ -29,6 +29,7 @@ from lazyarr.counters import COUNT
 from lazyarr.dtypes import CANONICAL, char_of
 from lazyarr.error_state import loud, remembered
 from lazyarr.expr import Map, Read
+from lazyarr.flags import discards
 from lazyarr.geometry import fresh, layout
 from lazyarr.ops import OPS
 
@@ -75,6 +76,8 @@ def loop_of(fn: numpy.ufunc, keys: tuple[Any, ...], dtype: Any = None, casting: 
     row = OPS.get(fn.__name__)
     if row is None or row.fn is not fn:         # somebody else's ufunc may have a name of NumPy's
         return None
+    if any(isinstance(k, numpy.dtype) and char_of(k) is None for k in keys):     # cast with casting="unsafe"
+        return None
     options: dict[str, Any] = {}
     if dtype is not None:
         options["signature"] = (None,) * fn.nin + (numpy.dtype(dtype),) * fn.nout
@@ -85,10 +88,19 @@ def loop_of(fn: numpy.ufunc, keys: tuple[Any, ...], dtype: Any = None, casting: 
         dtypes = fn.resolve_dtypes(full, **options)
     except (TypeError, ValueError):
         dtypes = ()
-    loop = Loop(fn, dtypes) if dtypes and all(char_of(d) is not None for d in dtypes) else None
+    plain = dtypes and all(char_of(d) is not None for d in dtypes)
+    loop = Loop(fn, dtypes) if plain and not _discards(full, dtypes, fn.nin) else None
     if len(_loops) < 1 << 14:
         _loops[known] = loop
     return loop
+
+
+def _discards(keys: tuple[Any, ...], loop: tuple[numpy.dtype, ...], nin: int) -> bool:
+    """Does some operand lose its imaginary part on the way to the loop, or a result on its way out?"""
+    for i, (key, dtype) in enumerate(zip(keys, loop, strict=True)):
+        if isinstance(key, numpy.dtype) and (discards(key, dtype) if i < nin else discards(dtype, key)):
+            return True
+    return False
 
 
 # --------------------------------------------------------------------------------- operands

@@ -8,13 +8,16 @@ NumPy may write into what it is lent, so pending readers of that memory run firs
 from __future__ import annotations
 
 import functools
+import operator
 from typing import Any
 
 import numpy
 
-from lazyarr.arrays import ArrayType, Unsupported, manage, ndarray, now, part, plain, wrap
+from lazyarr.array_likes import accepted
+from lazyarr.arrays import ArrayType, Unsupported, manage, ndarray, now, part, plain, twins, wrap
 from lazyarr.config import current
 from lazyarr.counters import COUNT
+from lazyarr.overrides import UNANSWERED, answered, created_like
 
 CONTAINERS = {list, tuple, dict}
 NESTED = {ndarray, ArrayType, *CONTAINERS}
@@ -36,7 +39,11 @@ STAND_INS: set[type] = set()
 """Types of ours that hold an object of NumPy's (see `stand_ins`)."""
 
 
-def lend(x: Any, lent: dict[int, Any]) -> Any:
+MOST_AXES = 64
+"""NumPy looks no deeper into nested sequences; one may contain itself."""
+
+
+def lend(x: Any, lent: dict[int, Any], depth: int = 0) -> Any:
     """x for NumPy code: arrays become real views of their memory, inside containers too."""
     c = x.__class__
     if c is ndarray:
@@ -44,10 +51,15 @@ def lend(x: Any, lent: dict[int, Any]) -> Any:
         lent[id(real)] = real, x
         return real
     if c is list or c is tuple:
-        if not NESTED.isdisjoint(map(type, x)):
-            return c([lend(y, lent) for y in x])
+        if not NESTED.isdisjoint(map(type, x)) and depth < MOST_AXES:
+            items = [lend(y, lent, depth + 1) for y in x]
+            if items[0] is x[0] and all(map(operator.is_, items, x)):
+                return x                        # an array of objects keeps it
+            return items if c is list else c(items)
     elif c is dict:
-        return {k: lend(v, lent) for k, v in x.items()}
+        if not NESTED.isdisjoint(map(type, x.values())) and depth < MOST_AXES:
+            items = [lend(y, lent, depth + 1) for y in x.values()]
+            return x if all(map(operator.is_, items, x.values())) else dict(zip(x, items, strict=True))
     elif x is ndarray:
         return numpy.ndarray
     elif type(x) in STAND_INS:                  # (they tell another __class__)
@@ -63,6 +75,8 @@ def take_back(x: Any, lent: dict[int, Any]) -> Any:
         found = lent.get(id(x))
         if found is not None:
             return found[1]
+        if x.dtype.hasobject:
+            remember(lent)
         result = wrap(x)
         if x.base is not None and lent and result.origin is None:
             result.origin = _origin(x.base, lent)
@@ -77,6 +91,13 @@ def take_back(x: Any, lent: dict[int, Any]) -> Any:
         return x
     found = lent.get(id(x))
     return take(x) if found is None else found[1]
+
+
+def remember(lent: dict[int, Any]) -> None:
+    """An array of objects may hold what was lent: taken from there, it is the array that lent it."""
+    for real, x in lent.values():
+        if x.__class__ is ndarray:
+            twins(x, real)
 
 
 def _origin(base: Any, lent: dict[int, Any]) -> ndarray | None:
@@ -105,18 +126,21 @@ def through(
     args = [lend(x, lent) for x in args]
     if kwargs:
         kwargs = {k: lend(v, lent) for k, v in kwargs.items()}
+        if "like" in kwargs:
+            result = created_like(fn, tuple(args), kwargs)
+            if result is not NotImplemented:
+                return result
     try:
         result = fn(*args, **kwargs)
     except ValueError as error:
-        if "__array__ method not producing an array" not in str(error):
+        result = accepted(error, fn, *args, **kwargs)
+    except TypeError as error:
+        if not str(error).startswith(UNANSWERED):
             raise
-        result = fn(*[_real(x) for x in args], **kwargs)
+        result = answered(fn, *[take_back(given, lent) for given in (tuple(args), kwargs)])
+        if result is NotImplemented:
+            raise
     return take_back(result, lent)
-
-
-def _real(x: Any) -> Any:
-    """NumPy takes only its own arrays from an object's __array__; that may have made a lazy one."""
-    return now(x.__array__()) if hasattr(x, "__array__") and x.__array__().__class__ is ndarray else x
 
 
 def looking(fn: Any, x: ndarray, *args: Any, **kwargs: Any) -> Any:

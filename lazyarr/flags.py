@@ -1,4 +1,4 @@
-"""Floating-point status flags of a finished kernel -> NumPy's RuntimeWarnings.
+"""Floating-point status flags of a finished kernel -> NumPy's RuntimeWarnings; casts of complex numbers.
 
 In:  the flags that any chunk raised, and the nodes that ran.   Out: warnings, at the user's line.
 A fused kernel reports one set of flags for all its operations; the warning names the operation
@@ -11,6 +11,8 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence
+
+import numpy
 
 from lazyarr.expr import Map, Op, Reduce
 
@@ -54,6 +56,18 @@ def report(raised: int, suspects: Sequence[tuple[Op | None, dict[str, str] | Non
         if names:
             message = f"{text} encountered in {_culprit(bit, names)}"
             warnings.warn(message, RuntimeWarning, stacklevel=_user_level())
+
+
+def discards(source: numpy.dtype, target: numpy.dtype) -> bool:
+    """Does a cast discard imaginary parts?"""
+    return source.kind == "c" and target.kind not in "cb"
+
+
+def warn_of_cast(source: numpy.dtype, target: numpy.dtype) -> None:
+    """NumPy's ComplexWarning for a lazy cast, at the call."""
+    if discards(source, target):
+        message = "Casting complex values to real discards the imaginary part"
+        warnings.warn(message, numpy.exceptions.ComplexWarning, stacklevel=_user_level())
 
 
 def _culprit(bit: int, names: Sequence[str]) -> str:

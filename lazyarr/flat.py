@@ -56,6 +56,9 @@ class FlatIter:
     def __setitem__(self, key: Any, value: Any) -> None:
         self._flat[lend(key, {})] = lend(value, {})
 
+    def __delitem__(self, key: Any) -> None:
+        del self._flat[key]
+
     def __eq__(self, other: Any) -> Any:
         return wrap(self._flat.__array__() == lend(other, {}))
 

@@ -130,6 +130,13 @@ def offset_of(geo: numpy.ndarray) -> int:
     return address(geo) - _bases[id(geo.base)]
 
 
+def within(geo: numpy.ndarray, nbytes: int) -> bool:
+    """Does a geometry stay inside a storage of `nbytes`?  (NumPy sees the ghost, which is larger.)"""
+    low, high = numpy.lib.array_utils.byte_bounds(geo)
+    start = _bases[id(geo.base)]
+    return not geo.size or (start <= low and high <= start + nbytes)
+
+
 def view_geometry(result: object) -> numpy.ndarray | None:
     """The geometry that NumPy answered with, if it is a view of a geometry; None for a copy or a scalar.
 

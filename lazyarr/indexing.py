@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy
 
+from lazyarr.array_likes import accepted
 from lazyarr.arrays import (
     Unsupported,
     capture,
+    export,
     fresh_array,
     is_pending,
     is_quiet,
@@ -32,8 +34,11 @@ from lazyarr.elementwise import SCALARS, at_call, mask_of
 from lazyarr.error_state import loud, remembered
 from lazyarr.expr import Compress, Map
 from lazyarr.fallback import fallback
+from lazyarr.flags import warn_of_cast
 from lazyarr.geometry import fresh, same
 from lazyarr.reductions import count_nonzero
+
+OBJECT = numpy.dtype(object)
 
 BASIC = {int, slice, type(None), type(...)} | {t for t in SCALARS if issubclass(t, numpy.integer)}
 
@@ -56,19 +61,36 @@ def settled(key: Any) -> Any:
 
 def getitem(x: Any, key: Any) -> Any:
     geo = x.geo
-    if is_basic(key):
+    c = key.__class__
+    if c in BASIC or (c is tuple and BASIC.issuperset(map(type, key))):     # `is_basic`, without the call
         g = geo[key]
         if g.__class__ is numpy.ndarray:
-            return part(x, g)
+            return part(x, g) if geo.dtype is not OBJECT else _seen_or_element(x, g)
         if x.storage is None:
             return g
         return x.storage.real(_region(geo, key))[()]
     if x.storage is None:
-        return wrap(geo[settled(key)])
+        try:
+            taken = geo[settled(key)]
+        except ValueError as error:
+            taken = accepted(error, operator.getitem, geo, settled(key))
+        if taken.__class__ is numpy.ndarray and taken.base is not None:
+            return _seen_or_element(x, taken)
+        return wrap(taken)
     if key.__class__ is ndarray and key.geo.dtype == bool and key.geo.shape == geo.shape:
         return compressed(x, key)
     COUNT.numpy_fallbacks += 1
-    return wrap(now(x)[settled(key)])
+    real = now(x)
+    try:
+        return wrap(real[settled(key)])
+    except ValueError as error:
+        return wrap(accepted(error, operator.getitem, real, settled(key)))
+
+
+def _seen_or_element(x: ndarray, taken: numpy.ndarray) -> ndarray:
+    """What NumPy took from a plain array: a view of it, or memory of its own (an array among objects)."""
+    base = taken.base
+    return part(x, taken) if base is not None and (base is x.geo or base is x.geo.base) else wrap(taken)
 
 
 def compressed(x: ndarray, mask: ndarray) -> ndarray:
@@ -91,7 +113,13 @@ def _region(geo: numpy.ndarray, key: Any) -> numpy.ndarray:
 
 def setitem(x: ndarray, key: Any, value: Any) -> None:
     if x.storage is None and not (current.jit == "always" and manage(x)):
-        x.geo[settled(key)] = _settled_value(value)
+        geo = x.geo
+        if value.__class__ is ndarray:          # to copy from, or to keep as one of an array's objects
+            value = export(value) if geo.dtype is OBJECT else now(value)
+        try:
+            geo[key if key.__class__ in BASIC else settled(key)] = value
+        except ValueError as error:
+            accepted(error, operator.setitem, geo, settled(key), value)
         return None
     if not x.geo.flags.writeable:
         raise ValueError("assignment destination is read-only")
@@ -102,10 +130,6 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
     except Unsupported:
         pass
     return fallback(operator.setitem, x, key, value)
-
-
-def _settled_value(value: Any) -> Any:
-    return now(value) if value.__class__ is ndarray else value
 
 
 def _assign(x: ndarray, region: numpy.ndarray, value: Any) -> None:
@@ -138,6 +162,7 @@ def write(x: ndarray, region: numpy.ndarray, value: ndarray, mask: tuple[ndarray
     while geo.ndim > region.ndim and geo.shape[0] == 1:     # assignment drops leading axes of length 1
         geo = geo[0]
     _check_fits(geo.shape, region)
+    warn_of_cast(geo.dtype, region.dtype)
     given = capture(value if geo is value.geo else part(value, geo))
     char = char_of(region.dtype)
     if isinstance(given, numpy.generic) and char_of(given.dtype) != char:
@@ -163,8 +188,13 @@ def _text(shape: tuple[int, ...]) -> str:
 
 def _constant(value: Any, dtype: numpy.dtype) -> numpy.ndarray:
     """A Python value, sequence or NumPy scalar, cast as by assignment."""
-    result = numpy.empty(numpy.shape(value), dtype)
-    result[...] = value
+    try:
+        result = numpy.empty(numpy.shape(value), dtype)
+        result[...] = value
+    except ValueError as error:
+        value = accepted(error, numpy.asarray, value)
+        result = numpy.empty(value.shape, dtype)
+        result[...] = value
     return result
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
 from typing import Any
 
 import numpy
@@ -47,11 +48,17 @@ def _forward(fn: Any, call_numpy: Any) -> Any:
     return call
 
 
-def _convert(fn: Any) -> Any:
+def _convert(name: str, fn: Any) -> Any:
+    @functools.wraps(getattr(numpy.ndarray, name), updated=())
     def call(self: Any, *args: Any) -> Any:
         return fn(now(self), *args)
 
     return call
+
+
+def __array_namespace__(self: Any, /, *, api_version: str | None = None) -> Any:
+    numpy.empty(0).__array_namespace__(api_version=api_version)             # NumPy knows the versions
+    return sys.modules["lazyarr"]
 
 
 def conjugate(x: Any, *args: Any, **kwargs: Any) -> Any:
@@ -83,7 +90,7 @@ RULES = {
 }  # fmt: skip
 
 
-REST = ("__array_namespace__", "__array_wrap__", "__setstate__")
+REST = ("__array_finalize__", "__array_wrap__", "__setstate__")
 """Protocols among them."""
 
 
@@ -99,7 +106,8 @@ def attach() -> None:
     for name in LOOK.split():
         setattr(ndarray, name, _forward(of_numpy[name], looking))
     for name, fn in CONVERSIONS.items():
-        setattr(ndarray, f"__{name}__", _convert(fn))
+        setattr(ndarray, f"__{name}__", _convert(f"__{name}__", fn))
+    ndarray.__array_namespace__ = __array_namespace__
     for name in ENDS.split():
         setattr(ndarray, name, ends_method(getattr(ndarray, name)))
     ndarray.__getitem__ = getitem

@@ -16,7 +16,8 @@ from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.error_state import loud
 from lazyarr.expr import Map
-from lazyarr.fallback import fallback
+from lazyarr.fallback import fallback, lend
+from lazyarr.flags import warn_of_cast
 from lazyarr.geometry import fresh, like, view_geometry
 
 # ------------------------------------------------------------------------------------ views
@@ -52,10 +53,12 @@ def view(fn: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def retyped(x: ndarray, *args: Any, **kwargs: Any) -> Any:
-    """x.view(dtype): a view; with a class, a real array of that class."""
-    given = [*args, *kwargs.values()]
-    if x.__class__ is not ndarray or any(isinstance(a, type) and issubclass(a, numpy.ndarray) for a in given):
-        raise Unsupported
+    """x.view(dtype): a view; with a class, a real array of that class; NumPy's array stands for ours."""
+    for a in (*args, *kwargs.values()):
+        if a is ndarray:
+            return retyped(x, *lend(args, {}), **lend(kwargs, {}))
+        if isinstance(a, type) and a is not numpy.ndarray and issubclass(a, numpy.ndarray):
+            raise Unsupported
     return seen(x, x.geo.view(*args, **kwargs))
 
 
@@ -184,6 +187,7 @@ def copied(x: ndarray, geo: numpy.ndarray, region: numpy.ndarray | None = None) 
         target = real if region is None else numpy.ndarray(region.shape, geo.dtype, real, 0, region.strides)
         numpy.copyto(target, now(x), casting="unsafe")
         return wrap(real)
+    warn_of_cast(x.geo.dtype, geo.dtype)
     given = capture(x)
     sig = f"{char_of(x.geo.dtype)}->{char_of(geo.dtype)}"
     return fresh_array(Map("copy", sig), (given,), geo, region)
@@ -196,11 +200,16 @@ def copy_as(x: ndarray, dtype: Any = None, order: Any = "K") -> ndarray:
     return copied(x, geo)
 
 
+_CopyMode = numpy._CopyMode
+
+
 def convert(x: Any, dtype: Any = None, order: Any = None, copy: Any = None, ndmin: int = 0) -> ndarray:
     """asarray() and its relatives: x itself where it will do, else a lazy copy."""
     if x.__class__ is not ndarray or x.storage is None:
         raise Unsupported
     dtype = x.geo.dtype if dtype is None else numpy.dtype(dtype)
+    if char_of(dtype) is None or dtype.metadata or copy.__class__ is _CopyMode:
+        raise Unsupported
     flags = x.geo.flags
     ordered = {"C": flags.c_contiguous, "F": flags.f_contiguous}.get(order, True)
     if copy or dtype != x.geo.dtype or not ordered:

@@ -18,6 +18,7 @@ import numpy
 
 from lazyarr.arrays import ndarray
 from lazyarr.fallback import fallback
+from lazyarr.overrides import OFFERED
 from lazyarr.stand_ins import offered, shuffled
 from lazyarr.ufuncs import adapt as adapt_ufunc
 from lazyarr.ufuncs import ufunc
@@ -87,7 +88,15 @@ def located(fn: Any, original: Any) -> Any:
     home = getattr(original, "__module__", None) or "numpy"
     if home.partition(".")[0] == "numpy":
         fn.__module__ = "lazyarr" + home[5:]
+    for name in CARRIED:
+        found = getattr(original, name, None)
+        if found is not None:
+            setattr(fn, name, found)
     return fn
+
+
+CARRIED = ("__signature__", "__text_signature__", "_implementation")
+"""Attributes of NumPy's functions that others ask for: `inspect`, and ``super().__array_function__``."""
 
 
 INSTANCES = {"numpy.lib._index_tricks_impl"}
@@ -164,3 +173,4 @@ class Finder:
 
 def attach() -> None:
     sys.meta_path.append(Finder())
+    OFFERED.append(adapt)

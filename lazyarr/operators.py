@@ -29,6 +29,10 @@ COMPARE = {
     "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal",
     "ne": "not_equal",
 }
+REFLECTED = {f"__r{name}__" for name in (*BINARY, "pow", "matmul")}
+MATMUL = {
+    "__matmul__": operator.matmul, "__imatmul__": operator.imatmul, "__rmatmul__": operator.matmul,
+}  # fmt: skip
 UNARY = {"neg": "negative", "pos": "positive", "invert": "invert", "abs": "absolute"}
 
 
@@ -63,8 +67,19 @@ def plain_pair(self: Any, other: Any) -> Any:
     return y
 
 
+def handed(by_numpy: Any, by_python: Any, self: Any, other: Any) -> Any:
+    """By NumPy's method.  Where it leaves the operation to `other`, so do we: its method gets the lazy array.
+
+    Subclasses of NumPy's array come first in its operators; to Python they are none of ours."""
+    if other.__class__ is not ndarray and isinstance(other, numpy.ndarray):
+        pair = (other, self) if by_numpy.__name__ in REFLECTED else (self, other)
+        return fallback(by_python, *pair)
+    return fallback(by_numpy, self, other)
+
+
 def binary(name: str, fn: numpy.ufunc) -> Any:
     by_python = _python(name)
+    by_numpy = getattr(numpy.ndarray, f"__{name}__")
 
     def call(self: Any, other: Any) -> Any:
         if self.storage is None:
@@ -75,13 +90,14 @@ def binary(name: str, fn: numpy.ufunc) -> Any:
             return elementwise(fn, (self, other))
         except Unsupported:
             pass
-        return fallback(by_python, self, other)
+        return handed(by_numpy, by_python, self, other)
 
     return call
 
 
 def reflected(name: str, fn: numpy.ufunc) -> Any:
     by_python = _python(name)
+    by_numpy = getattr(numpy.ndarray, f"__r{name}__")
 
     def call(self: Any, other: Any) -> Any:
         if self.storage is None:
@@ -92,7 +108,7 @@ def reflected(name: str, fn: numpy.ufunc) -> Any:
             return elementwise(fn, (other, self))
         except Unsupported:
             pass
-        return fallback(by_python, other, self)
+        return handed(by_numpy, by_python, self, other)
 
     return call
 
@@ -130,6 +146,7 @@ def reflected_product(self: Any, other: Any) -> Any:
 
 def inplace(name: str, fn: numpy.ufunc) -> Any:
     by_python = getattr(operator, "i" + name)
+    by_numpy = getattr(numpy.ndarray, f"__i{name}__")
 
     def call(self: Any, other: Any) -> Any:
         if self.storage is None and (other.__class__ in SCALARS or other.__class__ is ndarray):
@@ -140,7 +157,7 @@ def inplace(name: str, fn: numpy.ufunc) -> Any:
             return into(fn, (self, other), self)
         except Unsupported:
             pass
-        return fallback(by_python, self, other)
+        return handed(by_numpy, by_python, self, other)
 
     return call
 
@@ -215,7 +232,9 @@ def power(self: Any, other: Any, modulo: Any = None) -> Any:
         return elementwise(numpy.power, (self, other))
     except Unsupported:
         pass
-    return fallback(pow, self, other, modulo)
+    if modulo is not None:
+        return fallback(pow, self, other, modulo)
+    return handed(numpy.ndarray.__pow__, pow, self, other)
 
 
 def reflected_power(self: Any, other: Any) -> Any:
@@ -227,7 +246,7 @@ def reflected_power(self: Any, other: Any) -> Any:
         return elementwise(numpy.power, (other, self))
     except Unsupported:
         pass
-    return fallback(operator.pow, other, self)
+    return handed(numpy.ndarray.__rpow__, operator.pow, self, other)
 
 
 def inplace_power(self: Any, other: Any) -> Any:
@@ -242,7 +261,12 @@ def inplace_power(self: Any, other: Any) -> Any:
         return into(numpy.power, (self, other), self)
     except Unsupported:
         pass
-    return fallback(operator.ipow, self, other)
+    return handed(numpy.ndarray.__ipow__, operator.ipow, self, other)
+
+
+def _matmul(name: str, by_python: Any) -> Any:
+    by_numpy = getattr(numpy.ndarray, name)
+    return lambda self, other: handed(by_numpy, by_python, self, other)
 
 
 def attach() -> None:
@@ -261,6 +285,5 @@ def attach() -> None:
     ndarray.__pow__ = power
     ndarray.__rpow__ = reflected_power
     ndarray.__ipow__ = inplace_power
-    for name, fn in {"__matmul__": operator.matmul, "__imatmul__": operator.imatmul}.items():
-        setattr(ndarray, name, lambda self, other, fn=fn: fallback(fn, self, other))
-    ndarray.__rmatmul__ = lambda self, other: fallback(operator.matmul, other, self)
+    for name, by_python in MATMUL.items():
+        setattr(ndarray, name, _matmul(name, by_python))

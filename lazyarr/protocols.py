@@ -7,19 +7,25 @@ prefer it to `__array__` and take memory that nobody counts.
 
 from __future__ import annotations
 
+import functools
+import operator
 import sys
+import weakref
 from typing import Any
 
 import numpy
 
 from lazyarr.array_flags import Flags, allow_writing
-from lazyarr.arrays import export, ndarray, now, real_of, wrap
+from lazyarr.arrays import TWINS, export, ndarray, now, real_of, wrap
 from lazyarr.fallback import fallback, lend
 from lazyarr.flat import FlatIter
+from lazyarr.geometry import within
 from lazyarr.indexing import getitem, setitem
 from lazyarr.movement import own_copy, seen
 from lazyarr.namespace import OVERRIDES
-from lazyarr.ufuncs import adapt
+from lazyarr.overrides import defers, operands, overrides
+from lazyarr.temporaries import METHOD_REFS
+from lazyarr.ufuncs import known
 
 # ---------------------------------------------------------------------------------- exports
 
@@ -32,11 +38,28 @@ def __array__(self: Any, dtype: Any = None, *, copy: Any = None) -> numpy.ndarra
     return numpy.array(export(self), dtype, copy=copy)
 
 
-def __array_ufunc__(self: Any, fn: numpy.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
-    return getattr(adapt(fn), method)(*args, **kwargs)
+def __array_ufunc__(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    if any(defers(type(x)) and not isinstance(x, numpy.ndarray) for x in operands(inputs, kwargs)):
+        return NotImplemented                   # (a subclass of NumPy's array answers when it gets those)
+    fn = getattr(ufunc, "fn", ufunc)
+    if not isinstance(fn, numpy.ufunc):
+        raise TypeError(f"__array_ufunc__() needs a ufunc, not {type(ufunc).__name__}")
+    ours = known(fn)
+    if ours is not None:
+        return getattr(ours, method)(*inputs, **kwargs)
+    return fallback(fn if method == "__call__" else getattr(fn, method), *inputs, **kwargs)
 
 
 def __array_function__(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    if args.__class__ is not tuple:
+        raise TypeError("args must be a tuple.")
+    if kwargs.__class__ is not dict:
+        raise TypeError("kwargs must be a dict.")
+    overriding = [t for t in types if overrides(t, "__array_function__")]
+    if not all(issubclass(t, numpy.ndarray) for t in overriding):
+        return NotImplemented
+    if overriding:
+        return fallback(getattr(func, "_implementation", func), *args, **kwargs)
     rule = OVERRIDES.get(func)
     return fallback(func, *args, **kwargs) if rule is None else rule(*args, **kwargs)
 
@@ -72,7 +95,7 @@ def __bytes__(self: Any) -> bytes:
 
 
 def __reduce__(self: Any) -> Any:
-    return wrap, (numpy.array(now(self)),)
+    return wrap, (export(self),)                # not a copy: NumPy pickles its memory out of band, too
 
 
 def __reduce_ex__(self: Any, protocol: int) -> Any:
@@ -84,7 +107,7 @@ def __copy__(self: Any) -> Any:
 
 
 def __deepcopy__(self: Any, memo: Any) -> Any:
-    return own_copy(self) if self.geo.dtype.kind != "O" else fallback(numpy.ndarray.__deepcopy__, self, memo)
+    return wrap(numpy.ndarray.__deepcopy__(self.geo, memo)) if self.geo.dtype.hasobject else own_copy(self)
 
 
 def __new__(
@@ -104,7 +127,8 @@ def __iter__(self: Any) -> Any:
     if not self.geo.ndim:
         raise TypeError("iteration over a 0-d array")
     if self.geo.ndim == 1:
-        return iter(now(self))
+        real = now(self)
+        return map(wrap, real) if real.dtype.hasobject else iter(real)
     return (getitem(self, i) for i in range(len(self.geo)))
 
 
@@ -117,7 +141,8 @@ def __delitem__(self: Any, key: Any) -> None:
 
 
 def __sizeof__(self: Any) -> int:
-    return object.__sizeof__(self) + self.geo.nbytes
+    owned = self.geo.nbytes if self.storage is not None and self.base is None else 0
+    return object.__sizeof__(self) + self.geo.__sizeof__() + owned
 
 
 # ------------------------------------------------------------------------------- attributes
@@ -135,6 +160,8 @@ def _changed(name: str) -> property:
             return
         geo = self.geo.view()                       # pending readers hold the other one
         setattr(geo, name, value)
+        if name == "strides" and not within(geo, self.storage.value.nbytes):
+            raise ValueError("strides is not compatible with available memory")
         real = real_of(self)
         self.geo = geo
         if real is not None:
@@ -182,6 +209,18 @@ def _view(name: str) -> property:
     return property(lambda self: seen(self, of(self.geo)))
 
 
+class _Holding(numpy.ndarray):
+    """A real view that keeps the lazy array alive, as NumPy's pointers keep theirs."""
+
+    array: ndarray
+
+
+def ctypes(self: Any) -> Any:
+    held = export(self).view(_Holding)
+    held.array = self
+    return held.ctypes
+
+
 def _set_flat(self: Any, value: Any) -> None:
     export(self).flat = lend(value, {})
 
@@ -191,21 +230,38 @@ def _set_device(self: Any, value: Any) -> None:
 
 
 def base(self: Any) -> Any:
-    """The array that owns the memory; None for its owner."""
+    """The object that owns the memory; None for its owner."""
     if self.origin is not None:
         return self.origin
     if self.storage is None:
         return wrap(self.geo.base)
     buf = self.storage.value.buf
-    if buf is not None and buf.bridge is not None and self.geo.nbytes != buf.nbytes:
-        return wrap(buf.owner)
-    return None
+    if buf is None or buf.bridge is None:
+        return None
+    owner = buf.owner
+    if type(owner) is numpy.ndarray and self.geo.nbytes == buf.nbytes:      # this array stands for it
+        return owner.base
+    return wrap(owner)
 
 
-def resize(self: Any, *shape: Any, refcheck: bool = True) -> None:
-    if self.origin is not None:
+def _seen(self: Any) -> bool:
+    """Does anything refer to the array weakly, or to its memory?"""
+    if weakref.getweakrefcount(self) > (TWINS.get(id(real_of(self))) is self):
+        return True
+    return sys.getrefcount(self.geo if self.storage is None else self.storage) > 2
+
+
+def resize(self: Any, *shape: Any, refcheck: Any = True) -> None:
+    if not shape or shape == (None,):
+        return
+    other = numpy.broadcast_to(True, shape[0] if len(shape) == 1 else shape)     # checks the shape
+    if other.size == self.geo.size and self.geo.flags.c_contiguous:
+        self.shape = other.shape
+        return
+    if self.base is not None:
         raise ValueError("cannot resize this array: it does not own its data")
-    if refcheck and sys.getrefcount(self.geo if self.storage is None else self.storage) > 2:
+    held = sys.getrefcount(self) > METHOD_REFS + 1          # by more than one name
+    if operator.index(refcheck) and (held or _seen(self)):
         raise ValueError(
             "cannot resize an array that references or is referenced\nby another array in this way.\n"
             "Use the np.resize function or refcheck=False"
@@ -233,19 +289,21 @@ PROTOCOLS = (
 
 def attach() -> None:
     for fn in PROTOCOLS:
+        of_numpy = getattr(numpy.ndarray, fn.__name__, None)
+        if of_numpy is not None:                # its documentation and signature
+            functools.update_wrapper(fn, of_numpy, updated=())
         setattr(ndarray, fn.__name__, fn)
     ndarray.__new__ = __new__
     for name in ("__array_interface__", "__array_struct__"):
         setattr(ndarray, name, _interface(name))
     ndarray.__class_getitem__ = classmethod(lambda cls, item: numpy.ndarray.__class_getitem__(item))
-    ndarray.__array_finalize__ = None
     for name in ("shape", "strides", "dtype"):
         setattr(ndarray, name, _changed(name))
     for name in ("real", "imag"):
         setattr(ndarray, name, _part(name))
     for name in ("T", "mT"):
         setattr(ndarray, name, _view(name))
-    ndarray.ctypes = property(lambda self: export(self).ctypes)
+    ndarray.ctypes = property(ctypes)
     ndarray.data = property(lambda self: export(self).data)
     ndarray.flat = property(FlatIter, _set_flat)
     ndarray.flags = property(flags)

@@ -18,6 +18,7 @@ from lazyarr.dtypes import char_of
 from lazyarr.elementwise import FOLD, SCALARS, at_call, mask_of
 from lazyarr.error_state import loud
 from lazyarr.expr import Map, Read, Reduce
+from lazyarr.flags import discards
 from lazyarr.geometry import fresh, reduced_layout
 from lazyarr.movement import ravel
 
@@ -49,7 +50,7 @@ def loop_of(fn: numpy.ufunc, dtype_in: numpy.dtype, dtype: Any) -> tuple[str, nu
     except (TypeError, ValueError):
         chars = [None]
     found = None
-    if None not in chars:
+    if None not in chars and not discards(dtype_in, dtypes[1]):
         found = "".join(chars[:2]) + "->" + chars[2], dtypes[2]
     _loops[known] = found
     return found

@@ -40,24 +40,44 @@ class _Answering:
         found = getattr(self._real, name)
         if not callable(found) or name.startswith("__"):
             return found
-        return _bound(found, shuffled if name == "shuffle" else fallback)
+        return Method(found, shuffled if name == "shuffle" else fallback)
 
     def __dir__(self) -> list[str]:
         return dir(self._real)
 
     def __repr__(self) -> str:
-        return repr(self._real)
+        return repr(self._real).replace(f"0x{id(self._real):X}", f"0x{id(self):X}")
 
     def __reduce__(self) -> Any:
         return adopt, (self._real,)
 
 
-def _bound(fn: Any, through: Any) -> Any:
-    @functools.wraps(fn, updated=())
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return through(fn, *args, **kwargs)
+class Method:
+    """A method of a held object.  As an attribute of a class it binds nothing, as NumPy's do not."""
 
-    return call
+    __slots__ = ("__wrapped__", "_through")
+
+    def __init__(self, fn: Any, through: Any) -> None:
+        self.__wrapped__ = fn
+        self._through = through
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._through(self.__wrapped__, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__wrapped__, name)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+    def __eq__(self, other: Any) -> bool:
+        return bool(self.__wrapped__ == getattr(other, "__wrapped__", other))
+
+    def __hash__(self) -> int:
+        return hash(self.__wrapped__)
+
+    def __reduce__(self) -> Any:
+        return getattr, (adopt(self.__wrapped__.__self__), self.__wrapped__.__name__)
 
 
 def shuffled(fn: Any, x: Any, *args: Any, **kwargs: Any) -> None:
@@ -91,6 +111,27 @@ def _subclass(cls: type, names: tuple[str, ...]) -> type:
     return type(cls.__name__, (cls,), body)
 
 
+class LendingType(type):
+    """Classes whose C code takes real arrays only: a call lends them, and makes NumPy's own object."""
+
+    original: type
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = cls.original if "original" in vars(cls) else super().__call__       # or a program's subclass
+        return made(*lend(args, {}), **lend(kwargs, {}))
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, cls.original) if "original" in vars(cls) else super().__instancecheck__(x)
+
+    def __subclasscheck__(cls, c: type) -> bool:
+        return issubclass(c, cls.original) if "original" in vars(cls) else super().__subclasscheck__(c)
+
+
+def _lending(cls: type) -> type:
+    body = {"__module__": "lazyarr.random", "__doc__": cls.__doc__, "original": cls}
+    return LendingType(cls.__name__, (cls,), body)
+
+
 def _method(method: Any) -> Any:
     @functools.wraps(method, updated=())
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -99,11 +140,18 @@ def _method(method: Any) -> Any:
     return call
 
 
+SEEDED = {
+    "_mt19937": "MT19937", "_pcg64": "PCG64 PCG64DXSM", "_philox": "Philox", "_sfc64": "SFC64",
+    "bit_generator": "SeedSequence",
+}  # fmt: skip
+"""Modules of numpy.random, and their classes that take arrays of entropy."""
+
 MAKERS: dict[tuple[str, str], Callable[[type], type]] = {
     ("numpy.random._generator", "Generator"): _stand_in,
     ("numpy.random.mtrand", "RandomState"): _stand_in,
     ("numpy", "vectorize"): lambda cls: _subclass(cls, ("__call__",)),
     ("numpy.lib.npyio", "NpzFile"): lambda cls: _subclass(cls, ("__getitem__",)),
+    **{(f"numpy.random.{home}", name): _lending for home, names in SEEDED.items() for name in names.split()},
 }
 """(module, name) of NumPy's class -> how its replacement is made."""
 

@@ -17,6 +17,7 @@ from lazyarr.counters import COUNT
 from lazyarr.elementwise import SCALARS, elementwise, into
 from lazyarr.fallback import fallback, lazily
 from lazyarr.indexing import setitem
+from lazyarr.ops import OPS
 from lazyarr.reductions import MISSING, reduce
 from lazyarr.temporaries import ends_function
 
@@ -180,6 +181,15 @@ def stored(result: Any, out: Any) -> Any:
         raise Unsupported
     setitem(target, ..., result)
     return out
+
+
+def known(fn: numpy.ufunc) -> ufunc | None:
+    """Our ufunc for one of NumPy's; None for others (`frompyfunc` makes some), to keep none for ever."""
+    found = UFUNCS.get(fn)
+    if found is None:
+        row = OPS.get(fn.__name__)
+        return adapt(fn) if row is not None and row.fn is fn else None
+    return found
 
 
 def adapt(fn: numpy.ufunc) -> ufunc:

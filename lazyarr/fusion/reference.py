@@ -11,6 +11,7 @@ from typing import Any
 import numpy
 
 from lazyarr.expr import Compress, Map, Op, Opaque, Reduce
+from lazyarr.flags import discards
 from lazyarr.ops import function, own_signature
 from lazyarr.reduce_order import SEARCHES
 
@@ -30,7 +31,10 @@ def run(op: Op, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any = True
 
 def _map(op: Map, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any) -> None:
     if op.name == "copy":
-        numpy.copyto(region, inputs[0], casting="unsafe", where=mask)
+        given = inputs[0]
+        if discards(given.dtype, region.dtype):     # the program was told at the call
+            given = given.real
+        numpy.copyto(region, given, casting="unsafe", where=mask)
     elif op.name == "where":
         numpy.copyto(region, numpy.where(*inputs), casting="unsafe", where=mask)
     else:

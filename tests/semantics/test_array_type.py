@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import copy
+import ctypes
+import gc
 import hashlib
+import inspect
 import io
 import pickle
+import sys
+import weakref
 
 import numpy
 import pytest
@@ -178,6 +183,100 @@ def test_resize_keeps_what_fits():
     assert a.tolist() == [[0, 1, 2], [3, 0, 0]]
     with pytest.raises(ValueError, match="own its data"):
         a[0].resize(9)
+    view = a[...]
+    view.resize(3, 2)                           # as many elements: the shape alone
+    assert view.shape == (3, 2) and a.shape == (2, 3)
+
+
+@pytest.mark.parametrize("refer", [weakref.ref, lambda x: x, lambda x: x[1:]])
+def test_resize_refuses_what_others_see(a, refer):
+    b = a.ravel() + 1
+    other = refer(b)
+    with pytest.raises(ValueError, match="referenced"):
+        b.resize(3)
+    del other
+    b.resize(3)
+    assert b.tolist() == [1, 2, 3]
+    for error, bad in ((ValueError, -1), (TypeError, "no")):
+        with pytest.raises(error):
+            b.resize(bad)
+
+
+def test_base_is_what_owns_the_memory(tmp_path):
+    n = 60_000
+    raw = bytes(8 * n)
+    assert np.frombuffer(raw).base is raw
+    assert np.frombuffer(raw[:16]).base is not None
+    mapped = np.memmap(tmp_path / "map", mode="w+", shape=n)
+    assert np.asarray(mapped).base is mapped
+    records = np.zeros(n, "i4,f8")
+    assert records["f0"].base is records and records[["f0", "f1"]].base is records
+    mine = numpy.ones(n)
+    assert np.asarray(mine).base is None
+
+
+def test_view_as_an_array(a):
+    b = a + 1
+    assert b.view(np.ndarray).base is b and b.view(type=np.ndarray).shape == b.shape
+    assert b.view(np.int64, np.ndarray).dtype == np.int64
+
+
+def test_strides_stay_in_memory(a):
+    b = a + 1
+    with pytest.warns(DeprecationWarning), pytest.raises(ValueError, match="not compatible"):
+        b.strides = (b.nbytes, 8)
+
+
+def test_pickles_share_memory(a):
+    b = a + 1
+    buffers = []
+    text = pickle.dumps(b, 5, buffer_callback=buffers.append)
+    assert len(buffers) == 1 and len(text) < 400
+    assert (pickle.loads(text, buffers=buffers) == b).all()
+    text = pickle.dumps(b[:, ::2], 5, buffer_callback=buffers.append)       # not contiguous: in band
+    assert len(buffers) == 1 and (pickle.loads(text) == b[:, ::2]).all()
+    assert pickle.loads(pickle.dumps(np.zeros(2, "S0"))).dtype == numpy.zeros(2, "S0").dtype
+
+
+def test_pointers_keep_the_array(a):
+    b = a + 1
+    pointer = b.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+    alive = weakref.ref(b)
+    del b
+    assert alive() is not None and pointer[0] == 1
+    del pointer
+    gc.collect()
+    assert alive() is None
+
+
+def test_sizes(a):
+    b = a + 1
+    assert sys.getsizeof(b) > b.nbytes > sys.getsizeof(b[...]) or b.nbytes < 100
+    assert sys.getsizeof(b[...]) < sys.getsizeof(b)
+
+
+def test_array_namespace(a):
+    assert a.__array_namespace__() is np
+    with pytest.raises(ValueError, match="not supported"):
+        a.__array_namespace__(api_version="1.0")
+
+
+@pytest.mark.parametrize("name", [
+    "__array__", "__array_function__", "__array_ufunc__", "__complex__", "__copy__", "__dlpack__", "fill",
+    "resize", "setflags", "sum", "view", "__array_finalize__",
+])  # fmt: skip
+def test_signatures_of_methods(name):
+    assert inspect.signature(getattr(np.ndarray, name)) == inspect.signature(getattr(numpy.ndarray, name))
+
+
+@pytest.mark.parametrize("name", ["where", "dot", "copyto", "arange", "frombuffer", "sum", "concatenate"])
+def test_signatures_of_functions(name):
+    assert inspect.signature(getattr(np, name)) == inspect.signature(getattr(numpy, name))
+
+
+def test_elements_of_flat_stay():
+    with pytest.raises(TypeError, match="delete"):
+        del np.arange(3).flat[1]
 
 
 def test_objects_may_answer_array_with_lazy_ones():

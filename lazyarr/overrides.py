@@ -1,0 +1,86 @@
+"""NEP 13 and NEP 18 with lazyarr's names: classes of the program that override functions.
+
+In: a call into NumPy that an argument's class may answer.   Out: that class's answer, asked with the
+function that the program knows (`lazyarr.sum`, under which it is in the class's table), or NotImplemented.
+NumPy itself asks first, with its own function; a class that knows that one keeps its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy
+
+from lazyarr.arrays import ndarray
+
+OFFERED: list[Callable[[Any], Any]] = []
+"""One function: what lazyarr offers for an object of NumPy's (`namespace.adapt`)."""
+
+UNANSWERED = "no implementation found for "
+"""How NumPy's TypeError begins where every class returned NotImplemented."""
+
+
+def overrides(cls: type, protocol: str) -> bool:
+    """Does a class answer for functions in its own way?"""
+    found = getattr(cls, protocol, None)
+    return cls is not ndarray and found is not None and found is not getattr(numpy.ndarray, protocol)
+
+
+def defers(cls: type) -> bool:
+    """The same for ufuncs, which a class can also refuse, by None."""
+    found = getattr(cls, "__array_ufunc__", numpy.ndarray.__array_ufunc__)
+    return cls is not ndarray and found is not numpy.ndarray.__array_ufunc__
+
+
+def operands(inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Any]:
+    """What a ufunc call asks for overrides."""
+    yield from inputs
+    out = kwargs.get("out")
+    yield from out if out.__class__ is tuple else (out,)
+    yield kwargs.get("where")
+
+
+def _overriding(args: Any) -> Iterator[Any]:
+    """The arguments whose classes override functions, also in lists, in order."""
+    for x in args:
+        if x.__class__ is list or x.__class__ is tuple:
+            yield from _overriding(x)
+        elif overrides(type(x), "__array_function__"):
+            yield x
+
+
+def implementing(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """One argument of each overriding class in NEP 18's order: subclasses first, else as given."""
+    found: list[Any] = []
+    for x in _overriding((*args, *kwargs.values())):
+        if any(type(x) is type(y) for y in found):
+            continue
+        at = next((i for i, y in enumerate(found) if issubclass(type(x), type(y))), len(found))
+        found.insert(at, x)
+    return found
+
+
+def answered(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What the arguments' classes say to lazyarr's function in place of `fn`."""
+    offered = OFFERED[0](fn)
+    asked = implementing(args, kwargs)
+    types = tuple(type(x) for x in asked)
+    for x in asked:
+        result = type(x).__array_function__(x, offered, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    return NotImplemented
+
+
+def created_like(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """NEP 35: `like=` an object of a class that overrides functions; NotImplemented if it is none."""
+    like = kwargs["like"]
+    if not overrides(type(like), "__array_function__"):
+        return NotImplemented
+    rest = {k: v for k, v in kwargs.items() if k != "like"}
+    result = type(like).__array_function__(like, OFFERED[0](fn), (type(like),), args, rest)
+    if result is NotImplemented:
+        where = "on types that implement __array_function__"
+        raise TypeError(f"{UNANSWERED}'numpy.{fn.__name__}' {where}: {[type(like)]!r}")
+    return result

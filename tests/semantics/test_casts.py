@@ -1,0 +1,110 @@
+"""Casts that NumPy warns of or refuses do so at the call; what the engine has no dtype for is NumPy's."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy
+import pytest
+
+import lazyarr as np
+
+N = 60_000
+
+
+@pytest.fixture(params=["auto", "always"], autouse=True)
+def jit(request):
+    with np.options(jit=request.param):
+        yield request.param
+
+
+def lazily(n=N):
+    return np.arange(n) * (1 + 2j)
+
+
+DISCARDING = {
+    "astype": lambda np, z: z.astype("f4"),
+    "asarray": lambda np, z: np.asarray(z, dtype=float),
+    "assign": lambda np, z: np.zeros(N).__setitem__(slice(None), z),
+    "copyto": lambda np, z: np.copyto(np.zeros(N), z, casting="unsafe"),
+    "out": lambda np, z: np.add(z, z, out=np.zeros(N), casting="unsafe"),
+    "dtype": lambda np, z: np.add(z, z, dtype=float, casting="unsafe"),
+    "fold": lambda np, z: z.reshape(100, -1).sum(axis=0, dtype=float),
+}
+KEEPING = {
+    "bool": lambda np, z: z.astype(bool),
+    "narrow": lambda np, z: z.astype("c8"),
+    "real": lambda np, z: z.real + 1,
+    "compare": lambda np, z: z == 0,
+}
+
+
+@pytest.mark.parametrize("name", DISCARDING)
+def test_discarded_imaginary_parts_are_told(name):
+    z = lazily()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        DISCARDING[name](np, z)
+    assert {w.category for w in caught} == {numpy.exceptions.ComplexWarning}
+    with pytest.warns(numpy.exceptions.ComplexWarning, match=f"^{caught[0].message}$"):
+        theirs = DISCARDING[name](numpy, numpy.array(z))
+    with pytest.warns(numpy.exceptions.ComplexWarning):
+        ours = DISCARDING[name](np, z)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")          # told once, at the call
+        assert theirs is None or (numpy.asarray(ours) == theirs).all()
+
+
+def test_the_warning_names_the_programs_line():
+    z = lazily()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        z.astype(float)
+    assert caught[0].filename == __file__ or z.geo.size <= np.get_options()["eager_elements"]
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_other_casts_are_silent(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        KEEPING[name](np, lazily())
+
+
+@pytest.mark.parametrize("n", [3, N])
+def test_objects_are_not_read_as_numbers(n):
+    things = np.array([7] * n + ["x"], dtype=object)
+    with pytest.raises(ValueError, match="invalid literal"):
+        np.add(things, things, dtype=np.intp, casting="unsafe")
+    with pytest.raises(ValueError, match="invalid literal"):
+        np.add(things, 1, out=np.zeros(n + 1, int), dtype=int, casting="unsafe")
+    numbers = np.array([7] * n, dtype=object)
+    assert (np.add(numbers, 1, dtype=np.intp, casting="unsafe") == 8).all()
+
+
+def test_other_libraries_dtypes():
+    rational = pytest.importorskip("numpy._core._rational_tests").rational
+    x = np.array([rational(1, 2)] * N)
+    assert x.dtype == rational and (x + x)[5] == rational(1, 1)
+
+
+@pytest.mark.parametrize("n", [3, N])
+def test_dtypes_that_are_none_of_the_engines(n):
+    x = np.arange(n) + 1
+    assert np.array(x, dtype="2i4").shape == (n, 2) and np.array(x, dtype="2i4")[1].tolist() == [2, 2]
+    tagged = numpy.dtype(x.dtype, metadata={"unit": "m"})
+    assert np.asarray(x, dtype=tagged) is not x and np.asarray(x, dtype=tagged).dtype.metadata
+
+
+@pytest.mark.parametrize("mode", ["ALWAYS", "IF_NEEDED", "NEVER"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_copy_modes(mode, order):
+    x = (np.arange(N) + 1).reshape(2, -1)
+    theirs = numpy.asarray(numpy.array(x))
+    mode = numpy._CopyMode[mode]
+    try:
+        copies = numpy.array(theirs, copy=mode, order=order) is not theirs
+    except ValueError:
+        with pytest.raises(ValueError, match="copy"):
+            np.array(x, copy=mode, order=order)
+    else:
+        assert (np.array(x, copy=mode, order=order) is not x) == copies

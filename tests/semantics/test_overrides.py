@@ -1,0 +1,209 @@
+"""A program's own classes meet lazy arrays as they meet NumPy's: NEP 13, 18, 35, `__array__`, `__radd__`."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import weakref
+
+import numpy
+import pytest
+
+import lazyarr as np
+
+HANDLED = {}
+
+
+class Duck:
+    """As in NumPy's guide to NEP 18: a table of functions under the program's names."""
+
+    def __array_function__(self, func, types, args, kwargs):
+        return HANDLED[func](*args, **kwargs) if func in HANDLED else NotImplemented
+
+
+HANDLED[np.sum] = lambda x: "summed"
+HANDLED[np.concatenate] = lambda xs: ("joined", len(xs))
+HANDLED[np.zeros] = lambda shape, dtype=None: ("zeros", shape, dtype)
+
+
+@pytest.fixture(params=[3, 60_000])
+def n(request):
+    return request.param
+
+
+def test_functions_are_known_by_the_programs_names(n):
+    assert np.sum(Duck()) == "summed"
+    assert np.concatenate([np.ones(n), Duck()]) == ("joined", 2)
+    with pytest.raises(TypeError, match=r"no implementation found for 'numpy\.mean'"):
+        np.mean(Duck())
+
+
+def test_like():
+    assert np.zeros(3, dtype=int, like=Duck()) == ("zeros", 3, int)
+    with pytest.raises(TypeError, match=r"no implementation found for 'numpy\.ones'"):
+        np.ones(3, like=Duck())
+    with pytest.raises(TypeError, match="like"):
+        np.zeros(3, like=object())
+    assert type(np.zeros(3, like=np.ones(2))) is np.ndarray
+
+
+def test_subclasses_get_the_programs_functions(n):
+    seen = []
+
+    class Watching(np.ndarray):
+        def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+            seen.append(ufunc)
+            inputs = [x.view(np.ndarray) if isinstance(x, Watching) else x for x in inputs]
+            return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
+
+        def __array_function__(self, func, types, args, kwargs):
+            seen.append(func)
+            return super().__array_function__(func, types, args, kwargs)
+
+    x = np.arange(float(n)).view(Watching)
+    assert (np.add(x, np.ones(n)) == numpy.arange(n) + 1).all()
+    assert ((x * np.ones(n)) == numpy.arange(n)).all() and ((np.ones(n) * x) == numpy.arange(n)).all()
+    assert np.mean(x) == numpy.arange(n).mean()
+    assert seen[0] is np.add
+    assert any(f is np.multiply for f in seen) and any(f is np.mean for f in seen)
+
+
+def test_ndarrays_own_answers(n):
+    class Other:
+        __array_ufunc__ = lambda self, *args, **kwargs: "other"  # noqa: E731
+
+    x = np.ones(n)
+    assert x.__array_ufunc__(np.add, "__call__", x, Other()) is NotImplemented
+    assert (x.__array_ufunc__(np.add, "__call__", x, x) == 2).all()
+    assert (x.__array_ufunc__(numpy.add, "__call__", x, x) == 2).all()
+    with pytest.raises(TypeError):
+        x.__array_ufunc__(1, 2)
+    assert x.__array_function__(np.sum, (np.ndarray, Duck), (x,), {}) is NotImplemented
+    assert x.__array_function__(numpy.sum, (np.ndarray,), (x,), {}) == n
+    with pytest.raises(TypeError, match="args must be a tuple"):
+        x.__array_function__(np.sum, (np.ndarray,), [x], {})
+
+
+@pytest.mark.parametrize("operator", ["add", "sub", "mul", "truediv", "pow", "matmul", "lt", "eq"])
+def test_operators_are_left_to_others(operator, n):
+    class Greedy:
+        __array_ufunc__ = None
+
+    reflected = {"lt": "__gt__", "eq": "__eq__"}.get(operator, f"__r{operator}__")
+    setattr(Greedy, reflected, lambda self, other: type(other))
+    call = getattr(__import__("operator"), operator)
+    assert call(np.ones(n), Greedy()) is np.ndarray
+    assert getattr(np.ones(n), f"__{operator}__")(Greedy()) is NotImplemented
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_priority(n):
+    class First:
+        __array_priority__ = 1000
+
+        def __rmul__(self, other):
+            return other + 1
+
+    assert type(np.ones(n) * First()) is np.ndarray
+    masked = np.ma.array([1, 2, 3], mask=[0, 1, 0])
+    assert type(np.ones(3) * masked) is type(masked)
+    assert (np.ones((1, 2)) * np.matrix([[1], [2]])).tolist() == [[3.0]]
+
+
+class Column:
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values
+
+
+def test_array_likes_anywhere(n):
+    column = Column(np.arange(n) * 2)
+    expected = numpy.arange(n) * 2
+    assert (np.array([column, column]) == expected).all()
+    assert (np.concatenate([column, np.arange(n)])[:n] == expected).all()
+    x = np.zeros(n, int)
+    x[:] = column
+    assert (x == expected).all() and (x + column == 2 * expected).all()
+    assert np.arange(10)[Column(np.array([1, 2]))].tolist() == [1, 2]
+    assert np.asarray(column) is column.values
+
+
+def test_array_likes_among_objects():
+    column = Column(np.array(3.0))
+    pair = np.array([[column, None], [column, 1]], dtype=object)
+    assert pair[0, 0] is column and pair[1, 0] is column and pair[1, 1] == 1
+    target = np.empty(2, object)
+    target[:] = [column, column]
+    assert target[0] is column
+
+
+def test_array_wrap_of_array_likes():
+    class Wrapping(Column):
+        def __array_wrap__(self, array, context=None, return_scalar=False):
+            return "wrapped"
+
+    assert np.sqrt(Wrapping(np.ones(2))) == "wrapped"
+
+
+def test_objects_in_arrays_stay_themselves(n):
+    a, b, c = np.arange(n), np.ones(n + 1), {"k": [1]}
+    nested = [[1], [2]]
+    things = np.empty(4, object)
+    things[0], things[1] = a, b
+    things[2:] = [c, None]
+    assert things[0] is a and things[1] is b and things[2] is c and next(iter(things)) is a
+    assert things[:2].base is things and a.base is None
+    made = np.array([a, b, c, nested, None], dtype=object)
+    assert made[0] is a and made[1] is b and made[2] is c and made[3] is nested
+
+
+def test_a_list_in_itself():
+    inside: list = []
+    inside.append(inside)
+    theirs = numpy.array([inside, inside], dtype=object)
+    assert np.array([inside, inside], dtype=object).shape == theirs.shape
+
+
+def test_frompyfunc_is_freed():
+    def double(x):
+        return 2 * x
+
+    assert np.frompyfunc(double, 1, 1)(np.arange(3)).tolist() == [0, 2, 4]
+    ref = weakref.ref(double)
+    del double
+    gc.collect()
+    assert ref() is None
+
+
+def test_random_classes_take_lazy_arrays():
+    seed = np.arange(4)
+    theirs = numpy.random.SeedSequence(numpy.arange(4)).generate_state(2)
+    assert (np.random.SeedSequence(seed).generate_state(2) == theirs).all()
+    bits = np.random.PCG64(seed)
+    assert isinstance(bits, np.random.PCG64) and type(bits) is numpy.random.PCG64
+    assert isinstance(np.random.default_rng(1).bit_generator, np.random.PCG64)
+
+    class Mine(np.random.PCG64):
+        pass
+
+    assert type(Mine(seed)) is Mine and not isinstance(bits, Mine)
+
+
+def test_generators_methods_bind_nothing():
+    rng = np.random.default_rng(0)
+
+    class Holder:
+        draw = rng.integers
+
+    assert Holder().draw(0, 1, size=3).tolist() == [0, 0, 0]
+    assert rng.normal == rng.normal and rng.normal != rng.random
+    assert rng.normal in {rng.normal} and rng.normal.__name__ == "normal"
+
+
+def test_references_are_numpys():
+    x = np.ones(5)
+    before = sys.getrefcount(x)
+    x + 1, x[1:], np.sum(x), np.array([x, x])
+    assert sys.getrefcount(x) == before
