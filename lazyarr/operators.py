@@ -126,7 +126,7 @@ def product(self: Any, other: Any) -> Any:
         return elementwise(numpy.multiply, (self, other))
     except Unsupported:
         pass
-    return fallback(operator.mul, self, other)
+    return handed(numpy.ndarray.__mul__, operator.mul, self, other)
 
 
 def reflected_product(self: Any, other: Any) -> Any:
@@ -141,7 +141,7 @@ def reflected_product(self: Any, other: Any) -> Any:
         return elementwise(numpy.multiply, (other, self))
     except Unsupported:
         pass
-    return fallback(operator.mul, other, self)
+    return handed(numpy.ndarray.__rmul__, operator.mul, self, other)
 
 
 def inplace(name: str, fn: numpy.ufunc) -> Any:
