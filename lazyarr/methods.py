@@ -83,7 +83,7 @@ RULES = {
 }  # fmt: skip
 
 
-REST = ("__array_namespace__", "__array_wrap__", "__setstate__")
+REST = ("__array_wrap__", "__setstate__")
 """Protocols among them."""
 
 
