@@ -21,7 +21,7 @@ import numpy
 from lazyarr.arrays import ArrayType, is_pending, ndarray, now, wrap
 from lazyarr.indexing import getitem, is_basic
 from lazyarr.namespace import OVERRIDES
-from lazyarr.namespace import adapt as face_of
+from lazyarr.namespace import adapt
 
 
 class StandardType(ArrayType):
@@ -112,13 +112,13 @@ class Array(ndarray, metaclass=StandardType):
     # --------------------------------------------------------------------- NumPy's protocols
 
     def __array_ufunc__(self, fn: numpy.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
-        by_face = face_of(fn)
+        by_face = adapt(fn)
         if method == "__call__" and not kwargs:
             return called(by_face, *args)
         return returned(getattr(by_face, method), args, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return returned(OVERRIDES.get(func) or face_of(func), args, kwargs)
+        return returned(OVERRIDES.get(func) or adapt(func), args, kwargs)
 
 
 _new = object.__new__

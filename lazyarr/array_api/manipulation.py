@@ -15,7 +15,7 @@ from lazyarr.array_api.array_type import Array, made, plain, standard
 SAME = """
     broadcast_arrays broadcast_shapes broadcast_to concat expand_dims flip matmul matrix_transpose meshgrid
     moveaxis permute_dims repeat reshape roll squeeze stack tensordot tile tril triu vecdot
-    isin nonzero searchsorted unique_all unique_counts unique_inverse unique_values
+    isin nonzero searchsorted unique_all unique_counts unique_inverse
     diff take take_along_axis where
 """
 """NumPy's: the standard's parameters are among theirs, under the same names."""
@@ -40,6 +40,11 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
     return tuple([made(y) for y in lazyarr.moveaxis(face, axis, 0)])
 
 
+def unique_values(x: Any, /) -> Array:
+    """The distinct elements of x, sorted: the standard leaves the order open, its users do not."""
+    return made(lazyarr.unique(plain(x), equal_nan=False))
+
+
 def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
     """x sorted along an axis; equal elements keep their order if `stable`."""
     face = plain(x)
@@ -62,7 +67,7 @@ def _flipped(x: Any, axis: int) -> Any:
     return lazyarr.flip(x, axis=axis)
 
 
-OWN = (unstack, sort, argsort)
+OWN = (unstack, unique_values, sort, argsort)
 
 
 def functions() -> dict[str, Callable[..., Any]]:
