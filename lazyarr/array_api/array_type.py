@@ -20,8 +20,7 @@ import numpy
 
 from lazyarr.arrays import ArrayType, is_pending, ndarray, now, wrap
 from lazyarr.indexing import getitem, is_basic
-from lazyarr.namespace import OVERRIDES
-from lazyarr.namespace import adapt
+from lazyarr.namespace import OVERRIDES, adapt
 
 
 class StandardType(ArrayType):

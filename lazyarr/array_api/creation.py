@@ -11,6 +11,7 @@ from typing import Any
 import lazyarr
 from lazyarr.array_api.array_type import Array, on_cpu, plain, standard
 from lazyarr.array_api.elementwise import named
+from lazyarr.arrays import ndarray
 
 MAKERS = """
     arange empty empty_like eye full full_like linspace ones ones_like zeros zeros_like
@@ -59,7 +60,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
         As for `asarray`.
     """
     on_cpu(device)
-    if isinstance(x, Array):
+    if x.__class__ in (Array, ndarray):
         return asarray(x, copy=copy)
     result = lazyarr.from_dlpack(x)
     return standard(lazyarr.copy(result) if copy else result)

@@ -68,6 +68,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     """x in another data type; with `copy=False` x itself, if it has that data type."""
     on_cpu(device)
     face = plain(x)
+    if face.dtype.kind == "c" and numpy.isdtype(numpy.dtype(dtype), ("integral", "real floating")):
+        raise TypeError("a complex array has no cast to real numbers: take its real or its imag")
     result = face.astype(dtype, copy=copy)
     return x if result is face and x.__class__ is Array else standard(result)
 

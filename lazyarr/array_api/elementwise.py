@@ -102,13 +102,16 @@ def expm1(x: Any, /) -> Any:
 
 @corrected
 def tanh(x: Any, /) -> Any:
-    """Hyperbolic tangent.  Older C libraries lose the real part of tanh(0 + inf j)."""
+    """Hyperbolic tangent.  C libraries lose the real part of tanh(0 + inf j), or the sign of an imaginary 0."""
     result = lazyarr.tanh(x)
     if result.dtype.kind != "c":
         return result
     a, b = x.real, x.imag
-    lost = lazyarr.logical_and(a == 0, lazyarr.logical_not(lazyarr.isfinite(b)))
-    return _complex(result, lazyarr.where(lost, a, result.real), result.imag)
+    finite = lazyarr.isfinite(b)
+    lost = lazyarr.logical_and(a == 0, lazyarr.logical_not(finite))
+    flat = lazyarr.logical_and(lazyarr.isinf(a), finite)
+    im = lazyarr.where(flat, lazyarr.copysign(0, b), result.imag)
+    return _complex(result, lazyarr.where(lost, a, result.real), im)
 
 
 def _complex(like: Any, re: Any, im: Any) -> Any:

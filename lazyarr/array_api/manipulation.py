@@ -10,13 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 import lazyarr
+from lazyarr import movement
 from lazyarr.array_api.array_type import Array, made, plain, standard
 
 SAME = """
     broadcast_arrays broadcast_shapes broadcast_to concat expand_dims flip matmul matrix_transpose meshgrid
-    moveaxis permute_dims repeat reshape roll squeeze stack tensordot tile tril triu vecdot
+    moveaxis permute_dims repeat roll squeeze stack tensordot tile tril triu vecdot
     isin nonzero searchsorted unique_all unique_counts unique_inverse
-    diff take take_along_axis where
+    diff take where
 """
 """NumPy's: the standard's parameters are among theirs, under the same names."""
 
@@ -30,6 +31,16 @@ def same(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     call.__module__ = "lazyarr.array_api"
     return call
+
+
+def reshape(x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Array:
+    """x in another shape: a view, if one will do and `copy` allows it."""
+    return made(movement.reshape(lazyarr.asarray(plain(x)), shape, copy=copy))
+
+
+def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Array:
+    """The elements of x at positions along an axis, which broadcast with the other axes."""
+    return made(lazyarr.take_along_axis(plain(x), plain(indices), axis=axis))
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:

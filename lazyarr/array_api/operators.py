@@ -56,7 +56,12 @@ def _rfloordiv(self: Array, other: Any, /) -> Any:
     return floor_divide(other, self)
 
 
-def _ifloordiv(self: Array, other: Any, /) -> Array:
+_ifloordiv_of_integers = _inplace(operator.ifloordiv)
+
+
+def _ifloordiv(self: Array, other: Any, /) -> Any:
+    if self.face.dtype.kind in "iu":
+        return _ifloordiv_of_integers(self, other)
     lazyarr.copyto(self.face, plain(floor_divide(self, other)), casting="same_kind")
     return self
 
