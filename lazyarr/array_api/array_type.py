@@ -166,16 +166,17 @@ def _over(x: Any, scalars: Any) -> Any:
 
 
 def returned(fn: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-    """What a function of NumPy's gives; an array among the arguments comes back as itself."""
+    """What a function of NumPy's gives; `out`, or an array among the arguments, comes back as itself."""
     result = fn(*plain(args), **plain(kwargs))
-    for x in (*args, *_outputs(kwargs.get("out"))):
+    out = kwargs.get("out")
+    if isinstance(out, ndarray):
+        return out
+    if isinstance(out, tuple) and all(isinstance(x, ndarray) for x in out):
+        return out[0] if len(out) == 1 else out
+    for x in args:
         if x.__class__ is Array and x.face is result:
             return x
     return with_arrays(result)
-
-
-def _outputs(out: Any) -> tuple[Any, ...]:
-    return out if isinstance(out, tuple) else (out,)
 
 
 def called(fn: Callable[..., Any], *args: Any) -> Any:

@@ -18,7 +18,8 @@ NAMES = """
     bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128
 """
 
-DTYPES = {name: numpy.dtype(name) for name in NAMES.split()}
+DTYPES = {name: getattr(numpy, name) for name in NAMES.split()}
+"""NumPy's types, which equal the dtypes of arrays; unlike those, none of them equals None."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ def _unary(name: str) -> Callable[..., Any]:
         return called(fn, x)
 
     def rounding(x: Any, /) -> Any:
-        return called(lazyarr.copy if plain(x).dtype.kind in "iub" else fn, x)
+        return called(lazyarr.copy if plain(x).dtype.kind in "iu" else fn, x)
 
     return named(rounding if name in KEEP_INTEGERS else call, name, fn)
 
@@ -77,9 +77,10 @@ def corrected(fn: Callable[..., Any]) -> Callable[..., Any]:
 @corrected
 def floor_divide(x1: Any, x2: Any, /) -> Any:
     """floor(x1 / x2), also where one of them is infinite; NumPy follows Python there."""
-    kinds = {numpy.result_type(x if type(x) in (int, float) else x.dtype).kind for x in (x1, x2)}
-    if "f" not in kinds:
+    dtype = lazyarr.result_type(x1, x2)
+    if dtype.kind != "f":
         return lazyarr.floor_divide(x1, x2)
+    x1, x2 = lazyarr.asarray(x1, dtype), lazyarr.asarray(x2, dtype)
     infinite = lazyarr.logical_or(lazyarr.isinf(x1), lazyarr.isinf(x2))
     quiet = lazyarr.where(infinite, 1, x1)      # so that NumPy's answer, not used, gives no warning
     return lazyarr.where(infinite, lazyarr.floor(lazyarr.divide(x1, x2)), lazyarr.floor_divide(quiet, x2))
@@ -102,7 +103,7 @@ def expm1(x: Any, /) -> Any:
 
 @corrected
 def tanh(x: Any, /) -> Any:
-    """Hyperbolic tangent.  C libraries lose the real part of tanh(0 + inf j), or the sign of an imaginary 0."""
+    """Hyperbolic tangent.  C libraries lose the 0 of tanh(0 + inf j), and the sign of an imaginary 0."""
     result = lazyarr.tanh(x)
     if result.dtype.kind != "c":
         return result

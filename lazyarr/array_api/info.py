@@ -55,6 +55,7 @@ class Info:
     def dtypes(*, device: Any = None, kind: Any = None) -> dict[str, Any]:
         """The standard's data types, by name, of one kind or some."""
         on_cpu(device)
+        found = {name: numpy.dtype(dtype) for name, dtype in DTYPES.items()}
         if kind is None:
-            return dict(DTYPES)
-        return {name: dtype for name, dtype in DTYPES.items() if numpy.isdtype(dtype, kind)}
+            return found
+        return {name: dtype for name, dtype in found.items() if numpy.isdtype(dtype, kind)}

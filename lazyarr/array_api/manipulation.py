@@ -78,7 +78,7 @@ def _flipped(x: Any, axis: int) -> Any:
     return lazyarr.flip(x, axis=axis)
 
 
-OWN = (unstack, unique_values, sort, argsort)
+OWN = (argsort, reshape, sort, take_along_axis, unique_values, unstack)
 
 
 def functions() -> dict[str, Callable[..., Any]]:
