@@ -28,7 +28,7 @@ asv-check: $(VENV)/.has-bench
 
 # The subset that depends on NumPy's version, on the oldest one supported.
 OLDEST := .venv-oldest
-VERSIONED := $(wildcard tests/semantics tests/differential tests/process tests/test_reduce*.py)
+VERSIONED := $(wildcard tests/semantics tests/differential tests/array_api tests/process tests/test_reduce*.py)
 test-oldest: $(OLDEST)/.has-oldest
 	$(OLDEST)/bin/python -m pytest $(VERSIONED) $(PYTEST_ARGS)
 

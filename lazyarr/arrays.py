@@ -85,6 +85,11 @@ class ndarray(metaclass=ArrayType):
 _new = object.__new__
 
 
+def face_of(x: Any) -> Any:
+    """An array of the array-API namespace as the array that it is here; anything else as it is."""
+    return x.face if x.__class__ is not ndarray and type.__instancecheck__(ndarray, x) else x
+
+
 class Unsupported(Exception):
     """No lazy rule for this call: NumPy does it, on evaluated arrays."""
 

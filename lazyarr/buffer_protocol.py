@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import export, ndarray
+from lazyarr.arrays import ndarray
 
 FULL_RO = 0x011C
 """What `WHOLE` ask for; and NumPy, which takes BufferError for "try something else"."""
@@ -43,14 +43,14 @@ def _for_numpy(flags: int, frame: int) -> bool:
 def __buffer__(self: Any, flags: int) -> memoryview:
     if _for_numpy(flags, 2):
         raise BufferError("ask for __array__")
-    return memoryview(export(self))
+    return memoryview(self.__array__())
 
 
 def _lend(self: Any, view: int, flags: int) -> int:
     """bf_getbuffer.  A callback cannot pass on an exception; -1 alone is a SystemError for Python."""
     if not _for_numpy(flags, 2):
         try:
-            return _get_buffer(export(self), view, flags)
+            return _get_buffer(self.__array__(), view, flags)
         except Exception:
             pass
     _word(view + _VIEW_OBJECT).value = 0

@@ -16,6 +16,7 @@ import numpy
 from lazyarr.arrays import (
     Unsupported,
     capture,
+    face_of,
     fresh_array,
     is_pending,
     is_quiet,
@@ -264,7 +265,7 @@ def into(
         raise Unsupported
     if not target.geo.flags.writeable:
         raise Unsupported
-    args = tuple([operand(x) for x in args])
+    args = tuple([operand(face_of(x)) for x in args])
     mask = mask_of(where)
     keys = (*[key_of(x) for x in args], target.geo.dtype)
     loop = loop_of(fn, keys, dtype, casting)

@@ -43,7 +43,7 @@ ENDS = {*methods.ENDS.split(), "amax", "amin"}
 REBOUND = """
     average gradient diff trapezoid cov corrcoef angle sinc unwrap ediff1d roll isclose allclose array_equal
     array_equiv cross outer nanmin nanmax nansum nanprod nanmean nanvar nanstd nan_to_num fix isposinf
-    isneginf iscomplex isreal real imag tril triu linalg.norm fft.fftshift fft.ifftshift
+    isneginf iscomplex isreal real imag tril triu linalg.norm linalg.vector_norm fft.fftshift fft.ifftshift
 """
 """NumPy's code runs over lazyarr's names."""
 

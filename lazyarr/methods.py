@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import operator
-import sys
 from typing import Any
 
 import numpy
@@ -56,11 +55,6 @@ def _convert(name: str, fn: Any) -> Any:
     return call
 
 
-def __array_namespace__(self: Any, /, *, api_version: str | None = None) -> Any:
-    numpy.empty(0).__array_namespace__(api_version=api_version)             # NumPy knows the versions
-    return sys.modules["lazyarr"]
-
-
 def conjugate(x: Any, *args: Any, **kwargs: Any) -> Any:
     if args or kwargs:
         raise Unsupported
@@ -107,7 +101,6 @@ def attach() -> None:
         setattr(ndarray, name, _forward(of_numpy[name], looking))
     for name, fn in CONVERSIONS.items():
         setattr(ndarray, f"__{name}__", _convert(f"__{name}__", fn))
-    ndarray.__array_namespace__ = __array_namespace__
     for name in ENDS.split():
         setattr(ndarray, name, ends_method(getattr(ndarray, name)))
     ndarray.__getitem__ = getitem

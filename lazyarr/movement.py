@@ -10,7 +10,18 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import Unsupported, capture, fresh_array, is_pending, ndarray, now, part, plain, wrap
+from lazyarr.arrays import (
+    Unsupported,
+    capture,
+    face_of,
+    fresh_array,
+    is_pending,
+    ndarray,
+    now,
+    part,
+    plain,
+    wrap,
+)
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
@@ -205,6 +216,7 @@ _CopyMode = numpy._CopyMode
 
 def convert(x: Any, dtype: Any = None, order: Any = None, copy: Any = None, ndmin: int = 0) -> ndarray:
     """asarray() and its relatives: x itself where it will do, else a lazy copy."""
+    x = face_of(x)
     if x.__class__ is not ndarray or x.storage is None:
         raise Unsupported
     dtype = x.geo.dtype if dtype is None else numpy.dtype(dtype)

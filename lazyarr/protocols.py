@@ -64,12 +64,23 @@ def __array_function__(self: Any, func: Any, types: Any, args: Any, kwargs: Any)
     return fallback(func, *args, **kwargs) if rule is None else rule(*args, **kwargs)
 
 
-def __dlpack__(self: Any, **options: Any) -> Any:
+def __dlpack__(
+    self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+) -> Any:
+    asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+    options = {k: v for k, v in asked.items() if v is not None}     # NumPy 2.0 knows `stream` only
     return export(self).__dlpack__(**options)       # the capsule holds the lent view, so it is counted
 
 
 def __dlpack_device__(self: Any) -> tuple[int, int]:
     return 1, 0
+
+
+def __array_namespace__(self: Any, /, *, api_version: str | None = None) -> Any:
+    from lazyarr import array_api
+
+    array_api.check_version(api_version)
+    return array_api
 
 
 def _interface(name: str) -> property:
@@ -79,7 +90,7 @@ def _interface(name: str) -> property:
         code = sys._getframe(1).f_code
         if name not in code.co_names and name not in code.co_consts:
             raise AttributeError(name)
-        real = export(self)
+        real = self.__array__()
         self.storage = None
         self.geo = real
         return getattr(real, name)
@@ -281,7 +292,8 @@ def fill(self: Any, value: Any) -> None:
 
 
 PROTOCOLS = (
-    __array__, __array_ufunc__, __array_function__, __dlpack__, __dlpack_device__, __reduce__, __reduce_ex__,
+    __array__, __array_ufunc__, __array_function__, __array_namespace__, __dlpack__, __dlpack_device__,
+    __reduce__, __reduce_ex__,
     __bytes__, __copy__, __deepcopy__, __iter__, __contains__, __delitem__, __sizeof__, setflags, resize,
     fill,
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import is_pending, managed, ndarray, stays_plain, wrap
+from lazyarr.arrays import face_of, is_pending, managed, ndarray, stays_plain, wrap
 from lazyarr.dtypes import char_of
 from lazyarr.expr import Expr
 from lazyarr.storage import Storage, geometry_in
@@ -26,7 +26,8 @@ def evaluate(*arrays: Any) -> None:
     *arrays : array_like
         Lazy arrays; anything else is left as it is.
     """
-    _evaluate([x.storage.value for x in arrays if x.__class__ is ndarray and is_pending(x)])
+    own = map(face_of, arrays)
+    _evaluate([x.storage.value for x in own if x.__class__ is ndarray and is_pending(x)])
 
 
 def is_evaluated(x: Any) -> bool:
@@ -41,6 +42,7 @@ def is_evaluated(x: Any) -> bool:
     -------
     bool
     """
+    x = face_of(x)
     return not (x.__class__ is ndarray and is_pending(x))
 
 
