@@ -256,7 +256,7 @@ def test_sizes(a):
 
 
 def test_array_namespace(a):
-    assert a.__array_namespace__() is np
+    assert a.__array_namespace__() is np.array_api
     with pytest.raises(ValueError, match="not supported"):
         a.__array_namespace__(api_version="1.0")
 

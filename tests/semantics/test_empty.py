@@ -8,6 +8,7 @@ import numpy
 import pytest
 
 import lazyarr as np
+from lazyarr.compiler import COMPILER
 from lazyarr.counters import COUNT, reset
 from lazyarr.values import LEDGER
 
@@ -17,6 +18,7 @@ N = 200_000
 @pytest.fixture(autouse=True, params=["always", "auto"])
 def ledger(request):
     """Each program leaves the ledger as it was."""
+    COMPILER.load()                     # "auto" leaves the first work of a process to NumPy
     gc.collect()
     before = LEDGER.kept, LEDGER.unallocated
     with np.options(jit=request.param):
