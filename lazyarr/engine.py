@@ -122,12 +122,15 @@ def _run(step: Step, w: Walk) -> bool:
 
 def _by_cached_kernel(step: Step, w: Walk) -> bool:
     """Compute a step before LLVM is loaded: by a kernel from the cache, or by NumPy."""
+    work = sum(numpy_ns(w.nodes[k]) for k in step.members)
     try:
-        with cached_only():
+        with cached_only() as missed:
             _by_kernel(step, w)
+        if missed:
+            COMPILER.ready(work)        # it counts as work that waits for LLVM
         return True
     except NotCompiled:
-        compiles = COMPILER.ready(sum(numpy_ns(w.nodes[k]) for k in step.members))
+        compiles = COMPILER.ready(work)
     if compiles:
         _by_kernel(step, w)
     else:

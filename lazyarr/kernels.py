@@ -39,6 +39,7 @@ class Kernel(NamedTuple):
     """Gives the address of what joins partial results; None for a map."""
     fold: int
     """Address of what a reduction's kernel calls to fold a range; 0 if it calls nothing."""
+    nontemporal: bool
 
 
 def host() -> Target:
@@ -70,7 +71,9 @@ def kernel_for(parfor: Parfor, nontemporal: bool = False) -> Kernel:
     known = _known(parfor, nontemporal)
     if known is None and not jit.may_compile():
         if nontemporal:
-            return kernel_for(parfor)
+            other = kernel_for(parfor)
+            jit.miss(str(parfor))
+            return other
         raise jit.NotCompiled(str(parfor))
     found = _kernels[key] = known or _compiled(parfor, nontemporal)
     COUNT.seconds["compile"] += time.perf_counter() - began
@@ -114,7 +117,7 @@ def _kernel(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry, addres
         loops.append(loop)
     ops = sum(i.op not in BOOKKEEPING for i in parfor.body)
     combine = entry.combine and partial(_combine, parfor, nontemporal, entry.combine)
-    return Kernel(address, entry.layout, tuple(loops), entry.scratch_bytes, ops, combine, fold)
+    return Kernel(address, entry.layout, tuple(loops), entry.scratch_bytes, ops, combine, fold, nontemporal)
 
 
 def _combine(parfor: Parfor, nontemporal: bool, piece: kernel_index.Piece) -> int:

@@ -84,7 +84,9 @@ def launch(program: Program, bases: Sequence[int], scalars: Sequence[numpy.gener
     key = streams and may_stream(program, addresses), get_num_threads(), current.cpu_level
     prepared = program.launches.get(key)
     if prepared is None:
-        prepared = program.launches[key] = prepare(program, key[0], key[1])
+        prepared = prepare(program, key[0], key[1])
+        if prepared.kernel.nontemporal == key[0]:       # not a stand-in for what is yet to be compiled
+            program.launches[key] = prepared
     else:
         COUNT.memory_hits += 1
     return _run(prepared, addresses, scalars)

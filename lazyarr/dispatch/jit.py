@@ -37,25 +37,33 @@ class NotCompiled(Exception):
 
 
 class _Thread(threading.local):
-    compiles = True
+    missed: list[str] | None = None
 
 
 _thread = _Thread()
 
 
 @contextmanager
-def cached_only() -> Iterator[None]:
-    """In this block the calling thread loads what was compiled before; for the rest: `NotCompiled`."""
-    before, _thread.compiles = _thread.compiles, False
+def cached_only() -> Iterator[list[str]]:
+    """In this block the calling thread loads what was compiled before; for the rest: `NotCompiled`.
+
+    Gives the list of what it went on without, see `miss`."""
+    before, _thread.missed = _thread.missed, []
     try:
-        yield
+        yield _thread.missed
     finally:
-        _thread.compiles = before
+        _thread.missed = before
 
 
 def may_compile() -> bool:
     """Is the calling thread outside of `cached_only`?"""
-    return _thread.compiles
+    return _thread.missed is None
+
+
+def miss(what: str) -> None:
+    """Within `cached_only`: something slower takes the place of what is yet to be compiled."""
+    assert _thread.missed is not None
+    _thread.missed.append(what)
 
 
 @cache
@@ -142,7 +150,7 @@ def load(
         found = recall(key, symbols, kernel=kernel)
         if found is not None:
             return found
-        if not _thread.compiles:
+        if not may_compile():
             raise NotCompiled(symbols[0])
         began = time.perf_counter()
         body = _linked(compile_object(ir, target, opt))
@@ -165,12 +173,12 @@ def recall(key: bytes, symbols: tuple[str, ...], *, kernel: bool = True) -> dict
             return _loaded[key]
         began = time.perf_counter()
         body = disk.fetch(key)
-        if body is None or not (_thread.compiles or _is_image(body)):
+        if body is None or not (may_compile() or _is_image(body)):
             return None
         try:
             found = _into_memory(key, body, symbols)
         except RuntimeError:
-            if _thread.compiles:
+            if may_compile():
                 raise
             return None                 # such as memory that may not be made executable: see `available`
         COUNT.disk_hits += kernel

@@ -43,10 +43,28 @@ print("llvmlite.binding" in sys.modules, COUNT.native_launches, COUNT.parallel_l
 """
 
 
-def run(cache: Path, jit: str, before: str = "") -> tuple[bool, dict[str, int]]:
+STREAMS = """
+import sys
+import numpy
+import lazyarr as np
+from lazyarr import compiler
+from lazyarr.counters import COUNT
+
+compiler.LOOK_NS, compiler.LARGE_NS = 0, {large}
+a = np.asarray(numpy.ones(3_000_000))
+for _ in range({rounds}):
+    np.evaluate(a * 2 + 1)          # from the second time on the pages are warm, and stores pass the caches
+print("llvmlite.binding" in sys.modules, COUNT.native_launches, COUNT.parallel_launches, COUNT.compiles,
+      COUNT.disk_hits)
+"""
+
+
+def run(
+    cache: Path, jit: str, before: str = "", program: str = PROGRAM, **fields: float
+) -> tuple[bool, dict[str, int]]:
     """Run the program: was LLVM loaded, and the counts."""
     env = {**os.environ, "PYTHONPATH": str(ROOT), "LAZYARR_JIT": jit, "LAZYARR_CACHE_DIR": str(cache)}
-    source = PROGRAM.format(before=before)
+    source = program.format(before=before, **fields)
     done = subprocess.run([sys.executable, "-c", source], env=env, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     loaded, *counts = done.stdout.split()
@@ -97,3 +115,13 @@ def test_another_writer_of_kernels_finds_no_entry(tmp_path: Path) -> None:
     other = "from lazyarr import kernel_index; kernel_index.writers = lambda: 'other'"
     loaded, second = run(tmp_path, "always", other)
     assert loaded and second["compiles"] == 0 and second["hits"] == first["compiles"]
+
+
+def test_a_stand_in_does_not_last(tmp_path: Path) -> None:
+    """A kernel that streams is not in the cache: the other one is used until LLVM pays."""
+    _, first = run(tmp_path, "auto", program=STREAMS, large=0, rounds=1)
+    assert first["compiles"] == 1
+    loaded, second = run(tmp_path, "auto", program=STREAMS, large=1e9, rounds=3)
+    assert not loaded and second["launches"] == 3 and second["hits"] == 1
+    loaded, third = run(tmp_path, "auto", program=STREAMS, large=1e9, rounds=100)
+    assert loaded and third["launches"] == 100 and (third["compiles"], third["hits"]) == (1, 1)
