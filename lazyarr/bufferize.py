@@ -17,14 +17,22 @@ from lazyarr.values import Buffer, is_held
 
 
 class Placement:
-    """The buffers of one step: `buffers` by serial, and the value that each was `taken` from."""
+    """The buffers of one step: `buffers` by serial, and the value that each was `taken` from.
 
-    __slots__ = ("buffers", "taken", "members")
+    Members `waiting` stay pending: they are held, and spared for now (`temporaries`)."""
 
-    def __init__(self, members: Sequence[Expr]) -> None:
+    __slots__ = ("buffers", "taken", "members", "waiting")
+
+    def __init__(self, members: Sequence[Expr], stored: set[int]) -> None:
         self.buffers: dict[int, Buffer] = {}
         self.taken: dict[int, Expr] = {}
         self.members = {n.serial for n in members}
+        self.waiting: set[int] = set()
+        for node in reversed(members):
+            if node.serial not in stored and (node.serial in self.waiting or is_held(node)):
+                self.waiting.add(node.serial)
+                self.waiting.update(value.serial for value in node.needs())
+        self.waiting -= stored
 
     def of(self, value: Expr) -> Buffer:
         """The buffer of a value, which this step may be about to make."""
@@ -58,7 +66,7 @@ class Placement:
         return (
             not any(t is value for t in self.taken.values())
             and self.of(value).memory.flags.writeable
-            and all(r.serial in self.members for r in value.waiting())
+            and all(r.serial in self.members and r.serial not in self.waiting for r in value.waiting())
         )
 
     def _dying(self, node: Expr, loads: Sequence[tuple[Expr, numpy.ndarray]]) -> Expr | None:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from lazyarr import config
-from lazyarr.expr import Compress, Expr, Map, Read, Reduce
+from lazyarr.expr import FOLDS, Expr, Map, Read
 from lazyarr.ops import row
 
 LOAD_NS = 250e6
@@ -117,6 +117,6 @@ def numpy_ns(node: Expr) -> float:
     elements, per_element = region.size, 0.3
     if isinstance(op, Map):
         per_element = 0.1 * row(op.name).cost
-    elif isinstance(op, Reduce | Compress) and isinstance(node.inputs[0], Read):
+    elif isinstance(op, FOLDS) and isinstance(node.inputs[0], Read):
         elements = node.inputs[0].geo.size
     return elements * (0.3 + per_element) + region.nbytes * 0.15

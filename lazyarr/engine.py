@@ -15,19 +15,21 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy
+
 from lazyarr import config, flags
 from lazyarr.bufferize import Placement
 from lazyarr.compiler import COMPILER, name_of, note, numpy_ns
 from lazyarr.counters import COUNT
 from lazyarr.dispatch.jit import NotCompiled, cached_only
-from lazyarr.expr import Compress, Expr, Map, Read, Reduce
+from lazyarr.expr import FOLDS, Expr, Map, Read, Reduce
 from lazyarr.fusion.alias import memory_key
 from lazyarr.fusion.fold import fold_order, signature
 from lazyarr.fusion.partition import Partition, plain_node, space
 from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.kernels import foldable, host, lowerable
 from lazyarr.launch import launch
-from lazyarr.launch_compress import Source, launch_fed, launch_pack
+from lazyarr.launch_compress import Source, launch_fed, launch_pack, launch_tally
 from lazyarr.materialize import closure, compiles, run_through_numpy
 from lazyarr.plan import Step, Walk, groups_of, plan_of, walk
 from lazyarr.reduce_order import Unproved
@@ -71,7 +73,7 @@ def _sooner(node: Expr) -> str | None:
 def _refuse(node: Expr) -> str | None:
     """Why a node must run through NumPy, or None if it compiles."""
     op = node.op
-    if not isinstance(op, (Map, Reduce, Compress)):
+    if not isinstance(op, (Map, *FOLDS)):
         return "has no native lowering"
     if config.current.jit == "auto" and math.prod(space(node)) <= TINY:
         return TOO_FEW
@@ -154,18 +156,17 @@ def _by_numpy(step: Step, w: Walk) -> None:
 def _by_kernel(step: Step, w: Walk) -> None:
     assert step.program is not None
     members = [w.nodes[k] for k in step.members]
-    placement = Placement(members)
+    placement = Placement(members, {w.nodes[k].serial for k in step.stored})
     loads = [(w.value(k), geo) for k, geo in step.loads]
     for k in step.stored:
         placement.place(w.nodes[k], loads)
     homes = [placement.of(w.value(k)) for k in step.operands]
-    scalars: list[Any] = [w.nodes[c[0]].inputs[c[1]] if isinstance(c, tuple) else c for c in step.constants]
     streams = all(
         home.recycled for home, o in zip(homes, step.program.parfor.operands, strict=True) if o.role != "in"
     )
     held = hold_signals() if placement.taken else None
     try:
-        raised = _launch(step, w, placement, [home.address for home in homes], scalars, streams)
+        raised = _launch(step, w, placement, [home.address for home in homes], streams)
         suspects = [(n.op, n.errors) for n in members] if raised else []
         _finish(members, placement)
     finally:
@@ -174,38 +175,47 @@ def _by_kernel(step: Step, w: Walk) -> None:
         flags.report(raised, suspects)
 
 
-def _launch(
-    step: Step, w: Walk, placement: Placement, bases: list[int], scalars: list[Any], streams: bool
-) -> int:
-    program = step.program
+def _scalars(step: Step, w: Walk) -> list[Any]:
+    return [w.nodes[c[0]].inputs[c[1]] if isinstance(c, tuple) else c for c in step.constants]
+
+
+def _launch(step: Step, w: Walk, placement: Placement, bases: list[int], streams: bool) -> int:
+    program, scalars = step.program, _scalars(step, w)
     assert program is not None
-    if step.count is not None:
-        return launch_pack(_source(step, w, placement), bases[-1])
-    if not step.feeds:
+    if not (step.tallies or step.ranks is not None or step.feeds):
         return launch(program, bases, scalars, streams)
     addresses = [base + offset for base, offset in zip(bases, program.offsets, strict=True)]
-    feeds = [(operand, _source(source, w, placement)) for operand, source in step.feeds]
+    if step.tallies:
+        tally = placement.of(w.nodes[step.members[-1]])
+        return launch_tally(program, addresses, scalars, tally.memory.view(numpy.int64))
+    if step.ranks is not None:
+        return launch_pack(_source(step, w, addresses))
+    feeds = [(operand, _source(source, w, _inputs(source, w))) for operand, source in step.feeds]
     return launch_fed(program, addresses, scalars, streams, feeds)
 
 
-def _source(step: Step, w: Walk, placement: Placement) -> Source:
+def _inputs(step: Step, w: Walk) -> list[int]:
+    """Where the operands of a compression lie that is not stored; its result lies nowhere."""
+    assert step.program is not None
+    homes = [w.value(k).buf for k in step.operands]
+    return [o if buf is None else buf.address + o for buf, o in zip(homes, step.program.offsets, strict=True)]
+
+
+def _source(step: Step, w: Walk, addresses: list[int]) -> Source:
     """The compression of a step, with its memory."""
-    assert step.program is not None and step.count is not None
-    homes = [placement.of(w.value(k)) for k in step.operands[:2]]
-    addresses = [home.address + o for home, o in zip(homes, step.program.offsets, strict=False)]
-    region = w.nodes[step.members[0]].region
-    assert region is not None
-    return Source(step.count, step.program, addresses, region.size)
+    assert step.program is not None and step.ranks is not None
+    ranks = w.value(step.ranks).buf.memory.view(numpy.int64)
+    return Source(step.program, addresses, _scalars(step, w), ranks)
 
 
 def _finish(members: list[Expr], placement: Placement) -> None:
     """The values exist: hand out buffers, forget what only the computation needed."""
     for node in members:
         buf = placement.buffers.get(node.serial)
+        if node.serial in placement.waiting:
+            node.spared = True
+            continue
         if is_held(node):
-            if buf is None:
-                node.spared = True
-                continue
             LEDGER.unallocated -= node.nbytes
         node.done(buf)
     for value in placement.taken.values():

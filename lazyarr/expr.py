@@ -6,7 +6,7 @@ A node is the value of one storage (all its bytes) after one operation: the byte
 order; inputs are always older than the node, so there are no cycles.
 
     expr     = Expr(op, inputs, region, old, masked)
-    op       = Map | Reduce | Compress | Opaque    None once evaluated (then `buf` holds the bytes)
+    op       = Map | Reduce | Tally | Compress | Opaque    None once evaluated (then `buf` holds the bytes)
     input    = Read | numpy.generic            a constant is already of the loop's dtype
     geometry = ndarray over ghost memory (geometry.py): shape, strides, dtype, offset, flags
 
@@ -67,11 +67,27 @@ class Reduce:
     initial: Any = None
 
 
+BLOCK = 1 << 11
+"""Elements of a mask that are counted together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many elements of a mask are True before each block of `BLOCK` of them in C order, and in all.
+
+    The region is 1-d, of 64-bit integers: one for each block, and the total.  So these are the ranks
+    of the blocks' first elements among those that the mask keeps."""
+
+
 @dataclass(frozen=True, slots=True)
 class Compress:
     """The elements of the first input, in C order, where the second (bool, same shape) is True.
 
-    The region is 1-d; its length, the number of True elements, was counted at the call."""
+    The third is the mask's `Tally`, evaluated: the region is 1-d, and its length is the total."""
+
+
+FOLDS = (Reduce, Tally, Compress)
+"""Ops that run over what they read, in an order of their own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +98,7 @@ class Opaque:
     label: str
 
 
-Op = Map | Reduce | Compress | Opaque
+Op = Map | Reduce | Tally | Compress | Opaque
 
 
 class Read:

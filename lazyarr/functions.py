@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr import creation, methods, movement, reductions, selection
+from lazyarr import creation, masks, methods, movement, reductions, selection
 from lazyarr.arrays import Unsupported, ndarray, wrap
 from lazyarr.elementwise import SCALARS
 from lazyarr.fallback import lazily
@@ -37,8 +37,8 @@ BY_METHOD = """
 """
 """NumPy's code calls the method of that name (or near it) on what it is given."""
 
-ENDS = {*methods.ENDS.split(), "amax", "amin"}
-"""Fold their array once: a temporary is not needed afterwards."""
+ENDS = {*methods.ENDS.split(), "amax", "amin", "count_nonzero", "compress", "extract"}
+"""Use their first array once: a temporary is not needed afterwards."""
 
 REBOUND = """
     average gradient diff trapezoid cov corrcoef angle sinc unwrap ediff1d roll isclose allclose array_equal
@@ -53,6 +53,8 @@ RULES: dict[str, Any] = {
     "astype": movement.astype_function,
     "copyto": selection.copyto,
     "count_nonzero": reductions.count_nonzero,
+    "compress": masks.compress,
+    "extract": masks.extract,
     "broadcast_arrays": movement.broadcast_arrays,
     "zeros_like": creation.zeros_like,
     "ones_like": creation.ones_like,
@@ -128,7 +130,8 @@ def attach() -> None:
     for _, fn in named(REBOUND):
         OVERRIDES[fn] = lazily(fn, _of_arrays(rebound(fn)))
     for name, fn in named(" ".join(RULES)):
-        OVERRIDES[fn] = lazily(fn, RULES[name])
+        rule = lazily(fn, RULES[name])
+        OVERRIDES[fn] = ends_function(rule) if name in ENDS else rule
     for name, fn in named(" ".join(MAKERS)):
         OVERRIDES[fn] = creation.maker(fn, MAKERS[name])
     for name, fn in named(" ".join(CONVERTERS)):

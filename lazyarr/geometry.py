@@ -11,6 +11,7 @@ In: shapes, dtypes, indices.   Out: ndarrays over ghost memory, never read or wr
 from __future__ import annotations
 
 import ctypes
+import itertools
 import math
 import mmap
 from collections.abc import Sequence
@@ -152,6 +153,12 @@ def view_geometry(result: object) -> numpy.ndarray | None:
             return numpy.ndarray(result.shape, result.dtype, base, offset, result.strides)
         base = getattr(base, "base", None)
     return None
+
+
+def in_order(g: numpy.ndarray) -> bool:
+    """Do elements in C order lie one after the other, however far apart?"""
+    strides = [s for s, n in zip(g.strides, g.shape, strict=True) if n > 1]
+    return all(x >= y for x, y in itertools.pairwise(map(abs, strides)))
 
 
 def same(g: numpy.ndarray, h: numpy.ndarray) -> bool:

@@ -8,6 +8,7 @@ Order of errors as in NumPy: read-only first, then index, then value.
 from __future__ import annotations
 
 import operator
+from sys import getrefcount
 from typing import Any
 
 import numpy
@@ -17,7 +18,6 @@ from lazyarr.arrays import (
     Unsupported,
     capture,
     export,
-    fresh_array,
     is_pending,
     is_quiet,
     manage,
@@ -32,11 +32,12 @@ from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import SCALARS, at_call, mask_of
 from lazyarr.error_state import loud, remembered
-from lazyarr.expr import Compress, Map
+from lazyarr.expr import Map
 from lazyarr.fallback import fallback
 from lazyarr.flags import warn_of_cast
-from lazyarr.geometry import fresh, same
-from lazyarr.reductions import count_nonzero
+from lazyarr.geometry import same
+from lazyarr.masks import compressed
+from lazyarr.temporaries import KEY_REFS, with_last
 
 OBJECT = numpy.dtype(object)
 
@@ -59,7 +60,7 @@ def settled(key: Any) -> Any:
     return key
 
 
-def getitem(x: Any, key: Any) -> Any:
+def getitem(x: Any, key: Any, _: Any = None) -> Any:
     geo = x.geo
     c = key.__class__
     if c in BASIC or (c is tuple and BASIC.issuperset(map(type, key))):     # `is_basic`, without the call
@@ -78,7 +79,7 @@ def getitem(x: Any, key: Any) -> Any:
             return _seen_or_element(x, taken)
         return wrap(taken)
     if key.__class__ is ndarray and key.geo.dtype == bool and key.geo.shape == geo.shape:
-        return compressed(x, key)
+        return with_last(compressed, x, key) if getrefcount(key) <= KEY_REFS else compressed(x, key)
     COUNT.numpy_fallbacks += 1
     real = now(x)
     try:
@@ -91,17 +92,6 @@ def _seen_or_element(x: ndarray, taken: numpy.ndarray) -> ndarray:
     """What NumPy took from a plain array: a view of it, or memory of its own (an array among objects)."""
     base = taken.base
     return part(x, taken) if base is not None and (base is x.geo or base is x.geo.base) else wrap(taken)
-
-
-def compressed(x: ndarray, mask: ndarray) -> ndarray:
-    """x[mask]: the shape needs a count at the call, the elements can wait."""
-    if at_call(x.geo.size, (x, mask)) or not x.geo.ndim:
-        COUNT.numpy_eager += 1
-        return wrap(now(x)[now(mask)])
-    n = int(count_nonzero(mask))
-    if not n:
-        return wrap(numpy.empty(0, x.geo.dtype))
-    return fresh_array(Compress(), (capture(x), capture(mask)), fresh((n,), x.geo.dtype))
 
 
 def _region(geo: numpy.ndarray, key: Any) -> numpy.ndarray:

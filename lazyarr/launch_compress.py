@@ -1,8 +1,8 @@
 """Launch compressions: into memory, or chunk by chunk into the kernel that reads them.
 
-In:  the programs of a compression (`fusion.compress`), addresses.   Out: memory written, flags raised.
-First the mask is counted, block by block; the sums of the counts say at which rank each block's elements
-begin.  Then blocks are packed in parallel.  A consumer's chunk is a range of ranks, so the same sums say
+In:  programs that count or pack, addresses.   Out: memory written, flags raised.
+At the call a mask is counted, block by block; the sums of the counts say at which rank each block's elements
+begin.  Later blocks are packed in parallel.  A consumer's chunk is a range of ranks, so the same sums say
 which blocks it needs: at most one block at either end is packed twice, by the chunks that share it.
 """
 
@@ -20,19 +20,18 @@ import numpy
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.reduce_plan import SLOT, Cuts, reductions
+from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
+from lazyarr.expr import BLOCK
 from lazyarr.fusion.assemble import Program
 from lazyarr.geometry import address
 from lazyarr.kernels import host
 from lazyarr.launch import Prepared, bind, count_launch, may_stream, memory, prepare
-from lazyarr.schedule import LINE, worth_threads
+from lazyarr.schedule import LINE
 from lazyarr.target import Target
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
-
-BLOCK = 1 << 11
-"""Elements of the source whose kept ones are counted together."""
 
 CHUNK = 1 << 15
 """Elements of the source that a chunk reads, roughly: what they leave fits the second-level cache."""
@@ -45,31 +44,54 @@ SMALLEST = 256
 class Source:
     """A compression and its memory."""
 
-    count: Program
-    pack: Program
-    addresses: Sequence[int]
-    """Of the array and of the mask."""
-    kept: int
-    """Elements, as counted at the call."""
+    program: Program
+    addresses: list[int]
+    """Of each operand's first element."""
+    scalars: Sequence[Any]
+    ranks: numpy.ndarray
+    """Of the first kept element of each block, and the total (`expr.Tally`)."""
 
     @property
     def size(self) -> int:
-        return math.prod(self.pack.loops.shape)
+        return math.prod(self.program.loops.shape)
+
+    @property
+    def out(self) -> int:
+        """The operand that receives what is kept."""
+        return next(k for k, o in enumerate(self.program.parfor.operands) if o.role == "out")
 
     @property
     def itemsize(self) -> int:
-        return PLAIN[self.pack.parfor.operands[2].dtype].itemsize
+        return PLAIN[self.program.parfor.operands[self.out].dtype].itemsize
 
 
-def launch_pack(source: Source, out: int) -> int:
-    """Write the kept elements to memory at `out`."""
-    offsets = _offsets(source)
-    p = _for_threads(prepare(source.pack, False, 1, _blocks(source, CHUNK // BLOCK)), _threads(source))
-    words, keep = _bind(p, source, out, offsets)
+def launch_tally(
+    program: Program, addresses: Sequence[int], scalars: Sequence[Any], tally: numpy.ndarray
+) -> int:
+    """Count block by block, and write the sums of the counts to `tally`."""
+    p = _by_blocks(program, CHUNK // BLOCK)
+    words, keep = bind(p, addresses, scalars)
+    nbytes = SLOT * (len(tally) - 1)
+    partials, words[p.partials_word] = memory(nbytes)
+    assert partials is not None
+    _run(p.kernel.address, words, p.chunks, p.threads)
+    count_launch(p, words)
+    first = words[p.partials_word] - address(partials)
+    counts = partials[first : first + nbytes].view(numpy.int64)[:: SLOT // 8]
+    tally[0] = 0
+    numpy.cumsum(counts, out=tally[1:])
+    del keep
+    return words[Layout.FLAGS]
+
+
+def launch_pack(source: Source) -> int:
+    """Write the kept elements to memory."""
+    p = _by_blocks(source.program, CHUNK // BLOCK)
+    words, keep = _bind(p, source, source.addresses)
     _run(p.kernel.address, words, p.chunks, p.threads)
     count_launch(p, words)
     del keep
-    return 0
+    return words[Layout.FLAGS]
 
 
 def launch_fed(
@@ -95,14 +117,14 @@ def launch_fed(
         NumPy's FPE flags of all chunks together.
     """
     sources = [source for _, source in feeds]
-    threads = max(map(_threads, sources))
     p, starts = _consumer(program, addresses, streams, max(s.size for s in sources))
-    p = _for_threads(p, threads)
+    packs = [_by_blocks(source.program, 1) for source in sources]
+    threads = max(each.threads for each in (p, *packs))
     inner, keep = bind(p, addresses, scalars)
     at = -(-8 * len(inner) // LINE) * LINE
     head, kept = array("q"), list[Any](keep)
-    for operand, source in feeds:
-        fed = _feed(source, starts, at, threads)
+    for (operand, source), pack in zip(feeds, packs, strict=True):
+        fed = _feed(pack, source, starts, at)
         head.extend(fed.words(8 * p.pointers[operand]))
         at = fed.end
         kept.append(fed)
@@ -117,7 +139,7 @@ def launch_fed(
         parallel_for(p.combine, inner.buffer_info()[0], p.combine_chunks, 1)
         flags |= inner[Layout.FLAGS]
     count_launch(p, words)
-    COUNT.fused_ops += len(feeds)
+    COUNT.fused_ops += sum(each.kernel.ops for each in packs)
     del kept, block
     return flags
 
@@ -127,8 +149,8 @@ class _Fed:
     """One feed of a launch, and all the memory that its words point to."""
 
     pack: Prepared
+    source: Source
     pack_words: array[int]
-    offsets: numpy.ndarray
     table: numpy.ndarray
     copy_at: int
     buffer_at: int
@@ -138,85 +160,72 @@ class _Fed:
     def words(self, in_word: int) -> list[int]:
         return [
             self.pack.kernel.address, self.pack_words.buffer_info()[0], len(self.pack_words),
-            address(self.offsets), address(self.table), self.copy_at, self.buffer_at,
-            8 * self.pack.pointers[2], in_word,
+            address(self.source.ranks), address(self.table), self.copy_at, self.buffer_at,
+            8 * self.pack.pointers[self.source.out], in_word,
         ]  # fmt: skip
 
 
-def _feed(source: Source, starts: numpy.ndarray, at: int, threads: int) -> _Fed:
+def _feed(p: Prepared, source: Source, starts: numpy.ndarray, at: int) -> _Fed:
     """Which blocks each chunk needs; `starts` are the chunks' first ranks, and the end."""
-    offsets = _offsets(source)
-    p = _for_threads(prepare(source.pack, False, 1, _blocks(source, 1)), threads)
-    words, keep = _bind(p, source, 0, offsets)
+    ranks, size = source.ranks, source.itemsize
+    words, keep = _bind(p, source, source.addresses)
     table = numpy.empty((len(starts) - 1, 3), numpy.int64)
-    table[:, 0] = numpy.searchsorted(offsets, starts[:-1], "right") - 1
-    table[:, 1] = numpy.searchsorted(offsets, starts[1:], "left")
-    table[:, 2] = offsets[table[:, 0]] * source.itemsize
-    # The last block ends at the offset after it, so the largest difference is room for every chunk.
-    room = int((offsets[table[:, 1]] - offsets[table[:, 0]]).max()) * source.itemsize
+    table[:, 0] = numpy.searchsorted(ranks, starts[:-1], "right") - 1
+    table[:, 1] = numpy.searchsorted(ranks, starts[1:], "left")
+    table[:, 2] = ranks[table[:, 0]] * size
+    # The last block ends at the rank after it, so the largest difference is room for every chunk.
+    room = int((ranks[table[:, 1]] - ranks[table[:, 0]]).max()) * size
     buffer_at = at + -(-8 * len(words) // LINE) * LINE
-    return _Fed(p, words, offsets, table, at, buffer_at, buffer_at + -(-room // LINE) * LINE, keep)
+    return _Fed(p, source, words, table, at, buffer_at, buffer_at + -(-room // LINE) * LINE, keep)
 
 
 def _bind(
-    p: Prepared, source: Source, out: int, offsets: numpy.ndarray
+    p: Prepared, source: Source, addresses: Sequence[int]
 ) -> tuple[array[int], list[numpy.ndarray | None]]:
-    """The words of a packing kernel: the offsets are in the place of partial results."""
-    p.partial_bytes = 0
-    words, keep = bind(p, [*source.addresses, out], ())
-    words[p.partials_word] = address(offsets)
+    """The words of a packing kernel: the ranks are in the place of partial results."""
+    words, keep = bind(p, addresses, source.scalars)
+    words[p.partials_word] = address(source.ranks)
     return words, keep
 
 
-def _offsets(source: Source) -> numpy.ndarray:
-    """Rank of the first kept element of each block, and the total."""
-    cuts = _blocks(source, CHUNK // BLOCK)
-    p = _for_threads(prepare(source.count, False, 1, cuts), _threads(source))
-    words, keep = bind(p, [*source.addresses, 0], ())
-    _run(p.kernel.address, words, p.chunks, p.threads)
-    count_launch(p, words)
-    partials = keep[-1]
-    assert partials is not None
-    first = words[p.partials_word] - address(partials)
-    counts = partials[first : first + cuts.partial_bytes].view(numpy.int64)[::2]
-    offsets = numpy.zeros(cuts.steps + 1, numpy.int64)
-    numpy.cumsum(counts, out=offsets[1:])
-    if int(offsets[-1]) != source.kept:
-        raise RuntimeError("the mask was changed while it was in use")
-    return offsets
-
-
-def _blocks(source: Source, grain: int) -> Cuts:
-    """Steps of one block, which leave one partial result each."""
-    runs = -(-source.size // BLOCK)
-    shape = source.pack.loops.shape
-    return Cuts(
-        shape, (1,) * len(shape), -(-runs // grain), BLOCK, runs, 0, runs, grain, runs * SLOT, 1
-    )  # fmt: skip
-
-
-def _for_threads(p: Prepared, threads: int) -> Prepared:
-    """The same, with scratch memory for so many threads."""
-    p.threads, p.scratch_bytes = threads, p.kernel.scratch_bytes * threads
-    return p
-
-
-def _threads(source: Source) -> int:
-    return get_num_threads() if worth_threads(source.size, source.itemsize + 1, 0.1) else 1
+def _by_blocks(program: Program, grain: int) -> Prepared:
+    """A kernel whose steps are blocks, `grain` of them a chunk; scratch memory is for all threads."""
+    threads = get_num_threads()
+    key = "blocks", grain, threads, current.cpu_level
+    found: Prepared | None = program.launches.get(key)
+    if found is None:
+        shape = program.loops.shape
+        runs = -(-math.prod(shape) // BLOCK)
+        cuts = Cuts(shape, (1,) * len(shape), -(-runs // grain), BLOCK, runs, 0, runs, grain, 0, 0)
+        found = program.launches[key] = prepare(program, False, threads, cuts)
+        found.scratch_bytes = found.kernel.scratch_bytes * threads
+    return found
 
 
 def _consumer(
     program: Program, addresses: Sequence[int], streams: bool, size: int
 ) -> tuple[Prepared, numpy.ndarray]:
     """The consumer, cut into ranges of ranks: each chunk's first, and the end."""
+    threads, streams = get_num_threads(), streams and may_stream(program, addresses)
+    key = "fed", streams, threads, current.cpu_level, size
+    found: tuple[Prepared, numpy.ndarray] | None = program.launches.get(key)
+    if found is None:
+        found = program.launches[key] = _cut_consumer(program, streams, threads, size)
+        found[0].scratch_bytes = found[0].kernel.scratch_bytes * threads
+    return found
+
+
+def _cut_consumer(
+    program: Program, streams: bool, threads: int, size: int
+) -> tuple[Prepared, numpy.ndarray]:
     n = program.loops.shape[0]
     want = max(1, size // CHUNK)
     if "r" in program.parfor.dims:
         cuts = _cuts(program, n, want)
         starts = ranks(cuts, n, _complex(program))[:: cuts.grain]
-        return prepare(program, False, 1, cuts), numpy.append(starts, n)
+        return prepare(program, False, threads, cuts), numpy.append(starts, n)
     tile = -(-n // (LINE * want)) * LINE
-    p = prepare(program, streams and may_stream(program, addresses), 1, tile=[min(tile, n)])
+    p = prepare(program, streams, threads, tile=[min(tile, n)])
     return p, numpy.append(numpy.arange(0, n, tile), n)
 
 

@@ -18,10 +18,10 @@ from typing import Any
 import numpy
 
 from lazyarr import config
-from lazyarr.codegen.reduce_plan import arrange, in_c_order
-from lazyarr.expr import Compress, Expr, Map, Read, Reduce
+from lazyarr.codegen.reduce_plan import arrange
+from lazyarr.expr import Compress, Expr, Map, Read, Reduce, Tally
 from lazyarr.fusion.assemble import Program, Unlike, assemble
-from lazyarr.fusion.compress import fed, feedable, programs
+from lazyarr.fusion.compress import fed, feedable
 from lazyarr.fusion.partition import Group, Partition, partition
 from lazyarr.geometry import is_fresh, offset_of
 from lazyarr.kernels import not_together
@@ -48,8 +48,10 @@ class Step:
     why: str
     ends: tuple[int, ...] = ()
     """Values that no later step needs: the evaluation lets go of them after this one."""
-    count: Program | None = None
-    """For a compression, which `program` packs: counts, block by block."""
+    tallies: bool = False
+    """The program counts, and the last member's value is the sums of the counts."""
+    ranks: int | None = None
+    """Of a program that packs: the value that says at which rank each block begins."""
     feeds: tuple[tuple[int, Step], ...] = ()
     """Compressions that are packed chunk by chunk, just before a chunk needs them: which operand of the
     program, and the step that it would be by itself."""
@@ -199,7 +201,7 @@ def _planned(
     """Groups, and steps; compressions that need not be stored are in the steps that read them."""
     parted, made = _assembled(w, refuse, numbers)
     absorbed: set[int] = set()
-    for number, sources in fed(parted.groups, w.external).items():
+    for number, sources in fed(parted.groups, parted.stored, w.external).items():
         for source in sources:
             if _feed(made[number], made[source.number]):
                 absorbed.add(source.number)
@@ -209,12 +211,12 @@ def _planned(
 
 def _feed(step: Step, source: Step) -> bool:
     """Put a compression into the step that reads it, if it can take it chunk by chunk."""
-    mine = source.members[0]
+    mine = source.members[-1]
     found = [at for at, k in enumerate(step.operands) if k == mine]
     if step.program is None or len(found) != 1 or not feedable(step.program):
         return False
-    step.members = (mine, *step.members)
-    step.operands = tuple(source.operands[0] if k == mine else k for k in step.operands)
+    step.members = (*source.members, *step.members)
+    step.operands = tuple(source.operands[-1] if k == mine else k for k in step.operands)
     step.loads = tuple(load for load in step.loads if load[0] != mine)
     step.feeds += ((found[0], source),)
     return True
@@ -242,23 +244,19 @@ def _step(group: Group, numbers: dict[int, int], stored: set[int], epoch: int) -
     why = group.refusals[0].why if group.refusals else ""
     if group.opaque:
         return Step(members, keep, None, (), (), (), why)
-    count = None
-    if isinstance(group.nodes[0].op, Compress):
-        # Imported here: it brings the writers of kernels, which a short program never needs.
-        from lazyarr.codegen.reduce_compress import counting
-
-        kept = programs(group.nodes[0], arrange, in_c_order, counting)
-        program, count = kept.pack, kept.count
-        count.bindings = []
-    else:
-        program = assemble(group, epoch, stored, arrange)
-        why_not = None if group.fold is None else not_together(program.parfor)
-        if why_not is not None:
-            raise Unlike({n.serial for n in group.nodes if isinstance(n.op, Reduce)}, why_not)
+    program = assemble(group, epoch, stored, arrange)
+    why_not = None if group.fold is None else not_together(program.parfor)
+    if why_not is not None:
+        raise Unlike({n.serial for n in group.nodes if isinstance(n.op, Reduce)}, why_not)
     operands = tuple(numbers[id(b.value)] for b in program.bindings)
     constants = tuple(
         (numbers[id(c[0])], c[1]) if isinstance(c, tuple) else c for c in program.constants
     )
     loads = tuple((numbers[id(a.value)], a.geo) for a in group.loads)
     program.forget()
-    return Step(members, keep, program, operands, constants, loads, why, count=count)
+    last = group.nodes[-1]
+    ranks = last.inputs[2] if isinstance(last.op, Compress) else None
+    return Step(
+        members, keep, program, operands, constants, loads, why, tallies=isinstance(last.op, Tally),
+        ranks=numbers[id(ranks.expr)] if isinstance(ranks, Read) else None,
+    )  # fmt: skip

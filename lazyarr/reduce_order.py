@@ -353,3 +353,9 @@ def runs_of_buffers(merged: list[Axis], cast: bool, buffer: int) -> tuple[int, i
 
 
 RULES: tuple[Runs, ...] = (runs_where_needed, runs_of_buffers)
+
+
+def in_c_order(shape: Sequence[int], strides: Sequence[int]) -> Order:
+    """The order of elements that are kept: C order, whatever the layout."""
+    loops = tuple(Loop(d, n, strides[d], "r") for d, n in enumerate(shape) if n > 1)
+    return Order("sequential", loops, len(loops), math.prod(shape), "first", False)

@@ -11,6 +11,7 @@ In: a function that folds its first argument once.   Out: the same function.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from sys import getrefcount
 from typing import Any
 
@@ -20,6 +21,9 @@ from lazyarr.arrays import ndarray
 class _Probe:
     def count(self, *args: Any, **kwargs: Any) -> int:
         return getrefcount(self)
+
+    def __getitem__(self, key: Any, _: Any = None) -> int:
+        return getrefcount(key)
 
 
 def _count(*args: Any, **kwargs: Any) -> int:
@@ -31,12 +35,27 @@ METHOD_REFS = _Probe().count()
 """References to an argument that only the interpreter's stack holds, as a method sees them."""
 FUNCTION_REFS = _count(_Probe())
 """The same, as a function of ``*args`` sees them after naming its first argument."""
+KEY_REFS: int = _Probe()[_Probe()]
+"""The same, of an index as ``__getitem__(self, key, _=None)`` sees it.  Without the third parameter the
+interpreter would call the method in one of two ways, of which one holds the index twice."""
 STORAGE_REFS = 3
 """To a storage with one array: the array's, a local name's, and getrefcount's own."""
 
 
 def _dying(storage: Any) -> bool:
     return storage is not None and storage.value.op is not None and getrefcount(storage) <= STORAGE_REFS
+
+
+def with_last(fn: Callable[[ndarray, ndarray], Any], x: ndarray, last: ndarray) -> Any:
+    """fn(x, last), where nobody but the caller's expression holds the array `last`."""
+    if not _dying(last.storage):
+        return fn(x, last)
+    storage: Any = last.storage
+    storage.dying = True
+    try:
+        return fn(x, last)
+    finally:
+        storage.dying = False
 
 
 def ends_method(fn: Any) -> Any:

@@ -39,11 +39,7 @@ def feed_kernel(target: Target) -> str:
         feed = b.at("%words", b.add(b.mul(number, str(8 * PER_FEED)), str(8 * FIRST)))
         _pack(b, feed, own)
     b.do(f"call void {b.word('%words', INNER, 'ptr')}(ptr {own}, i64 %chunk, i64 %tid)")
-    flags = b.word(own, Layout.FLAGS)
-    with b.when(b.op(f"icmp ne i64 {flags}, 0")):
-        b.op(f"atomicrmw or ptr %words, i64 {flags} monotonic")
-    calls = b.word(own, Layout.CALLS)
-    b.op(f"atomicrmw add ptr {b.at('%words', 8 * Layout.CALLS)}, i64 {calls} monotonic")
+    _report(b, own)
     return b.text()
 
 
@@ -68,3 +64,14 @@ def _pack(b: Function, feed: str, own: str) -> None:
         high = b.word(b.at(offsets, b.mul(block, "8")), 1)
         with b.when(b.op(f"icmp ne i64 {low}, {high}")):
             b.do(f"call void {pack}(ptr {mine}, i64 {block}, i64 %tid)")
+    _report(b, mine)
+
+
+def _report(b: Function, words: str) -> None:
+    """What a thread's copy of some words tells: floating-point status, calls of NumPy's loops."""
+    flags = b.word(words, Layout.FLAGS)
+    with b.when(b.op(f"icmp ne i64 {flags}, 0")):
+        b.op(f"atomicrmw or ptr %words, i64 {flags} monotonic")
+    calls = b.word(words, Layout.CALLS)
+    with b.when(b.op(f"icmp ne i64 {calls}, 0")):
+        b.op(f"atomicrmw add ptr {b.at('%words', 8 * Layout.CALLS)}, i64 {calls} monotonic")

@@ -1,17 +1,8 @@
-"""Keeping the elements where a mask is True: counts, then positions, then the elements side by side.
+"""Keeping the elements where a mask is True, side by side.
 
-In:  a parfor ``r+`` whose only reduction is 'compress'.   Out: `counting`, a parfor of the same loops that
-counts; and the instructions by which its own kernel keeps elements.
-
-A launch, in full::
-
-    cuts = cut(parfor, shape, 0)                # the same for both
-    launch the kernel of counting(parfor) with cuts and partials, without combining
-    counts = the first 8 bytes of each of the cuts.steps partial results
-    offsets = [0, *cumsum(counts)], as 64-bit words; the result has offsets[-1] elements
-    launch the kernel of parfor with cuts, and the address of offsets in place of partials
-
-Every step writes exactly the elements from its offset to the next one's.
+In:  a parfor ``r+`` whose only reduction is 'compress'.   Out: the instructions by which its kernel packs.
+A launch gives the address of ranks in the place of partial results: the number of elements kept before
+each step, and in all.  Every step writes exactly the elements from its rank to the next one's.
 """
 
 from __future__ import annotations
@@ -21,33 +12,9 @@ from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import Fold, extract, parts, store_scalar
 from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.dtypes import PLAIN
-from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
 
 LIMIT = 8
 """Offset, in the carry slot, of the address where the step's elements end."""
-
-
-def counting(parfor: Parfor) -> Parfor:
-    """How many elements a 'compress' will keep, step by step."""
-    *body, last = parfor.body
-    how = last.attr
-    assert isinstance(how, Reduction) and how.ufunc == "compress"
-    body.append(Inst("cast", "?->l", (how.mask,)))
-    count = Reduction("add", "any", how.out, group=how.group)
-    body.append(Inst("reduce", "l", (len(body) - 1,), count))
-    operands = list(parfor.operands)
-    operands[how.out] = Operand("l", "z", "out")
-    return parfor._replace(operands=tuple(operands), body=_needed(body))
-
-
-def _needed(body: list[Inst]) -> tuple[Inst, ...]:
-    """Without the instructions that only the kept elements need."""
-    used = {len(body) - 1}
-    for v in reversed(range(len(body))):
-        if v in used:
-            used.update(body[v].args)
-    place = {v: k for k, v in enumerate(sorted(used))}
-    return tuple(body[v]._replace(args=tuple(place[a] for a in body[v].args)) for v in sorted(used))
 
 
 def begin_packing(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from lazyarr.codegen.emitters import emitter
 from lazyarr.codegen.emitters_types import Value, convert, lane, literal
+from lazyarr.codegen.reduce_count import counts
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_plan import SLOT, across
 from lazyarr.dtypes import PLAIN
@@ -34,6 +35,8 @@ class Fold:
     """float16 that is accumulated in float32 within a run."""
     called: bool
     """NumPy's loop folds it, a block at a time."""
+    counts: bool = False
+    """An integer sum of bools.  Within a run the accumulator is one 64-bit integer."""
 
     @property
     def acc(self) -> str:
@@ -76,7 +79,8 @@ def folds_of(parfor: Parfor, target: Target) -> list[Fold]:
             wide = inner and char == "e" and how.order != "any" and how.ufunc in HALF_RUNS
             native = how.start >= 0 and emitter(how.ufunc, f"{char}{char}->{char}", target) is not None
             called = how.order == "sequential" and not native and how.ufunc != "compress"
-            found.append(Fold(len(found), inst.args[0], char, how, wide, called))
+            counting = inner and counts(inst, parfor)
+            found.append(Fold(len(found), inst.args[0], char, how, wide, called, counting))
     return found
 
 

@@ -15,6 +15,7 @@ from lazyarr.codegen.emitters_types import Value, lane
 from lazyarr.codegen.loopir import Kernel, Loop, Once
 from lazyarr.codegen.reduce_body import Body, straight
 from lazyarr.codegen.reduce_compress import pack
+from lazyarr.codegen.reduce_count import add_counts
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import (
     Fold,
@@ -85,6 +86,8 @@ class Leaf:
         scalars = [self.finish(fold, acc) for fold, acc in zip(self.folds, accs, strict=True)]
         scalars = self.tail(scalars)
         for fold, value in zip(self.folds, scalars, strict=True):
+            if fold.counts:
+                value = in_own_type(b, fold, value)
             if fold.packs:
                 b.put("%ctx", self.r.carry(fold), "ptr", parts(value)[0])
             elif fold.how.order == "sequential":
@@ -108,6 +111,8 @@ class Leaf:
 
     def first(self, fold: Fold) -> Value:
         b = self.b
+        if fold.counts:
+            return "0"
         if fold.packs:
             return b.word("%ctx", self.r.carry(fold) // 8, "ptr")
         if fold.how.order == "sequential":
@@ -119,8 +124,8 @@ class Leaf:
         """Accumulators as carried values."""
         found = []
         for fold, acc in zip(self.folds, accs, strict=True):
-            t = "ptr" if fold.packs else lane(fold.acc)
-            ty = t if fold.how.order == "sequential" else self.b.ty(t)
+            t = "ptr" if fold.packs else "i64" if fold.counts else lane(fold.acc)
+            ty = t if fold.counts or fold.how.order == "sequential" else self.b.ty(t)
             found += [(ty, part) for part in parts(acc)]
         return found
 
@@ -160,6 +165,8 @@ class Leaf:
         b = self.b
         if fold.packs:
             return pack(b, fold, acc, batch, self.r.carry(fold))
+        if fold.counts:
+            return add_counts(b, parts(acc)[0], batch)
         if fold.how.order == "sequential":
             for item, flag in self.one_by_one(fold, batch):
                 with b.lanes(0):
@@ -186,7 +193,7 @@ class Leaf:
                 yield item, None if mask is None else parts(extract(b, "?", mask, k))[0]
 
     def finish(self, fold: Fold, acc: Value) -> Value:
-        if fold.how.order == "sequential":
+        if fold.counts or fold.how.order == "sequential":
             return acc
         with self.b.lanes(self.width):
             return horizontal(self.b, fold, acc)
@@ -198,8 +205,14 @@ class Leaf:
 
 def _width(loop: Loop, r: Reduce) -> int:
     """Lanes of a register where any order is right."""
-    own = [r.target.vector_bytes // component_bytes(f.acc) for f in r.folds]
+    own = [r.target.vector_bytes // component_bytes("?" if f.counts else f.acc) for f in r.folds]
     return min([*own, lanes_of(loop, r.target)] if loop.body else own)
+
+
+def in_own_type(b: Function, fold: Fold, total: Value) -> Value:
+    """A count in the fold's own type."""
+    t = lane(fold.acc)
+    return total if t == "i64" else b.op(f"trunc i64 {parts(total)[0]} to {t}")
 
 
 def masked(b: Function, fold: Fold, mask: str | None, yes: Value, no: Value) -> Value:

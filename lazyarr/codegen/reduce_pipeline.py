@@ -16,6 +16,7 @@ from lazyarr.codegen.loopir import Blocks, Kernel
 from lazyarr.codegen.pipeline import Module, Source
 from lazyarr.codegen.reduce_blocks import block_functions, staged
 from lazyarr.codegen.reduce_combine import combine_function
+from lazyarr.codegen.reduce_count import counted
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import refusal
 from lazyarr.codegen.reduce_inner import fold_functions, in_registers
@@ -39,7 +40,7 @@ def compile_reduction(parfor: Parfor, target: Target, verify: bool = False) -> S
     why = refusal(parfor, target)
     if why is not None:
         raise ValueError(why)
-    r = Reduce(parfor, target)
+    r = Reduce(parfor if across(parfor) else counted(parfor), target)
     r, functions = _across(r, verify) if across(parfor) else _along(r, verify)
     main = _module(functions, target)
     shell = None if across(parfor) else _shared(r, kernel_function)

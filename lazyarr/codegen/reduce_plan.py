@@ -243,12 +243,6 @@ def in_steps(parfor: Parfor, shape: Sequence[int]) -> Cuts:
     return _stepped(parfor, shape, [1] * len(shape), CHUNK, runs, 0, runs, 1)
 
 
-def in_c_order(shape: Sequence[int], strides: Sequence[int]) -> Order:
-    """The order of elements that are kept: C order, whatever the layout."""
-    loops = tuple(Loop(d, n, strides[d], "r") for d, n in enumerate(shape) if n > 1)
-    return Order("sequential", loops, len(loops), math.prod(shape), "first", False)
-
-
 def _grid(shape: Sequence[int], tile: Sequence[int]) -> tuple[int, ...]:
     return tuple(-(-n // t) for n, t in zip(shape, tile, strict=True))
 

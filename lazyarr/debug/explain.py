@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from lazyarr.engine import groups_for
-from lazyarr.expr import Compress, Expr, Map, Opaque, Reduce
+from lazyarr.expr import Compress, Expr, Map, Opaque, Reduce, Tally
 from lazyarr.fusion.partition import Group
 
 
@@ -55,6 +55,8 @@ def _label(node: Expr) -> str:
         return f"{op.name} {op.sig}"
     if isinstance(op, Reduce):
         return f"reduce {op.name} {op.sig} over axes {op.axes}"
+    if isinstance(op, Tally):
+        return "tally"
     if isinstance(op, Compress):
         return "compress"
     assert isinstance(op, Opaque)

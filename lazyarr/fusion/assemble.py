@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy
 
 from lazyarr.dtypes import char_of
-from lazyarr.expr import Expr, Map, Read, Reduce
+from lazyarr.expr import FOLDS, Compress, Expr, Map, Read, Reduce, Tally
 from lazyarr.fusion import rules as _rules  # noqa: F401  (fills the registry)
 from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse, lengthen
 from lazyarr.fusion.fold import fold_order, result_strides, signature
@@ -93,6 +93,10 @@ class Program:
         self.constants = []
 
 
+MOVED = {1: "B", 2: "H", 4: "I", 8: "L", 16: "D"}
+"""Elements that are only moved: their size is all that a kernel knows."""
+
+
 @dataclass(slots=True, eq=False)
 class Assembler:
     group: Group
@@ -121,13 +125,12 @@ class Assembler:
         self.body.append(inst)
 
     def load(self, value: Expr, geo: numpy.ndarray) -> int:
-        char = _char(geo)
-        key = id(value), offset_of(geo), geo.shape, geo.strides, char
+        key = _key(value, geo)
         operand = self.loads.get(key)
         if operand is None:
             operand = self.loads[key] = len(self.bindings)
             self.bindings.append(Binding(value, geo, "in"))
-        return self.emit(Inst("load", char, (), operand))
+        return self.emit(Inst("load", _char(geo), (), operand))
 
     def scalar(self, constant: Constant) -> int:
         self.constants.append(constant)
@@ -212,10 +215,36 @@ class Assembler:
         elif order.start == "identity":
             identity: Any = numpy.array(function(op.name).identity).astype(sig[-1])
             start = self.scalar(identity[()])
-        how = Reduction(op.name, order.fold, len(self.bindings), start, mask)
+        self.fold(node, number, Reduction(op.name, order.fold, len(self.bindings), start, mask), sig[0])
+
+    def fold(self, node: Expr, number: int, how: Reduction, char: str) -> None:
         assert node.region is not None
         self.bindings.append(Binding(node, node.region, "out"))
-        self.effect(Inst("reduce", sig[0], (number,), how))
+        self.effect(Inst("reduce", char, (number,), how))
+
+    def tally(self, node: Expr) -> None:
+        """Count True elements; the launch asks for each block's."""
+        number = self.cast(self.input(node, 0, "?"), "?", "l")
+        self.fold(node, number, Reduction("add", "any", len(self.bindings)), "l")
+
+    def compress(self, node: Expr) -> None:
+        """Keep elements; what is read for nothing else is moved as so many bytes."""
+        x = node.inputs[0]
+        assert isinstance(x, Read)
+        mask, char = self.input(node, 1, "?"), _char(x.geo)
+        if self.inside(x.expr) or _key(x.expr, x.geo) in self.loads:
+            number = self.input(node, 0, char)
+        else:
+            char = MOVED[x.geo.itemsize]
+            number = self.load(x.expr, x.geo.view(char))
+        self.fold(node, number, Reduction("compress", "sequential", len(self.bindings), -1, mask), char)
+        assert node.region is not None
+        self.bindings[-1].geo = node.region.view(char)
+
+
+def _key(value: Expr, geo: numpy.ndarray) -> tuple[int, int, tuple[int, ...], tuple[int, ...], str]:
+    """Equal for loads of the same elements."""
+    return id(value), offset_of(geo), geo.shape, geo.strides, _char(geo)
 
 
 def _char(x: numpy.ndarray | numpy.generic) -> str:
@@ -238,8 +267,9 @@ def assemble(group: Group, epoch: int, stored: set[int], arrange: Arrange) -> Pr
     a = Assembler(group, epoch)
     stores: list[tuple[int, int, str]] = []
     for node in group.nodes:
-        if isinstance(node.op, Reduce):
-            a.reduce(node)
+        if isinstance(node.op, FOLDS):
+            fold = {Reduce: a.reduce, Tally: a.tally, Compress: a.compress}[type(node.op)]
+            fold(node)
             continue
         number = a.values[node.serial] = a.map(node)
         if node.serial in stored:
@@ -317,7 +347,7 @@ def _fitting(
 
 def _strides(b: Binding, shape: tuple[int, ...]) -> tuple[int, ...]:
     """An operand's strides over the group's space."""
-    if b.role != "in" and isinstance(b.value.op, Reduce):
+    if b.role != "in" and isinstance(b.value.op, FOLDS):
         return result_strides(b.value, len(shape))
     return broadcast_strides(shape, b.geo.shape, b.geo.strides)
 

@@ -1,6 +1,6 @@
 """Folds: reductions inside fusion groups.
 
-In:  Reduce nodes.   Out: the order NumPy folds them in, whether two folds may share one loop nest, and
+In:  Reduce nodes, and what counts or keeps elements in C order.   Out: the order NumPy folds them in, whether two folds may share one loop nest, and
 the geometry of a result over the axes of what is folded.
 """
 
@@ -12,13 +12,13 @@ import numpy
 
 from lazyarr.dtypes import char_of
 from lazyarr.expr import Expr, Read, Reduce
-from lazyarr.reduce_order import SEARCHES, Order, Unproved, order_of
+from lazyarr.reduce_order import SEARCHES, Order, Unproved, in_c_order, order_of
 
 _order_of = lru_cache(maxsize=4096)(order_of)
 
 
 def folded(node: Expr) -> Read:
-    """What a Reduce node folds."""
+    """What a node folds."""
     first = node.inputs[0]
     assert isinstance(first, Read)
     return first
@@ -32,8 +32,9 @@ def signature(op: Reduce) -> str:
 def fold_order(node: Expr) -> Order | Unproved:
     """The order that gives NumPy's bits, for the input as it would lie in memory."""
     op = node.op
-    assert isinstance(op, Reduce)
     geo = folded(node).geo
+    if not isinstance(op, Reduce):
+        return in_c_order(geo.shape, geo.strides)
     mask = node.inputs[1].geo.strides if op.masked and isinstance(node.inputs[1], Read) else None
     char = char_of(geo.dtype)
     if char is None:
@@ -64,7 +65,9 @@ def _nest(order: Order) -> tuple[object, ...]:
 def result_strides(node: Expr, ndim: int) -> tuple[int, ...]:
     """Strides of the result over the axes of what is folded: 0 along the folded ones."""
     op, region = node.op, node.region
-    assert isinstance(op, Reduce) and region is not None
+    assert region is not None
+    if not isinstance(op, Reduce):
+        return (0,) * ndim
     if op.keepdims:
         return tuple(0 if d in op.axes else s for d, s in enumerate(region.strides))
     kept = iter(region.strides)

@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy
 
 from lazyarr.dtypes import char_of
-from lazyarr.expr import Compress, Expr, Map, Read, Reduce
+from lazyarr.expr import FOLDS, Compress, Expr, Map, Read, Reduce
 from lazyarr.fusion.alias import disjoint, injective, memory_key
 from lazyarr.fusion.fold import fold_order, stricter
-from lazyarr.geometry import same
+from lazyarr.geometry import in_order, same
 from lazyarr.reduce_order import Order
 
 MAX_NODES = 128
@@ -64,7 +64,7 @@ class Group:
     """id(memory key) of what masked writes read besides: the elements that they leave."""
     refusals: list[Refusal] = field(default_factory=list)
     fold: Expr | None = None
-    """The reduction whose order the group's loops keep; None for a pure map."""
+    """The node whose order the group's loops keep; None for a pure map."""
 
 
 Lowerable = Callable[[Expr], str | None]
@@ -154,7 +154,7 @@ def _region(node: Expr) -> numpy.ndarray:
 
 def space(node: Expr) -> tuple[int, ...]:
     """The iteration space of a node: what it writes, or for a fold or a compression what it reads."""
-    if isinstance(node.op, (Reduce, Compress)):
+    if isinstance(node.op, FOLDS):
         first = node.inputs[0]
         assert isinstance(first, Read)
         return first.geo.shape
@@ -178,7 +178,12 @@ def _in(value: Expr, group: Group, epoch: int) -> bool:
 
 
 def _memory_reads(node: Expr, group: Group, epoch: int) -> list[Read]:
-    return [i for i in node.inputs if isinstance(i, Read) and not forwards(i, group, epoch)]
+    return [i for i in loop_inputs(node) if isinstance(i, Read) and not forwards(i, group, epoch)]
+
+
+def loop_inputs(node: Expr) -> tuple[Read | numpy.generic, ...]:
+    """What a node reads element by element: a compression's ranks belong to the launch."""
+    return node.inputs[:2] if isinstance(node.op, Compress) else node.inputs
 
 
 def _place(
@@ -192,12 +197,15 @@ def _place(
     if why is None:
         for group in _candidates(groups, floor, look_back):
             why_not = _cannot_join(node, group, shape, epoch, asked)
+            why_not = why_not or _cannot_repeat(node, group, epoch, asked)
             if why_not is None:
+                if isinstance(node.op, FOLDS):
+                    group.fold = _leader(node, group.fold)
                 return group
             if group.number == floor:
                 refusals.append(Refusal(node.serial, why_not))
     group = Group(len(groups), shape, opaque=why is not None, refusals=refusals)
-    if isinstance(node.op, Reduce) and not group.opaque:
+    if isinstance(node.op, FOLDS) and not group.opaque:
         group.fold = node
     groups.append(group)
     return group
@@ -231,28 +239,24 @@ def _cannot_join(
 ) -> str | None:
     if group.opaque:
         return "an input is made by NumPy"
-    if isinstance(node.op, Compress) or isinstance(group.nodes[0].op, Compress):
-        return "where elements go is known after a count of its own"
+    if group.fold is not None and not isinstance(group.fold.op, Reduce):
+        return "elements are counted or kept in a kernel of its own"
     if group.shape != shape:
         return f"iteration space {shape} is not {group.shape}"
     if len(group.nodes) >= MAX_NODES:
         return f"the kernel has {MAX_NODES} nodes already"
     if group.fold is not None and node.old is not None and _overwrites(node, group):
         return "a fold may visit elements twice, and this changes what the group reads"
-    leader = group.fold
-    if isinstance(node.op, Reduce):
+    if isinstance(node.op, FOLDS):
         read = {id(a.key) for a in group.loads}
         read |= {id(memory_key(i.expr)) for i in _memory_reads(node, group, epoch)}
         written = [id(a.key) for a in group.stores]
         # (One masked write leaves or computes the same again; two might build on each other.)
         if not read.isdisjoint(written) or any(written.count(key) > 1 for key in group.merged):
             return "a fold may visit elements twice, and the group changes what it reads"
-        leader = _leader(node, group.fold)
-        if leader is None:
+        if _leader(node, group.fold) is None:
             return "folds other axes, or in another order, than the group"
-    for i in node.inputs:
-        if not isinstance(i, Read) or forwards(i, group, epoch):
-            continue
+    for i in _memory_reads(node, group, epoch):
         value = i.expr
         if _in(value, group, epoch):
             return "reads a value of the group at other elements"
@@ -270,8 +274,28 @@ def _cannot_join(
         for access in (*group.loads, *group.stores):
             if access.key is key and not _harmless(access.geo, region):
                 return "writes memory that the group uses, at other elements"
-    group.fold = leader
     return None
+
+
+def _cannot_repeat(node: Expr, group: Group, epoch: int, asked: Asked) -> str | None:
+    """Why what counts or keeps elements in C order cannot take a group in.
+
+    The chunks of a compression's reader may need the same block of it, so the group may run twice
+    for some elements: it must store nothing."""
+    if not isinstance(node.op, FOLDS) or isinstance(node.op, Reduce):
+        return None
+    if not all(in_order(i.geo) for i in loop_inputs(node) if isinstance(i, Read)):
+        return "memory lies in another order than C"
+    if isinstance(node.op, Compress) and not all(_passes(n, node, group, epoch, asked) for n in group.nodes):
+        return "somebody else may ask for what the group makes"
+    return None
+
+
+def _passes(node: Expr, reader: Expr, group: Group, epoch: int, asked: Asked) -> bool:
+    """Is a node read by `reader` and the group alone?"""
+    return node.old is None and not asked(node) and all(
+        r is reader or (r.epoch == epoch and r.index == group.number) for r in node.waiting()
+    )
 
 
 def _overwrites(node: Expr, group: Group) -> bool:
@@ -290,7 +314,8 @@ def _leader(node: Expr, fold: Expr | None) -> Expr | None:
     """Which of two folds decides the loops of a group that holds both; None: they do not agree."""
     if fold is None:
         return node
-    assert isinstance(node.op, Reduce) and isinstance(fold.op, Reduce)
+    if not isinstance(node.op, Reduce) or not isinstance(fold.op, Reduce):
+        return None
     mine, other = fold_order(node), fold_order(fold)
     if node.op.axes != fold.op.axes or not isinstance(mine, Order) or not isinstance(other, Order):
         return None

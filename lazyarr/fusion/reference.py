@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.expr import Compress, Map, Op, Opaque, Reduce
+from lazyarr.expr import BLOCK, Compress, Map, Op, Opaque, Reduce, Tally
 from lazyarr.flags import discards
 from lazyarr.ops import function, own_signature
 from lazyarr.reduce_order import SEARCHES
@@ -22,6 +22,8 @@ def run(op: Op, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any = True
         _map(op, region, inputs, mask)
     elif isinstance(op, Reduce):
         numpy.copyto(region, _reduce(op, inputs), casting="unsafe", where=mask)
+    elif isinstance(op, Tally):
+        _tally(region, inputs[0])
     elif isinstance(op, Compress):
         region[...] = inputs[0][inputs[1]]
     else:
@@ -44,6 +46,13 @@ def _map(op: Map, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any) -> 
         else:
             parts = fn(*inputs, signature=sig, casting="unsafe")
             numpy.copyto(region, parts[op.part], casting="unsafe", where=mask)
+
+
+def _tally(region: numpy.ndarray, mask: numpy.ndarray) -> None:
+    of_bytes = numpy.bitwise_count(numpy.packbits(mask))
+    counts = numpy.add.reduceat(of_bytes, numpy.arange(0, of_bytes.size, BLOCK // 8), dtype=numpy.int64)
+    region[0] = 0
+    numpy.cumsum(counts, out=region[1:])
 
 
 def _reduce(op: Reduce, inputs: tuple[Any, ...]) -> Any:

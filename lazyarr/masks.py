@@ -1,0 +1,110 @@
+"""x[mask]: how many elements are kept is known at the call, since shapes are; the elements wait.
+
+In:  an array and a bool array of its shape.   Out: a lazy array of a Compress node.
+One kernel computes the mask and counts it, block by block.  A mask that ends with the call is not stored
+where computing it again, when the elements are packed, moves less memory than storing it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+
+from lazyarr.arrays import Unsupported, capture, fresh_array, ndarray, now, wrap
+from lazyarr.counters import COUNT
+from lazyarr.elementwise import at_call, operand
+from lazyarr.expr import BLOCK, Compress, Expr, Map, Read, Tally
+from lazyarr.geometry import fresh, offset_of
+from lazyarr.movement import ravel
+from lazyarr.ops import flags, native, row
+from lazyarr.storage import evaluate
+from lazyarr.values import is_held
+
+STORED_BYTES = 2
+"""Memory that one element of a mask moves when it is stored and read."""
+
+HIDDEN = 8.0
+"""Work (`ops.Op.cost`) on one element that hides behind the loads of an array."""
+
+
+def compressed(x: ndarray, mask: ndarray) -> ndarray:
+    """x[mask]."""
+    if at_call(x.geo.size, (x, mask)) or not x.geo.ndim:
+        COUNT.numpy_eager += 1
+        return wrap(now(x)[now(mask)])
+    given, kept = capture(x), capture(mask)
+    storage = mask.storage
+    if storage is not None and storage.dying and not _cheap(kept.expr, given):
+        storage.dying = False
+    tally = Expr(Tally(), (kept,), fresh((-(-x.geo.size // BLOCK) + 1,), numpy.dtype(numpy.int64)))
+    assert tally.region is not None
+    ranks = Read(tally, tally.region)
+    evaluate([tally])
+    n = int(tally.buf.memory.view(numpy.int64)[-1])
+    if not n:
+        return wrap(numpy.empty(0, x.geo.dtype))
+    return fresh_array(Compress(), (given, kept, ranks), fresh((n,), x.geo.dtype))
+
+
+def _cheap(mask: Expr, x: Read) -> bool:
+    """Is it better to compute a mask twice than to store it?  It must not warn twice, either."""
+    known = {_place(x)}
+    if not is_held(x.expr):
+        known.update(_place(read) for _, read in _below(x.expr) if read is not None)
+    moved, work = 0.0, 0.0
+    for node, read in _below(mask):
+        if read is None:
+            op = node.op
+            if not isinstance(op, Map) or node.old is not None or flags(op.name, op.sig):
+                return False
+            if not native(op.name, op.sig):
+                return False
+            work += row(op.name).cost
+        elif _place(read) not in known:
+            known.add(_place(read))
+            moved += min(1.0, read.expr.nbytes / mask.nbytes / read.geo.itemsize) * read.geo.itemsize
+    return moved <= STORED_BYTES and work <= HIDDEN
+
+
+def _place(read: Read) -> tuple[int, tuple[int, ...], tuple[int, ...], int]:
+    return id(read.expr), read.geo.shape, read.geo.strides, offset_of(read.geo)
+
+
+def _below(value: Expr) -> Iterator[tuple[Expr, Read | None]]:
+    """The pending nodes of which only `value` is made, and the reads of what exists or will be stored."""
+    seen: set[int] = set()
+    todo = [value]
+    while todo:
+        node = todo.pop()
+        if node.serial in seen or node.op is None:
+            continue
+        seen.add(node.serial)
+        yield node, None
+        for i in node.inputs:
+            if isinstance(i, Read):
+                if i.expr.op is None or is_held(i.expr):
+                    yield node, i
+                else:
+                    todo.append(i.expr)
+
+
+def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+    """numpy.compress along all axes, with a condition for each element."""
+    mask, x = operand(condition), operand(a)
+    if mask.__class__ is not ndarray or x.__class__ is not ndarray or mask.geo.dtype != bool:
+        raise Unsupported
+    if out is not None or not (axis is None or (axis == 0 and x.ndim == 1)) or mask.geo.shape != (x.geo.size,):
+        raise Unsupported
+    return compressed(ravel(x), mask)
+
+
+def extract(condition: Any, arr: Any) -> Any:
+    """numpy.extract, with a condition of the array's shape."""
+    mask, x = operand(condition), operand(arr)
+    if mask.__class__ is not ndarray or x.__class__ is not ndarray or mask.geo.dtype != bool:
+        raise Unsupported
+    if mask.geo.shape != x.geo.shape:
+        raise Unsupported
+    return compressed(x, mask)
