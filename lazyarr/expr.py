@@ -67,7 +67,7 @@ class Reduce:
     initial: Any = None
 
 
-BLOCK = 1 << 11
+BLOCK = 1 << 9
 """Elements of a mask that are counted together."""
 
 

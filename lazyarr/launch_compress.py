@@ -19,7 +19,7 @@ from typing import Any
 import numpy
 
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.reduce_plan import SLOT, Cuts, reductions
+from lazyarr.codegen.reduce_plan import SLACK, SLOT, Cuts, reductions
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
@@ -33,7 +33,7 @@ from lazyarr.target import Target
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
 
-CHUNK = 1 << 15
+CHUNK = 1 << 13
 """Elements of the source that a chunk reads, roughly: what they leave fits the second-level cache."""
 
 SMALLEST = 256
@@ -169,12 +169,13 @@ def _feed(p: Prepared, source: Source, starts: numpy.ndarray, at: int) -> _Fed:
     """Which blocks each chunk needs; `starts` are the chunks' first ranks, and the end."""
     ranks, size = source.ranks, source.itemsize
     words, keep = _bind(p, source, source.addresses)
+    slack = words[p.kernel.layout.extra(SLACK)] = BLOCK * size
     table = numpy.empty((len(starts) - 1, 3), numpy.int64)
     table[:, 0] = numpy.searchsorted(ranks, starts[:-1], "right") - 1
     table[:, 1] = numpy.searchsorted(ranks, starts[1:], "left")
     table[:, 2] = ranks[table[:, 0]] * size
     # The last block ends at the rank after it, so the largest difference is room for every chunk.
-    room = int((ranks[table[:, 1]] - ranks[table[:, 0]]).max()) * size
+    room = int((ranks[table[:, 1]] - ranks[table[:, 0]]).max()) * size + slack
     buffer_at = at + -(-8 * len(words) // LINE) * LINE
     return _Fed(p, source, words, table, at, buffer_at, buffer_at + -(-room // LINE) * LINE, keep)
 

@@ -33,7 +33,8 @@ def compressed(x: ndarray, mask: ndarray) -> ndarray:
     """x[mask]."""
     if at_call(x.geo.size, (x, mask)) or not x.geo.ndim:
         COUNT.numpy_eager += 1
-        return wrap(now(x)[now(mask)])
+        eager: ndarray = wrap(now(x)[now(mask)])
+        return eager
     given, kept = capture(x), capture(mask)
     storage = mask.storage
     if storage is not None and storage.dying and not _cheap(kept.expr, given):
@@ -44,7 +45,8 @@ def compressed(x: ndarray, mask: ndarray) -> ndarray:
     evaluate([tally])
     n = int(tally.buf.memory.view(numpy.int64)[-1])
     if not n:
-        return wrap(numpy.empty(0, x.geo.dtype))
+        nothing: ndarray = wrap(numpy.empty(0, x.geo.dtype))
+        return nothing
     return fresh_array(Compress(), (given, kept, ranks), fresh((n,), x.geo.dtype))
 
 
@@ -95,7 +97,8 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     mask, x = operand(condition), operand(a)
     if mask.__class__ is not ndarray or x.__class__ is not ndarray or mask.geo.dtype != bool:
         raise Unsupported
-    if out is not None or not (axis is None or (axis == 0 and x.ndim == 1)) or mask.geo.shape != (x.geo.size,):
+    along_all = axis is None or (axis == 0 and x.ndim == 1)
+    if out is not None or not along_all or mask.geo.shape != (x.geo.size,):
         raise Unsupported
     return compressed(ravel(x), mask)
 

@@ -205,7 +205,7 @@ def _planned(
         for source in sources:
             if _feed(made[number], made[source.number]):
                 absorbed.add(source.number)
-                parted.stored.discard(source.nodes[0].serial)
+                parted.stored.discard(source.nodes[-1].serial)
     return parted, [step for at, step in enumerate(made) if at not in absorbed]
 
 

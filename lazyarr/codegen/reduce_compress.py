@@ -2,7 +2,10 @@
 
 In:  a parfor ``r+`` whose only reduction is 'compress'.   Out: the instructions by which its kernel packs.
 A launch gives the address of ranks in the place of partial results: the number of elements kept before
-each step, and in all.  Every step writes exactly the elements from its rank to the next one's.
+each step, and in all.  Every step writes the elements from its rank to the next one's.
+While there is room for all elements of some vectors, whole registers are stored, of which the next ones
+overwrite what was not kept.  There is room to the end of the chunk's last step, and `SLACK` bytes more.
+Nothing is written beyond, even if the mask is not the one that was counted.
 """
 
 from __future__ import annotations
@@ -11,30 +14,58 @@ from lazyarr.codegen.emitters_types import Value, lane
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import Fold, extract, parts, store_scalar
 from lazyarr.codegen.reduce_kernel import Reduce
+from lazyarr.codegen.reduce_plan import GRAIN, SLACK, STEPS
+from lazyarr.codegen.reduce_shuffle import packed_pieces, shuffle_for
 from lazyarr.dtypes import PLAIN
 
 LIMIT = 8
-"""Offset, in the carry slot, of the address where the step's elements end."""
+"""Offset, in the carry slot, of the address where the chunk's room ends."""
 
 
 def begin_packing(
     r: Reduce, b: Function, fold: Fold, step: str, out: str, offsets: str, ctx: str
 ) -> None:
-    """Where a step's first element goes, and where its elements end."""
+    """Where a step's first element goes, and where the chunk's room ends."""
     table = b.op(f"inttoptr i64 {offsets} to ptr")
     size = str(PLAIN[fold.char].itemsize)
-    for at, number in ((0, step), (LIMIT, b.add(step, "1"))):
+    grain = r.extra(b, GRAIN)
+    last = b.mul(b.add(b.op(f"udiv i64 {step}, {grain}"), "1"), grain)
+    for at, number in ((0, step), (LIMIT, b.smaller(last, r.extra(b, STEPS)))):
         offset = b.op(f"load i64, ptr {b.at(table, b.mul(number, '8'))}, align 8")
-        b.put(ctx, r.carry(fold) + at, "ptr", b.at(out, b.mul(offset, size)))
+        place = b.mul(offset, size)
+        b.put(ctx, r.carry(fold) + at, "ptr", b.at(out, b.add(place, r.extra(b, SLACK)) if at else place))
 
 
-def pack(b: Function, fold: Fold, to: Value, batch: list[tuple[Value, str | None]], carry: int) -> Value:
-    """Store the kept ones of some vectors (or scalars); where the next one goes."""
+def room(b: Function, fold: Fold, pointer: str, carry: int) -> str:
+    """How many elements may be written from `pointer` on."""
+    left = _left(b, pointer, carry)
+    return b.op(f"udiv i64 {left}, {PLAIN[fold.char].itemsize}")
+
+
+def _left(b: Function, pointer: str, carry: int) -> str:
+    """The same in bytes."""
+    end = b.word("%ctx", (carry + LIMIT) // 8)
+    return b.op(f"sub i64 {end}, {b.op(f'ptrtoint ptr {pointer} to i64')}")
+
+
+def pack(
+    b: Function, fold: Fold, to: Value, batch: list[tuple[Value, str | None]], carry: int, roomy: bool
+) -> Value:
+    """Store the kept ones of some vectors (or scalars); where the next one goes.
+
+    With `roomy` there is room for all of them."""
     pointer = parts(to)[0]
+    size = PLAIN[fold.char].itemsize
+    shuffle = shuffle_for(b.target, size, b.width) if roomy and PLAIN[fold.char].kind != "c" else None
     for value, mask in batch:
         assert mask is not None
         if b.width and _compresses(b, fold):
-            pointer = _by_vector(b, fold, pointer, value, mask)
+            pointer = _by_vector(b, fold, pointer, value, mask, None if roomy else carry)
+        elif b.width and shuffle is not None:
+            vector = _integers(b, fold.char, parts(value)[0], range(b.width), size)
+            for t, piece, kept in packed_pieces(b, shuffle, size, vector, mask):
+                b.do(f"store {t} {piece}, ptr {pointer}, align 1")
+                pointer = b.at(pointer, b.mul(kept, str(size)))
         elif b.width:
             for k in range(b.width):
                 one, flag = extract(b, fold.char, value, k), parts(extract(b, "?", mask, k))[0]
@@ -52,8 +83,12 @@ def _compresses(b: Function, fold: Fold) -> bool:
     return "+avx512vl" in b.target.features and "+avx512bw" in b.target.features and lanes >= 16
 
 
-def _by_vector(b: Function, fold: Fold, pointer: str, value: Value, mask: str) -> str:
-    """Pack in registers, then store the kept lanes only: packing into memory is slow on some CPUs."""
+def _by_vector(
+    b: Function, fold: Fold, pointer: str, value: Value, mask: str, carry: int | None
+) -> str:
+    """Pack in registers, then store: packing into memory is slow on some CPUs.
+
+    With a `carry` only the kept lanes are stored, as far as there is room."""
     row, width = PLAIN[fold.char], b.width
     most = 64 // max(4, min(8, row.itemsize))
     for first in range(0, width, most):
@@ -61,7 +96,7 @@ def _by_vector(b: Function, fold: Fold, pointer: str, value: Value, mask: str) -
         flags = _lanes(b, "i1", mask, lanes)
         pieces = [_integers(b, fold.char, part, lanes) for part in parts(value)]
         with b.lanes(len(lanes)):
-            pointer = _store_packed(b, row.itemsize, pointer, pieces, flags)
+            pointer = _store_packed(b, row.itemsize, pointer, pieces, flags, carry)
     return pointer
 
 
@@ -73,8 +108,8 @@ def _lanes(b: Function, t: str, vector: str, lanes: range) -> str:
     return b.op(f"shufflevector {b.ty(t)} {vector}, {b.ty(t)} poison, <{len(lanes)} x i32> <{mask}>")
 
 
-def _integers(b: Function, char: str, vector: str, lanes: range) -> str:
-    """Lanes as the integers of 32 or 64 bits that they are packed as."""
+def _integers(b: Function, char: str, vector: str, lanes: range, least: int = 4) -> str:
+    """Lanes as the integers, of at least so many bytes, that they are packed as."""
     t, row = lane(char), PLAIN[char]
     some = _lanes(b, t, vector, lanes)
     bits = 8 * row.itemsize // (2 if row.kind == "c" else 1)
@@ -82,16 +117,20 @@ def _integers(b: Function, char: str, vector: str, lanes: range) -> str:
         if row.kind in "fc":
             some = b.op(f"bitcast {b.ty(t)} {some} to {b.ty(f'i{bits}')}")
         given = "i1" if row.kind == "b" else f"i{bits}"
-        return some if bits >= 32 else b.op(f"zext {b.ty(given)} {some} to {b.ty('i32')}")
+        wanted = max(bits, 8 * least)
+        return some if given == f"i{wanted}" else b.op(f"zext {b.ty(given)} {some} to {b.ty(f'i{wanted}')}")
 
 
-def _store_packed(b: Function, size: int, pointer: str, pieces: list[str], mask: str) -> str:
+def _store_packed(
+    b: Function, size: int, pointer: str, pieces: list[str], mask: str, carry: int | None
+) -> str:
     """Store the lanes under the mask side by side; complex numbers have two pieces."""
     w = b.width
     i1 = b.ty("i1")
-    bits = b.op(f"zext i{w} {b.op(f'bitcast {i1} {mask} to i{w}')} to i64")
+    bits = b.op(f"bitcast {i1} {mask} to i{w}")
+    bits = bits if w == 64 else b.op(f"zext i{w} {bits} to i64")
     b.declare("declare i64 @llvm.ctpop.i64(i64)")
-    kept = b.op(f"call i64 @llvm.ctpop.i64(i64 {bits})")
+    kept = b.mul(b.op(f"call i64 @llvm.ctpop.i64(i64 {bits})"), str(size))
     t = f"i{max(32, 8 * size // len(pieces))}"
     name = f"@llvm.x86.avx512.mask.compress.v{w}{t}"
     b.declare(f"declare {b.ty(t)} {name}({b.ty(t)}, {b.ty(t)}, {i1})")
@@ -107,10 +146,14 @@ def _store_packed(b: Function, size: int, pointer: str, pieces: list[str], mask:
         vector = b.op(f"trunc {b.ty(t)} {packed[0]} to {b.ty(f'i{8 * size}')}")
     else:
         vector = packed[0]
+    t = t if size >= 4 else f"i{8 * size}"
     with b.lanes(w * len(pieces)):
-        t = t if size >= 4 else f"i{8 * size}"
-        _store_first(b, t, vector, pointer, kept if len(pieces) == 1 else b.op(f"shl i64 {kept}, 1"))
-    return b.at(pointer, b.mul(kept, str(size)))
+        if carry is None:
+            b.do(f"store {b.ty(t)} {vector}, ptr {pointer}, align 1")
+        else:
+            kept = b.smaller(kept, _left(b, pointer, carry))
+            _store_first(b, t, vector, pointer, b.op(f"udiv i64 {kept}, {size // len(pieces)}"))
+    return b.at(pointer, kept)
 
 
 def _store_first(b: Function, t: str, vector: str, pointer: str, count: str) -> None:

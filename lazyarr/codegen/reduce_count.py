@@ -12,7 +12,7 @@ from lazyarr.fusion.parfor import Inst, Parfor, Reduction, result_char
 
 
 def counted(parfor: Parfor) -> Parfor:
-    """Fold bools themselves where they are counted: such a 'reduce' says an integer type, its value is bool."""
+    """Fold bools themselves where they are counted: the 'reduce' says an integer type, its value is bool."""
     body = [_counts(inst, parfor.body) for inst in parfor.body]
     if body == list(parfor.body):
         return parfor

@@ -59,6 +59,13 @@ class Function(Builder):
     def jump(self, label: str) -> None:
         self.do(f"br label %{label}")
 
+    def next_block(self) -> None:
+        """End the basic block.  LLVM's lowest level cannot schedule strict floating-point compares and
+        stores of what they compress in one ("cannot emit physreg copy instruction")."""
+        label = self.place()
+        self.jump(label)
+        self.label(label)
+
     def branch(self, condition: str, yes: str, no: str) -> None:
         self.do(f"br i1 {condition}, label %{yes}, label %{no}")
 

@@ -14,7 +14,7 @@ from lazyarr.codegen.emit_body import Registers
 from lazyarr.codegen.emitters_types import Value, lane
 from lazyarr.codegen.loopir import Kernel, Loop, Once
 from lazyarr.codegen.reduce_body import Body, straight
-from lazyarr.codegen.reduce_compress import pack
+from lazyarr.codegen.reduce_compress import pack, room
 from lazyarr.codegen.reduce_count import add_counts
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import (
@@ -102,12 +102,33 @@ class Leaf:
             accs = [self.first(fold) for fold in self.folds]
             wide = self.body.fixed.spread(self.body.fixed.chars)
             start = "0"
-            for unroll in dict.fromkeys((self.unroll, 1)):
+            roomy = any(fold.packs for fold in self.folds)
+            if roomy:
+                start, accs[0] = self.while_roomy(accs[0], wide)
+            for unroll in dict.fromkeys((1 if roomy else self.unroll, 1)):
                 end = b.op(f"and i64 %n, {-unroll * self.width}")
                 accs = self.rounds(accs, wide, start, end, unroll)
                 start = end
         self.start = start
         return accs
+
+    def while_roomy(self, pointer: Value, wide: Registers) -> tuple[str, Value]:
+        """Pack as long as there is room for all elements; where it ended, in the source and in the result.
+
+        What is kept of some vectors leaves room for more."""
+        b, fold, step = self.b, self.folds[0], self.unroll * self.width
+        stopped = b.alloca("i64", 8)
+        b.put(stopped, 0, "i64", "0")
+        whole = b.op(f"and i64 %n, {-step}")
+        with b.loop("0", whole, str(step), [("ptr", parts(pointer)[0])]) as (index, carried):
+            most = room(b, fold, carried.now[0], self.r.carry(fold))
+            most = b.op(f"and i64 {b.smaller(most, b.op(f'sub i64 {whole}, {index}'))}, {-step}")
+            end = b.add(index, most)
+            made = self.rounds([carried.now[0]], wide, index, end, self.unroll, roomy=True)
+            b.put(stopped, 0, "i64", end)
+            carried.next = [parts(made[0])[0]]
+            carried.step = b.op(f"select i1 {b.op(f'icmp eq i64 {most}, 0')}, i64 {whole}, i64 {most}")
+        return b.word(stopped, 0), carried.after[0]
 
     def first(self, fold: Fold) -> Value:
         b = self.b
@@ -133,7 +154,9 @@ class Leaf:
         rest = iter(names)
         return [whole([next(rest) for _ in parts(acc)]) for acc in accs]
 
-    def rounds(self, accs: list[Value], wide: Registers, start: str, end: str, unroll: int) -> list[Value]:
+    def rounds(
+        self, accs: list[Value], wide: Registers, start: str, end: str, unroll: int, roomy: bool = False
+    ) -> list[Value]:
         b = self.b
         step = unroll * max(b.width, 1)
         with b.loop(start, end, str(step), self.types(accs)) as (index, carried):
@@ -144,8 +167,10 @@ class Leaf:
             for u in range(unroll):
                 at = b.add(index, str(u * max(b.width, 1))) if u else index
                 batches.append(self.values(self.body.evaluate(self.lanes, wide, self.pointers, at)))
+            if roomy:
+                b.next_block()
             now = [
-                self.absorb(fold, acc, [batch[k] for batch in batches])
+                self.absorb(fold, acc, [batch[k] for batch in batches], roomy)
                 for k, (fold, acc) in enumerate(zip(self.folds, now, strict=True))
             ]
             carried.next = [part for acc in now for part in parts(acc)]
@@ -160,11 +185,13 @@ class Leaf:
             result.append((widened(self.b, fold, found.value(fold.value)), mask))
         return result
 
-    def absorb(self, fold: Fold, acc: Value, batch: list[tuple[Value, str | None]]) -> Value:
+    def absorb(
+        self, fold: Fold, acc: Value, batch: list[tuple[Value, str | None]], roomy: bool = False
+    ) -> Value:
         """Fold some vectors (or scalars) of values into an accumulator."""
         b = self.b
         if fold.packs:
-            return pack(b, fold, acc, batch, self.r.carry(fold))
+            return pack(b, fold, acc, batch, self.r.carry(fold), roomy)
         if fold.counts:
             return add_counts(b, parts(acc)[0], batch)
         if fold.how.order == "sequential":

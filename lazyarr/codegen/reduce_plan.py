@@ -27,6 +27,7 @@ Extra words:
               outputs to the end and stores them
     DECIDED   set once no further element can change a lone result
     FOLD      address of the function that folds a range, where the kernel is a shell around it
+    SLACK     bytes that a packing kernel may overwrite beyond what it packs
 
 A chunk number is ``tile number * ceil(STEPS / GRAIN) + step group``; the tile number goes by `grid` as in
 every kernel, with 1 for the 'r' loops.
@@ -43,8 +44,8 @@ from lazyarr.codegen.abi import Layout
 from lazyarr.fusion.parfor import Inst, Parfor, Reduction
 from lazyarr.reduce_order import Loop, Order
 
-RUN, RUNS, DEPTH, STEPS, GRAIN, PARTIALS, DECIDED, FOLD = range(8)
-WORDS = 8
+RUN, RUNS, DEPTH, STEPS, GRAIN, PARTIALS, DECIDED, FOLD, SLACK = range(9)
+WORDS = 9
 SLOT = 16
 """Bytes of a partial result: room for a complex128, or for a value and its position."""
 

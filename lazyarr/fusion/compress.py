@@ -27,7 +27,8 @@ def fed(
             continue
         reader = _only_reader(node, groups)
         alone = all(n.serial not in stored for n in group.nodes[:-1])
-        if reader is not None and alone and not _overwritten(group, groups[group.number + 1 : reader.number + 1]):
+        between = [] if reader is None else groups[group.number + 1 : reader.number + 1]
+        if reader is not None and alone and not _overwritten(group, between):
             found.setdefault(reader.number, []).append(group)
     return found
 

@@ -1,7 +1,8 @@
 """Folds: reductions inside fusion groups.
 
-In:  Reduce nodes, and what counts or keeps elements in C order.   Out: the order NumPy folds them in, whether two folds may share one loop nest, and
-the geometry of a result over the axes of what is folded.
+In:  Reduce nodes, and what counts or keeps elements in C order.
+Out: the order in which NumPy folds, whether two folds may share one loop nest, and the geometry of a
+result over the axes of what is folded.
 """
 
 from __future__ import annotations

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy
 import pytest
 
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.reduce_compress import counting
 from lazyarr.codegen.reduce_pipeline import compile_reduction
-from lazyarr.codegen.reduce_plan import WORDS, Cuts, arrange, cut, fill, in_c_order
+from lazyarr.codegen.reduce_plan import WORDS, Cuts, arrange, cut, fill
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.levels import host_level, host_levels
 from lazyarr.dtypes import canonical
-from lazyarr.fusion.assemble import access_class
+from lazyarr.fusion.assemble import access_class, live
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
 from lazyarr.geometry import address
 from lazyarr.numpy_loops import inner_loop
-from lazyarr.reduce_order import Order, order_of
+from lazyarr.reduce_order import Order, in_c_order, order_of
 from lazyarr.target import Target
 from lazyarr.threading.run import parallel_for
 
@@ -474,7 +474,10 @@ def kept(
     parfor = Parfor(space.dims, (*operands, Operand(char, "z", "out")), "", tuple(insts))
     p = Program(parfor, space.shape, space.strides, space.run, [], in_c_order(shape, [0] * nd))
     cuts = cut(parfor, space.shape, 0)
-    counter = p._replace(parfor=counting(parfor))
+    counts = Reduction("add", "any", len(inputs), group=space.group)
+    insts[-1:] = [Inst("cast", "?->l", (mask,)), Inst("reduce", "l", (len(insts) - 1,), counts)]
+    operands.append(Operand("l", "z", "out"))
+    counter = p._replace(parfor=replace(parfor, operands=tuple(operands), body=tuple(live(insts)[0])))
     nowhere = numpy.zeros(1, "l")
     partials = numpy.zeros(2 * cuts.steps, "l")
     launch(counter, [*inputs, nowhere], target or host_level(), threads, cuts, partials)

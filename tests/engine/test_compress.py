@@ -196,12 +196,12 @@ def test_launches() -> None:
     x[x > 0].sum()
     reset()
     x[x > 0].sum()
-    # The mask is stored and counted in one; then blocks are counted; then packed and folded in one.
-    assert COUNT.native_launches == 3
+    # The mask is computed and counted in one; then computed again, packed and folded in one.
+    assert COUNT.native_launches == 2
     assert COUNT.numpy_fallbacks == 0 and COUNT.compiles == 0
     reset()
     lazyarr.evaluate(x[x > 0])
-    assert COUNT.native_launches == 3 and COUNT.numpy_fallbacks == 0
+    assert COUNT.native_launches == 2 and COUNT.numpy_fallbacks == 0
 
 
 def test_explained() -> None:
@@ -221,6 +221,100 @@ def test_no_copy_of_the_elements() -> None:
     total = x[k].sum()                  # pytest holds what stands in an assert
     assert total == a.size
     assert COUNT.bytes_allocated < a.nbytes // 8
+
+
+def allocated(program: Any) -> int:
+    program()
+    reset()
+    program()
+    return COUNT.bytes_allocated
+
+
+def test_a_temporary_mask_is_not_stored() -> None:
+    n = 4_000_000
+    a, b = values("d", n), values("f", n)
+    x, y = lazyarr.array(a), lazyarr.array(b)
+    held = lazyarr.array(a > 1)
+    for program in (
+        lambda: x[x > 0].sum(),
+        lambda: x[(x > -5) & (x < 5)].sum(),
+        lambda: x[~held].sum(),
+        lambda: y[y != 0].sum(),
+        lambda: (x * 2)[x > 0].sum(),
+        lambda: lazyarr.compress(x > 0, x).sum(),
+        lambda: lazyarr.extract(x > 0, x).sum(),
+        lambda: lazyarr.count_nonzero(x > 0),
+    ):
+        assert allocated(program) < n // 2
+
+
+def test_a_mask_is_stored_where_computing_it_again_costs_more() -> None:
+    n = 4_000_000
+    a = values("d", n)
+    x, y = lazyarr.array(a), lazyarr.array(a + 1)
+    # Other memory to read; a flag to raise twice; a function that takes its time.
+    for program in (lambda: x[y > 0].sum(), lambda: x[x * x > 2].sum(), lambda: x[lazyarr.sin(x) > 0].sum()):
+        assert n <= allocated(program) < 2 * n
+
+
+def test_a_held_mask_is_stored_once() -> None:
+    a = values("d", 400_000)
+    x = lazyarr.array(a)
+    mask = x > 0
+    equal(x[mask].sum(), a[a > 0].sum())
+    reset()
+    equal(mask, a > 0)
+    assert COUNT.native_launches == 0
+    mask = x > 1
+    kept = x[mask]
+    x *= 2
+    mask[:1000] = True
+    equal(kept, a[a > 1])
+    assert numpy.asarray(mask)[:1000].all()
+
+
+def test_writes_between_mask_and_sum() -> None:
+    a = values("d", 300_000)
+    x = lazyarr.array(a)
+    kept = x[x > 0]
+    x[x > 3] = -1
+    x += 1
+    theirs = a.copy()
+    theirs[theirs > 3] = -1
+    equal(kept.sum(), a[a > 0].sum())
+    equal(x, theirs + 1)
+    del kept
+    kept = x[x > 0]
+    expected = (theirs + 1)[theirs + 1 > 0]
+    del x
+    equal(kept * 2, expected * 2)
+
+
+def test_flags_are_reported_once() -> None:
+    a = values("d", 100_000)
+    x = lazyarr.array(a)
+    x[5] = 0
+    with pytest.warns(RuntimeWarning, match="divide by zero") as seen:
+        (1 / x)[x > -1e9].sum()
+    assert len([w for w in seen if "divide" in str(w.message)]) == 1
+    with pytest.warns(RuntimeWarning, match="divide by zero") as seen:
+        x[1 / x > 0].sum()
+    assert len([w for w in seen if "divide" in str(w.message)]) == 1
+
+
+@pytest.mark.parametrize("level", [level.target.name for level in host_levels()])
+@pytest.mark.parametrize("char", CHARS)
+def test_conditions_by_level(level: str, char: str) -> None:
+    """The mask is computed from the elements that are kept, in every lane width."""
+    with lazyarr.options(cpu_level=level):
+        for n in (7, 513, 40_007):
+            a = values(char, n)
+            middle = numpy.sort(a)[n // 2]
+            x = lazyarr.array(a)
+            with numpy.errstate(all="ignore"):
+                equal(x[x == middle], a[a == middle])
+                equal(x[x != middle].sum(), a[a != middle].sum())
+                equal(lazyarr.count_nonzero(x != middle), numpy.count_nonzero(a != middle))
 
 
 def test_ranks_are_the_nodes_of_the_tree() -> None:
