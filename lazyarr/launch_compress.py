@@ -33,7 +33,7 @@ from lazyarr.target import Target
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
 
-CHUNK = 1 << 13
+CHUNK = 1 << 15
 """Elements of the source that a chunk reads, roughly: what they leave fits the second-level cache."""
 
 SMALLEST = 256

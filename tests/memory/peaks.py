@@ -131,6 +131,29 @@ def swap_in_place(np, n):
     return a, b
 
 
+def positive(np, n):
+    a = np.linspace(-1, 1, n)
+    return a[a > 0].sum()
+
+
+def positive_elements(np, n):
+    a = np.linspace(-1, 1, n)
+    return a[(a > -0.5) & (a < 0.25)]
+
+
+def rare_elements(np, n):
+    a = np.linspace(-1, 1, n)
+    return a[a > 0.999]
+
+
+def held_mask(np, n):
+    a = np.linspace(-1, 1, n)
+    mask = a > 0
+    kept = a[mask]
+    a += 1
+    return kept * 2, mask
+
+
 def overwrite(np, n):
     a = np.full(n, 1.5)
     for k in range(6):
@@ -292,6 +315,7 @@ PROGRAMS: dict[str, Callable[[Any, int], Any]] = {
         transposed, narrowed, chosen, read_before_overwritten, sequence,
         stencil, never_written, outputs, filled_by_rows, runge_kutta, layers, box_filter, running_mean,
         gradient_descent, stacked, distances,
+        positive, positive_elements, rare_elements, held_mask,
     )
 }  # fmt: skip
 
