@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from lazyarr import config
-from lazyarr.expr import FOLDS, Expr, Map, Read
+from lazyarr.expr import FOLDS, Expr, Map, Read, Reduce
 from lazyarr.ops import row
 
 LOAD_NS = 250e6

@@ -211,8 +211,10 @@ def _consumer(
     key = "fed", streams, threads, current.cpu_level, size
     found: tuple[Prepared, numpy.ndarray] | None = program.launches.get(key)
     if found is None:
-        found = program.launches[key] = _cut_consumer(program, streams, threads, size)
+        found = _cut_consumer(program, streams, threads, size)
         found[0].scratch_bytes = found[0].kernel.scratch_bytes * threads
+        if found[0].kernel.nontemporal == streams:      # not a stand-in for what is yet to be compiled
+            program.launches[key] = found
     return found
 
 

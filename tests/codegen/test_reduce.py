@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy
@@ -477,7 +476,7 @@ def kept(
     counts = Reduction("add", "any", len(inputs), group=space.group)
     insts[-1:] = [Inst("cast", "?->l", (mask,)), Inst("reduce", "l", (len(insts) - 1,), counts)]
     operands.append(Operand("l", "z", "out"))
-    counter = p._replace(parfor=replace(parfor, operands=tuple(operands), body=tuple(live(insts)[0])))
+    counter = p._replace(parfor=parfor._replace(operands=tuple(operands), body=tuple(live(insts)[0])))
     nowhere = numpy.zeros(1, "l")
     partials = numpy.zeros(2 * cuts.steps, "l")
     launch(counter, [*inputs, nowhere], target or host_level(), threads, cuts, partials)
