@@ -153,6 +153,7 @@ MOVES = {
     "unique_counts": lambda m, a, b: m.unique_counts(m.round(a)).counts,
     "unique_values": lambda m, a, b: m.unique_values(m.round(a)) if m is xp else m.unique(m.round(a)),
     "unstack": lambda m, a, b: m.unstack(a, axis=1)[2] if m is xp else a[:, 2],
+    "unstack all": lambda m, a, b: m.unstack(a[0, :])[2] if m is xp else a[0, 2],
     "meshgrid": lambda m, a, b: m.meshgrid(a[0, :], b[1, :], indexing="ij")[1],
     "norm": lambda m, a, b: m.linalg.vector_norm(a),
     "norms": lambda m, a, b: m.linalg.vector_norm(a, axis=1, keepdims=True),
