@@ -14,6 +14,7 @@ import numpy
 
 import lazyarr
 from lazyarr.array_api.array_type import called, plain
+from lazyarr.arrays import ndarray
 
 UNARY = """
     abs acos acosh asin asinh atan atanh bitwise_invert ceil conj cos cosh exp floor imag isfinite isinf isnan
@@ -78,12 +79,19 @@ def corrected(fn: Callable[..., Any]) -> Callable[..., Any]:
 def floor_divide(x1: Any, x2: Any, /) -> Any:
     """floor(x1 / x2), also where one of them is infinite; NumPy follows Python there."""
     dtype = lazyarr.result_type(x1, x2)
-    if dtype.kind != "f":
+    if dtype.kind != "f" or (_small_and_finite(x1) and _small_and_finite(x2)):
         return lazyarr.floor_divide(x1, x2)
     x1, x2 = lazyarr.asarray(x1, dtype), lazyarr.asarray(x2, dtype)
     infinite = lazyarr.logical_or(lazyarr.isinf(x1), lazyarr.isinf(x2))
     quiet = lazyarr.where(infinite, 1, x1)      # so that NumPy's answer, not used, gives no warning
     return lazyarr.where(infinite, lazyarr.floor(lazyarr.divide(x1, x2)), lazyarr.floor_divide(quiet, x2))
+
+
+def _small_and_finite(x: Any) -> bool:
+    """Known to be finite without waiting for values."""
+    if x.__class__ is ndarray:
+        return x.storage is None and bool(numpy.isfinite(x.geo).all())
+    return isinstance(x, int | float) and numpy.isfinite(x)
 
 
 @corrected

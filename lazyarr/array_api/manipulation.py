@@ -48,7 +48,8 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
     face = plain(x)
     if not face.ndim:
         raise ValueError("unstack takes arrays with axes")
-    return tuple([made(y) for y in lazyarr.moveaxis(face, axis, 0)])
+    parts = lazyarr.moveaxis(face, axis, 0)
+    return tuple([made(parts[i, ...]) for i in range(len(parts))])
 
 
 def unique_values(x: Any, /) -> Array:

@@ -21,7 +21,13 @@ UNARIES = {name: getattr(operator, name) for name in UNARY}
 
 
 def _binary(fn: Callable[..., Any]) -> Any:
-    return lambda self, other, /: called(fn, self, other)
+    def call(self: Array, other: Any, /) -> Any:
+        x = self.face
+        if not x.geo.ndim:
+            return called(fn, self, other)
+        return standard(fn(x, other.face if other.__class__ is Array else other))
+
+    return call
 
 
 def _reflected(fn: Callable[..., Any]) -> Any:

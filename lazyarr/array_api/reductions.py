@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy
+
 import lazyarr
 from lazyarr.array_api.array_type import Array, made, plain, standard
 from lazyarr.array_api.elementwise import named
 from lazyarr.arrays import ndarray
+from lazyarr.config import current
 
 
 def _without_axes(x: ndarray, axis: Any) -> bool:
@@ -23,6 +26,11 @@ def _without_axes(x: ndarray, axis: Any) -> bool:
     return x.ndim == (len(axis) if isinstance(axis, tuple) else 1)
 
 
+def _waits(x: Any) -> bool:
+    """May a result for x be computed later?  What is small NumPy computes at the call."""
+    return x.__class__ is ndarray and x.size > 0 and (x.storage is not None or current.jit == "always")
+
+
 def _one(x: Any) -> Array:
     """The element of an array with one."""
     return made(x[(*(0,) * x.ndim, ...)])
@@ -30,8 +38,9 @@ def _one(x: Any) -> Array:
 
 def reduced(fn: Callable[..., Any], x: Any, axis: Any, keepdims: bool, **options: Any) -> Any:
     x = plain(x)
-    if keepdims or x.__class__ is not ndarray or not _without_axes(x, axis) or not x.size:
-        return standard(fn(x, axis=axis, keepdims=keepdims, **options))
+    if keepdims or not _waits(x) or not _without_axes(x, axis):
+        found = fn(x, axis=axis, keepdims=keepdims, **options)
+        return standard(numpy.intp(found) if found.__class__ is int else found)     # NumPy 2.0 counts so
     if not x.ndim:
         x = lazyarr.expand_dims(x, 0)
     return _one(fn(x, axis=axis, keepdims=True, **options))

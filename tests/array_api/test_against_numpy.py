@@ -54,9 +54,16 @@ def compare(fn, reference, *args, **kwargs):
         assert_same(got, want)
 
 
+def keeps_integers(fn, char):
+    """NumPy 2.0 makes floating-point numbers of integers where the standard keeps them."""
+    return char in "fdFD" or fn(numpy.ones(1, char)).dtype.char == char
+
+
 @pytest.mark.parametrize("name", sorted({*elementwise.UNARY.split(), *CORRECTED} - {"floor_divide"}))
 def test_unary(name):
     for char in KINDS:
+        if name in ("ceil", "floor", "trunc") and not keeps_integers(getattr(numpy, name), char):
+            continue
         compare(getattr(xp, name), getattr(numpy, name), values(char))
         compare(getattr(xp, name), getattr(numpy, name), values(char, ()))
 
@@ -145,7 +152,8 @@ MOVES = {
     "mask": lambda m, a, b: a[a > b],
     "unique_counts": lambda m, a, b: m.unique_counts(m.round(a)).counts,
     "unique_values": lambda m, a, b: m.unique_values(m.round(a)) if m is xp else m.unique(m.round(a)),
-    "unstack": lambda m, a, b: m.unstack(a, axis=1)[2],
+    "unstack": lambda m, a, b: m.unstack(a, axis=1)[2] if m is xp else a[:, 2],
+    "unstack all": lambda m, a, b: m.unstack(a[0, :])[2] if m is xp else a[0, 2],
     "meshgrid": lambda m, a, b: m.meshgrid(a[0, :], b[1, :], indexing="ij")[1],
     "norm": lambda m, a, b: m.linalg.vector_norm(a),
     "norms": lambda m, a, b: m.linalg.vector_norm(a, axis=1, keepdims=True),
