@@ -24,16 +24,15 @@ LIMIT = 8
 
 def begin_packing(
     r: Reduce, b: Function, fold: Fold, step: str, out: str, offsets: str, ctx: str
-) -> None:
-    """Where a step's first element goes, and where the chunk's room ends."""
+) -> str:
+    """Say where a step's first element goes, and where the chunk's room ends; does it keep any (i1)?"""
     table = b.op(f"inttoptr i64 {offsets} to ptr")
-    size = str(PLAIN[fold.char].itemsize)
-    grain = r.extra(b, GRAIN)
-    last = b.mul(b.add(b.op(f"udiv i64 {step}, {grain}"), "1"), grain)
-    for at, number in ((0, step), (LIMIT, b.smaller(last, r.extra(b, STEPS)))):
-        offset = b.op(f"load i64, ptr {b.at(table, b.mul(number, '8'))}, align 8")
-        place = b.mul(offset, size)
-        b.put(ctx, r.carry(fold) + at, "ptr", b.at(out, b.add(place, r.extra(b, SLACK)) if at else place))
+    size, grain = str(PLAIN[fold.char].itemsize), r.extra(b, GRAIN)
+    last = b.smaller(b.mul(b.add(b.op(f"udiv i64 {step}, {grain}"), "1"), grain), r.extra(b, STEPS))
+    first, after, end = (b.word(b.at(table, b.mul(k, "8")), 0) for k in (step, b.add(step, "1"), last))
+    b.put(ctx, r.carry(fold), "ptr", b.at(out, b.mul(first, size)))
+    b.put(ctx, r.carry(fold) + LIMIT, "ptr", b.at(out, b.add(b.mul(end, size), r.extra(b, SLACK))))
+    return b.op(f"icmp ne i64 {first}, {after}")
 
 
 def room(b: Function, fold: Fold, pointer: str, carry: int) -> str:

@@ -130,15 +130,16 @@ class Nest:
         b.put(self.ctx, r.fresh, "i64", fresh)
         for fold in r.folds:
             if fold.packs:
-                begin_packing(r, b, fold, step.number, at[fold.how.out], self.partials, self.ctx)
-            elif fold.carried and not fold.search:
+                out = at[fold.how.out]
+                with b.when(begin_packing(r, b, fold, step.number, out, self.partials, self.ctx)):
+                    self.call(step)
+                return
+            if fold.carried and not fold.search:
                 self.lend(fold, self.so_far(fold, step, at))
         if r.decidable and not r.outer and not r.folds[0].search:
             self.unless_decided(r.folds[0], step)
         else:
             self.call(step)
-        if any(fold.packs for fold in r.folds):
-            return
         with b.when(self.whole):
             for fold in r.folds:
                 self.take_in(fold, step, at)
