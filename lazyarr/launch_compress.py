@@ -200,6 +200,8 @@ def _by_blocks(program: Program, grain: int) -> Prepared:
         cuts = Cuts(shape, (1,) * len(shape), -(-runs // grain), BLOCK, runs, 0, runs, grain, 0, 0)
         found = program.launches[key] = prepare(program, False, threads, cuts)
         found.scratch_bytes = found.kernel.scratch_bytes * threads
+    else:
+        COUNT.memory_hits += 1
     return found
 
 
@@ -215,6 +217,8 @@ def _consumer(
         found[0].scratch_bytes = found[0].kernel.scratch_bytes * threads
         if found[0].kernel.nontemporal == streams:      # not a stand-in for what is yet to be compiled
             program.launches[key] = found
+    else:
+        COUNT.memory_hits += 1
     return found
 
 
