@@ -279,8 +279,11 @@ def resize(self: Any, *shape: Any, refcheck: Any = True) -> None:
             "cannot resize an array that references or is referenced\nby another array in this way.\n"
             "Use the np.resize function or refcheck=False"
         )
-    real = numpy.array(now(self), order="A")
-    real.resize(*shape, refcheck=False)
+    if self.geo.itemsize:
+        real = numpy.array(now(self), order="A")
+        real.resize(*shape, refcheck=False)
+    else:                                       # a copy would widen strings of no characters
+        real = numpy.ndarray(other.shape, self.geo.dtype)
     other = wrap(real)
     self.geo = other.geo
     self.storage = other.storage
