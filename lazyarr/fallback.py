@@ -145,7 +145,8 @@ def through(
 
 def looking(fn: Any, x: ndarray, *args: Any, **kwargs: Any) -> Any:
     """fn on the values of x, for an fn that neither keeps nor writes what it gets."""
-    return fn(now(x), *args, **kwargs)
+    found = fn(now(x), *args, **kwargs)
+    return wrap(found) if found.__class__ is numpy.ndarray else found       # item() of an array of arrays
 
 
 def on_plain(fn: Any, x: ndarray, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

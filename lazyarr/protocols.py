@@ -263,22 +263,27 @@ def _seen(self: Any) -> bool:
 
 
 def resize(self: Any, *shape: Any, refcheck: Any = True) -> None:
+    refcheck = operator.index(refcheck)
     if not shape or shape == (None,):
         return
     other = numpy.broadcast_to(True, shape[0] if len(shape) == 1 else shape)     # checks the shape
     if other.size == self.geo.size and self.geo.flags.c_contiguous:
         self.shape = other.shape
         return
-    if self.base is not None:
+    grows = other.size != self.geo.size and self.geo.itemsize > 0
+    if grows and self.base is not None:
         raise ValueError("cannot resize this array: it does not own its data")
     held = sys.getrefcount(self) > METHOD_REFS + 1          # by more than one name
-    if operator.index(refcheck) and (held or _seen(self)):
+    if grows and refcheck and (held or _seen(self)):
         raise ValueError(
             "cannot resize an array that references or is referenced\nby another array in this way.\n"
             "Use the np.resize function or refcheck=False"
         )
-    real = numpy.array(now(self), order="A")
-    real.resize(*shape, refcheck=False)
+    if self.geo.itemsize:
+        real = numpy.array(now(self), order="A")
+        real.resize(*shape, refcheck=False)
+    else:                                       # a copy would widen strings of no characters
+        real = numpy.ndarray(other.shape, self.geo.dtype)
     other = wrap(real)
     self.geo = other.geo
     self.storage = other.storage

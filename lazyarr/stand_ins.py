@@ -48,6 +48,12 @@ class _Answering:
     def __repr__(self) -> str:
         return repr(self._real).replace(f"0x{id(self._real):X}", f"0x{id(self):X}")
 
+    def __str__(self) -> str:
+        return str(self._real)
+
+    def __getstate__(self) -> Any:
+        return self._real.__getstate__()
+
     def __reduce__(self) -> Any:
         return adopt, (self._real,)
 

@@ -186,6 +186,10 @@ def test_resize_keeps_what_fits():
     view = a[...]
     view.resize(3, 2)                           # as many elements: the shape alone
     assert view.shape == (3, 2) and a.shape == (2, 3)
+    words = np.zeros(3, [("x", "S0")])["x"]
+    words.resize(5)
+    words.resize(2, 4)
+    assert words.shape == (2, 4) and words.dtype == numpy.dtype("S0")
 
 
 @pytest.mark.parametrize("refer", [weakref.ref, lambda x: x, lambda x: x[1:]])

@@ -154,7 +154,7 @@ def test_objects_in_arrays_stay_themselves(n):
     things[0], things[1] = a, b
     things[2:] = [c, None]
     assert things[0] is a and things[1] is b and things[2] is c and next(iter(things)) is a
-    assert things[:2].base is things and a.base is None
+    assert things[:2].base is things and a.base is None and things[:1].item() is a
     made = np.array([a, b, c, nested, None], dtype=object)
     assert made[0] is a and made[1] is b and made[2] is c and made[3] is nested
 
@@ -200,6 +200,11 @@ def test_generators_methods_bind_nothing():
     assert Holder().draw(0, 1, size=3).tolist() == [0, 0, 0]
     assert rng.normal == rng.normal and rng.normal != rng.random
     assert rng.normal in {rng.normal} and rng.normal.__name__ == "normal"
+    assert f"0x{id(rng):X}" in repr(rng) and str(rng) == "Generator(PCG64)"
+    legacy = np.random.RandomState(1)
+    state, drawn = legacy.__getstate__(), legacy.random()
+    legacy.__setstate__(state)
+    assert legacy.random() == drawn
 
 
 def test_references_are_numpys():
