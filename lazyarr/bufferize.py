@@ -44,15 +44,17 @@ class Placement:
 
     def place(self, node: Expr, loads: Sequence[tuple[Expr, numpy.ndarray]]) -> None:
         """Choose the buffer of one stored node."""
-        old = node.old
+        old, covers = node.old, node.covers
         while old is not None and old.buf is None and old.serial not in self.buffers:
-            old = old.old               # a value of this step that nobody stores
+            # A value of this step that nobody stores: `node` stores all that it wrote.
+            covers = covers or old.covers
+            old = old.old
         # (A part of what this step itself makes is changed only where nobody else read it when the step
         # was planned; who has come since is about to read the newer value, see Expr._recapture.)
-        if old is not None and (self._free(old) or (old.serial in self.members and not node.covers)):
+        if old is not None and (self._free(old) or (old.serial in self.members and not covers)):
             self.buffers[node.serial] = self.of(old)
             self.taken[node.serial] = old
-        elif old is not None and not node.covers:
+        elif old is not None and not covers:
             self.buffers[node.serial] = copy_of(self.of(old))
         else:
             # Results of folds are accumulators: they overlap nothing that the group reads.

@@ -315,6 +315,17 @@ def masked_writes_that_build_on_each_other_then_folds(np):
     return x.argmax(axis=0), x.var(axis=1), x
 
 
+@program
+def overwritten_and_then_masked_while_the_old_value_waits(np):
+    x = np.arange(-6.0, 6)
+    t = x * -2.0
+    later = t - x
+    u = t.reshape(4, 3)
+    np.add(u, 1.0, out=u)
+    np.minimum(u, 3, out=u, where=u > 0)
+    return np.copy(u), later, t
+
+
 @pytest.mark.parametrize("options", [{}, {"jit": "always"}, {"eager_elements": 0}, {"jit": "never"}], ids=str)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name, options):
