@@ -10,6 +10,7 @@ import inspect
 import io
 import pickle
 import sys
+import warnings
 import weakref
 
 import numpy
@@ -227,7 +228,8 @@ def test_view_as_an_array(a):
 
 def test_strides_stay_in_memory(a):
     b = a + 1
-    with pytest.warns(DeprecationWarning), pytest.raises(ValueError, match="not compatible"):
+    with warnings.catch_warnings(), pytest.raises(ValueError, match="not compatible"):
+        warnings.simplefilter("ignore", DeprecationWarning)     # of any setting, since NumPy 2.4
         b.strides = (b.nbytes, 8)
 
 
@@ -270,12 +272,19 @@ def test_array_namespace(a):
     "resize", "setflags", "sum", "view", "__array_finalize__",
 ])  # fmt: skip
 def test_signatures_of_methods(name):
-    assert inspect.signature(getattr(np.ndarray, name)) == inspect.signature(getattr(numpy.ndarray, name))
+    assert told(getattr(numpy.ndarray, name)) == inspect.signature(getattr(np.ndarray, name))
 
 
 @pytest.mark.parametrize("name", ["where", "dot", "copyto", "arange", "frombuffer", "sum", "concatenate"])
 def test_signatures_of_functions(name):
-    assert inspect.signature(getattr(np, name)) == inspect.signature(getattr(numpy, name))
+    assert told(getattr(numpy, name)) == inspect.signature(getattr(np, name))
+
+
+def told(fn):
+    try:
+        return inspect.signature(fn)
+    except ValueError:
+        pytest.skip("before 2.4 NumPy tells few signatures of functions in C")
 
 
 def test_elements_of_flat_stay():
