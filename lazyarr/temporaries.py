@@ -38,17 +38,24 @@ FUNCTION_REFS = _count(_Probe())
 KEY_REFS: int = _Probe()[_Probe()]
 """The same, of an index as ``__getitem__(self, key, _=None)`` sees it.  Without the third parameter the
 interpreter would call the method in one of two ways, of which one holds the index twice."""
-STORAGE_REFS = 3
-"""To a storage with one array: the array's, a local name's, and getrefcount's own."""
+NAMED_REFS = 3
+"""To what one attribute refers to: the attribute, a local name, and getrefcount's own."""
 
 
-def _dying(storage: Any) -> bool:
-    return storage is not None and storage.value.op is not None and getrefcount(storage) <= STORAGE_REFS
+def _dying(x: Any) -> bool:
+    """Is a pending value reached through this array alone, or through it and the array it is a view of,
+    which nobody else holds?"""
+    storage, origin = x.storage, x.origin
+    if storage is None or storage.value.op is None:
+        return False
+    if origin is None or origin.storage is not storage:
+        return getrefcount(storage) <= NAMED_REFS
+    return getrefcount(origin) <= NAMED_REFS and getrefcount(storage) <= NAMED_REFS + 1
 
 
 def with_last(fn: Callable[[ndarray, ndarray], Any], x: ndarray, last: ndarray) -> Any:
     """fn(x, last), where nobody but the caller's expression holds the array `last`."""
-    if not _dying(last.storage):
+    if not _dying(last):
         return fn(x, last)
     storage: Any = last.storage
     storage.dying = True
@@ -63,7 +70,7 @@ def ends_method(fn: Any) -> Any:
 
     @functools.wraps(fn, updated=())
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if self.__class__ is not ndarray or getrefcount(self) > METHOD_REFS or not _dying(self.storage):
+        if self.__class__ is not ndarray or getrefcount(self) > METHOD_REFS or not _dying(self):
             return fn(self, *args, **kwargs)
         storage: Any = self.storage
         storage.dying = True
@@ -82,7 +89,7 @@ def ends_function(fn: Any, names: int = 0) -> Any:
     @functools.wraps(fn, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
         x = args[0] if args else None
-        if x.__class__ is not ndarray or getrefcount(x) > most or not _dying(x.storage):
+        if x.__class__ is not ndarray or getrefcount(x) > most or not _dying(x):
             return fn(*args, **kwargs)
         storage: Any = x.storage
         storage.dying = True
