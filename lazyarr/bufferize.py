@@ -42,8 +42,10 @@ class Placement:
             assert found is not None
         return found
 
-    def place(self, node: Expr, loads: Sequence[tuple[Expr, numpy.ndarray]]) -> None:
-        """Choose the buffer of one stored node."""
+    def place(
+        self, node: Expr, region: numpy.ndarray, loads: Sequence[tuple[Expr, numpy.ndarray]]
+    ) -> None:
+        """Choose the buffer of one stored node; region and loads are over the space of the step."""
         old, covers = node.old, node.covers
         while old is not None and old.buf is None and old.serial not in self.buffers:
             # A value of this step that nobody stores: `node` stores all that it wrote.
@@ -58,7 +60,7 @@ class Placement:
             self.buffers[node.serial] = copy_of(self.of(old))
         else:
             # Results of folds are accumulators: they overlap nothing that the group reads.
-            dying = None if isinstance(node.op, Reduce) else self._dying(node, loads)
+            dying = None if isinstance(node.op, Reduce) else self._dying(node, region, loads)
             if dying is not None:
                 self.taken[node.serial] = dying
             self.buffers[node.serial] = Buffer.new(node.nbytes) if dying is None else dying.buf
@@ -71,10 +73,10 @@ class Placement:
             and all(r.serial in self.members and r.serial not in self.waiting for r in value.waiting())
         )
 
-    def _dying(self, node: Expr, loads: Sequence[tuple[Expr, numpy.ndarray]]) -> Expr | None:
+    def _dying(
+        self, node: Expr, region: numpy.ndarray, loads: Sequence[tuple[Expr, numpy.ndarray]]
+    ) -> Expr | None:
         """An input that ends in this step and has the node's layout: its buffer is the destination."""
-        region = node.region
-        assert region is not None
         for value, geo in loads:
             if (
                 value.buf is not None

@@ -158,8 +158,8 @@ def _by_kernel(step: Step, w: Walk) -> None:
     members = [w.nodes[k] for k in step.members]
     placement = Placement(members, {w.nodes[k].serial for k in step.stored})
     loads = [(w.value(k), geo) for k, geo in step.loads]
-    for k in step.stored:
-        placement.place(w.nodes[k], loads)
+    for k, region in zip(step.stored, step.regions, strict=True):
+        placement.place(w.nodes[k], region, loads)
     homes = [placement.of(w.value(k)) for k in step.operands]
     streams = all(
         home.recycled for home, o in zip(homes, step.program.parfor.operands, strict=True) if o.role != "in"

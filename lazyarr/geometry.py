@@ -161,11 +161,41 @@ def in_order(g: numpy.ndarray) -> bool:
     return all(x >= y for x, y in itertools.pairwise(map(abs, strides)))
 
 
+try:
+    numpy.reshape(numpy.empty(1), (1,), copy=False)
+except TypeError:                               # NumPy 2.0
+
+    def reshaped(geo: numpy.ndarray, shape: tuple[int, ...], order: Any = "C") -> numpy.ndarray | None:
+        """A view in another shape; None where NumPy would copy."""
+        result = geo.T.view() if order == "F" else geo.view()
+        try:
+            result.shape = shape[::-1] if order == "F" else shape
+        except AttributeError:
+            return None
+        return result.T if order == "F" else result
+else:
+
+    def reshaped(geo: numpy.ndarray, shape: tuple[int, ...], order: Any = "C") -> numpy.ndarray | None:
+        """A view in another shape; None where NumPy would copy."""
+        try:
+            return numpy.reshape(geo, shape, order=order, copy=False)
+        except ValueError:
+            return None
+
+
 def same(g: numpy.ndarray, h: numpy.ndarray) -> bool:
     """The same elements of one storage, in the same order."""
     return g is h or (
-        g.shape == h.shape and g.strides == h.strides and g.dtype == h.dtype and offset_of(g) == offset_of(h)
+        g.shape == h.shape
+        and (g.strides == h.strides or _steps(g) == _steps(h))
+        and g.dtype == h.dtype
+        and offset_of(g) == offset_of(h)
     )
+
+
+def _steps(geo: numpy.ndarray) -> list[int]:
+    """Strides of the axes along which there is something to step over."""
+    return [s for s, n in zip(geo.strides, geo.shape, strict=True) if n > 1]
 
 
 _nditer: Any = numpy.nditer

@@ -29,7 +29,7 @@ from lazyarr.error_state import loud
 from lazyarr.expr import Map
 from lazyarr.fallback import fallback, lend
 from lazyarr.flags import warn_of_cast
-from lazyarr.geometry import fresh, like, view_geometry
+from lazyarr.geometry import fresh, like, reshaped, view_geometry
 
 # ------------------------------------------------------------------------------------ views
 
@@ -115,26 +115,6 @@ def _widened(x: ndarray, shape: tuple[int, ...]) -> ndarray:
 
 # --------------------------------------------------------------------------------- reshapes
 
-try:
-    numpy.reshape(numpy.empty(1), (1,), copy=False)
-except TypeError:                               # NumPy 2.0
-
-    def _without_copy(geo: numpy.ndarray, shape: tuple[int, ...], order: str) -> numpy.ndarray | None:
-        result = geo.T.view() if order == "F" else geo.view()
-        try:
-            result.shape = shape[::-1] if order == "F" else shape
-        except AttributeError:
-            return None
-        return result.T if order == "F" else result
-else:
-
-    def _without_copy(geo: numpy.ndarray, shape: tuple[int, ...], order: str) -> numpy.ndarray | None:
-        try:
-            return numpy.reshape(geo, shape, order=order, copy=False)
-        except ValueError:
-            return None
-
-
 def reshape(x: Any, *shape: Any, order: Any = "C", copy: Any = None) -> Any:
     """A view where NumPy makes a view, else a lazy copy."""
     if x.__class__ is not ndarray or order not in ("C", "F", "A"):
@@ -144,7 +124,7 @@ def reshape(x: Any, *shape: Any, order: Any = "C", copy: Any = None) -> Any:
         order = "F" if geo.flags.fnc else "C"
     target = fresh(geo.shape, geo.dtype, order).reshape(*shape, order=order)
     if not copy:
-        result = _without_copy(geo, target.shape, order)
+        result = reshaped(geo, target.shape, order)
         if result is not None:
             return seen(x, result)
         if copy is False:

@@ -22,7 +22,8 @@ from lazyarr.codegen.reduce_plan import arrange
 from lazyarr.expr import Compress, Expr, Map, Read, Reduce, Tally
 from lazyarr.fusion.assemble import Program, Unlike, assemble
 from lazyarr.fusion.compress import fed, feedable
-from lazyarr.fusion.partition import Group, Partition, partition
+from lazyarr.fusion.group import Group
+from lazyarr.fusion.partition import Partition, partition
 from lazyarr.geometry import is_fresh, offset_of
 from lazyarr.kernels import not_together
 from lazyarr.values import is_kept
@@ -43,8 +44,10 @@ class Step:
     """For each of the program's operands, whose memory it is."""
     constants: tuple[tuple[int, int] | numpy.generic, ...]
     """For each runtime scalar: node and number of the input, or the value."""
+    regions: tuple[numpy.ndarray, ...]
+    """What each of the stored nodes writes, over the space of the group."""
     loads: tuple[tuple[int, numpy.ndarray], ...]
-    """Memory that the group reads, for choosing a dying input as destination."""
+    """Memory that the group reads, over its space: a dying input may be the destination."""
     why: str
     ends: tuple[int, ...] = ()
     """Values that no later step needs: the evaluation lets go of them after this one."""
@@ -172,19 +175,22 @@ def _assembled(
 ) -> tuple[Partition, list[Step]]:
     """Groups and their steps; nodes that cannot have NumPy's bits in them go to NumPy."""
     unlike: dict[int, str] = {}
+    apart: set[int] = set()
 
     def why_not(node: Expr) -> str | None:
         return unlike.get(node.serial) or refuse(node)
 
     while True:
-        parted = partition(w.nodes, w.external, why_not)
-        made, before = [], len(unlike)
+        parted = partition(w.nodes, w.external, why_not, apart)
+        made, before = [], len(unlike) + len(apart)
         for group in parted.groups:
             try:
                 made.append(_step(group, numbers, parted.stored, parted.epoch))
             except Unlike as found:
-                unlike.update(dict.fromkeys(found.serials, found.why))
-        if len(unlike) == before:
+                apart |= group.bridged      # perhaps they have NumPy's bits in a group of their own
+                if not group.bridged:
+                    unlike.update(dict.fromkeys(found.serials, found.why))
+        if len(unlike) + len(apart) == before:
             return parted, made
 
 
@@ -243,7 +249,7 @@ def _step(group: Group, numbers: dict[int, int], stored: set[int], epoch: int) -
     keep = tuple(numbers[id(n)] for n in group.nodes if n.serial in stored)
     why = group.refusals[0].why if group.refusals else ""
     if group.opaque:
-        return Step(members, keep, None, (), (), (), why)
+        return Step(members, keep, None, (), (), (), (), why)
     program = assemble(group, epoch, stored, arrange)
     why_not = None if group.fold is None else not_together(program.parfor)
     if why_not is not None:
@@ -252,11 +258,12 @@ def _step(group: Group, numbers: dict[int, int], stored: set[int], epoch: int) -
     constants = tuple(
         (numbers[id(c[0])], c[1]) if isinstance(c, tuple) else c for c in program.constants
     )
+    regions = tuple(group.placed[n.serial].region for n in group.nodes if n.serial in stored)
     loads = tuple((numbers[id(a.value)], a.geo) for a in group.loads)
     program.forget()
     last = group.nodes[-1]
     ranks = last.inputs[2] if isinstance(last.op, Compress) else None
     return Step(
-        members, keep, program, operands, constants, loads, why, tallies=isinstance(last.op, Tally),
+        members, keep, program, operands, constants, regions, loads, why, tallies=isinstance(last.op, Tally),
         ranks=numbers[id(ranks.expr)] if isinstance(ranks, Read) else None,
     )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 
 from lazyarr.engine import groups_for
 from lazyarr.expr import Compress, Expr, Map, Opaque, Reduce, Tally
-from lazyarr.fusion.partition import Group
+from lazyarr.fusion.group import Group
 
 
 def explain(*arrays: Any) -> str:

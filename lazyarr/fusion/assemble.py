@@ -20,9 +20,9 @@ from lazyarr.expr import FOLDS, Compress, Expr, Map, Read, Reduce, Tally
 from lazyarr.fusion import rules as _rules  # noqa: F401  (fills the registry)
 from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse, lengthen
 from lazyarr.fusion.fold import fold_order, result_strides, signature
+from lazyarr.fusion.group import Group
 from lazyarr.fusion.loop_strides import Call, fit, is_call, moved, strides_of
 from lazyarr.fusion.parfor import EFFECTS, Inst, Operand, Parfor, Reduction
-from lazyarr.fusion.partition import Group
 from lazyarr.fusion.rewrite import simplify
 from lazyarr.geometry import offset_of, same
 from lazyarr.ops import flags, function
@@ -58,7 +58,8 @@ class Unlike(Exception):
 
 @dataclass(slots=True, eq=False)
 class Binding:
-    """Memory of one operand: the value (its buffer, at launch) and the geometry in it."""
+    """Memory of one operand: the value (its buffer, at launch) and the geometry in it, over the group's
+    space."""
 
     value: Expr
     geo: numpy.ndarray
@@ -144,8 +145,9 @@ class Assembler:
         i = node.inputs[k]
         if not isinstance(i, Read):
             return self.cast(self.scalar((node, k)), _char(i), char)
-        value = i.expr
-        number = self.values[value.serial] if self.inside(value) else self.load(value, i.geo)
+        value, geo = i.expr, self.group.placed[node.serial].reads[k]
+        assert geo is not None
+        number = self.values[value.serial] if self.inside(value) else self.load(value, geo)
         return self.cast(number, _char(i.geo), char)
 
     def inside(self, value: Expr) -> bool:
@@ -193,10 +195,10 @@ class Assembler:
         """The elements that a masked write leaves: the old value's, at the region.
 
         Writes of this group in between changed the same elements, or none of them."""
-        old, region = node.old, node.region
-        assert region is not None
+        old, placed = node.old, self.group.placed
+        region = placed[node.serial].region
         while old is not None and self.inside(old):
-            if old.region is not None and same(old.region, region):
+            if same(placed[old.serial].region, region):
                 return self.values[old.serial]
             old = old.old
         assert old is not None
@@ -273,9 +275,9 @@ def assemble(group: Group, epoch: int, stored: set[int], arrange: Arrange) -> Pr
             continue
         number = a.values[node.serial] = a.map(node)
         if node.serial in stored:
-            assert node.region is not None
-            stores.append((len(a.bindings), number, _char(node.region)))
-            a.bindings.append(Binding(node, node.region, "out"))
+            region = group.placed[node.serial].region
+            stores.append((len(a.bindings), number, _char(region)))
+            a.bindings.append(Binding(node, region, "out"))
     for operand, number, char in stores:
         a.effect(Inst("store", char, (number,), operand))
     return _bind(a, arrange)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 
 from lazyarr.expr import Compress, Expr, Reduce
 from lazyarr.fusion.assemble import Program
+from lazyarr.fusion.group import Group
 from lazyarr.fusion.parfor import Reduction
-from lazyarr.fusion.partition import Group
 from lazyarr.geometry import same
 
 

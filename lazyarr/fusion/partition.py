@@ -2,8 +2,9 @@
 
 In:  the nodes to run, in program order.   Out: `Group`s in an order that keeps all dependences.
 Greedy and linear: a node joins the last group that it depends on, or one of the latest groups, if
-it has the same iteration space and no access conflicts; otherwise it opens a new group.  Since a
-node never joins a group earlier than one of its inputs', group numbers are a topological order.
+its iteration space is the group's, perhaps seen through a view (`reindex`), and no access conflicts;
+otherwise it opens a new group.  Since a node never joins a group earlier than one of its inputs', group
+numbers are a topological order.
 
 Dependences of a node: its inputs (flow), and for a write also every reader of the value that it
 overwrites (anti).  What was refused, and why, is kept in `Group.refusals` for `explain`.
@@ -12,16 +13,19 @@ overwrites (anti).  What was refused, and why, is kept in `Group.refusals` for `
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy
 
 from lazyarr.dtypes import char_of
-from lazyarr.expr import FOLDS, Compress, Expr, Map, Read, Reduce
+from lazyarr.expr import FOLDS, Compress, Expr, Map, Read, Reduce, Tally
 from lazyarr.fusion.alias import disjoint, injective, memory_key
 from lazyarr.fusion.fold import fold_order, stricter
+from lazyarr.fusion.group import Access, Group, Placed, Refusal, region_of
+from lazyarr.fusion.reindex import crossed, reindex, spread
 from lazyarr.geometry import in_order, same
 from lazyarr.reduce_order import Order
 
@@ -31,40 +35,10 @@ MAX_NODES = 128
 LOOK_BACK = 8
 """Groups that are tried for a node: more would make partition quadratic."""
 
+CROSSING = 1 << 17
+"""Elements from which on it matters that memory is read in its own order."""
+
 _epochs = itertools.count()
-
-
-class Refusal(NamedTuple):
-    """Why a node was not fused into the group of its inputs."""
-
-    serial: int
-    why: str
-
-
-@dataclass(slots=True, eq=False)
-class Access:
-    """A load or store of memory: whose, in which buffer (see `memory_key`), and where in it."""
-
-    value: Expr
-    key: Expr
-    geo: numpy.ndarray
-
-
-@dataclass(slots=True, eq=False)
-class Group:
-    """Nodes that run as one loop nest over `shape`; `opaque` ones run through NumPy instead."""
-
-    number: int
-    shape: tuple[int, ...]
-    opaque: bool = False
-    nodes: list[Expr] = field(default_factory=list)
-    loads: list[Access] = field(default_factory=list)
-    stores: list[Access] = field(default_factory=list)
-    merged: set[int] = field(default_factory=set)
-    """id(memory key) of what masked writes read besides: the elements that they leave."""
-    refusals: list[Refusal] = field(default_factory=list)
-    fold: Expr | None = None
-    """The node whose order the group's loops keep; None for a pure map."""
 
 
 Lowerable = Callable[[Expr], str | None]
@@ -83,13 +57,27 @@ Asked = Callable[[Expr], bool]
 """Does somebody outside ask for the value, now or later?"""
 
 
-def partition(nodes: list[Expr], asked: Asked, refuse: Lowerable) -> Partition:
-    """Put `nodes` (pending, in program order) into groups; those that are `asked` for must be stored."""
-    found = _attempt(nodes, asked, refuse, LOOK_BACK)
+def partition(
+    nodes: list[Expr], asked: Asked, refuse: Lowerable, apart: Collection[int] = ()
+) -> Partition:
+    """Put `nodes` (pending, in program order) into groups; those that are `asked` for must be stored.
+
+    Nodes whose serials are in `apart` join no group through a view."""
+    found = _attempt(nodes, Terms(asked, refuse, LOOK_BACK, apart))
     outside = {n.serial for n in nodes if asked(n)}
     if any(_crowded(g, found.stored - outside) for g in found.groups):
-        return _attempt(nodes, asked, refuse, 0)
+        return _attempt(nodes, Terms(asked, refuse, 0, apart))
     return found
+
+
+class Terms(NamedTuple):
+    """What decides about joining, besides the nodes."""
+
+    asked: Asked
+    refuse: Lowerable
+    look_back: int
+    """Groups that a node may join though it does not depend on them."""
+    apart: Collection[int]
 
 
 def _crowded(group: Group, passing: set[int]) -> bool:
@@ -98,24 +86,24 @@ def _crowded(group: Group, passing: set[int]) -> bool:
     return len(sizes) > 2 and sum(sizes) > 2 * max(sizes)
 
 
-def _attempt(nodes: list[Expr], asked: Asked, refuse: Lowerable, look_back: int) -> Partition:
-    """Groups, where a node may also join one of `look_back` groups that it does not depend on."""
-    epoch = next(_epochs)
+def _attempt(nodes: list[Expr], terms: Terms) -> Partition:
+    epoch, asked = next(_epochs), terms.asked
     groups: list[Group] = []
     stored = {n.serial for n in nodes if asked(n)}
     last_reader: dict[int, int] = {}    # id(memory key) -> last group that loads it
     for node in nodes:
-        group = _place(node, groups, last_reader, epoch, asked, refuse, look_back)
+        group, placed = _place(node, groups, last_reader, epoch, terms)
         group.nodes.append(node)
+        group.placed[node.serial] = placed
         node.epoch, node.index = epoch, group.number
-        for i in _memory_reads(node, group, epoch):
-            key = memory_key(i.expr)
-            group.loads.append(Access(i.expr, key, i.geo))
+        for value, geo in _memory_reads(node, placed, group, epoch):
+            key = memory_key(value)
+            group.loads.append(Access(value, key, geo))
             last_reader[id(key)] = max(group.number, last_reader.get(id(key), -1))
-            if i.expr.op is not None:
-                stored.add(i.expr.serial)
+            if value.op is not None:
+                stored.add(value.serial)
         if node.old is not None:
-            group.stores.append(Access(node, memory_key(node.old), _region(node)))
+            group.stores.append(Access(node, memory_key(node.old), placed.region))
             if node.masked:
                 group.merged.add(id(memory_key(node.old)))
             if not node.covers and node.old.op is not None:
@@ -132,9 +120,12 @@ def _replaced(group: Group) -> list[Expr]:
     Where nobody else asks for them they are not stored: so a group stores each element once, and its
     stores may happen in any order."""
     found: list[Expr] = []
+    regions = {serial: placed.region for serial, placed in group.placed.items()}
     for at, first in enumerate(group.nodes):
         for node in group.nodes[at + 1 :]:
-            if node.old is not None and _follows(node.old, first) and same(_region(node), _region(first)):
+            if node.old is not None and _follows(node.old, first) and same(
+                regions[node.serial], regions[first.serial]
+            ):
                 found.append(first)
                 break
     return found
@@ -147,28 +138,22 @@ def _follows(value: Expr | None, first: Expr) -> bool:
     return value is first
 
 
-def _region(node: Expr) -> numpy.ndarray:
-    assert node.region is not None
-    return node.region
-
-
 def space(node: Expr) -> tuple[int, ...]:
     """The iteration space of a node: what it writes, or for a fold or a compression what it reads."""
     if isinstance(node.op, FOLDS):
         first = node.inputs[0]
         assert isinstance(first, Read)
         return first.geo.shape
-    return _region(node).shape
+    return region_of(node).shape
 
 
-def forwards(read: Read, group: Group, epoch: int) -> bool:
+def forwards(value: Expr, geo: numpy.ndarray, group: Group, epoch: int) -> bool:
     """Can the value pass from producer to consumer in a register?"""
-    value = read.expr
     return (
         not group.opaque
         and _in(value, group, epoch)
         and isinstance(value.op, Map)
-        and same(read.geo, _region(value))
+        and same(geo, group.placed[value.serial].region)
     )
 
 
@@ -177,8 +162,12 @@ def _in(value: Expr, group: Group, epoch: int) -> bool:
     return value.op is not None and value.epoch == epoch and value.index == group.number
 
 
-def _memory_reads(node: Expr, group: Group, epoch: int) -> list[Read]:
-    return [i for i in loop_inputs(node) if isinstance(i, Read) and not forwards(i, group, epoch)]
+def _reads(node: Expr, placed: Placed) -> list[tuple[Expr, numpy.ndarray]]:
+    """The values that a node reads, and where."""
+    return [
+        (i.expr, geo) for i, geo in zip(loop_inputs(node), placed.reads, strict=False)
+        if isinstance(i, Read) and geo is not None
+    ]
 
 
 def loop_inputs(node: Expr) -> tuple[Read | numpy.generic, ...]:
@@ -186,29 +175,32 @@ def loop_inputs(node: Expr) -> tuple[Read | numpy.generic, ...]:
     return node.inputs[:2] if isinstance(node.op, Compress) else node.inputs
 
 
+def _memory_reads(
+    node: Expr, placed: Placed, group: Group, epoch: int
+) -> list[tuple[Expr, numpy.ndarray]]:
+    return [(v, geo) for v, geo in _reads(node, placed) if not forwards(v, geo, group, epoch)]
+
+
 def _place(
-    node: Expr, groups: list[Group], last_reader: dict[int, int], epoch: int, asked: Asked,
-    refuse: Lowerable, look_back: int,
-) -> Group:
+    node: Expr, groups: list[Group], last_reader: dict[int, int], epoch: int, terms: Terms
+) -> tuple[Group, Placed]:
     floor = _floor(node, last_reader, epoch)
-    shape = space(node)
-    why = refuse(node) or _own_conflict(node)
+    why = terms.refuse(node) or _own_conflict(node)
     refusals = [] if why is None else [Refusal(node.serial, why)]
     if why is None:
-        for group in _candidates(groups, floor, look_back):
-            why_not = _cannot_join(node, group, shape, epoch, asked)
-            why_not = why_not or _cannot_repeat(node, group, epoch, asked)
-            if why_not is None:
+        for group in _candidates(groups, floor, terms.look_back):
+            found = _join(node, group, epoch, terms)
+            if isinstance(found, Placed):
                 if isinstance(node.op, FOLDS):
                     group.fold = _leader(node, group.fold)
-                return group
+                return group, found
             if group.number == floor:
-                refusals.append(Refusal(node.serial, why_not))
-    group = Group(len(groups), shape, opaque=why is not None, refusals=refusals)
+                refusals.append(Refusal(node.serial, found))
+    group = Group(len(groups), space(node), opaque=why is not None, refusals=refusals)
     if isinstance(node.op, FOLDS) and not group.opaque:
         group.fold = node
     groups.append(group)
-    return group
+    return group, Placed.plainly(node)
 
 
 def _floor(node: Expr, last_reader: dict[int, int], epoch: int) -> int:
@@ -234,47 +226,117 @@ def _candidates(groups: list[Group], floor: int, look_back: int) -> list[Group]:
     return [groups[floor], *later] if floor >= 0 else later
 
 
-def _cannot_join(
-    node: Expr, group: Group, shape: tuple[int, ...], epoch: int, asked: Asked
-) -> str | None:
+def _join(node: Expr, group: Group, epoch: int, terms: Terms) -> Placed | str:
+    """How the group's loops see a node that joins it, or why it cannot.
+
+    The group may take the node's space for that."""
     if group.opaque:
         return "an input is made by NumPy"
     if group.fold is not None and not isinstance(group.fold.op, Reduce):
         return "elements are counted or kept in a kernel of its own"
-    if group.shape != shape:
-        return f"iteration space {shape} is not {group.shape}"
     if len(group.nodes) >= MAX_NODES:
         return f"the kernel has {MAX_NODES} nodes already"
+    shape, plain, asked = space(node), Placed.plainly(node), terms.asked
+    link = _link(node, group, epoch)
+    # (What counts or keeps elements runs block by block, in C order of its own space.)
+    views = node.serial not in terms.apart and not isinstance(node.op, Tally | Compress)
+    if shape == group.shape and (link is None or same(*link) or not views):
+        return _conflict(node, plain, group, epoch, asked) or plain
+    if link is None or not views:
+        return f"iteration space {shape} is not {group.shape}"
+    seen, made = spread(link[0], shape), spread(link[1], group.shape)
+    view = reindex(seen, made)
+    if view is None:
+        return _elsewhere(shape, group.shape)
+    placed = None if isinstance(node.op, Reduce) else plain.through(view)
+    if placed is not None:
+        why = _strides_apart(node, placed, group, epoch) or _conflict(node, placed, group, epoch, asked)
+        if why is None:
+            group.bridged.add(node.serial)
+        return why or placed
+    back = None if group.fold is not None else reindex(made, seen)
+    moved = None if back is None else group.through(back, shape)
+    if moved is None:
+        return f"no view takes {shape} to {group.shape} for all operands"
+    why = _strides_apart(node, plain, moved, epoch) or _conflict(node, plain, moved, epoch, asked)
+    if why is None:
+        group.become(moved)
+        group.bridged.add(node.serial)
+    return why or plain
+
+
+def _elsewhere(shape: tuple[int, ...], other: tuple[int, ...]) -> str:
+    if shape == other:
+        return "reads a value of the group at other elements"
+    return f"iteration space {shape} is not {other}"
+
+
+def _strides_apart(node: Expr, placed: Placed, group: Group, epoch: int) -> str | None:
+    """Would one loop nest stride across more large operands than two do, with the value that passes
+    between them stored?"""
+    if math.prod(group.shape) < CROSSING:
+        return None
+    link = _link(node, group, epoch)
+    assert link is not None
+    theirs = [a.geo for a in (*group.loads, *group.stores)]
+    mine = [geo for _, geo in _memory_reads(node, placed, group, epoch)]
+    if not isinstance(node.op, Reduce):
+        mine.append(placed.region)
+    between = [link[1]]
+    together, one, other = (
+        crossed(g for g in geos if g.shape == group.shape)
+        for geos in (theirs + mine, theirs + between, mine + between)
+    )
+    if together > one + other:
+        return "its operands lie in another order of axes"
+    return None
+
+
+def _link(node: Expr, group: Group, epoch: int) -> tuple[numpy.ndarray, numpy.ndarray] | None:
+    """A value of the group that the node needs: as the node's space and as the group's space has it."""
+    needs = [(i.expr, i.geo) for i in loop_inputs(node) if isinstance(i, Read)]
+    if node.old is not None and not node.covers:
+        needs.append((node.old, region_of(node)))
+    for value, geo in needs:
+        if _in(value, group, epoch) and isinstance(value.op, Map):
+            return geo, group.placed[value.serial].region
+    return None
+
+
+def _conflict(
+    node: Expr, placed: Placed, group: Group, epoch: int, asked: Asked
+) -> str | None:
+    """Why a node cannot run in the loops of a group, which have its space."""
     if group.fold is not None and node.old is not None and _overwrites(node, group):
         return "a fold may visit elements twice, and this changes what the group reads"
     if isinstance(node.op, FOLDS):
         read = {id(a.key) for a in group.loads}
-        read |= {id(memory_key(i.expr)) for i in _memory_reads(node, group, epoch)}
+        read |= {id(memory_key(value)) for value, _ in _memory_reads(node, placed, group, epoch)}
         written = [id(a.key) for a in group.stores]
         # (One masked write leaves or computes the same again; two might build on each other.)
         if not read.isdisjoint(written) or any(written.count(key) > 1 for key in group.merged):
             return "a fold may visit elements twice, and the group changes what it reads"
         if _leader(node, group.fold) is None:
             return "folds other axes, or in another order, than the group"
-    for i in _memory_reads(node, group, epoch):
-        value = i.expr
+    for value, geo in _memory_reads(node, placed, group, epoch):
         if _in(value, group, epoch):
             return "reads a value of the group at other elements"
         key = memory_key(value)
         for access in group.stores:
-            if access.key is key and not _harmless(access.geo, i.geo):
+            if access.key is key and not _harmless(access.geo, geo):
                 return "reads memory that the group writes, at other elements"
     if node.old is not None:
-        key, region = memory_key(node.old), _region(node)
-        old = node.old
-        if not node.covers and old is key and _in(old, group, epoch) and not same(_region(old), region):
+        old, key, region = node.old, memory_key(node.old), placed.region
+        if not node.covers and old is key and _in(old, group, epoch) and not same(
+            group.placed[old.serial].region, region
+        ):
             return "changes a part of what the group makes"
         if not node.covers and _in(old, group, epoch) and asked(old):
             return "somebody else still reads the value that it changes: a copy of it must exist first"
         for access in (*group.loads, *group.stores):
             if access.key is key and not _harmless(access.geo, region):
                 return "writes memory that the group uses, at other elements"
-    return None
+    return _cannot_repeat(node, group, epoch, asked)
 
 
 def _cannot_repeat(node: Expr, group: Group, epoch: int, asked: Asked) -> str | None:
@@ -331,7 +393,7 @@ def _own_conflict(node: Expr) -> str | None:
     """Overlap within one node, as in ``a[1:] = a[:-1]``: NumPy's own rules apply, so NumPy runs it."""
     if node.old is None:
         return None
-    region, key = _region(node), memory_key(node.old)
+    region, key = region_of(node), memory_key(node.old)
     if not injective(region):
         return "writes some element twice"
     for i in node.inputs:
@@ -342,7 +404,7 @@ def _own_conflict(node: Expr) -> str | None:
 
 def plain_node(node: Expr) -> str | None:
     """Why the element types keep a node out of compiled code, or None."""
-    for geo in (_region(node), *(i.geo for i in node.inputs if isinstance(i, Read))):
+    for geo in (region_of(node), *(i.geo for i in node.inputs if isinstance(i, Read))):
         if char_of(geo.dtype) is None:
             return f"dtype {geo.dtype} is not compiled"
     return None

@@ -39,6 +39,27 @@ def outputs(np, a, b):
     return t + 1, t - 1, t
 
 
+def written_flat(np, a, b):
+    t = a + b
+    t.reshape(-1)[:] *= 2
+    t.T[...] -= 1
+    return t
+
+
+def masked_and_reversed(np, a, b):
+    t = a * b
+    np.add(t[::-1], 1, out=t[::-1], where=(a > b)[::-1])
+    return t
+
+
+def written_where_read_reversed(np, a, b):
+    t = a + b
+    u = t[::-1] * 3
+    t *= b
+    t += u[:, ::-1]
+    return t, u
+
+
 def swap(np, a, b):
     for _ in range(3):
         a, b = b, a * 0.5 + b
@@ -67,6 +88,22 @@ PROGRAMS = [     # name, function of (np, *arrays), arrays, most launches
     ("complex", lambda np, a, b: (a + 1j * b) * (a - 2j), (A, B), 1),
     ("half", lambda np, a: a.astype("float16") * 3 + 1, (A,), 1),
     ("jacobi", jacobi, (A,), 6),
+    ("reshaped and folded", lambda np, a, b: ((a + b).reshape(-1) * 2).sum(keepdims=True), (A, B), 1),
+    ("raveled and folded", lambda np, a: np.ravel(a * 0.5 + 1).max(keepdims=True), (A,), 1),
+    ("unraveled", lambda np, w, a: (w * 2).reshape(40, 50) * a[:, ::-1], (B.ravel(), A), 1),
+    ("result transposed", lambda np, a, b, c: (a - b).T * c.T, (A, B, C), 1),
+    ("crossing", lambda np, a, b, c: (a - b)[:, :40].T * c[:, :40], (A, B, C), 2),
+    ("square transposed", lambda np, a, c: (a * 2).T * c, (A[:, :40], C[:, :40]), 1),
+    ("new axis", lambda np, v: (v * 2)[:, None] * 3 + 1, (V,), 1),
+    ("unit axes", lambda np, v: (v * 2)[None, :, None][..., 0] + v, (V,), 1),
+    ("result reversed", lambda np, a, b, c: (a + b)[::-1] * c, (A, B, C), 1),
+    ("result turned", lambda np, a, b: np.exp(a + b)[::-1, ::-1] - 1, (A, B), 1),
+    ("column sums of a transpose", lambda np, a, b: ((a + b).T * 2).sum(axis=0), (A, B), 1),
+    ("rolled axes", lambda np, a, b: np.moveaxis((a + b).reshape(4, 10, 50), 0, 2) * 2, (A, B), 1),
+    ("parts of one", lambda np, a, b: (lambda t: t + t[::-1])(a + b), (A, B), 2),
+    ("written flat", written_flat, (A, B), 1),
+    ("masked and reversed", masked_and_reversed, (A, B), 1),
+    ("written where read reversed", written_where_read_reversed, (A, B), 2),
 ]
 
 
@@ -95,6 +132,32 @@ def test_bits_and_launches(name, fn, arrays, most):
         g = numpy.asarray(g)
         assert g.dtype == w.dtype and g.shape == w.shape and g.strides == w.strides
         assert g.tobytes() == w.tobytes()
+
+
+FOLDED = {      # folds of values that nobody can ask for again
+    "reshaped": lambda np, a, b: ((a + b).reshape(-1) * 2).sum(),
+    "raveled": lambda np, a, b: np.ravel(a * 0.5 + b).max(),
+    "transposed": lambda np, a, b: (a - b).T.sum(),
+    "turned": lambda np, a, b: (a - b)[::-1].min(),
+    "transposed twice": lambda np, a, b: (a - b).T.T.sum(),
+}
+
+
+@pytest.mark.parametrize("name", FOLDED)
+def test_views_of_temporaries_are_not_stored(name):
+    a, b = numpy.tile(A, (4, 4)), numpy.tile(B, (4, 4))
+    x, y = lazyarr.array(a), lazyarr.array(b)
+    lazyarr.evaluate(x, y)
+    reset()
+    assert FOLDED[name](lazyarr, x, y).tobytes() == FOLDED[name](numpy, a, b).tobytes()
+    assert COUNT.native_launches == 1 and COUNT.bytes_allocated < a.nbytes // 8
+
+
+def test_a_view_of_what_somebody_holds_is_stored():
+    x = lazyarr.array(A)
+    t = x * 2
+    v = t[::-1]
+    assert t.T.max() == v.max() == (A * 2).max() and lazyarr.is_evaluated(t)
 
 
 def test_one_compile_for_a_thousand_shapes():

@@ -1,0 +1,96 @@
+"""Fusion groups as data: nodes that run as one loop nest, and how its loops see each of them.
+
+In:  nodes, views of spaces.   Out: `Group`s, which partition fills and assembly reads.
+All geometries of a group are over its space (or broadcast to it), so that two accesses of one buffer
+touch the same element in the same iteration where they are equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy
+
+from lazyarr.expr import Expr, Read
+from lazyarr.fusion.reindex import Reindex
+
+
+def region_of(node: Expr) -> numpy.ndarray:
+    """What a pending node writes."""
+    assert node.region is not None
+    return node.region
+
+
+class Refusal(NamedTuple):
+    """Why a node was not fused into the group of its inputs."""
+
+    serial: int
+    why: str
+
+
+class Access(NamedTuple):
+    """A load or store of memory: whose, in which buffer (see `memory_key`), and where in it."""
+
+    value: Expr
+    key: Expr
+    geo: numpy.ndarray
+
+    def through(self, view: Reindex) -> Access | None:
+        geo = view(self.geo)
+        return None if geo is None else self._replace(geo=geo)
+
+
+class Placed(NamedTuple):
+    """A node's accesses over the space of its group."""
+
+    reads: tuple[numpy.ndarray | None, ...]
+    """One for each input; None for a constant."""
+    region: numpy.ndarray
+    """What a Map writes; a fold's result keeps its own axes."""
+
+    @classmethod
+    def plainly(cls, node: Expr) -> Placed:
+        """Over the node's own space."""
+        return cls(tuple(i.geo if isinstance(i, Read) else None for i in node.inputs), region_of(node))
+
+    def through(self, view: Reindex) -> Placed | None:
+        region = view(self.region)
+        reads = [None if geo is None else view(geo) for geo in self.reads]
+        lost = any(geo is not None and found is None for geo, found in zip(self.reads, reads, strict=True))
+        return None if region is None or lost else Placed(tuple(reads), region)
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """Nodes that run as one loop nest over `shape`; `opaque` ones run through NumPy instead."""
+
+    number: int
+    shape: tuple[int, ...]
+    opaque: bool = False
+    nodes: list[Expr] = field(default_factory=list)
+    placed: dict[int, Placed] = field(default_factory=dict)
+    """By serial: how the loops see each node."""
+    bridged: set[int] = field(default_factory=set)
+    """Serials of the nodes that joined through a view."""
+    loads: list[Access] = field(default_factory=list)
+    stores: list[Access] = field(default_factory=list)
+    merged: set[int] = field(default_factory=set)
+    """id(memory key) of what masked writes read besides: the elements that they leave."""
+    refusals: list[Refusal] = field(default_factory=list)
+    fold: Expr | None = None
+    """The node whose order the group's loops keep; None for a pure map."""
+
+    def through(self, view: Reindex, shape: tuple[int, ...]) -> Group | None:
+        """The same group over another space, if all its accesses can follow."""
+        placed = {serial: p.through(view) for serial, p in self.placed.items()}
+        loads, stores = ([a.through(view) for a in accesses] for accesses in (self.loads, self.stores))
+        if any(x is None for x in (*placed.values(), *loads, *stores)):
+            return None
+        found: Any = {"placed": placed, "loads": loads, "stores": stores}
+        return replace(self, shape=shape, **found)
+
+    def become(self, other: Group) -> None:
+        """Take the other's space, and how it sees the nodes."""
+        self.shape, self.placed, self.fold = other.shape, other.placed, other.fold
+        self.loads, self.stores = other.loads, other.stores
