@@ -11,6 +11,7 @@ NAMES = (
     "nodes_run",            # Expr nodes evaluated
     "node_bound",           # evaluations because the pending graph grew too large
     "memory_bound",         # evaluations because pending nodes kept too many bytes alive
+    "plans",                # evaluations that were planned anew, not by a known structure
     "fused_ops",            # ops that ran inside native kernels
     "native_launches",      # kernel launches
     "parallel_launches",    # of these, the ones that used more than one thread
@@ -37,6 +38,7 @@ class Counters:
     nodes_run: int
     node_bound: int
     memory_bound: int
+    plans: int
     fused_ops: int
     native_launches: int
     parallel_launches: int

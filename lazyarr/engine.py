@@ -33,10 +33,8 @@ from lazyarr.launch_compress import Source, launch_fed, launch_pack, launch_tall
 from lazyarr.materialize import closure, compiles, run_through_numpy
 from lazyarr.plan import Step, Walk, groups_of, plan_of, walk
 from lazyarr.reduce_order import Unproved
+from lazyarr.schedule import TINY
 from lazyarr.values import LEDGER, is_held
-
-TINY = 1024
-"""Elements below which NumPy, op by op, takes less than a launch (and no compile)."""
 
 TOO_FEW = "too few elements for a kernel"
 

@@ -19,6 +19,7 @@ import numpy
 
 from lazyarr import config
 from lazyarr.codegen.reduce_plan import arrange
+from lazyarr.counters import COUNT
 from lazyarr.expr import Compress, Expr, Map, Read, Reduce, Tally
 from lazyarr.fusion.assemble import Program, Unlike, assemble
 from lazyarr.fusion.compress import fed, feedable
@@ -26,6 +27,7 @@ from lazyarr.fusion.group import Group
 from lazyarr.fusion.partition import Partition, partition
 from lazyarr.geometry import is_fresh, offset_of
 from lazyarr.kernels import not_together
+from lazyarr.plan_patterns import for_shape, pattern_of
 from lazyarr.values import is_kept
 
 MAX_PLANS = 512
@@ -99,6 +101,8 @@ class Walk:
 
 
 _plans: dict[tuple[Any, ...], Plan] = {}
+_patterns: dict[tuple[Any, ...], Plan] = {}
+"""Plans whose shape does not matter (see `plan_patterns`)."""
 
 
 def walk(nodes: list[Expr], wanted: Sequence[Expr]) -> Walk:
@@ -153,11 +157,27 @@ def plan_of(w: Walk, refuse: Callable[[Expr], str | None], keep: bool = True) ->
     """The plan of a walk, from memory if the structure was met before."""
     found = _plans.get(w.key) if keep else None
     if found is None:
-        found = _make(w, refuse)
+        found = _met(w, refuse) if keep else _make(w, refuse)
         if keep:
             if len(_plans) >= MAX_PLANS:
                 _plans.clear()
             _plans[w.key] = found
+    return found
+
+
+def _met(w: Walk, refuse: Callable[[Expr], str | None]) -> Plan:
+    """A plan for a new structure: a known one's, if only the shape is new."""
+    pattern = pattern_of(w)
+    if pattern is None:
+        return _make(w, refuse)
+    key, shape = pattern
+    known = _patterns.get(key)
+    if known is not None:
+        return Plan(for_shape(known.steps, shape), w.pins, known.noted)
+    found = _make(w, refuse)
+    if len(_patterns) >= MAX_PLANS:
+        _patterns.clear()
+    _patterns[key] = found
     return found
 
 
@@ -195,6 +215,7 @@ def _assembled(
 
 
 def _make(w: Walk, refuse: Callable[[Expr], str | None]) -> Plan:
+    COUNT.plans += 1
     numbers = _numbers(w)
     _, steps = _planned(w, refuse, numbers)
     _let_go(steps, w.nodes, numbers)

@@ -26,8 +26,8 @@ LAYERS = {
     "codegen": "codegen",
     "dispatch": "dispatch",
     "threading": "threading",
-    "materialize": "materialize compiler engine plan bufferize kernels kernel_index launch launch_compress "
-    "schedule values storage",
+    "materialize": "materialize compiler engine plan plan_patterns bufferize kernels kernel_index launch "
+    "launch_compress schedule values storage",
 }
 LAYER_OF = {module: layer for layer, modules in LAYERS.items() for module in modules.split()}
 MAY_IMPORT = {

@@ -1,0 +1,94 @@
+"""Patterns: what a plan depends on where all arrays are whole, contiguous and of one shape.
+
+In:  a walk that met a shape for the first time; a plan of the same pattern for another shape.
+Out: the pattern's key; the plan for the new shape, without partition or assembly.
+
+Such an evaluation has one loop over all elements, each operand moves by its element's size or not at
+all, and two accesses of one buffer are the same.  So everything that partition and assembly decide
+follows from ops, dtypes, which inputs are which and what is stored.  What else depends on the extents is
+the size below which NumPy takes over, part of the key, and what a launch prepares for itself.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from lazyarr import config
+from lazyarr.dtypes import char_of
+from lazyarr.expr import Expr, Map, Read
+from lazyarr.fusion.assemble import Program
+from lazyarr.fusion.collapse import Loops
+from lazyarr.geometry import fresh, is_fresh
+from lazyarr.ops import OPS, kind, row
+from lazyarr.schedule import TINY
+
+if TYPE_CHECKING:
+    from lazyarr.plan import Step, Walk
+
+Pattern = tuple[Any, ...]
+
+
+def pattern_of(w: Walk) -> tuple[Pattern, tuple[int, ...]] | None:
+    """The key of an evaluation's pattern, and its one shape; None where extents may decide more."""
+    first = w.nodes[0].region
+    assert first is not None
+    shape = first.shape
+    if 0 in shape or 1 in shape or not shape or not all(_fits(n, shape) for n in w.nodes):
+        return None
+    # The key of the walk names such geometries by identity; dtype and whether there are axes tell all.
+    told = {id(geo): (geo.dtype.char, geo.ndim > 0) for geo in w.pins}
+    tiny = config.current.jit == "auto" and math.prod(shape) <= TINY
+    return (tiny, *[told.get(part, part) for part in w.key]), shape
+
+
+def _fits(node: Expr, shape: tuple[int, ...]) -> bool:
+    op, region = node.op, node.region
+    assert region is not None
+    if not isinstance(op, Map) or region.shape != shape or not _whole(region, node.nbytes):
+        return False
+    reads = [i for i in node.inputs if isinstance(i, Read)]
+    if not all(r.geo.shape in (shape, ()) and _whole(r.geo, r.expr.nbytes) for r in reads):
+        return False
+    return not _is_call(op) or _called_once(node, op, shape)
+
+
+def _whole(geo: numpy.ndarray, nbytes: int) -> bool:
+    return geo.nbytes == nbytes and (not geo.ndim or (is_fresh(geo) and geo.flags.c_contiguous))
+
+
+def _is_call(op: Map) -> bool:
+    """Does NumPy's inner loop run it?  Its strides may depend on extents."""
+    return op.name in OPS and kind(op.sig.partition("->")[0][-1]) not in row(op.name).native
+
+
+def _called_once(node: Expr, op: Map, shape: tuple[int, ...]) -> bool:
+    """Does NumPy call the inner loop once for everything: nothing is cast, masked or repeated?"""
+    ins, _, outs = op.sig.partition("->")
+    region = node.region
+    assert region is not None
+    if node.masked or len(outs) > 1 or char_of(region.dtype) != outs:
+        return False
+    return all(
+        char_of(i.geo.dtype if isinstance(i, Read) else i.dtype) == c
+        and (not isinstance(i, Read) or i.geo.shape == shape)
+        for i, c in zip(node.inputs, ins, strict=True)
+    )
+
+
+def for_shape(steps: list[Step], shape: tuple[int, ...]) -> list[Step]:
+    """The steps of a plan of this pattern, for another shape."""
+    return [step if step.program is None else _step(step, step.program, shape) for step in steps]
+
+
+def _step(step: Step, program: Program, shape: tuple[int, ...]) -> Step:
+    loops = Loops((math.prod(shape),), program.loops.strides, program.loops.offsets)
+    return replace(
+        step,
+        program=replace(program, loops=loops, launches={}),
+        regions=tuple(fresh(shape, geo.dtype) for geo in step.regions),
+        loads=tuple((k, fresh(shape, geo.dtype) if geo.ndim else geo) for k, geo in step.loads),
+    )
