@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from lazyarr.engine import groups_for
-from lazyarr.expr import Compress, Expr, Map, Opaque, Reduce, Tally
-from lazyarr.fusion.group import Group
+from lazyarr.expr import Compress, Expr, Map, Opaque, Read, Reduce, Tally
+from lazyarr.fusion.group import Group, region_of
+from lazyarr.fusion.shape_equiv import RESULT, Dims, equivalence
 
 
 def explain(*arrays: Any) -> str:
@@ -23,25 +24,36 @@ def explain(*arrays: Any) -> str:
     Returns
     -------
     str
-        One paragraph for each fusion group: its iteration space, its operations, what it stores,
-        and why its operations were not fused into an earlier group.
+        One paragraph for each fusion group: its iteration space, its operations, what it stores, the
+        dims of operands and results (equal letters where the program makes them equal), and why its
+        operations were not fused into an earlier group.
     """
     roots = [a.storage.value for a in arrays if getattr(a, "storage", None) is not None]
     roots = [r for r in roots if r.op is not None]
     if not roots:
         return "nothing is pending"
     parted = groups_for(roots)
-    return "\n".join(_group(g, parted.stored) for g in parted.groups)
+    dims = equivalence(sorted((n for g in parted.groups for n in g.nodes), key=lambda n: n.serial))
+    lines = [_group(g, parted.stored, dims) for g in parted.groups]
+    return "\n".join([*lines, f"where {dims.legend()}"] if dims.legend() else lines)
 
 
-def _group(group: Group, stored: set[int]) -> str:
+def _group(group: Group, stored: set[int], dims: Dims) -> str:
     how = "NumPy" if group.opaque else "one kernel"
     lines = [f"group {group.number}: {how} over {group.shape}"]
     lines += [f"  not fused with its inputs: {r.why}" for r in group.refusals]
     for node in group.nodes:
         kept = "stored" if node.serial in stored else _fate(node)
-        lines.append(f"  #{node.serial} {_label(node)}: {kept}")
+        view = ", through a view" if node.serial in group.bridged else ""
+        lines.append(f"  #{node.serial} {_label(node)}: {kept}{view}; {_dims(node, dims)}")
     return "\n".join(lines)
+
+
+def _dims(node: Expr, dims: Dims) -> str:
+    """The dims of operands and result, equal letters for those that the program makes equal."""
+    reads = [(k, i.geo.ndim) for k, i in enumerate(node.inputs) if isinstance(i, Read)]
+    result = dims.names(node.serial, RESULT, region_of(node).ndim)
+    return " ".join([", ".join(dims.names(node.serial, k, ndim) for k, ndim in reads), "->", result]).strip()
 
 
 def _fate(node: Expr) -> str:

@@ -1,0 +1,73 @@
+"""Dims are one where the program makes them so, whatever their extents; names are the same for one class."""
+
+import numpy
+import pytest
+
+import lazyarr
+from lazyarr.debug import explain
+from lazyarr.expr import Read
+from lazyarr.fusion.shape_equiv import RESULT, equivalence
+from lazyarr.materialize import closure
+
+
+@pytest.fixture(autouse=True)
+def forced():
+    with lazyarr.options(jit="always"):
+        yield
+
+
+def lazy(*shape):
+    x = lazyarr.array(numpy.ones(shape))
+    lazyarr.evaluate(x)
+    return x
+
+
+def named(result):
+    """Names of the operands and the result of the last node."""
+    nodes = closure([result.storage.value])
+    dims, node = equivalence(nodes), nodes[-1]
+    reads = [(k, i.geo.ndim) for k, i in enumerate(node.inputs) if isinstance(i, Read)]
+    found = [dims.names(node.serial, k, ndim) for k, ndim in reads]
+    return [*found, dims.names(node.serial, RESULT, node.region.ndim)]
+
+
+CASES = {
+    "equal": (lambda a, b, v: a + b, "[m, n] [m, n] [m, n]"),
+    "broadcast": (lambda a, b, v: a + v, "[m, n] [n] [m, n]"),
+    "stretched": (lambda a, b, v: a[:, :1] + v, "[m, 1] [n] [m, n]"),
+    "kept axis": (lambda a, b, v: a.sum(axis=0) + v, "[m] [m] [m]"),
+    "transposed": (lambda a, b, v: (a + b).T + b.T, "[m, n] [m, n] [m, n]"),
+    "reversed": (lambda a, b, v: (a + b)[::-1] + a, "[m, n] [m, n] [m, n]"),
+    "neighbours": (lambda a, b, v: (v + v)[1:] + v[:-1], "[m-1] [m-1] [m-1]"),
+    "stencil": (lambda a, b, v: a[2:] + a[:-2], "[m, n] [m, n] [m, n]"),
+    "flat": (lambda a, b, v: (a + b).reshape(-1) + b.reshape(-1), "[m*n] [m*n] [m*n]"),
+    "new axis": (lambda a, b, v: (v + v)[:, None] + v, "[m, 1] [m] [m, m]"),
+    "split": (lambda a, b, v: (v + v).reshape(5, 10) + 1, "[m, n] [m, n]"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_names(name):
+    program, want = CASES[name]
+    a, b, v = lazy(40, 50), lazy(40, 50), lazy(50)
+    assert " ".join(named(program(a, b, v))) == want
+
+
+def test_equal_extents_that_nothing_relates_are_two_classes():
+    assert named(lazy(50)[:, None] + lazy(50)) == ["[m, 1]", "[n]", "[m, n]"]
+
+
+def test_every_link_joins_equal_extents_and_says_why():
+    a, b = lazy(40, 50), lazy(40, 50)
+    a += b.T.copy().T
+    dims = equivalence(closure([((a - b)[1:] * 2).sum(axis=1, keepdims=True).storage.value]))
+    assert {link.why for link in dims.links} <= {"elementwise", "kept", "view", "slice", "value"}
+    assert all(dims.extents[k.one] == dims.extents[k.other] and dims.same(k.one, k.other) for k in dims.links)
+
+
+def test_explain_names_the_dims():
+    a, v = lazy(40, 50), lazy(50)
+    text = explain((a * v)[1:] + v)
+    assert "multiply dd->d: stored; [m, n], [n] -> [m, n]" in text
+    assert "add dd->d: stored; [m-1, n], [n] -> [m-1, n]" in text
+    assert "m = 40, n = 50" in text
