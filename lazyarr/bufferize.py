@@ -7,11 +7,9 @@ and the write covers only a part; in a dying input of the same layout; else in f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-import numpy
-
-from lazyarr.expr import Expr, Map, Read, Reduce
+from lazyarr.expr import Expr, Map, Read
 from lazyarr.geometry import same
 from lazyarr.values import Buffer, is_held
 
@@ -42,10 +40,8 @@ class Placement:
             assert found is not None
         return found
 
-    def place(
-        self, node: Expr, region: numpy.ndarray, loads: Sequence[tuple[Expr, numpy.ndarray]]
-    ) -> None:
-        """Choose the buffer of one stored node; region and loads are over the space of the step."""
+    def place(self, node: Expr, reusable: Iterable[Expr]) -> None:
+        """Choose the buffer of one stored node, which may be that of an input that is `reusable`."""
         old, covers = node.old, node.covers
         while old is not None and old.buf is None and old.serial not in self.buffers:
             # A value of this step that nobody stores: `node` stores all that it wrote.
@@ -59,8 +55,7 @@ class Placement:
         elif old is not None and not covers:
             self.buffers[node.serial] = copy_of(self.of(old))
         else:
-            # Results of folds are accumulators: they overlap nothing that the group reads.
-            dying = None if isinstance(node.op, Reduce) else self._dying(node, region, loads)
+            dying = self._dying(node, reusable)
             if dying is not None:
                 self.taken[node.serial] = dying
             self.buffers[node.serial] = Buffer.new(node.nbytes) if dying is None else dying.buf
@@ -73,17 +68,13 @@ class Placement:
             and all(r.serial in self.members and r.serial not in self.waiting for r in value.waiting())
         )
 
-    def _dying(
-        self, node: Expr, region: numpy.ndarray, loads: Sequence[tuple[Expr, numpy.ndarray]]
-    ) -> Expr | None:
-        """An input that ends in this step and has the node's layout: its buffer is the destination."""
-        for value, geo in loads:
+    def _dying(self, node: Expr, reusable: Iterable[Expr]) -> Expr | None:
+        """An input that ends in this step and is as large as the result: its buffer is the destination."""
+        for value in reusable:
             if (
-                value.buf is not None
+                not is_held(value)
+                and value.buf is not None
                 and value.nbytes == node.nbytes
-                and same(geo, region)
-                and not is_held(value)
-                and all(v is not value or same(g, region) for v, g in loads)
                 and not value.buf.shared()
                 and self._free(value)
             ):

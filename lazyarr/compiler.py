@@ -25,8 +25,9 @@ LOAD_NS = 250e6
 LARGE_NS = 120e6
 """An evaluation of so much work waits for LLVM at once: such programs seldom have only one."""
 
-START_NS = 100e6
-"""After so much work in smaller pieces the loading starts: by then the program is no short one."""
+START_NS = 150e6
+"""After so much work in smaller pieces the loading starts: as much as it costs, so that a program which
+ends just then has not lost more than it has used."""
 
 LOOK_NS = 40e6
 """After so much work, kernels of earlier runs are looked for: importing the engine, planning and loading
@@ -44,10 +45,10 @@ class _Compiler:
 
     def plans(self, nodes: Sequence[Expr]) -> bool:
         """Are kernels the way to compute these nodes, or some of them?"""
+        if self.usable is not None:
+            return self.usable and not sys.is_finalizing()
         if sys.is_finalizing():
             return False                # nothing can be imported any more
-        if self.usable is not None:
-            return self.usable
         work = sum(map(numpy_ns, nodes))
         self.work += work
         if config.current.jit == "always":

@@ -33,6 +33,7 @@ from lazyarr.expr import Map, Read
 from lazyarr.flags import discards
 from lazyarr.geometry import fresh, layout
 from lazyarr.ops import OPS
+from lazyarr.recipes import WORD, again, measure, remember
 
 WEAK = {bool: numpy.dtype(bool), int: int, float: float, complex: complex}
 """Python scalars as operands: NumPy calls all but bool weak, since they follow the arrays."""
@@ -162,9 +163,6 @@ def broadcast(geos: list[numpy.ndarray]) -> tuple[int, ...]:
     return shape
 
 
-WORD = 8
-"""The option `eager_elements` counts elements of this size; of smaller ones NumPy does more in a time."""
-
 FOLD = 16
 """A fold of existing memory writes nothing: NumPy is the faster one up to so many times the size."""
 
@@ -175,9 +173,7 @@ def at_call(size: int, args: tuple[Any, ...], factor: int = 1) -> bool:
     if jit == "auto" and size:
         limit = current.eager_elements * factor
         arrays = [x for x in args if x.__class__ is ndarray]
-        if size > limit and (
-            size > WORD * limit or size * max((x.geo.itemsize for x in arrays), default=WORD) > WORD * limit
-        ):
+        if measure(size, [x.geo.itemsize for x in arrays]) > limit:
             return False
         return not any(is_pending(x) for x in arrays)
     return jit == "never" or not size
@@ -196,6 +192,10 @@ def wrap_all(result: Any) -> Any:
 
 def elementwise(fn: numpy.ufunc, args: tuple[Any, ...], dtype: Any = None, casting: Any = None) -> Any:
     """fn(*args) as new arrays, one per output."""
+    if dtype is None and casting is None and 0 < len(args) < 3:
+        made = again(fn, args)
+        if made is not None:
+            return made
     geos = []
     keys = []
     for x in args:
@@ -221,7 +221,10 @@ def elementwise(fn: numpy.ufunc, args: tuple[Any, ...], dtype: Any = None, casti
         raise Unsupported
     inputs = inputs_for(loop.types, args)
     if len(loop.maps) == 1:
-        result = fresh_array(loop.maps[0], inputs, result_layout(loop.outs[0], shape, geos))
+        geo = result_layout(loop.outs[0], shape, geos)
+        if shape and dtype is None and casting is None and not loop.raises:
+            remember(fn, args, loop.maps[0], loop.types, geo)
+        result = fresh_array(loop.maps[0], inputs, geo)
         return result if shape else now(result)[()]
     results = [
         fresh_array(op, inputs, layout(out, shape, geos))

@@ -155,13 +155,10 @@ def _by_kernel(step: Step, w: Walk) -> None:
     assert step.program is not None
     members = [w.nodes[k] for k in step.members]
     placement = Placement(members, {w.nodes[k].serial for k in step.stored})
-    loads = [(w.value(k), geo) for k, geo in step.loads]
-    for k, region in zip(step.stored, step.regions, strict=True):
-        placement.place(w.nodes[k], region, loads)
+    for k, reusable in zip(step.stored, step.reusable, strict=True):
+        placement.place(w.nodes[k], map(w.value, reusable))
     homes = [placement.of(w.value(k)) for k in step.operands]
-    streams = all(
-        home.recycled for home, o in zip(homes, step.program.parfor.operands, strict=True) if o.role != "in"
-    )
+    streams = all(homes[k].recycled for k in step.written)
     held = hold_signals() if placement.taken else None
     try:
         raised = _launch(step, w, placement, [home.address for home in homes], streams)

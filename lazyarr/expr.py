@@ -10,7 +10,8 @@ order; inputs are always older than the node, so there are no cycles.
     input    = Read | numpy.generic            a constant is already of the loop's dtype
     geometry = ndarray over ghost memory (geometry.py): shape, strides, dtype, offset, flags
 
-The classes of `op` are frozen descriptors, one per kind of computation, equal by value.
+The classes of `op` are frozen descriptors, one per kind of computation, equal by value.  (Those that every
+plan's key is made of are tuples: hashing and comparing these is the interpreter's own work.)
 Nothing here recurses: walks iterate and a chain of a million nodes is freed iteratively.
 """
 
@@ -21,7 +22,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -32,8 +33,7 @@ LOCK = threading.RLock()
 """Held while values are computed or replaced: nodes are shared by all Python threads."""
 
 
-@dataclass(frozen=True, slots=True)
-class Map:
+class Map(NamedTuple):
     """Elementwise: one inner loop over the broadcast inputs, result `part` cast into the region.
 
     `name` is a ufunc of NumPy ('add', 'clip', ...), or one of
@@ -49,8 +49,7 @@ class Map:
     part: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Reduce:
+class Reduce(NamedTuple):
     """A fold of the first input over `axes`; an optional bool mask is the last input.
 
     `name` is 'add', 'multiply', 'maximum', 'minimum', 'fmax', 'fmin', 'logical_and',

@@ -23,7 +23,8 @@ _RESERVE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE"
 _bases: dict[int, int] = {}         # id(ghost array) -> its address; ghosts are kept for ever
 _ghosts: list[numpy.ndarray] = []
 _fresh: dict[tuple[tuple[int, ...], numpy.dtype, str], numpy.ndarray] = {}
-_fresh_ids: set[int] = set()
+FRESH: set[int] = set()
+"""Identities of the shared geometries that `fresh` keeps."""
 
 _DATA_FIELD = 16                    # PyArrayObject: head (16 bytes), then char *data
 
@@ -93,15 +94,15 @@ def fresh(shape: tuple[int, ...], dtype: numpy.dtype, order: str = "C") -> numpy
         found = geometry(shape, dtype, strides)
         if len(_fresh) > 4096:
             _fresh.clear()
-            _fresh_ids.clear()
+            FRESH.clear()
         _fresh[key] = found
-        _fresh_ids.add(id(found))
+        FRESH.add(id(found))
     return found
 
 
 def is_fresh(geo: numpy.ndarray) -> bool:
     """Is this one of the shared geometries that `fresh` keeps?"""
-    return id(geo) in _fresh_ids
+    return id(geo) in FRESH
 
 
 def _columns(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:

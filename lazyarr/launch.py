@@ -167,8 +167,9 @@ def bind(
         words[word] = int.from_bytes(raw[:8], "little", signed=len(raw) >= 8)
         if len(raw) > 8:
             words[word + 1] = int.from_bytes(raw[8:], "little", signed=True)
-    scratch, words[Layout.SCRATCH] = memory(p.scratch_bytes)
-    partials = None
+    scratch = partials = None
+    if p.scratch_bytes:
+        scratch, words[Layout.SCRATCH] = memory(p.scratch_bytes)
     if p.partial_bytes:
         partials, words[p.partials_word] = memory(p.partial_bytes)
     return words, [scratch, partials]

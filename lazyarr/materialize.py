@@ -62,10 +62,15 @@ def closure(roots: Iterable[Expr]) -> list[Expr]:
         if node.op is None or node.serial in needed:
             continue
         needed[node.serial] = node
-        todo.extend(node.needs())
+        # (`Expr.needs`, written out: this runs for every node that there ever is.)
+        for i in node.inputs:
+            if i.__class__ is Read and i.expr.op is not None:
+                todo.append(i.expr)
         if node.old is not None:
+            if not node.covers:
+                todo.append(node.old)
             todo.extend(_first(node, needed))
-    return [needed[serial] for serial in sorted(needed)]
+    return list(needed.values()) if len(needed) == 1 else [needed[serial] for serial in sorted(needed)]
 
 
 def _first(node: Expr, needed: dict[int, Expr]) -> list[Expr]:

@@ -25,7 +25,7 @@ from lazyarr.fusion.assemble import Program, Unlike, assemble
 from lazyarr.fusion.compress import fed, feedable
 from lazyarr.fusion.group import Group
 from lazyarr.fusion.partition import Partition, partition
-from lazyarr.geometry import is_fresh, offset_of
+from lazyarr.geometry import FRESH, offset_of, same
 from lazyarr.kernels import not_together
 from lazyarr.plan_patterns import for_shape, pattern_of
 from lazyarr.values import is_kept
@@ -46,10 +46,11 @@ class Step:
     """For each of the program's operands, whose memory it is."""
     constants: tuple[tuple[int, int] | numpy.generic, ...]
     """For each runtime scalar: node and number of the input, or the value."""
-    regions: tuple[numpy.ndarray, ...]
-    """What each of the stored nodes writes, over the space of the group."""
-    loads: tuple[tuple[int, numpy.ndarray], ...]
-    """Memory that the group reads, over its space: a dying input may be the destination."""
+    written: tuple[int, ...]
+    """Which operands the program writes to."""
+    reusable: tuple[tuple[int, ...], ...]
+    """For each of the stored nodes: inputs that are read just where it writes.  One that ends here may be
+    the destination."""
     why: str
     ends: tuple[int, ...] = ()
     """Values that no later step needs: the evaluation lets go of them after this one."""
@@ -114,42 +115,52 @@ def walk(nodes: list[Expr], wanted: Sequence[Expr]) -> Walk:
     asked: set[int] = set()
     parts: list[Any] = [config.current.jit, config.current.cpu_level]
 
-    def number(value: Expr) -> int:
-        k = numbers.get(id(value))
-        if k is None:
-            leaves.append(value)
-            k = numbers[id(value)] = -len(leaves)
-            if value.buf is not None and value.buf.bridge is not None:
-                parts.append(value.buf.address & 15)
+    def leaf(value: Expr) -> int:
+        leaves.append(value)
+        k = numbers[id(value)] = -len(leaves)
+        if value.buf is not None and value.buf.bridge is not None:
+            parts.append(value.buf.address & 15)
         return k
 
     for node in nodes:
-        op, old = node.op, node.old
-        if op.__class__ is Map:
-            parts.append((op.name, op.sig, op.part))
-        else:
-            parts.append(op)
+        old, region = node.old, node.region
+        assert region is not None
+        parts.append(node.op)
         for i in node.inputs:
-            if isinstance(i, Read):
-                parts.append(number(i.expr))
-                parts.append(_geometry_key(i.geo, pins))
+            if i.__class__ is Read:
+                value, geo = i.expr, i.geo
+                k = numbers.get(id(value))
+                parts.append(leaf(value) if k is None else k)
+                if id(geo) in FRESH:
+                    pins.append(geo)
+                    parts.append(id(geo))
+                else:
+                    parts.append(_geometry_key(geo))
             else:
-                parts.append(i.dtype.char)
-        assert node.region is not None
-        parts.append(_geometry_key(node.region, pins))
+                parts.append(i.dtype.char)      # type: ignore[union-attr]
+        if id(region) in FRESH:
+            pins.append(region)
+            parts.append(id(region))
+        else:
+            parts.append(_geometry_key(region))
         while old is not None and old.op is not None and id(old) not in numbers:
             old = old.old               # a dead value: overwritten before anybody asked for it
-        external = id(node) in roots or is_kept(node) or any(id(r) not in numbers for r in node.waiting())
+        below = None if old is None else numbers.get(id(old))
+        if old is not None and below is None:
+            below = leaf(old)
+        external = id(node) in roots or is_kept(node) or _read_elsewhere(node, numbers)
         if external:
             asked.add(node.serial)
-        parts.append((None if old is None else number(old), node.masked, node.covers, external))
+        parts += (below, node.masked, node.covers, external)
     return Walk(nodes, leaves, tuple(parts), pins, asked)
 
 
-def _geometry_key(geo: numpy.ndarray, pins: list[Any]) -> Any:
-    if is_fresh(geo):
-        pins.append(geo)
-        return id(geo)
+def _read_elsewhere(node: Expr, numbers: dict[int, int]) -> bool:
+    return any(id(r) not in numbers for r in node.waiting())
+
+
+def _geometry_key(geo: numpy.ndarray) -> tuple[Any, ...]:
+    """A geometry by its contents: one that arrays share goes by its identity."""
     return geo.shape, geo.strides, geo.dtype.char, offset_of(geo)
 
 
@@ -244,7 +255,6 @@ def _feed(step: Step, source: Step) -> bool:
         return False
     step.members = (*source.members, *step.members)
     step.operands = tuple(source.operands[-1] if k == mine else k for k in step.operands)
-    step.loads = tuple(load for load in step.loads if load[0] != mine)
     step.feeds += ((found[0], source),)
     return True
 
@@ -279,12 +289,25 @@ def _step(group: Group, numbers: dict[int, int], stored: set[int], epoch: int) -
     constants = tuple(
         (numbers[id(c[0])], c[1]) if isinstance(c, tuple) else c for c in program.constants
     )
-    regions = tuple(group.placed[n.serial].region for n in group.nodes if n.serial in stored)
-    loads = tuple((numbers[id(a.value)], a.geo) for a in group.loads)
+    written = tuple(k for k, o in enumerate(program.parfor.operands) if o.role != "in")
+    reusable = tuple(_reusable(n, group, numbers) for n in group.nodes if n.serial in stored)
     program.forget()
     last = group.nodes[-1]
     ranks = last.inputs[2] if isinstance(last.op, Compress) else None
     return Step(
-        members, keep, program, operands, constants, regions, loads, why, tallies=isinstance(last.op, Tally),
+        members, keep, program, operands, constants, written, reusable, why,
+        tallies=isinstance(last.op, Tally),
         ranks=numbers[id(ranks.expr)] if isinstance(ranks, Read) else None,
     )  # fmt: skip
+
+
+def _reusable(node: Expr, group: Group, numbers: dict[int, int]) -> tuple[int, ...]:
+    """Inputs that the group reads only where the node writes: it may store over them."""
+    if not isinstance(node.op, Map):            # accumulators and ranks overlap nothing that is read
+        return ()
+    region = group.placed[node.serial].region
+    fits: dict[int, bool] = {}
+    for a in group.loads:
+        k = numbers[id(a.value)]
+        fits[k] = fits.get(k, True) and same(a.geo, region)
+    return tuple(k for k, fit in fits.items() if fit)

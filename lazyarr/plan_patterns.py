@@ -22,7 +22,7 @@ from lazyarr.dtypes import char_of
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.fusion.assemble import Program
 from lazyarr.fusion.collapse import Loops
-from lazyarr.geometry import fresh, is_fresh
+from lazyarr.geometry import is_fresh
 from lazyarr.ops import OPS, kind, row
 from lazyarr.schedule import TINY
 
@@ -86,9 +86,4 @@ def for_shape(steps: list[Step], shape: tuple[int, ...]) -> list[Step]:
 
 def _step(step: Step, program: Program, shape: tuple[int, ...]) -> Step:
     loops = Loops((math.prod(shape),), program.loops.strides, program.loops.offsets)
-    return replace(
-        step,
-        program=replace(program, loops=loops, launches={}),
-        regions=tuple(fresh(shape, geo.dtype) for geo in step.regions),
-        loads=tuple((k, fresh(shape, geo.dtype) if geo.ndim else geo) for k, geo in step.loads),
-    )
+    return replace(step, program=replace(program, loops=loops, launches={}))

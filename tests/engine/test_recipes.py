@@ -1,0 +1,127 @@
+"""Calls met before are built again by their recipe, and still are what NumPy says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy
+import pytest
+
+import lazyarr as np
+from lazyarr import elementwise, geometry, recipes
+
+N = 100_000
+
+
+@pytest.fixture(autouse=True)
+def looked_at(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[numpy.ufunc]]:
+    """The ufuncs of the calls that NumPy's type resolution was needed for; no recipes at first."""
+    recipes._recipes.clear()
+    calls: list[numpy.ufunc] = []
+    loop_of = elementwise.loop_of
+
+    def counted(fn, *args):
+        calls.append(fn)
+        return loop_of(fn, *args)
+
+    monkeypatch.setattr(elementwise, "loop_of", counted)
+    yield calls
+    recipes._recipes.clear()
+
+
+def pair(dtype="f8", n=N):
+    x = numpy.arange(1, n + 1).astype(dtype)
+    a, b = np.array(x), np.array(x[::-1])
+    np.evaluate(a, b)
+    return a, b, x, x[::-1].copy()
+
+
+def same(lazy, real):
+    found = numpy.asarray(lazy)
+    return found.dtype == real.dtype and found.tobytes() == real.tobytes()
+
+
+def test_a_call_is_looked_at_once(looked_at):
+    a, b, x, y = pair()
+    for _ in range(3):
+        assert same(np.add(a, b), x + y)
+        assert same(a * 2.5, x * 2.5)
+        assert same(-a, -x)
+        assert same(1 / a, 1 / x)
+    assert looked_at.count(numpy.add) == looked_at.count(numpy.multiply) == 1
+    assert looked_at.count(numpy.negative) == looked_at.count(numpy.true_divide) == 1
+
+
+def test_operands_in_the_other_order_are_another_call(looked_at):
+    a, _, x, _ = pair()
+    small, s = a.astype("f4"), x.astype("f4")
+    np.evaluate(small)
+    for _ in range(2):
+        assert same(a - small, x - s) and same(small - a, s - x)
+        assert same(2 - a, 2 - x) and same(a - 2, x - 2)
+    assert looked_at.count(numpy.subtract) == 4
+
+
+def test_scalars_of_every_type_are_cast_as_numpy_does():
+    with np.options(eager_elements=0):
+        a, _, x, _ = pair("i1", 100)
+        for _ in range(2):
+            for scalar in (1, True, 2.0, 3j, numpy.float32(2), numpy.int64(2), numpy.uint8(2)):
+                assert same(a + scalar, x + scalar), scalar
+            with pytest.raises(OverflowError):
+                a + 300
+
+
+def test_options_decide_anew():
+    a, b, _, _ = pair()
+    np.evaluate(a + b)
+    before = np.debug.counters()["numpy_eager"]
+    with np.options(eager_elements=N):
+        assert np.is_evaluated(a + b)
+    assert np.debug.counters()["numpy_eager"] == before + 1
+    assert not np.is_evaluated(a + b)
+    with np.options(jit="never"):
+        assert np.is_evaluated(a + b)
+
+
+def test_small_results_of_pending_operands_are_lazy():
+    with np.options(eager_elements=0):
+        a, b, x, y = pair(n=50)
+        np.evaluate(a + b)
+        c = a + b
+    assert not np.is_evaluated(c) and not np.is_evaluated(c + b) and not np.is_evaluated(b - c)
+    assert same(c + b, x + y + y)
+    np.evaluate(c)
+    assert np.is_evaluated(c + b) and np.is_evaluated(a + b)
+
+
+def test_error_states_are_those_of_the_call():
+    a, b, _, _ = pair()
+    z = a - a
+    np.evaluate(z, a / b)
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        a / z
+    with np.errstate(all="ignore"):
+        quiet = a / z
+    np.evaluate(quiet)
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        np.evaluate(a / z)
+
+
+def test_integer_powers_still_raise():
+    a, _, _, _ = pair("i8")
+    np.evaluate(np.power(a, 2))
+    with pytest.raises(ValueError, match="negative integer powers"):
+        np.power(a, -1)
+
+
+def test_recipes_and_shared_geometries_are_forgotten_together(monkeypatch):
+    monkeypatch.setattr(recipes, "MAX_RECIPES", 4)
+    for n in range(N, N + 20):
+        a, b, x, y = pair(n=n)
+        assert same(a + b, x + y) and same(a + b, x + y)
+    assert len(recipes._recipes) <= 4
+    geometry._fresh.clear()
+    geometry.FRESH.clear()
+    a, b, x, y = pair(n=N + 3)
+    assert same(a + b, x + y)
