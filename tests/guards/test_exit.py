@@ -130,10 +130,13 @@ while True:
     process = subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    error = process.communicate(timeout=20)[1]
+    try:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        error = process.communicate(timeout=20)[1]
+    finally:
+        process.kill()              # it would never end by itself
     assert process.returncode == -signal.SIGINT and error.rstrip().endswith("KeyboardInterrupt")
 
 
