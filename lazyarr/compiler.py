@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from lazyarr import config
-from lazyarr.expr import FOLDS, Expr, Map, Read, Reduce
+from lazyarr.expr import FOLDS, Expr, Gather, Map, Read, Reduce
 from lazyarr.ops import row
 
 LOAD_NS = 250e6
@@ -32,6 +32,10 @@ ends just then has not lost more than it has used."""
 LOOK_NS = 40e6
 """After so much work, kernels of earlier runs are looked for: importing the engine, planning and loading
 the first ones cost about as much."""
+
+
+GATHER_NS = 3.0
+"""What NumPy takes for an element at any place."""
 
 
 class _Compiler:
@@ -118,6 +122,8 @@ def numpy_ns(node: Expr) -> float:
     elements, per_element = region.size, 0.3
     if isinstance(op, Map):
         per_element = 0.1 * row(op.name).cost
+    elif isinstance(op, Gather):
+        per_element = GATHER_NS
     elif isinstance(op, FOLDS) and isinstance(node.inputs[0], Read):
         elements = node.inputs[0].geo.size
     return elements * (0.3 + per_element) + region.nbytes * 0.15

@@ -6,7 +6,7 @@ A node is the value of one storage (all its bytes) after one operation: the byte
 order; inputs are always older than the node, so there are no cycles.
 
     expr     = Expr(op, inputs, region, old, masked)
-    op       = Map | Reduce | Tally | Compress | Opaque    None once evaluated (then `buf` holds the bytes)
+    op       = Map | Gather | Reduce | Tally | Compress | Opaque    None once evaluated (then `buf` holds the bytes)
     input    = Read | numpy.generic            a constant is already of the loop's dtype
     geometry = ndarray over ghost memory (geometry.py): shape, strides, dtype, offset, flags
 
@@ -66,6 +66,22 @@ class Reduce(NamedTuple):
     initial: Any = None
 
 
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """Elements of the first input, the table, at positions that the other inputs hold.
+
+    Those are integers, broadcast over the region, one for each of the table's `axes`; a negative one
+    counts from the end.  They are in bounds: that was checked at the call, of the values captured.
+    Along axis d of the region the table moves along its axis ``dims[d]``, or stays where that is -1.
+    `along` says that positions vary along all axes of the region (``take_along_axis``); else they vary
+    along the still ones alone, which are where NumPy puts them: ``a[:, i, j]``, ``a[i, :, j]``.
+    """
+
+    axes: tuple[int, ...]
+    dims: tuple[int, ...]
+    along: bool = False
+
+
 BLOCK = 1 << 9
 """Elements of a mask that are counted together."""
 
@@ -85,6 +101,9 @@ class Compress:
     The third is the mask's `Tally`, evaluated: the region is 1-d, and its length is the total."""
 
 
+ELEMENTWISE = (Map, Gather)
+"""Ops that make each element of the region for itself."""
+
 FOLDS = (Reduce, Tally, Compress)
 """Ops that run over what they read, in an order of their own."""
 
@@ -97,7 +116,7 @@ class Opaque:
     label: str
 
 
-Op = Map | Reduce | Tally | Compress | Opaque
+Op = Map | Gather | Reduce | Tally | Compress | Opaque
 
 
 class Read:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr import creation, masks, methods, movement, reductions, selection
+from lazyarr import creation, gather, masks, methods, movement, reductions, selection
 from lazyarr.arrays import Unsupported, ndarray, wrap
 from lazyarr.elementwise import SCALARS
 from lazyarr.fallback import lazily
@@ -55,6 +55,8 @@ RULES: dict[str, Any] = {
     "count_nonzero": reductions.count_nonzero,
     "compress": masks.compress,
     "extract": masks.extract,
+    "take": gather.take,
+    "take_along_axis": gather.take_along_axis,
     "broadcast_arrays": movement.broadcast_arrays,
     "zeros_like": creation.zeros_like,
     "ones_like": creation.ones_like,

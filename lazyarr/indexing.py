@@ -35,6 +35,7 @@ from lazyarr.error_state import loud, remembered
 from lazyarr.expr import Map
 from lazyarr.fallback import fallback
 from lazyarr.flags import warn_of_cast
+from lazyarr.gather import gathered
 from lazyarr.geometry import same
 from lazyarr.masks import compressed
 from lazyarr.temporaries import KEY_REFS, with_last
@@ -42,6 +43,10 @@ from lazyarr.temporaries import KEY_REFS, with_last
 OBJECT = numpy.dtype(object)
 
 BASIC = {int, slice, type(None), type(...)} | {t for t in SCALARS if issubclass(t, numpy.integer)}
+
+
+FEW = 512
+"""Positions that NumPy has picked before an index is taken apart here."""
 
 
 def is_basic(key: Any) -> bool:
@@ -71,6 +76,11 @@ def getitem(x: Any, key: Any, _: Any = None) -> Any:
             return g
         return x.storage.real(_region(geo, key))[()]
     if x.storage is None:
+        if _many(key):
+            try:
+                return gathered(x, key)
+            except Unsupported:
+                pass
         try:
             taken = geo[settled(key)]
         except ValueError as error:
@@ -80,12 +90,32 @@ def getitem(x: Any, key: Any, _: Any = None) -> Any:
         return wrap(taken)
     if key.__class__ is ndarray and key.geo.dtype == bool and key.geo.shape == geo.shape:
         return with_last(compressed, x, key) if getrefcount(key) <= KEY_REFS else compressed(x, key)
+    if _picks(x, key):
+        try:
+            return gathered(x, key)
+        except Unsupported:
+            pass
     COUNT.numpy_fallbacks += 1
     real = now(x)
     try:
         return wrap(real[settled(key)])
     except ValueError as error:
         return wrap(accepted(error, operator.getitem, real, settled(key)))
+
+
+def _many(key: Any) -> bool:
+    """Is there a lazy array among the indices?"""
+    if key.__class__ is ndarray:
+        return key.storage is not None
+    return key.__class__ is tuple and any(k.__class__ is ndarray and k.storage is not None for k in key)
+
+
+def _picks(x: ndarray, key: Any) -> bool:
+    """Is it worth the while to look whether this is a gather?"""
+    if key.__class__ is ndarray:
+        limit = 0 if current.jit == "always" else current.eager_elements
+        return key.geo.size * x.geo.size > limit * len(x.geo)
+    return key.__class__ is tuple and any(k.__class__ is ndarray and k.geo.size >= FEW for k in key)
 
 
 def _seen_or_element(x: ndarray, taken: numpy.ndarray) -> ndarray:

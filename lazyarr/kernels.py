@@ -147,7 +147,7 @@ def _loaded(module: Module) -> int:
     return jit.load(module.ir, (module.symbol,), host(), kernel=False)[module.symbol]
 
 
-BOOKKEEPING = frozenset({"load", "store", "scalar", "cast", "dense"})
+BOOKKEEPING = frozenset({"load", "store", "scalar", "cast", "dense", "offset"})
 
 
 def lowerable(name: str, sig: str) -> bool:
@@ -172,9 +172,15 @@ def _lowerable(name: str, sig: str, target: Target) -> bool:
     return loop is not None and not loop.needs_gil
 
 
+COSTS = {"gather": 2.0, "offset": 0.5}
+"""Nanoseconds for one element of what is no op of NumPy's."""
+
+
 @cache
 def cost(name: str) -> float:
     """Nanoseconds for one element of an op, roughly."""
+    if name in COSTS:
+        return COSTS[name]
     if name in BOOKKEEPING or name == "reduce":
         return 0.05
     return 0.1 * row(name).cost

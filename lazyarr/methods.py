@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr import movement, reductions
+from lazyarr import gather, movement, reductions
 from lazyarr.arrays import Unsupported, ndarray, now
 from lazyarr.elementwise import elementwise
 from lazyarr.fallback import fallback, looking, method
@@ -80,7 +80,7 @@ RULES = {
     "reshape": reshape, "ravel": movement.ravel, "flatten": movement.flatten, "astype": movement.astype,
     "copy": movement.copy_method, "view": movement.retyped, "conj": conjugate, "conjugate": conjugate,
     "round": rounded, "argmax": functools.partial(reductions.arg_reduce, "argmax"),
-    "argmin": functools.partial(reductions.arg_reduce, "argmin"),
+    "argmin": functools.partial(reductions.arg_reduce, "argmin"), "take": gather.take,
 }  # fmt: skip
 
 

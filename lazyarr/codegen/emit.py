@@ -19,6 +19,7 @@ from lazyarr.codegen.emit_status import Status
 from lazyarr.codegen.loopir import (
     Blocks,
     Call,
+    Gather,
     Kernel,
     Load,
     Loop,
@@ -29,7 +30,7 @@ from lazyarr.codegen.loopir import (
     applies,
     arguments,
 )
-from lazyarr.codegen.native import DENSE
+from lazyarr.codegen.native import OWN
 from lazyarr.dtypes import PLAIN
 from lazyarr.ops import flags
 from lazyarr.target import Target
@@ -274,7 +275,7 @@ class Emitter:
         self.label(pre)
         b.width = loop.lanes
         wide = self.fixed.spread(dict.fromkeys(a for lane in loop.body for a in arguments(lane)))
-        refs = (lane.ref for lane in loop.body if isinstance(lane, Load | Store))
+        refs = (lane.ref for lane in loop.body if isinstance(lane, Load | Gather | Store))
         bases = {ref: self.base(ref, at.pointers) for ref in refs}
         b.do(f"br label %{head}")
         self.label(head)
@@ -329,7 +330,7 @@ def refs_of(call: Call) -> tuple[Ref, ...]:
 
 def _status(b: Builder, kernel: Kernel) -> Status:
     signatures = {(a.op, a.sig) for a in applies(kernel.body)} | set(kernel.loops)
-    names = {("copy" if op == "cast" else op, sig) for op, sig in signatures if op != DENSE}
+    names = {("copy" if op == "cast" else op, sig) for op, sig in signatures if op not in OWN}
     categories = frozenset(c for op, sig in names for c in flags(op, sig))
     floating = any(set(sig) & set("efdFD") for _, sig in names)
     return Status(b, categories, floating or bool(categories))

@@ -6,11 +6,12 @@ In:  lane instructions, a Builder at some width, where each Ref lies.   Out: cod
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from lazyarr.codegen.builder import Builder
-from lazyarr.codegen.emit_lanes import Place, from_raw, load_raw, splat, splat_value, store_raw, to_raw
+from lazyarr.codegen.emit_lanes import Place, from_raw, load_far, load_raw, splat, splat_value, store_raw, to_raw
 from lazyarr.codegen.emitters_types import Value
-from lazyarr.codegen.loopir import Apply, Lane, Load, Ref, Store
+from lazyarr.codegen.loopir import Apply, Gather, Lane, Load, Ref, Store
 from lazyarr.codegen.native import native
 
 PlaceOf = Callable[[Ref], Place]
@@ -24,6 +25,8 @@ class Registers:
         self.chars: dict[int, str] = {}
         self.raws: dict[int, str] = {}
         self.values: dict[int, Value] = {}
+        self.scalars: Registers = self
+        """The values that do not vary, as scalars."""
 
     def value(self, v: int) -> Value:
         """As emitters take it."""
@@ -42,6 +45,7 @@ class Registers:
     def copy(self) -> Registers:
         """The same values, for code that defines more."""
         other = Registers(self.b)
+        other.scalars = self.scalars if self.scalars is not self else other
         other.chars, other.raws, other.values = self.chars.copy(), self.raws.copy(), self.values.copy()
         return other
 
@@ -50,6 +54,7 @@ class Registers:
         if not self.b.width:
             return self.copy()
         wide = Registers(self.b)
+        wide.scalars = self
         for v in needed:
             if v in self.chars:
                 char = wide.chars[v] = self.chars[v]
@@ -67,11 +72,26 @@ def emit_body(body: Iterable[Lane], registers: Registers, place: PlaceOf) -> Non
         if isinstance(lane, Load):
             registers.chars[lane.value] = lane.ref.char
             registers.raws[lane.value] = load_raw(b, place(lane.ref))
+        elif isinstance(lane, Gather):
+            registers.chars[lane.value] = lane.ref.char
+            registers.raws[lane.value] = gather(b, lane, registers, place(lane.ref))
         elif isinstance(lane, Apply):
             apply(b, lane, registers)
         else:
             assert isinstance(lane, Store)
             store_raw(b, place(lane.ref), registers.raw(lane.value))
+
+
+def gather(b: Builder, lane: Gather, registers: Registers, place: Place) -> str:
+    """Where the offset does not vary, a load from another address."""
+    still = registers.scalars
+    if lane.offset in still.chars:
+        offset = still.value(lane.offset)
+        moved = b.op(f"getelementptr i8, ptr {place.pointer}, i64 {offset}")
+        return load_raw(b, replace(place, pointer=moved, streams=False))
+    offset = registers.value(lane.offset)
+    assert isinstance(offset, str)
+    return load_far(b, place, offset)
 
 
 def apply(b: Builder, lane: Apply, registers: Registers) -> None:

@@ -144,17 +144,28 @@ def splat_value(b: Builder, char: str, value: Value) -> Value:
 # Elements at any stride
 
 
-def gather(b: Builder, place: Place, first: str) -> str:
-    """`width` elements at a stride: small vectors element by element, then concatenated."""
+def load_far(b: Builder, place: Place, offsets: str) -> str:
+    """`width` elements, each so many bytes further on."""
+    return gather(b, place, address(b, place), offsets)
+
+
+def gather(b: Builder, place: Place, first: str, offsets: str = "") -> str:
+    """`width` elements at a stride: small vectors element by element, then concatenated.
+
+    Elements may lie further on by `offsets` in bytes, one for each."""
     size = PLAIN[place.char].itemsize
     t, each = _carrier(size)
     n = min(b.width, max(GATHER_BYTES // size, 1))
     vectors: list[str] = []
     pointer = first
     for k in range(b.width):
-        if k:
+        if k and place.access != "z":
             pointer = b.op(f"getelementptr i8, ptr {pointer}, i64 {place.stride}")
-        item = b.op(f"load {each}, ptr {pointer}, align {_align(place.char)}")
+        at = pointer
+        if offsets:
+            offset = b.op(f"extractelement {b.ty('i64')} {offsets}, i64 {k}")
+            at = b.op(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+        item = b.op(f"load {each}, ptr {at}, align {_align(place.char)}")
         if each != t:
             vectors.append(item)
         elif k % n == 0:

@@ -15,8 +15,8 @@ from typing import Any
 import numpy
 
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.loopir import Apply, Blocks, Call, Kernel, Lane, Load, Loop, Once, Ref, Stmt, Store
-from lazyarr.codegen.native import DENSE
+from lazyarr.codegen.loopir import Apply, Blocks, Call, Gather, Kernel, Lane, Load, Loop, Once, Ref, Stmt, Store
+from lazyarr.codegen.native import DENSE, OFFSET
 from lazyarr.dtypes import PLAIN
 from lazyarr.ops import own_signature, row
 
@@ -110,6 +110,8 @@ class Machine:
             self.at(lane.ref, at, i, lanes)[...] = values[lane.value]
         elif isinstance(lane, Call):
             self.call(lane, at, 1)
+        elif isinstance(lane, Gather):
+            values[lane.value] = self.gather(lane, numpy.broadcast_to(values[lane.offset], lanes), at, i)
         else:
             results = evaluate(lane, [values[a] for a in lane.args])
             values.update((v, r) for v, r in zip(lane.values, results, strict=True) if v >= 0)
@@ -119,6 +121,11 @@ class Machine:
         ins, outs = ([self.at(ref, at, 0, count) for ref in refs] for refs in (call.ins, call.outs))
         with numpy.errstate(all="ignore"):
             row(name).fn(*ins, out=tuple(outs), signature=own_signature(name, sig))
+
+    def gather(self, lane: Gather, offsets: numpy.ndarray, at: Range, i: int) -> numpy.ndarray:
+        first, step = at.pointers[lane.ref.index], self.stride(lane.ref.index, self.kernel.rank - 1)
+        places = [first + (i + k) * step + int(offset) for k, offset in enumerate(offsets)]
+        return numpy.concatenate([view(place, lane.ref.char, 1, 0) for place in places])
 
     def at(self, ref: Ref, at: Range, i: int, count: int) -> numpy.ndarray:
         """Elements `i` and on of a range."""
@@ -139,6 +146,9 @@ def evaluate(lane: Apply, args: list[Any]) -> list[Any]:
     with numpy.errstate(all="ignore"):
         if lane.op == DENSE:
             return args
+        if lane.op == OFFSET:
+            steps = zip(args[::3], args[1::3], args[2::3], strict=True)
+            return [sum(numpy.clip(v + n * (v < 0), 0, n - 1) * s for v, n, s in steps)]
         if lane.op == "cast":
             return [args[0].astype(outs, casting="unsafe")]
         if lane.op == "where":

@@ -13,6 +13,7 @@ In:  `lower` makes it from a parfor; `tile` and `vectorize` refine it.   Out: `e
                                       it left; 'all': every element
            | Call(loop, ins, outs)    NumPy's inner loop number `loop` over the elements
     lane   = Load(value, ref)
+           | Gather(value, ref, offset)       a Load so many bytes further on; `offset` is an 'offset' op's
            | Apply(values, op, sig, args)     the results of one op; -1: nobody uses that one
            | Store(ref, value)
            | Call(loop, ins, outs)            in a Once: over a single element
@@ -51,6 +52,13 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
+class Gather:
+    value: int
+    ref: Ref
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class Apply:
     values: tuple[int, ...]
     op: str
@@ -71,7 +79,7 @@ class Call:
     outs: tuple[Ref, ...]
 
 
-Lane = Load | Apply | Store | Call
+Lane = Load | Gather | Apply | Store | Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +142,8 @@ def printed(stmt: Stmt | Lane, indent: str) -> Iterator[str]:
     match stmt:
         case Load(value, ref):
             yield f"{indent}%{value} = load {ref}"
+        case Gather(value, ref, offset):
+            yield f"{indent}%{value} = gather {ref}, %{offset}"
         case Apply(values, op, sig, args):
             names = ", ".join(f"%{v}" if v >= 0 else "_" for v in values)
             yield f"{indent}{names} = {op}[{sig}]({', '.join(f'%{a}' for a in args)})"
@@ -159,6 +169,8 @@ def arguments(lane: Lane) -> tuple[int, ...]:
     """The values that a lane instruction takes."""
     if isinstance(lane, Apply):
         return lane.args
+    if isinstance(lane, Gather):
+        return (lane.offset,)
     return (lane.value,) if isinstance(lane, Store) else ()
 
 

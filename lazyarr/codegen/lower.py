@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from lazyarr.codegen.loopir import (
     Apply,
     Call,
+    Gather,
     Kernel,
     Lane,
     Load,
@@ -26,7 +27,7 @@ from lazyarr.codegen.loopir import (
     Store,
     arguments,
 )
-from lazyarr.codegen.native import native
+from lazyarr.codegen.native import GATHER, native
 from lazyarr.codegen.stages import LOAD, NATIVE, ONCE, stages_of
 from lazyarr.fusion.parfor import Inst, Parfor, result_char
 from lazyarr.target import Target
@@ -38,7 +39,7 @@ MEMORY = {"load": "operand", "scalar": "scalar"}
 
 def is_native(inst: Inst, target: Target) -> bool:
     """Has the op an emitter?  If not, NumPy's inner loop runs it."""
-    if native(inst.op, inst.sig, target) is not None:
+    if inst.op == GATHER or native(inst.op, inst.sig, target) is not None:
         return True
     if inst.op in ALWAYS_NATIVE:
         raise ValueError(f"{inst.op} {inst.sig} cannot be emitted for {target.name}")
@@ -95,6 +96,8 @@ class Lowering:
             if outs:
                 results = found.setdefault(self.leaders[v], [-1] * len(outs))
                 results[inst.attr if isinstance(inst.attr, int) else 0] = v
+            elif inst.op == GATHER:
+                found[v] = [v]
         return {leader: tuple(results) for leader, results in found.items()}
 
     # Where values live
@@ -207,12 +210,19 @@ class Lowering:
                 self.load(inst.args, known, lanes)
                 known.update(self.results[v])
                 made += self.results[v]
-                lanes.append(Apply(self.results[v], inst.op, inst.sig, inst.args))
+                lanes.append(self.native_lane(v))
         self.load((store.value for store in self.stores[stage]), known, lanes)
         kept = ((v, self.homes[v]) for v in made if v in self.homes)
         lanes += [Store(ref, v) for v, ref in kept if ref.space == "slot"]
         lanes += self.stores[stage]
         return Loop("all", 0, tuple(lanes))
+
+    def native_lane(self, v: int) -> Lane:
+        inst = self.body[v]
+        if inst.op == GATHER:
+            assert isinstance(inst.attr, int)
+            return Gather(v, self.operand(inst.attr), inst.args[0])
+        return Apply(self.results[v], inst.op, inst.sig, inst.args)
 
     def load(self, values: Iterable[int], known: set[int], lanes: list[Lane]) -> None:
         """Loads of values that are not in registers yet."""
@@ -231,7 +241,7 @@ class Lowering:
             if inst.op in MEMORY:
                 lanes.append(Load(v, self.source(v)))
             elif self.once_native(v):
-                lanes.append(Apply(self.results[v], inst.op, inst.sig, inst.args))
+                lanes.append(self.native_lane(v))
                 lanes += [Store(self.homes[r], r) for r in self.results[v] if r in self.homes]
             else:
                 lanes.append(self.call(v))

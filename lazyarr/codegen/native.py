@@ -1,4 +1,4 @@
-"""Which instructions of a parfor are emitted, and by what: the emitters of the op table, and `dense`."""
+"""Which instructions of a parfor are emitted, and by what: the emitters of the op table, and a few more."""
 
 from __future__ import annotations
 
@@ -11,10 +11,31 @@ DENSE = "dense"
 """The identity.  Being native, its result lies in contiguous memory when a call takes it."""
 
 
+OFFSET, GATHER = "offset", "gather"
+
+
 def native(op: str, sig: str, target: Target) -> Emit | None:
     """How to emit an instruction; None if NumPy's inner loop runs it."""
-    return _same if op == DENSE else emitter(op, sig, target)
+    return OWN[op] if op in OWN else emitter(op, sig, target)
 
 
 def _same(b: Builder, args: list[Value]) -> list[Value]:
     return args
+
+
+def _offset(b: Builder, args: list[Value]) -> list[Value]:
+    """Whatever the positions are, each step ends inside its axis: memory may change after it was checked."""
+    ty, found = b.ty("i64"), ""
+    for position, extent, stride in zip(args[::3], args[1::3], args[2::3], strict=True):
+        negative = b.op(f"icmp slt {ty} {position}, {b.splat('i64', '0')}")
+        other = b.op(f"add {ty} {position}, {extent}")
+        inside = b.op(f"select {b.ty('i1')} {negative}, {ty} {other}, {ty} {position}")
+        last = b.op(f"sub {ty} {extent}, {b.splat('i64', '1')}")
+        held = b.intrinsic("umin", "i64", ("i64", inside), ("i64", last))
+        step = b.op(f"mul {ty} {held}, {stride}")
+        found = b.op(f"add {ty} {found}, {step}") if found else step
+    return [found]
+
+
+OWN: dict[str, Emit] = {DENSE: _same, OFFSET: _offset}
+"""Instructions that are no ops of NumPy's: they raise no flag."""

@@ -11,7 +11,7 @@ from lazyarr.codegen import emit_calls
 from lazyarr.codegen.builder import FIRST_LEVEL, LINE
 from lazyarr.codegen.emit import Emitter, Range
 from lazyarr.codegen.emit_body import Registers, emit_body
-from lazyarr.codegen.loopir import Apply, Call, Kernel, Lane, Load, Loop, Once, Ref, Slot, Stmt, Store
+from lazyarr.codegen.loopir import Apply, Call, Gather, Kernel, Lane, Load, Loop, Once, Ref, Slot, Stmt, Store
 from lazyarr.codegen.lower import Lowering
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_kernel import Reduce
@@ -39,7 +39,7 @@ def straight(r: Reduce) -> Kernel | None:
     lanes = list(low.native(0).body) if low.calls else []
     stores = [lane for lane in lanes if isinstance(lane, Store)]
     lanes = [lane for lane in lanes if not isinstance(lane, Store)]
-    known = {lane.value for lane in lanes if isinstance(lane, Load)}
+    known = {lane.value for lane in lanes if isinstance(lane, Load | Gather)}
     known.update(v for lane in lanes if isinstance(lane, Apply) for v in lane.values)
     low.load(wanted(r), known, lanes)
     nowhere = Ref("slot", 0, "d", "u")

@@ -14,7 +14,7 @@ from functools import cached_property
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.emit_status import Status
 from lazyarr.codegen.emitters_types import Value
-from lazyarr.codegen.native import DENSE
+from lazyarr.codegen.native import OWN
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import Fold, combine, deciding, folds_of, load_scalar, neutral_value
 from lazyarr.codegen.reduce_plan import SLOT
@@ -136,7 +136,7 @@ class Reduce:
 
     @property
     def _called(self) -> list[tuple[str, str]]:
-        bodies = [(i.op, i.sig) for i in self.parfor.body if "->" in i.sig and i.op != DENSE]
+        bodies = [(i.op, i.sig) for i in self.parfor.body if "->" in i.sig and i.op not in OWN]
         called = [("copy" if op == "cast" else op, sig) for op, sig in bodies]
         return called + [(f.op, f.sig) for f in self.folds if not f.packs]
 

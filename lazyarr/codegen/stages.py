@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lazyarr.codegen.native import DENSE
+from lazyarr.codegen.native import DENSE, GATHER
 from lazyarr.fusion.parfor import EFFECTS, Inst, Parfor
 
 ONCE, LOAD, NATIVE, CALL, PART, EFFECT = "once", "load", "native", "call", "part", "effect"
@@ -51,7 +51,8 @@ def stages_of(parfor: Parfor, native: Callable[[Inst], bool]) -> Stages:
     reads = [
         at[leaders[v]]
         for v, inst in enumerate(body)
-        if kinds[v] in (NATIVE, CALL) and any(body[a].op == "load" for a in inst.args)
+        if kinds[v] in (NATIVE, CALL)
+        and (inst.op == GATHER or any(body[a].op == "load" for a in inst.args))
     ]
     last_read = max(reads, default=-1)
     if any(inst.op == "store" and kinds[inst.args[0]] == LOAD for inst in body):
@@ -78,13 +79,21 @@ def _kinds(parfor: Parfor, native: Callable[[Inst], bool], leaders: tuple[int, .
             kinds.append(ONCE if parfor.operands[inst.attr].access == "z" else LOAD)
         elif inst.op in EFFECTS:
             kinds.append(EFFECT)
-        elif inst.op != DENSE and all(kinds[a] == ONCE for a in inst.args):
+        elif _stays(inst, parfor) and all(kinds[a] == ONCE for a in inst.args):
             kinds.append(ONCE)
         elif leaders[v] != v:
             kinds.append(PART)
         else:
             kinds.append(NATIVE if native(inst) else CALL)
     return kinds
+
+
+def _stays(inst: Inst, parfor: Parfor) -> bool:
+    """Is its value the same for all elements if its arguments are?"""
+    if inst.op == GATHER:
+        assert isinstance(inst.attr, int)
+        return parfor.operands[inst.attr].access == "z"
+    return inst.op != DENSE
 
 
 def _phases(body: tuple[Inst, ...], kinds: list[str], leaders: tuple[int, ...]) -> list[int]:
@@ -108,7 +117,7 @@ def _postpone(body: tuple[Inst, ...], kinds: list[str], phases: list[int]) -> No
         free[v] = free[v] or (kinds[v] == NATIVE and all(free[a] for a in inst.args))
     until = [last] * len(body)
     for v in reversed(range(len(body))):
-        if kinds[v] == NATIVE and free[v] and len(body[v].sig.partition("->")[2]) == 1:
+        if kinds[v] == NATIVE and free[v] and len(body[v].sig.partition("->")[2]) <= 1:
             phases[v] = max(phases[v], until[v])
         need = phases[v] - (kinds[v] == CALL)
         if kinds[v] in (NATIVE, CALL):

@@ -11,12 +11,28 @@ say, `scratch_bytes` per thread), it holds for a kernel that passes:
     read that was not written; a call's results do not lie in its arguments;
   * within a loop operands are read before any is written; after a statement that writes operands only
     what was written is read again; every output is written by exactly one statement;
+  * a gather's offset is what an 'offset' made of positions, extents and strides, the latter two runtime
+    scalars: whatever the positions are, it ends inside the table that the launch describes;
   * values are defined before use and have the dtypes that ops and memory expect.
 """
 
 from __future__ import annotations
 
-from lazyarr.codegen.loopir import Apply, Blocks, Call, Kernel, Lane, Load, Loop, Once, Ref, Stmt, Store
+from lazyarr.codegen.loopir import (
+    Apply,
+    Blocks,
+    Call,
+    Gather,
+    Kernel,
+    Lane,
+    Load,
+    Loop,
+    Once,
+    Ref,
+    Stmt,
+    Store,
+)
+from lazyarr.codegen.native import OFFSET
 from lazyarr.dtypes import PLAIN
 
 
@@ -49,6 +65,11 @@ class Checker:
         """Values that Once defines, and their dtypes."""
         self.written: set[int] = set()
         """Operands that have been stored."""
+        self.scalars: set[int] = set()
+        """Values that are runtime scalars."""
+        self.bounded: set[int] = set()
+        """Values that are offsets inside a table."""
+        self.bounded_slots: set[int] = set()
         self.block = 0
         """Elements of the enclosing Blocks; 0 outside."""
 
@@ -116,9 +137,10 @@ class Checker:
         stored: set[int] = set()
         for lane in loop.body:
             require(not isinstance(lane, Call), "a call inside a loop")
-            if isinstance(lane, Load):
+            if isinstance(lane, Load | Gather):
                 require(not (stored and lane.ref.space == "operand"), f"{lane.ref} is read after a store")
                 require(lane.value not in values, f"%{lane.value} is defined twice")
+            if isinstance(lane, Load):
                 require(lane.ref.access != "z", f"{lane.ref} does not vary, but is loaded for each element")
             self.lane(lane, values)
             if isinstance(lane, Store) and lane.ref.space == "operand":
@@ -132,22 +154,42 @@ class Checker:
             self.call(lane, single=True)
             return
         require(not isinstance(lane, Store) or lane.ref.space == "slot", "Once stores to an operand")
-        require(not isinstance(lane, Load | Store) or lane.ref.access == "z", "Once touches what varies")
+        require(not isinstance(lane, Load | Gather | Store) or lane.ref.access == "z", "Once touches what varies")
         self.lane(lane, self.fixed)
 
     def lane(self, lane: Lane, values: dict[int, str]) -> None:
         if isinstance(lane, Load):
             self.read(lane.ref)
             values[lane.value] = lane.ref.char
+            if lane.ref.space == "scalar":
+                self.scalars.add(lane.value)
+            elif lane.ref.space == "slot" and lane.ref.index in self.bounded_slots:
+                self.bounded.add(lane.value)
+        elif isinstance(lane, Gather):
+            self.read(lane.ref)
+            known = lane.offset in values and lane.offset in self.bounded
+            require(lane.ref.space == "operand" and known, f"{lane.ref} is read at an offset without bounds")
+            values[lane.value] = lane.ref.char
         elif isinstance(lane, Store):
             right = values.get(lane.value) == lane.ref.char
             require(right, f"{lane.ref} gets %{lane.value} of another dtype")
             self.write(lane.ref)
+            if lane.ref.space == "slot":
+                (self.bounded_slots.add if lane.value in self.bounded else self.bounded_slots.discard)(
+                    lane.ref.index
+                )
         elif isinstance(lane, Apply):
+            if lane.op == OFFSET:
+                self.offset(lane)
             ins, _, outs = lane.sig.partition("->")
             have = "".join(values.get(a, "undefined") for a in lane.args)
             require(have == ins and len(outs) == len(lane.values), f"{lane.op}[{lane.sig}] gets {have}")
             values.update((v, c) for v, c in zip(lane.values, outs, strict=True) if v >= 0)
+
+    def offset(self, lane: Apply) -> None:
+        given = {*lane.args[1::3], *lane.args[2::3]}
+        require(given <= self.scalars, "extents and strides of an offset are no runtime scalars")
+        self.bounded.update(lane.values)
 
     def call(self, call: Call, single: bool) -> None:
         require(0 <= call.loop < len(self.kernel.loops), f"there is no loop {call.loop}")

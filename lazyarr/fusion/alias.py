@@ -16,6 +16,16 @@ EFFORT: Any = 200
 """Candidate solutions that NumPy's exact overlap test may look at."""
 
 
+ANYWHERE = numpy.dtype("V1")
+"""The dtype of an access that may touch any byte between two: it is the same as no other access."""
+
+
+def anywhere(geo: numpy.ndarray) -> numpy.ndarray:
+    """The bytes of which a gather reads some, from the first to the last of its table."""
+    low, high = extent(geo)
+    return geometry((high - low,), ANYWHERE, None, low, max(high, 1))
+
+
 def memory_key(value: Expr) -> Expr:
     """The oldest pending value that shares its buffer with `value` if all writes go in place."""
     while value.op is not None and value.old is not None:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy
 
 from lazyarr.dtypes import char_of
-from lazyarr.expr import FOLDS, Compress, Expr, Map, Read, Reduce, Tally
+from lazyarr.expr import FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Tally
 from lazyarr.fusion import rules as _rules  # noqa: F401  (fills the registry)
 from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse, lengthen
 from lazyarr.fusion.fold import fold_order, result_strides, signature
@@ -177,6 +177,18 @@ class Assembler:
             number = self.emit(Inst("where", f"?{region}{region}->{region}", (mask, number, old), 0))
         return number
 
+    def gather(self, node: Expr) -> int:
+        """Elements of a table: how far each lies from the table's first one, then the loads."""
+        op, table, first = node.op, node.inputs[0], self.group.placed[node.serial].reads[0]
+        assert isinstance(op, Gather) and isinstance(table, Read) and first is not None
+        steps: list[int] = []
+        for k, axis in enumerate(op.axes, 1):
+            steps.append(self.input(node, k, "l"))
+            steps += [self.scalar(numpy.int64(n[axis])) for n in (table.geo.shape, table.geo.strides)]
+        offset = self.emit(Inst("offset", "l" * len(steps) + "->l", tuple(steps)))
+        self.bindings.append(Binding(table.expr, first, "in"))
+        return self.emit(Inst("gather", _char(first), (offset,), len(self.bindings) - 1))
+
     def harmless(self, node: Expr, args: tuple[int, ...]) -> tuple[int, ...]:
         """Arguments that raise no floating-point flag where the mask, which picks results, is False:
         NumPy computes nothing there."""
@@ -273,7 +285,7 @@ def assemble(group: Group, epoch: int, stored: set[int], arrange: Arrange) -> Pr
             fold = {Reduce: a.reduce, Tally: a.tally, Compress: a.compress}[type(node.op)]
             fold(node)
             continue
-        number = a.values[node.serial] = a.map(node)
+        number = a.values[node.serial] = a.gather(node) if isinstance(node.op, Gather) else a.map(node)
         if node.serial in stored:
             region = group.placed[node.serial].region
             stores.append((len(a.bindings), number, _char(region)))
@@ -354,7 +366,7 @@ def _strides(b: Binding, shape: tuple[int, ...]) -> tuple[int, ...]:
     return broadcast_strides(shape, b.geo.shape, b.geo.strides)
 
 
-MEMORY = ("load", "store")
+MEMORY = ("load", "gather", "store")
 
 
 def uses(inst: Inst) -> tuple[int, ...]:

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from lazyarr.expr import Expr, Read
+from lazyarr.expr import Expr, Gather, Read
+from lazyarr.fusion.alias import ANYWHERE
 from lazyarr.fusion.reindex import Reindex
+from lazyarr.geometry import offset_of
 
 
 def region_of(node: Expr) -> numpy.ndarray:
@@ -37,6 +39,8 @@ class Access(NamedTuple):
     geo: numpy.ndarray
 
     def through(self, view: Reindex) -> Access | None:
+        if self.geo.dtype == ANYWHERE:
+            return self
         geo = view(self.geo)
         return None if geo is None else self._replace(geo=geo)
 
@@ -45,20 +49,32 @@ class Placed(NamedTuple):
     """A node's accesses over the space of its group."""
 
     reads: tuple[numpy.ndarray | None, ...]
-    """One for each input; None for a constant."""
+    """One for each input; None for a constant.  Of a table: where it is read if all positions are 0."""
     region: numpy.ndarray
     """What a Map writes; a fold's result keeps its own axes."""
 
     @classmethod
     def plainly(cls, node: Expr) -> Placed:
         """Over the node's own space."""
-        return cls(tuple(i.geo if isinstance(i, Read) else None for i in node.inputs), region_of(node))
+        reads = [i.geo if isinstance(i, Read) else None for i in node.inputs]
+        if isinstance(node.op, Gather):
+            reads[0] = _first_elements(node, node.op)
+        return cls(tuple(reads), region_of(node))
 
     def through(self, view: Reindex) -> Placed | None:
         region = view(self.region)
         reads = [None if geo is None else view(geo) for geo in self.reads]
         lost = any(geo is not None and found is None for geo, found in zip(self.reads, reads, strict=True))
         return None if region is None or lost else Placed(tuple(reads), region)
+
+
+def _first_elements(node: Expr, op: Gather) -> numpy.ndarray:
+    """A table over the region: it moves along the axes that are not indexed."""
+    table, region = node.inputs[0], region_of(node)
+    assert isinstance(table, Read)
+    geo = table.geo
+    strides = [0 if d < 0 else geo.strides[d] for d in op.dims]
+    return numpy.ndarray(region.shape, geo.dtype, geo.base, offset_of(geo), strides)
 
 
 @dataclass(slots=True, eq=False)

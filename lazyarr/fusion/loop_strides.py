@@ -87,9 +87,9 @@ def _still(body: Sequence[Inst], rows: Mapping[int, int]) -> list[bool]:
     """Which values do not vary along the innermost loop."""
     still: list[bool] = []
     for inst in body:
-        if inst.op == "load":
+        if inst.op in ("load", "gather"):
             assert isinstance(inst.attr, int)
-            still.append(rows[inst.attr] == 0)
+            still.append(rows[inst.attr] == 0 and all(still[a] for a in inst.args))
         else:
             still.append(inst.op != "dense" and all(still[a] for a in inst.args))
     return still

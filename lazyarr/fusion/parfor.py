@@ -13,6 +13,10 @@ parfor itself (frozen, hashable) is the kernel's signature: equal parfors share 
     body     = Inst*     value number k is the result of body[k]
     inst     = Inst(op, sig, args, attr)
       ('load',   'd',     (),        k)      element of operand k (role in or inout)
+      ('gather', 'd',     (v,),      k)      element of operand k, v bytes further on; v is an 'offset'
+      ('offset', 'lll->l', (v, n, s), None)  v * s, where v counts from the end (from n) if negative, and is
+                                             held within the n positions; n and s are runtime scalars.
+                                             Of several such triples: the sum
       ('scalar', 'd',     (),        k)      runtime scalar k
       ('cast',   'd->f',  (v,),      None)   NumPy's unsafe cast
       ('where',  '?dd->d',(c, x, y), None)   x where c else y

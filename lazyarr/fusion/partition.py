@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy
 
 from lazyarr.dtypes import char_of
-from lazyarr.expr import FOLDS, Compress, Expr, Map, Read, Reduce, Tally
-from lazyarr.fusion.alias import disjoint, injective, memory_key
+from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Read, Reduce, Tally
+from lazyarr.fusion.alias import anywhere, disjoint, injective, memory_key
 from lazyarr.fusion.fold import fold_order, stricter
 from lazyarr.fusion.group import Access, Group, Placed, Refusal, region_of
 from lazyarr.fusion.reindex import crossed, reindex, spread
@@ -152,7 +152,7 @@ def forwards(value: Expr, geo: numpy.ndarray, group: Group, epoch: int) -> bool:
     return (
         not group.opaque
         and _in(value, group, epoch)
-        and isinstance(value.op, Map)
+        and isinstance(value.op, ELEMENTWISE)
         and same(geo, group.placed[value.serial].region)
     )
 
@@ -164,6 +164,11 @@ def _in(value: Expr, group: Group, epoch: int) -> bool:
 
 def _reads(node: Expr, placed: Placed) -> list[tuple[Expr, numpy.ndarray]]:
     """The values that a node reads, and where."""
+    if isinstance(node.op, Gather):
+        table = node.inputs[0]
+        assert isinstance(table, Read)
+        places: tuple[numpy.ndarray | None, ...] = (anywhere(table.geo), *placed.reads[1:])
+        placed = placed._replace(reads=places)
     return [
         (i.expr, geo) for i, geo in zip(loop_inputs(node), placed.reads, strict=False)
         if isinstance(i, Read) and geo is not None
@@ -294,11 +299,12 @@ def _strides_apart(node: Expr, placed: Placed, group: Group, epoch: int) -> str 
 
 def _link(node: Expr, group: Group, epoch: int) -> tuple[numpy.ndarray, numpy.ndarray] | None:
     """A value of the group that the node needs: as the node's space and as the group's space has it."""
-    needs = [(i.expr, i.geo) for i in loop_inputs(node) if isinstance(i, Read)]
+    inputs = node.inputs[1:] if isinstance(node.op, Gather) else loop_inputs(node)
+    needs = [(i.expr, i.geo) for i in inputs if isinstance(i, Read)]
     if node.old is not None and not node.covers:
         needs.append((node.old, region_of(node)))
     for value, geo in needs:
-        if _in(value, group, epoch) and isinstance(value.op, Map):
+        if _in(value, group, epoch) and isinstance(value.op, ELEMENTWISE):
             return geo, group.placed[value.serial].region
     return None
 

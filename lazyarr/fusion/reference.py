@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.expr import BLOCK, Compress, Map, Op, Opaque, Reduce, Tally
+from lazyarr.expr import BLOCK, Compress, Gather, Map, Op, Opaque, Reduce, Tally
 from lazyarr.flags import discards
 from lazyarr.ops import function, own_signature
 from lazyarr.reduce_order import SEARCHES
@@ -20,6 +20,8 @@ def run(op: Op, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any = True
     """Write what `op` computes from `inputs` into `region`, where `mask` is True."""
     if isinstance(op, Map):
         _map(op, region, inputs, mask)
+    elif isinstance(op, Gather):
+        _gather(op, region, inputs[0], inputs[1:])
     elif isinstance(op, Reduce):
         numpy.copyto(region, _reduce(op, inputs), casting="unsafe", where=mask)
     elif isinstance(op, Tally):
@@ -46,6 +48,18 @@ def _map(op: Map, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any) -> 
         else:
             parts = fn(*inputs, signature=sig, casting="unsafe")
             numpy.copyto(region, parts[op.part], casting="unsafe", where=mask)
+
+
+def _gather(op: Gather, region: numpy.ndarray, table: numpy.ndarray, positions: tuple[Any, ...]) -> None:
+    if op.along:
+        region[...] = numpy.take_along_axis(table, positions[0], op.axes[0])
+        return
+    still = [d for d, axis in enumerate(op.dims) if axis < 0]
+    behind = region.ndim - still[-1] - 1        # there positions have axes of length 1
+    key: list[Any] = [slice(None)] * table.ndim
+    for axis, p in zip(op.axes, positions, strict=True):
+        key[axis] = p.reshape(p.shape[: p.ndim - behind]) if p.ndim else p
+    region[...] = table[tuple(key)]
 
 
 def _tally(region: numpy.ndarray, mask: numpy.ndarray) -> None:

@@ -1,0 +1,258 @@
+"""a[i], a[i, j], take and take_along_axis: elements at any places, picked when they are needed.
+
+In:  an array and integer indices.   Out: lazy arrays of Gather nodes.
+Indices are looked through at the call, since NumPy refuses there what is out of bounds; what they pick
+waits, and joins the loops that use it.  `Unsupported` leaves the rest to NumPy, its errors too.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy
+
+from lazyarr.arrays import Unsupported, capture, fresh_array, ndarray, now, part
+from lazyarr.counters import COUNT
+from lazyarr.dtypes import char_of
+from lazyarr.elementwise import FOLD, SCALARS, at_call, operand
+from lazyarr.expr import Expr, Gather, Read, Reduce
+from lazyarr.geometry import fresh, geometry
+from lazyarr.storage import evaluate
+
+Order = tuple[tuple[int, int], ...]
+"""Of an array's axes, for its memory order: rank by stride, and extent (1, or 2 for any other)."""
+
+
+class Picked(NamedTuple):
+    """An index, taken apart: basic indices first, then arrays along axes of the view that these make."""
+
+    view: numpy.ndarray
+    arrays: tuple[ndarray, ...]
+    axes: tuple[int, ...]
+    at: int
+    """Axes of the result before those of the indices."""
+
+
+def gathered(x: ndarray, key: Any) -> ndarray:
+    """x[key], with arrays of integers in the key."""
+    picked = _parsed(x, key if key.__class__ is tuple else (key,))
+    shape = _shape(picked.arrays)
+    kept = [d for d in range(picked.view.ndim) if d not in picked.axes]
+    dims = (*kept[: picked.at], *(-1,) * len(shape), *kept[picked.at :])
+    return _gather(part(x, picked.view), picked.arrays, Gather(picked.axes, dims), shape)
+
+
+def _parsed(x: ndarray, key: tuple[Any, ...]) -> Picked:
+    """NumPy's rule: the indices' axes are where the first of them was, if they were neighbours; else first.
+
+    There an integer counts as an index array without axes."""
+    basic: list[Any] = []
+    arrays: dict[int, ndarray] = {}         # by position in the key
+    for k in key:
+        if k.__class__ in (ndarray, numpy.ndarray, list):
+            arrays[len(basic)] = _positions(k)
+            basic.append(slice(None))
+        else:
+            basic.append(k)
+    if not arrays:
+        raise Unsupported
+    view = _view(x.geo, tuple(basic))
+    fancy = [at for at, k in enumerate(basic) if at in arrays or not _is_slice(k)]
+    together = fancy[-1] - fancy[0] < len(fancy)
+    before = [_axes_made(k, x.ndim, basic) for k in basic]
+    axes = tuple(sum(before[:at]) for at in arrays)
+    at = sum(before[: fancy[0]]) if together else 0
+    if at != (axes[0] if axes[-1] - axes[0] < len(axes) else 0):
+        raise Unsupported               # integers among the basic indices decide where the axes go
+    return Picked(view, tuple(arrays.values()), axes, at)
+
+
+def _positions(k: Any) -> ndarray:
+    found: ndarray = operand(k)
+    if found.geo.dtype.kind not in "iu" or not numpy.can_cast(found.geo.dtype, numpy.intp):
+        raise Unsupported
+    return found
+
+
+def _view(geo: numpy.ndarray, basic: tuple[Any, ...]) -> numpy.ndarray:
+    if any(isinstance(k, bool | numpy.bool) for k in basic):
+        raise Unsupported
+    try:
+        view = geo[(*basic, ...)] if Ellipsis not in basic else geo[basic]
+    except (IndexError, TypeError, ValueError):
+        raise Unsupported from None
+    if view.__class__ is not numpy.ndarray:
+        raise Unsupported
+    return view
+
+
+def _is_slice(k: Any) -> bool:
+    return k is None or k is Ellipsis or k.__class__ is slice
+
+
+def _axes_made(k: Any, ndim: int, basic: list[Any]) -> int:
+    """Axes of the view that come of one basic index."""
+    if k is Ellipsis:
+        return ndim - sum(k is not None and k is not Ellipsis for k in basic)
+    return 1 if k is None or k.__class__ is slice else 0
+
+
+def _shape(arrays: tuple[ndarray, ...]) -> tuple[int, ...]:
+    try:
+        shape = numpy.broadcast_shapes(*(i.geo.shape for i in arrays))
+    except ValueError:
+        raise Unsupported from None
+    if not shape:
+        raise Unsupported
+    return shape
+
+
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+    """numpy.take, of an array along one axis."""
+    x = operand(a)
+    i = operand(indices)
+    if x.__class__ is not ndarray or i.__class__ is not ndarray or out is not None or mode != "raise":
+        raise Unsupported
+    if axis.__class__ is not int:
+        raise Unsupported
+    i = _positions(i)
+    ndim = x.geo.ndim
+    if not -ndim <= axis < ndim:
+        raise Unsupported
+    axis %= ndim
+    shape = _shape((i,))
+    dims = (*range(axis), *(-1,) * len(shape), *range(axis + 1, ndim))
+    return _gather(x, (i,), Gather((axis,), dims), shape, order="C")
+
+
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    """numpy.take_along_axis."""
+    x = operand(arr)
+    i = operand(indices)
+    if x.__class__ is not ndarray or i.__class__ is not ndarray or axis.__class__ is not int:
+        raise Unsupported
+    i, ndim = _positions(i), x.geo.ndim
+    if i.geo.ndim != ndim or not -ndim <= axis < ndim:
+        raise Unsupported
+    axis %= ndim
+    others = [n for d, n in enumerate(x.geo.shape) if d != axis]
+    if others != [n for d, n in enumerate(i.geo.shape) if d != axis]:
+        raise Unsupported
+    dims = tuple(-1 if d == axis else d for d in range(ndim))
+    return _gather(x, (i,), Gather((axis,), dims, along=True), i.geo.shape)
+
+
+def _gather(
+    x: ndarray, arrays: tuple[ndarray, ...], op: Gather, shape: tuple[int, ...], order: str | None = None
+) -> ndarray:
+    geo = x.geo
+    if char_of(geo.dtype) is None:
+        raise Unsupported
+    if not op.along:
+        kept = iter(shape)
+        shape = tuple(next(kept) if d < 0 else geo.shape[d] for d in op.dims)
+    if at_call(math.prod(shape), (x, *arrays)) or not all(
+        _inside(i, geo.shape[axis]) for i, axis in zip(arrays, op.axes, strict=True)
+    ):
+        raise Unsupported
+    region = fresh(shape, geo.dtype) if order else _layout(geo, [i.geo for i in arrays], op, shape)
+    behind = 0 if op.along else len(op.dims) - max(d for d, axis in enumerate(op.dims) if axis < 0) - 1
+    return fresh_array(op, (_table(x), *(_over(i, behind) for i in arrays)), region)
+
+
+def _table(x: ndarray) -> Read:
+    found = capture(x)
+    if not isinstance(found, Read):
+        raise Unsupported
+    return found
+
+
+def _over(i: ndarray, behind: int) -> Any:
+    """An index array as an input that broadcasts to the result."""
+    found = capture(i)
+    if isinstance(found, Read) and behind:
+        return Read(found.expr, found.geo[(..., *(None,) * behind)])
+    return found
+
+
+# Bounds
+
+
+def _inside(i: ndarray, n: int) -> bool:
+    """Is every position one of an axis of length n?"""
+    if not i.geo.size:
+        return True
+    info = numpy.iinfo(i.geo.dtype)
+    if -n <= info.min and info.max < n:
+        return True
+    low, high = _extremes(i)
+    return -n <= low and high < n
+
+
+def _extremes(i: ndarray) -> tuple[int, int]:
+    """The least and the greatest: one pass."""
+    if at_call(i.geo.size, (i,), FOLD):
+        real = now(i)
+        return int(real.min()), int(real.max())
+    read, char = capture(i), char_of(i.geo.dtype)
+    axes = tuple(range(i.geo.ndim))
+    result = fresh((), i.geo.dtype)
+    nodes = [Expr(Reduce(name, f"{char}{char}->{char}", axes, False), (read,), result) for name in ENDS]
+    COUNT.bytes_numpy -= 2 * result.nbytes      # results that NumPy does not have
+    evaluate(nodes)
+    low, high = (int(node.buf.real(result)) for node in nodes)
+    return low, high
+
+
+ENDS = ("minimum", "maximum")
+
+
+# Memory order of the result
+
+
+def _layout(
+    geo: numpy.ndarray, indices: list[numpy.ndarray], op: Gather, shape: tuple[int, ...]
+) -> numpy.ndarray:
+    """The geometry that NumPy gives the result: it picks from stand-ins of the same memory orders."""
+    if len(indices) == 1 and (geo.ndim == 1 or op.along) and indices[0].flags.c_contiguous:
+        return fresh(shape, geo.dtype)
+    if op.along:
+        raise Unsupported
+    rank = _ranks_of_result(_order(geo), tuple(map(_order, indices)), op)
+    if rank is None:
+        return fresh(shape, geo.dtype)
+    if 1 in shape:
+        raise Unsupported
+    strides, step = [0] * len(shape), geo.itemsize
+    for d in sorted(range(len(shape)), key=rank.__getitem__):
+        strides[d] = step
+        step *= shape[d]
+    return geometry(shape, geo.dtype, strides)
+
+
+def _order(geo: numpy.ndarray) -> Order:
+    if any(s < 0 for s in geo.strides):
+        raise Unsupported
+    by_stride = sorted(range(geo.ndim), key=lambda d: (geo.strides[d], -d))
+    return tuple((by_stride.index(d), min(n, 2)) for d, n in enumerate(geo.shape))
+
+
+@lru_cache(256)
+def _ranks_of_result(table: Order, indices: tuple[Order, ...], op: Gather) -> tuple[int, ...] | None:
+    """None: C order; else for each axis its place, from the smallest stride up."""
+    key: list[Any] = [slice(None)] * len(table)
+    for axis, order in zip(op.axes, indices, strict=True):
+        key[axis] = _stand_in(order, numpy.intp)
+    found = _stand_in(table, numpy.int8)[tuple(key)]
+    if found.flags.c_contiguous:
+        return None
+    return tuple(found.strides)
+
+
+def _stand_in(order: Order, dtype: Any) -> numpy.ndarray:
+    """Zeros that lie in the given order."""
+    outwards = sorted(range(len(order)), key=lambda d: -order[d][0])
+    zeros = numpy.zeros([order[d][1] for d in outwards], dtype)
+    return zeros.transpose([outwards.index(d) for d in range(len(order))])
