@@ -21,8 +21,8 @@ from lazyarr.expr import Expr, Gather, Read, Reduce
 from lazyarr.geometry import fresh, geometry
 from lazyarr.storage import evaluate
 
-Order = tuple[tuple[int, int], ...]
-"""Of an array's axes, for its memory order: rank by stride, and extent (1, or 2 for any other)."""
+Order = tuple[tuple[int, int, bool], ...]
+"""Of an array's axes, for its memory order: rank by stride, extent (1, or 2 for any other), turned round?"""
 
 
 class Picked(NamedTuple):
@@ -233,10 +233,8 @@ def _layout(
 
 
 def _order(geo: numpy.ndarray) -> Order:
-    if any(s < 0 for s in geo.strides):
-        raise Unsupported
-    by_stride = sorted(range(geo.ndim), key=lambda d: (geo.strides[d], -d))
-    return tuple((by_stride.index(d), min(n, 2)) for d, n in enumerate(geo.shape))
+    outwards = sorted(range(geo.ndim), key=lambda d: (abs(geo.strides[d]), -d))
+    return tuple((outwards.index(d), min(geo.shape[d], 2), geo.strides[d] < 0) for d in range(geo.ndim))
 
 
 @lru_cache(256)
@@ -253,6 +251,7 @@ def _ranks_of_result(table: Order, indices: tuple[Order, ...], op: Gather) -> tu
 
 def _stand_in(order: Order, dtype: Any) -> numpy.ndarray:
     """Zeros that lie in the given order."""
-    outwards = sorted(range(len(order)), key=lambda d: -order[d][0])
-    zeros = numpy.zeros([order[d][1] for d in outwards], dtype)
-    return zeros.transpose([outwards.index(d) for d in range(len(order))])
+    inwards = sorted(range(len(order)), key=lambda d: -order[d][0])
+    zeros = numpy.zeros([order[d][1] for d in inwards], dtype)
+    turned = tuple(slice(None, None, -1 if turn else 1) for _, _, turn in order)
+    return zeros.transpose([inwards.index(d) for d in range(len(order))])[turned]

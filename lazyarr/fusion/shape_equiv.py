@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy
 
-from lazyarr.expr import Expr, Map, Read, Reduce
+from lazyarr.expr import ELEMENTWISE, Expr, Gather, Read, Reduce
 
 Dim = tuple[int, int, int]
 
@@ -115,7 +115,7 @@ def equivalence(nodes: Iterable[Expr]) -> Dims:
         else:
             _declare(dims, (node.serial, RESULT), region.shape)
             _lies(dims, node, region)
-        if isinstance(node.op, Map):
+        if isinstance(node.op, ELEMENTWISE):
             _elementwise(dims, node, region)
         elif isinstance(node.op, Reduce):
             _folded(dims, node, node.op)
@@ -188,7 +188,8 @@ def _merged(dims: Dims, value: Expr, stride: int, extent: int) -> list[Dim]:
 def _elementwise(dims: Dims, node: Expr, region: numpy.ndarray) -> None:
     """Operands are aligned at their last axes; an axis of length 1 is stretched."""
     for k, i in enumerate(node.inputs):
-        if isinstance(i, Read):
+        table = isinstance(node.op, Gather) and not k
+        if isinstance(i, Read) and not table:
             for d, n in enumerate(i.geo.shape):
                 at = d + region.ndim - i.geo.ndim
                 if n == region.shape[at]:
