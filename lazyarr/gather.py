@@ -16,9 +16,10 @@ import numpy
 from lazyarr.arrays import Unsupported, capture, fresh_array, ndarray, now, part
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
-from lazyarr.elementwise import FOLD, SCALARS, at_call, operand
+from lazyarr.elementwise import FOLD, at_call, elementwise, operand
 from lazyarr.expr import Expr, Gather, Read, Reduce
 from lazyarr.geometry import fresh, geometry
+from lazyarr.movement import astype, ravel
 from lazyarr.storage import evaluate
 
 Order = tuple[tuple[int, int, bool], ...]
@@ -110,21 +111,38 @@ def _shape(arrays: tuple[ndarray, ...]) -> tuple[int, ...]:
 
 
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
-    """numpy.take, of an array along one axis."""
-    x = operand(a)
-    i = operand(indices)
-    if x.__class__ is not ndarray or i.__class__ is not ndarray or out is not None or mode != "raise":
-        raise Unsupported
-    if axis.__class__ is not int:
+    """numpy.take."""
+    x, i = operand(a), operand(indices)
+    if x.__class__ is not ndarray or i.__class__ is not ndarray or out is not None:
         raise Unsupported
     i = _positions(i)
-    ndim = x.geo.ndim
-    if not -ndim <= axis < ndim:
+    if axis is None:
+        x, axis = ravel(x), 0
+    ndim, shape = x.geo.ndim, _shape((i,))
+    if axis.__class__ is not int or not -ndim <= axis < ndim:
         raise Unsupported
     axis %= ndim
-    shape = _shape((i,))
     dims = (*range(axis), *(-1,) * len(shape), *range(axis + 1, ndim))
-    return _gather(x, (i,), Gather((axis,), dims), shape, order="C")
+    if mode != "raise":
+        n = x.geo.shape[axis]
+        if mode not in HOLDS or not n or at_call(i.geo.size, (x, i)):
+            raise Unsupported
+        i = HOLDS[mode](astype(i, numpy.intp), n)
+    return _gather(x, (i,), Gather((axis,), dims), shape, order="C", held=mode != "raise")
+
+
+def _clipped(i: ndarray, n: int) -> ndarray:
+    found: ndarray = elementwise(numpy.minimum, (elementwise(numpy.maximum, (i, 0)), n - 1))
+    return found
+
+
+def _wrapped(i: ndarray, n: int) -> ndarray:
+    found: ndarray = elementwise(numpy.remainder, (i, n))
+    return found
+
+
+HOLDS = {"clip": _clipped, "wrap": _wrapped}
+"""Modes of `take`: how positions are brought into bounds."""
 
 
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
@@ -145,17 +163,19 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
 
 
 def _gather(
-    x: ndarray, arrays: tuple[ndarray, ...], op: Gather, shape: tuple[int, ...], order: str | None = None
+    x: ndarray, arrays: tuple[ndarray, ...], op: Gather, shape: tuple[int, ...], order: str | None = None,
+    held: bool = False,
 ) -> ndarray:
+    """A pending gather; positions are `held` in bounds, or looked through now."""
     geo = x.geo
     if char_of(geo.dtype) is None:
         raise Unsupported
     if not op.along:
         kept = iter(shape)
         shape = tuple(next(kept) if d < 0 else geo.shape[d] for d in op.dims)
-    if at_call(math.prod(shape), (x, *arrays)) or not all(
-        _inside(i, geo.shape[axis]) for i, axis in zip(arrays, op.axes, strict=True)
-    ):
+    if at_call(math.prod(shape), (x, *arrays)):
+        raise Unsupported
+    if not held and not all(inside(i, -n, n) for i, n in zip(arrays, (geo.shape[d] for d in op.axes))):
         raise Unsupported
     region = fresh(shape, geo.dtype) if order else _layout(geo, [i.geo for i in arrays], op, shape)
     behind = 0 if op.along else len(op.dims) - max(d for d, axis in enumerate(op.dims) if axis < 0) - 1
@@ -180,15 +200,15 @@ def _over(i: ndarray, behind: int) -> Any:
 # Bounds
 
 
-def _inside(i: ndarray, n: int) -> bool:
-    """Is every position one of an axis of length n?"""
+def inside(i: ndarray, low: int, end: int) -> bool:
+    """Is every position at least `low` and less than `end`?"""
     if not i.geo.size:
         return True
     info = numpy.iinfo(i.geo.dtype)
-    if -n <= info.min and info.max < n:
+    if low <= info.min and info.max < end:
         return True
-    low, high = _extremes(i)
-    return -n <= low and high < n
+    least, greatest = _extremes(i)
+    return low <= least and greatest < end
 
 
 def _extremes(i: ndarray) -> tuple[int, int]:

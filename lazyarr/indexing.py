@@ -37,7 +37,7 @@ from lazyarr.fallback import fallback
 from lazyarr.flags import warn_of_cast
 from lazyarr.gather import gathered
 from lazyarr.geometry import same
-from lazyarr.masks import compressed
+from lazyarr.masks import compressed, unpacked
 from lazyarr.temporaries import KEY_REFS, with_last
 
 OBJECT = numpy.dtype(object)
@@ -219,7 +219,9 @@ def _constant(value: Any, dtype: numpy.dtype) -> numpy.ndarray:
 
 
 def _assign_masked(x: ndarray, key: Any, value: Any) -> None:
-    """x[mask] = scalar, lazily.  NumPy does the other indices of arrays."""
+    """x[mask] = scalar, and x[mask] = y[mask], lazily.  NumPy does the other indices of arrays."""
+    if value.__class__ is ndarray and key.__class__ is ndarray:
+        return _assign_packed(x, key, value)
     if key.__class__ not in (ndarray, numpy.ndarray) or value.__class__ not in SCALARS or loud():
         raise Unsupported
     if key.shape != x.geo.shape or (is_quiet(x) and not _worth(x, key)):
@@ -230,6 +232,19 @@ def _assign_masked(x: ndarray, key: Any, value: Any) -> None:
     else:
         constant = numpy.array(value, x.geo.dtype)
     write(x, x.geo, plain(constant), mask)
+
+
+def _assign_packed(x: ndarray, key: ndarray, value: ndarray) -> None:
+    """Elements that were packed by the mask go back to where they were: a write that packs nothing."""
+    if key.geo.dtype != bool or key.geo.shape != x.geo.shape or key.storage is None or loud():
+        raise Unsupported
+    mask = capture(key)
+    found = unpacked(value, mask)
+    if found is None:
+        raise Unsupported
+    op, inputs = found
+    warn_of_cast(value.geo.dtype, x.geo.dtype)
+    x.storage.write(x.geo, op, (*inputs, mask), True, remembered())
 
 
 def _worth(x: ndarray, key: Any) -> bool:

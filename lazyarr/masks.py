@@ -14,9 +14,10 @@ import numpy
 
 from lazyarr.arrays import Unsupported, capture, fresh_array, ndarray, now, wrap
 from lazyarr.counters import COUNT
+from lazyarr.dtypes import char_of
 from lazyarr.elementwise import at_call, operand
 from lazyarr.expr import BLOCK, Compress, Expr, Map, Read, Tally
-from lazyarr.geometry import fresh, offset_of
+from lazyarr.geometry import fresh, offset_of, same
 from lazyarr.movement import ravel
 from lazyarr.ops import flags, native, row
 from lazyarr.storage import evaluate
@@ -91,6 +92,40 @@ def _below(value: Expr) -> Iterator[tuple[Expr, Read | None]]:
                     yield node, i
                 else:
                     todo.append(i.expr)
+
+
+def unpacked(value: ndarray, mask: Read) -> tuple[Map, tuple[Any, ...]] | None:
+    """What ``a[mask] = value`` computes where the mask is True, if `value` is ``b[mask]``, or one native
+    operation on such: the operation and its inputs over the whole mask."""
+    if value.storage is None:
+        return None
+    node = value.storage.value
+    if node.op is None or node.masked or node.region is None or not same(value.geo, node.region):
+        return None
+    char = char_of(value.geo.dtype)
+    if isinstance(node.op, Compress):
+        return (Map("copy", f"{char}->{char}"), node.inputs[:1]) if _is_under(node, mask) else None
+    if not isinstance(node.op, Map) or not node.covers or not native(node.op.name, node.op.sig):
+        return None
+    if node.op.sig.partition("->")[2] != char:
+        return None
+    inputs = tuple([_source(i, mask) for i in node.inputs])
+    return None if None in inputs else (node.op, inputs)
+
+
+def _source(i: Any, mask: Read) -> Any:
+    """An input of an operation on packed elements, over the whole mask; None if it is none."""
+    if not isinstance(i, Read):
+        return i
+    node = i.expr
+    packed = isinstance(node.op, Compress) and node.region is not None and same(i.geo, node.region)
+    return node.inputs[0] if packed and _is_under(node, mask) else None
+
+
+def _is_under(node: Expr, mask: Read) -> bool:
+    """Are a compression's elements those that this mask keeps?"""
+    given = node.inputs[1]
+    return isinstance(given, Read) and given.expr is mask.expr and same(given.geo, mask.geo)
 
 
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
