@@ -146,7 +146,7 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
     try:
         if is_basic(key):
             return _assign(x, _region(x.geo, key), value)
-        return _assign_masked(x, key, value)
+        return assign_masked(x, key, value)
     except Unsupported:
         pass
     return fallback(operator.setitem, x, key, value)
@@ -218,7 +218,7 @@ def _constant(value: Any, dtype: numpy.dtype) -> numpy.ndarray:
     return result
 
 
-def _assign_masked(x: ndarray, key: Any, value: Any) -> None:
+def assign_masked(x: ndarray, key: Any, value: Any) -> None:
     """x[mask] = scalar, and x[mask] = y[mask], lazily.  NumPy does the other indices of arrays."""
     if value.__class__ is ndarray and key.__class__ is ndarray:
         return _assign_packed(x, key, value)

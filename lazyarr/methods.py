@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr import gather, movement, reductions
+from lazyarr import gather, movement, reductions, selection
 from lazyarr.arrays import Unsupported, ndarray, now
 from lazyarr.elementwise import elementwise
 from lazyarr.fallback import fallback, looking, method
@@ -81,6 +81,7 @@ RULES = {
     "copy": movement.copy_method, "view": movement.retyped, "conj": conjugate, "conjugate": conjugate,
     "round": rounded, "argmax": functools.partial(reductions.arg_reduce, "argmax"),
     "argmin": functools.partial(reductions.arg_reduce, "argmin"), "take": gather.take,
+    "choose": selection.choose,
 }  # fmt: skip
 
 

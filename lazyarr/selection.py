@@ -1,4 +1,4 @@
-"""where and copyto: choices and masked writes.
+"""where, choose, copyto, putmask and place: choices and masked writes.
 
 In: arrays and NumPy's arguments.   Out: lazy arrays, or a write of a new value.
 """
@@ -18,6 +18,7 @@ from lazyarr.elementwise import (
     SCALARS,
     at_call,
     broadcast,
+    elementwise,
     inputs_for,
     key_of,
     mask_of,
@@ -25,9 +26,11 @@ from lazyarr.elementwise import (
     reals,
     wrap_all,
 )
+from lazyarr.error_state import loud
 from lazyarr.expr import Map
 from lazyarr.geometry import layout
-from lazyarr.indexing import write
+from lazyarr.gather import inside
+from lazyarr.indexing import assign_masked, write
 from lazyarr.ufuncs import eager
 
 _results: dict[Any, numpy.dtype | None] = {}
@@ -92,3 +95,56 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         x.storage.put(x.geo, lambda real: numpy.copyto(real, given, casting="unsafe", where=chosen))
         return
     write(x, x.geo, value, mask)
+
+
+def putmask(a: Any, mask: Any, values: Any) -> None:
+    """numpy.putmask with one value, or with one for each element: nothing is repeated."""
+    if not _put_one(numpy.putmask, a, mask, values):
+        x, key = a, mask_of(mask)
+        if values.__class__ is not ndarray or not values.geo.shape == key[0].geo.shape == x.geo.shape:
+            raise Unsupported
+        if not numpy.can_cast(values.geo.dtype, x.geo.dtype) or at_call(x.geo.size, (values, *key)):
+            raise Unsupported
+        write(x, x.geo, values, key)
+
+
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    """numpy.place with one value."""
+    if not _put_one(numpy.place, arr, mask, vals):
+        raise Unsupported
+
+
+def _put_one(fn: Any, x: Any, mask: Any, value: Any) -> bool:
+    """A write of one value, cast as the function does; False if it is not one."""
+    if x.__class__ is not ndarray or x.storage is None or not x.geo.flags.writeable or loud():
+        raise Unsupported
+    if mask.__class__ is not ndarray or mask.geo.dtype != bool or char_of(x.geo.dtype) is None:
+        raise Unsupported
+    if value.__class__ not in SCALARS:
+        return False
+    constant = numpy.zeros(1, x.geo.dtype)
+    fn(constant, numpy.ones(1, bool), value)
+    assign_masked(x, mask, constant[0])
+    return True
+
+
+MOST_CHOICES = 8
+"""More are passed over more often than NumPy takes to pick one."""
+
+
+def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
+    """numpy.choose among a few arrays: each is passed over once, in one loop."""
+    index = operand(a)
+    if index.__class__ is not ndarray or index.geo.dtype.kind not in "iu" or out is not None:
+        raise Unsupported
+    if mode != "raise" or choices.__class__ not in (list, tuple) or not 1 < len(choices) <= MOST_CHOICES:
+        raise Unsupported
+    if any(c.__class__ is not ndarray or char_of(c.geo.dtype) is None for c in choices):
+        raise Unsupported
+    shape = broadcast([index.geo, *(c.geo for c in choices)])
+    if at_call(math.prod(shape), (index, *choices)) or not inside(index, 0, len(choices)):
+        raise Unsupported
+    result = choices[-1]
+    for k in reversed(range(len(choices) - 1)):
+        result = where(elementwise(numpy.equal, (index, k)), choices[k], result)
+    return result
