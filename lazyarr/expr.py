@@ -6,7 +6,8 @@ A node is the value of one storage (all its bytes) after one operation: the byte
 order; inputs are always older than the node, so there are no cycles.
 
     expr     = Expr(op, inputs, region, old, masked)
-    op       = Map | Gather | Reduce | Tally | Compress | Opaque    None once evaluated (then `buf` holds the bytes)
+    op       = Map | Gather | Reduce | Tally | Compress | Opaque
+               None once evaluated (then `buf` holds the bytes)
     input    = Read | numpy.generic            a constant is already of the loop's dtype
     geometry = ndarray over ghost memory (geometry.py): shape, strides, dtype, offset, flags
 

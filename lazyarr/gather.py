@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from lazyarr.arrays import Unsupported, capture, fresh_array, ndarray, now, part
+from lazyarr.compiler import COMPILER, GATHER_NS
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import FOLD, at_call, elementwise, operand
@@ -24,6 +25,11 @@ from lazyarr.storage import evaluate
 
 Order = tuple[tuple[int, int, bool], ...]
 """Of an array's axes, for its memory order: rank by stride, extent (1, or 2 for any other), turned round?"""
+
+
+CACHED = 8
+"""Out of the caches NumPy picks elements as fast as a kernel does, and needs no pass before: it is the
+faster one up to so many times the size of other results."""
 
 
 class Picked(NamedTuple):
@@ -125,7 +131,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     dims = (*range(axis), *(-1,) * len(shape), *range(axis + 1, ndim))
     if mode != "raise":
         n = x.geo.shape[axis]
-        if mode not in HOLDS or not n or at_call(i.geo.size, (x, i)):
+        if mode not in HOLDS or not n or at_call(i.geo.size, (x, i), CACHED):
             raise Unsupported
         i = HOLDS[mode](astype(i, numpy.intp), n)
     return _gather(x, (i,), Gather((axis,), dims), shape, order="C", held=mode != "raise")
@@ -173,9 +179,12 @@ def _gather(
     if not op.along:
         kept = iter(shape)
         shape = tuple(next(kept) if d < 0 else geo.shape[d] for d in op.dims)
-    if at_call(math.prod(shape), (x, *arrays)):
-        raise Unsupported
-    if not held and not all(inside(i, -n, n) for i, n in zip(arrays, (geo.shape[d] for d in op.axes))):
+    size = math.prod(shape)
+    if at_call(size, (x, *arrays), CACHED) or not COMPILER.ready(size * GATHER_NS):
+        raise Unsupported               # (NumPy looks through positions while it picks)
+    if not held and not all(
+        inside(i, -geo.shape[d], geo.shape[d]) for i, d in zip(arrays, op.axes, strict=True)
+    ):
         raise Unsupported
     region = fresh(shape, geo.dtype) if order else _layout(geo, [i.geo for i in arrays], op, shape)
     behind = 0 if op.along else len(op.dims) - max(d for d, axis in enumerate(op.dims) if axis < 0) - 1

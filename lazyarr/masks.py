@@ -123,9 +123,12 @@ def _source(i: Any, mask: Read) -> Any:
 
 
 def _is_under(node: Expr, mask: Read) -> bool:
-    """Are a compression's elements those that this mask keeps?"""
-    given = node.inputs[1]
-    return isinstance(given, Read) and given.expr is mask.expr and same(given.geo, mask.geo)
+    """Are a compression's elements those that this mask keeps, of an array that still has that value?
+
+    (Whoever reads a value must be older than the write that replaces it.)"""
+    source, given = node.inputs[:2]
+    assert isinstance(source, Read) and isinstance(given, Read)
+    return not source.expr.replaced and given.expr is mask.expr and same(given.geo, mask.geo)
 
 
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:

@@ -28,8 +28,8 @@ from lazyarr.elementwise import (
 )
 from lazyarr.error_state import loud
 from lazyarr.expr import Map
-from lazyarr.geometry import layout
 from lazyarr.gather import inside
+from lazyarr.geometry import layout
 from lazyarr.indexing import assign_masked, write
 from lazyarr.ufuncs import eager
 

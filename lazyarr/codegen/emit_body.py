@@ -9,7 +9,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from lazyarr.codegen.builder import Builder
-from lazyarr.codegen.emit_lanes import Place, from_raw, load_far, load_raw, splat, splat_value, store_raw, to_raw
+from lazyarr.codegen.emit_lanes import (
+    Place,
+    from_raw,
+    load_far,
+    load_raw,
+    splat,
+    splat_value,
+    store_raw,
+    to_raw,
+)
 from lazyarr.codegen.emitters_types import Value
 from lazyarr.codegen.loopir import Apply, Gather, Lane, Load, Ref, Store
 from lazyarr.codegen.native import native

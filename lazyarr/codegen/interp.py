@@ -15,7 +15,20 @@ from typing import Any
 import numpy
 
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.loopir import Apply, Blocks, Call, Gather, Kernel, Lane, Load, Loop, Once, Ref, Stmt, Store
+from lazyarr.codegen.loopir import (
+    Apply,
+    Blocks,
+    Call,
+    Gather,
+    Kernel,
+    Lane,
+    Load,
+    Loop,
+    Once,
+    Ref,
+    Stmt,
+    Store,
+)
 from lazyarr.codegen.native import DENSE, OFFSET
 from lazyarr.dtypes import PLAIN
 from lazyarr.ops import own_signature, row
@@ -148,10 +161,16 @@ def evaluate(lane: Apply, args: list[Any]) -> list[Any]:
             return args
         if lane.op == OFFSET:
             steps = zip(args[::3], args[1::3], args[2::3], strict=True)
-            return [sum(numpy.clip(v + n * (v < 0), 0, n - 1) * s for v, n, s in steps)]
+            return [sum(_held(v + n * (v < 0), n - 1) * stride for v, n, stride in steps)]
         if lane.op == "cast":
             return [args[0].astype(outs, casting="unsafe")]
         if lane.op == "where":
             return [numpy.where(*args)]
         results = row(lane.op).fn(*args, signature=own_signature(lane.op, lane.sig))
     return list(results) if len(outs) > 1 else [results]
+
+
+def _held(v: numpy.ndarray, last: numpy.ndarray) -> numpy.ndarray:
+    """Positions inside an axis: what is not, is its last."""
+    held: numpy.ndarray = numpy.minimum(v.view("L"), last.view("L"))
+    return held.view("l")

@@ -154,7 +154,8 @@ class Checker:
             self.call(lane, single=True)
             return
         require(not isinstance(lane, Store) or lane.ref.space == "slot", "Once stores to an operand")
-        require(not isinstance(lane, Load | Gather | Store) or lane.ref.access == "z", "Once touches what varies")
+        still = not isinstance(lane, Load | Gather | Store) or lane.ref.access == "z"
+        require(still, "Once touches what varies")
         self.lane(lane, self.fixed)
 
     def lane(self, lane: Lane, values: dict[int, str]) -> None:
@@ -168,7 +169,8 @@ class Checker:
         elif isinstance(lane, Gather):
             self.read(lane.ref)
             known = lane.offset in values and lane.offset in self.bounded
-            require(lane.ref.space == "operand" and known, f"{lane.ref} is read at an offset without bounds")
+            known = known and lane.ref.space == "operand"
+            require(known, f"{lane.ref} is read at an offset without bounds")
             values[lane.value] = lane.ref.char
         elif isinstance(lane, Store):
             right = values.get(lane.value) == lane.ref.char

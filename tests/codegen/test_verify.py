@@ -6,12 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy
 import pytest
 
-from lazyarr.codegen.loopir import Apply, Blocks, Call, Kernel, Load, Loop, Once, Stmt, Store
+from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.interp import run_chunk
+from lazyarr.codegen.loopir import Apply, Blocks, Call, Gather, Kernel, Load, Loop, Once, Stmt, Store
 from lazyarr.codegen.pipeline import results
 from lazyarr.codegen.verify import InvalidKernel, verify_kernel
 from lazyarr.dispatch.levels import host_level
+from lazyarr.fusion.parfor import Inst, Operand, Parfor
 
 
 @pytest.fixture
@@ -120,3 +124,50 @@ def test_what_the_passes_make_is_accepted(kernel: Kernel) -> None:
 def test_defects_are_found(kernel: Kernel, message: str, break_it: Callable[[Kernel], Kernel]) -> None:
     with pytest.raises(InvalidKernel, match=f"after vectorize.*{message}"):
         verify_kernel(break_it(kernel), "vectorize")
+
+
+GATHER = Parfor(
+    "p", (Operand("d", "u", "out"), Operand("l", "u"), Operand("d", "z")), "ll",
+    (
+        Inst("load", "l", (), 1), Inst("scalar", "l", (), 0), Inst("scalar", "l", (), 1),
+        Inst("offset", "lll->l", (0, 1, 2)), Inst("gather", "d", (3,), 2), Inst("store", "d", (4,), 0),
+    ),
+)  # fmt: skip
+
+
+def at_positions(body: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The offset is what memory holds."""
+    loaded = next(x.value for x in body if isinstance(x, Load))
+    return tuple(replace(x, offset=loaded) if isinstance(x, Gather) else x for x in body)
+
+
+def extents_from_memory(body: tuple[Any, ...]) -> tuple[Any, ...]:
+    loaded = next(x.value for x in body if isinstance(x, Load))
+    return tuple(
+        replace(x, args=(x.args[0], loaded, x.args[2])) if isinstance(x, Apply) and x.op == "offset" else x
+        for x in body
+    )
+
+
+@pytest.mark.parametrize("change", [at_positions, extents_from_memory])
+def test_a_gather_stays_inside_its_table(change: Callable[..., Any]) -> None:
+    gathers: Kernel = results(GATHER, host_level())["vectorize"]
+    verify_kernel(gathers, "nothing")
+    body = tuple(replace(s, body=change(s.body)) if isinstance(s, Loop) else s for s in gathers.body)
+    with pytest.raises(InvalidKernel, match=r"without bounds|no runtime scalars"):
+        verify_kernel(replace(gathers, body=body), "a change")
+
+
+def test_a_gather_means_what_its_interpreter_does() -> None:
+    """Positions out of bounds end inside the table, too."""
+    kernel: Kernel = results(GATHER, host_level())["vectorize"]
+    table, places, out = numpy.arange(50.0), numpy.arange(-60, 61), numpy.zeros(121)
+    layout = Layout(1, 3, 2, 0)
+    words = numpy.zeros(layout.extra(0), numpy.int64)
+    words[[layout.shape(0), layout.tile(0), layout.grid(0)]] = 121, 121, 1
+    for k, x in enumerate((out, places, table)):
+        words[layout.pointer(k)] = x.ctypes.data
+    words[[layout.scalar(0), layout.scalar(1)]] = 50, 8
+    run_chunk(kernel, words, 0, 0)
+    inside = (places >= -50) & (places < 50)
+    assert out[inside].tobytes() == table[places[inside]].tobytes() and set(out[~inside]) == {49.0}

@@ -241,3 +241,73 @@ def test_levels(level: str, compiled: None) -> None:
             alike(lambda np, array: array(a).T[:, array(i)])                # noqa: B023
             alike(lambda np, array: array(a)[array(i), array(i)] * 2)       # noqa: B023
             alike(lambda np, array: np.take_along_axis(array(a), array(i[:50])[None], 0))   # noqa: B023
+
+
+MASKED: dict[str, Program] = {
+    "copied": lambda np, a, b, m: a.__setitem__(m, b[m]),
+    "computed": lambda np, a, b, m: a.__setitem__(m, np.sqrt(b[m])),
+    "of two arrays": lambda np, a, b, m: a.__setitem__(m, a[m] / b[m]),
+    "in place": lambda np, a, b, m: a.__setitem__(m, a[m].__iadd__(5)),
+    "from elsewhere": lambda np, a, b, m: a.__setitem__(m, a[::-1][m]),
+    "cast": lambda np, a, b, m: b.astype("i4").__setitem__(m, a[m]),
+    "after a write": lambda np, a, b, m: (t := a[m], a.__setitem__(slice(9), 3), a.__setitem__(m, t)),
+    "putmask": lambda np, a, b, m: np.putmask(a, m, b),
+    "putmask, one value": lambda np, a, b, m: np.putmask(a, m, 7),
+    "putmask, repeated": lambda np, a, b, m: np.putmask(a, m, [1, 2, 3]),
+    "putmask, turned": lambda np, a, b, m: np.putmask(a[::-1], m, a),
+    "place": lambda np, a, b, m: np.place(a, m, 3.5),
+    "place, several": lambda np, a, b, m: np.place(a, m, [1, 2, 3]),
+}  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_writes_under_a_mask(name: str) -> None:
+    x, y = RNG.random((2, 70, 100))
+    y[:3] = 0
+    results = []
+    for np, array in ((numpy, numpy.copy), (lazyarr, lazyarr.array)):
+        a, b = array(x), array(y)
+        with numpy.errstate(all="ignore"):
+            MASKED[name](np, a, b, b > 0.3)     # type: ignore[call-arg, arg-type]
+            results.append(numpy.asarray(a).tobytes())
+    assert results[0] == results[1]
+
+
+def test_another_mask_is_counted_at_the_call() -> None:
+    """The elements were packed by what the mask was then."""
+    a, m = lazyarr.array(RNG.random(9000)), lazyarr.array(RNG.random(9000) < 0.5)
+    packed = a[m]
+    m[::2] = False
+    with pytest.raises(ValueError, match="cannot assign"):
+        a[m] = packed
+
+
+def test_a_masked_copy_packs_nothing(compiled: None) -> None:
+    a, b = (lazyarr.array(RNG.random(9000)) for _ in range(2))
+    m = lazyarr.array(RNG.random(9000) < 0.5)
+    lazyarr.evaluate(a, b, m)
+    reset()
+    a[m] = b[m]
+    lazyarr.evaluate(a)
+    assert COUNT.native_launches == 2 and COUNT.numpy_fallbacks == 0 and COUNT.bytes_allocated < 1000
+
+
+CHOSEN: dict[str, Program] = {
+    "three": lambda np, array: np.choose(array(I60 % 3), [array(I60), array(I50), array(I60) * 0.5]),
+    "broadcast": lambda np, array: np.choose(array(I60[0] % 2), [array(I60), array(I50[:, :1])]),
+    "the method": lambda np, array: array(I60 % 2).choose([array(I60), array(I50)]),
+    "numbers": lambda np, array: np.choose(array(I60 % 2), [array(I60), 7]),
+    "wrapped": lambda np, array: np.choose(array(I60), [array(I60), array(I50)], mode="wrap"),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_choices(name: str) -> None:
+    alike(CHOSEN[name])
+
+
+def test_a_choice_beyond_the_last() -> None:
+    def program(np: Any, array: Any) -> Any:
+        return np.choose(array(I60 % 4), [array(I60), array(I60), array(I50)])
+
+    assert said(program, lazyarr, lazyarr.array) == said(program, numpy, numpy.copy)
