@@ -17,11 +17,14 @@ from lazyarr.arrays import Unsupported, capture, fresh_array, ndarray, now, part
 from lazyarr.compiler import COMPILER, GATHER_NS
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
-from lazyarr.elementwise import FOLD, at_call, elementwise, operand
+from lazyarr.elementwise import FOLD, SCALARS, at_call, elementwise, operand
 from lazyarr.expr import Expr, Gather, Read, Reduce
 from lazyarr.geometry import fresh, geometry
 from lazyarr.movement import astype, ravel
 from lazyarr.storage import evaluate
+
+BASIC = {int, slice, type(None), type(...)} | {t for t in SCALARS if issubclass(t, numpy.integer)}
+"""Types of indices that make views."""
 
 Order = tuple[tuple[int, int, bool], ...]
 """Of an array's axes, for its memory order: rank by stride, extent (1, or 2 for any other), turned round?"""
@@ -77,19 +80,22 @@ def _parsed(x: ndarray, key: tuple[Any, ...]) -> Picked:
 
 
 def _positions(k: Any) -> ndarray:
-    found: ndarray = operand(k)
+    try:
+        found: ndarray = operand(k)
+    except ValueError:                      # lists of different lengths
+        raise Unsupported from None
     if found.geo.dtype.kind not in "iu" or not numpy.can_cast(found.geo.dtype, numpy.intp):
         raise Unsupported
     return found
 
 
 def _view(geo: numpy.ndarray, basic: tuple[Any, ...]) -> numpy.ndarray:
-    if any(isinstance(k, bool | numpy.bool) for k in basic):
+    if not BASIC.issuperset(map(type, basic)):
         raise Unsupported
     try:
         view = geo[(*basic, ...)] if Ellipsis not in basic else geo[basic]
     except (IndexError, TypeError, ValueError):
-        raise Unsupported from None
+        raise Unsupported from None         # NumPy says so in its words
     if view.__class__ is not numpy.ndarray:
         raise Unsupported
     return view
@@ -247,13 +253,11 @@ def _layout(
     """The geometry that NumPy gives the result: it picks from stand-ins of the same memory orders."""
     if len(indices) == 1 and (geo.ndim == 1 or op.along) and indices[0].flags.c_contiguous:
         return fresh(shape, geo.dtype)
-    if op.along:
+    if op.along or 1 in shape:          # (the strides of axes of length 1 follow rules of their own)
         raise Unsupported
     rank = _ranks_of_result(_order(geo), tuple(map(_order, indices)), op)
     if rank is None:
         return fresh(shape, geo.dtype)
-    if 1 in shape:
-        raise Unsupported
     strides, step = [0] * len(shape), geo.itemsize
     for d in sorted(range(len(shape)), key=rank.__getitem__):
         strides[d] = step

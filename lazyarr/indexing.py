@@ -35,14 +35,12 @@ from lazyarr.error_state import loud, remembered
 from lazyarr.expr import Map
 from lazyarr.fallback import fallback
 from lazyarr.flags import warn_of_cast
-from lazyarr.gather import gathered
+from lazyarr.gather import BASIC, gathered
 from lazyarr.geometry import same
 from lazyarr.masks import compressed, unpacked
 from lazyarr.temporaries import KEY_REFS, with_last
 
 OBJECT = numpy.dtype(object)
-
-BASIC = {int, slice, type(None), type(...)} | {t for t in SCALARS if issubclass(t, numpy.integer)}
 
 
 FEW = 512
