@@ -112,7 +112,7 @@ def _picks(x: ndarray, key: Any) -> bool:
     """Is it worth the while to look whether this is a gather?"""
     if key.__class__ is ndarray:
         limit = 0 if current.jit == "always" else current.eager_elements
-        return key.geo.size * x.geo.size > limit * len(x.geo)
+        return x.geo.ndim > 0 and key.geo.size * x.geo.size > limit * len(x.geo)
     return key.__class__ is tuple and any(k.__class__ is ndarray and k.geo.size >= FEW for k in key)
 
 

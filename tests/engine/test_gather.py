@@ -144,6 +144,7 @@ WRONG: dict[str, Program] = {
     "shapes": lambda np, array: array(B)[array(I60), array(K13)],
     "too many": lambda np, array: array(B)[array(K12), array(K12), array(K12)],
     "floats": lambda np, array: array(B)[array(K12 * 1.5)],
+    "of no axis": lambda np, array: array(B).sum(keepdims=True).reshape(())[array(K12)],
     "of an empty axis": lambda np, array: array(B[:0])[array(K12)],
     "computed": lambda np, array: array(B)[array(K12) + 60],
 }
