@@ -15,6 +15,7 @@ import numpy
 
 from lazyarr.arrays import Unsupported, capture, fresh_array, ndarray, now, part
 from lazyarr.compiler import COMPILER, GATHER_NS
+from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import FOLD, SCALARS, at_call, elementwise, operand
@@ -33,6 +34,10 @@ Order = tuple[tuple[int, int, bool], ...]
 CACHED = 8
 """Out of the caches NumPy picks elements as fast as a kernel does, and needs no pass before: it is the
 faster one up to so many times the size of other results."""
+
+
+FEW = 1025
+"""Positions that NumPy has picked before a call is taken apart here."""
 
 
 class Picked(NamedTuple):
@@ -124,6 +129,8 @@ def _shape(arrays: tuple[ndarray, ...]) -> tuple[int, ...]:
 
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
     """numpy.take."""
+    if indices.__class__ is ndarray and indices.geo.size < FEW and current.jit != "always":
+        raise Unsupported
     x, i = operand(a), operand(indices)
     if x.__class__ is not ndarray or i.__class__ is not ndarray or out is not None:
         raise Unsupported
@@ -159,6 +166,8 @@ HOLDS = {"clip": _clipped, "wrap": _wrapped}
 
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     """numpy.take_along_axis."""
+    if indices.__class__ is ndarray and indices.geo.size < FEW and current.jit != "always":
+        raise Unsupported
     x = operand(arr)
     i = operand(indices)
     if x.__class__ is not ndarray or i.__class__ is not ndarray or axis.__class__ is not int:

@@ -35,16 +35,12 @@ from lazyarr.error_state import loud, remembered
 from lazyarr.expr import Map
 from lazyarr.fallback import fallback
 from lazyarr.flags import warn_of_cast
-from lazyarr.gather import BASIC, gathered
+from lazyarr.gather import BASIC, CACHED, FEW, gathered
 from lazyarr.geometry import same
 from lazyarr.masks import compressed, unpacked
 from lazyarr.temporaries import KEY_REFS, with_last
 
 OBJECT = numpy.dtype(object)
-
-
-FEW = 512
-"""Positions that NumPy has picked before an index is taken apart here."""
 
 
 def is_basic(key: Any) -> bool:
@@ -105,15 +101,27 @@ def _many(key: Any) -> bool:
     """Is there a lazy array among the indices?"""
     if key.__class__ is ndarray:
         return key.storage is not None
-    return key.__class__ is tuple and any(k.__class__ is ndarray and k.storage is not None for k in key)
+    if key.__class__ is tuple:
+        for k in key:                   # (a generator would cost more than all this)
+            if k.__class__ is ndarray and k.storage is not None:
+                return True
+    return False
 
 
-def _picks(x: ndarray, key: Any) -> bool:
-    """Is it worth the while to look whether this is a gather?"""
+def _picks(x: Any, key: Any) -> bool:
+    """Does it look as if this picked enough elements to be worth a closer look?"""
     if key.__class__ is ndarray:
-        limit = 0 if current.jit == "always" else current.eager_elements
-        return x.geo.ndim > 0 and key.geo.size * x.geo.size > limit * len(x.geo)
-    return key.__class__ is tuple and any(k.__class__ is ndarray and k.geo.size >= FEW for k in key)
+        n = key.geo.size
+    elif key.__class__ is tuple:
+        n = max([k.geo.size for k in key if k.__class__ is ndarray], default=0)
+    else:
+        return False
+    if n < FEW:
+        return n > 0 and current.jit == "always"
+    if current.jit == "always":
+        return True
+    geo = x.geo
+    return n * geo.size > CACHED * current.eager_elements * max(geo.shape, default=1)
 
 
 def _seen_or_element(x: ndarray, taken: numpy.ndarray) -> ndarray:
