@@ -67,8 +67,7 @@ class Reduce(NamedTuple):
     initial: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Gather:
+class Gather(NamedTuple):
     """Elements of the first input, the table, at positions that the other inputs hold.
 
     Those are integers, broadcast over the region, one for each of the table's `axes`; a negative one
