@@ -16,6 +16,7 @@ from lazyarr import config, kernel_index
 from lazyarr.codegen.abi import Layout
 from lazyarr.counters import COUNT
 from lazyarr.dispatch import jit
+from lazyarr.draws import DRAWS
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.numpy_loops import InnerLoop, inner_loop
@@ -31,7 +32,7 @@ class Kernel(NamedTuple):
     address: int
     layout: Layout
     loops: tuple[InnerLoop, ...]
-    """NumPy's inner loops that it calls."""
+    """NumPy's inner loops, and draws, that it calls."""
     scratch_bytes: int
     ops: int
     """Operations of NumPy that one run stands for."""
@@ -112,12 +113,20 @@ def _compiled(parfor: Parfor, nontemporal: bool) -> Kernel:
 def _kernel(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry, address: int, fold: int) -> Kernel:
     loops = []
     for name, sig in entry.loops:
-        loop = inner_loop(function(name), sig)
+        loop = _draw_loop(name) if name in DRAWS else inner_loop(function(name), sig)
         assert loop is not None, (name, sig)
         loops.append(loop)
     ops = sum(i.op not in BOOKKEEPING for i in parfor.body)
     combine = entry.combine and partial(_combine, parfor, nontemporal, entry.combine)
     return Kernel(address, entry.layout, tuple(loops), entry.scratch_bytes, ops, combine, fold, nontemporal)
+
+
+def _draw_loop(name: str) -> InnerLoop:
+    """Machine code of a draw, which all kernels share."""
+    from lazyarr.codegen.draw_ir import OPT, draw_module
+
+    module = draw_module(name, host())
+    return InnerLoop(jit.load(module.ir, (module.symbol,), host(), OPT, kernel=False)[module.symbol], 0, False)
 
 
 def _combine(parfor: Parfor, nontemporal: bool, piece: kernel_index.Piece) -> int:
@@ -164,7 +173,7 @@ def _lowerable(name: str, sig: str, target: Target) -> bool:
         return False
     if name == "copy":
         return ins == outs or emitter("cast", sig, target) is not None
-    if emitter(name, sig, target) is not None:
+    if name in DRAWS or emitter(name, sig, target) is not None:
         return True
     if name not in OPS or not row(name).is_ufunc:
         return False

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy
 
+from lazyarr.draws import DRAWS
 from lazyarr.dtypes import PLAIN, canonical
 
 
@@ -84,7 +85,9 @@ def kind(char: str) -> str:
 
 
 def function(name: str) -> Any:
-    """The NumPy ufunc (or function, for argmax and the like) of a name; None if this NumPy has none."""
+    """The NumPy ufunc (or function, for argmax and the like) or the draw of a name; None if there is none."""
+    if name in DRAWS:
+        return DRAWS[name]
     core: Any = numpy._core.umath  # type: ignore[attr-defined]  # private: the ufunc clip is only there
     return getattr(core if name == "clip" else numpy, name, None)
 
@@ -211,10 +214,15 @@ def _op(cells: _Row) -> Op | None:
 
 OPS: dict[str, Op] = {op.name: op for op in map(_op, _ROWS) if op}
 
+_DRAWN = {
+    name: Op(name, draw, draw.nin, 1, "", "", frozenset(), "", "", "", "", "", draw.cost, "any")
+    for name, draw in DRAWS.items()
+}
+
 
 def row(name: str) -> Op:
-    """The row of an op; KeyError for a name that is not in the table."""
-    return OPS[name]
+    """The row of an op, or of a draw (`draws`); KeyError for a name that is in neither table."""
+    return OPS.get(name) or _DRAWN[name]
 
 
 @cache
@@ -245,7 +253,7 @@ def native(name: str, sig: str) -> bool:
 
 def flags(name: str, sig: str) -> tuple[str, ...]:
     """errstate categories that this loop can set, such as ``('divide', 'invalid')``."""
-    op = OPS[name]
+    op = row(name)
     inputs, outputs = sig.split("->")
     if name == "copy":
         letters = _cast_flags(inputs, outputs)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from lazyarr.arrays import ndarray
 from lazyarr.fallback import STAND_INS, TAKE_NAMED, fallback, lend
+from lazyarr.generators import LAZY
 
 
 class StandInType(type):
@@ -101,10 +102,10 @@ def adopt(real: Any) -> Any:
     return x
 
 
-def _stand_in(cls: type) -> type:
+def _stand_in(cls: type, methods: dict[str, Any] | None = None) -> type:
     body = {
         "__module__": "lazyarr.random", "__doc__": cls.__doc__, "__slots__": (), "original": cls,
-        "__class__": property(lambda self: cls),
+        "__class__": property(lambda self: cls), **(methods or {}),
     }  # fmt: skip
     made = StandInType(cls.__name__, (_Answering,), body)
     STAND_INS.add(made)
@@ -153,7 +154,7 @@ SEEDED = {
 """Modules of numpy.random, and their classes that take arrays of entropy."""
 
 MAKERS: dict[tuple[str, str], Callable[[type], type]] = {
-    ("numpy.random._generator", "Generator"): _stand_in,
+    ("numpy.random._generator", "Generator"): lambda cls: _stand_in(cls, LAZY),
     ("numpy.random.mtrand", "RandomState"): _stand_in,
     ("numpy", "vectorize"): lambda cls: _subclass(cls, ("__call__",)),
     ("numpy.lib.npyio", "NpzFile"): lambda cls: _subclass(cls, ("__getitem__",)),

@@ -139,6 +139,27 @@ class Unwritten(Buffer):
             LEDGER.unallocated -= self.nbytes
 
 
+class Positions(Buffer):
+    """Addresses that stand for positions in a stream of random numbers (`draws`): nothing lies there, and
+    nobody looks.  Nobody can write there, either, so no result takes its place."""
+
+    __slots__ = ()
+
+    def __init__(self, geo: numpy.ndarray) -> None:
+        self.memory = numpy.ndarray(geo.nbytes, numpy.uint8, geo.base)
+        self.memory.flags.writeable = False
+        self.address = address(geo)
+        self.nbytes = geo.nbytes
+        self.bridge = None
+        self.recycled = self.orphan = False
+
+    def shared(self) -> bool:
+        return False
+
+    def __del__(self, *_: Any) -> None:
+        """There is nothing to give back."""
+
+
 class Ledger:
     """The memory promise in three numbers, kept up to date by every change of a storage."""
 

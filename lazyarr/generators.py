@@ -1,0 +1,134 @@
+"""Random generators' uniform draws, lazily: the state is captured at the call, the numbers come later.
+
+In:  a NumPy Generator and the arguments of `random` or `uniform`.   Out: what NumPy returns, or a pending
+array of the same numbers.
+A large draw from a bit generator that can jump (`draws.STREAMS`) is a node that holds the state as of now,
+and the bit generator is advanced at the call.  So the program's order of draws is kept, whoever else draws from
+the same bit generator, and a draw that nobody looks at costs nothing.  All other draws are NumPy's,
+at the call; those of RandomState and `numpy.random`'s functions too: MT19937 does not jump cheaply.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy
+
+from lazyarr.arrays import fresh_array, ndarray
+from lazyarr.creation import is_large
+from lazyarr.draws import DRAWS, STREAMS, Draw, conforms
+from lazyarr.dtypes import char_of
+from lazyarr.expr import Expr, Map, Read
+from lazyarr.fallback import fallback
+from lazyarr.geometry import PROBED, fresh, probe
+from lazyarr.values import Positions
+
+MOST_AXES = 32
+"""NumPy before 2.0 has no more; arrays of more axes are NumPy's."""
+
+ZERO, ONE = numpy.float64(0), numpy.float64(1)
+FLOATS = frozenset((int, float, numpy.float64))
+"""Bounds that are exactly what NumPy takes them for."""
+
+
+def random(self: Any, size: Any = None, dtype: Any = numpy.float64, out: Any = None) -> Any:
+    """See `numpy.random.Generator.random`; large results are lazy."""
+    if size is not None and out is None:
+        shape = _shape(size)
+        if shape is not None:
+            found = _drawn(self._real, shape, _char(dtype), ZERO, ONE)
+            if found is not None:
+                return found
+    elif out is None and dtype is numpy.float64:
+        return self._real.random()
+    return fallback(self._real.random, size, dtype, out)
+
+
+def uniform(self: Any, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+    """See `numpy.random.Generator.uniform`; large results are lazy."""
+    if low.__class__ in FLOATS and high.__class__ in FLOATS:
+        if size is None:
+            return self._real.uniform(low, high)
+        shape, scale = _shape(size), _scale(low, high)
+        if shape is not None and scale is not None:
+            found = _drawn(self._real, shape, "d", *scale)
+            if found is not None:
+                return found
+    return fallback(self._real.uniform, low, high, size)
+
+
+def _shape(size: Any) -> tuple[int, ...] | None:
+    """The shape of a draw that is worth a node; None: NumPy's, at the call."""
+    try:
+        shape = (operator.index(size),) if size.__class__ is not tuple else tuple(map(operator.index, size))
+    except TypeError:
+        return None
+    large = is_large(shape) and len(shape) <= MOST_AXES and min(shape) >= 0 and size.__class__ is not bool
+    return shape if large else None
+
+
+def _char(dtype: Any) -> str:
+    """The character of a dtype; what cannot be drawn is NumPy's to refuse."""
+    try:
+        return char_of(numpy.dtype(dtype)) or ""
+    except TypeError:
+        return ""
+
+
+def _scale(low: Any, high: Any) -> tuple[numpy.float64, numpy.float64] | None:
+    """Low end and length of an interval, computed as NumPy does; None where NumPy refuses it."""
+    try:
+        begin, length = float(low), float(high) - float(low)
+    except OverflowError:
+        return None
+    return (numpy.float64(begin), numpy.float64(length)) if 0 <= length < math.inf else None
+
+
+def _drawn(
+    real: numpy.random.Generator, shape: tuple[int, ...], char: str, low: numpy.float64, length: numpy.float64
+) -> ndarray | None:
+    """The next numbers of a generator, pending; None where NumPy must draw them."""
+    bits = real.bit_generator
+    name = type(bits).__name__
+    draw = DRAWS.get(f"{name}_{char}")
+    if draw is None or type(bits) is not getattr(numpy.random, name) or not conforms(name, char):
+        return None
+    region = fresh(shape, numpy.dtype(char))
+    places = fresh(shape, numpy.dtype(draw.position))
+    if region.nbytes >= PROBED:
+        probe(region)                   # before the stream moves on
+    with bits.lock:
+        words = _captured(real, bits, draw, math.prod(shape))
+    if words is None:
+        return None
+    positions = Positions(places)
+    scale = (low, length) if char == "d" else ()
+    inputs = (Read(Expr.leaf(positions), places), numpy.uint64(positions.address), *words, *scale)
+    return fresh_array(Map(draw.name, draw.sig), inputs, region)
+
+
+def _captured(
+    real: numpy.random.Generator, bits: Any, draw: Draw, n: int
+) -> tuple[numpy.uint64, ...] | None:
+    """The state, after which the stream goes on `n` numbers later; None: as it is now, NumPy must draw.
+
+    A float32 takes half of a step; the other half stays with the bit generator, beside its state."""
+    state = bits.state
+    half = {key: state[key] for key in ("has_uint32", "uinteger")}
+    if draw.dtype == "d":
+        bits.advance(n)
+        if any(half.values()):          # advancing drops it
+            bits.state = bits.state | half
+    elif half["has_uint32"]:
+        return None
+    else:
+        last = 2 - n % 2                # of the last step: they leave behind what NumPy leaves
+        bits.advance((n - last) // 2)
+        real.random(last, dtype=numpy.float32)
+    return STREAMS[draw.stream.name].captured(state)
+
+
+LAZY = {"random": random, "uniform": uniform}
+"""Methods of a Generator that are more than NumPy's."""
