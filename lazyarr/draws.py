@@ -14,6 +14,8 @@ the state, 64 bits each; a float64 is ``low + range * u`` with `scale` = (low, r
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
@@ -37,12 +39,12 @@ class Stream:
         numbers = (inner["state"], inner["inc"])
         return tuple(numpy.uint64(n >> shift & MASK) for n in numbers for shift in (0, 64))
 
-    def at(self, words: tuple[int, ...], steps: int) -> Any:
-        """NumPy's bit generator with a captured state, `steps` 64-bit numbers further on."""
-        made = getattr(numpy.random, self.name)(0)
+    def set(self, bits: Any, words: tuple[int, ...], steps: int) -> None:
+        """Give NumPy's bit generator a captured state, `steps` 64-bit numbers further on."""
         inner = {"state": words[0] | words[1] << 64, "inc": words[2] | words[3] << 64}
-        made.state = {"bit_generator": self.name, "state": inner, "has_uint32": 0, "uinteger": 0}
-        return made.advance(steps)
+        bits.state = {"bit_generator": self.name, "state": inner, "has_uint32": 0, "uinteger": 0}
+        if steps:
+            bits.advance(steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,43 +83,54 @@ class Draw:
         out = out[0] if isinstance(out, tuple) else out
         first = int(numpy.asarray(origin).flat[0])
         values = [numpy.asarray(x).flat[0] for x in rest]
-        words = tuple(int(x) for x in values[: self.stream.words])
+        words, scale = tuple(map(int, values[: self.stream.words])), values[self.stream.words :]
         places = _places(position, first)
-        low, high = (places.start, places.stop) if isinstance(places, range) else _span(places)
-        numbers = self.numbers(words, low, high - low)
-        if len(values) > self.stream.words:
-            with numpy.errstate(all="ignore"):
-                numbers *= values[-1]
-                numbers += values[-2]
-        if isinstance(places, range):
-            out[...] = numbers.reshape(out.shape)
+        if isinstance(places, int) and out.flags.c_contiguous:
+            self.fill(out, words, scale, places)
+        elif isinstance(places, int):
+            out[...] = self.fill(numpy.empty(out.shape, out.dtype), words, scale, places)
         else:
-            out[...] = numbers[places - low]
+            low, high = int(places.min()), int(places.max()) + 1
+            out[...] = self.fill(numpy.empty(high - low, out.dtype), words, scale, low)[places - low]
 
-    def numbers(self, words: tuple[int, ...], first: int, n: int) -> numpy.ndarray:
-        """`n` consecutive numbers of the stream, in [0, 1)."""
-        odd = first % 2 if self.dtype == "f" else 0
-        steps = (first - odd) // (2 if self.dtype == "f" else 1)
-        generator = numpy.random.Generator(self.stream.at(words, steps))
-        made: numpy.ndarray = generator.random(n + odd, numpy.dtype(self.dtype))
-        return made[odd:]
+    def fill(
+        self, out: numpy.ndarray, words: tuple[int, ...], scale: Sequence[Any], first: int
+    ) -> numpy.ndarray:
+        """Consecutive numbers of the stream, from number `first` on."""
+        each = 2 if self.dtype == "f" else 1
+        with _drawing:
+            generator = _generator(self.stream.name)
+            self.stream.set(generator.bit_generator, words, first // each)
+            if first % each:
+                generator.random(dtype=self.dtype)
+            generator.random(out=out, dtype=self.dtype)
+        if scale and tuple(scale) != (0, 1):
+            with numpy.errstate(all="ignore"):
+                out *= scale[1]
+                out += scale[0]
+        return out
 
 
-def _places(position: numpy.ndarray, origin: int) -> range | numpy.ndarray:
-    """Numbers in the stream of the elements of an array: a range where they are consecutive in C order."""
+@cache
+def _generator(name: str) -> numpy.random.Generator:
+    """To draw from any state: making one takes longer than setting it."""
+    return numpy.random.Generator(getattr(numpy.random, name)(0))
+
+
+_drawing = threading.Lock()
+
+
+def _places(position: numpy.ndarray, origin: int) -> int | numpy.ndarray:
+    """Numbers in the stream of the elements of an array: the first one's if they are consecutive in C order."""
     size = position.itemsize
     first = (int(position.__array_interface__["data"][0]) - origin) // size
     if position.flags.c_contiguous:
-        return range(first, first + position.size)
+        return first
     found = numpy.full(position.shape, first)
     for axis, (n, stride) in enumerate(zip(position.shape, position.strides, strict=True)):
         steps = numpy.arange(n) * (stride // size)
         found += steps.reshape(-1, *[1] * (position.ndim - axis - 1))
     return found
-
-
-def _span(places: numpy.ndarray) -> tuple[int, int]:
-    return int(places.min()), int(places.max()) + 1
 
 
 STREAMS = {s.name: s for s in (Stream("PCG64", 4), Stream("PCG64DXSM", 4))}

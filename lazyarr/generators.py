@@ -11,13 +11,13 @@ at the call; those of RandomState and `numpy.random`'s functions too: MT19937 do
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy
 
-from lazyarr.arrays import fresh_array, ndarray
-from lazyarr.creation import is_large
+from lazyarr.arrays import fresh_array, ndarray, wrap
+from lazyarr.config import current
+from lazyarr.creation import MOST
 from lazyarr.draws import DRAWS, STREAMS, Draw, conforms
 from lazyarr.dtypes import char_of
 from lazyarr.expr import Expr, Map, Read
@@ -26,7 +26,13 @@ from lazyarr.geometry import PROBED, fresh, probe
 from lazyarr.values import Positions
 
 MOST_AXES = 32
-"""NumPy before 2.0 has no more; arrays of more axes are NumPy's."""
+"""Arrays of more axes are NumPy's."""
+
+WORTH = 1 << 17
+"""Elements up to which NumPy draws at the call: a node and its launch cost as much as so many numbers gain."""
+
+SIZES = frozenset((type(None), int, tuple))
+"""Types of a size that NumPy and these rules understand alike."""
 
 ZERO, ONE = numpy.float64(0), numpy.float64(1)
 FLOATS = frozenset((int, float, numpy.float64))
@@ -35,38 +41,45 @@ FLOATS = frozenset((int, float, numpy.float64))
 
 def random(self: Any, size: Any = None, dtype: Any = numpy.float64, out: Any = None) -> Any:
     """See `numpy.random.Generator.random`; large results are lazy."""
-    if size is not None and out is None:
-        shape = _shape(size)
-        if shape is not None:
-            found = _drawn(self._real, shape, _char(dtype), ZERO, ONE)
-            if found is not None:
-                return found
-    elif out is None and dtype is numpy.float64:
-        return self._real.random()
-    return fallback(self._real.random, size, dtype, out)
+    real = self._real
+    if out is not None or size.__class__ not in SIZES:
+        return fallback(real.random, size, dtype, out)
+    if size is not None and is_large(size) and (shape := _shape(size)):
+        found = _drawn(real, shape, _char(dtype), ZERO, ONE)
+        if found is not None:
+            return found
+    return wrap(real.random(size, dtype))
 
 
 def uniform(self: Any, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
     """See `numpy.random.Generator.uniform`; large results are lazy."""
-    if low.__class__ in FLOATS and high.__class__ in FLOATS:
-        if size is None:
-            return self._real.uniform(low, high)
-        shape, scale = _shape(size), _scale(low, high)
-        if shape is not None and scale is not None:
-            found = _drawn(self._real, shape, "d", *scale)
-            if found is not None:
-                return found
-    return fallback(self._real.uniform, low, high, size)
+    real = self._real
+    if low.__class__ not in FLOATS or high.__class__ not in FLOATS or size.__class__ not in SIZES:
+        return fallback(real.uniform, low, high, size)
+    if size is not None and is_large(size) and (shape := _shape(size)) and (scale := _scale(low, high)):
+        found = _drawn(real, shape, "d", *scale)
+        if found is not None:
+            return found
+    return wrap(real.uniform(low, high, size))
+
+
+def is_large(size: Any) -> bool:
+    """Is a draw worth a node?  (What is no size is NumPy's to refuse.)"""
+    n = size
+    if size.__class__ is tuple:
+        try:
+            n = math.prod(size)
+        except TypeError:
+            return False
+    jit = current.jit
+    return MOST >= n > WORTH if jit == "auto" else jit == "always" and 0 < n <= MOST
 
 
 def _shape(size: Any) -> tuple[int, ...] | None:
-    """The shape of a draw that is worth a node; None: NumPy's, at the call."""
-    try:
-        shape = (operator.index(size),) if size.__class__ is not tuple else tuple(map(operator.index, size))
-    except TypeError:
-        return None
-    large = is_large(shape) and len(shape) <= MOST_AXES and min(shape) >= 0 and size.__class__ is not bool
-    return shape if large else None
+    """A large size as a shape; None where NumPy must see to it."""
+    shape = size if size.__class__ is tuple else (size,)
+    right = len(shape) <= MOST_AXES and all(n.__class__ is int and n >= 0 for n in shape)
+    return shape if right else None
 
 
 def _char(dtype: Any) -> str:
