@@ -24,27 +24,64 @@ import numpy
 
 MASK = (1 << 64) - 1
 
+Captured = tuple[tuple[int, ...], int]
+"""A stream as words of 64 bits, and a number in it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A bit generator of NumPy's whose state after any number of steps is cheap to compute."""
+    """A bit generator of NumPy's whose state after any number of steps is cheap to compute.
+
+    Here it is a linear congruential one, s -> m s + inc modulo 2**128."""
 
     name: str
     """NumPy's class."""
-    words: int
+    words: int = 4
 
-    def captured(self, state: dict[str, Any]) -> tuple[numpy.uint64, ...]:
-        """The state, as `bit_generator.state` tells it, in words."""
+    def captured(self, state: dict[str, Any]) -> Captured | None:
+        """The state, as `bit_generator.state` tells it: the stream, and which of its numbers is next; None
+        where words do not tell all."""
         inner = state["state"]
-        numbers = (inner["state"], inner["inc"])
-        return tuple(numpy.uint64(n >> shift & MASK) for n in numbers for shift in (0, 64))
+        return tuple(n >> shift & MASK for n in (inner["state"], inner["inc"]) for shift in (0, 64)), 0
 
-    def set(self, bits: Any, words: tuple[int, ...], steps: int) -> None:
-        """Give NumPy's bit generator a captured state, `steps` 64-bit numbers further on."""
-        inner = {"state": words[0] | words[1] << 64, "inc": words[2] | words[3] << 64}
-        bits.state = {"bit_generator": self.name, "state": inner, "has_uint32": 0, "uinteger": 0}
+    def move(self, bits: Any, words: tuple[int, ...], steps: int) -> None:
+        """Set NumPy's bit generator to a number in a captured stream."""
+        state = {"state": words[0] | words[1] << 64, "inc": words[2] | words[3] << 64}
+        bits.state = {"bit_generator": self.name, "state": state, "has_uint32": 0, "uinteger": 0}
         if steps:
             bits.advance(steps)
+
+
+class Counter(Stream):
+    """Philox: each value of a counter gives four words, which the bit generator keeps until they are used.
+
+    Words: the counter's four, the key's two.  Number 0 of the stream is the first of the counter's value."""
+
+    __slots__ = ()
+
+    def captured(self, state: dict[str, Any]) -> Captured | None:
+        inner, used = state["state"], int(state["buffer_pos"])
+        words = (*map(int, inner["counter"]), *map(int, inner["key"]))
+        if used < 4 and not numpy.array_equal(self.buffer(words), state["buffer"]):
+            return None                 # somebody has set it
+        return words, used
+
+    def buffer(self, words: tuple[int, ...]) -> Any:
+        """The four words of a counter's value."""
+        bits = getattr(numpy.random, self.name)(0)
+        self.move(bits, words, 0)
+        return bits.random_raw(4)
+
+    def move(self, bits: Any, words: tuple[int, ...], steps: int) -> None:
+        counter = sum(w << 64 * k for k, w in enumerate(words[:4])) + (steps - 1) // 4 - 1
+        split = [numpy.uint64(counter >> shift & MASK) for shift in (0, 64, 128, 192)]
+        state = {"counter": numpy.array(split), "key": numpy.array(words[4:], numpy.uint64)}
+        zeros = numpy.zeros(4, numpy.uint64)
+        bits.state = {
+            "bit_generator": self.name, "state": state, "buffer": zeros, "buffer_pos": 4, "has_uint32": 0,
+            "uinteger": 0,
+        }  # fmt: skip
+        bits.random_raw((steps - 1) % 4 + 1, output=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +137,7 @@ class Draw:
         each = 2 if self.dtype == "f" else 1
         with _drawing:
             generator = _generator(self.stream.name)
-            self.stream.set(generator.bit_generator, words, first // each)
+            self.stream.move(generator.bit_generator, words, first // each)
             if first % each:
                 generator.random(dtype=self.dtype)
             generator.random(out=out, dtype=self.dtype)
@@ -121,7 +158,7 @@ _drawing = threading.Lock()
 
 
 def _places(position: numpy.ndarray, origin: int) -> int | numpy.ndarray:
-    """Numbers in the stream of the elements of an array: the first one's if they are consecutive in C order."""
+    """Numbers in the stream of an array's elements: the first one's if they are consecutive in C order."""
     size = position.itemsize
     first = (int(position.__array_interface__["data"][0]) - origin) // size
     if position.flags.c_contiguous:
@@ -133,7 +170,7 @@ def _places(position: numpy.ndarray, origin: int) -> int | numpy.ndarray:
     return found
 
 
-STREAMS = {s.name: s for s in (Stream("PCG64", 4), Stream("PCG64DXSM", 4))}
+STREAMS = {s.name: s for s in (Stream("PCG64"), Stream("PCG64DXSM"), Counter("Philox", 6))}
 DRAWS = {d.name: d for s in STREAMS.values() for d in (Draw(s, "d"), Draw(s, "f"))}
 
 

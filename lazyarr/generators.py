@@ -2,10 +2,10 @@
 
 In:  a NumPy Generator and the arguments of `random` or `uniform`.   Out: what NumPy returns, or a pending
 array of the same numbers.
-A large draw from a bit generator that can jump (`draws.STREAMS`) is a node that holds the state as of now,
-and the bit generator is advanced at the call.  So the program's order of draws is kept, whoever else draws from
-the same bit generator, and a draw that nobody looks at costs nothing.  All other draws are NumPy's,
-at the call; those of RandomState and `numpy.random`'s functions too: MT19937 does not jump cheaply.
+A large draw from a bit generator that can jump (`draws.STREAMS`) is a node that holds the state as of
+now, and the bit generator is advanced at the call.  So the program's order of draws is kept, whoever else
+draws from the same bit generator, and a draw that nobody looks at costs nothing.  All other draws are
+NumPy's, at the call; those of RandomState and `numpy.random`'s functions too: MT19937 does not jump cheaply.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy
 from lazyarr.arrays import fresh_array, ndarray, wrap
 from lazyarr.config import current
 from lazyarr.creation import MOST
-from lazyarr.draws import DRAWS, STREAMS, Draw, conforms
+from lazyarr.draws import DRAWS, Captured, Draw, conforms
 from lazyarr.dtypes import char_of
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.fallback import fallback
@@ -29,10 +29,13 @@ MOST_AXES = 32
 """Arrays of more axes are NumPy's."""
 
 WORTH = 1 << 17
-"""Elements up to which NumPy draws at the call: a node and its launch cost as much as so many numbers gain."""
+"""Elements up to which NumPy draws at the call: a node and its launch cost what so many numbers gain."""
 
 SIZES = frozenset((type(None), int, tuple))
 """Types of a size that NumPy and these rules understand alike."""
+
+WORD = 8
+"""Bytes of a step's positions: one of a float64, two of float32."""
 
 ZERO, ONE = numpy.float64(0), numpy.float64(1)
 FLOATS = frozenset((int, float, numpy.float64))
@@ -113,34 +116,37 @@ def _drawn(
     if region.nbytes >= PROBED:
         probe(region)                   # before the stream moves on
     with bits.lock:
-        words = _captured(real, bits, draw, math.prod(shape))
-    if words is None:
+        captured = _captured(real, bits, draw, math.prod(shape))
+    if captured is None:
         return None
+    words, first = captured
     positions = Positions(places)
+    origin = positions.address - WORD * first
+    constants = [numpy.uint64(x) for x in (origin, *words)]
     scale = (low, length) if char == "d" else ()
-    inputs = (Read(Expr.leaf(positions), places), numpy.uint64(positions.address), *words, *scale)
+    inputs = (Read(Expr.leaf(positions), places), *constants, *scale)
     return fresh_array(Map(draw.name, draw.sig), inputs, region)
 
 
-def _captured(
-    real: numpy.random.Generator, bits: Any, draw: Draw, n: int
-) -> tuple[numpy.uint64, ...] | None:
+def _captured(real: numpy.random.Generator, bits: Any, draw: Draw, n: int) -> Captured | None:
     """The state, after which the stream goes on `n` numbers later; None: as it is now, NumPy must draw.
 
     A float32 takes half of a step; the other half stays with the bit generator, beside its state."""
-    state = bits.state
+    state, stream = bits.state, draw.stream
+    found = stream.captured(state)
     half = {key: state[key] for key in ("has_uint32", "uinteger")}
-    if draw.dtype == "d":
-        bits.advance(n)
-        if any(half.values()):          # advancing drops it
-            bits.state = bits.state | half
-    elif half["has_uint32"]:
+    if found is None or (half["has_uint32"] and draw.dtype == "f"):
         return None
+    words, first = found
+    if draw.dtype == "d":
+        stream.move(bits, words, first + n)
+        if any(half.values()):
+            bits.state = bits.state | half
     else:
         last = 2 - n % 2                # of the last step: they leave behind what NumPy leaves
-        bits.advance((n - last) // 2)
+        stream.move(bits, words, first + (n - last) // 2)
         real.random(last, dtype=numpy.float32)
-    return STREAMS[draw.stream.name].captured(state)
+    return found
 
 
 LAZY = {"random": random, "uniform": uniform}

@@ -21,8 +21,8 @@ from lazyarr.fusion.parfor import Parfor
 from lazyarr.target import Target
 
 WRITERS = (
-    "codegen", "fusion/parfor.py", "ops.py", "draws.py", "dtypes.py", "target.py", "reduce_order.py", "reduce_proof.py",
-    "kernel_index.py",
+    "codegen", "fusion/parfor.py", "ops.py", "draws.py", "dtypes.py", "target.py", "reduce_order.py",
+    "reduce_proof.py", "kernel_index.py",
 )  # fmt: skip
 """Files and folders that the text of a kernel follows from (a test compares them with the imports)."""
 

@@ -126,7 +126,8 @@ def _draw_loop(name: str) -> InnerLoop:
     from lazyarr.codegen.draw_ir import OPT, draw_module
 
     module = draw_module(name, host())
-    return InnerLoop(jit.load(module.ir, (module.symbol,), host(), OPT, kernel=False)[module.symbol], 0, False)
+    found = jit.load(module.ir, (module.symbol,), host(), OPT, kernel=False)
+    return InnerLoop(found[module.symbol], 0, False)
 
 
 def _combine(parfor: Parfor, nontemporal: bool, piece: kernel_index.Piece) -> int:
