@@ -14,8 +14,8 @@ the state, 64 bits each; a float64 is ``low + range * u`` with `scale` = (low, r
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
@@ -38,7 +38,7 @@ class Stream:
     """NumPy's class."""
     words: int = 4
 
-    def captured(self, state: dict[str, Any]) -> Captured | None:
+    def captured(self, state: Mapping[str, Any]) -> Captured | None:
         """The state, as `bit_generator.state` tells it: the stream, and which of its numbers is next; None
         where words do not tell all."""
         inner = state["state"]
@@ -59,7 +59,7 @@ class Counter(Stream):
 
     __slots__ = ()
 
-    def captured(self, state: dict[str, Any]) -> Captured | None:
+    def captured(self, state: Mapping[str, Any]) -> Captured | None:
         inner, used = state["state"], int(state["buffer_pos"])
         words = (*map(int, inner["counter"]), *map(int, inner["key"]))
         if used < 4 and not numpy.array_equal(self.buffer(words), state["buffer"]):
@@ -69,8 +69,8 @@ class Counter(Stream):
     def buffer(self, words: tuple[int, ...]) -> Any:
         """The four words of a counter's value."""
         bits = getattr(numpy.random, self.name)(0)
-        self.move(bits, words, 0)
-        return bits.random_raw(4)
+        self.move(bits, words, 4)
+        return bits.state["buffer"]
 
     def move(self, bits: Any, words: tuple[int, ...], steps: int) -> None:
         counter = sum(w << 64 * k for k, w in enumerate(words[:4])) + (steps - 1) // 4 - 1
@@ -135,26 +135,52 @@ class Draw:
     ) -> numpy.ndarray:
         """Consecutive numbers of the stream, from number `first` on."""
         each = 2 if self.dtype == "f" else 1
-        with _drawing:
-            generator = _generator(self.stream.name)
-            self.stream.move(generator.bit_generator, words, first // each)
-            if first % each:
-                generator.random(dtype=self.dtype)
-            generator.random(out=out, dtype=self.dtype)
+        generator = _taken(self.stream.name)
+        self.stream.move(generator.bit_generator, words, first // each)
+        if first % each:
+            generator.random(dtype=self.dtype)
+        generator.random(out=out, dtype=self.dtype)
+        _SPARE.append((self.stream.name, generator))
         if scale and tuple(scale) != (0, 1):
             with numpy.errstate(all="ignore"):
                 out *= scale[1]
                 out += scale[0]
         return out
 
+    def after(self, state: Mapping[str, Any], n: int) -> tuple[Captured, dict[str, Any]] | None:
+        """A bit generator's state as a stream, and its state after the next `n` numbers; None: ask NumPy.
 
-@cache
-def _generator(name: str) -> numpy.random.Generator:
-    """To draw from any state: making one takes longer than setting it."""
-    return numpy.random.Generator(getattr(numpy.random, name)(0))
+        A float32 takes half of a step; the other half stays with the bit generator, beside its state."""
+        found = self.stream.captured(state)
+        half = {key: state[key] for key in ("has_uint32", "uinteger")}
+        if found is None or (half["has_uint32"] and self.dtype == "f"):
+            return None
+        words, first = found
+        generator = _taken(self.stream.name)
+        bits = generator.bit_generator
+        if self.dtype == "f":
+            last = 2 - n % 2            # of the last step: they leave behind what NumPy leaves
+            self.stream.move(bits, words, first + (n - last) // 2)
+            generator.random(last, dtype=self.dtype)
+            then = bits.state
+        else:
+            self.stream.move(bits, words, first + n)
+            then = {**bits.state, **half}
+        _SPARE.append((self.stream.name, generator))
+        return found, then
 
 
-_drawing = threading.Lock()
+_SPARE: deque[tuple[str, Any]] = deque(maxlen=4)
+"""Generators that nobody uses, to draw from any state: making one takes longer than setting it.  Whoever
+takes one has it alone, be it another thread or a signal handler."""
+
+
+def _taken(name: str) -> Any:
+    try:
+        found, generator = _SPARE.pop()
+    except IndexError:
+        found = ""
+    return generator if found == name else numpy.random.Generator(getattr(numpy.random, name)(0))
 
 
 def _places(position: numpy.ndarray, origin: int) -> int | numpy.ndarray:

@@ -18,7 +18,7 @@ import numpy
 from lazyarr.arrays import fresh_array, ndarray, wrap
 from lazyarr.config import current
 from lazyarr.creation import MOST
-from lazyarr.draws import DRAWS, Captured, Draw, conforms
+from lazyarr.draws import DRAWS, conforms
 from lazyarr.dtypes import char_of
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.fallback import fallback
@@ -44,7 +44,7 @@ FLOATS = frozenset((int, float, numpy.float64))
 
 def random(self: Any, size: Any = None, dtype: Any = numpy.float64, out: Any = None) -> Any:
     """See `numpy.random.Generator.random`; large results are lazy."""
-    real = self._real
+    real = getattr(self, "_real", self)     # Generator.random(x) takes NumPy's own, too
     if out is not None or size.__class__ not in SIZES:
         return fallback(real.random, size, dtype, out)
     if size is not None and is_large(size) and (shape := _shape(size)):
@@ -56,7 +56,7 @@ def random(self: Any, size: Any = None, dtype: Any = numpy.float64, out: Any = N
 
 def uniform(self: Any, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
     """See `numpy.random.Generator.uniform`; large results are lazy."""
-    real = self._real
+    real = getattr(self, "_real", self)
     if low.__class__ not in FLOATS or high.__class__ not in FLOATS or size.__class__ not in SIZES:
         return fallback(real.uniform, low, high, size)
     if size is not None and is_large(size) and (shape := _shape(size)) and (scale := _scale(low, high)):
@@ -116,37 +116,16 @@ def _drawn(
     if region.nbytes >= PROBED:
         probe(region)                   # before the stream moves on
     with bits.lock:
-        captured = _captured(real, bits, draw, math.prod(shape))
-    if captured is None:
-        return None
-    words, first = captured
+        found = draw.after(bits.state, math.prod(shape))
+        if found is None:
+            return None
+        (words, first), bits.state = found
     positions = Positions(places)
     origin = positions.address - WORD * first
     constants = [numpy.uint64(x) for x in (origin, *words)]
     scale = (low, length) if char == "d" else ()
     inputs = (Read(Expr.leaf(positions), places), *constants, *scale)
     return fresh_array(Map(draw.name, draw.sig), inputs, region)
-
-
-def _captured(real: numpy.random.Generator, bits: Any, draw: Draw, n: int) -> Captured | None:
-    """The state, after which the stream goes on `n` numbers later; None: as it is now, NumPy must draw.
-
-    A float32 takes half of a step; the other half stays with the bit generator, beside its state."""
-    state, stream = bits.state, draw.stream
-    found = stream.captured(state)
-    half = {key: state[key] for key in ("has_uint32", "uinteger")}
-    if found is None or (half["has_uint32"] and draw.dtype == "f"):
-        return None
-    words, first = found
-    if draw.dtype == "d":
-        stream.move(bits, words, first + n)
-        if any(half.values()):
-            bits.state = bits.state | half
-    else:
-        last = 2 - n % 2                # of the last step: they leave behind what NumPy leaves
-        stream.move(bits, words, first + (n - last) // 2)
-        real.random(last, dtype=numpy.float32)
-    return found
 
 
 LAZY = {"random": random, "uniform": uniform}

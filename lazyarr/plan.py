@@ -24,10 +24,11 @@ from lazyarr.expr import Compress, Expr, Map, Read, Reduce, Tally
 from lazyarr.fusion.assemble import Program, Unlike, assemble
 from lazyarr.fusion.compress import fed, feedable
 from lazyarr.fusion.group import Group
-from lazyarr.fusion.partition import Partition, partition
+from lazyarr.fusion.partition import Partition, draws, partition
 from lazyarr.geometry import FRESH, offset_of, same
 from lazyarr.kernels import not_together
 from lazyarr.plan_patterns import for_shape, pattern_of
+from lazyarr.schedule import scattered
 from lazyarr.values import is_kept
 
 MAX_PLANS = 512
@@ -192,6 +193,10 @@ def _met(w: Walk, refuse: Callable[[Expr], str | None]) -> Plan:
     return found
 
 
+class Scattered(Exception):
+    """The random numbers of a group would be drawn in another order than the stream's, or few at a time."""
+
+
 def groups_of(w: Walk, refuse: Callable[[Expr], str | None]) -> Partition:
     """The fusion groups of a walk."""
     return _planned(w, refuse, _numbers(w))[0]
@@ -207,21 +212,24 @@ def _assembled(
     """Groups and their steps; nodes that cannot have NumPy's bits in them go to NumPy."""
     unlike: dict[int, str] = {}
     apart: set[int] = set()
+    alone: set[int] = set()
 
     def why_not(node: Expr) -> str | None:
         return unlike.get(node.serial) or refuse(node)
 
     while True:
-        parted = partition(w.nodes, w.external, why_not, apart)
-        made, before = [], len(unlike) + len(apart)
+        parted = partition(w.nodes, w.external, why_not, apart, alone)
+        made, before = [], len(unlike) + len(apart) + len(alone)
         for group in parted.groups:
             try:
                 made.append(_step(group, numbers, parted.stored, parted.epoch))
+            except Scattered:
+                alone.update(n.serial for n in group.nodes if draws(n))
             except Unlike as found:
                 apart |= group.bridged      # perhaps they have NumPy's bits in a group of their own
                 if not group.bridged:
                     unlike.update(dict.fromkeys(found.serials, found.why))
-        if len(unlike) + len(apart) == before:
+        if len(unlike) + len(apart) + len(alone) == before:
             return parted, made
 
 
@@ -282,6 +290,8 @@ def _step(group: Group, numbers: dict[int, int], stored: set[int], epoch: int) -
     if group.opaque:
         return Step(members, keep, None, (), (), (), (), why)
     program = assemble(group, epoch, stored, arrange)
+    if scattered(program):
+        raise Scattered
     why_not = None if group.fold is None else not_together(program.parfor)
     if why_not is not None:
         raise Unlike({n.serial for n in group.nodes if isinstance(n.op, Reduce)}, why_not)

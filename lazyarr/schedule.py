@@ -11,6 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from lazyarr.draws import DRAWS
+from lazyarr.dtypes import PLAIN
+from lazyarr.fusion.assemble import Program
 from lazyarr.fusion.collapse import SHORT
 
 TINY = 1024
@@ -83,6 +86,23 @@ def _other_order(
 
 def chunk_count(shape: Sequence[int], tile: Sequence[int]) -> int:
     return math.prod(-(-n // t) for n, t in zip(shape, tile, strict=True))
+
+
+ROW = 256
+"""Random numbers that are drawn at once, at least: a call finds its place in the stream first."""
+
+
+def scattered(program: Program) -> bool:
+    """Would random numbers be drawn in another order than the stream's, or few at a time?"""
+    body, loops = program.parfor.body, program.loops
+    drawn = {body[i.args[0]].attr for i in body if i.op in DRAWS}
+    if not drawn or math.prod(loops.shape) <= 1:
+        return False
+    sizes = [PLAIN[o.dtype].itemsize for o in program.parfor.operands]
+    if any(loops.strides[k][-1] != sizes[k] for k in drawn if isinstance(k, int)):
+        return True
+    row = loops.shape[-1] if "r" in program.parfor.dims else tiles(loops.shape, loops.strides, sizes)[-1]
+    return len(loops.shape) > 1 and row < ROW
 
 
 def worth_threads(elements: int, bytes_per_element: int, ns_per_element: float) -> bool:

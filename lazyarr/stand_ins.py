@@ -102,11 +102,18 @@ def adopt(real: Any) -> Any:
     return x
 
 
+def _spawn(self: Any, n_children: int) -> list[Any]:
+    return [adopt(child) for child in getattr(self, "_real", self).spawn(n_children)]
+
+
 def _stand_in(cls: type, methods: dict[str, Any] | None = None) -> type:
     body = {
         "__module__": "lazyarr.random", "__doc__": cls.__doc__, "__slots__": (), "original": cls,
         "__class__": property(lambda self: cls), **(methods or {}),
     }  # fmt: skip
+    for name, method in (methods or {}).items():
+        method.__name__, method.__doc__ = name, getattr(cls, name).__doc__
+        method.__qualname__ = f"{cls.__name__}.{name}"
     made = StandInType(cls.__name__, (_Answering,), body)
     STAND_INS.add(made)
     return made
@@ -154,7 +161,7 @@ SEEDED = {
 """Modules of numpy.random, and their classes that take arrays of entropy."""
 
 MAKERS: dict[tuple[str, str], Callable[[type], type]] = {
-    ("numpy.random._generator", "Generator"): lambda cls: _stand_in(cls, LAZY),
+    ("numpy.random._generator", "Generator"): lambda cls: _stand_in(cls, LAZY | {"spawn": _spawn}),
     ("numpy.random.mtrand", "RandomState"): _stand_in,
     ("numpy", "vectorize"): lambda cls: _subclass(cls, ("__call__",)),
     ("numpy.lib.npyio", "NpzFile"): lambda cls: _subclass(cls, ("__getitem__",)),

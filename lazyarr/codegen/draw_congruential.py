@@ -24,13 +24,18 @@ AFTER = {"PCG64": 1, "PCG64DXSM": 0}
 """Is a number made of the state after its step, or before?"""
 
 
+def power(multiplier: int, steps: int) -> tuple[int, int]:
+    """m**p and 1 + m + ... + m**(p-1), for a p that is a power of two."""
+    times, plus = multiplier, 1
+    while steps > 1:
+        times, plus, steps = times * times % (1 << BITS), (times + 1) * plus % (1 << BITS), steps // 2
+    return times, plus
+
+
 def _powers(multiplier: int) -> str:
-    """m**p and 1 + m + ... + m**(p-1) for each p that is a power of two."""
-    rows, m, plus = [], multiplier, 1
-    for _ in range(BITS):
-        rows.append(f"[2 x i128] [i128 {m}, i128 {plus}]")
-        m, plus = m * m % (1 << BITS), (m + 1) * plus % (1 << BITS)
-    return f"@powers = internal constant [{BITS} x [2 x i128]] [{', '.join(rows)}], align 16"
+    rows = [power(multiplier, 1 << bit) for bit in range(BITS)]
+    numbers = ", ".join(f"[2 x i128] [i128 {times}, i128 {plus}]" for times, plus in rows)
+    return f"@powers = internal constant [{BITS} x [2 x i128]] [{numbers}], align 16"
 
 
 _JUMP = """
@@ -71,9 +76,6 @@ class Congruential(Writer):
 
     def text(self) -> list[str]:
         return [_powers(MULTIPLIERS[self.stream]), _JUMP, *super().text()]
-
-    def jump(self, s: str, inc: str, steps: str) -> str:
-        return self.b.op(f"call i128 @jump(i128 {s}, i128 {inc}, i128 {steps})")
 
     def word(self, state: State) -> str:
         """The 64 bits that come of a state."""
@@ -125,29 +127,32 @@ class Congruential(Writer):
         top = op("add", op("add", top, plus[1]), b.op(f"zext {b.ty('i1')} {carry} to {t}"))
         return new, top
 
+    def begin(self) -> State:
+        """The state from which the first word is made."""
+        b = self.b
+        first = b.op(f"add i64 %at, {AFTER[self.stream]}")
+        steps = b.op(f"sext i64 {first} to i128")
+        return self.halves(b.op(f"call i128 @jump(i128 %s, i128 %inc, i128 {steps})"))
+
+    def ahead(self, steps: int) -> tuple[State, State]:
+        """What a state is multiplied by, and what is added, to take it so many steps on."""
+        times, plus = power(MULTIPLIERS[self.stream], steps)
+        low, high = (str(times >> shift & (1 << 64) - 1) for shift in (0, 64))
+        return (low, high), self.halves(self.b.op(f"mul i128 %inc, {plus}"))
+
     def one(self) -> None:
-        """The word at a position."""
-        b, after = self.b, AFTER[self.stream]
-        b.label("entry")
-        at = b.op(f"add i64 %at, {after}")
-        state = self.halves(self.jump("%s", "%inc", b.op(f"sext i64 {at} to i128")))
-        b.do(f"ret i64 {self.word(state)}")
+        self.b.label("entry")
+        self.b.do(f"ret i64 {self.word(self.begin())}")
 
     def run(self) -> None:
-        """Words at equal distances, and the numbers that come of them."""
         b, lanes = self.b, LANES[self.width]
         b.label("entry")
-        first = b.op(f"add i64 %at, {AFTER[self.stream]}")
-        stride = b.op("sext i64 %step to i128")
-        far = b.op(f"mul i128 {stride}, {lanes}")
-        start = self.jump("%s", "%inc", b.op(f"sext i64 {first} to i128"))
-        near = self.halves(self.jump("1", "0", stride)), self.halves(self.jump("0", "%inc", stride))
-        distant = self.halves(self.jump("1", "0", far)), self.halves(self.jump("0", "%inc", far))
-        states = [self.halves(start)]
+        near = self.ahead(1)
+        states = [self.begin()]
         for _ in range(lanes - 1):
             states.append(self.step(states[-1], *near))
         whole = b.op(f"and i64 %n, {-lanes}")
-        state = self.main(states, distant, whole)
+        state = self.main(states, self.ahead(lanes), whole)
         self.rest(state, near, whole)
         b.do("ret void")
 

@@ -6,7 +6,7 @@ Nothing passes from one value to the next, so the CPU computes several at once b
 
 from __future__ import annotations
 
-from lazyarr.codegen.draw_writer import STATE, Writer
+from lazyarr.codegen.draw_writer import Writer
 
 PHILOX = (0xD2E7470EE14C6C93, 0xCA5A826395121157)
 """What the first and third word of the counter are multiplied by, in each round."""
@@ -19,15 +19,17 @@ class Philox(Writer):
     """Philox 4x64, 10 rounds: four words of each value of a counter."""
 
     def one(self) -> None:
+        self.b.label("entry")
+        self.b.do(f"ret i64 {self.word('%at')}")
+
+    def word(self, at: str) -> str:
         b = self.b
-        b.label("entry")
-        words = self.block("%at")
-        which = b.op("and i64 %at, 3")
-        found = words[0]
-        for k, word in enumerate(words[1:], 1):
+        found, *others = self.block(at)
+        which = b.op(f"and i64 {at}, 3")
+        for k, word in enumerate(others, 1):
             here = b.op(f"icmp eq i64 {which}, {k}")
             found = b.op(f"select i1 {here}, i64 {word}, i64 {found}")
-        b.do(f"ret i64 {found}")
+        return found
 
     def block(self, at: str) -> list[str]:
         """The words of the counter's value at a position."""
@@ -51,16 +53,13 @@ class Philox(Writer):
         return c
 
     def run(self) -> None:
-        """Single words up to a multiple of four, whole values, single words; only single ones if apart."""
+        """Single words up to a multiple of four, whole values, single words."""
         b = self.b
         self.scale = "%base", "%range"
         b.label("entry")
-        less = b.op("sub i64 0, %at")
-        before = b.op(f"and i64 {less}, 3")
-        along = b.op("icmp eq i64 %step, 1")
-        wanted = b.op(f"select i1 {along}, i64 {before}, i64 %n")
-        few = b.op(f"icmp ult i64 %n, {wanted}")
-        head = b.op(f"select i1 {few}, i64 %n, i64 {wanted}")
+        before = b.op(f"and i64 {b.op('sub i64 0, %at')}, 3")
+        few = b.op(f"icmp ult i64 %n, {before}")
+        head = b.op(f"select i1 {few}, i64 %n, i64 {before}")
         left = b.op(f"sub i64 %n, {head}")
         whole = b.op(f"add i64 {head}, {b.op(f'and i64 {left}, -4')}")
         self.loop("head", "entry", "0", head, 1)
@@ -76,10 +75,9 @@ class Philox(Writer):
         more = b.op(f"icmp ult i64 {i}, {end}")
         b.do(f"br i1 {more}, label %{name}, label %{name}.done")
         b.label(name)
-        at = b.op(f"add i64 %at, {b.op(f'mul i64 {i}, %step')}")
+        at = b.op(f"add i64 %at, {i}")
         if words == 1:
-            state = ", ".join([*STATE[6].split(", "), f"i64 {at}"])
-            self.store(b.op(f"call i64 @word({state})"), i)
+            self.store(self.word(at), i)
         else:
             for k, word in enumerate(self.block(at)):
                 self.store(word, b.op(f"add i64 {i}, {k}"))

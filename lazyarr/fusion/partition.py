@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy
 
+from lazyarr.draws import DRAWS
 from lazyarr.dtypes import char_of
 from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Read, Reduce, Tally
 from lazyarr.fusion.alias import anywhere, disjoint, injective, memory_key
@@ -58,15 +59,16 @@ Asked = Callable[[Expr], bool]
 
 
 def partition(
-    nodes: list[Expr], asked: Asked, refuse: Lowerable, apart: Collection[int] = ()
+    nodes: list[Expr], asked: Asked, refuse: Lowerable, apart: Collection[int] = (),
+    alone: Collection[int] = (),
 ) -> Partition:
     """Put `nodes` (pending, in program order) into groups; those that are `asked` for must be stored.
 
-    Nodes whose serials are in `apart` join no group through a view."""
-    found = _attempt(nodes, Terms(asked, refuse, LOOK_BACK, apart))
+    Nodes whose serials are in `apart` join no group through a view; those in `alone` share none."""
+    found = _attempt(nodes, Terms(asked, refuse, LOOK_BACK, apart, alone))
     outside = {n.serial for n in nodes if asked(n)}
     if any(_crowded(g, found.stored - outside) for g in found.groups):
-        return _attempt(nodes, Terms(asked, refuse, 0, apart))
+        return _attempt(nodes, Terms(asked, refuse, 0, apart, alone))
     return found
 
 
@@ -78,6 +80,7 @@ class Terms(NamedTuple):
     look_back: int
     """Groups that a node may join though it does not depend on them."""
     apart: Collection[int]
+    alone: Collection[int]
 
 
 def _crowded(group: Group, passing: set[int]) -> bool:
@@ -136,6 +139,11 @@ def _follows(value: Expr | None, first: Expr) -> bool:
     while value is not None and value.serial > first.serial:
         value = value.old
     return value is first
+
+
+def draws(node: Expr) -> bool:
+    """Is it a draw of random numbers?"""
+    return isinstance(node.op, Map) and node.op.name in DRAWS
 
 
 def space(node: Expr) -> tuple[int, ...]:
@@ -237,6 +245,8 @@ def _join(node: Expr, group: Group, epoch: int, terms: Terms) -> Placed | str:
     The group may take the node's space for that."""
     if group.opaque:
         return "an input is made by NumPy"
+    if terms.alone and any(n.serial in terms.alone for n in (node, *group.nodes)):
+        return "random numbers are drawn in the order of their stream, many at a time"
     if group.fold is not None and not isinstance(group.fold.op, Reduce):
         return "elements are counted or kept in a kernel of its own"
     if len(group.nodes) >= MAX_NODES:

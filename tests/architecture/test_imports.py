@@ -20,7 +20,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 BASE = "base"
 LAYERS = {
-    BASE: "ops expr dtypes target config counters flags forks interrupts geometry buffers numpy_loops "
+    BASE: "ops draws expr dtypes target config counters flags forks interrupts geometry buffers numpy_loops "
     "inner_strides reduce_order reduce_proof",
     "fusion": "fusion",
     "codegen": "codegen",
