@@ -151,7 +151,8 @@ def test_philox_where_its_counter_begins_anew(mode):
 VIEWS = [
     lambda x: x.T + 1, lambda x: x[::-1] * 2, lambda x: x.ravel()[3:] - x.ravel()[:-3], lambda x: x[:, -1],
     lambda x: x * x[0], lambda x: x.sum(0), lambda x: x.sum(1), lambda x: x.T.sum(0), lambda x: x.max(),
-    lambda x: x[x < 0.25].sum(), lambda x: (x - x.mean()).std(), lambda x: x.reshape(-1, 7 if x.size % 7 == 0 else 6).sum(1),
+    lambda x: x[x < 0.25].sum(), lambda x: (x - x.mean()).std(),
+    lambda x: x.reshape(-1, 7 if x.size % 7 == 0 else 6).sum(1),
     lambda x: x.cumsum(), lambda x: x[::2, ::-3].T.copy(), lambda x: x.astype("i8") + x.astype("f"),
     lambda x: x.argmax(0), lambda x: x[..., None] + x[:, None, :2], lambda x: x.view("u4") % 7,
 ]  # fmt: skip
