@@ -28,7 +28,7 @@ from lazyarr.values import Positions
 MOST_AXES = 32
 """Arrays of more axes are NumPy's."""
 
-WORTH = 1 << 17
+WORTH = 1 << 18
 """Elements up to which NumPy draws at the call: a node and its launch cost what so many numbers gain."""
 
 SIZES = frozenset((type(None), int, tuple))
