@@ -113,7 +113,7 @@ def _stand_in(cls: type, methods: dict[str, Any] | None = None) -> type:
     }  # fmt: skip
     for name, method in (methods or {}).items():
         method.__name__, method.__doc__ = name, getattr(cls, name).__doc__
-        method.__qualname__ = f"{cls.__name__}.{name}"
+        method.__qualname__, method.__annotations__ = f"{cls.__name__}.{name}", {}
     made = StandInType(cls.__name__, (_Answering,), body)
     STAND_INS.add(made)
     return made
