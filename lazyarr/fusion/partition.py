@@ -22,7 +22,7 @@ import numpy
 
 from lazyarr.draws import DRAWS
 from lazyarr.dtypes import char_of
-from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Read, Reduce, Tally
+from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Tally
 from lazyarr.fusion.alias import anywhere, disjoint, injective, memory_key
 from lazyarr.fusion.fold import fold_order, stricter
 from lazyarr.fusion.group import Access, Group, Placed, Refusal, region_of
