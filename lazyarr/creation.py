@@ -55,11 +55,16 @@ def filled(shape: Any, value: Any, dtype: Any, order: Any = "C") -> ndarray:
     return _fill(fresh(shape, dtype, order), value)
 
 
+def unset(geo: numpy.ndarray) -> ndarray:
+    """A new array that takes its memory when something is first stored in it, or when it is read."""
+    if geo.nbytes >= PROBED:
+        probe(geo)
+    return managed(Storage(Expr.leaf(Unwritten(geo.nbytes))), geo)
+
+
 def _fill(geo: numpy.ndarray, value: Any) -> ndarray:
     if value is None:
-        if geo.nbytes >= PROBED:
-            probe(geo)
-        return managed(Storage(Expr.leaf(Unwritten(geo.nbytes))), geo)
+        return unset(geo)
     char = char_of(geo.dtype)
     return fresh_array(Map("copy", f"{char}->{char}"), (value,), geo)
 

@@ -295,7 +295,7 @@ def into(
 
 def mask_of(where: Any) -> tuple[ndarray, ...]:
     """A `where=` argument as captured later: () for all elements, or one bool array."""
-    if where is True:
+    if where is True or where is numpy._NoValue:        # which is as good as True to NumPy
         return ()
     mask = operand(where)
     if mask.__class__ is not ndarray or mask.geo.dtype != bool or (mask.storage is None and not mask.ndim):

@@ -108,12 +108,16 @@ FOLDS = (Reduce, Tally, Compress)
 """Ops that run over what they read, in an order of their own."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Opaque:
-    """Anything that only NumPy does, still lazy: `run(region, *inputs)` writes into the region."""
+    """Anything that only NumPy does, still lazy: `run(region, *inputs, *options)` writes into the region.
 
-    run: Callable[..., None]
-    label: str
+    `run` is a function of a module, and `options` have no arrays among them: a plan remembers the op.
+    `name` is what NumPy's warnings call it."""
+
+    run: Callable[..., Any]
+    name: str
+    options: tuple[Any, ...] = ()
 
 
 Op = Map | Gather | Reduce | Tally | Compress | Opaque

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy
 
-from lazyarr.expr import Map, Op, Reduce
+from lazyarr.expr import Map, Op, Opaque, Reduce
 
 DIVIDE, OVERFLOW, UNDERFLOW, INVALID = 1, 2, 4, 8
 
@@ -50,11 +50,13 @@ def report(raised: int, suspects: Sequence[tuple[Op | None, dict[str, str] | Non
         names = [
             op.name
             for op, errors in suspects
-            if isinstance(op, (Map, Reduce))
+            if isinstance(op, (Map, Reduce, Opaque))
             and (key != "under" if errors is None else errors[key] == "warn")
         ]
         if names:
-            message = f"{text} encountered in {_culprit(bit, names)}"
+            alone = suspects[0][0]
+            culprit = alone.name if isinstance(alone, Opaque) else _culprit(bit, names)
+            message = f"{text} encountered in {culprit}"
             warnings.warn(message, RuntimeWarning, stacklevel=_user_level())
 
 

@@ -10,18 +10,30 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import export, ndarray, wrap
+from lazyarr.arrays import export, ndarray, part, wrap
+from lazyarr.counters import COUNT
+from lazyarr.elementwise import SCALARS
 from lazyarr.fallback import lend
+from lazyarr.geometry import reshaped
 
 
 class FlatIter:
     """Stands for numpy.flatiter."""
 
-    __slots__ = ("_array", "_flat")
+    __slots__ = ("_array", "_made")
 
     def __init__(self, array: ndarray) -> None:
         self._array = array
-        self._flat = export(array).flat
+        self._made: Any = None
+
+    @property
+    def _flat(self) -> Any:
+        """NumPy's iterator: made when it is asked for something that a view cannot do."""
+        if self._made is None:
+            if self._array.storage is not None:
+                COUNT.numpy_fallbacks += 1
+            self._made = export(self._array).flat
+        return self._made
 
     @property
     def base(self) -> ndarray:
@@ -54,6 +66,11 @@ class FlatIter:
         return wrap(self._flat[lend(key, {})])
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        if self._made is None and key.__class__ is slice and self._array.storage is not None:
+            line = reshaped(self._array.geo, (-1,))
+            if line is not None and _fills(value, line[key]):
+                part(self._array, line)[key] = value
+                return
         self._flat[lend(key, {})] = lend(value, {})
 
     def __delitem__(self, key: Any) -> None:
@@ -66,3 +83,10 @@ class FlatIter:
         return wrap(self._flat.__array__() != lend(other, {}))
 
     __hash__ = None
+
+
+def _fills(value: Any, line: numpy.ndarray) -> bool:
+    """Does assigning to a flat iterator, which repeats a shorter value, mean the same as to a line?"""
+    if value.__class__ is ndarray:
+        return value.geo.shape == line.shape and value.geo.dtype == line.dtype
+    return value.__class__ in SCALARS

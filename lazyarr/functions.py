@@ -7,28 +7,33 @@ A function that is in no table goes through NumPy, on evaluated arrays.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy
 
-from lazyarr import creation, gather, masks, methods, movement, reductions, selection
+from lazyarr import creation, deferred, gather, joining, masks, methods, movement, reductions, selection
 from lazyarr.arrays import Unsupported, ndarray, wrap
+from lazyarr.config import current
 from lazyarr.elementwise import SCALARS
-from lazyarr.fallback import lazily
+from lazyarr.fallback import fallback, lazily
 from lazyarr.namespace import OVERRIDES
 from lazyarr.rebind import rebound
 from lazyarr.temporaries import ends_function
 
 VIEWS = """
-    transpose swapaxes moveaxis rollaxis rot90 matrix_transpose permute_dims expand_dims squeeze atleast_1d
-    atleast_2d atleast_3d flip flipud fliplr broadcast_to diagonal split array_split hsplit vsplit dsplit
-    unstack lib.stride_tricks.sliding_window_view lib.stride_tricks.as_strided
+    transpose swapaxes moveaxis rollaxis rot90 matrix_transpose permute_dims expand_dims squeeze flip flipud
+    fliplr broadcast_to diagonal split array_split hsplit vsplit dsplit unstack
+    lib.stride_tricks.sliding_window_view lib.stride_tricks.as_strided linalg.diagonal linalg.matrix_transpose
 """
 """Make views of their first argument: NumPy's code runs on the geometry."""
 
+EACH = "atleast_1d atleast_2d atleast_3d"
+"""Make views of all their arguments."""
+
 METADATA = """
     shape ndim size result_type common_type iscomplexobj isrealobj isfortran min_scalar_type can_cast
+    iterable isscalar diag_indices_from
 """
 """Look at shapes and types only."""
 
@@ -44,13 +49,38 @@ REBOUND = """
     average gradient diff trapezoid cov corrcoef angle sinc unwrap ediff1d roll isclose allclose array_equal
     array_equiv cross outer nanmin nanmax nansum nanprod nanmean nanvar nanstd nan_to_num fix isposinf
     isneginf iscomplex isreal real imag tril triu linalg.norm linalg.vector_norm fft.fftshift fft.ifftshift
+    append asarray_chkfinite delete diag fill_diagonal i0 insert kron pad piecewise
+    resize tile vander linalg.cross linalg.matrix_norm linalg.outer linalg.trace lib.scimath.sqrt
+    lib.scimath.log lib.scimath.log2 lib.scimath.log10 lib.scimath.arccos lib.scimath.arcsin
+    lib.scimath.arctanh lib.scimath.power require
+    cumulative_sum cumulative_prod nancumsum nancumprod tensordot linalg.tensordot linalg.matmul
+    linalg.vecdot linalg.matrix_power nanargmax nanargmin real_if_close
 """
-"""NumPy's code runs over lazyarr's names."""
+"""NumPy's code runs over lazyarr's names where the first argument is a lazy array."""
+
+REBOUND_ANYWHERE = """
+    block column_stack dstack hstack vstack stack meshgrid polyadd polysub polymul polyder polyint polyval
+    select apply_over_axes linspace lib.scimath.logn linalg.multi_dot
+"""
+"""The same where any argument is one, or holds one."""
+
+def _diagflat(v: Any, k: Any = 0) -> Any:
+    """numpy.diagflat by numpy.diag: its code goes through an index array."""
+    return OVERRIDES[numpy.diag](movement.ravel(v), k)
+
 
 RULES: dict[str, Any] = {
     "reshape": movement.reshape_function,
     "ravel": movement.ravel,
     "astype": movement.astype_function,
+    "concatenate": joining.concatenate,
+    "repeat": joining.repeat,
+    "trace": reductions.trace,
+    "cumsum": deferred.scan(numpy.add),
+    "cumprod": deferred.scan(numpy.multiply),
+    "dot": deferred.dot,
+    "diagflat": _diagflat,
+    "inner": deferred.inner,
     "copyto": selection.copyto,
     "count_nonzero": reductions.count_nonzero,
     "compress": masks.compress,
@@ -100,6 +130,77 @@ def _of_arrays(rule: Any) -> Any:
     return call
 
 
+FAMILIES = {
+    "polynomial": "poly", "chebyshev": "cheb", "legendre": "leg", "hermite": "herm", "hermite_e": "herme",
+    "laguerre": "lag",
+}  # fmt: skip
+"""Modules of numpy.polynomial, and how the names of their functions begin."""
+
+OF_SERIES = """
+    add sub val valfromroots val2d val3d grid2d grid3d vander vander2d vander3d weight
+"""
+"""What they compute array by array; the rest goes element by element through the coefficients."""
+
+SERIES = " ".join(
+    f"polynomial.{module}.{begin}{rest}" for module, begin in FAMILIES.items() for rest in OF_SERIES.split()
+)
+"""These run over lazyarr's names, too."""
+
+HARMLESS = frozenset((ndarray, numpy.ndarray, list, tuple, str, slice, type(None), *SCALARS))
+
+
+def _among(items: Collection[Any], depth: int = 0) -> bool:
+    """Is a lazy array among the arguments, or in lists of them?
+
+    Unsupported where a class has a say in NumPy's functions: it is asked about the function called."""
+    found = False
+    classes = set(map(type, items))
+    for c in classes - HARMLESS:
+        if getattr(c, "__array_function__", None) is not None:
+            raise Unsupported
+    if ndarray in classes:
+        always = current.jit == "always"
+        found = any(x.__class__ is ndarray and (x.storage is not None or always) for x in items)
+    if depth < NESTED and not classes.isdisjoint((list, tuple)):
+        for x in items:
+            if x.__class__ is list or x.__class__ is tuple:
+                found = _among(x, depth + 1) or found
+    return found
+
+
+NESTED = 8
+"""Lists in lists that are looked at: `block` takes some."""
+
+
+def _of_any(rule: Any) -> Any:
+    """A rule for calls with lazy arrays anywhere."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not _among((*args, *kwargs.values())):
+            raise Unsupported
+        return rule(*args, **kwargs)
+
+    return call
+
+
+LISTS = (list, tuple)
+
+
+def _anywhere(fn: Any, rule: Any) -> Any:
+    """fn by its rule where a lazy array is among the arguments, in whatever place."""
+
+    @functools.wraps(fn, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            if _among((*args, *kwargs.values())):
+                return rule(*args, **kwargs)
+        except Unsupported:
+            pass
+        return fallback(fn, *args, **kwargs)
+
+    return call
+
+
 def _converter(name: str, fn: Any, defaults: dict[str, Any]) -> Any:
     """asarray and its relatives."""
     second = "order" if name == "copy" else "dtype"
@@ -113,27 +214,43 @@ def _converter(name: str, fn: Any, defaults: dict[str, Any]) -> Any:
         options.pop("subok", None)
         return movement.convert(a, **options)
 
+    def joined(a: Any, *args: Any, **kwargs: Any) -> Any:
+        return rule(joining.array_of(a), *args, **kwargs)
+
     by_rule = lazily(fn, rule)
+    of_arrays = lazily(fn, joined, by_first=False)
 
     @functools.wraps(fn, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
-        if args and args[0].__class__ is list and args[0] and args[0][0].__class__ in SCALARS:
-            return wrap(fn(*args, **kwargs))        # no need to look for arrays inside
+        if args and args[0].__class__ in LISTS and args[0]:
+            first = args[0][0].__class__
+            if first in SCALARS:
+                return wrap(fn(*args, **kwargs))        # no need to look for arrays inside
+            if first is ndarray:
+                return of_arrays(*args, **kwargs)
         return by_rule(*args, **kwargs)
 
     return call
 
 
+IMPLEMENTATIONS = ("_implementation", "__wrapped__")
+"""Under these names NumPy's code finds what a function of NumPy's does once nobody overrides it."""
+
+
 def attach() -> None:
     for _, fn in named(VIEWS):
         OVERRIDES[fn] = lazily(fn, functools.partial(movement.view, fn))
+    for _, fn in named(EACH):
+        OVERRIDES[fn] = lazily(fn, movement.each_view(fn), by_first=False)
     for _, fn in named(METADATA):
         OVERRIDES[fn] = functools.wraps(fn, updated=())(movement.metadata(fn))
     for name, fn in named(BY_METHOD):
         rule = lazily(fn, _of_arrays(fn._implementation))
         OVERRIDES[fn] = ends_function(rule) if name in ENDS else rule
     for _, fn in named(REBOUND):
-        OVERRIDES[fn] = lazily(fn, _of_arrays(rebound(fn)))
+        OVERRIDES[fn] = lazily(fn, _of_arrays(_of_any(rebound(fn))))
+    for _, fn in named(REBOUND_ANYWHERE + SERIES):
+        OVERRIDES[fn] = _anywhere(fn, rebound(fn))
     for name, fn in named(" ".join(RULES)):
         rule = lazily(fn, RULES[name])
         OVERRIDES[fn] = ends_function(rule) if name in ENDS else rule
@@ -141,4 +258,7 @@ def attach() -> None:
         OVERRIDES[fn] = creation.maker(fn, MAKERS[name])
     for name, fn in named(" ".join(CONVERTERS)):
         OVERRIDES[fn] = _converter(name, fn, CONVERTERS[name])
+    for fn, rule in list(OVERRIDES.items()):
+        for name in IMPLEMENTATIONS:
+            OVERRIDES.setdefault(getattr(fn, name, fn), rule)
     OVERRIDES[numpy.where] = lazily(numpy.where, selection.where, by_first=False)

@@ -63,6 +63,20 @@ def view(fn: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return type(result)([seen(x, g) for g in result])
 
 
+def each_view(fn: Any) -> Any:
+    """A rule for a function that makes a view of each of its arguments (atleast_2d)."""
+
+    def call(*args: Any) -> Any:
+        if len(args) == 1:
+            return view(fn, *args)
+        offered = [x if x.__class__ is ndarray else wrap(numpy.asanyarray(x)) for x in args]
+        if any(x.__class__ is not ndarray for x in offered):
+            raise Unsupported
+        return tuple([view(fn, x) for x in offered])
+
+    return call
+
+
 def retyped(x: ndarray, *args: Any, **kwargs: Any) -> Any:
     """x.view(dtype): a view; with a class, a real array of that class; NumPy's array stands for ours."""
     for a in (*args, *kwargs.values()):
@@ -90,7 +104,11 @@ def _shape_of(x: Any) -> Any:
     return x
 
 
+WEAK = {bool, int, float, complex}
+
+
 def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
+    args = tuple([wrap(numpy.asarray(x)) if x.__class__ in WEAK else x for x in args])
     if not all(x.__class__ is ndarray for x in args):
         raise Unsupported
     shapes = {x.geo.shape for x in args}

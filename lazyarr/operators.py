@@ -16,6 +16,7 @@ import numpy
 from lazyarr.arrays import Unsupported, ndarray, now, wrapped
 from lazyarr.config import current
 from lazyarr.counters import COUNT
+from lazyarr.deferred import product as products
 from lazyarr.elementwise import SCALARS, elementwise, into
 from lazyarr.elision import ELIDED, REFLECTED_REFS, SECOND_REFS, swaps
 from lazyarr.fallback import fallback
@@ -266,7 +267,17 @@ def inplace_power(self: Any, other: Any) -> Any:
 
 def _matmul(name: str, by_python: Any) -> Any:
     by_numpy = getattr(numpy.ndarray, name)
-    return lambda self, other: handed(by_numpy, by_python, self, other)
+    turned, in_place = name in REFLECTED, name == "__imatmul__"
+
+    def call(self: Any, other: Any) -> Any:
+        if other.__class__ is ndarray and not in_place and (self.storage or other.storage):
+            try:
+                return products(numpy.matmul, (other, self) if turned else (self, other))
+            except Unsupported:
+                pass
+        return handed(by_numpy, by_python, self, other)
+
+    return call
 
 
 def attach() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy
 
+from lazyarr.converting import INSIDE
 from lazyarr.namespace import OVERRIDES, adapt
 
 _spaces: dict[str, dict[str, Any]] = {}
@@ -39,9 +40,27 @@ class _Space(dict):
 
     def __missing__(self, name: str) -> Any:
         x = self.original[name]
+        if isinstance(x, types.ModuleType) and x.__name__ in WITHIN:
+            self[name] = within = _Within(x)
+            return within
         private = isinstance(x, types.FunctionType) and x.__globals__ is self.original and x not in OVERRIDES
-        self[name] = found = rebound(x) if private else adapt(x)
+        inside = INSIDE.get(x) if isinstance(x, type) else None
+        self[name] = found = inside or (rebound(x) if private else adapt(x))
         return found
+
+
+WITHIN = {"numpy.polynomial.polyutils"}
+"""Modules of NumPy's whose functions are parts of other functions."""
+
+
+class _Within:
+    """The functions of such a module, over lazyarr's names."""
+
+    def __init__(self, original: types.ModuleType) -> None:
+        self._space = _space(vars(original))
+
+    def __getattr__(self, name: str) -> Any:
+        return self._space[name]
 
 
 def _space(original: dict[str, Any]) -> dict[str, Any]:

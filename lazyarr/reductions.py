@@ -20,7 +20,7 @@ from lazyarr.error_state import loud
 from lazyarr.expr import Map, Read, Reduce
 from lazyarr.flags import discards
 from lazyarr.geometry import fresh, reduced_layout
-from lazyarr.movement import ravel
+from lazyarr.movement import ravel, view
 
 MISSING = numpy._NoValue
 REORDERABLE = {
@@ -135,6 +135,15 @@ def _enlarges(mask: ndarray, x: ndarray) -> bool:
         return numpy.broadcast_shapes(mask.geo.shape, x.geo.shape) != x.geo.shape
     except ValueError:
         return True
+
+
+def trace(
+    a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None
+) -> Any:
+    """The sum along a diagonal, a view."""
+    if out is not None:
+        raise Unsupported
+    return reduce(numpy.add, view(numpy.diagonal, a, offset, axis1, axis2), -1, dtype)
 
 
 def arg_reduce(name: str, x: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:

@@ -14,6 +14,8 @@ import numpy
 from lazyarr.arrays import Unsupported, ndarray, wrap, wrapped
 from lazyarr.config import current
 from lazyarr.counters import COUNT
+from lazyarr.deferred import CORES, accumulate, product, with_last
+from lazyarr.dtypes import CANONICAL
 from lazyarr.elementwise import SCALARS, elementwise, into
 from lazyarr.fallback import fallback, lazily
 from lazyarr.indexing import setitem
@@ -22,6 +24,8 @@ from lazyarr.reductions import MISSING, reduce
 from lazyarr.temporaries import ends_function
 
 UFUNCS: dict[numpy.ufunc, ufunc] = {}
+CLASSES = {type(numpy.dtype(c)) for c in CANONICAL}
+"""Classes of plain dtypes, which NumPy's code gives as `dtype`, too."""
 _DEFAULTS = {"order": "K"}
 
 
@@ -47,6 +51,7 @@ class ufunc(metaclass=UfuncType):
         self.__qualname__ = getattr(fn, "__qualname__", fn.__name__)
         self.__doc__ = fn.__doc__
         self.__wrapped__ = fn
+        self._scan = lazily(fn.accumulate, self._accumulate)
         self._by_rule = ends_function(lazily(fn.reduce, self._reduce), names=1)      # the args of `reduce`
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -74,6 +79,8 @@ class ufunc(metaclass=UfuncType):
     ) -> Any:
         fn = self.fn
         options.pop("subok", None)                  # no subclasses here
+        if fn in CORES and "axis" in options:
+            args = with_last(args, options.pop("axis"))
         if options and options != _DEFAULTS:
             raise Unsupported
         if len(args) != fn.nin:
@@ -89,12 +96,19 @@ class ufunc(metaclass=UfuncType):
             return arrayed(elementwise(fn, args, dtype, casting))
         if out is not None:
             return into(fn, args, out, where, dtype, casting)
+        if isinstance(dtype, type) and dtype in CLASSES:
+            dtype = dtype()
         if where is not True:                   # leaves elements unset: nothing to compute lazily
             raise Unsupported
+        if fn in CORES and dtype is None and casting is None:
+            return product(fn, args)
         return elementwise(fn, args, dtype, casting)
 
     def reduce(self, *args: Any, **kwargs: Any) -> Any:
         return self._by_rule(*args, **kwargs)
+
+    def _accumulate(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
+        return accumulate(self.fn, array, axis, dtype, out)
 
     def _reduce(
         self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False,
@@ -110,7 +124,7 @@ class ufunc(metaclass=UfuncType):
         return fallback(self.fn.outer, a, b, **kwargs)
 
     def accumulate(self, *args: Any, **kwargs: Any) -> Any:
-        return fallback(self.fn.accumulate, *args, **kwargs)
+        return self._scan(*args, **kwargs)
 
     def reduceat(self, *args: Any, **kwargs: Any) -> Any:
         return fallback(self.fn.reduceat, *args, **kwargs)

@@ -74,4 +74,4 @@ def _label(node: Expr) -> str:
     if isinstance(op, Compress):
         return "compress"
     assert isinstance(op, Opaque)
-    return op.label
+    return op.name

@@ -30,7 +30,7 @@ def run(op: Op, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any = True
         region[...] = inputs[0][inputs[1]]
     else:
         assert isinstance(op, Opaque)
-        op.run(region, *inputs)
+        op.run(region, *inputs, *op.options)
 
 
 def _map(op: Map, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any) -> None:

@@ -1,0 +1,59 @@
+"""Classes that NumPy's own Python code uses, for lazy arrays: its converter of arguments, and broadcast.
+
+In: the arguments of a NumPy function, lazy arrays among them.   Out: arrays, and results as that function
+gives them.  NumPy's class is asked about types and shapes, on geometries; lazy arrays come back as they are.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy
+
+from lazyarr.arrays import ndarray, now, wrap
+
+MULTIARRAY = importlib.import_module("numpy._core._multiarray_umath")
+REAL: Any = getattr(MULTIARRAY, "_array_converter", None)
+"""Of NumPy from 2.1 on."""
+
+
+class Converter:
+    """Stands for NumPy's converter."""
+
+    __slots__ = ("_lazy", "_real")
+
+    def __init__(self, *args: Any) -> None:
+        self._lazy = {id(x.geo): x for x in args if x.__class__ is ndarray}
+        self._real = REAL(*[x.geo if x.__class__ is ndarray else x for x in args])
+
+    @property
+    def scalar_input(self) -> Any:
+        return self._real.scalar_input
+
+    def as_arrays(self, **options: Any) -> tuple[Any, ...]:
+        return tuple([self._lazy.get(id(x), wrap(x)) for x in self._real.as_arrays(**options)])
+
+    def result_type(self, *args: Any, **options: Any) -> Any:
+        return self._real.result_type(*args, **options)
+
+    def wrap(self, x: Any, /, *, to_scalar: Any = None) -> Any:
+        if x.__class__ is not ndarray:
+            return wrap(self._real.wrap(x, to_scalar=to_scalar))
+        scalar = all(self._real.scalar_input) if to_scalar is None else to_scalar
+        return now(x)[()] if scalar and not x.ndim else x
+
+    def __getitem__(self, i: int) -> Any:
+        return self.as_arrays()[i]
+
+    def __len__(self) -> int:
+        return len(self._real)
+
+
+def broadcast(*args: Any) -> Any:
+    """numpy.broadcast, for code that asks for shapes only."""
+    return numpy.broadcast(*[x.geo if x.__class__ is ndarray else x for x in args])
+
+
+INSIDE: dict[Any, Any] = {numpy.broadcast: broadcast, REAL: Converter}
+"""What NumPy's own code gets in place of a class of NumPy's."""

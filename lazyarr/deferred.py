@@ -1,0 +1,205 @@
+"""What NumPy computes, later: running sums and products, products of matrices.
+
+In:  arrays and NumPy's arguments.   Out: lazy arrays of Opaque nodes; types, shapes and errors are settled at
+the call.  NumPy's loop or the BLAS runs when a value is needed, straight into its place, so that what comes
+before is fused, and what nobody asks for is not computed.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy
+
+from lazyarr.arrays import Unsupported, capture, fresh_array, ndarray, now, part, wrap
+from lazyarr.counters import COUNT
+from lazyarr.dtypes import char_of
+from lazyarr.elementwise import at_call
+from lazyarr.error_state import loud, remembered
+from lazyarr.expr import Opaque
+from lazyarr.geometry import fresh, in_order, like
+from lazyarr.movement import ravel
+
+_types: dict[Any, numpy.dtype | None] = {}
+
+
+def _type_of(ask: Any, *key: Any) -> numpy.dtype:
+    """The dtype that NumPy gives a result, asked once on tiny arrays; Unsupported where there is none."""
+    try:
+        found = _types[key]
+    except KeyError:
+        try:
+            found = ask().dtype
+        except (TypeError, ValueError, RuntimeError):
+            found = None
+        _types[key] = found
+    except TypeError:
+        raise Unsupported from None
+    if found is None or char_of(found) is None:
+        raise Unsupported
+    return found
+
+
+# ------------------------------------------------------------------------------------ scans
+
+
+def accumulate(fn: numpy.ufunc, x: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
+    """fn.accumulate(x, ...), strictly one element after the other."""
+    if x.__class__ is not ndarray or fn.nin != 2 or loud() or not x.geo.size:
+        raise Unsupported
+    given = x.geo.dtype
+    if char_of(given) is None:
+        raise Unsupported
+    try:
+        at = operator.index(axis)
+    except TypeError:
+        raise Unsupported from None
+    if not -x.geo.ndim <= at < x.geo.ndim:
+        raise Unsupported
+    result = _type_of(lambda: fn.accumulate(numpy.zeros(1, given), dtype=dtype), fn, given, dtype)
+    op = Opaque(_accumulate, "accumulate", (fn, at, dtype))
+    if out is not None:
+        return _stored(op, x, result, out)
+    if at_call(x.geo.size, (x,)):
+        COUNT.numpy_eager += 1
+        return wrap(fn.accumulate(now(x), at, dtype))
+    geo = like(numpy.empty_like(x.geo, dtype=result))
+    return fresh_array(op, (capture(x),), geo)
+
+
+def _stored(op: Opaque, x: ndarray, dtype: numpy.dtype, out: Any) -> Any:
+    """The result written to an array of its own type and shape."""
+    target = wrap(out[0] if out.__class__ is tuple and len(out) == 1 else out)
+    if target.__class__ is not ndarray or target.storage is None or not target.geo.flags.writeable:
+        raise Unsupported
+    if target.geo.shape != x.geo.shape or target.geo.dtype != dtype:
+        raise Unsupported
+    target.storage.write(target.geo, op, (capture(x),), errors=remembered())
+    return target
+
+
+def _accumulate(region: numpy.ndarray, x: numpy.ndarray, fn: Any, axis: int, dtype: Any) -> None:
+    fn.accumulate(x, axis, dtype, region)
+
+
+def scan(fn: numpy.ufunc) -> Any:
+    """The rule of cumsum or cumprod: along an axis, or over all elements in C order."""
+
+    def call(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        if a.__class__ is not ndarray or not a.geo.ndim:
+            raise Unsupported
+        if axis is None:
+            return accumulate(fn, ravel(a), 0, dtype, out)
+        return accumulate(fn, a, axis, dtype, out)
+
+    return call
+
+
+# --------------------------------------------------------------------------------- products
+
+
+def product(fn: numpy.ufunc, args: tuple[Any, ...]) -> Any:
+    """A generalised ufunc (matmul and its relatives) of arrays whose loop dims come first in memory, too."""
+    geos = _operands(args)
+    cores, core = CORES[fn]
+    ones = [numpy.zeros((1,) * len(c), g.dtype) for c, g in zip(cores, geos, strict=True)]
+    result = _type_of(lambda: fn(*ones), fn, *[g.dtype for g in geos])
+    shape = _shape(cores, core, geos)
+    return _computed(args, Opaque(_product, fn.__name__, (fn,)), fresh(shape, result))
+
+
+def _product(region: numpy.ndarray, a: numpy.ndarray, b: numpy.ndarray, fn: Any) -> None:
+    fn(a, b, out=region)
+
+
+def with_last(args: tuple[Any, ...], axis: Any) -> tuple[Any, ...]:
+    """The operands with that axis last, where vectors lie."""
+    if any(x.__class__ is not ndarray for x in args):
+        raise Unsupported
+    try:
+        return tuple([part(x, numpy.moveaxis(x.geo, axis, -1)) for x in args])
+    except (TypeError, ValueError):
+        raise Unsupported from None
+
+
+def _operands(args: tuple[Any, ...]) -> list[numpy.ndarray]:
+    if any(x.__class__ is not ndarray or not x.geo.size or not x.geo.ndim for x in args) or loud():
+        raise Unsupported
+    geos = [x.geo for x in args]
+    if any(char_of(g.dtype) is None for g in geos):
+        raise Unsupported
+    return geos
+
+
+def _computed(args: tuple[Any, ...], op: Opaque, geo: numpy.ndarray) -> Any:
+    """A node; NumPy does it at the call where it is small, or has no axes."""
+    size = max(geo.size, *(x.geo.size for x in args))
+    if not geo.ndim or not geo.size or at_call(size, args):
+        raise Unsupported
+    return fresh_array(op, tuple([capture(x) for x in args]), geo)
+
+
+CORES: dict[Any, tuple[tuple[str, ...], str]] = {}
+"""Generalised ufunc -> the core dims of its operands and of its result, a letter each."""
+for _name, _inputs, _result in (
+    ("matmul", ("nk", "km"), "nm"), ("vecdot", ("n", "n"), ""), ("matvec", ("mn", "n"), "m"),
+    ("vecmat", ("n", "nm"), "m"),
+):  # fmt: skip
+    if isinstance(getattr(numpy, _name, None), numpy.ufunc):
+        CORES[getattr(numpy, _name)] = _inputs, _result
+
+
+def _shape(cores: tuple[str, ...], result: str, geos: list[numpy.ndarray]) -> tuple[int, ...]:
+    """The shape of the result; Unsupported where operands do not fit, or its layout is unusual."""
+    sizes: dict[str, int] = {}
+    loops = []
+    missing = ""
+    for core, g in zip(cores, geos, strict=True):
+        if cores == MATRICES and g.ndim == 1:           # a vector: its other dim is not in the result
+            missing += core[1 if core == "km" else 0]
+            core = "k"
+        if g.ndim < len(core):
+            raise Unsupported
+        split = g.ndim - len(core)
+        if any(sizes.setdefault(c, n) != n for c, n in zip(core, g.shape[split:], strict=True)):
+            raise Unsupported
+        loops.append(g.shape[:split])
+        if split > 1 and not in_order(g[(..., *_first(core))]):
+            raise Unsupported
+    try:
+        loop = numpy.broadcast_shapes(*loops)
+    except ValueError:
+        raise Unsupported from None
+    return (*loop, *(sizes[c] for c in result if c not in missing))
+
+
+def _first(core: str) -> tuple[Any, ...]:
+    return (0,) * len(core)
+
+
+MATRICES = ("nk", "km")
+
+
+def dot(a: Any, b: Any, out: Any = None) -> Any:
+    """numpy.dot of arrays with axes."""
+    if out is not None:
+        raise Unsupported
+    x, y = _operands((a, b))
+    if x.shape[-1] != y.shape[max(y.ndim - 2, 0)]:
+        raise Unsupported
+    ones = numpy.zeros(1, x.dtype), numpy.zeros(1, y.dtype)
+    result = _type_of(lambda: numpy.dot(*ones), numpy.dot, x.dtype, y.dtype)
+    shape = x.shape[:-1] + y.shape[:-2] + (y.shape[-1:] if y.ndim > 1 else ())
+    return _computed((a, b), Opaque(_dot, "dot"), fresh(shape, result))
+
+
+def _dot(region: numpy.ndarray, a: numpy.ndarray, b: numpy.ndarray) -> None:
+    numpy.dot(a, b, out=region)
+
+
+def inner(a: Any, b: Any, /) -> Any:
+    """numpy.inner: dot, with the last two axes of `b` exchanged."""
+    if b.__class__ is ndarray and b.geo.ndim > 1:
+        b = part(b, b.geo.swapaxes(-1, -2))
+    return dot(a, b)

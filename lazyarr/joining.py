@@ -1,0 +1,200 @@
+"""concatenate and repeat: new arrays, written region by region.
+
+In: arrays and NumPy's arguments.   Out: a lazy array, or a write into `out`: one write for each operand, so
+that what is pending is computed straight into its place.  stack, block, append and the like are NumPy's own
+code over this (see `functions`).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from lazyarr.arrays import Unsupported, manage, ndarray, now, part, wrap
+from lazyarr.config import current
+from lazyarr.counters import COUNT
+from lazyarr.creation import unset
+from lazyarr.dtypes import char_of
+from lazyarr.elementwise import at_call, operand
+from lazyarr.error_state import loud
+from lazyarr.fallback import MOST_AXES
+from lazyarr.geometry import fresh, geometry, in_order
+from lazyarr.indexing import write
+from lazyarr.movement import copied, ravel, seen
+from lazyarr.storage import SMALL_WRITES
+
+_dtypes: dict[Any, numpy.dtype | None] = {}
+
+
+def concatenate(
+    arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
+) -> Any:
+    """numpy.concatenate; its errors are NumPy's to raise, on the evaluated arrays."""
+    parts = _parts(arrays)
+    target = _target(out)
+    if axis is None:
+        parts, axis = [x if x.geo.ndim == 1 and target is None else _flat(x) for x in parts], 0
+    shape, axis = _joined([x.geo for x in parts], axis)
+    result = _dtype_of(parts, dtype, casting, target)
+    size = int(numpy.prod(shape, dtype=object))
+    if not size or loud():
+        raise Unsupported
+    if target is not None:
+        if target.geo.shape != shape or not target.geo.flags.writeable:
+            raise Unsupported
+    elif at_call(size, tuple(parts)):
+        COUNT.numpy_eager += 1
+        return wrap(numpy.concatenate([now(x) for x in parts], axis, dtype=dtype, casting=casting))
+    elif current.jit == "never" or _many(parts, size):
+        raise Unsupported
+    else:
+        target = unset(_layout(result, shape, [x.geo for x in parts]))
+    start = 0
+    before = (slice(None),) * axis
+    for x in parts:
+        stop = start + x.geo.shape[axis]
+        if x.geo.size:
+            write(target, target.geo[(*before, slice(start, stop))], x)
+        start = stop
+    return target if out is None else out
+
+
+def array_of(arrays: Any) -> Any:
+    """numpy.array of arrays of one shape, without options."""
+    parts = _parts(arrays)
+    shape = parts[0].geo.shape
+    if any(x.geo.shape != shape for x in parts) or len(shape) >= MOST_AXES:
+        raise Unsupported
+    return concatenate([part(x, x.geo[None]) for x in parts])
+
+
+def _many(parts: Sequence[ndarray], size: int) -> bool:
+    """So many small writes that NumPy is the faster one?"""
+    return len(parts) >= SMALL_WRITES and size < len(parts) * current.eager_elements
+
+
+def _parts(arrays: Any) -> list[ndarray]:
+    """The operands, if they are of the engine's dtypes, and some are its own."""
+    if arrays.__class__ not in (list, tuple) or not arrays:
+        raise Unsupported
+    parts = [operand(x) for x in arrays]
+    if any(x.__class__ is not ndarray or char_of(x.geo.dtype) is None for x in parts):
+        raise Unsupported
+    if all(x.storage is None for x in parts) and current.jit != "always":
+        raise Unsupported
+    return parts
+
+
+def _target(out: Any) -> ndarray | None:
+    if out is None:
+        return None
+    target = wrap(out)
+    if target.__class__ is not ndarray or (target.storage is None and not manage(target)):
+        raise Unsupported
+    return target
+
+
+def _flat(x: ndarray) -> Any:
+    return ravel(x) if x.storage is not None else wrap(x.geo.ravel())
+
+
+def _joined(geos: Sequence[numpy.ndarray], axis: Any) -> tuple[tuple[int, ...], int]:
+    """The shape of the result, and the axis counted from the first."""
+    try:
+        at = operator.index(axis)
+    except TypeError:
+        raise Unsupported from None
+    first = geos[0].shape
+    if not -len(first) <= at < len(first):
+        raise Unsupported
+    at %= len(first)
+    rest = first[:at], first[at + 1 :]
+    for g in geos:
+        if g.ndim != len(first) or (g.shape[:at], g.shape[at + 1 :]) != rest:
+            raise Unsupported
+    return (*rest[0], sum(g.shape[at] for g in geos), *rest[1]), at
+
+
+def _dtype_of(parts: Sequence[ndarray], dtype: Any, casting: Any, target: ndarray | None) -> numpy.dtype:
+    """The dtype of the result: NumPy is asked, with arrays of no elements."""
+    given = tuple(dict.fromkeys(x.geo.dtype for x in parts))
+    if target is not None:
+        if dtype is not None or any(not numpy.can_cast(d, target.geo.dtype, casting) for d in given):
+            raise Unsupported
+        return target.geo.dtype
+    key = given, dtype, casting
+    try:
+        found = _dtypes.get(key)
+    except TypeError:
+        raise Unsupported from None
+    if found is None:
+        try:
+            joined = numpy.concatenate([numpy.empty(0, d) for d in given], dtype=dtype, casting=casting)
+        except (TypeError, ValueError):
+            raise Unsupported from None
+        found = _dtypes[key] = joined.dtype
+    if char_of(found) is None:
+        raise Unsupported
+    return found
+
+
+def _layout(dtype: numpy.dtype, shape: tuple[int, ...], geos: Sequence[numpy.ndarray]) -> numpy.ndarray:
+    """Where NumPy puts the elements: in the memory order of the operands."""
+    if all(g.flags.c_contiguous or in_order(g) for g in geos):
+        return fresh(shape, dtype)
+    strides = [0] * len(shape)
+    step = dtype.itemsize
+    for i in reversed(_memory_order(geos)):
+        strides[i] = step
+        step *= shape[i]
+    return geometry(shape, dtype, strides)
+
+
+def _memory_order(geos: Sequence[numpy.ndarray]) -> list[int]:
+    """The axes from the largest stride to the smallest; where operands disagree, C order wins.
+
+    NumPy's own insertion sort (PyArray_CreateMultiSortedStridePerm)."""
+    order: list[int] = []
+    for axis in range(geos[0].ndim):
+        at = len(order)
+        for k in range(len(order) - 1, -1, -1):
+            swaps = _all_swap(geos, axis, order[k])
+            if swaps:
+                at = k
+            elif swaps is not None:
+                break
+        order.insert(at, axis)
+    return order
+
+
+def _all_swap(geos: Sequence[numpy.ndarray], axis: int, other: int) -> bool | None:
+    """Do all operands step further along `axis` than along `other`?  None: neither is a step in any."""
+    told = [
+        abs(g.strides[axis]) > abs(g.strides[other])
+        for g in geos
+        if g.shape[axis] != 1 and g.shape[other] != 1
+    ]
+    return all(told) if told else None
+
+
+def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
+    """numpy.repeat by one number: a copy of the elements seen several times."""
+    if a.__class__ is not ndarray or repeats.__class__ not in INTEGERS or repeats < 1 or not a.geo.size:
+        raise Unsupported
+    if axis is None:
+        return repeat(ravel(a), repeats, 0)
+    x = a
+    if axis.__class__ not in INTEGERS or not -x.geo.ndim <= axis < x.geo.ndim:
+        raise Unsupported
+    shape = list(x.geo.shape)
+    after = axis % x.geo.ndim + 1
+    wide = numpy.broadcast_to(numpy.expand_dims(x.geo, after), (*shape[:after], int(repeats), *shape[after:]))
+    shape[after - 1] *= int(repeats)
+    dtype = x.geo.dtype
+    return copied(seen(x, wide), fresh(tuple(shape), dtype), fresh(wide.shape, dtype))
+
+
+INTEGERS: set[Any] = {int, *(numpy.dtype(c).type for c in "bhilqBHILQ")}
