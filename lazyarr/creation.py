@@ -1,8 +1,8 @@
 """New arrays: zeros, ones, full, empty and their `_like` forms.
 
 In: shapes, dtypes, fill values.   Out: large arrays are lazy fills, so that a first write over all
-of one costs nothing; small ones and other dtypes are NumPy's.  arange, linspace and the like are
-NumPy's own.
+of one costs nothing; small ones and other dtypes are NumPy's.  A large arange is made by NumPy, when
+it is needed; linspace, eye and the like are NumPy's own code over these (see `functions`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from lazyarr.arrays import Unsupported, fresh_array, managed, ndarray, wrap
 from lazyarr.config import current
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import SCALARS
-from lazyarr.expr import Expr, Map
-from lazyarr.fallback import through
+from lazyarr.expr import Expr, Map, Opaque
+from lazyarr.fallback import fallback, through
 from lazyarr.geometry import PROBED, fresh, like, probe
 from lazyarr.movement import metadata
 from lazyarr.storage import Storage
@@ -90,12 +90,64 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C") -> nd
     return filled(shape, value[()], value.dtype, order)
 
 
+def arange(*args: Any, dtype: Any = None) -> ndarray:
+    """numpy.arange of numbers, later: how many there will be is known now, and errors are raised now."""
+    if not 1 <= len(args) <= 4 or not NUMBERS.issuperset(map(type, args[:3])) or current.jit == "never":
+        raise Unsupported
+    dtype = args[3] if len(args) == 4 else dtype
+    start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args[:3], 1)[:3]
+    if not step or max(map(abs, (start, stop, step))) > MOST:
+        raise Unsupported
+    n = math.ceil((stop - start) / step)
+    if not is_large(n):
+        raise Unsupported
+    first = numpy.arange(start, start + 2 * step + 0 * stop, step, dtype)      # of the same types
+    if char_of(first.dtype) is None:
+        raise Unsupported
+    op = Opaque(numpy.arange, "arange", (start, stop, step, first.dtype), makes=True)
+    return fresh_array(op, (), fresh((n,), first.dtype))
+
+
+NUMBERS = {int, float, numpy.float64, numpy.intp}
+
+
+def arange_function(fn: Any) -> Any:
+    @functools.wraps(fn, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if args and not kwargs.keys() - {"dtype"}:
+            try:
+                return arange(*args, **kwargs)
+            except Unsupported:
+                pass
+        return through(fn, args, kwargs)
+
+    return call
+
+
+def sized(fn: Any, rule: Any, size: Any, otherwise: Any = None) -> Any:
+    """A function whose arguments say how large its result is: by the rule if that is large."""
+    otherwise = otherwise or functools.partial(fallback, fn)
+
+    @functools.wraps(fn, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if "like" not in kwargs and current.jit != "never":
+            try:
+                if is_large(size(*args, **kwargs)):
+                    return rule(*args, **kwargs)
+            except (TypeError, ValueError, Unsupported):
+                pass                            # NumPy says what is wrong
+        return otherwise(*args, **kwargs)
+
+    return call
+
+
 def maker(fn: Any, rule: Any) -> Any:
     """A function of a shape: lazy if that is large and nothing else is out of the ordinary."""
 
     @functools.wraps(fn, updated=())
     def call(shape: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_large(shape) and not ("like" in kwargs or "device" in kwargs):
+        if is_large(shape) and "like" not in kwargs and kwargs.get("device") is None:
+            kwargs.pop("device", None)
             try:
                 return rule(shape, *args, **kwargs)
             except Unsupported:

@@ -15,7 +15,7 @@ import numpy
 from lazyarr.arrays import Unsupported, capture, fresh_array, ndarray, now, part, wrap
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
-from lazyarr.elementwise import at_call
+from lazyarr.elementwise import FOLD, at_call
 from lazyarr.error_state import loud, remembered
 from lazyarr.expr import Opaque
 from lazyarr.geometry import fresh, in_order, like
@@ -61,7 +61,7 @@ def accumulate(fn: numpy.ufunc, x: Any, axis: Any = 0, dtype: Any = None, out: A
     op = Opaque(_accumulate, "accumulate", (fn, at, dtype))
     if out is not None:
         return _stored(op, x, result, out)
-    if at_call(x.geo.size, (x,)):
+    if at_call(x.geo.size, (x,), FOLD):
         COUNT.numpy_eager += 1
         return wrap(fn.accumulate(now(x), at, dtype))
     geo = like(numpy.empty_like(x.geo, dtype=result))
@@ -135,7 +135,7 @@ def _operands(args: tuple[Any, ...]) -> list[numpy.ndarray]:
 def _computed(args: tuple[Any, ...], op: Opaque, geo: numpy.ndarray) -> Any:
     """A node; NumPy does it at the call where it is small, or has no axes."""
     size = max(geo.size, *(x.geo.size for x in args))
-    if not geo.ndim or not geo.size or at_call(size, args):
+    if not geo.ndim or not geo.size or at_call(size, args, FOLD):
         raise Unsupported
     return fresh_array(op, tuple([capture(x) for x in args]), geo)
 

@@ -113,11 +113,13 @@ class Opaque:
     """Anything that only NumPy does, still lazy: `run(region, *inputs, *options)` writes into the region.
 
     `run` is a function of a module, and `options` have no arrays among them: a plan remembers the op.
-    `name` is what NumPy's warnings call it."""
+    `name` is what NumPy's warnings call it.  One that `makes` its result is `run(*inputs, *options)`, gives
+    a new array of the region's layout, and that is the value's memory."""
 
     run: Callable[..., Any]
     name: str
     options: tuple[Any, ...] = ()
+    makes: bool = False
 
 
 Op = Map | Gather | Reduce | Tally | Compress | Opaque

@@ -13,9 +13,9 @@ from typing import Any
 import numpy
 
 from lazyarr import creation, deferred, gather, joining, masks, methods, movement, reductions, selection
-from lazyarr.arrays import Unsupported, ndarray, wrap
+from lazyarr.arrays import Unsupported, is_pending, ndarray, wrap
 from lazyarr.config import current
-from lazyarr.elementwise import SCALARS
+from lazyarr.elementwise import FOLD, SCALARS, WORD
 from lazyarr.fallback import fallback, lazily
 from lazyarr.namespace import OVERRIDES
 from lazyarr.rebind import rebound
@@ -49,8 +49,8 @@ REBOUND = """
     average gradient diff trapezoid cov corrcoef angle sinc unwrap ediff1d roll isclose allclose array_equal
     array_equiv cross outer nanmin nanmax nansum nanprod nanmean nanvar nanstd nan_to_num fix isposinf
     isneginf iscomplex isreal real imag tril triu linalg.norm linalg.vector_norm fft.fftshift fft.ifftshift
-    append asarray_chkfinite delete diag fill_diagonal i0 insert kron pad piecewise
-    resize tile vander linalg.cross linalg.matrix_norm linalg.outer linalg.trace lib.scimath.sqrt
+    asarray_chkfinite diag fill_diagonal i0 kron piecewise vander linalg.cross
+    linalg.matrix_norm linalg.outer linalg.trace lib.scimath.sqrt
     lib.scimath.log lib.scimath.log2 lib.scimath.log10 lib.scimath.arccos lib.scimath.arcsin
     lib.scimath.arctanh lib.scimath.power require
     cumulative_sum cumulative_prod nancumsum nancumprod tensordot linalg.tensordot linalg.matmul
@@ -59,8 +59,8 @@ REBOUND = """
 """NumPy's code runs over lazyarr's names where the first argument is a lazy array."""
 
 REBOUND_ANYWHERE = """
-    block column_stack dstack hstack vstack stack meshgrid polyadd polysub polymul polyder polyint polyval
-    select apply_over_axes linspace lib.scimath.logn linalg.multi_dot
+    polyadd polysub polyder polyint polyval select apply_over_axes linspace lib.scimath.logn
+    linalg.multi_dot
 """
 """The same where any argument is one, or holds one."""
 
@@ -97,6 +97,28 @@ RULES: dict[str, Any] = {
     "full_like": creation.full_like,
 }
 
+def _first(n: Any, *_: Any, **__: Any) -> Any:
+    return int(n)
+
+
+def _square(n: Any, m: Any = None, *_: Any, **__: Any) -> Any:
+    return n * (n if m is None else m)
+
+
+def _samples(start: Any, stop: Any, num: int = 50, *_: Any, **__: Any) -> int:
+    return num
+
+
+SIZED: dict[str, Any] = {
+    **dict.fromkeys(["linspace", "logspace", "geomspace"], _samples),
+    **dict.fromkeys(["hanning", "hamming", "blackman", "bartlett", "fft.fftfreq", "fft.rfftfreq"], _first),
+    **dict.fromkeys(["polynomial.chebyshev.chebpts1", "polynomial.chebyshev.chebpts2"], _first),
+    **dict.fromkeys(("eye", "tri"), _square),
+    "indices": lambda dimensions, *_, **__: tuple(dimensions),
+    "fromfunction": lambda function, shape, **_: tuple(shape),
+}
+"""NumPy's code runs over lazyarr's names where the result, as large as its arguments say, is large."""
+
 MAKERS = {"zeros": creation.zeros, "ones": creation.ones, "empty": creation.empty, "full": creation.full}
 
 CONVERTERS: dict[str, dict[str, Any]] = {
@@ -130,6 +152,11 @@ def _of_arrays(rule: Any) -> Any:
     return call
 
 
+REBOUND_COPIES = """
+    append block column_stack delete dstack hstack insert meshgrid pad resize row_stack stack tile vstack
+"""
+"""The same, if that array is pending or large: NumPy is the faster one at copying what is there."""
+
 FAMILIES = {
     "polynomial": "poly", "chebyshev": "cheb", "legendre": "leg", "hermite": "herm", "hermite_e": "herme",
     "laguerre": "lag",
@@ -149,7 +176,17 @@ SERIES = " ".join(
 HARMLESS = frozenset((ndarray, numpy.ndarray, list, tuple, str, slice, type(None), *SCALARS))
 
 
-def _among(items: Collection[Any], depth: int = 0) -> bool:
+def _is_lazy(x: ndarray) -> bool:
+    return x.storage is not None or current.jit == "always"
+
+
+def _is_worth(x: ndarray) -> bool:
+    if current.jit == "always":
+        return True
+    return x.storage is not None and (is_pending(x) or x.geo.nbytes > WORD * FOLD * current.eager_elements)
+
+
+def _among(items: Collection[Any], lazy: Any = _is_lazy, depth: int = 0) -> bool:
     """Is a lazy array among the arguments, or in lists of them?
 
     Unsupported where a class has a say in NumPy's functions: it is asked about the function called."""
@@ -159,12 +196,11 @@ def _among(items: Collection[Any], depth: int = 0) -> bool:
         if getattr(c, "__array_function__", None) is not None:
             raise Unsupported
     if ndarray in classes:
-        always = current.jit == "always"
-        found = any(x.__class__ is ndarray and (x.storage is not None or always) for x in items)
+        found = any(x.__class__ is ndarray and lazy(x) for x in items)
     if depth < NESTED and not classes.isdisjoint((list, tuple)):
         for x in items:
             if x.__class__ is list or x.__class__ is tuple:
-                found = _among(x, depth + 1) or found
+                found = _among(x, lazy, depth + 1) or found
     return found
 
 
@@ -186,13 +222,13 @@ def _of_any(rule: Any) -> Any:
 LISTS = (list, tuple)
 
 
-def _anywhere(fn: Any, rule: Any) -> Any:
+def _anywhere(fn: Any, rule: Any, lazy: Any = _is_lazy) -> Any:
     """fn by its rule where a lazy array is among the arguments, in whatever place."""
 
     @functools.wraps(fn, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            if _among((*args, *kwargs.values())):
+            if _among((*args, *kwargs.values()), lazy):
                 return rule(*args, **kwargs)
         except Unsupported:
             pass
@@ -251,6 +287,8 @@ def attach() -> None:
         OVERRIDES[fn] = lazily(fn, _of_arrays(_of_any(rebound(fn))))
     for _, fn in named(REBOUND_ANYWHERE + SERIES):
         OVERRIDES[fn] = _anywhere(fn, rebound(fn))
+    for _, fn in named(REBOUND_COPIES):
+        OVERRIDES[fn] = _anywhere(fn, rebound(fn), _is_worth)
     for name, fn in named(" ".join(RULES)):
         rule = lazily(fn, RULES[name])
         OVERRIDES[fn] = ends_function(rule) if name in ENDS else rule
@@ -258,6 +296,9 @@ def attach() -> None:
         OVERRIDES[fn] = creation.maker(fn, MAKERS[name])
     for name, fn in named(" ".join(CONVERTERS)):
         OVERRIDES[fn] = _converter(name, fn, CONVERTERS[name])
+    for name, fn in named(" ".join(SIZED)):
+        OVERRIDES[fn] = creation.sized(fn, rebound(fn), SIZED[name], OVERRIDES.get(fn))
+    OVERRIDES[numpy.arange] = creation.arange_function(numpy.arange)
     for fn, rule in list(OVERRIDES.items()):
         for name in IMPLEMENTATIONS:
             OVERRIDES.setdefault(getattr(fn, name, fn), rule)

@@ -18,7 +18,7 @@ from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.creation import unset
 from lazyarr.dtypes import char_of
-from lazyarr.elementwise import at_call, operand
+from lazyarr.elementwise import FOLD, at_call, operand
 from lazyarr.error_state import loud
 from lazyarr.fallback import MOST_AXES
 from lazyarr.geometry import fresh, geometry, in_order
@@ -45,7 +45,7 @@ def concatenate(
     if target is not None:
         if target.geo.shape != shape or not target.geo.flags.writeable:
             raise Unsupported
-    elif at_call(size, tuple(parts)):
+    elif at_call(size, tuple(parts), FOLD):
         COUNT.numpy_eager += 1
         return wrap(numpy.concatenate([now(x) for x in parts], axis, dtype=dtype, casting=casting))
     elif current.jit == "never" or _many(parts, size):
@@ -193,6 +193,9 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     after = axis % x.geo.ndim + 1
     wide = numpy.broadcast_to(numpy.expand_dims(x.geo, after), (*shape[:after], int(repeats), *shape[after:]))
     shape[after - 1] *= int(repeats)
+    if at_call(wide.size, (x,), FOLD):
+        COUNT.numpy_eager += 1
+        return wrap(numpy.repeat(now(x), repeats, axis))
     dtype = x.geo.dtype
     return copied(seen(x, wide), fresh(tuple(shape), dtype), fresh(wide.shape, dtype))
 

@@ -24,10 +24,10 @@ from lazyarr import config, flags
 from lazyarr.bufferize import builds_on_old, place_single
 from lazyarr.compiler import COMPILER
 from lazyarr.counters import COUNT
-from lazyarr.expr import LOCK, Expr, Read
+from lazyarr.expr import LOCK, Expr, Opaque, Read
 from lazyarr.fusion import reference
 from lazyarr.interrupts import hold_signals, release_signals
-from lazyarr.values import LEDGER, is_held, results
+from lazyarr.values import LEDGER, Buffer, is_held, results
 
 
 def evaluate(roots: Iterable[Expr]) -> None:
@@ -90,7 +90,12 @@ def _first(node: Expr, needed: dict[int, Expr]) -> list[Expr]:
 def run_through_numpy(node: Expr) -> None:
     """One node through NumPy."""
     began = time.perf_counter()
-    buf, taken = place_single(node)
+    op = node.op
+    made = op if isinstance(op, Opaque) and op.makes else None
+    buf: Any = None
+    taken: Expr | None = None
+    if made is None:
+        buf, taken = place_single(node)
     # On a copy of the old value, inputs that read it read the copy: they overlap the region exactly
     # as they would in place, so the outcome does not depend on the choice.
     old = node.old if taken is None and builds_on_old(node) else None
@@ -101,13 +106,16 @@ def run_through_numpy(node: Expr) -> None:
         else:
             inputs.append(i)
     mask: Any = inputs.pop() if node.masked else True
-    op, region, errors = node.op, node.region, node.errors
+    region, errors = node.region, node.errors
     assert op is not None and region is not None
     raised: list[int] = []
     held = None if taken is None else hold_signals()
     try:
         with numpy.errstate(all="call", call=lambda text, flag: raised.append(flag)):
-            reference.run(op, buf.real(region), tuple(inputs), mask)
+            if made is not None:
+                buf = Buffer.borrow(made.run(*inputs, *made.options))
+            else:
+                reference.run(op, buf.real(region), tuple(inputs), mask)
         if is_held(node):
             LEDGER.unallocated -= node.nbytes
         node.done(buf)

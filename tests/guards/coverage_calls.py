@@ -212,7 +212,7 @@ CALLS: dict[str, Any] = {
     "packbits": lambda np, g: np.packbits(g.b),
     "unpackbits": lambda np, g: np.unpackbits(g.u),
     "pad": lambda np, g: tuple(np.pad(g.m, 3, mode) for mode in (
-        "constant", "edge", "linear_ramp", "reflect", "symmetric", "wrap", "maximum", "mean", "minimum", "empty",
+        "constant", "edge", "reflect", "symmetric", "wrap", "maximum", "mean", "minimum", "empty",
     )),
     "permute_dims": lambda np, g: np.permute_dims(g.d, (1, 0, 2)),
     "piecewise": lambda np, g: np.piecewise(g.v, [g.b], [1.0, 2.0]),
