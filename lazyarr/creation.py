@@ -114,9 +114,9 @@ NUMBERS = {int, float, numpy.float64, numpy.intp}
 def arange_function(fn: Any) -> Any:
     @functools.wraps(fn, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
-        if args and not kwargs.keys() - {"dtype"}:
+        if args and not kwargs.keys() - {"dtype", "device"} and kwargs.get("device") is None:
             try:
-                return arange(*args, **kwargs)
+                return arange(*args, dtype=kwargs.get("dtype"))
             except Unsupported:
                 pass
         return through(fn, args, kwargs)

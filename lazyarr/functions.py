@@ -33,7 +33,7 @@ EACH = "atleast_1d atleast_2d atleast_3d"
 
 METADATA = """
     shape ndim size result_type common_type iscomplexobj isrealobj isfortran min_scalar_type can_cast
-    iterable isscalar diag_indices_from
+    iterable isscalar
 """
 """Look at shapes and types only."""
 
@@ -49,7 +49,7 @@ REBOUND = """
     average gradient diff trapezoid cov corrcoef angle sinc unwrap ediff1d roll isclose allclose array_equal
     array_equiv cross outer nanmin nanmax nansum nanprod nanmean nanvar nanstd nan_to_num fix isposinf
     isneginf iscomplex isreal real imag tril triu linalg.norm linalg.vector_norm fft.fftshift fft.ifftshift
-    asarray_chkfinite diag fill_diagonal i0 kron piecewise vander linalg.cross
+    asarray_chkfinite diag diag_indices_from fill_diagonal i0 kron piecewise vander linalg.cross
     linalg.matrix_norm linalg.outer linalg.trace lib.scimath.sqrt
     lib.scimath.log lib.scimath.log2 lib.scimath.log10 lib.scimath.arccos lib.scimath.arcsin
     lib.scimath.arctanh lib.scimath.power require
@@ -59,7 +59,7 @@ REBOUND = """
 """NumPy's code runs over lazyarr's names where the first argument is a lazy array."""
 
 REBOUND_ANYWHERE = """
-    polyadd polysub polyder polyint polyval select apply_over_axes linspace lib.scimath.logn
+    polyadd polysub polyder polyint polyval select apply_over_axes ix_ linspace lib.scimath.logn
     linalg.multi_dot
 """
 """The same where any argument is one, or holds one."""
@@ -97,6 +97,11 @@ RULES: dict[str, Any] = {
     "full_like": creation.full_like,
 }
 
+def _identity(n: Any, dtype: Any = None) -> Any:
+    """numpy.identity; its code imports NumPy's eye."""
+    return OVERRIDES[numpy.eye](n, dtype=dtype)
+
+
 def _first(n: Any, *_: Any, **__: Any) -> Any:
     return int(n)
 
@@ -115,6 +120,8 @@ SIZED: dict[str, Any] = {
     **dict.fromkeys(["polynomial.chebyshev.chebpts1", "polynomial.chebyshev.chebpts2"], _first),
     **dict.fromkeys(("eye", "tri"), _square),
     "indices": lambda dimensions, *_, **__: tuple(dimensions),
+    "identity": lambda n, *_, **__: n * n,
+    "diag_indices": _first,
     "fromfunction": lambda function, shape, **_: tuple(shape),
 }
 """NumPy's code runs over lazyarr's names where the result, as large as its arguments say, is large."""
@@ -170,7 +177,7 @@ OF_SERIES = """
 
 SERIES = " ".join(
     f"polynomial.{module}.{begin}{rest}" for module, begin in FAMILIES.items() for rest in OF_SERIES.split()
-)
+) + " polynomial.polynomial.polymulx polynomial.chebyshev.chebmulx"
 """These run over lazyarr's names, too."""
 
 HARMLESS = frozenset((ndarray, numpy.ndarray, list, tuple, str, slice, type(None), *SCALARS))
@@ -297,7 +304,10 @@ def attach() -> None:
     for name, fn in named(" ".join(CONVERTERS)):
         OVERRIDES[fn] = _converter(name, fn, CONVERTERS[name])
     for name, fn in named(" ".join(SIZED)):
-        OVERRIDES[fn] = creation.sized(fn, rebound(fn), SIZED[name], OVERRIDES.get(fn))
+        rule = _identity if fn is numpy.identity else rebound(fn)
+        OVERRIDES[fn] = creation.sized(fn, rule, SIZED[name], OVERRIDES.get(fn))
+    for _, fn in named("may_share_memory shares_memory"):
+        OVERRIDES[fn] = lazily(fn, movement.overlap(fn), by_first=False)
     OVERRIDES[numpy.arange] = creation.arange_function(numpy.arange)
     for fn, rule in list(OVERRIDES.items()):
         for name in IMPLEMENTATIONS:

@@ -106,16 +106,22 @@ def get_num_threads() -> int:
     return limits.get_num_threads()
 
 
-def coverage() -> dict[str, tuple[str, ...]]:
-    """List how NumPy's public functions run.
+def coverage() -> dict[str, Any]:
+    """List how NumPy's public functions run on plain dtypes.
+
+    Functions of submodules have dotted names, as in ``linalg.norm``.
 
     Returns
     -------
-    dict of str to tuple of str
+    dict of str to tuple of str, or to dict of str to str
         ``native``: ufuncs compiled into fused kernels for at least one dtype.
         ``inner_loops``: ufuncs whose NumPy loops run, block by block, inside fused kernels.
         ``lazy``: functions that make views or nodes, or are NumPy's own code over such.
-        ``numpy``: functions that NumPy runs on evaluated arrays.
+        ``deferred``: functions that wait, and that NumPy computes when a value is needed.
+        ``metadata``: functions that look at shapes and types only.
+        ``settings``: functions about NumPy itself.
+        ``at_call``: a dict, name to reason: they need values at the call, and compute them in kernels.
+        ``numpy``: a dict, name to reason: functions that NumPy runs at the call, on evaluated arrays.
     """
     from lazyarr import coverage_report
 
