@@ -16,7 +16,7 @@ import numpy
 from lazyarr.arrays import Unsupported, fresh_array, managed, ndarray, wrap
 from lazyarr.config import current
 from lazyarr.dtypes import char_of
-from lazyarr.elementwise import SCALARS
+from lazyarr.elementwise import FOLD, SCALARS
 from lazyarr.expr import Expr, Map, Opaque
 from lazyarr.fallback import fallback, through
 from lazyarr.geometry import PROBED, fresh, like, probe
@@ -28,7 +28,7 @@ MOST = 1 << 44
 """Elements above which NumPy shall say that there is no such memory."""
 
 
-def is_large(shape: Any) -> bool:
+def is_large(shape: Any, factor: int = 1) -> bool:
     """Is an array of this shape worth a lazy fill?  (What is no shape is NumPy's to refuse.)"""
     if shape.__class__ is int:
         size = shape
@@ -41,7 +41,7 @@ def is_large(shape: Any) -> bool:
         return False
     if size > MOST:
         return False
-    return size > current.eager_elements or (size > 0 and current.jit == "always")
+    return size > factor * current.eager_elements or (size > 0 and current.jit == "always")
 
 
 def filled(shape: Any, value: Any, dtype: Any, order: Any = "C") -> ndarray:
@@ -96,10 +96,10 @@ def arange(*args: Any, dtype: Any = None) -> ndarray:
         raise Unsupported
     dtype = args[3] if len(args) == 4 else dtype
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args[:3], 1)[:3]
-    if not step or max(map(abs, (start, stop, step))) > MOST:
+    if not step or not all(abs(x) <= MOST for x in (start, stop, step)):
         raise Unsupported
     n = math.ceil((stop - start) / step)
-    if not is_large(n):
+    if not is_large(n, FOLD):
         raise Unsupported
     first = numpy.arange(start, start + 2 * step + 0 * stop, step, dtype)      # of the same types
     if char_of(first.dtype) is None:
@@ -124,7 +124,7 @@ def arange_function(fn: Any) -> Any:
     return call
 
 
-def sized(fn: Any, rule: Any, size: Any, otherwise: Any = None) -> Any:
+def sized(fn: Any, rule: Any, size: Any, factor: int, otherwise: Any = None) -> Any:
     """A function whose arguments say how large its result is: by the rule if that is large."""
     otherwise = otherwise or functools.partial(fallback, fn)
 
@@ -132,7 +132,7 @@ def sized(fn: Any, rule: Any, size: Any, otherwise: Any = None) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         if "like" not in kwargs and current.jit != "never":
             try:
-                if is_large(size(*args, **kwargs)):
+                if is_large(size(*args, **kwargs), factor):
                     return rule(*args, **kwargs)
             except (TypeError, ValueError, Unsupported):
                 pass                            # NumPy says what is wrong

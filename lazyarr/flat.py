@@ -24,14 +24,14 @@ class FlatIter:
 
     def __init__(self, array: ndarray) -> None:
         self._array = array
-        self._made: Any = None
+        self._made: Any = export(array).flat if array.storage is None else None
+        _check = array.geo.flat                 # NumPy refuses where there are too many axes
 
     @property
     def _flat(self) -> Any:
         """NumPy's iterator: made when it is asked for something that a view cannot do."""
         if self._made is None:
-            if self._array.storage is not None:
-                COUNT.numpy_fallbacks += 1
+            COUNT.numpy_fallbacks += 1
             self._made = export(self._array).flat
         return self._made
 

@@ -114,14 +114,19 @@ def _samples(start: Any, stop: Any, num: int = 50, *_: Any, **__: Any) -> int:
     return num
 
 
+CURVES = """
+    hanning hamming blackman bartlett logspace geomspace polynomial.chebyshev.chebpts1
+    polynomial.chebyshev.chebpts2
+"""
+"""Functions of one number for each element of the result, worth computing lazily from smaller sizes on."""
+
 SIZED: dict[str, Any] = {
+    **dict.fromkeys(CURVES.split(), _first),
     **dict.fromkeys(["linspace", "logspace", "geomspace"], _samples),
-    **dict.fromkeys(["hanning", "hamming", "blackman", "bartlett", "fft.fftfreq", "fft.rfftfreq"], _first),
-    **dict.fromkeys(["polynomial.chebyshev.chebpts1", "polynomial.chebyshev.chebpts2"], _first),
-    **dict.fromkeys(("eye", "tri"), _square),
-    "indices": lambda dimensions, *_, **__: tuple(dimensions),
+    **dict.fromkeys(["eye", "tri"], _square),
+    **dict.fromkeys(["diag_indices", "fft.fftfreq", "fft.rfftfreq"], _first),
     "identity": lambda n, *_, **__: n * n,
-    "diag_indices": _first,
+    "indices": lambda dimensions, *_, **__: tuple(dimensions),
     "fromfunction": lambda function, shape, **_: tuple(shape),
 }
 """NumPy's code runs over lazyarr's names where the result, as large as its arguments say, is large."""
@@ -305,7 +310,8 @@ def attach() -> None:
         OVERRIDES[fn] = _converter(name, fn, CONVERTERS[name])
     for name, fn in named(" ".join(SIZED)):
         rule = _identity if fn is numpy.identity else rebound(fn)
-        OVERRIDES[fn] = creation.sized(fn, rule, SIZED[name], OVERRIDES.get(fn))
+        factor = 1 if name in CURVES.split() else FOLD
+        OVERRIDES[fn] = creation.sized(fn, rule, SIZED[name], factor, OVERRIDES.get(fn))
     for _, fn in named("may_share_memory shares_memory"):
         OVERRIDES[fn] = lazily(fn, movement.overlap(fn), by_first=False)
     OVERRIDES[numpy.arange] = creation.arange_function(numpy.arange)

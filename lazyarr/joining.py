@@ -18,7 +18,7 @@ from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.creation import unset
 from lazyarr.dtypes import char_of
-from lazyarr.elementwise import FOLD, at_call, operand
+from lazyarr.elementwise import FOLD, WORD, at_call, operand
 from lazyarr.error_state import loud
 from lazyarr.fallback import MOST_AXES
 from lazyarr.geometry import fresh, geometry, in_order
@@ -47,7 +47,12 @@ def concatenate(
             raise Unsupported
     elif at_call(size, tuple(parts), FOLD):
         COUNT.numpy_eager += 1
-        return wrap(numpy.concatenate([now(x) for x in parts], axis, dtype=dtype, casting=casting))
+        given = [now(x) for x in parts]
+        if size * result.itemsize <= WORD * current.eager_elements or current.jit == "never":
+            return wrap(numpy.concatenate(given, axis, dtype=dtype, casting=casting))
+        target = unset(_layout(result, shape, [x.geo for x in parts]))
+        _put(target, lambda real: numpy.concatenate(given, axis, real, casting="unsafe"))
+        return target
     elif current.jit == "never" or _many(parts, size):
         raise Unsupported
     else:
@@ -74,6 +79,12 @@ def array_of(arrays: Any) -> Any:
 def _many(parts: Sequence[ndarray], size: int) -> bool:
     """So many small writes that NumPy is the faster one?"""
     return len(parts) >= SMALL_WRITES and size < len(parts) * current.eager_elements
+
+
+def _put(target: ndarray, write: Any) -> None:
+    """Let NumPy fill a new array, in memory of ours: that is recycled."""
+    storage: Any = target.storage
+    storage.put(target.geo, write)
 
 
 def _parts(arrays: Any) -> list[ndarray]:
@@ -195,7 +206,12 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     shape[after - 1] *= int(repeats)
     if at_call(wide.size, (x,), FOLD):
         COUNT.numpy_eager += 1
-        return wrap(numpy.repeat(now(x), repeats, axis))
+        if wide.nbytes <= WORD * current.eager_elements or current.jit == "never":
+            return wrap(numpy.repeat(now(x), repeats, axis))
+        target = unset(fresh(tuple(shape), x.geo.dtype))
+        again = numpy.broadcast_to(numpy.expand_dims(now(x), after), wide.shape)
+        _put(target, lambda real: numpy.copyto(real.reshape(wide.shape), again))
+        return target
     dtype = x.geo.dtype
     return copied(seen(x, wide), fresh(tuple(shape), dtype), fresh(wide.shape, dtype))
 

@@ -129,7 +129,8 @@ WEAK = {bool, int, float, complex}
 
 
 def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
-    args = tuple([wrap(numpy.asarray(x)) if x.__class__ in WEAK else x for x in args])
+    if any(x.__class__ is ndarray and x.storage is not None for x in args):
+        args = tuple([wrap(numpy.asarray(x)) if x.__class__ in WEAK else x for x in args])
     if not all(x.__class__ is ndarray for x in args):
         raise Unsupported
     shapes = {x.geo.shape for x in args}
