@@ -143,7 +143,7 @@ def coverage() -> dict[str, Any]:
             reasons["at_call"][name] = at_call[name]
         elif lane is not None:
             lanes[lane].append(name)
-        elif x in namespace.OVERRIDES and name not in by_numpy:
+        elif namespace.rule_of(x) is not None and name not in by_numpy:
             lanes["lazy"].append(name)
         else:
             reasons["numpy"][name] = by_numpy.get(name, NO_RULE)

@@ -7,6 +7,7 @@ A function that is in no table goes through NumPy, on evaluated arrays.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -17,7 +18,7 @@ from lazyarr.arrays import Unsupported, is_pending, ndarray, wrap
 from lazyarr.config import current
 from lazyarr.elementwise import FOLD, SCALARS, WORD
 from lazyarr.fallback import fallback, lazily
-from lazyarr.namespace import OVERRIDES
+from lazyarr.namespace import LATE, OVERRIDES
 from lazyarr.rebind import rebound
 from lazyarr.temporaries import ends_function
 
@@ -115,8 +116,7 @@ def _samples(start: Any, stop: Any, num: int = 50, *_: Any, **__: Any) -> int:
 
 
 CURVES = """
-    hanning hamming blackman bartlett logspace geomspace polynomial.chebyshev.chebpts1
-    polynomial.chebyshev.chebpts2
+    hanning hamming blackman bartlett logspace geomspace
 """
 """Functions of one number for each element of the result, worth computing lazily from smaller sizes on."""
 
@@ -178,12 +178,10 @@ FAMILIES = {
 OF_SERIES = """
     add sub val valfromroots val2d val3d grid2d grid3d vander vander2d vander3d weight
 """
-"""What they compute array by array; the rest goes element by element through the coefficients."""
+"""What they compute array by array; the rest goes element by element through the coefficients, and so does
+``mulx`` of most families."""
 
-SERIES = " ".join(
-    f"polynomial.{module}.{begin}{rest}" for module, begin in FAMILIES.items() for rest in OF_SERIES.split()
-) + " polynomial.polynomial.polymulx polynomial.chebyshev.chebmulx"
-"""These run over lazyarr's names, too."""
+POLYNOMIAL = "numpy.polynomial."
 
 HARMLESS = frozenset((ndarray, numpy.ndarray, list, tuple, str, slice, type(None), *SCALARS))
 
@@ -285,7 +283,21 @@ IMPLEMENTATIONS = ("_implementation", "__wrapped__")
 """Under these names NumPy's code finds what a function of NumPy's does once nobody overrides it."""
 
 
+def attach_series(name: str) -> None:
+    """The functions of one module of polynomials."""
+    module, begin = sys.modules[name], FAMILIES[name.removeprefix(POLYNOMIAL)]
+    for rest in OF_SERIES.split() + ["mulx"] * (begin in ("poly", "cheb")):
+        fn = getattr(module, begin + rest, None)
+        if fn is not None:
+            OVERRIDES[fn] = _anywhere(fn, rebound(fn))
+    for rest in ("pts1", "pts2"):
+        fn = getattr(module, begin + rest, None)
+        if fn is not None:
+            OVERRIDES[fn] = creation.sized(fn, rebound(fn), _first, 1)
+
+
 def attach() -> None:
+    LATE.update((POLYNOMIAL + module, attach_series) for module in FAMILIES)
     for _, fn in named(VIEWS):
         OVERRIDES[fn] = lazily(fn, functools.partial(movement.view, fn))
     for _, fn in named(EACH):
@@ -297,7 +309,7 @@ def attach() -> None:
         OVERRIDES[fn] = ends_function(rule) if name in ENDS else rule
     for _, fn in named(REBOUND):
         OVERRIDES[fn] = lazily(fn, _of_arrays(_of_any(rebound(fn))))
-    for _, fn in named(REBOUND_ANYWHERE + SERIES):
+    for _, fn in named(REBOUND_ANYWHERE):
         OVERRIDES[fn] = _anywhere(fn, rebound(fn))
     for _, fn in named(REBOUND_COPIES):
         OVERRIDES[fn] = _anywhere(fn, rebound(fn), _is_worth)

@@ -12,6 +12,7 @@ import importlib
 import importlib.machinery
 import sys
 import types
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -51,12 +52,24 @@ def adapt(x: Any) -> Any:
     return found[1]
 
 
+LATE: dict[str, Callable[[str], None]] = {}
+"""Module of NumPy's that `import numpy` leaves for later -> what enters its rules, when one is asked for."""
+
+
+def rule_of(x: Any) -> Any:
+    """The lazy rule of a function, or None."""
+    late = LATE.pop(getattr(x, "__module__", None) or "", None)
+    if late is not None:
+        late(x.__module__)
+    return OVERRIDES.get(x)
+
+
 def _make(x: Any) -> Any:
     if isinstance(x, types.ModuleType):
         return module(x.__name__) if x.__name__.partition(".")[0] == "numpy" else x
     if not callable(x):
         return Indexer(x)
-    rule = OVERRIDES.get(x)
+    rule = rule_of(x)
     if rule is not None:
         return located(unbound(rule) if isinstance(x, types.BuiltinFunctionType) else rule, x)
     owner = getattr(x, "__self__", None)
