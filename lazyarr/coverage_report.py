@@ -59,9 +59,6 @@ AT_CALL = {
         lib.scimath.arccos lib.scimath.arcsin lib.scimath.arctanh lib.scimath.log lib.scimath.log10
         lib.scimath.log2 lib.scimath.logn lib.scimath.power lib.scimath.sqrt
     """,
-    "trailing zeros are cut off": """
-        {series}add {series}sub polynomial.polynomial.polymulx polynomial.chebyshev.chebmulx
-    """,
 }
 """Reason -> what needs values at the call, and computes them in kernels."""
 
@@ -99,9 +96,9 @@ NUMPY = {
     "the result is a matrix": "asmatrix bmat",
     "it asks where arrays lie": "lib.array_utils.byte_bounds nested_iters",
     "few coefficients, one after the other": """
-        poly polydiv polyfit polymul roots {series}companion {series}der {series}div {series}fit
+        poly polydiv polyfit polymul roots {series}add {series}companion {series}der {series}div {series}fit
         {series}fromroots {series}int {series}line {series}mul {series}mulx {series}pow {series}roots
-        {series}trim {series}gauss polynomial.chebyshev.cheb2poly polynomial.chebyshev.poly2cheb
+        {series}sub {series}trim {series}gauss polynomial.chebyshev.cheb2poly polynomial.chebyshev.poly2cheb
         polynomial.legendre.leg2poly polynomial.legendre.poly2leg polynomial.hermite.herm2poly
         polynomial.hermite.poly2herm polynomial.hermite_e.herme2poly polynomial.hermite_e.poly2herme
         polynomial.laguerre.lag2poly polynomial.laguerre.poly2lag

@@ -65,6 +65,7 @@ REBOUND_ANYWHERE = """
 """
 """The same where any argument is one, or holds one."""
 
+
 def _diagflat(v: Any, k: Any = 0) -> Any:
     """numpy.diagflat by numpy.diag: its code goes through an index array."""
     return OVERRIDES[numpy.diag](movement.ravel(v), k)
@@ -97,6 +98,7 @@ RULES: dict[str, Any] = {
     "empty_like": creation.empty_like,
     "full_like": creation.full_like,
 }
+
 
 def _identity(n: Any, dtype: Any = None) -> Any:
     """numpy.identity; its code imports NumPy's eye."""
@@ -176,10 +178,9 @@ FAMILIES = {
 """Modules of numpy.polynomial, and how the names of their functions begin."""
 
 OF_SERIES = """
-    add sub val valfromroots val2d val3d grid2d grid3d vander vander2d vander3d weight
+    val valfromroots val2d val3d grid2d grid3d vander vander2d vander3d weight
 """
-"""What they compute array by array; the rest goes element by element through the coefficients, and so does
-``mulx`` of most families."""
+"""What they compute array by array; the rest goes element by element through the coefficients."""
 
 POLYNOMIAL = "numpy.polynomial."
 
@@ -286,7 +287,7 @@ IMPLEMENTATIONS = ("_implementation", "__wrapped__")
 def attach_series(name: str) -> None:
     """The functions of one module of polynomials."""
     module, begin = sys.modules[name], FAMILIES[name.removeprefix(POLYNOMIAL)]
-    for rest in OF_SERIES.split() + ["mulx"] * (begin in ("poly", "cheb")):
+    for rest in OF_SERIES.split():
         fn = getattr(module, begin + rest, None)
         if fn is not None:
             OVERRIDES[fn] = _anywhere(fn, rebound(fn))

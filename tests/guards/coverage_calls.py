@@ -233,7 +233,7 @@ CALLS: dict[str, Any] = {
     "permute_dims": lambda np, g: np.permute_dims(g.d, (1, 0, 2)),
     "piecewise": lambda np, g: np.piecewise(g.v, [g.b], [1.0, 2.0]),
     "place": lambda np, g: written(np.place, g.v, g.b, [1.0]),
-    "poly": lambda np, g: np.poly(g.s),
+    "poly": lambda np, g: np.poly(g.s[:9]),
     "polyadd": lambda np, g: np.polyadd(g.v, g.v),
     "polyder": lambda np, g: np.polyder(g.v),
     "polydiv": lambda np, g: np.polydiv(g.s, g.s[:5]),
@@ -255,7 +255,7 @@ CALLS: dict[str, Any] = {
     "resize": lambda np, g: np.resize(g.v, (3, N)),
     "roll": lambda np, g: (np.roll(g.v, 3), np.roll(g.m, 3, 1)),
     "rollaxis": lambda np, g: np.rollaxis(g.d, 2),
-    "roots": lambda np, g: np.roots(g.s),
+    "roots": lambda np, g: np.roots(g.s[:9]),
     "rot90": lambda np, g: np.rot90(g.m),
     "row_stack": lambda np, g: np.row_stack([g.v, g.v]),
     "save": lambda np, g: np.save(os.devnull, g.v),
@@ -324,7 +324,7 @@ DECOMPOSITIONS = """
     inv cholesky eigvals eigvalsh pinv slogdet det svd svdvals eig eigh qr cond matrix_rank
 """
 for _name in DECOMPOSITIONS.split():
-    CALLS[f"linalg.{_name}"] = lambda np, g, n=_name: getattr(np.linalg, n)(g.m)
+    CALLS[f"linalg.{_name}"] = lambda np, g, n=_name: getattr(np.linalg, n)(g.m[:99, :99])
 for _name in ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]:
     CALLS[f"fft.{_name}"] = lambda np, g, n=_name: getattr(np.fft, n)(g.v)
 for _name in ["rfftn", "irfftn", "rfft2", "irfft2", "fft2", "ifft2", "fftn", "ifftn"]:
