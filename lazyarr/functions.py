@@ -262,7 +262,10 @@ def _converter(name: str, fn: Any, defaults: dict[str, Any]) -> Any:
         return movement.convert(a, **options)
 
     def joined(a: Any, *args: Any, **kwargs: Any) -> Any:
-        return rule(joining.array_of(a), *args, **kwargs)
+        if kwargs.get("copy") is False or (args and second == "order"):
+            raise Unsupported
+        dtype = args[0] if args else kwargs.get("dtype")
+        return rule(joining.array_of(a, dtype), *args, **{**kwargs, "copy": None})      # it is a copy
 
     by_rule = lazily(fn, rule)
     of_arrays = lazily(fn, joined, by_first=False)

@@ -67,13 +67,13 @@ def concatenate(
     return target if out is None else out
 
 
-def array_of(arrays: Any) -> Any:
-    """numpy.array of arrays of one shape, without options."""
+def array_of(arrays: Any, dtype: Any = None) -> Any:
+    """numpy.array of arrays of one shape."""
     parts = _parts(arrays)
     shape = parts[0].geo.shape
     if any(x.geo.shape != shape for x in parts) or len(shape) >= MOST_AXES:
         raise Unsupported
-    return concatenate([part(x, x.geo[None]) for x in parts])
+    return concatenate([part(x, x.geo[None]) for x in parts], dtype=dtype, casting="unsafe")
 
 
 def _many(parts: Sequence[ndarray], size: int) -> bool:

@@ -229,4 +229,8 @@ def test_laziness_and_memory():
     after = lazyarr.debug.counters()
     assert after["bytes_allocated"] - before["bytes_allocated"] == joined.nbytes
     assert after["numpy_fallbacks"] == before["numpy_fallbacks"]
+    stacked = lazyarr.array([a * 2, a - 1], dtype="f4")
+    between = lazyarr.debug.counters()
+    lazyarr.evaluate(stacked)
+    assert lazyarr.debug.counters()["bytes_allocated"] - between["bytes_allocated"] == stacked.nbytes
     assert joined[0] == 2 and joined[-1] == 4 and joined[199_999] == 2 and joined[200_000] == 4
