@@ -306,6 +306,34 @@ def distances(np, n):
     return np.sqrt((d**2).sum(-1))
 
 
+def joined(np, n):
+    a, b = np.full(n // 2, 1.5), np.full(n // 2, 2.5)
+    c = np.concatenate([a * 2, b + 1, a])
+    del a, b
+    return np.vstack([c, c]), np.tile(c, 2)
+
+
+def inserted(np, n):
+    a = np.full(n, 1.5) * 2
+    return np.insert(a, 5, 1.0), np.delete(a, slice(7, 70)), np.repeat(a[: n // 4], 4)
+
+
+def spaced(np, n):
+    a = np.arange(n) * 2
+    return np.linspace(0, 1, n) + a, np.hanning(n)
+
+
+def tables(np, n):
+    k = int(n**0.5)
+    i, j = np.indices((k, k))
+    return np.eye(k) + np.tri(k), i * j
+
+
+def scans(np, n):
+    a = np.full((1000, n // 1000), 1.5) + 1
+    return np.cumsum(a, axis=0), np.cumprod(a, axis=1)
+
+
 PROGRAMS: dict[str, Callable[[Any, int], Any]] = {
     f.__name__: f
     for f in (
@@ -314,7 +342,7 @@ PROGRAMS: dict[str, Callable[[Any, int], Any]] = {
         complex_numbers, swap, swap_in_place, overwrite, partial_writes, masked, deviation, normalised,
         transposed, narrowed, chosen, read_before_overwritten, sequence,
         stencil, never_written, outputs, filled_by_rows, runge_kutta, layers, box_filter, running_mean,
-        gradient_descent, stacked, distances,
+        gradient_descent, stacked, distances, joined, inserted, spaced, tables, scans,
         positive, positive_elements, rare_elements, held_mask,
     )
 }  # fmt: skip
