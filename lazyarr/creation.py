@@ -130,12 +130,16 @@ def sized(fn: Any, rule: Any, size: Any, factor: int, otherwise: Any = None) -> 
 
     @functools.wraps(fn, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
-        if "like" not in kwargs and current.jit != "never":
+        try:
+            wanted = "like" not in kwargs and current.jit != "never"
+            large = wanted and is_large(size(*args, **kwargs), factor)
+        except (TypeError, ValueError):
+            large = False                       # NumPy says what is wrong
+        if large:
             try:
-                if is_large(size(*args, **kwargs), factor):
-                    return rule(*args, **kwargs)
-            except (TypeError, ValueError, Unsupported):
-                pass                            # NumPy says what is wrong
+                return rule(*args, **kwargs)
+            except Unsupported:
+                pass
         return otherwise(*args, **kwargs)
 
     return call

@@ -2,7 +2,7 @@
 
 In:  arrays and NumPy's arguments.   Out: lazy arrays of Opaque nodes; types, shapes and errors are settled at
 the call.  NumPy's loop or the BLAS runs when a value is needed, straight into its place, so that what comes
-before is fused, and what nobody asks for is not computed.
+before is fused, and what nobody asks for is not computed.  Where all operands exist, NumPy runs at the call.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import Unsupported, capture, fresh_array, ndarray, now, part, wrap
-from lazyarr.counters import COUNT
+from lazyarr.arrays import Unsupported, capture, fresh_array, is_pending, ndarray, part, wrap
+from lazyarr.config import current
 from lazyarr.dtypes import char_of
-from lazyarr.elementwise import FOLD, at_call
 from lazyarr.error_state import loud, remembered
 from lazyarr.expr import Opaque
 from lazyarr.geometry import fresh, in_order, like
@@ -41,6 +40,12 @@ def _type_of(ask: Any, *key: Any) -> numpy.dtype:
     return found
 
 
+def _waits(*arrays: ndarray) -> bool:
+    """Is one of the operands pending?  If all are there, nothing is gained by waiting, and calls of several
+    Python threads can run side by side, as evaluations cannot."""
+    return current.jit == "always" or any(is_pending(x) for x in arrays)
+
+
 # ------------------------------------------------------------------------------------ scans
 
 
@@ -61,9 +66,8 @@ def accumulate(fn: numpy.ufunc, x: Any, axis: Any = 0, dtype: Any = None, out: A
     op = Opaque(_accumulate, "accumulate", (fn, at, dtype))
     if out is not None:
         return _stored(op, x, result, out)
-    if at_call(x.geo.size, (x,), FOLD):
-        COUNT.numpy_eager += 1
-        return wrap(fn.accumulate(now(x), at, dtype))
+    if not _waits(x):
+        raise Unsupported
     geo = like(numpy.empty_like(x.geo, dtype=result))
     return fresh_array(op, (capture(x),), geo)
 
@@ -73,7 +77,7 @@ def _stored(op: Opaque, x: ndarray, dtype: numpy.dtype, out: Any) -> Any:
     target = wrap(out[0] if out.__class__ is tuple and len(out) == 1 else out)
     if target.__class__ is not ndarray or target.storage is None or not target.geo.flags.writeable:
         raise Unsupported
-    if target.geo.shape != x.geo.shape or target.geo.dtype != dtype:
+    if target.geo.shape != x.geo.shape or target.geo.dtype != dtype or not _waits(x, target):
         raise Unsupported
     target.storage.write(target.geo, op, (capture(x),), errors=remembered())
     return target
@@ -133,9 +137,8 @@ def _operands(args: tuple[Any, ...]) -> list[numpy.ndarray]:
 
 
 def _computed(args: tuple[Any, ...], op: Opaque, geo: numpy.ndarray) -> Any:
-    """A node; NumPy does it at the call where it is small, or has no axes."""
-    size = max(geo.size, *(x.geo.size for x in args))
-    if not geo.ndim or not geo.size or at_call(size, args, FOLD):
+    """A node; NumPy does it at the call where the result has no axes."""
+    if not geo.ndim or not geo.size or not _waits(*args):
         raise Unsupported
     return fresh_array(op, tuple([capture(x) for x in args]), geo)
 

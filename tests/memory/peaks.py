@@ -323,10 +323,15 @@ def spaced(np, n):
     return np.linspace(0, 1, n) + a, np.hanning(n)
 
 
-def tables(np, n):
+def triangle(np, n):
+    k = int(n**0.5)
+    return np.eye(k) + np.tri(k)
+
+
+def products_of_indices(np, n):
     k = int(n**0.5)
     i, j = np.indices((k, k))
-    return np.eye(k) + np.tri(k), i * j
+    return i * j
 
 
 def scans(np, n):
@@ -342,7 +347,8 @@ PROGRAMS: dict[str, Callable[[Any, int], Any]] = {
         complex_numbers, swap, swap_in_place, overwrite, partial_writes, masked, deviation, normalised,
         transposed, narrowed, chosen, read_before_overwritten, sequence,
         stencil, never_written, outputs, filled_by_rows, runge_kutta, layers, box_filter, running_mean,
-        gradient_descent, stacked, distances, joined, inserted, spaced, tables, scans,
+        gradient_descent, stacked, distances, joined, inserted, spaced, triangle,
+        products_of_indices, scans,
         positive, positive_elements, rare_elements, held_mask,
     )
 }  # fmt: skip
