@@ -16,10 +16,11 @@ import numpy
 from lazyarr import creation, deferred, gather, joining, masks, methods, movement, reductions, selection
 from lazyarr.arrays import Unsupported, is_pending, ndarray, wrap
 from lazyarr.config import current
-from lazyarr.elementwise import FOLD, SCALARS, WORD
+from lazyarr.elementwise import FOLD, SCALARS
 from lazyarr.fallback import fallback, lazily
 from lazyarr.namespace import LATE, OVERRIDES
 from lazyarr.rebind import rebound
+from lazyarr.recipes import WORD
 from lazyarr.temporaries import ends_function
 
 VIEWS = """

@@ -18,12 +18,13 @@ from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.creation import unset
 from lazyarr.dtypes import char_of
-from lazyarr.elementwise import FOLD, WORD, at_call, operand
+from lazyarr.elementwise import FOLD, at_call, operand
 from lazyarr.error_state import loud
 from lazyarr.fallback import MOST_AXES
 from lazyarr.geometry import fresh, geometry, in_order
 from lazyarr.indexing import write
 from lazyarr.movement import copied, ravel, seen
+from lazyarr.recipes import WORD
 from lazyarr.storage import SMALL_WRITES
 
 _dtypes: dict[Any, numpy.dtype | None] = {}
