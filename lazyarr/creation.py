@@ -90,23 +90,28 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C") -> nd
     return filled(shape, value[()], value.dtype, order)
 
 
-def arange(*args: Any, dtype: Any = None) -> ndarray:
-    """numpy.arange of numbers, later: how many there will be is known now, and errors are raised now."""
+def arange(*args: Any, dtype: Any = None) -> ndarray | None:
+    """numpy.arange of numbers, later: how many there will be is known now, and errors are raised now.
+
+    None: NumPy shall do it, now."""
     if not 1 <= len(args) <= 4 or not NUMBERS.issuperset(map(type, args[:3])) or current.jit == "never":
-        raise Unsupported
+        return None
     dtype = args[3] if len(args) == 4 else dtype
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args[:3], 1)[:3]
-    if not step or not all(abs(x) <= MOST for x in (start, stop, step)):
-        raise Unsupported
+    if not step or not (abs(start) <= MOST and abs(stop) <= MOST and abs(step) <= MOST):
+        return None
     n = math.ceil((stop - start) / step)
     if not is_large(n, FOLD):
-        raise Unsupported
+        return None
     first = numpy.arange(start, start + 2 * step + 0 * stop, step, dtype)      # of the same types
     if char_of(first.dtype) is None:
-        raise Unsupported
+        return None
     op = Opaque(numpy.arange, "arange", (start, stop, step, first.dtype), makes=True)
     return fresh_array(op, (), fresh((n,), first.dtype))
 
+
+FEW = 64
+"""Elements that NumPy makes before anything is decided about them."""
 
 NUMBERS = {int, float, numpy.float64, numpy.intp}
 
@@ -114,11 +119,11 @@ NUMBERS = {int, float, numpy.float64, numpy.intp}
 def arange_function(fn: Any) -> Any:
     @functools.wraps(fn, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
-        if args and not kwargs.keys() - {"dtype", "device"} and kwargs.get("device") is None:
-            try:
-                return arange(*args, dtype=kwargs.get("dtype"))
-            except Unsupported:
-                pass
+        few = len(args) == 1 and args[0].__class__ is int and args[0] < FEW
+        if not few and kwargs.keys() <= {"dtype", "device"} and kwargs.get("device") is None:
+            result = arange(*args, dtype=kwargs.get("dtype"))
+            if result is not None:
+                return result
         return through(fn, args, kwargs)
 
     return call

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import numpy
@@ -76,7 +76,6 @@ RULES: dict[str, Any] = {
     "reshape": movement.reshape_function,
     "ravel": movement.ravel,
     "astype": movement.astype_function,
-    "concatenate": joining.concatenate,
     "repeat": joining.repeat,
     "trace": reductions.trace,
     "cumsum": deferred.scan(numpy.add),
@@ -216,6 +215,20 @@ def _among(items: Collection[Any], lazy: Any = _is_lazy, depth: int = 0) -> bool
     return found
 
 
+def _all_plain(items: Iterable[Any]) -> bool:
+    """Is this NumPy's business, by the shortest look there is?  Small calls are made of little else."""
+    for x in items:
+        c = x.__class__
+        if c is ndarray:
+            if x.storage is not None:
+                return False
+        elif (c is list or c is tuple) and not CONTAINERS.isdisjoint(map(type, x)) and not _all_plain(x):
+            return False
+    return current.jit != "always"
+
+
+CONTAINERS = {ndarray, list, tuple}
+
 NESTED = 8
 """Lists in lists that are looked at: `block` takes some."""
 
@@ -239,6 +252,8 @@ def _anywhere(fn: Any, rule: Any, lazy: Any = _is_lazy) -> Any:
 
     @functools.wraps(fn, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
+        if _all_plain(args) and not (kwargs and not _all_plain(kwargs.values())):
+            return fallback(fn, *args, **kwargs)
         try:
             if _among((*args, *kwargs.values()), lazy):
                 return rule(*args, **kwargs)
@@ -270,6 +285,7 @@ def _converter(name: str, fn: Any, defaults: dict[str, Any]) -> Any:
 
     by_rule = lazily(fn, rule)
     of_arrays = lazily(fn, joined, by_first=False)
+    through = functools.partial(fallback, fn)
 
     @functools.wraps(fn, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -278,7 +294,7 @@ def _converter(name: str, fn: Any, defaults: dict[str, Any]) -> Any:
             if first in SCALARS:
                 return wrap(fn(*args, **kwargs))        # no need to look for arrays inside
             if first is ndarray:
-                return of_arrays(*args, **kwargs)
+                return through(*args, **kwargs) if _all_plain(args[0]) else of_arrays(*args, **kwargs)
         return by_rule(*args, **kwargs)
 
     return call
@@ -335,4 +351,6 @@ def attach() -> None:
     for fn, rule in list(OVERRIDES.items()):
         for name in IMPLEMENTATIONS:
             OVERRIDES.setdefault(getattr(fn, name, fn), rule)
+    for _, fn in named("concatenate concat"):
+        OVERRIDES[fn] = _anywhere(fn, joining.concatenate)
     OVERRIDES[numpy.where] = lazily(numpy.where, selection.where, by_first=False)
