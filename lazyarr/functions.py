@@ -264,6 +264,18 @@ def _anywhere(fn: Any, rule: Any, lazy: Any = _is_lazy) -> Any:
     return call
 
 
+def _each(fn: Any) -> Any:
+    """A function that makes a view of its argument, or of each of several."""
+    one = lazily(fn, functools.partial(movement.view, fn))
+    several = lazily(fn, movement.each_view(fn), by_first=False)
+
+    @functools.wraps(fn, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return (one if len(args) == 1 else several)(*args, **kwargs)
+
+    return call
+
+
 def _converter(name: str, fn: Any, defaults: dict[str, Any]) -> Any:
     """asarray and its relatives."""
     second = "order" if name == "copy" else "dtype"
@@ -322,7 +334,7 @@ def attach() -> None:
     for _, fn in named(VIEWS):
         OVERRIDES[fn] = lazily(fn, functools.partial(movement.view, fn))
     for _, fn in named(EACH):
-        OVERRIDES[fn] = lazily(fn, movement.each_view(fn), by_first=False)
+        OVERRIDES[fn] = _each(fn)
     for _, fn in named(METADATA):
         OVERRIDES[fn] = functools.wraps(fn, updated=())(movement.metadata(fn))
     for name, fn in named(BY_METHOD):

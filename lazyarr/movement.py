@@ -85,11 +85,9 @@ def _placed(geo: numpy.ndarray, nbytes: int) -> numpy.ndarray:
 
 
 def each_view(fn: Any) -> Any:
-    """A rule for a function that makes a view of each of its arguments (atleast_2d)."""
+    """A rule for a function that makes views of several arguments (atleast_2d)."""
 
     def call(*args: Any) -> Any:
-        if len(args) == 1:
-            return view(fn, *args)
         offered = [x if x.__class__ is ndarray else wrap(numpy.asanyarray(x)) for x in args]
         if any(x.__class__ is not ndarray for x in offered):
             raise Unsupported
