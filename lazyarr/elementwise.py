@@ -167,6 +167,11 @@ FOLD = 16
 """A fold of existing memory writes nothing: NumPy is the faster one up to so many times the size."""
 
 
+IN_PLACE = 4
+"""A write over existing memory takes no fresh pages: there NumPy is the faster one up to so many times the
+size, unless operands wait as well."""
+
+
 def at_call(size: int, args: tuple[Any, ...], factor: int = 1) -> bool:
     """Is this NumPy's, at the call?  Small results of evaluated operands are."""
     jit = current.jit
@@ -278,7 +283,7 @@ def into(
     shape = target.geo.shape
     if geos and broadcast([*geos, target.geo]) != shape:
         raise Unsupported
-    if is_quiet(target) and at_call(target.geo.size, args + mask):
+    if is_quiet(target) and at_call(target.geo.size, args + mask, IN_PLACE):
         COUNT.numpy_eager += 1
         options: dict[str, Any] = {"casting": casting or "same_kind"}
         if dtype is not None:

@@ -55,8 +55,7 @@ def plain_pair(self: Any, other: Any) -> Any:
             return None
         y = other.geo
         x = self.geo
-        n = x.size * y.size
-        if n > CROSS and (x.shape != y.shape or n >= ELIDED):
+        if x.size * y.size > CROSS and (x.shape != y.shape or y.nbytes >= ELIDED):
             return None
     elif c in SCALARS:
         y = other
