@@ -15,6 +15,7 @@ a managed array, and it is shared between arrays.
 from __future__ import annotations
 
 import ctypes
+import sys
 import weakref
 from typing import Any
 
@@ -25,6 +26,8 @@ from lazyarr.dtypes import char_of
 from lazyarr.error_state import remembered
 from lazyarr.expr import Expr, Op, Read
 from lazyarr.geometry import address, geometry
+from lazyarr.ops import may_raise
+from lazyarr.srcloc import THEIRS, nearest
 from lazyarr.storage import DUE, Storage, catch_up, geometry_in, launch, storage_of
 from lazyarr.values import Buffer, Unwritten, owner_of
 
@@ -136,12 +139,26 @@ def part(x: ndarray, geo: numpy.ndarray) -> ndarray:
 
 
 def fresh_array(
-    op: Op, inputs: tuple[Any, ...], geo: numpy.ndarray, region: numpy.ndarray | None = None
+    op: Op, inputs: tuple[Any, ...], geo: numpy.ndarray, region: numpy.ndarray | None = None,
+    depth: int | None = None, getframe: Any = sys._getframe,
 ) -> ndarray:
-    """A new array: what `op` computes from captured inputs.  `region` sees it in another shape."""
+    """A new array: what `op` computes from captured inputs.  `region` sees it in another shape.
+
+    `depth`: callers above this function that are surely ours, so that the next may be the user's; 0 where
+    `op` raises no flags, and None where nobody knows better."""
     if DUE:
         catch_up()
-    node = Expr(op, inputs, geo if region is None else region, errors=remembered())
+    loc = None
+    if depth is None:
+        depth = 2 if may_raise(op) else 0
+    if depth:
+        try:                            # (`srcloc.here`, written out: a call would cost a fifth of it)
+            frame = getframe(depth)
+            code = frame.f_code
+            loc = (code, frame.f_lasti) if id(code) in THEIRS else nearest(frame)
+        except ValueError:
+            pass
+    node = Expr(op, inputs, geo if region is None else region, None, False, remembered(), loc)
     x = managed(Storage(node), geo)
     launch(node)
     return x

@@ -15,6 +15,7 @@ NAMES = (
     "fused_ops",            # ops that ran inside native kernels
     "native_launches",      # kernel launches
     "parallel_launches",    # of these, the ones that used more than one thread
+    "replays",              # launches that NumPy did again, to tell which op raised a flag
     "numpy_loop_blocks",    # blocks of elements that kernels handed to NumPy's inner loops: calls of those
     "numpy_eager",          # small results computed by NumPy at the call
     "numpy_fallbacks",      # calls that only NumPy can do
@@ -43,6 +44,7 @@ class Counters:
     native_launches: int
     parallel_launches: int
     numpy_loop_blocks: int
+    replays: int
     numpy_eager: int
     numpy_fallbacks: int
     compiles: int

@@ -34,6 +34,7 @@ from lazyarr.materialize import closure, compiles, run_through_numpy
 from lazyarr.plan import Step, Walk, groups_of, plan_of, walk
 from lazyarr.reduce_order import Unproved
 from lazyarr.schedule import TINY
+from lazyarr.srcloc import note_lines
 from lazyarr.values import LEDGER, is_held
 
 TOO_FEW = "too few elements for a kernel"
@@ -47,9 +48,13 @@ def run(nodes: list[Expr], roots: list[Expr]) -> None:
     COUNT.seconds["plan"] += time.perf_counter() - began
     name = None if plan.noted else name_of(nodes)
     compiled = True
-    for step in plan.steps:
-        compiled = _run(step, w) and compiled
-        w.let_go(step.ends)
+    try:
+        for step in plan.steps:
+            compiled = _run(step, w) and compiled
+            w.let_go(step.ends)
+    finally:
+        if w.late:
+            flags.give(w.late)
     if name is not None and compiled:
         note(name)
         plan.noted = True
@@ -113,11 +118,15 @@ def _run(step: Step, w: Walk) -> bool:
     """Compute a step; False if its kernel is yet to be compiled."""
     if step.program is None:
         _by_numpy(step, w)
-    elif COMPILER.usable:
+        return True
+    try:
+        if not COMPILER.usable:
+            return _by_cached_kernel(step, w)
         _by_kernel(step, w)
-    else:
-        return _by_cached_kernel(step, w)
-    return True
+        return True
+    except Exception as error:
+        note_lines(error, [node.loc for k in step.members if (node := w.nodes[k]) is not None])
+        raise
 
 
 def _by_cached_kernel(step: Step, w: Walk) -> bool:
@@ -142,7 +151,7 @@ def _by_numpy(step: Step, w: Walk) -> None:
     """Node by node; each value goes as soon as nobody needs it any more, as in NumPy."""
     w.let_go([k for k in step.ends if k < 0])
     for k in step.members:
-        run_through_numpy(w.nodes[k])
+        w.late += run_through_numpy(w.nodes[k])
         if k in step.ends:
             w.let_go((k,))
     if step.why == TOO_FEW:
@@ -162,12 +171,13 @@ def _by_kernel(step: Step, w: Walk) -> None:
     held = hold_signals() if placement.taken else None
     try:
         raised = _launch(step, w, placement, [home.address for home in homes], streams)
-        suspects = [(n.op, n.errors) for n in members] if raised else []
+        if raised:
+            from lazyarr.replay import explain
+
+            w.late += explain(step, members, raised, placement)
         _finish(members, placement)
     finally:
         release_signals(held)
-    if suspects:
-        flags.report(raised, suspects)
 
 
 def _scalars(step: Step, w: Walk) -> list[Any]:

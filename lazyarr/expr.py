@@ -29,6 +29,7 @@ import numpy
 
 from lazyarr.counters import COUNT
 from lazyarr.geometry import PROBED, probe
+from lazyarr.srcloc import Loc
 
 LOCK = threading.RLock()
 """Held while values are computed or replaced: nodes are shared by all Python threads."""
@@ -160,6 +161,7 @@ class Expr:
     replaced : bool
         A write is about to give its storage another value, or has.
     errors : the error state of the call, or None for NumPy's default
+    loc : where the user's program made it (`srcloc`); None where `op` raises no floating-point flags
     spared : bool
         Computed once without being stored, because its array seemed to be a temporary.
     serial : int
@@ -171,7 +173,7 @@ class Expr:
 
     __slots__ = (
         "op", "inputs", "region", "old", "covers", "masked", "nbytes", "buf", "readers", "home",
-        "replaced", "errors", "spared", "serial", "depth", "weight", "epoch", "index", "__weakref__",
+        "replaced", "errors", "loc", "spared", "serial", "depth", "weight", "epoch", "index", "__weakref__",
     )
     depth: int
     weight: int
@@ -184,6 +186,7 @@ class Expr:
         old: Expr | None = None,
         masked: bool = False,
         errors: Any = None,
+        loc: Loc | None = None,
     ) -> None:
         self.op: Op | None = op
         self.inputs = inputs
@@ -194,6 +197,7 @@ class Expr:
         self.readers: list[weakref.ref[Expr]] | None = None
         self.home: weakref.ref[Any] | None = None
         self.errors = errors
+        self.loc = loc
         self.spared = self.replaced = False
         self.epoch = -1
         self.index = 0
@@ -268,7 +272,7 @@ class Expr:
     def leaf(cls, buf: Any) -> Expr:
         """A value that exists already."""
         self = cls.__new__(cls)
-        self.op = self.region = self.old = self.readers = self.home = self.errors = None
+        self.op = self.region = self.old = self.readers = self.home = self.errors = self.loc = None
         self.inputs = ()
         self.masked = self.spared = self.replaced = False
         self.covers = True

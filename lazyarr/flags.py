@@ -1,63 +1,86 @@
-"""Floating-point status flags of a finished kernel -> NumPy's RuntimeWarnings; casts of complex numbers.
+"""Floating-point flags as NumPy's RuntimeWarnings, given late: in NumPy's words, at the line of the call.
 
-In:  the flags that any chunk raised, and the nodes that ran.   Out: warnings, at the user's line.
-A fused kernel reports one set of flags for all its operations; the warning names the operation
-that most plausibly raised each (the table below, in order of likelihood).  An error state that
-raises, calls, prints or logs never gets here: such operations are evaluated by NumPy at the call.
+In:  what was raised and by which nodes (`replay` finds out, or NumPy said so).   Out: warnings.
+Each node goes by the error state of its call.  An error state that raises, calls, prints or logs never
+gets here: such operations are evaluated by NumPy at the call.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy
 
-from lazyarr.expr import Map, Op, Opaque, Reduce
+from lazyarr.expr import Expr, Map, Op
+from lazyarr.srcloc import Loc, line_of, module_of
 
-DIVIDE, OVERFLOW, UNDERFLOW, INVALID = 1, 2, 4, 8
+TEXTS = {"divide": "divide by zero", "over": "overflow", "under": "underflow", "invalid": "invalid value"}
+"""Categories in the order in which NumPy reports them, and what it calls them."""
 
-CATEGORIES = (
-    (DIVIDE, "divide", "divide by zero"),
-    (OVERFLOW, "over", "overflow"),
-    (UNDERFLOW, "under", "underflow"),
-    (INVALID, "invalid", "invalid value"),
-)
+BITS = dict(zip(TEXTS, (1, 2, 4, 8), strict=True))
+"""NumPy's flags (NPY_FPE_*)."""
 
-_SUSPECTS = {
-    DIVIDE: ("divide", "floor_divide", "remainder", "divmod", "fmod", "reciprocal", "log", "log2", "log10",
-             "log1p", "power", "float_power", "arctanh"),
-    OVERFLOW: ("exp", "exp2", "expm1", "sinh", "cosh", "power", "float_power", "square", "multiply",
-               "copy", "divide", "add", "subtract", "hypot", "ldexp", "logaddexp", "logaddexp2"),
-    UNDERFLOW: ("exp", "exp2", "power", "float_power", "square", "multiply", "divide", "copy"),
-    INVALID: ("sqrt", "log", "log2", "log10", "log1p", "arcsin", "arccos", "arccosh", "arctanh", "power",
-              "float_power", "divide", "floor_divide", "remainder", "divmod", "fmod", "copy", "multiply",
-              "subtract", "add"),
-}
-
-_NAMES = {"copy": "cast"}
 _INTERNAL = ("lazyarr", "numpy")
 
 
-def report(raised: int, suspects: Sequence[tuple[Op | None, dict[str, str] | None]]) -> None:
-    """Warn for each raised category that the error state of some operation asks to warn about.
+class Raised(NamedTuple):
+    """One category that one operation raised, as NumPy words it."""
 
-    `suspects`: the operations of the kernel, each with its call's error state (None: NumPy's default)."""
-    for bit, key, text in CATEGORIES:
-        if not raised & bit:
-            continue
-        names = [
-            op.name
-            for op, errors in suspects
-            if isinstance(op, (Map, Reduce, Opaque))
-            and (key != "under" if errors is None else errors[key] == "warn")
-        ]
-        if names:
-            alone = suspects[0][0]
-            culprit = alone.name if isinstance(alone, Opaque) else _culprit(bit, names)
-            message = f"{text} encountered in {culprit}"
-            warnings.warn(message, RuntimeWarning, stacklevel=_user_level())
+    key: str
+    message: str
+
+
+class Late(NamedTuple):
+    """A warning to be given when the evaluation is done."""
+
+    call: int
+    """Program order; results of one call have one number."""
+    message: str
+    loc: Loc | None
+
+
+class Listener:
+    """The log of NumPy's error state ``log``, which has NumPy's exact messages."""
+
+    def __init__(self) -> None:
+        self.raised: list[Raised] = []
+
+    def write(self, line: str) -> None:
+        message = line.removeprefix("Warning: ").rstrip("\n")
+        self.raised += [Raised(key, message) for key, text in TEXTS.items() if message.startswith(text)]
+
+
+def warns(errors: dict[str, str] | None, key: str) -> bool:
+    """Does the error state of a call ask to warn about a category?  (None: NumPy's default.)"""
+    return key != "under" if errors is None else errors[key] == "warn"
+
+
+def call_of(node: Expr, op: Op) -> int:
+    """One number for all results of a call, in program order."""
+    return node.serial - op.part if isinstance(op, Map) else node.serial
+
+
+def late(node: Expr, raised: Iterable[Raised], op: Op | None = None) -> Iterator[Late]:
+    """The warnings that a node's call asks for.  `op`: of a node that is evaluated by now."""
+    op = op or node.op
+    assert op is not None
+    call = call_of(node, op)
+    for key, message in raised:
+        if warns(node.errors, key):
+            yield Late(call, message, node.loc)
+
+
+def give(found: list[Late]) -> None:
+    """Warn, in program order; once for all results of a call."""
+    for each in sorted(dict.fromkeys(found), key=_call):
+        _warn(each.message, RuntimeWarning, each.loc)
+
+
+def _call(each: Late) -> int:
+    return each.call
 
 
 def discards(source: numpy.dtype, target: numpy.dtype) -> bool:
@@ -69,14 +92,18 @@ def warn_of_cast(source: numpy.dtype, target: numpy.dtype) -> None:
     """NumPy's ComplexWarning for a lazy cast, at the call."""
     if discards(source, target):
         message = "Casting complex values to real discards the imaginary part"
-        warnings.warn(message, numpy.exceptions.ComplexWarning, stacklevel=_user_level())
+        _warn(message, numpy.exceptions.ComplexWarning, None)
 
 
-def _culprit(bit: int, names: Sequence[str]) -> str:
-    for suspect in _SUSPECTS[bit]:
-        if suspect in names:
-            return _NAMES.get(suspect, suspect)
-    return "reduce"
+def _warn(message: str, category: type[Warning], loc: Loc | None) -> None:
+    """At a place in the user's program, else at the line that is running: NumPy's would be the same."""
+    if loc is None:
+        warnings.warn(message, category, stacklevel=_user_level())
+        return
+    filename, line = line_of(loc)
+    module, registry = module_of(filename)
+    options: dict[str, Any] = {} if module is None else {"module": module}
+    warnings.warn_explicit(message, category, filename, line, registry=registry, **options)
 
 
 def _user_level() -> int:

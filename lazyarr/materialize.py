@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from functools import reduce
-from operator import or_
 from typing import Any
 
 import numpy
@@ -27,6 +25,7 @@ from lazyarr.counters import COUNT
 from lazyarr.expr import LOCK, Expr, Opaque, Read
 from lazyarr.fusion import reference
 from lazyarr.interrupts import hold_signals, release_signals
+from lazyarr.srcloc import note_lines
 from lazyarr.values import LEDGER, Buffer, is_held, results
 
 
@@ -42,10 +41,15 @@ def evaluate(roots: Iterable[Expr]) -> None:
 
             run(nodes, roots)
             return
-        for k in range(len(nodes)):
-            run_through_numpy(nodes[k])
-            nodes[k] = None             # what nobody needs any more goes, as in NumPy
-            COUNT.numpy_fallbacks += 1
+        late: list[flags.Late] = []
+        try:
+            for k in range(len(nodes)):
+                late += run_through_numpy(nodes[k])
+                nodes[k] = None         # what nobody needs any more goes, as in NumPy
+                COUNT.numpy_fallbacks += 1
+        finally:
+            if late:
+                flags.give(late)
 
 
 def compiles(nodes: list[Expr]) -> bool:
@@ -87,8 +91,8 @@ def _first(node: Expr, needed: dict[int, Expr]) -> list[Expr]:
     return waiting
 
 
-def run_through_numpy(node: Expr) -> None:
-    """One node through NumPy."""
+def run_through_numpy(node: Expr) -> list[flags.Late]:
+    """One node through NumPy: the warnings to give."""
     began = time.perf_counter()
     op = node.op
     made = op if isinstance(op, Opaque) and op.makes else None
@@ -106,12 +110,12 @@ def run_through_numpy(node: Expr) -> None:
         else:
             inputs.append(i)
     mask: Any = inputs.pop() if node.masked else True
-    region, errors = node.region, node.errors
+    region = node.region
     assert op is not None and region is not None
-    raised: list[int] = []
+    listener = flags.Listener()
     held = None if taken is None else hold_signals()
     try:
-        with numpy.errstate(all="call", call=lambda text, flag: raised.append(flag)):
+        with numpy.errstate(all="log", call=listener):
             if made is not None:
                 buf = Buffer.borrow(made.run(*inputs, *made.options))
             else:
@@ -121,9 +125,11 @@ def run_through_numpy(node: Expr) -> None:
         node.done(buf)
         if taken is not None:
             taken.buf = None
+    except Exception as error:
+        note_lines(error, [node.loc])
+        raise
     finally:
         release_signals(held)
     COUNT.nodes_run += 1
     COUNT.seconds["fallback"] += time.perf_counter() - began
-    if raised:
-        flags.report(reduce(or_, raised), [(op, errors)])
+    return list(flags.late(node, listener.raised, op))

@@ -20,7 +20,7 @@ from typing import Any
 import numpy
 
 from lazyarr.draws import DRAWS
-from lazyarr.dtypes import PLAIN, canonical
+from lazyarr.dtypes import CANONICAL, PLAIN, canonical
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,9 +251,12 @@ def native(name: str, sig: str) -> bool:
     return op is not None and kind(sig[op.nin - 1]) in op.native
 
 
+@cache
 def flags(name: str, sig: str) -> tuple[str, ...]:
-    """errstate categories that this loop can set, such as ``('divide', 'invalid')``."""
-    op = row(name)
+    """errstate categories that this loop can set, such as ``('divide', 'invalid')``; searches set none."""
+    op = OPS.get(name) or _DRAWN.get(name)
+    if op is None:
+        return ()
     inputs, outputs = sig.split("->")
     if name == "copy":
         letters = _cast_flags(inputs, outputs)
@@ -261,6 +264,14 @@ def flags(name: str, sig: str) -> tuple[str, ...]:
         first = kind(inputs[0])
         letters = op.complex_flags if first == "c" else op.flags if first in "ef" else op.int_flags
     return tuple(CATEGORIES[c] for c in letters)
+
+
+def may_raise(op: Any, target: str = "") -> bool:
+    """Can an op of `expr` set a flag, where its results go to elements of type `target`?"""
+    sig = getattr(op, "sig", "")
+    if not sig or flags(op.name, sig):
+        return bool(sig)
+    return bool(target and flags("copy", f"{sig[-1]}->{CANONICAL[target]}"))
 
 
 _COMPONENT = {"e": 2, "f": 4, "F": 4, "d": 8, "D": 8}

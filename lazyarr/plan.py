@@ -12,7 +12,7 @@ A reference is a number: k >= 0 is node k of the evaluation, k < 0 is leaf -1 - 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy
@@ -21,6 +21,7 @@ from lazyarr import config
 from lazyarr.codegen.reduce_plan import arrange
 from lazyarr.counters import COUNT
 from lazyarr.expr import Compress, Expr, Map, Read, Reduce, Tally
+from lazyarr.flags import Late, Raised
 from lazyarr.fusion.assemble import Program, Unlike, assemble
 from lazyarr.fusion.compress import fed, feedable
 from lazyarr.fusion.group import Group
@@ -30,6 +31,9 @@ from lazyarr.kernels import not_together
 from lazyarr.plan_patterns import for_shape, pattern_of
 from lazyarr.schedule import scattered
 from lazyarr.values import is_kept
+
+Finding = Sequence[tuple[int, Raised]]
+"""Which members of a step raised what."""
 
 MAX_PLANS = 512
 """Plans kept; all are forgotten when there are more."""
@@ -62,6 +66,8 @@ class Step:
     feeds: tuple[tuple[int, Step], ...] = ()
     """Compressions that are packed chunk by chunk, just before a chunk needs them: which operand of the
     program, and the step that it would be by itself."""
+    raised: dict[tuple[str, ...], list[Finding]] = field(default_factory=dict)
+    """What replays found, by the categories that were raised (`replay`)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -84,6 +90,8 @@ class Walk:
     asked: set[int]
     """Serials of the nodes whose values somebody outside asks for, now or later: part of the key.  What
     other threads do may change that while the plan is made; so nobody asks again."""
+    late: list[Late] = field(default_factory=list)
+    """Warnings to give when all is done."""
 
     def external(self, node: Expr) -> bool:
         return node.serial in self.asked

@@ -17,6 +17,7 @@ from lazyarr.config import current
 from lazyarr.error_state import loud
 from lazyarr.expr import Map, Read
 from lazyarr.geometry import is_fresh
+from lazyarr.ops import may_raise
 
 MAX_RECIPES = 4096
 """All are forgotten when there are more."""
@@ -33,6 +34,8 @@ class Recipe(NamedTuple):
     """Of the result."""
     measure: float
     """What `eager_elements` is compared with."""
+    depth: int
+    """Of the call, as `fresh_array` wants it."""
     pins: tuple[numpy.ndarray, ...]
 
 
@@ -64,7 +67,7 @@ def remember(
     if len(_recipes) >= MAX_RECIPES:
         _recipes.clear()
     size = measure(geo.size, [g.itemsize for g in pins])
-    _recipes[_key(fn, args)] = Recipe(op, types, geo, size, pins)
+    _recipes[_key(fn, args)] = Recipe(op, types, geo, size, 4 if may_raise(op) else 0, pins)
 
 
 def again(fn: numpy.ufunc, args: tuple[Any, ...]) -> ndarray | None:
@@ -89,4 +92,4 @@ def again(fn: numpy.ufunc, args: tuple[Any, ...]) -> ndarray | None:
     jit = current.jit
     if jit != "always" and (jit == "never" or (not pending and recipe.measure <= current.eager_elements)):
         return None
-    return fresh_array(recipe.op, tuple(inputs), recipe.geo)
+    return fresh_array(recipe.op, tuple(inputs), recipe.geo, None, recipe.depth)

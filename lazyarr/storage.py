@@ -28,6 +28,8 @@ from lazyarr import config
 from lazyarr.counters import COUNT
 from lazyarr.expr import LOCK, Expr, Op, Read
 from lazyarr.geometry import address, geometry
+from lazyarr.ops import may_raise
+from lazyarr.srcloc import Loc, here
 from lazyarr.values import LEDGER, Buffer, Unwritten, owner_of, results
 
 SLACK = 1 << 20
@@ -102,8 +104,9 @@ class Storage:
 
         The type checks are done: nothing below raises for the program's own mistakes."""
         if region.size:
+            loc = here(3) if may_raise(op, region.dtype.char) else None
             with LOCK:                  # two threads may write to two parts of one array
-                self._write(region, op, inputs, masked, errors)
+                self._write(region, op, inputs, masked, errors, loc)
 
     def _write(
         self,
@@ -112,12 +115,13 @@ class Storage:
         inputs: tuple[Read | numpy.generic, ...],
         masked: bool,
         errors: Any,
+        loc: Loc | None,
     ) -> None:
         if DUE:
             catch_up()
         old = self.value
         old.replace()                           # before the node has its serial (see Expr._recapture)
-        node = Expr(op, inputs, region, old, masked, errors)
+        node = Expr(op, inputs, region, old, masked, errors, loc)
         unmade = old.op is not None or old.buf.__class__ is Unwritten
         if node.covers and unmade and not any(i.__class__ is Read and i.expr is old for i in inputs):
             node.old = None                     # a dead store: nobody can ask for the old value

@@ -11,6 +11,7 @@ from lazyarr.engine import groups_for
 from lazyarr.expr import Compress, Expr, Gather, Map, Opaque, Read, Reduce, Tally
 from lazyarr.fusion.group import Group, region_of
 from lazyarr.fusion.shape_equiv import RESULT, Dims, equivalence
+from lazyarr.srcloc import words_of
 
 
 def explain(*arrays: Any) -> str:
@@ -25,8 +26,9 @@ def explain(*arrays: Any) -> str:
     -------
     str
         One paragraph for each fusion group: its iteration space, its operations, what it stores, the
-        dims of operands and results (equal letters where the program makes them equal), and why its
-        operations were not fused into an earlier group.
+        dims of operands and results (equal letters where the program makes them equal), the lines that created
+        those that can raise floating-point flags, and why its operations were not fused into an
+        earlier group.
     """
     roots = [a.storage.value for a in arrays if getattr(a, "storage", None) is not None]
     roots = [r for r in roots if r.op is not None]
@@ -45,7 +47,7 @@ def _group(group: Group, stored: set[int], dims: Dims) -> str:
     for node in group.nodes:
         kept = "stored" if node.serial in stored else _fate(node)
         view = ", through a view" if node.serial in group.bridged else ""
-        lines.append(f"  #{node.serial} {_label(node)}: {kept}{view}; {_dims(node, dims)}")
+        lines.append(f"  #{node.serial} {_label(node)}: {kept}{view}; {_dims(node, dims)}{_created(node)}")
     return "\n".join(lines)
 
 
@@ -54,6 +56,10 @@ def _dims(node: Expr, dims: Dims) -> str:
     reads = [(k, i.geo.ndim) for k, i in enumerate(node.inputs) if isinstance(i, Read)]
     result = dims.names(node.serial, RESULT, region_of(node).ndim)
     return " ".join([", ".join(dims.names(node.serial, k, ndim) for k, ndim in reads), "->", result]).strip()
+
+
+def _created(node: Expr) -> str:
+    return "" if node.loc is None else f"; created at {words_of(node.loc)}"
 
 
 def _fate(node: Expr) -> str:

@@ -20,14 +20,14 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 BASE = "base"
 LAYERS = {
-    BASE: "ops draws expr dtypes target config counters flags forks interrupts geometry buffers numpy_loops "
-    "inner_strides reduce_order reduce_proof",
+    BASE: "ops draws expr dtypes target config counters flags forks srcloc interrupts geometry buffers "
+    "numpy_loops inner_strides reduce_order reduce_proof",
     "fusion": "fusion",
     "codegen": "codegen",
     "dispatch": "dispatch",
     "threading": "threading",
     "materialize": "materialize compiler engine plan plan_patterns bufferize kernels kernel_index launch "
-    "launch_compress schedule values storage",
+    "launch_compress replay schedule values storage",
 }
 LAYER_OF = {module: layer for layer, modules in LAYERS.items() for module in modules.split()}
 MAY_IMPORT = {

@@ -1,0 +1,182 @@
+"""Replay: which operations of a fused kernel raised the floating-point flags that the kernel reports.
+
+In:  the nodes of a step whose kernel just ran, not finished yet, and the flags of all chunks together.
+Out: `flags.Late` warnings, in NumPy's words.
+Where only one operation can raise what was raised, it did.  Else NumPy computes the nodes again, one by
+one, in memory of their own, and says which did and what they are called.  That costs what NumPy would
+have taken, so a step is replayed `MOST` times for a set of categories; later the last finding is assumed.
+Where the kernel overwrote what it read (it ran in place), nothing can be computed again: the finding of
+another run of the step, or else a guess by the table below, has to do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+import numpy
+
+from lazyarr.bufferize import Placement, copy_of
+from lazyarr.counters import COUNT
+from lazyarr.dtypes import char_of
+from lazyarr.expr import Expr, Map, Read, Reduce
+from lazyarr.flags import BITS, TEXTS, Late, Listener, Raised, call_of, late, warns
+from lazyarr.fusion import reference
+from lazyarr.ops import flags
+from lazyarr.plan import Finding, Step
+from lazyarr.values import Buffer
+
+MOST = 4
+
+LIKELY = {
+    "divide": "divide floor_divide remainder divmod fmod reciprocal log log2 log10 log1p power float_power "
+    "arctanh",
+    "over": "exp exp2 expm1 sinh cosh power float_power square multiply cast divide add subtract hypot ldexp "
+    "logaddexp logaddexp2",
+    "under": "exp exp2 power float_power square multiply divide cast",
+    "invalid": "sqrt log log2 log10 log1p arcsin arccos arccosh arctanh power float_power divide "
+    "floor_divide remainder divmod fmod cast multiply subtract add",
+}
+"""Operations that raise a category, the most likely first: guesses go by it."""
+
+Suspects = dict[str, dict[tuple[int, str], int]]
+"""For each category, who may have raised it: call and name -> position among the members."""
+
+
+class Overwritten(Exception):
+    """A value that the step read is gone."""
+
+
+def explain(step: Step, members: Sequence[Expr], raised: int, placement: Placement) -> list[Late]:
+    """The warnings for the flags that a step raised."""
+    keys = [key for key, bit in BITS.items() if raised & bit and any(warns(n.errors, key) for n in members)]
+    suspects = {key: _suspects(members, key) for key in keys}
+    if all(len(found) <= 1 for found in suspects.values()):
+        finding = _guess(members, suspects)
+    else:
+        finding = _finding(step, members, suspects, placement)
+    return [each for at, one in finding for each in late(members[at], [one])]
+
+
+def _suspects(members: Sequence[Expr], key: str) -> dict[tuple[int, str], int]:
+    found: dict[tuple[int, str], int] = {}
+    for at, node in enumerate(members):
+        for name in _names(node, key):
+            assert node.op is not None
+            found.setdefault((call_of(node, node.op), name), at)
+    return found
+
+
+def _names(node: Expr, key: str) -> Iterator[str]:
+    """What NumPy may call a node where it raises a category.
+
+    A cast of inputs has a name of its own, one of the result has the operation's."""
+    op, region = node.op, node.region
+    if not isinstance(op, Map | Reduce) or region is None:
+        return
+    ins, _, outs = op.sig.partition("->")
+    part = outs[op.part] if isinstance(op, Map) else outs
+    given = [char_of(i.geo.dtype if isinstance(i, Read) else i.dtype) for i in node.inputs]
+    cast = any(key in flags("copy", f"{a}->{b}") for a, b in zip(given, ins, strict=False))
+    own = key in flags(op.name, op.sig) or key in flags("copy", f"{part}->{char_of(region.dtype)}")
+    if isinstance(op, Reduce):
+        if own or cast:
+            yield "reduce"
+    elif op.name == "copy":
+        if own or cast:
+            yield "cast"
+    else:
+        if own:
+            yield op.name
+        if cast:
+            yield "cast"
+
+
+def _guess(members: Sequence[Expr], suspects: Suspects) -> Finding:
+    """The most likely one for each category, of those that are to warn; the only one, if there is one."""
+    finding = []
+    for key, found in suspects.items():
+        names = LIKELY[key].split()
+        ranks = {name: rank for rank, name in enumerate(names)}
+        able = [(name, at) for (_, name), at in found.items() if warns(members[at].errors, key)]
+        if able:
+            name, at = min(able, key=lambda each: ranks.get(each[0], len(ranks)))
+            finding.append((at, Raised(key, f"{TEXTS[key]} encountered in {name}")))
+    return finding
+
+
+def _finding(step: Step, members: Sequence[Expr], suspects: Suspects, placement: Placement) -> Finding:
+    """What is known of the step, after another replay if it had few."""
+    known = step.raised.setdefault(tuple(suspects), [])
+    if len(known) < MOST:
+        with suppress(Overwritten, MemoryError):
+            known.append(_replayed(members, suspects, placement))
+    return known[-1] if known else _guess(members, suspects)
+
+
+def _replayed(members: Sequence[Expr], suspects: Suspects, placement: Placement) -> Finding:
+    """Compute the suspects again, and what they are computed from."""
+    wanted = {at for found in suspects.values() for at in found.values()}
+    needed = _needed(members, wanted)
+    _check(members, needed, placement)
+    uses = Counter(value.serial for at in needed for value in members[at].needs())
+    temporaries: dict[int, Buffer] = {}
+    finding: list[tuple[int, Raised]] = []
+    COUNT.replays += 1
+    for at in sorted(needed, key=lambda at: members[at].serial):
+        node = members[at]
+        listener = Listener()
+        with numpy.errstate(all="log", call=listener):
+            made = _compute(node, temporaries, uses)
+        if at in wanted:
+            finding += [(at, one) for one in listener.raised if one.key in suspects]
+        for value in node.needs():
+            uses[value.serial] -= 1
+            if not uses[value.serial]:
+                temporaries.pop(value.serial, None)
+        if uses[node.serial]:
+            temporaries[node.serial] = made
+    return finding
+
+
+def _needed(members: Sequence[Expr], wanted: set[int]) -> set[int]:
+    positions = {n.serial: at for at, n in enumerate(members)}
+    needed: set[int] = set()
+    todo = list(wanted)
+    while todo:
+        at = todo.pop()
+        if at not in needed:
+            needed.add(at)
+            todo += [positions[v.serial] for v in members[at].needs() if v.serial in positions]
+    return needed
+
+
+def _check(members: Sequence[Expr], needed: set[int], placement: Placement) -> None:
+    """Is there still all that the nodes read?"""
+    inside = {n.serial for n in members}
+    gone = {value.serial for value in placement.taken.values()}
+    for at in needed:
+        for value in members[at].needs():
+            if value.serial not in inside and (value.buf is None or value.serial in gone):
+                raise Overwritten
+
+
+def _compute(node: Expr, temporaries: dict[int, Buffer], uses: Counter[int]) -> Buffer:
+    """One node by NumPy, in memory of its own."""
+    op, region, old = node.op, node.region, node.old
+    assert op is not None and region is not None
+
+    def home(value: Expr) -> Buffer:
+        return temporaries.get(value.serial) or value.buf
+
+    if node.covers or old is None:
+        made = Buffer.new(node.nbytes)
+    elif old.serial in temporaries and uses[old.serial] == 1:
+        made = temporaries[old.serial]              # nobody else needs it
+    else:
+        made = copy_of(home(old))
+    inputs = [home(i.expr).real(i.geo) if isinstance(i, Read) else i for i in node.inputs]
+    mask = inputs.pop() if node.masked else True
+    reference.run(op, made.real(region), tuple(inputs), mask)
+    return made
