@@ -32,7 +32,7 @@ from lazyarr.error_state import loud, remembered
 from lazyarr.expr import Map, Read
 from lazyarr.flags import discards
 from lazyarr.geometry import fresh, layout
-from lazyarr.ops import OPS
+from lazyarr.ops import OPS, may_raise
 from lazyarr.recipes import WORD, again, measure, remember
 
 WEAK = {bool: numpy.dtype(bool), int: int, float: float, complex: complex}
@@ -195,10 +195,12 @@ def wrap_all(result: Any) -> Any:
 # ------------------------------------------------------------------------------------ calls
 
 
-def elementwise(fn: numpy.ufunc, args: tuple[Any, ...], dtype: Any = None, casting: Any = None) -> Any:
-    """fn(*args) as new arrays, one per output."""
+def elementwise(
+    fn: numpy.ufunc, args: tuple[Any, ...], dtype: Any = None, casting: Any = None, above: int = 1
+) -> Any:
+    """fn(*args) as new arrays, one per output.  `above`: callers that are surely ours."""
     if dtype is None and casting is None and 0 < len(args) < 3:
-        made = again(fn, args)
+        made = again(fn, args, 3 + above)
         if made is not None:
             return made
     geos = []
@@ -212,7 +214,7 @@ def elementwise(fn: numpy.ufunc, args: tuple[Any, ...], dtype: Any = None, casti
         elif c in KEYS:
             keys.append(KEYS[c])
         else:
-            return elementwise(fn, tuple([operand(x) for x in args]), dtype, casting)
+            return elementwise(fn, tuple([operand(x) for x in args]), dtype, casting, above + 1)
     if not geos or loud():
         raise Unsupported
     loop = loop_of(fn, tuple(keys), dtype, casting)
@@ -229,7 +231,7 @@ def elementwise(fn: numpy.ufunc, args: tuple[Any, ...], dtype: Any = None, casti
         geo = result_layout(loop.outs[0], shape, geos)
         if shape and dtype is None and casting is None and not loop.raises:
             remember(fn, args, loop.maps[0], loop.types, geo)
-        result = fresh_array(loop.maps[0], inputs, geo)
+        result = fresh_array(loop.maps[0], inputs, geo, None, 2 + above if may_raise(loop.maps[0]) else 0)
         return result if shape else now(result)[()]
     results = [
         fresh_array(op, inputs, layout(out, shape, geos))

@@ -219,6 +219,7 @@ def _finish(members: list[Expr], placement: Placement) -> None:
         buf = placement.buffers.get(node.serial)
         if node.serial in placement.waiting:
             node.spared = True
+            node.errors = flags.TOLD
             continue
         if is_held(node):
             LEDGER.unallocated -= node.nbytes

@@ -23,6 +23,9 @@ TEXTS = {"divide": "divide by zero", "over": "overflow", "under": "underflow", "
 BITS = dict(zip(TEXTS, (1, 2, 4, 8), strict=True))
 """NumPy's flags (NPY_FPE_*)."""
 
+TOLD = dict.fromkeys(TEXTS, "ignore")
+"""The error state of a node whose warnings were given, should it be computed again."""
+
 _INTERNAL = ("lazyarr", "numpy")
 
 

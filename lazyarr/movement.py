@@ -30,6 +30,7 @@ from lazyarr.expr import Map
 from lazyarr.fallback import fallback, lend
 from lazyarr.flags import warn_of_cast
 from lazyarr.geometry import fresh, geometry, like, offset_of, reshaped, view_geometry
+from lazyarr.ops import may_raise
 
 # ------------------------------------------------------------------------------------ views
 
@@ -204,8 +205,8 @@ def flatten(x: ndarray, order: Any = "C") -> ndarray:
 # ---------------------------------------------------------------------------- copies, casts
 
 
-def copied(x: ndarray, geo: numpy.ndarray, region: numpy.ndarray | None = None) -> ndarray:
-    """A lazy copy of x into a fresh `geo`; cast where the types differ."""
+def copied(x: ndarray, geo: numpy.ndarray, region: numpy.ndarray | None = None, depth: int = 3) -> ndarray:
+    """A lazy copy of x into a fresh `geo`; cast where the types differ.  `depth`: as for `fresh_array`."""
     if loud() and geo.dtype != x.geo.dtype:     # casts report errors, too
         raise Unsupported
     if current.jit == "never" or (
@@ -219,14 +220,15 @@ def copied(x: ndarray, geo: numpy.ndarray, region: numpy.ndarray | None = None) 
     warn_of_cast(x.geo.dtype, geo.dtype)
     given = capture(x)
     sig = f"{char_of(x.geo.dtype)}->{char_of(geo.dtype)}"
-    return fresh_array(Map("copy", sig), (given,), geo, region)
+    op = Map("copy", sig)
+    return fresh_array(op, (given,), geo, region, depth if may_raise(op) else 0)
 
 
 def copy_as(x: ndarray, dtype: Any = None, order: Any = "K") -> ndarray:
     geo = like(numpy.empty_like(x.geo, dtype=dtype, order=order or "K"))
     if char_of(geo.dtype) is None or x.storage is None:
         raise Unsupported
-    return copied(x, geo)
+    return copied(x, geo, None, 6)      # casts come through convert, one of its callers and a wrapper
 
 
 _CopyMode = numpy._CopyMode

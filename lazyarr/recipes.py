@@ -34,8 +34,8 @@ class Recipe(NamedTuple):
     """Of the result."""
     measure: float
     """What `eager_elements` is compared with."""
-    depth: int
-    """Of the call, as `fresh_array` wants it."""
+    flagged: bool
+    """Can it raise floating-point flags?"""
     pins: tuple[numpy.ndarray, ...]
 
 
@@ -67,10 +67,10 @@ def remember(
     if len(_recipes) >= MAX_RECIPES:
         _recipes.clear()
     size = measure(geo.size, [g.itemsize for g in pins])
-    _recipes[_key(fn, args)] = Recipe(op, types, geo, size, 4 if may_raise(op) else 0, pins)
+    _recipes[_key(fn, args)] = Recipe(op, types, geo, size, may_raise(op), pins)
 
 
-def again(fn: numpy.ufunc, args: tuple[Any, ...]) -> ndarray | None:
+def again(fn: numpy.ufunc, args: tuple[Any, ...], depth: int) -> ndarray | None:
     """fn(*args) by its recipe, if there is one and the result is not NumPy's at the call."""
     recipe = _recipes.get(_key(fn, args))
     if recipe is None or loud():
@@ -92,4 +92,4 @@ def again(fn: numpy.ufunc, args: tuple[Any, ...]) -> ndarray | None:
     jit = current.jit
     if jit != "always" and (jit == "never" or (not pending and recipe.measure <= current.eager_elements)):
         return None
-    return fresh_array(recipe.op, tuple(inputs), recipe.geo, None, recipe.depth)
+    return fresh_array(recipe.op, tuple(inputs), recipe.geo, None, depth if recipe.flagged else 0)

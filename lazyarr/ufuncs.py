@@ -93,7 +93,7 @@ class ufunc(metaclass=UfuncType):
             unset = all(x is None for x in out)
             out = out[0] if fn.nout == 1 or unset else self
         if out is ... and fn.nout == 1:             # an array, even without axes
-            return arrayed(elementwise(fn, args, dtype, casting))
+            return arrayed(elementwise(fn, args, dtype, casting, 2))
         if out is not None:
             return into(fn, args, out, where, dtype, casting)
         if isinstance(dtype, type) and dtype in CLASSES:
@@ -102,7 +102,7 @@ class ufunc(metaclass=UfuncType):
             raise Unsupported
         if fn in CORES and dtype is None and casting is None:
             return product(fn, args)
-        return elementwise(fn, args, dtype, casting)
+        return elementwise(fn, args, dtype, casting, 2)
 
     def reduce(self, *args: Any, **kwargs: Any) -> Any:
         return self._by_rule(*args, **kwargs)

@@ -26,9 +26,9 @@ def explain(*arrays: Any) -> str:
     -------
     str
         One paragraph for each fusion group: its iteration space, its operations, what it stores, the
-        dims of operands and results (equal letters where the program makes them equal), the lines that created
-        those that can raise floating-point flags, and why its operations were not fused into an
-        earlier group.
+        dims of operands and results (equal letters where the program makes them equal), the lines
+        that created operations which can raise floating-point flags, and why its operations were not
+        fused into an earlier group.
     """
     roots = [a.storage.value for a in arrays if getattr(a, "storage", None) is not None]
     roots = [r for r in roots if r.op is not None]
