@@ -132,4 +132,4 @@ def run_through_numpy(node: Expr) -> list[flags.Late]:
         release_signals(held)
     COUNT.nodes_run += 1
     COUNT.seconds["fallback"] += time.perf_counter() - began
-    return list(flags.late(node, listener.raised, op))
+    return list(flags.late(node, listener.raised, op)) if listener.raised else []
