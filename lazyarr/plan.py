@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -34,6 +34,15 @@ from lazyarr.values import is_kept
 
 Finding = Sequence[tuple[int, Raised]]
 """Which members of a step raised what."""
+
+
+class Known(NamedTuple):
+    """What is known of a step that raised flags."""
+
+    left: int
+    """Times that it may yet be looked at closely."""
+    finding: Finding | None
+
 
 MAX_PLANS = 512
 """Plans kept; all are forgotten when there are more."""
@@ -66,8 +75,8 @@ class Step:
     feeds: tuple[tuple[int, Step], ...] = ()
     """Compressions that are packed chunk by chunk, just before a chunk needs them: which operand of the
     program, and the step that it would be by itself."""
-    raised: dict[tuple[str, ...], list[Finding]] = field(default_factory=dict)
-    """What replays found, by the categories that were raised (`replay`)."""
+    raised: dict[tuple[str, ...], Known] = field(default_factory=dict)
+    """By the categories that were raised (`replay`)."""
 
 
 @dataclass(slots=True, eq=False)

@@ -24,7 +24,7 @@ from lazyarr.expr import Expr, Map, Read, Reduce
 from lazyarr.flags import BITS, TEXTS, Late, Listener, Raised, call_of, late, warns
 from lazyarr.fusion import reference
 from lazyarr.ops import flags
-from lazyarr.plan import Finding, Step
+from lazyarr.plan import Finding, Known, Step
 from lazyarr.values import Buffer
 
 MOST = 4
@@ -51,12 +51,28 @@ class Overwritten(Exception):
 def explain(step: Step, members: Sequence[Expr], raised: int, placement: Placement) -> list[Late]:
     """The warnings for the flags that a step raised."""
     keys = [key for key, bit in BITS.items() if raised & bit and any(warns(n.errors, key) for n in members)]
-    suspects = {key: _suspects(members, key) for key in keys}
+    known = step.raised.get(tuple(keys), Known(MOST, None))
+    finding = known.finding if keys else ()
+    if keys and known.left:
+        suspects = {key: _suspects(members, key) for key in keys}
+        known = _known(members, suspects, placement, known)
+        step.raised[tuple(keys)] = known
+        finding = known.finding
+        if finding is None:
+            finding = _guess(members, suspects)
+    return [each for at, one in finding or () for each in late(members[at], [one])]
+
+
+def _known(members: Sequence[Expr], suspects: Suspects, placement: Placement, known: Known) -> Known:
+    """What is known of the step from now on."""
     if all(len(found) <= 1 for found in suspects.values()):
-        finding = _guess(members, suspects)
-    else:
-        finding = _finding(step, members, suspects, placement)
-    return [each for at, one in finding for each in late(members[at], [one])]
+        return Known(0, [
+            (at, Raised(key, _words(key, name)))
+            for key, found in suspects.items() for (_, name), at in found.items()
+        ])  # fmt: skip
+    with suppress(Overwritten, MemoryError):
+        return Known(known.left - 1, _replayed(members, suspects, placement))
+    return known
 
 
 def _suspects(members: Sequence[Expr], key: str) -> dict[tuple[int, str], int]:
@@ -93,8 +109,12 @@ def _names(node: Expr, key: str) -> Iterator[str]:
             yield "cast"
 
 
+def _words(key: str, name: str) -> str:
+    return f"{TEXTS[key]} encountered in {name}"
+
+
 def _guess(members: Sequence[Expr], suspects: Suspects) -> Finding:
-    """The most likely one for each category, of those that are to warn; the only one, if there is one."""
+    """The most likely one for each category, of those that are to warn."""
     finding = []
     for key, found in suspects.items():
         names = LIKELY[key].split()
@@ -102,17 +122,8 @@ def _guess(members: Sequence[Expr], suspects: Suspects) -> Finding:
         able = [(name, at) for (_, name), at in found.items() if warns(members[at].errors, key)]
         if able:
             name, at = min(able, key=lambda each: ranks.get(each[0], len(ranks)))
-            finding.append((at, Raised(key, f"{TEXTS[key]} encountered in {name}")))
+            finding.append((at, Raised(key, _words(key, name))))
     return finding
-
-
-def _finding(step: Step, members: Sequence[Expr], suspects: Suspects, placement: Placement) -> Finding:
-    """What is known of the step, after another replay if it had few."""
-    known = step.raised.setdefault(tuple(suspects), [])
-    if len(known) < MOST:
-        with suppress(Overwritten, MemoryError):
-            known.append(_replayed(members, suspects, placement))
-    return known[-1] if known else _guess(members, suspects)
 
 
 def _replayed(members: Sequence[Expr], suspects: Suspects, placement: Placement) -> Finding:
