@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy
@@ -45,6 +46,9 @@ class Late(NamedTuple):
     loc: Loc | None
 
 
+_call = attrgetter("call")
+
+
 class Listener:
     """The log of NumPy's error state ``log``, which has NumPy's exact messages."""
 
@@ -78,12 +82,9 @@ def late(node: Expr, raised: Iterable[Raised], op: Op | None = None) -> Iterator
 
 def give(found: list[Late]) -> None:
     """Warn, in program order; once for all results of a call."""
-    for each in sorted(dict.fromkeys(found), key=_call):
+    once = {(each.call, each.message): each for each in found}
+    for each in sorted(once.values(), key=_call):
         _warn(each.message, RuntimeWarning, each.loc)
-
-
-def _call(each: Late) -> int:
-    return each.call
 
 
 def discards(source: numpy.dtype, target: numpy.dtype) -> bool:

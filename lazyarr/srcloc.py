@@ -12,7 +12,6 @@ import os
 import sys
 from collections.abc import Iterable
 from functools import cache
-from itertools import islice
 from types import CodeType, FrameType
 from typing import Any
 
@@ -65,7 +64,7 @@ def _is_theirs(code: CodeType) -> bool:
 def line_of(loc: Loc) -> tuple[str, int]:
     """File and line."""
     code, at = loc
-    line = next(islice(code.co_positions(), at // 2, None))[0]
+    line = next((line for start, end, line in code.co_lines() if start <= at < end), None)
     return code.co_filename, line or code.co_firstlineno
 
 
