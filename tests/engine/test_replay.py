@@ -55,7 +55,7 @@ PROGRAMS = {
     "two evaluations": "a = x / z\nr = (a + big * big).max()\nr = np.sqrt(a - 1)",
     "draws": "a = np.random.default_rng(3).random(300_000) - 0.5\nr = np.log(a) + np.sqrt(a) / 0.0",
     "gathered": "a = np.sqrt(x)[i % 7]\nr = big[np.argsort(x)] * big / (a + 1)",
-    "deferred": "a = big[:, None] @ big[None, :2]\nb = np.add.accumulate(big * 1e108)\nr = b / z",
+    "deferred": "a = (big + 1)[:, None] @ big[None, :2]\nb = np.add.accumulate(big * 1e108)\nr = b / z",
     "silent": "r = (x + 1) / 3 + np.sqrt(big)",
 }
 
