@@ -28,7 +28,7 @@ from lazyarr.arrays import (
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import CANONICAL, char_of
-from lazyarr.error_state import loud, remembered
+from lazyarr.error_state import loud, prompt, remembered
 from lazyarr.expr import Map, Read
 from lazyarr.flags import discards
 from lazyarr.geometry import fresh, layout
@@ -180,7 +180,7 @@ def at_call(size: int, args: tuple[Any, ...], factor: int = 1) -> bool:
         arrays = [x for x in args if x.__class__ is ndarray]
         if measure(size, [x.geo.itemsize for x in arrays]) > limit:
             return False
-        return not any(is_pending(x) for x in arrays)
+        return not any(is_pending(x) for x in arrays) and not prompt()
     return jit == "never" or not size
 
 
@@ -233,6 +233,8 @@ def elementwise(
             remember(fn, args, loop.maps[0], loop.types, geo)
         result = fresh_array(loop.maps[0], inputs, geo, None, 2 + above if may_raise(loop.maps[0]) else 0)
         return result if shape else now(result)[()]
+    if prompt():                        # each part would warn
+        raise Unsupported
     results = [
         fresh_array(op, inputs, layout(out, shape, geos))
         for op, out in zip(loop.maps, loop.outs, strict=True)

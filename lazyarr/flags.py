@@ -15,11 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from lazyarr.error_state import TEXTS, Prompt, raises_warnings
 from lazyarr.expr import Expr, Map, Op
 from lazyarr.srcloc import Loc, line_of, module_of
-
-TEXTS = {"divide": "divide by zero", "over": "overflow", "under": "underflow", "invalid": "invalid value"}
-"""Categories in the order in which NumPy reports them, and what it calls them."""
 
 BITS = dict(zip(TEXTS, (1, 2, 4, 8), strict=True))
 """NumPy's flags (NPY_FPE_*)."""
@@ -44,6 +42,8 @@ class Late(NamedTuple):
     """Program order; results of one call have one number."""
     message: str
     loc: Loc | None
+    prompt: bool
+    """The filters of the call are those of now."""
 
 
 _call = attrgetter("call")
@@ -77,14 +77,21 @@ def late(node: Expr, raised: Iterable[Raised], op: Op | None = None) -> Iterator
     call = call_of(node, op)
     for key, message in raised:
         if warns(node.errors, key):
-            yield Late(call, message, node.loc)
+            yield Late(call, message, node.loc, isinstance(node.errors, Prompt))
 
 
 def give(found: list[Late]) -> None:
-    """Warn, in program order; once for all results of a call."""
+    """Warn, in program order; once for all results of a call.
+
+    Calls under filters that raise are computed at once: others do not raise, whatever the filters of now."""
     once = {(each.call, each.message): each for each in found}
     for each in sorted(once.values(), key=_call):
-        _warn(each.message, RuntimeWarning, each.loc)
+        if each.prompt or not raises_warnings():
+            _warn(each.message, RuntimeWarning, each.loc)
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", RuntimeWarning)
+            _warn(each.message, RuntimeWarning, each.loc)
 
 
 def discards(source: numpy.dtype, target: numpy.dtype) -> bool:

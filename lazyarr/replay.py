@@ -20,8 +20,9 @@ import numpy
 from lazyarr.bufferize import Placement, copy_of
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
+from lazyarr.error_state import TEXTS
 from lazyarr.expr import Expr, Map, Read, Reduce
-from lazyarr.flags import BITS, TEXTS, Late, Listener, Raised, call_of, late, warns
+from lazyarr.flags import BITS, Late, Listener, Raised, call_of, late, warns
 from lazyarr.fusion import reference
 from lazyarr.ops import flags
 from lazyarr.plan import Finding, Known, Step

@@ -26,6 +26,7 @@ import numpy
 
 from lazyarr import config
 from lazyarr.counters import COUNT
+from lazyarr.error_state import Prompt
 from lazyarr.expr import LOCK, Expr, Op, Read
 from lazyarr.geometry import address, geometry
 from lazyarr.ops import may_raise
@@ -126,9 +127,12 @@ class Storage:
         if node.covers and unmade and not any(i.__class__ is Read and i.expr is old for i in inputs):
             node.old = None                     # a dead store: nobody can ask for the old value
         seen = old.buf is not None and old.buf.shared()
-        if seen or reads_shared(node):
-            evaluate([node])
-            self.hold(node)
+        if seen or reads_shared(node) or node.errors.__class__ is Prompt:
+            try:
+                evaluate([node])
+            finally:
+                if node.op is None:     # also where one of its warnings is an error: written it is
+                    self.hold(node)
         else:
             self.hold(node)
             bound(node)
@@ -213,7 +217,7 @@ def reads_shared(node: Expr) -> bool:
 
 def launch(node: Expr) -> None:
     """Keep a fresh node pending, or run it where it must not wait."""
-    if reads_shared(node):
+    if reads_shared(node) or node.errors.__class__ is Prompt:
         evaluate([node])
     else:
         bound(node)

@@ -3,8 +3,11 @@
 import importlib
 import random
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from benchmarks.workloads import MODULES, finisher
@@ -55,6 +58,65 @@ class FirstCall:
 
     def time_first_call(self, module: str, ops: int) -> None:
         self.first(module, ops)
+
+
+def planned(ops: int, seed: int) -> Any:
+    """The parfor of a chain; imports what builds it."""
+    np, engine = importlib.import_module("lazyarr"), importlib.import_module("lazyarr.engine")
+    plan = importlib.import_module("lazyarr.plan")
+    with np.options(jit="always"):
+        x, y = np.array([1.0] * 10), np.array([0.5] * 10)
+        root = expression(np, x, y, ops, seed).storage.value
+        walk = plan.walk(importlib.import_module("lazyarr.materialize").closure([root]), [root])
+        return plan.plan_of(walk, engine._refuse, keep=False).steps[0].program.parfor
+
+
+class Kernels:
+    """A kernel that is new to the process: from its text by LLVM, and from the disk, without.
+
+    NumPy has nothing like it."""
+
+    params = (("lazyarr",), (1, 20, 100))
+    param_names = ("module", "ops")
+    number = 1
+    warmup_time = 0
+    seed = 0
+    stored = 100
+    folder = ""
+
+    @classmethod
+    def store(cls, folder: str) -> None:
+        """Compile kernels into a cache, for other processes."""
+        importlib.import_module("lazyarr").set_options(cache_dir=folder)
+        kernels = importlib.import_module("lazyarr.kernels")
+        for ops in cls.params[1]:
+            for seed in range(cls.stored):
+                kernels.kernel_for(planned(ops, seed))
+
+    def setup(self, module: str, ops: int) -> None:
+        if not Kernels.folder:
+            Kernels.folder = tempfile.mkdtemp()
+            program = f"from benchmarks.compile import Kernels; Kernels.store({self.folder!r})"
+            subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parent.parent, check=True)
+        self.np = importlib.import_module(module)
+        self.kernels = importlib.import_module(f"{module}.kernels")
+        self.jit = importlib.import_module(f"{module}.dispatch.jit")
+        self.np.set_options(cache_dir=self.folder)
+        self.jit.available()
+        Kernels.seed += 1
+        self.target = self.kernels.host()
+        self.known = planned(ops, Kernels.seed % self.stored)
+        fresh = planned(ops, self.stored + Kernels.seed)
+        self.source = importlib.import_module(f"{module}.codegen.pipeline").compile_parfor(fresh, self.target)
+
+    def teardown(self, module: str, ops: int) -> None:
+        self.np.set_options(cache_dir="")
+
+    def time_text_to_pointer(self, module: str, ops: int) -> None:
+        self.jit.load(self.source.ir, (self.source.symbol,), self.target)
+
+    def time_from_disk(self, module: str, ops: int) -> None:
+        self.kernels.kernel_for(self.known)
 
 
 class Shapes:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import traceback
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy
 import pytest
@@ -63,13 +65,22 @@ PROGRAMS = {
 SILENT = {"silent", "the culprit is ignored", "underflow not asked for"}
 
 
+@contextmanager
+def shown() -> Iterator[list[warnings.WarningMessage]]:
+    """All warnings that are shown.  (Where they are recorded, they are awaited, and operations not lazy.)"""
+    found: list[warnings.WarningMessage] = []
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        patch.setattr(warnings, "showwarning", lambda *args: found.append(warnings.WarningMessage(*args)))
+        warnings.simplefilter("always")
+        yield found
+
+
 def outcome(text: str, np) -> tuple[list[tuple[str, int, str]], list[bytes]]:
     """Warnings (message, line and file) and bytes of the results of a program."""
     scope = {name: np.array(x) for name, x in NAMES.items()} | {"np": np}
     if np is lazyarr:
         np.evaluate(*[x for x in scope.values() if isinstance(x, np.ndarray)])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with shown() as caught:
         exec(compile(text, USER, "exec"), scope)
         if np is lazyarr:
             np.evaluate(*[v for v in scope.values() if isinstance(v, np.ndarray)])
@@ -97,8 +108,7 @@ def arrays(*names: str) -> list[lazyarr.ndarray]:
 
 
 def warned(fn) -> list[str]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with shown() as caught:
         fn()
     return [str(w.message) for w in caught]
 

@@ -62,8 +62,11 @@ def jit(request):
 
 
 @pytest.fixture
-def caught():
-    with warnings.catch_warnings(record=True) as found:
+def caught(monkeypatch):
+    """What is shown.  (Where warnings are recorded, they are awaited: see test_warning_filters.)"""
+    found = []
+    monkeypatch.setattr(warnings, "showwarning", lambda *args: found.append(warnings.WarningMessage(*args)))
+    with warnings.catch_warnings():
         warnings.simplefilter("always")
         yield found
 
@@ -135,12 +138,8 @@ def test_print_at_the_call(capfd):
 
 @pytest.mark.parametrize("row", ["x / z", "np.log(z)"])
 def test_warnings_as_errors(row):
-    """The warning is raised from the evaluation, and the value exists all the same."""
-    result = call(row, lazyarr)
+    """They are raised at the call."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(RuntimeWarning, match=r"divide by zero|invalid"):
-            finish(result)
-    assert lazyarr.is_evaluated(result)
-    with numpy.errstate(all="ignore"):
-        assert numpy.asarray(result).tobytes() == call(row, numpy).tobytes()
+            call(row, lazyarr)
