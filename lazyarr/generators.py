@@ -22,11 +22,8 @@ from lazyarr.draws import DRAWS, conforms
 from lazyarr.dtypes import char_of
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.fallback import fallback
-from lazyarr.geometry import PROBED, fresh, probe
+from lazyarr.geometry import LEGACY_AXES, PROBED, fresh, probe
 from lazyarr.values import Positions
-
-MOST_AXES = 32
-"""Arrays of more axes are NumPy's."""
 
 WORTH = 1 << 18
 """Elements up to which NumPy draws at the call: a node and its launch cost what so many numbers gain."""
@@ -81,7 +78,7 @@ def is_large(size: Any) -> bool:
 def _shape(size: Any) -> tuple[int, ...] | None:
     """A large size as a shape; None where NumPy must see to it."""
     shape = size if size.__class__ is tuple else (size,)
-    right = len(shape) <= MOST_AXES and all(n.__class__ is int and n >= 0 for n in shape)
+    right = len(shape) <= LEGACY_AXES and all(n.__class__ is int and n >= 0 for n in shape)
     return shape if right else None
 
 

@@ -75,6 +75,9 @@ def geometry(
     return numpy.ndarray(shape, dtype, ghost, offset, strides)
 
 
+LEGACY_AXES = 32
+"""Some of NumPy's C code takes no arrays of more axes, and says so."""
+
 PROBED = 1 << 26
 """Bytes from which the system is asked for a result's memory at the call: it takes microseconds, and
 computing such a result takes milliseconds."""

@@ -81,7 +81,7 @@ RULES = {
     "copy": movement.copy_method, "view": movement.retyped, "conj": conjugate, "conjugate": conjugate,
     "round": rounded, "repeat": joining.repeat, "trace": reductions.trace, "take": gather.take,
     "cumsum": deferred.scan(numpy.add), "cumprod": deferred.scan(numpy.multiply), "dot": deferred.dot,
-    "choose": selection.choose, "argmax": functools.partial(reductions.arg_reduce, "argmax"),
+    "choose": selection.choose_method, "argmax": functools.partial(reductions.arg_reduce, "argmax"),
     "argmin": functools.partial(reductions.arg_reduce, "argmin"),
 }  # fmt: skip
 

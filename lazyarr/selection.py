@@ -29,7 +29,7 @@ from lazyarr.elementwise import (
 from lazyarr.error_state import loud
 from lazyarr.expr import Map
 from lazyarr.gather import inside
-from lazyarr.geometry import layout
+from lazyarr.geometry import LEGACY_AXES, layout
 from lazyarr.indexing import assign_masked, write
 from lazyarr.ufuncs import eager
 
@@ -132,9 +132,16 @@ MOST_CHOICES = 8
 """More are passed over more often than NumPy takes to pick one."""
 
 
+def choose_method(x: Any, *choices: Any, out: Any = None, mode: Any = "raise") -> Any:
+    """``x.choose(choices)``, or the choices one by one."""
+    return choose(x, choices[0] if len(choices) == 1 else choices, out, mode)
+
+
 def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     """numpy.choose among a few arrays: each is passed over once, in one loop."""
     index = operand(a)
+    if index.__class__ is ndarray and index.geo.ndim > LEGACY_AXES:
+        raise Unsupported
     if index.__class__ is not ndarray or index.geo.dtype.kind not in "iu" or out is not None:
         raise Unsupported
     if mode != "raise" or choices.__class__ not in (list, tuple) or not 1 < len(choices) <= MOST_CHOICES:

@@ -297,6 +297,7 @@ CHOSEN: dict[str, Program] = {
     "three": lambda np, array: np.choose(array(I60 % 3), [array(I60), array(I50), array(I60) * 0.5]),
     "broadcast": lambda np, array: np.choose(array(I60[0] % 2), [array(I60), array(I50[:, :1])]),
     "the method": lambda np, array: array(I60 % 2).choose([array(I60), array(I50)]),
+    "one by one": lambda np, array: array(I60 % 2).choose(array(I60), array(I50)),
     "numbers": lambda np, array: np.choose(array(I60 % 2), [array(I60), 7]),
     "wrapped": lambda np, array: np.choose(array(I60), [array(I60), array(I50)], mode="wrap"),
 }
