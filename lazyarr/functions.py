@@ -303,7 +303,7 @@ def _converter(name: str, fn: Any, defaults: dict[str, Any]) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         if args and args[0].__class__ in LISTS and args[0]:
             first = args[0][0].__class__
-            if first in SCALARS:
+            if first in SCALARS and "like" not in kwargs:
                 return wrap(fn(*args, **kwargs))        # no need to look for arrays inside
             if first is ndarray:
                 return through(*args, **kwargs) if _all_plain(args[0]) else of_arrays(*args, **kwargs)

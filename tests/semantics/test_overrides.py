@@ -23,6 +23,7 @@ class Duck:
 
 HANDLED[np.sum] = lambda x: "summed"
 HANDLED[np.concatenate] = lambda xs: ("joined", len(xs))
+HANDLED[np.array] = lambda items: ("array", items)
 HANDLED[np.zeros] = lambda shape, dtype=None: ("zeros", shape, dtype)
 
 
@@ -40,6 +41,7 @@ def test_functions_are_known_by_the_programs_names(n):
 
 def test_like():
     assert np.zeros(3, dtype=int, like=Duck()) == ("zeros", 3, int)
+    assert np.array([1, 2], like=Duck()) == ("array", [1, 2])
     with pytest.raises(TypeError, match=r"no implementation found for 'numpy\.ones'"):
         np.ones(3, like=Duck())
     with pytest.raises(TypeError, match="like"):
