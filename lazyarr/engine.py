@@ -24,8 +24,10 @@ from lazyarr.counters import COUNT
 from lazyarr.dispatch.jit import NotCompiled, cached_only
 from lazyarr.expr import ELEMENTWISE, FOLDS, Expr, Map, Read, Reduce
 from lazyarr.fusion.alias import memory_key
+from lazyarr.fusion.conflict import plain_node
 from lazyarr.fusion.fold import fold_order, signature
-from lazyarr.fusion.partition import Partition, plain_node, space
+from lazyarr.fusion.group import space
+from lazyarr.fusion.partition import Partition
 from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.kernels import foldable, host, lowerable
 from lazyarr.launch import launch

@@ -11,7 +11,7 @@ A reference is a number: k >= 0 is node k of the evaluation, k < 0 is leaf -1 - 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ from lazyarr.flags import Late, Raised
 from lazyarr.fusion.assemble import Program, Unlike, assemble
 from lazyarr.fusion.compress import fed, feedable
 from lazyarr.fusion.group import Group
-from lazyarr.fusion.partition import Partition, draws, partition
+from lazyarr.fusion.partition import Partition, Refuse, is_draw, partition
 from lazyarr.geometry import FRESH, offset_of, same
 from lazyarr.kernels import not_together
 from lazyarr.plan_patterns import for_shape, pattern_of
@@ -182,7 +182,7 @@ def _geometry_key(geo: numpy.ndarray) -> tuple[Any, ...]:
     return geo.shape, geo.strides, geo.dtype.char, offset_of(geo)
 
 
-def plan_of(w: Walk, refuse: Callable[[Expr], str | None], keep: bool = True) -> Plan:
+def plan_of(w: Walk, refuse: Refuse, keep: bool = True) -> Plan:
     """The plan of a walk, from memory if the structure was met before."""
     found = _plans.get(w.key) if keep else None
     if found is None:
@@ -194,7 +194,7 @@ def plan_of(w: Walk, refuse: Callable[[Expr], str | None], keep: bool = True) ->
     return found
 
 
-def _met(w: Walk, refuse: Callable[[Expr], str | None]) -> Plan:
+def _met(w: Walk, refuse: Refuse) -> Plan:
     """A plan for a new structure: a known one's, if only the shape is new."""
     pattern = pattern_of(w)
     if pattern is None:
@@ -214,7 +214,7 @@ class Scattered(Exception):
     """The random numbers of a group would be drawn in another order than the stream's, or few at a time."""
 
 
-def groups_of(w: Walk, refuse: Callable[[Expr], str | None]) -> Partition:
+def groups_of(w: Walk, refuse: Refuse) -> Partition:
     """The fusion groups of a walk."""
     return _planned(w, refuse, _numbers(w))[0]
 
@@ -223,9 +223,7 @@ def _numbers(w: Walk) -> dict[int, int]:
     return {id(n): k for k, n in enumerate(w.nodes)} | {id(v): -1 - k for k, v in enumerate(w.leaves)}
 
 
-def _assembled(
-    w: Walk, refuse: Callable[[Expr], str | None], numbers: dict[int, int]
-) -> tuple[Partition, list[Step]]:
+def _assembled(w: Walk, refuse: Refuse, numbers: dict[int, int]) -> tuple[Partition, list[Step]]:
     """Groups and their steps; nodes that cannot have NumPy's bits in them go to NumPy."""
     unlike: dict[int, str] = {}
     apart: set[int] = set()
@@ -241,7 +239,7 @@ def _assembled(
             try:
                 made.append(_step(group, numbers, parted.stored, parted.epoch))
             except Scattered:
-                alone.update(n.serial for n in group.nodes if draws(n))
+                alone.update(n.serial for n in group.nodes if is_draw(n))
             except Unlike as found:
                 apart |= group.bridged      # perhaps they have NumPy's bits in a group of their own
                 if not group.bridged:
@@ -250,7 +248,7 @@ def _assembled(
             return parted, made
 
 
-def _make(w: Walk, refuse: Callable[[Expr], str | None]) -> Plan:
+def _make(w: Walk, refuse: Refuse) -> Plan:
     COUNT.plans += 1
     numbers = _numbers(w)
     _, steps = _planned(w, refuse, numbers)
@@ -258,9 +256,7 @@ def _make(w: Walk, refuse: Callable[[Expr], str | None]) -> Plan:
     return Plan(steps, w.pins)
 
 
-def _planned(
-    w: Walk, refuse: Callable[[Expr], str | None], numbers: dict[int, int]
-) -> tuple[Partition, list[Step]]:
+def _planned(w: Walk, refuse: Refuse, numbers: dict[int, int]) -> tuple[Partition, list[Step]]:
     """Groups, and steps; compressions that need not be stored are in the steps that read them."""
     parted, made = _assembled(w, refuse, numbers)
     absorbed: set[int] = set()

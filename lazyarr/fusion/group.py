@@ -1,27 +1,46 @@
 """Fusion groups as data: nodes that run as one loop nest, and how its loops see each of them.
 
-In:  nodes, views of spaces.   Out: `Group`s, which partition fills and assembly reads.
+In:  nodes, views of spaces.   Out: `Group`s, which partition fills and assembly reads; what a node of a group
+reads from memory, and what comes to it in registers.
 All geometries of a group are over its space (or broadcast to it), so that two accesses of one buffer
 touch the same element in the same iteration where they are equal.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy
 
-from lazyarr.expr import Expr, Gather, Read
-from lazyarr.fusion.alias import ANYWHERE
+from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Read
+from lazyarr.fusion.alias import ANYWHERE, anywhere
 from lazyarr.fusion.reindex import Reindex
-from lazyarr.geometry import offset_of
+from lazyarr.geometry import offset_of, same
+
+Asked = Callable[[Expr], bool]
+"""Does somebody outside ask for the value, now or later?"""
 
 
 def region_of(node: Expr) -> numpy.ndarray:
     """What a pending node writes."""
     assert node.region is not None
     return node.region
+
+
+def space(node: Expr) -> tuple[int, ...]:
+    """The iteration space of a node: what it writes, or for a fold or a compression what it reads."""
+    if isinstance(node.op, FOLDS):
+        first = node.inputs[0]
+        assert isinstance(first, Read)
+        return first.geo.shape
+    return region_of(node).shape
+
+
+def loop_inputs(node: Expr) -> tuple[Read | numpy.generic, ...]:
+    """What a node reads element by element: a compression's ranks belong to the launch."""
+    return node.inputs[:2] if isinstance(node.op, Compress) else node.inputs
 
 
 class Refusal(NamedTuple):
@@ -110,3 +129,38 @@ class Group:
         """Take the other's space, and how it sees the nodes."""
         self.shape, self.placed, self.fold = other.shape, other.placed, other.fold
         self.loads, self.stores = other.loads, other.stores
+
+
+def makes(value: Expr, group: Group, epoch: int) -> bool:
+    """Is this a pending value that a node of the group makes, in the partition of this epoch?"""
+    return value.op is not None and value.epoch == epoch and value.index == group.number
+
+
+def forwards(value: Expr, geo: numpy.ndarray, group: Group, epoch: int) -> bool:
+    """Can the value pass from producer to consumer in a register?"""
+    return (
+        not group.opaque
+        and makes(value, group, epoch)
+        and isinstance(value.op, ELEMENTWISE)
+        and same(geo, group.placed[value.serial].region)
+    )
+
+
+def _reads(node: Expr, placed: Placed) -> list[tuple[Expr, numpy.ndarray]]:
+    """The values that a node reads, and where."""
+    if isinstance(node.op, Gather):
+        table = node.inputs[0]
+        assert isinstance(table, Read)
+        places: tuple[numpy.ndarray | None, ...] = (anywhere(table.geo), *placed.reads[1:])
+        placed = placed._replace(reads=places)
+    return [
+        (i.expr, geo) for i, geo in zip(loop_inputs(node), placed.reads, strict=False)
+        if isinstance(i, Read) and geo is not None
+    ]
+
+
+def memory_reads(
+    node: Expr, placed: Placed, group: Group, epoch: int
+) -> list[tuple[Expr, numpy.ndarray]]:
+    """The values that a node of a group loads, and where."""
+    return [(v, geo) for v, geo in _reads(node, placed) if not forwards(v, geo, group, epoch)]

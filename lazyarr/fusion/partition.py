@@ -21,14 +21,23 @@ from typing import NamedTuple
 import numpy
 
 from lazyarr.draws import DRAWS
-from lazyarr.dtypes import char_of
 from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Tally
-from lazyarr.fusion.alias import anywhere, disjoint, injective, memory_key
-from lazyarr.fusion.fold import fold_order, stricter
-from lazyarr.fusion.group import Access, Group, Placed, Refusal, region_of
+from lazyarr.fusion.alias import memory_key
+from lazyarr.fusion.conflict import conflict, leader, own_conflict
+from lazyarr.fusion.group import (
+    Access,
+    Asked,
+    Group,
+    Placed,
+    Refusal,
+    loop_inputs,
+    makes,
+    memory_reads,
+    region_of,
+    space,
+)
 from lazyarr.fusion.reindex import crossed, reindex, spread
-from lazyarr.geometry import in_order, same
-from lazyarr.reduce_order import Order
+from lazyarr.geometry import same
 
 MAX_NODES = 128
 """Nodes of one kernel: compile time grows with the body, the gain from fusing does not."""
@@ -41,8 +50,7 @@ CROSSING = 1 << 17
 
 _epochs = itertools.count()
 
-
-Lowerable = Callable[[Expr], str | None]
+Refuse = Callable[[Expr], str | None]
 """Why a node has no native lowering, or None if it has one."""
 
 
@@ -54,12 +62,8 @@ class Partition:
     epoch: int
 
 
-Asked = Callable[[Expr], bool]
-"""Does somebody outside ask for the value, now or later?"""
-
-
 def partition(
-    nodes: list[Expr], asked: Asked, refuse: Lowerable, apart: Collection[int] = (),
+    nodes: list[Expr], asked: Asked, refuse: Refuse, apart: Collection[int] = (),
     alone: Collection[int] = (),
 ) -> Partition:
     """Put `nodes` (pending, in program order) into groups; those that are `asked` for must be stored.
@@ -76,7 +80,7 @@ class Terms(NamedTuple):
     """What decides about joining, besides the nodes."""
 
     asked: Asked
-    refuse: Lowerable
+    refuse: Refuse
     look_back: int
     """Groups that a node may join though it does not depend on them."""
     apart: Collection[int]
@@ -90,6 +94,7 @@ def _crowded(group: Group, passing: set[int]) -> bool:
 
 
 def _attempt(nodes: list[Expr], terms: Terms) -> Partition:
+    """One pass over the nodes: each is placed once, and its accesses are entered."""
     epoch, asked = next(_epochs), terms.asked
     groups: list[Group] = []
     stored = {n.serial for n in nodes if asked(n)}
@@ -99,7 +104,9 @@ def _attempt(nodes: list[Expr], terms: Terms) -> Partition:
         group.nodes.append(node)
         group.placed[node.serial] = placed
         node.epoch, node.index = epoch, group.number
-        for value, geo in _memory_reads(node, placed, group, epoch):
+        if isinstance(node.op, FOLDS) and not group.opaque:
+            group.fold = leader(node, group.fold)
+        for value, geo in memory_reads(node, placed, group, epoch):
             key = memory_key(value)
             group.loads.append(Access(value, key, geo))
             last_reader[id(key)] = max(group.number, last_reader.get(id(key), -1))
@@ -141,77 +148,26 @@ def _follows(value: Expr | None, first: Expr) -> bool:
     return value is first
 
 
-def draws(node: Expr) -> bool:
+def is_draw(node: Expr) -> bool:
     """Is it a draw of random numbers?"""
     return isinstance(node.op, Map) and node.op.name in DRAWS
-
-
-def space(node: Expr) -> tuple[int, ...]:
-    """The iteration space of a node: what it writes, or for a fold or a compression what it reads."""
-    if isinstance(node.op, FOLDS):
-        first = node.inputs[0]
-        assert isinstance(first, Read)
-        return first.geo.shape
-    return region_of(node).shape
-
-
-def forwards(value: Expr, geo: numpy.ndarray, group: Group, epoch: int) -> bool:
-    """Can the value pass from producer to consumer in a register?"""
-    return (
-        not group.opaque
-        and _in(value, group, epoch)
-        and isinstance(value.op, ELEMENTWISE)
-        and same(geo, group.placed[value.serial].region)
-    )
-
-
-def _in(value: Expr, group: Group, epoch: int) -> bool:
-    """Is this pending value made by the group?"""
-    return value.op is not None and value.epoch == epoch and value.index == group.number
-
-
-def _reads(node: Expr, placed: Placed) -> list[tuple[Expr, numpy.ndarray]]:
-    """The values that a node reads, and where."""
-    if isinstance(node.op, Gather):
-        table = node.inputs[0]
-        assert isinstance(table, Read)
-        places: tuple[numpy.ndarray | None, ...] = (anywhere(table.geo), *placed.reads[1:])
-        placed = placed._replace(reads=places)
-    return [
-        (i.expr, geo) for i, geo in zip(loop_inputs(node), placed.reads, strict=False)
-        if isinstance(i, Read) and geo is not None
-    ]
-
-
-def loop_inputs(node: Expr) -> tuple[Read | numpy.generic, ...]:
-    """What a node reads element by element: a compression's ranks belong to the launch."""
-    return node.inputs[:2] if isinstance(node.op, Compress) else node.inputs
-
-
-def _memory_reads(
-    node: Expr, placed: Placed, group: Group, epoch: int
-) -> list[tuple[Expr, numpy.ndarray]]:
-    return [(v, geo) for v, geo in _reads(node, placed) if not forwards(v, geo, group, epoch)]
 
 
 def _place(
     node: Expr, groups: list[Group], last_reader: dict[int, int], epoch: int, terms: Terms
 ) -> tuple[Group, Placed]:
+    """The group in whose loops a node runs, perhaps a new one, and how they see it."""
     floor = _floor(node, last_reader, epoch)
-    why = terms.refuse(node) or _own_conflict(node)
+    why = terms.refuse(node) or own_conflict(node)
     refusals = [] if why is None else [Refusal(node.serial, why)]
     if why is None:
         for group in _candidates(groups, floor, terms.look_back):
             found = _join(node, group, epoch, terms)
             if isinstance(found, Placed):
-                if isinstance(node.op, FOLDS):
-                    group.fold = _leader(node, group.fold)
                 return group, found
             if group.number == floor:
                 refusals.append(Refusal(node.serial, found))
     group = Group(len(groups), space(node), opaque=why is not None, refusals=refusals)
-    if isinstance(node.op, FOLDS) and not group.opaque:
-        group.fold = node
     groups.append(group)
     return group, Placed.plainly(node)
 
@@ -256,7 +212,7 @@ def _join(node: Expr, group: Group, epoch: int, terms: Terms) -> Placed | str:
     # (What counts or keeps elements runs block by block, in C order of its own space.)
     views = node.serial not in terms.apart and not isinstance(node.op, Tally | Compress)
     if shape == group.shape and (link is None or same(*link) or not views):
-        return _conflict(node, plain, group, epoch, asked) or plain
+        return conflict(node, plain, group, epoch, asked) or plain
     if link is None or not views:
         return f"iteration space {shape} is not {group.shape}"
     seen, made = spread(link[0], shape), spread(link[1], group.shape)
@@ -265,7 +221,7 @@ def _join(node: Expr, group: Group, epoch: int, terms: Terms) -> Placed | str:
         return _elsewhere(shape, group.shape)
     placed = None if isinstance(node.op, Reduce) else plain.through(view)
     if placed is not None:
-        why = _strides_apart(node, placed, group, epoch) or _conflict(node, placed, group, epoch, asked)
+        why = _strides_apart(node, placed, group, epoch) or conflict(node, placed, group, epoch, asked)
         if why is None:
             group.bridged.add(node.serial)
         return why or placed
@@ -273,7 +229,7 @@ def _join(node: Expr, group: Group, epoch: int, terms: Terms) -> Placed | str:
     moved = None if back is None else group.through(back, shape)
     if moved is None:
         return f"no view takes {shape} to {group.shape} for all operands"
-    why = _strides_apart(node, plain, moved, epoch) or _conflict(node, plain, moved, epoch, asked)
+    why = _strides_apart(node, plain, moved, epoch) or conflict(node, plain, moved, epoch, asked)
     if why is None:
         group.become(moved)
         group.bridged.add(node.serial)
@@ -294,7 +250,7 @@ def _strides_apart(node: Expr, placed: Placed, group: Group, epoch: int) -> str 
     link = _link(node, group, epoch)
     assert link is not None
     theirs = [a.geo for a in (*group.loads, *group.stores)]
-    mine = [geo for _, geo in _memory_reads(node, placed, group, epoch)]
+    mine = [geo for _, geo in memory_reads(node, placed, group, epoch)]
     if not isinstance(node.op, Reduce):
         mine.append(placed.region)
     between = [link[1]]
@@ -314,113 +270,6 @@ def _link(node: Expr, group: Group, epoch: int) -> tuple[numpy.ndarray, numpy.nd
     if node.old is not None and not node.covers:
         needs.append((node.old, region_of(node)))
     for value, geo in needs:
-        if _in(value, group, epoch) and isinstance(value.op, ELEMENTWISE):
+        if makes(value, group, epoch) and isinstance(value.op, ELEMENTWISE):
             return geo, group.placed[value.serial].region
-    return None
-
-
-def _conflict(
-    node: Expr, placed: Placed, group: Group, epoch: int, asked: Asked
-) -> str | None:
-    """Why a node cannot run in the loops of a group, which have its space."""
-    if group.fold is not None and node.old is not None and _overwrites(node, group):
-        return "a fold may visit elements twice, and this changes what the group reads"
-    if isinstance(node.op, FOLDS):
-        read = {id(a.key) for a in group.loads}
-        read |= {id(memory_key(value)) for value, _ in _memory_reads(node, placed, group, epoch)}
-        written = [id(a.key) for a in group.stores]
-        # (One masked write leaves or computes the same again; two might build on each other.)
-        if not read.isdisjoint(written) or any(written.count(key) > 1 for key in group.merged):
-            return "a fold may visit elements twice, and the group changes what it reads"
-        if _leader(node, group.fold) is None:
-            return "folds other axes, or in another order, than the group"
-    for value, geo in _memory_reads(node, placed, group, epoch):
-        if _in(value, group, epoch):
-            return "reads a value of the group at other elements"
-        key = memory_key(value)
-        for access in group.stores:
-            if access.key is key and not _harmless(access.geo, geo):
-                return "reads memory that the group writes, at other elements"
-    if node.old is not None:
-        old, key, region = node.old, memory_key(node.old), placed.region
-        if not node.covers and old is key and _in(old, group, epoch) and not same(
-            group.placed[old.serial].region, region
-        ):
-            return "changes a part of what the group makes"
-        if not node.covers and _in(old, group, epoch) and asked(old):
-            return "somebody else still reads the value that it changes: a copy of it must exist first"
-        for access in (*group.loads, *group.stores):
-            if access.key is key and not _harmless(access.geo, region):
-                return "writes memory that the group uses, at other elements"
-    return _cannot_repeat(node, group, epoch, asked)
-
-
-def _cannot_repeat(node: Expr, group: Group, epoch: int, asked: Asked) -> str | None:
-    """Why what counts or keeps elements in C order cannot take a group in.
-
-    The chunks of a compression's reader may need the same block of it, so the group may run twice
-    for some elements: it must store nothing."""
-    if not isinstance(node.op, FOLDS) or isinstance(node.op, Reduce):
-        return None
-    if not all(in_order(i.geo) for i in loop_inputs(node) if isinstance(i, Read)):
-        return "memory lies in another order than C"
-    if isinstance(node.op, Compress) and not all(_passes(n, node, group, epoch, asked) for n in group.nodes):
-        return "somebody else may ask for what the group makes"
-    return None
-
-
-def _passes(node: Expr, reader: Expr, group: Group, epoch: int, asked: Asked) -> bool:
-    """Is a node read by `reader` and the group alone?"""
-    return node.old is None and not asked(node) and all(
-        r is reader or (r.epoch == epoch and r.index == group.number) for r in node.waiting()
-    )
-
-
-def _overwrites(node: Expr, group: Group) -> bool:
-    """Does a write go to memory that the group, or the node itself, reads?"""
-    assert node.old is not None
-    key = memory_key(node.old)
-    own = [memory_key(i.expr) for i in node.inputs if isinstance(i, Read)]
-    return (
-        not node.covers
-        or id(key) in group.merged
-        or any(k is key for k in (*own, *(a.key for a in group.loads)))
-    )
-
-
-def _leader(node: Expr, fold: Expr | None) -> Expr | None:
-    """Which of two folds decides the loops of a group that holds both; None: they do not agree."""
-    if fold is None:
-        return node
-    if not isinstance(node.op, Reduce) or not isinstance(fold.op, Reduce):
-        return None
-    mine, other = fold_order(node), fold_order(fold)
-    if node.op.axes != fold.op.axes or not isinstance(mine, Order) or not isinstance(other, Order):
-        return None
-    found = stricter(other, mine, (fold.op.name, node.op.name))
-    return None if found is None else fold if found is other else node
-
-
-def _harmless(g: numpy.ndarray, h: numpy.ndarray) -> bool:
-    return same(g, h) or disjoint(g, h)
-
-
-def _own_conflict(node: Expr) -> str | None:
-    """Overlap within one node, as in ``a[1:] = a[:-1]``: NumPy's own rules apply, so NumPy runs it."""
-    if node.old is None:
-        return None
-    region, key = region_of(node), memory_key(node.old)
-    if not injective(region):
-        return "writes some element twice"
-    for i in node.inputs:
-        if isinstance(i, Read) and memory_key(i.expr) is key and not _harmless(i.geo, region):
-            return "reads what it overwrites, at other elements"
-    return None
-
-
-def plain_node(node: Expr) -> str | None:
-    """Why the element types keep a node out of compiled code, or None."""
-    for geo in (region_of(node), *(i.geo for i in node.inputs if isinstance(i, Read))):
-        if char_of(geo.dtype) is None:
-            return f"dtype {geo.dtype} is not compiled"
     return None

@@ -1,0 +1,147 @@
+"""Conflicts: why a node cannot run in the loops of a group, or in compiled loops at all.
+
+In:  a node, how the loops of a group would see it, the group.   Out: a reason for `explain`, or None.
+Where there is none, the loops keep NumPy's order of accesses: of two accesses of one buffer, one of them a
+write, either both are at the same element in the same iteration, or they are provably disjoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy
+
+from lazyarr.dtypes import char_of
+from lazyarr.expr import FOLDS, Compress, Expr, Read, Reduce
+from lazyarr.fusion.alias import disjoint, injective, memory_key
+from lazyarr.fusion.fold import fold_order, stricter
+from lazyarr.fusion.group import Access, Asked, Group, Placed, loop_inputs, makes, memory_reads, region_of
+from lazyarr.geometry import in_order, same
+from lazyarr.reduce_order import Order
+
+
+def conflict(node: Expr, placed: Placed, group: Group, epoch: int, asked: Asked) -> str | None:
+    """Why a node cannot run in the loops of a group, which have its space."""
+    return (
+        _fold_conflict(node, placed, group, epoch)
+        or _load_conflict(node, placed, group, epoch)
+        or _store_conflict(node, placed, group, epoch, asked)
+        or _cannot_repeat(node, group, epoch, asked)
+    )
+
+
+def _fold_conflict(node: Expr, placed: Placed, group: Group, epoch: int) -> str | None:
+    """A fold may visit elements twice, in an order of its own."""
+    if group.fold is not None and node.old is not None and _overwrites(node, group):
+        return "a fold may visit elements twice, and this changes what the group reads"
+    if not isinstance(node.op, FOLDS):
+        return None
+    read = {id(a.key) for a in group.loads}
+    read |= {id(memory_key(value)) for value, _ in memory_reads(node, placed, group, epoch)}
+    written = [id(a.key) for a in group.stores]
+    # (One masked write leaves or computes the same again; two might build on each other.)
+    if not read.isdisjoint(written) or any(written.count(key) > 1 for key in group.merged):
+        return "a fold may visit elements twice, and the group changes what it reads"
+    if leader(node, group.fold) is None:
+        return "folds other axes, or in another order, than the group"
+    return None
+
+
+def _load_conflict(node: Expr, placed: Placed, group: Group, epoch: int) -> str | None:
+    for value, geo in memory_reads(node, placed, group, epoch):
+        if makes(value, group, epoch):
+            return "reads a value of the group at other elements"
+        if _clashes(memory_key(value), geo, group.stores):
+            return "reads memory that the group writes, at other elements"
+    return None
+
+
+def _store_conflict(node: Expr, placed: Placed, group: Group, epoch: int, asked: Asked) -> str | None:
+    old, region = node.old, placed.region
+    if old is None:
+        return None
+    key = memory_key(old)
+    if not node.covers and makes(old, group, epoch):
+        if old is key and not same(group.placed[old.serial].region, region):
+            return "changes a part of what the group makes"
+        if asked(old):
+            return "somebody else still reads the value that it changes: a copy of it must exist first"
+    if _clashes(key, region, (*group.loads, *group.stores)):
+        return "writes memory that the group uses, at other elements"
+    return None
+
+
+def _clashes(key: Expr, geo: numpy.ndarray, accesses: Iterable[Access]) -> bool:
+    """Does one of the accesses touch the same buffer, at other elements?"""
+    return any(access.key is key and not _harmless(access.geo, geo) for access in accesses)
+
+
+def _cannot_repeat(node: Expr, group: Group, epoch: int, asked: Asked) -> str | None:
+    """Why what counts or keeps elements in C order cannot take a group in.
+
+    The chunks of a compression's reader may need the same block of it, so the group may run twice
+    for some elements: it must store nothing."""
+    if not isinstance(node.op, FOLDS) or isinstance(node.op, Reduce):
+        return None
+    if not all(in_order(i.geo) for i in loop_inputs(node) if isinstance(i, Read)):
+        return "memory lies in another order than C"
+    if isinstance(node.op, Compress) and not all(_passes(n, node, group, epoch, asked) for n in group.nodes):
+        return "somebody else may ask for what the group makes"
+    return None
+
+
+def _passes(node: Expr, reader: Expr, group: Group, epoch: int, asked: Asked) -> bool:
+    """Is a node read by `reader` and the group alone?"""
+    return node.old is None and not asked(node) and all(
+        r is reader or (r.epoch == epoch and r.index == group.number) for r in node.waiting()
+    )
+
+
+def _overwrites(node: Expr, group: Group) -> bool:
+    """Does a write go to memory that the group, or the node itself, reads?"""
+    assert node.old is not None
+    key = memory_key(node.old)
+    own = [memory_key(i.expr) for i in node.inputs if isinstance(i, Read)]
+    return (
+        not node.covers
+        or id(key) in group.merged
+        or any(k is key for k in (*own, *(a.key for a in group.loads)))
+    )
+
+
+def leader(node: Expr, fold: Expr | None) -> Expr | None:
+    """Which of two folds decides the loops of a group that holds both; None: they do not agree."""
+    if fold is None:
+        return node
+    if not isinstance(node.op, Reduce) or not isinstance(fold.op, Reduce):
+        return None
+    mine, other = fold_order(node), fold_order(fold)
+    if node.op.axes != fold.op.axes or not isinstance(mine, Order) or not isinstance(other, Order):
+        return None
+    found = stricter(other, mine, (fold.op.name, node.op.name))
+    return None if found is None else fold if found is other else node
+
+
+def _harmless(g: numpy.ndarray, h: numpy.ndarray) -> bool:
+    return same(g, h) or disjoint(g, h)
+
+
+def own_conflict(node: Expr) -> str | None:
+    """Overlap within one node, as in ``a[1:] = a[:-1]``: NumPy's own rules apply, so NumPy runs it."""
+    if node.old is None:
+        return None
+    region, key = region_of(node), memory_key(node.old)
+    if not injective(region):
+        return "writes some element twice"
+    for i in node.inputs:
+        if isinstance(i, Read) and memory_key(i.expr) is key and not _harmless(i.geo, region):
+            return "reads what it overwrites, at other elements"
+    return None
+
+
+def plain_node(node: Expr) -> str | None:
+    """Why the element types keep a node out of compiled code, or None."""
+    for geo in (region_of(node), *(i.geo for i in node.inputs if isinstance(i, Read))):
+        if char_of(geo.dtype) is None:
+            return f"dtype {geo.dtype} is not compiled"
+    return None
