@@ -23,7 +23,7 @@ from lazyarr.codegen.reduce_plan import PARTIALS, WORDS, Cuts, cut, fill
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
-from lazyarr.fusion.assemble import Program
+from lazyarr.fusion.program import Program
 from lazyarr.geometry import address
 from lazyarr.kernels import Kernel, cost, kernel_for
 from lazyarr.schedule import LINE, chunk_count, tiles, worth_threads

@@ -24,7 +24,7 @@ from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
 from lazyarr.expr import BLOCK
-from lazyarr.fusion.assemble import Program
+from lazyarr.fusion.program import Program
 from lazyarr.geometry import address
 from lazyarr.kernels import host
 from lazyarr.launch import Prepared, bind, count_launch, may_stream, memory, prepare

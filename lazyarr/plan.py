@@ -22,10 +22,11 @@ from lazyarr.codegen.reduce_plan import arrange
 from lazyarr.counters import COUNT
 from lazyarr.expr import Compress, Expr, Map, Read, Reduce, Tally
 from lazyarr.flags import Late, Raised
-from lazyarr.fusion.assemble import Program, Unlike, assemble
+from lazyarr.fusion.assemble import Unlike, assemble
 from lazyarr.fusion.compress import fed, feedable
 from lazyarr.fusion.group import Group
 from lazyarr.fusion.partition import Partition, Refuse, is_draw, partition
+from lazyarr.fusion.program import Program
 from lazyarr.geometry import FRESH, offset_of, same
 from lazyarr.kernels import not_together
 from lazyarr.plan_patterns import for_shape, pattern_of

@@ -20,8 +20,8 @@ import numpy
 from lazyarr import config
 from lazyarr.dtypes import char_of
 from lazyarr.expr import Expr, Map, Read
-from lazyarr.fusion.assemble import Program
 from lazyarr.fusion.collapse import Loops
+from lazyarr.fusion.program import Program
 from lazyarr.geometry import is_fresh
 from lazyarr.ops import OPS, kind, row
 from lazyarr.schedule import TINY

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 from lazyarr.draws import DRAWS
 from lazyarr.dtypes import PLAIN
-from lazyarr.fusion.assemble import Program
 from lazyarr.fusion.collapse import SHORT
+from lazyarr.fusion.program import Program
 
 TINY = 1024
 """Elements below which NumPy, op by op, takes less than a launch (and no compile)."""

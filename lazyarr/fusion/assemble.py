@@ -20,9 +20,10 @@ from lazyarr.expr import FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Tally
 from lazyarr.fusion import rules as _rules  # noqa: F401  (fills the registry)
 from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse, lengthen
 from lazyarr.fusion.fold import fold_order, result_strides, signature
-from lazyarr.fusion.group import Group
+from lazyarr.fusion.group import Group, makes
 from lazyarr.fusion.loop_strides import Call, fit, is_call, moved, strides_of
 from lazyarr.fusion.parfor import EFFECTS, Inst, Operand, Parfor, Reduction
+from lazyarr.fusion.program import Binding, Constant, Program
 from lazyarr.fusion.rewrite import simplify
 from lazyarr.geometry import offset_of, same
 from lazyarr.ops import flags, function
@@ -56,43 +57,8 @@ class Unlike(Exception):
         self.why = why
 
 
-@dataclass(slots=True, eq=False)
-class Binding:
-    """Memory of one operand: the value (its buffer, at launch) and the geometry in it, over the group's
-    space."""
-
-    value: Expr
-    geo: numpy.ndarray
-    role: str
-
-
 SAFE = {"arctanh": 0}
 """Arguments for which an op raises no flag, where 1 does."""
-
-Constant = tuple[Expr, int] | numpy.generic
-"""A runtime scalar: a node and which of its inputs it is, or a value that belongs to the op."""
-
-
-@dataclass(slots=True, eq=False)
-class Program:
-    """A parfor with its loops; `bindings` and `constants` say where operands and scalars come from."""
-
-    parfor: Parfor
-    loops: Loops
-    offsets: tuple[int, ...]
-    """Bytes from the start of each operand's storage to its first visited element."""
-    bindings: list[Binding]
-    constants: list[Constant]
-    run: int
-    """Longest run of a fold (see reduce_order); 0 for a map."""
-    launches: dict[Any, Any] = field(default_factory=dict)
-    """Launches prepared for this program, by kind of stores and number of threads (launch.Prepared)."""
-
-    def forget(self) -> None:
-        """Let go of the nodes: a remembered plan must not keep arrays alive."""
-        self.bindings = []
-        self.constants = []
-
 
 MOVED = {1: "B", 2: "H", 4: "I", 8: "L", 16: "D"}
 """Elements that are only moved: their size is all that a kernel knows."""
@@ -100,10 +66,13 @@ MOVED = {1: "B", 2: "H", 4: "I", 8: "L", 16: "D"}
 
 @dataclass(slots=True, eq=False)
 class Assembler:
+    """The body of one group as it grows; operands and scalars are numbered as they are met."""
+
     group: Group
     epoch: int
     body: list[Inst] = field(default_factory=list)
     numbers: dict[Inst, int] = field(default_factory=dict)
+    """Value numbering: an instruction -> where it, or an equal value, is in the body."""
     values: dict[int, int] = field(default_factory=dict)
     """Serial of a node -> the number of its value, in the dtype of its region."""
     bindings: list[Binding] = field(default_factory=list)
@@ -135,7 +104,7 @@ class Assembler:
 
     def scalar(self, constant: Constant) -> int:
         self.constants.append(constant)
-        return self.emit(Inst("scalar", constant_char(constant), (), len(self.constants) - 1))
+        return self.emit(Inst("scalar", _constant_char(constant), (), len(self.constants) - 1))
 
     def cast(self, number: int, source: str, target: str) -> int:
         return number if source == target else self.emit(Inst("cast", f"{source}->{target}", (number,)))
@@ -152,7 +121,7 @@ class Assembler:
 
     def inside(self, value: Expr) -> bool:
         """Does the group make it?"""
-        return value.op is not None and value.epoch == self.epoch and value.index == self.group.number
+        return makes(value, self.group, self.epoch)
 
     def map(self, node: Expr) -> int:
         """The value that a Map node writes, in its region's dtype; a mask picks the old element."""
@@ -267,7 +236,7 @@ def _char(x: numpy.ndarray | numpy.generic) -> str:
     return char
 
 
-def constant_char(constant: Constant) -> str:
+def _constant_char(constant: Constant) -> str:
     if isinstance(constant, tuple):
         node, k = constant
         value = node.inputs[k]
@@ -307,7 +276,7 @@ def _bind(a: Assembler, arrange: Arrange) -> Program:
     bindings = [a.bindings[k] for k in order]
     strides = [_strides(b, a.group.shape) for b in bindings]
     constants = [a.constants[k] for k in (i.attr for i in body if i.op == "scalar") if isinstance(k, int)]
-    chars = "".join(map(constant_char, constants))
+    chars = "".join(map(_constant_char, constants))
     nests, run, fold_group = _nests(a.group, strides, arrange)
     calls = [c._replace(value=place[c.value]) for c in a.calls if c.value in place]
     body, (dims, loops) = _fitting(body, calls, nests, order)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from lazyarr.expr import Compress, Expr, Reduce
-from lazyarr.fusion.assemble import Program
 from lazyarr.fusion.group import Group
 from lazyarr.fusion.parfor import Reduction
+from lazyarr.fusion.program import Program
 from lazyarr.geometry import same
 
 

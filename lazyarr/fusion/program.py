@@ -1,0 +1,51 @@
+"""Programs: a parfor with its loops, and where its operands and runtime scalars come from.
+
+In:  what `assemble` found.   Out: `Program`, which plans remember and launches read.
+A remembered program holds no nodes, and so no arrays (`Program.forget`): a plan speaks of them by number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+
+from lazyarr.expr import Expr
+from lazyarr.fusion.collapse import Loops
+from lazyarr.fusion.parfor import Parfor
+
+
+@dataclass(slots=True, eq=False)
+class Binding:
+    """Memory of one operand: the value (its buffer, at launch) and the geometry in it, over the group's
+    space."""
+
+    value: Expr
+    geo: numpy.ndarray
+    role: str
+
+
+Constant = tuple[Expr, int] | numpy.generic
+"""A runtime scalar: a node and which of its inputs it is, or a value that belongs to the op."""
+
+
+@dataclass(slots=True, eq=False)
+class Program:
+    """A parfor with its loops; `bindings` and `constants` say where operands and scalars come from."""
+
+    parfor: Parfor
+    loops: Loops
+    offsets: tuple[int, ...]
+    """Bytes from the start of each operand's storage to its first visited element."""
+    bindings: list[Binding]
+    constants: list[Constant]
+    run: int
+    """Longest run of a fold (see reduce_order); 0 for a map."""
+    launches: dict[Any, Any] = field(default_factory=dict)
+    """Launches prepared for this program, by kind of stores and number of threads (launch.Prepared)."""
+
+    def forget(self) -> None:
+        """Let go of the nodes: a remembered plan must not keep arrays alive."""
+        self.bindings = []
+        self.constants = []
