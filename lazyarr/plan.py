@@ -120,6 +120,10 @@ class Walk:
                 leaves[-1 - k] = None
 
 
+class Scattered(Exception):
+    """The random numbers of a group would be drawn in another order than the stream's, or few at a time."""
+
+
 _plans: dict[tuple[Any, ...], Plan] = {}
 _patterns: dict[tuple[Any, ...], Plan] = {}
 """Plans whose shape does not matter (see `plan_patterns`)."""
@@ -211,10 +215,6 @@ def _met(w: Walk, refuse: Refuse) -> Plan:
     return found
 
 
-class Scattered(Exception):
-    """The random numbers of a group would be drawn in another order than the stream's, or few at a time."""
-
-
 def groups_of(w: Walk, refuse: Refuse) -> Partition:
     """The fusion groups of a walk."""
     return _planned(w, refuse, _numbers(w))[0]
@@ -246,6 +246,7 @@ def _assembled(w: Walk, refuse: Refuse, numbers: dict[int, int]) -> tuple[Partit
                 if not group.bridged:
                     unlike.update(dict.fromkeys(found.serials, found.why))
         if len(unlike) + len(apart) + len(alone) == before:
+            assert len(made) == len(parted.groups)
             return parted, made
 
 

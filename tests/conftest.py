@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+sys.path.append(str(Path(__file__).parent))     # for what tests of several folders share
 
 # A shell that runs the tests in the background ignores Ctrl-C for them, and so would what they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy
 import pytest
+from layouts import laid_out
 
 from lazyarr import reduce_proof
 from lazyarr.dtypes import canonical
@@ -39,23 +40,7 @@ def numbers(rng: numpy.random.Generator, shape: tuple[int, ...], char: str, near
 
 
 def layouts(rng: numpy.random.Generator, shape: tuple[int, ...], char: str, near_one: bool) -> Any:
-    """An array of this shape: axes permuted in memory, some sliced, reversed or broadcast."""
-    nd = len(shape)
-    order = rng.permutation(nd)
-    step = [int(rng.choice([1, 1, 1, 2])) for _ in range(nd)]
-    more = [int(rng.choice([0, 0, 0, 3])) for _ in range(nd)]
-    thin = [bool(rng.random() < 0.08) for _ in range(nd)]
-    full = [1 if thin[k] else shape[k] * step[k] + more[k] for k in range(nd)]
-    x = numbers(rng, tuple(full[k] for k in order), char, near_one).transpose(numpy.argsort(order))
-    index = []
-    for k in range(nd):
-        if thin[k]:
-            index.append(slice(None))
-        elif rng.random() < 0.25:
-            index.append(slice(shape[k] * step[k] - 1, None, -step[k]))
-        else:
-            index.append(slice(0, shape[k] * step[k], step[k]))
-    return numpy.broadcast_to(x[tuple(index)], shape)
+    return laid_out(rng, shape, lambda full: numbers(rng, full, char, near_one))
 
 
 def random_case(rng: numpy.random.Generator) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -94,40 +94,44 @@ def _small_and_finite(x: Any) -> bool:
     return isinstance(x, int | float) and numpy.isfinite(x)
 
 
-@corrected
-def expm1(x: Any, /) -> Any:
+def complex_corrected(parts: Callable[[Any, Any], tuple[Any, Any]]) -> Callable[..., Any]:
+    """A function of the face whose complex results are put right, as one of `Array`s.
+
+    `parts`, of the same name, makes real and imaginary part anew, of the argument and the face's result."""
+    fn = getattr(lazyarr, parts.__name__)
+
+    def call(x: Any, /) -> Any:
+        result = fn(x)
+        if result.dtype.kind != "c":
+            return result
+        found = lazyarr.empty_like(result)
+        found.real, found.imag = parts(x, result)
+        return found
+
+    return corrected(named(call, parts.__name__, parts))
+
+
+@complex_corrected
+def expm1(x: Any, result: Any) -> tuple[Any, Any]:
     """exp(x) - 1.  Of complex numbers, NumPy loses what is known where a part is infinite or NaN."""
-    result = lazyarr.expm1(x)
-    if result.dtype.kind != "c":
-        return result
     a, b = x.real, x.imag
     real, wild = b == 0, lazyarr.logical_not(lazyarr.isfinite(b))
     up, down = a == numpy.inf, lazyarr.logical_and(a == -numpy.inf, wild)
     re = lazyarr.where(lazyarr.logical_and(up, lazyarr.logical_or(real, wild)), numpy.inf, result.real)
     re = lazyarr.where(lazyarr.logical_and(a == 0, real), 0, re)
     im = lazyarr.where(real, b, lazyarr.where(down, 0, result.imag))
-    return _complex(result, lazyarr.where(down, -1, re), im)
+    return lazyarr.where(down, -1, re), im
 
 
-@corrected
-def tanh(x: Any, /) -> Any:
+@complex_corrected
+def tanh(x: Any, result: Any) -> tuple[Any, Any]:
     """Hyperbolic tangent.  C libraries lose the 0 of tanh(0 + inf j), and the sign of an imaginary 0."""
-    result = lazyarr.tanh(x)
-    if result.dtype.kind != "c":
-        return result
     a, b = x.real, x.imag
     finite = lazyarr.isfinite(b)
     lost = lazyarr.logical_and(a == 0, lazyarr.logical_not(finite))
     flat = lazyarr.logical_and(lazyarr.isinf(a), finite)
     im = lazyarr.where(flat, lazyarr.copysign(0, b), result.imag)
-    return _complex(result, lazyarr.where(lost, a, result.real), im)
-
-
-def _complex(like: Any, re: Any, im: Any) -> Any:
-    result = lazyarr.empty_like(like)
-    result.real = re
-    result.imag = im
-    return result
+    return lazyarr.where(lost, a, result.real), im
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:

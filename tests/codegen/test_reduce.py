@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy
 import pytest
+from layouts import laid_out
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.reduce_pipeline import compile_reduction
@@ -343,23 +344,7 @@ def test_any_order(ufunc: str, char: str) -> None:
 
 
 def layouts(rng: numpy.random.Generator, shape: tuple[int, ...], char: str) -> Any:
-    """An array of this shape: axes permuted in memory, some sliced, reversed or broadcast."""
-    nd = len(shape)
-    order = rng.permutation(nd)
-    step = [int(rng.choice([1, 1, 1, 2])) for _ in range(nd)]
-    more = [int(rng.choice([0, 0, 0, 3])) for _ in range(nd)]
-    thin = [bool(rng.random() < 0.1) for _ in range(nd)]
-    full = [1 if thin[k] else shape[k] * step[k] + more[k] for k in range(nd)]
-    x = numbers(rng, tuple(full[k] for k in order), char).transpose(numpy.argsort(order))
-    index = []
-    for k in range(nd):
-        if thin[k]:
-            index.append(slice(None))
-        elif rng.random() < 0.25:
-            index.append(slice(shape[k] * step[k] - 1, None, -step[k]))
-        else:
-            index.append(slice(0, shape[k] * step[k], step[k]))
-    return numpy.broadcast_to(x[tuple(index)], shape)
+    return laid_out(rng, shape, lambda full: numbers(rng, full, char))
 
 
 @pytest.mark.parametrize("seed", range(12))

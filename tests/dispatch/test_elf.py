@@ -7,7 +7,6 @@ import struct
 
 import pytest
 
-from lazyarr.config import get_options, set_options
 from lazyarr.dispatch import cache, elf, image, jit
 from lazyarr.dispatch.levels import host_level, host_levels
 from lazyarr.threading import loops_ir
@@ -174,14 +173,6 @@ define double @{name}(i64 %k) {{
   ret double %r
 }}
 """
-
-
-@pytest.fixture
-def cold(tmp_path):
-    before = get_options()["cache_dir"]
-    set_options(cache_dir=str(tmp_path / "objects"))
-    yield tmp_path / "objects"
-    set_options(cache_dir=before)
 
 
 def doubles(name: str) -> list[float]:

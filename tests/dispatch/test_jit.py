@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from lazyarr.config import get_options, options, set_options
+from lazyarr.config import options
 from lazyarr.counters import COUNT
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.elf import undefined
@@ -35,14 +35,6 @@ define double @{name}(double %x) {{
   ret double %s
 }}
 """
-
-
-@pytest.fixture
-def cold(tmp_path):
-    before = get_options()["cache_dir"]
-    set_options(cache_dir=str(tmp_path / "objects"))
-    yield tmp_path / "objects"
-    set_options(cache_dir=before)
 
 
 def call(address: int, x: int) -> int:

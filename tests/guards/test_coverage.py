@@ -85,7 +85,7 @@ def measured(name):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", [name for name in LANE_OF if LANE_OF[name] not in ("settings",)])
+@pytest.mark.parametrize("name", [name for name in LANE_OF if LANE_OF[name] != "settings"])
 def test_lane(name):
     if LANE_OF[name] in ("native", "inner_loops"):
         assert name in OPS or getattr(numpy, name).__name__ in OPS      # each has tests of its own
@@ -102,6 +102,5 @@ def test_every_function_is_called_and_has_a_reason():
 
 def test_share():
     count = {lane: len(names) for lane, names in FOUND.items()}
-    print(count)
     lanes = ("native", "inner_loops", "lazy", "deferred", "metadata", "at_call")
     assert sum(count[lane] for lane in lanes) >= TARGET
