@@ -232,29 +232,25 @@ from lazyarr.threading.run import parallel_for
 words = numpy.zeros(20001, numpy.int64)
 words[0] = 3_000_000                    # about a millisecond for each chunk
 threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-began = time.perf_counter()
 try:
     parallel_for(kernels()["slow"], words.ctypes.data + 8, 20000, THREADS)
 except KeyboardInterrupt:
-    took = time.perf_counter() - began
     ran = words[1:].copy()
-    assert 0 < ran.sum() < 20000 and set(ran) == {0, 1}
+    assert 0 < ran.sum() < 5000 and set(ran) == {0, 1}
     time.sleep(0.05)
     assert (words[1:] == ran).all()     # nothing runs any more
     words[0] = 1
     words[1:] = 0
     parallel_for(kernels()["slow"], words.ctypes.data + 8, 20000, THREADS)
     assert (words[1:] == 1).all()
-    print("interrupted", took)
+    print("interrupted")
 """
 
 
 @pytest.mark.skipif(not POSIX, reason="signals")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ctrl_c_ends_a_long_launch(threads):
-    word, took = python(INTERRUPT.replace("THREADS", str(threads))).split()
-    assert word == "interrupted"
-    assert float(took) < 5          # of about 20 s; a slice is 0.05 s
+    assert python(INTERRUPT.replace("THREADS", str(threads))).strip() == "interrupted"
 
 
 @pytest.mark.parametrize(
