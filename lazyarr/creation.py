@@ -27,6 +27,9 @@ from lazyarr.values import Unwritten
 MOST = 1 << 44
 """Elements above which NumPy shall say that there is no such memory."""
 
+MOST_AXES = 32
+"""Of a new lazy array: those of more are NumPy's."""
+
 
 def is_large(shape: Any, factor: int = 1) -> bool:
     """Is an array of this shape worth a lazy fill?  (What is no shape is NumPy's to refuse.)"""
@@ -49,7 +52,7 @@ def filled(shape: Any, value: Any, dtype: Any, order: Any = "C") -> ndarray:
     if shape.__class__ is int:
         shape = (shape,)
     dtype = numpy.dtype(dtype)
-    wrong = any(n.__class__ is not int or n < 0 for n in shape) or len(shape) > 32
+    wrong = any(n.__class__ is not int or n < 0 for n in shape) or len(shape) > MOST_AXES
     if wrong or order not in ("C", "F") or char_of(dtype) is None or current.jit == "never":
         raise Unsupported
     return _fill(fresh(shape, dtype, order), value)

@@ -143,14 +143,18 @@ def _computed(args: tuple[Any, ...], op: Opaque, geo: numpy.ndarray) -> Any:
     return fresh_array(op, tuple([capture(x) for x in args]), geo)
 
 
-CORES: dict[Any, tuple[tuple[str, ...], str]] = {}
-"""Generalised ufunc -> the core dims of its operands and of its result, a letter each."""
-for _name, _inputs, _result in (
-    ("matmul", ("nk", "km"), "nm"), ("vecdot", ("n", "n"), ""), ("matvec", ("mn", "n"), "m"),
-    ("vecmat", ("n", "nm"), "m"),
-):  # fmt: skip
-    if isinstance(getattr(numpy, _name, None), numpy.ufunc):
-        CORES[getattr(numpy, _name)] = _inputs, _result
+MATRICES = ("nk", "km")
+
+CORES: dict[Any, tuple[tuple[str, ...], str]] = {
+    fn: cores
+    for name, cores in {
+        "matmul": (MATRICES, "nm"), "vecdot": (("n", "n"), ""), "matvec": (("mn", "n"), "m"),
+        "vecmat": (("n", "nm"), "m"),
+    }.items()
+    if isinstance(fn := getattr(numpy, name, None), numpy.ufunc)
+}  # fmt: skip
+"""Generalised ufunc, if the running NumPy has it -> the core dims of its operands and of its result, a
+letter each."""
 
 
 def _shape(cores: tuple[str, ...], result: str, geos: list[numpy.ndarray]) -> tuple[int, ...]:
@@ -168,20 +172,14 @@ def _shape(cores: tuple[str, ...], result: str, geos: list[numpy.ndarray]) -> tu
         if any(sizes.setdefault(c, n) != n for c, n in zip(core, g.shape[split:], strict=True)):
             raise Unsupported
         loops.append(g.shape[:split])
-        if split > 1 and not in_order(g[(..., *_first(core))]):
+        first: Any = (..., *(0,) * len(core))
+        if split > 1 and not in_order(g[first]):
             raise Unsupported
     try:
         loop = numpy.broadcast_shapes(*loops)
     except ValueError:
         raise Unsupported from None
     return (*loop, *(sizes[c] for c in result if c not in missing))
-
-
-def _first(core: str) -> tuple[Any, ...]:
-    return (0,) * len(core)
-
-
-MATRICES = ("nk", "km")
 
 
 def dot(a: Any, b: Any, out: Any = None) -> Any:

@@ -39,8 +39,8 @@ STAND_INS: set[type] = set()
 """Types of ours that hold an object of NumPy's (see `stand_ins`)."""
 
 
-MOST_AXES = 64
-"""NumPy looks no deeper into nested sequences; one may contain itself."""
+NUMPYS_AXES = 64
+"""Arrays have no more, so NumPy looks no deeper into nested sequences, one of which may contain itself."""
 
 
 def lend(x: Any, lent: dict[int, Any], depth: int = 0) -> Any:
@@ -51,13 +51,13 @@ def lend(x: Any, lent: dict[int, Any], depth: int = 0) -> Any:
         lent[id(real)] = real, x
         return real
     if c is list or c is tuple:
-        if not NESTED.isdisjoint(map(type, x)) and depth < MOST_AXES:
+        if not NESTED.isdisjoint(map(type, x)) and depth < NUMPYS_AXES:
             items = [lend(y, lent, depth + 1) for y in x]
             if items[0] is x[0] and all(map(operator.is_, items, x)):
                 return x                        # an array of objects keeps it
             return items if c is list else c(items)
     elif c is dict:
-        if not NESTED.isdisjoint(map(type, x.values())) and depth < MOST_AXES:
+        if not NESTED.isdisjoint(map(type, x.values())) and depth < NUMPYS_AXES:
             items = [lend(y, lent, depth + 1) for y in x.values()]
             return x if all(map(operator.is_, items, x.values())) else dict(zip(x, items, strict=True))
     elif x is ndarray:

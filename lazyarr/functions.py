@@ -66,6 +66,24 @@ REBOUND_ANYWHERE = """
 """
 """The same where any argument is one, or holds one."""
 
+REBOUND_COPIES = """
+    append block column_stack delete dstack hstack insert meshgrid pad resize row_stack stack tile vstack
+"""
+"""The same, if that array is pending or large: NumPy is the faster one at copying little that is there."""
+
+FAMILIES = {
+    "polynomial": "poly", "chebyshev": "cheb", "legendre": "leg", "hermite": "herm", "hermite_e": "herme",
+    "laguerre": "lag",
+}  # fmt: skip
+"""Modules of numpy.polynomial, and how the names of their functions begin."""
+
+OF_SERIES = """
+    val valfromroots val2d val3d grid2d grid3d vander vander2d vander3d weight
+"""
+"""What they compute array by array; the rest goes element by element through the coefficients."""
+
+POLYNOMIAL = "numpy.polynomial."
+
 
 def _diagflat(v: Any, k: Any = 0) -> Any:
     """numpy.diagflat by numpy.diag: its code goes through an index array."""
@@ -166,25 +184,8 @@ def _of_arrays(rule: Any) -> Any:
     return call
 
 
-REBOUND_COPIES = """
-    append block column_stack delete dstack hstack insert meshgrid pad resize row_stack stack tile vstack
-"""
-"""The same, if that array is pending or large: NumPy is the faster one at copying what is there."""
-
-FAMILIES = {
-    "polynomial": "poly", "chebyshev": "cheb", "legendre": "leg", "hermite": "herm", "hermite_e": "herme",
-    "laguerre": "lag",
-}  # fmt: skip
-"""Modules of numpy.polynomial, and how the names of their functions begin."""
-
-OF_SERIES = """
-    val valfromroots val2d val3d grid2d grid3d vander vander2d vander3d weight
-"""
-"""What they compute array by array; the rest goes element by element through the coefficients."""
-
-POLYNOMIAL = "numpy.polynomial."
-
 HARMLESS = frozenset((ndarray, numpy.ndarray, list, tuple, str, slice, type(None), *SCALARS))
+"""Classes that have no say in NumPy's functions: no need to look for one."""
 
 
 def _is_lazy(x: ndarray) -> bool:

@@ -17,7 +17,7 @@ import numpy
 
 from lazyarr.arrays import fresh_array, ndarray, wrap
 from lazyarr.config import current
-from lazyarr.creation import MOST
+from lazyarr.creation import MOST, MOST_AXES
 from lazyarr.draws import DRAWS, conforms
 from lazyarr.dtypes import char_of
 from lazyarr.expr import Expr, Map, Read
@@ -31,8 +31,8 @@ WORTH = 1 << 18
 SIZES = frozenset((type(None), int, tuple))
 """Types of a size that NumPy and these rules understand alike."""
 
-WORD = 8
-"""Bytes of a step's positions: one of a float64, two of float32."""
+STEP_BYTES = 8
+"""Of a step's positions: one of a float64, two of float32."""
 
 ZERO, ONE = numpy.float64(0), numpy.float64(1)
 FLOATS = frozenset((int, float, numpy.float64))
@@ -118,7 +118,7 @@ def _drawn(
             return None
         (words, first), bits.state = found
     positions = Positions(places)
-    origin = positions.address - WORD * first
+    origin = positions.address - STEP_BYTES * first
     constants = [numpy.uint64(x) for x in (origin, *words)]
     scale = (low, length) if char == "d" else ()
     inputs = (Read(Expr.leaf(positions), places), *constants, *scale)

@@ -8,7 +8,7 @@ code over this (see `functions`).
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -20,7 +20,7 @@ from lazyarr.creation import unset
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import FOLD, at_call, operand
 from lazyarr.error_state import loud
-from lazyarr.fallback import MOST_AXES
+from lazyarr.fallback import NUMPYS_AXES
 from lazyarr.geometry import fresh, geometry, in_order
 from lazyarr.indexing import write
 from lazyarr.movement import copied, ravel, seen
@@ -49,11 +49,10 @@ def concatenate(
     elif at_call(size, tuple(parts), FOLD):
         COUNT.numpy_eager += 1
         given = [now(x) for x in parts]
-        if size * result.itemsize <= WORD * current.eager_elements or current.jit == "never":
+        if _is_small(size * result.itemsize):
             return wrap(numpy.concatenate(given, axis, dtype=dtype, casting=casting))
-        target = unset(_layout(result, shape, [x.geo for x in parts]))
-        _put(target, lambda real: numpy.concatenate(given, axis, real, casting="unsafe"))
-        return target
+        geo = _layout(result, shape, [x.geo for x in parts])
+        return _filled(geo, lambda real: numpy.concatenate(given, axis, real, casting="unsafe"))
     elif current.jit == "never" or _many(parts, size):
         raise Unsupported
     else:
@@ -72,7 +71,7 @@ def array_of(arrays: Any, dtype: Any = None) -> Any:
     """numpy.array of arrays of one shape."""
     parts = _parts(arrays)
     shape = parts[0].geo.shape
-    if any(x.geo.shape != shape for x in parts) or len(shape) >= MOST_AXES:
+    if any(x.geo.shape != shape for x in parts) or len(shape) >= NUMPYS_AXES:
         raise Unsupported
     return concatenate([part(x, x.geo[None]) for x in parts], dtype=dtype, casting="unsafe")
 
@@ -82,10 +81,17 @@ def _many(parts: Sequence[ndarray], size: int) -> bool:
     return len(parts) >= SMALL_WRITES and size < len(parts) * current.eager_elements
 
 
-def _put(target: ndarray, write: Any) -> None:
-    """Let NumPy fill a new array, in memory of ours: that is recycled."""
+def _is_small(nbytes: int) -> bool:
+    """Does NumPy make the array, too, rather than fill memory of ours?"""
+    return nbytes <= WORD * current.eager_elements or current.jit == "never"
+
+
+def _filled(geo: numpy.ndarray, fill: Callable[[numpy.ndarray], Any]) -> ndarray:
+    """A new array that NumPy fills now, in memory of ours: that is recycled."""
+    target = unset(geo)
     storage: Any = target.storage
-    storage.put(target.geo, write)
+    storage.put(target.geo, fill)
+    return target
 
 
 def _parts(arrays: Any) -> list[ndarray]:
@@ -207,12 +213,11 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     shape[after - 1] *= int(repeats)
     if at_call(wide.size, (x,), FOLD):
         COUNT.numpy_eager += 1
-        if wide.nbytes <= WORD * current.eager_elements or current.jit == "never":
+        if _is_small(wide.nbytes):
             return wrap(numpy.repeat(now(x), repeats, axis))
-        target = unset(fresh(tuple(shape), x.geo.dtype))
         again = numpy.broadcast_to(numpy.expand_dims(now(x), after), wide.shape)
-        _put(target, lambda real: numpy.copyto(real.reshape(wide.shape), again))
-        return target
+        geo = fresh(tuple(shape), x.geo.dtype)
+        return _filled(geo, lambda real: numpy.copyto(real.reshape(wide.shape), again))
     dtype = x.geo.dtype
     return copied(seen(x, wide), fresh(tuple(shape), dtype), fresh(wide.shape, dtype))
 

@@ -183,23 +183,24 @@ def reshape_function(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = Non
 
 def ravel(a: Any, order: Any = "C") -> Any:
     """Flat and contiguous: so, unlike reshape(-1), a copy of a[::2]."""
-    x = a
-    if x.__class__ is not ndarray or order not in ("C", "F", "A", "K"):
+    if a.__class__ is not ndarray:
         raise Unsupported
-    flags = x.geo.flags
-    if order == "K" and not flags.forc:
-        raise Unsupported
-    columns = order == "F" or (order in "AK" and flags.fnc)
-    contiguous = flags.f_contiguous if columns else flags.c_contiguous
-    return reshape(x, -1, order="F" if columns else "C", copy=None if contiguous else True)
+    order = _flat_order(a, order)
+    flags = a.geo.flags
+    contiguous = flags.f_contiguous if order == "F" else flags.c_contiguous
+    return reshape(a, -1, order=order, copy=None if contiguous else True)
 
 
 def flatten(x: ndarray, order: Any = "C") -> ndarray:
+    return reshape(x, -1, order=_flat_order(x, order), copy=True)
+
+
+def _flat_order(x: ndarray, order: Any) -> str:
+    """The order in which the elements follow each other: "C" or "F"."""
     flags = x.geo.flags
     if order not in ("C", "F", "A", "K") or (order == "K" and not flags.forc):
         raise Unsupported
-    columns = order == "F" or (order in "AK" and flags.fnc)
-    return reshape(x, -1, order="F" if columns else "C", copy=True)
+    return "F" if order == "F" or (order in "AK" and flags.fnc) else "C"
 
 
 # ---------------------------------------------------------------------------- copies, casts
