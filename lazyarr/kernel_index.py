@@ -88,12 +88,13 @@ def _key(parfor: Parfor, target: Target, nontemporal: bool) -> bytes:
 def writers() -> str:
     """A digest of the source of all that writes kernels."""
     here = os.path.dirname(__file__)
-    texts = []
+    files: list[str] = []
     for name in WRITERS:
         path = os.path.join(here, name)
-        files = [path] if name.endswith(".py") else sorted(entry.path for entry in os.scandir(path))
-        for file in files:
-            if file.endswith(".py"):
-                with open(file, "rb", buffering=0) as source:
-                    texts.append(source.read())
-    return disk.digest(*(text.decode() for text in texts)).hex()
+        files += [path] if name.endswith(".py") else sorted(entry.path for entry in os.scandir(path))
+    return disk.digest(*(_source(file) for file in files if file.endswith(".py"))).hex()
+
+
+def _source(path: str) -> str:
+    with open(path, "rb", buffering=0) as file:
+        return file.read().decode()

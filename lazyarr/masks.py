@@ -56,19 +56,19 @@ def _cheap(mask: Expr, x: Read) -> bool:
     """Is it better to compute a mask twice than to store it?  It must not warn twice, either."""
     known = {_place(x)}
     if not is_held(x.expr):
-        known.update(_place(read) for _, read in _below(x.expr) if read is not None)
+        known.update(_place(read) for node in _below(x.expr) for read in _loads(node))
     moved, work = 0.0, 0.0
-    for node, read in _below(mask):
-        if read is None:
-            op = node.op
-            if not isinstance(op, Map) or node.old is not None or flags(op.name, op.sig):
-                return False
-            if not native(op.name, op.sig):
-                return False
-            work += row(op.name).cost
-        elif _place(read) not in known:
-            known.add(_place(read))
-            moved += min(1.0, read.expr.nbytes / mask.nbytes / read.geo.itemsize) * read.geo.itemsize
+    for node in _below(mask):
+        op = node.op
+        if not isinstance(op, Map) or node.old is not None:
+            return False
+        if flags(op.name, op.sig) or not native(op.name, op.sig):
+            return False
+        work += row(op.name).cost
+        for read in _loads(node):
+            if _place(read) not in known:
+                known.add(_place(read))
+                moved += min(1.0, read.expr.nbytes / mask.nbytes / read.geo.itemsize) * read.geo.itemsize
     return moved <= STORED_BYTES and work <= HIDDEN
 
 
@@ -76,8 +76,8 @@ def _place(read: Read) -> tuple[int, tuple[int, ...], tuple[int, ...], int]:
     return id(read.expr), read.geo.shape, read.geo.strides, offset_of(read.geo)
 
 
-def _below(value: Expr) -> Iterator[tuple[Expr, Read | None]]:
-    """The pending nodes of which only `value` is made, and the reads of what exists or will be stored."""
+def _below(value: Expr) -> Iterator[Expr]:
+    """The pending nodes of which only `value` is made, itself first."""
     seen: set[int] = set()
     todo = [value]
     while todo:
@@ -85,13 +85,17 @@ def _below(value: Expr) -> Iterator[tuple[Expr, Read | None]]:
         if node.serial in seen or node.op is None:
             continue
         seen.add(node.serial)
-        yield node, None
-        for i in node.inputs:
-            if isinstance(i, Read):
-                if i.expr.op is None or is_held(i.expr):
-                    yield node, i
-                else:
-                    todo.append(i.expr)
+        yield node
+        todo += [i.expr for i in node.inputs if isinstance(i, Read) and not _in_memory(i.expr)]
+
+
+def _loads(node: Expr) -> list[Read]:
+    return [i for i in node.inputs if isinstance(i, Read) and _in_memory(i.expr)]
+
+
+def _in_memory(value: Expr) -> bool:
+    """Does it exist, or will it be stored?"""
+    return value.op is None or is_held(value)
 
 
 def unpacked(value: ndarray, mask: Read) -> tuple[Map, tuple[Any, ...]] | None:

@@ -45,7 +45,7 @@ from lazyarr.fusion.parfor import Inst, Parfor, Reduction
 from lazyarr.reduce_order import Loop, Order
 
 RUN, RUNS, DEPTH, STEPS, GRAIN, PARTIALS, DECIDED, FOLD, SLACK = range(9)
-WORDS = 9
+WORDS = SLACK + 1
 SLOT = 16
 """Bytes of a partial result: room for a complex128, or for a value and its position."""
 

@@ -135,14 +135,13 @@ def _with_dense(body: Sequence[Inst], wanted: Mapping[int, list[bool]]) -> list[
     result: list[Inst] = []
     for k, inst in enumerate(body):
         args = [place[a] for a in inst.args]
-        for j, dense in enumerate(wanted.get(k, ())):
-            if dense:
-                a = inst.args[j]
-                if a not in made:
-                    char = result_char(body[a])
-                    made[a] = len(result)
-                    result.append(Inst("dense", f"{char}->{char}", (place[a],)))
-                args[j] = made[a]
+        for j in (j for j, dense in enumerate(wanted.get(k, ())) if dense):
+            a = inst.args[j]
+            if a not in made:
+                char = result_char(body[a])
+                made[a] = len(result)
+                result.append(Inst("dense", f"{char}->{char}", (place[a],)))
+            args[j] = made[a]
         place.append(len(result))
         result.append(moved(inst, tuple(args), place))
     return result

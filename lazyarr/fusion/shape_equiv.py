@@ -187,13 +187,14 @@ def _merged(dims: Dims, value: Expr, stride: int, extent: int) -> list[Dim]:
 
 def _elementwise(dims: Dims, node: Expr, region: numpy.ndarray) -> None:
     """Operands are aligned at their last axes; an axis of length 1 is stretched."""
+    table = isinstance(node.op, Gather)         # the first input: it has axes of its own
     for k, i in enumerate(node.inputs):
-        table = isinstance(node.op, Gather) and not k
-        if isinstance(i, Read) and not table:
-            for d, n in enumerate(i.geo.shape):
-                at = d + region.ndim - i.geo.ndim
-                if n == region.shape[at]:
-                    dims.unite((node.serial, k, d), (node.serial, RESULT, at), "elementwise")
+        if not isinstance(i, Read) or (table and not k):
+            continue
+        for d, n in enumerate(i.geo.shape):
+            at = d + region.ndim - i.geo.ndim
+            if n == region.shape[at]:
+                dims.unite((node.serial, k, d), (node.serial, RESULT, at), "elementwise")
 
 
 def _folded(dims: Dims, node: Expr, op: Reduce) -> None:
