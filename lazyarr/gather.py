@@ -30,11 +30,9 @@ BASIC = {int, slice, type(None), type(...)} | {t for t in SCALARS if issubclass(
 Order = tuple[tuple[int, int, bool], ...]
 """Of an array's axes, for its memory order: rank by stride, extent (1, or 2 for any other), turned round?"""
 
-
 CACHED = 8
 """Out of the caches NumPy picks elements as fast as a kernel does, and needs no pass before: it is the
 faster one up to so many times the size of other results."""
-
 
 FEW = 1025
 """Positions that NumPy has picked before a call is taken apart here."""
@@ -127,14 +125,21 @@ def _shape(arrays: tuple[ndarray, ...]) -> tuple[int, ...]:
     return shape
 
 
-def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
-    """numpy.take."""
+def _operands(a: Any, indices: Any) -> tuple[ndarray, ndarray]:
+    """The table and the positions of a call, unless so few are asked for that NumPy is the faster one."""
     if indices.__class__ is ndarray and indices.geo.size < FEW and current.jit != "always":
         raise Unsupported
     x, i = operand(a), operand(indices)
-    if x.__class__ is not ndarray or i.__class__ is not ndarray or out is not None:
+    if x.__class__ is not ndarray or i.__class__ is not ndarray:
         raise Unsupported
-    i = _positions(i)
+    return x, _positions(i)
+
+
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+    """numpy.take."""
+    if out is not None:
+        raise Unsupported
+    x, i = _operands(a, indices)
     if axis is None:
         x, axis = ravel(x), 0
     ndim, shape = x.geo.ndim, _shape((i,))
@@ -166,14 +171,9 @@ HOLDS = {"clip": _clipped, "wrap": _wrapped}
 
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     """numpy.take_along_axis."""
-    if indices.__class__ is ndarray and indices.geo.size < FEW and current.jit != "always":
-        raise Unsupported
-    x = operand(arr)
-    i = operand(indices)
-    if x.__class__ is not ndarray or i.__class__ is not ndarray or axis.__class__ is not int:
-        raise Unsupported
-    i, ndim = _positions(i), x.geo.ndim
-    if i.geo.ndim != ndim or not -ndim <= axis < ndim:
+    x, i = _operands(arr, indices)
+    ndim = x.geo.ndim
+    if axis.__class__ is not int or i.geo.ndim != ndim or not -ndim <= axis < ndim:
         raise Unsupported
     axis %= ndim
     others = [n for d, n in enumerate(x.geo.shape) if d != axis]

@@ -135,11 +135,17 @@ def _is_under(node: Expr, mask: Read) -> bool:
     return not source.expr.replaced and given.expr is mask.expr and same(given.geo, mask.geo)
 
 
-def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
-    """numpy.compress along all axes, with a condition for each element."""
+def _mask_and(condition: Any, a: Any) -> tuple[ndarray, ndarray]:
+    """A bool array and another array."""
     mask, x = operand(condition), operand(a)
     if mask.__class__ is not ndarray or x.__class__ is not ndarray or mask.geo.dtype != bool:
         raise Unsupported
+    return mask, x
+
+
+def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+    """numpy.compress along all axes, with a condition for each element."""
+    mask, x = _mask_and(condition, a)
     along_all = axis is None or (axis == 0 and x.ndim == 1)
     if out is not None or not along_all or mask.geo.shape != (x.geo.size,):
         raise Unsupported
@@ -148,9 +154,7 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
 
 def extract(condition: Any, arr: Any) -> Any:
     """numpy.extract, with a condition of the array's shape."""
-    mask, x = operand(condition), operand(arr)
-    if mask.__class__ is not ndarray or x.__class__ is not ndarray or mask.geo.dtype != bool:
-        raise Unsupported
+    mask, x = _mask_and(condition, arr)
     if mask.geo.shape != x.geo.shape:
         raise Unsupported
     return compressed(x, mask)

@@ -75,6 +75,7 @@ def where(condition: Any, *choices: Any) -> Any:
 
 
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    """numpy.copyto, as a write."""
     x = dst
     if x.__class__ is not ndarray or (x.storage is None and not (current.jit == "always" and manage(x))):
         raise Unsupported
