@@ -224,30 +224,49 @@ def _numbers(w: Walk) -> dict[int, int]:
     return {id(n): k for k, n in enumerate(w.nodes)} | {id(v): -1 - k for k, v in enumerate(w.leaves)}
 
 
+@dataclass(slots=True, eq=False)
+class _Barred:
+    """Nodes, by serial, that cannot be where the attempts so far have put them."""
+
+    unlike: dict[int, str] = field(default_factory=dict)
+    """They cannot have NumPy's bits in compiled loops, and why: NumPy runs them."""
+    apart: set[int] = field(default_factory=set)
+    """They join no group through a view."""
+    alone: set[int] = field(default_factory=set)
+    """They share no group."""
+
+    def __len__(self) -> int:
+        return len(self.unlike) + len(self.apart) + len(self.alone)
+
+
 def _assembled(w: Walk, refuse: Refuse, numbers: dict[int, int]) -> tuple[Partition, list[Step]]:
-    """Groups and their steps; nodes that cannot have NumPy's bits in them go to NumPy."""
-    unlike: dict[int, str] = {}
-    apart: set[int] = set()
-    alone: set[int] = set()
+    """Groups and their steps.  An attempt that fails bars nodes, so that the next one differs."""
+    barred = _Barred()
 
     def why_not(node: Expr) -> str | None:
-        return unlike.get(node.serial) or refuse(node)
+        return barred.unlike.get(node.serial) or refuse(node)
 
     while True:
-        parted = partition(w.nodes, w.external, why_not, apart, alone)
-        made, before = [], len(unlike) + len(apart) + len(alone)
-        for group in parted.groups:
-            try:
-                made.append(_step(group, numbers, parted.stored, parted.epoch))
-            except Scattered:
-                alone.update(n.serial for n in group.nodes if is_draw(n))
-            except Unlike as found:
-                apart |= group.bridged      # perhaps they have NumPy's bits in a group of their own
-                if not group.bridged:
-                    unlike.update(dict.fromkeys(found.serials, found.why))
-        if len(unlike) + len(apart) + len(alone) == before:
-            assert len(made) == len(parted.groups)
-            return parted, made
+        before = len(barred)
+        parted = partition(w.nodes, w.external, why_not, barred.apart, barred.alone)
+        made = [_attempt(group, numbers, parted, barred) for group in parted.groups]
+        steps = [step for step in made if step is not None]
+        if len(barred) == before:
+            assert len(steps) == len(made)
+            return parted, steps
+
+
+def _attempt(group: Group, numbers: dict[int, int], parted: Partition, barred: _Barred) -> Step | None:
+    """The step of a group; None where some of its nodes had to be barred."""
+    try:
+        return _step(group, numbers, parted.stored, parted.epoch)
+    except Scattered:
+        barred.alone.update(n.serial for n in group.nodes if is_draw(n))
+    except Unlike as found:
+        barred.apart |= group.bridged           # perhaps they have NumPy's bits in a group of their own
+        if not group.bridged:
+            barred.unlike.update(dict.fromkeys(found.serials, found.why))
+    return None
 
 
 def _make(w: Walk, refuse: Refuse) -> Plan:
