@@ -41,9 +41,10 @@ class Map(NamedTuple):
     `name` is a ufunc of NumPy ('add', 'clip', ...), or one of
       'copy'   sig 'd->f': the input cast (NumPy's unsafe cast) into the region
       'where'  sig '?dd->d'
+      a draw   'PCG64_d' and the like (see `draws`): the positions, and constants
     `sig` is the loop's signature in canonical characters (dtypes.canonical); inputs of other
     dtypes are cast to it, and the result is cast to the region's dtype, as the ufunc would.
-    `reference(region, *inputs)` does it with NumPy: the oracle, and the way without a compiler.
+    `fusion.reference` does it with NumPy: the oracle, and the way without a compiler.
     """
 
     name: str
@@ -99,7 +100,7 @@ class Tally:
 class Compress:
     """The elements of the first input, in C order, where the second (bool, same shape) is True.
 
-    The third is the mask's `Tally`, evaluated: the region is 1-d, and its length is the total."""
+    The third is the mask's `Tally`, evaluated.  The region is 1-d, and its length is the total."""
 
 
 ELEMENTWISE = (Map, Gather)
