@@ -19,16 +19,13 @@ from lazyarr.dtypes import char_of
 from lazyarr.elementwise import FOLD, SCALARS
 from lazyarr.expr import Expr, Map, Opaque
 from lazyarr.fallback import fallback, through
-from lazyarr.geometry import PROBED, fresh, like, probe
+from lazyarr.geometry import LEGACY_AXES, PROBED, fresh, like, probe
 from lazyarr.movement import metadata
 from lazyarr.storage import Storage
 from lazyarr.values import Unwritten
 
 MOST = 1 << 44
 """Elements above which NumPy shall say that there is no such memory."""
-
-MOST_AXES = 32
-"""Of a new lazy array: those of more are NumPy's."""
 
 
 def is_large(shape: Any, factor: int = 1) -> bool:
@@ -52,7 +49,7 @@ def filled(shape: Any, value: Any, dtype: Any, order: Any = "C") -> ndarray:
     if shape.__class__ is int:
         shape = (shape,)
     dtype = numpy.dtype(dtype)
-    wrong = any(n.__class__ is not int or n < 0 for n in shape) or len(shape) > MOST_AXES
+    wrong = any(n.__class__ is not int or n < 0 for n in shape) or len(shape) > LEGACY_AXES
     if wrong or order not in ("C", "F") or char_of(dtype) is None or current.jit == "never":
         raise Unsupported
     return _fill(fresh(shape, dtype, order), value)

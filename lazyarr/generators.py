@@ -17,7 +17,7 @@ import numpy
 
 from lazyarr.arrays import fresh_array, ndarray, wrap
 from lazyarr.config import current
-from lazyarr.creation import MOST, MOST_AXES
+from lazyarr.creation import MOST
 from lazyarr.draws import DRAWS, conforms
 from lazyarr.dtypes import char_of
 from lazyarr.expr import Expr, Map, Read

@@ -14,11 +14,11 @@ import numpy
 from lazyarr.arrays import Unsupported, ndarray, wrap, wrapped
 from lazyarr.config import current
 from lazyarr.counters import COUNT
-from lazyarr.creation import MOST_AXES
 from lazyarr.deferred import CORES, accumulate, product, with_last
 from lazyarr.dtypes import CANONICAL
 from lazyarr.elementwise import SCALARS, elementwise, into
 from lazyarr.fallback import fallback, lazily
+from lazyarr.geometry import LEGACY_AXES
 from lazyarr.indexing import setitem
 from lazyarr.ops import OPS
 from lazyarr.reductions import MISSING, reduce
@@ -120,7 +120,7 @@ class ufunc(metaclass=UfuncType):
 
     def outer(self, a: Any, b: Any, /, **kwargs: Any) -> Any:
         lazy = a.__class__ is ndarray and b.__class__ is ndarray and self.fn.nin == 2
-        if lazy and a.ndim + b.ndim <= MOST_AXES:
+        if lazy and a.ndim + b.ndim <= LEGACY_AXES:
             return self(a[(..., *(None,) * b.ndim)], b, **kwargs)
         return fallback(self.fn.outer, a, b, **kwargs)
 
