@@ -54,7 +54,7 @@ class ArrayType(type):
 
 
 class ndarray(metaclass=ArrayType):
-    __slots__ = ("__weakref__", "geo", "origin", "storage", "twin")
+    __slots__ = ("__weakref__", "geo", "origin", "storage", "twin", "window")
     __array_priority__ = 100
     __hash__ = None
 
@@ -64,6 +64,8 @@ class ndarray(metaclass=ArrayType):
     """Views: the array that NumPy would call the base."""
     twin: weakref.ref
     """Managed arrays that were exported: the real ndarray that stands for this one."""
+    window: tuple[int, numpy.ndarray, numpy.ndarray]
+    """Managed arrays of which elements were taken: address, geometry, and the elements (`windows`)."""
 
     @property
     def ndim(self) -> int:

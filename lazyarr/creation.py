@@ -30,18 +30,15 @@ MOST = 1 << 44
 
 def is_large(shape: Any, factor: int = 1) -> bool:
     """Is an array of this shape worth a lazy fill?  (What is no shape is NumPy's to refuse.)"""
-    if shape.__class__ is int:
-        size = shape
-    elif shape.__class__ is tuple:
-        try:
-            size = math.prod(shape)
-        except TypeError:
+    if shape.__class__ is not int and shape.__class__ is not tuple:
+        return False
+    try:
+        size = shape if shape.__class__ is int else math.prod(shape)
+        if size > MOST:
             return False
-    else:
+        return bool(size > factor * current.eager_elements or (size > 0 and current.jit == "always"))
+    except TypeError:
         return False
-    if size > MOST:
-        return False
-    return size > factor * current.eager_elements or (size > 0 and current.jit == "always")
 
 
 def filled(shape: Any, value: Any, dtype: Any, order: Any = "C") -> ndarray:
@@ -150,17 +147,24 @@ def sized(fn: Any, rule: Any, size: Any, factor: int, otherwise: Any = None) -> 
     return call
 
 
+USUAL = frozenset((type, str, *SCALARS))
+"""Types of dtypes and fill values that are no arrays."""
+
+
 def maker(fn: Any, rule: Any) -> Any:
     """A function of a shape: lazy if that is large and nothing else is out of the ordinary."""
 
     @functools.wraps(fn, updated=())
     def call(shape: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_large(shape) and "like" not in kwargs and kwargs.get("device") is None:
-            kwargs.pop("device", None)
-            try:
-                return rule(shape, *args, **kwargs)
-            except Unsupported:
-                pass
+        if is_large(shape):
+            if "like" not in kwargs and kwargs.get("device") is None:
+                kwargs.pop("device", None)
+                try:
+                    return rule(shape, *args, **kwargs)
+                except Unsupported:
+                    pass
+        elif shape.__class__ is int and not kwargs and all(x.__class__ in USUAL for x in args):
+            return wrap(fn(shape, *args))       # no need to look for arrays
         return through(fn, (shape, *args), kwargs)
 
     return call

@@ -87,7 +87,8 @@ def _positions(k: Any) -> ndarray:
         found: ndarray = operand(k)
     except ValueError:                      # lists of different lengths
         raise Unsupported from None
-    if found.geo.dtype.kind not in "iu" or not numpy.can_cast(found.geo.dtype, numpy.intp):
+    dtype = found.geo.dtype
+    if dtype.kind not in "iu" or char_of(dtype) is None or not numpy.can_cast(dtype, numpy.intp):
         raise Unsupported
     return found
 

@@ -32,13 +32,15 @@ from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import SCALARS, at_call, mask_of
 from lazyarr.error_state import loud, remembered
-from lazyarr.expr import Map
+from lazyarr.expr import LOCK, Map
 from lazyarr.fallback import fallback
 from lazyarr.flags import warn_of_cast
 from lazyarr.gather import BASIC, CACHED, FEW, gathered
 from lazyarr.geometry import same
 from lazyarr.masks import compressed, unpacked
 from lazyarr.temporaries import KEY_REFS, with_last
+from lazyarr.values import Buffer
+from lazyarr.windows import element_of, is_element, is_free, small_part
 
 OBJECT = numpy.dtype(object)
 
@@ -62,6 +64,12 @@ def settled(key: Any) -> Any:
 def getitem(x: Any, key: Any, _: Any = None) -> Any:
     geo = x.geo
     c = key.__class__
+    storage = x.storage
+    if storage is not None and is_element(key, geo.ndim):
+        value = storage.value
+        buf = value.buf
+        if value.op is None and buf.__class__ is Buffer:
+            return element_of(x, buf)[key]
     if c in BASIC or (c is tuple and BASIC.issuperset(map(type, key))):     # `is_basic`, without the call
         g = geo[key]
         if g.__class__ is numpy.ndarray:
@@ -138,7 +146,15 @@ def _region(geo: numpy.ndarray, key: Any) -> numpy.ndarray:
 
 
 def setitem(x: ndarray, key: Any, value: Any) -> None:
-    if x.storage is None and not (current.jit == "always" and manage(x)):
+    storage = x.storage
+    element = storage is not None and value.__class__ in SCALARS and is_element(key, x.geo.ndim)
+    if element and current.jit != "always":
+        with LOCK:
+            if is_free(x):
+                COUNT.numpy_eager += 1
+                element_of(x, storage.value.buf)[key] = value
+                return None
+    if storage is None and not (current.jit == "always" and manage(x)):
         geo = x.geo
         if value.__class__ is ndarray:          # to copy from, or to keep as one of an array's objects
             value = export(value) if geo.dtype is OBJECT else now(value)
@@ -161,9 +177,7 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
 def _assign(x: ndarray, region: numpy.ndarray, value: Any) -> None:
     """Basic assignment: the value cast and broadcast into the region."""
     storage = x.storage
-    if value.__class__ in SCALARS and is_quiet(x) and at_call(region.size, ()):
-        COUNT.numpy_eager += 1
-        storage.put(region, lambda real: real.__setitem__(..., value))
+    if _assigned(x, region, value):
         return
     if value.__class__ is not ndarray:
         if value.__class__ is numpy.ndarray and char_of(value.dtype) is not None:
@@ -180,6 +194,26 @@ def _assign(x: ndarray, region: numpy.ndarray, value: Any) -> None:
         storage.put(region, lambda real: real.__setitem__(..., given))
         return
     write(x, region, value)
+
+
+def _assigned(x: ndarray, region: numpy.ndarray, value: Any) -> bool:
+    """Assign a scalar, or a small array that exists, to a small region, if nothing is waiting."""
+    if region.size > current.eager_elements or current.jit == "always":
+        return False
+    if value.__class__ is ndarray:
+        if value.storage is x.storage and same(value.geo, region):
+            return True                         # the last step of  x[key] += 1
+        value = small_part(value)
+        if value is None or char_of(value.dtype) is None:
+            return False
+    elif value.__class__ not in SCALARS:
+        return False
+    with LOCK:
+        if not is_free(x):
+            return False
+        COUNT.numpy_eager += 1
+        x.storage.value.buf.real(region)[...] = value
+    return True
 
 
 def write(x: ndarray, region: numpy.ndarray, value: ndarray, mask: tuple[ndarray, ...] = ()) -> None:

@@ -34,8 +34,18 @@ def concatenate(
     arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
     """numpy.concatenate; its errors are NumPy's to raise, on the evaluated arrays."""
-    parts = _parts(arrays)
     target = _target(out)
+    found = _concatenated(_parts(arrays), axis, target, dtype, casting, _layout)
+    return found if out is None else out
+
+
+Layout = Callable[[numpy.dtype, tuple[int, ...], Sequence[numpy.ndarray]], numpy.ndarray]
+"""The geometry of a result, from its dtype and shape and the operands' geometries."""
+
+
+def _concatenated(
+    parts: list[ndarray], axis: Any, target: ndarray | None, dtype: Any, casting: Any, layout: Layout
+) -> ndarray:
     if axis is None:
         parts, axis = [x if x.geo.ndim == 1 and target is None else _flat(x) for x in parts], 0
     shape, axis = _joined([x.geo for x in parts], axis)
@@ -43,20 +53,21 @@ def concatenate(
     size = int(numpy.prod(shape, dtype=object))
     if not size or loud():
         raise Unsupported
+    geo = layout(result, shape, [x.geo for x in parts])
     if target is not None:
         if target.geo.shape != shape or not target.geo.flags.writeable:
             raise Unsupported
     elif at_call(size, tuple(parts), FOLD):
         COUNT.numpy_eager += 1
         given = [now(x) for x in parts]
-        if _is_small(size * result.itemsize):
-            return wrap(numpy.concatenate(given, axis, dtype=dtype, casting=casting))
-        geo = _layout(result, shape, [x.geo for x in parts])
+        if _is_small(size * result.itemsize) and layout is _layout:
+            made: ndarray = wrap(numpy.concatenate(given, axis, dtype=dtype, casting=casting))
+            return made
         return _filled(geo, lambda real: numpy.concatenate(given, axis, real, casting="unsafe"))
     elif current.jit == "never" or _many(parts, size):
         raise Unsupported
     else:
-        target = unset(_layout(result, shape, [x.geo for x in parts]))
+        target = unset(geo)
     start = 0
     before = (slice(None),) * axis
     for x in parts:
@@ -64,16 +75,21 @@ def concatenate(
         if x.geo.size:
             write(target, target.geo[(*before, slice(start, stop))], x)
         start = stop
-    return target if out is None else out
+    return target
+
+
+def _in_c_order(dtype: numpy.dtype, shape: tuple[int, ...], _: Any) -> numpy.ndarray:
+    return fresh(shape, dtype)
 
 
 def array_of(arrays: Any, dtype: Any = None) -> Any:
-    """numpy.array of arrays of one shape."""
+    """numpy.array of arrays of one shape: in C order, however they lie."""
     parts = _parts(arrays)
     shape = parts[0].geo.shape
     if any(x.geo.shape != shape for x in parts) or len(shape) >= NUMPYS_AXES:
         raise Unsupported
-    return concatenate([part(x, x.geo[None]) for x in parts], dtype=dtype, casting="unsafe")
+    wide = [part(x, x.geo[None]) for x in parts]
+    return _concatenated(wide, 0, None, dtype, "unsafe", _in_c_order)
 
 
 def _many(parts: Sequence[ndarray], size: int) -> bool:

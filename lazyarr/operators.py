@@ -19,7 +19,9 @@ from lazyarr.counters import COUNT
 from lazyarr.deferred import product as products
 from lazyarr.elementwise import SCALARS, elementwise, into
 from lazyarr.elision import ELIDED, REFLECTED_REFS, SECOND_REFS, swaps
+from lazyarr.expr import LOCK
 from lazyarr.fallback import fallback
+from lazyarr.windows import is_free, small_part
 
 BINARY = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "floordiv": "floor_divide",
@@ -67,6 +69,26 @@ def plain_pair(self: Any, other: Any) -> Any:
     return y
 
 
+def small_pair(self: Any, other: Any) -> tuple[Any, Any] | None:
+    """Both operands for NumPy, where they are small, or parts of large arrays, and exist."""
+    if current.jit == "always":
+        return None
+    x = small_part(self)
+    if x is None:
+        return None
+    c = other.__class__
+    if c is ndarray:
+        y = small_part(other)
+        if y is None or (x.size * y.size > CROSS and (x.shape != y.shape or y.nbytes >= ELIDED)):
+            return None
+    elif c in SCALARS:
+        y = other
+    else:
+        return None
+    COUNT.numpy_eager += 1
+    return x, y
+
+
 def handed(by_numpy: Any, by_python: Any, self: Any, other: Any) -> Any:
     """By NumPy's method.  Where it leaves the operation to `other`, so do we: its method gets the lazy array.
 
@@ -86,6 +108,9 @@ def binary(name: str, fn: numpy.ufunc) -> Any:
             y = plain_pair(self, other)
             if y is not None:
                 return wrapped(by_python(self.geo, y))
+        pair = small_pair(self, other)
+        if pair is not None:
+            return wrapped(by_python(*pair))
         try:
             return elementwise(fn, (self, other))
         except Unsupported:
@@ -104,6 +129,9 @@ def reflected(name: str, fn: numpy.ufunc) -> Any:
             y = plain_pair(self, other)
             if y is not None:
                 return wrapped(by_python(y, self.geo))
+        pair = small_pair(self, other)
+        if pair is not None:
+            return wrapped(by_python(pair[1], pair[0]))
         try:
             return elementwise(fn, (other, self))
         except Unsupported:
@@ -119,6 +147,9 @@ def product(self: Any, other: Any) -> Any:
         y = plain_pair(self, other)
         if y is not None:
             return wrapped(self.geo * y)
+    pair = small_pair(self, other)
+    if pair is not None:
+        return wrapped(pair[0] * pair[1])
     try:
         first, second = getrefcount(self) == SECOND_REFS, getrefcount(other) == SECOND_REFS
         if other.__class__ is ndarray and swaps(self, other, first, second):
@@ -153,6 +184,13 @@ def inplace(name: str, fn: numpy.ufunc) -> Any:
             COUNT.numpy_eager += 1
             by_python(self.geo, now(other) if other.__class__ is ndarray else other)
             return self
+        if self.storage is not None and self.geo.size <= current.eager_elements:
+            pair = small_pair(self, other)
+            if pair is not None:
+                with LOCK:
+                    if is_free(self):
+                        by_python(self.storage.value.buf.real(self.geo), pair[1])
+                        return self
         try:
             return into(fn, (self, other), self)
         except Unsupported:

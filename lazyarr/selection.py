@@ -80,7 +80,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     if x.__class__ is not ndarray or (x.storage is None and not (current.jit == "always" and manage(x))):
         raise Unsupported
     value = plain(numpy.asarray(src)) if src.__class__ in SCALARS else operand(src)
-    if not x.geo.flags.writeable or char_of(value.geo.dtype) is None:
+    if not x.geo.flags.writeable or char_of(value.geo.dtype) is None or loud():
         raise Unsupported
     if src.__class__ in (int, float, complex):  # weak: checked by value, and converted now
         numpy.copyto(numpy.empty(0, x.geo.dtype), src, casting=casting)
@@ -149,6 +149,8 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
         raise Unsupported
     if any(c.__class__ is not ndarray or char_of(c.geo.dtype) is None for c in choices):
         raise Unsupported
+    if not all(x.geo.flags.c_contiguous for x in (index, *choices)):
+        raise Unsupported               # NumPy's result is in C order, that of `where` is not
     shape = broadcast([index.geo, *(c.geo for c in choices)])
     if at_call(math.prod(shape), (index, *choices)) or not inside(index, 0, len(choices)):
         raise Unsupported

@@ -234,3 +234,14 @@ def test_laziness_and_memory():
     lazyarr.evaluate(stacked)
     assert lazyarr.debug.counters()["bytes_allocated"] - between["bytes_allocated"] == stacked.nbytes
     assert joined[0] == 2 and joined[-1] == 4 and joined[199_999] == 2 and joined[200_000] == 4
+
+
+@pytest.mark.parametrize("jit", ["auto", "always", "never"])
+def test_arrays_of_arrays_are_in_c_order(jit):
+    x = numpy.arange(700 * 300.0).reshape(700, 300)
+    with lazyarr.options(jit=jit):
+        a = lazyarr.array(x)
+        for order in (None, "K", "A", "C", "F"):
+            want = numpy.array([x.T, x.T * 2], order=order or "K")
+            found = lazyarr.array([a.T, a.T * 2], order=order or "K")
+            assert found.strides == want.strides and (found == want).all()

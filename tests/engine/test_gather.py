@@ -298,6 +298,7 @@ CHOSEN: dict[str, Program] = {
     "broadcast": lambda np, array: np.choose(array(I60[0] % 2), [array(I60), array(I50[:, :1])]),
     "the method": lambda np, array: array(I60 % 2).choose([array(I60), array(I50)]),
     "one by one": lambda np, array: array(I60 % 2).choose(array(I60), array(I50)),
+    "by columns": lambda np, array: np.choose(array((I60 % 2).T), [array(I60.T), array(I50.T)]),
     "numbers": lambda np, array: np.choose(array(I60 % 2), [array(I60), 7]),
     "wrapped": lambda np, array: np.choose(array(I60), [array(I60), array(I50)], mode="wrap"),
 }
@@ -313,3 +314,14 @@ def test_a_choice_beyond_the_last() -> None:
         return np.choose(array(I60 % 4), [array(I60), array(I60), array(I50)])
 
     assert said(program, lazyarr, lazyarr.array) == said(program, numpy, numpy.copy)
+
+
+@pytest.mark.parametrize("dtype", [">i8", ">i4", ">u4"])
+def test_positions_of_foreign_byte_order(dtype: str) -> None:
+    a, i = lazyarr.array(RNG.random(2049)), numpy.arange(70_000) % 2049
+    assert numpy.asarray(lazyarr.take(a, lazyarr.array(i.astype(dtype)))).tobytes() == (
+        numpy.take(numpy.asarray(a), i).tobytes()
+    )
+    i[5] = 2049
+    with pytest.raises(IndexError, match="index 2049 is out of bounds"):
+        lazyarr.take(a, lazyarr.array(i.astype(dtype)))

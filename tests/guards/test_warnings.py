@@ -143,3 +143,9 @@ def test_warnings_as_errors(row):
         warnings.simplefilter("error")
         with pytest.raises(RuntimeWarning, match=r"divide by zero|invalid"):
             call(row, lazyarr)
+
+
+def test_copyto_raises_at_the_call():
+    a = lazyarr.array(numpy.zeros(N, "f4"))
+    with numpy.errstate(all="raise"), pytest.raises(FloatingPointError, match="overflow"):
+        lazyarr.copyto(a, lazyarr.array(NAMES["big"]), casting="unsafe")

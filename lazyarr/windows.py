@@ -1,0 +1,79 @@
+"""Windows: elements and small parts of arrays that are computed, read and written at once by NumPy.
+
+In:  managed arrays.   Out: real ndarrays over their bytes, or None where something waits.
+Loops over elements and rows live on this: it is the shortest way to what exists.  The window of `element_of`
+is kept with its array and holds no reference to the memory, so that nobody takes the memory for shared; it
+is used only while the caller holds the buffer, which still lies where it lay.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from lazyarr.arrays import ndarray
+from lazyarr.config import current
+from lazyarr.geometry import offset_of
+from lazyarr.values import Buffer
+
+INTEGERS = frozenset((int,))
+
+
+class _Bytes:
+    """The bytes of a buffer, without a reference to it."""
+
+    def __init__(self, buf: Buffer) -> None:
+        readonly = not buf.memory.flags.writeable
+        self.__array_interface__ = {
+            "version": 3, "typestr": "|u1", "shape": (buf.nbytes,), "data": (buf.address, readonly),
+        }  # fmt: skip
+
+
+def element_of(x: ndarray, buf: Buffer) -> numpy.ndarray:
+    """All of x, whose value the caller holds: to take elements from, or to put them there."""
+    try:
+        at, geo, found = x.window
+        if at == buf.address and geo is x.geo:
+            return found
+    except AttributeError:
+        pass
+    geo = x.geo
+    found = numpy.ndarray(geo.shape, geo.dtype, numpy.asarray(_Bytes(buf)), offset_of(geo), geo.strides)
+    if not geo.flags.writeable:
+        found.flags.writeable = False
+    x.window = buf.address, geo, found
+    return found
+
+
+def is_element(key: Any, ndim: int) -> bool:
+    """Is it an index of Python's integers, one for each axis?"""
+    if key.__class__ is int:
+        return ndim == 1
+    if key.__class__ is tuple and len(key) == ndim:
+        return INTEGERS.issuperset(map(type, key))
+    return False
+
+
+def small_part(x: ndarray) -> numpy.ndarray | None:
+    """The values of a small array that exist; only to look at, or to write under the lock."""
+    geo = x.geo
+    storage = x.storage
+    if storage is None:
+        return geo
+    if geo.size > current.eager_elements:
+        return None
+    value = storage.value
+    buf = value.buf
+    if value.op is not None or buf.__class__ is not Buffer:
+        return None
+    return buf.real(geo)
+
+
+def is_free(x: ndarray) -> bool:
+    """May the memory be written to at once?  (There is some, and nothing pending reads it.)"""
+    value = x.storage.value         # type: ignore[union-attr]
+    return (
+        value.op is None and value.buf.__class__ is Buffer and not (value.readers and value.waiting())
+        and value.buf.memory.flags.writeable and x.geo.flags.writeable
+    )
