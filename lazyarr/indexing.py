@@ -150,9 +150,11 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
     element = storage is not None and value.__class__ in SCALARS and is_element(key, x.geo.ndim)
     if element and current.jit != "always":
         with LOCK:
-            if is_free(x):
+            held = storage.value
+            buf = held.buf
+            if held.op is None and buf.__class__ is Buffer and not (held.readers and held.waiting()):
                 COUNT.numpy_eager += 1
-                element_of(x, storage.value.buf)[key] = value
+                element_of(x, buf)[key] = value         # (a window is read-only where x or its memory is)
                 return None
     if storage is None and not (current.jit == "always" and manage(x)):
         geo = x.geo
