@@ -1,6 +1,6 @@
 """The command line: ``python -m lazyarr``.
 
-In:  ``[--stats] script.py | -m module | -c code``, then the program's own arguments; or ``info``.
+In:  ``[--stats] script.py | -m module | -c code | -``, then the program's own arguments; or ``info``.
 Out: the program run as ``__main__`` (see `lazyarr.runner`), or a page about this installation.
 What follows the program's name belongs to the program, whatever it looks like.
 """
@@ -13,6 +13,7 @@ USAGE = """\
 usage: python -m lazyarr [--stats] script.py [args...]
        python -m lazyarr [--stats] -m module [args...]
        python -m lazyarr [--stats] -c code [args...]
+       python -m lazyarr [--stats] - [args...]          (the program comes from the standard input)
        python -m lazyarr info
 
 Run an unmodified NumPy program with lazyarr in NumPy's place: in its own modules (under the script's
@@ -38,15 +39,16 @@ def main() -> None:
 
         print(info())
         return
-    if first.startswith("-") and (first not in ("-m", "-c") or len(args) < 2):
-        sys.exit(f"lazyarr: cannot run {' '.join(args)}\n{USAGE}")
+    if first.startswith("-") and first != "-" and (first not in ("-m", "-c") or len(args) < 2):
+        sys.stderr.write(f"lazyarr: cannot run {' '.join(args)}\n{USAGE}")
+        sys.exit(2)
     from lazyarr import runner
 
     if stats:
         from lazyarr.runner_report import at_exit
 
         at_exit()
-    if first in ("-m", "-c"):
+    if first in ("-m", "-c", "-"):
         runner.run(*args)
     else:
         runner.run("script", *args)

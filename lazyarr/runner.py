@@ -1,6 +1,6 @@
 """Runs somebody's program as ``__main__``, the way the interpreter would.
 
-In:  a script's path, a module's name or code, and the program's arguments.
+In:  a script's path, a module's name, code or the standard input, and the program's arguments.
 Out: nothing; the program's exceptions and SystemExit leave through here, so that the exit status,
 SIGINT, ``sys.excepthook`` and shutdown stay the interpreter's business.
 The program sees its own ``sys.argv``, ``sys.path[0]`` and ``__main__``, and tracebacks its own frames.
@@ -27,8 +27,9 @@ def run(kind: str, *argv: str) -> None:
 
     Parameters
     ----------
-    kind : {"script", "-m", "-c"}
-        What the program's name is: a path, an importable module, or the code itself.
+    kind : {"script", "-m", "-c", "-"}
+        What the program's name is: a path, an importable module, or the code itself; or that it has none,
+        and comes from the standard input.
     *argv : str
         The program's name, then its arguments.
     """
@@ -79,7 +80,14 @@ def _code(source: str, *args: str) -> None:
     exec(compile(source, "<string>", "exec", dont_inherit=True), vars(main))
 
 
-_START: dict[str, Callable[..., None]] = {"script": _script, "-m": _module, "-c": _code}
+def _stdin(*args: str) -> None:
+    _prepare("", ["-", *args])
+    names = {"__file__": "<stdin>", "__cached__": None}
+    main = _fresh_main(**names, __loader__=importlib.machinery.BuiltinImporter)
+    exec(compile(sys.stdin.read(), "<stdin>", "exec", dont_inherit=True), vars(main))
+
+
+_START: dict[str, Callable[..., None]] = {"script": _script, "-m": _module, "-c": _code, "-": _stdin}
 
 
 def _prepare(directory: str, argv: list[str]) -> None:

@@ -308,4 +308,16 @@ def test_info(tmp_path: Path) -> None:
 def test_usage(tmp_path: Path) -> None:
     assert run(tmp_path, "-m", "lazyarr").returncode == 2
     assert "usage" in run(tmp_path, "-m", "lazyarr", "--help").stdout
-    assert run(tmp_path, "-m", "lazyarr", "-x").returncode == 1
+
+
+def test_a_program_from_the_standard_input(tmp_path):
+    program = "import sys\nprint(sys.argv, sys.path[0], __name__, '__file__' in globals())\n1 / 0\n"
+    ours = run(tmp_path, "-m", "lazyarr", "-", "a", stdin=program)
+    python = run(tmp_path, "-", "a", stdin=program)
+    assert (ours.stdout, ours.returncode, ours.stderr) == (python.stdout, python.returncode, python.stderr)
+
+
+@pytest.mark.parametrize("argv", [("-m",), ("-c",), ("--what",)])
+def test_what_cannot_be_run_is_a_usage_error(tmp_path, argv):
+    done = run(tmp_path, "-m", "lazyarr", *argv)
+    assert done.returncode == 2 and "cannot run" in done.stderr and not done.stdout
