@@ -148,12 +148,12 @@ ERRORS = {
 def test_error(name, jit):
     x = numpy.arange(12.0).reshape(3, 4)
     with pytest.raises(Exception) as want:
-        a = numpy.array(x)
-        print(ERRORS[name](numpy, a + 1))
+        ERRORS[name](numpy, x + 1)
     with pytest.raises(type(want.value)) as got:
         a = lazyarr.array(x)
         ERRORS[name](lazyarr, a + 1)
-    assert str(got.value) == str(want.value)
+    # (What a NumPy does not have, lazyarr does not have, in its own name.)
+    assert str(got.value).replace("lazyarr", "numpy") == str(want.value)
 
 
 LAYOUTS = [
