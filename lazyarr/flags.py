@@ -85,8 +85,9 @@ def give(found: list[Late]) -> None:
 
     Calls under filters that raise are computed at once: others do not raise, whatever the filters of now."""
     once = {(each.call, each.message): each for each in found}
+    raising = bool(once) and raises_warnings()
     for each in sorted(once.values(), key=_call):
-        if each.prompt or not raises_warnings():
+        if each.prompt or not raising:
             _warn(each.message, RuntimeWarning, each.loc)
             continue
         with warnings.catch_warnings():

@@ -179,15 +179,17 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
 def _assign(x: ndarray, region: numpy.ndarray, value: Any) -> None:
     """Basic assignment: the value cast and broadcast into the region."""
     storage = x.storage
+    if value.__class__ not in SCALARS:
+        if value.__class__ is numpy.ndarray and char_of(value.dtype) is not None:
+            value = wrap(value)
+        elif value.__class__ is not ndarray:    # read, and checked, now
+            value = wrap(_constant(value, region.dtype))
+        if value.storage is storage and same(value.geo, region):
+            return                              # the last step of  x[key] += 1
     if _assigned(x, region, value):
         return
     if value.__class__ is not ndarray:
-        if value.__class__ is numpy.ndarray and char_of(value.dtype) is not None:
-            value = wrap(value)
-        else:                                   # read, and checked, now
-            value = wrap(_constant(value, region.dtype))
-    if value.storage is storage and same(value.geo, region):
-        return                                  # the last step of  x[key] += 1
+        value = wrap(_constant(value, region.dtype))
     if char_of(value.geo.dtype) is None or loud():
         raise Unsupported
     if is_quiet(x) and at_call(region.size, (value,)):
@@ -203,13 +205,9 @@ def _assigned(x: ndarray, region: numpy.ndarray, value: Any) -> bool:
     if region.size > current.eager_elements or current.jit == "always":
         return False
     if value.__class__ is ndarray:
-        if value.storage is x.storage and same(value.geo, region):
-            return True                         # the last step of  x[key] += 1
         value = small_part(value)
         if value is None or char_of(value.dtype) is None:
             return False
-    elif value.__class__ not in SCALARS:
-        return False
     with LOCK:
         if not is_free(x):
             return False

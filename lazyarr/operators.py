@@ -85,7 +85,6 @@ def small_pair(self: Any, other: Any) -> tuple[Any, Any] | None:
         y = other
     else:
         return None
-    COUNT.numpy_eager += 1
     return x, y
 
 
@@ -110,6 +109,7 @@ def binary(name: str, fn: numpy.ufunc) -> Any:
                 return wrapped(by_python(self.geo, y))
         pair = small_pair(self, other)
         if pair is not None:
+            COUNT.numpy_eager += 1
             return wrapped(by_python(*pair))
         try:
             return elementwise(fn, (self, other))
@@ -131,6 +131,7 @@ def reflected(name: str, fn: numpy.ufunc) -> Any:
                 return wrapped(by_python(y, self.geo))
         pair = small_pair(self, other)
         if pair is not None:
+            COUNT.numpy_eager += 1
             return wrapped(by_python(pair[1], pair[0]))
         try:
             return elementwise(fn, (other, self))
@@ -149,6 +150,7 @@ def product(self: Any, other: Any) -> Any:
             return wrapped(self.geo * y)
     pair = small_pair(self, other)
     if pair is not None:
+        COUNT.numpy_eager += 1
         return wrapped(pair[0] * pair[1])
     try:
         first, second = getrefcount(self) == SECOND_REFS, getrefcount(other) == SECOND_REFS
@@ -184,13 +186,13 @@ def inplace(name: str, fn: numpy.ufunc) -> Any:
             COUNT.numpy_eager += 1
             by_python(self.geo, now(other) if other.__class__ is ndarray else other)
             return self
-        if self.storage is not None and self.geo.size <= current.eager_elements:
-            pair = small_pair(self, other)
-            if pair is not None:
-                with LOCK:
-                    if is_free(self):
-                        by_python(self.storage.value.buf.real(self.geo), pair[1])
-                        return self
+        pair = None if self.storage is None else small_pair(self, other)
+        if pair is not None:
+            with LOCK:                          # (from here on its bytes stay where they are)
+                if is_free(self):
+                    COUNT.numpy_eager += 1
+                    by_python(self.storage.value.buf.real(self.geo), pair[1])
+                    return self
         try:
             return into(fn, (self, other), self)
         except Unsupported:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import ndarray
+from lazyarr.arrays import is_quiet, ndarray
 from lazyarr.config import current
 from lazyarr.geometry import offset_of
 from lazyarr.values import Buffer
@@ -71,9 +71,7 @@ def small_part(x: ndarray) -> numpy.ndarray | None:
 
 
 def is_free(x: ndarray) -> bool:
-    """May the memory be written to at once?  (There is some, and nothing pending reads it.)"""
-    value = x.storage.value         # type: ignore[union-attr]
-    return (
-        value.op is None and value.buf.__class__ is Buffer and not (value.readers and value.waiting())
-        and value.buf.memory.flags.writeable and x.geo.flags.writeable
-    )
+    """May x be written to at once?  (Its memory exists, nothing pending reads it, and both may change.)"""
+    storage = x.storage
+    assert storage is not None
+    return is_quiet(x) and storage.value.buf.memory.flags.writeable and x.geo.flags.writeable

@@ -1,5 +1,6 @@
 """What a first call costs: new kernels, kernels from the disk cache, and how many a program needs."""
 
+import atexit
 import importlib
 import random
 import shutil
@@ -96,6 +97,7 @@ class Kernels:
     def setup(self, module: str, ops: int) -> None:
         if not Kernels.folder:
             Kernels.folder = tempfile.mkdtemp()
+            atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
             program = f"from benchmarks.compile import Kernels; Kernels.store({self.folder!r})"
             subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parent.parent, check=True)
         self.np = importlib.import_module(module)

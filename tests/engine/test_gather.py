@@ -22,7 +22,16 @@ POSITIONS = "bhilBHI"
 Program = Callable[[Any, Callable[[Any], Any]], Any]
 
 
-@pytest.fixture(autouse=True, params=[("always", 1), ("always", 2), ("never", 1)], ids=str)
+COMPILED = [("always", 1), ("always", 2)]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every test with kernels; those that count none of them also without."""
+    ways = COMPILED if "compiled" in metafunc.fixturenames else [*COMPILED, ("never", 1)]
+    metafunc.parametrize("forced", ways, indirect=True, ids=str)
+
+
+@pytest.fixture(autouse=True)
 def forced(request: pytest.FixtureRequest) -> Any:
     jit, threads = request.param
     with lazyarr.options(jit=jit, num_threads=threads, verify=True):
@@ -31,8 +40,7 @@ def forced(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def compiled(forced: None) -> None:
-    if lazyarr.get_options()["jit"] != "always":
-        pytest.skip("counts kernels")
+    """For tests that count kernels."""
 
 
 def values(char: str, shape: Any) -> numpy.ndarray:
