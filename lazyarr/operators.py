@@ -186,12 +186,12 @@ def inplace(name: str, fn: numpy.ufunc) -> Any:
             COUNT.numpy_eager += 1
             by_python(self.geo, now(other) if other.__class__ is ndarray else other)
             return self
-        pair = None if self.storage is None else small_pair(self, other)
-        if pair is not None:
+        if self.storage is not None and self.geo.size <= current.eager_elements:
             with LOCK:                          # (from here on its bytes stay where they are)
-                if is_free(self):
+                pair = small_pair(self, other) if is_free(self) else None
+                if pair is not None:
                     COUNT.numpy_eager += 1
-                    by_python(self.storage.value.buf.real(self.geo), pair[1])
+                    by_python(*pair)
                     return self
         try:
             return into(fn, (self, other), self)

@@ -8,22 +8,17 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import flagged
 import numpy
 import pytest
+from flagged import USER, N
 
 import lazyarr
 from lazyarr import engine
 from lazyarr.counters import COUNT
 from lazyarr.replay import MOST
 
-N = 100_003
-USER = "user_program.py"
-NAMES = {
-    "x": numpy.linspace(-1, 1, N),
-    "z": numpy.zeros(N),
-    "big": numpy.full(N, 1e200),
-    "i": numpy.arange(N) - 5,
-    "f": numpy.full(N, 1e30, "f4"),
+NAMES = flagged.NAMES | {
     "m": numpy.arange(N) % 3 == 0,
     "c": numpy.linspace(-1, 1, N) + 1e200j,
 }

@@ -10,18 +10,9 @@ import warnings
 
 import numpy
 import pytest
+from flagged import NAMES, USER, N
 
 import lazyarr
-
-N = 100_001
-USER = "user_program.py"
-NAMES = {
-    "x": numpy.linspace(-1, 1, N),
-    "z": numpy.zeros(N),
-    "big": numpy.full(N, 1e200),
-    "i": numpy.arange(N) - 5,
-    "f": numpy.full(N, 1e30, "f4"),
-}
 
 ROWS = [
     "x / z", "1 / big / z", "np.log(z)", "np.log(x)", "np.sqrt(x)", "big * big", "big ** 2", "np.exp(big)",

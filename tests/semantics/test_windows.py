@@ -110,6 +110,16 @@ def test_nothing_runs_and_nothing_is_shared():
     assert not a.storage.value.buf.shared()
 
 
+def test_what_must_wait_is_not_counted_as_numpys():
+    a, x = pair()
+    y = a * 2                           # reads rows that the writes below change
+    before = np.debug.counters()["numpy_eager"]
+    a[1] += 1
+    assert np.debug.counters()["numpy_eager"] == before
+    assert not np.is_evaluated(a)       # (nothing held on to its memory meanwhile, so it may wait)
+    assert same(y, x * 2)
+
+
 def test_read_only_memory_is_not_written():
     z = np.array([1 + 2j] * 70_000)
     np.evaluate(z)
