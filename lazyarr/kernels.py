@@ -41,6 +41,8 @@ class Kernel(NamedTuple):
     fold: int
     """Address of what a reduction's kernel calls to fold a range; 0 if it calls nothing."""
     nontemporal: bool
+    flags: int
+    """NumPy's FPE bits that its ops can raise."""
 
 
 def host() -> Target:
@@ -86,7 +88,7 @@ def _known(parfor: Parfor, nontemporal: bool) -> Kernel | None:
     entry = kernel_index.recall(parfor, host(), nontemporal)
     if entry is None:
         return None
-    main = jit.recall(entry.main.key, (entry.main.symbol,))
+    main = jit.recall(entry.main.key, (entry.main.symbol,), entry.body)
     shell = entry.shell and jit.recall(entry.shell.key, (entry.shell.symbol,), kernel=False)
     if main is None or (entry.shell is not None and shell is None):
         return None
@@ -104,7 +106,7 @@ def _compiled(parfor: Parfor, nontemporal: bool) -> Kernel:
         address, fold = _loaded(source.shell), address
     entry = kernel_index.Entry(
         _piece(source), source.shell and _piece(source.shell), source.combine and _piece(source.combine),
-        source.layout, source.scratch_bytes, source.loops,
+        source.layout, source.scratch_bytes, source.flags, source.loops,
     )  # fmt: skip
     kernel_index.remember(parfor, host(), nontemporal, entry)
     return _kernel(parfor, nontemporal, entry, address, fold)
@@ -118,7 +120,9 @@ def _kernel(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry, addres
         loops.append(loop)
     ops = sum(i.op not in BOOKKEEPING for i in parfor.body)
     combine = entry.combine and partial(_combine, parfor, nontemporal, entry.combine)
-    return Kernel(address, entry.layout, tuple(loops), entry.scratch_bytes, ops, combine, fold, nontemporal)
+    return Kernel(
+        address, entry.layout, tuple(loops), entry.scratch_bytes, ops, combine, fold, nontemporal, entry.flags
+    )
 
 
 def _draw_loop(name: str) -> InnerLoop:

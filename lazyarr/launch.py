@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy
 
 from lazyarr.buffers import empty
-from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.abi import SCALAR_BYTES, SCALAR_WORDS, Layout
 from lazyarr.codegen.reduce_plan import PARTIALS, WORDS, Cuts, cut, fill
 from lazyarr.config import current
 from lazyarr.counters import COUNT
@@ -164,9 +164,7 @@ def bind(
         words[word] = at
     for word, scalar in zip(p.scalars, scalars, strict=True):
         raw = scalar.tobytes()
-        words[word] = int.from_bytes(raw[:8], "little", signed=len(raw) >= 8)
-        if len(raw) > 8:
-            words[word + 1] = int.from_bytes(raw[8:], "little", signed=True)
+        words[word : word + SCALAR_WORDS] = array("q", raw * (SCALAR_BYTES // len(raw)))
     scratch = partials = None
     if p.scratch_bytes:
         scratch, words[Layout.SCRATCH] = memory(p.scratch_bytes)
@@ -185,7 +183,7 @@ def _run(p: Prepared, addresses: Sequence[int], scalars: Sequence[numpy.generic]
     COUNT.seconds["run"] += time.perf_counter() - began
     count_launch(p, words)
     del keep
-    return words[Layout.FLAGS]
+    return words[Layout.FLAGS] & p.kernel.flags
 
 
 def count_launch(p: Prepared, words: array[int]) -> None:

@@ -133,7 +133,7 @@ def launch_fed(
         0, base, 0, at, p.kernel.address, inner.buffer_info()[0], len(inner), len(feeds), *head,
     ])  # fmt: skip
     _run(_feeder(host()), words, p.chunks, threads)
-    flags = words[Layout.FLAGS]
+    flags = words[Layout.FLAGS] & p.kernel.flags
     if p.partial_bytes:
         inner[Layout.FLAGS] = 0
         parallel_for(p.combine, inner.buffer_info()[0], p.combine_chunks, 1)

@@ -14,6 +14,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+SCALAR_WORDS = 8
+SCALAR_BYTES = 8 * SCALAR_WORDS
+
 
 class _Counts(NamedTuple):
     rank: int
@@ -49,8 +52,8 @@ class Layout(_Counts):
         return self.pointer(operand) + 1 + dim
 
     def scalar(self, k: int) -> int:
-        """Two words each: room for a complex128."""
-        return self.FIRST + 3 * self.rank + self.operands * (1 + self.rank) + 2 * k
+        """The value, repeated until it fills the widest vector: `SCALAR_WORDS` words each."""
+        return self.FIRST + 3 * self.rank + self.operands * (1 + self.rank) + SCALAR_WORDS * k
 
     def loop(self, k: int) -> int:
         """Function pointer, then the loop's data pointer."""

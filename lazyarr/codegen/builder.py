@@ -22,19 +22,21 @@ class Builder:
         self.width = width
         self.lines: list[str] = []
         self.declarations: dict[str, None] = {}
-        self._names = 0
+        self._values = self._names = 0
 
     def ty(self, scalar: str) -> str:
         """The type of one value: a vector of `scalar`, or `scalar` itself at width 0."""
         return f"<{self.width} x {scalar}>" if self.width else scalar
 
-    def fresh(self, stem: str = "t") -> str:
+    def fresh(self, stem: str) -> str:
+        """A name for what is not the result of `op`."""
         self._names += 1
         return f"%{stem}{self._names}"
 
     def op(self, text: str) -> str:
-        """Append ``%tN = text``; return ``%tN``."""
-        name = self.fresh()
+        """Append ``%N = text``; return ``%N``.  LLVM reads numbers, in order, faster than names."""
+        name = f"%{self._values}"
+        self._values += 1
         self.lines.append(f"  {name} = {text}")
         return name
 

@@ -217,6 +217,8 @@ class Emitter:
                 self.call(lane, at.pointers, "1", self.single_steps(lane))
             else:
                 emit_body((lane,), self.fixed, lambda ref: self.place(ref, self.base(ref, at.pointers), "0"))
+                if isinstance(lane, Load) and lane.ref.space == "scalar":
+                    self.fixed.repeated[lane.value] = self.base(lane.ref, at.pointers)
         for v in self.fixed.chars:
             self.fixed.value(v)         # here, where it dominates every loop
 
@@ -332,5 +334,4 @@ def _status(b: Builder, kernel: Kernel) -> Status:
     signatures = {(a.op, a.sig) for a in applies(kernel.body)} | set(kernel.loops)
     names = {("copy" if op == "cast" else op, sig) for op, sig in signatures if op not in OWN}
     categories = frozenset(c for op, sig in names for c in flags(op, sig))
-    floating = any(set(sig) & set("efdFD") for _, sig in names)
-    return Status(b, categories, floating or bool(categories))
+    return Status(b, categories, bool(kernel.loops))

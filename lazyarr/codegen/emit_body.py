@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from lazyarr.codegen.abi import SCALAR_BYTES
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emit_lanes import (
     Place,
@@ -22,6 +23,7 @@ from lazyarr.codegen.emit_lanes import (
 from lazyarr.codegen.emitters_types import Value
 from lazyarr.codegen.loopir import Apply, Gather, Lane, Load, Ref, Store
 from lazyarr.codegen.native import native
+from lazyarr.dtypes import PLAIN
 
 PlaceOf = Callable[[Ref], Place]
 
@@ -34,6 +36,8 @@ class Registers:
         self.chars: dict[int, str] = {}
         self.raws: dict[int, str] = {}
         self.values: dict[int, Value] = {}
+        self.repeated: dict[int, str] = {}
+        """Where a scalar lies in memory, repeated (`abi.SCALAR_BYTES`)."""
         self.scalars: Registers = self
         """The values that do not vary, as scalars."""
 
@@ -59,7 +63,9 @@ class Registers:
         return other
 
     def spread(self, needed: Iterable[int]) -> Registers:
-        """Scalars of this, in all lanes of the builder's width."""
+        """Scalars of this, in all lanes of the builder's width.
+
+        LLVM's fast instruction selection has no rule for splats: it is quicker done with a load."""
         if not self.b.width:
             return self.copy()
         wide = Registers(self.b)
@@ -67,7 +73,9 @@ class Registers:
         for v in needed:
             if v in self.chars:
                 char = wide.chars[v] = self.chars[v]
-                if char == "?" and v in self.raws:
+                if v in self.repeated and self.b.width * PLAIN[char].itemsize <= SCALAR_BYTES:
+                    wide.raws[v] = load_raw(self.b, Place(char, "u", self.repeated[v], "0", ""))
+                elif char == "?" and v in self.raws:
                     wide.raws[v] = splat(self.b, "i8", self.raws[v])
                 else:
                     wide.values[v] = splat_value(self.b, char, self.values[v])

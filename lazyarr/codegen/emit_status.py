@@ -1,8 +1,9 @@
-"""Floating-point status: what a chunk raised, told to the launcher, and the caller's state restored.
+"""Floating-point status in kernels that call NumPy's loops, since some of these clear the flags.
 
 In:  a Builder in the entry block, which errstate categories the kernel's ops can set.
 Out: code around the chunk that clears the CPU's status flags, collects them into word 0, and puts the
-caller's back.  `collect` goes before each of NumPy's loops, since some of them clear the flags.
+caller's back; `collect` goes before each call.  For other kernels the loops that run chunks do this
+(`threading.loops_ir`): in each kernel it would be a tenth of the time that compiling takes.
 On CPUs other than x86 flags are neither read nor changed.
 """
 
@@ -12,6 +13,7 @@ from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.builder import Builder
 
 _NUMPY_FLAG = {"divide": 1, "over": 2, "under": 4, "invalid": 8}
+ALL_FLAGS = sum(_NUMPY_FLAG.values())
 _SET = "llvm.x86.sse.ldmxcsr"
 _GET = "llvm.x86.sse.stmxcsr"
 
@@ -19,10 +21,10 @@ _GET = "llvm.x86.sse.stmxcsr"
 class Status:
     """The code of one kernel."""
 
-    def __init__(self, b: Builder, categories: frozenset[str], floating: bool) -> None:
+    def __init__(self, b: Builder, categories: frozenset[str], active: bool) -> None:
         self.b = b
         self.mask = sum(_NUMPY_FLAG[c] for c in categories)
-        self.active = floating and not b.target.name.startswith("ASIMD")
+        self.active = active and not b.target.name.startswith("ASIMD")
 
     def begin(self) -> None:
         b = self.b

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.emit import Emitter
+from lazyarr.codegen.emit_status import ALL_FLAGS
 from lazyarr.codegen.loopir import Kernel
 from lazyarr.codegen.lower import lower
 from lazyarr.codegen.tile import tile
@@ -43,6 +44,8 @@ class Source:
     """Per thread; see `abi`."""
     block: int
     """Elements that pass from stage to stage at once; 0 if there is one stage only."""
+    flags: int = ALL_FLAGS
+    """NumPy's FPE bits that its ops can raise: what else a launch finds raised is none of theirs."""
     shell: Module | None = None
     """Where `symbol` folds a range of elements only: the kernel, which finds that function's address in
     word ``layout.extra(reduce_plan.FOLD)``.  Shells do not depend on the body: programs share them."""
@@ -125,5 +128,5 @@ def source_of(kernel: Kernel, target: Target) -> Source:
     symbol = f"lazyarr_{digest.hexdigest()}"
     return Source(
         ir=f"define void @{symbol}{text}{rest}", symbol=symbol, layout=emitter.layout, loops=kernel.loops,
-        scratch_bytes=kernel.scratch_bytes, block=kernel.block,
+        scratch_bytes=kernel.scratch_bytes, block=kernel.block, flags=emitter.status.mask,
     )  # fmt: skip

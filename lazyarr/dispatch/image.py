@@ -5,7 +5,8 @@ In:  an `Image`, or the bytes that `packed` made of one.   Out: the address of e
     image  = code | data | zeros        code begins a page, and so does data, on the next page
 
 Memory is never written and executed at once: it is filled, then its code is made executable.  Code is
-never unloaded, since a worker thread may sleep in it while the process ends.
+never unloaded, since a worker thread may sleep in it while the process ends.  Whoever calls `load` holds
+`llvm.loading`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ from typing import NamedTuple
 
 PAGE = 4096
 """Bytes of a page: x86-64 has no smaller ones, and all larger ones are multiples."""
+
+MAPPED = 1 << 18
+"""Bytes of address space that are mapped at once."""
+
 
 class Image(NamedTuple):
     """Machine code that lacks only its address."""
@@ -116,7 +121,7 @@ def load(image: Image) -> dict[str, int]:
     if absent:
         raise RuntimeError(f"code needs functions that this process lacks: {', '.join(absent)}")
     data_at = image.data_at
-    base = _map(data_at + len(image.data) + image.zeros)
+    base = _pages(data_at + len(image.data) + image.zeros)
     ctypes.memmove(base, image.code, len(image.code))
     if image.data:
         ctypes.memmove(base + data_at, image.data, len(image.data))
@@ -129,10 +134,25 @@ def load(image: Image) -> dict[str, int]:
     return {name: base + at for name, at in image.symbols.items()}
 
 
+_free = [0, 0]
+"""Where the pages begin that are mapped and not yet taken, and their bytes."""
+
+
+def _pages(size: int) -> int:
+    """Fresh pages, to be written: most kernels have one or two, and mapping some for each takes longer."""
+    size = -(-size // PAGE) * PAGE
+    if size > MAPPED // 4:
+        return _map(size)
+    if size > _free[1]:
+        _free[:] = _map(MAPPED), MAPPED
+    base = _free[0]
+    _free[:] = base + size, _free[1] - size
+    return base
+
+
 def _map(size: int) -> int:
-    """Fresh pages, to be written."""
     access, kind = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    base: int | None = _process().mmap(None, -(-size // PAGE) * PAGE, access, kind, -1, 0)
+    base: int | None = _process().mmap(None, size, access, kind, -1, 0)
     if base is None or base == _FAILED:
         raise RuntimeError(f"no memory for code: {os.strerror(ctypes.get_errno())}")
     return base

@@ -154,8 +154,8 @@ def load(
             raise NotCompiled(symbols[0])
         began = time.perf_counter()
         body = _linked(compile_object(ir, target, opt))
-        disk.store(key, body)
         found = _into_memory(key, body, symbols)
+        disk.store(key, body)
         COUNT.compiles += kernel
         _tell("compiled", found, f"for {target.name}, opt {opt}", body, began)
         if current.debug > 1:
@@ -163,17 +163,20 @@ def load(
         return found
 
 
-def recall(key: bytes, symbols: tuple[str, ...], *, kernel: bool = True) -> dict[str, int] | None:
+def recall(
+    key: bytes, symbols: tuple[str, ...], body: bytes = b"", *, kernel: bool = True
+) -> dict[str, int] | None:
     """The addresses of what was compiled under `key`, by this process or another; None: compile it.
 
-    Within `cached_only`, what only LLVM's loader can load counts as absent."""
+    `body` is what the cache has under `key`, if that is at hand.  Within `cached_only`, what only LLVM's
+    loader can load counts as absent."""
     with loading:
         if key in _loaded:
             COUNT.memory_hits += kernel
             return _loaded[key]
         began = time.perf_counter()
-        body = disk.fetch(key)
-        if body is None or not (may_compile() or _is_image(body)):
+        body = body or disk.fetch(key) or b""
+        if not body or not (may_compile() or _is_image(body)):
             return None
         try:
             found = _into_memory(key, body, symbols)
@@ -243,9 +246,8 @@ def compile_object(ir: str, target: Target, opt: int = 0) -> bytes:
 
 def _compile_object(ir: str, machine: _Machine) -> bytes:
     # A function of its own: the module's disposal, at its end, enters LLVM too.
-    module = binding().parse_assembly(ir)
-    module.triple = machine.triple
-    module.data_layout = machine.data_layout
+    head = f'target triple = "{machine.triple}"\ntarget datalayout = "{machine.data_layout}"\n'
+    module = binding().parse_assembly(head + ir)
     module.verify()
     return bytes(machine.generator.emit_object(module))
 

@@ -16,7 +16,7 @@ sleepers; then it claims chunks itself, closes the door, and waits until nobody 
 helper enters only through an open door, so the caller never waits for one that has not started.
 Helpers spin a little for the next job before they sleep.  They block all signals, which are
 Python's business, and compute in the caller's floating-point environment, which both loops leave
-to the caller as they found it.
+to the caller as they found it.  What the chunks raise goes into the first of the words (atomic or).
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ define i64 @lazyarr_serial_for(ptr %kernel, ptr %words, i64 %first, i64 %chunks,
 entry:
   %environment = alloca [64 x i8], align 16
   call void @save_environment(ptr %environment)
+  call void @clear_flags()
   %begin = call i64 @now()
   %deadline = add i64 %begin, %nanoseconds
   br label %loop
@@ -51,6 +52,7 @@ ran:
   br label %loop
 done:
   %next = phi i64 [ %i, %loop ], [ %i1, %run ]
+  call void @tell_flags(ptr %words)
   call void @load_environment(ptr %environment)
   ret i64 %next
 }
@@ -85,6 +87,7 @@ _HELPER = """
 define internal void @help(i64 %thread) {
 entry:
   call void @load_environment(ptr getelementptr (%Job, ptr @job, i32 0, i32 3))
+  call void @clear_flags()
   %kernel = load ptr, ptr @job
   %words = load ptr, ptr getelementptr (%Job, ptr @job, i32 0, i32 1)
   %chunks = load i64, ptr getelementptr (%Job, ptr @job, i32 0, i32 2)
@@ -97,6 +100,7 @@ run:
   call void %kernel(ptr %words, i64 %i, i64 %thread)
   br label %loop
 done:
+  call void @tell_flags(ptr %words)
   ret void
 }
 
@@ -300,7 +304,9 @@ launch:
   %limit = load i64, ptr @max_helpers
   %places = call i64 @llvm.smin.i64(i64 %others, i64 %limit)
   call void @open_door(i64 %places)
+  call void @clear_flags()
   %rest = call i64 @lead(ptr %kernel, ptr %words, i64 %chunks, i64 %nanoseconds)
+  call void @tell_flags(ptr %words)
   %closed = atomicrmw and ptr @state, i32 65535 seq_cst
   call void @gather()
   call void @load_environment(ptr getelementptr (%Job, ptr @job, i32 0, i32 3))

@@ -5,6 +5,7 @@ In:  the system (`System`).   Out: definitions of these functions, the same for 
     @now() -> nanoseconds of a monotonic clock, or always 0 where there is none
     @pause()                            tell the CPU that this is a spin loop
     @save_environment(ptr), @load_environment(ptr)      floating-point control and status, 64 bytes
+    @clear_flags(), @tell_flags(ptr)    floating-point status; raised flags into a word, as NumPy's FPE bits
     @init_parking()
     @park(ptr, value)                   sleep unless *ptr differs from value; may wake early
     @unpark(ptr, count)                 wake sleepers on ptr, at least `count` if there are as many
@@ -79,6 +80,34 @@ define internal void @load_environment(ptr %from) {
   call void @llvm.x86.sse.ldmxcsr(ptr %from)
   ret void
 }
+define internal void @clear_flags() {
+  %at = alloca i32, align 4
+  call void @llvm.x86.sse.stmxcsr(ptr %at)
+  %old = load i32, ptr %at
+  %new = and i32 %old, -64
+  store i32 %new, ptr %at
+  call void @llvm.x86.sse.ldmxcsr(ptr %at)
+  ret void
+}
+; x86 has invalid at bit 0 and divide, overflow, underflow from bit 2
+define internal void @tell_flags(ptr %word) {
+  %at = alloca i32, align 4
+  call void @llvm.x86.sse.stmxcsr(ptr %at)
+  %status = load i32, ptr %at
+  %low = lshr i32 %status, 2
+  %others = and i32 %low, 7
+  %high = shl i32 %status, 3
+  %invalid = and i32 %high, 8
+  %flags = or i32 %others, %invalid
+  %none = icmp eq i32 %flags, 0
+  br i1 %none, label %done, label %tell
+tell:
+  %wide = zext i32 %flags to i64
+  %old = atomicrmw or ptr %word, i64 %wide monotonic
+  br label %done
+done:
+  ret void
+}
 """,
     "arm": """
 declare void @llvm.aarch64.hint(i32)
@@ -94,6 +123,12 @@ define internal void @save_environment(ptr %to) {
 }
 define internal void @load_environment(ptr %from) {
   %r = call i32 @fesetenv(ptr %from)
+  ret void
+}
+define internal void @clear_flags() {
+  ret void
+}
+define internal void @tell_flags(ptr %word) {
   ret void
 }
 """,
@@ -241,7 +276,7 @@ def filled(text: str, **values: object) -> str:
 
 
 def basics(system: System) -> str:
-    """Definitions of ``@now``, ``@pause`` and the floating-point environment."""
+    """Definitions of ``@now``, ``@pause`` and those of the floating-point environment."""
     clock = _NO_CLOCK if system.clock is None else filled(_CLOCK, clock=system.clock)
     return clock + _MACHINE[system.machine]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 import pytest
 
-from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.abi import SCALAR_BYTES, SCALAR_WORDS, Layout
 from lazyarr.codegen.interp import run_chunk
 from lazyarr.codegen.pipeline import Source, compile_parfor, results
 from lazyarr.dispatch import jit
@@ -20,9 +20,12 @@ from lazyarr.fusion.parfor import Inst, Operand, Parfor
 from lazyarr.numpy_loops import inner_loop
 from lazyarr.ops import row
 from lazyarr.target import Target
+from lazyarr.threading import pool
 
 THREAD = 1
 """The thread that tests run as: not 0, so that another thread's scratch memory would be noticed."""
+
+FOREVER = 1 << 62
 
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 ACCESS_STEPS = {"u": 1, "z": 0, "s": 3, "reversed": -1, "backwards": -2}
@@ -190,7 +193,8 @@ def launch_of(
         for d, stride in enumerate(a.strides):
             words[layout.stride(k, d)] = stride
     for k, s in enumerate(scalars):
-        words[layout.scalar(k) : layout.scalar(k) + 2] = numpy.frombuffer(s.tobytes().ljust(16, b"\0"), "i8")
+        at, raw = layout.scalar(k), s.tobytes()
+        words[at : at + SCALAR_WORDS] = numpy.frombuffer(raw * (SCALAR_BYTES // len(raw)), "i8")
     for k, (name, sig) in enumerate(source.loops):
         loop = inner_loop(row(name).fn, sig)
         assert loop is not None
@@ -211,10 +215,13 @@ def run_native(
     target = target or host_level()
     source = compile_parfor(program.parfor, target, nontemporal=nontemporal, verify=True)
     launch = launch_of(source, arrays, program.scalars, tile or program.shape)
-    kernel = KERNEL(jit.load(source.ir, (source.symbol,), target)[source.symbol])
-    for chunk in range(launch.chunks):
-        kernel(_address(launch.words), chunk, THREAD)
-    return int(launch.words[Layout.FLAGS])
+    kernel, words = jit.load(source.ir, (source.symbol,), target)[source.symbol], _address(launch.words)
+    if source.loops:
+        for chunk in range(launch.chunks):
+            KERNEL(kernel)(words, chunk, THREAD)
+    else:                               # flags are up to whoever runs the chunks
+        assert pool.serial_for()(kernel, words, 0, launch.chunks, FOREVER) == launch.chunks
+    return int(launch.words[Layout.FLAGS]) & source.flags
 
 
 def run_interpreted(

@@ -439,7 +439,7 @@ def test_products_and_sums_are_not_contracted():
     product = emitter("multiply", "dd->d", level.target)(b, ["%x", "%y"])
     (total,) = emitter("add", "dd->d", level.target)(b, [*product, "%z"])
     ty = b.ty("double")
-    lines = [f"define {ty} @f({ty} %x, {ty} %y, {ty} %z) {{", *b.lines, f"  ret {ty} {total}", "}"]
+    lines = [f"define {ty} @f({ty} %x, {ty} %y, {ty} %z) {{", "entry:", *b.lines, f"  ret {ty} {total}", "}"]
     text = machine(level, 3).emit_assembly(llvm.parse_assembly("\n".join(lines)))
     assert "vmulpd" in text and "vaddpd" in text and "fmadd" not in text
 

@@ -133,7 +133,8 @@ def test_chunks_have_the_callers_floating_point_environment_and_leave_it():
             call(put)(mine.ctypes.data)
             parallel_for(spoil, words.ctypes.data, 2, 2)
             call(get)(found.ctypes.data)
-            assert (words[1], words[2], found[0]) == (mine[0], mine[0], mine[0])
+            clear = mine[0] & ~0x3F             # no flags: chunks tell what they raise themselves
+            assert (words[1], words[2], found[0]) == (clear, clear, mine[0])
             words[:] = 1
             parallel_for(spoil, words.ctypes.data, 1, 1)
             call(get)(found.ctypes.data)

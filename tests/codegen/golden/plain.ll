@@ -1,98 +1,86 @@
 define void @kernel(ptr %words, i64 %chunk, i64 %tid) nounwind "prefer-vector-width"="512" {
 entry:
-  %saved = alloca i32, align 4
-  %status = alloca i32, align 4
-  %raised = alloca i32, align 4
-  store i32 0, ptr %raised, align 4
-  call void @llvm.x86.sse.stmxcsr(ptr %saved)
-  %t1 = load i32, ptr %saved, align 4
-  %t2 = and i32 %t1, -64
-  store i32 %t2, ptr %status, align 4
-  call void @llvm.x86.sse.ldmxcsr(ptr %status)
-  %t3 = getelementptr i64, ptr %words, i64 4
-  %t4 = load i64, ptr %t3, align 8
-  %t5 = mul i64 %chunk, %t4
-  %t6 = getelementptr i64, ptr %words, i64 3
-  %t7 = load i64, ptr %t6, align 8
-  %t8 = sub i64 %t7, %t5
-  %t9 = icmp ult i64 %t8, %t4
-  %t10 = select i1 %t9, i64 %t8, i64 %t4
-  %t11 = getelementptr i64, ptr %words, i64 6
-  %t12 = load ptr, ptr %t11, align 8
-  %t13 = mul i64 %t5, 4
-  %t14 = getelementptr i8, ptr %t12, i64 %t13
-  %t15 = getelementptr i64, ptr %words, i64 8
-  %t16 = load ptr, ptr %t15, align 8
-  %t17 = mul i64 %t5, 4
-  %t18 = getelementptr i8, ptr %t16, i64 %t17
-  %t19 = getelementptr i64, ptr %words, i64 10
-  %t20 = load ptr, ptr %t19, align 8
-  %t21 = mul i64 %t5, 4
-  %t22 = getelementptr i8, ptr %t20, i64 %t21
-  %t23 = getelementptr i64, ptr %words, i64 12
-  %t24 = load ptr, ptr %t23, align 8
-  %t25 = mul i64 %t5, 4
-  %t26 = getelementptr i8, ptr %t24, i64 %t25
-  %t27 = getelementptr i64, ptr %words, i64 14
-  %t28 = load ptr, ptr %t27, align 8
-  %t29 = mul i64 %t5, 1
-  %t30 = getelementptr i8, ptr %t28, i64 %t29
+  %0 = getelementptr i64, ptr %words, i64 4
+  %1 = load i64, ptr %0, align 8
+  %2 = mul i64 %chunk, %1
+  %3 = getelementptr i64, ptr %words, i64 3
+  %4 = load i64, ptr %3, align 8
+  %5 = sub i64 %4, %2
+  %6 = icmp ult i64 %5, %1
+  %7 = select i1 %6, i64 %5, i64 %1
+  %8 = getelementptr i64, ptr %words, i64 6
+  %9 = load ptr, ptr %8, align 8
+  %10 = mul i64 %2, 4
+  %11 = getelementptr i8, ptr %9, i64 %10
+  %12 = getelementptr i64, ptr %words, i64 8
+  %13 = load ptr, ptr %12, align 8
+  %14 = mul i64 %2, 4
+  %15 = getelementptr i8, ptr %13, i64 %14
+  %16 = getelementptr i64, ptr %words, i64 10
+  %17 = load ptr, ptr %16, align 8
+  %18 = mul i64 %2, 4
+  %19 = getelementptr i8, ptr %17, i64 %18
+  %20 = getelementptr i64, ptr %words, i64 12
+  %21 = load ptr, ptr %20, align 8
+  %22 = mul i64 %2, 4
+  %23 = getelementptr i8, ptr %21, i64 %22
+  %24 = getelementptr i64, ptr %words, i64 14
+  %25 = load ptr, ptr %24, align 8
+  %26 = mul i64 %2, 1
+  %27 = getelementptr i8, ptr %25, i64 %26
   br label %start
 start:
-  %t31 = and i64 %t10, -8
-  %t35 = icmp ult i64 0, %t31
-  br i1 %t35, label %pre33, label %done34
-pre33:
-  br label %loop32
-loop32:
-  %i.loop32 = phi i64 [ 0, %pre33 ], [ %n.loop32, %loop32 ]
-  %t36 = getelementptr float, ptr %t14, i64 %i.loop32
-  %t37 = load <8 x float>, ptr %t36, align 4
-  %t38 = getelementptr float, ptr %t18, i64 %i.loop32
-  %t39 = load <8 x float>, ptr %t38, align 4
-  %t40 = call <8 x i1> @llvm.experimental.constrained.fcmp.v8f32(<8 x float> %t37, <8 x float> %t39, metadata !"ogt", metadata !"fpexcept.maytrap")
-  %t41 = getelementptr float, ptr %t22, i64 %i.loop32
-  %t42 = load <8 x float>, ptr %t41, align 4
-  %t43 = select <8 x i1> %t40, <8 x float> %t37, <8 x float> %t42
-  %t44 = getelementptr float, ptr %t26, i64 %i.loop32
-  store <8 x float> %t43, ptr %t44, align 4
-  %t45 = zext <8 x i1> %t40 to <8 x i8>
-  %t46 = getelementptr i8, ptr %t30, i64 %i.loop32
-  store <8 x i8> %t45, ptr %t46, align 1
-  %n.loop32 = add i64 %i.loop32, 8
-  %t47 = icmp ult i64 %n.loop32, %t31
-  br i1 %t47, label %loop32, label %done34
-done34:
-  %t51 = icmp ult i64 %t31, %t10
-  br i1 %t51, label %pre49, label %done50
-pre49:
-  br label %loop48
-loop48:
-  %i.loop48 = phi i64 [ %t31, %pre49 ], [ %n.loop48, %loop48 ]
-  %t52 = getelementptr float, ptr %t14, i64 %i.loop48
-  %t53 = load float, ptr %t52, align 4
-  %t54 = getelementptr float, ptr %t18, i64 %i.loop48
-  %t55 = load float, ptr %t54, align 4
-  %t56 = call i1 @llvm.experimental.constrained.fcmp.f32(float %t53, float %t55, metadata !"ogt", metadata !"fpexcept.maytrap")
-  %t57 = getelementptr float, ptr %t22, i64 %i.loop48
-  %t58 = load float, ptr %t57, align 4
-  %t59 = select i1 %t56, float %t53, float %t58
-  %t60 = getelementptr float, ptr %t26, i64 %i.loop48
-  store float %t59, ptr %t60, align 4
-  %t61 = zext i1 %t56 to i8
-  %t62 = getelementptr i8, ptr %t30, i64 %i.loop48
-  store i8 %t61, ptr %t62, align 1
-  %n.loop48 = add i64 %i.loop48, 1
-  %t63 = icmp ult i64 %n.loop48, %t10
-  br i1 %t63, label %loop48, label %done50
-done50:
+  %28 = and i64 %7, -8
+  %29 = icmp ult i64 0, %28
+  br i1 %29, label %pre2, label %done3
+pre2:
+  br label %loop1
+loop1:
+  %i.loop1 = phi i64 [ 0, %pre2 ], [ %n.loop1, %loop1 ]
+  %30 = getelementptr float, ptr %11, i64 %i.loop1
+  %31 = load <8 x float>, ptr %30, align 4
+  %32 = getelementptr float, ptr %15, i64 %i.loop1
+  %33 = load <8 x float>, ptr %32, align 4
+  %34 = call <8 x i1> @llvm.experimental.constrained.fcmp.v8f32(<8 x float> %31, <8 x float> %33, metadata !"ogt", metadata !"fpexcept.maytrap")
+  %35 = getelementptr float, ptr %19, i64 %i.loop1
+  %36 = load <8 x float>, ptr %35, align 4
+  %37 = select <8 x i1> %34, <8 x float> %31, <8 x float> %36
+  %38 = getelementptr float, ptr %23, i64 %i.loop1
+  store <8 x float> %37, ptr %38, align 4
+  %39 = zext <8 x i1> %34 to <8 x i8>
+  %40 = getelementptr i8, ptr %27, i64 %i.loop1
+  store <8 x i8> %39, ptr %40, align 1
+  %n.loop1 = add i64 %i.loop1, 8
+  %41 = icmp ult i64 %n.loop1, %28
+  br i1 %41, label %loop1, label %done3
+done3:
+  %42 = icmp ult i64 %28, %7
+  br i1 %42, label %pre5, label %done6
+pre5:
+  br label %loop4
+loop4:
+  %i.loop4 = phi i64 [ %28, %pre5 ], [ %n.loop4, %loop4 ]
+  %43 = getelementptr float, ptr %11, i64 %i.loop4
+  %44 = load float, ptr %43, align 4
+  %45 = getelementptr float, ptr %15, i64 %i.loop4
+  %46 = load float, ptr %45, align 4
+  %47 = call i1 @llvm.experimental.constrained.fcmp.f32(float %44, float %46, metadata !"ogt", metadata !"fpexcept.maytrap")
+  %48 = getelementptr float, ptr %19, i64 %i.loop4
+  %49 = load float, ptr %48, align 4
+  %50 = select i1 %47, float %44, float %49
+  %51 = getelementptr float, ptr %23, i64 %i.loop4
+  store float %50, ptr %51, align 4
+  %52 = zext i1 %47 to i8
+  %53 = getelementptr i8, ptr %27, i64 %i.loop4
+  store i8 %52, ptr %53, align 1
+  %n.loop4 = add i64 %i.loop4, 1
+  %54 = icmp ult i64 %n.loop4, %7
+  br i1 %54, label %loop4, label %done6
+done6:
   br label %exit
 exit:
-  call void @llvm.x86.sse.ldmxcsr(ptr %saved)
   ret void
 }
-declare void @llvm.x86.sse.ldmxcsr(ptr)
-declare void @llvm.x86.sse.stmxcsr(ptr)
 declare <8 x i1> @llvm.experimental.constrained.fcmp.v8f32(<8 x float>, <8 x float>, metadata, metadata)
 declare i1 @llvm.experimental.constrained.fcmp.f32(float, float, metadata, metadata)
 !0 = !{i32 1}
