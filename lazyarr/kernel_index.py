@@ -28,8 +28,8 @@ WRITERS = (
 )  # fmt: skip
 """Files and folders that the text of a kernel follows from (a test compares them with the imports)."""
 
-_NONE = "-"
-_END = b"\0"
+FORMAT = 2
+"""Of `marshal`: it knows no references to what was said before, so equal values give equal bytes."""
 
 
 class Piece(NamedTuple):
@@ -50,7 +50,7 @@ class Entry(NamedTuple):
     flags: int
     loops: tuple[tuple[str, str], ...]
     body: bytes = b""
-    """The main object, as it is in the cache; `remember` puts it in."""
+    """The main object, as it is in the cache; what lacks it is given it by `remember`."""
 
 
 def recall(parfor: Parfor, target: Target, nontemporal: bool) -> Entry | None:
@@ -58,46 +58,32 @@ def recall(parfor: Parfor, target: Target, nontemporal: bool) -> Entry | None:
     body = disk.fetch(_key(parfor, target, nontemporal))
     if body is None:
         return None
-    head, _, main_body = body.partition(_END)
-    pieces, numbers, *loops = head.decode().split("\n")
-    main, shell, combine = map(_piece, pieces.split(" "))
-    rank, operands, scalars, called, scratch, flags = map(int, numbers.split(" "))
-    assert main is not None
-    found = tuple((name, sig) for name, sig in (line.split(" ") for line in loops))
-    return Entry(main, shell, combine, Layout(rank, operands, scalars, called), scratch, flags, found, main_body)
+    main, shell, combine, layout, *others = marshal.loads(body)
+    return Entry(Piece(*main), shell and Piece(*shell), combine and Piece(*combine), Layout(*layout), *others)
 
 
 def remember(parfor: Parfor, target: Target, nontemporal: bool, entry: Entry) -> None:
     """Keep what is known of the kernel of a parfor."""
-    pieces = " ".join(map(_text, (entry.main, entry.shell, entry.combine)))
-    numbers = " ".join(map(str, (*entry.layout, entry.scratch_bytes, entry.flags)))
-    body = disk.fetch(entry.main.key) or b""
-    lines = [pieces, numbers, *map(" ".join, entry.loops)]
-    disk.store(_key(parfor, target, nontemporal), b"".join(("\n".join(lines).encode(), _END, body)))
-
-
-def _text(piece: Piece | None) -> str:
-    return _NONE if piece is None else f"{piece.symbol}:{piece.key.hex()}"
-
-
-def _piece(text: str) -> Piece | None:
-    if text == _NONE:
-        return None
-    symbol, _, key = text.partition(":")
-    return Piece(symbol, bytes.fromhex(key))
+    whole = entry._replace(body=entry.body or disk.fetch(entry.main.key) or b"")
+    plain = [tuple(field) if isinstance(field, tuple) else field for field in whole]
+    disk.store(_key(parfor, target, nontemporal), marshal.dumps(plain, FORMAT))
 
 
 def _key(parfor: Parfor, target: Target, nontemporal: bool) -> bytes:
-    options = repr((tuple(target), config.code_key(), nontemporal))
-    return disk.digest("kernel", writers(), numpy.__version__, options, said(parfor))
+    return disk.digest(_surroundings(target, config.code_key(), nontemporal), more=said(parfor))
 
 
-def said(parfor: Parfor) -> str:
+@cache
+def _surroundings(target: Target, options: tuple[object, ...], nontemporal: bool) -> str:
+    """All but the parfor that the text of a kernel follows from."""
+    return "\0".join(("kernel", writers(), numpy.__version__, repr((tuple(target), options, nontemporal))))
+
+
+def said(parfor: Parfor) -> bytes:
     """All that a parfor says, in a fifth of the time that its `repr` takes."""
     dims, operands, scalars, body = parfor
     insts = [(*i[:3], tuple(i.attr) if isinstance(i.attr, Reduction) else i.attr) for i in body]
-    # (Version 2 knows no references to what was said before: equal values give equal bytes.)
-    return marshal.dumps((dims, [tuple(o) for o in operands], scalars, insts), 2).decode("latin-1")
+    return marshal.dumps((dims, [tuple(o) for o in operands], scalars, insts), FORMAT)
 
 
 @cache

@@ -71,23 +71,21 @@ def kernel_for(parfor: Parfor, nontemporal: bool = False) -> Kernel:
         COUNT.memory_hits += 1
         return found
     began = time.perf_counter()
-    known = _known(parfor, nontemporal)
+    entry = kernel_index.recall(parfor, host(), nontemporal)
+    known = entry and _known(parfor, nontemporal, entry)
     if known is None and not jit.may_compile():
         if nontemporal:
             other = kernel_for(parfor)
             jit.miss(str(parfor))
             return other
         raise jit.NotCompiled(str(parfor))
-    found = _kernels[key] = known or _compiled(parfor, nontemporal)
+    found = _kernels[key] = known or _compiled(parfor, nontemporal, entry.body if entry else b"")
     COUNT.seconds["compile"] += time.perf_counter() - began
     return found
 
 
-def _known(parfor: Parfor, nontemporal: bool) -> Kernel | None:
+def _known(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry) -> Kernel | None:
     """The kernel, if its objects are in the cache."""
-    entry = kernel_index.recall(parfor, host(), nontemporal)
-    if entry is None:
-        return None
     main = jit.recall(entry.main.key, (entry.main.symbol,), entry.body)
     shell = entry.shell and jit.recall(entry.shell.key, (entry.shell.symbol,), kernel=False)
     if main is None or (entry.shell is not None and shell is None):
@@ -98,15 +96,17 @@ def _known(parfor: Parfor, nontemporal: bool) -> Kernel | None:
     return _kernel(parfor, nontemporal, entry, shell[entry.shell.symbol], fold)
 
 
-def _compiled(parfor: Parfor, nontemporal: bool) -> Kernel:
-    """The kernel, its text written and compiled (or found in the cache), and entered into the index."""
+def _compiled(parfor: Parfor, nontemporal: bool, body: bytes) -> Kernel:
+    """The kernel, its text written and compiled (or found in the cache), and entered into the index.
+
+    `body` is the main object, if that is known."""
     source = _source(parfor, nontemporal)
     address, fold = jit.load(source.ir, (source.symbol,), host())[source.symbol], 0
     if source.shell is not None:
         address, fold = _loaded(source.shell), address
     entry = kernel_index.Entry(
         _piece(source), source.shell and _piece(source.shell), source.combine and _piece(source.combine),
-        source.layout, source.scratch_bytes, source.flags, source.loops,
+        source.layout, source.scratch_bytes, source.flags, source.loops, body,
     )  # fmt: skip
     kernel_index.remember(parfor, host(), nontemporal, entry)
     return _kernel(parfor, nontemporal, entry, address, fold)

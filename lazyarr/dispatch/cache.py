@@ -36,9 +36,9 @@ _TOUCH_AFTER = 3600.0       # seconds: how exact "not used for longest" is
 _stores = 0
 
 
-def digest(*parts: str) -> bytes:
-    """The key of an object that these strings determine."""
-    return _digest(MAGIC + "\0".join(parts).encode())
+def digest(*parts: str, more: bytes = b"") -> bytes:
+    """The key of an object that these strings, and bytes, determine."""
+    return _digest(b"".join((MAGIC, "\0".join(parts).encode(), b"\0", more)))
 
 
 def _digest(data: bytes) -> bytes:

@@ -12,6 +12,7 @@ never unloaded, since a worker thread may sleep in it while the process ends.  W
 from __future__ import annotations
 
 import ctypes
+import marshal
 import mmap
 import os
 import platform
@@ -21,6 +22,8 @@ from typing import NamedTuple
 
 PAGE = 4096
 """Bytes of a page: x86-64 has no smaller ones, and all larger ones are multiples."""
+
+MAGIC = b"image\n"
 
 MAPPED = 1 << 18
 """Bytes of address space that are mapped at once."""
@@ -74,34 +77,21 @@ def function(name: str) -> int | None:
 
 
 def packed(image: Image) -> bytes:
-    """The image as bytes: one line, the code, the data."""
-    lists = (
-        [f"{name}={at}" for name, at in image.symbols.items()],
-        [f"{name}={at}" for at, name in image.functions],
-        [f"{at}={place}" for at, place in image.addresses],
-    )
-    sizes = f"{len(image.code)} {len(image.data)} {image.zeros}"
-    head = "|".join([sizes, *map(" ".join, lists)])
-    return f"{head}\n".encode() + image.code + image.data
+    """The image as bytes."""
+    return MAGIC + marshal.dumps(tuple(image), 2)
+
+
+def is_packed(body: bytes) -> bool:
+    """Are these bytes an image, not an object file?"""
+    return body.startswith(MAGIC)
 
 
 def unpacked(body: bytes) -> Image:
     """The image that `packed` made bytes of; ValueError if it did not."""
-    line, _, rest = body.partition(b"\n")
-    sizes, symbols, functions, addresses = line.decode().split("|")
-    code, data, zeros = map(int, sizes.split())
-    if len(rest) != code + data:
-        raise ValueError("an image of another size")
-    return Image(
-        rest[:code], rest[code:], zeros,
-        {name: int(at) for name, at in _pairs(symbols)},
-        tuple((int(at), name) for name, at in _pairs(functions)),
-        tuple((int(at), int(place)) for at, place in _pairs(addresses)),
-    )  # fmt: skip
-
-
-def _pairs(text: str) -> list[list[str]]:
-    return [pair.split("=") for pair in text.split()]
+    try:
+        return Image(*marshal.loads(memoryview(body)[len(MAGIC) :]))
+    except (EOFError, TypeError) as error:
+        raise ValueError(f"a damaged image: {error}") from None
 
 
 def load(image: Image) -> dict[str, int]:

@@ -176,7 +176,7 @@ def recall(
             return _loaded[key]
         began = time.perf_counter()
         body = body or disk.fetch(key) or b""
-        if not body or not (may_compile() or _is_image(body)):
+        if not body or not (may_compile() or image.is_packed(body)):
             return None
         try:
             found = _into_memory(key, body, symbols)
@@ -213,12 +213,8 @@ def _linked(binary: bytes) -> bytes:
     return binary
 
 
-def _is_image(body: bytes) -> bool:
-    return body[:1].isdigit()           # object files begin with a magic number
-
-
 def _into_memory(key: bytes, body: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
-    found = image.load(image.unpacked(body)) if _is_image(body) else _by_llvm(body, symbols)
+    found = image.load(image.unpacked(body)) if image.is_packed(body) else _by_llvm(body, symbols)
     _loaded[key] = found
     _taken.update(found)
     return found

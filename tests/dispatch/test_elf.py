@@ -203,7 +203,7 @@ def test_only_what_is_cached(cold):
     assert doubles("not_yet") == [320.0, 896.0, 1280.0]
 
 
-@pytest.mark.parametrize("body", [b"", b"1 2 3", b"1 2|a\n", b"6 0 0|f=0||\n", b"6 0 0|f=0||\n1234567"])
+@pytest.mark.parametrize("body", [b"", b"image\n", b"image\n)", b"image\ni\0\0\0\0", b"image\n[\1\0\0\0N"])
 def test_damaged_images(body):
     with pytest.raises(ValueError):
         image.unpacked(body)
