@@ -99,8 +99,8 @@ def test_what_is_missing_is_compiled(tmp_path: Path) -> None:
         file.write_bytes(file.read_bytes()[:-1])        # damaged: absent
     loaded, second = run(tmp_path, "always")
     assert loaded and second["compiles"] + second["hits"] == first["compiles"]
-    run(tmp_path, "always")             # of two entries for one damaged image one may still lack it
-    assert sorted(tmp_path.iterdir()) == files
+    assert {*tmp_path.iterdir()} <= {*files}
+    run(tmp_path, "always")             # of two entries for one damaged image one may have lacked it
     assert not run(tmp_path, "always")[0]
 
 
