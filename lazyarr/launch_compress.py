@@ -19,6 +19,7 @@ from typing import Any
 import numpy
 
 from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.compress_feed import TOLD
 from lazyarr.codegen.reduce_plan import SLACK, SLOT, Cuts, reductions
 from lazyarr.config import current
 from lazyarr.counters import COUNT
@@ -130,10 +131,10 @@ def launch_fed(
         kept.append(fed)
     block, base = memory(at * threads)
     words = array("q", [
-        0, base, 0, at, p.kernel.address, inner.buffer_info()[0], len(inner), len(feeds), *head,
+        0, base, 0, at, p.kernel.address, inner.buffer_info()[0], len(inner), len(feeds), 0, *head,
     ])  # fmt: skip
     _run(_feeder(host()), words, p.chunks, threads)
-    flags = words[Layout.FLAGS] & p.kernel.flags
+    flags = words[Layout.FLAGS] & p.kernel.flags | words[TOLD]
     if p.partial_bytes:
         inner[Layout.FLAGS] = 0
         parallel_for(p.combine, inner.buffer_info()[0], p.combine_chunks, 1)
@@ -160,7 +161,7 @@ class _Fed:
     def words(self, in_word: int) -> list[int]:
         return [
             self.pack.kernel.address, self.pack_words.buffer_info()[0], len(self.pack_words),
-            address(self.source.ranks), address(self.table), self.copy_at, self.buffer_at,
+            address(self.table), self.copy_at, self.buffer_at,
             8 * self.pack.pointers[self.source.out], in_word,
         ]  # fmt: skip
 
@@ -173,6 +174,9 @@ def _feed(p: Prepared, source: Source, starts: numpy.ndarray, at: int) -> _Fed:
     table = numpy.empty((len(starts) - 1, 3), numpy.int64)
     table[:, 0] = numpy.searchsorted(ranks, starts[:-1], "right") - 1
     table[:, 1] = numpy.searchsorted(ranks, starts[1:], "left")
+    if p.kernel.flags:          # also blocks of which nothing is kept: what they raise is told
+        table[0, 0], table[-1, 1] = 0, len(ranks) - 1
+        table[1:, 0] = numpy.minimum(table[1:, 0], table[:-1, 1])
     table[:, 2] = ranks[table[:, 0]] * size
     # The last block ends at the rank after it, so the largest difference is room for every chunk.
     room = int((ranks[table[:, 1]] - ranks[table[:, 0]]).max()) * size + slack

@@ -6,11 +6,10 @@ Each thread has memory of its own: copies of the words, in which the pointers to
 replaced, and one buffer for each feed.  So elements pass through the second-level cache, not through memory.
 
 Words: FLAGS, MEMORY, CALLS as `abi` has them, then MEMORY_BYTES (of one thread), the consumer's INNER
-(function), INNER_WORDS (template) and INNER_COUNT, FEEDS; then for each feed PACK (function), PACK_WORDS,
-PACK_COUNT, OFFSETS (rank of the first kept element of each block, and the total), TABLE (for each chunk:
-its first block, the end of its blocks, and bytes from rank 0 to the first block's rank), COPY_AT and
-BUFFER_AT (offsets in the thread's memory), OUT_WORD and IN_WORD (of the pointers, in bytes from the
-words).
+(function), INNER_WORDS (template) and INNER_COUNT, FEEDS, TOLD (flags that these kernels report themselves);
+then for each feed PACK (function), PACK_WORDS, PACK_COUNT, TABLE (for each chunk: its first block, the end of
+its blocks, and bytes from rank 0 to the first block's rank), COPY_AT and BUFFER_AT (offsets in the thread's
+memory), OUT_WORD and IN_WORD (of the pointers, in bytes from the words).
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS
 from lazyarr.target import Target
 
 MEMORY = Layout.SCRATCH
-MEMORY_BYTES, INNER, INNER_WORDS, INNER_COUNT, FEEDS, FIRST = range(Layout.FIRST, Layout.FIRST + 6)
-PACK, PACK_WORDS, PACK_COUNT, OFFSETS, TABLE, COPY_AT, BUFFER_AT, OUT_WORD, IN_WORD = range(9)
-PER_FEED = 9
+MEMORY_BYTES, INNER, INNER_WORDS, INNER_COUNT, FEEDS, TOLD, FIRST = range(Layout.FIRST, Layout.FIRST + 7)
+PACK, PACK_WORDS, PACK_COUNT, TABLE, COPY_AT, BUFFER_AT, OUT_WORD, IN_WORD = range(8)
+PER_FEED = 8
 TABLE_BYTES = 24
 
 SYMBOL = "lazyarr_feed"
@@ -58,12 +57,9 @@ def _pack(b: Function, feed: str, own: str) -> None:
     rank0 = b.at(b.at(own, b.word(feed, BUFFER_AT)), b.op(f"sub i64 0, {before}"))
     b.put(b.at(mine, b.word(feed, OUT_WORD)), 0, "ptr", rank0)
     b.put(b.at(own, b.word(feed, IN_WORD)), 0, "ptr", rank0)
-    pack, offsets = b.word(feed, PACK, "ptr"), b.word(feed, OFFSETS, "ptr")
+    pack = b.word(feed, PACK, "ptr")
     with b.loop(first, end) as (block, _):
-        low = b.word(b.at(offsets, b.mul(block, "8")), 0)
-        high = b.word(b.at(offsets, b.mul(block, "8")), 1)
-        with b.when(b.op(f"icmp ne i64 {low}, {high}")):
-            b.do(f"call void {pack}(ptr {mine}, i64 {block}, i64 %tid)")
+        b.do(f"call void {pack}(ptr {mine}, i64 {block}, i64 %tid)")
     _report(b, mine)
 
 
@@ -71,7 +67,7 @@ def _report(b: Function, words: str) -> None:
     """What a thread's copy of some words tells: floating-point status, calls of NumPy's loops."""
     flags = b.word(words, Layout.FLAGS)
     with b.when(b.op(f"icmp ne i64 {flags}, 0")):
-        b.op(f"atomicrmw or ptr %words, i64 {flags} monotonic")
+        b.op(f"atomicrmw or ptr {b.at('%words', 8 * TOLD)}, i64 {flags} monotonic")
     calls = b.word(words, Layout.CALLS)
     with b.when(b.op(f"icmp ne i64 {calls}, 0")):
         b.op(f"atomicrmw add ptr {b.at('%words', 8 * Layout.CALLS)}, i64 {calls} monotonic")

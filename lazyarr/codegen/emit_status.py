@@ -9,13 +9,18 @@ On CPUs other than x86 flags are neither read nor changed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.builder import Builder
 
 _NUMPY_FLAG = {"divide": 1, "over": 2, "under": 4, "invalid": 8}
-ALL_FLAGS = sum(_NUMPY_FLAG.values())
 _SET = "llvm.x86.sse.ldmxcsr"
 _GET = "llvm.x86.sse.stmxcsr"
+
+
+def fpe_bits(categories: Iterable[str]) -> int:
+    return sum(_NUMPY_FLAG[c] for c in categories)
 
 
 class Status:
@@ -23,7 +28,7 @@ class Status:
 
     def __init__(self, b: Builder, categories: frozenset[str], active: bool) -> None:
         self.b = b
-        self.mask = sum(_NUMPY_FLAG[c] for c in categories)
+        self.mask = fpe_bits(categories)
         self.active = active and not b.target.name.startswith("ASIMD")
 
     def begin(self) -> None:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.emit import Emitter
-from lazyarr.codegen.emit_status import ALL_FLAGS
 from lazyarr.codegen.loopir import Kernel
 from lazyarr.codegen.lower import lower
 from lazyarr.codegen.tile import tile
@@ -44,7 +43,7 @@ class Source:
     """Per thread; see `abi`."""
     block: int
     """Elements that pass from stage to stage at once; 0 if there is one stage only."""
-    flags: int = ALL_FLAGS
+    flags: int
     """NumPy's FPE bits that its ops can raise: what else a launch finds raised is none of theirs."""
     shell: Module | None = None
     """Where `symbol` folds a range of elements only: the kernel, which finds that function's address in

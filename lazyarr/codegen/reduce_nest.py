@@ -131,8 +131,12 @@ class Nest:
         for fold in r.folds:
             if fold.packs:
                 out = at[fold.how.out]
-                with b.when(begin_packing(r, b, fold, step.number, out, self.partials, self.ctx)):
+                some = begin_packing(r, b, fold, step.number, out, self.partials, self.ctx)
+                if r.categories:        # what is not kept may raise flags, too
                     self.call(step)
+                else:
+                    with b.when(some):
+                        self.call(step)
                 return
             if fold.carried and not fold.search:
                 self.lend(fold, self.so_far(fold, step, at))

@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 
+from lazyarr.codegen.emit_status import fpe_bits
 from lazyarr.codegen.loopir import Blocks, Kernel
 from lazyarr.codegen.pipeline import Module, Source
 from lazyarr.codegen.reduce_blocks import block_functions, staged
@@ -48,7 +49,7 @@ def compile_reduction(parfor: Parfor, target: Target, verify: bool = False) -> S
     combine = _shared(r, combine_function) if combined else None
     return Source(
         ir=main.ir, symbol=main.symbol, layout=r.layout, loops=r.loops, scratch_bytes=r.scratch_bytes,
-        block=0, shell=shell, combine=combine,
+        block=0, flags=fpe_bits(r.categories), shell=shell, combine=combine,
     )  # fmt: skip
 
 

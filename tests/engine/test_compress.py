@@ -5,6 +5,7 @@ Lengths lie round the boundaries of vectors, leaves of the pairwise tree, counte
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -299,6 +300,20 @@ def test_flags_are_reported_once() -> None:
     with pytest.warns(RuntimeWarning, match="divide by zero") as seen:
         x[1 / x > 0].sum()
     assert len([w for w in seen if "divide" in str(w.message)]) == 1
+
+
+READS = {"fold": lambda v: v.sum(), "map": lambda v: v * 2, "itself": lambda v: v}
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(0, 60_000), slice(50_000, None)])
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_what_is_not_kept_warns_too(part: slice, read: Callable[[Any], Any]) -> None:
+    """0 / 0 lies in a block of which nothing is kept, between, after or before those that are read."""
+    a = numpy.linspace(-1, 1, 100_001)[part]
+    for np in (numpy, lazyarr):
+        x = np.array(a)
+        with pytest.warns(RuntimeWarning, match="invalid value encountered in divide"):
+            lazyarr.evaluate(read((x / np.zeros_like(x))[abs(x) > 0.5]))
 
 
 @pytest.mark.parametrize("level", [level.target.name for level in host_levels()])
