@@ -27,6 +27,7 @@ from lazyarr import namespace as _namespace
 from lazyarr import operators as _operators
 from lazyarr import protocols as _protocols
 from lazyarr import subclass as _subclass
+from lazyarr import warning_sites as _warning_sites
 from lazyarr.arrays import ndarray as ndarray
 from lazyarr.config import get_options as get_options
 from lazyarr.config import options as options
@@ -40,7 +41,9 @@ from lazyarr.public import set_num_threads as set_num_threads
 from lazyarr.public import show_config as show_config
 from lazyarr.ufuncs import ufunc as ufunc
 
-for _part in (_operators, _methods, _protocols, _buffer_protocol, _subclass, _functions, _namespace):
+for _part in (
+    _operators, _methods, _protocols, _buffer_protocol, _subclass, _functions, _namespace, _warning_sites,
+):  # fmt: skip
     _part.attach()
 _methods.attach_rest()
 

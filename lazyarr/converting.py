@@ -21,10 +21,10 @@ REAL: Any = getattr(MULTIARRAY, "_array_converter", None)
 class Converter:
     """Stands for NumPy's converter."""
 
-    __slots__ = ("_lazy", "_real")
+    __slots__ = ("_given", "_real")
 
     def __init__(self, *args: Any) -> None:
-        self._lazy = {id(x.geo): x for x in args if x.__class__ is ndarray}
+        self._given = args
         self._real = REAL(*[x.geo if x.__class__ is ndarray else x for x in args])
 
     @property
@@ -32,7 +32,8 @@ class Converter:
         return self._real.scalar_input
 
     def as_arrays(self, **options: Any) -> tuple[Any, ...]:
-        return tuple([self._lazy.get(id(x), wrap(x)) for x in self._real.as_arrays(**options)])
+        pairs = zip(self._given, self._real.as_arrays(**options), strict=True)
+        return tuple([x if x.__class__ is ndarray else wrap(array) for x, array in pairs])
 
     def result_type(self, *args: Any, **options: Any) -> Any:
         return self._real.result_type(*args, **options)
