@@ -17,7 +17,7 @@ from lazyarr.config import current
 from lazyarr.dtypes import char_of
 from lazyarr.error_state import loud, remembered
 from lazyarr.expr import Opaque
-from lazyarr.geometry import fresh, in_order, like
+from lazyarr.geometry import LEGACY_AXES, broadcast_shapes, fresh, in_order, like
 from lazyarr.movement import ravel
 
 _types: dict[Any, numpy.dtype | None] = {}
@@ -122,7 +122,8 @@ def with_last(args: tuple[Any, ...], axis: Any) -> tuple[Any, ...]:
     if any(x.__class__ is not ndarray for x in args):
         raise Unsupported
     try:
-        return tuple([part(x, numpy.moveaxis(x.geo, axis, -1)) for x in args])
+        at = operator.index(axis)
+        return tuple([part(x, numpy.moveaxis(x.geo, at, -1)) for x in args])
     except (TypeError, ValueError):
         raise Unsupported from None
 
@@ -176,7 +177,7 @@ def _shape(cores: tuple[str, ...], result: str, geos: list[numpy.ndarray]) -> tu
         if split > 1 and not in_order(g[first]):
             raise Unsupported
     try:
-        loop = numpy.broadcast_shapes(*loops)
+        loop = broadcast_shapes(*loops)
     except ValueError:
         raise Unsupported from None
     return (*loop, *(sizes[c] for c in result if c not in missing))
@@ -187,6 +188,8 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     if out is not None:
         raise Unsupported
     x, y = _operands((a, b))
+    if max(x.ndim, y.ndim) > LEGACY_AXES:
+        raise Unsupported
     if x.shape[-1] != y.shape[max(y.ndim - 2, 0)]:
         raise Unsupported
     ones = numpy.zeros(1, x.dtype), numpy.zeros(1, y.dtype)
@@ -196,7 +199,8 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 
 
 def _dot(region: numpy.ndarray, a: numpy.ndarray, b: numpy.ndarray) -> None:
-    numpy.dot(a, b, out=region)
+    """(`out` must be of the very type: of long and long long, of one size, it takes one.)"""
+    numpy.dot(a, b, out=region.view(numpy.promote_types(a.dtype, b.dtype)))
 
 
 def inner(a: Any, b: Any, /) -> Any:

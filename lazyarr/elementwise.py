@@ -31,7 +31,7 @@ from lazyarr.dtypes import CANONICAL, char_of
 from lazyarr.error_state import loud, prompt, remembered
 from lazyarr.expr import Map, Read
 from lazyarr.flags import discards
-from lazyarr.geometry import fresh, layout
+from lazyarr.geometry import broadcast_shapes, fresh, layout
 from lazyarr.ops import OPS, may_raise
 from lazyarr.recipes import WORD, again, measure, remember
 
@@ -157,7 +157,7 @@ def broadcast(geos: list[numpy.ndarray]) -> tuple[int, ...]:
     for g in geos[1:]:
         if g.shape != shape:
             try:
-                return numpy.broadcast_shapes(*(g.shape for g in geos))
+                return broadcast_shapes(*(g.shape for g in geos))
             except ValueError:
                 raise Unsupported from None
     return shape

@@ -190,9 +190,17 @@ def lazily(fn: Any, rule: Any, by_first: bool = True) -> Any:
             return rule(*args, **kwargs)
         except Unsupported:
             pass
+        except TypeError as error:
+            if _is_inside(error):
+                raise
         return fallback(fn, *args, **kwargs)
 
     return call
+
+
+def _is_inside(error: TypeError) -> bool:
+    """Did a rule raise it?  Else arguments do not fit the rule: NumPy has words for that."""
+    return error.__traceback__ is not None and error.__traceback__.tb_next is not None
 
 
 def method(fn: Any, rule: Any) -> Any:
@@ -208,6 +216,9 @@ def method(fn: Any, rule: Any) -> Any:
             return rule(self, *args, **kwargs)
         except Unsupported:
             pass
+        except TypeError as error:
+            if _is_inside(error):
+                raise
         return fallback(fn, self, *args, **kwargs)
 
     return call

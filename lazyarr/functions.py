@@ -19,6 +19,7 @@ from lazyarr.config import current
 from lazyarr.elementwise import FOLD, SCALARS
 from lazyarr.fallback import fallback, lazily
 from lazyarr.namespace import LATE, OVERRIDES
+from lazyarr.overrides import overrides
 from lazyarr.rebind import rebound
 from lazyarr.recipes import WORD
 from lazyarr.temporaries import ends_function
@@ -177,11 +178,16 @@ def _of_arrays(rule: Any) -> Any:
     """A rule for arrays; lists and the like are NumPy's to convert."""
 
     def call(a: Any, *args: Any, **kwargs: Any) -> Any:
-        if a.__class__ is not ndarray:
+        if a.__class__ is not ndarray or (kwargs and _overriding(kwargs.values())):
             raise Unsupported
         return rule(a, *args, **kwargs)
 
     return call
+
+
+def _overriding(args: Iterable[Any]) -> bool:
+    """Is one of a class that answers for functions in its own way?  NumPy asks it."""
+    return any(overrides(c, "__array_function__") for c in {*map(type, args)} - HARMLESS)
 
 
 HARMLESS = frozenset((ndarray, numpy.ndarray, list, tuple, str, slice, type(None), *SCALARS))

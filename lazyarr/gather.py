@@ -20,7 +20,7 @@ from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import FOLD, SCALARS, at_call, elementwise, operand
 from lazyarr.expr import Expr, Gather, Read, Reduce
-from lazyarr.geometry import fresh, geometry
+from lazyarr.geometry import broadcast_shapes, fresh, geometry
 from lazyarr.movement import astype, ravel
 from lazyarr.storage import evaluate
 
@@ -118,7 +118,7 @@ def _axes_made(k: Any, ndim: int, basic: list[Any]) -> int:
 
 def _shape(arrays: tuple[ndarray, ...]) -> tuple[int, ...]:
     try:
-        shape = numpy.broadcast_shapes(*(i.geo.shape for i in arrays))
+        shape = broadcast_shapes(*(i.geo.shape for i in arrays))
     except ValueError:
         raise Unsupported from None
     if not shape:

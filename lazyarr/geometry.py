@@ -78,6 +78,19 @@ def geometry(
 LEGACY_AXES = 32
 """Some of NumPy's C code takes no arrays of more axes, and says so."""
 
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """numpy.broadcast_shapes, which is such code."""
+    try:
+        return numpy.broadcast_shapes(*shapes)
+    except RuntimeError:
+        columns = itertools.zip_longest(*[shape[::-1] for shape in shapes], fillvalue=1)
+        sizes = [set(column) - {1} or {1} for column in columns]
+        if any(len(size) > 1 for size in sizes):
+            raise ValueError("shape mismatch") from None
+        return tuple([size.pop() for size in reversed(sizes)])
+
+
 PROBED = 1 << 26
 """Bytes from which the system is asked for a result's memory at the call: it takes microseconds, and
 computing such a result takes milliseconds."""

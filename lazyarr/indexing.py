@@ -36,7 +36,7 @@ from lazyarr.expr import LOCK, Map
 from lazyarr.fallback import fallback
 from lazyarr.flags import warn_of_cast
 from lazyarr.gather import BASIC, CACHED, FEW, gathered
-from lazyarr.geometry import same
+from lazyarr.geometry import broadcast_shapes, same
 from lazyarr.masks import compressed, unpacked
 from lazyarr.temporaries import KEY_REFS, with_last
 from lazyarr.values import Buffer
@@ -169,7 +169,10 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
         raise ValueError("assignment destination is read-only")
     try:
         if is_basic(key):
-            return _assign(x, _region(x.geo, key), value)
+            region = _region(x.geo, key)
+            if not region.ndim and value.__class__ not in SCALARS and is_element(key, x.geo.ndim):
+                value = _element(value, region.dtype)
+            return _assign(x, region, value)
         return assign_masked(x, key, value)
     except Unsupported:
         pass
@@ -233,7 +236,7 @@ def write(x: ndarray, region: numpy.ndarray, value: ndarray, mask: tuple[ndarray
 
 def _check_fits(shape: tuple[int, ...], region: numpy.ndarray) -> None:
     try:
-        fits = shape == region.shape or numpy.broadcast_shapes(shape, region.shape) == region.shape
+        fits = shape == region.shape or broadcast_shapes(shape, region.shape) == region.shape
     except ValueError:
         fits = False
     if not fits:
@@ -256,6 +259,20 @@ def _constant(value: Any, dtype: numpy.dtype) -> numpy.ndarray:
         result = numpy.empty(value.shape, dtype)
         result[...] = value
     return result
+
+
+def _element(value: Any, dtype: numpy.dtype) -> Any:
+    """What an element becomes that is set to an array or sequence: most of them NumPy refuses."""
+    if value.__class__ is ndarray:
+        if not value.geo.ndim:
+            return value
+        value = now(value)
+    one = numpy.empty(1, dtype)
+    try:
+        one[0] = value
+    except ValueError as error:
+        accepted(error, operator.setitem, one, 0, value)
+    return one[0]
 
 
 def assign_masked(x: ndarray, key: Any, value: Any) -> None:

@@ -19,7 +19,7 @@ from lazyarr.elementwise import FOLD, SCALARS, at_call, mask_of
 from lazyarr.error_state import loud
 from lazyarr.expr import Map, Read, Reduce
 from lazyarr.flags import discards
-from lazyarr.geometry import fresh, reduced_layout
+from lazyarr.geometry import broadcast_shapes, fresh, reduced_layout
 from lazyarr.movement import ravel, view
 
 MISSING = numpy._NoValue
@@ -132,7 +132,7 @@ def _folded(op: Reduce, inputs: tuple[Any, ...], geo: numpy.ndarray) -> Any:
 
 def _enlarges(mask: ndarray, x: ndarray) -> bool:
     try:
-        return numpy.broadcast_shapes(mask.geo.shape, x.geo.shape) != x.geo.shape
+        return broadcast_shapes(mask.geo.shape, x.geo.shape) != x.geo.shape
     except ValueError:
         return True
 

@@ -122,7 +122,7 @@ class Storage:
             catch_up()
         old = self.value
         old.replace()                           # before the node has its serial (see Expr._recapture)
-        node = Expr(op, inputs, region, old, masked, errors, loc)
+        node = Expr(op, apart(inputs, region, old.buf), region, old, masked, errors, loc)
         unmade = old.op is not None or old.buf.__class__ is Unwritten
         if node.covers and unmade and not any(i.__class__ is Read and i.expr is old for i in inputs):
             node.old = None                     # a dead store: nobody can ask for the old value
@@ -213,6 +213,30 @@ def reads_shared(node: Expr) -> bool:
             if buf is not None and buf.shared():
                 return True
     return False
+
+
+def apart(inputs: tuple[Any, ...], region: numpy.ndarray, buf: Buffer | None) -> tuple[Any, ...]:
+    """The inputs of a write; copies of those that lie in the memory written, but in another storage's.
+
+    That takes two owners of one memory, as several views of a mapped file, so one of them is not ours."""
+    if buf is None:
+        return inputs
+    for i in inputs:
+        read = i.expr.buf if i.__class__ is Read else None
+        if read is not None and read is not buf and (read.bridge is not None or buf.bridge is not None):
+            return tuple([_copied(each, region, buf) for each in inputs])
+    return inputs
+
+
+def _copied(given: Any, region: numpy.ndarray, buf: Buffer) -> Any:
+    read: Buffer | None = given.expr.buf if given.__class__ is Read else None
+    if read is None or read is buf:
+        return given
+    if not numpy.may_share_memory(read.real(given.geo), buf.real(region)):
+        return given
+    copy = Buffer.new(read.nbytes)
+    copy.memory[:] = read.memory
+    return Read(Expr.leaf(copy), given.geo)
 
 
 def launch(node: Expr) -> None:

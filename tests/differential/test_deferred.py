@@ -89,6 +89,15 @@ def test_they_wait_and_plans_are_remembered():
         assert lazyarr.debug.counters()["plans"] == before
 
 
+@pytest.mark.parametrize("types", ["qq", "ql", "lq", "QQ", "qd", "ii"])
+def test_equal_types_of_two_names(types, jit):
+    a, b = (lazyarr.array(numpy.arange(16).reshape(4, 4).astype(char)) for char in types)
+    a, b = a + a, b + b
+    want = numpy.dot(numpy.asarray(a), numpy.asarray(b))
+    assert (numpy.asarray(lazyarr.dot(a, b + 0)) == want).all()
+    assert (numpy.asarray(lazyarr.inner(a, b.T + 0)) == want).all()
+
+
 def test_what_keeps_memory_is_computed():
     """A small product keeps its large operands no longer than NumPy would."""
     n = lazyarr.debug.counters()["memory_bound"]

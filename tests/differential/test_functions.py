@@ -41,8 +41,18 @@ CALLS = {
     "methods": lambda np, a: (np.add.reduceat(a, [0, 2]), np.nan_to_num(a / 0), np.isposinf(a / 0),
                               np.unwrap(a)),
     "elements": lambda np, a: (a.item(3), a.tolist(), list(a[0, 0]), [x.sum() for x in a], 5 in a, len(a)),
+    "samples": lambda np, a: (np.linspace(a[0], a[1], 5), np.linspace(a[1], a[0] + 9, 3, axis=1),
+                              np.logspace(a[0, 0], a[1, 0], 4), np.geomspace(a[2] + 9, a[3], 5)),
+    "axes": lambda np, a: many_axes(np, a.reshape((1,) * 38 + (12, 4))),
     "text": lambda np, a: (repr(a), str(a[0]), f"{a[0, 0, 0]:.2f}", np.array2string(a[0, 0])),
 }  # fmt: skip
+
+
+def many_axes(np, a):
+    """More axes than some code of NumPy's takes."""
+    b = a[..., 0, :].reshape(4)
+    a[..., :2, :] = b
+    return a + b, np.where(a > 3, b, a), a.sum(where=b > 2), a @ b, np.add(a, b, out=a.copy(), where=b > 2)
 
 
 def compare(same, got, want):
@@ -93,6 +103,17 @@ ERRORS = {
     "arguments": lambda np, a: np.add(a),
     "view": lambda np, a: a[:, ::2].view("i1"),
     "where": lambda np, a: np.where(a > 0, a),
+    "a sequence for an element": lambda np, a: a.__setitem__((0, 0), [1]),
+    "two for an element": lambda np, a: a.__setitem__((0, 0), [1, 2]),
+    "an array for an element": lambda np, a: a.__setitem__((0, 0), a[:1, 0] + 1),
+    "an object for an element": lambda np, a: a.__setitem__((0, 0), object()),
+    "more axes than 32": lambda np, a: a.reshape((1,) * 38 + (3, 4)) + np.ones(3),
+    "axis of vectors": lambda np, a: np.vecdot(a, a, axis=[0]),
+    "no shape": lambda np, a: np.reshape(a),
+    "another name": lambda np, a: np.reshape(a, (12,), colour=3),
+    "another name in a method": lambda np, a: a.astype("i4").choose(colour=3),
+    "no dtype": lambda np, a: a.astype(),
+    "a scan's names": lambda np, a: np.cumsum(a, colour=3),
     "concatenate": lambda np, a: np.concatenate([a, np.ones(3)]),
 }
 

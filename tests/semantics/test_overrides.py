@@ -39,6 +39,15 @@ def test_functions_are_known_by_the_programs_names(n):
         np.mean(Duck())
 
 
+@pytest.mark.parametrize("name", ["std", "var", "mean"])
+def test_masks_answer_for_functions(name, n):
+    class Mask:
+        def __array_function__(self, func, types, args, kwargs):
+            return func.__name__
+
+    assert getattr(np, name)(np.ones(n) + 1, where=Mask()) == name
+
+
 def test_like():
     assert np.zeros(3, dtype=int, like=Duck()) == ("zeros", 3, int)
     assert np.array([1, 2], like=Duck()) == ("array", [1, 2])

@@ -326,6 +326,32 @@ def overwritten_and_then_masked_while_the_old_value_waits(np):
     return np.copy(u), later, t
 
 
+def _two_owners(np, n):
+    """One memory in two arrays, neither of which is a view of the other."""
+    memory = bytearray(8 * n)
+    x, y = np.frombuffer(memory), np.frombuffer(memory)
+    x[:] = np.arange(float(n))
+    return x, y
+
+
+@program
+def one_memory_of_two_owners(np):
+    found = []
+    for n in (8, 70_000):
+        x, y = _two_owners(np, n)
+        np.add(y[:-1], 1, out=x[1:])
+        found.append(x.copy())
+        x[1:] = y[:-1]
+        found.append(x.copy())
+        x[2:] += y[:-2]
+        found.append(y.copy())
+        np.multiply(y[:-1], 2, out=x[1:], where=y[:-1].astype("i8") % 2 == 0)
+        found.append(x.copy())
+        x[::-1] = y
+        found.append(y + 0)
+    return tuple(found)
+
+
 @pytest.mark.parametrize("options", [{}, {"jit": "always"}, {"eager_elements": 0}, {"jit": "never"}], ids=str)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name, options):
