@@ -16,7 +16,7 @@ from typing import Any
 import numpy
 
 from lazyarr.array_flags import Flags, allow_writing
-from lazyarr.arrays import TWINS, export, ndarray, now, real_of, wrap
+from lazyarr.arrays import TWINS, export, manage, ndarray, now, real_of, stays_plain, wrap
 from lazyarr.fallback import fallback, lend
 from lazyarr.flat import FlatIter
 from lazyarr.geometry import within
@@ -24,6 +24,7 @@ from lazyarr.indexing import getitem, setitem
 from lazyarr.movement import own_copy, seen
 from lazyarr.namespace import OVERRIDES
 from lazyarr.overrides import defers, operands, overrides
+from lazyarr.storage import Storage
 from lazyarr.temporaries import METHOD_REFS
 from lazyarr.ufuncs import known
 
@@ -83,17 +84,26 @@ def __array_namespace__(self: Any, /, *, api_version: str | None = None) -> Any:
     return array_api
 
 
+PINNED: weakref.WeakKeyDictionary[Storage, numpy.ndarray] = weakref.WeakKeyDictionary()
+"""Storages whose address somebody was told -> their memory, which so counts as shared while they live."""
+
+
+def pinned(x: ndarray) -> numpy.ndarray:
+    """The real array, of memory that stays where it is: who knows an address holds no reference."""
+    real = export(x)
+    if x.storage is not None or (not stays_plain(real) and manage(x)):
+        PINNED[x.storage] = real
+    return real
+
+
 def _interface(name: str) -> property:
-    """For Python code that asks by name, such as Pillow's; the memory counts as shared from now on."""
+    """For Python code that asks by name, such as Pillow's."""
 
     def get(self: Any) -> Any:
         code = sys._getframe(1).f_code
         if name not in code.co_names and name not in code.co_consts:
             raise AttributeError(name)
-        real = self.__array__()
-        self.storage = None
-        self.geo = real
-        return getattr(real, name)
+        return getattr(pinned(self), name)
 
     return property(get)
 
@@ -227,7 +237,7 @@ class _Holding(numpy.ndarray):
 
 
 def ctypes(self: Any) -> Any:
-    held = export(self).view(_Holding)
+    held = pinned(self).view(_Holding)
     held.array = self
     return held.ctypes
 

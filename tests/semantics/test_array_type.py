@@ -147,6 +147,22 @@ def test_python_code_may_ask_for_the_interface(a):
     assert numpy.asarray(b)[0, 0] == 7
 
 
+@pytest.mark.parametrize("n", [5, 100_000])
+@pytest.mark.parametrize("ask", [lambda x: x.ctypes.data, lambda x: x.__array_interface__["data"][0]])
+def test_an_address_is_good_while_the_array_lives(ask, n):
+    x = np.array(numpy.arange(float(n))) + 0
+    at = ask(x)
+    memory = (ctypes.c_double * n).from_address(at)
+    later = x * 2
+    x[:] = 7
+    assert memory[3] == 7
+    memory[3] = 8
+    x += 1
+    assert memory[3] == x[3] == 9 and ask(x) == at
+    x[1:][:] = 3
+    assert memory[3] == 3 and later[3] == 6
+
+
 def test_flat(a):
     b = a + 0
     b.flat[1:3] = -1
