@@ -19,6 +19,7 @@ def test_each_group_has_a_reason():
     for group in RECORD.values():
         assert len(group["why"]) > 30 and group["tests"]
         assert not re.search(r"not (yet )?(implemented|supported)", group["why"])
+        assert group.get("mode", "always") == "always"
 
 
 def test_each_test_stands_once():
