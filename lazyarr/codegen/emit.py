@@ -14,7 +14,7 @@ from lazyarr.codegen import emit_calls
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emit_body import Registers, emit_body
-from lazyarr.codegen.emit_lanes import Place
+from lazyarr.codegen.emit_lanes import NOWHERE, Place
 from lazyarr.codegen.emit_status import Status
 from lazyarr.codegen.loopir import (
     Blocks,
@@ -25,6 +25,7 @@ from lazyarr.codegen.loopir import (
     Loop,
     Once,
     Ref,
+    Scatter,
     Stmt,
     Store,
     applies,
@@ -34,6 +35,9 @@ from lazyarr.codegen.native import OWN
 from lazyarr.dtypes import PLAIN
 from lazyarr.ops import flags
 from lazyarr.target import Target
+
+WIDEST = 16
+"""Bytes of the largest element."""
 
 STREAM_BYTES = 16
 """Narrower vectors are stored through the caches even when the kernel streams."""
@@ -61,6 +65,8 @@ class Emitter:
         """What does not vary along the range."""
         self.strides: dict[tuple[int, int], str] = {}
         """Operand and loop -> its stride in bytes."""
+        self.owner = self.owners = ""
+        """Of a kernel whose memory is shared out: whose this chunk is, and of how many."""
         self.status = _status(self.b, kernel)
 
     def text(self) -> str:
@@ -120,6 +126,10 @@ class Emitter:
         """First index and number of iterations of each loop: the chunk's number, mixed radix."""
         b, layout = self.b, self.layout
         rest = "%chunk"
+        if self.kernel.owned:
+            b.do(f"{NOWHERE} = alloca [{WIDEST} x i8], align {WIDEST}")
+            self.owners = self.word(layout.extra(0))
+            self.owner, rest = (b.op(f"{op} i64 {rest}, {self.owners}") for op in ("urem", "udiv"))
         low: list[str] = []
         counts: list[str] = []
         for d in reversed(range(self.kernel.rank)):
@@ -277,7 +287,7 @@ class Emitter:
         self.label(pre)
         b.width = loop.lanes
         wide = self.fixed.spread(dict.fromkeys(a for lane in loop.body for a in arguments(lane)))
-        refs = (lane.ref for lane in loop.body if isinstance(lane, Load | Gather | Store))
+        refs = (lane.ref for lane in loop.body if isinstance(lane, Load | Gather | Store | Scatter))
         bases = {ref: self.base(ref, at.pointers) for ref in refs}
         b.do(f"br label %{head}")
         self.label(head)
@@ -300,7 +310,7 @@ class Emitter:
             and ref.access == "u"
             and self.b.width * PLAIN[ref.char].itemsize >= STREAM_BYTES
         )
-        return Place(ref.char, ref.access, base, index, stride, streams)
+        return Place(ref.char, ref.access, base, index, stride, streams, self.owners, self.owner)
 
     def base(self, ref: Ref, pointers: dict[int, str]) -> str:
         """Address of a range's first element."""

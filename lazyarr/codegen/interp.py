@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.abi import Layout, owner_of
 from lazyarr.codegen.loopir import (
     Apply,
     Blocks,
@@ -26,6 +26,7 @@ from lazyarr.codegen.loopir import (
     Loop,
     Once,
     Ref,
+    Scatter,
     Stmt,
     Store,
 )
@@ -46,6 +47,7 @@ def run_chunk(kernel: Kernel, words: numpy.ndarray, chunk: int, tid: int) -> Non
         Number of the chunk and of the thread.
     """
     layout = Layout(kernel.rank, len(kernel.operands), len(kernel.scalars), len(kernel.loops))
+    chunk, owner = divmod(chunk, int(words[layout.extra(0)])) if kernel.owned else (chunk, 0)
     low: list[int] = []
     high: list[int] = []
     for d in reversed(range(kernel.rank)):
@@ -54,7 +56,7 @@ def run_chunk(kernel: Kernel, words: numpy.ndarray, chunk: int, tid: int) -> Non
         low.insert(0, at * tile)
         high.insert(0, min(at * tile + tile, int(words[layout.shape(d)])))
     for outer in itertools.product(*(range(a, z) for a, z in zip(low[:-1], high[:-1], strict=True))):
-        machine = Machine(kernel, layout, words, tid)
+        machine = Machine(kernel, layout, words, tid, owner)
         pointers = [machine.address(k, (*outer, low[-1])) for k in range(len(kernel.operands))]
         machine.run(kernel.body, Range(pointers, high[-1] - low[-1]))
 
@@ -76,8 +78,8 @@ class Range:
 class Machine:
     """One position of the outer loops."""
 
-    def __init__(self, kernel: Kernel, layout: Layout, words: numpy.ndarray, tid: int) -> None:
-        self.kernel, self.layout, self.words = kernel, layout, words
+    def __init__(self, kernel: Kernel, layout: Layout, words: numpy.ndarray, tid: int, owner: int) -> None:
+        self.kernel, self.layout, self.words, self.owner = kernel, layout, words, owner
         self.scratch = int(words[Layout.SCRATCH]) + tid * kernel.scratch_bytes
         self.fixed: dict[int, Any] = {}
 
@@ -124,7 +126,10 @@ class Machine:
         elif isinstance(lane, Call):
             self.call(lane, at, 1)
         elif isinstance(lane, Gather):
-            values[lane.value] = self.gather(lane, numpy.broadcast_to(values[lane.offset], lanes), at, i)
+            places = self.places(lane.ref, values[lane.offset], lanes, at, i)
+            values[lane.value] = numpy.concatenate([view(p, lane.ref.char, 1, 0) for p in places])
+        elif isinstance(lane, Scatter):
+            self.scatter(lane, values, lanes, at, i)
         else:
             results = evaluate(lane, [values[a] for a in lane.args])
             values.update((v, r) for v, r in zip(lane.values, results, strict=True) if v >= 0)
@@ -135,10 +140,20 @@ class Machine:
         with numpy.errstate(all="ignore"):
             row(name).fn(*ins, out=tuple(outs), signature=own_signature(name, sig))
 
-    def gather(self, lane: Gather, offsets: numpy.ndarray, at: Range, i: int) -> numpy.ndarray:
-        first, step = at.pointers[lane.ref.index], self.stride(lane.ref.index, self.kernel.rank - 1)
-        places = [first + (i + k) * step + int(offset) for k, offset in enumerate(offsets)]
-        return numpy.concatenate([view(place, lane.ref.char, 1, 0) for place in places])
+    def places(self, ref: Ref, offsets: numpy.ndarray, lanes: int, at: Range, i: int) -> list[int]:
+        """Addresses of `lanes` elements, each so many bytes further on."""
+        first, step = at.pointers[ref.index], self.stride(ref.index, self.kernel.rank - 1)
+        each = enumerate(numpy.broadcast_to(offsets, lanes))
+        return [first + (i + k) * step + int(offset) for k, offset in each]
+
+    def scatter(self, lane: Scatter, values: dict[int, Any], lanes: int, at: Range, i: int) -> None:
+        offsets = numpy.broadcast_to(values[lane.offset], lanes)
+        places = self.places(lane.ref, offsets, lanes, at, i)
+        for place, offset, value in zip(
+            places, offsets, numpy.broadcast_to(values[lane.value], lanes), strict=True
+        ):
+            if not self.kernel.owned or owner_of(int(offset), int(self.words[self.layout.extra(0)])) == self.owner:
+                view(place, lane.ref.char, 1, 0)[...] = value
 
     def at(self, ref: Ref, at: Range, i: int, count: int) -> numpy.ndarray:
         """Elements `i` and on of a range."""
