@@ -26,7 +26,7 @@ from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.program import Program
 from lazyarr.geometry import address
 from lazyarr.kernels import Kernel, cost, kernel_for
-from lazyarr.schedule import LINE, chunk_count, in_sequence, owners, tiles, worth_threads
+from lazyarr.schedule import LINE, chunk_count, in_sequence, tiles, worth_threads
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
 
@@ -49,8 +49,6 @@ class Prepared:
     scalars: tuple[int, ...]
     """The first word of each runtime scalar."""
     chunks: int
-    together: int
-    """Chunks that may run at once, if not all may."""
     threads: int
     scratch_bytes: int
     """For all threads together."""
@@ -118,7 +116,7 @@ def prepare(
     kernel = kernel_for(parfor, nontemporal)
     layout = kernel.layout
     folds, sequence = "r" in parfor.dims, "s" in parfor.dims
-    words = array("q", bytes(8 * (layout.extra(0) + (WORDS if folds else 1 if sequence else 0))))
+    words = array("q", bytes(8 * (layout.extra(0) + (WORDS if folds else 0))))
     for d, n in enumerate(loops.shape):
         words[layout.shape(d)] = n
     for k, strides in enumerate(loops.strides):
@@ -134,7 +132,7 @@ def prepare(
         chunks, partial_bytes, combine_chunks = cuts.chunks, cuts.partial_bytes, cuts.combine_chunks
     else:
         if sequence:
-            tile = in_sequence(parfor.dims, loops.shape, loops.strides, threads)
+            tile, threads = in_sequence(parfor.dims, loops.shape, threads)
         elif tile is None:
             sizes = [PLAIN[o.dtype].itemsize for o in parfor.operands]
             tile = tiles(loops.shape, loops.strides, sizes, threads)
@@ -142,17 +140,12 @@ def prepare(
             words[layout.tile(d)] = t
             words[layout.grid(d)] = -(-n // t)
         chunks, partial_bytes, combine_chunks = chunk_count(loops.shape, tile), 0, 0
-    together = 0
-    if sequence:
-        together = words[layout.extra(0)] = owners(parfor.dims, [i.op for i in parfor.body], threads)
-        chunks *= together
-        threads = threads if together > 1 or "p" in parfor.dims else 1
     threads = min(threads, chunks)
     return Prepared(
         kernel, words,
         tuple(layout.pointer(k) for k in range(len(parfor.operands))),
         tuple(layout.scalar(k) for k in range(len(parfor.scalars))),
-        chunks, together if together > 1 else 0, threads, kernel.scratch_bytes * threads,
+        chunks, threads, kernel.scratch_bytes * threads,
         layout.extra(PARTIALS) if folds else 0, partial_bytes, combine_chunks,
         kernel.combine() if partial_bytes and kernel.combine else 0,
     )  # fmt: skip
@@ -186,7 +179,7 @@ def _run(p: Prepared, addresses: Sequence[int], scalars: Sequence[numpy.generic]
     words, keep = bind(p, addresses, scalars)
     began = time.perf_counter()
     at = words.buffer_info()[0]
-    parallel_for(p.kernel.address, at, p.chunks, p.threads, p.together)
+    parallel_for(p.kernel.address, at, p.chunks, p.threads)
     if p.partial_bytes:
         parallel_for(p.combine, at, p.combine_chunks, 1)
     COUNT.seconds["run"] += time.perf_counter() - began

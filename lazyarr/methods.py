@@ -79,10 +79,10 @@ def reshape(x: Any, *shape: Any, order: Any = "C", copy: Any = None) -> Any:
 RULES = {
     "reshape": reshape, "ravel": movement.ravel, "flatten": movement.flatten, "astype": movement.astype,
     "copy": movement.copy_method, "view": movement.retyped, "conj": conjugate, "conjugate": conjugate,
-    "round": rounded, "repeat": joining.repeat, "trace": reductions.trace, "take": gather.take, "put": scatter.put,
+    "round": rounded, "repeat": joining.repeat, "trace": reductions.trace, "take": gather.take,
     "cumsum": deferred.scan(numpy.add), "cumprod": deferred.scan(numpy.multiply), "dot": deferred.dot,
     "choose": selection.choose_method, "argmax": functools.partial(reductions.arg_reduce, "argmax"),
-    "argmin": functools.partial(reductions.arg_reduce, "argmin"),
+    "argmin": functools.partial(reductions.arg_reduce, "argmin"), "put": scatter.put,
 }  # fmt: skip
 
 

@@ -2,8 +2,9 @@
 
 In:  an array, integer indices, a value.   Out: a write of a Scatter node.
 The mirror image of `gather`: indices are looked through at the call, and refused before anything is written;
-value and positions wait, and are part of the loop that stores.  Of elements that go to one place NumPy's last
-one stays: that is C order where all that NumPy iterates over lies so.  `Unsupported` leaves the rest to NumPy.
+value and positions wait, and are part of the loop that stores.  Of elements that go to one place NumPy's
+last one stays: the last in C order where all that NumPy iterates over lies so.  `Unsupported` leaves the
+rest to NumPy.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from lazyarr.arrays import Unsupported, capture, is_quiet, ndarray, part, wrap
+from lazyarr.arrays import Unsupported, capture, is_pending, is_quiet, ndarray, part, wrap
 from lazyarr.compiler import COMPILER, SCATTER_NS
+from lazyarr.config import current
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import SCALARS, at_call, elementwise
 from lazyarr.error_state import loud, prompt, remembered
@@ -39,7 +41,8 @@ class Places(NamedTuple):
 
     def behind(self) -> int:
         """Axes after the last of those that positions have."""
-        return 0 if self.along else len(self.dims) - max(d for d, axis in enumerate(self.dims) if axis < 0) - 1
+        last = max(d for d, axis in enumerate(self.dims) if axis < 0)
+        return 0 if self.along else len(self.dims) - last - 1
 
     def still(self) -> list[int]:
         """Axes along which the table does not move: elements may go to one place there."""
@@ -100,16 +103,25 @@ def _scatter(to: Places, value: Any) -> None:
         raise Unsupported
     if given:
         _check(value.geo, dtype, to.shape)
-    waits = is_quiet(x) and at_call(size, (x, *to.arrays, *given), CACHED)
-    if waits or not size or not COMPILER.ready(size * SCATTER_NS):
+    operands = (*to.arrays, *given)
+    if is_quiet(x) and at_call(size, (x, *operands), CACHED):
+        raise Unsupported
+    if not size or not COMPILER.ready(size * SCATTER_NS):
         raise Unsupported
     positions = tuple([over(i, to.behind()) for i in to.arrays])
-    free = _alike(value.geo, to) if given else True
+    waits = current.jit == "always" or not is_quiet(x) or any(is_pending(i) for i in operands)
+    free = not given or _alike(value.geo, to)
     if not free and not _in_c_order([i.geo for i in to.arrays], value.geo, to):
         raise Unsupported
     if not to.held:
-        free = _look_through(to) or free
+        rises = _rises(to)
+        if not (rises or free or waits):
+            raise Unsupported           # nothing to fuse with, and one thread: NumPy's loop is as fast
+        if rises is None:
+            _check_bounds(to)
+        free = free or bool(rises)
     op = Scatter(to.axes, to.dims, to.shape, to.along, free)
+    assert x.storage is not None
     x.storage.write(x.geo, op, (_cast(value, dtype), *positions), False, remembered())
 
 
@@ -165,26 +177,23 @@ def _falls(strides: list[int]) -> bool:
 # Bounds
 
 
-def _look_through(to: Places) -> bool:
-    """Refuse positions out of bounds; are they known to be distinct?"""
+def _check_bounds(to: Places) -> None:
     extents = to.table.geo.shape
-    if len(to.arrays) == 1 and to.arrays[0].geo.ndim == 1:
-        found = _rises(to.arrays[0], extents[to.axes[0]])
-        if found is not None:
-            return found
     if not all(inside(i, -extents[d], extents[d]) for i, d in zip(to.arrays, to.axes, strict=True)):
         raise Unsupported
-    return False
 
 
-def _rises(i: ndarray, n: int) -> bool | None:
-    """Of positions each greater than the one before: are all places different?  None of others.
+def _rises(to: Places) -> bool | None:
+    """Of positions each greater than the one before, in bounds: are all places different?  None of others.
 
-    The first pair that does not rise ends the pass, so it costs something only where it replaces the other."""
-    before, after = (part(i, i.geo[s]) for s in (slice(None, -1), slice(1, None)))
-    if i.geo.size < 2 or not bool(elementwise(numpy.less, (before, after)).all()):
+    The first pair that does not rise ends the pass: it costs something only where it replaces the other."""
+    i: Any = to.arrays[0]
+    if len(to.arrays) > 1 or i.geo.ndim != 1 or i.geo.size < 2:
         return None
-    first, last = int(i[0]), int(i[-1])
+    before, after = (part(i, i.geo[s]) for s in (slice(None, -1), slice(1, None)))
+    if not elementwise(numpy.less, (before, after)).all():
+        return None
+    n, first, last = to.table.geo.shape[to.axes[0]], int(i[0]), int(i[-1])
     if first < -n or last >= n:
         raise Unsupported
     return first >= 0 or last < 0

@@ -9,7 +9,7 @@ square, so that every cache line that a tile touches is used up inside it.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from lazyarr.draws import DRAWS
 from lazyarr.dtypes import PLAIN
@@ -26,10 +26,7 @@ CACHED = 1 << 14
 """Elements of a chunk that is passed over several times: some arrays of it fit the L2 cache."""
 
 SEQUENCE = 1 << 22
-"""Elements of a sequence between which signals are let through, and owners wait for each other."""
-
-MOST_AGAIN = 24
-"""Instructions that each owner does for all elements."""
+"""Elements of a sequence between which signals are let through."""
 
 SQUARE = 64
 """Side of a tile for transposed operands: 64 x 64 doubles of two operands fit the L1 cache."""
@@ -69,28 +66,22 @@ def tiles(
     return tile
 
 
-def in_sequence(
-    dims: str, shape: Sequence[int], strides: Sequence[Sequence[int]], threads: int
-) -> list[int]:
-    """Tile sizes where some loops run in sequence: these are cut at the outermost loop only, and tiles run one
-    after the other; else parallel ones are cut, and a tile has the whole sequence."""
-    tile = list(shape)
-    if "p" not in dims or threads == 1:
-        tile[0] = max(1, min(tile[0], SEQUENCE // max(1, math.prod(shape[1:]))))
-    elif dims[0] == "p":
-        tile[0] = max(1, min(tile[0], CHUNK // max(1, math.prod(shape[1:]))))
-    else:
-        d = dims.rindex("p")
-        tile[d] = -(-shape[d] // (threads * LINE)) * LINE
-    return tile
-
-
-def owners(dims: str, ops: Collection[str], threads: int) -> int:
-    """How many share out the memory that is stored to in sequence: each goes through all elements, so they may
-    store nothing else, nor compute much."""
-    if set(dims) != {"s"} or "store" in ops or len(ops) > MOST_AGAIN:
-        return 1
-    return 1 << (threads.bit_length() - 1)
+def in_sequence(dims: str, shape: Sequence[int], threads: int) -> tuple[list[int], int]:
+    """Tile sizes where some loops run in sequence, and threads.  A parallel loop is cut for threads, whose
+    tiles have the whole sequence; without a long one the sequence is cut: tiles run one after the other."""
+    tile, first = list(shape), dims.index("s")
+    if threads > 1 and first and shape[0] >= SHORT:
+        tile[0] = max(1, min(tile[0], CHUNK // math.prod(shape[1:])))
+        return tile, threads
+    last = dims.rfind("p")
+    if threads > 1 and last >= 0 and shape[last] > LINE:
+        tile[last] = -(-shape[last] // (threads * LINE)) * LINE
+        return tile, threads
+    # (Short outer loops pass over the same cache lines again: what they pass over must stay cached.)
+    room = CACHED if first else SEQUENCE
+    others = math.prod(shape) // shape[first]
+    tile[first] = max(1, min(shape[first], room // others))
+    return tile, 1
 
 
 def _share(n: int, threads: int) -> int:

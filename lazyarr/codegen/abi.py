@@ -8,10 +8,6 @@ Word 0 collects floating-point status flags of all chunks (atomic or): NumPy's F
 (1 divide, 2 overflow, 4 underflow, 8 invalid).  Scratch memory is `scratch_bytes` per thread,
 64-byte aligned, at word 1.  Word 2 counts the calls of NumPy's inner loops (atomic add).
 Innermost strides of 'u' operands are not read.
-
-Where elements that go to one place must go there in order (a parfor whose loops are all 's'), the first
-extra word is a number of owners, a power of two: chunk number = tile * owners + owner.  Owners run the same
-tiles and share out the memory; the launcher runs a tile when all owners are done with the one before.
 """
 
 from __future__ import annotations
@@ -66,17 +62,3 @@ class Layout(_Counts):
     def extra(self, k: int) -> int:
         """Words that only some kinds of kernel have (reduction trees)."""
         return self.loop(self.loops) + k
-
-
-PAGE = 12
-"""Places whose offsets agree but for so many bits have one owner: owners' pages differ."""
-
-SPREAD, TOP = 0x9E3779B97F4A7C15, 48
-"""The owners of pages are spread by the golden ratio, of whose product bits from here on are taken: positions
-may be multiples of a power of two."""
-
-
-def owner_of(offset: int, owners: int) -> int:
-    """Who stores to a place so many bytes into a table."""
-    page = (offset & (1 << 64) - 1) >> PAGE
-    return (page * SPREAD & (1 << 64) - 1) >> TOP & (owners - 1)

@@ -14,7 +14,7 @@ from lazyarr.codegen import emit_calls
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emit_body import Registers, emit_body
-from lazyarr.codegen.emit_lanes import NOWHERE, Place
+from lazyarr.codegen.emit_lanes import Place
 from lazyarr.codegen.emit_status import Status
 from lazyarr.codegen.loopir import (
     Blocks,
@@ -35,9 +35,6 @@ from lazyarr.codegen.native import OWN
 from lazyarr.dtypes import PLAIN
 from lazyarr.ops import flags
 from lazyarr.target import Target
-
-WIDEST = 16
-"""Bytes of the largest element."""
 
 STREAM_BYTES = 16
 """Narrower vectors are stored through the caches even when the kernel streams."""
@@ -65,8 +62,6 @@ class Emitter:
         """What does not vary along the range."""
         self.strides: dict[tuple[int, int], str] = {}
         """Operand and loop -> its stride in bytes."""
-        self.owner = self.owners = ""
-        """Of a kernel whose memory is shared out: whose this chunk is, and of how many."""
         self.status = _status(self.b, kernel)
 
     def text(self) -> str:
@@ -126,10 +121,6 @@ class Emitter:
         """First index and number of iterations of each loop: the chunk's number, mixed radix."""
         b, layout = self.b, self.layout
         rest = "%chunk"
-        if self.kernel.owned:
-            b.do(f"{NOWHERE} = alloca [{WIDEST} x i8], align {WIDEST}")
-            self.owners = self.word(layout.extra(0))
-            self.owner, rest = (b.op(f"{op} i64 {rest}, {self.owners}") for op in ("urem", "udiv"))
         low: list[str] = []
         counts: list[str] = []
         for d in reversed(range(self.kernel.rank)):
@@ -310,7 +301,7 @@ class Emitter:
             and ref.access == "u"
             and self.b.width * PLAIN[ref.char].itemsize >= STREAM_BYTES
         )
-        return Place(ref.char, ref.access, base, index, stride, streams, self.owners, self.owner)
+        return Place(ref.char, ref.access, base, index, stride, streams)
 
     def base(self, ref: Ref, pointers: dict[int, str]) -> str:
         """Address of a range's first element."""

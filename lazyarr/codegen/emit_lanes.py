@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lazyarr.codegen.abi import PAGE, SPREAD, TOP
 from lazyarr.codegen.builder import FIRST_LEVEL, LINE, Builder
 from lazyarr.codegen.emitters_types import ZERO, Value, lane
 from lazyarr.dtypes import PLAIN
@@ -42,9 +41,6 @@ class Place:
     streams: bool = False
     """The operand comes from memory or goes there: whole vectors are prefetched, or stored past the
     caches, where they are aligned to their size."""
-    owners: str = ""
-    """How many share out the memory, and which of them stores here (`abi.owner_of`); '' if all is one's."""
-    owner: str = ""
 
 
 def is_complex(char: str) -> bool:
@@ -198,49 +194,26 @@ def gather(b: Builder, place: Place, first: str, offsets: str = "") -> str:
     return _as(b, f"<{n} x {t}>", vectors[0], raw_type(place.char, b.width))
 
 
-NOWHERE = "%nowhere"
-"""Memory for one element that an owner is not to store."""
-
-
 def store_far(b: Builder, place: Place, offsets: str, raw: str) -> None:
-    """`width` elements, each so many bytes further on, in the order of the lanes; the owner's only."""
-    size, mine = PLAIN[place.char].itemsize, _mine(b, place, offsets)
+    """`width` elements, each so many bytes further on, in the order of the lanes."""
+    size = PLAIN[place.char].itemsize
     first = address(b, place)
     if not b.width:
         at = b.op(f"getelementptr i8, ptr {first}, i64 {offsets}")
-        if mine:
-            at = b.op(f"select i1 {mine}, ptr {at}, ptr {NOWHERE}")
         b.do(f"store {raw_type(place.char, 0)} {raw}, ptr {at}, align {_align(place.char)}")
     elif b.target.vector_bytes >= WIDE and size in GATHERED and place.access == "z":
         t = f"i{8 * size}"
         at = b.op(f"getelementptr i8, ptr {first}, {b.ty('i64')} {offsets}")
         name = f"llvm.masked.scatter.v{b.width}{t}.v{b.width}p0"
         b.declare(f"declare void @{name}({b.ty(t)}, {b.ty('ptr')}, i32, {b.ty('i1')})")
-        bits = _as(b, raw_type(place.char, b.width), raw, b.ty(t))
-        args = f"{b.ty(t)} {bits}, {b.ty('ptr')} {at}, i32 {size}, {b.ty('i1')} {mine or b.splat('i1', 'true')}"
+        bits, every = _as(b, raw_type(place.char, b.width), raw, b.ty(t)), b.splat("i1", "true")
+        args = f"{b.ty(t)} {bits}, {b.ty('ptr')} {at}, i32 {size}, {b.ty('i1')} {every}"
         b.do(f"call void @{name}({args})")
     else:
-        scatter(b, place, first, raw, offsets, mine)
+        scatter(b, place, first, raw, offsets)
 
 
-def _mine(b: Builder, place: Place, offsets: str) -> str:
-    """Is the place the owner's?  '' if all are."""
-    if not place.owners:
-        return ""
-    ty = b.ty("i64")
-
-    def everywhere(value: str) -> str:
-        return splat(b, "i64", value) if b.width else value
-
-    page = b.op(f"lshr {ty} {offsets}, {b.splat('i64', str(PAGE))}")
-    product = b.op(f"mul {ty} {page}, {b.splat('i64', str(SPREAD))}")
-    top = b.op(f"lshr {ty} {product}, {b.splat('i64', str(TOP))}")
-    bits = b.op(f"sub i64 {place.owners}, 1")
-    found = b.op(f"and {ty} {top}, {everywhere(bits)}")
-    return b.op(f"icmp eq {ty} {found}, {everywhere(place.owner)}")
-
-
-def scatter(b: Builder, place: Place, first: str, raw: str, offsets: str = "", mine: str = "") -> None:
+def scatter(b: Builder, place: Place, first: str, raw: str, offsets: str = "") -> None:
     """The reverse of `gather`, in the order of the lanes."""
     size = PLAIN[place.char].itemsize
     t, each = _carrier(size)
@@ -257,9 +230,6 @@ def scatter(b: Builder, place: Place, first: str, raw: str, offsets: str = "", m
         if offsets:
             offset = b.op(f"extractelement {b.ty('i64')} {offsets}, i64 {k}")
             at = b.op(f"getelementptr i8, ptr {pointer}, i64 {offset}")
-        if mine:
-            one = b.op(f"extractelement {b.ty('i1')} {mine}, i64 {k}")
-            at = b.op(f"select i1 {one}, ptr {at}, ptr {NOWHERE}")
         if k % n == 0:
             start = k * per
             small = _shuffle(b, t, total, raw, "poison", range(start, start + n * per))

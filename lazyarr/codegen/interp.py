@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.codegen.abi import Layout, owner_of
+from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.loopir import (
     Apply,
     Blocks,
@@ -47,7 +47,6 @@ def run_chunk(kernel: Kernel, words: numpy.ndarray, chunk: int, tid: int) -> Non
         Number of the chunk and of the thread.
     """
     layout = Layout(kernel.rank, len(kernel.operands), len(kernel.scalars), len(kernel.loops))
-    chunk, owner = divmod(chunk, int(words[layout.extra(0)])) if kernel.owned else (chunk, 0)
     low: list[int] = []
     high: list[int] = []
     for d in reversed(range(kernel.rank)):
@@ -56,7 +55,7 @@ def run_chunk(kernel: Kernel, words: numpy.ndarray, chunk: int, tid: int) -> Non
         low.insert(0, at * tile)
         high.insert(0, min(at * tile + tile, int(words[layout.shape(d)])))
     for outer in itertools.product(*(range(a, z) for a, z in zip(low[:-1], high[:-1], strict=True))):
-        machine = Machine(kernel, layout, words, tid, owner)
+        machine = Machine(kernel, layout, words, tid)
         pointers = [machine.address(k, (*outer, low[-1])) for k in range(len(kernel.operands))]
         machine.run(kernel.body, Range(pointers, high[-1] - low[-1]))
 
@@ -78,8 +77,8 @@ class Range:
 class Machine:
     """One position of the outer loops."""
 
-    def __init__(self, kernel: Kernel, layout: Layout, words: numpy.ndarray, tid: int, owner: int) -> None:
-        self.kernel, self.layout, self.words, self.owner = kernel, layout, words, owner
+    def __init__(self, kernel: Kernel, layout: Layout, words: numpy.ndarray, tid: int) -> None:
+        self.kernel, self.layout, self.words = kernel, layout, words
         self.scratch = int(words[Layout.SCRATCH]) + tid * kernel.scratch_bytes
         self.fixed: dict[int, Any] = {}
 
@@ -147,13 +146,9 @@ class Machine:
         return [first + (i + k) * step + int(offset) for k, offset in each]
 
     def scatter(self, lane: Scatter, values: dict[int, Any], lanes: int, at: Range, i: int) -> None:
-        offsets = numpy.broadcast_to(values[lane.offset], lanes)
-        places = self.places(lane.ref, offsets, lanes, at, i)
-        for place, offset, value in zip(
-            places, offsets, numpy.broadcast_to(values[lane.value], lanes), strict=True
-        ):
-            if not self.kernel.owned or owner_of(int(offset), int(self.words[self.layout.extra(0)])) == self.owner:
-                view(place, lane.ref.char, 1, 0)[...] = value
+        places = self.places(lane.ref, values[lane.offset], lanes, at, i)
+        for place, value in zip(places, numpy.broadcast_to(values[lane.value], lanes), strict=True):
+            view(place, lane.ref.char, 1, 0)[...] = value
 
     def at(self, ref: Ref, at: Range, i: int, count: int) -> numpy.ndarray:
         """Elements `i` and on of a range."""

@@ -133,8 +133,6 @@ class Kernel:
     body: tuple[Stmt, ...]
     nontemporal: bool = False
     """Whole vectors of contiguous operands are stored past the caches."""
-    owned: bool = False
-    """Each element's chunk is run once for each owner of memory, who stores to his places only (`abi`)."""
 
     def __str__(self) -> str:
         lines = [f"kernel rank {self.rank} block {self.block} scratch {self.scratch_bytes}"]

@@ -87,7 +87,7 @@ class Lowering:
         return Kernel(
             rank=len(p.dims), operands=p.operands, scalars=p.scalars, loops=tuple(self.loops),
             slots=tuple(self.slots), block=0, scratch_bytes=0, body=tuple(stmts),
-            nontemporal=self.nontemporal, owned=set(p.dims) == {"s"},
+            nontemporal=self.nontemporal,
         )  # fmt: skip
 
     def _results(self) -> dict[int, tuple[int, ...]]:

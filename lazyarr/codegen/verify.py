@@ -11,8 +11,8 @@ say, `scratch_bytes` per thread), it holds for a kernel that passes:
     read that was not written; a call's results do not lie in its arguments;
   * within a loop operands are read before any is written; after a statement that writes operands only
     what was written is read again; every output is written by exactly one statement;
-  * a gather's or scatter's offset is what an 'offset' made of positions, extents and strides, the latter two runtime
-    scalars: whatever the positions are, it ends inside the table that the launch describes;
+  * a gather's or scatter's offset is what an 'offset' made of positions, extents and strides, the latter two
+    runtime scalars: whatever the positions are, it ends inside the table that the launch describes;
   * values are defined before use and have the dtypes that ops and memory expect.
 """
 

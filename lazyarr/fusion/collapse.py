@@ -53,8 +53,8 @@ def lengthen(loops: Loops) -> Loops:
 def in_sequence(
     shape: Sequence[int], strides: Sequence[tuple[int, ...]], ordered: Sequence[bool]
 ) -> tuple[str, Loops]:
-    """Loops in the given order, which counts along the axes that are `ordered`: their kinds, 's' for these and
-    'p' for others, and the fewest that visit the space so."""
+    """The fewest loops in the given order, which counts along the axes that are `ordered`, and their kinds:
+    's' along these, 'p' along others.  A short innermost 'p' goes outside of an 's': nobody sees that."""
     kinds: list[str] = []
     merged: list[tuple[int, list[int]]] = []
     for d in (d for d, n in enumerate(shape) if n != 1):
@@ -65,6 +65,8 @@ def in_sequence(
         else:
             kinds.append(kind)
             merged.append((n, column))
+    if kinds[-2:] == ["s", "p"] and merged[-1][0] < SHORT <= merged[-2][0]:
+        kinds[-2:], merged[-2:] = kinds[:-3:-1], merged[:-3:-1]
     if not merged:
         return "p", Loops((1,), tuple((0,) for _ in strides), (0,) * len(strides))
     rows = tuple(tuple(column[k] for _, column in merged) for k in range(len(strides)))

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy
 
 from lazyarr.dtypes import char_of
-from lazyarr.expr import FOLDS, Compress, Expr, Read, Reduce, Scatter
+from lazyarr.expr import FOLDS, Compress, Expr, Read, Reduce
 from lazyarr.fusion.alias import ANYWHERE, disjoint, injective, memory_key
 from lazyarr.fusion.fold import fold_order, stricter
 from lazyarr.fusion.group import (

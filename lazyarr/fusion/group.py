@@ -84,8 +84,9 @@ class Placed(NamedTuple):
     def plainly(cls, node: Expr) -> Placed:
         """Over the node's own space."""
         reads = [i.geo if isinstance(i, Read) else None for i in node.inputs]
-        region, table = region_of(node), node.inputs[0]
+        region = region_of(node)
         if isinstance(node.op, Gather):
+            table = node.inputs[0]
             assert isinstance(table, Read)
             reads[0] = _first_elements(table.geo, node.op.dims, region.shape)
         elif isinstance(node.op, Scatter):

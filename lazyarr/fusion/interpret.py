@@ -38,7 +38,8 @@ def run_parfor(parfor: Parfor, arrays: Sequence[numpy.ndarray], scalars: Sequenc
             assert isinstance(inst.attr, int)
             stores.append((inst.attr, args))
         elif inst.op == "offset":
-            result = sum(held(v, n) * step for v, n, step in zip(args[::3], args[1::3], args[2::3], strict=True))
+            steps = zip(args[::3], args[1::3], args[2::3], strict=True)
+            result = sum(_held(v, n) * step for v, n, step in steps)
         elif inst.op == "gather":
             assert isinstance(inst.attr, int)
             table = arrays[inst.attr]
@@ -60,10 +61,11 @@ def run_parfor(parfor: Parfor, arrays: Sequence[numpy.ndarray], scalars: Sequenc
             _element(table, at, w)[...] = every[at]
 
 
-def held(position: Any, extent: Any) -> Any:
+def _held(position: Any, extent: Any) -> Any:
     """A position that counts from either end, within an axis: what lies outside is its last."""
     found = numpy.asarray(position + extent * (position < 0), "l")
-    return numpy.minimum(found.view("L"), numpy.asarray(extent - 1, "l").view("L")).view("l")
+    within = numpy.minimum(found.view("L"), numpy.asarray(extent - 1, "l").view("L"))
+    return within.view("l")
 
 
 def _places(table: numpy.ndarray, offsets: Any) -> Iterator[tuple[tuple[int, ...], int]]:
@@ -75,4 +77,4 @@ def _element(table: numpy.ndarray, at: tuple[int, ...], offset: int) -> numpy.nd
     """The element so many bytes after the one at a point of the space."""
     first = table[at + (None,)]
     memory = (ctypes.c_char * first.itemsize).from_address(first.ctypes.data + int(offset))
-    return numpy.frombuffer(memory, table.dtype).reshape(())
+    return numpy.ndarray((), table.dtype, memoryview(memory))

@@ -5,8 +5,7 @@ nothing of sizes: shapes, strides, pointers and scalar values are arguments of a
 parfor itself (frozen, hashable) is the kernel's signature: equal parfors share one kernel.
 
     parfor   = Parfor(dims, operands, scalars, body)
-    dims     = one letter a loop, outermost first: 'p' parallel, 'r' reduced, 's' in sequence: whoever stores
-               to an element of a 'scatter' does so in the order of these loops
+    dims     = one letter a loop, outermost first: 'p' parallel, 'r' reduced, 's' in sequence
     operand  = Operand(dtype, access, role)      memory, addressed by base + sum(index * stride)
     access   = how it moves along the innermost loop: 'u' unit stride, 'z' stride 0, 's' any other
     role     = 'in' | 'out' | 'inout'
