@@ -89,8 +89,7 @@ class Scatter(NamedTuple):
 
     The mirror image of `Gather`: the region is the table, along whose `axes` the positions count, and what
     is iterated over is not the region but `shape`.  It never covers the region.  Of elements that go to one
-    place the last in C order stays.  `free` says that any order gives the same: no two go to one place, or
-    all that do are equal.
+    place the last in C order stays.  `free` says that no two go to one place, so that any order does.
     """
 
     axes: tuple[int, ...]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from lazyarr.arrays import Unsupported, capture, is_pending, is_quiet, ndarray, part, wrap
+from lazyarr.arrays import Unsupported, capture, is_pending, is_quiet, ndarray, now, part, wrap
 from lazyarr.compiler import COMPILER, SCATTER_NS
 from lazyarr.config import current
 from lazyarr.dtypes import char_of
@@ -25,6 +25,9 @@ from lazyarr.flags import discards
 from lazyarr.gather import CACHED, HOLDS, inside, operands, over, parsed, shape_of
 from lazyarr.geometry import reshaped
 from lazyarr.movement import astype, ravel
+
+FEW = 65
+"""Positions that are looked at before all of them."""
 
 
 class Places(NamedTuple):
@@ -110,17 +113,15 @@ def _scatter(to: Places, value: Any) -> None:
         raise Unsupported
     positions = tuple([over(i, to.behind()) for i in to.arrays])
     waits = current.jit == "always" or not is_quiet(x) or any(is_pending(i) for i in operands)
-    free = not given or _alike(value.geo, to)
-    if not free and not _in_c_order([i.geo for i in to.arrays], value.geo, to):
+    alike = not given or _alike(value.geo, to)
+    if not alike and not _in_c_order([i.geo for i in to.arrays], value.geo, to):
         raise Unsupported
-    if not to.held:
-        rises = _rises(to)
-        if not (rises or free or waits):
-            raise Unsupported           # nothing to fuse with, and one thread: NumPy's loop is as fast
-        if rises is None:
-            _check_bounds(to)
-        free = free or bool(rises)
-    op = Scatter(to.axes, to.dims, to.shape, to.along, free)
+    rises = None if to.held else _rises(to)
+    if not (rises or waits):
+        raise Unsupported               # nothing to fuse with, and one thread: NumPy's loop is as fast
+    if rises is None and not to.held:
+        _check_bounds(to)
+    op = Scatter(to.axes, to.dims, to.shape, to.along, bool(rises))
     assert x.storage is not None
     x.storage.write(x.geo, op, (_cast(value, dtype), *positions), False, remembered())
 
@@ -190,6 +191,8 @@ def _rises(to: Places) -> bool | None:
     i: Any = to.arrays[0]
     if len(to.arrays) > 1 or i.geo.ndim != 1 or i.geo.size < 2:
         return None
+    if not is_pending(i) and not _begins_rising(i):
+        return None                     # (the usual case: without a kernel)
     before, after = (part(i, i.geo[s]) for s in (slice(None, -1), slice(1, None)))
     if not elementwise(numpy.less, (before, after)).all():
         return None
@@ -197,3 +200,8 @@ def _rises(to: Places) -> bool | None:
     if first < -n or last >= n:
         raise Unsupported
     return first >= 0 or last < 0
+
+
+def _begins_rising(i: ndarray) -> bool:
+    few = now(part(i, i.geo[:FEW]))     # (which must not outlive this look: it counts as somebody else's)
+    return bool((few[:-1] < few[1:]).all())

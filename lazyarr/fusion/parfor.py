@@ -30,7 +30,7 @@ parfor itself (frozen, hashable) is the kernel's signature: equal parfors share 
 
 Within one iteration every load happens before every store, and no two stores go to the same memory, so
 their order does not matter.  A 'store', 'scatter' or 'reduce' has no value.  Two iterations of a 'scatter'
-store to one element only if they differ in 's' loops alone, or if they store the same.
+store to one element only if they differ in 's' loops alone.
 The memory of two operands overlaps only where fusion has proved that any order of iterations
 gives the same result (equal addressing in the same iteration, or reads only).
 """
