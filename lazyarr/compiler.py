@@ -10,13 +10,14 @@ In: pending nodes, estimates of work.   Out: whether kernels are the way to do i
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
 
 from lazyarr import config
-from lazyarr.expr import FOLDS, Expr, Gather, Map, Read, Reduce
+from lazyarr.expr import FOLDS, Expr, Gather, Map, Read, Reduce, Scatter
 from lazyarr.ops import row
 
 LOAD_NS = 250e6
@@ -36,6 +37,9 @@ the first ones cost about as much."""
 
 GATHER_NS = 3.0
 """What NumPy takes for an element at any place."""
+
+SCATTER_NS = 5.0
+"""What it takes to put one there."""
 
 
 class _Compiler:
@@ -124,6 +128,8 @@ def numpy_ns(node: Expr) -> float:
         per_element = 0.1 * row(op.name).cost
     elif isinstance(op, Gather):
         per_element = GATHER_NS
+    elif isinstance(op, Scatter):
+        return math.prod(op.shape) * SCATTER_NS
     elif isinstance(op, FOLDS) and isinstance(node.inputs[0], Read):
         elements = node.inputs[0].geo.size
     return elements * (0.3 + per_element) + region.nbytes * 0.15

@@ -22,7 +22,7 @@ from lazyarr.bufferize import Placement
 from lazyarr.compiler import COMPILER, name_of, note, numpy_ns
 from lazyarr.counters import COUNT
 from lazyarr.dispatch.jit import NotCompiled, cached_only
-from lazyarr.expr import ELEMENTWISE, FOLDS, Expr, Map, Read, Reduce
+from lazyarr.expr import ELEMENTWISE, FOLDS, Expr, Map, Read, Reduce, Scatter
 from lazyarr.fusion.alias import memory_key
 from lazyarr.fusion.conflict import plain_node
 from lazyarr.fusion.fold import fold_order, signature
@@ -78,7 +78,7 @@ def _sooner(node: Expr) -> str | None:
 def _refuse(node: Expr) -> str | None:
     """Why a node must run through NumPy, or None if it compiles."""
     op = node.op
-    if not isinstance(op, (*ELEMENTWISE, *FOLDS)):
+    if not isinstance(op, (*ELEMENTWISE, *FOLDS, Scatter)):
         return "has no native lowering"
     if config.current.jit == "auto" and math.prod(space(node)) <= TINY:
         return TOO_FEW

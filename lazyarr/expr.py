@@ -6,7 +6,7 @@ A node is the value of one storage (all its bytes) after one operation: the byte
 order; inputs are always older than the node, so there are no cycles.
 
     expr     = Expr(op, inputs, region, old, masked)
-    op       = Map | Gather | Reduce | Tally | Compress | Opaque
+    op       = Map | Gather | Scatter | Reduce | Tally | Compress | Opaque
                None once evaluated (then `buf` holds the bytes)
     input    = Read | numpy.generic            a constant is already of the loop's dtype
     geometry = ndarray over ghost memory (geometry.py): shape, strides, dtype, offset, flags
@@ -84,6 +84,21 @@ class Gather(NamedTuple):
     along: bool = False
 
 
+class Scatter(NamedTuple):
+    """A write of the first input, broadcast over `shape`, to positions that the other inputs hold.
+
+    The mirror image of `Gather`: the region is the table, along whose `axes` the positions count, and what
+    is iterated over is not the region but `shape`.  It never covers the region.  Of elements that go to one
+    place the last in C order stays.  `free` says that no two go to one place, so that any order does.
+    """
+
+    axes: tuple[int, ...]
+    dims: tuple[int, ...]
+    shape: tuple[int, ...]
+    along: bool = False
+    free: bool = False
+
+
 BLOCK = 1 << 9
 """Elements of a mask that are counted together."""
 
@@ -124,7 +139,7 @@ class Opaque:
     makes: bool = False
 
 
-Op = Map | Gather | Reduce | Tally | Compress | Opaque
+Op = Map | Gather | Scatter | Reduce | Tally | Compress | Opaque
 
 
 class Read:
@@ -214,7 +229,8 @@ class Expr:
             COUNT.bytes_numpy += self.nbytes
         else:
             self.nbytes = old.nbytes
-            self.covers = not masked and region.nbytes == old.nbytes and is_dense(region)
+            whole = not masked and op.__class__ is not Scatter
+            self.covers = whole and region.nbytes == old.nbytes and is_dense(region)
         me = weakref.ref(self)
         depth = weight = 0
         # Enlisting is written out twice: a call for each input would cost what all the rest does.

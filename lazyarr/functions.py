@@ -13,7 +13,18 @@ from typing import Any
 
 import numpy
 
-from lazyarr import creation, deferred, gather, joining, masks, methods, movement, reductions, selection
+from lazyarr import (
+    creation,
+    deferred,
+    gather,
+    joining,
+    masks,
+    methods,
+    movement,
+    reductions,
+    scatter,
+    selection,
+)
 from lazyarr.arrays import Unsupported, is_pending, ndarray, wrap
 from lazyarr.config import current
 from lazyarr.elementwise import FOLD, SCALARS
@@ -108,6 +119,8 @@ RULES: dict[str, Any] = {
     "extract": masks.extract,
     "take": gather.take,
     "take_along_axis": gather.take_along_axis,
+    "put": scatter.put,
+    "put_along_axis": scatter.put_along_axis,
     "choose": selection.choose,
     "putmask": selection.putmask,
     "place": selection.place,

@@ -50,14 +50,14 @@ class Picked(NamedTuple):
 
 def gathered(x: ndarray, key: Any) -> ndarray:
     """x[key], with arrays of integers in the key."""
-    picked = _parsed(x, key if key.__class__ is tuple else (key,))
-    shape = _shape(picked.arrays)
+    picked = parsed(x, key if key.__class__ is tuple else (key,))
+    shape = shape_of(picked.arrays)
     kept = [d for d in range(picked.view.ndim) if d not in picked.axes]
     dims = (*kept[: picked.at], *(-1,) * len(shape), *kept[picked.at :])
     return _gather(part(x, picked.view), picked.arrays, Gather(picked.axes, dims), shape)
 
 
-def _parsed(x: ndarray, key: tuple[Any, ...]) -> Picked:
+def parsed(x: ndarray, key: tuple[Any, ...]) -> Picked:
     """NumPy's rule: the indices' axes are where the first of them was, if they were neighbours; else first.
 
     There an integer counts as an index array without axes."""
@@ -116,7 +116,7 @@ def _axes_made(k: Any, ndim: int, basic: list[Any]) -> int:
     return 1 if k is None or k.__class__ is slice else 0
 
 
-def _shape(arrays: tuple[ndarray, ...]) -> tuple[int, ...]:
+def shape_of(arrays: tuple[ndarray, ...]) -> tuple[int, ...]:
     try:
         shape = broadcast_shapes(*(i.geo.shape for i in arrays))
     except ValueError:
@@ -126,7 +126,7 @@ def _shape(arrays: tuple[ndarray, ...]) -> tuple[int, ...]:
     return shape
 
 
-def _operands(a: Any, indices: Any) -> tuple[ndarray, ndarray]:
+def operands(a: Any, indices: Any) -> tuple[ndarray, ndarray]:
     """The table and the positions of a call, unless so few are asked for that NumPy is the faster one."""
     if indices.__class__ is ndarray and indices.geo.size < FEW and current.jit != "always":
         raise Unsupported
@@ -140,10 +140,10 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     """numpy.take."""
     if out is not None:
         raise Unsupported
-    x, i = _operands(a, indices)
+    x, i = operands(a, indices)
     if axis is None:
         x, axis = ravel(x), 0
-    ndim, shape = x.geo.ndim, _shape((i,))
+    ndim, shape = x.geo.ndim, shape_of((i,))
     if axis.__class__ is not int or not -ndim <= axis < ndim:
         raise Unsupported
     axis %= ndim
@@ -172,7 +172,7 @@ HOLDS = {"clip": _clipped, "wrap": _wrapped}
 
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     """numpy.take_along_axis."""
-    x, i = _operands(arr, indices)
+    x, i = operands(arr, indices)
     ndim = x.geo.ndim
     if axis.__class__ is not int or i.geo.ndim != ndim or not -ndim <= axis < ndim:
         raise Unsupported
@@ -204,7 +204,7 @@ def _gather(
         raise Unsupported
     region = fresh(shape, geo.dtype) if order else _layout(geo, [i.geo for i in arrays], op, shape)
     behind = 0 if op.along else len(op.dims) - max(d for d, axis in enumerate(op.dims) if axis < 0) - 1
-    return fresh_array(op, (_table(x), *(_over(i, behind) for i in arrays)), region)
+    return fresh_array(op, (_table(x), *(over(i, behind) for i in arrays)), region)
 
 
 def _table(x: ndarray) -> Read:
@@ -214,7 +214,7 @@ def _table(x: ndarray) -> Read:
     return found
 
 
-def _over(i: ndarray, behind: int) -> Any:
+def over(i: ndarray, behind: int) -> Any:
     """An index array as an input that broadcasts to the result."""
     found = capture(i)
     if isinstance(found, Read) and behind:

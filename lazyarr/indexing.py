@@ -38,6 +38,7 @@ from lazyarr.flags import warn_of_cast
 from lazyarr.gather import BASIC, CACHED, FEW, gathered
 from lazyarr.geometry import broadcast_shapes, same
 from lazyarr.masks import compressed, unpacked
+from lazyarr.scatter import assign_at
 from lazyarr.temporaries import KEY_REFS, with_last
 from lazyarr.values import Buffer
 from lazyarr.windows import element_of, is_element, is_free, small_part
@@ -119,7 +120,7 @@ def _many(key: Any) -> bool:
 def _picks(x: Any, key: Any) -> bool:
     """Does it look as if this picked enough elements to be worth a closer look?"""
     if key.__class__ is ndarray:
-        n = key.geo.size
+        n = key.geo.size if key.geo.dtype != bool else 0
     elif key.__class__ is tuple:
         n = max([k.geo.size for k in key if k.__class__ is ndarray], default=0)
     else:
@@ -173,7 +174,7 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
             if not region.ndim and value.__class__ not in SCALARS and is_element(key, x.geo.ndim):
                 value = _element(value, region.dtype)
             return _assign(x, region, value)
-        return assign_masked(x, key, value)
+        return assign_at(x, key, value) if _picks(x, key) else assign_masked(x, key, value)
     except Unsupported:
         pass
     return fallback(operator.setitem, x, key, value)
@@ -276,7 +277,7 @@ def _element(value: Any, dtype: numpy.dtype) -> Any:
 
 
 def assign_masked(x: ndarray, key: Any, value: Any) -> None:
-    """x[mask] = scalar, and x[mask] = y[mask], lazily.  NumPy does the other indices of arrays."""
+    """x[mask] = scalar, and x[mask] = y[mask], lazily."""
     if value.__class__ is ndarray and key.__class__ is ndarray:
         return _assign_packed(x, key, value)
     if key.__class__ not in (ndarray, numpy.ndarray) or value.__class__ not in SCALARS or loud():

@@ -186,7 +186,7 @@ def _lowerable(name: str, sig: str, target: Target) -> bool:
     return loop is not None and not loop.needs_gil
 
 
-COSTS = {"gather": 2.0, "offset": 0.5}
+COSTS = {"gather": 2.0, "scatter": 2.0, "offset": 0.5}
 """Nanoseconds for one element of what is no op of NumPy's."""
 
 

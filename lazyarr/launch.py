@@ -26,7 +26,7 @@ from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.program import Program
 from lazyarr.geometry import address
 from lazyarr.kernels import Kernel, cost, kernel_for
-from lazyarr.schedule import LINE, chunk_count, tiles, worth_threads
+from lazyarr.schedule import LINE, chunk_count, in_sequence, tiles, worth_threads
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
 
@@ -115,7 +115,7 @@ def prepare(
     threads = threads if _worth_threads(program) else 1
     kernel = kernel_for(parfor, nontemporal)
     layout = kernel.layout
-    folds = "r" in parfor.dims
+    folds, sequence = "r" in parfor.dims, "s" in parfor.dims
     words = array("q", bytes(8 * (layout.extra(0) + (WORDS if folds else 0))))
     for d, n in enumerate(loops.shape):
         words[layout.shape(d)] = n
@@ -131,7 +131,9 @@ def prepare(
         fill(words, layout, cuts, 0, kernel.fold)
         chunks, partial_bytes, combine_chunks = cuts.chunks, cuts.partial_bytes, cuts.combine_chunks
     else:
-        if tile is None:
+        if sequence:
+            tile, threads = in_sequence(parfor.dims, loops.shape, threads)
+        elif tile is None:
             sizes = [PLAIN[o.dtype].itemsize for o in parfor.operands]
             tile = tiles(loops.shape, loops.strides, sizes, threads)
         for d, (n, t) in enumerate(zip(loops.shape, tile, strict=True)):

@@ -25,6 +25,9 @@ CHUNK = 1 << 16
 CACHED = 1 << 14
 """Elements of a chunk that is passed over several times: some arrays of it fit the L2 cache."""
 
+SEQUENCE = 1 << 22
+"""Elements of a sequence between which signals are let through."""
+
 SQUARE = 64
 """Side of a tile for transposed operands: 64 x 64 doubles of two operands fit the L1 cache."""
 
@@ -61,6 +64,24 @@ def tiles(
         if room <= 1:
             break
     return tile
+
+
+def in_sequence(dims: str, shape: Sequence[int], threads: int) -> tuple[list[int], int]:
+    """Tile sizes where some loops run in sequence, and threads.  A parallel loop is cut for threads, whose
+    tiles have the whole sequence; without a long one the sequence is cut: tiles run one after the other."""
+    tile, first = list(shape), dims.index("s")
+    if threads > 1 and first and shape[0] >= SHORT:
+        tile[0] = max(1, min(tile[0], CHUNK // math.prod(shape[1:])))
+        return tile, threads
+    last = dims.rfind("p")
+    if threads > 1 and last >= 0 and shape[last] > LINE:
+        tile[last] = -(-shape[last] // (threads * LINE)) * LINE
+        return tile, threads
+    # (Short outer loops pass over the same cache lines again: what they pass over must stay cached.)
+    room = CACHED if first else SEQUENCE
+    others = math.prod(shape) // shape[first]
+    tile[first] = max(1, min(shape[first], room // others))
+    return tile, 1
 
 
 def _share(n: int, threads: int) -> int:

@@ -25,6 +25,7 @@ from lazyarr.codegen.loopir import (
     Loop,
     Once,
     Ref,
+    Scatter,
     Stmt,
     Store,
     applies,
@@ -277,7 +278,7 @@ class Emitter:
         self.label(pre)
         b.width = loop.lanes
         wide = self.fixed.spread(dict.fromkeys(a for lane in loop.body for a in arguments(lane)))
-        refs = (lane.ref for lane in loop.body if isinstance(lane, Load | Gather | Store))
+        refs = (lane.ref for lane in loop.body if isinstance(lane, Load | Gather | Store | Scatter))
         bases = {ref: self.base(ref, at.pointers) for ref in refs}
         b.do(f"br label %{head}")
         self.label(head)

@@ -17,11 +17,12 @@ from lazyarr.codegen.emit_lanes import (
     load_raw,
     splat,
     splat_value,
+    store_far,
     store_raw,
     to_raw,
 )
 from lazyarr.codegen.emitters_types import Value
-from lazyarr.codegen.loopir import Apply, Gather, Lane, Load, Ref, Store
+from lazyarr.codegen.loopir import Apply, Gather, Lane, Load, Ref, Scatter, Store
 from lazyarr.codegen.native import native
 from lazyarr.dtypes import PLAIN
 
@@ -92,6 +93,8 @@ def emit_body(body: Iterable[Lane], registers: Registers, place: PlaceOf) -> Non
         elif isinstance(lane, Gather):
             registers.chars[lane.value] = lane.ref.char
             registers.raws[lane.value] = gather(b, lane, registers, place(lane.ref))
+        elif isinstance(lane, Scatter):
+            scatter(b, lane, registers, place(lane.ref))
         elif isinstance(lane, Apply):
             apply(b, lane, registers)
         else:
@@ -109,6 +112,18 @@ def gather(b: Builder, lane: Gather, registers: Registers, place: Place) -> str:
     offset = registers.value(lane.offset)
     assert isinstance(offset, str)
     return load_far(b, place, offset)
+
+
+def scatter(b: Builder, lane: Scatter, registers: Registers, place: Place) -> None:
+    """Where the offset does not vary but the table moves, a store to another address."""
+    still, raw = registers.scalars, registers.raw(lane.value)
+    if b.width and place.access != "z" and lane.offset in still.chars:
+        moved = b.op(f"getelementptr i8, ptr {place.pointer}, i64 {still.value(lane.offset)}")
+        store_raw(b, replace(place, pointer=moved, streams=False), raw)
+        return
+    offset = registers.value(lane.offset)
+    assert isinstance(offset, str)
+    store_far(b, place, offset, raw)
 
 
 def apply(b: Builder, lane: Apply, registers: Registers) -> None:

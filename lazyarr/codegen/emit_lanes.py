@@ -194,7 +194,26 @@ def gather(b: Builder, place: Place, first: str, offsets: str = "") -> str:
     return _as(b, f"<{n} x {t}>", vectors[0], raw_type(place.char, b.width))
 
 
-def scatter(b: Builder, place: Place, first: str, raw: str) -> None:
+def store_far(b: Builder, place: Place, offsets: str, raw: str) -> None:
+    """`width` elements, each so many bytes further on, in the order of the lanes."""
+    size = PLAIN[place.char].itemsize
+    first = address(b, place)
+    if not b.width:
+        at = b.op(f"getelementptr i8, ptr {first}, i64 {offsets}")
+        b.do(f"store {raw_type(place.char, 0)} {raw}, ptr {at}, align {_align(place.char)}")
+    elif b.target.vector_bytes >= WIDE and size in GATHERED and place.access == "z":
+        t = f"i{8 * size}"
+        at = b.op(f"getelementptr i8, ptr {first}, {b.ty('i64')} {offsets}")
+        name = f"llvm.masked.scatter.v{b.width}{t}.v{b.width}p0"
+        b.declare(f"declare void @{name}({b.ty(t)}, {b.ty('ptr')}, i32, {b.ty('i1')})")
+        bits, every = _as(b, raw_type(place.char, b.width), raw, b.ty(t)), b.splat("i1", "true")
+        args = f"{b.ty(t)} {bits}, {b.ty('ptr')} {at}, i32 {size}, {b.ty('i1')} {every}"
+        b.do(f"call void @{name}({args})")
+    else:
+        scatter(b, place, first, raw, offsets)
+
+
+def scatter(b: Builder, place: Place, first: str, raw: str, offsets: str = "") -> None:
     """The reverse of `gather`, in the order of the lanes."""
     size = PLAIN[place.char].itemsize
     t, each = _carrier(size)
@@ -205,13 +224,17 @@ def scatter(b: Builder, place: Place, first: str, raw: str) -> None:
     pointer = first
     small = ""
     for k in range(b.width):
-        if k:
+        if k and place.access != "z":
             pointer = b.op(f"getelementptr i8, ptr {pointer}, i64 {place.stride}")
+        at = pointer
+        if offsets:
+            offset = b.op(f"extractelement {b.ty('i64')} {offsets}, i64 {k}")
+            at = b.op(f"getelementptr i8, ptr {pointer}, i64 {offset}")
         if k % n == 0:
             start = k * per
             small = _shuffle(b, t, total, raw, "poison", range(start, start + n * per))
         item = small if each != t else b.op(f"extractelement <{n} x {t}> {small}, i64 {k % n}")
-        b.do(f"store {each} {item}, ptr {pointer}, align {_align(place.char)}")
+        b.do(f"store {each} {item}, ptr {at}, align {_align(place.char)}")
 
 
 def _carrier(size: int) -> tuple[str, str]:

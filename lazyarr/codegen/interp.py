@@ -26,6 +26,7 @@ from lazyarr.codegen.loopir import (
     Loop,
     Once,
     Ref,
+    Scatter,
     Stmt,
     Store,
 )
@@ -124,7 +125,10 @@ class Machine:
         elif isinstance(lane, Call):
             self.call(lane, at, 1)
         elif isinstance(lane, Gather):
-            values[lane.value] = self.gather(lane, numpy.broadcast_to(values[lane.offset], lanes), at, i)
+            places = self.places(lane.ref, values[lane.offset], lanes, at, i)
+            values[lane.value] = numpy.concatenate([view(p, lane.ref.char, 1, 0) for p in places])
+        elif isinstance(lane, Scatter):
+            self.scatter(lane, values, lanes, at, i)
         else:
             results = evaluate(lane, [values[a] for a in lane.args])
             values.update((v, r) for v, r in zip(lane.values, results, strict=True) if v >= 0)
@@ -135,10 +139,16 @@ class Machine:
         with numpy.errstate(all="ignore"):
             row(name).fn(*ins, out=tuple(outs), signature=own_signature(name, sig))
 
-    def gather(self, lane: Gather, offsets: numpy.ndarray, at: Range, i: int) -> numpy.ndarray:
-        first, step = at.pointers[lane.ref.index], self.stride(lane.ref.index, self.kernel.rank - 1)
-        places = [first + (i + k) * step + int(offset) for k, offset in enumerate(offsets)]
-        return numpy.concatenate([view(place, lane.ref.char, 1, 0) for place in places])
+    def places(self, ref: Ref, offsets: numpy.ndarray, lanes: int, at: Range, i: int) -> list[int]:
+        """Addresses of `lanes` elements, each so many bytes further on."""
+        first, step = at.pointers[ref.index], self.stride(ref.index, self.kernel.rank - 1)
+        each = enumerate(numpy.broadcast_to(offsets, lanes))
+        return [first + (i + k) * step + int(offset) for k, offset in each]
+
+    def scatter(self, lane: Scatter, values: dict[int, Any], lanes: int, at: Range, i: int) -> None:
+        places = self.places(lane.ref, values[lane.offset], lanes, at, i)
+        for place, value in zip(places, numpy.broadcast_to(values[lane.value], lanes), strict=True):
+            view(place, lane.ref.char, 1, 0)[...] = value
 
     def at(self, ref: Ref, at: Range, i: int, count: int) -> numpy.ndarray:
         """Elements `i` and on of a range."""

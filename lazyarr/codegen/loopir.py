@@ -16,6 +16,7 @@ In:  `lower` makes it from a parfor; `tile` and `vectorize` refine it.   Out: `e
            | Gather(value, ref, offset)       a Load so many bytes further on; `offset` is an 'offset' op's
            | Apply(values, op, sig, args)     the results of one op; -1: nobody uses that one
            | Store(ref, value)
+           | Scatter(ref, value, offset)      a Store so many bytes further on, lane after lane
            | Call(loop, ins, outs)            in a Once: over a single element
     ref    = Ref(space, index, char, access)  where elements lie
     space  = 'operand' | 'scalar' (runtime scalars) | 'slot' (scratch of the thread)
@@ -73,13 +74,20 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
+class Scatter:
+    ref: Ref
+    value: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     loop: int
     ins: tuple[Ref, ...]
     outs: tuple[Ref, ...]
 
 
-Lane = Load | Gather | Apply | Store | Call
+Lane = Load | Gather | Apply | Store | Scatter | Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +152,8 @@ def printed(stmt: Stmt | Lane, indent: str) -> Iterator[str]:
             yield f"{indent}%{value} = load {ref}"
         case Gather(value, ref, offset):
             yield f"{indent}%{value} = gather {ref}, %{offset}"
+        case Scatter(ref, value, offset):
+            yield f"{indent}scatter {ref}, %{value}, %{offset}"
         case Apply(values, op, sig, args):
             names = ", ".join(f"%{v}" if v >= 0 else "_" for v in values)
             yield f"{indent}{names} = {op}[{sig}]({', '.join(f'%{a}' for a in args)})"
@@ -171,6 +181,8 @@ def arguments(lane: Lane) -> tuple[int, ...]:
         return lane.args
     if isinstance(lane, Gather):
         return (lane.offset,)
+    if isinstance(lane, Scatter):
+        return lane.value, lane.offset
     return (lane.value,) if isinstance(lane, Store) else ()
 
 

@@ -22,12 +22,13 @@ from lazyarr.codegen.loopir import (
     Loop,
     Once,
     Ref,
+    Scatter,
     Slot,
     Stmt,
     Store,
     arguments,
 )
-from lazyarr.codegen.native import GATHER, native
+from lazyarr.codegen.native import GATHER, SCATTER, native
 from lazyarr.codegen.stages import LOAD, NATIVE, ONCE, stages_of
 from lazyarr.fusion.parfor import Inst, Parfor, result_char
 from lazyarr.target import Target
@@ -66,7 +67,7 @@ class Lowering:
         )  # fmt: skip
         self.calls = list(stages.calls)
         """Per stage: the instruction that calls NumPy's loop, or -1 for a native loop."""
-        self.stores: list[list[Store]] = [[] for _ in self.calls]
+        self.stores: list[list[Store | Scatter]] = [[] for _ in self.calls]
         """Per native stage: the stores at its end."""
         self.homes: dict[int, Ref] = {}
         """Where a value lies in memory."""
@@ -136,6 +137,11 @@ class Lowering:
             if inst.op == "store":
                 assert isinstance(inst.attr, int)
                 self.place_store(inst.args[0], self.operand(inst.attr))
+            elif inst.op == SCATTER:
+                assert isinstance(inst.attr, int)
+                value, offset = inst.args
+                stage = self.native_from(max(self.at[value], self.at[offset], self.last_read, 0))
+                self.stores[stage].append(Scatter(self.operand(inst.attr), value, offset))
 
     def place_store(self, v: int, ref: Ref) -> None:
         made = self.at[v]
@@ -178,7 +184,7 @@ class Lowering:
         for v, at in enumerate(self.at):
             if at == stage and self.leaders[v] == v:
                 found.update(dict.fromkeys(self.body[v].args))
-        found.update(dict.fromkeys(store.value for store in self.stores[stage]))
+        found.update(dict.fromkeys(a for store in self.stores[stage] for a in arguments(store)))
         return found
 
     def once_native(self, v: int) -> bool:
@@ -211,7 +217,7 @@ class Lowering:
                 known.update(self.results[v])
                 made += self.results[v]
                 lanes.append(self.native_lane(v))
-        self.load((store.value for store in self.stores[stage]), known, lanes)
+        self.load((a for store in self.stores[stage] for a in arguments(store)), known, lanes)
         kept = ((v, self.homes[v]) for v in made if v in self.homes)
         lanes += [Store(ref, v) for v, ref in kept if ref.space == "slot"]
         lanes += self.stores[stage]

@@ -11,7 +11,7 @@ DENSE = "dense"
 """The identity.  Being native, its result lies in contiguous memory when a call takes it."""
 
 
-OFFSET, GATHER = "offset", "gather"
+OFFSET, GATHER, SCATTER = "offset", "gather", "scatter"
 
 
 def native(op: str, sig: str, target: Target) -> Emit | None:

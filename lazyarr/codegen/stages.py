@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lazyarr.codegen.native import DENSE, GATHER
+from lazyarr.codegen.native import DENSE, GATHER, SCATTER
 from lazyarr.fusion.parfor import EFFECTS, Inst, Parfor
 
 ONCE, LOAD, NATIVE, CALL, PART, EFFECT = "once", "load", "native", "call", "part", "effect"
@@ -55,7 +55,7 @@ def stages_of(parfor: Parfor, native: Callable[[Inst], bool]) -> Stages:
         and (inst.op == GATHER or any(body[a].op == "load" for a in inst.args))
     ]
     last_read = max(reads, default=-1)
-    if any(inst.op == "store" and kinds[inst.args[0]] == LOAD for inst in body):
+    if any(inst.op in ("store", SCATTER) and kinds[inst.args[0]] == LOAD for inst in body):
         if not calls or calls[-1] >= 0:
             calls.append(-1)
         last_read = len(calls) - 1      # a plain move reads where it stores

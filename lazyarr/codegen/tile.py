@@ -9,7 +9,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lazyarr.codegen.loopir import Apply, Blocks, Call, Gather, Kernel, Load, Loop, Once, Slot, Stmt, Store
+from lazyarr.codegen.loopir import (
+    Apply,
+    Blocks,
+    Call,
+    Gather,
+    Kernel,
+    Load,
+    Loop,
+    Once,
+    Scatter,
+    Slot,
+    Stmt,
+    Store,
+)
 from lazyarr.dtypes import PLAIN
 
 CACHE = 16 << 10
@@ -66,7 +79,7 @@ def touched(stage: Stmt) -> set[int]:
         elif isinstance(lane, Call):
             refs += [*lane.ins, *lane.outs]
         else:
-            assert isinstance(lane, Apply | Gather), lane
+            assert isinstance(lane, Apply | Gather | Scatter), lane
     return {ref.index for ref in refs if ref.space == "slot"}
 
 

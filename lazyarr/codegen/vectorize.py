@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lazyarr.codegen.loopir import Apply, Blocks, Gather, Kernel, Load, Loop, Stmt, Store
+from lazyarr.codegen.loopir import Apply, Blocks, Gather, Kernel, Load, Loop, Scatter, Stmt, Store
 from lazyarr.dtypes import PLAIN
 from lazyarr.target import Target
 
@@ -44,7 +44,7 @@ def lanes_of(loop: Loop, target: Target) -> int:
     for lane in loop.body:
         if isinstance(lane, Apply):
             chars.update(lane.sig.replace("->", ""))
-        elif isinstance(lane, Load | Gather | Store):
+        elif isinstance(lane, Load | Gather | Store | Scatter):
             chars.add(lane.ref.char)
     return target.vector_bytes // max(component_bytes(c) for c in chars)
 

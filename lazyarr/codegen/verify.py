@@ -11,8 +11,8 @@ say, `scratch_bytes` per thread), it holds for a kernel that passes:
     read that was not written; a call's results do not lie in its arguments;
   * within a loop operands are read before any is written; after a statement that writes operands only
     what was written is read again; every output is written by exactly one statement;
-  * a gather's offset is what an 'offset' made of positions, extents and strides, the latter two runtime
-    scalars: whatever the positions are, it ends inside the table that the launch describes;
+  * a gather's or scatter's offset is what an 'offset' made of positions, extents and strides, the latter two
+    runtime scalars: whatever the positions are, it ends inside the table that the launch describes;
   * values are defined before use and have the dtypes that ops and memory expect.
 """
 
@@ -29,6 +29,7 @@ from lazyarr.codegen.loopir import (
     Loop,
     Once,
     Ref,
+    Scatter,
     Stmt,
     Store,
 )
@@ -143,8 +144,9 @@ class Checker:
             if isinstance(lane, Load):
                 require(lane.ref.access != "z", f"{lane.ref} does not vary, but is loaded for each element")
             self.lane(lane, values)
-            if isinstance(lane, Store) and lane.ref.space == "operand":
-                require(lane.ref.access != "z" or lanes == 0, f"{lane.ref} is stored as a vector")
+            if isinstance(lane, Store | Scatter) and lane.ref.space == "operand":
+                far = isinstance(lane, Scatter)
+                require(far or lane.ref.access != "z" or lanes == 0, f"{lane.ref} is stored as a vector")
                 require(lane.ref.index not in self.written | stored, f"{lane.ref} is stored twice")
                 stored.add(lane.ref.index)
         self.written |= stored
@@ -153,7 +155,8 @@ class Checker:
         if isinstance(lane, Call):
             self.call(lane, single=True)
             return
-        require(not isinstance(lane, Store) or lane.ref.space == "slot", "Once stores to an operand")
+        within = not isinstance(lane, Store) or lane.ref.space == "slot"
+        require(within and not isinstance(lane, Scatter), "Once stores to an operand")
         still = not isinstance(lane, Load | Gather | Store) or lane.ref.access == "z"
         require(still, "Once touches what varies")
         self.lane(lane, self.fixed)
@@ -168,10 +171,13 @@ class Checker:
                 self.bounded.add(lane.value)
         elif isinstance(lane, Gather):
             self.read(lane.ref)
-            known = lane.offset in values and lane.offset in self.bounded
-            known = known and lane.ref.space == "operand"
-            require(known, f"{lane.ref} is read at an offset without bounds")
+            self.far(lane, values)
             values[lane.value] = lane.ref.char
+        elif isinstance(lane, Scatter):
+            right = values.get(lane.value) == lane.ref.char
+            require(right, f"{lane.ref} gets %{lane.value} of another dtype")
+            self.far(lane, values)
+            self.write(lane.ref)
         elif isinstance(lane, Store):
             right = values.get(lane.value) == lane.ref.char
             require(right, f"{lane.ref} gets %{lane.value} of another dtype")
@@ -187,6 +193,10 @@ class Checker:
             have = "".join(values.get(a, "undefined") for a in lane.args)
             require(have == ins and len(outs) == len(lane.values), f"{lane.op}[{lane.sig}] gets {have}")
             values.update((v, c) for v, c in zip(lane.values, outs, strict=True) if v >= 0)
+
+    def far(self, lane: Gather | Scatter, values: dict[int, str]) -> None:
+        known = lane.offset in values and lane.offset in self.bounded and lane.ref.space == "operand"
+        require(known, f"{lane.ref} is touched at an offset without bounds")
 
     def offset(self, lane: Apply) -> None:
         given = {*lane.args[1::3], *lane.args[2::3]}

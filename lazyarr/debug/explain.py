@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from lazyarr.engine import groups_for
-from lazyarr.expr import Compress, Expr, Gather, Map, Opaque, Read, Reduce, Tally
+from lazyarr.expr import Compress, Expr, Gather, Map, Opaque, Read, Reduce, Scatter, Tally
 from lazyarr.fusion.group import Group, region_of
 from lazyarr.fusion.shape_equiv import RESULT, Dims, equivalence
 from lazyarr.srcloc import words_of
@@ -73,6 +73,8 @@ def _label(node: Expr) -> str:
         return f"{op.name} {op.sig}"
     if isinstance(op, Gather):
         return f"gather along axes {op.axes}"
+    if isinstance(op, Scatter):
+        return f"scatter along axes {op.axes}"
     if isinstance(op, Reduce):
         return f"reduce {op.name} {op.sig} over axes {op.axes}"
     if isinstance(op, Tally):

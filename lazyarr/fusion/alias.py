@@ -17,11 +17,11 @@ EFFORT: Any = 200
 
 
 ANYWHERE = numpy.dtype("V1")
-"""The dtype of an access that may touch any byte between two: it is the same as no other access."""
+"""The dtype of an access that may touch any byte between two: it is the same as none, nor as its equal."""
 
 
 def anywhere(geo: numpy.ndarray) -> numpy.ndarray:
-    """The bytes of which a gather reads some, from the first to the last of its table."""
+    """The bytes of which a gather reads or a scatter writes some, from the first to the last of its table."""
     low, high = extent(geo)
     return geometry((high - low,), ANYWHERE, None, low, max(high, 1))
 

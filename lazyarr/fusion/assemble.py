@@ -16,9 +16,9 @@ from typing import Any, Protocol
 import numpy
 
 from lazyarr.dtypes import char_of
-from lazyarr.expr import FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Tally
+from lazyarr.expr import FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scatter, Tally
 from lazyarr.fusion import rules as _rules  # noqa: F401  (fills the registry)
-from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse, lengthen
+from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse, in_sequence, lengthen
 from lazyarr.fusion.fold import fold_order, result_strides, signature
 from lazyarr.fusion.group import Group, makes
 from lazyarr.fusion.loop_strides import Call, fit, is_call, moved, strides_of
@@ -150,13 +150,25 @@ class Assembler:
         """Elements of a table: how far each lies from the table's first one, then the loads."""
         op, table, first = node.op, node.inputs[0], self.group.placed[node.serial].reads[0]
         assert isinstance(op, Gather) and isinstance(table, Read) and first is not None
-        steps: list[int] = []
-        for k, axis in enumerate(op.axes, 1):
-            steps.append(self.input(node, k, "l"))
-            steps += [self.scalar(numpy.int64(n[axis])) for n in (table.geo.shape, table.geo.strides)]
-        offset = self.emit(Inst("offset", "l" * len(steps) + "->l", tuple(steps)))
+        offset = self.offset(node, op.axes, table.geo)
         self.bindings.append(Binding(table.expr, first, "in"))
         return self.emit(Inst("gather", _char(first), (offset,), len(self.bindings) - 1))
+
+    def offset(self, node: Expr, axes: tuple[int, ...], table: numpy.ndarray) -> int:
+        """How far the positions, a node's inputs but the first, lead into a table."""
+        steps: list[int] = []
+        for k, axis in enumerate(axes, 1):
+            steps.append(self.input(node, k, "l"))
+            steps += [self.scalar(numpy.int64(n[axis])) for n in (table.shape, table.strides)]
+        return self.emit(Inst("offset", "l" * len(steps) + "->l", tuple(steps)))
+
+    def scatter(self, node: Expr) -> Inst:
+        """A store to positions; it is to come after all loads."""
+        assert isinstance(node.op, Scatter) and node.region is not None
+        char = _char(node.region)
+        args = self.input(node, 0, char), self.offset(node, node.op.axes, node.region)
+        self.bindings.append(Binding(node, self.group.placed[node.serial].region, "out"))
+        return Inst("scatter", char, args, len(self.bindings) - 1)
 
     def harmless(self, node: Expr, args: tuple[int, ...]) -> tuple[int, ...]:
         """Arguments that raise no floating-point flag where the mask, which picks results, is False:
@@ -248,19 +260,22 @@ def _constant_char(constant: Constant) -> str:
 def assemble(group: Group, epoch: int, stored: set[int], arrange: Arrange) -> Program:
     """The parfor of a group; `arrange` orders the loops of a fold."""
     a = Assembler(group, epoch)
-    stores: list[tuple[int, int, str]] = []
+    stores: list[Inst] = []
     for node in group.nodes:
         if isinstance(node.op, FOLDS):
             fold = {Reduce: a.reduce, Tally: a.tally, Compress: a.compress}[type(node.op)]
             fold(node)
             continue
+        if isinstance(node.op, Scatter):
+            stores.append(a.scatter(node))
+            continue
         number = a.values[node.serial] = a.gather(node) if isinstance(node.op, Gather) else a.map(node)
         if node.serial in stored:
             region = group.placed[node.serial].region
-            stores.append((len(a.bindings), number, _char(region)))
+            stores.append(Inst("store", _char(region), (number,), len(a.bindings)))
             a.bindings.append(Binding(node, region, "out"))
-    for operand, number, char in stores:
-        a.effect(Inst("store", char, (number,), operand))
+    for store in stores:
+        a.effect(store)
     return _bind(a, arrange)
 
 
@@ -298,6 +313,9 @@ def _nests(
 ) -> tuple[list[Callable[[], Arranged]], int, int]:
     """Ways to arrange the loops, the best first; longest run and tree loops of a fold."""
     if group.fold is None:
+        ordered = _ordered(group)
+        if any(ordered):
+            return [lambda: in_sequence(group.shape, strides, ordered)], 0, 0
         return [
             lambda: _parallel(lengthen(collapse(group.shape, strides))),
             lambda: _parallel(collapse(group.shape, strides)),
@@ -308,6 +326,12 @@ def _nests(
     nest = arrange(order, strides)
     loops = Loops(nest.shape, nest.strides, (0,) * len(strides))
     return [lambda: (nest.dims, loops)], nest.run, nest.group
+
+
+def _ordered(group: Group) -> list[bool]:
+    """Axes of the space along which elements that go to one place must go there in order."""
+    ops = [n.op for n in group.nodes if isinstance(n.op, Scatter) and not n.op.free]
+    return [any(op.along or op.dims[d] < 0 for op in ops) for d in range(len(group.shape))]
 
 
 def _parallel(loops: Loops) -> Arranged:
@@ -335,7 +359,7 @@ def _strides(b: Binding, shape: tuple[int, ...]) -> tuple[int, ...]:
     return broadcast_strides(shape, b.geo.shape, b.geo.strides)
 
 
-MEMORY = ("load", "gather", "store")
+MEMORY = ("load", "gather", "store", "scatter")
 
 
 def uses(inst: Inst) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Collapse: an iteration space with strided operands -> the fewest loops that visit it.
 
 In:  shape and, per operand, strides over that shape.   Out: `Loops`, outermost first.
-Only for spaces in which every order of iterations is right.  Loops of extent 1 vanish, loops are
+Loops of extent 1 vanish.  Where every order of iterations is right, loops are
 sorted by stride (stores decide first), turned round where that makes strides positive, and merged
 where every operand moves through both as through one.
 """
@@ -48,6 +48,29 @@ def lengthen(loops: Loops) -> Loops:
         return (*row[:near], *row[near + 1 :], row[near])
 
     return Loops(moved(loops.shape), tuple(map(moved, loops.strides)), loops.offsets)
+
+
+def in_sequence(
+    shape: Sequence[int], strides: Sequence[tuple[int, ...]], ordered: Sequence[bool]
+) -> tuple[str, Loops]:
+    """The fewest loops in the given order, which counts along the axes that are `ordered`, and their kinds:
+    's' along these, 'p' along others.  A short innermost 'p' goes outside of an 's': nobody sees that."""
+    kinds: list[str] = []
+    merged: list[tuple[int, list[int]]] = []
+    for d in (d for d, n in enumerate(shape) if n != 1):
+        n, column, kind = shape[d], [s[d] for s in strides], "s" if ordered[d] else "p"
+        outer_n, outer = merged[-1] if merged and kinds[-1] == kind else (0, [])
+        if outer_n and all(o == s * n for o, s in zip(outer, column, strict=True)):
+            merged[-1] = outer_n * n, column
+        else:
+            kinds.append(kind)
+            merged.append((n, column))
+    if kinds[-2:] == ["s", "p"] and merged[-1][0] < SHORT <= merged[-2][0]:
+        kinds[-2:], merged[-2:] = kinds[:-3:-1], merged[:-3:-1]
+    if not merged:
+        return "p", Loops((1,), tuple((0,) for _ in strides), (0,) * len(strides))
+    rows = tuple(tuple(column[k] for _, column in merged) for k in range(len(strides)))
+    return "".join(kinds), Loops(tuple(n for n, _ in merged), rows, (0,) * len(strides))
 
 
 def collapse(shape: Sequence[int], strides: Sequence[tuple[int, ...]], turn: bool = True) -> Loops:

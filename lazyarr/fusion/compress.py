@@ -55,6 +55,6 @@ def _overwritten(source: Group, groups: Sequence[Group]) -> bool:
 
 def feedable(program: Program) -> bool:
     """Can the program run in chunks of one sequence?  A strict sequence is one chunk."""
-    return len(program.loops.shape) == 1 and all(
+    return len(program.loops.shape) == 1 and "s" not in program.parfor.dims and all(
         not isinstance(i.attr, Reduction) or i.attr.order != "sequential" for i in program.parfor.body
     )

@@ -13,9 +13,19 @@ import numpy
 
 from lazyarr.dtypes import char_of
 from lazyarr.expr import FOLDS, Compress, Expr, Read, Reduce
-from lazyarr.fusion.alias import disjoint, injective, memory_key
+from lazyarr.fusion.alias import ANYWHERE, disjoint, injective, memory_key
 from lazyarr.fusion.fold import fold_order, stricter
-from lazyarr.fusion.group import Access, Asked, Group, Placed, loop_inputs, makes, memory_reads, region_of
+from lazyarr.fusion.group import (
+    Access,
+    Asked,
+    Group,
+    Placed,
+    loop_inputs,
+    makes,
+    memory_reads,
+    region_of,
+    written,
+)
 from lazyarr.geometry import in_order, same
 from lazyarr.reduce_order import Order
 
@@ -36,11 +46,13 @@ def _fold_conflict(node: Expr, placed: Placed, group: Group, epoch: int) -> str 
         return "a fold may visit elements twice, and this changes what the group reads"
     if not isinstance(node.op, FOLDS):
         return None
+    if group.scatters:
+        return "a fold has an order of its own, and so have writes to positions"
     read = {id(a.key) for a in group.loads}
     read |= {id(memory_key(value)) for value, _ in memory_reads(node, placed, group, epoch)}
-    written = [id(a.key) for a in group.stores]
+    stored = [id(a.key) for a in group.stores]
     # (One masked write leaves or computes the same again; two might build on each other.)
-    if not read.isdisjoint(written) or any(written.count(key) > 1 for key in group.merged):
+    if not read.isdisjoint(stored) or any(stored.count(key) > 1 for key in group.merged):
         return "a fold may visit elements twice, and the group changes what it reads"
     if leader(node, group.fold) is None:
         return "folds other axes, or in another order, than the group"
@@ -57,7 +69,7 @@ def _load_conflict(node: Expr, placed: Placed, group: Group, epoch: int) -> str 
 
 
 def _store_conflict(node: Expr, placed: Placed, group: Group, epoch: int, asked: Asked) -> str | None:
-    old, region = node.old, placed.region
+    old, region = node.old, written(node, placed.region)
     if old is None:
         return None
     key = memory_key(old)
@@ -123,7 +135,7 @@ def leader(node: Expr, fold: Expr | None) -> Expr | None:
 
 
 def _harmless(g: numpy.ndarray, h: numpy.ndarray) -> bool:
-    return same(g, h) or disjoint(g, h)
+    return (same(g, h) and g.dtype != ANYWHERE) or disjoint(g, h)
 
 
 def own_conflict(node: Expr) -> str | None:
@@ -133,6 +145,7 @@ def own_conflict(node: Expr) -> str | None:
     region, key = region_of(node), memory_key(node.old)
     if not injective(region):
         return "writes some element twice"
+    region = written(node, region)
     for i in node.inputs:
         if isinstance(i, Read) and memory_key(i.expr) is key and not _harmless(i.geo, region):
             return "reads what it overwrites, at other elements"

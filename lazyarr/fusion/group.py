@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Read
+from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Read, Scatter
 from lazyarr.fusion.alias import ANYWHERE, anywhere
 from lazyarr.fusion.reindex import Reindex
 from lazyarr.geometry import offset_of, same
@@ -30,12 +30,19 @@ def region_of(node: Expr) -> numpy.ndarray:
 
 
 def space(node: Expr) -> tuple[int, ...]:
-    """The iteration space of a node: what it writes, or for a fold or a compression what it reads."""
+    """The iteration space of a node: what it writes, or for a fold or a compression what it reads.
+
+    A scatter writes to places in its region, as often as its own shape says."""
     if isinstance(node.op, FOLDS):
         first = node.inputs[0]
         assert isinstance(first, Read)
         return first.geo.shape
-    return region_of(node).shape
+    return node.op.shape if isinstance(node.op, Scatter) else region_of(node).shape
+
+
+def written(node: Expr, region: numpy.ndarray) -> numpy.ndarray:
+    """The bytes of which a node writes some, where the loops of its group see its region so."""
+    return anywhere(region_of(node)) if isinstance(node.op, Scatter) else region
 
 
 def loop_inputs(node: Expr) -> tuple[Read | numpy.generic, ...]:
@@ -70,15 +77,21 @@ class Placed(NamedTuple):
     reads: tuple[numpy.ndarray | None, ...]
     """One for each input; None for a constant.  Of a table: where it is read if all positions are 0."""
     region: numpy.ndarray
-    """What a Map writes; a fold's result keeps its own axes."""
+    """What a Map writes; a fold's result keeps its own axes.  Of a scatter: where it writes if all positions
+    are 0."""
 
     @classmethod
     def plainly(cls, node: Expr) -> Placed:
         """Over the node's own space."""
         reads = [i.geo if isinstance(i, Read) else None for i in node.inputs]
+        region = region_of(node)
         if isinstance(node.op, Gather):
-            reads[0] = _first_elements(node, node.op)
-        return cls(tuple(reads), region_of(node))
+            table = node.inputs[0]
+            assert isinstance(table, Read)
+            reads[0] = _first_elements(table.geo, node.op.dims, region.shape)
+        elif isinstance(node.op, Scatter):
+            region = _first_elements(region, node.op.dims, node.op.shape)
+        return cls(tuple(reads), region)
 
     def through(self, view: Reindex) -> Placed | None:
         region = view(self.region)
@@ -87,13 +100,10 @@ class Placed(NamedTuple):
         return None if region is None or lost else Placed(tuple(reads), region)
 
 
-def _first_elements(node: Expr, op: Gather) -> numpy.ndarray:
-    """A table over the region: it moves along the axes that are not indexed."""
-    table, region = node.inputs[0], region_of(node)
-    assert isinstance(table, Read)
-    geo = table.geo
-    strides = [0 if d < 0 else geo.strides[d] for d in op.dims]
-    return numpy.ndarray(region.shape, geo.dtype, geo.base, offset_of(geo), strides)
+def _first_elements(table: numpy.ndarray, dims: tuple[int, ...], shape: tuple[int, ...]) -> numpy.ndarray:
+    """A table over the space: it moves along the axes that are not indexed."""
+    strides = [0 if d < 0 else table.strides[d] for d in dims]
+    return numpy.ndarray(shape, table.dtype, table.base, offset_of(table), strides)
 
 
 @dataclass(slots=True, eq=False)
@@ -115,6 +125,8 @@ class Group:
     refusals: list[Refusal] = field(default_factory=list)
     fold: Expr | None = None
     """The node whose order the group's loops keep; None for a pure map."""
+    scatters: bool = False
+    """It writes to positions: its space stays as it is, and elements go in C order where that matters."""
 
     def through(self, view: Reindex, shape: tuple[int, ...]) -> Group | None:
         """The same group over another space, if all its accesses can follow."""

@@ -5,19 +5,20 @@ In: a parfor and, per operand, an ndarray over the iteration space.   Out: the s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy
 
-from lazyarr.fusion.parfor import Parfor
+from lazyarr.fusion.parfor import EFFECTS, Parfor
 from lazyarr.ops import function, own_signature
 
 
 def run_parfor(parfor: Parfor, arrays: Sequence[numpy.ndarray], scalars: Sequence[Any]) -> None:
     """Run a map parfor: all loads happen before all stores."""
     values: list[Any] = []
-    stores: list[tuple[int, Any]] = []
+    stores: list[tuple[int, list[Any]]] = []
     for inst in parfor.body:
         args = [values[a] for a in inst.args]
         result: Any = None
@@ -33,14 +34,47 @@ def run_parfor(parfor: Parfor, arrays: Sequence[numpy.ndarray], scalars: Sequenc
             result = numpy.broadcast_to(args[0], arrays[0].shape).copy()
         elif inst.op == "where":
             result = numpy.where(*args)
-        elif inst.op == "store":
+        elif inst.op in EFFECTS:
             assert isinstance(inst.attr, int)
-            stores.append((inst.attr, args[0]))
+            stores.append((inst.attr, args))
+        elif inst.op == "offset":
+            steps = zip(args[::3], args[1::3], args[2::3], strict=True)
+            result = sum(_held(v, n) * step for v, n, step in steps)
+        elif inst.op == "gather":
+            assert isinstance(inst.attr, int)
+            table = arrays[inst.attr]
+            result = numpy.array([_element(table, at, w) for at, w in _places(table, args[0])], inst.sig)
+            result = result.reshape(table.shape)
         else:
             fn = function(inst.op)
             result = fn(*args, signature=own_signature(inst.op, inst.sig), casting="unsafe")
             if fn.nout > 1:
                 result = result[inst.attr]
         values.append(result)
-    for operand, value in stores:
-        arrays[operand][...] = value
+    for operand, (value, *offsets) in stores:
+        table = arrays[operand]
+        if not offsets:
+            table[...] = value
+            continue
+        every = numpy.broadcast_to(value, table.shape)
+        for at, w in _places(table, offsets[0]):
+            _element(table, at, w)[...] = every[at]
+
+
+def _held(position: Any, extent: Any) -> Any:
+    """A position that counts from either end, within an axis: what lies outside is its last."""
+    found = numpy.asarray(position + extent * (position < 0), "l")
+    within = numpy.minimum(found.view("L"), numpy.asarray(extent - 1, "l").view("L"))
+    return within.view("l")
+
+
+def _places(table: numpy.ndarray, offsets: Any) -> Iterator[tuple[tuple[int, ...], int]]:
+    """The points of the space in C order, and the offset at each."""
+    return zip(numpy.ndindex(table.shape), numpy.broadcast_to(offsets, table.shape).flat, strict=True)
+
+
+def _element(table: numpy.ndarray, at: tuple[int, ...], offset: int) -> numpy.ndarray:
+    """The element so many bytes after the one at a point of the space."""
+    first = table[at + (None,)]
+    memory = (ctypes.c_char * first.itemsize).from_address(first.ctypes.data + int(offset))
+    return numpy.ndarray((), table.dtype, memoryview(memory))

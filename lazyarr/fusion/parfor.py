@@ -5,7 +5,7 @@ nothing of sizes: shapes, strides, pointers and scalar values are arguments of a
 parfor itself (frozen, hashable) is the kernel's signature: equal parfors share one kernel.
 
     parfor   = Parfor(dims, operands, scalars, body)
-    dims     = one letter a loop, outermost first: 'p' parallel, 'r' reduced
+    dims     = one letter a loop, outermost first: 'p' parallel, 'r' reduced, 's' in sequence
     operand  = Operand(dtype, access, role)      memory, addressed by base + sum(index * stride)
     access   = how it moves along the innermost loop: 'u' unit stride, 'z' stride 0, 's' any other
     role     = 'in' | 'out' | 'inout'
@@ -24,10 +24,13 @@ parfor itself (frozen, hashable) is the kernel's signature: equal parfors share 
                                              where NumPy buffers an operand, not v's own stride
       (ufunc,    'dd->d', (v, w),    part)   result number `part` of a ufunc's inner loop
       ('store',  'd',     (v,),      k)      element of operand k (role out or inout)
+      ('scatter', 'd',    (v, w),    k)      v to the element of operand k that lies w bytes further on; w is
+                                             an 'offset'
       ('reduce', 'd',     (v,),      Reduction)   fold over the 'r' loops into operand `out`
 
 Within one iteration every load happens before every store, and no two stores go to the same memory, so
-their order does not matter.  A 'store' or 'reduce' has no value.
+their order does not matter.  A 'store', 'scatter' or 'reduce' has no value.  Two iterations of a 'scatter'
+store to one element only if they differ in 's' loops alone.
 The memory of two operands overlaps only where fusion has proved that any order of iterations
 gives the same result (equal addressing in the same iteration, or reads only).
 """
@@ -98,7 +101,7 @@ class Parfor(NamedTuple):
         return "\n".join(lines)
 
 
-EFFECTS = ("store", "reduce")
+EFFECTS = ("store", "scatter", "reduce")
 """Instructions without a value."""
 
 

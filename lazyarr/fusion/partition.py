@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy
 
 from lazyarr.draws import DRAWS
-from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Tally
+from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scatter, Tally
 from lazyarr.fusion.alias import memory_key
 from lazyarr.fusion.conflict import conflict, leader, own_conflict
 from lazyarr.fusion.group import (
@@ -35,6 +35,7 @@ from lazyarr.fusion.group import (
     memory_reads,
     region_of,
     space,
+    written,
 )
 from lazyarr.fusion.reindex import crossed, reindex, spread
 from lazyarr.geometry import same
@@ -113,7 +114,8 @@ def _attempt(nodes: list[Expr], terms: Terms) -> Partition:
             if value.op is not None:
                 stored.add(value.serial)
         if node.old is not None:
-            group.stores.append(Access(node, memory_key(node.old), placed.region))
+            group.stores.append(Access(node, memory_key(node.old), written(node, placed.region)))
+            group.scatters = group.scatters or isinstance(node.op, Scatter)
             if node.masked:
                 group.merged.add(id(memory_key(node.old)))
             if not node.covers and node.old.op is not None:
@@ -210,7 +212,7 @@ def _join(node: Expr, group: Group, epoch: int, terms: Terms) -> Placed | str:
     shape, plain, asked = space(node), Placed.plainly(node), terms.asked
     link = _link(node, group, epoch)
     # (What counts or keeps elements runs block by block, in C order of its own space.)
-    views = node.serial not in terms.apart and not isinstance(node.op, Tally | Compress)
+    views = node.serial not in terms.apart and not isinstance(node.op, Tally | Compress | Scatter)
     if shape == group.shape and (link is None or same(*link) or not views):
         return conflict(node, plain, group, epoch, asked) or plain
     if link is None or not views:
@@ -225,7 +227,7 @@ def _join(node: Expr, group: Group, epoch: int, terms: Terms) -> Placed | str:
         if why is None:
             group.bridged.add(node.serial)
         return why or placed
-    back = None if group.fold is not None else reindex(made, seen)
+    back = None if group.fold is not None or group.scatters else reindex(made, seen)
     moved = None if back is None else group.through(back, shape)
     if moved is None:
         return f"no view takes {shape} to {group.shape} for all operands"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.expr import BLOCK, Compress, Gather, Map, Op, Opaque, Reduce, Tally
+from lazyarr.expr import BLOCK, Compress, Gather, Map, Op, Opaque, Reduce, Scatter, Tally
 from lazyarr.flags import discards
 from lazyarr.ops import function, own_signature
 from lazyarr.reduce_order import SEARCHES
@@ -22,6 +22,8 @@ def run(op: Op, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any = True
         _map(op, region, inputs, mask)
     elif isinstance(op, Gather):
         _gather(op, region, inputs[0], inputs[1:])
+    elif isinstance(op, Scatter):
+        _scatter(op, region, inputs[0], inputs[1:])
     elif isinstance(op, Reduce):
         numpy.copyto(region, _reduce(op, inputs), casting="unsafe", where=mask)
     elif isinstance(op, Tally):
@@ -53,13 +55,25 @@ def _map(op: Map, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any) -> 
 def _gather(op: Gather, region: numpy.ndarray, table: numpy.ndarray, positions: tuple[Any, ...]) -> None:
     if op.along:
         region[...] = numpy.take_along_axis(table, positions[0], op.axes[0])
-        return
+    else:
+        region[...] = table[_key(op, table.ndim, positions)]
+
+
+def _scatter(op: Scatter, region: numpy.ndarray, value: Any, positions: tuple[Any, ...]) -> None:
+    if op.along:
+        numpy.put_along_axis(region, positions[0], value, op.axes[0])
+    else:
+        region[_key(op, region.ndim, positions)] = value
+
+
+def _key(op: Gather | Scatter, ndim: int, positions: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The index of a table of `ndim` axes."""
     still = [d for d, axis in enumerate(op.dims) if axis < 0]
-    behind = region.ndim - still[-1] - 1        # there positions have axes of length 1
-    key: list[Any] = [slice(None)] * table.ndim
+    behind = len(op.dims) - still[-1] - 1       # there positions have axes of length 1
+    key: list[Any] = [slice(None)] * ndim
     for axis, p in zip(op.axes, positions, strict=True):
         key[axis] = p.reshape(p.shape[: p.ndim - behind]) if p.ndim else p
-    region[...] = table[tuple(key)]
+    return tuple(key)
 
 
 def _tally(region: numpy.ndarray, mask: numpy.ndarray) -> None:

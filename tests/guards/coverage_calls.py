@@ -243,7 +243,7 @@ CALLS: dict[str, Any] = {
     "polysub": lambda np, g: np.polysub(g.v, g.v),
     "polyval": lambda np, g: np.polyval([1.0, 2.0], g.v),
     "promote_types": lambda np, g: np.promote_types("f4", "i8"),
-    "put": lambda np, g: written(np.put, g.v, [1, 2], [3.0, 4.0]),
+    "put": lambda np, g: written(np.put, g.v, g.i, 3.0),
     "putmask": lambda np, g: written(np.putmask, g.v, g.b, g.v),
     "put_along_axis": lambda np, g: written(np.put_along_axis, g.v, g.i, 1.0, 0),
     "take": lambda np, g: np.take(g.v, g.i),
