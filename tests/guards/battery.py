@@ -19,8 +19,7 @@ import numpy_hook
 import lazyarr
 from lazyarr import buffers, expr, kernels, launch, launch_compress, values
 from lazyarr.counters import counters, reset
-from lazyarr.dispatch import cache as disk
-from lazyarr.dispatch import llvm
+from lazyarr.dispatch import image, llvm
 from lazyarr.threading import pool
 
 SEEN: Counter[str] = Counter()
@@ -139,17 +138,22 @@ def watch_pool() -> None:
 
 
 def is_kernel(binary: bytes) -> bool:
-    """An object or an image, not an entry of the index; and not what kernels share: the functions around
-    and after the folding of a range."""
-    code = binary.startswith(b"\x7fELF") or b"|" in binary.partition(b"\n")[0]
-    return code and b"lazyarr_shared_" not in binary
+    """Not what kernels share: the functions around and after the folding of a range."""
+    return b"lazyarr_shared_" not in binary
+
+
+def watch_code() -> None:
+    """Kernels that are compiled; and those that are put into memory without."""
+    machine = llvm.binding().TargetMachine
+    watch(machine, "emit_object", count("compiles", lambda found, *_: is_kernel(found)))
+    watch(machine, "emit_object", count("disk_hits", lambda found, *_: -is_kernel(found)))
+    watch(image, "load", count("disk_hits", lambda found, *_: is_kernel("".join(found).encode())))
 
 
 def watch_all() -> None:
     watch_launches()
     watch_pool()
-    watch(llvm.binding().TargetMachine, "emit_object", count("compiles", lambda found, *_: is_kernel(found)))
-    watch(disk, "fetch", count("disk_hits", lambda found, *_: found is not None and is_kernel(found)))
+    watch_code()
     watch(buffers._allocator._pages, "fresh", count("pages_fresh"))
     watch(buffers._allocator._pages, "fresh", count("bytes_fresh", lambda _, nbytes: nbytes))
     watch(expr.Expr, "__init__", count("nodes_built"))
