@@ -190,9 +190,18 @@ def lazily(fn: Any, rule: Any, by_first: bool = True) -> Any:
             return rule(*args, **kwargs)
         except Unsupported:
             pass
+        except TypeError as error:
+            if has_begun(error):
+                raise
         return fallback(fn, *args, **kwargs)
 
     return call
+
+
+def has_begun(error: TypeError) -> bool:
+    """Did the function run that the caller called?  Else it does not take these arguments, and NumPy says so
+    in its own words."""
+    return error.__traceback__ is not None and error.__traceback__.tb_next is not None
 
 
 def method(fn: Any, rule: Any) -> Any:
@@ -208,6 +217,9 @@ def method(fn: Any, rule: Any) -> Any:
             return rule(self, *args, **kwargs)
         except Unsupported:
             pass
+        except TypeError as error:
+            if has_begun(error):
+                raise
         return fallback(fn, self, *args, **kwargs)
 
     return call
