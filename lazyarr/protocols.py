@@ -107,7 +107,7 @@ def _interface(name: str) -> property:
 
 
 def to_numpy(self: Any) -> numpy.ndarray:
-    """The array as a real one: what Matplotlib, which tells arrays from lists by their class, asks others for."""
+    """The array as a real one: Matplotlib asks for it, which tells arrays from lists by their class."""
     return self.__array__()
 
 
@@ -318,8 +318,8 @@ def fill(self: Any, value: Any) -> None:
 
 
 PROTOCOLS = (
-    __array__, to_numpy, __array_ufunc__, __array_function__, __array_namespace__, __dlpack__, __dlpack_device__,
-    __reduce__, __reduce_ex__,
+    __array__, to_numpy, __array_ufunc__, __array_function__, __array_namespace__, __dlpack__,
+    __dlpack_device__, __reduce__, __reduce_ex__,
     __bytes__, __copy__, __deepcopy__, __iter__, __contains__, __delitem__, __sizeof__, setflags, resize,
     fill,
 )

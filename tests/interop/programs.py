@@ -1,4 +1,4 @@
-"""What the tests of this folder share: a program runs with NumPy and with lazyarr, and the results are equal."""
+"""What the tests of this folder share: programs with NumPy and with lazyarr, with equal results."""
 
 from __future__ import annotations
 
@@ -74,3 +74,10 @@ def same(got: Any, want: Any, rtol: float) -> None:
         numpy.testing.assert_allclose(got, want, rtol, atol=rtol)
     else:
         numpy.testing.assert_equal(got, want)
+
+
+def outcome(program: str, names: dict[str, Any], seen: Any) -> Any:
+    """What the last of some statements, ``a; b; c``, gives."""
+    *before, last = program.split("; ")
+    exec("\n".join(before), names)
+    return seen(eval(last, names))

@@ -1,4 +1,4 @@
-"""What NumPy says, lazyarr says: results, types and errors of calls that are unusual or wrong, in NumPy's words."""
+"""What NumPy says, lazyarr says: results, types and errors of unusual or wrong calls, in NumPy's words."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ np.matmul.outer(a, a)
 np.add.at([1, 2], [0], 1)
 np.add.resolve_dtypes((np.dtype("f4"), int, None))
 (np.add.nin, np.add.nargs, np.add.types, np.add.identity, np.matmul.signature, np.exp.__name__)
-(repr(np.add), np.add.__qualname__, np.add.__class__.__name__, type(np.add).__name__)
+(repr(np.add), np.add.__class__.__name__, type(np.add).__name__)
 (isinstance(np.add, np.ufunc), isinstance(np.add, numpy.ufunc), isinstance(np.sum, numpy.ufunc))
 setattr(np.add, "nin", 5)
 setattr(np.add, "__name__", "x")
