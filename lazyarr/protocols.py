@@ -317,8 +317,14 @@ def fill(self: Any, value: Any) -> None:
         fallback(numpy.ndarray.fill, self, value)
 
 
+def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
+    if device.__class__ is str and device == "cpu" and stream is None:
+        return self
+    return fallback(numpy.ndarray.to_device, self, device, stream=stream)
+
+
 PROTOCOLS = (
-    __array__, to_numpy, __array_ufunc__, __array_function__, __array_namespace__, __dlpack__,
+    __array__, to_numpy, to_device, __array_ufunc__, __array_function__, __array_namespace__, __dlpack__,
     __dlpack_device__, __reduce__, __reduce_ex__,
     __bytes__, __copy__, __deepcopy__, __iter__, __contains__, __delitem__, __sizeof__, setflags, resize,
     fill,
