@@ -13,12 +13,11 @@ import pytest
 import lazyarr
 from lazyarr.counters import COUNT, reset
 
-ARITHMETIC = """
-    abs add divmod eq floordiv ge gt le lt mod mul ne neg pos pow sub truediv
-""".split()
-OF_INTEGERS = """
-    and invert lshift or rshift xor
-""".split()
+ARITHMETIC = [
+    "abs", "add", "divmod", "eq", "floordiv", "ge", "gt", "le", "lt", "mod", "mul", "ne", "neg", "pos", "pow",
+    "sub", "truediv",
+]  # fmt: skip
+OF_INTEGERS = ["and", "invert", "lshift", "or", "rshift", "xor"]
 UNARY = {"abs", "neg", "pos", "invert"}
 
 
