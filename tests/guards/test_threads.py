@@ -196,7 +196,7 @@ print("right")
 
 @pytest.mark.parametrize("jit, n", [("always", 700), ("always", 40_000), ("auto", 40_000), ("never", 700)])
 def test_threads_that_read_one_array_and_export_parts_of_another(jit, n):
-    """Temporaries, exports and refusals among it: whatever another thread does between two steps of a call."""
+    """Temporaries, exports and refusals among it: whatever comes between two steps of a call."""
     assert output(EXPORTS.format(n=n, trials=40), LAZYARR_JIT=jit) == "right\n"
 
 
