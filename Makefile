@@ -6,7 +6,7 @@ RUN := $(VENV)/bin/python
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
-.PHONY: demo test bench lint asv-check test-oldest clean
+.PHONY: demo test test-interop bench lint asv-check test-oldest clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.has-examples
@@ -14,6 +14,10 @@ demo: $(VENV)/.has-examples
 
 test: $(VENV)/.has-test
 	$(RUN) -m pytest $(PYTEST_ARGS)
+
+# Programs of SciPy, scikit-learn, pandas and Matplotlib; without them `make test` skips these.
+test-interop: $(VENV)/.has-interop
+	$(RUN) -m pytest tests/interop $(PYTEST_ARGS)
 
 bench: $(VENV)/.has-bench
 	$(RUN) asv_bench/table.py $(BENCH_ARGS)

@@ -62,8 +62,8 @@ def __getattr__(name: str):
         return importlib.import_module("lazyarr.debug")
     try:
         found = getattr(numpy, name)
-    except AttributeError:
-        raise AttributeError(f"module 'lazyarr' has no attribute '{name}'") from None
+    except AttributeError as error:             # its text knows what became of old names
+        raise AttributeError(str(error).replace("'numpy'", "'lazyarr'", 1)) from None
     if name.startswith("__"):
         return found
     found = _namespace.adapt(found)

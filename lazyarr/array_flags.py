@@ -11,6 +11,9 @@ from typing import Any
 
 from lazyarr.arrays import ndarray, real_of
 
+_OWNDATA = 4
+"""Of `num`: NPY_ARRAY_OWNDATA."""
+
 _OWN = {"owndata", "OWNDATA", "O"}
 _WRITEABLE = {"writeable", "WRITEABLE", "W"}
 
@@ -25,6 +28,10 @@ class Flags:
 
     def __getattr__(self, name: str) -> Any:
         return self._array.base is None if name in _OWN else getattr(self._array.geo.flags, name)
+
+    @property
+    def num(self) -> int:
+        return self._array.geo.flags.num | (_OWNDATA if self.owndata else 0)
 
     def __setattr__(self, name: str, value: Any) -> None:
         for flags in self._own(name in _WRITEABLE and value):

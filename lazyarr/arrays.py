@@ -55,7 +55,7 @@ class ArrayType(type):
 
 class ndarray(metaclass=ArrayType):
     __slots__ = ("__weakref__", "geo", "origin", "storage", "twin", "window")
-    __array_priority__ = 100
+    __array_priority__ = 0.0
     __hash__ = None
 
     storage: Storage | None

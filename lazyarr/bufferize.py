@@ -48,8 +48,10 @@ class Placement:
             covers = covers or old.covers
             old = old.old
         # (A part of what this step itself makes is changed only where nobody else read it when the step
-        # was planned; who has come since is about to read the newer value, see Expr._recapture.)
-        if old is not None and (self._free(old) or (old.serial in self.members and not covers)):
+        # was planned; who has come since is about to read the newer value, see Expr.recapture.)
+        if old is not None and (
+            self._free(old) or (old.serial in self.members and not covers) or _stays(self.of(old))
+        ):
             self.buffers[node.serial] = self.of(old)
             self.taken[node.serial] = old
         elif old is not None and not covers:
@@ -82,6 +84,12 @@ class Placement:
         return None
 
 
+def _stays(buf: Buffer) -> bool:
+    """Must the value stay where it is?  (Somebody outside may be writing there.  Its readers ran when it was
+    lent; those that other threads are making will read the newer value.)"""
+    return buf.shared() and bool(buf.memory.flags.writeable)
+
+
 def copy_of(source: Buffer) -> Buffer:
     copy = Buffer.new(source.nbytes)
     copy.memory[:] = source.memory
@@ -95,7 +103,7 @@ def place_single(node: Expr) -> tuple[Buffer, Expr | None]:
         old is not None
         and old.buf is not None
         and old.buf.memory.flags.writeable
-        and not old.waiting(node)
+        and (not old.waiting(node) or _stays(old.buf))
     ):
         return old.buf, old
     if builds_on_old(node):

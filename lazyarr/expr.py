@@ -257,16 +257,21 @@ class Expr:
         self.depth = depth + 1
         self.weight = weight + 1
         if late:
-            self._recapture()
+            self.recapture()
 
-    def _recapture(self) -> None:
+    def recapture(self) -> None:
         """Read what is there now: between the capture of a value and this node another thread wrote.
 
         So the readers of a value are always older than the write that replaced it.  Whoever shares an
         array among threads writes elsewhere than others read; for this reader, both values are alike."""
         with LOCK:
-            self.inputs = tuple([self._moved(i) for i in self.inputs])
-            self.serial = next(_serials)
+            if self.op is not None:
+                self.follow()
+                self.serial = next(_serials)
+
+    def follow(self) -> None:
+        """Read the current values of the storages, where there are newer ones."""
+        self.inputs = tuple([self._moved(i) for i in self.inputs])
 
     def _moved(self, i: Read | numpy.generic) -> Read | numpy.generic:
         """An input, reading the current value of its storage.  (Other nodes may share the given one.)"""

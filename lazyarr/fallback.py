@@ -191,15 +191,16 @@ def lazily(fn: Any, rule: Any, by_first: bool = True) -> Any:
         except Unsupported:
             pass
         except TypeError as error:
-            if _is_inside(error):
+            if has_begun(error):
                 raise
         return fallback(fn, *args, **kwargs)
 
     return call
 
 
-def _is_inside(error: TypeError) -> bool:
-    """Did a rule raise it?  Else arguments do not fit the rule: NumPy has words for that."""
+def has_begun(error: TypeError) -> bool:
+    """Did the function run that the caller called?  Else it does not take these arguments, and NumPy says so
+    in its own words."""
     return error.__traceback__ is not None and error.__traceback__.tb_next is not None
 
 
@@ -217,7 +218,7 @@ def method(fn: Any, rule: Any) -> Any:
         except Unsupported:
             pass
         except TypeError as error:
-            if _is_inside(error):
+            if has_begun(error):
                 raise
         return fallback(fn, self, *args, **kwargs)
 

@@ -22,6 +22,8 @@ class FlatIter:
 
     __slots__ = ("_array", "_made")
 
+    __class__ = property(lambda self: numpy.flatiter)
+
     def __init__(self, array: ndarray) -> None:
         self._array = array
         self._made: Any = export(array).flat if array.storage is None else None
@@ -76,13 +78,18 @@ class FlatIter:
     def __delitem__(self, key: Any) -> None:
         del self._flat[key]
 
-    def __eq__(self, other: Any) -> Any:
-        return wrap(self._flat.__array__() == lend(other, {}))
-
-    def __ne__(self, other: Any) -> Any:
-        return wrap(self._flat.__array__() != lend(other, {}))
-
     __hash__ = None
+
+
+def _comparison(name: str) -> Any:
+    def compare(self: FlatIter, other: Any) -> Any:
+        return wrap(getattr(self._flat, name)(lend(other, {})))
+
+    return compare
+
+
+for _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
+    setattr(FlatIter, _name, _comparison(_name))
 
 
 def _fills(value: Any, line: numpy.ndarray) -> bool:

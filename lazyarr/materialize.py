@@ -60,7 +60,9 @@ def compiles(nodes: list[Expr]) -> bool:
 def closure(roots: Iterable[Expr]) -> list[Expr]:
     """All pending nodes to run for `roots`, in program order."""
     needed: dict[int, Expr] = {}
-    todo = list(roots)
+    roots = list(roots)
+    todo = roots.copy()
+    overtaken = False
     while todo:
         node = todo.pop()
         if node.op is None or node.serial in needed:
@@ -68,13 +70,36 @@ def closure(roots: Iterable[Expr]) -> list[Expr]:
         needed[node.serial] = node
         # (`Expr.needs`, written out: this runs for every node that there ever is.)
         for i in node.inputs:
-            if i.__class__ is Read and i.expr.op is not None:
-                todo.append(i.expr)
+            if i.__class__ is Read:
+                if i.expr.op is not None:
+                    todo.append(i.expr)
+                elif i.expr.buf is None:
+                    overtaken = True
         if node.old is not None:
             if not node.covers:
                 todo.append(node.old)
             todo.extend(_first(node, needed))
+    if overtaken and follow(needed.values()):
+        return closure([r for r in roots if r.op is not None])
     return list(needed.values()) if len(needed) == 1 else [needed[serial] for serial in sorted(needed)]
+
+
+def follow(nodes: Iterable[Expr]) -> bool:
+    """Let nodes read the current values where what they read was overwritten meanwhile, by another thread.
+
+    (See `Expr.recapture`.)  Those values are computed here: they are younger than the nodes.
+    False if there are none."""
+    moved = False
+    for node in list(nodes):
+        if node.op is not None and any(map(_is_lost, node.needs())):
+            node.follow()
+            evaluate(value for value in node.needs() if value.serial > node.serial)
+            moved = moved or not any(map(_is_lost, node.needs()))
+    return moved
+
+
+def _is_lost(value: Expr) -> bool:
+    return value.op is None and value.buf is None
 
 
 def _first(node: Expr, needed: dict[int, Expr]) -> list[Expr]:

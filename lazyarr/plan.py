@@ -321,7 +321,7 @@ def _step(group: Group, numbers: dict[int, int], stored: set[int], epoch: int) -
     members = tuple(numbers[id(n)] for n in group.nodes)
     keep = tuple(numbers[id(n)] for n in group.nodes if n.serial in stored)
     why = group.refusals[0].why if group.refusals else ""
-    if group.opaque:
+    if group.opaque or not keep:                # (another thread let go of what was wanted when this began)
         return Step(members, keep, None, (), (), (), (), why)
     program = assemble(group, epoch, stored, arrange)
     if scattered(program):

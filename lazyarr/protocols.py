@@ -17,6 +17,7 @@ import numpy
 
 from lazyarr.array_flags import Flags, allow_writing
 from lazyarr.arrays import TWINS, export, manage, ndarray, now, real_of, stays_plain, wrap
+from lazyarr.elementwise import SCALARS
 from lazyarr.fallback import fallback, lend
 from lazyarr.flat import FlatIter
 from lazyarr.geometry import within
@@ -51,6 +52,11 @@ def __array_ufunc__(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: 
     return fallback(fn if method == "__call__" else getattr(fn, method), *inputs, **kwargs)
 
 
+CONVERTERS = frozenset((numpy.atleast_1d, numpy.atleast_2d, numpy.atleast_3d, numpy.copy))
+"""Functions that other libraries, which call NumPy's, make arrays with for code in C: as `numpy.asarray`,
+which asks nobody, they give them NumPy's."""
+
+
 def __array_function__(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     if args.__class__ is not tuple:
         raise TypeError("args must be a tuple.")
@@ -61,6 +67,8 @@ def __array_function__(self: Any, func: Any, types: Any, args: Any, kwargs: Any)
         return NotImplemented
     if overriding:
         return fallback(getattr(func, "_implementation", func), *args, **kwargs)
+    if func in CONVERTERS:
+        return func(*[export(x) if x.__class__ is ndarray else x for x in args], **kwargs)
     rule = OVERRIDES.get(func)
     return fallback(func, *args, **kwargs) if rule is None else rule(*args, **kwargs)
 
@@ -106,6 +114,11 @@ def _interface(name: str) -> property:
         return getattr(pinned(self), name)
 
     return property(get)
+
+
+def to_numpy(self: Any) -> numpy.ndarray:
+    """The array as a real one: Matplotlib asks for it, which tells arrays from lists by their class."""
+    return self.__array__()
 
 
 def __bytes__(self: Any) -> bytes:
@@ -208,7 +221,8 @@ def setflags(self: Any, write: Any = None, align: Any = None, uic: Any = None) -
 
 def _part(name: str) -> property:
     """real and imag: views of complex arrays."""
-    of = getattr(numpy.ndarray, name).__get__
+    of_numpy = getattr(numpy.ndarray, name)
+    of = of_numpy.__get__
 
     def get(self: Any) -> Any:
         if self.__class__ is not ndarray:
@@ -217,10 +231,10 @@ def _part(name: str) -> property:
         return wrap(geo) if name == "imag" and self.geo.dtype.kind != "c" else seen(self, geo)
 
     def change(self: Any, value: Any) -> None:
-        part = get(self)
-        if name == "imag" and self.geo.dtype.kind != "c":
-            raise TypeError("array does not have imaginary part to set")
-        setitem(part, ..., value)
+        if value.__class__ in (ndarray, float, int) and (name == "real" or self.geo.dtype.kind == "c"):
+            setitem(get(self), ..., value)
+        else:                                   # it casts as it likes, or refuses
+            fallback(of_numpy.__set__, self, value)
 
     return property(get, change)
 
@@ -242,12 +256,19 @@ def ctypes(self: Any) -> Any:
     return held.ctypes
 
 
+def _read_only(name: str, found: property) -> property:
+    """NumPy's refusal to set or delete an attribute."""
+    of = getattr(numpy.ndarray, name)
+    if found.fset is None and name != "data":
+        found = found.setter(lambda self, value: of.__set__(_ANY, value))
+    return found.deleter(lambda self: of.__delete__(_ANY))
+
+
+_ANY = numpy.empty(0)
+
+
 def _set_flat(self: Any, value: Any) -> None:
     export(self).flat = lend(value, {})
-
-
-def _set_device(self: Any, value: Any) -> None:
-    raise AttributeError("attribute 'device' of 'numpy.ndarray' objects is not writable")
 
 
 def base(self: Any) -> Any:
@@ -300,15 +321,21 @@ def resize(self: Any, *shape: Any, refcheck: Any = True) -> None:
 
 
 def fill(self: Any, value: Any) -> None:
-    if self.storage is None or value.__class__ is ndarray:
-        fallback(numpy.ndarray.fill, self, value)
-    else:
+    if self.storage is not None and value.__class__ in SCALARS:
         setitem(self, ..., value)
+    else:
+        fallback(numpy.ndarray.fill, self, value)
+
+
+def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
+    if device.__class__ is str and device == "cpu" and stream is None:
+        return self
+    return fallback(numpy.ndarray.to_device, self, device, stream=stream)
 
 
 PROTOCOLS = (
-    __array__, __array_ufunc__, __array_function__, __array_namespace__, __dlpack__, __dlpack_device__,
-    __reduce__, __reduce_ex__,
+    __array__, to_numpy, to_device, __array_ufunc__, __array_function__, __array_namespace__, __dlpack__,
+    __dlpack_device__, __reduce__, __reduce_ex__,
     __bytes__, __copy__, __deepcopy__, __iter__, __contains__, __delitem__, __sizeof__, setflags, resize,
     fill,
 )
@@ -335,5 +362,8 @@ def attach() -> None:
     ndarray.flat = property(FlatIter, _set_flat)
     ndarray.flags = property(flags)
     ndarray.base = property(base)
-    ndarray.device = property(lambda self: "cpu", _set_device)
+    ndarray.device = property(lambda self: "cpu")
+    for name, found in list(vars(ndarray).items()):
+        if isinstance(found, property) and hasattr(numpy.ndarray, name):
+            setattr(ndarray, name, _read_only(name, found))
     ndarray.__doc__ = numpy.ndarray.__doc__

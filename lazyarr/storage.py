@@ -73,6 +73,10 @@ class Storage:
         value.home = weakref.ref(self)
         if value.op is not None:
             LEDGER.unallocated += value.nbytes
+            for i in value.inputs:      # written to by another thread, which did not know this reader yet?
+                if i.__class__ is Read and i.expr.replaced:
+                    value.recapture()
+                    break
 
     def hold(self, value: Expr) -> None:
         """Make `value` the current one."""
@@ -121,7 +125,7 @@ class Storage:
         if DUE:
             catch_up()
         old = self.value
-        old.replace()                           # before the node has its serial (see Expr._recapture)
+        old.replace()                           # before the node has its serial (see Expr.recapture)
         node = Expr(op, apart(inputs, region, old.buf), region, old, masked, errors, loc)
         unmade = old.op is not None or old.buf.__class__ is Unwritten
         if node.covers and unmade and not any(i.__class__ is Read and i.expr is old for i in inputs):

@@ -7,6 +7,7 @@ Calls on plain dtypes with `out`, `where`, `dtype`, `casting` are lazy, and redu
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy
@@ -43,17 +44,20 @@ class UfuncType(type):
 class ufunc(metaclass=UfuncType):
     """Functions that operate element by element on whole arrays: NumPy's, on lazy arrays.
 
-    Attributes and documentation are those of the NumPy ufunc ``fn``."""
+    Attributes and documentation are those of the NumPy ufunc ``fn``.  Libraries ask for `numpy.ufunc`, and
+    call what they find: so that is what ``__class__`` says.  (Code in C looks at the type instead.)"""
+
+    fn: numpy.ufunc
+    nin: int
+    __class__ = property(lambda self: numpy.ufunc)
 
     def __init__(self, fn: numpy.ufunc) -> None:
-        self.fn = fn
-        self.nin = fn.nin
-        self.__name__ = fn.__name__
-        self.__qualname__ = getattr(fn, "__qualname__", fn.__name__)
-        self.__doc__ = fn.__doc__
-        self.__wrapped__ = fn
-        self._scan = lazily(fn.accumulate, self._accumulate)
-        self._by_rule = ends_function(lazily(fn.reduce, self._reduce), names=1)      # the args of `reduce`
+        vars(self).update(
+            fn=fn, nin=fn.nin, __name__=fn.__name__, __qualname__=getattr(fn, "__qualname__", fn.__name__),
+            __doc__=fn.__doc__, __module__="lazyarr", __wrapped__=fn,
+            _scan=lazily(fn.accumulate, self._accumulate),
+            _by_rule=ends_function(lazily(fn.reduce, self._reduce), names=1),       # the args of `reduce`
+        )  # fmt: skip
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if len(args) != self.nin:
@@ -79,7 +83,8 @@ class ufunc(metaclass=UfuncType):
         casting: Any = None, **options: Any,
     ) -> Any:
         fn = self.fn
-        options.pop("subok", None)                  # no subclasses here
+        if options.pop("subok", True).__class__ is not bool:       # else it says nothing: no subclasses here
+            raise Unsupported
         if fn in CORES and "axis" in options:
             args = with_last(args, options.pop("axis"))
         if options and options != _DEFAULTS:
@@ -118,11 +123,13 @@ class ufunc(metaclass=UfuncType):
         result = reduce(self.fn, array, axis, dtype, keepdims, initial, where)
         return result if out is None else stored(result, out)
 
-    def outer(self, a: Any, b: Any, /, **kwargs: Any) -> Any:
-        lazy = a.__class__ is ndarray and b.__class__ is ndarray and self.fn.nin == 2
-        if lazy and a.ndim + b.ndim <= LEGACY_AXES:
-            return self(a[(..., *(None,) * b.ndim)], b, **kwargs)
-        return fallback(self.fn.outer, a, b, **kwargs)
+    def outer(self, *args: Any, **kwargs: Any) -> Any:
+        lazy = len(args) == self.fn.nin == 2 and self.fn.signature is None
+        if lazy and args[0].__class__ is ndarray and args[1].__class__ is ndarray:
+            a, b = args
+            if a.ndim + b.ndim <= LEGACY_AXES:
+                return self(a[(..., *(None,) * b.ndim)], b, **kwargs)
+        return fallback(self.fn.outer, *args, **kwargs)
 
     def accumulate(self, *args: Any, **kwargs: Any) -> Any:
         return self._scan(*args, **kwargs)
@@ -135,6 +142,9 @@ class ufunc(metaclass=UfuncType):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.fn, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.fn, name, value)           # NumPy refuses, or knows what it is for
 
     def __dir__(self) -> list[str]:
         return dir(self.fn)
@@ -150,6 +160,10 @@ class ufunc(metaclass=UfuncType):
 
     def __reduce__(self) -> Any:
         return adapt, (self.fn,)
+
+
+for _name in ("reduce", "accumulate", "reduceat", "outer", "at"):
+    functools.update_wrapper(vars(ufunc)[_name], getattr(numpy.ufunc, _name), updated=())
 
 
 def eager(fn: Any, args: tuple[Any, ...], out: Any = None) -> Any:

@@ -140,6 +140,66 @@ print("right")
 """
 
 
+EXPORTS = """
+import gc, random, sys, threading, traceback
+import numpy
+import lazyarr
+
+THREADS, N = 8, {n}
+sys.setswitchinterval(1e-6)
+
+def work(np, rows, base, k, seed):
+    row, rnd, seen = rows[k], random.Random(seed * THREADS + k), []
+    for r in range(12):
+        op = rnd.randrange(9)
+        if op == 0: row += base
+        elif op == 1: row[...] = base * k
+        elif op == 2: seen.append(float((row - base).sum()))
+        elif op == 3:
+            y = numpy.asarray(row)
+            y += 1
+            del y
+        elif op == 4:
+            x = base + row
+            del x
+            gc.collect(0)
+        elif op == 5:
+            try: row[:] = numpy.ones(N + 1)
+            except ValueError: seen.append("refused")
+        elif op == 6: seen.append(bytes(memoryview(row[:5])))
+        elif op == 7:
+            row *= 0.5
+            seen.append(float(row[3]))
+        else: seen.append(numpy.asarray(base[::2] + r).tobytes())
+    return seen + [numpy.asarray(rows[k]).tobytes()]
+
+def made(np):
+    return np.zeros((THREADS, N)), np.arange(float(N)) * 2 + 1
+
+for seed in range({trials}):
+    given, found, start = made(lazyarr), [None] * THREADS, threading.Barrier(THREADS)
+
+    def run(k):
+        start.wait()
+        try: found[k] = work(lazyarr, *given, k, seed)
+        except BaseException: found[k] = traceback.format_exc()
+
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(THREADS)]
+    for t in threads: t.start()
+    for t in threads: t.join()
+    theirs = made(numpy)
+    for k in range(THREADS):
+        assert found[k] == work(numpy, *theirs, k, seed), (seed, k, found[k])
+print("right")
+"""
+
+
+@pytest.mark.parametrize("jit, n", [("always", 700), ("always", 40_000), ("auto", 40_000), ("never", 700)])
+def test_threads_that_read_one_array_and_export_parts_of_another(jit, n):
+    """Temporaries, exports and refusals among it: whatever comes between two steps of a call."""
+    assert output(EXPORTS.format(n=n, trials=40), LAZYARR_JIT=jit) == "right\n"
+
+
 @pytest.mark.parametrize("jit, n", [("always", 4000), ("auto", 40_000), ("never", 4000)])
 def test_threads_that_compute_on_parts_of_one_array(jit, n):
     """Between the look at a value and the node that reads it, another thread may write elsewhere."""

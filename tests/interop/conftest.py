@@ -1,0 +1,6 @@
+"""Makes `programs` importable."""
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parent))
