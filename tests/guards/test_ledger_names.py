@@ -56,7 +56,7 @@ NOTHING = {
     "ravel": lambda x, k: x.ravel(), "reshape": lambda x, k: (x.reshape(-1), x.T.reshape(-1)),
     "squeeze": lambda x, k: x.squeeze(), "diagonal": lambda x, k: x.diagonal(1),
     "view": lambda x, k: x.view("i8"), "flat": lambda x, k: x.flat,
-    "setflags": lambda x, k: x.setflags(write=False),
+    "setflags": lambda x, k: x.setflags(write=False), "put": lambda x, k: x.put([0], 1, "wrap"),
     "__iter__": lambda x, k: list(x), "__getitem__": lambda x, k: (x[3], x[::2, 1:], x[..., None]),
     # results that wait
     "astype": lambda x, k: (x.astype("f4"), x.astype(x.dtype, copy=False)), "copy": lambda x, k: x.copy(),
@@ -91,7 +91,7 @@ ONCE = {
     # lengths that depend on values
     "nonzero": lambda x, k: x.nonzero(), "compress": lambda x, k: x.compress(x[:, 0] > 1, axis=0),
     # positions; and what NumPy does
-    "take": lambda x, k: x[:, 0].astype(int).take(x[0].astype(int)), "put": lambda x, k: x.put([0], 1),
+    "take": lambda x, k: x[:, 0].astype(int).take(x[0].astype(int)),
     "choose": lambda x, k: (x > 9).astype(int).choose([x, x]), "sort": lambda x, k: x.sort(),
     "argsort": lambda x, k: x.argsort(), "partition": lambda x, k: x.partition(3),
     "argpartition": lambda x, k: x.argpartition(3), "searchsorted": lambda x, k: x[0].searchsorted(0.5),
