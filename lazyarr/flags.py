@@ -107,6 +107,14 @@ def warn_of_cast(source: numpy.dtype, target: numpy.dtype) -> None:
         _warn(message, numpy.exceptions.ComplexWarning, None)
 
 
+def warn_at_call(keys: Iterable[str], name: str) -> None:
+    """NumPy's warnings of an operation that runs at the call."""
+    errors = numpy.geterr()
+    for key in keys:
+        if errors[key] == "warn":  # type: ignore[literal-required]
+            _warn(f"{TEXTS[key]} encountered in {name}", RuntimeWarning, None)
+
+
 def _warn(message: str, category: type[Warning], loc: Loc | None) -> None:
     """At a place in the user's program, else at the line that is running: NumPy's would be the same."""
     if loc is None:

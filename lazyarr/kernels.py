@@ -20,7 +20,7 @@ from lazyarr.draws import DRAWS
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.numpy_loops import InnerLoop, inner_loop
-from lazyarr.ops import OPS, function, row
+from lazyarr.ops import OPS, called, function, row
 from lazyarr.reduce_order import SEARCHES
 from lazyarr.target import Target
 
@@ -32,7 +32,7 @@ class Kernel(NamedTuple):
     address: int
     layout: Layout
     loops: tuple[InnerLoop, ...]
-    """NumPy's inner loops, and draws, that it calls."""
+    """NumPy's inner loops, draws and scalar functions that it calls."""
     scratch_bytes: int
     ops: int
     """Operations of NumPy that one run stands for."""
@@ -115,7 +115,7 @@ def _compiled(parfor: Parfor, nontemporal: bool, body: bytes) -> Kernel:
 def _kernel(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry, address: int, fold: int) -> Kernel:
     loops = []
     for name, sig in entry.loops:
-        loop = _draw_loop(name) if name in DRAWS else inner_loop(function(name), sig)
+        loop = _own_loop(name) if called(name) else inner_loop(function(name), sig)
         assert loop is not None, (name, sig)
         loops.append(loop)
     ops = sum(i.op not in BOOKKEEPING for i in parfor.body)
@@ -125,8 +125,10 @@ def _kernel(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry, addres
     )
 
 
-def _draw_loop(name: str) -> InnerLoop:
-    """Machine code of a draw, which all kernels share."""
+def _own_loop(name: str) -> InnerLoop:
+    """Machine code of a draw or of a scalar function, which all kernels share."""
+    if name not in DRAWS:
+        return function(name).loop()        # type: ignore[no-any-return]
     from lazyarr.codegen.draw_ir import OPT, draw_module
 
     module = draw_module(name, host())
@@ -178,7 +180,7 @@ def _lowerable(name: str, sig: str, target: Target) -> bool:
         return False
     if name == "copy":
         return ins == outs or emitter("cast", sig, target) is not None
-    if name in DRAWS or emitter(name, sig, target) is not None:
+    if called(name) or emitter(name, sig, target) is not None:
         return True
     if name not in OPS or not row(name).is_ufunc:
         return False

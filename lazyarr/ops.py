@@ -84,10 +84,15 @@ def kind(char: str) -> str:
     return _KIND[char]
 
 
+_CALLED: dict[str, Op] = {}
+"""Functions that are no ufuncs of NumPy's, by the names that nodes have for them: see `enter`."""
+
+
 def function(name: str) -> Any:
-    """The NumPy ufunc (or function, for argmax and the like) or the draw of a name; None if there is none."""
-    if name in DRAWS:
-        return DRAWS[name]
+    """The NumPy ufunc (or function, for argmax and the like) of a name, or what else kernels call; None if
+    there is none."""
+    if name in _CALLED:
+        return _CALLED[name].fn
     core: Any = numpy._core.umath  # type: ignore[attr-defined]  # private: the ufunc clip is only there
     return getattr(core if name == "clip" else numpy, name, None)
 
@@ -214,15 +219,31 @@ def _op(cells: _Row) -> Op | None:
 
 OPS: dict[str, Op] = {op.name: op for op in map(_op, _ROWS) if op}
 
-_DRAWN = {
-    name: Op(name, draw, draw.nin, 1, "", "", frozenset(), "", "", "", "", "", draw.cost, "any")
-    for name, draw in DRAWS.items()
-}
+def enter(name: str, fn: Any, nin: int, nout: int, flags: str, cost: float) -> None:
+    """A function of ours that kernels call as they call NumPy's inner loops: a row of a table of its own."""
+    _CALLED[name] = Op(
+        name, fn, nin, nout, "", "", frozenset(), "", "", flags, flags, flags, cost, "any",
+    )  # fmt: skip
+
+
+for _name, _draw in DRAWS.items():
+    enter(_name, _draw, _draw.nin, 1, "", _draw.cost)
+
+
+def called(name: str) -> bool:
+    """Is it a draw (`draws`) or a scalar function (`scalar.loop`)?"""
+    return name in _CALLED
+
+
+def told(name: str) -> str:
+    """What NumPy's warnings call an op."""
+    found = _CALLED.get(name)
+    return getattr(found.fn, "told", name) if found else name
 
 
 def row(name: str) -> Op:
-    """The row of an op, or of a draw (`draws`); KeyError for a name that is in neither table."""
-    return OPS.get(name) or _DRAWN[name]
+    """The row of an op, or of what else kernels call; KeyError for a name that is in neither table."""
+    return OPS.get(name) or _CALLED[name]
 
 
 @cache
@@ -254,7 +275,7 @@ def native(name: str, sig: str) -> bool:
 @cache
 def flags(name: str, sig: str) -> tuple[str, ...]:
     """errstate categories that this loop can set, such as ``('divide', 'invalid')``; searches set none."""
-    op = OPS.get(name) or _DRAWN.get(name)
+    op = OPS.get(name) or _CALLED.get(name)
     if op is None:
         return ()
     inputs, outputs = sig.split("->")

@@ -24,7 +24,7 @@ from lazyarr.error_state import TEXTS
 from lazyarr.expr import Expr, Map, Read, Reduce
 from lazyarr.flags import BITS, Late, Listener, Raised, call_of, late, warns
 from lazyarr.fusion import reference
-from lazyarr.ops import flags
+from lazyarr.ops import flags, told
 from lazyarr.plan import Finding, Known, Step
 from lazyarr.values import Buffer
 
@@ -111,7 +111,7 @@ def _names(node: Expr, key: str) -> Iterator[str]:
 
 
 def _words(key: str, name: str) -> str:
-    return f"{TEXTS[key]} encountered in {name}"
+    return f"{TEXTS[key]} encountered in {told(name)}"
 
 
 def _guess(members: Sequence[Expr], suspects: Suspects) -> Finding:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from lazyarr.arrays import ndarray
 from lazyarr.fallback import STAND_INS, TAKE_NAMED, fallback, lend
 from lazyarr.generators import LAZY
+from lazyarr.vectorizing import vectorize
 
 
 class StandInType(type):
@@ -163,7 +164,7 @@ SEEDED = {
 MAKERS: dict[tuple[str, str], Callable[[type], type]] = {
     ("numpy.random._generator", "Generator"): lambda cls: _stand_in(cls, LAZY | {"spawn": _spawn}),
     ("numpy.random.mtrand", "RandomState"): _stand_in,
-    ("numpy", "vectorize"): lambda cls: _subclass(cls, ("__call__",)),
+    ("numpy", "vectorize"): lambda cls: vectorize,
     ("numpy.lib.npyio", "NpzFile"): lambda cls: _subclass(cls, ("__getitem__",)),
     **{(f"numpy.random.{home}", name): _lending for home, names in SEEDED.items() for name in names.split()},
 }

@@ -1,0 +1,1 @@
+"""Scalar Python functions -> the loops that kernels run in their place, with Python's results."""

@@ -1,0 +1,86 @@
+"""What a function takes from outside itself, found by name: globals, what its closure holds, defaults.
+
+In:  a path, such as "attribute `pi` of global `math` of this function".   Out: the object of now.
+Numbers found so are arguments of the compiled function, of the value that they have at each call.  Other
+objects (functions, modules) are part of the translation, which holds as long as the same ones are found.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any, NamedTuple
+
+from lazyarr.scalar.ops import HIGH, LOW
+from lazyarr.scalar.values import TYPES
+
+
+class Path(NamedTuple):
+    """Where an object is found; `owner` is a function (None: the one that is translated), or for attributes
+    the path of a module."""
+
+    how: str
+    owner: Any
+    name: Any
+
+    def __str__(self) -> str:
+        return f"{self.owner}.{self.name}" if self.how == "attribute" else str(self.name)
+
+
+ABSENT = object()
+"""What is found where there is nothing."""
+
+
+def found(path: Path, fn: types.FunctionType) -> Any:
+    """The object of now, for the function `fn`, or ABSENT."""
+    how, owner, name = path
+    owner = owner or fn
+    try:
+        if how == "global":
+            names = owner.__globals__
+            return names[name] if name in names else owner.__builtins__[name]
+        if how == "cell":
+            return owner.__closure__[owner.__code__.co_freevars.index(name)].cell_contents
+        if how == "default":
+            return default(owner, name)
+        return getattr(found(owner, fn), name)
+    except (KeyError, ValueError, AttributeError, IndexError, TypeError):
+        return ABSENT
+
+
+def default(fn: types.FunctionType, name: str) -> Any:
+    """The default of a parameter; KeyError where it has none."""
+    code = fn.__code__
+    positional = code.co_varnames[: code.co_argcount]
+    if name in positional:
+        given = fn.__defaults__ or ()
+        place = positional.index(name) - len(positional) + len(given)
+        if place < 0:
+            raise KeyError(name)
+        return given[place]
+    return (fn.__kwdefaults__ or {})[name]
+
+
+def number_type(x: Any) -> str | None:
+    """The type of a number, None for anything else: Python's own types exactly, and 64 bits."""
+    found = TYPES.get(type(x))
+    return None if found == "i" and not LOW <= x <= HIGH else found
+
+
+class Captured(NamedTuple):
+    """All that a translation goes by besides its arguments."""
+
+    numbers: tuple[tuple[Path, str], ...]
+    """Arguments after the function's own, and their types."""
+    objects: tuple[tuple[Path, Any], ...]
+    codes: tuple[tuple[types.FunctionType, types.CodeType], ...]
+    """Functions that it calls, and what they run."""
+
+    def values(self, fn: types.FunctionType) -> list[Any] | None:
+        """The numbers of now; None if the translation does not hold for `fn`, or not any more."""
+        if any(called.__code__ is not code for called, code in self.codes):
+            return None
+        if any(found(path, fn) is not x for path, x in self.objects):
+            return None
+        values = [found(path, fn) for path, _ in self.numbers]
+        right = all(number_type(x) == t for x, (_, t) in zip(values, self.numbers, strict=True))
+        return values if right else None

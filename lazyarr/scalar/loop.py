@@ -1,0 +1,138 @@
+"""A compiled scalar function as an op of elementwise nodes: kernels call its machine code, tests its meaning.
+
+In:  a `Function` that returns elements, the dtype characters of its inputs, what warnings call it.
+Out: `Loop`, entered into the op table under a name that its code decides: equal functions share all.
+Called like a ufunc, it is the reference: what evaluates a node where no kernel does.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from array import array
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy
+
+from lazyarr import ops
+from lazyarr.error_state import TEXTS
+from lazyarr.numpy_loops import InnerLoop
+from lazyarr.scalar.emit import WORDS, Text, emit
+from lazyarr.scalar.interpret import interpret
+from lazyarr.scalar.ir import Function
+from lazyarr.scalar.ops import OPS, Stopped
+
+OPT = 2
+"""LLVM's code generation level."""
+
+RAISED = {"over": 8, "under": 16, "invalid": 1}
+"""Status flags of x86.  (A division by zero is Python's exception.)"""
+
+ROUNDS = 16
+"""How often a loop is assumed to go round."""
+
+_ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
+
+
+class Loop:
+    """One function for one choice of dtypes."""
+
+    nout: int
+
+    def __init__(self, f: Function, inputs: str, told: str) -> None:
+        self.function, self.inputs, self.told = f, inputs, told
+        self.text: Text = emit(f, inputs)
+        self.name = "scalar_" + hashlib.blake2b(f"{told}\n{self.text.symbol}".encode(), digest_size=12).hexdigest()
+        self.nin, self.nout = len(inputs), len(f.outs)
+        self.sig = f"{inputs}->{f.outs}"
+        self.types = [self.sig]
+        self.words = array("q", bytes(8 * len(WORDS)))
+        self.cost = 10 * sum(OPS[i.op].cost for b in f.blocks for i in b.body) * (ROUNDS if self.loops else 1)
+
+    @property
+    def stops(self) -> bool:
+        """May it give up?"""
+        return bool(self.text.stops)
+
+    @cached_property
+    def loops(self) -> bool:
+        """Does it take fuel?"""
+        return any(i.op == "tick" for b in self.function.blocks for i in b.body)
+
+    def is_tick(self, stop: int) -> bool:
+        """Is that stop for want of fuel?"""
+        return self.text.stops[stop - 1][0] == OPS["tick"].stops
+
+    @property
+    def flags(self) -> str:
+        """What a kernel that calls it finds raised."""
+        letters = "".join(OPS[i.op].flags for b in self.function.blocks for i in b.body)
+        return "" if self.stops else "".join(sorted(set(letters)))
+
+    def loop(self) -> InnerLoop:
+        """Its machine code."""
+        from lazyarr.dispatch import jit
+        from lazyarr.kernels import host
+
+        found = jit.load(self.text.ir, (self.text.symbol,), host(), OPT, kernel=False)
+        return InnerLoop(found[self.text.symbol], self.words.buffer_info()[0], False)
+
+    def raised(self) -> Iterator[str]:
+        """The categories that were raised since the words were cleared."""
+        return (key for key in TEXTS if self.words[1] & RAISED.get(key, 0))
+
+    def __call__(self, *inputs: Any, out: Any = None, where: Any = True, **_: Any) -> Any:
+        shape = numpy.broadcast_shapes(*[numpy.shape(x) for x in inputs])
+        given = [
+            numpy.ascontiguousarray(numpy.broadcast_to(x, shape)).astype(c, copy=False)
+            for x, c in zip(inputs, self.inputs, strict=True)
+        ]
+        results = [numpy.zeros(shape, c) for c in self.function.outs]
+        self.words[1] = 0
+        try:
+            self._by_machine(given, results)
+        except (ImportError, RuntimeError):
+            self._by_meaning(given, results)
+        self._tell()
+        if out is not None:
+            for to, result in zip(out if isinstance(out, tuple) else (out,), results, strict=True):
+                numpy.copyto(to, result, casting="unsafe", where=where)
+        return results[0] if self.nout == 1 else tuple(results)
+
+    def _by_machine(self, given: list[numpy.ndarray], results: list[numpy.ndarray]) -> None:
+        code, arrays = self.loop(), [*given, *results]
+        args = array("q", [x.ctypes.data for x in arrays])
+        dims, steps = array("q", [arrays[0].size]), array("q", [x.itemsize for x in arrays])
+        _ENTRY(code.address)(*[x.buffer_info()[0] for x in (args, dims, steps)], code.data)
+
+    def _by_meaning(self, given: list[numpy.ndarray], results: list[numpy.ndarray]) -> None:
+        columns = [x.ravel().tolist() for x in given]
+        flat = [x.reshape(-1) for x in results]
+        for k, args in enumerate(zip(*columns, strict=True)):
+            try:
+                found = interpret(self.function, args)
+            except Stopped:
+                self.words[0] = 1
+                return
+            for x, value in zip(flat, found, strict=True):
+                x[k] = value
+
+    def _tell(self) -> None:
+        """Its flags, to NumPy's error state, as one of NumPy's ufuncs tells its own."""
+        errors, listener = numpy.geterr(), numpy.geterrcall()
+        for key in () if self.stops else self.raised():
+            if errors[key] == "log" and hasattr(listener, "write"):  # type: ignore[typeddict-item]
+                listener.write(f"Warning: {TEXTS[key]} encountered in {self.told}\n")  # type: ignore[union-attr]
+
+
+def entered(f: Function, inputs: str, told: str) -> Loop:
+    """The loop of a function, entered into the op table."""
+    loop = Loop(f, inputs, told)
+    known = ops.function(loop.name)
+    if known is None:
+        ops.enter(loop.name, loop, loop.nin, loop.nout, loop.flags, loop.cost)
+        return loop
+    assert isinstance(known, Loop)
+    return known

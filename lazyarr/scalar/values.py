@@ -1,0 +1,96 @@
+"""What the translation of a function has on its stack and in its locals.
+
+A value is known when the function runs (`Val`), or when it is translated: numbers that stand in the code
+(`Const`), and objects that only calls, attributes and loops are made of.  What two ways into a piece of code
+bring of different kinds makes two translations of the piece; so no value is ever of two types.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+TYPES = {bool: "b", int: "i", float: "f"}
+"""Python's types of numbers, exactly, and what they are called here."""
+
+
+class Val(NamedTuple):
+    """A value of the IR."""
+
+    type: str
+    number: int
+
+
+class Const(NamedTuple):
+    """A number that stands in the code."""
+
+    type: str
+    value: Any
+
+
+class Static(NamedTuple):
+    """An object that was found by name: a function, a module, None."""
+
+    value: Any
+    path: Any = None
+
+
+class Pack(NamedTuple):
+    """A tuple."""
+
+    items: tuple[Any, ...]
+
+
+class Count(NamedTuple):
+    """An iterator over a range: how many are left (none, if negative), the next one, the step."""
+
+    left: Any
+    next: Any
+    step: Any
+
+
+class Null(NamedTuple):
+    """What calls have beside the callable on the stack."""
+
+
+class Span(NamedTuple):
+    """A range."""
+
+    start: Any
+    stop: Any
+    step: Any
+
+
+Value = Val | Const | Static | Pack | Count | Null | Span
+
+
+def kind(x: Any) -> Any:
+    """What of a value tells one translation of code from another."""
+    if isinstance(x, Val | Const):
+        return x.type
+    if isinstance(x, Static):
+        return id(x.value)
+    if isinstance(x, Null):
+        return "null"
+    items = x.items if isinstance(x, Pack) else x
+    return (type(x).__name__, *map(kind, items))
+
+
+def leaves(x: Any) -> list[Any]:
+    """The numbers within a value, in order."""
+    if isinstance(x, Val | Const):
+        return [x]
+    if isinstance(x, Static | Null):
+        return []
+    items = x.items if isinstance(x, Pack) else x
+    return [leaf for item in items for leaf in leaves(item)]
+
+
+def rebuilt(x: Any, fresh: Any) -> Any:
+    """The same value, of numbers that `fresh` gives for each of its own."""
+    if isinstance(x, Val | Const):
+        return fresh(x)
+    if isinstance(x, Static | Null):
+        return x
+    if isinstance(x, Pack):
+        return Pack(tuple([rebuilt(item, fresh) for item in x.items]))
+    return type(x)(*[rebuilt(item, fresh) for item in x])

@@ -1,0 +1,282 @@
+"""`lazyarr.vectorize`: NumPy's, where Python functions of numbers are compiled if that changes nothing.
+
+In:  a Python function and arrays.   Out: what `numpy.vectorize` returns; large results are lazy arrays.
+The contract is NumPy's.  A function takes part as a ufunc would if it is translated (`scalar.translate`), so
+that it has no effects, and is called on real numbers.  The types of results are found as NumPy does, by a
+call on the first elements, unless `otypes` says them.  A loop that may stop runs at the call: if it stops,
+NumPy does the whole call, with Python's exception or result.  What cannot stop is lazy.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import sys
+import threading
+import types
+from array import array
+from typing import Any, NamedTuple
+
+import numpy
+
+from lazyarr.arrays import Unsupported, fresh_array, ndarray, now, wrap
+from lazyarr.compiler import COMPILER
+from lazyarr.config import current, options
+from lazyarr.dispatch import image
+from lazyarr.dtypes import char_of
+from lazyarr.elementwise import broadcast, inputs_for
+from lazyarr.error_state import loud, prompt
+from lazyarr.expr import LOCK, Map
+from lazyarr.fallback import fallback
+from lazyarr.flags import warn_at_call
+from lazyarr.geometry import layout
+from lazyarr.interrupts import Held, hold_signals, release_signals
+from lazyarr.scalar.capture import number_type
+from lazyarr.scalar.compiled import Known, Refusal, known
+from lazyarr.scalar.emit import FUEL
+from lazyarr.scalar.loop import Loop
+from lazyarr.scalar.results import CHARS
+from lazyarr.storage import evaluate
+
+PYTHON_NS = 250.0
+"""What an element takes in Python, at least."""
+WORTH_NS = 10e6
+"""After so much of it a function is compiled."""
+FEW = 1024
+"""Elements up to which Python takes less than a launch."""
+
+KINDS = {"b": "b", "i": "i", "u": "i", "f": "f"}
+"""NumPy's kind of an array -> type of its elements as Python has them."""
+INPUT = {"b": "?", "i": "l", "f": "d"}
+"""What a loop takes for each type."""
+SCALAR = {c: numpy.dtype(c).type for c in "?lLd"}
+
+
+class Arguments(NamedTuple):
+    """A call of the function, as far as it is vectorized."""
+
+    varied: dict[str, Any]
+    """Arrays and numbers by parameter, in NumPy's order of operands."""
+    fixed: dict[str, Any]
+    """Numbers of excluded parameters."""
+    direct: bool
+    """NumPy would call the function itself, not by a function of its own."""
+
+
+class vectorize(numpy.vectorize):
+    __module__ = "lazyarr"
+    __doc__ = numpy.vectorize.__doc__
+
+    refusal: Any = None
+    """Why the last call was not compiled, with file and line; None if it was, or for want of elements."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self._compiled(args, kwargs)
+        except Unsupported:
+            return fallback(numpy.vectorize.__call__, self, *args, **kwargs)
+
+    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self.refusal = None
+        given = self._arguments(args, kwargs)
+        arrays = [x for x in given.varied.values() if x.__class__ is ndarray]
+        shape = broadcast([x.geo for x in arrays]) if arrays else ()
+        size = math.prod(shape)
+        if not shape or size <= (FEW if current.jit == "auto" else 0):
+            raise Unsupported
+        function, captured = self._known(given)
+        if not _worth(function, size):
+            raise Unsupported
+        outs = self._outs(given, args, kwargs)
+        numbers = (*given.varied.values(), *given.fixed.values(), *captured)
+        dtypes = [numpy.dtype(c) for c in outs]
+        if any(char_of(d) not in CHARS for d in dtypes):
+            self.refusal = Refusal(f"results of dtype {', '.join(map(str, dtypes))}", "", 0)
+            return self._by_numpy(outs, args, kwargs)
+        told = f"{self.pyfunc.__name__ if given.direct else 'func'} (vectorized)"
+        loop = function.loop("".join(map(_input, numbers)), "".join(map(str, map(char_of, dtypes))), told)
+        if prompt() and loop.nout > 1 and not loop.stops:
+            return self._by_numpy(outs, args, kwargs)       # each part would warn
+        call = Call(loop, numbers, [_result_layout(d, shape, arrays) for d in dtypes])
+        if not loop.stops:
+            return call.returned(call.made())
+        results, stop = call.at_once()
+        if stop:
+            why, line = loop.text.stops[stop - 1]
+            self.refusal = Refusal(f"at this call: {why}", self.pyfunc.__code__.co_filename, line)
+            return self._by_numpy(outs, args, kwargs)
+        return call.returned(results)
+
+    def _refuse(self, why: str) -> Unsupported:
+        self.refusal = Refusal(why, "", 0)
+        return Unsupported()
+
+    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        """The arguments by parameter, if all that is needed is known of them."""
+        fn = self.pyfunc
+        if fn is numpy._NoValue or not (args or kwargs):
+            raise Unsupported           # the decorator's second step, or a call without operands
+        if type(fn) is not types.FunctionType:
+            raise self._refuse("it is no Python function")
+        if self.signature is not None or self.cache:
+            raise self._refuse("`signature` and `cache` are NumPy's")
+        if loud() or current.jit == "never" or not image.here():
+            raise self._refuse("floating-point errors are to be raised, or nothing is compiled here")
+        if sys.gettrace() is not None or sys.getprofile() is not None:
+            raise self._refuse("a debugger or profiler sees each call")
+        code = fn.__code__
+        names = code.co_varnames[: code.co_argcount]
+        keywords = code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount]
+        if len(args) > len(names) or not set(kwargs) <= set(keywords) or set(kwargs) & set(names[: len(args)]):
+            raise Unsupported           # NumPy has the words for it
+        bound = {names[k]: (x, k in self.excluded) for k, x in enumerate(args)}
+        bound |= {name: (x, name in self.excluded) for name, x in kwargs.items()}
+        varied = {name: self._operand(x) for name, (x, fixed) in bound.items() if not fixed}
+        fixed = {name: self._number(x) for name, (x, fixed) in bound.items() if fixed}
+        return Arguments(varied, fixed, not kwargs and not self.excluded)
+
+    def _operand(self, x: Any) -> Any:
+        """An array of numbers, or a number of Python's: as an object it stays what it is."""
+        if x.__class__ is numpy.ndarray:
+            x = wrap(x)
+        if x.__class__ is not ndarray:
+            return self._number(x)
+        if char_of(x.geo.dtype) is None or x.geo.dtype.kind not in KINDS:
+            raise self._refuse(f"an argument of dtype {x.geo.dtype}")
+        return x
+
+    def _number(self, x: Any) -> Any:
+        if number_type(x) is None:
+            raise self._refuse(f"an argument of type {type(x).__name__}")
+        return x
+
+    def _known(self, given: Arguments) -> tuple[Known, list[Any]]:
+        found = known(self.pyfunc, {name: _type(x) for name, x in (given.varied | given.fixed).items()})
+        if isinstance(found, Refusal):
+            self.refusal = found
+            raise Unsupported
+        return found
+
+    def _outs(self, given: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Dtypes of the results, as NumPy finds them: by a call on the first elements, if nobody says them."""
+        if self.otypes is not None:
+            return self.otypes
+        first = {name: numpy.asarray(_real(x)).flat[0] for name, x in given.varied.items()} | given.fixed
+        names = self.pyfunc.__code__.co_varnames
+        results = self.pyfunc(*[first[name] for name in names[: len(args)]], **{n: first[n] for n in kwargs})
+        results = results if isinstance(results, tuple) else (results,)
+        return "".join([numpy.asarray(x).dtype.char for x in results])
+
+    def _by_numpy(self, outs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The whole call, but for that on the first elements."""
+        return fallback(numpy.vectorize(self.pyfunc, otypes=outs, excluded=self.excluded), *args, **kwargs)
+
+
+def _type(x: Any) -> str:
+    return KINDS[x.geo.dtype.kind] if x.__class__ is ndarray else str(number_type(x))
+
+
+def _input(x: Any) -> str:
+    """The dtype of an operand as the loop takes it."""
+    return "L" if x.__class__ is ndarray and char_of(x.geo.dtype) == "L" else INPUT[_type(x)]
+
+
+def _real(x: Any) -> Any:
+    return now(x) if x.__class__ is ndarray else x
+
+
+def _result_layout(dtype: numpy.dtype, shape: tuple[int, ...], arrays: list[ndarray]) -> numpy.ndarray:
+    """The geometry of a result: NumPy computes on arrays of objects, dense copies in K order."""
+    dense = [x.geo if x.geo.flags.c_contiguous else layout(x.geo.dtype, x.geo.shape, [x.geo]) for x in arrays]
+    return layout(dtype, shape, dense)
+
+
+def _worth(function: Known, size: int) -> bool:
+    """Does compiling pay, by all that Python has had to do so far?"""
+    if current.jit == "always":
+        return COMPILER.usable is not None or COMPILER.ready(0.0)
+    function.waiting += PYTHON_NS * size
+    if not (COMPILER.usable or COMPILER.ready(PYTHON_NS * size)):
+        return False
+    return bool(function.loops) or function.waiting > WORTH_NS
+
+
+# -------------------------------------------------------------------------------------- calls
+
+
+class Call:
+    """One call of a loop."""
+
+    def __init__(self, loop: Loop, numbers: tuple[Any, ...], geos: list[numpy.ndarray]) -> None:
+        self.loop, self.geos = loop, geos
+        self.inputs = inputs_for(tuple(SCALAR[c] for c in loop.inputs), numbers)
+
+    def made(self) -> list[ndarray]:
+        """The results, pending."""
+        loop = self.loop
+        maps = [Map(loop.name, loop.sig, part) for part in range(loop.nout)]
+        return [fresh_array(op, self.inputs, geo) for op, geo in zip(maps, self.geos, strict=True)]
+
+    def returned(self, results: list[ndarray]) -> Any:
+        return results[0] if self.loop.nout == 1 else tuple(results)
+
+    def at_once(self) -> tuple[list[ndarray], int]:
+        """The results, computed, and 0; or the number of the stop."""
+        words = self.loop.words
+        with LOCK:
+            before = words.tolist()     # of a call that a signal's handler interrupts with this one
+            try:
+                results, stop = self._at_once()
+                raised = list(self.loop.raised())
+            finally:
+                words[:] = array("q", before)
+        if not stop:
+            warn_at_call(raised, self.loop.told)
+        return results, stop
+
+    def _at_once(self) -> tuple[list[ndarray], int]:
+        if not self.loop.loops:
+            return self._evaluated(None)
+        held = hold_signals()
+        try:
+            results, stop = self._evaluated(held)
+        finally:
+            came = held is not None and bool(held.came)
+            release_signals(held)
+        if not stop or not self.loop.is_tick(stop):
+            return results, stop
+        # Another thread's fuel is at its end, or a signal came whose handler let us go on.
+        with options(num_threads=1):
+            return self._at_once() if came else self._alone()
+
+    def _alone(self) -> tuple[list[ndarray], int]:
+        held = hold_signals()
+        try:
+            return self._evaluated(held)
+        finally:
+            release_signals(held)
+
+    def _evaluated(self, held: Held | None) -> tuple[list[ndarray], int]:
+        words = self.loop.words
+        words[:] = array("q", [0, 0, threading.get_ident(), POLL_ADDRESS])
+        _polled.append(held)
+        try:
+            results = self.made()
+            evaluate([x.storage.value for x in results if x.storage is not None])
+        finally:
+            _polled.pop()
+        return results, words[0]
+
+
+_polled: list[Held | None] = []
+"""The signals that are held while loops run, innermost call last."""
+
+
+def _poll() -> int:
+    """More fuel, unless a signal came."""
+    held = _polled[-1]
+    return 0 if held is not None and held.came else FUEL
+
+
+POLL = ctypes.CFUNCTYPE(ctypes.c_int64)(_poll)
+POLL_ADDRESS = ctypes.cast(POLL, ctypes.c_void_p).value or 0
