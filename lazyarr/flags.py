@@ -11,7 +11,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy
 
@@ -109,9 +109,9 @@ def warn_of_cast(source: numpy.dtype, target: numpy.dtype) -> None:
 
 def warn_at_call(keys: Iterable[str], name: str) -> None:
     """NumPy's warnings of an operation that runs at the call."""
-    errors = numpy.geterr()
+    errors = cast("dict[str, str]", numpy.geterr())
     for key in keys:
-        if errors[key] == "warn":  # type: ignore[literal-required]
+        if errors[key] == "warn":
             _warn(f"{TEXTS[key]} encountered in {name}", RuntimeWarning, None)
 
 

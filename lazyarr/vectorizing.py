@@ -64,7 +64,7 @@ class Arguments(NamedTuple):
 
 
 class vectorize(numpy.vectorize):
-    __module__ = "lazyarr"
+    __module__ = "lazyarr"  # type: ignore[assignment]
     __doc__ = numpy.vectorize.__doc__
 
     refusal: Any = None
@@ -113,7 +113,7 @@ class vectorize(numpy.vectorize):
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         """The arguments by parameter, if all that is needed is known of them."""
-        fn = self.pyfunc
+        fn: Any = self.pyfunc
         if fn is numpy._NoValue or not (args or kwargs):
             raise Unsupported           # the decorator's second step, or a call without operands
         if type(fn) is not types.FunctionType:
@@ -127,8 +127,9 @@ class vectorize(numpy.vectorize):
         code = fn.__code__
         names = code.co_varnames[: code.co_argcount]
         keywords = code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount]
-        if len(args) > len(names) or not set(kwargs) <= set(keywords) or set(kwargs) & set(names[: len(args)]):
-            raise Unsupported           # NumPy has the words for it
+        free = set(keywords) - set(names[: len(args)])
+        if len(args) > len(names) or not set(kwargs) <= free:
+            raise Unsupported           # Python has the words for it
         bound = {names[k]: (x, k in self.excluded) for k, x in enumerate(args)}
         bound |= {name: (x, name in self.excluded) for name, x in kwargs.items()}
         varied = {name: self._operand(x) for name, (x, fixed) in bound.items() if not fixed}
@@ -151,14 +152,15 @@ class vectorize(numpy.vectorize):
         return x
 
     def _known(self, given: Arguments) -> tuple[Known, list[Any]]:
-        found = known(self.pyfunc, {name: _type(x) for name, x in (given.varied | given.fixed).items()})
+        fn: Any = self.pyfunc
+        found = known(fn, {name: _type(x) for name, x in (given.varied | given.fixed).items()})
         if isinstance(found, Refusal):
             self.refusal = found
             raise Unsupported
         return found
 
     def _outs(self, given: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Dtypes of the results, as NumPy finds them: by a call on the first elements, if nobody says them."""
+        """Dtypes of the results as NumPy finds them: if none are given, by a call on the first elements."""
         if self.otypes is not None:
             return self.otypes
         first = {name: numpy.asarray(_real(x)).flat[0] for name, x in given.varied.items()} | given.fixed

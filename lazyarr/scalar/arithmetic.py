@@ -1,6 +1,6 @@
 """Python's operators on numbers: which op of the table each is, for which types.
 
-In:  a tracer, an operator as it is written, values.   Out: the result's value; None where the operator raises.
+In:  a tracer, an operator as it is written, values.   Out: the result's value; None where it raises.
 """
 
 from __future__ import annotations

@@ -85,10 +85,6 @@ def _extreme(sign: str) -> Rule:
     return rule
 
 
-def _int(t: Tracer, x: Value) -> Value:
-    return _to_int("float_trunc")(t, x)
-
-
 def _to_int(op: str) -> Rule:
     def rule(t: Tracer, x: Value) -> Value:
         a = as_int(t, number(t, x, "rounding"))
@@ -111,11 +107,13 @@ def _range(t: Tracer, *args: Value) -> Value | None:
     if any(x.type != "i" for x in numbers):
         t.stop("`range` of a float")
         return None
-    zero, one = Const("i", 0), Const("i", 1)
-    bounds = {1: lambda: (zero, numbers[0], one), 2: lambda: (*numbers, one), 3: lambda: tuple(numbers)}
-    if len(numbers) not in bounds:
+    if len(numbers) == 1:
+        return Span(Const("i", 0), numbers[0], Const("i", 1))
+    if len(numbers) == 2:
+        numbers.append(Const("i", 1))
+    if len(numbers) != 3:
         raise TypeError
-    return Span(*bounds[len(numbers)]())
+    return Span(*numbers)
 
 
 # ----------------------------------------------------------------------------------- math
@@ -153,14 +151,17 @@ def _log(t: Tracer, x: Value, *base: Value) -> Value:
 
 
 def _times(factor: float) -> Rule:
-    return lambda t, x: t.emit("float_mul", _float(t, x), Const("f", factor))
+    def rule(t: Tracer, x: Value) -> Value:
+        return t.emit("float_mul", _float(t, x), Const("f", factor))
+
+    return rule
 
 
 RULES: dict[Any, Rule] = {
     builtins.abs: _abs,
     builtins.max: _extreme(">"),
     builtins.min: _extreme("<"),
-    builtins.int: _int,
+    builtins.int: _to_int("float_trunc"),
     builtins.float: _float,
     builtins.bool: truth,
     builtins.round: _to_int("float_round"),

@@ -32,8 +32,8 @@ ABSENT = object()
 
 def found(path: Path, fn: types.FunctionType) -> Any:
     """The object of now, for the function `fn`, or ABSENT."""
-    how, owner, name = path
-    owner = owner or fn
+    how, name = path.how, path.name
+    owner: Any = path.owner or fn
     try:
         if how == "global":
             names = owner.__globals__

@@ -11,11 +11,13 @@ import types
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from lazyarr.config import current
 from lazyarr.scalar.bytecode import Refused
 from lazyarr.scalar.capture import Captured
 from lazyarr.scalar.loop import Loop, entered
 from lazyarr.scalar.results import typed
 from lazyarr.scalar.translate import Translation, translate
+from lazyarr.scalar.verify import verify
 
 MOST = 256
 """Functions that are remembered: machine code is never unloaded."""
@@ -47,7 +49,10 @@ class Known:
         key = inputs, outs, told
         found = self.loops.get(key)
         if found is None:
-            found = self.loops[key] = entered(typed(self.function, outs), inputs, told)
+            function = typed(self.function, outs)
+            if current.verify:
+                verify(function)
+            found = self.loops[key] = entered(function, inputs, told)
         return found
 
 

@@ -3,10 +3,11 @@
 In:  a `Function` that returns elements, the dtype characters of its inputs.   Out: `Text`: the loop
 ``void f(char **args, intp *dims, intp *steps, void *data)``, and what each way to stop means.
 
-`data` are the words of `WORDS`.  A loop that may stop begins with a look at the first one, and is done at once
-if anything has stopped before.  The CPU's status flags are collected in the second word; a loop that may stop
-leaves the CPU's as they were, since a call that stops has raised none.  Fuel lasts `FUEL` rounds of loops for one run of the inner loop; then the
-thread that launched it asks `poll` for more, by which Python sees signals, and any other thread stops.
+`data` are the words of `WORDS`.  A loop that may stop begins with a look at the first one, and is done at
+once if anything has stopped before.  The CPU's status flags are collected in the second word; a loop that may
+stop leaves the CPU's as they were, since a call that stops has raised none.  Fuel lasts `FUEL` rounds of
+loops for one run of the inner loop; then the thread that launched it asks `poll` for more, by which Python
+sees signals, and any other thread stops.
 """
 
 from __future__ import annotations
@@ -208,7 +209,8 @@ def _tail(w: Lines, count: int) -> list[str]:
     if not w.stops:
         return [*lines, "done:", _TELL.strip("\n"), _KEEP.strip("\n"), "}"]
     codes = ", ".join(f"[ {code}, %{label} ]" for code, label in w.stopped)
-    lines += ["stopped:", f"  %code = phi i64 {codes}", "  store atomic i64 %code, ptr %data monotonic, align 8"]
+    lines += ["stopped:", f"  %code = phi i64 {codes}"]
+    lines.append("  store atomic i64 %code, ptr %data monotonic, align 8")
     return [*lines, "  br label %done", "done:", _TELL.strip("\n"), _GIVE_BACK.strip("\n"), "}"]
 
 

@@ -285,8 +285,8 @@ def _float_pow(w: Lines, a: str, b: str) -> str:
 
 
 def _math(name: str) -> Emit:
-    """CPython's `math_1` and `math_2`: an error if the result is NaN of numbers, or infinite of finite ones."""
-    args, stops = LIBRARY[name]
+    """CPython's `math_1` and `math_2`: an error if the result is NaN of numbers, or infinite of finite."""
+    stops = LIBRARY[name][1]
 
     def emit(w: Lines, *given: str) -> str:
         result = _library(w, name, *given)
@@ -335,6 +335,7 @@ EMIT: dict[str, Emit] = {
     "bool_int": _plain("zext i1 {0} to i64"), "int_float": to_double, "int_exact": _exact,
     "float_trunc": _rounded(TRUNC), "float_floor": _rounded(FLOOR), "float_ceil": _rounded(CEIL),
     "float_round": _rounded(ROUND), "isnan": NAN, "isinf": INFINITE, "isfinite": FINITE,
-    "copysign": _copysign, "tick": lambda w, fuel: w.tick(fuel), **{f"math_{name}": _math(name) for name in LIBRARY},
+    "copysign": _copysign, "tick": lambda w, fuel: w.tick(fuel),
+    **{f"math_{name}": _math(name) for name in LIBRARY},
 }  # fmt: skip
 """Op -> what writes it."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lazyarr.scalar.arithmetic import COMPARE, binary, compare, number, truth, unary
+from lazyarr.scalar.arithmetic import COMPARE, binary, compare, truth, unary
 from lazyarr.scalar.bytecode import names
 from lazyarr.scalar.calls import call
 from lazyarr.scalar.capture import Path

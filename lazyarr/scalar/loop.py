@@ -12,7 +12,7 @@ import hashlib
 from array import array
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy
 
@@ -44,7 +44,8 @@ class Loop:
     def __init__(self, f: Function, inputs: str, told: str) -> None:
         self.function, self.inputs, self.told = f, inputs, told
         self.text: Text = emit(f, inputs)
-        self.name = "scalar_" + hashlib.blake2b(f"{told}\n{self.text.symbol}".encode(), digest_size=12).hexdigest()
+        digest = hashlib.blake2b(f"{told}\n{self.text.symbol}".encode(), digest_size=12)
+        self.name = f"scalar_{digest.hexdigest()}"
         self.nin, self.nout = len(inputs), len(f.outs)
         self.sig = f"{inputs}->{f.outs}"
         self.types = [self.sig]
@@ -121,10 +122,10 @@ class Loop:
 
     def _tell(self) -> None:
         """Its flags, to NumPy's error state, as one of NumPy's ufuncs tells its own."""
-        errors, listener = numpy.geterr(), numpy.geterrcall()
+        errors, listener = cast("dict[str, str]", numpy.geterr()), cast("Any", numpy.geterrcall())
         for key in () if self.stops else self.raised():
-            if errors[key] == "log" and hasattr(listener, "write"):  # type: ignore[typeddict-item]
-                listener.write(f"Warning: {TEXTS[key]} encountered in {self.told}\n")  # type: ignore[union-attr]
+            if errors[key] == "log" and listener is not None:
+                listener.write(f"Warning: {TEXTS[key]} encountered in {self.told}\n")
 
 
 def entered(f: Function, inputs: str, told: str) -> Loop:

@@ -59,9 +59,9 @@ def _exact(x: int) -> float:
 
 
 def _power(a: float, b: float) -> float:
-    result = a**b
-    if isinstance(result, complex):
-        raise Stopped
+    result: Any = a**b
+    if not isinstance(result, float):
+        raise Stopped               # complex
     return result
 
 
@@ -71,7 +71,12 @@ def _shift(a: int, n: int) -> int:
     return _held(a << n)
 
 
-_WIDE, _ZERO, _BOTH = "an int beyond 64 bits", "division by zero", "division by zero, or an int beyond 64 bits"
+def _length(start: int, stop: int, step: int) -> int:
+    return len(range(start, stop, step))
+
+
+_WIDE, _ZERO = "an int beyond 64 bits", "division by zero"
+_BOTH = f"{_ZERO}, or {_WIDE}"
 _NOT_INT = "a float that is no int of 64 bits"
 _FLOATS = "oui"
 
@@ -104,7 +109,7 @@ _ROWS: list[Op] = [
     Op("int_lshift", "ii", "i", "a negative count, or " + _WIDE, "", _shift, 1),
     Op("int_rshift", "ii", "i", "a negative count", "", operator.rshift, 1),
     *[Op(f"int_{name}", "ii", "b", "", "", f, 0.5) for name, f in _COMPARISONS.items()],
-    Op("range_length", "iii", "i", "a step of zero, or a length beyond 64 bits", "", lambda *args: len(range(*args)), 8),
+    Op("range_length", "iii", "i", "a step of zero, or a length beyond 64 bits", "", _length, 8),
     Op("int_next", "ii", "i", "", "", lambda a, b: (a + b + (1 << 63)) % (1 << 64) - (1 << 63), 0.5),
     # float
     Op("float_add", "ff", "f", "", "oi", operator.add, 1),

@@ -1,6 +1,6 @@
 """Translate: a Python function and the types of its arguments -> scalar IR.
 
-In:  a function, a type or an object for each parameter.   Out: `Translation`; `Refused` says why there is none.
+In:  a function, the types of its arguments.   Out: `Translation`; `Refused` says why there is none.
 The bytecode is run on types.  A piece of code that is reached with other types of stack and locals is
 translated again for them (lazy basic block versioning, Chevalier-Boisvert & Feeley 2015), so ``s = 0``
 before ``s += 0.5`` needs no common type of int and float, and each path computes what Python does.
