@@ -6,7 +6,7 @@ So while such a step runs in the main thread, where Python runs its handlers, si
 their handlers run when the step is done.  (Blocking signals would not do: the system gives them to
 any other thread, and Python still runs the handler in the main thread.)
 
-In: nothing.   Out: `hold_signals`, `release_signals`.
+In: nothing.   Out: `hold_signals`, `release_signals`; `deliver` for code that can stop at some points.
 """
 
 from __future__ import annotations
@@ -52,6 +52,14 @@ def hold_signals() -> Held | None:
             held.handlers.append((number, handler))
             _raw.signal(number, held.note)
     return held
+
+
+def deliver(held: Held | None) -> None:
+    """Run the handlers of the signals that came, and go on holding."""
+    handlers = dict(held.handlers) if held is not None else {}
+    while held is not None and held.came:
+        number = held.came.pop(0)
+        handlers[number](number, sys._getframe())
 
 
 def release_signals(held: Held | None) -> None:

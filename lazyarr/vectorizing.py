@@ -30,7 +30,7 @@ from lazyarr.expr import LOCK, Map
 from lazyarr.fallback import fallback
 from lazyarr.flags import warn_at_call
 from lazyarr.geometry import layout
-from lazyarr.interrupts import Held, hold_signals, release_signals
+from lazyarr.interrupts import Held, deliver, hold_signals, release_signals
 from lazyarr.scalar.capture import number_type
 from lazyarr.scalar.compiled import Known, Refusal, known
 from lazyarr.scalar.emit import FUEL
@@ -239,45 +239,59 @@ class Call:
     def _at_once(self) -> tuple[list[ndarray], int]:
         if not self.loop.loops:
             return self._evaluated(None)
-        held = hold_signals()
-        try:
-            results, stop = self._evaluated(held)
-        finally:
-            came = held is not None and bool(held.came)
-            release_signals(held)
-        if not stop or not self.loop.is_tick(stop):
-            return results, stop
-        # Another thread's fuel is at its end, or a signal came whose handler let us go on.
-        with options(num_threads=1):
-            return self._at_once() if came else self._alone()
+        results, stop = self._interruptible()
+        if stop and self.loop.is_tick(stop):
+            with options(num_threads=1):        # other threads cannot see to signals
+                return self._interruptible()
+        return results, stop
 
-    def _alone(self) -> tuple[list[ndarray], int]:
-        held = hold_signals()
+    def _interruptible(self) -> tuple[list[ndarray], int]:
+        """Signals are handled whenever a loop asks for more fuel."""
+        poll = Poll(hold_signals())
         try:
-            return self._evaluated(held)
+            found = self._evaluated(poll)
         finally:
-            release_signals(held)
+            release_signals(poll.held)
+        if poll.raised is not None:
+            raise poll.raised
+        return found
 
-    def _evaluated(self, held: Held | None) -> tuple[list[ndarray], int]:
+    def _evaluated(self, poll: Poll | None) -> tuple[list[ndarray], int]:
         words = self.loop.words
         words[:] = array("q", [0, 0, threading.get_ident(), POLL_ADDRESS])
-        _polled.append(held)
+        _polls.append(poll)
         try:
             results = self.made()
             evaluate([x.storage.value for x in results if x.storage is not None])
         finally:
-            _polled.pop()
+            _polls.pop()
         return results, words[0]
 
 
-_polled: list[Held | None] = []
-"""The signals that are held while loops run, innermost call last."""
+class Poll:
+    """What a loop asks from time to time, in the thread that launched it."""
+
+    def __init__(self, held: Held | None) -> None:
+        self.held = held
+        self.raised: BaseException | None = None
+
+    def __call__(self) -> int:
+        """More fuel, or none: a signal's handler has raised."""
+        try:
+            deliver(self.held)
+        except BaseException as error:
+            self.raised = error
+            return 0
+        return FUEL
+
+
+_polls: list[Poll | None] = []
+"""Of the loops that run, innermost call last."""
 
 
 def _poll() -> int:
-    """More fuel, unless a signal came."""
-    held = _polled[-1]
-    return 0 if held is not None and held.came else FUEL
+    poll = _polls[-1]
+    return FUEL if poll is None else poll()
 
 
 POLL = ctypes.CFUNCTYPE(ctypes.c_int64)(_poll)

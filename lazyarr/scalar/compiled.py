@@ -19,7 +19,7 @@ from lazyarr.scalar.results import typed
 from lazyarr.scalar.translate import Translation, translate
 from lazyarr.scalar.verify import verify
 
-MOST = 256
+MOST = 1024
 """Functions that are remembered: machine code is never unloaded."""
 VARIANTS = 8
 """Translations of one of them for one choice of types."""

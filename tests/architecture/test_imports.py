@@ -26,6 +26,7 @@ LAYERS = {
     "codegen": "codegen",
     "dispatch": "dispatch",
     "threading": "threading",
+    "scalar": "scalar",
     "materialize": "materialize compiler engine plan plan_patterns bufferize kernels kernel_index launch "
     "launch_compress replay schedule values storage",
 }
@@ -36,6 +37,7 @@ MAY_IMPORT = {
     "codegen": {BASE, "codegen"},
     "dispatch": {BASE, "dispatch"},
     "threading": {BASE, "threading", "dispatch"},       # the pool is code that dispatch loads
+    "scalar": {BASE, "scalar", "dispatch", "materialize"},
     "materialize": {BASE, "fusion", "codegen", "dispatch", "threading", "materialize"},
 }
 ALSO = {"codegen": {"lazyarr.fusion.parfor"}}

@@ -9,6 +9,7 @@ import numpy
 import pytest
 
 import lazyarr
+from lazyarr.scalar import compiled as known
 
 FLOATS = [
     0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, 1e-310, -5e-324, 1e308, -1.7976931348623157e308, 2.0**53,
@@ -64,7 +65,9 @@ def check(fn: Any, *args: Any, options: Any = None, **kwargs: Any) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def compiled():
-    """Every size is compiled, and every IR verified."""
+def compiled(monkeypatch):
+    """Every size is compiled, every IR verified, and nothing known of other tests."""
+    monkeypatch.setattr(known, "_known", {})
+    monkeypatch.setattr(known, "_refused", {})
     with lazyarr.options(jit="always", verify=True):
         yield

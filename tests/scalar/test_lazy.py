@@ -1,0 +1,223 @@
+"""Compiled functions among lazy operations: what waits, what fuses, what is counted, and warnings."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import threading
+import warnings
+
+import numpy
+import pytest
+
+import lazyarr
+from lazyarr.counters import COUNT
+
+N = 50_000
+X = numpy.linspace(-3, 3, N)
+
+
+def bent(x):
+    """Can neither stop nor loop: lazy."""
+    if x < -1:
+        return -x - 0.5
+    return math.atan(x) if x < 1 else x * x
+
+
+def root(x):
+    """May stop: runs at the call."""
+    return math.sqrt(x + 3.5)
+
+
+def python(fn, x):
+    return numpy.vectorize(fn, otypes="d")(x)
+
+
+def test_what_cannot_stop_is_lazy_and_fuses():
+    v = lazyarr.vectorize(bent, otypes="d")
+    x = lazyarr.asarray(X.copy()) + 0.0
+    y = v(x * 0.5) + 1
+    assert not lazyarr.is_evaluated(y) and not lazyarr.is_evaluated(x) and v.refusal is None
+    before = COUNT.native_launches
+    values = numpy.asarray(y)
+    assert COUNT.native_launches == before + 1
+    assert values.tobytes() == (python(bent, X * 0.5) + 1).tobytes()
+    assert "scalar_" in lazyarr.debug.explain(v(x * 2.0))
+
+
+def test_folds_of_results():
+    x = lazyarr.asarray(X)
+    total = lazyarr.vectorize(bent, otypes="d")(x).sum()
+    assert total == python(bent, X).sum()
+
+
+def test_what_may_stop_runs_at_the_call_in_one_kernel_with_its_operands():
+    v = lazyarr.vectorize(root, otypes="d")
+    x = lazyarr.asarray(X.copy()) + 0.0
+    lazyarr.evaluate(x)
+    before = COUNT.native_launches
+    y = v(x * 0.5)
+    assert COUNT.native_launches == before + 1 and lazyarr.is_evaluated(y) and v.refusal is None
+    assert numpy.asarray(y).tobytes() == python(root, X * 0.5).tobytes()
+
+
+def test_a_stop_leaves_the_call_to_numpy():
+    v = lazyarr.vectorize(root, otypes="d")
+    x = lazyarr.asarray(X) - 1.0
+    with pytest.raises(ValueError, match="math domain error"):
+        v(x)
+    assert v.refusal.why == "at this call: a math domain or range error"
+    assert v.refusal.line == root.__code__.co_firstlineno + 2
+    assert numpy.asarray(v(x + 1)).tobytes() == python(root, X - 1.0 + 1).tobytes() and v.refusal is None
+
+
+def test_a_write_after_the_call_does_not_show():
+    x = lazyarr.asarray(X.copy()) * 1.0
+    y = lazyarr.vectorize(bent, otypes="d")(x)
+    x[:] = 0
+    assert numpy.asarray(y).tobytes() == python(bent, X).tobytes()
+
+
+def test_captured_numbers_are_those_of_the_call():
+    k = 2.0
+    v = lazyarr.vectorize(lambda x: x * k, otypes="d")
+    y = v(lazyarr.asarray(X) * 1.0)
+    k = 5.0
+    assert numpy.array_equal(y, X * 2.0) and k == 5.0
+
+
+def caught(compute):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("default")
+        compute()
+    return [str(w.message) for w in found]
+
+
+def test_warnings_come_late_and_by_numpys_name():
+    big = lazyarr.asarray(numpy.full(N, 1e200))
+    v = lazyarr.vectorize(lambda x: x * x, otypes="d")
+    y = []
+    assert caught(lambda: y.append(v(big))) == []
+    assert caught(lambda: numpy.asarray(y[0])) == ["overflow encountered in <lambda> (vectorized)"]
+    z = v(big) + big / 0.0
+    assert caught(lambda: lazyarr.evaluate(z)) == [
+        "overflow encountered in <lambda> (vectorized)", "divide by zero encountered in divide"
+    ]  # fmt: skip
+    w = lazyarr.vectorize(lambda x: x * x / x, otypes="d")
+    assert caught(lambda: w(big)) == ["overflow encountered in <lambda> (vectorized)"]
+
+
+def test_the_reference_computes_the_same(monkeypatch):
+    """What NumPy computes, node by node, is what kernels compute; also where there is no compiler."""
+    from lazyarr.compiler import COMPILER
+    from lazyarr.scalar.loop import Loop
+
+    v = lazyarr.vectorize(bent, otypes="d")
+    wanted = python(bent, X[::25])
+    x = lazyarr.asarray(X[::25].copy())
+    pending = [v(x * 1.0) for _ in range(2)]
+    monkeypatch.setattr(COMPILER, "usable", False)
+    assert numpy.asarray(pending[0]).tobytes() == wanted.tobytes()
+    monkeypatch.setattr(Loop, "_by_machine", lambda *args: (_ for _ in ()).throw(RuntimeError))
+    assert numpy.asarray(pending[1]).tobytes() == wanted.tobytes()
+
+
+def test_small_calls_are_pythons():
+    with lazyarr.options(jit="auto"):
+        before = COUNT.nodes_built
+        v = lazyarr.vectorize(bent, otypes="d")
+        v(lazyarr.asarray(X[:1000]))
+        assert COUNT.nodes_built == before
+
+
+def test_a_debugger_sees_each_call():
+    seen = []
+
+    def trace(frame, event, arg):
+        if frame.f_code is bent.__code__ and event == "call":
+            seen.append(frame.f_locals["x"])
+
+    v = lazyarr.vectorize(bent, otypes="d")
+    sys.settrace(trace)
+    try:
+        v(lazyarr.asarray(X[:100]))
+    finally:
+        sys.settrace(None)
+    assert seen == X[:100].tolist() and "debugger" in v.refusal.why
+
+
+def test_threads_share_a_function():
+    v = lazyarr.vectorize(root, otypes="d")
+    results, errors = {}, []
+
+    def work(k):
+        x = lazyarr.asarray(X - 10 * (k % 2))
+        for _ in range(10):
+            try:
+                results[k] = numpy.asarray(v(x))
+            except ValueError as error:
+                errors.append((k, str(error)))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert sorted(results) == [0, 2] and {k for k, _ in errors} == {1, 3} and len(errors) == 20
+    assert all(r.tobytes() == python(root, X).tobytes() for r in results.values())
+
+
+LONG = """
+import signal, sys, time
+import numpy, lazyarr
+lazyarr.set_options(jit="always", num_threads={threads})
+
+def spin(x):
+    n = 0
+    while x < {limit}:
+        x += 1.0
+        n += 1
+        if n == 1000000:
+            n = 0
+            x -= 1000000.0
+    return n
+
+v = lazyarr.vectorize(spin, otypes="l")
+print("compiled", v(lazyarr.asarray(numpy.full(64, 1e9))).sum(), v.refusal, flush=True)
+signal.signal(signal.SIGALRM, {handler})
+signal.setitimer(signal.ITIMER_REAL, 0.3)
+began = time.time()
+try:
+    v(lazyarr.asarray(numpy.zeros(200_000)))
+except KeyboardInterrupt:
+    print("interrupted", time.time() - began < 30, flush=True)
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_endless_loop_can_be_interrupted(threads):
+    code = LONG.format(threads=threads, limit="1e9", handler="signal.default_int_handler")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split("\n")[:2] == ["compiled 0 None", "interrupted True"], done.stderr
+
+
+def test_a_signal_whose_handler_returns_changes_nothing():
+    code = """
+import signal, numpy, lazyarr
+lazyarr.set_options(jit="always")
+def f(x):
+    n = 0
+    while n < 3000000:
+        n += 1 + (x > 2)
+    return n
+v = lazyarr.vectorize(f, otypes="l")
+came = []
+signal.signal(signal.SIGALRM, lambda *args: came.append(1))
+signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+r = v(lazyarr.asarray(numpy.arange(120) % 5))
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(sorted(set(r.tolist())), v.refusal, len(came) > 0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert done.stdout.strip() == "[3000000] None True", done.stderr
