@@ -5,6 +5,7 @@ In:  a tracer, an operator as it is written, values.   Out: the result's value; 
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from lazyarr.scalar.ops import EXACT
@@ -68,6 +69,18 @@ def binary(t: Tracer, sign: str, left: Value, right: Value) -> Num | None:
     return t.emit(FLOAT[sign], a, b)
 
 
+SIGNALING = ("==", "!=") if sys.version_info >= (3, 12) else ()
+"""Comparisons of two floats that raise "invalid" on NaN from a few runs on: CPython 3.12 goes by ``<=`` then."""
+
+
+def compared(t: Tracer, sign: str, left: Value, right: Value) -> Num:
+    """A comparison that is an instruction of its own."""
+    floats = all(isinstance(x, Val | Const) and x.type == "f" for x in (left, right))
+    if floats and sign in SIGNALING:
+        return t.emit(f"float_{COMPARE[sign]}_signaling", left, right)
+    return compare(t, sign, left, right)
+
+
 def compare(t: Tracer, sign: str, left: Value, right: Value) -> Num:
     if isinstance(left, Static) or isinstance(right, Static):
         raise t.refuse(f"`{sign}` of what is no number")
@@ -90,6 +103,8 @@ def unary(t: Tracer, sign: str, x: Value) -> Num | None:
     if sign == "not":
         true = truth(t, a)
         return Const("b", not true.value) if isinstance(true, Const) else t.emit("not", true)
+    if sign == "~" and a.type == "b" and sys.version_info >= (3, 12):
+        raise t.refuse("`~` of a bool, which Python warns of")
     a = as_int(t, a)
     if sign == "+":
         return a

@@ -114,6 +114,8 @@ def _int_abs(w: Lines, a: str) -> str:
 
 def _divides(w: Lines, a: str, b: str) -> None:
     """Stop where an integer division would trap."""
+    if b.isdigit() and b != "0":
+        return
     least, minus = w.op(f"icmp eq i64 {a}, {-1 << 63}"), w.op(f"icmp eq i64 {b}, -1")
     zero = w.op(f"icmp eq i64 {b}, 0")
     w.stop_if(w.op(f"or i1 {zero}, {_both(w, least, minus)}"))
@@ -126,7 +128,16 @@ def _rest(w: Lines, a: str, b: str) -> tuple[str, str]:
     return rest, _both(w, some, w.op(f"icmp slt i64 {mixed}, 0"))
 
 
+def _power_of_two(b: str) -> int | None:
+    """Which power a literal is, if it is one."""
+    n = int(b) if b.isdigit() else 0
+    return n.bit_length() - 1 if n and not n & (n - 1) else None
+
+
 def _int_floordiv(w: Lines, a: str, b: str) -> str:
+    power = _power_of_two(b)
+    if power is not None:
+        return w.op(f"ashr i64 {a}, {power}")
     _divides(w, a, b)
     _, other = _rest(w, a, b)
     quotient, step = w.op(f"sdiv i64 {a}, {b}"), w.op(f"sext i1 {other} to i64")
@@ -134,6 +145,8 @@ def _int_floordiv(w: Lines, a: str, b: str) -> str:
 
 
 def _int_mod(w: Lines, a: str, b: str) -> str:
+    if _power_of_two(b) is not None:
+        return w.op(f"and i64 {a}, {int(b) - 1}")
     _divides(w, a, b)
     rest, other = _rest(w, a, b)
     return w.op(f"add i64 {rest}, {w.op(f'select i1 {other}, i64 {b}, i64 0')}")
@@ -332,6 +345,7 @@ EMIT: dict[str, Emit] = {
     "float_abs": lambda w, x: _call(w, "double", "llvm.fabs.f64", f"double {x}"),
     **{f"float_{name}": _compare(f"o{name}", True) for name in ("lt", "le", "gt", "ge")},
     "float_eq": _compare("oeq", False), "float_ne": UNEQUAL,
+    "float_eq_signaling": _compare("oeq", True), "float_ne_signaling": _compare("une", True),
     "bool_int": _plain("zext i1 {0} to i64"), "int_float": to_double, "int_exact": _exact,
     "float_trunc": _rounded(TRUNC), "float_floor": _rounded(FLOOR), "float_ceil": _rounded(CEIL),
     "float_round": _rounded(ROUND), "isnan": NAN, "isinf": INFINITE, "isfinite": FINITE,

@@ -11,7 +11,7 @@ import dis
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from lazyarr.scalar.arithmetic import COMPARE, binary, compare, truth, unary
+from lazyarr.scalar.arithmetic import COMPARE, binary, compare, compared, truth, unary
 from lazyarr.scalar.bytecode import names
 from lazyarr.scalar.calls import call
 from lazyarr.scalar.capture import Path
@@ -48,6 +48,7 @@ WORDS = {
     "STORE_ATTR": "it writes an attribute", "STORE_SUBSCR": "it writes an element",
     "BUILD_LIST": "it makes a list", "BUILD_MAP": "it makes a dict", "BUILD_SET": "it makes a set",
     "BUILD_STRING": "it makes a string", "FORMAT_VALUE": "it makes a string",
+    "FORMAT_SIMPLE": "it makes a string", "FORMAT_WITH_SPEC": "it makes a string",
     "IMPORT_NAME": "it imports a module", "LIST_EXTEND": "it makes a list",
 }  # fmt: skip
 """What refused instructions are to a reader of the source."""
@@ -174,7 +175,7 @@ def _compare(t: Tracer, i: dis.Instruction) -> None:
     right, left = _pop(t), _pop(t)
     sign = str(i.argval).removeprefix("bool(").removesuffix(")")
     assert sign in COMPARE, sign
-    _push(t, compare(t, sign, left, right))
+    _push(t, compared(t, sign, left, right))
 
 
 def _is(t: Tracer, i: dis.Instruction) -> None:

@@ -126,6 +126,9 @@ _ROWS: list[Op] = [
         Op(f"float_{name}", "ff", "b", "", "" if name in ("eq", "ne") else "i", f, 0.5)
         for name, f in _COMPARISONS.items()
     ],
+    *[
+        Op(f"float_{name}_signaling", "ff", "b", "", "i", _COMPARISONS[name], 0.5) for name in ("eq", "ne")
+    ],
     # from type to type
     Op("bool_int", "b", "i", "", "", int, 0.3),
     Op("int_float", "i", "f", "", "", float, 1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy
 import pytest
@@ -56,6 +57,8 @@ def fine(fn, *columns):
 @pytest.mark.parametrize("name", TWO)
 def test_two_operands(name, types):
     x, y = map(special, types)
+    if name in ("==", "!=") and sys.version_info >= (3, 12):
+        x, y = x[x == x], y[y == y]     # on NaN it depends on CPython's specialisation whether it raises "invalid"
     columns = numpy.repeat(x, y.size), numpy.tile(y, x.size)
     check(TWO[name], *columns)
     some = fine(TWO[name], *columns)
