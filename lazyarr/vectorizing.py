@@ -13,6 +13,7 @@ import ctypes
 import math
 import sys
 import threading
+import time
 import types
 from array import array
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from lazyarr.arrays import Unsupported, fresh_array, ndarray, now, wrap
-from lazyarr.compiler import COMPILER
+from lazyarr.compiler import COMPILER, LARGE_NS
 from lazyarr.config import current, options
 from lazyarr.dispatch import image
 from lazyarr.dtypes import char_of
@@ -38,12 +39,12 @@ from lazyarr.scalar.loop import Loop
 from lazyarr.scalar.results import CHARS
 from lazyarr.storage import evaluate
 
-PYTHON_NS = 250.0
-"""What an element takes in Python, at least."""
 WORTH_NS = 10e6
-"""After so much of it a function is compiled."""
-FEW = 1024
-"""Elements up to which Python takes less than a launch."""
+"""After so much time in Python a function is compiled."""
+LAUNCH_NS = 200e3
+"""Work below which Python takes less than a launch."""
+FEW = 64
+"""Elements up to which nothing is looked at."""
 
 KINDS = {"b": "b", "i": "i", "u": "i", "f": "f"}
 """NumPy's kind of an array -> type of its elements as Python has them."""
@@ -85,19 +86,14 @@ class vectorize(numpy.vectorize):
         if not shape or size <= (FEW if current.jit == "auto" else 0):
             raise Unsupported
         function, captured = self._known(given)
-        if not _worth(function, size):
-            raise Unsupported
         outs = self._outs(given, args, kwargs)
+        if not _worth(function, size):
+            return self._timed(function, size, outs, args, kwargs)
         numbers = (*given.varied.values(), *given.fixed.values(), *captured)
-        dtypes = [numpy.dtype(c) for c in outs]
-        if any(char_of(d) not in CHARS for d in dtypes):
-            self.refusal = Refusal(f"results of dtype {', '.join(map(str, dtypes))}", "", 0)
+        loop = self._loop(function, numbers, outs, given.direct)
+        if loop is None:
             return self._by_numpy(outs, args, kwargs)
-        told = f"{self.pyfunc.__name__ if given.direct else 'func'} (vectorized)"
-        loop = function.loop("".join(map(_input, numbers)), "".join(map(str, map(char_of, dtypes))), told)
-        if prompt() and loop.nout > 1 and not loop.stops:
-            return self._by_numpy(outs, args, kwargs)       # each part would warn
-        call = Call(loop, numbers, [_result_layout(d, shape, arrays) for d in dtypes])
+        call = Call(loop, numbers, [_result_layout(numpy.dtype(c), shape, arrays) for c in outs])
         if not loop.stops:
             return call.returned(call.made())
         results, stop = call.at_once()
@@ -106,6 +102,16 @@ class vectorize(numpy.vectorize):
             self.refusal = Refusal(f"at this call: {why}", self.pyfunc.__code__.co_filename, line)
             return self._by_numpy(outs, args, kwargs)
         return call.returned(results)
+
+    def _loop(self, function: Known, numbers: tuple[Any, ...], outs: Any, direct: bool) -> Loop | None:
+        """The loop for such operands and results; None where only NumPy makes these."""
+        chars = [char_of(numpy.dtype(c)) or "" for c in outs]
+        if not CHARS.issuperset(chars):
+            self.refusal = Refusal(f"results of dtype {', '.join(str(numpy.dtype(c)) for c in outs)}", "", 0)
+            return None
+        told = f"{self.pyfunc.__name__ if direct else 'func'} (vectorized)"
+        loop = function.loop("".join(map(_input, numbers)), "".join(chars), told)
+        return None if prompt() and loop.nout > 1 and not loop.stops else loop      # each part would warn
 
     def _refuse(self, why: str) -> Unsupported:
         self.refusal = Refusal(why, "", 0)
@@ -173,6 +179,18 @@ class vectorize(numpy.vectorize):
         """The whole call, but for that on the first elements."""
         return fallback(numpy.vectorize(self.pyfunc, otypes=outs, excluded=self.excluded), *args, **kwargs)
 
+    def _timed(
+        self, function: Known, size: int, outs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """The same, as work that might have been compiled."""
+        began = time.perf_counter_ns()
+        found = self._by_numpy(outs, args, kwargs)
+        spent = time.perf_counter_ns() - began
+        function.rate = spent / size
+        function.waiting += spent
+        COMPILER.ready(spent)
+        return found
+
 
 def _type(x: Any) -> str:
     return KINDS[x.geo.dtype.kind] if x.__class__ is ndarray else str(number_type(x))
@@ -194,13 +212,13 @@ def _result_layout(dtype: numpy.dtype, shape: tuple[int, ...], arrays: list[ndar
 
 
 def _worth(function: Known, size: int) -> bool:
-    """Does compiling pay, by all that Python has had to do so far?"""
+    """Does compiling pay, by what Python has taken for the function so far?"""
     if current.jit == "always":
         return COMPILER.usable is not None or COMPILER.ready(0.0)
-    function.waiting += PYTHON_NS * size
-    if not (COMPILER.usable or COMPILER.ready(PYTHON_NS * size)):
+    ns = function.rate * size
+    if ns < LAUNCH_NS or not (COMPILER.usable or (ns > LARGE_NS and COMPILER.ready(ns))):
         return False
-    return bool(function.loops) or function.waiting > WORTH_NS
+    return bool(function.loops) or function.waiting + ns > WORTH_NS
 
 
 # -------------------------------------------------------------------------------------- calls

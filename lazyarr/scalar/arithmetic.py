@@ -70,7 +70,8 @@ def binary(t: Tracer, sign: str, left: Value, right: Value) -> Num | None:
 
 
 SIGNALING = ("==", "!=") if sys.version_info >= (3, 12) else ()
-"""Comparisons of two floats that raise "invalid" on NaN from a few runs on: CPython 3.12 goes by ``<=`` then."""
+"""Comparisons of two floats that raise "invalid" on NaN: once they have run a few times, CPython 3.12 goes by
+``<=`` and ``>=``."""
 
 
 def compared(t: Tracer, sign: str, left: Value, right: Value) -> Num:

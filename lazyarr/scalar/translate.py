@@ -227,11 +227,9 @@ class Tracer:
             self.frames.pop()
             self.end(Jump(self.edge(None, value)))
             return
-        if isinstance(value, Pack) and len(value.items) > 1 and all(isinstance(x, Val | Const) for x in value.items):
-            values = value.items
-        elif isinstance(value, Val | Const):
-            values = (value,)
-        else:
+        values = value.items if isinstance(value, Pack) else (value,)
+        several = len(values) > 1 or not isinstance(value, Pack)
+        if not several or not all(isinstance(x, Val | Const) for x in values):
             self.stop("it returns what is no number, nor several")
             return
         self.end(Return(tuple([self.number(x) for x in values]), self.fuel.number))

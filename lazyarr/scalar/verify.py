@@ -38,7 +38,7 @@ def verify(f: Function) -> None:
 def _check(f: Function, inst: Inst) -> None:
     given, result = "".join(f.types[a] for a in inst.args), f.types[inst.value]
     if inst.op == "const":
-        assert result == TYPES[type(inst.attr)], inst  # type: ignore[index]
+        assert result == TYPES[type(inst.attr)], inst
     elif inst.op == "element":
         assert result == "=" and given in ("b", "i", "f"), inst
     else:

@@ -12,11 +12,12 @@ import lazyarr
 from lazyarr.scalar import compiled as known
 
 FLOATS = [
-    0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, 1e-310, -5e-324, 1e308, -1.7976931348623157e308, 2.0**53,
-    2.0**63, -(2.0**63), 1e19, 709.0, 710.0, -745.2, 0.1, 7.3, numpy.inf, -numpy.inf, numpy.nan,
+    0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, 1e-310, -5e-324, 1e308, -1.7976931348623157e308,
+    2.0**53, 2.0**63, -(2.0**63), 1e19, 709.0, 710.0, -745.2, 0.1, 7.3, numpy.inf, -numpy.inf, numpy.nan,
 ]  # fmt: skip
 INTS = [
-    0, 1, -1, 2, -2, 3, 7, -7, 62, 63, 64, 2**31 - 1, 2**53, 2**53 + 1, -(2**53) - 1, 2**62, 2**63 - 1, -(2**63),
+    0, 1, -1, 2, -2, 3, 7, -7, 62, 63, 64, 2**31 - 1, 2**53, 2**53 + 1, -(2**53) - 1, 2**62, 2**63 - 1,
+    -(2**63),
 ]  # fmt: skip
 
 
@@ -29,7 +30,8 @@ def special(char: str) -> numpy.ndarray:
         with numpy.errstate(all="ignore"):
             return numpy.array(FLOATS).astype(char)
     limits = numpy.iinfo(char)
-    return numpy.array([x for x in sorted({*INTS, limits.min, limits.max}) if limits.min <= x <= limits.max], char)
+    found = sorted({*INTS, limits.min, limits.max})
+    return numpy.array([x for x in found if limits.min <= x <= limits.max], char)
 
 
 def outcome(vectorize: Any, fn: Any, args: tuple[Any, ...], options: Any, kwargs: Any) -> tuple[Any, Any]:

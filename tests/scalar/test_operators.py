@@ -1,4 +1,4 @@
-"""Each operator and function on special values of all dtypes, against NumPy: values, dtypes, warnings, errors."""
+"""Each operator and function on special values of all dtypes: results, warnings and errors are NumPy's."""
 
 from __future__ import annotations
 
@@ -15,23 +15,28 @@ TWO = {
     "+": lambda x, y: x + y, "-": lambda x, y: x - y, "*": lambda x, y: x * y, "/": lambda x, y: x / y,
     "//": lambda x, y: x // y, "%": lambda x, y: x % y, "divmod": lambda x, y: divmod(x, y),
     "<": lambda x, y: x < y, "<=": lambda x, y: x <= y, "==": lambda x, y: x == y, "!=": lambda x, y: x != y,
-    ">": lambda x, y: x > y, ">=": lambda x, y: x >= y, "max": lambda x, y: max(x, y), "min": lambda x, y: min(y, x),
+    ">": lambda x, y: x > y, ">=": lambda x, y: x >= y, "max": lambda x, y: max(x, y),
+    "min": lambda x, y: min(y, x),
     "and": lambda x, y: x and y, "or": lambda x, y: x or y, "&": lambda x, y: x & y, "|": lambda x, y: x | y,
     "^": lambda x, y: x ^ y, ">>": lambda x, y: x >> y, "atan2": lambda x, y: math.atan2(x, y),
     "fmod": lambda x, y: math.fmod(x, y), "copysign": lambda x, y: math.copysign(x, y),
-    "log": lambda x, y: math.log(x, y), "chain": lambda x, y: 0 < x <= y, "if": lambda x, y: 0 if x < y else 1.5,
+    "log": lambda x, y: math.log(x, y), "chain": lambda x, y: 0 < x <= y,
+    "if": lambda x, y: 0 if x < y else 1.5,
     "tuple": lambda x, y: (x, y, x < y), "pow": lambda x, y: math.pow(x, y),
 }  # fmt: skip
 ONE = {
     "-": lambda x: -x, "+": lambda x: +x, "~": lambda x: ~x, "not": lambda x: not x, "abs": lambda x: abs(x),
-    "int": lambda x: int(x), "float": lambda x: float(x), "bool": lambda x: bool(x), "round": lambda x: round(x),
+    "int": lambda x: int(x), "float": lambda x: float(x), "bool": lambda x: bool(x),
+    "round": lambda x: round(x),
     "floor": lambda x: math.floor(x), "ceil": lambda x: math.ceil(x), "trunc": lambda x: math.trunc(x),
-    "isnan": lambda x: math.isnan(x), "isinf": lambda x: math.isinf(x), "isfinite": lambda x: math.isfinite(x),
+    "isnan": lambda x: math.isnan(x), "isinf": lambda x: math.isinf(x),
+    "isfinite": lambda x: math.isfinite(x),
     "in": lambda x: x in (0, 1, 2.5), "not in": lambda x: x not in (0, 1, 2.5), "half": lambda x: x / 2,
     "square": lambda x: x**2, "cube": lambda x: x**3, "1/": lambda x: x**-1, "root": lambda x: x**0.5,
     "log": lambda x: math.log(x), "degrees": lambda x: math.degrees(x), "radians": lambda x: math.radians(x),
-    "max": lambda x: max(0, x), "min": lambda x: min(x, 1, 2), "<<": lambda x: x << 3, "constant": lambda x: 3,
-    "fabs": lambda x: math.fabs(x), "same": lambda x: x, "3.5 % x": lambda x: 3.5 % x, "2 ** x": lambda x: 2**x,
+    "max": lambda x: max(0, x), "min": lambda x: min(x, 1, 2), "<<": lambda x: x << 3,
+    "constant": lambda x: 3,    "fabs": lambda x: math.fabs(x), "same": lambda x: x, "3.5 % x": lambda x: 3.5 % x,
+    "2 ** x": lambda x: 2**x,
 }  # fmt: skip
 for _name in LIBRARY:
     if len(LIBRARY[_name][0]) == 1:
@@ -58,7 +63,7 @@ def fine(fn, *columns):
 def test_two_operands(name, types):
     x, y = map(special, types)
     if name in ("==", "!=") and sys.version_info >= (3, 12):
-        x, y = x[x == x], y[y == y]     # on NaN it depends on CPython's specialisation whether it raises "invalid"
+        x, y = x[x == x], y[y == y]     # on NaN, "invalid" depends on how often CPython has run it
     columns = numpy.repeat(x, y.size), numpy.tile(y, x.size)
     check(TWO[name], *columns)
     some = fine(TWO[name], *columns)

@@ -16,8 +16,10 @@ from lazyarr.scalar.verify import verify
 
 BINARY = ["+", "-", "*", "/", "//", "%", "+", "-", "*"]
 COMPARISONS = ["<", "<=", "==", "!=", ">", ">="]
-CALLS = ["abs({})", "max({}, {})", "min({}, {})", "float({})", "math.sin({})", "math.sqrt(abs({}))", "bool({})",
-         "math.atan({})", "helper({}, {})", "int(math.tanh({}) * 9)", "(-({}))", "round(math.erf({}) * 5)"]  # fmt: skip
+CALLS = [
+    "abs({})", "max({}, {})", "min({}, {})", "float({})", "math.sin({})", "math.sqrt(abs({}))", "bool({})",
+    "math.atan({})", "helper({}, {})", "int(math.tanh({}) * 9)", "(-({}))", "round(math.erf({}) * 5)",
+]  # fmt: skip
 
 
 class Program:
@@ -32,14 +34,16 @@ class Program:
         r = self.r
         kind = r.random()
         if depth <= 0 or kind < 0.15:
-            return r.choice([*self.names, *self.names, "K", str(r.randint(-4, 9)), str(r.choice([0.5, -1.25, 2.0, 1e3]))])
+            numbers = str(r.randint(-4, 9)), str(r.choice([0.5, -1.25, 2.0, 1e3]))
+            return r.choice([*self.names, *self.names, "K", *numbers])
         if kind < 0.6:
             return f"({self.expression(depth - 1)} {r.choice(BINARY)} {self.expression(depth - 1)})"
         if kind < 0.75:
             form = r.choice(CALLS)
             return form.format(*[self.expression(depth - 1) for _ in range(form.count("{}"))])
         if kind < 0.9:
-            return f"({self.expression(depth - 1)} if {self.condition(depth - 1)} else {self.expression(depth - 1)})"
+            yes, no = self.expression(depth - 1), self.expression(depth - 1)
+            return f"({yes} if {self.condition(depth - 1)} else {no})"
         return f"({self.condition(depth - 1)} {r.choice(['and', 'or'])} {self.expression(depth - 1)})"
 
     def condition(self, depth: int) -> str:
@@ -72,7 +76,8 @@ class Program:
                 self.lines.append(f"{indent}else:")
                 self.block(indent + "    ", depth - 1, inside)
         elif kind < 0.75:
-            self.lines.append(f"{indent}for k in range({r.choice(['4', '1, 6, 2', 'int(abs(y)) % 7', '5, 0, -1'])}):")
+            bounds = r.choice(["4", "1, 6, 2", "int(abs(y)) % 7", "5, 0, -1"])
+            self.lines.append(f"{indent}for k in range({bounds}):")
             self.lines.append(f"{indent}    x = x + k * {self.expression(1)}")
             self.block(indent + "    ", depth - 1, True)
         elif kind < 0.85:
