@@ -35,7 +35,8 @@ ONE = {
     "square": lambda x: x**2, "cube": lambda x: x**3, "1/": lambda x: x**-1, "root": lambda x: x**0.5,
     "log": lambda x: math.log(x), "degrees": lambda x: math.degrees(x), "radians": lambda x: math.radians(x),
     "max": lambda x: max(0, x), "min": lambda x: min(x, 1, 2), "<<": lambda x: x << 3,
-    "constant": lambda x: 3,    "fabs": lambda x: math.fabs(x), "same": lambda x: x, "3.5 % x": lambda x: 3.5 % x,
+    "constant": lambda x: 3, "fabs": lambda x: math.fabs(x),
+    "same": lambda x: x, "3.5 % x": lambda x: 3.5 % x,
     "2 ** x": lambda x: 2**x,
 }  # fmt: skip
 for _name in LIBRARY:
