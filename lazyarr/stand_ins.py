@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 from lazyarr.arrays import ndarray
 from lazyarr.fallback import STAND_INS, TAKE_NAMED, fallback, lend
 from lazyarr.generators import LAZY
-from lazyarr.vectorizing import vectorize
 
 
 class StandInType(type):
@@ -155,6 +154,13 @@ def _method(method: Any) -> Any:
     return call
 
 
+def _vectorize() -> type:
+    """Imported when a program asks for it."""
+    from lazyarr.vectorizing import vectorize
+
+    return vectorize
+
+
 SEEDED = {
     "_mt19937": "MT19937", "_pcg64": "PCG64 PCG64DXSM", "_philox": "Philox", "_sfc64": "SFC64",
     "bit_generator": "SeedSequence",
@@ -164,7 +170,7 @@ SEEDED = {
 MAKERS: dict[tuple[str, str], Callable[[type], type]] = {
     ("numpy.random._generator", "Generator"): lambda cls: _stand_in(cls, LAZY | {"spawn": _spawn}),
     ("numpy.random.mtrand", "RandomState"): _stand_in,
-    ("numpy", "vectorize"): lambda cls: vectorize,
+    ("numpy", "vectorize"): lambda cls: _vectorize(),
     ("numpy.lib.npyio", "NpzFile"): lambda cls: _subclass(cls, ("__getitem__",)),
     **{(f"numpy.random.{home}", name): _lending for home, names in SEEDED.items() for name in names.split()},
 }
