@@ -98,7 +98,7 @@ class vectorize(numpy.vectorize):
             return call.returned(call.made())
         results, stop = call.at_once()
         if stop:
-            why, line = loop.text.stops[stop - 1]
+            why, line = loop.text.stops[stop - 1] if stop > 0 else ("the same loop is running", 0)
             self.refusal = Refusal(f"at this call: {why}", self.pyfunc.__code__.co_filename, line)
             return self._by_numpy(outs, args, kwargs)
         return call.returned(results)
@@ -241,15 +241,16 @@ class Call:
         return results[0] if self.loop.nout == 1 else tuple(results)
 
     def at_once(self) -> tuple[list[ndarray], int]:
-        """The results, computed, and 0; or the number of the stop."""
+        """The results, computed, and 0; or the number of the stop, negative where it cannot begin."""
         words = self.loop.words
         with LOCK:
-            before = words.tolist()     # of a call that a signal's handler interrupts with this one
+            if words[2]:                # a signal's handler came here while the same loop runs
+                return [], -1
             try:
                 results, stop = self._at_once()
                 raised = list(self.loop.raised())
             finally:
-                words[:] = array("q", before)
+                words[:] = array("q", bytes(8 * len(words)))
         if not stop:
             warn_at_call(raised, self.loop.told)
         return results, stop

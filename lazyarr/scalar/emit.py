@@ -13,10 +13,10 @@ sees signals, and any other thread stops.
 from __future__ import annotations
 
 import hashlib
-import struct
 from typing import NamedTuple
 
 from lazyarr.dtypes import PLAIN
+from lazyarr.scalar.emit_lanes import QUIET, lanes, literal
 from lazyarr.scalar.emit_ops import EMIT, TOO_LARGE, TRUNC, to_double, to_int, to_single
 from lazyarr.scalar.emit_ops import INFINITE as IS_INFINITE
 from lazyarr.scalar.ir import Block, Branch, Edge, Function, Inst, Jump, Return, Stop
@@ -125,14 +125,6 @@ no:
 declare i64 @pthread_self()
 """
 
-_QUIET = """
-  call void @llvm.x86.sse.stmxcsr(ptr %saved) strictfp
-  %mode = load i32, ptr %saved, align 4
-  %clear = and i32 %mode, -64
-  store i32 %clear, ptr %status, align 4
-  call void @llvm.x86.sse.ldmxcsr(ptr %status) strictfp
-"""
-
 _KEEP = """
   %mine = or i32 %raised, %mode
   store i32 %mine, ptr %status, align 4
@@ -165,7 +157,11 @@ def emit(f: Function, inputs: str) -> Text:
     body = _blocks(w)
     count = len(inputs) + len(f.outs)
     lines = [*_head(w, count), *body, *_tail(w, count)]
-    for text in _MXCSR:
+    wide = None if w.stops else lanes(f, inputs)
+    if wide is not None:
+        lines[0] = lines[0].replace("define void @loop(", "define internal void @single(")
+        lines.append(wide[0])
+    for text in (*_MXCSR, *(wide[1] if wide else ())):
         w.declare(text)
     helpers = "".join(w.helpers)
     declared = [d for d in w.declarations if d not in helpers]
@@ -191,7 +187,7 @@ def _head(w: Lines, count: int) -> list[str]:
         lines.append("  %before = load atomic i64, ptr %data monotonic, align 8")
         lines.append("  %go = icmp eq i64 %before, 0")
     lines.append("  br i1 %go, label %start, label %leave" if w.stops else "  br label %start")
-    lines += ["start:", _QUIET.strip("\n"), "  br label %look", "look:"]
+    lines += ["start:", QUIET.strip("\n"), "  br label %look", "look:"]
     lines.append("  %i = phi i64 [ 0, %start ], [ %i.next, %latch ]")
     for k in range(count):
         lines.append(f"  %a{k} = phi ptr [ %a{k}.first, %start ], [ %a{k}.next, %latch ]")
@@ -263,13 +259,6 @@ def _write(w: Lines, inst: Inst) -> None:
         w.names[inst.value] = _element(w, w.names[v], w.f.types[v], inst.attr)
     else:
         w.names[inst.value] = EMIT[inst.op](w, *[w.names[a] for a in inst.args])
-
-
-def literal(x: object) -> str:
-    """A number as LLVM writes it."""
-    if isinstance(x, float):
-        return f"0x{struct.unpack('>Q', struct.pack('>d', x))[0]:016X}"
-    return str(x).lower()
 
 
 def _end(w: Lines, k: int, block: Block) -> None:

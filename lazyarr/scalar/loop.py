@@ -18,6 +18,7 @@ import numpy
 
 from lazyarr import ops
 from lazyarr.error_state import TEXTS
+from lazyarr.expr import LOCK
 from lazyarr.numpy_loops import InnerLoop
 from lazyarr.scalar.emit import WORDS, Text, emit
 from lazyarr.scalar.interpret import interpret
@@ -77,8 +78,11 @@ class Loop:
         from lazyarr.dispatch import jit
         from lazyarr.kernels import host
 
-        found = jit.load(self.text.ir, (self.text.symbol,), host(), OPT, kernel=False)
-        return InnerLoop(found[self.text.symbol], self.words.buffer_info()[0], False)
+        target, general = host(), self.text.symbol
+        symbol = f"{general}_{target.name}"
+        ir = self.text.ir.replace(f"@{general}(", f"@{symbol}(")
+        found = jit.load(ir, (symbol,), target, OPT, kernel=False)
+        return InnerLoop(found[symbol], self.words.buffer_info()[0], False)
 
     def raised(self) -> Iterator[str]:
         """The categories that were raised since the words were cleared."""
@@ -131,9 +135,10 @@ class Loop:
 def entered(f: Function, inputs: str, told: str) -> Loop:
     """The loop of a function, entered into the op table."""
     loop = Loop(f, inputs, told)
-    known = ops.function(loop.name)
-    if known is None:
-        ops.enter(loop.name, loop, loop.nin, loop.nout, loop.flags, loop.cost)
-        return loop
-    assert isinstance(known, Loop)
-    return known
+    with LOCK:                          # kernels and calls must agree about the words
+        known = ops.function(loop.name)
+        if known is None:
+            ops.enter(loop.name, loop, loop.nin, loop.nout, loop.flags, loop.cost)
+            return loop
+        assert isinstance(known, Loop)
+        return known

@@ -221,3 +221,26 @@ print(sorted(set(r.tolist())), v.refusal, len(came) > 0)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
     assert done.stdout.strip() == "[3000000] None True", done.stderr
+
+
+def test_a_handler_may_call_the_function_that_it_interrupts():
+    code = """
+import signal, numpy, lazyarr
+lazyarr.set_options(jit="always")
+def f(x):
+    n = 0
+    while n < 3000000:
+        n += 1 + (x > 2)
+    return n
+v = lazyarr.vectorize(f, otypes="l")
+inner = []
+def handler(*args):
+    if not inner:
+        inner.append(v(lazyarr.asarray(numpy.array([1, 2]))).tolist())
+signal.signal(signal.SIGALRM, handler)
+signal.setitimer(signal.ITIMER_REAL, 0.1)
+r = v(lazyarr.asarray(numpy.arange(120) % 5))
+print(sorted(set(r.tolist())), inner)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert done.stdout.strip() == "[3000000] [[3000000, 3000000]]", done.stderr
