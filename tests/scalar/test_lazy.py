@@ -233,13 +233,14 @@ def f(x):
         n += 1 + (x > 2)
     return n
 v = lazyarr.vectorize(f, otypes="l")
+v(lazyarr.asarray(numpy.arange(2)))
 inner = []
 def handler(*args):
     if not inner:
         inner.append(v(lazyarr.asarray(numpy.array([1, 2]))).tolist())
 signal.signal(signal.SIGALRM, handler)
-signal.setitimer(signal.ITIMER_REAL, 0.1)
-r = v(lazyarr.asarray(numpy.arange(120) % 5))
+signal.setitimer(signal.ITIMER_REAL, 0.05)
+r = v(lazyarr.asarray(numpy.arange(200) % 5))
 print(sorted(set(r.tolist())), inner)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
