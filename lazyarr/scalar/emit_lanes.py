@@ -70,14 +70,10 @@ def _of_bits(sign: str) -> Emit:
     return emit
 
 
-def _intrinsic(name: str) -> Emit:
+def _abs(w: Lanes, args: list[str]) -> str:
     f = _TYPE["f"]
-
-    def emit(w: Lanes, args: list[str]) -> str:
-        w.declare(f"declare {f} @llvm.{name}.v{LANES}f64({', '.join([f] * len(args))})")
-        return w.op(f"call {f} @llvm.{name}.v{LANES}f64({', '.join(f'{f} {a}' for a in args)})")
-
-    return emit
+    w.declare(f"declare {f} @llvm.fabs.v{LANES}f64({f})")
+    return w.op(f"call {f} @llvm.fabs.v{LANES}f64({f} {args[0]})")
 
 
 EMIT: dict[str, Emit] = {
@@ -89,7 +85,7 @@ EMIT: dict[str, Emit] = {
     **{f"int_{name}": _plain(f"icmp {sign} {{i}} {{0}}, {{1}}") for name, sign in _INT_SIGNS.items()},
     "float_add": _arithmetic("fadd"), "float_sub": _arithmetic("fsub"), "float_mul": _arithmetic("fmul"),
     "float_quotient": _arithmetic("fdiv"), "float_neg": _plain("fneg {f} {0}"),
-    "float_abs": _intrinsic("fabs"), "copysign": _intrinsic("copysign"),
+    "float_abs": _abs,
     **{f"float_{name}": _compare(f"o{name}", True) for name in ("lt", "le", "gt", "ge")},
     "float_eq": _compare("oeq", False), "float_ne": _compare("une", False),
     "float_eq_signaling": _compare("oeq", True), "float_ne_signaling": _compare("une", True),

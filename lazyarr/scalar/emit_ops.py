@@ -269,6 +269,11 @@ def _copysign(w: Lines, a: str, b: str) -> str:
     return _call(w, "double", "llvm.copysign.f64", f"double {a}, double {b}")
 
 
+def _math_copysign(w: Lines, a: str, b: str) -> str:
+    w.stop_if(NAN(w, b))
+    return _copysign(w, a, b)
+
+
 def _float_mod(w: Lines, a: str, b: str) -> str:
     _not_zero(w, b)
     rest, some, other = _fmod(w, a, b)
@@ -349,7 +354,7 @@ EMIT: dict[str, Emit] = {
     "bool_int": _plain("zext i1 {0} to i64"), "int_float": to_double, "int_exact": _exact,
     "float_trunc": _rounded(TRUNC), "float_floor": _rounded(FLOOR), "float_ceil": _rounded(CEIL),
     "float_round": _rounded(ROUND), "isnan": NAN, "isinf": INFINITE, "isfinite": FINITE,
-    "copysign": _copysign, "tick": lambda w, fuel: w.tick(fuel),
+    "copysign": _math_copysign, "tick": lambda w, fuel: w.tick(fuel),
     **{f"math_{name}": _math(name) for name in LIBRARY},
 }  # fmt: skip
 """Op -> what writes it."""

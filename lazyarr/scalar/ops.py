@@ -71,6 +71,12 @@ def _shift(a: int, n: int) -> int:
     return _held(a << n)
 
 
+def _copysign(x: float, y: float) -> float:
+    if math.isnan(y):
+        raise Stopped
+    return math.copysign(x, y)
+
+
 def _length(start: int, stop: int, step: int) -> int:
     return len(range(start, stop, step))
 
@@ -141,7 +147,7 @@ _ROWS: list[Op] = [
     Op("isnan", "f", "b", "", "", math.isnan, 0.5),
     Op("isinf", "f", "b", "", "", math.isinf, 0.5),
     Op("isfinite", "f", "b", "", "", math.isfinite, 0.5),
-    Op("copysign", "ff", "f", "", "", math.copysign, 0.5),
+    Op("copysign", "ff", "f", "the sign of NaN, which nobody defines", "", _copysign, 0.5),
     # what is not computed
     Op("tick", "n", "n", "a loop so long that signals must be seen to", "", None, 0.3),  # type: ignore[arg-type]
     Op("const", "", "", "", "", None, 0),  # type: ignore[arg-type]

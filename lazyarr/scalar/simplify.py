@@ -2,7 +2,8 @@
 
 In:  a `Function` of the translation, whose blocks take everything that lives as parameters.
 Out: the same function, where a block takes only what differs between the ways into it.
-An op that may stop is never dead: what it stands for raises.
+An op that may stop is never dead: what it stands for raises; nor is one that may raise a status flag: NumPy
+warns of it.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def _live(f: Function) -> Function:
     for block in f.blocks:
         for inst in block.body:
             made[inst.value] = inst
-            if OPS[inst.op].stops:
+            if OPS[inst.op].stops or OPS[inst.op].flags:
                 todo.append(inst.value)
         end = block.end
         todo += [end.cond] if isinstance(end, Branch) else uses(end) if isinstance(end, Return) else ()
