@@ -16,11 +16,12 @@ import threading
 import time
 import types
 from array import array
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy
 
-from lazyarr.arrays import Unsupported, fresh_array, ndarray, now, wrap
+from lazyarr.arrays import Unsupported, fresh_array, is_pending, ndarray, now, wrap
 from lazyarr.compiler import COMPILER, LARGE_NS
 from lazyarr.config import current, options
 from lazyarr.dispatch import image
@@ -43,6 +44,10 @@ WORTH_NS = 10e6
 """After so much time in Python a function is compiled."""
 LAUNCH_NS = 200e3
 """Work below which Python takes less than a launch."""
+SAMPLES, SAMPLING_NS = 16, 1e6
+"""Elements by which a function is timed, and when that has taken long enough."""
+PYTHON_NS = 250.0
+"""What an element takes in Python, as long as nobody has looked."""
 FEW = 64
 """Elements up to which nothing is looked at."""
 
@@ -87,6 +92,8 @@ class vectorize(numpy.vectorize):
             raise Unsupported
         function, captured = self._known(given)
         outs = self._outs(given, args, kwargs)
+        if function.rate is None and not any(map(is_pending, arrays)):
+            function.rate = self._rate(given, shape)
         if not _worth(function, size):
             return self._timed(function, size, outs, args, kwargs)
         numbers = (*given.varied.values(), *given.fixed.values(), *captured)
@@ -175,6 +182,19 @@ class vectorize(numpy.vectorize):
         results = results if isinstance(results, tuple) else (results,)
         return "".join([numpy.asarray(x).dtype.char for x in results])
 
+    def _rate(self, given: Arguments, shape: tuple[int, ...]) -> float | None:
+        """What Python takes for an element, by a few of them: the function has no effects."""
+        fn: Any = self.pyfunc
+        columns = {name: numpy.broadcast_to(_real(x), shape).flat for name, x in given.varied.items()}
+        began, done = time.perf_counter_ns(), 0
+        with suppress(Exception):       # it will come again, in its place
+            for k in range(0, math.prod(shape), -(-math.prod(shape) // SAMPLES)):
+                fn(**{name: column[k].item() for name, column in columns.items()}, **given.fixed)
+                done += 1
+                if time.perf_counter_ns() - began > SAMPLING_NS:
+                    break
+        return (time.perf_counter_ns() - began) / done if done else None
+
     def _by_numpy(self, outs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The whole call, but for that on the first elements."""
         return fallback(numpy.vectorize(self.pyfunc, otypes=outs, excluded=self.excluded), *args, **kwargs)
@@ -215,7 +235,7 @@ def _worth(function: Known, size: int) -> bool:
     """Does compiling pay, by what Python has taken for the function so far?"""
     if current.jit == "always":
         return COMPILER.usable is not None or COMPILER.ready(0.0)
-    ns = function.rate * size
+    ns = (function.rate or PYTHON_NS) * size
     if ns < LAUNCH_NS or not (COMPILER.usable or (ns > LARGE_NS and COMPILER.ready(ns))):
         return False
     return bool(function.loops) or function.waiting + ns > WORTH_NS

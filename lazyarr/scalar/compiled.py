@@ -21,8 +21,6 @@ from lazyarr.scalar.verify import verify
 
 MOST = 1024
 """Functions that are remembered: machine code is never unloaded."""
-PYTHON_NS = 250.0
-"""What an element takes in Python, as long as nobody has looked."""
 VARIANTS = 8
 """Translations of one of them for one choice of types."""
 
@@ -46,8 +44,8 @@ class Known:
         self.loops: dict[tuple[str, str, str], Loop] = {}
         self.waiting = 0.0
         """Nanoseconds that Python took for what it would have computed."""
-        self.rate = PYTHON_NS
-        """What Python takes for an element, as far as is known."""
+        self.rate: float | None = None
+        """Nanoseconds that Python takes for an element, as far as is known."""
 
     def loop(self, inputs: str, outs: str, told: str) -> Loop:
         key = inputs, outs, told
