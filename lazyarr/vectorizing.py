@@ -16,13 +16,14 @@ import threading
 import time
 import types
 from array import array
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy
 
 from lazyarr.arrays import Unsupported, fresh_array, is_pending, ndarray, now, wrap
-from lazyarr.compiler import COMPILER, LARGE_NS
+from lazyarr.compiler import COMPILER, LARGE_NS, LOOK_NS
 from lazyarr.config import current, options
 from lazyarr.dispatch import image
 from lazyarr.dtypes import char_of
@@ -94,9 +95,9 @@ class vectorize(numpy.vectorize):
         outs = self._outs(given, args, kwargs)
         if function.rate is None and not any(map(is_pending, arrays)):
             function.rate = self._rate(given, shape)
-        if not _worth(function, size):
-            return self._timed(function, size, outs, args, kwargs)
         numbers = (*given.varied.values(), *given.fixed.values(), *captured)
+        if not _worth(function, size, lambda: self._loop(function, numbers, outs, given.direct)):
+            return self._timed(function, size, outs, args, kwargs)
         loop = self._loop(function, numbers, outs, given.direct)
         if loop is None:
             return self._by_numpy(outs, args, kwargs)
@@ -231,12 +232,16 @@ def _result_layout(dtype: numpy.dtype, shape: tuple[int, ...], arrays: list[ndar
     return layout(dtype, shape, dense)
 
 
-def _worth(function: Known, size: int) -> bool:
+def _worth(function: Known, size: int, loop: Callable[[], Loop | None]) -> bool:
     """Does compiling pay, by what Python has taken for the function so far?"""
     if current.jit == "always":
         return COMPILER.usable is not None or COMPILER.ready(0.0)
     ns = (function.rate or PYTHON_NS) * size
-    if ns < LAUNCH_NS or not (COMPILER.usable or (ns > LARGE_NS and COMPILER.ready(ns))):
+    if ns < LAUNCH_NS:
+        return False
+    if COMPILER.usable is None and ns > LOOK_NS and (found := loop()) is not None and found.cached():
+        return True                     # LLVM is not needed
+    if not (COMPILER.usable or (ns > LARGE_NS and COMPILER.ready(ns))):
         return False
     return bool(function.loops) or function.waiting + ns > WORTH_NS
 

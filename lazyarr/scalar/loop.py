@@ -24,6 +24,7 @@ from lazyarr.scalar.emit import WORDS, Text, emit
 from lazyarr.scalar.interpret import interpret
 from lazyarr.scalar.ir import Function
 from lazyarr.scalar.ops import OPS, Stopped
+from lazyarr.target import Target
 
 OPT = 2
 """LLVM's code generation level."""
@@ -73,16 +74,28 @@ class Loop:
         letters = "".join(OPS[i.op].flags for b in self.function.blocks for i in b.body)
         return "" if self.stops else "".join(sorted(set(letters)))
 
-    def loop(self) -> InnerLoop:
-        """Its machine code."""
-        from lazyarr.dispatch import jit
+    def _module(self) -> tuple[str, str, Target]:
+        """Its text for this machine, and its symbol."""
         from lazyarr.kernels import host
 
         target, general = host(), self.text.symbol
         symbol = f"{general}_{target.name}"
-        ir = self.text.ir.replace(f"@{general}(", f"@{symbol}(")
+        return self.text.ir.replace(f"@{general}(", f"@{symbol}("), symbol, target
+
+    def loop(self) -> InnerLoop:
+        """Its machine code."""
+        from lazyarr.dispatch import jit
+
+        ir, symbol, target = self._module()
         found = jit.load(ir, (symbol,), target, OPT, kernel=False)
         return InnerLoop(found[symbol], self.words.buffer_info()[0], False)
+
+    def cached(self) -> bool:
+        """Was it compiled before, by this process or another?"""
+        from lazyarr.dispatch import cache, jit
+
+        ir, _, target = self._module()
+        return jit.loads_cached() and cache.fetch(jit.key_of(ir, target, OPT)) is not None
 
     def raised(self) -> Iterator[str]:
         """The categories that were raised since the words were cleared."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
 import threading
@@ -56,9 +57,10 @@ def test_what_may_stop_runs_at_the_call_in_one_kernel_with_its_operands():
     v = lazyarr.vectorize(root, otypes="d")
     x = lazyarr.asarray(X.copy()) + 0.0
     lazyarr.evaluate(x)
-    before = COUNT.native_launches
+    before, fallbacks = COUNT.native_launches, COUNT.numpy_fallbacks
     y = v(x * 0.5)
-    assert COUNT.native_launches == before + 1 and lazyarr.is_evaluated(y) and v.refusal is None
+    assert COUNT.native_launches == before + 1 and COUNT.numpy_fallbacks == fallbacks
+    assert lazyarr.is_evaluated(y) and v.refusal is None
     assert numpy.asarray(y).tobytes() == python(root, X * 0.5).tobytes()
 
 
@@ -68,6 +70,13 @@ def test_a_stop_leaves_the_call_to_numpy():
     with pytest.raises(ValueError, match="math domain error"):
         v(x)
     assert v.refusal.why == "at this call: a math domain or range error"
+    fallbacks = COUNT.numpy_fallbacks
+    with pytest.raises(ValueError, match="math domain error"):
+        v(x)
+    v(x + 1)
+    assert v.refusal is None and COUNT.numpy_fallbacks == fallbacks
+    with pytest.raises(ValueError, match="math domain error"):
+        v(x)
     assert v.refusal.line == root.__code__.co_firstlineno + 2
     assert numpy.asarray(v(x + 1)).tobytes() == python(root, X - 1.0 + 1).tobytes() and v.refusal is None
 
@@ -245,3 +254,28 @@ print(sorted(set(r.tolist())), inner)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
     assert done.stdout.strip() == "[3000000] [[3000000, 3000000]]", done.stderr
+
+
+def test_what_an_earlier_run_compiled_needs_no_llvm(tmp_path):
+    code = """
+import sys, numpy, lazyarr
+def f(n):
+    steps = 0
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        steps += 1
+    return steps
+x = numpy.arange(1, 60_000)
+r = lazyarr.vectorize(f)(lazyarr.asarray(x))
+print(int(r.sum()), "llvmlite.binding" in sys.modules)
+"""
+    first, second = (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=100,
+            env={**os.environ, "LAZYARR_CACHE_DIR": str(tmp_path), "LAZYARR_JIT": "auto"},
+        )
+        for _ in range(2)
+    )  # fmt: skip
+    total = first.stdout.split()[0]
+    assert first.stdout.split() == [total, "True"], first.stderr
+    assert second.stdout.split() == [total, "False"], second.stderr
