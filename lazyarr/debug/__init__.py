@@ -6,6 +6,7 @@ Imports everything below it; nothing imports this package except lazily.
 from __future__ import annotations
 
 from lazyarr.counters import counters, reset
-from lazyarr.debug.explain import explain
+from lazyarr.debug.explain import Explanation, explain
+from lazyarr.debug.graph import visualize
 
-__all__ = ["counters", "explain", "reset"]
+__all__ = ["Explanation", "counters", "explain", "reset", "visualize"]
