@@ -13,11 +13,13 @@ import numpy
 
 from lazyarr.draws import DRAWS
 from lazyarr.dtypes import CANONICAL, char_of
-from lazyarr.expr import Compress, Expr, Gather, Map, Opaque, Read, Reduce, Tally
+from lazyarr.expr import Compress, Expr, Gather, Map, Opaque, Read, Reduce, Scatter, Tally
 from lazyarr.fusion.group import region_of
 from lazyarr.geometry import fresh, layout, reduced_layout
 from lazyarr.ops import function
 from lazyarr.reduce_order import SEARCHES
+
+TARGET = "TARGET"
 
 
 class Call(NamedTuple):
@@ -26,9 +28,13 @@ class Call(NamedTuple):
     """Of the new array that it returns; None where nobody knows."""
     takes_out: bool = False
     """A ufunc of one result, which can write into an array."""
+    write: str = ""
+    """A statement of its own that writes into `TARGET`; there is no other call then."""
 
     def into(self, target: str, mask: str, cast: bool) -> str:
         """The statement that writes the result into a part of an array, where the mask is True."""
+        if self.write:
+            return self.write.replace(TARGET, target)
         if self.takes_out:
             options = f", where={mask}" if mask else ""
             options += ", casting='unsafe'" if cast else ""
@@ -60,6 +66,8 @@ def call_of(node: Expr, words: Sequence[str]) -> Call | None:
         return _reduce(node, op, words)
     if isinstance(op, Gather):
         return _gather(node, op, words)
+    if isinstance(op, Scatter):
+        return _scatter(node, op, words)
     if isinstance(op, Compress):
         return Call(f"{words[0]}[{words[1]}]", region_of(node))
     if isinstance(op, Tally):           # what counts elements, in public: to keep some
@@ -135,15 +143,26 @@ def _reduce(node: Expr, op: Reduce, words: Sequence[str]) -> Call:
 def _gather(node: Expr, op: Gather, words: Sequence[str]) -> Call:
     if op.along:
         return Call(f"np.take_along_axis({words[0]}, {words[1]}, {op.axes[0]})", region_of(node))
+    return Call(f"{words[0]}[{_key(node, op, _geos(node, 1)[0].ndim, words)}]", region_of(node))
+
+
+def _scatter(node: Expr, op: Scatter, words: Sequence[str]) -> Call:
+    if op.along:
+        return Call("", None, write=f"np.put_along_axis({TARGET}, {words[1]}, {words[0]}, {op.axes[0]})")
+    key = _key(node, op, region_of(node).ndim, words)
+    return Call("", None, write=f"{TARGET}[{key}] = {words[0]}")
+
+
+def _key(node: Expr, op: Gather | Scatter, ndim: int, words: Sequence[str]) -> str:
+    """The index of a table of `ndim` axes."""
     still = [d for d, axis in enumerate(op.dims) if axis < 0]
-    behind = region_of(node).ndim - still[-1] - 1
-    table = _geos(node, 1)[0]
-    key = [":"] * table.ndim
+    behind = len(op.dims) - still[-1] - 1       # there positions have axes of length 1
+    key = [":"] * ndim
     for axis, word, i in zip(op.axes, words[1:], node.inputs[1:], strict=True):
-        ndim = i.geo.ndim if isinstance(i, Read) else 0
-        shape = i.geo.shape[: ndim - behind] if isinstance(i, Read) else ()
-        key[axis] = f"{word}.reshape({shape})" if ndim and behind else word
-    return Call(f"{words[0]}[{', '.join(key)}]", region_of(node))
+        axes = i.geo.ndim if isinstance(i, Read) else 0
+        shape = i.geo.shape[: axes - behind] if isinstance(i, Read) else ()
+        key[axis] = f"{word}.reshape({shape})" if axes and behind else word
+    return ", ".join(key)
 
 
 def _opaque(node: Expr, op: Opaque, words: Sequence[str]) -> Call | None:

@@ -36,6 +36,8 @@ PROGRAMS = {
     "folds": "c = abs(a) + 1; r = [c.sum(axis=0), c.max(axis=1, keepdims=True), c.argmin(axis=1), b.any(0)]",
     "masked fold": "r = [np.add.reduce(a, axis=1, where=b > 0, initial=2.5), np.maximum.reduce(b, axis=0)]",
     "positions": "r = [(a * 2)[i] + 1, (b + 1)[:, i[:60] % 200], np.take_along_axis(a, np.argsort(b, 1), 1)]",
+    "to positions": "k = i * 2 % 300; a[k] = b[:70] + 1; b[:, k[:9] % 200] = 3; r = [a, b]",
+    "along an axis": "k = np.argsort(b[:20], 1); np.put_along_axis(a[:20], k, b[:20] * 2, 1); r = [a]",
     "compress": "r = [(a * 2)[b > 0] + 1]",
     "draws": "g = np.random.default_rng(3); r = [g.random((300, 200)) * a, g.uniform(-1, 4, (300, 200)) + b]",
     "by NumPy": "r = [np.cumsum(a * b, axis=1) + 1, (a + 1) @ (b.T * 2)]",

@@ -160,6 +160,16 @@ def test_bytes() -> None:
     assert explain(lazyarr.broadcast_to(array(500), (800, 500)) + 1).bytes_least == 500 * 8 + 800 * 500 * 8
 
 
+def test_bytes_of_picks() -> None:
+    a, i = array(N), lazyarr.array(numpy.arange(0, N, 100))
+    lazyarr.evaluate(i)
+    told = explain(a[i] + 1)
+    assert told.bytes_moved == told.bytes_least == 3 * 8 * i.size
+    a[i] = a[i] * 2 + i
+    told = explain(a)
+    assert told.bytes_least == 3 * 8 * i.size
+
+
 def test_methods_that_clash_with_nothing() -> None:
     for name in ("explain", "visualize"):
         assert not hasattr(numpy.ndarray, name)
