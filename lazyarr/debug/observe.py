@@ -35,9 +35,18 @@ class Report:
                 rules = (r.rule for r in group.rewrites if r.rule != NUMBERING)
                 self.rewrites.update((rule, f"rule {rule}") for rule in rules)
                 self.emitters.update((name, f"native code of {name}") for name in _ops(group))
-                self.fusion.update((str(o.serial), f"{o} joins others") for o in group.operations[1:])
+                joined = ((str(o.serial), f"the loops of others for {o}") for o in group.operations[1:])
+                self.fusion.update(joined)
                 serials = "+".join(str(o.serial) for o in group.operations)
-                self.jit[serials] = f"the kernel of {', '.join(map(str, group.operations))}"
+                self.jit[serials] = f"the kernel of {_words(group)}"
+
+
+def _words(group: Group) -> str:
+    """Which operations, and on which lines."""
+    lines = sorted({(o.file, o.line) for o in group.operations if o.file})
+    places = dict.fromkeys(f"{os.path.basename(file)}:{line}" for file, line in (*lines[:1], *lines[-1:]))
+    where = f" ({' to '.join(places)})" if places else ""
+    return ", ".join(f"#{o.serial} {o.op.partition(' ')[0]}" for o in group.operations) + where
 
 
 def _ops(group: Group) -> Iterator[str]:
