@@ -1,4 +1,4 @@
-"""Looking inside: counters, plans, and why something was not fused.
+"""Looking inside: counters, plans and their reasons, pictures; dumps and bisecting of wrong results.
 
 Imports everything below it; nothing imports this package except lazily.
 """
