@@ -26,6 +26,7 @@ from lazyarr import methods as _methods
 from lazyarr import namespace as _namespace
 from lazyarr import operators as _operators
 from lazyarr import protocols as _protocols
+from lazyarr import public as _public
 from lazyarr import subclass as _subclass
 from lazyarr import warning_sites as _warning_sites
 from lazyarr.arrays import ndarray as ndarray
@@ -43,6 +44,7 @@ from lazyarr.ufuncs import ufunc as ufunc
 
 for _part in (
     _operators, _methods, _protocols, _buffer_protocol, _subclass, _functions, _namespace, _warning_sites,
+    _public,
 ):  # fmt: skip
     _part.attach()
 _methods.attach_rest()

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.config import current
+from lazyarr.config import OBSERVED, current
 from lazyarr.dtypes import char_of
 from lazyarr.error_state import remembered
 from lazyarr.expr import Expr, Op, Read
@@ -160,6 +160,8 @@ def fresh_array(
             loc = (code, frame.f_lasti) if id(code) in THEIRS else nearest(frame)
         except ValueError:
             pass
+    elif OBSERVED:
+        loc = nearest(getframe(1))
     node = Expr(op, inputs, geo if region is None else region, None, False, remembered(), loc)
     x = managed(Storage(node), geo)
     launch(node)

@@ -11,7 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.geometry import same
+from lazyarr.switches import is_off
 from lazyarr.values import Buffer, is_held
+
+IN_PLACE = not is_off("inplace")
 
 
 class Placement:
@@ -68,6 +71,7 @@ class Placement:
             not any(t is value for t in self.taken.values())
             and self.of(value).memory.flags.writeable
             and all(r.serial in self.members and r.serial not in self.waiting for r in value.waiting())
+            and (IN_PLACE or self.of(value).shared())
         )
 
     def _dying(self, node: Expr, reusable: Iterable[Expr]) -> Expr | None:

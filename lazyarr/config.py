@@ -46,8 +46,11 @@ def _text(value: object) -> str:
     return value
 
 
-def _option(default: Any, check: Check, *, code: bool = False) -> Any:
-    return field(default=default, metadata={"check": check, "code": code})
+def _option(
+    default: Any, check: Check, *, code: bool = False, watches: bool = False, fixed: bool = False
+) -> Any:
+    """A field: does it change generated code, does it look at evaluations, is it set at the start only?"""
+    return field(default=default, metadata={"check": check, "code": code, "watches": watches, "fixed": fixed})
 
 
 def _default_cache() -> int:
@@ -73,8 +76,14 @@ class Options:
     """Generate code for this level, such as ``X86_V3``; empty for the best of the host."""
     verify: bool = _option(False, _one_of(False, True))
     """Check every intermediate representation after each pass."""
-    debug: int = _option(0, _at_least(0))
-    """1: a line on stderr for each kernel compiled or loaded; 2: its IR too."""
+    debug: int = _option(0, _at_least(0), watches=True)
+    """What is shown on stderr of evaluations and kernels: `debug.levels` is the table."""
+    dump: str = _option("", _text, watches=True)
+    """Write a folder for each evaluation here, with a program that repeats it; empty: none."""
+    dump_most: int = _option(100, _at_least(1))
+    """Evaluations that a process writes at most."""
+    disable: str = _option("", _text, fixed=True)
+    """Parts that are switched off, for the whole process: `switches` is the table."""
     cache_dir: str = _option("", _text)
     """Where compiled kernels are kept between processes; empty for the user's cache directory."""
     cache_bytes: int = _option(256 << 20, _at_least(0))
@@ -93,6 +102,8 @@ class Options:
 
 _FIELDS = {f.name: f for f in fields(Options)}
 _CODE = tuple(name for name, f in _FIELDS.items() if f.metadata["code"])
+OBSERVED: list[str] = []
+"""Options that look at evaluations, once they were on: while there is none, nobody asks for their values."""
 _WORDS = {
     "0": False, "false": False, "no": False, "off": False,
     "1": True, "true": True, "yes": True, "on": True,
@@ -105,11 +116,20 @@ def _checked(changes: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in changes.items():
         if name not in _FIELDS:
             raise TypeError(f"unknown option {name!r}; there are {', '.join(_FIELDS)}")
+        about = _FIELDS[name].metadata
         try:
-            found[name] = _FIELDS[name].metadata["check"](value)
+            found[name] = about["check"](value)
         except (TypeError, ValueError) as error:
             raise type(error)(f"option {name}={value!r} {error}") from None
+        if about["fixed"] and value != getattr(current, name):
+            raise ValueError(f"option {name} is set by LAZYARR_{name.upper()}, for the whole process")
+    _observe(found)
     return found
+
+
+def _observe(values: Mapping[str, Any]) -> None:
+    watching = [name for name, value in values.items() if value and _FIELDS[name].metadata["watches"]]
+    OBSERVED.extend(name for name in watching if name not in OBSERVED)
 
 
 def _parsed(text: str, default: object) -> object:
@@ -147,7 +167,9 @@ class _Current(threading.local):
     rule that is wanted, at the price of one attribute."""
 
 
-for _name, _value in asdict(from_environment(os.environ)).items():
+_at_start = asdict(from_environment(os.environ))
+_observe(_at_start)
+for _name, _value in _at_start.items():
     setattr(_Current, _name, _value)
 
 current: Options = cast(Options, _Current())

@@ -32,11 +32,12 @@ from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.kernels import foldable, host, lowerable
 from lazyarr.launch import launch
 from lazyarr.launch_compress import Source, launch_fed, launch_pack, launch_tally
-from lazyarr.materialize import closure, compiles, run_through_numpy
+from lazyarr.materialize import run_through_numpy
 from lazyarr.plan import Step, Walk, groups_of, plan_of, walk
 from lazyarr.reduce_order import Unproved
 from lazyarr.schedule import TINY
 from lazyarr.srcloc import note_lines
+from lazyarr.switches import is_node_off
 from lazyarr.values import LEDGER, is_held
 
 TOO_FEW = "too few elements for a kernel"
@@ -62,13 +63,13 @@ def run(nodes: list[Expr], roots: list[Expr]) -> None:
         plan.noted = True
 
 
-def groups_for(roots: list[Expr]) -> Partition:
-    """The fusion groups in which `roots` would be evaluated, for `explain`."""
-    nodes = closure(roots)
-    refuse: Callable[[Expr], str | None] = _refuse
-    if not compiles(nodes):
-        refuse = _sooner
-    return groups_of(walk(nodes, roots), refuse)
+def groups_for(
+    roots: list[Expr], nodes: list[Expr], native: bool
+) -> tuple[Walk, Partition, list[Step]]:
+    """How `roots` would be evaluated, with kernels or without, for `explain`."""
+    refuse: Callable[[Expr], str | None] = _refuse if native else _sooner
+    w = walk(list(nodes), roots)
+    return w, *groups_of(w, refuse)
 
 
 def _sooner(node: Expr) -> str | None:
@@ -82,6 +83,8 @@ def _refuse(node: Expr) -> str | None:
         return "has no native lowering"
     if config.current.jit == "auto" and math.prod(space(node)) <= TINY:
         return TOO_FEW
+    if is_node_off("jit", node.serial):
+        return "kernels are switched off"
     if isinstance(op, Map):
         if not lowerable(op.name, op.sig):
             return f"{op.name} is not compiled for {op.sig}"

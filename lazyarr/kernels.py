@@ -7,6 +7,7 @@ process, comes from the disk: by the index its text need not be written again.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from functools import cache, partial
@@ -22,6 +23,7 @@ from lazyarr.fusion.parfor import Parfor
 from lazyarr.numpy_loops import InnerLoop, inner_loop
 from lazyarr.ops import OPS, called, function, row
 from lazyarr.reduce_order import SEARCHES
+from lazyarr.switches import code_off
 from lazyarr.target import Target
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ def _host(level: str) -> Target:
     """`level` is the option that `host_level` goes by: the key of what is remembered."""
     from lazyarr.dispatch.levels import host_level
 
-    return host_level()
+    return host_level()._replace(off=code_off())
 
 
 _kernels: dict[tuple[Parfor, bool, tuple[object, ...]], Kernel] = {}
@@ -81,6 +83,8 @@ def kernel_for(parfor: Parfor, nontemporal: bool = False) -> Kernel:
         raise jit.NotCompiled(str(parfor))
     found = _kernels[key] = known or _compiled(parfor, nontemporal, entry.body if entry else b"")
     COUNT.seconds["compile"] += time.perf_counter() - began
+    if known is not None and config.current.debug > 1:      # what is compiled, `dispatch.jit` shows
+        print(_source(parfor, nontemporal).ir, file=sys.stderr)
     return found
 
 

@@ -10,6 +10,7 @@ number of threads: the kernel, the tiles, and a template of the argument words.
 from __future__ import annotations
 
 import math
+import sys
 import time
 from array import array
 from collections.abc import Sequence
@@ -27,10 +28,11 @@ from lazyarr.fusion.program import Program
 from lazyarr.geometry import address
 from lazyarr.kernels import Kernel, cost, kernel_for
 from lazyarr.schedule import LINE, chunk_count, in_sequence, tiles, worth_threads
+from lazyarr.switches import is_off
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
 
-NONTEMPORAL_BYTES = 16 << 20
+NONTEMPORAL_BYTES = sys.maxsize if is_off("nontemporal") else 16 << 20
 """Outputs of at least this size do not stay in the caches: store past them, if pages are warm."""
 
 WIDEST = 16

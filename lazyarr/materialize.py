@@ -21,6 +21,7 @@ import numpy
 from lazyarr import config, flags
 from lazyarr.bufferize import builds_on_old, place_single
 from lazyarr.compiler import COMPILER
+from lazyarr.config import OBSERVED
 from lazyarr.counters import COUNT
 from lazyarr.expr import LOCK, Expr, Opaque, Read
 from lazyarr.fusion import reference
@@ -36,7 +37,12 @@ def evaluate(roots: Iterable[Expr]) -> None:
         if not roots:
             return
         nodes: list[Any] = closure(roots)
-        if compiles(nodes):
+        native = compiles(nodes)
+        if OBSERVED:
+            from lazyarr.debug.watch import watch
+
+            watch(nodes, roots, native)
+        if native:
             from lazyarr.engine import run
 
             run(nodes, roots)

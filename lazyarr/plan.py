@@ -215,9 +215,12 @@ def _met(w: Walk, refuse: Refuse) -> Plan:
     return found
 
 
-def groups_of(w: Walk, refuse: Refuse) -> Partition:
-    """The fusion groups of a walk."""
-    return _planned(w, refuse, _numbers(w))[0]
+def groups_of(w: Walk, refuse: Refuse) -> tuple[Partition, list[Step]]:
+    """The fusion groups of a walk, and the steps of its plan."""
+    numbers = _numbers(w)
+    parted, steps = _planned(w, refuse, numbers)
+    _let_go(steps, w.nodes, numbers)
+    return parted, steps
 
 
 def _numbers(w: Walk) -> dict[int, int]:
@@ -271,10 +274,7 @@ def _attempt(group: Group, numbers: dict[int, int], parted: Partition, barred: _
 
 def _make(w: Walk, refuse: Refuse) -> Plan:
     COUNT.plans += 1
-    numbers = _numbers(w)
-    _, steps = _planned(w, refuse, numbers)
-    _let_go(steps, w.nodes, numbers)
-    return Plan(steps, w.pins)
+    return Plan(groups_of(w, refuse)[1], w.pins)
 
 
 def _planned(w: Walk, refuse: Refuse, numbers: dict[int, int]) -> tuple[Partition, list[Step]]:

@@ -106,6 +106,44 @@ def get_num_threads() -> int:
     return limits.get_num_threads()
 
 
+def explain(x: Any) -> Any:
+    """Describe how the array would be computed; see `debug.explain`.
+
+    Returns
+    -------
+    debug.Explanation
+        Print it.
+    """
+    from lazyarr import debug
+
+    return debug.explain(x)
+
+
+def visualize(x: Any, path: Any = None) -> str:
+    """Draw how the array would be computed; see `debug.visualize`.
+
+    Parameters
+    ----------
+    path : path-like, optional
+        Where to write: ``.dot`` for text, ``.svg`` and the like for a picture.
+
+    Returns
+    -------
+    str
+        The graph in Graphviz's DOT language.
+    """
+    from lazyarr import debug
+
+    return debug.visualize(x, path=path)
+
+
+def attach() -> None:
+    """Methods that NumPy's array does not have."""
+    for method in (explain, visualize):
+        assert not hasattr(numpy.ndarray, method.__name__)
+        setattr(ndarray, method.__name__, method)
+
+
 def coverage() -> dict[str, Any]:
     """List how NumPy's public functions run on plain dtypes.
 

@@ -15,6 +15,7 @@ from lazyarr.draws import DRAWS
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.collapse import SHORT
 from lazyarr.fusion.program import Program
+from lazyarr.switches import is_off
 
 TINY = 1024
 """Elements below which NumPy, op by op, takes less than a launch (and no compile)."""
@@ -46,6 +47,8 @@ def tiles(
 ) -> list[int]:
     """Tile size of each loop, outermost first, for work that `threads` share."""
     rank = len(shape)
+    if is_off("tile"):
+        return list(shape)
     if rank == 1:
         return [_share(shape[0], threads)]
     cross = _other_order(shape, strides, itemsizes)

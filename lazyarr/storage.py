@@ -25,6 +25,7 @@ from typing import Any
 import numpy
 
 from lazyarr import config
+from lazyarr.config import OBSERVED
 from lazyarr.counters import COUNT
 from lazyarr.error_state import Prompt
 from lazyarr.expr import LOCK, Expr, Op, Read
@@ -109,7 +110,7 @@ class Storage:
 
         The type checks are done: nothing below raises for the program's own mistakes."""
         if region.size:
-            loc = here(3) if may_raise(op, region.dtype.char) else None
+            loc = here(3) if may_raise(op, region.dtype.char) or OBSERVED else None
             with LOCK:                  # two threads may write to two parts of one array
                 self._write(region, op, inputs, masked, errors, loc)
 

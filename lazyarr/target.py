@@ -24,3 +24,9 @@ class Target(NamedTuple):
     """Converts float16 <-> float32 in hardware."""
     triple: str = ""
     """LLVM target triple; empty for the host's."""
+    off: tuple[str, ...] = ()
+    """Parts of code generation that are switched off (`switches`)."""
+
+    def without(self, name: str, part: str = "") -> bool:
+        """Is such a part switched off?"""
+        return bool(self.off) and (name in self.off or f"{name}:{part}" in self.off)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emitters import Emit, emitter
 from lazyarr.codegen.emitters_types import Value
+from lazyarr.ops import OPS
 from lazyarr.target import Target
 
 DENSE = "dense"
@@ -16,7 +17,11 @@ OFFSET, GATHER, SCATTER = "offset", "gather", "scatter"
 
 def native(op: str, sig: str, target: Target) -> Emit | None:
     """How to emit an instruction; None if NumPy's inner loop runs it."""
-    return OWN[op] if op in OWN else emitter(op, sig, target)
+    if op in OWN:
+        return OWN[op]
+    if target.without("emitters", op) and op in OPS and OPS[op].is_ufunc:
+        return None
+    return emitter(op, sig, target)
 
 
 def _same(b: Builder, args: list[Value]) -> list[Value]:

@@ -61,7 +61,7 @@ class Pass(NamedTuple):
 
 PASSES = (
     Pass("lower", lambda job, target: lower(job[0], target, nontemporal=job[1]), verify_kernel),
-    Pass("tile", lambda kernel, target: tile(kernel), verify_kernel),
+    Pass("tile", lambda kernel, target: tile(kernel, not target.without("tile")), verify_kernel),
     Pass("vectorize", vectorize, verify_kernel),
     Pass("emit", lambda kernel, target: source_of(kernel, target), None),
 )

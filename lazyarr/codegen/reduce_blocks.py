@@ -65,7 +65,7 @@ def staged(r: Reduce) -> Staged:
     once = low.once(stmts)
     last = Call(-1, tuple(slots.values()), ())      # slots live until here
     whole = kernel_of(r.parfor, (Once(once), *stmts, last), tuple(low.slots), tuple(low.loops))
-    kernel = tile(whole)
+    kernel = tile(whole, not r.target.without("tile"))
     once_, *rest = kernel.body
     inside = rest[0].body if isinstance(rest[0], Blocks) else rest
     kernel = vectorize(replace(kernel, body=(once_, *inside[:-1])), r.target)

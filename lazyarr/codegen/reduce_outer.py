@@ -66,7 +66,8 @@ def begins_with_first(fold: Fold) -> bool:
 
 
 def row_kernel(r: Reduce, first: bool) -> Kernel:
-    return vectorize(tile(Lowering(as_map(r, first), r.target).kernel()), r.target)
+    kernel = Lowering(as_map(r, first), r.target).kernel()
+    return vectorize(tile(kernel, not r.target.without("tile")), r.target)
 
 
 def chunk_function(r: Reduce, rows: Kernel, first: Kernel | None, name: str) -> Function:

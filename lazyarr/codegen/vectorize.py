@@ -17,6 +17,8 @@ from lazyarr.target import Target
 
 def vectorize(kernel: Kernel, target: Target) -> Kernel:
     """Cut every loop into vectors and a rest."""
+    if target.without("vectorize"):
+        return kernel
     return replace(kernel, body=tuple(_statements(kernel.body, target)))
 
 

@@ -1,4 +1,4 @@
-"""Looking inside: counters, plans, and why something was not fused.
+"""Looking inside: counters, plans and their reasons, pictures; dumps and bisecting of wrong results.
 
 Imports everything below it; nothing imports this package except lazily.
 """
@@ -6,6 +6,7 @@ Imports everything below it; nothing imports this package except lazily.
 from __future__ import annotations
 
 from lazyarr.counters import counters, reset
-from lazyarr.debug.explain import explain
+from lazyarr.debug.explain import Explanation, explain
+from lazyarr.debug.graph import visualize
 
-__all__ = ["counters", "explain", "reset"]
+__all__ = ["Explanation", "counters", "explain", "reset", "visualize"]

@@ -1,20 +1,153 @@
-"""What an evaluation would do: groups, kernels, stores, and the reason for every boundary.
+"""What an evaluation would do: the program before, its fusion groups after, and why every boundary is there.
 
-In: lazy arrays (nothing is evaluated).   Out: text.
+In:  lazy arrays (nothing is evaluated), or what one evaluation is about to compute.   Out: `Explanation`.
+Made of texts and numbers alone: it keeps no array alive.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+from lazyarr.debug.lifetimes import eager_peak, input_bytes, peak_bytes
+from lazyarr.debug.traffic import Traffic, least, moved
+from lazyarr.debug.words import dims_of, input_word, label, size
 from lazyarr.engine import groups_for
-from lazyarr.expr import Compress, Expr, Gather, Map, Opaque, Read, Reduce, Scatter, Tally
-from lazyarr.fusion.group import Group, region_of
-from lazyarr.fusion.shape_equiv import RESULT, Dims, equivalence
-from lazyarr.srcloc import words_of
+from lazyarr.expr import LOCK, Compress, Expr, Read
+from lazyarr.fusion.group import Group as Fused
+from lazyarr.fusion.group import Refusal, region_of
+from lazyarr.fusion.partition import Partition
+from lazyarr.fusion.shape_equiv import equivalence
+from lazyarr.materialize import closure, compiles
+from lazyarr.plan import Step, Walk
+from lazyarr.srcloc import line_of
 
 
-def explain(*arrays: Any) -> str:
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A node, as the program asked for it."""
+
+    serial: int
+    op: str
+    inputs: tuple[str, ...]
+    """Names of values (``#3`` is operation 3, ``x0`` an array that exists), and constants."""
+    shape: tuple[int, ...]
+    dtype: str
+    changes: str
+    """The value of which it changes a part, or all; empty for a new array."""
+    file: str
+    line: int
+    """Where the program made it; an empty name and 0 where that is not known."""
+    dims: str
+    fate: str
+    """Where its value goes."""
+    through_view: bool
+
+    @property
+    def created(self) -> str:
+        return f"created at {self.file}:{self.line}" if self.file else ""
+
+    def __str__(self) -> str:
+        writes = f" into {self.changes}" if self.changes else ""
+        where = f"  ({os.path.basename(self.file)}:{self.line})" if self.file else ""
+        call = f"{self.op}({', '.join(self.inputs)}){writes}"
+        return f"#{self.serial} = {call}: {self.dtype} {self.shape}{where}"
+
+
+class Rewrite(NamedTuple):
+    """A rule that applied: this operation is not computed, since the kernel has its value already."""
+
+    serial: int
+    op: str
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Operations that run together."""
+
+    number: int
+    kernel: bool
+    """One kernel, or NumPy node by node."""
+    shape: tuple[int, ...]
+    operations: tuple[Operation, ...]
+    refusals: tuple[Refusal, ...]
+    """Why its first operation joined no other group: never empty but for the first group."""
+    rewrites: tuple[Rewrite, ...]
+    parfor: str
+    bytes_read: int
+    bytes_written: int
+
+    def __str__(self) -> str:
+        lines = [f"group {self.number}: {'one kernel' if self.kernel else 'NumPy'} over {self.shape}"]
+        lines += [f"  not fused with {_others(r)}: {r.why}" for r in self.refusals]
+        for o in self.operations:
+            view = ", through a view" if o.through_view else ""
+            parts = (f"#{o.serial} {o.op}: {o.fate}{view}", o.dims, o.created)
+            lines.append("  " + "; ".join(part for part in parts if part))
+        lines += [f"  #{r.serial} {r.op}: not computed, by {r.rule}" for r in self.rewrites]
+        if self.bytes_read or self.bytes_written:
+            lines.append(f"  reads {size(self.bytes_read)}, writes {size(self.bytes_written)}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation:
+    """How arrays would be computed; print it."""
+
+    operations: tuple[Operation, ...] = ()
+    """In program order: the graph before."""
+    groups: tuple[Group, ...] = ()
+    """In the order in which they run: the graph after."""
+    inputs: tuple[str, ...] = ()
+    """Arrays that exist already, by name."""
+    legend: str = ""
+    """Extents of the letters for dims."""
+    bytes_moved: int = 0
+    """To and from memory, by all groups together."""
+    bytes_least: int = 0
+    """Inputs read once, results written once."""
+    bytes_eager: int = 0
+    """If each operation read its operands and wrote its result."""
+    input_bytes: int = 0
+    """Of the arrays that exist already."""
+    peak_bytes: int = 0
+    """Of all values that exist at a time, the inputs' included."""
+    eager_peak_bytes: int = 0
+    """The same, if each operation were computed when it is called."""
+
+    def __str__(self) -> str:
+        if not self.operations:
+            return "nothing is pending"
+        lines = ["expression", *(f"  {word}" for word in (*self.inputs, *self.operations)), "plan"]
+        lines += map(str, self.groups)
+        if self.legend:
+            lines.append(f"where {self.legend}")
+        kernels = sum(g.kernel for g in self.groups)
+        lines.append(
+            f"{_count(len(self.operations), 'operation')} in {_count(kernels, 'kernel')}; memory moved: "
+            f"{size(self.bytes_moved)}, at least {size(self.bytes_least)}, eagerly {size(self.bytes_eager)}; "
+            f"held at most: {size(self.peak_bytes)}, eagerly {size(self.eager_peak_bytes)}"
+        )
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def __contains__(self, text: str) -> bool:
+        """Does the printed text say so?"""
+        return text in str(self)
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
+def _others(refusal: Refusal) -> str:
+    return f"group {refusal.group}" if refusal.group >= 0 else "others"
+
+
+def explain(*arrays: Any) -> Explanation:
     """Describe how the given lazy arrays would be computed.
 
     Parameters
@@ -24,62 +157,89 @@ def explain(*arrays: Any) -> str:
 
     Returns
     -------
-    str
-        One paragraph for each fusion group: its iteration space, its operations, what it stores, the
-        dims of operands and results (equal letters where the program makes them equal), the lines
-        that created operations which can raise floating-point flags, and why its operations were not
-        fused into an earlier group.
+    Explanation
+        The operations as the program made them, with its lines (of all operations where one of the
+        options `debug` and `dump` was on when they were made, else of those that can raise floating-point
+        flags); the fusion groups, each with its iteration space, the reason why its first operation
+        joined no other group, what becomes of each operation's value, the dims of operands and results
+        (equal letters where the program makes them equal) and the rules that saved work; the bytes
+        that are moved and held.  Printing it gives all that as text.
     """
-    roots = [a.storage.value for a in arrays if getattr(a, "storage", None) is not None]
-    roots = [r for r in roots if r.op is not None]
-    if not roots:
-        return "nothing is pending"
-    parted = groups_for(roots)
-    dims = equivalence(sorted((n for g in parted.groups for n in g.nodes), key=lambda n: n.serial))
-    lines = [_group(g, parted.stored, dims) for g in parted.groups]
-    return "\n".join([*lines, f"where {dims.legend()}"] if dims.legend() else lines)
+    from lazyarr.arrays import face_of
+
+    with LOCK:
+        found = [getattr(face_of(a), "storage", None) for a in arrays]
+        roots = [s.value for s in found if s is not None and s.value.op is not None]
+        if not roots:
+            return Explanation()
+        nodes = closure(roots)
+        return explanation(*groups_for(roots, nodes, compiles(nodes)))
 
 
-def _group(group: Group, stored: set[int], dims: Dims) -> str:
-    how = "NumPy" if group.opaque else "one kernel"
-    lines = [f"group {group.number}: {how} over {group.shape}"]
-    lines += [f"  not fused with its inputs: {r.why}" for r in group.refusals]
-    for node in group.nodes:
-        kept = "stored" if node.serial in stored else _fate(node)
-        view = ", through a view" if node.serial in group.bridged else ""
-        lines.append(f"  #{node.serial} {_label(node)}: {kept}{view}; {_dims(node, dims)}{_created(node)}")
-    return "\n".join(lines)
+def explanation(w: Walk, parted: Partition, steps: list[Step]) -> Explanation:
+    """The same of a plan."""
+    names = {id(v): f"x{k}" for k, v in enumerate(w.leaves)} | {id(n): f"#{n.serial}" for n in w.nodes}
+    dims = equivalence(w.nodes)
+    views = {serial for g in parted.groups for serial in g.bridged}
+    members = [n for g in parted.groups for n in g.nodes]
+    told = {n.serial: dims_of(n, dims) for n in members}         # letters in the order of the groups
+    made = {
+        n.serial: _operation(n, names, told[n.serial], parted.stored, n.serial in views) for n in members
+    }
+    by_node = {w.nodes[k].serial: step for step in steps for k in step.members}
+    traffic = {id(step): moved(step, w) for step in steps}
+    groups = []
+    counted: set[int] = set()
+    for g in parted.groups:
+        step = by_node[g.nodes[-1].serial]
+        mine = Traffic(0, 0) if id(step) in counted or _feeds(g, step, w) else traffic[id(step)]
+        counted |= set() if mine == (0, 0) else {id(step)}
+        groups.append(_group(g, step, made, mine, w))
+    total = sum(traffic.values(), Traffic(0, 0))
+    eager = [moved(_alone(k), w) for k in range(len(w.nodes))]
+    return Explanation(
+        tuple(made[n.serial] for n in w.nodes), tuple(groups),
+        tuple(f"x{k}: {size(v.nbytes)}" for k, v in enumerate(w.leaves)), dims.legend(),
+        sum(total), sum(least(w)), sum(map(sum, eager)), input_bytes(w), peak_bytes(w, steps), eager_peak(w),
+    )  # fmt: skip
 
 
-def _dims(node: Expr, dims: Dims) -> str:
-    """The dims of operands and result, equal letters for those that the program makes equal."""
-    reads = [(k, i.geo.ndim) for k, i in enumerate(node.inputs) if isinstance(i, Read)]
-    result = dims.names(node.serial, RESULT, region_of(node).ndim)
-    return " ".join([", ".join(dims.names(node.serial, k, ndim) for k, ndim in reads), "->", result]).strip()
+def _alone(k: int) -> Step:
+    """A node by itself, computed by NumPy."""
+    return Step((k,), (k,), None, (), (), (), (), "")
 
 
-def _created(node: Expr) -> str:
-    return "" if node.loc is None else f"; created at {words_of(node.loc)}"
+def _feeds(group: Fused, step: Step, w: Walk) -> bool:
+    """Is the group packed into the step of another one?"""
+    return any(w.nodes[k].serial == group.nodes[-1].serial for _, s in step.feeds for k in s.members)
+
+
+def _group(group: Fused, step: Step, made: dict[int, Operation], traffic: Traffic, w: Walk) -> Group:
+    source = next((s for _, s in step.feeds if w.nodes[s.members[-1]] is group.nodes[-1]), step)
+    program = source.program
+    rewrites = () if program is None else tuple(
+        Rewrite(group.nodes[r.member].serial, r.op, r.rule) for r in program.rewrites
+    )
+    return Group(
+        group.number, not group.opaque, group.shape, tuple(made[n.serial] for n in group.nodes),
+        tuple(group.refusals), rewrites, "" if program is None else str(program.parfor), *traffic,
+    )  # fmt: skip
+
+
+def _operation(node: Expr, names: dict[int, str], dims: str, stored: set[int], view: bool) -> Operation:
+    region, old = region_of(node), node.old
+    while old is not None and id(old) not in names:
+        old = old.old
+    file, line = ("", 0) if node.loc is None else line_of(node.loc)
+    inputs = tuple(input_word(i, names) for i in node.inputs)
+    changes = "" if old is None else input_word(Read(old, region), names)
+    fate = "stored" if node.serial in stored else _fate(node)
+    return Operation(
+        node.serial, label(node.op), inputs, region.shape, region.dtype.name, changes, file, line, dims,
+        fate, view,
+    )  # fmt: skip
 
 
 def _fate(node: Expr) -> str:
     """Where a value that is not stored goes."""
     return "packed into the group that reads it" if isinstance(node.op, Compress) else "in registers"
-
-
-def _label(node: Expr) -> str:
-    op = node.op
-    if isinstance(op, Map):
-        return f"{op.name} {op.sig}"
-    if isinstance(op, Gather):
-        return f"gather along axes {op.axes}"
-    if isinstance(op, Scatter):
-        return f"scatter along axes {op.axes}"
-    if isinstance(op, Reduce):
-        return f"reduce {op.name} {op.sig} over axes {op.axes}"
-    if isinstance(op, Tally):
-        return "tally"
-    if isinstance(op, Compress):
-        return "compress"
-    assert isinstance(op, Opaque)
-    return op.name

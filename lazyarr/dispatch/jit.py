@@ -240,12 +240,23 @@ def compile_object(ir: str, target: Target, opt: int = 0) -> bytes:
         return _compile_object(ir, _machine(target, opt))
 
 
+def assembly(ir: str, target: Target, opt: int = 0) -> str:
+    """The assembly that a module of IR becomes, to be read; see `load`."""
+    with lock:
+        machine = _machine(target, opt)
+        return str(machine.generator.emit_assembly(_module(ir, machine)))
+
+
 def _compile_object(ir: str, machine: _Machine) -> bytes:
     # A function of its own: the module's disposal, at its end, enters LLVM too.
+    return bytes(machine.generator.emit_object(_module(ir, machine)))
+
+
+def _module(ir: str, machine: _Machine) -> Any:
     head = f'target triple = "{machine.triple}"\ntarget datalayout = "{machine.data_layout}"\n'
     module = binding().parse_assembly(head + ir)
     module.verify()
-    return bytes(machine.generator.emit_object(module))
+    return module
 
 
 _TRIVIAL = """

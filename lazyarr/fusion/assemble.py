@@ -23,11 +23,12 @@ from lazyarr.fusion.fold import fold_order, result_strides, signature
 from lazyarr.fusion.group import Group, makes
 from lazyarr.fusion.loop_strides import Call, fit, is_call, moved, strides_of
 from lazyarr.fusion.parfor import EFFECTS, Inst, Operand, Parfor, Reduction
-from lazyarr.fusion.program import Binding, Constant, Program
-from lazyarr.fusion.rewrite import simplify
+from lazyarr.fusion.program import NUMBERING, Binding, Constant, Program, Rewritten
+from lazyarr.fusion.rewrite import found_by
 from lazyarr.geometry import offset_of, same
 from lazyarr.ops import flags, function
 from lazyarr.reduce_order import Order
+from lazyarr.switches import is_off
 
 
 class Nest(Protocol):
@@ -60,6 +61,9 @@ class Unlike(Exception):
 SAFE = {"arctanh": 0}
 """Arguments for which an op raises no flag, where 1 does."""
 
+UNSAID = frozenset({"load", "scalar", "cast"})
+"""Equal instructions that are no operations of the program's."""
+
 MOVED = {1: "B", 2: "H", 4: "I", 8: "L", 16: "D"}
 """Elements that are only moved: their size is all that a kernel knows."""
 
@@ -80,16 +84,25 @@ class Assembler:
     constants: list[Constant] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     """What NumPy's inner loops compute."""
+    rewrites: list[Rewritten] = field(default_factory=list)
+    at: int = 0
+    """Which node of the group is being assembled."""
 
     def emit(self, inst: Inst) -> int:
-        found = self.numbers.get(inst)
+        number = None if is_off("numbering") else self.numbers.get(inst)
+        if number is not None:
+            if inst.op not in UNSAID:
+                self.rewrites.append(Rewritten(NUMBERING, inst.op, self.at))
+            return number
+        found = found_by(inst, self.body)
         if found is None:
-            found = simplify(inst, self.body)
-            if found is None:
-                found = len(self.body)
-                self.body.append(inst)
-            self.numbers[inst] = found
-        return found
+            number = len(self.body)
+            self.body.append(inst)
+        else:
+            rule, number = found
+            self.rewrites.append(Rewritten(rule.name, inst.op, self.at))
+        self.numbers[inst] = number
+        return number
 
     def effect(self, inst: Inst) -> None:
         self.body.append(inst)
@@ -261,7 +274,7 @@ def assemble(group: Group, epoch: int, stored: set[int], arrange: Arrange) -> Pr
     """The parfor of a group; `arrange` orders the loops of a fold."""
     a = Assembler(group, epoch)
     stores: list[Inst] = []
-    for node in group.nodes:
+    for a.at, node in enumerate(group.nodes):
         if isinstance(node.op, FOLDS):
             fold = {Reduce: a.reduce, Tally: a.tally, Compress: a.compress}[type(node.op)]
             fold(node)
@@ -301,7 +314,7 @@ def _bind(a: Assembler, arrange: Arrange) -> Program:
     )
     parfor = Parfor(dims, operands, chars, renumber(body, order, fold_group))
     offsets = tuple(offset_of(b.geo) + t for b, t in zip(bindings, loops.offsets, strict=True))
-    return Program(parfor, loops, offsets, bindings, constants, run)
+    return Program(parfor, loops, offsets, bindings, constants, run, rewrites=tuple(a.rewrites))
 
 
 Arranged = tuple[str, Loops]

@@ -14,6 +14,7 @@ from lazyarr.fusion.group import Group
 from lazyarr.fusion.parfor import Reduction
 from lazyarr.fusion.program import Program
 from lazyarr.geometry import same
+from lazyarr.switches import is_off
 
 
 def fed(
@@ -21,7 +22,7 @@ def fed(
 ) -> dict[int, list[Group]]:
     """For the number of a group: the groups of the compressions that it is fed with."""
     found: dict[int, list[Group]] = {}
-    for group in groups:
+    for group in () if is_off("feeds") else groups:
         node = group.nodes[-1]
         if group.opaque or not isinstance(node.op, Compress) or external(node):
             continue

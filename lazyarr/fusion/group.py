@@ -51,10 +51,12 @@ def loop_inputs(node: Expr) -> tuple[Read | numpy.generic, ...]:
 
 
 class Refusal(NamedTuple):
-    """Why a node was not fused into the group of its inputs."""
+    """Why a node opened a group of its own, instead of joining another."""
 
     serial: int
     why: str
+    group: int = -1
+    """The group that it did not join: the last one that it depends on, else the latest; -1: any."""
 
 
 class Access(NamedTuple):

@@ -39,6 +39,7 @@ from lazyarr.fusion.group import (
 )
 from lazyarr.fusion.reindex import crossed, reindex, spread
 from lazyarr.geometry import same
+from lazyarr.switches import is_node_off, is_off
 
 MAX_NODES = 128
 """Nodes of one kernel: compile time grows with the body, the gain from fusing does not."""
@@ -48,6 +49,8 @@ LOOK_BACK = 8
 
 CROSSING = 1 << 17
 """Elements from which on it matters that memory is read in its own order."""
+
+CROWDED = "together they would hold more arrays at a time than NumPy"
 
 _epochs = itertools.count()
 
@@ -163,12 +166,14 @@ def _place(
     why = terms.refuse(node) or own_conflict(node)
     refusals = [] if why is None else [Refusal(node.serial, why)]
     if why is None:
+        if not terms.look_back and floor < len(groups) - 1 > 0:
+            refusals.append(Refusal(node.serial, CROWDED, floor))
         for group in _candidates(groups, floor, terms.look_back):
             found = _join(node, group, epoch, terms)
             if isinstance(found, Placed):
                 return group, found
-            if group.number == floor:
-                refusals.append(Refusal(node.serial, found))
+            if not refusals:
+                refusals.append(Refusal(node.serial, found, group.number))
     group = Group(len(groups), space(node), opaque=why is not None, refusals=refusals)
     groups.append(group)
     return group, Placed.plainly(node)
@@ -201,6 +206,8 @@ def _join(node: Expr, group: Group, epoch: int, terms: Terms) -> Placed | str:
     """How the group's loops see a node that joins it, or why it cannot.
 
     The group may take the node's space for that."""
+    if is_node_off("fusion", node.serial):
+        return "fusion is switched off"
     if group.opaque:
         return "an input is made by NumPy"
     if terms.alone and any(n.serial in terms.alone for n in (node, *group.nodes)):
@@ -212,7 +219,8 @@ def _join(node: Expr, group: Group, epoch: int, terms: Terms) -> Placed | str:
     shape, plain, asked = space(node), Placed.plainly(node), terms.asked
     link = _link(node, group, epoch)
     # (What counts or keeps elements runs block by block, in C order of its own space.)
-    views = node.serial not in terms.apart and not isinstance(node.op, Tally | Compress | Scatter)
+    alone = isinstance(node.op, Tally | Compress | Scatter)
+    views = not (alone or node.serial in terms.apart or is_off("views"))
     if shape == group.shape and (link is None or same(*link) or not views):
         return conflict(node, plain, group, epoch, asked) or plain
     if link is None or not views:

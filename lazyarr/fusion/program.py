@@ -7,7 +7,7 @@ A remembered program holds no nodes, and so no arrays (`Program.forget`): a plan
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -30,6 +30,19 @@ Constant = tuple[Expr, int] | numpy.generic
 """A runtime scalar: a node and which of its inputs it is, or a value that belongs to the op."""
 
 
+class Rewritten(NamedTuple):
+    """An operation that the body need not compute, since it has the value already."""
+
+    rule: str
+    """The rule that says so, or `NUMBERING`."""
+    op: str
+    member: int
+    """Which of the group's nodes asked for it."""
+
+
+NUMBERING = "value numbering"
+
+
 @dataclass(slots=True, eq=False)
 class Program:
     """A parfor with its loops; `bindings` and `constants` say where operands and scalars come from."""
@@ -44,6 +57,7 @@ class Program:
     """Longest run of a fold (see reduce_order); 0 for a map."""
     launches: dict[Any, Any] = field(default_factory=dict)
     """Launches prepared for this program, by kind of stores and number of threads (launch.Prepared)."""
+    rewrites: tuple[Rewritten, ...] = ()
 
     def forget(self) -> None:
         """Let go of the nodes: a remembered plan must not keep arrays alive."""

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Inst, result_char
+from lazyarr.switches import is_off
 
 Pattern = str | tuple["Pattern", ...]
 
@@ -60,6 +61,8 @@ class Registry:
         root = rule.pattern[0]
         if not isinstance(rule.pattern, tuple) or not isinstance(root, str):
             raise ValueError(f"the pattern of {rule.name!r} must start with an op")
+        if is_off("rewrites", rule.name):
+            return rule
         self.rules.setdefault(root, []).append(rule)
         return rule
 
@@ -81,6 +84,14 @@ def unregister_rewrite(rule: Rule) -> None:
 
 def simplify(inst: Inst, body: Sequence[Inst], level: Keeps = Keeps.BITWISE) -> int | None:
     """The number of a value equal to what `inst` would compute, if some rule finds one."""
+    found = found_by(inst, body, level)
+    return None if found is None else found[1]
+
+
+def found_by(
+    inst: Inst, body: Sequence[Inst], level: Keeps = Keeps.BITWISE
+) -> tuple[Rule, int] | None:
+    """The rule that applies to `inst`, and the number of the value that takes its place."""
     for rule in REGISTRY.rules.get(inst.op, ()):
         if rule.keeps > level or not rule.keeps_flags:
             continue
@@ -92,7 +103,7 @@ def simplify(inst: Inst, body: Sequence[Inst], level: Keeps = Keeps.BITWISE) -> 
         if result == replaced and PLAIN[result].kind in rule.kinds and (
             rule.when is None or rule.when((result, replaced))
         ):
-            return found
+            return rule, found
     return None
 
 

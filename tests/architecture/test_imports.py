@@ -20,8 +20,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 BASE = "base"
 LAYERS = {
-    BASE: "ops draws expr dtypes target config counters error_state flags forks srcloc interrupts geometry "
-    "buffers numpy_loops inner_strides reduce_order reduce_proof",
+    BASE: "ops draws expr dtypes target config switches counters error_state flags forks srcloc interrupts "
+    "geometry buffers numpy_loops inner_strides reduce_order reduce_proof",
     "fusion": "fusion",
     "codegen": "codegen",
     "dispatch": "dispatch",

@@ -218,4 +218,4 @@ def test_errors_at_an_evaluation_say_where_what_failed_was_created(monkeypatch):
 def test_explain_says_where():
     (x,) = arrays("x")
     text = lazyarr.debug.explain(x / 3 + 1)
-    assert len(re.findall(rf"created at {re.escape(__file__)}:\d+", text)) == 2
+    assert len(re.findall(rf"created at {re.escape(__file__)}:\d+", str(text))) == 2

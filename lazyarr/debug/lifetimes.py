@@ -1,0 +1,195 @@
+"""Lifetimes: how many bytes of values a plan holds at most at a time, told before it runs.
+
+In:  the steps of a plan, the walk that they were made for.   Out: bytes.
+Placement (`bufferize`) is gone through step by step, with sizes in the place of memory: a value lives from
+the step that stores it to the last one that needs it, or on where the program holds it.  What exists already
+counts from the start.  Scratch memory of kernels (some kB for each thread) does not count.
+`eager_peak` is the same for the program as it was written, computed operation by operation, temporaries
+reused where Python's operators can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from lazyarr.expr import Expr, Map, Opaque, Read
+from lazyarr.plan import Step, Walk
+from lazyarr.values import Positions, Unwritten, is_held
+
+
+class _Memory:
+    """Buffers by number, who owns them, and how many bytes they are."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+        self.owners: list[set[int]] = []
+        self.home: dict[int, int] = {}
+        """Serial of a value -> its buffer."""
+        self.live = 0
+        self.peak = 0
+
+    def new(self, value: Expr) -> None:
+        self.home[value.serial] = len(self.sizes)
+        self.sizes.append(value.nbytes)
+        self.owners.append({value.serial})
+        self.live += value.nbytes
+        self.peak = max(self.peak, self.live)
+
+    def move(self, value: Expr, source: Expr) -> None:
+        """`value` takes the buffer of another one."""
+        at = self.home[value.serial] = self.home[source.serial]
+        self.owners[at].discard(source.serial)
+        self.owners[at].add(value.serial)
+
+    def end(self, value: Expr) -> None:
+        at = self.home.get(value.serial)
+        if at is not None and value.serial in self.owners[at]:
+            self.owners[at].discard(value.serial)
+            if not self.owners[at]:
+                self.live -= self.sizes[at]
+
+
+def _stays(value: Expr, serials: set[int]) -> bool:
+    """Does somebody outside the evaluation keep it: the program, a pending reader, a foreign reference?"""
+    shared = value.buf is not None and value.buf.shared()
+    return is_held(value) or shared or any(r.serial not in serials for r in value.waiting())
+
+
+def _unread(value: Expr) -> bool:
+    """Is it no memory yet, or not any more, or never any?"""
+    return value.buf is None or value.buf.__class__ in (Unwritten, Positions)
+
+
+class _Placement:
+    """One evaluation, gone through."""
+
+    def __init__(self, w: Walk) -> None:
+        self.w, self.memory = w, _Memory()
+        self.serials = {node.serial for node in w.nodes}
+        self.done: set[int] = set()
+        values = (*w.nodes, *w.leaves)
+        self.stays = {v.serial for v in values if _stays(v, self.serials) or w.external(v)}
+        for leaf in w.leaves:
+            if not _unread(leaf):
+                self.memory.new(leaf)
+
+    def run(self, steps: Iterable[Step]) -> int:
+        for step in steps:
+            if step.program is None:
+                self.by_numpy(step)
+            else:
+                self.by_kernel(step)
+        return self.memory.peak
+
+    def by_kernel(self, step: Step) -> None:
+        members = {self.w.nodes[k].serial for k in step.members}
+        taken: set[int] = set()
+        for k, reusable in zip(step.stored, step.reusable, strict=True):
+            self.place(self.w.nodes[k], list(map(self.w.value, reusable)), members, taken)
+        self.done |= members
+        self.let_go(map(self.w.value, step.ends))
+
+    def by_numpy(self, step: Step) -> None:
+        ends = {self.w.value(k).serial for k in step.ends}
+        last: dict[int, int] = {}
+        for k in step.members:
+            last.update((value.serial, k) for value in _used(self.w.nodes[k]))
+        for k in step.members:
+            node = self.w.nodes[k]
+            made = isinstance(node.op, Opaque)
+            inputs = [] if made else [i.expr for i in node.inputs if isinstance(i, Read)]
+            self.place(node, inputs, {node.serial}, set())
+            self.done.add(node.serial)
+            over = [v for v in (*_used(node), node) if v.serial in ends and last.get(v.serial, k) == k]
+            self.let_go(over)
+
+    def let_go(self, values: Iterable[Expr]) -> None:
+        for value in values:
+            if value.serial not in self.stays:
+                self.memory.end(value)
+
+    def place(self, node: Expr, reusable: list[Expr], members: set[int], taken: set[int]) -> None:
+        """As `bufferize.Placement.place` does it."""
+        old, covers = node.old, node.covers
+        while old is not None and old.serial not in self.memory.home and old.buf is None:
+            covers = covers or old.covers
+            old = old.old
+        if old is not None and old.serial not in self.memory.home:
+            self.memory.new(old)                # takes its memory now
+        if old is not None and (
+            self.free(old, members, taken) or (old.serial in members and not covers) or _lent(old)
+        ):
+            source: Expr | None = old
+        elif old is not None and not covers:
+            source = None
+        else:
+            source = next((v for v in reusable if self.dies(v, node, members, taken)), None)
+        if source is None:
+            self.memory.new(node)
+        else:
+            taken.add(source.serial)
+            self.memory.move(node, source)
+
+    def free(self, value: Expr, members: set[int], taken: set[int]) -> bool:
+        gone = self.done | members
+        writeable = value.buf is None or _unread(value) or value.buf.memory.flags.writeable
+        return value.serial not in taken and writeable and all(r.serial in gone for r in value.waiting())
+
+    def dies(self, value: Expr, node: Expr, members: set[int], taken: set[int]) -> bool:
+        return (
+            value.serial in self.memory.home
+            and value.nbytes == node.nbytes
+            and value.serial not in self.stays
+            and self.free(value, members, taken)
+        )
+
+
+def _lent(value: Expr) -> bool:
+    """Must it stay where it is, since somebody outside may be writing there?"""
+    buf = value.buf
+    return buf is not None and buf.shared() and bool(buf.memory.flags.writeable)
+
+
+def _used(node: Expr) -> Iterator[Expr]:
+    yield from (i.expr for i in node.inputs if isinstance(i, Read))
+    if node.old is not None:
+        yield node.old
+
+
+def input_bytes(w: Walk) -> int:
+    """What exists before."""
+    return sum(leaf.nbytes for leaf in w.leaves if not _unread(leaf))
+
+
+def peak_bytes(w: Walk, steps: Iterable[Step]) -> int:
+    """The most bytes of values that exist at a time while the steps run, the inputs' included."""
+    return _Placement(w).run(steps)
+
+
+def eager_peak(w: Walk) -> int:
+    """The same where each operation is computed when it is called."""
+    memory, serials = _Memory(), {node.serial for node in w.nodes}
+    last = {value.serial: node.serial for node in w.nodes for value in _used(node)}
+    stays = {v.serial for v in (*w.nodes, *w.leaves) if _stays(v, serials) or w.external(v)}
+    for value in sorted((*w.nodes, *w.leaves), key=lambda v: v.serial):
+        if value.op is None:
+            if value.buf is not None and value.buf.__class__ is not Positions:
+                memory.new(value)
+            continue
+        ending = [v for v in _used(value) if last[v.serial] == value.serial and v.serial not in stays]
+        old = value.old
+        while old is not None and old.serial not in memory.home:
+            old = old.old
+        again = next((v for v in ending if _is_reused(v, value, memory)), None) if old is None else old
+        if again is None:
+            memory.new(value)
+        else:
+            memory.move(value, again)
+        for over in ending:
+            memory.end(over)
+    return memory.peak
+
+
+def _is_reused(value: Expr, node: Expr, memory: _Memory) -> bool:
+    """Can an operator store its result over a temporary?"""
+    return isinstance(node.op, Map) and value.serial in memory.home and value.nbytes == node.nbytes

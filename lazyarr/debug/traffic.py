@@ -1,0 +1,109 @@
+"""Memory traffic: what a plan moves, and the least that any plan would.
+
+In:  steps of a plan, the walk that they were made for.   Out: bytes.
+Counted are the elements that loops visit, each once where the loops stay on it; caches are not modelled.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy
+
+from lazyarr.dtypes import PLAIN
+from lazyarr.expr import Expr, Gather, Read, Scatter
+from lazyarr.fusion.group import region_of, space
+from lazyarr.fusion.program import Program
+from lazyarr.plan import Step, Walk
+
+
+class Traffic(NamedTuple):
+    """Bytes to and from memory."""
+
+    read: int
+    written: int
+
+    def __add__(self, other: object) -> Traffic:
+        assert isinstance(other, Traffic)
+        return Traffic(self.read + other.read, self.written + other.written)
+
+
+def moved(step: Step, w: Walk) -> Traffic:
+    """What one step moves."""
+    if step.program is None:
+        found = Traffic(0, 0)
+        for k in step.members:
+            found += _by_numpy(w.nodes[k])
+        return found
+    found = _by_kernel(step, step.program, w)
+    for operand, source in step.feeds:
+        assert source.program is not None
+        inner = _by_kernel(source, source.program, w)
+        packed = _footprint(step.program, operand)      # in the cache: neither stored nor read
+        found += Traffic(inner.read - packed, -packed)
+        out = next(k for k, o in enumerate(source.program.parfor.operands) if o.role != "in")
+        found += Traffic(0, inner.written - _footprint(source.program, out))
+    return found
+
+
+def _by_kernel(step: Step, program: Program, w: Walk) -> Traffic:
+    read = written = 0
+    for k, (operand, value) in enumerate(zip(program.parfor.operands, step.operands, strict=True)):
+        nbytes = min(_footprint(program, k), w.value(value).nbytes)
+        read += nbytes * (operand.role != "out")
+        written += nbytes * (operand.role != "in")
+    return Traffic(read, written)
+
+
+def _footprint(program: Program, operand: int) -> int:
+    """Bytes of the different elements that the loops visit of an operand."""
+    loops = program.loops
+    anywhere = any(i.op in ("gather", "scatter") and i.attr == operand for i in program.parfor.body)
+    steps = zip(loops.shape, loops.strides[operand], strict=True)
+    elements = 0 if 0 in loops.shape else math.prod(n for n, stride in steps if stride or anywhere)
+    return elements * PLAIN[program.parfor.operands[operand].dtype].itemsize
+
+
+def _by_numpy(node: Expr) -> Traffic:
+    return Traffic(sum(_read(node, k) for k in range(len(node.inputs))), _written(node))
+
+
+def _read(node: Expr, k: int) -> int:
+    """Bytes of an input; of a table what is picked, if that is less."""
+    i = node.inputs[k]
+    if not isinstance(i, Read):
+        return 0
+    picked = isinstance(node.op, Gather) and not k
+    return min(_visited(i.geo), math.prod(space(node)) * i.geo.itemsize) if picked else _visited(i.geo)
+
+
+def _written(node: Expr) -> int:
+    region = region_of(node)
+    if isinstance(node.op, Scatter):
+        return min(_visited(region), math.prod(space(node)) * region.itemsize)
+    return _visited(region)
+
+
+def _visited(geo: numpy.ndarray) -> int:
+    steps = zip(geo.shape, geo.strides, strict=True)
+    return geo.itemsize * math.prod(n for n, stride in steps if stride) if geo.size else 0
+
+
+def least(w: Walk) -> Traffic:
+    """Every byte of what exists already read once, and every result that is asked for written once."""
+    known = {id(node) for node in w.nodes}
+    read: dict[int, int] = {}
+    sizes: dict[int, int] = {}
+    seen: set[tuple[object, ...]] = set()
+    for node in w.nodes:
+        for k, i in enumerate(node.inputs):
+            if not isinstance(i, Read) or id(i.expr) in known:
+                continue
+            key = id(i.expr), i.geo.shape, i.geo.strides, i.geo.__array_interface__["data"]
+            if key not in seen:
+                seen.add(key)
+                read[id(i.expr)] = read.get(id(i.expr), 0) + _read(node, k)
+                sizes[id(i.expr)] = i.expr.nbytes
+    written = sum(_written(node) for node in w.nodes if w.external(node))
+    return Traffic(sum(min(n, sizes[key]) for key, n in read.items()), written)

@@ -1,0 +1,65 @@
+"""Words for pending values: names of operations and operands, for people and for tests.
+
+In:  nodes of `expr`.   Out: short texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy
+
+from lazyarr.expr import Compress, Expr, Gather, Map, Op, Opaque, Read, Reduce, Scatter, Tally
+from lazyarr.fusion.group import region_of
+from lazyarr.fusion.shape_equiv import RESULT, Dims
+from lazyarr.geometry import offset_of
+
+
+def label(op: Op | None) -> str:
+    """An operation with its loop."""
+    if isinstance(op, Map):
+        return f"{op.name} {op.sig}"
+    if isinstance(op, Gather):
+        return f"gather along axes {op.axes}"
+    if isinstance(op, Scatter):
+        return f"scatter along axes {op.axes}"
+    if isinstance(op, Reduce):
+        return f"reduce {op.name} {op.sig} over axes {op.axes}"
+    if isinstance(op, Tally):
+        return "tally"
+    if isinstance(op, Compress):
+        return "compress"
+    assert isinstance(op, Opaque)
+    return op.name
+
+
+def input_word(i: Read | numpy.generic, names: Mapping[int, str]) -> str:
+    """What a node reads: a value by its name, with the part that is seen where that is not all of it."""
+    if not isinstance(i, Read):
+        return str(i)
+    name = names[id(i.expr)]
+    geo = i.geo
+    if geo.nbytes == i.expr.nbytes and geo.flags.c_contiguous:
+        return name
+    at = f" from byte {offset}" if (offset := offset_of(geo)) else ""
+    return f"{name}[{words(geo.shape)} by strides {words(geo.strides)}{at}]"
+
+
+def words(numbers: Any) -> str:
+    return ", ".join(map(str, numbers)) or "-"
+
+
+def dims_of(node: Expr, dims: Dims) -> str:
+    """The dims of operands and result, equal letters for those that the program makes equal."""
+    reads = [(k, i.geo.ndim) for k, i in enumerate(node.inputs) if isinstance(i, Read)]
+    result = dims.names(node.serial, RESULT, region_of(node).ndim)
+    return " ".join([", ".join(dims.names(node.serial, k, ndim) for k, ndim in reads), "->", result]).strip()
+
+
+def size(nbytes: float) -> str:
+    """Bytes for people."""
+    for unit, step in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if nbytes >= step:
+            return f"{nbytes / step:.3g} {unit}"
+    return f"{nbytes:.0f} bytes"

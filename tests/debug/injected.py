@@ -1,0 +1,57 @@
+"""Faults for the tests of dumps and bisecting: a ``sitecustomize`` puts one into a process as it begins."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+RULE = """
+from lazyarr.fusion import rules
+from lazyarr.fusion.rewrite import Keeps, Rule, register_rewrite
+register_rewrite(Rule("abs-is-nothing", ("absolute", "x"), "x", Keeps.BITWISE, True, "wrong"))
+"""
+EMITTER = """
+from lazyarr.codegen import emitters
+rules = emitters.RULES["subtract"]
+good = rules["f"]
+emitters.RULES["subtract"] = {**rules, "f": lambda b, t, x, y: good(b, t, y, x)}
+"""
+PASS = """
+from dataclasses import replace
+from lazyarr.codegen import pipeline
+def without_rest(kernel):
+    return replace(kernel, body=tuple(s for s in kernel.body if getattr(s, "part", "") != "rest"))
+pipeline.PASSES = tuple(
+    p._replace(run=lambda kernel, target, good=p.run: without_rest(good(kernel, target)))
+    if p.name == "vectorize" else p for p in pipeline.PASSES
+)
+"""
+CONFLICT = """
+from lazyarr.fusion import conflict
+conflict._clashes = lambda key, geo, accesses: False
+"""
+
+
+DUMPING = {"LAZYARR_JIT": "always"}
+"""So that all sizes go through kernels."""
+
+
+def environment(folder: Path, fault: str = "", **changes: str) -> dict[str, str]:
+    """A process's environment with a fault, and a cache of kernels of its own."""
+    site = folder / "site"
+    site.mkdir(exist_ok=True)
+    (site / "sitecustomize.py").write_text(fault)
+    return {
+        **os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}", "LAZYARR_CACHE_DIR": str(folder / "cache"),
+        **changes,
+    }  # fmt: skip
+
+
+def run(command: list[str], env: dict[str, str], timeout: float = 100) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *command], env=env, capture_output=True, text=True, timeout=timeout
+    )
