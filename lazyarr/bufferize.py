@@ -60,7 +60,7 @@ class Placement:
         elif old is not None and not covers:
             self.buffers[node.serial] = copy_of(self.of(old))
         else:
-            dying = self._dying(node, reusable)
+            dying = self.dying(node, reusable)
             if dying is not None:
                 self.taken[node.serial] = dying
             self.buffers[node.serial] = Buffer.new(node.nbytes) if dying is None else dying.buf
@@ -74,7 +74,7 @@ class Placement:
             and (IN_PLACE or self.of(value).shared())
         )
 
-    def _dying(self, node: Expr, reusable: Iterable[Expr]) -> Expr | None:
+    def dying(self, node: Expr, reusable: Iterable[Expr]) -> Expr | None:
         """An input that ends in this step and is as large as the result: its buffer is the destination."""
         for value in reusable:
             if (

@@ -32,11 +32,14 @@ from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.kernels import foldable, host, lowerable
 from lazyarr.launch import launch
 from lazyarr.launch_compress import Source, launch_fed, launch_pack, launch_tally
+from lazyarr.launch_rows import launch_rows
 from lazyarr.materialize import run_through_numpy
-from lazyarr.plan import Step, Walk, groups_of, plan_of, walk
+from lazyarr.plan import RowBlocks, RowPart, Step, Walk, walk
+from lazyarr.planning import groups_of, plan_of
 from lazyarr.reduce_order import Unproved
 from lazyarr.schedule import TINY
 from lazyarr.srcloc import note_lines
+from lazyarr.storage import SLACK
 from lazyarr.switches import is_node_off
 from lazyarr.values import LEDGER, is_held
 
@@ -122,8 +125,11 @@ def _misaligned(node: Expr) -> str | None:
 def _run(step: Step, w: Walk) -> bool:
     """Compute a step; False if its kernel is yet to be compiled."""
     if step.program is None:
-        _by_numpy(step, w)
-        return True
+        if step.rows is None:
+            _by_numpy(step, w)
+            return True
+        if _outlive(step, step.rows, w):
+            return _one_by_one(step.rows, w)
     try:
         if not COMPILER.usable:
             return _by_cached_kernel(step, w)
@@ -132,6 +138,60 @@ def _run(step: Step, w: Walk) -> bool:
     except Exception as error:
         note_lines(error, [node.loc for k in step.members if (node := w.nodes[k]) is not None])
         raise
+
+
+def _one_by_one(rows: RowBlocks, w: Walk) -> bool:
+    compiled = True
+    for part in rows.parts:
+        compiled = _run(part.step, w) and compiled
+        w.let_go(part.step.ends)
+    return compiled
+
+
+def _outlive(step: Step, rows: RowBlocks, w: Walk) -> bool:
+    """Would values that nobody needs any more wait for the chain's end, and no result take their memory?"""
+    dying = {v.serial: v.nbytes for k in rows.early if not is_held(v := w.value(k))}
+    if sum(dying.values()) > SLACK:
+        placement = _placement(step, w)
+        for k, reusable in zip(step.stored, step.reusable, strict=True):
+            node = w.nodes[k]
+            taken = None if node.old is not None else placement.dying(node, map(w.value, reusable))
+            if taken is not None:
+                dying.pop(taken.serial, None)
+    return sum(dying.values()) > SLACK
+
+
+def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
+    """Compute steps that run together."""
+    members, placement = [w.nodes[k] for k in step.members], _placement(step, w)
+    for k, reusable in zip(step.stored, step.reusable, strict=True):
+        placement.place(w.nodes[k], map(w.value, reusable))
+    bases = [_bases(part, w, placement) for part in rows.parts]
+    streamed = [part.step.operands[k] for part in rows.parts if part.streams for k in part.step.written]
+    warm = all(placement.of(w.value(k)).recycled for k in streamed)
+    held = hold_signals() if placement.taken else None
+    try:
+        found = launch_rows(rows, bases, [_scalars(part.step, w) for part in rows.parts], warm)
+        if any(found):
+            from lazyarr.replay import explain
+
+            raised = [bits for part, bits in zip(rows.parts, found, strict=True) for _ in part.step.members]
+            w.late += explain(step, members, raised, placement)
+        _finish(members, placement)
+    finally:
+        release_signals(held)
+
+
+def _placement(step: Step, w: Walk) -> Placement:
+    return Placement([w.nodes[k] for k in step.members], {w.nodes[k].serial for k in step.stored})
+
+
+def _bases(part: RowPart, w: Walk, placement: Placement) -> list[int]:
+    """Where the operands lie that have memory of their own."""
+    return [
+        0 if at >= 0 else placement.of(w.value(k)).address
+        for k, at in zip(part.step.operands, part.inside, strict=True)
+    ]
 
 
 def _by_cached_kernel(step: Step, w: Walk) -> bool:
@@ -166,7 +226,9 @@ def _by_numpy(step: Step, w: Walk) -> None:
 
 
 def _by_kernel(step: Step, w: Walk) -> None:
-    assert step.program is not None
+    if step.rows is not None:
+        _by_rows(step, step.rows, w)
+        return
     members = [w.nodes[k] for k in step.members]
     placement = Placement(members, {w.nodes[k].serial for k in step.stored})
     for k, reusable in zip(step.stored, step.reusable, strict=True):
@@ -179,7 +241,7 @@ def _by_kernel(step: Step, w: Walk) -> None:
         if raised:
             from lazyarr.replay import explain
 
-            w.late += explain(step, members, raised, placement)
+            w.late += explain(step, members, [raised] * len(members), placement)
         _finish(members, placement)
     finally:
         release_signals(held)

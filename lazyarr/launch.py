@@ -114,7 +114,7 @@ def prepare(
 ) -> Prepared:
     """All of a launch but addresses and scalars; `cuts` of a fold or the `tile` of a map may be given."""
     parfor, loops = program.parfor, program.loops
-    threads = threads if _worth_threads(program) else 1
+    threads = threads if program_worth_threads(program) else 1
     kernel = kernel_for(parfor, nontemporal)
     layout = kernel.layout
     folds, sequence = "r" in parfor.dims, "s" in parfor.dims
@@ -153,7 +153,8 @@ def prepare(
     )  # fmt: skip
 
 
-def _worth_threads(program: Program) -> bool:
+def program_worth_threads(program: Program) -> bool:
+    """Does a program have work for more than one thread?"""
     parfor = program.parfor
     moved = sum(PLAIN[o.dtype].itemsize for o in parfor.operands if o.access != "z")
     return worth_threads(math.prod(program.loops.shape), moved, sum(cost(i.op) for i in parfor.body))
@@ -166,15 +167,21 @@ def bind(
     words = p.words[:]
     for word, at in zip(p.pointers, addresses, strict=True):
         words[word] = at
-    for word, scalar in zip(p.scalars, scalars, strict=True):
-        raw = scalar.tobytes()
-        words[word : word + SCALAR_WORDS] = array("q", raw * (SCALAR_BYTES // len(raw)))
+    if p.scalars:
+        put_scalars(words, p.scalars, scalars)
     scratch = partials = None
     if p.scratch_bytes:
         scratch, words[Layout.SCRATCH] = memory(p.scratch_bytes)
     if p.partial_bytes:
         partials, words[p.partials_word] = memory(p.partial_bytes)
     return words, [scratch, partials]
+
+
+def put_scalars(words: array[int], places: Sequence[int], scalars: Sequence[numpy.generic]) -> None:
+    """Write runtime scalars to the words that begin at `places`."""
+    for word, scalar in zip(places, scalars, strict=True):
+        raw = scalar.tobytes()
+        words[word : word + SCALAR_WORDS] = array("q", raw * (SCALAR_BYTES // len(raw)))
 
 
 def _run(p: Prepared, addresses: Sequence[int], scalars: Sequence[numpy.generic]) -> int:

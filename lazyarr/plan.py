@@ -2,7 +2,7 @@
 
 In:  the pending nodes of one evaluation, in program order.
 Out: `Plan`: steps that speak of nodes and leaves by number, so that the same program on other
-     arrays (a time step, an iteration) finds its plan by one walk and one hash.
+     arrays (a time step, an iteration) finds its plan by one walk and one hash (`planning`).
 
 The key holds all that partition and assembly look at: ops, geometries, which inputs are which, what
 must be stored, and the alignment of foreign memory.  Values of constants are not part of it.
@@ -18,19 +18,10 @@ from typing import Any, NamedTuple
 import numpy
 
 from lazyarr import config
-from lazyarr.codegen.reduce_plan import arrange
-from lazyarr.counters import COUNT
-from lazyarr.expr import Compress, Expr, Map, Read, Reduce, Tally
+from lazyarr.expr import Expr, Read
 from lazyarr.flags import Late, Raised
-from lazyarr.fusion.assemble import Unlike, assemble
-from lazyarr.fusion.compress import fed, feedable
-from lazyarr.fusion.group import Group
-from lazyarr.fusion.partition import Partition, Refuse, is_draw, partition
 from lazyarr.fusion.program import Program
-from lazyarr.geometry import FRESH, offset_of, same
-from lazyarr.kernels import not_together
-from lazyarr.plan_patterns import for_shape, pattern_of
-from lazyarr.schedule import scattered
+from lazyarr.geometry import FRESH, offset_of
 from lazyarr.values import is_kept
 
 Finding = Sequence[tuple[int, Raised]]
@@ -43,10 +34,6 @@ class Known(NamedTuple):
     left: int
     """Times that it may yet be looked at closely."""
     finding: Finding | None
-
-
-MAX_PLANS = 512
-"""Plans kept; all are forgotten when there are more."""
 
 
 @dataclass(slots=True, eq=False)
@@ -76,8 +63,41 @@ class Step:
     feeds: tuple[tuple[int, Step], ...] = ()
     """Compressions that are packed chunk by chunk, just before a chunk needs them: which operand of the
     program, and the step that it would be by itself."""
-    raised: dict[tuple[str, ...], Known] = field(default_factory=dict)
-    """By the categories that were raised (`replay`)."""
+    rows: RowBlocks | None = None
+    """Steps that run together, block by block: this one has no program of its own."""
+    raised: dict[tuple[str | int, ...], Known] = field(default_factory=dict)
+    """By the categories that were raised, and where that tells more by whom (`replay`)."""
+
+
+class RowPart(NamedTuple):
+    """One step of those that run together: its programs over the rows of a block."""
+
+    step: Step
+    program: Program
+    last: Program
+    """Over the last block, which has more rows."""
+    inside: tuple[int, ...]
+    """For each operand: where in a thread's own memory the rows of a block lie, or -1 if they lie in the
+    value's buffer."""
+    streams: bool
+    """What it writes is large, and nobody reads it soon: it may be stored past the caches."""
+
+
+@dataclass(slots=True, eq=False)
+class RowBlocks:
+    """Steps that run together on blocks of rows (`fusion.rows`)."""
+
+    parts: tuple[RowPart, ...]
+    rows: int
+    """Of a block; the last has more where their number is no multiple."""
+    blocks: int
+    own_bytes: int
+    """Memory of a thread for values that only these steps read."""
+    early: tuple[int, ...] = ()
+    """Values that the steps one by one would let go of before all results have their memory; none where
+    memory suffices all the same."""
+    launches: dict[Any, Any] = field(default_factory=dict)
+    """Launches prepared (`launch_rows`), by number of threads."""
 
 
 @dataclass(slots=True, eq=False)
@@ -118,15 +138,6 @@ class Walk:
                 nodes[k] = None
             else:
                 leaves[-1 - k] = None
-
-
-class Scattered(Exception):
-    """The random numbers of a group would be drawn in another order than the stream's, or few at a time."""
-
-
-_plans: dict[tuple[Any, ...], Plan] = {}
-_patterns: dict[tuple[Any, ...], Plan] = {}
-"""Plans whose shape does not matter (see `plan_patterns`)."""
 
 
 def walk(nodes: list[Expr], wanted: Sequence[Expr]) -> Walk:
@@ -185,173 +196,3 @@ def _read_elsewhere(node: Expr, numbers: dict[int, int]) -> bool:
 def _geometry_key(geo: numpy.ndarray) -> tuple[Any, ...]:
     """A geometry by its contents: one that arrays share goes by its identity."""
     return geo.shape, geo.strides, geo.dtype.char, offset_of(geo)
-
-
-def plan_of(w: Walk, refuse: Refuse, keep: bool = True) -> Plan:
-    """The plan of a walk, from memory if the structure was met before."""
-    found = _plans.get(w.key) if keep else None
-    if found is None:
-        found = _met(w, refuse) if keep else _make(w, refuse)
-        if keep:
-            if len(_plans) >= MAX_PLANS:
-                _plans.clear()
-            _plans[w.key] = found
-    return found
-
-
-def _met(w: Walk, refuse: Refuse) -> Plan:
-    """A plan for a new structure: a known one's, if only the shape is new."""
-    pattern = pattern_of(w)
-    if pattern is None:
-        return _make(w, refuse)
-    key, shape = pattern
-    known = _patterns.get(key)
-    if known is not None:
-        return Plan(for_shape(known.steps, shape), w.pins, known.noted)
-    found = _make(w, refuse)
-    if len(_patterns) >= MAX_PLANS:
-        _patterns.clear()
-    _patterns[key] = found
-    return found
-
-
-def groups_of(w: Walk, refuse: Refuse) -> tuple[Partition, list[Step]]:
-    """The fusion groups of a walk, and the steps of its plan."""
-    numbers = _numbers(w)
-    parted, steps = _planned(w, refuse, numbers)
-    _let_go(steps, w.nodes, numbers)
-    return parted, steps
-
-
-def _numbers(w: Walk) -> dict[int, int]:
-    return {id(n): k for k, n in enumerate(w.nodes)} | {id(v): -1 - k for k, v in enumerate(w.leaves)}
-
-
-@dataclass(slots=True, eq=False)
-class _Barred:
-    """Nodes, by serial, that cannot be where the attempts so far have put them."""
-
-    unlike: dict[int, str] = field(default_factory=dict)
-    """They cannot have NumPy's bits in compiled loops, and why: NumPy runs them."""
-    apart: set[int] = field(default_factory=set)
-    """They join no group through a view."""
-    alone: set[int] = field(default_factory=set)
-    """They share no group."""
-
-    def __len__(self) -> int:
-        return len(self.unlike) + len(self.apart) + len(self.alone)
-
-
-def _assembled(w: Walk, refuse: Refuse, numbers: dict[int, int]) -> tuple[Partition, list[Step]]:
-    """Groups and their steps.  An attempt that fails bars nodes, so that the next one differs."""
-    barred = _Barred()
-
-    def why_not(node: Expr) -> str | None:
-        return barred.unlike.get(node.serial) or refuse(node)
-
-    while True:
-        before = len(barred)
-        parted = partition(w.nodes, w.external, why_not, barred.apart, barred.alone)
-        made = [_attempt(group, numbers, parted, barred) for group in parted.groups]
-        steps = [step for step in made if step is not None]
-        if len(barred) == before:
-            assert len(steps) == len(made)
-            return parted, steps
-
-
-def _attempt(group: Group, numbers: dict[int, int], parted: Partition, barred: _Barred) -> Step | None:
-    """The step of a group; None where some of its nodes had to be barred."""
-    try:
-        return _step(group, numbers, parted.stored, parted.epoch)
-    except Scattered:
-        barred.alone.update(n.serial for n in group.nodes if is_draw(n))
-    except Unlike as found:
-        barred.apart |= group.bridged           # perhaps they have NumPy's bits in a group of their own
-        if not group.bridged:
-            barred.unlike.update(dict.fromkeys(found.serials, found.why))
-    return None
-
-
-def _make(w: Walk, refuse: Refuse) -> Plan:
-    COUNT.plans += 1
-    return Plan(groups_of(w, refuse)[1], w.pins)
-
-
-def _planned(w: Walk, refuse: Refuse, numbers: dict[int, int]) -> tuple[Partition, list[Step]]:
-    """Groups, and steps; compressions that need not be stored are in the steps that read them."""
-    parted, made = _assembled(w, refuse, numbers)
-    absorbed: set[int] = set()
-    for number, sources in fed(parted.groups, parted.stored, w.external).items():
-        for source in sources:
-            if _feed(made[number], made[source.number]):
-                absorbed.add(source.number)
-                parted.stored.discard(source.nodes[-1].serial)
-    return parted, [step for at, step in enumerate(made) if at not in absorbed]
-
-
-def _feed(step: Step, source: Step) -> bool:
-    """Put a compression into the step that reads it, if it can take it chunk by chunk."""
-    mine = source.members[-1]
-    found = [at for at, k in enumerate(step.operands) if k == mine]
-    if step.program is None or len(found) != 1 or not feedable(step.program):
-        return False
-    step.members = (*source.members, *step.members)
-    step.operands = tuple(source.operands[-1] if k == mine else k for k in step.operands)
-    step.feeds += ((found[0], source),)
-    return True
-
-
-def _let_go(steps: list[Step], nodes: list[Expr], numbers: dict[int, int]) -> None:
-    """Say after which step each value is not needed any more."""
-    last: dict[int, int] = {}
-    for at, step in enumerate(steps):
-        for k in step.members:
-            last[k] = at
-            values = [i.expr for i in nodes[k].inputs if isinstance(i, Read)]
-            old = nodes[k].old
-            while old is not None:
-                values.append(old)
-                old = old.old
-            last.update((numbers[id(v)], at) for v in values if id(v) in numbers)
-    for at, step in enumerate(steps):
-        step.ends = tuple(k for k, end in last.items() if end == at)
-
-
-def _step(group: Group, numbers: dict[int, int], stored: set[int], epoch: int) -> Step:
-    members = tuple(numbers[id(n)] for n in group.nodes)
-    keep = tuple(numbers[id(n)] for n in group.nodes if n.serial in stored)
-    why = group.refusals[0].why if group.refusals else ""
-    if group.opaque or not keep:                # (another thread let go of what was wanted when this began)
-        return Step(members, keep, None, (), (), (), (), why)
-    program = assemble(group, epoch, stored, arrange)
-    if scattered(program):
-        raise Scattered
-    why_not = None if group.fold is None else not_together(program.parfor)
-    if why_not is not None:
-        raise Unlike({n.serial for n in group.nodes if isinstance(n.op, Reduce)}, why_not)
-    operands = tuple(numbers[id(b.value)] for b in program.bindings)
-    constants = tuple(
-        (numbers[id(c[0])], c[1]) if isinstance(c, tuple) else c for c in program.constants
-    )
-    written = tuple(k for k, o in enumerate(program.parfor.operands) if o.role != "in")
-    reusable = tuple(_reusable(n, group, numbers) for n in group.nodes if n.serial in stored)
-    program.forget()
-    last = group.nodes[-1]
-    ranks = last.inputs[2] if isinstance(last.op, Compress) else None
-    return Step(
-        members, keep, program, operands, constants, written, reusable, why,
-        tallies=isinstance(last.op, Tally),
-        ranks=numbers[id(ranks.expr)] if isinstance(ranks, Read) else None,
-    )  # fmt: skip
-
-
-def _reusable(node: Expr, group: Group, numbers: dict[int, int]) -> tuple[int, ...]:
-    """Inputs that the group reads only where the node writes: it may store over them."""
-    if not isinstance(node.op, Map):            # accumulators and ranks overlap nothing that is read
-        return ()
-    region = group.placed[node.serial].region
-    fits: dict[int, bool] = {}
-    for a in group.loads:
-        k = numbers[id(a.value)]
-        fits[k] = fits.get(k, True) and same(a.geo, region)
-    return tuple(k for k, fit in fits.items() if fit)

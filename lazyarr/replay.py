@@ -1,6 +1,7 @@
 """Replay: which operations of a fused kernel raised the floating-point flags that the kernel reports.
 
-In:  the nodes of a step whose kernel just ran, not finished yet, and the flags of all chunks together.
+In:  the nodes of a step whose kernel just ran, not finished yet, and the flags of all chunks together; of
+     steps that run in row blocks, of each kernel.
 Out: `flags.Late` warnings, in NumPy's words.
 Where only one operation can raise what was raised, it did.  Else NumPy computes the nodes again, one by
 one, in memory of their own, and says which did and what they are called.  That costs what NumPy would
@@ -14,6 +15,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import reduce
+from operator import or_
 
 import numpy
 
@@ -49,15 +52,19 @@ class Overwritten(Exception):
     """A value that the step read is gone."""
 
 
-def explain(step: Step, members: Sequence[Expr], raised: int, placement: Placement) -> list[Late]:
-    """The warnings for the flags that a step raised."""
-    keys = [key for key, bit in BITS.items() if raised & bit and any(warns(n.errors, key) for n in members)]
-    known = step.raised.get(tuple(keys), Known(MOST, None))
+def explain(
+    step: Step, members: Sequence[Expr], raised: Sequence[int], placement: Placement
+) -> list[Late]:
+    """The warnings for the flags that a step raised: for each member, those of the kernel it is in."""
+    every = reduce(or_, raised)
+    keys = [key for key, bit in BITS.items() if every & bit and any(warns(n.errors, key) for n in members)]
+    case: tuple[str | int, ...] = (*keys, *raised) if len(set(raised)) > 1 else tuple(keys)
+    known = step.raised.get(case, Known(MOST, None))
     finding = known.finding if keys else ()
     if keys and known.left:
-        suspects = {key: _suspects(members, key) for key in keys}
+        suspects = {key: _suspects(members, key, raised) for key in keys}
         known = _known(members, suspects, placement, known)
-        step.raised[tuple(keys)] = known
+        step.raised[case] = known
         finding = known.finding
         if finding is None:
             finding = _guess(members, suspects)
@@ -76,10 +83,10 @@ def _known(members: Sequence[Expr], suspects: Suspects, placement: Placement, kn
     return known
 
 
-def _suspects(members: Sequence[Expr], key: str) -> dict[tuple[int, str], int]:
+def _suspects(members: Sequence[Expr], key: str, raised: Sequence[int]) -> dict[tuple[int, str], int]:
     found: dict[tuple[int, str], int] = {}
     for at, node in enumerate(members):
-        for name in _names(node, key):
+        for name in _names(node, key) if raised[at] & BITS[key] else ():
             assert node.op is not None
             found.setdefault((call_of(node, node.op), name), at)
     return found

@@ -51,12 +51,9 @@ def tiles(
         return list(shape)
     if rank == 1:
         return [_share(shape[0], threads)]
-    cross = _other_order(shape, strides, itemsizes)
-    if cross is not None:
-        tile = [n if n < SHORT else 1 for n in shape]
-        tile[-1] = min(shape[-1], SQUARE)
-        tile[cross] = min(shape[cross], SQUARE)
-        return tile
+    square = squares(shape, strides, itemsizes)
+    if square is not None:
+        return square
     tile = [n if n < SHORT else 1 for n in shape[:-1]] + [1]
     # Short outer loops pass over the same cache lines again: what they pass over must stay cached.
     room = CHUNK if math.prod(tile) == 1 else CACHED // math.prod(tile)
@@ -85,6 +82,19 @@ def in_sequence(dims: str, shape: Sequence[int], threads: int) -> tuple[list[int
     others = math.prod(shape) // shape[first]
     tile[first] = max(1, min(shape[first], room // others))
     return tile, 1
+
+
+def squares(
+    shape: Sequence[int], strides: Sequence[Sequence[int]], itemsizes: Sequence[int]
+) -> list[int] | None:
+    """Square tiles, where operands disagree on which loop is contiguous."""
+    cross = None if is_off("tile") else _other_order(shape, strides, itemsizes)
+    if cross is None:
+        return None
+    tile = [n if n < SHORT else 1 for n in shape]
+    tile[-1] = min(shape[-1], SQUARE)
+    tile[cross] = min(shape[cross], SQUARE)
+    return tile
 
 
 def _share(n: int, threads: int) -> int:

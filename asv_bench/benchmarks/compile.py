@@ -64,12 +64,12 @@ class FirstCall:
 def planned(ops: int, seed: int) -> Any:
     """The parfor of a chain; imports what builds it."""
     np, engine = importlib.import_module("lazyarr"), importlib.import_module("lazyarr.engine")
-    plan = importlib.import_module("lazyarr.plan")
+    plan, planning = importlib.import_module("lazyarr.plan"), importlib.import_module("lazyarr.planning")
     with np.options(jit="always"):
         x, y = np.array([1.0] * 10), np.array([0.5] * 10)
         root = expression(np, x, y, ops, seed).storage.value
         walk = plan.walk(importlib.import_module("lazyarr.materialize").closure([root]), [root])
-        return plan.plan_of(walk, engine._refuse, keep=False).steps[0].program.parfor
+        return planning.plan_of(walk, engine._refuse, keep=False).steps[0].program.parfor
 
 
 class Kernels:

@@ -61,6 +61,27 @@ def softmax(np: Any, x: Any) -> Any:
     return e / e.sum(axis=1, keepdims=True)
 
 
+def softmax_in_place(np: Any, x: Any) -> Any:
+    y = x - x.max(axis=1, keepdims=True)
+    np.exp(y, out=y)
+    y /= y.sum(axis=1, keepdims=True)
+    return y
+
+
+def layer_norm(np: Any, x: Any, scale: Any, shift: Any) -> Any:
+    mean, var = x.mean(axis=1, keepdims=True), x.var(axis=1, keepdims=True)
+    return (x - mean) / np.sqrt(var + 1e-5) * scale[0] + shift[0]
+
+
+def standardised(np: Any, x: Any, axis: int) -> Any:
+    return (x - x.mean(axis=axis, keepdims=True)) / x.std(axis=axis, keepdims=True)
+
+
+def attention_scores(np: Any, q: Any, k: Any) -> Any:
+    scores = q @ k[: len(k) // 2].T * np.float32(0.125)
+    return softmax(np, scores)
+
+
 def jacobi(np: Any, u: Any) -> Any:
     out = u.copy()
     out[1:-1, 1:-1] = 0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:])
@@ -94,6 +115,16 @@ WORKLOADS: dict[str, Workload] = {
     "row sums": Workload("reduce", 1, lambda np, a: (a * 2).sum(axis=1), columns=1000),
     "column means": Workload("reduce", 1, lambda np, a: a.mean(axis=0), columns=1000),
     "softmax rows": Workload("reduce", 1, softmax, "float32", columns=1000),
+    "softmax, axis 1": Workload("rows", 1, softmax, "float32", columns=1024),
+    "softmax in place": Workload("rows", 1, softmax_in_place, "float32", columns=1024),
+    "layer norm": Workload("rows", 3, layer_norm, "float32", columns=1024),
+    "standardise axis 1": Workload("rows", 1, lambda np, a: standardised(np, a, 1), columns=2000),
+    "standardise axis 0": Workload("rows", 1, lambda np, a: standardised(np, a, 0), columns=2000),
+    "row norms": Workload(
+        "rows", 1, lambda np, a: a / np.sqrt((a * a).sum(axis=1, keepdims=True)), "float32", columns=1024
+    ),
+    "variance axis 1": Workload("rows", 1, lambda np, a: np.var(a, axis=1), columns=2000),
+    "attention scores": Workload("rows", 2, attention_scores, "float32", columns=64),
     "a + a.T.copy()": Workload("views", 1, lambda np, a: a + a.T.copy().reshape(a.shape), columns=1000),
     "reversed": Workload("views", 2, lambda np, a, b: a[::-1] * 2 + b),
     "every other": Workload("views", 1, lambda np, a: a[::2] * 2 + 1),
@@ -118,7 +149,7 @@ def inputs(module: str, workload: Workload, n: int, seed: int) -> list[Any]:
     if workload.dtype == "int64":
         return [np.array(rng.integers(1, 1000, shape)) for _ in range(workload.inputs)]
     spread = [rng.uniform(0.5, 1.5, shape).astype(workload.dtype) for _ in range(workload.inputs)]
-    if workload.group == "reduce":
+    if workload.group in ("reduce", "rows"):
         spread = [x - x.dtype.type(1) for x in spread]      # both signs
     return [np.array(x) for x in spread]
 

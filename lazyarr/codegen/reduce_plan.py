@@ -146,24 +146,27 @@ def stepped(parfor: Parfor) -> bool:
 
 
 def cut(
-    parfor: Parfor, shape: Sequence[int], run: int, strides: Sequence[Sequence[int]] = (), threads: int = 2
+    parfor: Parfor, shape: Sequence[int], run: int, strides: Sequence[Sequence[int]] = (), threads: int = 2,
+    whole: bool = False,
 ) -> Cuts:
     """Cut the loops of a parfor into chunks.
 
-    `strides` (per operand) and `threads` make chunks that fit the memory and the machine better."""
+    `strides` (per operand) and `threads` make chunks that fit the memory and the machine better.  With
+    `whole`, each chunk folds its outputs to the end."""
     kinds = [r for _, r in reductions(parfor)]
     if kinds[0].ufunc == "compress":
         return in_steps(parfor, shape)
     group = kinds[0].group
     folded = [n for n, d in zip(shape, parfor.dims, strict=True) if d == "r"]
     if across(parfor):
-        return _cut_rows(parfor, shape, folded, threads)
+        return _cut_rows(parfor, shape, folded, threads, whole)
     space = math.prod(folded[len(folded) - group :])
     outer = math.prod(folded[: len(folded) - group])
     outputs = math.prod(n for n, d in zip(shape, parfor.dims, strict=True) if d == "p")
     each = outer * space
     strict = any(r.order == "pairwise" for r in kinds)
-    if outputs >= MANY or each <= 2 * SUBTREE or not stepped(parfor) or (strict and run < SUBTREE // 8):
+    few = outputs < MANY and each > 2 * SUBTREE and not whole
+    if not few or not stepped(parfor) or (strict and run < SUBTREE // 8):
         if outer > 1 and _neighbours_between(parfor, len(folded) - group, strides):
             each = max(space, each * CHUNK // max(1, outputs * each // (4 * threads)))
         return _by_outputs(parfor, shape, each, run, -(-space // run), outer)
@@ -199,7 +202,9 @@ def _by_outputs(
     return Cuts(tuple(tile), grid, math.prod(grid), run, runs, 0, steps, steps, 0, 0)
 
 
-def _cut_rows(parfor: Parfor, shape: Sequence[int], folded: Sequence[int], threads: int) -> Cuts:
+def _cut_rows(
+    parfor: Parfor, shape: Sequence[int], folded: Sequence[int], threads: int, whole: bool
+) -> Cuts:
     """Rows folded onto each other: cut the columns, and the rows where any order is right."""
     tile = [1] * len(shape)
     share = -(-shape[-1] // (64 * (2 * threads if threads > 1 else 1))) * 64
@@ -212,7 +217,7 @@ def _cut_rows(parfor: Parfor, shape: Sequence[int], folded: Sequence[int], threa
     free = all(r.order == "any" and not r.ufunc.startswith("arg") for _, r in reductions(parfor))
     rows, inside = folded[0], math.prod(folded[1:]) * tile[-1]
     outputs = math.prod(n for n, d in zip(shape, parfor.dims, strict=True) if d == "p")
-    if free and outputs * MANY <= rows and rows * inside >= 2 * CHUNK:
+    if free and not whole and outputs * MANY <= rows and rows * inside >= 2 * CHUNK:
         run = max(1, CHUNK // inside)
         runs = -(-rows // run)
         return _stepped(parfor, shape, tile, run, runs, 0, runs, 1)

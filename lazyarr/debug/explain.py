@@ -18,6 +18,7 @@ from lazyarr.expr import LOCK, Compress, Expr, Read
 from lazyarr.fusion.group import Group as Fused
 from lazyarr.fusion.group import Refusal, region_of
 from lazyarr.fusion.partition import Partition
+from lazyarr.fusion.rows import Found
 from lazyarr.fusion.shape_equiv import equivalence
 from lazyarr.materialize import closure, compiles
 from lazyarr.plan import Step, Walk
@@ -74,6 +75,8 @@ class Group:
     operations: tuple[Operation, ...]
     refusals: tuple[Refusal, ...]
     """Why its first operation joined no other group: never empty but for the first group."""
+    rows: tuple[str, ...]
+    """With which groups it runs together, block by block of rows, or why it does not follow the others."""
     rewrites: tuple[Rewrite, ...]
     parfor: str
     bytes_read: int
@@ -82,6 +85,7 @@ class Group:
     def __str__(self) -> str:
         lines = [f"group {self.number}: {'one kernel' if self.kernel else 'NumPy'} over {self.shape}"]
         lines += [f"  not fused with {_others(r)}: {r.why}" for r in self.refusals]
+        lines += [f"  {line}" for line in self.rows]
         for o in self.operations:
             view = ", through a view" if o.through_view else ""
             parts = (f"#{o.serial} {o.op}: {o.fate}{view}", o.dims, o.created)
@@ -162,7 +166,8 @@ def explain(*arrays: Any) -> Explanation:
         options `debug` and `dump` was on when they were made, else of those that can raise floating-point
         flags); the fusion groups, each with its iteration space, the reason why its first operation
         joined no other group, what becomes of each operation's value, the dims of operands and results
-        (equal letters where the program makes them equal) and the rules that saved work; the bytes
+        (equal letters where the program makes them equal), the rules that saved work, and with which groups
+        it runs together in blocks of rows; the bytes
         that are moved and held.  Printing it gives all that as text.
     """
     from lazyarr.arrays import face_of
@@ -194,7 +199,7 @@ def explanation(w: Walk, parted: Partition, steps: list[Step]) -> Explanation:
         step = by_node[g.nodes[-1].serial]
         mine = Traffic(0, 0) if id(step) in counted or _feeds(g, step, w) else traffic[id(step)]
         counted |= set() if mine == (0, 0) else {id(step)}
-        groups.append(_group(g, step, made, mine, w))
+        groups.append(_group(g, step, made, mine, w, _rows(g, parted.rows)))
     total = sum(traffic.values(), Traffic(0, 0))
     eager = [moved(_alone(k), w) for k in range(len(w.nodes))]
     return Explanation(
@@ -214,15 +219,32 @@ def _feeds(group: Fused, step: Step, w: Walk) -> bool:
     return any(w.nodes[k].serial == group.nodes[-1].serial for _, s in step.feeds for k in s.members)
 
 
-def _group(group: Fused, step: Step, made: dict[int, Operation], traffic: Traffic, w: Walk) -> Group:
-    source = next((s for _, s in step.feeds if w.nodes[s.members[-1]] is group.nodes[-1]), step)
+def _rows(group: Fused, rows: Found) -> tuple[str, ...]:
+    """With which groups it runs together, or why it does not follow the group before."""
+    why = rows.apart.get(group.number)
+    lines = [f"not in row blocks with the group before: {why}"] if why and group.number else []
+    for chain in rows.chains:
+        if group.number in chain.numbers:
+            first, *_, last = chain.numbers
+            block = f"{chain.block} of {chain.extent}"
+            axis = chain.axes[chain.numbers.index(group.number)]
+            lines.append(f"in row blocks with groups {first} to {last}: {block} along axis {axis}")
+    return tuple(lines)
+
+
+def _group(
+    group: Fused, step: Step, made: dict[int, Operation], traffic: Traffic, w: Walk, rows: tuple[str, ...]
+) -> Group:
+    inner = [s for _, s in step.feeds]
+    inner += [part.step for part in step.rows.parts] if step.rows is not None else []
+    source = next((s for s in inner if w.nodes[s.members[-1]] is group.nodes[-1]), step)
     program = source.program
     rewrites = () if program is None else tuple(
         Rewrite(group.nodes[r.member].serial, r.op, r.rule) for r in program.rewrites
     )
     return Group(
         group.number, not group.opaque, group.shape, tuple(made[n.serial] for n in group.nodes),
-        tuple(group.refusals), rewrites, "" if program is None else str(program.parfor), *traffic,
+        tuple(group.refusals), rows, rewrites, "" if program is None else str(program.parfor), *traffic,
     )  # fmt: skip
 
 

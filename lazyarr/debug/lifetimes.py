@@ -75,7 +75,7 @@ class _Placement:
 
     def run(self, steps: Iterable[Step]) -> int:
         for step in steps:
-            if step.program is None:
+            if step.program is None and step.rows is None:
                 self.by_numpy(step)
             else:
                 self.by_kernel(step)

@@ -13,9 +13,10 @@ import numpy
 
 from lazyarr.dtypes import PLAIN
 from lazyarr.expr import Expr, Gather, Read, Scatter
+from lazyarr.fusion.alias import memory_key
 from lazyarr.fusion.group import region_of, space
 from lazyarr.fusion.program import Program
-from lazyarr.plan import Step, Walk
+from lazyarr.plan import RowBlocks, Step, Walk
 
 
 class Traffic(NamedTuple):
@@ -31,6 +32,8 @@ class Traffic(NamedTuple):
 
 def moved(step: Step, w: Walk) -> Traffic:
     """What one step moves."""
+    if step.rows is not None:
+        return _by_rows(step.rows, w)
     if step.program is None:
         found = Traffic(0, 0)
         for k in step.members:
@@ -45,6 +48,22 @@ def moved(step: Step, w: Walk) -> Traffic:
         out = next(k for k, o in enumerate(source.program.parfor.operands) if o.role != "in")
         found += Traffic(0, inner.written - _footprint(source.program, out))
     return found
+
+
+def _by_rows(rows: RowBlocks, w: Walk) -> Traffic:
+    """Between the steps of a chain a block of rows stays in the cache: memory is read and written once."""
+    read: dict[int, int] = {}
+    written: dict[int, int] = {}
+    for part in rows.parts:
+        program = part.step.program
+        assert program is not None
+        for k, (operand, number) in enumerate(zip(program.parfor.operands, part.step.operands, strict=True)):
+            key = id(memory_key(w.value(number)))
+            if part.inside[k] < 0 and (operand.role != "in" or key not in written):
+                found = read if operand.role == "in" else written
+                nbytes = min(_footprint(program, k), w.value(number).nbytes)
+                found[key] = max(found.get(key, 0), nbytes)
+    return Traffic(sum(read.values()), sum(written.values()))
 
 
 def _by_kernel(step: Step, program: Program, w: Walk) -> Traffic:

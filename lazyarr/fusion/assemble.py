@@ -9,9 +9,9 @@ Loops are arranged so that NumPy's inner loops get NumPy's strides; where no arr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy
 
@@ -47,6 +47,35 @@ class Nest(Protocol):
 
 
 Arrange = Callable[[Order, Sequence[Sequence[int]]], Nest]
+
+
+class Inside(NamedTuple):
+    """A value of which only the rows of one block exist at a time, side by side in memory of their own.
+
+    Its storage is dense, so the rows of a block are contiguous, or so are those of each period."""
+
+    stride: int
+    """Bytes from one row to the next, in the whole value."""
+    period: int
+    """Bytes in which all rows lie once."""
+
+    def within(self, extent: int, strides: tuple[int, ...], start: int) -> tuple[tuple[int, ...], int]:
+        """Strides and offset of an access as they are in a block of `extent` rows."""
+        period = extent * abs(self.stride)
+        repeats, at = divmod(start, self.period)
+        if self.stride < 0:
+            at -= self.period - period
+        moved = (t if t % self.period else t // self.period * period for t in strides)
+        return tuple(moved), repeats * period + at
+
+
+class Frame(NamedTuple):
+    """Some successive rows of a group's space: positions along one axis."""
+
+    axis: int
+    extent: int
+    inside: Mapping[int, Inside]
+    """By serial."""
 
 
 class Unlike(Exception):
@@ -270,8 +299,8 @@ def _constant_char(constant: Constant) -> str:
     return _char(constant)
 
 
-def assemble(group: Group, epoch: int, stored: set[int], arrange: Arrange) -> Program:
-    """The parfor of a group; `arrange` orders the loops of a fold."""
+def body_of(group: Group, epoch: int, stored: set[int]) -> Assembler:
+    """The body of a group, with all that it loads and stores."""
     a = Assembler(group, epoch)
     stores: list[Inst] = []
     for a.at, node in enumerate(group.nodes):
@@ -289,11 +318,14 @@ def assemble(group: Group, epoch: int, stored: set[int], arrange: Arrange) -> Pr
             a.bindings.append(Binding(node, region, "out"))
     for store in stores:
         a.effect(store)
-    return _bind(a, arrange)
+    return a
 
 
-def _bind(a: Assembler, arrange: Arrange) -> Program:
-    """Drop dead code, order the operands (stores first: they decide the loops), collapse, classify."""
+def assemble(a: Assembler, arrange: Arrange, frame: Frame | None = None) -> Program:
+    """The program of a body, over the group's space or over the part of it that a `frame` shows.
+
+    Drop dead code, order the operands (stores first: they decide the loops), collapse, classify.
+    `arrange` orders the loops of a fold."""
     body, place = live(a.body)
     used = {i.attr for i in body if i.op in MEMORY} | {
         i.attr.out for i in body if isinstance(i.attr, Reduction)
@@ -303,9 +335,19 @@ def _bind(a: Assembler, arrange: Arrange) -> Program:
     )
     bindings = [a.bindings[k] for k in order]
     strides = [_strides(b, a.group.shape) for b in bindings]
+    starts = [offset_of(b.geo) for b in bindings]
+    moves = [0] * len(bindings) if frame is None else [s[frame.axis] for s in strides]
+    shape = a.group.shape
+    if frame is not None:
+        shape = (*shape[: frame.axis], frame.extent, *shape[frame.axis + 1 :])
+        for k, b in enumerate(bindings):
+            inside = frame.inside.get(b.value.serial)
+            if inside is not None:
+                moves[k] = 0
+                strides[k], starts[k] = inside.within(frame.extent, strides[k], starts[k])
     constants = [a.constants[k] for k in (i.attr for i in body if i.op == "scalar") if isinstance(k, int)]
     chars = "".join(map(_constant_char, constants))
-    nests, run, fold_group = _nests(a.group, strides, arrange)
+    nests, run, fold_group = _nests(a.group, shape, strides, arrange)
     calls = [c._replace(value=place[c.value]) for c in a.calls if c.value in place]
     body, (dims, loops) = _fitting(body, calls, nests, order)
     operands = tuple(
@@ -313,8 +355,10 @@ def _bind(a: Assembler, arrange: Arrange) -> Program:
         for b, s in zip(bindings, loops.strides, strict=True)
     )
     parfor = Parfor(dims, operands, chars, renumber(body, order, fold_group))
-    offsets = tuple(offset_of(b.geo) + t for b, t in zip(bindings, loops.offsets, strict=True))
-    return Program(parfor, loops, offsets, bindings, constants, run, rewrites=tuple(a.rewrites))
+    offsets = tuple(at + t for at, t in zip(starts, loops.offsets, strict=True))
+    return Program(
+        parfor, loops, offsets, bindings, constants, run, tuple(moves), rewrites=tuple(a.rewrites)
+    )
 
 
 Arranged = tuple[str, Loops]
@@ -322,21 +366,23 @@ Arranged = tuple[str, Loops]
 
 
 def _nests(
-    group: Group, strides: list[tuple[int, ...]], arrange: Arrange
+    group: Group, shape: tuple[int, ...], strides: list[tuple[int, ...]], arrange: Arrange
 ) -> tuple[list[Callable[[], Arranged]], int, int]:
     """Ways to arrange the loops, the best first; longest run and tree loops of a fold."""
     if group.fold is None:
         ordered = _ordered(group)
         if any(ordered):
-            return [lambda: in_sequence(group.shape, strides, ordered)], 0, 0
+            return [lambda: in_sequence(shape, strides, ordered)], 0, 0
         return [
-            lambda: _parallel(lengthen(collapse(group.shape, strides))),
-            lambda: _parallel(collapse(group.shape, strides)),
-            lambda: _parallel(collapse(group.shape, strides, turn=False)),
+            lambda: _parallel(lengthen(collapse(shape, strides))),
+            lambda: _parallel(collapse(shape, strides)),
+            lambda: _parallel(collapse(shape, strides, turn=False)),
         ], 0, 0
     order = fold_order(group.fold)
     assert isinstance(order, Order)
-    nest = arrange(order, strides)
+    # (NumPy's order is that of the whole array, whatever part of it is visited.)
+    part = tuple(loop._replace(extent=shape[loop.axis]) for loop in order.loops)
+    nest = arrange(order._replace(loops=part), strides)
     loops = Loops(nest.shape, nest.strides, (0,) * len(strides))
     return [lambda: (nest.dims, loops)], nest.run, nest.group
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy
@@ -38,6 +38,7 @@ from lazyarr.fusion.group import (
     written,
 )
 from lazyarr.fusion.reindex import crossed, reindex, spread
+from lazyarr.fusion.rows import Found
 from lazyarr.geometry import same
 from lazyarr.switches import is_node_off, is_off
 
@@ -64,6 +65,8 @@ class Partition:
     stored: set[int]
     """Serials of the nodes whose values must exist in memory afterwards."""
     epoch: int
+    rows: Found = field(default_factory=Found)
+    """Which groups run together, block by block; filled in by who makes steps of the groups."""
 
 
 def partition(

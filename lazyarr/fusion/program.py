@@ -55,6 +55,8 @@ class Program:
     constants: list[Constant]
     run: int
     """Longest run of a fold (see reduce_order); 0 for a map."""
+    moves: tuple[int, ...]
+    """Bytes from a row to the next, for each operand of a program over some rows; else all 0."""
     launches: dict[Any, Any] = field(default_factory=dict)
     """Launches prepared for this program, by kind of stores and number of threads (launch.Prepared)."""
     rewrites: tuple[Rewritten, ...] = ()

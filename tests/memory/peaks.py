@@ -339,6 +339,35 @@ def scans(np, n):
     return np.cumsum(a, axis=0), np.cumprod(a, axis=1)
 
 
+def softmax_of_rows(np, n):
+    a = np.full((n // 1000, 1000), 1.5)
+    e = np.exp(a - a.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+def softmax_in_place(np, n):
+    a = np.full((n // 1000, 1000), 1.5)
+    a -= a.max(1, keepdims=True)
+    np.exp(a, out=a)
+    a /= a.sum(1, keepdims=True)
+    return a
+
+
+def standardised(np, n):
+    a = np.full((n // 1000, 1000), 1.5)
+    return (a - a.mean(1, keepdims=True)) / (a.std(1, keepdims=True) + 1)
+
+
+def rows_of_a_temporary(np, n):
+    """What the fold reads is not needed by anything later, and no result has its size."""
+    a = np.full((n // 1000, 1000), 1.5)
+    low = a.min(1, keepdims=True)
+    b = (a < low + 1).astype(np.int16)
+    del a
+    c = b * low.astype(np.float32)
+    return b, c, c.sum(1)
+
+
 PROGRAMS: dict[str, Callable[[Any, int], Any]] = {
     f.__name__: f
     for f in (
@@ -349,6 +378,7 @@ PROGRAMS: dict[str, Callable[[Any, int], Any]] = {
         stencil, never_written, outputs, filled_by_rows, runge_kutta, layers, box_filter, running_mean,
         gradient_descent, stacked, distances, joined, inserted, spaced, triangle,
         products_of_indices, scans,
+        softmax_of_rows, softmax_in_place, standardised, rows_of_a_temporary,
         positive, positive_elements, rare_elements, held_mask,
     )
 }  # fmt: skip

@@ -1,0 +1,261 @@
+"""Rows: which successive groups can run together, block by block along an axis that they share.
+
+In:  the groups of a partition, which values are stored.   Out: `Chain`s, and for each other boundary the
+reason (`explain`).
+A row of a group is a position along one axis of its space: all else of the space, there.  Groups make a
+chain along such axes if none folds across its own, and if of any two accesses of one buffer, one of them a
+write, both touch the same bytes in the same row only.  Then the rows of one block may pass through all the
+groups before those of the next block begin, in any order of blocks: softmax, layer norm, standardisation
+read memory once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy
+
+from lazyarr.expr import FOLDS, Expr, Reduce
+from lazyarr.fusion.alias import ANYWHERE, memory_key
+from lazyarr.fusion.collapse import broadcast_strides
+from lazyarr.fusion.fold import result_strides
+from lazyarr.fusion.group import Asked, Group, region_of
+from lazyarr.geometry import offset_of
+
+MOST = 32
+"""Groups of a chain: planning looks at all pairs of accesses of a buffer."""
+
+
+class Touch(NamedTuple):
+    """An access of a group, over the group's space."""
+
+    value: Expr
+    key: Expr
+    """Whose buffer (`memory_key`)."""
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    itemsize: int
+    writes: bool
+    anywhere: bool = False
+    """Any byte of the table, in any row."""
+
+    def row_bytes(self, axis: int) -> int:
+        """Bytes of one row; 0 where all rows are the same."""
+        if not self.strides[axis]:
+            return 0
+        others = (n for d, (n, s) in enumerate(zip(self.shape, self.strides, strict=True)) if s and d != axis)
+        return self.itemsize * math.prod(others)
+
+
+@dataclass(slots=True, eq=False)
+class Chain:
+    """Groups that run together, and the axis of each along which their rows lie."""
+
+    groups: list[Group]
+    axes: list[int]
+    touches: list[list[Touch]]
+    extent: int
+    """Rows."""
+    block: int = 0
+    """Rows that run together; filled in by who makes a step of the chain."""
+
+    @property
+    def spread(self) -> int:
+        """Bytes from row to row where a row is not contiguous, the least; 0 if all are."""
+        return min((abs(t.strides[a]) for t, a in _placed(self) if _spread_out(t, a)), default=0)
+
+    @property
+    def numbers(self) -> list[int]:
+        return [g.number for g in self.groups]
+
+
+@dataclass(slots=True, eq=False)
+class Found:
+    """What the groups of a partition make of it."""
+
+    chains: list[Chain] = field(default_factory=list)
+    apart: dict[int, str] = field(default_factory=dict)
+    """For the number of a group that folds, or follows one that does: why its rows do not follow those of
+    the groups before."""
+
+
+def chains(
+    groups: Sequence[Group], stored: Collection[int], asked: Asked, out: Collection[int] = ()
+) -> Found:
+    """Put successive groups into chains, as many as fit; the groups numbered in `out` are in none.
+
+    Only chains with a fold are worth it: what folds nothing has other reasons to be a group of its own."""
+    found = Found()
+    tried: list[Chain] = []
+    for group in groups:
+        why = "NumPy runs it" if group.opaque else None
+        if group.number in out or (group.fold is not None and not isinstance(group.fold.op, Reduce)):
+            why = "elements are counted, kept or packed"
+        elif group.scatters:
+            why = "it writes to positions, in any row"
+        mine = [] if why else _touches(group, stored)
+        if why is None:
+            longer = _extended(tried, group, mine, asked)
+            if isinstance(longer, list):
+                tried = longer
+                continue
+            why = longer
+        if any(g.fold is not None for g in (group, *(g for c in tried[:1] for g in c.groups))):
+            found.apart[group.number] = why
+        found.chains += _best(tried)
+        tried = _begun(group, mine) if mine else []
+    found.chains += _best(tried)
+    return found
+
+
+def _best(tried: Sequence[Chain]) -> list[Chain]:
+    """Of chains of the same groups, the one whose rows are contiguous, if one is worth it."""
+    worth = [c for c in tried if len(c.groups) > 1 and _saves(c)]
+    return sorted(worth, key=lambda c: c.spread > 0)[:1]
+
+
+def _placed(chain: Chain) -> Iterator[tuple[Touch, int]]:
+    for axis, touches in zip(chain.axes, chain.touches, strict=True):
+        for t in touches:
+            yield t, axis
+
+
+def _saves(chain: Chain) -> bool:
+    """Is there a fold, and do two groups touch the same rows?"""
+    if not any(g.fold is not None for g in chain.groups):
+        return False
+    seen: set[int] = set()
+    for axis, touches in zip(chain.axes, chain.touches, strict=True):
+        mine = {id(t.key) for t in touches if t.row_bytes(axis) > t.itemsize}
+        if seen & mine:
+            return True
+        seen |= mine
+    return False
+
+
+def _touches(group: Group, stored: Collection[int]) -> list[Touch]:
+    """All that a group loads and stores."""
+    found = []
+    for a in group.loads:
+        anywhere = a.geo.dtype == ANYWHERE
+        found.append(_touch(group, a.value, a.key, a.geo, writes=False, anywhere=anywhere))
+    for node in group.nodes:
+        if node.serial in stored:
+            region = region_of(node) if isinstance(node.op, FOLDS) else group.placed[node.serial].region
+            found.append(_touch(group, node, memory_key(node), region, writes=True))
+    return found
+
+
+def _touch(
+    group: Group, value: Expr, key: Expr, geo: numpy.ndarray, writes: bool, anywhere: bool = False
+) -> Touch:
+    shape = group.shape
+    if anywhere:
+        strides: tuple[int, ...] = (0,) * len(shape)
+    elif writes and isinstance(value.op, FOLDS):
+        strides = result_strides(value, len(shape))
+    else:
+        strides = broadcast_strides(shape, geo.shape, geo.strides)
+    return Touch(value, key, shape, strides, offset_of(geo), geo.itemsize, writes, anywhere)
+
+
+def _begun(group: Group, touches: list[Touch]) -> list[Chain]:
+    """A chain of one group for each axis that its rows may lie along."""
+    return [Chain([group], [d], [touches], group.shape[d]) for d in _open_axes(group)]
+
+
+def _open_axes(group: Group) -> list[int]:
+    folded = group.fold.op.axes if group.fold is not None and isinstance(group.fold.op, Reduce) else ()
+    return [d for d, n in enumerate(group.shape) if n > 1 and d not in folded]
+
+
+def _extended(
+    tried: Sequence[Chain], group: Group, touches: list[Touch], asked: Asked
+) -> list[Chain] | str:
+    """The chains with one more group, those that can have it; or why none can."""
+    if not tried:
+        return "there is no group before whose rows it could follow"
+    if len(tried[0].groups) >= MOST:
+        return f"{MOST} groups run together already"
+    keys = {id(t.key) for c in tried[:1] for ts in c.touches for t in ts}
+    if all(id(t.key) not in keys for t in touches):
+        return "it uses nothing that the groups before use"
+    if _changes_what_stays(tried[0], group, asked):
+        return "somebody else still reads the value that it changes: a copy of it must exist first"
+    longer, whys = [], []
+    for chain in tried:
+        why: str | None = f"it folds all axes of extent {chain.extent}, or has none"
+        for axis in _open_axes(group):
+            if group.shape[axis] != chain.extent:
+                continue
+            why = _crossing(chain, touches, axis)
+            if why is None:
+                longer.append(Chain(
+                    [*chain.groups, group], [*chain.axes, axis], [*chain.touches, touches], chain.extent
+                ))  # fmt: skip
+                break
+        if why is not None:
+            whys.append(why)
+    return longer or whys[-1]
+
+
+def _changes_what_stays(chain: Chain, group: Group, asked: Asked) -> bool:
+    """Does it write to a part of what the chain makes, while others want it as it was?"""
+    made = {n.serial for g in chain.groups for n in g.nodes}
+    olds = [n.old for n in group.nodes if n.old is not None and not n.covers]
+    return any(old.serial in made and asked(old) for old in olds)
+
+
+def _crossing(chain: Chain, touches: list[Touch], axis: int) -> str | None:
+    """Why rows of a group depend on other rows of a chain, or None."""
+    for mine in touches:
+        for other, across in _placed(chain):
+            if other.key is not mine.key or not (other.writes or mine.writes):
+                continue
+            if not in_step(other, across, mine, axis):
+                if mine.writes:
+                    return "it writes memory that the groups before use, in other rows"
+                return "its rows need other rows of what the groups before make"
+    return None
+
+
+def in_step(a: Touch, axis_a: int, b: Touch, axis_b: int) -> bool:
+    """Do two accesses of one buffer touch the same bytes in the same row only?
+
+    Row i is a window of bytes at i times the stride, perhaps again in each period, in which all rows lie
+    once.  So rows are apart if the windows of both accesses together are no longer than the stride."""
+    stride = a.strides[axis_a]
+    if a.anywhere or b.anywhere or not stride or stride != b.strides[axis_b]:
+        return False
+    period = abs(stride) * a.shape[axis_a]
+    low, high, repeats = _window(a, axis_a, period)
+    low_b, high_b, repeats_b = _window(b, axis_b, period)
+    apart = b.offset - a.offset
+    if repeats or repeats_b:
+        apart = (apart + period // 2) % period - period // 2
+    return max(high, apart + high_b) - min(low, apart + low_b) <= abs(stride)
+
+
+def _window(t: Touch, axis: int, period: int) -> tuple[int, int, bool]:
+    """First byte and end of a row, from its first element on, and whether it lies in several periods."""
+    low, high, repeats = 0, t.itemsize, False
+    for d, (n, s) in enumerate(zip(t.shape, t.strides, strict=True)):
+        if d == axis or n == 1 or not s:
+            continue
+        if s % period == 0:
+            repeats = True
+        elif s < 0:
+            low += s * (n - 1)
+        else:
+            high += s * (n - 1)
+    return low, high, repeats
+
+
+def _spread_out(t: Touch, axis: int) -> bool:
+    """Is a row not contiguous?"""
+    stride = t.strides[axis]
+    return bool(stride) and _window(t, axis, abs(stride) * t.shape[axis])[2]

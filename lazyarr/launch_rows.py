@@ -1,0 +1,191 @@
+"""Launch steps that run together, block by block of rows.
+
+In:  `RowBlocks`, addresses and runtime scalars of each step.
+Out: memory written, and the floating-point flags that each step raised.
+One kernel, the same for all programs (`codegen.rows_shell`), runs the steps' kernels on each block.  All
+that it needs to know lies in one array of words; what does not depend on addresses and scalars is prepared
+once.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy
+
+from lazyarr.codegen import rows_shell as shell
+from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.reduce_plan import cut
+from lazyarr.config import current
+from lazyarr.counters import COUNT
+from lazyarr.dtypes import PLAIN
+from lazyarr.fusion.program import Program
+from lazyarr.kernels import host
+from lazyarr.launch import Prepared, memory, prepare, put_scalars
+from lazyarr.plan import RowBlocks, RowPart
+from lazyarr.schedule import LINE, squares
+from lazyarr.target import Target
+from lazyarr.threading.limits import get_num_threads
+from lazyarr.threading.run import parallel_for
+
+
+@dataclass(slots=True, eq=False)
+class Ready:
+    """A launch that lacks addresses and scalars only."""
+
+    words: array[int]
+    addresses: list[list[tuple[int, int]]]
+    """For each part: (word, operand) for what lies in a buffer; the word holds the offset in it."""
+    scalars: list[list[list[int]]]
+    """For each part, and each of its two programs: the first words of the runtime scalars."""
+    raised: list[tuple[int, int]]
+    """For each part: the word that collects flags, and those that its ops can raise."""
+    threads: int
+    own_bytes: int
+    ops: int
+    lasting: bool
+    """No kernel stands in for one that is yet to be compiled."""
+
+
+def launch_rows(
+    rows: RowBlocks, bases: Sequence[Sequence[int]], scalars: Sequence[Sequence[numpy.generic]], warm: bool
+) -> list[int]:
+    """Run the steps.
+
+    Parameters
+    ----------
+    rows : RowBlocks
+    bases : sequence of sequences of int
+        For each step the address of each operand's storage; of what lies in a thread's memory, any.
+    scalars : sequence of sequences of numpy.generic
+        For each step its runtime scalars.
+    warm : bool
+        Whether the pages of what may be stored past the caches are warm.
+
+    Returns
+    -------
+    list of int
+        NumPy's FPE flags of each step.
+    """
+    key = get_num_threads(), current.cpu_level, warm and _aligned(rows, bases)
+    ready = rows.launches.get(key)
+    if ready is None:
+        ready = _prepare(rows, key[0], key[2])
+        if ready.lasting:
+            rows.launches[key] = ready
+    else:
+        COUNT.memory_hits += len(rows.parts)
+    words = ready.words[:]
+    for mine, addresses in zip(ready.addresses, bases, strict=True):
+        for word, operand in mine:
+            words[word] += addresses[operand]
+    for mine, values in zip(ready.scalars, scalars, strict=True):
+        for places in mine:
+            put_scalars(words, places, values)
+    block, words[shell.MEMORY] = memory(ready.own_bytes * ready.threads)
+    entry, began = _shell(host()), time.perf_counter()
+    parallel_for(entry, words.buffer_info()[0], rows.blocks, ready.threads)
+    COUNT.seconds["run"] += time.perf_counter() - began
+    COUNT.native_launches += 1
+    COUNT.fused_ops += ready.ops
+    COUNT.numpy_loop_blocks += words[Layout.CALLS]
+    del block
+    return [words[word] & own for word, own in ready.raised]
+
+
+def _aligned(rows: RowBlocks, bases: Sequence[Sequence[int]]) -> bool:
+    """Is there anything to store past the caches, and does all of it begin at a cache line?"""
+    found = [
+        at[k] % LINE == 0 for part, at in zip(rows.parts, bases, strict=True) if part.streams
+        for k in part.step.written
+    ]
+    return bool(found) and all(found)
+
+
+def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
+    """The words: head, parts, moves, templates, flags."""
+    parts, last = [(p, p.program) for p in rows.parts], [(p, p.last) for p in rows.parts]
+    past = [streams and part.streams for part, _ in (*parts, *last)]
+    kernels = [_kernel(program, each) for (_, program), each in zip((*parts, *last), past, strict=True)]
+    copy_bytes = -(-8 * max(len(k.words) for k in kernels) // LINE) * LINE
+    slots_at = copy_bytes + -(-max(k.scratch_bytes for k in kernels) // LINE) * LINE
+    ready = Ready(
+        array("q", bytes(8 * (shell.FIRST + shell.PER_PART * len(kernels)))), [[] for _ in parts],
+        [[] for _ in parts], [], min(threads, rows.blocks), slots_at + rows.own_bytes,
+        sum(k.kernel.ops for k in kernels[: len(parts)]),
+        past == [k.kernel.nontemporal for k in kernels],
+    )  # fmt: skip
+    words = ready.words
+    for kernel in kernels[: len(parts)]:
+        ready.raised.append((len(words), kernel.kernel.flags))
+        words.append(0)
+    for k, ((part, program), kernel) in enumerate(zip((*parts, *last), kernels, strict=True)):
+        number = k % len(parts)
+        moves = _add_moves(ready, number, (part, program), kernel, rows.rows, slots_at)
+        template = len(words)
+        words.extend(kernel.words)
+        ready.scalars[number].append([template + word for word in kernel.scalars])
+        words[shell.FIRST + k * shell.PER_PART : shell.FIRST + (k + 1) * shell.PER_PART] = array("q", [
+            kernel.kernel.address, kernel.chunks, 8 * template, len(kernel.words), 8 * moves,
+            len(kernel.pointers), 8 * ready.raised[number][0],
+        ])  # fmt: skip
+    words[shell.MEMORY_BYTES] = ready.own_bytes
+    words[shell.SCRATCH_AT] = copy_bytes
+    words[shell.LAST] = rows.blocks - 1
+    words[shell.PARTS] = len(parts)
+    return ready
+
+
+def _add_moves(
+    ready: Ready, number: int, of: tuple[RowPart, Program], kernel: Prepared, rows: int, slots_at: int
+) -> int:
+    """How the operands of a part move; the first word."""
+    part, program = of
+    first = len(ready.words)
+    places = zip(kernel.pointers, program.offsets, program.moves, strict=True)
+    for k, (word, offset, move) in enumerate(places):
+        own = part.inside[k] >= 0
+        if own:
+            offset += slots_at + part.inside[k]
+        else:
+            ready.addresses[number].append((len(ready.words) + shell.AT, k))
+        ready.words.extend((8 * word, offset, move * rows, int(own)))
+    return first
+
+
+def _kernel(program: Program, streams: bool) -> Prepared:
+    """The kernel of a part, for one thread: a block is one chunk, where the caches do not ask for tiles."""
+    parfor, loops = program.parfor, program.loops
+    if "r" in parfor.dims:
+        cuts = cut(parfor, loops.shape, program.run, loops.strides, 1, whole=True)
+        return prepare(program, False, 1, cuts)
+    return prepare(program, streams, 1, tile=_squares(program) or list(loops.shape))
+
+
+def _squares(program: Program) -> list[int] | None:
+    sizes = [PLAIN[o.dtype].itemsize for o in program.parfor.operands]
+    return squares(program.loops.shape, program.loops.strides, sizes)
+
+
+def may_stream(program: Program) -> bool:
+    """May the rows of a map be stored past the caches, if its results begin at cache lines?"""
+    parfor, loops = program.parfor, program.loops
+    places = zip(parfor.operands, loops.strides, program.offsets, program.moves, strict=True)
+    return "r" not in parfor.dims and _squares(program) is None and all(
+        o.role == "in" or (o.access == "u" and not any(x % LINE for x in (*strides[:-1], offset, move)))
+        for o, strides, offset, move in places
+    )
+
+
+@cache
+def _shell(target: Target) -> int:
+    """The address of the kernel that runs the others."""
+    from lazyarr.dispatch.jit import load
+
+    symbol = f"{shell.SYMBOL}_{target.name}"
+    ir = shell.rows_kernel(target).replace(f"@{shell.SYMBOL}(", f"@{symbol}(")
+    return load(ir, (symbol,), target, kernel=False)[symbol]

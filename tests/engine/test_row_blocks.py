@@ -1,0 +1,301 @@
+"""Folds along rows with what makes and uses them, block by block: NumPy's bits, one launch.
+
+The cache is taken to be small, so that small arrays have several blocks, most with a longer last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import pytest
+from layouts import laid_out
+
+import lazyarr
+from lazyarr import planning, row_blocks, switches
+from lazyarr.codegen.verify import InvalidKernel
+from lazyarr.counters import COUNT, reset
+from lazyarr.debug import explain
+from lazyarr.fusion.assemble import Inside
+
+SHAPES = (
+    (0, 5), (5, 0), (1, 1), (1, 40), (40, 1), (2, 3), (3, 700), (17, 33), (64, 100), (257, 65), (1000, 7),
+)  # fmt: skip
+CHARS = "?bBhiIlLefdFD"
+
+
+@pytest.fixture(autouse=True, params=[1, 2])
+def forced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(row_blocks, "cache_bytes", lambda: 1 << 15)
+    monkeypatch.setattr(row_blocks, "STRETCH", 64)
+    planning._plans.clear()
+    with lazyarr.options(jit="always", verify=True, num_threads=request.param):
+        yield
+    planning._plans.clear()
+
+
+def softmax(np: Any, x: Any, axis: int) -> Any:
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+def layer_norm(np: Any, x: Any, axis: int) -> Any:
+    scale, shift = x[:1], x[-1:]
+    mean, var = x.mean(axis, keepdims=True), x.var(axis, keepdims=True)
+    return (x - mean) / np.sqrt(var + 1e-5) * scale + shift
+
+
+def standardised(np: Any, x: Any, axis: int) -> Any:
+    return (x - x.mean(axis, keepdims=True)) / x.std(axis, keepdims=True)
+
+
+def normalised(np: Any, x: Any, axis: int) -> Any:
+    return x / np.sqrt((x * x).sum(axis, keepdims=True))
+
+
+def variance(np: Any, x: Any, axis: int) -> Any:
+    return np.var(x, axis=axis)
+
+
+def in_place(np: Any, x: Any, axis: int) -> Any:
+    y = x * 1.0
+    y -= y.max(axis, keepdims=True)
+    np.exp(y, out=y)
+    y /= y.sum(axis, keepdims=True)
+    return y
+
+
+def held(np: Any, x: Any, axis: int) -> Any:
+    low = x.min(axis, keepdims=True)
+    y = x - low
+    total = y.sum(axis, keepdims=True)
+    z = y / (total + 1)
+    return low, y, total, z, z.sum(axis)
+
+
+def positions(np: Any, x: Any, axis: int) -> Any:
+    best = x.argmax(axis)
+    return best, x - np.expand_dims(best, axis), (x * 2 == np.expand_dims(best, axis)).any(axis)
+
+
+PROGRAMS = (softmax, layer_norm, standardised, normalised, variance, in_place, held, positions)
+
+
+def values(rng: numpy.random.Generator, char: str, shape: tuple[int, ...]) -> numpy.ndarray:
+    dtype = numpy.dtype(char)
+    if dtype.kind in "biu":
+        return rng.integers(0, 2 if dtype.kind == "b" else 100, shape).astype(dtype)
+    found = rng.standard_normal(shape) * 10 ** rng.uniform(-2, 2, shape)
+    if dtype.kind == "c":
+        found = found + 1j * rng.standard_normal(shape)
+    return found.clip(-300, 300).astype(dtype) if dtype.kind == "f" else found.astype(dtype)
+
+
+def outcome(program: Callable[..., Any], np: Any, x: Any, axis: int) -> Any:
+    try:
+        with numpy.errstate(all="ignore"):
+            found = program(np, x, axis)
+            found = found if isinstance(found, tuple) else (found,)
+            if np is lazyarr:
+                lazyarr.evaluate(*[a for a in found if isinstance(a, lazyarr.ndarray)])
+            return [numpy.asarray(a) for a in found]
+    except (TypeError, ValueError) as error:
+        return type(error)
+
+
+def alike(program: Callable[..., Any], x: numpy.ndarray, axis: int) -> None:
+    mine, theirs = outcome(program, lazyarr, lazyarr.borrow(x), axis), outcome(program, numpy, x, axis)
+    if isinstance(theirs, type):
+        assert mine is theirs
+        return
+    for a, b in zip(mine, theirs, strict=True):
+        assert a.dtype == b.dtype and a.shape == b.shape
+        nans = numpy.isnan(a)
+        assert (nans == numpy.isnan(b)).all() and a[~nans].tobytes() == b[~nans].tobytes()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_bits_of_numpy(program: Callable[..., Any], shape: tuple[int, ...]) -> None:
+    rng = numpy.random.default_rng(5)
+    for char in "fd" if shape != (17, 33) else CHARS:
+        for axis in (0, 1):
+            alike(program, values(rng, char, shape), axis)
+            alike(program, numpy.asfortranarray(values(rng, char, shape)), axis)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_any_layout(program: Callable[..., Any]) -> None:
+    rng = numpy.random.default_rng(6)
+    for _ in range(12):
+        shape = tuple(int(n) for n in rng.integers(1, 30, rng.integers(1, 5)))
+        axis = int(rng.integers(len(shape)))
+        x = laid_out(rng, shape, lambda s: values(rng, "d", s))
+        alike(program, x, axis)
+
+
+CHAINS = {softmax: 3, layer_norm: 5, standardised: 7, normalised: 3, variance: 4}
+"""Groups that run together."""
+
+
+@pytest.mark.parametrize("program", CHAINS, ids=lambda p: p.__name__)
+def test_one_launch_without_full_temporaries(program: Callable[..., Any]) -> None:
+    x = lazyarr.array(values(numpy.random.default_rng(7), "d", (600, 300)))
+    program(lazyarr, x, 1)[0, :1].tolist() if program is not variance else program(lazyarr, x, 1).tolist()
+    y = program(lazyarr, x, 1)
+    assert str(explain(y)).count("in row blocks") == CHAINS[program]
+    reset()
+    lazyarr.evaluate(y)
+    assert COUNT.native_launches == 1
+    # The result, and for each thread some rows and words.
+    assert COUNT.bytes_allocated <= y.nbytes + 2 * (1 << 15)
+
+
+@pytest.mark.parametrize("program", CHAINS, ids=lambda p: p.__name__)
+def test_memory_is_passed_over_once(program: Callable[..., Any]) -> None:
+    x = lazyarr.array(values(numpy.random.default_rng(15), "d", (600, 300)))
+    told = explain(program(lazyarr, x, 1))
+    assert told.bytes_moved <= 1.1 * told.bytes_least
+    assert told.peak_bytes <= x.nbytes + program(lazyarr, x, 1).nbytes
+
+
+def test_a_switch_turns_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = lazyarr.array(values(numpy.random.default_rng(8), "d", (600, 300)))
+    counts = []
+    for off in ((), ("rows",)):
+        monkeypatch.setattr(switches, "OFF", frozenset(off))
+        planning._plans.clear()
+        y = softmax(lazyarr, x, 1)
+        reset()
+        lazyarr.evaluate(y)
+        counts.append(COUNT.native_launches)
+    assert counts == [1, 3]
+
+
+def test_in_place_form_needs_no_memory() -> None:
+    x = values(numpy.random.default_rng(9), "d", (600, 300))
+    y = lazyarr.array(x)
+    y -= y.max(1, keepdims=True)
+    lazyarr.exp(y, out=y)
+    y /= y.sum(1, keepdims=True)
+    reset()
+    lazyarr.evaluate(y)
+    assert COUNT.native_launches == 1 and COUNT.bytes_allocated < 1 << 16
+    e = numpy.exp(x - x.max(1, keepdims=True))
+    assert numpy.asarray(y).tobytes() == (e / e.sum(1, keepdims=True)).tobytes()
+
+
+def test_rows_that_need_others_stay_apart() -> None:
+    x = lazyarr.array(values(numpy.random.default_rng(10), "d", (600, 300)))
+    y = x * 2
+    s = y.sum(1, keepdims=True)
+    moved = (y[1:] - s[:-1]).sum(1)
+    sliced = y[2:] / s[2:]
+    turned = y[::-1] / s
+    assert "it folds all axes of extent 600, or has none" in explain(moved)
+    assert "it folds all axes of extent 600, or has none" in explain(sliced)
+    assert "its rows need other rows" in explain(turned)
+    a = numpy.asarray(x) * 2
+    assert numpy.asarray(moved).tobytes() == (a[1:] - a.sum(1, keepdims=True)[:-1]).sum(1).tobytes()
+    assert numpy.asarray(sliced).tobytes() == (a / a.sum(1, keepdims=True))[2:].tobytes()
+    assert numpy.asarray(turned).tobytes() == (a[::-1] / a.sum(1, keepdims=True)).tobytes()
+
+
+def test_a_part_that_changes_while_others_want_it_unchanged() -> None:
+    x = values(numpy.random.default_rng(11), "d", (300, 200))
+    a = lazyarr.array(x)
+    y = a * 2
+    m = y.max(1, keepdims=True)
+    later = y + 1
+    y[:, ::2] -= m
+    s = y.sum(1)
+    lazyarr.evaluate(s)
+    b = x * 2
+    n = b.max(1, keepdims=True)
+    c = b + 1
+    b[:, ::2] -= n
+    for mine, theirs in ((s, b.sum(1)), (y, b), (later, c)):
+        assert numpy.asarray(mine).tobytes() == theirs.tobytes()
+
+
+def test_a_row_that_is_too_long() -> None:
+    x = lazyarr.array(values(numpy.random.default_rng(12), "d", (4, 5000)))
+    text = explain(softmax(lazyarr, x, 1))
+    assert "too few of them stay in the cache" in text and " along axis" not in text
+
+
+def test_warnings_name_the_operation() -> None:
+    x = values(numpy.random.default_rng(13), "d", (300, 200))
+    x[7, 5] = numpy.inf
+    x[9] = 1e200
+    a = lazyarr.array(x)
+
+    def messages(np: Any, x: Any) -> list[str]:
+        with pytest.warns(RuntimeWarning) as found:
+            y = (x - x.mean(1, keepdims=True)) ** 2
+            z = y / np.sqrt(y.sum(1, keepdims=True))
+            numpy.asarray(z)
+        return sorted({str(w.message) for w in found})
+
+    assert messages(lazyarr, a) == messages(numpy, x)
+
+
+def test_verifier_sees_rows_that_leave_their_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Inside, "within", lambda self, extent, strides, start: (strides, start + 8))
+    x = lazyarr.array(values(numpy.random.default_rng(14), "d", (600, 300)))
+    with pytest.raises(InvalidKernel, match="leaves its memory"):
+        lazyarr.evaluate(softmax(lazyarr, x, 1))
+
+
+def random_program(np: Any, inputs: list[numpy.ndarray], seed: int) -> list[Any]:
+    """Folds, maps, views, writes of all and of parts, in random order."""
+    rng = numpy.random.default_rng(seed)
+    big = [np.array(x) for x in inputs]
+    small: list[Any] = []
+
+    def pick(values: list[Any]) -> Any:
+        return values[int(rng.integers(len(values)))]
+
+    for _ in range(int(rng.integers(4, 14))):
+        x, kind = pick(big), int(rng.integers(9))
+        axis = int(rng.integers(x.ndim))
+        if kind <= 2 or not small:
+            fold = ("sum", "max", "min", "mean", "prod")[int(rng.integers(5))]
+            small.append(getattr(x, fold)(axis, keepdims=True))
+        elif kind == 3:
+            big.append(np.sqrt(np.abs(x)) + pick(small) * 0.5)
+        elif kind == 4:
+            s = pick(small)
+            x -= s
+        elif kind == 5:
+            big.append(np.exp(-np.abs(x)) / (1 + np.abs(pick(small))))
+        elif kind == 6:
+            part = (slice(None),) * axis + (slice(None, None, 2),)
+            x[part] *= 0.5
+        elif kind == 7:
+            big.append(pick([x[::-1], x[:, ::-1], x.copy(), x + pick(big)]) * 2)
+        else:
+            small.append(np.sqrt(np.abs(pick(small))) + 1)
+        if rng.random() < 0.3:
+            del big[int(rng.integers(len(big)))]
+        if not big:
+            break
+    return [*big, *small]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(150))
+def test_random_programs(seed: int) -> None:
+    rng = numpy.random.default_rng(seed)
+    shape = tuple(int(n) for n in rng.integers(2, 40, int(rng.integers(2, 4))))
+    inputs = [values(rng, "d", shape), laid_out(rng, shape, lambda s: values(rng, "d", s)) + 0.0]
+    with numpy.errstate(all="ignore"):
+        mine, theirs = random_program(lazyarr, inputs, seed), random_program(numpy, inputs, seed)
+        lazyarr.evaluate(*[a for a in mine if isinstance(a, lazyarr.ndarray)])
+    for a, b in zip(mine, theirs, strict=True):
+        a = numpy.asarray(a)
+        nans = numpy.isnan(b)
+        assert (nans == numpy.isnan(a)).all() and a[~nans].tobytes() == b[~nans].tobytes()
