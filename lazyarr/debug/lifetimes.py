@@ -3,7 +3,8 @@
 In:  the steps of a plan, the walk that they were made for.   Out: bytes.
 Placement (`bufferize`) is gone through step by step, with sizes in the place of memory: a value lives from
 the step that stores it to the last one that needs it, or on where the program holds it.  What exists already
-counts from the start.  Scratch memory of kernels (some kB for each thread) does not count.
+counts from the start.  Rows in a thread's own memory count, scratch memory of kernels (some kB for each
+thread) does not.
 `eager_peak` is the same for the program as it was written, computed operation by operation, temporaries
 reused where Python's operators can.
 """
@@ -14,6 +15,7 @@ from collections.abc import Iterable, Iterator
 
 from lazyarr.expr import Expr, Map, Opaque, Read
 from lazyarr.plan import Step, Walk
+from lazyarr.threading.limits import get_num_threads
 from lazyarr.values import Positions, Unwritten, is_held
 
 
@@ -86,6 +88,9 @@ class _Placement:
         taken: set[int] = set()
         for k, reusable in zip(step.stored, step.reusable, strict=True):
             self.place(self.w.nodes[k], list(map(self.w.value, reusable)), members, taken)
+        if step.rows is not None:
+            own = step.rows.own_bytes * min(get_num_threads(), step.rows.blocks)
+            self.memory.peak = max(self.memory.peak, self.memory.live + own)
         self.done |= members
         self.let_go(map(self.w.value, step.ends))
 

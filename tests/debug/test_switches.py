@@ -32,6 +32,7 @@ def program(np):
     c = -(-a) * b
     d = (np.sqrt(abs(c)) + np.sqrt(abs(c))).T * a.T
     e = c.sum(axis=1)
+    f = c / c.max(axis=1, keepdims=True)
     a[2:] *= 3
     k = b[b > 0.5] * 2
     m = np.exp(a[:-1]) * np.sin(b[1:]) - a[1:]
@@ -39,7 +40,7 @@ def program(np):
     if np is lazyarr:
         np.evaluate(big)
     big *= 3
-    found = [c, d, e, a, k, m, big]
+    found = [c, d, e, f, a, k, m, big]
     if np is lazyarr:
         np.evaluate(*found)
     return found + [k.sum(), a.max(), c.argmin()]
@@ -94,6 +95,7 @@ CHANGES: dict[str, Any] = {
     "threads": lambda off, on: off["parallel_launches"] == 0,
     "nontemporal": lambda off, on: off["kernels"] == on["kernels"],
     "inplace": lambda off, on: off["bytes_allocated"] > on["bytes_allocated"],
+    "rows": lambda off, on: off["native_launches"] > on["native_launches"],
     "feeds": lambda off, on: off["packed"] == 0 < on["packed"],
     "rewrites": lambda off, on: off["rules"] == 0 < on["rules"],
     "numbering": lambda off, on: off["equal"] == 0 < on["equal"],
