@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-SUITES = ("elementwise", "reduce", "rows", "views", "compile", "memory", "import_time", "programs")
+SUITES = (
+    "elementwise", "elementary", "reduce", "rows", "views", "compile", "memory", "import_time", "programs",
+)  # fmt: skip
 PREFIXES = ("time_", "timeraw_", "track_", "peakmem_")
 SMALL = {"n": (40_000,)}
 """Parameters whose values are replaced: quick, yet not so few elements that NumPy computes them."""

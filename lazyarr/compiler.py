@@ -59,6 +59,8 @@ class _Compiler:
             return False                # nothing can be imported any more
         work = sum(map(numpy_ns, nodes))
         self.work += work
+        if config.current.math == "native":
+            return self.ready(work)     # whose bits a result has does not depend on how far the program is
         if config.current.jit == "always":
             return loads_cached() or self.ready(work)
         return (self.work > LOOK_NS and noted(name_of(nodes))) or self.ready(work)
@@ -67,7 +69,8 @@ class _Compiler:
         """May kernels be compiled for work that takes NumPy `work_ns`?"""
         if self.usable is None:
             self.debt += work_ns
-            if config.current.jit == "always" or work_ns > LARGE_NS or self.debt > LOAD_NS:
+            asked = config.current.jit == "always" or config.current.math == "native"
+            if asked or work_ns > LARGE_NS or self.debt > LOAD_NS:
                 self.load()
             elif self.thread is None and self.debt > START_NS:
                 # Imported here: a fork during an import would leave the child without the module.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lazyarr import config, kernel_index
 from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.mathlib.names import own
 from lazyarr.counters import COUNT
 from lazyarr.dispatch import jit
 from lazyarr.draws import DRAWS
@@ -119,7 +120,7 @@ def _compiled(parfor: Parfor, nontemporal: bool, body: bytes) -> Kernel:
 def _kernel(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry, address: int, fold: int) -> Kernel:
     loops = []
     for name, sig in entry.loops:
-        loop = _own_loop(name) if called(name) else inner_loop(function(name), sig)
+        loop = _own_loop(name) if called(name) else _math_loop(name, sig) or inner_loop(function(name), sig)
         assert loop is not None, (name, sig)
         loops.append(loop)
     ops = sum(i.op not in BOOKKEEPING for i in parfor.body)
@@ -138,6 +139,18 @@ def _own_loop(name: str) -> InnerLoop:
     module = draw_module(name, host())
     found = jit.load(module.ir, (module.symbol,), host(), OPT, kernel=False)
     return InnerLoop(found[module.symbol], 0, False)
+
+
+def _math_loop(name: str, sig: str) -> InnerLoop | None:
+    """Machine code of an elementary function, which all kernels share; None: NumPy's is to be used."""
+    if not own(name, sig):
+        return None
+    from lazyarr.codegen.mathlib.functions import module
+    from lazyarr.codegen.mathlib.loop import OPT
+
+    found = module(name, sig, host())
+    address = jit.load(found.ir, (found.symbol,), host(), OPT, kernel=False)[found.symbol]
+    return InnerLoop(address, 0, False)
 
 
 def _combine(parfor: Parfor, nontemporal: bool, piece: kernel_index.Piece) -> int:

@@ -147,7 +147,7 @@ def walk(nodes: list[Expr], wanted: Sequence[Expr]) -> Walk:
     leaves: list[Expr] = []
     pins: list[Any] = []
     asked: set[int] = set()
-    parts: list[Any] = [config.current.jit, config.current.cpu_level]
+    parts: list[Any] = [config.current.jit, config.current.cpu_level, config.current.math]
 
     def leaf(value: Expr) -> int:
         leaves.append(value)

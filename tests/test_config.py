@@ -43,7 +43,7 @@ def test_environment(variable, text, name, value):
         ("LAZYARR_VERIFY", "perhaps", "must be 0 or false"),
         ("LAZYARR_NUM_THREADS", "many", "must be an integer"),
         ("LAZYARR_NUM_THREADS", "-1", "must be at least 0"),
-        ("LAZYARR_MATH", "native", "must be 'numpy'"),
+        ("LAZYARR_MATH", "libm", "must be 'numpy' or 'native'"),
         ("LAZYARR_FAST_MATH", "1", "must be False"),
     ],
 )
@@ -122,9 +122,10 @@ def test_a_block_is_of_its_thread_and_set_options_of_all():
 def test_code_key_changes_with_exactly_the_options_that_change_code():
     base = config.code_key()
     others = {"jit": "always", "verify": True, "debug": 1, "num_threads": 1, "cpu_level": "X86_V2"}
+    others["math"] = "native"
     changing = set()
     for name, value in others.items():
         with options(**{name: value}):
             if config.code_key() != base:
                 changing.add(name)
-    assert changing == {"cpu_level"}
+    assert changing == {"cpu_level", "math"}

@@ -258,7 +258,7 @@ class Emitter:
         b = self.b
         b.width = 0
         self.status.collect()
-        emit_calls.count(b)
+        emit_calls.count(b, *self.kernel.loops[call.loop])
         for k, (ref, step) in enumerate(zip(refs_of(call), steps, strict=True)):
             at = self.base(ref, pointers)
             b.do(f"store ptr {at}, ptr {b.op(f'getelementptr ptr, ptr %args, i64 {k}')}, align 8")

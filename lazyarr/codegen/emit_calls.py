@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.builder import Builder
+from lazyarr.codegen.mathlib.names import own
 
 COUNT = "%calls"
 """Pointer to the chunk's count, in each function that calls a loop."""
@@ -19,7 +20,10 @@ def begin(b: Builder, place: str = "") -> None:
     b.do(f"store i64 0, ptr {COUNT}, align 8")
 
 
-def count(b: Builder) -> None:
+def count(b: Builder, name: str, sig: str) -> None:
+    """One call; of our own functions none is counted."""
+    if own(name, sig):
+        return
     so_far = b.op(f"load i64, ptr {COUNT}, align 8")
     b.do(f"store i64 {b.op(f'add i64 {so_far}, 1')}, ptr {COUNT}, align 8")
 

@@ -113,7 +113,7 @@ class Body(Emitter):
         """One of NumPy's loops on given addresses."""
         b = self.f
         self.status.collect()
-        emit_calls.count(b)
+        emit_calls.count(b, *self.r.loops[loop])
         for k, (pointer, step) in enumerate(zip(pointers, steps, strict=True)):
             b.put("%args", 8 * k, "ptr", pointer)
             b.put("%steps", 8 * k, "i64", step)

@@ -1,0 +1,1 @@
+"""Elementary functions within 1 ULP, with the same bits on every CPU level (``math="native"``)."""

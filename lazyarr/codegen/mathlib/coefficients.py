@@ -1,0 +1,231 @@
+"""Writes `tables`: polynomials and tables of constants, computed with 60 digits.
+
+    python -m lazyarr.codegen.mathlib.coefficients
+
+In:  the functions' definitions and intervals, below.   Out: the text of `tables.py`; needs mpmath.
+Polynomials interpolate at Chebyshev's nodes, which is within a small factor of the best approximation.
+Nothing is taken from other libraries: a reader can follow each number to its definition.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import mpmath as mp
+import numpy
+
+mp.mp.dps = 60
+Number = Any
+LN2, LN10, PI = mp.log(2), mp.log(10), +mp.pi
+
+
+def fit(f: Callable[[Number], Number], low: Number, high: Number, degree: int) -> tuple[float, ...]:
+    """Coefficients, lowest degree first, of the polynomial that equals f at the Chebyshev nodes."""
+    n, low, high = degree + 1, mp.mpf(low), mp.mpf(high)
+    nodes = [(low + high) / 2 + (high - low) / 2 * mp.cos(mp.pi * (2 * k + 1) / (2 * n)) for k in range(n)]
+    powers = mp.matrix(n, n)
+    for i, x in enumerate(nodes):
+        for j in range(n):
+            powers[i, j] = x**j
+    found = mp.lu_solve(powers, mp.matrix([f(x) for x in nodes]))
+    return tuple(float(c) for c in found)
+
+
+def short(x: Number, last: int) -> float:
+    """x rounded to a multiple of 2**-last."""
+    return float(mp.nint(mp.ldexp(x, last)) / mp.mpf(2) ** last)
+
+
+def parts(x: Number, bits: int, count: int) -> tuple[float, ...]:
+    """Numbers of so many bits, largest first, whose sum is x to the last one's precision."""
+    found = []
+    for _ in range(count):
+        piece = short(x, bits - math.frexp(float(x))[1])
+        found.append(piece)
+        x -= mp.mpf(piece)
+    return tuple(found)
+
+
+def guarded(f: Callable[[Number], Number], at_zero: Number) -> Callable[[Number], Number]:
+    """f where its formula loses all digits near 0."""
+    return lambda x: at_zero if abs(x) < mp.mpf("1e-25") else f(x)
+
+
+def of_square(f: Callable[[Number], Number], at_zero: Number) -> Callable[[Number], Number]:
+    """An even function of x as a function of x * x."""
+    return guarded(lambda z: f(mp.sqrt(z)), at_zero)
+
+
+def both(family: Callable[[Format], dict[str, Any]]) -> dict[str, Any]:
+    """The tables of a family for float64, and for float32 with the suffix _F."""
+    single = {f"{name}_F": value for name, value in family(SINGLE).items()}
+    return {**family(DOUBLE), **single}
+
+
+class Format(NamedTuple):
+    """What a family needs to know of a precision."""
+
+    single: bool
+    mantissa: int
+    real: str
+    """The format of `struct`."""
+    integer: str
+
+    def round(self, x: Number) -> float:
+        return float(numpy.float32(float(x))) if self.single else float(x)
+
+    def of_bits(self, bits: int) -> float:
+        return float(struct.unpack(self.real, struct.pack(self.integer, bits))[0])
+
+    def bits(self, x: float) -> int:
+        return int(struct.unpack(self.integer, struct.pack(self.real, x))[0])
+
+
+DOUBLE, SINGLE = Format(False, 52, "<d", "<q"), Format(True, 23, "<f", "<i")
+
+
+def exponentials(f: Format) -> dict[str, Any]:
+    reach = LN2 / 32 * mp.mpf("1.0005")
+    high = [mp.mpf(2) ** (mp.mpf(j) / 16) for j in range(16)]
+    rounded = [f.round(h) for h in high]
+    # The exponent's bits of j / 16 are taken off, so that adding the whole index, shifted, scales as well.
+    less = [f.of_bits(f.bits(h) - (j << f.mantissa - 4)) for j, h in enumerate(rounded)]
+    one = guarded(lambda r: (mp.expm1(r) - r) / r**2, mp.mpf(1) / 2)
+    two = guarded(lambda r: mp.expm1(r * LN2) / r, LN2)
+    return {
+        "EXP_TAIL": fit(one, -reach, reach, 1 if f.single else 4),
+        "EXPM1_TAIL": fit(one, -reach, reach, 2 if f.single else 5),
+        "EXP2_TAIL": fit(two, -reach / LN2, reach / LN2, 2 if f.single else 5),
+        "COSH_TAIL": fit(
+            of_square(lambda x: (mp.cosh(x) - 1) / x**2, mp.mpf(1) / 2), 0, reach**2, 1 if f.single else 3
+        ),
+        "SINH_TAIL": fit(
+            of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, reach**2, 0 if f.single else 2
+        ),
+        "EXP_SCALE": f.round(16 / LN2),
+        "EXP_STEP": parts(LN2 / 16, 13, 3) if f.single else parts(LN2 / 16, 38, 2),
+        "EXP_HIGH": less,
+        "EXP_LOW": [f.round((h - mp.mpf(r)) / h) for h, r in zip(high, rounded, strict=True)],
+    }
+
+
+def logarithms(f: Format) -> dict[str, Any]:
+    """Nine intervals and two thirds lie below 1, so that 1 is in the middle of one."""
+    step = 1 << f.mantissa - 4
+    first = f.bits(1.0) - 29 * step // 3
+    inverse, reach = [], mp.mpf(0)
+    for k in range(16):
+        low, high = (f.of_bits(first + j * step) for j in (k, k + 1))
+        c = 1.0 if low <= 1 <= high else round(128 / (low + high)) / 64
+        inverse.append(c)
+        reach = max(reach, abs(mp.mpf(low) * c - 1), abs(mp.mpf(high) * c - 1))
+    reach *= mp.mpf("1.001")
+    tail = guarded(lambda r: (mp.log1p(r) - r + r * r / 2) / r**3, mp.mpf(1) / 3)
+    found: dict[str, Any] = {
+        "LOG_FIRST": first,
+        "LOG_INVERSE": inverse,
+        "LOG_TAIL": fit(tail, -reach, reach, 2 if f.single else 7),
+    }
+    last = 15 if f.single else 42
+    for name, base in (("LOG", mp.mpf(1)), ("LOG2", LN2), ("LOG10", LN10)):
+        logs = [-mp.log(c) / base for c in inverse]
+        found[f"{name}_HIGH"] = [short(x, last) for x in logs]
+        found[f"{name}_LOW"] = [f.round(x - mp.mpf(short(x, last))) for x in logs]
+        octave = LN2 / base
+        high = short(octave, last)
+        below = parts(octave - mp.mpf(high), 15 if f.single else 40, 1) if octave != 1 else (0.0,)
+        found[f"{name}_STEP"] = (high, *below)
+        scale = f.round(1 / base)
+        found[f"{name}_SCALE"] = (scale, f.round(1 / base - mp.mpf(scale)))
+    return found
+
+
+def angles(f: Format) -> dict[str, Any]:
+    """Tangents in the middle of half octaves from 1/8 to 8, of few bits; 0 below, infinity above."""
+    edges = [mp.ldexp(m, e) for e in range(-3, 3) for m in (mp.mpf(1), mp.mpf("1.5"))] + [mp.mpf(8)]
+    middle = [float(mp.tan((mp.atan(a) + mp.atan(b)) / 2)) for a, b in pairwise(edges)]
+    tangents = [short(mp.mpf(c), 7 - math.frexp(c)[1]) for c in middle]
+    reach = mp.mpf(1) / 8
+    for c, low, high in zip(tangents, edges, edges[1:], strict=False):
+        reach = max(reach, *(abs(mp.atan(x) - mp.atan(c)) for x in (low, high)))
+    limit = (mp.tan(reach) * mp.mpf("1.001")) ** 2
+    exact = [mp.mpf(0), *(mp.atan(c) for c in tangents), PI / 2, mp.mpf(0), mp.mpf(0)]
+    high = [f.round(x) for x in exact]
+    half = f.round(PI / 2)
+    tail = of_square(lambda x: (mp.atan(x) / x - 1) / x**2, mp.mpf(-1) / 3)
+    arc = of_square(lambda x: (mp.asin(x) / x - 1) / x**2, mp.mpf(1) / 6)
+    return {
+        "ATAN_P": [1.0] * 13 + [0.0, 1.0, 1.0],
+        "ATAN_Q": [0.0, *tangents, 1.0, 0.0, 0.0],
+        "ATAN_HIGH": high,
+        "ATAN_LOW": [f.round(x - mp.mpf(h)) for x, h in zip(exact, high, strict=True)],
+        "ATAN_TAIL": fit(tail, 0, limit, 2 if f.single else 7),
+        "ASIN_TAIL": fit(arc, 0, mp.mpf("0.2501"), 5 if f.single else 12),
+        "HALF_PI": (half, f.round(PI / 2 - mp.mpf(half))),
+    }
+
+
+def circles() -> dict[str, Any]:
+    quarter = (PI / 4 * mp.mpf("1.0001")) ** 2
+    half = (PI / 2 * mp.mpf("1.0001")) ** 2
+    return {
+        "QUARTERS": float(2 / PI),
+        "QUARTER_PARTS": parts(PI / 2, 33, 4),
+        "SIN_TAIL": fit(of_square(lambda x: (mp.sin(x) / x - 1) / x**2, mp.mpf(-1) / 6), 0, quarter, 5),
+        "COS_TAIL": fit(
+            of_square(lambda x: (mp.cos(x) - 1 + x * x / 2) / x**4, mp.mpf(1) / 24), 0, quarter, 5
+        ),
+        "HALVES": float(1 / PI),
+        "HALF_PARTS": parts(PI, 40, 2),
+        "SIN_SHORT": fit(of_square(lambda x: mp.sin(x) / x, mp.mpf(1)), 0, quarter, 3),
+        "COS_SHORT": fit(of_square(mp.cos, mp.mpf(1)), 0, quarter, 4),
+        "SIN_OVER": fit(of_square(lambda x: mp.sin(x) / x, mp.mpf(1)), 0, half, 4),
+        "TWO_OVER_PI": _digits(2 / PI, 1216),
+        "PI_QUARTER_BITS": parts(PI / 2, 53, 2),
+    }
+
+
+def _digits(x: Number, bits: int) -> tuple[int, ...]:
+    """The first bits of a fraction, in words of 64."""
+    with mp.workprec(bits + 64):
+        whole = int(mp.floor(mp.ldexp(2 / mp.pi, bits)))
+    return tuple(whole >> (bits - 64 * (k + 1)) & 0xFFFFFFFFFFFFFFFF for k in range(bits // 64))
+
+
+FAMILIES = (partial(both, exponentials), partial(both, logarithms), partial(both, angles), circles)
+
+
+def text() -> str:
+    lines = ['"""Constants of the functions: `coefficients` writes this file."""', ""]
+    lines.append("from __future__ import annotations")
+    for family in FAMILIES:
+        lines.append("")
+        for name, value in family().items():
+            lines += _assignment(name, value)
+    return "\n".join(lines) + "\n"
+
+
+def _assignment(name: str, value: Any) -> list[str]:
+    if isinstance(value, int):
+        return [f"{name} = {value:#x}"]
+    if isinstance(value, float):
+        return [f"{name} = {value!r}"]
+    kind = "int" if isinstance(value[0], int) else "float"
+    lines, row = [f"{name}: tuple[{kind}, ...] = ("], "   "
+    for item in value:
+        cell = f" {item:#x}," if kind == "int" else f" {item!r},"
+        if len(row) + len(cell) > 100:
+            lines.append(row)
+            row = "   "
+        row += cell
+    return [*lines, row, ")"]
+
+
+if __name__ == "__main__":
+    Path(__file__).with_name("tables.py").write_text(text(), encoding="utf-8")

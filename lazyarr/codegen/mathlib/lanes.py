@@ -1,0 +1,432 @@
+"""The language that functions are written in: real numbers, integers and conditions in lanes.
+
+In:  Python expressions over `Real`, `Bits` and `Mask`.   Out: instructions in a `Builder`, at its width.
+Lanes are of one precision, float64 or float32; a function is written once for both, with tables for each.
+Holds: one definition gives the same bits at every width and on every CPU level.  Each operation is one
+correctly rounded IEEE operation, or is exact:
+
+    a + b, a * b, ...      rounded once each, never contracted
+    a.times(b, plus)       a * b + plus where the product is exact: fused or not, it is rounded once
+    product(a, b)          a * b as an unevaluated sum of two numbers, exact: one FMA, or Dekker's seventeen
+    total(a, b)            a + b as such a sum (Knuth); `ordered` where a is the larger one (Dekker)
+
+Flags are nobody's business here: whoever calls a function's code saves and sets them (`loop`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from lazyarr.codegen.builder import Builder
+from lazyarr.codegen.emitters_types import literal
+from lazyarr.codegen.mathlib import tables
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """What definitions need to know of a floating-point format."""
+
+    real: str
+    bits: str
+    size: int
+    """Bytes."""
+    mantissa: int
+    """Bits of a mantissa, less the one that is not stored."""
+    suffix: str
+    """Of the names of its tables."""
+
+    @property
+    def magic(self) -> float:
+        """What rounds to an integer when added: the integer is in the low bits of the sum."""
+        return 1.5 * 2.0**self.mantissa
+
+    @property
+    def bias(self) -> int:
+        return 1023 if self.size == 8 else 127
+
+    @property
+    def least(self) -> float:
+        """The least normal number."""
+        return 2.0 ** (1 - self.bias)
+
+    @property
+    def sign(self) -> int:
+        """The sign's bit."""
+        return 1 << (8 * self.size - 1)
+
+    @property
+    def exponent(self) -> int:
+        """The bits of sign and exponent."""
+        return (2 * self.sign - 1) & -(1 << self.mantissa)
+
+
+DOUBLE = Precision("double", "i64", 8, 52, "")
+SINGLE = Precision("float", "i32", 4, 23, "_F")
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """A condition in every lane."""
+
+    on: Lanes
+    name: str
+
+    def __and__(self, other: Mask) -> Mask:
+        return self._op("and", other.name)
+
+    def __or__(self, other: Mask) -> Mask:
+        return self._op("or", other.name)
+
+    def __invert__(self) -> Mask:
+        return self._op("xor", self.on.b.splat("i1", "true"))
+
+    def _op(self, opcode: str, other: str) -> Mask:
+        b = self.on.b
+        return Mask(self.on, b.op(f"{opcode} {b.ty('i1')} {self.name}, {other}"))
+
+    def real(self, yes: Real | float, no: Real | float) -> Real:
+        """`yes` where it holds, else `no`."""
+        b = self.on.b
+        ty = b.ty(self.on.p.real)
+        yes, no = self.on.real(yes), self.on.real(no)
+        return Real(self.on, b.op(f"select {b.ty('i1')} {self.name}, {ty} {yes.name}, {ty} {no.name}"))
+
+    def bits(self, yes: Bits | int, no: Bits | int) -> Bits:
+        b = self.on.b
+        ty = b.ty(self.on.p.bits)
+        yes, no = self.on.bits(yes), self.on.bits(no)
+        return Bits(self.on, b.op(f"select {b.ty('i1')} {self.name}, {ty} {yes.name}, {ty} {no.name}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """An integer as wide as a number in every lane; it wraps."""
+
+    on: Lanes
+    name: str
+
+    def _op(self, opcode: str, other: Bits | int) -> Bits:
+        b = self.on.b
+        return Bits(self.on, b.op(f"{opcode} {b.ty(self.on.p.bits)} {self.name}, {self.on.bits(other).name}"))
+
+    def _compare(self, predicate: str, other: Bits | int) -> Mask:
+        b = self.on.b
+        return Mask(
+            self.on, b.op(f"icmp {predicate} {b.ty(self.on.p.bits)} {self.name}, {self.on.bits(other).name}")
+        )
+
+    def __add__(self, other: Bits | int) -> Bits:
+        return self._op("add", other)
+
+    def __sub__(self, other: Bits | int) -> Bits:
+        return self._op("sub", other)
+
+    def __mul__(self, other: Bits | int) -> Bits:
+        return self._op("mul", other)
+
+    def __and__(self, other: Bits | int) -> Bits:
+        return self._op("and", other)
+
+    def __or__(self, other: Bits | int) -> Bits:
+        return self._op("or", other)
+
+    def __xor__(self, other: Bits | int) -> Bits:
+        return self._op("xor", other)
+
+    def __lshift__(self, other: Bits | int) -> Bits:
+        return self._op("shl", other)
+
+    def __rshift__(self, other: Bits | int) -> Bits:
+        """Zeros come in from the left."""
+        return self._op("lshr", other)
+
+    def shifted(self, places: int) -> Bits:
+        """To the right, keeping the sign."""
+        return self._op("ashr", places)
+
+    def at_least(self, other: Bits | int) -> Mask:
+        """As unsigned numbers."""
+        return self._compare("uge", other)
+
+    def is_(self, other: Bits | int) -> Mask:
+        return self._compare("eq", other)
+
+    def differs(self, other: Bits | int) -> Mask:
+        return self._compare("ne", other)
+
+    def negative(self) -> Mask:
+        return self._compare("slt", 0)
+
+    def exponent(self) -> Real:
+        """The bits of sign and exponent as a signed number."""
+        b, p = self.on.b, self.on.p
+        if p is SINGLE or b.target.vector_bytes == 64:
+            shifted = self.shifted(p.mantissa).name
+            return Real(self.on, b.op(f"sitofp {b.ty(p.bits)} {shifted} to {b.ty(p.real)}"))
+        biased = (self + (1024 << 52)) >> 52
+        return (biased | 0x4330000000000000).real - (2.0**52 + 1024)
+
+    @property
+    def real(self) -> Real:
+        """The number that has these bits."""
+        b = self.on.b
+        return Real(self.on, b.op(f"bitcast {b.ty(self.on.p.bits)} {self.name} to {b.ty(self.on.p.real)}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Real:
+    """A floating-point number in every lane."""
+
+    on: Lanes
+    name: str
+
+    def _op(self, opcode: str, left: Real | float, right: Real | float) -> Real:
+        on = self.on
+        left, right = on.real(left), on.real(right)
+        return Real(on, on.b.op(f"{opcode} {on.b.ty(self.on.p.real)} {left.name}, {right.name}"))
+
+    def _compare(self, predicate: str, other: Real | float) -> Mask:
+        on = self.on
+        return Mask(
+            on, on.b.op(f"fcmp {predicate} {on.b.ty(self.on.p.real)} {self.name}, {on.real(other).name}")
+        )
+
+    def __add__(self, other: Real | float) -> Real:
+        return self._op("fadd", self, other)
+
+    def __radd__(self, other: float) -> Real:
+        return self._op("fadd", other, self)
+
+    def __sub__(self, other: Real | float) -> Real:
+        return self._op("fsub", self, other)
+
+    def __rsub__(self, other: float) -> Real:
+        return self._op("fsub", other, self)
+
+    def __mul__(self, other: Real | float) -> Real:
+        return self._op("fmul", self, other)
+
+    def __rmul__(self, other: float) -> Real:
+        return self._op("fmul", other, self)
+
+    def __truediv__(self, other: Real | float) -> Real:
+        return self._op("fdiv", self, other)
+
+    def __rtruediv__(self, other: float) -> Real:
+        return self._op("fdiv", other, self)
+
+    def __neg__(self) -> Real:
+        on = self.on
+        return Real(on, on.b.op(f"fneg {on.b.ty(self.on.p.real)} {self.name}"))
+
+    def __abs__(self) -> Real:
+        return self.on.call("fabs", self)
+
+    def __lt__(self, other: Real | float) -> Mask:
+        return self._compare("olt", other)
+
+    def __le__(self, other: Real | float) -> Mask:
+        return self._compare("ole", other)
+
+    def __gt__(self, other: Real | float) -> Mask:
+        return self._compare("ogt", other)
+
+    def __ge__(self, other: Real | float) -> Mask:
+        return self._compare("oge", other)
+
+    def is_(self, other: Real | float) -> Mask:
+        return self._compare("oeq", other)
+
+    def below(self, limit: float) -> Mask:
+        return self._compare("olt", limit)
+
+    def outside(self, limit: Real | float) -> Mask:
+        """At least as large as the limit, or a NaN."""
+        return self._compare("uge", limit)
+
+    def nan(self) -> Mask:
+        return self._compare("uno", self)
+
+    def times(self, factor: Real | float, plus: Real | float) -> Real:
+        """self * factor + plus, where the product is exact."""
+        on = self.on
+        if on.b.target.fma:
+            return on.call("fma", self, factor, plus)
+        return self * factor + plus
+
+    def times_short(self, factor: Real, plus: float) -> Real:
+        """self * factor + plus, rounded once: for a factor of few bits, and a sum far below its terms.
+
+        The upper half's share is exact then, so that only the last addition rounds."""
+        on = self.on
+        if on.b.target.fma:
+            return on.call("fma", self, factor, plus)
+        upper = (self.bits & -(1 << on.p.mantissa * 3 // 5)).real
+        return (upper * factor + plus) + (self - upper) * factor
+
+    def sqrt(self) -> Real:
+        return self.on.call("sqrt", self)
+
+    def signed(self, sign: Real) -> Real:
+        """The size of this with the sign of another."""
+        return self.on.call("copysign", self, sign)
+
+    @property
+    def bits(self) -> Bits:
+        b = self.on.b
+        return Bits(self.on, b.op(f"bitcast {b.ty(self.on.p.real)} {self.name} to {b.ty(self.on.p.bits)}"))
+
+
+Sum = tuple[Real, Real]
+"""An unevaluated sum: the number, and what rounding it left off."""
+
+Raised = dict[str, Mask]
+"""Category of errstate -> the lanes that raise it."""
+
+
+class Lanes:
+    """One piece of straight-line code: makes constants, and what is no operator."""
+
+    def __init__(self, b: Builder, p: Precision = DOUBLE) -> None:
+        self.b, self.p = b, p
+
+    def table(self, name: str) -> Any:
+        """Constants for this precision."""
+        return getattr(tables, name + self.p.suffix)
+
+    def constant(self, x: float) -> str:
+        return literal(float(numpy.float32(x)) if self.p is SINGLE else float(x))
+
+    def real(self, x: Real | float) -> Real:
+        return x if isinstance(x, Real) else Real(self, self.b.splat(self.p.real, self.constant(x)))
+
+    def bits(self, x: Bits | int) -> Bits:
+        if isinstance(x, Bits):
+            return x
+        return Bits(self, self.b.splat(self.p.bits, str(x - 2 * self.p.sign if x >= self.p.sign else x)))
+
+    def power_of_two(self, exponent: Bits) -> Real:
+        """2 to an exponent of a normal number."""
+        return ((exponent + self.p.bias) << self.p.mantissa).real
+
+    def held(self, x: Bits, low: int, high: int) -> Bits:
+        """Signed numbers, within limits."""
+        t = self.p.bits
+        for name, limit in (("smax", low), ("smin", high)):
+            x = Bits(self, self.b.intrinsic(name, t, (t, x.name), (t, self.bits(limit).name)))
+        return x
+
+    def call(self, name: str, *operands: Real | float) -> Real:
+        """An intrinsic that the processor has, or that is exact."""
+        t = self.p.real
+        return Real(self, self.b.intrinsic(name, t, *((t, self.real(x).name) for x in operands)))
+
+    def look_up(self, table: Sequence[float], index: Bits) -> Real:
+        """The element of a table at the index modulo the table's length, a power of two."""
+        n, b, t, i = len(table), self.b, self.p.real, self.p.bits
+        if b.target.vector_bytes == 64 and b.width * self.p.size == 64 and n in (b.width, 2 * b.width):
+            return self._permuted(table, index)
+        masked = (index & (n - 1)).name
+        whole = f"[{n} x {t}] [{', '.join(f'{t} {self.constant(x)}' for x in table)}]"
+        name = f"@table{hash_of(table):x}{self.p.suffix}"
+        b.declare(f"{name} = private unnamed_addr constant {whole}, align 64")
+        if not b.width:
+            at = b.op(f"getelementptr {t}, ptr {name}, {i} {masked}")
+            return Real(self, b.op(f"load {t}, ptr {at}, align {self.p.size}"))
+        found = "poison"
+        for k in range(b.width):
+            one = b.op(f"extractelement {b.ty(i)} {masked}, i64 {k}")
+            at = b.op(f"getelementptr {t}, ptr {name}, {i} {one}")
+            item = b.op(f"load {t}, ptr {at}, align {self.p.size}")
+            found = b.op(f"insertelement {b.ty(t)} {found}, {t} {item}, i64 {k}")
+        return Real(self, found)
+
+    def _permuted(self, table: Sequence[float], index: Bits) -> Real:
+        """From registers that hold the table; the instruction takes the index modulo their lanes."""
+        b, t, n = self.b, self.p.real, self.b.width
+        v, i = b.ty(t), b.ty(self.p.bits)
+        parts = [", ".join(f"{t} {self.constant(x)}" for x in table[k : k + n]) for k in (0, n)]
+        short = "d" if self.p is DOUBLE else "s"
+        if len(table) == n:
+            callee = f"{v} @llvm.x86.avx512.permvar.{short}f.512"
+            b.declare(f"declare {callee}({v}, {i})")
+            return Real(self, b.op(f"call {callee}({v} <{parts[0]}>, {i} {index.name})"))
+        callee = f"{v} @llvm.x86.avx512.vpermi2var.p{short}.512"
+        b.declare(f"declare {callee}({v}, {i}, {v})")
+        return Real(self, b.op(f"call {callee}({v} <{parts[0]}>, {i} {index.name}, {v} <{parts[1]}>)"))
+
+    def each(self, function: str, x: Real, results: str) -> list[Real | Bits]:
+        """A scalar function of every lane, with a letter for each result: d a real, q bits."""
+        b = self.b
+        types = {"d": "double", "q": "i64"}
+        returned = "{ " + ", ".join(types[r] for r in results) + " }"
+        found = ["poison"] * len(results)
+        for k in range(max(b.width, 1)):
+            lane = b.op(f"extractelement {b.ty(self.p.real)} {x.name}, i64 {k}") if b.width else x.name
+            made = b.op(f"call {returned} @{function}(double {lane})")
+            for r, letter in enumerate(results):
+                one = b.op(f"extractvalue {returned} {made}, {r}")
+                t = types[letter]
+                found[r] = b.op(f"insertelement {b.ty(t)} {found[r]}, {t} {one}, i64 {k}") if b.width else one
+        pairs = zip(results, found, strict=True)
+        return [Real(self, name) if letter == "d" else Bits(self, name) for letter, name in pairs]
+
+
+def hash_of(table: Sequence[float]) -> int:
+    """The same in every process: numbers hash by value."""
+    return hash(tuple(table)) & 0xFFFFFFFFFFFFFFFF
+
+
+def total(a: Real, b: Real) -> Sum:
+    """a + b exactly (Knuth)."""
+    high = a + b
+    other = high - a
+    return high, (a - (high - other)) + (b - other)
+
+
+def ordered(a: Real, b: Real) -> Sum:
+    """a + b exactly where a is 0 or has at least b's exponent (Dekker)."""
+    high = a + b
+    return high, (a - high) + b
+
+
+def product(a: Real, b: Real | float) -> Sum:
+    """a * b exactly, unless it leaves the exponents' range."""
+    b = a.on.real(b)
+    high = a * b
+    if a.on.b.target.fma:
+        return high, a.on.call("fma", a, b, -high)
+    (ah, al), (bh, bl) = _halves(a), _halves(b)
+    return high, al * bl - (((high - ah * bh) - al * bh) - ah * bl)
+
+
+def _halves(a: Real) -> Sum:
+    """Two numbers of half the bits (Veltkamp)."""
+    scaled = a * (2.0 ** (a.on.p.mantissa // 2 + 1) + 1)
+    high = scaled - (scaled - a)
+    return high, a - high
+
+
+def series(x: Real, coefficients: Sequence[float]) -> Real:
+    """A polynomial, lowest degree first, by Estrin's scheme: a short chain of dependent operations."""
+    terms: list[Real] = [x.on.real(c) for c in coefficients]
+    power = x
+    while len(terms) > 1:
+        pairs = [low + high * power for low, high in zip(terms[::2], terms[1::2], strict=False)]
+        terms = pairs + terms[len(pairs) * 2 :]
+        if len(terms) > 1:
+            power = power * power
+    return terms[0]
+
+
+def chain(x: Real, coefficients: Sequence[float]) -> Real:
+    """The same by Horner's scheme: fewer operations, one after the other."""
+    *rest, last = coefficients
+    found = x.on.real(last)
+    for c in reversed(rest):
+        found = found * x + c
+    return found

@@ -1,0 +1,55 @@
+"""hypot: the squares as sums, so that only the root rounds; float32 in float64, where squares are exact."""
+
+from __future__ import annotations
+
+from lazyarr.codegen.mathlib.exponential import INF
+from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real, ordered, product
+
+_FAR = 600
+"""Exponent by which numbers out of the middle range are moved into it."""
+
+
+def _length(a: Real, b: Real) -> tuple[Real, Real]:
+    """sqrt(a * a + b * b), |a| >= |b|, and the sum of the squares."""
+    one, one_low = product(a, a)
+    two, two_low = product(b, b)
+    high, low = ordered(one, two)
+    square = high + (low + (one_low + two_low))
+    return square.sqrt(), square
+
+
+def _sorted(x: Real, y: Real) -> tuple[Real, Real]:
+    x, y = abs(x), abs(y)
+    swap = x < y
+    return swap.real(y, x), swap.real(x, y)
+
+
+def hypot(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
+    found, square = _length(*_sorted(x, y))
+    least, most = on.real(2.0**-850).bits, on.real(2.0**900).bits
+    return found, (square.bits - least).at_least(most - least)
+
+
+def hypot_rare(on: Lanes, x: Real, y: Real) -> tuple[Real, Raised]:
+    """Scaled; an infinity is further away than any NaN."""
+    a, b = _sorted(x, y)
+    large = a > 1.0
+    scale = large.real(2.0**-_FAR, 2.0**_FAR)
+    found, _ = _length(a * scale, b * scale)
+    found = found * large.real(2.0**_FAR, 2.0**-_FAR)
+    infinite = abs(x).is_(INF) | abs(y).is_(INF)
+    over = found.is_(INF) & ~infinite
+    return infinite.real(INF, (x + y).nan().real(x + y, found)), {"over": over}
+
+
+def hypot_f(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
+    """In float64, where squares of float32 are exact."""
+    square = x * x + y * y
+    return square.sqrt(), square.outside(2.0**250)
+
+
+def hypot_f_rare(on: Lanes, x: Real, y: Real) -> tuple[Real, Raised]:
+    found = (x * x + y * y).sqrt()
+    infinite = abs(x).is_(INF) | abs(y).is_(INF)
+    over = (found >= (2.0 - 2.0**-24) * 2.0**127) & ~infinite
+    return infinite.real(INF, found), {"over": over}

@@ -1,0 +1,114 @@
+"""Each function: within 1 ULP, the same bits everywhere, NumPy's special values and flags."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy
+import pytest
+
+pytest.importorskip("mpmath")
+import ulp
+
+from lazyarr.codegen.mathlib.functions import FUNCTIONS
+from lazyarr.codegen.mathlib.names import DTYPES
+from lazyarr.dispatch.levels import host_levels
+
+LEVELS = [level.target for level in host_levels()]
+BEST = LEVELS[-1]
+ALL = [
+    pytest.param(name, char, id=f"{name}-{char}")
+    for name, chars in DTYPES.items()
+    for char in chars
+    if char != "e" or BEST.half
+]
+pytestmark = pytest.mark.usefixtures("quiet")
+
+
+def test_what_names_promises_there_is():
+    assert {name: "".join(rows) for name, rows in FUNCTIONS.items()} == DTYPES
+
+
+@pytest.mark.parametrize("name, char", ALL)
+def test_within_one_ulp(name, char):
+    ours = ulp.call(name, char, BEST)
+    for xs in ulp.samples(name, char, seed=7, count=100):
+        with numpy.errstate(all="ignore"):
+            y = ours(*xs)
+        error = ulp.errors(name, xs, (y,))[0]
+        k = error.argmax()
+        assert error[k] <= 1, (error[k], [x[k] for x in xs], y[k])
+
+
+@pytest.mark.parametrize("name, char", ALL)
+def test_every_level_gives_the_same_bits(name, char):
+    for xs in ulp.samples(name, char, seed=3, count=3000):
+        wanted = ulp.call(name, char, BEST)(*xs)
+        for target in LEVELS[:-1]:
+            if char == "e" and not target.half:
+                continue
+            assert same(ulp.call(name, char, target)(*xs), wanted), target.name
+
+
+@pytest.mark.parametrize("name, char", ALL)
+def test_strides_and_ends_change_no_bit(name, char):
+    ours = ulp.call(name, char, BEST)
+    *_, usual, wide, special = ulp.samples(name, char, seed=5, count=100)
+    xs = tuple(numpy.concatenate(parts)[:150] for parts in zip(special, usual, wide, strict=True))
+    whole = ours(*xs)
+    for n in (1, 2, 3, 7, 8, 9, 17, 31):
+        for start in (0, 1, 5, 40):
+            assert same(ours(*(x[start : start + n] for x in xs)), whole[start : start + n])
+    assert same(ours(*(x[::-3] for x in xs)), whole[::-3])
+    out = numpy.full(2 * len(whole), 7, char)
+    ours(*xs, out=out[::2])
+    assert same(out[::2], whole) and (out[1::2] == 7).all()
+    if len(xs) > 1:
+        alone = numpy.broadcast_to(xs[1][3:4], xs[1].shape)
+        assert same(ours(xs[0], alone), ours(xs[0], alone.copy()))
+
+
+@pytest.mark.parametrize("name, char", ALL)
+def test_special_values_are_numpys(name, char):
+    *_, xs = ulp.samples(name, char, seed=5, count=10)
+    y, theirs = ulp.call(name, char, BEST)(*xs), getattr(numpy, name)(*xs)
+    odd = ~numpy.isfinite(theirs) | ~numpy.isfinite(y) | (theirs == 0) | (y == 0)
+    assert ((numpy.isnan(y) & numpy.isnan(theirs)) | (y == theirs))[odd].all()
+    assert (numpy.signbit(y) == numpy.signbit(theirs))[odd & ~numpy.isnan(theirs)].all()
+
+
+@pytest.mark.parametrize("name, char", ALL)
+def test_flags_are_numpys(name, char, raised):
+    """Each value alone: NumPy's own loops, for one element, do what C's functions do."""
+    ours, theirs = ulp.call(name, char, BEST), getattr(numpy, name)
+    *_, xs = ulp.samples(name, char, seed=5, count=10)
+    wrong = []
+    for k in range(len(xs[0])):
+        one = tuple(x[k : k + 1].copy() for x in xs)
+        mine, numpys = raised(partial(ours, *one)), numpy_flags(theirs, one)
+        if mine - {"under"} != numpys - {"under"}:
+            wrong.append((one, mine, numpys))
+    assert not wrong
+
+
+def numpy_flags(theirs, xs):
+    seen = set()
+    names = {"divide": "divide", "overflow": "over", "underflow": "under", "invalid": "invalid"}
+    with numpy.errstate(all="call", call=lambda text, flag: seen.add(text)):
+        theirs(*xs)
+    return {key for text in seen for word, key in names.items() if word in text}
+
+
+@pytest.mark.parametrize("name, char", ALL)
+def test_usual_operands_raise_nothing_and_flags_of_before_stay(name, char, raised):
+    ours = ulp.call(name, char, BEST)
+    *_, xs, _, _ = ulp.samples(name, char, seed=5, count=1000)
+    assert not raised(lambda: ours(*xs)) & {"divide", "over", "invalid"}
+    log, zero = ulp.call("log", "d", BEST), numpy.zeros(1)
+    assert raised(lambda: (log(zero), ours(*xs))) >= {"divide"}
+
+
+def same(x, y):
+    unsigned = f"u{x.itemsize}"
+    bits = numpy.ascontiguousarray(x).view(unsigned) == numpy.ascontiguousarray(y).view(unsigned)
+    return bool((bits | (numpy.isnan(x) & numpy.isnan(y))).all())

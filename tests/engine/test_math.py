@@ -1,0 +1,63 @@
+"""The option ``math``: whose functions kernels call."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+import lazyarr
+from lazyarr import debug
+from lazyarr.codegen.mathlib.names import DTYPES
+from lazyarr.ops import OPS
+
+N = 50_000
+ALL = [(name, char) for name, chars in DTYPES.items() for char in chars]
+USUAL = {"arccosh": (1, 9), "arctanh": (-1, 1), "arcsin": (-1, 1), "arccos": (-1, 1)}
+
+
+def operands(name, char):
+    rng = numpy.random.default_rng(4)
+    low, high = USUAL.get(name, (0.1, 9))
+    return [rng.uniform(low, high, N).astype(char) for _ in range(OPS[name].nin)]
+
+
+@pytest.mark.parametrize("name, char", ALL)
+def test_native_functions_call_none_of_numpys_loops(name, char):
+    xs = operands(name, char)
+    wanted = getattr(numpy, name)(*xs)
+    with lazyarr.options(math="native", jit="always"):
+        debug.reset()
+        y = numpy.asarray(getattr(lazyarr, name)(*map(lazyarr.array, xs)) * 1)
+        assert debug.counters()["numpy_loop_blocks"] == 0
+        assert debug.counters()["native_launches"] >= 1
+    with lazyarr.options(math="numpy", jit="always"):
+        debug.reset()
+        z = numpy.asarray(getattr(lazyarr, name)(*map(lazyarr.array, xs)) * 1)
+        assert debug.counters()["numpy_loop_blocks"] > 0
+    assert z.tobytes() == wanted.tobytes()
+    assert y.dtype == z.dtype and numpy.allclose(y, z, rtol=4 * numpy.finfo(char).eps)
+
+
+def test_native_bits_are_not_numpys():
+    x = numpy.random.default_rng(0).uniform(-5, 5, N)
+    with lazyarr.options(math="native", jit="always"):
+        y = numpy.asarray(lazyarr.sin(lazyarr.array(x)))
+    assert (y != numpy.sin(x)).any()
+
+
+def test_folds_and_broadcasts_use_them_too():
+    x = numpy.random.default_rng(0).uniform(-5, 5, (100, 700))
+    with lazyarr.options(math="native", jit="always"):
+        debug.reset()
+        a = lazyarr.array(x)
+        sums, row = lazyarr.exp(a).sum(axis=1), lazyarr.exp(a[:1]) + a
+        assert numpy.allclose(sums, numpy.exp(x).sum(axis=1), rtol=1e-13)
+        assert numpy.allclose(row, numpy.exp(x[:1]) + x, rtol=1e-13)
+        assert debug.counters()["numpy_loop_blocks"] == 0
+
+
+def test_warnings_are_numpys():
+    x = numpy.linspace(-1, 5, N)
+    warned = pytest.warns(RuntimeWarning, match="invalid value.* in log")
+    with lazyarr.options(math="native", jit="always"), warned:
+        numpy.asarray(lazyarr.log(lazyarr.array(x)))
