@@ -307,7 +307,7 @@ def main() -> None:
         return
     asked = sys.argv[1:]
     names = [(name, char) for name in (asked or FUNCTIONS) for char in FUNCTIONS[name]]
-    found = table(names, 1000 if asked else 5000)
+    found = table(names, 1000 if asked else 3000)
     if not asked:
         PAGE.parent.mkdir(exist_ok=True)
         PAGE.write_text(_HEAD + found + "\n", encoding="utf-8")

@@ -56,7 +56,8 @@ def _remainder(x: Real) -> tuple[Bits, Real, Real]:
 def expm1(on: Lanes, x: Real) -> tuple[Real, Mask]:
     k, r, low = _remainder(x)
     s = scaled(on, k)
-    bend = r * r * chain(r, on.table("EXPM1_TAIL")) + (low + on.look_up(on.table("EXP_LOW"), k))
+    s_low = on.look_up(on.table("EXP_LOW"), k)
+    bend = r * r * chain(r, on.table("EXPM1_TAIL")) + (low + (s_low + s_low * r))
     top, left = total(s, on.real(-1.0))
     main, rest = product(s, r)
     high, more = total(top, main)
