@@ -60,7 +60,7 @@ def expm1(on: Lanes, x: Real) -> tuple[Real, Mask]:
     bend = r * r * chain(r, on.table("EXPM1_TAIL")) + (low + (s_low + s_low * r))
     top, left = total(s, on.real(-1.0))
     main, rest = product(s, r)
-    high, more = total(top, main)
+    high, more = ordered(top, main)     # 0, or twice as much: the table's steps are twice the remainders
     y = high + (more + ((rest + left) + s * bend))
     return y.signed(x), abs(x).outside(_LARGE[on.p])
 
@@ -100,7 +100,7 @@ def _parts(x: Real) -> _Parts:
 def _sinh(p: _Parts) -> Sum:
     (plus, plus_low), (minus, minus_low) = p.plus, p.minus
     main, rest = product(plus, p.r)
-    high, more = total(minus, main)
+    high, more = ordered(minus, main)
     return high, more + ((rest + (minus_low + plus_low * p.r)) + (minus * p.even + plus * p.odd))
 
 
