@@ -27,6 +27,7 @@ import numpy
 
 from lazyarr.codegen.mathlib.functions import FUNCTIONS, module
 from lazyarr.codegen.mathlib.loop import OPT
+from lazyarr.codegen.mathlib.tables import LOG_FIRST
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.levels import BY_NAME, host_levels
 from lazyarr.target import Target
@@ -129,8 +130,9 @@ def samples(name: str, char: str, seed: int, count: int) -> Iterator[tuple[numpy
 
     def edges() -> numpy.ndarray:
         steps = (2 * rng.integers(-700, 700, count) + 1) / 2 * float(mpmath.log(2)) / 16
-        tables = 1 - 29 / 48 / 16 * 8 / 8 + rng.integers(0, 16, count) / 32
-        return _near(numpy.concatenate([steps, tables]).astype(char), rng)
+        mantissas = (LOG_FIRST + (rng.integers(0, 17, count) << 48)).view("f8")
+        halves = (2 + rng.integers(0, 2, count)) * 2.0 ** rng.integers(-5, 4, count)
+        return _near(numpy.concatenate([steps, mantissas, halves]).astype(char), rng)
 
     def usual() -> numpy.ndarray:
         return rng.uniform(low, high, count).astype(char)
