@@ -66,6 +66,25 @@ def number_type(x: Any) -> str | None:
     return None if found == "i" and not LOW <= x <= HIGH else found
 
 
+class OfType(NamedTuple):
+    """What stands for an object that no translation can use, such as a table, and is not to be kept alive."""
+
+    type: type
+
+
+def known_as(x: Any) -> Any:
+    """What a translation remembers of an object."""
+    if x is ABSENT or x is None or isinstance(x, types.ModuleType) or callable(x):
+        return x
+    return OfType(type(x))
+
+
+def unchanged(x: Any, before: Any) -> bool:
+    """Is this what was remembered?"""
+    now = known_as(x)
+    return now is before or (isinstance(before, OfType) and isinstance(now, OfType) and now == before)
+
+
 class Captured(NamedTuple):
     """All that a translation goes by besides its arguments."""
 
@@ -79,7 +98,7 @@ class Captured(NamedTuple):
         """The numbers of now; None if the translation does not hold for `fn`, or not any more."""
         if any(called.__code__ is not code for called, code in self.codes):
             return None
-        if any(found(path, fn) is not x for path, x in self.objects):
+        if not all(unchanged(found(path, fn), x) for path, x in self.objects):
             return None
         values = [found(path, fn) for path, _ in self.numbers]
         right = all(number_type(x) == t for x, (_, t) in zip(values, self.numbers, strict=True))

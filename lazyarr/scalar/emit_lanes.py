@@ -275,7 +275,7 @@ def _head(w: Lanes) -> list[str]:
     for k in range(len(chars)):
         lines.append(f"  %all{k} = and i1 {fit}, %fit{k}")
         fit = f"%all{k}"
-    lines += ["  %some = icmp ugt i64 %end, 0", f"  %go = and i1 {fit}, %some"]
+    lines += ["  %some = icmp ugt i64 %end, 0", *_apart(w, fit)]
     lines += ["  br i1 %go, label %begin, label %single", "begin:"]
     for k, char in enumerate(chars):
         row = PLAIN[char]
@@ -293,6 +293,17 @@ def _head(w: Lanes) -> list[str]:
         ]
     lines += [QUIET.strip("\n"), "  br label %look", "look:"]
     return [*lines, "  %i = phi i64 [ 0, %begin ], [ %i.next, %look ]"]
+
+
+def _apart(w: Lanes, fit: str) -> list[str]:
+    """%go: there are vectors, and no result takes an input's place: @single could not begin again."""
+    lines, go = [f"  %go0 = and i1 {fit}, %some"], 0
+    for out in range(len(w.inputs), len(w.inputs + w.f.outs)):
+        for k in range(len(w.inputs)):
+            lines.append(f"  %apart{out}.{k} = icmp ne ptr %a{out}, %a{k}")
+            lines.append(f"  %go{go + 1} = and i1 %go{go}, %apart{out}.{k}")
+            go += 1
+    return [*lines, f"  %go = and i1 %go{go}, true"]
 
 
 def _tail(w: Lanes) -> list[str]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from lazyarr.scalar.bytecode import Code, Refused, decoded
-from lazyarr.scalar.capture import ABSENT, Captured, Path, found, number_type
+from lazyarr.scalar.capture import ABSENT, Captured, OfType, Path, found, known_as, number_type
 from lazyarr.scalar.ir import Block, Branch, Edge, End, Function, Inst, Jump, Return, Stop
 from lazyarr.scalar.ops import HIGH, LOW, OPS
 from lazyarr.scalar.simplify import simplified
@@ -124,10 +124,10 @@ class Tracer:
         if t is not None:
             value = self.numbers[path] = self.fresh(t)
             return value
-        self.objects[path] = x
+        remembered = self.objects[path] = known_as(x)
         if x is ABSENT:
             raise self.refuse(f"`{path}` is not defined")
-        if not isinstance(x, types.ModuleType) and not callable(x) and x is not None:
+        if isinstance(remembered, OfType):
             raise self.refuse(f"`{path}` is of type {type(x).__name__}")
         return Static(x, path)
 

@@ -279,3 +279,20 @@ print(int(r.sum()), "llvmlite.binding" in sys.modules)
     total = first.stdout.split()[0]
     assert first.stdout.split() == [total, "True"], first.stderr
     assert second.stdout.split() == [total, "False"], second.stderr
+
+
+@pytest.mark.parametrize("jit", ["auto", "always"])
+def test_in_place_where_a_flag_is_raised(jit: str) -> None:
+    """The vectors' results are in their inputs' place when a flag asks for the elements one by one."""
+    x = numpy.linspace(-3, 3, 200_001)
+    x[77], x[99] = numpy.nan, 1e300
+    with lazyarr.options(jit=jit), numpy.errstate(all="ignore"):
+        for scalar in (lambda v: v if v > 0 else v * 0.5, lambda v: v * v + 1):
+            expected = numpy.vectorize(scalar, otypes=[float])(x)
+            compiled = lazyarr.vectorize(scalar, otypes=[float])
+            a, b = lazyarr.array(x), lazyarr.array(x)
+            lazyarr.evaluate(a, b)
+            a[...] = compiled(a)
+            b = compiled(b * 1)
+            for got in (a, b):
+                assert numpy.asarray(got).tobytes() == expected.tobytes()

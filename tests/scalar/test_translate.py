@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 from contextlib import suppress
 
 import numpy
@@ -188,3 +190,18 @@ def test_a_function_without_source():
     names: dict = {}
     exec("f = lambda x: x * x if x > 1 else -x", names)
     assert check(names["f"], X).refusal is None
+
+
+def test_what_is_refused_is_not_kept_alive():
+    class Table(list):
+        pass
+
+    table = Table([1.0, 2.0])
+    gone = weakref.ref(table)
+    v = lazyarr.vectorize(lambda x: table[0] * x)
+    v(lazyarr.asarray(X))
+    assert v.refusal.why == "`table` is of type Table"
+    table = None
+    del v
+    gc.collect()
+    assert gone() is None
