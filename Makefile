@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin/python
 PYTEST_ARGS ?=
+# A process per core, and no more than a laptop's memory holds.
+PYTEST := -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 BENCH_ARGS ?=
 
 .PHONY: demo test test-interop bench lint asv-check test-oldest clean
@@ -13,11 +15,11 @@ demo: $(VENV)/.has-examples
 	$(RUN) examples/demo.py
 
 test: $(VENV)/.has-test
-	$(RUN) -m pytest $(PYTEST_ARGS)
+	$(RUN) $(PYTEST) $(PYTEST_ARGS)
 
 # Programs of SciPy, scikit-learn, pandas and Matplotlib; without them `make test` skips these.
 test-interop: $(VENV)/.has-interop
-	$(RUN) -m pytest tests/interop $(PYTEST_ARGS)
+	$(RUN) $(PYTEST) tests/interop $(PYTEST_ARGS)
 
 bench: $(VENV)/.has-bench
 	$(RUN) asv_bench/table.py $(BENCH_ARGS)
@@ -34,7 +36,7 @@ asv-check: $(VENV)/.has-bench
 OLDEST := .venv-oldest
 VERSIONED := $(wildcard tests/semantics tests/differential tests/array_api tests/process tests/test_reduce*.py)
 test-oldest: $(OLDEST)/.has-oldest
-	$(OLDEST)/bin/python -m pytest $(VERSIONED) $(PYTEST_ARGS)
+	$(OLDEST)/bin/python $(PYTEST) $(VERSIONED) $(PYTEST_ARGS)
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -1,7 +1,8 @@
 """Where an array lies in its storage, described by an ndarray over *ghost* memory.
 
-Ghost memory is reserved address space that is never touched, so a geometry costs no bytes.  NumPy
-itself answers every question about slices, transposes, reshapes, flags and strides, at C speed and
+Ghost memory is a range of addresses that no process can map, so a geometry costs neither bytes nor
+address space (which `ulimit -v` counts), and a mistaken access cannot go unnoticed.  NumPy itself
+answers every question about slices, transposes, reshapes, flags and strides, at C speed and
 with its own errors.  Geometries are immutable by contract and shared; anything that sets `.shape`
 or `.flags` works on `geo.view()`.
 
@@ -13,15 +14,11 @@ from __future__ import annotations
 import ctypes
 import itertools
 import math
-import mmap
 from collections.abc import Sequence
 from typing import Any
 
 import numpy
 
-_RESERVE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
-_bases: dict[int, int] = {}         # id(ghost array) -> its address; ghosts are kept for ever
-_ghosts: list[numpy.ndarray] = []
 _fresh: dict[tuple[tuple[int, ...], numpy.dtype, str], numpy.ndarray] = {}
 FRESH: set[int] = set()
 """Identities of the shared geometries that `fresh` keeps."""
@@ -42,20 +39,10 @@ _probe = numpy.empty(3)[1:]
 address = _fast_address if _fast_address(_probe) == _slow_address(_probe) else _slow_address
 
 
-def _ghost(nbytes: int) -> numpy.ndarray:
-    if not _ghosts or _ghosts[-1].nbytes < nbytes:
-        size = max(1 << 24, 1 << (nbytes - 1).bit_length() if nbytes else 0)
-        try:
-            region = mmap.mmap(-1, size, flags=_RESERVE)
-        except (OSError, ValueError, OverflowError):
-            try:
-                region = mmap.mmap(-1, max(1, nbytes), flags=_RESERVE)
-            except (OSError, ValueError, OverflowError) as error:
-                raise MemoryError(f"Unable to allocate {nbytes} bytes") from error
-        ghost = numpy.frombuffer(region, numpy.uint8)
-        _bases[id(ghost)] = address(ghost)
-        _ghosts.append(ghost)
-    return _ghosts[-1]
+_GHOST_BYTES = 1 << 46              # more than a process can have
+_GHOST_ADDRESS = 1 << 62            # of no user's memory on any machine, aligned for all types
+_nowhere: Any = (ctypes.c_ubyte * _GHOST_BYTES).from_address(_GHOST_ADDRESS)
+_ghost = numpy.frombuffer(_nowhere, numpy.uint8)
 
 
 def geometry(
@@ -63,16 +50,13 @@ def geometry(
     dtype: numpy.dtype,
     strides: Sequence[int] | None = None,
     offset: int = 0,
-    nbytes: int | None = None,
 ) -> numpy.ndarray:
-    """A geometry inside a storage of `nbytes` (default: exactly its own)."""
-    need = math.prod(shape) * dtype.itemsize if nbytes is None else nbytes
-    try:
-        ghost = _ghost(max(need, 1))
-    except MemoryError:
-        numpy.empty(shape, dtype)               # NumPy says so in its words
-        raise
-    return numpy.ndarray(shape, dtype, ghost, offset, strides)
+    """A geometry that begins `offset` bytes from the start of its storage."""
+    need = math.prod(shape) * dtype.itemsize
+    if need > _GHOST_BYTES:
+        numpy.empty(shape, dtype)               # NumPy says in its words that there is no such memory
+        raise MemoryError(f"Unable to allocate {need} bytes")
+    return numpy.ndarray(shape, dtype, _ghost, offset, strides)
 
 
 LEGACY_AXES = 32
@@ -145,14 +129,13 @@ def offset_of(geo: numpy.ndarray) -> int:
     """Bytes from the start of the storage to the first element."""
     if geo.size == 0:
         return 0
-    return address(geo) - _bases[id(geo.base)]
+    return address(geo) - _GHOST_ADDRESS
 
 
 def within(geo: numpy.ndarray, nbytes: int) -> bool:
     """Does a geometry stay inside a storage of `nbytes`?  (NumPy sees the ghost, which is larger.)"""
     low, high = numpy.lib.array_utils.byte_bounds(geo)
-    start = _bases[id(geo.base)]
-    return not geo.size or (start <= low and high <= start + nbytes)
+    return not geo.size or (low >= _GHOST_ADDRESS and high <= _GHOST_ADDRESS + nbytes)
 
 
 def view_geometry(result: object) -> numpy.ndarray | None:
@@ -163,10 +146,10 @@ def view_geometry(result: object) -> numpy.ndarray | None:
         return None
     base = result.base
     while base is not None:
-        if id(base) in _bases:
+        if base is _ghost:
             if base is result.base:
                 return result
-            offset = address(result) - _bases[id(base)] if result.size else 0
+            offset = address(result) - _GHOST_ADDRESS if result.size else 0
             return numpy.ndarray(result.shape, result.dtype, base, offset, result.strides)
         base = getattr(base, "base", None)
     return None

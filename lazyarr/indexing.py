@@ -72,13 +72,16 @@ def getitem(x: Any, key: Any, _: Any = None) -> Any:
         if value.op is None and buf.__class__ is Buffer:
             return element_of(x, buf)[key]
     if c in BASIC or (c is tuple and BASIC.issuperset(map(type, key))):     # `is_basic`, without the call
-        g = geo[key]
-        if g.__class__ is numpy.ndarray:
-            return part(x, g) if geo.dtype is not OBJECT else _seen_or_element(x, g)
-        if x.storage is None:
+        if storage is None:
+            g = geo[key]
+            if g.__class__ is numpy.ndarray:
+                return part(x, g) if geo.dtype is not OBJECT else _seen_or_element(x, g)
             return g
-        return x.storage.real(_region(geo, key))[()]
-    if x.storage is None:
+        g = geo[key] if c is slice else _region(geo, key)
+        if g.ndim or key is Ellipsis or (c is tuple and Ellipsis in key):
+            return part(x, g)
+        return storage.real(g)[()]
+    if storage is None:
         if _many(key):
             try:
                 return gathered(x, key)
@@ -142,7 +145,7 @@ def _seen_or_element(x: ndarray, taken: numpy.ndarray) -> ndarray:
 def _region(geo: numpy.ndarray, key: Any) -> numpy.ndarray:
     """geo[key] as an array, even without axes."""
     if key.__class__ is tuple:
-        return geo[key] if any(k is Ellipsis for k in key) else geo[(*key, ...)]
+        return geo[key] if Ellipsis in key else geo[(*key, ...)]
     return geo[key] if key is Ellipsis else geo[key, ...]
 
 
@@ -224,7 +227,7 @@ def write(x: ndarray, region: numpy.ndarray, value: ndarray, mask: tuple[ndarray
     """A write of a value, cast as by assignment, where the mask says."""
     geo = value.geo
     while geo.ndim > region.ndim and geo.shape[0] == 1:     # assignment drops leading axes of length 1
-        geo = geo[0]
+        geo = geo[0, ...]
     _check_fits(geo.shape, region)
     warn_of_cast(geo.dtype, region.dtype)
     given = capture(value if geo is value.geo else part(value, geo))

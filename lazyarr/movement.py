@@ -29,7 +29,7 @@ from lazyarr.error_state import loud
 from lazyarr.expr import Map
 from lazyarr.fallback import fallback, lend
 from lazyarr.flags import warn_of_cast
-from lazyarr.geometry import fresh, geometry, like, offset_of, reshaped, view_geometry
+from lazyarr.geometry import fresh, like, reshaped, view_geometry
 from lazyarr.ops import may_raise
 
 # ------------------------------------------------------------------------------------ views
@@ -71,18 +71,12 @@ def overlap(fn: Any) -> Any:
         if any(x.__class__ is not ndarray or x.storage is None for x in (a, b)):
             raise Unsupported
         if a.storage is b.storage:
-            nbytes = a.storage.value.nbytes
-            return fn(*[_placed(x.geo, nbytes) for x in (a, b)], max_work=max_work)
+            return fn(a.geo, b.geo, max_work=max_work)
         if any(x.storage.value.op is None and x.storage.value.buf.bridge is not None for x in (a, b)):
             raise Unsupported                   # memory of others may have several storages
         return False
 
     return call
-
-
-def _placed(geo: numpy.ndarray, nbytes: int) -> numpy.ndarray:
-    """The same place, in the ghost memory of now."""
-    return geometry(geo.shape, geo.dtype, geo.strides, offset_of(geo), nbytes)
 
 
 def each_view(fn: Any) -> Any:

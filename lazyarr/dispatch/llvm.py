@@ -39,7 +39,8 @@ def version() -> str:
     """llvmlite's version, and so LLVM's: an object that others made is not loaded.
 
     ImportError without llvmlite.  LLVM itself is not loaded."""
-    import llvmlite
+    with lock:
+        import llvmlite
 
     return str(llvmlite.__version__)
 

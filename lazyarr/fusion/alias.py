@@ -23,7 +23,7 @@ ANYWHERE = numpy.dtype("V1")
 def anywhere(geo: numpy.ndarray) -> numpy.ndarray:
     """The bytes of which a gather reads or a scatter writes some, from the first to the last of its table."""
     low, high = extent(geo)
-    return geometry((high - low,), ANYWHERE, None, low, max(high, 1))
+    return geometry((high - low,), ANYWHERE, None, low)
 
 
 def memory_key(value: Expr) -> Expr:
@@ -51,10 +51,6 @@ def disjoint(g: numpy.ndarray, h: numpy.ndarray) -> bool:
     a, b = extent(g), extent(h)
     if a[1] <= b[0] or b[1] <= a[0]:
         return True
-    if g.base is not h.base:            # ghosts of different sizes: bring both onto one
-        need = max(a[1], b[1])
-        g = geometry(g.shape, g.dtype, g.strides, offset_of(g), need)
-        h = geometry(h.shape, h.dtype, h.strides, offset_of(h), need)
     try:
         return not numpy.shares_memory(g, h, max_work=EFFORT)
     except numpy.exceptions.TooHardError:

@@ -124,8 +124,9 @@ root = pathlib.Path({str(root)!r})
 if os.geteuid() == 0:
     for place in (root, *root.iterdir()):
         os.chown(place, 65534, -1)
-    for up in list(root.parents)[:3]:
-        up.chmod(0o755)
+    for up in root.parents:
+        if not up.stat().st_mode & 0o001:
+            up.chmod(0o755)
     os.seteuid(65534)
 root.chmod(0o500)
 set_options(cache_dir=str(root))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import tracemalloc
+from pathlib import Path
 
 import numpy
 import pytest
@@ -60,3 +61,20 @@ def test_no_page_is_touched(arrays, name):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     build(lazyarr, *arrays)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 100
+
+
+PAGES = Path("/proc/self/statm")                # those of the address space first
+
+
+@pytest.mark.skipif(not PAGES.exists(), reason="asks Linux")
+def test_no_address_space():
+    """`ulimit -v` counts what is reserved, so expressions of any size reserve nothing."""
+
+    def reserved() -> int:
+        return int(PAGES.read_text().split()[0]) * resource.getpagesize()
+
+    row, column = lazyarr.ones(2**17), lazyarr.ones((2**17, 1))
+    lazyarr.evaluate(row, column)
+    before = reserved()
+    views = [lazyarr.broadcast_to(row, (2**20, 2**17)), row[None] + column[:1000]]
+    assert reserved() - before < 2**24, [v.shape for v in views]

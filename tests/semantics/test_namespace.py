@@ -113,9 +113,10 @@ def test_archives_hold_our_arrays(tmp_path):
         assert type(archive["x"]) is np.ndarray
 
 
-@pytest.mark.parametrize(
-    "x", [np.sum, np.add, np.linalg.norm, np.zeros, np.array, np.where, np.float64, np.dtype("f4")], ids=repr
-)
+PICKLED = [np.sum, np.add, np.linalg.norm, np.zeros, np.array, np.where, np.float64, np.dtype("f4")]
+
+
+@pytest.mark.parametrize("x", PICKLED, ids=lambda x: getattr(x, "__name__", repr(x)))
 def test_functions_pickle(x):
     assert pickle.loads(pickle.dumps(x)) is x or pickle.loads(pickle.dumps(x)) == x
 
