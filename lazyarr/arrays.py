@@ -278,7 +278,7 @@ def _snapshot(real: numpy.ndarray) -> Read:
         low, high = numpy.lib.array_utils.byte_bounds(real)
         nbytes = high - low
     memory = numpy.frombuffer(ctypes.string_at(low, nbytes), numpy.uint8)
-    geo = geometry(real.shape, real.dtype, real.strides, at - low)
+    geo = geometry(real.shape, real.dtype, real.strides, at - low, nbytes)
     return Read(Expr.leaf(Buffer(memory)), geo)
 
 

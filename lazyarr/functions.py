@@ -42,14 +42,19 @@ VIEWS = """
 """
 """Make views of their first argument: NumPy's code runs on the geometry."""
 
+VALUES_BELOW = {"flip": 1, "unstack": 2, "min_scalar_type": 1}
+"""Functions of the lists above and below that take elements of arrays with fewer axes than that."""
+
 EACH = "atleast_1d atleast_2d atleast_3d"
 """Make views of all their arguments."""
 
 METADATA = """
-    shape ndim size result_type common_type iscomplexobj isrealobj isfortran min_scalar_type can_cast
-    iterable isscalar
+    shape ndim size iscomplexobj isrealobj isfortran min_scalar_type can_cast iterable isscalar
 """
-"""Look at shapes and types only."""
+"""Look at the shape and type of the first argument only."""
+
+TYPES = "result_type common_type"
+"""Look at the types of all their arguments only."""
 
 BY_METHOD = """
     sum prod max min amax amin any all mean std var ptp clip argmax argmin reshape ravel round around
@@ -355,8 +360,11 @@ def attach() -> None:
         OVERRIDES[fn] = lazily(fn, functools.partial(movement.view, fn))
     for _, fn in named(EACH):
         OVERRIDES[fn] = _each(fn)
-    for _, fn in named(METADATA):
-        OVERRIDES[fn] = functools.wraps(fn, updated=())(movement.metadata(fn))
+    for names, kind in ((METADATA, movement.metadata), (TYPES, movement.types)):
+        for _, fn in named(names):
+            OVERRIDES[fn] = functools.wraps(fn, updated=())(kind(fn))
+    for name, fn in named(" ".join(VALUES_BELOW)):
+        OVERRIDES[fn] = lazily(fn, movement.with_axes(VALUES_BELOW[name], OVERRIDES[fn]))
     for name, fn in named(BY_METHOD):
         rule = lazily(fn, _of_arrays(fn._implementation))
         OVERRIDES[fn] = ends_function(rule) if name in ENDS else rule

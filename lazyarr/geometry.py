@@ -1,10 +1,12 @@
 """Where an array lies in its storage, described by an ndarray over *ghost* memory.
 
-Ghost memory is a range of addresses that no process can map, so a geometry costs neither bytes nor
-address space (which `ulimit -v` counts), and a mistaken access cannot go unnoticed.  NumPy itself
-answers every question about slices, transposes, reshapes, flags and strides, at C speed and
+Ghost memory is reserved address space that is never touched, so a geometry costs no bytes.  NumPy
+itself answers every question about slices, transposes, reshapes, flags and strides, at C speed and
 with its own errors.  Geometries are immutable by contract and shared; anything that sets `.shape`
 or `.flags` works on `geo.view()`.
+
+Nothing here reads ghost memory either, but a debugger may, and finds zeros.  Where address space is
+limited (`ulimit -v`), it is for arrays: large ghosts then lie where nobody has memory.
 
 In: shapes, dtypes, indices.   Out: ndarrays over ghost memory, never read or written.
 """
@@ -14,6 +16,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import math
+import mmap
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,10 +42,45 @@ _probe = numpy.empty(3)[1:]
 address = _fast_address if _fast_address(_probe) == _slow_address(_probe) else _slow_address
 
 
-_GHOST_BYTES = 1 << 46              # more than a process can have
-_GHOST_ADDRESS = 1 << 62            # of no user's memory on any machine, aligned for all types
-_nowhere: Any = (ctypes.c_ubyte * _GHOST_BYTES).from_address(_GHOST_ADDRESS)
-_ghost = numpy.frombuffer(_nowhere, numpy.uint8)
+_RESERVE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+_SMALL = 1 << 24                    # bytes of address space that nobody misses
+_ADDRESSES = 1 << 46                # more than a process can have
+_NOWHERE = 1 << 62                  # in no process's memory on any machine, aligned for all types
+
+
+def _reserved(nbytes: int) -> mmap.mmap | None:
+    if nbytes > _SMALL and _is_limited():
+        return None
+    try:
+        return mmap.mmap(-1, nbytes, flags=_RESERVE)
+    except (OSError, ValueError, OverflowError):
+        return None
+
+
+def _is_limited() -> bool:
+    try:
+        import resource
+    except ImportError:                         # a system without such limits
+        return False
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+
+
+_no_memory: Any = (ctypes.c_ubyte * _ADDRESSES).from_address(_NOWHERE)
+_nowhere = numpy.frombuffer(_no_memory, numpy.uint8)
+_bases = {id(_nowhere): _NOWHERE}   # id(ghost array) -> its address; ghosts are kept for ever
+_ghosts: list[numpy.ndarray] = []
+
+
+def _ghost(nbytes: int) -> numpy.ndarray:
+    """The ghost made last, if it is large enough, or a larger one."""
+    if not _ghosts or _ghosts[-1].nbytes < nbytes:
+        memory = _reserved(max(_SMALL, 1 << (nbytes - 1).bit_length()))
+        if memory is None:
+            return _nowhere
+        ghost = numpy.frombuffer(memory, numpy.uint8)
+        _bases[id(ghost)] = address(ghost)
+        _ghosts.append(ghost)
+    return _ghosts[-1]
 
 
 def geometry(
@@ -50,13 +88,23 @@ def geometry(
     dtype: numpy.dtype,
     strides: Sequence[int] | None = None,
     offset: int = 0,
+    nbytes: int | None = None,
 ) -> numpy.ndarray:
-    """A geometry that begins `offset` bytes from the start of its storage."""
-    need = math.prod(shape) * dtype.itemsize
-    if need > _GHOST_BYTES:
+    """A geometry inside a storage of `nbytes` (default: exactly its own)."""
+    need = max(1, math.prod(shape) * dtype.itemsize if nbytes is None else nbytes)
+    if need > _ADDRESSES:
         numpy.empty(shape, dtype)               # NumPy says in its words that there is no such memory
         raise MemoryError(f"Unable to allocate {need} bytes")
-    return numpy.ndarray(shape, dtype, _ghost, offset, strides)
+    return numpy.ndarray(shape, dtype, _ghost(need), offset, strides)
+
+
+def together(g: numpy.ndarray, h: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """Two geometries of one storage in one ghost: storages are described in the ghosts of their time."""
+    if g.base is h.base:
+        return g, h
+    need = max(extent(g)[1], extent(h)[1])
+    on_one = [geometry(x.shape, x.dtype, x.strides, offset_of(x), need) for x in (g, h)]
+    return on_one[0], on_one[1]
 
 
 LEGACY_AXES = 32
@@ -129,13 +177,25 @@ def offset_of(geo: numpy.ndarray) -> int:
     """Bytes from the start of the storage to the first element."""
     if geo.size == 0:
         return 0
-    return address(geo) - _GHOST_ADDRESS
+    return address(geo) - _bases[id(geo.base)]
+
+
+def extent(geo: numpy.ndarray) -> tuple[int, int]:
+    """First byte and end of the bytes that a geometry visits, from the start of the storage."""
+    low = high = offset_of(geo)
+    for stride, n in zip(geo.strides, geo.shape, strict=True):
+        if stride < 0:
+            low += stride * (n - 1)
+        else:
+            high += stride * (n - 1)
+    return low, high + geo.itemsize
 
 
 def within(geo: numpy.ndarray, nbytes: int) -> bool:
     """Does a geometry stay inside a storage of `nbytes`?  (NumPy sees the ghost, which is larger.)"""
     low, high = numpy.lib.array_utils.byte_bounds(geo)
-    return not geo.size or (low >= _GHOST_ADDRESS and high <= _GHOST_ADDRESS + nbytes)
+    start = _bases[id(geo.base)]
+    return not geo.size or (start <= low and high <= start + nbytes)
 
 
 def view_geometry(result: object) -> numpy.ndarray | None:
@@ -146,10 +206,10 @@ def view_geometry(result: object) -> numpy.ndarray | None:
         return None
     base = result.base
     while base is not None:
-        if base is _ghost:
+        if id(base) in _bases:
             if base is result.base:
                 return result
-            offset = address(result) - _GHOST_ADDRESS if result.size else 0
+            offset = address(result) - _bases[id(base)] if result.size else 0
             return numpy.ndarray(result.shape, result.dtype, base, offset, result.strides)
         base = getattr(base, "base", None)
     return None

@@ -27,9 +27,9 @@ from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.error_state import loud
 from lazyarr.expr import Map
-from lazyarr.fallback import fallback, lend
+from lazyarr.fallback import NESTED, NUMPYS_AXES, fallback, lend
 from lazyarr.flags import warn_of_cast
-from lazyarr.geometry import fresh, like, reshaped, view_geometry
+from lazyarr.geometry import fresh, like, reshaped, together, view_geometry
 from lazyarr.ops import may_raise
 
 # ------------------------------------------------------------------------------------ views
@@ -64,6 +64,17 @@ def view(fn: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return type(result)([seen(x, g) for g in result])
 
 
+def with_axes(axes: int, rule: Any) -> Any:
+    """A rule for arrays of so many axes; of fewer, NumPy's function takes elements, which are values."""
+
+    def call(x: Any, *args: Any, **kwargs: Any) -> Any:
+        if x.__class__ is not ndarray or x.geo.ndim < axes:
+            raise Unsupported
+        return rule(x, *args, **kwargs)
+
+    return call
+
+
 def overlap(fn: Any) -> Any:
     """A rule for may_share_memory and shares_memory: the answer lies in storages and geometries."""
 
@@ -71,7 +82,7 @@ def overlap(fn: Any) -> Any:
         if any(x.__class__ is not ndarray or x.storage is None for x in (a, b)):
             raise Unsupported
         if a.storage is b.storage:
-            return fn(a.geo, b.geo, max_work=max_work)
+            return fn(*together(a.geo, b.geo), max_work=max_work)
         if any(x.storage.value.op is None and x.storage.value.buf.bridge is not None for x in (a, b)):
             raise Unsupported                   # memory of others may have several storages
         return False
@@ -102,19 +113,30 @@ def retyped(x: ndarray, *args: Any, **kwargs: Any) -> Any:
 
 
 def metadata(fn: Any) -> Any:
-    """A NumPy function that asks for shapes and types only, not for values."""
+    """A NumPy function that asks its first argument for its shape and type only."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return fn(*[_shape_of(a) for a in args], **{k: _shape_of(v) for k, v in kwargs.items()})
+        return fn(*[_nested(a, 0) for a in args[:1]], *lend(args[1:], {}), **lend(kwargs, {}))
 
     return call
 
 
-def _shape_of(x: Any) -> Any:
+def types(fn: Any) -> Any:
+    """A NumPy function that asks all arguments for their types only."""
+
+    def call(*args: Any) -> Any:
+        return fn(*[a.geo if a.__class__ is ndarray else lend(a, {}) for a in args])
+
+    return call
+
+
+def _nested(x: Any, depth: int) -> Any:
+    """What NumPy may ask: arrays in lists it puts together, and so looks at the values, of no use to it."""
     if x.__class__ is ndarray:
-        return x.geo
-    if x.__class__ in (list, tuple) and any(y.__class__ in (ndarray, list, tuple) for y in x):
-        return type(x)([_shape_of(y) for y in x])
+        alone = x.storage is None or not depth
+        return x.geo if alone else numpy.broadcast_to(numpy.zeros((), x.geo.dtype), x.geo.shape)
+    if x.__class__ in (list, tuple) and depth < NUMPYS_AXES and not NESTED.isdisjoint(map(type, x)):
+        return type(x)([_nested(y, depth + 1) for y in x])
     return x
 
 

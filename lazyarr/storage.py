@@ -204,7 +204,7 @@ def geometry_in(storage: Storage, x: numpy.ndarray) -> numpy.ndarray:
     """The geometry of a real ndarray within the storage that holds its memory."""
     buf = storage.value.buf
     offset = address(x) - buf.address if x.size else 0
-    geo = geometry(x.shape, x.dtype, x.strides, offset)
+    geo = geometry(x.shape, x.dtype, x.strides, offset, buf.nbytes)
     if not x.flags.writeable:
         geo.flags.writeable = False
     return geo

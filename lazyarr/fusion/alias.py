@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 
 from lazyarr.expr import Expr
-from lazyarr.geometry import geometry, offset_of
+from lazyarr.geometry import extent, geometry, together
 
 EFFORT: Any = 200
 """Candidate solutions that NumPy's exact overlap test may look at."""
@@ -23,7 +23,7 @@ ANYWHERE = numpy.dtype("V1")
 def anywhere(geo: numpy.ndarray) -> numpy.ndarray:
     """The bytes of which a gather reads or a scatter writes some, from the first to the last of its table."""
     low, high = extent(geo)
-    return geometry((high - low,), ANYWHERE, None, low)
+    return geometry((high - low,), ANYWHERE, None, low, high)
 
 
 def memory_key(value: Expr) -> Expr:
@@ -33,17 +33,6 @@ def memory_key(value: Expr) -> Expr:
     return value
 
 
-def extent(geo: numpy.ndarray) -> tuple[int, int]:
-    """First byte and end of the bytes that a geometry visits, from the start of the storage."""
-    low = high = offset_of(geo)
-    for stride, n in zip(geo.strides, geo.shape, strict=True):
-        if stride < 0:
-            low += stride * (n - 1)
-        else:
-            high += stride * (n - 1)
-    return low, high + geo.itemsize
-
-
 def disjoint(g: numpy.ndarray, h: numpy.ndarray) -> bool:
     """Provably no byte in common."""
     if g.size == 0 or h.size == 0:
@@ -51,6 +40,7 @@ def disjoint(g: numpy.ndarray, h: numpy.ndarray) -> bool:
     a, b = extent(g), extent(h)
     if a[1] <= b[0] or b[1] <= a[0]:
         return True
+    g, h = together(g, h)
     try:
         return not numpy.shares_memory(g, h, max_work=EFFORT)
     except numpy.exceptions.TooHardError:

@@ -16,7 +16,7 @@ def geometries(draw):
     strides = [8 * draw(st.integers(-4, 6)) for _ in shape]
     low = sum(s * (n - 1) for s, n in zip(strides, shape, strict=True) if s < 0)
     offset = 8 * draw(st.integers(0, 12)) - low
-    return geometry(shape, numpy.dtype("d"), strides, offset)
+    return geometry(shape, numpy.dtype("d"), strides, offset, SIZE)
 
 
 def cells(geo):
@@ -43,3 +43,14 @@ def test_even_and_odd_elements_are_disjoint():
     x = geometry((100,), numpy.dtype("d"))
     assert disjoint(x[::2], x[1::2])
     assert not disjoint(x[1:], x[:-1])
+
+
+def test_ghosts_of_different_sizes(monkeypatch):
+    monkeypatch.setattr("lazyarr.geometry._reserved", lambda nbytes: bytearray(nbytes))
+    monkeypatch.setattr("lazyarr.geometry._ghosts", [])
+    small = geometry((10,), numpy.dtype("d"))
+    big = geometry((10,), numpy.dtype("d"), nbytes=1 << 25)
+    assert small.base is not big.base
+    assert not disjoint(small, big)
+    assert not disjoint(small[::2], big[2:])
+    assert disjoint(small[::2], big[1::2])

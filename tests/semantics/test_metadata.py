@@ -1,0 +1,44 @@
+"""Questions about shapes and types wait for nothing; those that look at values get the values."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+import lazyarr as np
+
+
+def pending(values):
+    """The same values, not computed yet."""
+    return np.array(values) * 1 + 0
+
+
+QUESTIONS = {
+    "shape of a list": lambda m, x, zero_d: m.shape([x, x]),
+    "ndim of a nested list": lambda m, x, zero_d: m.ndim([[x, x], [x, x]]),
+    "size along an axis that is an array": lambda m, x, zero_d: m.size(x, zero_d - 300),
+    "least type of a value": lambda m, x, zero_d: m.min_scalar_type(zero_d),
+    "least type of an array": lambda m, x, zero_d: m.min_scalar_type(x),
+    "flip without axes": lambda m, x, zero_d: m.flip(zero_d),
+    "elements": lambda m, x, zero_d: m.unstack(x) if hasattr(m, "unstack") else (),
+    "a type that is an array": lambda m, x, zero_d: m.can_cast(x, zero_d),
+    "like a list": lambda m, x, zero_d: m.empty_like([x, x]).shape,
+    "types": lambda m, x, zero_d: m.result_type(x, zero_d, numpy.int8),
+    "types of a list": lambda m, x, zero_d: m.result_type([x, x]),
+    "common type": lambda m, x, zero_d: m.common_type(x, zero_d),
+}
+
+
+@pytest.mark.parametrize("jit", ["auto", "always"])
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_answers(name, jit):
+    def answer(m, x, zero_d):
+        try:
+            return repr(QUESTIONS[name](m, x, zero_d))
+        except Exception as error:
+            return repr(error)
+
+    x, zero_d = numpy.arange(5) * 3, numpy.array(300)
+    with np.options(jit=jit):
+        found = answer(np, pending(x), pending(x + 288)[4:].reshape(()))
+    assert found == answer(numpy, x, zero_d)
