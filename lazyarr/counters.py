@@ -19,6 +19,7 @@ NAMES = (
     "numpy_loop_blocks",    # blocks of elements that kernels handed to NumPy's inner loops: calls of those
     "numpy_eager",          # small results computed by NumPy at the call
     "numpy_fallbacks",      # calls that only NumPy can do
+    "scalar_interpreted",   # evaluations of a scalar function without its machine code
     "compiles",             # kernels compiled by LLVM
     "disk_hits",            # kernels loaded from the object cache on disk
     "memory_hits",          # kernels found loaded
@@ -47,6 +48,7 @@ class Counters:
     replays: int
     numpy_eager: int
     numpy_fallbacks: int
+    scalar_interpreted: int
     compiles: int
     disk_hits: int
     memory_hits: int

@@ -35,8 +35,9 @@ from lazyarr.flags import warn_at_call
 from lazyarr.geometry import layout
 from lazyarr.interrupts import Held, deliver, hold_signals, release_signals
 from lazyarr.scalar.capture import number_type
-from lazyarr.scalar.compiled import Known, Refusal, known
-from lazyarr.scalar.emit import FUEL
+from lazyarr.scalar.compiled import Compiled, Known, Refusal, known
+from lazyarr.scalar.emit import FUEL, Words
+from lazyarr.scalar.ir import NOWHERE
 from lazyarr.scalar.loop import Loop
 from lazyarr.scalar.results import CHARS
 from lazyarr.storage import evaluate
@@ -57,6 +58,28 @@ KINDS = {"b": "b", "i": "i", "u": "i", "f": "f"}
 INPUT = {"b": "?", "i": "l", "f": "d"}
 """What a loop takes for each type."""
 SCALAR = {c: numpy.dtype(c).type for c in "?lLd"}
+
+
+
+
+def _watched() -> bool:
+    """Does a tool of `sys.monitoring` (Python 3.12) run, such as a profiler or one that measures coverage?"""
+    monitoring = getattr(sys, "monitoring", None)
+    return monitoring is not None and any(map(monitoring.get_tool, TOOLS))
+
+
+TOOLS = range(6)
+"""Numbers of tools that Python has room for."""
+
+REFUSALS: tuple[tuple[Callable[[], bool], str], ...] = (
+    (loud, "floating-point errors are to be raised, called, printed or logged"),
+    (lambda: current.jit == "never", "the option `jit` is 'never'"),
+    (lambda: not image.here(), "nothing is compiled on this system"),
+    (lambda: sys.gettrace() is not None, "a debugger sees each call (`sys.settrace`)"),
+    (lambda: sys.getprofile() is not None, "a profiler sees each call (`sys.setprofile`)"),
+    (_watched, "a tool sees each call (`sys.monitoring`)"),
+)
+"""When no function is compiled, and what is said of it."""
 
 
 class Arguments(NamedTuple):
@@ -98,31 +121,41 @@ class vectorize(numpy.vectorize):
         numbers = (*given.varied.values(), *given.fixed.values(), *captured)
         if not _worth(function, size, lambda: self._loop(function, numbers, outs, given.direct)):
             return self._timed(function, size, outs, args, kwargs)
-        loop = self._loop(function, numbers, outs, given.direct)
-        if loop is None:
+        found = self._loop(function, numbers, outs, given.direct)
+        if found is None:
             return self._by_numpy(outs, args, kwargs)
+        loop, stops = found
         call = Call(loop, numbers, [_result_layout(numpy.dtype(c), shape, arrays) for c in outs])
         if not loop.stops:
             return call.returned(call.made())
         results, stop = call.at_once()
         if stop:
-            why, line = loop.text.stops[stop - 1] if stop > 0 else ("the same loop is running", 0)
-            self.refusal = Refusal(f"at this call: {why}", self.pyfunc.__code__.co_filename, line)
+            why, place = stops[stop - 1] if stop > 0 else ("the same loop is running", NOWHERE)
+            self.refusal = Refusal(f"at this call: {why}", place)
             return self._by_numpy(outs, args, kwargs)
         return call.returned(results)
 
-    def _loop(self, function: Known, numbers: tuple[Any, ...], outs: Any, direct: bool) -> Loop | None:
+    def _loop(self, function: Known, numbers: tuple[Any, ...], outs: Any, direct: bool) -> Compiled | None:
         """The loop for such operands and results; None where only NumPy makes these."""
         chars = [char_of(numpy.dtype(c)) or "" for c in outs]
         if not CHARS.issuperset(chars):
-            self.refusal = Refusal(f"results of dtype {', '.join(str(numpy.dtype(c)) for c in outs)}", "", 0)
+            self.refusal = Refusal(f"results of dtype {', '.join(str(numpy.dtype(c)) for c in outs)}")
             return None
         told = f"{self.pyfunc.__name__ if direct else 'func'} (vectorized)"
-        loop = function.loop("".join(map(_input, numbers)), "".join(chars), told)
-        return None if prompt() and loop.nout > 1 and not loop.stops else loop      # each part would warn
+        found = function.loop("".join(map(_input, numbers)), "".join(chars), told)
+        if isinstance(found, Refusal):
+            self.refusal = found
+            return None
+        if prompt() and found.loop.nout > 1 and not found.stops:
+            self.refusal = Refusal("at this call: several results, and each would warn")
+            return None
+        return found
+
+    def _of_numpys_alone(self) -> bool:
+        return self.signature is not None or self.cache
 
     def _refuse(self, why: str) -> Unsupported:
-        self.refusal = Refusal(why, "", 0)
+        self.refusal = Refusal(why)
         return Unsupported()
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
@@ -132,12 +165,9 @@ class vectorize(numpy.vectorize):
             raise Unsupported           # the decorator's second step, or a call without operands
         if type(fn) is not types.FunctionType:
             raise self._refuse("it is no Python function")
-        if self.signature is not None or self.cache:
-            raise self._refuse("`signature` and `cache` are NumPy's")
-        if loud() or current.jit == "never" or not image.here():
-            raise self._refuse("floating-point errors are to be raised, or nothing is compiled here")
-        if sys.gettrace() is not None or sys.getprofile() is not None:
-            raise self._refuse("a debugger or profiler sees each call")
+        for applies, why in (*REFUSALS, (self._of_numpys_alone, "`signature` and `cache` are NumPy's")):
+            if applies():
+                raise self._refuse(why)
         code = fn.__code__
         names = code.co_varnames[: code.co_argcount]
         keywords = code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount]
@@ -232,14 +262,14 @@ def _result_layout(dtype: numpy.dtype, shape: tuple[int, ...], arrays: list[ndar
     return layout(dtype, shape, dense)
 
 
-def _worth(function: Known, size: int, loop: Callable[[], Loop | None]) -> bool:
+def _worth(function: Known, size: int, loop: Callable[[], Compiled | None]) -> bool:
     """Does compiling pay, by what Python has taken for the function so far?"""
     if current.jit == "always":
         return COMPILER.usable is not None or COMPILER.ready(0.0)
     ns = (function.rate or PYTHON_NS) * size
     if ns < LAUNCH_NS:
         return False
-    if COMPILER.usable is None and ns > LOOK_NS and (found := loop()) is not None and found.cached():
+    if COMPILER.usable is None and ns > LOOK_NS and (found := loop()) is not None and found.loop.cached():
         return True                     # LLVM is not needed
     if not (COMPILER.usable or (ns > LARGE_NS and COMPILER.ready(ns))):
         return False
@@ -269,7 +299,7 @@ class Call:
         """The results, computed, and 0; or the number of the stop, negative where it cannot begin."""
         words = self.loop.words
         with LOCK:
-            if words[2]:                # a signal's handler came here while the same loop runs
+            if words[Words.THREAD]:     # a signal's handler came here while the same loop runs
                 return [], -1
             try:
                 results, stop = self._at_once()
@@ -302,14 +332,15 @@ class Call:
 
     def _evaluated(self, poll: Poll | None) -> tuple[list[ndarray], int]:
         words = self.loop.words
-        words[:] = array("q", [0, 0, threading.get_ident(), POLL_ADDRESS])
+        words[:] = array("q", bytes(8 * len(words)))
+        words[Words.THREAD], words[Words.POLL] = threading.get_ident(), POLL_ADDRESS
         _polls.append(poll)
         try:
             results = self.made()
             evaluate([x.storage.value for x in results if x.storage is not None])
         finally:
             _polls.pop()
-        return results, words[0]
+        return results, words[Words.STATUS]
 
 
 class Poll:

@@ -14,16 +14,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from lazyarr.scalar.ir import NOWHERE, Place
+
 UNCONDITIONAL = ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT")
 ENDS = ("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE")
 
 
 class Refused(Exception):
-    """The function is not compiled: why, and at which line."""
+    """The function is not compiled: why, and at which place."""
 
-    def __init__(self, why: str, line: int = 0) -> None:
+    def __init__(self, why: str, place: Place = NOWHERE) -> None:
         super().__init__(why)
-        self.why, self.line = why, line
+        self.why, self.place = why, place
         self.captured: Any = None
         """What the refusal goes by, see `capture.Captured`."""
 
@@ -44,7 +46,7 @@ class Code:
 @lru_cache(256)
 def decoded(code: types.CodeType) -> Code:
     """The instructions of a function."""
-    first = code.co_firstlineno
+    first = Place(code.co_filename, code.co_firstlineno)
     if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         raise Refused("it is a generator or a coroutine", first)
     if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
@@ -57,7 +59,7 @@ def decoded(code: types.CodeType) -> Code:
     at = {i.offset: k for k, i in enumerate(found)}
     _after_prefixes(code, at, len(found))
     lines = []
-    line = first
+    line = first.line
     for i in found:
         position = i.positions.lineno if i.positions is not None else None
         line = line if position is None else position

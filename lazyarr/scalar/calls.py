@@ -9,10 +9,11 @@ from __future__ import annotations
 import builtins
 import math
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lazyarr.scalar.arithmetic import Num, as_float, as_int, binary, compare, number, truth
+from lazyarr.scalar.capture import Path
 from lazyarr.scalar.ir import Branch
 from lazyarr.scalar.ops import LIBRARY
 from lazyarr.scalar.values import Const, Pack, Span, Static, Value
@@ -26,23 +27,23 @@ Rule = Callable[..., "Value | None"]
 def call(t: Tracer, callee: Value, args: tuple[Value, ...], named: dict[str, Value]) -> Value | None:
     """The result of a call; None if the block has ended, or a Python function has been entered."""
     fn = callee.value if isinstance(callee, Static) else None
-    if isinstance(fn, types.FunctionType):
-        t.enter(fn, _bound(t, fn, args, named))
+    path = callee.path if isinstance(callee, Static) else None
+    if isinstance(fn, types.FunctionType) and path is not None:
+        t.enter(fn, path, _bound(t, fn, path, args, named))
         return None
-    shown = str(callee.path) if isinstance(callee, Static) and callee.path else "what is no function"
-    rule = RULES.get(fn) if isinstance(fn, types.BuiltinFunctionType | type) else None
+    shown = str(path) if path else "what is no function"
+    rule, counts = RULES.get(fn, NONE) if isinstance(fn, types.BuiltinFunctionType | type) else NONE
     if rule is None or named:
         raise t.refuse(f"a call of `{shown}`")
-    try:
-        return rule(t, *args)
-    except TypeError:
-        raise t.refuse(f"`{shown}` with {len(args)} arguments") from None
+    if len(args) not in counts:
+        raise t.refuse(f"`{shown}` with {len(args)} arguments")
+    return rule(t, *args)
 
 
 def _bound(
-    t: Tracer, fn: types.FunctionType, args: tuple[Value, ...], named: dict[str, Value]
+    t: Tracer, fn: types.FunctionType, path: Path, args: tuple[Value, ...], named: dict[str, Value]
 ) -> dict[str, Value]:
-    """The parameters of a Python function."""
+    """The parameters of a Python function, which was found there."""
     code = fn.__code__
     positional = code.co_varnames[: code.co_argcount]
     everything = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -53,7 +54,7 @@ def _bound(
     held |= named
     for name in everything:
         if name not in held:
-            held[name] = t.object(t.path("default", fn, name))
+            held[name] = t.object(Path("default", path, name))
     return held
 
 
@@ -111,8 +112,6 @@ def _range(t: Tracer, *args: Value) -> Value | None:
         return Span(Const("i", 0), numbers[0], Const("i", 1))
     if len(numbers) == 2:
         numbers.append(Const("i", 1))
-    if len(numbers) != 3:
-        raise TypeError
     return Span(*numbers)
 
 
@@ -120,11 +119,7 @@ def _range(t: Tracer, *args: Value) -> Value | None:
 
 
 def _library(name: str) -> Rule:
-    arity = len(LIBRARY[name][0])
-
     def rule(t: Tracer, *args: Value) -> Value:
-        if len(args) != arity:
-            raise TypeError
         return t.emit(f"math_{name}", *[_float(t, x) for x in args])
 
     return rule
@@ -136,8 +131,6 @@ def _float(t: Tracer, x: Value) -> Num:
 
 def _of_float(op: str) -> Rule:
     def rule(t: Tracer, *args: Value) -> Value:
-        if len(args) != (2 if op in ("copysign", "float_pow") else 1):
-            raise TypeError
         return t.emit(op, *[_float(t, x) for x in args])
 
     return rule
@@ -157,25 +150,30 @@ def _times(factor: float) -> Rule:
     return rule
 
 
-RULES: dict[Any, Rule] = {
-    builtins.abs: _abs,
-    builtins.max: _extreme(">"),
-    builtins.min: _extreme("<"),
-    builtins.int: _to_int("float_trunc"),
-    builtins.float: _float,
-    builtins.bool: truth,
-    builtins.round: _to_int("float_round"),
-    builtins.pow: _pow,
-    builtins.divmod: _divmod,
-    builtins.range: _range,
-    **{getattr(math, name): _library(name) for name in LIBRARY},
-    **{getattr(math, name): _of_float(name) for name in ("isnan", "isinf", "isfinite", "copysign")},
-    math.fabs: _of_float("float_abs"),
-    math.pow: _of_float("float_pow"),
-    math.floor: _to_int("float_floor"),
-    math.ceil: _to_int("float_ceil"),
-    math.trunc: _to_int("float_trunc"),
-    math.log: _log,
-    math.radians: _times(math.pi / 180.0),
-    math.degrees: _times(180.0 / math.pi),
+ONE, TWO, ONE_OR_TWO, ANY = (1,), (2,), (1, 2), range(256)
+NONE: tuple[Rule | None, Sequence[int]] = None, ()
+
+RULES: dict[Any, tuple[Rule | None, Sequence[int]]] = {
+    builtins.abs: (_abs, ONE),
+    builtins.max: (_extreme(">"), ANY),
+    builtins.min: (_extreme("<"), ANY),
+    builtins.int: (_to_int("float_trunc"), ONE),
+    builtins.float: (_float, ONE),
+    builtins.bool: (truth, ONE),
+    builtins.round: (_to_int("float_round"), ONE),
+    builtins.pow: (_pow, TWO),
+    builtins.divmod: (_divmod, TWO),
+    builtins.range: (_range, (1, 2, 3)),
+    **{getattr(math, name): (_library(name), (len(row[0]),)) for name, row in LIBRARY.items()},
+    **{getattr(math, name): (_of_float(name), ONE) for name in ("isnan", "isinf", "isfinite")},
+    math.copysign: (_of_float("copysign"), TWO),
+    math.fabs: (_of_float("float_abs"), ONE),
+    math.pow: (_of_float("float_pow"), TWO),
+    math.floor: (_to_int("float_floor"), ONE),
+    math.ceil: (_to_int("float_ceil"), ONE),
+    math.trunc: (_to_int("float_trunc"), ONE),
+    math.log: (_log, ONE_OR_TWO),
+    math.radians: (_times(math.pi / 180.0), ONE),
+    math.degrees: (_times(180.0 / math.pi), ONE),
 }
+"""Each function's rule, and with how many arguments it is translated."""

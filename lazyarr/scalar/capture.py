@@ -2,7 +2,8 @@
 
 In:  a path, such as "attribute `pi` of global `math` of this function".   Out: the object of now.
 Numbers found so are arguments of the compiled function, of the value that they have at each call.  Other
-objects (functions, modules) are part of the translation, which holds as long as the same ones are found.
+objects are part of the translation, which holds as long as the same ones are found; of Python functions,
+ones that run the same code: what they take from outside in their turn is found by way of them.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from lazyarr.scalar.values import TYPES
 
 
 class Path(NamedTuple):
-    """Where an object is found; `owner` is a function (None: the one that is translated), or for attributes
-    the path of a module."""
+    """Where an object is found; `owner` is the path of a function (None: the one that is translated), or for
+    attributes that of a module."""
 
     how: str
     owner: Any
-    name: Any
+    name: str
 
     def __str__(self) -> str:
         return f"{self.owner}.{self.name}" if self.how == "attribute" else str(self.name)
@@ -33,7 +34,7 @@ ABSENT = object()
 def found(path: Path, fn: types.FunctionType) -> Any:
     """The object of now, for the function `fn`, or ABSENT."""
     how, name = path.how, path.name
-    owner: Any = path.owner or fn
+    owner: Any = fn if path.owner is None else found(path.owner, fn)
     try:
         if how == "global":
             names = owner.__globals__
@@ -42,7 +43,7 @@ def found(path: Path, fn: types.FunctionType) -> Any:
             return owner.__closure__[owner.__code__.co_freevars.index(name)].cell_contents
         if how == "default":
             return default(owner, name)
-        return getattr(found(owner, fn), name)
+        return getattr(owner, name)
     except (KeyError, ValueError, AttributeError, IndexError, TypeError):
         return ABSENT
 
@@ -72,8 +73,22 @@ class OfType(NamedTuple):
     type: type
 
 
+class Runs(NamedTuple):
+    """What stands for a Python function.  A program that defines it again makes another object of the same
+    code (equal codes may be of different files)."""
+
+    code: types.CodeType
+    file: str
+
+
+def runs(fn: types.FunctionType) -> Runs:
+    return Runs(fn.__code__, fn.__code__.co_filename)
+
+
 def known_as(x: Any) -> Any:
     """What a translation remembers of an object."""
+    if isinstance(x, types.FunctionType):
+        return runs(x)
     if x is ABSENT or x is None or isinstance(x, types.ModuleType) or callable(x):
         return x
     return OfType(type(x))
@@ -82,7 +97,8 @@ def known_as(x: Any) -> Any:
 def unchanged(x: Any, before: Any) -> bool:
     """Is this what was remembered?"""
     now = known_as(x)
-    return now is before or (isinstance(before, OfType) and isinstance(now, OfType) and now == before)
+    described = isinstance(before, OfType | Runs) and type(now) is type(before)
+    return now is before or (described and now == before)
 
 
 class Captured(NamedTuple):
@@ -91,13 +107,10 @@ class Captured(NamedTuple):
     numbers: tuple[tuple[Path, str], ...]
     """Arguments after the function's own, and their types."""
     objects: tuple[tuple[Path, Any], ...]
-    codes: tuple[tuple[types.FunctionType, types.CodeType], ...]
-    """Functions that it calls, and what they run."""
+    """What else it finds, `known_as`: an owner before what is found by way of it."""
 
     def values(self, fn: types.FunctionType) -> list[Any] | None:
         """The numbers of now; None if the translation does not hold for `fn`, or not any more."""
-        if any(called.__code__ is not code for called, code in self.codes):
-            return None
         if not all(unchanged(found(path, fn), x) for path, x in self.objects):
             return None
         values = [found(path, fn) for path, _ in self.numbers]

@@ -3,28 +3,42 @@
 In:  a `Function` that returns elements, the dtype characters of its inputs.   Out: `Text`: the loop
 ``void f(char **args, intp *dims, intp *steps, void *data)``, and what each way to stop means.
 
-`data` are the words of `WORDS`.  A loop that may stop begins with a look at the first one, and is done at
-once if anything has stopped before.  The CPU's status flags are collected in the second word; a loop that may
-stop leaves the CPU's as they were, since a call that stops has raised none.  Fuel lasts `FUEL` rounds of
-loops for one run of the inner loop; then the thread that launched it asks `poll` for more, by which Python
-sees signals, and any other thread stops.
+`data` are the words of `Words`.  A loop that may stop begins with a look at STATUS, and is done at once if
+anything has stopped before.  The CPU's status flags are collected in FLAGS; a loop that may stop leaves the
+CPU's as they were, since a call that stops has raised none.  Fuel lasts `FUEL` rounds of loops for one run
+of the inner loop; then the thread that launched it asks POLL for more, by which Python sees signals, and any
+other thread stops.
 """
 
 from __future__ import annotations
 
 import hashlib
+from enum import IntEnum
 from typing import NamedTuple
 
+from lazyarr import mxcsr
 from lazyarr.dtypes import PLAIN
 from lazyarr.scalar.emit_lanes import QUIET, lanes, literal
 from lazyarr.scalar.emit_ops import EMIT, TOO_LARGE, TRUNC, to_double, to_int, to_single
 from lazyarr.scalar.emit_ops import INFINITE as IS_INFINITE
-from lazyarr.scalar.ir import Block, Branch, Edge, Function, Inst, Jump, Return, Stop
+from lazyarr.scalar.ir import Block, Branch, Edge, Function, Inst, Jump, Place, Return, Stop
 from lazyarr.scalar.ops import OPS
 from lazyarr.scalar.results import INTEGERS, stops
 
-WORDS = ("status", "flags", "thread", "poll")
-"""0, or 1 + the number of the stop; status flags of x86; who launched; address of ``i64 poll(void)``."""
+
+class Words(IntEnum):
+    """What lies where in a loop's data."""
+
+    STATUS = 0
+    """0, or 1 + the number of the stop."""
+    FLAGS = 1
+    """Status flags (`mxcsr`) that were raised."""
+    THREAD = 2
+    """Who launched it; 0 while nobody has."""
+    POLL = 3
+    """Address of ``i64 poll(void)``."""
+
+
 FUEL = 1 << 24
 LLVM = {"b": "i1", "i": "i64", "f": "double", "n": "i64"}
 
@@ -32,8 +46,8 @@ LLVM = {"b": "i1", "i": "i64", "f": "double", "n": "i64"}
 class Text(NamedTuple):
     ir: str
     symbol: str
-    stops: tuple[tuple[str, int], ...]
-    """Why, and at which line, for each number of a stop; () for a loop that never does."""
+    stops: tuple[tuple[str, Place], ...]
+    """Why, and where in the program, for each number of a stop; () for a loop that never does."""
 
 
 class Lines:
@@ -43,9 +57,10 @@ class Lines:
         self.f, self.inputs = f, inputs
         self.body: list[str] = []
         self.declarations: dict[str, None] = {}
-        self.helpers: dict[str, None] = {}
+        self.called: dict[str, None] = {}
+        """Texts of functions that it calls, and that stand beside it."""
         self.label = "entry"
-        self.stops: list[tuple[str, int]] = []
+        self.stops: list[tuple[str, Place]] = []
         self.stopped: list[tuple[int, str]] = []
         self.inst = Inst(-1, "")
         self.names: dict[int, str] = {}
@@ -75,20 +90,20 @@ class Lines:
     def declare(self, text: str) -> None:
         self.declarations[text] = None
 
-    def use(self, helper: str) -> None:
-        self.helpers[helper] = None
+    def calls(self, text: str) -> None:
+        self.called[text] = None
 
     # Stopping
 
-    def stopping(self, why: str, line: int) -> None:
+    def stopping(self, why: str, place: Place) -> None:
         """The block that is being written goes to `stopped`, perhaps."""
-        reason = (why, line)
+        reason = (why, place)
         if reason not in self.stops:
             self.stops.append(reason)
         self.stopped.append((self.stops.index(reason) + 1, self.label))
 
     def stop_if(self, bad: str, why: str = "") -> None:
-        self.stopping(why or OPS[self.inst.op].stops, self.inst.line)
+        self.stopping(why or OPS[self.inst.op].stops, self.inst.place)
         on = f"c{self.fresh()}"
         self.do(f"br i1 {bad}, label %stopped, label %{on}, !prof !0")
         self.begin(on)
@@ -98,7 +113,7 @@ class Lines:
         before, more, on = self.label, f"c{self.fresh()}", f"c{self.fresh()}"
         self.do(f"br i1 {self.op(f'icmp eq i64 {left}, 0')}, label %{more}, label %{on}, !prof !0")
         self.begin(more)
-        self.use(_MORE)
+        self.calls(_MORE)
         given = self.op("call i64 @more(ptr %data) strictfp")
         self.stop_if(self.op(f"icmp eq i64 {given}, 0"))
         after = self.label
@@ -107,48 +122,46 @@ class Lines:
         return self.op(f"phi i64 [ {left}, %{before} ], [ {given}, %{after} ]")
 
 
-_MORE = """
-define internal i64 @more(ptr %data) nounwind strictfp noinline {
+_MORE = f"""
+define internal i64 @more(ptr %data) nounwind strictfp noinline {{
   %self = call i64 @pthread_self() strictfp
-  %at = getelementptr i64, ptr %data, i64 2
+  %at = getelementptr i64, ptr %data, i64 {Words.THREAD:d}
   %owner = load i64, ptr %at, align 8
   %mine = icmp eq i64 %self, %owner
   br i1 %mine, label %ask, label %no
 ask:
-  %slot = getelementptr i64, ptr %data, i64 3
+  %slot = getelementptr i64, ptr %data, i64 {Words.POLL:d}
   %poll = load ptr, ptr %slot, align 8
   %given = call i64 %poll() strictfp
   ret i64 %given
 no:
   ret i64 0
-}
+}}
 declare i64 @pthread_self()
 """
 
-_KEEP = """
+_KEEP = f"""
   %mine = or i32 %raised, %mode
   store i32 %mine, ptr %status, align 4
-  call void @llvm.x86.sse.ldmxcsr(ptr %status) strictfp
+  call void @{mxcsr.WRITE}(ptr %status) strictfp
   ret void
 """
 
-_TELL = """
-  call void @llvm.x86.sse.stmxcsr(ptr %status) strictfp
+_TELL = f"""
+  call void @{mxcsr.READ}(ptr %status) strictfp
   %raised = load i32, ptr %status, align 4
-  %bits = and i32 %raised, 63
+  %bits = and i32 %raised, {mxcsr.STATUS}
   %wide = zext i32 %bits to i64
-  %flags.at = getelementptr i64, ptr %data, i64 1
+  %flags.at = getelementptr i64, ptr %data, i64 {Words.FLAGS:d}
   %old = atomicrmw or ptr %flags.at, i64 %wide monotonic
 """
 
-_GIVE_BACK = """
-  call void @llvm.x86.sse.ldmxcsr(ptr %saved) strictfp
+_GIVE_BACK = f"""
+  call void @{mxcsr.WRITE}(ptr %saved) strictfp
   br label %leave
 leave:
   ret void
 """
-
-_MXCSR = tuple(f"declare void @llvm.x86.sse.{name}mxcsr(ptr)" for name in ("st", "ld"))
 
 
 def emit(f: Function, inputs: str) -> Text:
@@ -161,11 +174,11 @@ def emit(f: Function, inputs: str) -> Text:
     if wide is not None:
         lines[0] = lines[0].replace("define void @loop(", "define internal void @single(")
         lines.append(wide[0])
-    for text in (*_MXCSR, *(wide[1] if wide else ())):
+    for text in (*mxcsr.DECLARATIONS, *(wide[1] if wide else ())):
         w.declare(text)
-    helpers = "".join(w.helpers)
-    declared = [d for d in w.declarations if d not in helpers]
-    text = "\n".join([*lines, helpers, *declared, '!0 = !{!"branch_weights", i32 1, i32 1000000}', ""])
+    called = "".join(w.called)
+    declared = [d for d in w.declarations if d not in called]
+    text = "\n".join([*lines, called, *declared, '!0 = !{!"branch_weights", i32 1, i32 1000000}', ""])
     digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
     symbol = f"lazyarr_scalar_{digest}"
     return Text(text.replace("@loop(", f"@{symbol}("), symbol, tuple(w.stops))
@@ -282,8 +295,8 @@ def _end(w: Lines, k: int, block: Block) -> None:
                 w.do(f"store {row.llvm} {w.names[v]}, ptr {at}, align {row.itemsize}")
             w.returns.append((w.names[fuel], w.label))
             w.do("br label %latch")
-        case Stop(why, line):
-            w.stopping(why, line)
+        case Stop(why, place):
+            w.stopping(why, place)
             w.do("br label %stopped")
 
 

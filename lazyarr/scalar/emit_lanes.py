@@ -12,13 +12,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
+from lazyarr import mxcsr
 from lazyarr.dtypes import PLAIN
 from lazyarr.scalar.ir import Branch, Edge, Function, Inst, Jump, Return, edges
 from lazyarr.scalar.results import INTEGERS
 
 LANES = 8
-FLAGS = 1 | 4 | 8 | 16
-"""Status flags of x86 that NumPy asks for."""
 
 _LLVM = {"b": "i1", "i": "i64", "f": "double"}
 _TYPE = {t: f"<{LANES} x {x}>" for t, x in _LLVM.items()}
@@ -94,12 +93,12 @@ EMIT: dict[str, Emit] = {
 }  # fmt: skip
 
 
-QUIET = """
-  call void @llvm.x86.sse.stmxcsr(ptr %saved) strictfp
+QUIET = f"""
+  call void @{mxcsr.READ}(ptr %saved) strictfp
   %mode = load i32, ptr %saved, align 4
-  %clear = and i32 %mode, -64
+  %clear = and i32 %mode, {~mxcsr.STATUS}
   store i32 %clear, ptr %status, align 4
-  call void @llvm.x86.sse.ldmxcsr(ptr %status) strictfp
+  call void @{mxcsr.WRITE}(ptr %status) strictfp
 """
 """Clears the CPU's status flags, and keeps what was there in %saved."""
 
@@ -310,9 +309,9 @@ def _tail(w: Lanes) -> list[str]:
     lines = [
         f"  %i.next = add i64 %i, {LANES}", "  %more = icmp ult i64 %i.next, %end",
         "  br i1 %more, label %look, label %done", "done:",
-        "  call void @llvm.x86.sse.stmxcsr(ptr %status) strictfp",
+        f"  call void @{mxcsr.READ}(ptr %status) strictfp",
         "  %raised = load i32, ptr %status, align 4",
-        "  call void @llvm.x86.sse.ldmxcsr(ptr %saved) strictfp", f"  %bad = and i32 %raised, {FLAGS}",
+        f"  call void @{mxcsr.WRITE}(ptr %saved) strictfp", f"  %bad = and i32 %raised, {mxcsr.TOLD}",
         "  %again = icmp ne i32 %bad, 0", "  br i1 %again, label %single, label %over", "single:",
         "  call void @single(ptr %args, ptr %dims, ptr %steps, ptr %data) strictfp", "  ret void", "over:",
         "  %few = sub i64 %count, %end", "  store i64 %few, ptr %left, align 8",

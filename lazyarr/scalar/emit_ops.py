@@ -164,7 +164,7 @@ def _int_div(w: Lines, a: str, b: str) -> str:
 
 
 def _int_pow(w: Lines, a: str, b: str) -> str:
-    w.use(POWER)
+    w.calls(POWER)
     pair = "{ i64, i1 }"
     both = w.op(f"call {pair} @power(i64 {a}, i64 {b}) strictfp")
     w.stop_if(w.op(f"extractvalue {pair} {both}, 1"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Callable
+from types import FunctionType
 from typing import TYPE_CHECKING
 
 from lazyarr.scalar.arithmetic import COMPARE, binary, compare, compared, truth, unary
@@ -92,14 +93,14 @@ def _load_const(t: Tracer, i: dis.Instruction) -> None:
 
 
 def _load_global(t: Tracer, i: dis.Instruction) -> None:
-    found = t.object(t.path("global", t.frames[-1].fn, i.argval))
+    found = t.object(Path("global", t.frames[-1].path, i.argval))
     if (i.arg or 0) & 1:
         _push(t, Null())
     _push(t, found)
 
 
 def _load_deref(t: Tracer, i: dis.Instruction) -> None:
-    _push(t, t.object(t.path("cell", t.frames[-1].fn, i.argval)))
+    _push(t, t.object(Path("cell", t.frames[-1].path, i.argval)))
 
 
 def _load_attr(t: Tracer, i: dis.Instruction) -> None:
@@ -179,11 +180,13 @@ def _compare(t: Tracer, i: dis.Instruction) -> None:
 
 
 def _is(t: Tracer, i: dis.Instruction) -> None:
-    """Objects that are known; a number is never None."""
+    """Objects that are known; a number is never None.  Of functions only the code is known."""
     right, left = _pop(t), _pop(t)
     known = [x.value for x in (left, right) if isinstance(x, Static)]
     if not known:
         raise t.refuse("`is` between numbers")
+    if len(known) == 2 and all(isinstance(x, FunctionType) for x in known):
+        raise t.refuse("`is` between functions")
     same = len(known) == 2 and known[0] is known[1]
     _push(t, Const("b", same != bool(i.arg)))
 

@@ -6,8 +6,8 @@ In:  `translate` makes it from bytecode.   Out: `interpret` runs it, `emit` writ
     params   = a type a parameter: the arguments, then what the function captures
     outs     = a NumPy dtype character a result; "" before `results.typed`
     block    = Block(params, inst*, end)      block 0 is the entry; its params are the fuel, then `params`
-    inst     = Inst(value, op, args, attr, line)   `ops.OPS` says what an op takes, makes and refuses
-    end      = Jump(edge) | Branch(cond, edge, edge) | Return(values, fuel) | Stop(why, line)
+    inst     = Inst(value, op, args, attr, place)   `ops.OPS` says what an op takes, makes and refuses
+    end      = Jump(edge) | Branch(cond, edge, edge) | Return(values, fuel) | Stop(why, place)
     edge     = Edge(block, args)              args become the block's params
     type     = 'b' bool | 'i' int within 64 bits | 'f' float | 'n' fuel | '=' an element as it lies in memory
 
@@ -25,14 +25,24 @@ from typing import NamedTuple
 Number = bool | int | float
 
 
+class Place(NamedTuple):
+    """Where in the program, for reports: a function that is called may be of another file."""
+
+    file: str = ""
+    line: int = 0
+    """0 where there is none."""
+
+
+NOWHERE = Place()
+
+
 class Inst(NamedTuple):
     value: int
     op: str
     args: tuple[int, ...] = ()
     attr: Number | str | None = None
     """The value of a `const`; the dtype character of an `element`."""
-    line: int = 0
-    """In the function's file, for reports."""
+    place: Place = NOWHERE
 
 
 class Edge(NamedTuple):
@@ -57,7 +67,7 @@ class Return(NamedTuple):
 
 class Stop(NamedTuple):
     why: str
-    line: int
+    place: Place
 
 
 End = Jump | Branch | Return | Stop
@@ -100,8 +110,8 @@ def _end(end: End) -> str:
             return f"branch %{cond} {_edge(true)} else {_edge(false)}"
         case Return(values, fuel):
             return f"return {', '.join(f'%{v}' for v in values)} with %{fuel}"
-        case Stop(why, line):
-            return f"stop: {why} (line {line})"
+        case Stop(why, place):
+            return f"stop: {why} (line {place.line})"
 
 
 def _edge(edge: Edge) -> str:

@@ -1,7 +1,8 @@
 """A compiled scalar function as an op of elementwise nodes: kernels call its machine code, tests its meaning.
 
 In:  a `Function` that returns elements, the dtype characters of its inputs, what warnings call it.
-Out: `Loop`, entered into the op table under a name that its code decides: equal functions share all.
+Out: `Loop`, entered into the op table under a name that its code decides: equal functions share it, but for
+the places in the program that its stops stand for.
 Called like a ufunc, it is the reference: what evaluates a node where no kernel does.
 """
 
@@ -16,11 +17,12 @@ from typing import Any, cast
 
 import numpy
 
-from lazyarr import ops
+from lazyarr import mxcsr, ops
+from lazyarr.counters import COUNT
 from lazyarr.error_state import TEXTS
 from lazyarr.expr import LOCK
 from lazyarr.numpy_loops import InnerLoop
-from lazyarr.scalar.emit import WORDS, Text, emit
+from lazyarr.scalar.emit import Text, Words, emit
 from lazyarr.scalar.interpret import interpret
 from lazyarr.scalar.ir import Function
 from lazyarr.scalar.ops import OPS, Stopped
@@ -29,8 +31,11 @@ from lazyarr.target import Target
 OPT = 2
 """LLVM's code generation level."""
 
-RAISED = {"over": 8, "under": 16, "invalid": 1}
-"""Status flags of x86.  (A division by zero is Python's exception.)"""
+RAISED = ("over", "under", "invalid")
+"""What it tells of.  (A division by zero is Python's exception.)"""
+
+LOOPS = 1024
+"""That there may be: machine code is never unloaded."""
 
 ROUNDS = 16
 """How often a loop is assumed to go round."""
@@ -46,12 +51,14 @@ class Loop:
     def __init__(self, f: Function, inputs: str, told: str) -> None:
         self.function, self.inputs, self.told = f, inputs, told
         self.text: Text = emit(f, inputs)
-        digest = hashlib.blake2b(f"{told}\n{self.text.symbol}".encode(), digest_size=12)
+        # (Kernels that call it go by its name, and so by all that they ask of it.)
+        known = "\n".join((told, self.flags, self.text.symbol))
+        digest = hashlib.blake2b(known.encode(), digest_size=12)
         self.name = f"scalar_{digest.hexdigest()}"
         self.nin, self.nout = len(inputs), len(f.outs)
         self.sig = f"{inputs}->{f.outs}"
         self.types = [self.sig]
-        self.words = array("q", bytes(8 * len(WORDS)))
+        self.words = array("q", bytes(8 * len(Words)))
         self.cost = 10 * sum(OPS[i.op].cost for b in f.blocks for i in b.body) * (ROUNDS if self.loops else 1)
 
     @property
@@ -99,7 +106,8 @@ class Loop:
 
     def raised(self) -> Iterator[str]:
         """The categories that were raised since the words were cleared."""
-        return (key for key in TEXTS if self.words[1] & RAISED.get(key, 0))
+        found = self.words[Words.FLAGS]
+        return (key for key in TEXTS if key in RAISED and found & mxcsr.BITS[key])
 
     def __call__(self, *inputs: Any, out: Any = None, where: Any = True, **_: Any) -> Any:
         shape = numpy.broadcast_shapes(*[numpy.shape(x) for x in inputs])
@@ -108,10 +116,11 @@ class Loop:
             for x, c in zip(inputs, self.inputs, strict=True)
         ]
         results = [numpy.zeros(shape, c) for c in self.function.outs]
-        self.words[1] = 0
+        self.words[Words.FLAGS] = 0
         try:
             self._by_machine(given, results)
-        except (ImportError, RuntimeError):
+        except (ImportError, RuntimeError):     # there is no compiler, or it may not be loaded
+            COUNT.scalar_interpreted += 1
             self._by_meaning(given, results)
         self._tell()
         if out is not None:
@@ -132,7 +141,7 @@ class Loop:
             try:
                 found = interpret(self.function, args)
             except Stopped:
-                self.words[0] = 1
+                self.words[Words.STATUS] = 1
                 return
             for x, value in zip(flat, found, strict=True):
                 x[k] = value
@@ -145,13 +154,15 @@ class Loop:
                 listener.write(f"Warning: {TEXTS[key]} encountered in {self.told}\n")
 
 
-def entered(f: Function, inputs: str, told: str) -> Loop:
-    """The loop of a function, entered into the op table."""
-    loop = Loop(f, inputs, told)
+_entered: dict[str, Loop] = {}
+
+
+def entered(loop: Loop) -> Loop | None:
+    """The loop of that name in the op table, which this one becomes if there is none; None if there are too
+    many."""
     with LOCK:                          # kernels and calls must agree about the words
-        known = ops.function(loop.name)
-        if known is None:
+        known = _entered.get(loop.name)
+        if known is None and len(_entered) < LOOPS:
             ops.enter(loop.name, loop, loop.nin, loop.nout, loop.flags, loop.cost)
-            return loop
-        assert isinstance(known, Loop)
+            known = _entered[loop.name] = loop
         return known

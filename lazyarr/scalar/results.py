@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lazyarr.scalar.ir import Block, Function, Inst, Return, Stop
+from lazyarr.scalar.ir import NOWHERE, Block, Function, Inst, Return, Stop
 
 CHARS = frozenset("?bhilBHILfd")
 """Dtypes that results are stored as.  (CPUs make no float16 of a float64 in one rounding.)"""
@@ -24,7 +24,7 @@ def typed(f: Function, outs: str) -> Function:
         if not isinstance(end, Return):
             blocks.append(block)
         elif len(end.values) != len(outs):
-            blocks.append(Block(block.params, block.body, Stop("another number of results", 0)))
+            blocks.append(Block(block.params, block.body, Stop("another number of results", NOWHERE)))
         else:
             made = []
             for v, char in zip(end.values, outs, strict=True):

@@ -8,6 +8,7 @@ warns of it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from lazyarr.scalar.ir import Block, Branch, Edge, End, Function, Inst, Jump, Return, edges, uses
@@ -46,30 +47,37 @@ def _unmerged(f: Function) -> Function:
                 given = {last(args[place]) for args in ways[k]} - {v}
                 if len(given) == 1:
                     same[v], changed = given.pop(), True
-    keep = [[k == 0 or v not in same for v in block.params] for k, block in enumerate(f.blocks)]
+    return _rebuilt(f, lambda v: v not in same, lambda i: True, last)
+
+
+def _rebuilt(
+    f: Function, lives: Callable[[int], bool], stays: Callable[[Inst], bool], called: Callable[[int], int]
+) -> Function:
+    """The function with the parameters that live (and the entry's), the instructions that stay, and values as
+    they are called now."""
+    keep = [[k == 0 or lives(v) for v in block.params] for k, block in enumerate(f.blocks)]
 
     def moved(edge: Edge) -> Edge:
         kept = zip(edge.args, keep[edge.block], strict=True)
-        return Edge(edge.block, tuple([last(a) for a, keeps in kept if keeps]))
+        return Edge(edge.block, tuple([called(a) for a, keeps in kept if keeps]))
+
+    def ended(end: End) -> End:
+        if isinstance(end, Jump):
+            return Jump(moved(end.edge))
+        if isinstance(end, Branch):
+            return Branch(called(end.cond), moved(end.true), moved(end.false))
+        if isinstance(end, Return):
+            return Return(tuple(map(called, end.values)), called(end.fuel))
+        return end
 
     return replace(f, blocks=tuple([
         Block(
             tuple([v for v, keeps in zip(block.params, keep[k], strict=True) if keeps]),
-            tuple([i._replace(args=tuple([last(a) for a in i.args])) for i in block.body]),
-            _ended(block.end, moved, last),
+            tuple([i._replace(args=tuple(map(called, i.args))) for i in block.body if stays(i)]),
+            ended(block.end),
         )
         for k, block in enumerate(f.blocks)
     ]))  # fmt: skip
-
-
-def _ended(end: End, moved, last) -> End:  # type: ignore[no-untyped-def]
-    if isinstance(end, Jump):
-        return Jump(moved(end.edge))
-    if isinstance(end, Branch):
-        return Branch(last(end.cond), moved(end.true), moved(end.false))
-    if isinstance(end, Return):
-        return Return(tuple([last(v) for v in end.values]), last(end.fuel))
-    return end
 
 
 def _live(f: Function) -> Function:
@@ -93,17 +101,4 @@ def _live(f: Function) -> Function:
         if v not in needed:
             needed.add(v)
             todo += made[v].args if v in made else sources.get(v, ())
-    keep = [[k == 0 or v in needed for v in block.params] for k, block in enumerate(f.blocks)]
-
-    def moved(edge: Edge) -> Edge:
-        kept = zip(edge.args, keep[edge.block], strict=True)
-        return Edge(edge.block, tuple([a for a, keeps in kept if keeps]))
-
-    return replace(f, blocks=tuple([
-        Block(
-            tuple([v for v, keeps in zip(block.params, keep[k], strict=True) if keeps]),
-            tuple([i for i in block.body if i.value in needed]),
-            _ended(block.end, moved, lambda v: v),
-        )
-        for k, block in enumerate(f.blocks)
-    ]))  # fmt: skip
+    return _rebuilt(f, needed.__contains__, lambda i: i.value in needed, lambda v: v)

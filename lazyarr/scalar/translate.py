@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from lazyarr.scalar.bytecode import Code, Refused, decoded
 from lazyarr.scalar.capture import ABSENT, Captured, OfType, Path, found, known_as, number_type
-from lazyarr.scalar.ir import Block, Branch, Edge, End, Function, Inst, Jump, Return, Stop
+from lazyarr.scalar.ir import Block, Branch, Edge, End, Function, Inst, Jump, Place, Return, Stop
 from lazyarr.scalar.ops import HIGH, LOW, OPS
 from lazyarr.scalar.simplify import simplified
 from lazyarr.scalar.values import TYPES, Const, Pack, Static, Val, Value, kind, leaves, rebuilt
@@ -39,6 +39,8 @@ class Frame:
     """A function that runs."""
 
     fn: types.FunctionType
+    path: Path | None
+    """Where the function was found; None for the one that is translated."""
     code: Code
     locals: dict[str, Value]
     stack: list[Value] = field(default_factory=list)
@@ -51,7 +53,7 @@ class Frame:
 
     def key(self) -> Any:
         return (
-            id(self.fn), self.next, tuple((name, kind(self.locals[name])) for name in self.live()),
+            self.path, self.next, tuple((name, kind(self.locals[name])) for name in self.live()),
             tuple(map(kind, self.stack)),
         )  # fmt: skip
 
@@ -77,7 +79,6 @@ class Tracer:
         self.todo: list[tuple[int, Val, list[Frame]]] = []
         self.numbers: dict[Path, Val] = {}
         self.objects: dict[Path, Any] = {}
-        self.codes: dict[types.FunctionType, types.CodeType] = {}
         self.frames: list[Frame] = []
         self.fuel = self.fresh("n")
         self.draft = Draft(())
@@ -90,28 +91,28 @@ class Tracer:
         return Val(t, len(self.types) - 1)
 
     @property
-    def line(self) -> int:
+    def place(self) -> Place:
         frame = self.frames[-1]
-        return frame.code.lines[max(frame.next - 1, 0)]
+        return Place(frame.fn.__code__.co_filename, frame.code.lines[max(frame.next - 1, 0)])
 
     def emit(self, op: str, *args: Any) -> Val:
         """The result of an op on numbers of the types that it takes."""
         row = OPS[op]
         result = self.fresh(row.result)
         numbers = tuple([self.number(a) for a in args])
-        self.draft.body.append(Inst(result.number, op, numbers, None, self.line))
+        self.draft.body.append(Inst(result.number, op, numbers, None, self.place))
         return result
 
     def number(self, x: Any) -> int:
         if isinstance(x, Const):
             made = self.fresh(x.type)
-            self.draft.body.append(Inst(made.number, "const", (), x.value, self.line))
+            self.draft.body.append(Inst(made.number, "const", (), x.value, self.place))
             return made.number
         assert isinstance(x, Val), x
         return x.number
 
     def refuse(self, why: str) -> Refused:
-        return Refused(why, self.line)
+        return Refused(why, self.place)
 
     # What comes from outside
 
@@ -131,10 +132,6 @@ class Tracer:
             raise self.refuse(f"`{path}` is of type {type(x).__name__}")
         return Static(x, path)
 
-    def path(self, how: str, fn: types.FunctionType, name: str) -> Path:
-        """Where a function finds a name: the function that is translated goes by None."""
-        return Path(how, None if fn is self.fn else fn, name)
-
     def constant(self, x: Any) -> Value:
         """What stands in the code."""
         t = TYPES.get(type(x))
@@ -153,7 +150,7 @@ class Tracer:
 
     def stop(self, why: str) -> None:
         """Give up if this is reached."""
-        self.end(Stop(why, self.line))
+        self.end(Stop(why, self.place))
 
     def edge(self, next: int | None = None, *push: Value) -> Edge:
         """Go on at an instruction of the running function, with more on the stack."""
@@ -175,7 +172,7 @@ class Tracer:
         numbers = tuple([self.number(a) for a in args])
         block = self.known.get(key)
         if block is None:
-            block = self.known[key] = self._new_block(tuple((id(f.fn), f.next) for f in self.frames))
+            block = self.known[key] = self._new_block(tuple((f.path, f.next) for f in self.frames))
         return Edge(block, numbers)
 
     def _new_block(self, place: Any) -> int:
@@ -196,7 +193,7 @@ class Tracer:
         for frame in self.frames:
             held = {name: rebuilt(frame.locals[name], param) for name in frame.live()}
             stack = [rebuilt(x, param) for x in frame.stack]
-            frames.append(Frame(frame.fn, frame.code, held, stack, frame.next, frame.names))
+            frames.append(Frame(frame.fn, frame.path, frame.code, held, stack, frame.next, frame.names))
         self.drafts.append(Draft(tuple(params)))
         self.todo.append((len(self.drafts) - 1, fuel, frames))
         return len(self.drafts) - 1
@@ -212,14 +209,11 @@ class Tracer:
             self.fuel = self.emit("tick", self.fuel)
         self.end(Branch(cond.number, self.edge(true), self.edge(false)))
 
-    def enter(self, fn: types.FunctionType, held: dict[str, Value]) -> None:
-        """A call of a Python function."""
+    def enter(self, fn: types.FunctionType, path: Path | None, held: dict[str, Value]) -> None:
+        """A call of a Python function, which was found there."""
         if len(self.frames) >= CALLS:
             raise self.refuse(f"`{fn.__name__}` calls itself, or calls are nested too deep")
-        code = decoded(fn.__code__)
-        if fn is not self.fn:
-            self.codes[fn] = fn.__code__
-        self.frames.append(Frame(fn, code, held))
+        self.frames.append(Frame(fn, path, decoded(fn.__code__), held))
 
     def leave(self, value: Value) -> None:
         """The running function returns."""
@@ -241,7 +235,7 @@ class Tracer:
 
         self.drafts.append(self.draft)
         held: dict[str, Value] = dict(self.given)
-        self.enter(self.fn, held)
+        self.enter(self.fn, None, held)
         code = self.fn.__code__
         for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
             if name not in held:
@@ -269,7 +263,7 @@ class Tracer:
             blocks.append(Block(draft.params if k else entry, tuple(draft.body), draft.end))
         if not any(isinstance(b.end, Return) for b in blocks):
             stop = next((b.end for b in blocks if isinstance(b.end, Stop)), None)
-            raise Refused(stop.why if stop else "it never returns", stop.line if stop else 0)
+            raise Refused(stop.why, stop.place) if stop else Refused("it never returns")
         params = "".join(v.type for v in (*self.given.values(), *self.numbers.values()))
         function = simplified(Function(params, "", tuple(blocks), tuple(self.types)))
         return Translation(function, self.captured())
@@ -277,7 +271,7 @@ class Tracer:
     def captured(self) -> Captured:
         """What the translation has gone by so far."""
         numbers = tuple((path, v.type) for path, v in self.numbers.items())
-        return Captured(numbers, tuple(self.objects.items()), tuple(self.codes.items()))
+        return Captured(numbers, tuple(self.objects.items()))
 
 
 def translate(fn: types.FunctionType, given: Mapping[str, str]) -> Translation:
@@ -292,7 +286,7 @@ def translate(fn: types.FunctionType, given: Mapping[str, str]) -> Translation:
     try:
         return tracer.run()
     except Refused as refusal:
-        if not refusal.line:
-            refusal.line = fn.__code__.co_firstlineno
+        if not refusal.place.line:
+            refusal.place = Place(fn.__code__.co_filename, fn.__code__.co_firstlineno)
         refusal.captured = tracer.captured()
         raise

@@ -28,7 +28,8 @@ class Const(NamedTuple):
 
 
 class Static(NamedTuple):
-    """An object that was found by name: a function, a module, None."""
+    """An object that was found by name: a function, a module, None; None as its path if it stands in the
+    code."""
 
     value: Any
     path: Any = None
@@ -68,7 +69,7 @@ def kind(x: Any) -> Any:
     if isinstance(x, Val | Const):
         return x.type
     if isinstance(x, Static):
-        return id(x.value)
+        return id(x.value), x.path      # what a function captures is found by way of it
     if isinstance(x, Null):
         return "null"
     items = x.items if isinstance(x, Pack) else x

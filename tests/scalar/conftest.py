@@ -70,6 +70,5 @@ def check(fn: Any, *args: Any, options: Any = None, **kwargs: Any) -> Any:
 def compiled(monkeypatch):
     """Every size is compiled, every IR verified, and nothing known of other tests."""
     monkeypatch.setattr(known, "_known", {})
-    monkeypatch.setattr(known, "_refused", {})
     with lazyarr.options(jit="always", verify=True):
         yield

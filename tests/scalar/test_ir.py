@@ -8,7 +8,9 @@ import pytest
 
 from lazyarr.scalar.emit_ops import EMIT
 from lazyarr.scalar.ir import Block, Edge, Inst, Jump, Return
+from lazyarr.scalar.loop import Loop
 from lazyarr.scalar.ops import OPS
+from lazyarr.scalar.results import typed
 from lazyarr.scalar.translate import translate
 from lazyarr.scalar.verify import verify
 
@@ -50,6 +52,17 @@ def test_the_verifier_refuses(name):
     blocks = (WRONG[name](f.blocks[0]), *f.blocks[1:])
     with pytest.raises(AssertionError):
         verify(replace(f, blocks=blocks))
+
+
+def test_kernels_know_a_loop_by_the_flags_that_it_raises(monkeypatch):
+    """They look for these after it: its name is their key."""
+    f = typed(translate(lambda x: x * 2.0, {"x": "f"}).function, "d")
+    before = Loop(f, "d", "f")
+    assert before.flags == "iou"
+    monkeypatch.setitem(OPS, "float_mul", replace(OPS["float_mul"], flags="oi"))
+    after = Loop(f, "d", "f")
+    assert after.flags == "io"
+    assert before.text == after.text and before.name != after.name
 
 
 def test_every_operation_has_machine_code():
