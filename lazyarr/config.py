@@ -3,7 +3,8 @@
 In:  ``LAZYARR_<NAME>`` at import, `set_options` (all threads), `options` (this thread, for a block).
 Out: `current.<name>`, cheap enough for every call.
 Every value that `current` shows has passed its field's check.  `code_key` holds exactly the
-options that change generated code, so no knob can be forgotten in a kernel's identity.
+options that change generated code, so no knob can be forgotten in a kernel's identity; `plan_key` also those
+that change what is planned and how it is launched.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
+from operator import attrgetter
 from typing import Any, cast
 
 Check = Callable[[Any], Any]
@@ -47,10 +49,13 @@ def _text(value: object) -> str:
 
 
 def _option(
-    default: Any, check: Check, *, code: bool = False, watches: bool = False, fixed: bool = False
-) -> Any:
-    """A field: does it change generated code, does it look at evaluations, is it set at the start only?"""
-    return field(default=default, metadata={"check": check, "code": code, "watches": watches, "fixed": fixed})
+    default: Any, check: Check, *, code: bool = False, plan: bool = False, watches: bool = False,
+    fixed: bool = False,
+) -> Any:  # fmt: skip
+    """A field: does it change generated code, does it (else) change plans or launches, does it look at
+    evaluations, is it set at the start only?"""
+    about = {"check": check, "code": code, "plan": plan or code, "watches": watches, "fixed": fixed}
+    return field(default=default, metadata=about)
 
 
 def _default_cache() -> int:
@@ -66,7 +71,7 @@ def _default_cache() -> int:
 class Options:
     """Every option with its default, its check, and whether it changes generated code."""
 
-    jit: str = _option("auto", _one_of("auto", "always", "never"))
+    jit: str = _option("auto", _one_of("auto", "always", "never"), plan=True)
     """``auto``: small results by NumPy at the call; ``always``: every size through kernels."""
     math: str = _option("numpy", _one_of("numpy", "native"), code=True)
     """``numpy``: elementary functions with NumPy's bits; ``native``: our own, within 1 ULP, the same bits on
@@ -89,9 +94,9 @@ class Options:
     """Where compiled kernels are kept between processes; empty for the user's cache directory."""
     cache_bytes: int = _option(256 << 20, _at_least(0))
     """Bound of that directory; the kernels not used for longest go first.  0: keep none."""
-    num_threads: int = _option(0, _at_least(0))
+    num_threads: int = _option(0, _at_least(0), plan=True)
     """Most threads of one launch; 0 for as many as the process may use."""
-    threading_layer: str = _option("native", _one_of("native", "serial"))
+    threading_layer: str = _option("native", _one_of("native", "serial"), plan=True)
     """``native``: the work-queue pool; ``serial``: the calling thread only."""
     eager_elements: int = _option(32768, _at_least(0))
     """Under ``jit=auto``, results up to this size are computed by NumPy at the call."""
@@ -102,7 +107,9 @@ class Options:
 
 
 _FIELDS = {f.name: f for f in fields(Options)}
-_CODE = tuple(name for name, f in _FIELDS.items() if f.metadata["code"])
+_code_values, _plan_values = (
+    attrgetter(*[name for name, f in _FIELDS.items() if f.metadata[what]]) for what in ("code", "plan")
+)
 OBSERVED: list[str] = []
 """Options that look at evaluations, once they were on: while there is none, nobody asks for their values."""
 _WORDS = {
@@ -235,4 +242,12 @@ def options(**changes: Any) -> Iterator[None]:
 
 def code_key() -> tuple[Any, ...]:
     """The options in force that change generated code: part of every kernel's identity."""
-    return tuple(getattr(current, name) for name in _CODE)
+    found: tuple[Any, ...] = _code_values(current)
+    return found
+
+
+def plan_key() -> tuple[Any, ...]:
+    """The options in force that plans and launches go by: those of `code_key`, and what is compiled at all,
+    and with how many threads it runs."""
+    found: tuple[Any, ...] = _plan_values(current)
+    return found

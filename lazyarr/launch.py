@@ -21,7 +21,7 @@ import numpy
 from lazyarr.buffers import empty
 from lazyarr.codegen.abi import SCALAR_BYTES, SCALAR_WORDS, Layout
 from lazyarr.codegen.reduce_plan import PARTIALS, WORDS, Cuts, cut, fill
-from lazyarr.config import current
+from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.program import Program
@@ -83,10 +83,10 @@ def launch(program: Program, bases: Sequence[int], scalars: Sequence[numpy.gener
     if 0 in program.loops.shape:
         return 0
     addresses = [base + offset for base, offset in zip(bases, program.offsets, strict=True)]
-    key = streams and may_stream(program, addresses), get_num_threads(), current.cpu_level
+    key = streams and may_stream(program, addresses), plan_key()
     prepared = program.launches.get(key)
     if prepared is None:
-        prepared = prepare(program, key[0], key[1])
+        prepared = prepare(program, key[0], get_num_threads())
         if prepared.kernel.nontemporal == key[0]:       # not a stand-in for what is yet to be compiled
             program.launches[key] = prepared
     else:

@@ -21,7 +21,7 @@ import numpy
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.compress_feed import TOLD
 from lazyarr.codegen.reduce_plan import SLACK, SLOT, Cuts, reductions
-from lazyarr.config import current
+from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
 from lazyarr.expr import BLOCK
@@ -195,12 +195,11 @@ def _bind(
 
 def _by_blocks(program: Program, grain: int) -> Prepared:
     """A kernel whose steps are blocks, `grain` of them a chunk; scratch memory is for all threads."""
-    threads = get_num_threads()
-    key = "blocks", grain, threads, current.cpu_level
+    key = "blocks", grain, plan_key()
     found: Prepared | None = program.launches.get(key)
     if found is None:
         shape = program.loops.shape
-        runs = -(-math.prod(shape) // BLOCK)
+        threads, runs = get_num_threads(), -(-math.prod(shape) // BLOCK)
         cuts = Cuts(shape, (1,) * len(shape), -(-runs // grain), BLOCK, runs, 0, runs, grain, 0, 0)
         found = program.launches[key] = prepare(program, False, threads, cuts)
         found.scratch_bytes = found.kernel.scratch_bytes * threads
@@ -213,10 +212,11 @@ def _consumer(
     program: Program, addresses: Sequence[int], streams: bool, size: int
 ) -> tuple[Prepared, numpy.ndarray]:
     """The consumer, cut into ranges of ranks: each chunk's first, and the end."""
-    threads, streams = get_num_threads(), streams and may_stream(program, addresses)
-    key = "fed", streams, threads, current.cpu_level, size
+    streams = streams and may_stream(program, addresses)
+    key = "fed", streams, plan_key(), size
     found: tuple[Prepared, numpy.ndarray] | None = program.launches.get(key)
     if found is None:
+        threads = get_num_threads()
         found = _cut_consumer(program, streams, threads, size)
         found[0].scratch_bytes = found[0].kernel.scratch_bytes * threads
         if found[0].kernel.nontemporal == streams:      # not a stand-in for what is yet to be compiled

@@ -20,7 +20,7 @@ import numpy
 from lazyarr.codegen import rows_shell as shell
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.reduce_plan import cut
-from lazyarr.config import current
+from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.program import Program
@@ -71,10 +71,10 @@ def launch_rows(
     list of int
         NumPy's FPE flags of each step.
     """
-    key = get_num_threads(), current.cpu_level, warm and _aligned(rows, bases)
+    key = plan_key(), warm and _aligned(rows, bases)
     ready = rows.launches.get(key)
     if ready is None:
-        ready = _prepare(rows, key[0], key[2])
+        ready = _prepare(rows, get_num_threads(), key[1])
         if ready.lasting:
             rows.launches[key] = ready
     else:

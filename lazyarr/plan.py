@@ -5,7 +5,7 @@ Out: `Plan`: steps that speak of nodes and leaves by number, so that the same pr
      arrays (a time step, an iteration) finds its plan by one walk and one hash (`planning`).
 
 The key holds all that partition and assembly look at: ops, geometries, which inputs are which, what
-must be stored, and the alignment of foreign memory.  Values of constants are not part of it.
+must be stored, the alignment of foreign memory, the options.  Values of constants are not part of it.
 A reference is a number: k >= 0 is node k of the evaluation, k < 0 is leaf -1 - k.
 """
 
@@ -147,7 +147,7 @@ def walk(nodes: list[Expr], wanted: Sequence[Expr]) -> Walk:
     leaves: list[Expr] = []
     pins: list[Any] = []
     asked: set[int] = set()
-    parts: list[Any] = [config.current.jit, config.current.cpu_level, config.current.math]
+    parts: list[Any] = [config.plan_key()]
 
     def leaf(value: Expr) -> int:
         leaves.append(value)

@@ -74,7 +74,8 @@ def groups_of(w: Walk, refuse: Refuse) -> tuple[Partition, list[Step]]:
     parted, made, absorbed = _planned(w, refuse, numbers)
     steps = {at: step for at, (step, _) in enumerate(made) if at not in absorbed}
     _let_go(list(steps.values()), w.nodes, numbers)
-    return parted, joined(w, parted, steps, [body for _, body in made])
+    joint, parted.rows = joined(w, parted, steps, [body for _, body in made])
+    return parted, joint
 
 
 def _numbers(w: Walk) -> dict[int, int]:

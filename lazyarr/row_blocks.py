@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 
 from lazyarr.codegen.reduce_plan import arrange
@@ -29,7 +30,7 @@ from lazyarr.plan import RowBlocks, RowPart, Step, Walk
 from lazyarr.schedule import LINE, scattered
 from lazyarr.storage import SLACK
 from lazyarr.switches import is_off
-from lazyarr.threading.limits import available_threads
+from lazyarr.threading.limits import get_num_threads
 
 CACHE_PART = 4
 """Of the cache, one part in so many is for the rows of a block (2 to 16 were measured alike)."""
@@ -53,25 +54,25 @@ def cache_bytes() -> int:
 
 def joined(
     w: Walk, parted: Partition, steps: Mapping[int, Step], bodies: Sequence[Assembler | None]
-) -> list[Step]:
-    """The steps by group, each chain of groups as one step where that can be."""
-    if is_off("rows"):
-        parted.rows = Found()
-    found = dict(steps)
-    for chain in tuple(parted.rows.chains):
+) -> tuple[list[Step], Found]:
+    """The steps by group, each chain of groups as one step where that can be; and the chains that are."""
+    rows = Found() if is_off("rows") else parted.rows
+    found, kept = dict(steps), Found([], dict(rows.apart))
+    for chain in rows.chains:
         numbers = chain.numbers
         mine = [b for b in (bodies[k] for k in numbers) if b is not None]
         step: Step | str = "NumPy runs one of them"
         if len(mine) == len(numbers):
             step = _Joining(w, parted, chain, [steps[k] for k in numbers], mine).step()
         if isinstance(step, str):
-            parted.rows.chains.remove(chain)
-            parted.rows.apart.update(dict.fromkeys(numbers[1:], step))
+            kept.apart.update(dict.fromkeys(numbers[1:], step))
             continue
+        assert step.rows is not None
+        kept.chains.append(replace(chain, block=step.rows.rows))
         found[numbers[0]] = step
         for k in numbers[1:]:
             del found[k]
-    return list(found.values())
+    return list(found.values()), kept
 
 
 class _Joining:
@@ -91,7 +92,6 @@ class _Joining:
         rows = self._rows()
         if isinstance(rows, str):
             return rows
-        self.chain.block = rows
         blocks = self.chain.extent // rows
         last = self.chain.extent - (blocks - 1) * rows
         slots, own_bytes = self._slots(last)
@@ -136,7 +136,7 @@ class _Joining:
         if rows < min(least, self.chain.extent):
             return f"a row is {row} bytes: too few of them stay in the cache"
         if self._worth_threads():
-            rows = min(rows, max(least, self.chain.extent // (BLOCKS_EACH * available_threads())))
+            rows = min(rows, max(least, self.chain.extent // (BLOCKS_EACH * get_num_threads())))
         if spread and rows > LINE:
             rows = rows // LINE * LINE
         return min(self.chain.extent, rows)
@@ -222,7 +222,7 @@ class _Joining:
         early = tuple(k for s in self.steps[:last] for k in s.ends if k not in members)
         made = [n for s in self.steps for n in (self.w.nodes[k] for k in s.stored)]
         fresh = sum(n.nbytes for n in made if n.old is None and n.serial not in self.inside)
-        needed = fresh + own_bytes * available_threads()
+        needed = fresh + own_bytes * get_num_threads()
         return early if needed > self._numpy_peak() + SLACK else ()
 
     def _numpy_peak(self) -> int:

@@ -34,7 +34,7 @@ def fresh(monkeypatch):
 
 
 def run(code: str) -> str:
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
                          env={"PYTHONPATH": ":".join(sys.path)})
     assert out.returncode == 0, out.stderr
     return out.stdout

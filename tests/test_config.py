@@ -6,8 +6,10 @@ import subprocess
 import sys
 import threading
 
+import numpy
 import pytest
 
+import lazyarr
 from lazyarr import config
 from lazyarr.config import Options, current, from_environment, get_options, options, set_options
 
@@ -56,7 +58,7 @@ def test_environment_names_the_bad_variable(variable, text, why):
 def test_environment_is_read_at_import():
     code = "from lazyarr.config import current; print(current.jit, current.pending_nodes)"
     env = {"LAZYARR_JIT": "never", "LAZYARR_PENDING_NODES": "7", "PYTHONPATH": ":".join(sys.path)}
-    out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60)
+    out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=120)
     assert out.stdout.split() == ["never", "7"], out.stderr
 
 
@@ -106,13 +108,13 @@ def test_a_block_is_of_its_thread_and_set_options_of_all():
     def other():
         seen.append(current.jit)
         ready.set()
-        changed.wait(10)
+        changed.wait(120)
         seen.append(current.jit)
 
     with options(jit="never"):
         thread = threading.Thread(target=other)
         thread.start()
-        ready.wait(10)
+        ready.wait(120)
     set_options(jit="always")
     changed.set()
     thread.join()
@@ -120,12 +122,38 @@ def test_a_block_is_of_its_thread_and_set_options_of_all():
 
 
 def test_code_key_changes_with_exactly_the_options_that_change_code():
-    base = config.code_key()
-    others = {"jit": "always", "verify": True, "debug": 1, "num_threads": 1, "cpu_level": "X86_V2"}
-    others["math"] = "native"
-    changing = set()
+    assert changing(config.code_key) == {"cpu_level", "math"}
+
+
+def test_plan_key_changes_with_those_and_with_what_changes_plans_and_launches():
+    assert changing(config.plan_key) == {"cpu_level", "math", "jit", "num_threads", "threading_layer"}
+
+
+def changing(key):
+    """The options that change a key."""
+    base, found = key(), set()
+    others = {
+        "jit": "always", "verify": True, "debug": 1, "num_threads": 1, "cpu_level": "X86_V2",
+        "math": "native", "threading_layer": "serial", "eager_elements": 7,
+    }  # fmt: skip
     for name, value in others.items():
         with options(**{name: value}):
-            if config.code_key() != base:
-                changing.add(name)
-    assert changing == {"cpu_level", "math"}
+            if key() != base:
+                found.add(name)
+    return found
+
+
+def test_plans_and_launches_go_by_their_key(monkeypatch):
+    """An option that nobody knows yet: what was planned and prepared without it is not taken."""
+    from lazyarr.counters import COUNT, reset
+
+    x = lazyarr.array(numpy.arange(100.0))
+    lazyarr.evaluate(x)
+    with options(jit="always"):
+        for plans in (None, 0, 1):
+            y = x * 3.5 - 2
+            reset()
+            lazyarr.evaluate(y)
+            assert COUNT.native_launches == 1 and plans in (None, COUNT.plans)
+            if plans == 0:
+                monkeypatch.setattr(config, "_plan_values", lambda current: ("new",))

@@ -57,11 +57,11 @@ class Verdict:
 
 
 def environment(off: Off) -> dict[str, str]:
-    """The environment variables that switch parts off."""
+    """The environment variables that switch parts off, besides those that the user has switched off."""
     found: dict[str, str] = {}
     for word in off:
         switch = BY_NAME[word.partition(":")[0]]
-        known = found.get(switch.variable)
+        known = found.get(switch.variable, os.environ.get(switch.variable))
         value = switch.value or word
         found[switch.variable] = f"{known},{value}" if known and not switch.value else value
     return found

@@ -8,14 +8,16 @@ In:  the walk of an evaluation before it runs, its explanation and kernels.   Ou
                              graph.dot         what `visualize` draws
                              kernel0.parfor.txt, .loops.txt, .ll, .s     stage by stage (`code`)
 
-so names sort in the order in which evaluations ran.  A process writes `dump_most` folders at most.  Where
-the files cannot be written there is one warning, and the program goes on.
+so names sort in the order in which evaluations ran.  A process writes `dump_most` folders at most, and none
+over one that is there: numbers of processes come again.  Where the files cannot be written there is one
+warning, and the program goes on.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -32,22 +34,31 @@ from lazyarr.plan import Walk
 from lazyarr.srcloc import MOST_LINES
 
 _numbers = count(1)
+"""Of folders."""
+_dumped = count(1)
+"""How many evaluations there were to dump."""
 _told: set[str] = set()
 """What there was a warning for."""
 
 
 def dump(w: Walk, told: Explanation, programs: Programs, native: bool) -> None:
     """Write the folder of one evaluation."""
-    number = next(_numbers)
-    if number > current.dump_most:
+    if next(_dumped) > current.dump_most:
         _warn(f"lazyarr has dumped {current.dump_most} evaluations (option dump_most); it dumps no more")
         return
-    folder = Path(current.dump) / f"p{os.getpid()}-{number:04d}"
     try:
-        folder.mkdir(parents=True)
-        _write(folder, w, told, programs, native)
+        _write(_new_folder(), w, told, programs, native)
     except OSError as error:
         _warn(f"lazyarr cannot dump evaluations: {error}")
+
+
+def _new_folder() -> Path:
+    Path(current.dump).mkdir(parents=True, exist_ok=True)
+    while True:
+        folder = Path(current.dump) / f"p{os.getpid()}-{next(_numbers):04d}"
+        with suppress(FileExistsError):
+            folder.mkdir()
+            return folder
 
 
 def _warn(words: str) -> None:

@@ -479,9 +479,9 @@ def test_compress(char: str, level: str) -> None:
     rng = numpy.random.default_rng(17)
     for n in (1, 7, 65, 5000, 200_000):
         x = numbers(rng, (n,), char)
-        for share in (0.0, 0.02, 0.5, 1.0):
+        for share in (0.0, 0.02, 0.5, 1.0) if n < 200_000 else (0.02, 0.5):
             m = rng.random(n) < share
-            for threads in (1, 2):
+            for threads in (1, 2) if n >= 5000 else (1,):
                 same(kept([x, m], [], 0, 1, (n,), char, threads, target), x[m], "max")
     x = numbers(rng, (40, 300), char)
     m = rng.random((40, 300)) < 0.5

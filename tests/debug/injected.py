@@ -14,12 +14,6 @@ from lazyarr.fusion import rules
 from lazyarr.fusion.rewrite import Keeps, Rule, register_rewrite
 register_rewrite(Rule("abs-is-nothing", ("absolute", "x"), "x", Keeps.BITWISE, True, "wrong"))
 """
-EMITTER = """
-from lazyarr.codegen import emitters
-rules = emitters.RULES["subtract"]
-good = rules["f"]
-emitters.RULES["subtract"] = {**rules, "f": lambda b, t, x, y: good(b, t, y, x)}
-"""
 PASS = """
 from dataclasses import replace
 from lazyarr.codegen import pipeline
@@ -51,7 +45,7 @@ def environment(folder: Path, fault: str = "", **changes: str) -> dict[str, str]
     }  # fmt: skip
 
 
-def run(command: list[str], env: dict[str, str], timeout: float = 100) -> subprocess.CompletedProcess[str]:
+def run(command: list[str], env: dict[str, str], timeout: float = 120) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *command], env=env, capture_output=True, text=True, timeout=timeout
     )

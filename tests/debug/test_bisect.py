@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
+from lazyarr.debug.bisect import Trials, smallest
 from lazyarr.debug.bisect import environment as switched
-from lazyarr.debug.bisect import smallest
+from lazyarr.switches import SWITCHES
 
 sys.path.append(str(Path(__file__).parent))
-from injected import CONFLICT, DUMPING, EMITTER, PASS, RULE, environment, run
+from injected import CONFLICT, DUMPING, PASS, RULE, environment, run
 
 SCRIPT = """
 import numpy, lazyarr as np
@@ -42,17 +45,28 @@ def bisected(tmp_path: Path, fault: str) -> list[str]:
     ("fault", "words"),
     [
         (RULE, "mended without rule abs-is-nothing  [LAZYARR_DISABLE=rewrites:abs-is-nothing]"),
-        (EMITTER, "mended without native code of subtract  [LAZYARR_DISABLE=emitters:subtract]"),
         (PASS, "mended without vectorize (off: maps go one element at a time)  [LAZYARR_DISABLE=vectorize]"),
         (CONFLICT, "LAZYARR_DISABLE=fusion:"),
     ],
-    ids=["rule", "emitter", "pass", "fusion"],
+    ids=["rule", "pass", "fusion"],
 )  # fmt: skip
 def test_finds(fault: str, words: str, tmp_path: Path) -> None:
     lines = bisected(tmp_path, fault)
     assert lines[0].startswith("wrong: ") and "elements differ" in lines[0]
     assert words in lines[1] or any(words in line for line in lines[1:] if words.startswith("LAZYARR")), lines
     assert any("LAZYARR_DISABLE=jit:" in line for line in lines[1:])
+
+
+def test_what_there_is_to_switch_off(tmp_path: Path) -> None:
+    """The parts of each switch that has any."""
+    script, report = tmp_path / "script.py", tmp_path / "report.json"
+    script.write_text(SCRIPT.replace("abs(a * 2)", "-(-(a * 2))"))
+    done = run(["-m", "lazyarr.debug.observe", str(script), str(report)], environment(tmp_path, **DUMPING))
+    assert done.returncode == 0, done.stderr
+    parts = json.loads(report.read_text())
+    assert set(parts) == {switch.name for switch in SWITCHES if switch.parts}
+    assert parts["emitters"]["subtract"] == "native code of subtract"
+    assert all(parts.values())
 
 
 def test_what_is_right(tmp_path: Path) -> None:
@@ -83,7 +97,22 @@ def test_smallest_sets() -> None:
     assert smallest("abc", lambda off: False) == smallest("", lambda off: True) == []
 
 
-def test_environment() -> None:
+def test_what_the_user_switched_off_stays_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("LAZYARR_DISABLE", "views,fusion:7")
+    monkeypatch.setenv("LAZYARR_NUM_THREADS", "2")
+    assert switched(()) == {}
+    assert switched(("threads", "fusion:3", "rewrites")) == {
+        "LAZYARR_NUM_THREADS": "1", "LAZYARR_DISABLE": "views,fusion:7,fusion:3,rewrites"
+    }  # fmt: skip
+    script = tmp_path / "script.py"
+    script.write_text("import os, sys; sys.exit('views' not in os.environ['LAZYARR_DISABLE'])")
+    trials = Trials([str(script)], 100)
+    assert trials.mends(()) and trials.mends(("jit",))
+    assert os.environ["LAZYARR_DISABLE"] == "views,fusion:7"
+
+
+def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LAZYARR_DISABLE", raising=False)
     assert switched(("threads", "fusion:3", "rewrites")) == {
         "LAZYARR_NUM_THREADS": "1", "LAZYARR_DISABLE": "fusion:3,rewrites"
     }  # fmt: skip

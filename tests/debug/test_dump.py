@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -110,10 +111,28 @@ def test_bounded(tmp_path: Path) -> None:
     assert [p.name[-4:] for p in sorted((tmp_path / "dump").iterdir())] == ["0001", "0002"]
 
 
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+def test_what_is_there_is_kept(tmp_path: Path) -> None:
+    """Numbers of processes come again."""
+    there = [tmp_path / "dump" / f"p{os.getpid()}-{number:04d}" for number in (1, 3)]
+    for folder in there:
+        folder.mkdir(parents=True)
+        (folder / "repro.py").write_text("another process's")
+    x = lazyarr.array(numpy.arange(float(SIZE)))
+    lazyarr.evaluate(x)
+    with lazyarr.options(jit="always", dump=str(tmp_path / "dump"), dump_most=3):
+        monkey_reset()
+        for k in range(3):
+            lazyarr.evaluate(x * k)
+    numbers = [int(p.name[-4:]) for p in sorted((tmp_path / "dump").iterdir())]
+    assert numbers == [1, 2, 3, 4, 5]
+    assert all((folder / "repro.py").read_text() == "another process's" for folder in there)
+
+
+@pytest.mark.parametrize("inside", ["", "dump"])
+def test_a_folder_that_cannot_be_written(tmp_path: Path, inside: str) -> None:
     (tmp_path / "file").write_text("")
     x = lazyarr.array(numpy.arange(float(SIZE)))
-    with lazyarr.options(jit="always", dump=str(tmp_path / "file" / "dump")), pytest.warns(
+    with lazyarr.options(jit="always", dump=str(tmp_path / "file" / inside)), pytest.warns(
         RuntimeWarning, match="cannot dump"
     ) as told:
         monkey_reset()
@@ -131,5 +150,5 @@ def monkey_reset() -> None:
     from lazyarr.debug import dump
 
     numbers: Any = itertools.count(1)
-    dump._numbers = numbers
+    dump._numbers, dump._dumped = numbers, itertools.count(1)
     dump._told.clear()

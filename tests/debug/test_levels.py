@@ -65,7 +65,7 @@ def test_the_page_has_the_table() -> None:
 
 @pytest.mark.parametrize("level", range(len(LEVELS) + 1))
 def test_a_level_shows_its_row_and_those_above(level: int, tmp_path: Path) -> None:
-    for _ in range(2):                          # kernels are compiled, then come from the cache
+    for _ in range(2 if LEVELS[level - 1].name == "llvm" else 1):   # they are compiled, then from the cache
         done = run(tmp_path, LAZYARR_DEBUG=str(level))
         for row in LEVELS:
             assert (MARKS[row.name] in done.stderr) == (row.number <= level), row

@@ -128,7 +128,7 @@ def test_what_is_no_switch(text: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", "import lazyarr; lazyarr.evaluate(lazyarr.ones(1 << 20) + 1)"],
         env={**os.environ, "PYTHONPATH": str(ROOT), "LAZYARR_DISABLE": text, "LAZYARR_JIT": "always"},
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode and "there is no switch" in done.stderr
 

@@ -47,8 +47,8 @@ def check(same, ours, theirs, zero_sign=True):
 @pytest.mark.parametrize("name", METHODS)
 def test_functions(name, char, jit, values, same):
     x = values(char, 4 * 6 * 8, domain=(0, 7) if char in "?bHlL" else (-3, 3)).reshape(4, 6, 8)
-    for axis, (_, layout) in itertools.product(AXES, LAYOUTS.items()):
-        for options in ({"axis": axis}, {"axis": axis, "keepdims": True}):
+    for axis, (of, layout) in itertools.product(AXES, LAYOUTS.items()):
+        for options in ({"axis": axis}, {"axis": axis, "keepdims": True})[: 2 if of == "C" else 1]:
             check(
                 same,
                 (getattr(lazyarr, name), layout(lazyarr.array(x)), options),

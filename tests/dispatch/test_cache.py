@@ -134,7 +134,7 @@ other = cache.digest("other")
 cache.store(other, b"x")
 print(cache.fetch({KEY!r}), cache.fetch(other))
 """
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
                          env={"PYTHONPATH": ":".join(sys.path)})
     root.chmod(0o700)
     assert out.stdout.split() == ["b'object'", "None"], out.stderr
@@ -177,7 +177,7 @@ set_options(cache_dir={str(root)!r}, cache_bytes=5000)
 for k in range(20):
     cache.store(cache.digest(str(k)), bytes(1000))
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60,
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120,
                    env={"PYTHONPATH": ":".join(sys.path)})
     assert sum(file.stat().st_size for file in root.iterdir()) <= 5000
 

@@ -42,7 +42,7 @@ def call(address: int, x: int) -> int:
 
 
 def python(code: str, **env: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
                           env={"PYTHONPATH": ":".join(sys.path), **env})
 
 
@@ -211,7 +211,7 @@ for k in range(20):
 """
     env = {"PYTHONPATH": ":".join(sys.path)}
     running = [subprocess.Popen([sys.executable, "-c", code], env=env) for _ in range(3)]
-    assert [p.wait(60) for p in running] == [0, 0, 0]
+    assert [p.wait(120) for p in running] == [0, 0, 0]
     assert len(list(cold.iterdir())) == 20
 
 

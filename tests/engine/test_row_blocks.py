@@ -18,6 +18,7 @@ from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.counters import COUNT, reset
 from lazyarr.debug import explain
 from lazyarr.fusion.assemble import Inside
+from lazyarr.threading.limits import available_threads
 
 SHAPES = (
     (0, 5), (5, 0), (1, 1), (1, 40), (40, 1), (2, 3), (3, 700), (17, 33), (64, 100), (257, 65), (1000, 7),
@@ -186,6 +187,60 @@ def test_in_place_form_needs_no_memory() -> None:
     assert COUNT.native_launches == 1 and COUNT.bytes_allocated < 1 << 16
     e = numpy.exp(x - x.max(1, keepdims=True))
     assert numpy.asarray(y).tobytes() == (e / e.sum(1, keepdims=True)).tobytes()
+
+
+def test_two_results_in_the_memory_of_two_that_end() -> None:
+    """Each takes one: nothing waits for the chain's end, so it runs in row blocks."""
+    rng = numpy.random.default_rng(16)
+    big = [values(rng, "d", (6000, 100)) for _ in range(2)]
+    x, y = (lazyarr.array(a) * 1.0 for a in big)
+    lazyarr.evaluate(x, y)
+    a, b = x + y, x - y
+    c = lazyarr.sqrt(abs(a / (abs(b).sum(1, keepdims=True) + 1)))
+    del x, y
+    reset()
+    lazyarr.evaluate(a, b, c)
+    assert COUNT.native_launches == 1 and COUNT.bytes_allocated <= c.nbytes + 2 * (1 << 15)
+    u, v = big[0] + big[1], big[0] - big[1]
+    for mine, theirs in ((a, u), (b, v), (c, numpy.sqrt(abs(u / (abs(v).sum(1, keepdims=True) + 1))))):
+        assert numpy.asarray(mine).tobytes() == theirs.tobytes()
+
+
+def test_blocks_are_for_the_threads_that_launches_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the cache has room for more rows than each thread's share."""
+    monkeypatch.setattr(row_blocks, "cache_bytes", lambda: 1 << 24)
+    x = lazyarr.array(values(numpy.random.default_rng(17), "d", (4000, 100)))
+    told = {}
+    for threads in (1, 2, 1):
+        with lazyarr.options(num_threads=threads):
+            told[threads] = str(explain(softmax(lazyarr, x, 1)))
+            y = softmax(lazyarr, x, 1)
+            reset()
+            lazyarr.evaluate(y)
+            assert COUNT.native_launches == 1
+    assert "1000 of 4000 along axis 0" in told[1]
+    if available_threads() > 1:
+        assert "500 of 4000 along axis 0" in told[2]
+
+
+def test_planning_changes_no_chain_that_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+    real = planning.joined
+
+    def joined(w: Any, parted: Any, steps: Any, bodies: Any) -> Any:
+        chains, apart = list(parted.rows.chains), dict(parted.rows.apart)
+        blocks = [chain.block for chain in chains]
+        found = real(w, parted, steps, bodies)
+        given.append((chains, apart, blocks))
+        assert (parted.rows.chains, parted.rows.apart) == (chains, apart)
+        assert [chain.block for chain in chains] == blocks == [0] * len(blocks)
+        return found
+
+    monkeypatch.setattr(planning, "joined", joined)
+    for shape in ((600, 300), (4, 5000)):
+        x = lazyarr.array(values(numpy.random.default_rng(18), "d", shape))
+        lazyarr.evaluate(softmax(lazyarr, x, 1))
+    assert len(given) >= 2
 
 
 def test_rows_that_need_others_stay_apart() -> None:

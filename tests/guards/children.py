@@ -13,7 +13,7 @@ from pathlib import Path
 
 GUARDS = Path(__file__).parent
 ROOT = GUARDS.parents[1]
-TIMEOUT = 30
+TIMEOUT = 120
 
 
 def run(source: str, *, folder: Path | None = None, path: tuple[Path, ...] = (), **environment: str):

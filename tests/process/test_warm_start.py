@@ -65,7 +65,8 @@ def run(
     """Run the program: was LLVM loaded, and the counts."""
     env = {**os.environ, "PYTHONPATH": str(ROOT), "LAZYARR_JIT": jit, "LAZYARR_CACHE_DIR": str(cache)}
     source = program.format(before=before, **fields)
-    done = subprocess.run([sys.executable, "-c", source], env=env, capture_output=True, text=True, timeout=60)
+    command = [sys.executable, "-c", source]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     loaded, *counts = done.stdout.split()
     return loaded == "True", dict(zip(COUNTED, map(int, counts), strict=True))

@@ -68,7 +68,7 @@ print(*[f"{w.category.__name__}: {w.message}" for w in caught], sep="\\n")
 def test_one_warning_and_the_same_results(impediment: str, jit: str, tmp_path: Path) -> None:
     env = {**os.environ, "PYTHONPATH": str(ROOT), "LAZYARR_JIT": jit, "LAZYARR_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", IMPEDIMENTS[impediment] + PROGRAM]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     (line,) = done.stdout.splitlines()
     assert line.startswith("RuntimeWarning: lazyarr cannot compile and leaves all work to NumPy: ")

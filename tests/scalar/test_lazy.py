@@ -267,7 +267,7 @@ import signal, numpy, lazyarr
 lazyarr.set_options(jit="always")
 def f(x):
     n = 0
-    while n < 3000000:
+    while n < 1000000:
         n += 1 + (x > 2)
     return n
 v = lazyarr.vectorize(f, otypes="l")
@@ -277,7 +277,7 @@ def handler(*args):
     {handler}
 signal.signal(signal.SIGALRM, handler)
 signal.setitimer(signal.ITIMER_REAL, 0.05{again})
-r = v(lazyarr.asarray(numpy.arange(200) % 5))
+r = v(lazyarr.asarray(numpy.arange(300) % 5))
 signal.setitimer(signal.ITIMER_REAL, 0)
 print(sorted(set(r.tolist())), {shown})
 """
@@ -292,13 +292,13 @@ def counted(**words):
 
 def test_a_signal_whose_handler_returns_changes_nothing():
     said, errors = counted(handler="came.append(1)", again=", 0.05", shown="v.refusal, len(came) > 0")
-    assert said == "[3000000] None True", errors
+    assert said == "[1000000] None True", errors
 
 
 def test_a_handler_may_call_the_function_that_it_interrupts():
     handler = "came or came.append(v(lazyarr.asarray(numpy.array([1, 2]))).tolist())"
     said, errors = counted(handler=handler, again="", shown="came")
-    assert said == "[3000000] [[3000000, 3000000]]", errors
+    assert said == "[1000000] [[1000000, 1000000]]", errors
 
 
 def test_what_an_earlier_run_compiled_needs_no_llvm(tmp_path):

@@ -87,7 +87,7 @@ def shown(np, folder, filters):
     options = ["-W", filters] if filters else []
     done = subprocess.run(
         [sys.executable, *options, "program.py"],
-        cwd=folder, env=environment, capture_output=True, text=True, timeout=60,
+        cwd=folder, env=environment, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     warned = done.stderr.partition("Traceback")[0].splitlines()
     return done.stdout, warned, done.stderr.splitlines()[-1:], done.returncode

@@ -69,7 +69,7 @@ os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 from lazyarr.threading.limits import get_num_threads
 print(get_num_threads())
 """
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
                          env={"PYTHONPATH": ":".join(sys.path), "LAZYARR_NUM_THREADS": "4"})
     assert out.stdout.split() == ["1"], out.stderr
 

@@ -21,7 +21,7 @@ HERE = str(Path(__file__).parent)
 POSIX = hasattr(pool.os, "fork")
 
 
-def python(code: str, *, timeout: float = 30) -> str:
+def python(code: str, *, timeout: float = 120) -> str:
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=timeout,
                          env={"PYTHONPATH": ":".join([HERE, *sys.path])})
     assert out.returncode == 0, (out.returncode, out.stdout, out.stderr)
