@@ -74,8 +74,8 @@ class Options:
     jit: str = _option("auto", _one_of("auto", "always", "never"), plan=True)
     """``auto``: small results by NumPy at the call; ``always``: every size through kernels."""
     math: str = _option("numpy", _one_of("numpy", "native"), code=True)
-    """``numpy``: elementary functions with NumPy's bits; ``native``: our own, within 1 ULP, the same bits on
-    every CPU level."""
+    """``numpy``: elementary functions with NumPy's bits; ``native``: those that kernels compute and
+    `codegen.mathlib.names` lists are our own, within 1 ULP, the same bits on every CPU level."""
     fast_math: bool = _option(False, _one_of(False), code=True)
     """May kernels reassociate and contract floating-point operations?"""
     cpu_level: str = _option("", _text, code=True)

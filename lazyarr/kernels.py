@@ -120,7 +120,8 @@ def _compiled(parfor: Parfor, nontemporal: bool, body: bytes) -> Kernel:
 def _kernel(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry, address: int, fold: int) -> Kernel:
     loops = []
     for name, sig in entry.loops:
-        loop = _own_loop(name) if called(name) else _math_loop(name, sig) or inner_loop(function(name), sig)
+        own_math = None if called(name) else _elementary(name, sig)
+        loop = _draw_or_scalar(name) if called(name) else own_math or inner_loop(function(name), sig)
         assert loop is not None, (name, sig)
         loops.append(loop)
     ops = sum(i.op not in BOOKKEEPING for i in parfor.body)
@@ -130,7 +131,7 @@ def _kernel(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry, addres
     )
 
 
-def _own_loop(name: str) -> InnerLoop:
+def _draw_or_scalar(name: str) -> InnerLoop:
     """Machine code of a draw or of a scalar function, which all kernels share."""
     if name not in DRAWS:
         return function(name).loop()        # type: ignore[no-any-return]
@@ -141,7 +142,7 @@ def _own_loop(name: str) -> InnerLoop:
     return InnerLoop(found[module.symbol], 0, False)
 
 
-def _math_loop(name: str, sig: str) -> InnerLoop | None:
+def _elementary(name: str, sig: str) -> InnerLoop | None:
     """Machine code of an elementary function, which all kernels share; None: NumPy's is to be used."""
     if not own(name, sig):
         return None

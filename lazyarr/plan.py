@@ -97,7 +97,7 @@ class RowBlocks:
     """Values that the steps one by one would let go of before all results have their memory; none where
     memory suffices all the same."""
     launches: dict[Any, Any] = field(default_factory=dict)
-    """Launches prepared (`launch_rows`), by number of threads."""
+    """Launches prepared (`launch_rows`), by options and whether they store past the caches."""
 
 
 @dataclass(slots=True, eq=False)

@@ -147,7 +147,7 @@ def test_plans_and_launches_go_by_their_key(monkeypatch):
     """An option that nobody knows yet: what was planned and prepared without it is not taken."""
     from lazyarr.counters import COUNT, reset
 
-    x = lazyarr.array(numpy.arange(100.0))
+    x = lazyarr.array(numpy.arange(200_000.0))
     lazyarr.evaluate(x)
     with options(jit="always"):
         for plans in (None, 0, 1):

@@ -13,7 +13,7 @@ SIZES = (1_000, 100_000)
 RADIUS, RATE, VOLATILITY = 6371.0, 0.03, 0.25
 
 
-def escape(x, y):  # type: ignore[no-untyped-def]
+def escape(x: float, y: float) -> int:
     """Mandelbrot: rounds until a point leaves the disc of radius 2."""
     zx = zy = 0.0
     for k in range(100):
@@ -25,13 +25,13 @@ def escape(x, y):  # type: ignore[no-untyped-def]
     return 100
 
 
-def piecewise(x):  # type: ignore[no-untyped-def]
+def piecewise(x: float) -> float:
     if x < 0:
         return -x
     return x * x if x < 1 else 2 * x - 1
 
 
-def collatz(n):  # type: ignore[no-untyped-def]
+def collatz(n: int) -> int:
     steps = 0
     while n != 1:
         n = n // 2 if n % 2 == 0 else 3 * n + 1
@@ -39,18 +39,18 @@ def collatz(n):  # type: ignore[no-untyped-def]
     return steps
 
 
-def haversine(lat1, lon1, lat2, lon2):  # type: ignore[no-untyped-def]
+def haversine(lat1: float, lon1: float, lat2: float, lon2: float) -> float:
     a, b = math.radians(lat1), math.radians(lat2)
     across = math.sin(math.radians(lon2 - lon1) / 2) ** 2
     h = math.sin((b - a) / 2) ** 2 + math.cos(a) * math.cos(b) * across
     return 2 * RADIUS * math.asin(math.sqrt(h))
 
 
-def normal_cdf(x):  # type: ignore[no-untyped-def]
+def normal_cdf(x: float) -> float:
     return 0.5 * (1.0 + math.erf(x / math.sqrt(2.0)))
 
 
-def call_option(spot, strike, years):  # type: ignore[no-untyped-def]
+def call_option(spot: float, strike: float, years: float) -> float:
     """Black-Scholes."""
     spread = VOLATILITY * math.sqrt(years)
     d1 = (math.log(spot / strike) + (RATE + 0.5 * VOLATILITY * VOLATILITY) * years) / spread

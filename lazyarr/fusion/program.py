@@ -58,7 +58,7 @@ class Program:
     moves: tuple[int, ...]
     """Bytes from a row to the next, for each operand of a program over some rows; else all 0."""
     launches: dict[Any, Any] = field(default_factory=dict)
-    """Launches prepared for this program, by kind of stores and number of threads (launch.Prepared)."""
+    """Launches prepared for this program, by kind of stores and options (launch.Prepared)."""
     rewrites: tuple[Rewritten, ...] = ()
 
     def forget(self) -> None:

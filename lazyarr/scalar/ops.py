@@ -1,8 +1,9 @@
 """The table of scalar operations: what each takes and makes, when it stops, and its meaning in Python.
 
 In:  an op's name.   Out: its `Op` row; `emit_ops` has the machine code of each, tests compare the two.
-Meanings are Python's own operators and `math` functions on int, float and bool: `stops` names what makes an
-op give up besides an exception of Python's, which always does; "" with `safe` for ops that never stop.
+Meanings are Python's own operators and `math` functions on int, float and bool.  An op gives up where its
+meaning raises, `Stopped` or an exception of Python's; `stops` has the words for that, and is "" for ops that
+never do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Writes to integer positions: NumPy's values, order and errors; stored by the loops that compute the value.
-
-Extents lie round the boundaries of vectors and chunks; positions count from both ends, and repeat.
-"""
+"""Writes to integer positions: NumPy's values, order, errors; the loops that compute the value store it."""
 
 from __future__ import annotations
 
@@ -10,54 +7,23 @@ from typing import Any
 
 import numpy
 import pytest
+from indexed import (  # noqa: F401
+    CHARS,
+    POSITIONS,
+    RNG,
+    Program,
+    alike,
+    forced,
+    kernels_alone,
+    positions,
+    pytest_generate_tests,
+    values,
+)
 
 import lazyarr
 from lazyarr.counters import COUNT, reset
 from lazyarr.dispatch.levels import host_levels
 from lazyarr.expr import Scatter
-
-RNG = numpy.random.default_rng(32)
-CHARS = "?bhilBHILefdFD"
-POSITIONS = "bhilBHI"
-
-Program = Callable[[Any, Callable[[Any], Any]], Any]
-
-COMPILED = [("always", 1), ("always", 2)]
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every test with kernels; those that count none of them also without."""
-    ways = COMPILED if "compiled" in metafunc.fixturenames else [*COMPILED, ("never", 1)]
-    metafunc.parametrize("forced", ways, indirect=True, ids=str)
-
-
-@pytest.fixture(autouse=True)
-def forced(request: pytest.FixtureRequest) -> Any:
-    jit, threads = request.param
-    with lazyarr.options(jit=jit, num_threads=threads, verify=True):
-        yield
-
-
-@pytest.fixture
-def compiled(forced: None) -> None:
-    """For tests that count kernels."""
-
-
-def values(char: str, shape: Any) -> numpy.ndarray:
-    found = RNG.integers(0, 100, shape)
-    return (found > 50) if char == "?" else found.astype(char)
-
-
-def positions(n: int, shape: Any, char: str = "l") -> numpy.ndarray:
-    low = 0 if char in "BHI" else -n
-    return RNG.integers(low, n, shape).astype(char)
-
-
-def alike(program: Program) -> None:
-    theirs = program(numpy, numpy.copy)
-    mine = numpy.asarray(program(lazyarr, lazyarr.array))
-    assert mine.dtype == theirs.dtype and mine.shape == theirs.shape
-    assert mine.tobytes() == theirs.tobytes()
 
 
 def waits(x: Any) -> bool:
