@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -55,20 +56,60 @@ def parfors(folder: Path) -> list[str]:
     return [p.read_text() for p in sorted(folder.glob("*.parfor.txt"))]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_programs_repeat_evaluations(name: str, tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(HEAD + PROGRAMS[name] + TAIL)
-    env = environment(tmp_path, LAZYARR_JIT="always")
-    done = run([str(script)], {**env, "LAZYARR_DUMP": str(tmp_path / "dump")})
+ALL = """
+import contextlib, io, json, runpy, sys
+import lazyarr
+said = {{}}
+for name, script in {scripts}:
+    lazyarr.set_options(jit={jit!r}, dump={folder!r} + "/" + name)
+    with contextlib.redirect_stdout(io.StringIO()) as words:
+        try:
+            runpy.run_path(script, run_name="__main__")
+            status = 0
+        except SystemExit as end:
+            status = end.code
+    said[name] = [status or 0, words.getvalue()]
+print(json.dumps(said))
+"""
+"""Programs one after the other in one process, each with a folder for its dumps."""
+
+
+def runs(tmp_path: Path, scripts: dict[str, Path], jit: str, folder: str) -> dict[str, list[Any]]:
+    """How each ended, and what it said."""
+    code = ALL.format(scripts=[(name, str(path)) for name, path in scripts.items()], jit=jit,
+                      folder=str(tmp_path / folder))  # fmt: skip
+    done = run(["-c", code], environment(tmp_path))
     assert done.returncode == 0 and not done.stderr, done.stderr
-    folder = sorted((tmp_path / "dump").iterdir())[-1]
+    found: dict[str, list[Any]] = json.loads(done.stdout)
+    return found
+
+
+def last(folder: Path) -> Path:
+    """What was evaluated last."""
+    return sorted(folder.iterdir(), key=lambda path: path.name)[-1]
+
+
+@pytest.fixture(scope="module")
+def repeated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[Any]]]:
+    """All programs, and then those that were dumped of them."""
+    tmp_path = tmp_path_factory.mktemp("repeated")
+    scripts = {name: tmp_path / name / "script.py" for name in PROGRAMS}
+    for name, script in scripts.items():
+        script.parent.mkdir()
+        script.write_text(HEAD + PROGRAMS[name] + TAIL)
+    said = runs(tmp_path, scripts, "always", "dump")
+    assert all(ends == [0, ""] for ends in said.values()), said
+    dumped = {name: last(tmp_path / "dump" / name) / "repro.py" for name in PROGRAMS}
+    return tmp_path, runs(tmp_path, dumped, "auto", "again")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_repeat_evaluations(name: str, repeated: tuple[Path, dict[str, list[Any]]]) -> None:
+    tmp_path, said = repeated
+    folder = last(tmp_path / "dump" / name)
     assert {"explanation.txt", "graph.dot", "repro.py"} <= {p.name for p in folder.iterdir()}
-    env.pop("LAZYARR_JIT")
-    again = run([str(folder / "repro.py")], {**env, "LAZYARR_DUMP": str(tmp_path / "again")})
-    assert (again.returncode, again.stdout) == (0, "the same bits\n"), again.stdout + again.stderr
-    mine = sorted((tmp_path / "again").iterdir())[-1]
-    assert parfors(mine) == parfors(folder) != []
+    assert said[name] == [0, "the same bits\n"]
+    assert parfors(last(tmp_path / "again" / name)) == parfors(folder) != []
     assert "script.py:8" in (folder / "repro.py").read_text()
 
 
