@@ -335,4 +335,5 @@ def _status(b: Builder, kernel: Kernel) -> Status:
     signatures = {(a.op, a.sig) for a in applies(kernel.body)} | set(kernel.loops)
     names = {("copy" if op == "cast" else op, sig) for op, sig in signatures if op not in OWN}
     categories = frozenset(c for op, sig in names for c in flags(op, sig))
-    return Status(b, categories, bool(kernel.loops))
+    calls = bool(kernel.loops)
+    return Status(b, categories, calls, calls)

@@ -80,7 +80,20 @@ def select(b: Builder, t: str, c: str, x: str, y: str) -> str:
 
 
 def convert(b: Builder, opcode: str, source: str, x: str, target: str) -> str:
+    """Convert; between half and float the instruction is one on four lanes, whose flags are those of all.
+
+    Only the constrained form of a lone conversion clears the other three."""
+    if not b.width and {source, target} == {"half", "float"}:
+        return _lone(b, opcode, source, x, target)
     return b.op(f"{opcode} {b.ty(source)} {x} to {b.ty(target)}")
+
+
+def _lone(b: Builder, opcode: str, source: str, x: str, target: str) -> str:
+    name = f"{target} @llvm.experimental.constrained.{opcode}.{_SHORT[target]}.{_SHORT[source]}"
+    rounding = [_ROUNDING] if opcode == "fptrunc" else []
+    b.declare(f"declare {name}({', '.join([source, *['metadata'] * (1 + len(rounding))])})")
+    operands = [f"{source} {x}", *rounding, 'metadata !"fpexcept.maytrap"']
+    return b.op(f"call {name}({', '.join(operands)})")
 
 
 def not_(b: Builder, x: str) -> str:
@@ -96,7 +109,7 @@ def or_(b: Builder, x: str, y: str) -> str:
 
 
 _QUIET = {"oeq", "one", "une", "ueq", "ord", "uno"}
-_SHORT = {"float": "f32", "double": "f64"}
+_SHORT = {"half": "f16", "float": "f32", "double": "f64"}
 
 
 def fcmp(b: Builder, t: str, predicate: str, x: str, y: str) -> str:

@@ -101,7 +101,6 @@ class Body(Emitter):
             b.stack.append(f"  %args = alloca [{most} x ptr], align 8")
             b.stack.append(f"  %steps = alloca [{most} x i64], align 8")
             b.stack.append("  %count = alloca i64, align 8")
-            b.stack.append("  %status = alloca i32, align 4")
             b.stack.append(f"  %raised = getelementptr i8, ptr %ctx, i64 {r.raised}")
             b.stack.append(f"  {emit_calls.COUNT} = getelementptr i8, ptr %ctx, i64 {r.calls}")
             self.functions = [

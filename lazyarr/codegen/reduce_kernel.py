@@ -13,7 +13,7 @@ from functools import cached_property
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.emit_status import Status
-from lazyarr.codegen.emitters_types import Value
+from lazyarr.codegen.emitters_types import Value, convert
 from lazyarr.codegen.native import OWN
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import Fold, combine, deciding, folds_of, load_scalar, neutral_value
@@ -146,7 +146,7 @@ class Reduce:
         return bool(self.categories) or any(set(sig) & set("efdFD") for _, sig in self._called)
 
     def status(self, b: Function) -> Status:
-        return Status(b, self.categories, self.floating)
+        return Status(b, self.categories, self.floating, bool(self.loops))
 
     @cached_property
     def decidable(self) -> bool:
@@ -189,5 +189,5 @@ def accumulate(b: Function, fold: Fold, acc: Value, run: Value) -> Value:
     if not fold.wide:
         return combine(b, fold, acc, run)
     assert isinstance(acc, str)
-    sum_ = combine(b, fold, b.op(f"fpext half {acc} to float"), run)
-    return b.op(f"fptrunc float {sum_} to half")
+    sum_ = combine(b, fold, convert(b, "fpext", "half", acc, "float"), run)
+    return convert(b, "fptrunc", "float", sum_, "half")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lazyarr.codegen import emit_calls
-from lazyarr.codegen.emitters_types import Value
+from lazyarr.codegen.emitters_types import Value, convert
 from lazyarr.codegen.reduce_compress import begin_packing
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import (
@@ -175,7 +175,7 @@ class Nest:
     def lend(self, fold: Fold, acc: Value) -> None:
         """The accumulator of a strict sequence goes to the context, float16 as float32."""
         if fold.wide:
-            acc = self.b.op(f"fpext half {acc} to float")
+            acc = convert(self.b, "fpext", "half", acc, "float")
         store_scalar(self.b, fold.acc, acc, self.b.at(self.ctx, self.r.carry(fold)))
 
     def take_in(self, fold: Fold, step: Step, at: dict[int, str]) -> None:
@@ -186,7 +186,7 @@ class Nest:
         elif fold.carried:
             acc = load_scalar(b, fold.acc, carry)
             if fold.wide:
-                acc = b.op(f"fptrunc float {acc} to half")
+                acc = convert(b, "fptrunc", "float", acc, "half")
             store_scalar(b, fold.char, acc, out)
         else:
             run = load_scalar(b, fold.acc, b.at(self.out, SLOT * fold.number))
