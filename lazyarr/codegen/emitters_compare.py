@@ -19,6 +19,7 @@ from lazyarr.codegen.emitters_types import (
     literal,
     not_,
     or_,
+    select,
 )
 
 Pair = tuple[str, str]
@@ -77,12 +78,15 @@ def complex_not_equal(b: Builder, t: str, x: Pair, y: Pair) -> str:
 
 
 def complex_order(real: str, imaginary: str) -> Fn:
-    """Lexicographic: strictly ordered real parts and no NaN beside them, or a tie and the imaginary ones."""
+    """Lexicographic: strictly ordered real parts and no NaN beside them, or a tie and the imaginary ones.
+
+    NumPy compares these after a tie only, so elsewhere their NaNs raise no 'invalid'."""
 
     def emit(b: Builder, t: str, x: Pair, y: Pair) -> str:
         strict = and_(b, fcmp_signaling(b, t, real, x[0], y[0]), fcmp(b, t, "ord", x[1], y[1]))
-        tie = and_(b, fcmp(b, t, "oeq", x[0], y[0]), fcmp_signaling(b, t, imaginary, x[1], y[1]))
-        return or_(b, strict, tie)
+        tied = fcmp(b, t, "oeq", x[0], y[0])
+        left, right = (select(b, t, tied, z[1], ZERO) for z in (x, y))
+        return or_(b, strict, and_(b, tied, fcmp_signaling(b, t, imaginary, left, right)))
 
     return emit
 

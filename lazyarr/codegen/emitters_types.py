@@ -116,12 +116,15 @@ def fcmp(b: Builder, t: str, predicate: str, x: str, y: str) -> str:
     """Compare floats without raising 'invalid' on a quiet NaN, as NumPy's real loops do.
 
     x86's ordered vector compares signal, unless AVX's quiet forms are asked for, and only the
-    constrained intrinsic asks for them.  Without AVX a NaN raises 'invalid' where NumPy stays
-    silent: the values are the same, and whoever reads the flags must confirm them by a replay.
+    constrained intrinsic asks for them.  Without AVX zeros are compared in the place of NaNs.
     """
-    if predicate in _QUIET or "+avx" not in b.target.features:
+    if "+avx" in b.target.features and predicate not in _QUIET:
+        return _constrained(b, t, "fcmp", predicate, x, y, "maytrap")
+    if predicate in _QUIET or not b.target.name.startswith("X86"):
         return b.op(f"fcmp {predicate} {b.ty(t)} {x}, {y}")
-    return _constrained(b, t, "fcmp", predicate, x, y, "maytrap")
+    nan = b.op(f"fcmp uno {b.ty(t)} {x}, {y}")
+    found = b.op(f"fcmp {predicate} {b.ty(t)} {select(b, t, nan, ZERO, x)}, {select(b, t, nan, ZERO, y)}")
+    return or_(b, found, nan) if predicate.startswith("u") else and_(b, found, not_(b, nan))
 
 
 def fcmp_signaling(b: Builder, t: str, predicate: str, x: str, y: str) -> str:
