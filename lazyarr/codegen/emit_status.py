@@ -29,6 +29,35 @@ def fpe_bits(categories: Iterable[str]) -> int:
     return sum(_NUMPY_FLAG[c] for c in categories)
 
 
+def numpys(b: Builder, raised: str) -> str:
+    """x86's flags as NumPy's FPE bits."""
+    others = b.op(f"and i32 {b.op(f'lshr i32 {raised}, 2')}, 7")
+    invalid = b.op(f"and i32 {b.op(f'shl i32 {raised}, 3')}, 8")
+    return b.op(f"or i32 {others}, {invalid}")
+
+
+def take(b: Builder, at: str, where: str) -> None:
+    """Move what MXCSR has raised to a word (atomic or): the code of a kernel that other kernels run in.
+
+    `at` is stack memory of four bytes.  Flags are seldom raised, and clearing them takes long."""
+    if b.target.name.startswith("ASIMD"):
+        return
+    for name in (_SET, _GET):
+        b.declare(f"declare void @{name}(ptr)")
+    b.do(f"call void @{_GET}(ptr {at})")
+    status = b.op(f"load i32, ptr {at}, align 4")
+    some, none = b.fresh("raised")[1:], b.fresh("quiet")[1:]
+    quiet = b.op(f"icmp eq i32 {b.op(f'and i32 {status}, {_EVERY}')}, 0")
+    b.do(f"br i1 {quiet}, label %{none}, label %{some}")
+    b.label(some)
+    wide = b.op(f"zext i32 {numpys(b, status)} to i64")
+    b.op(f"atomicrmw or ptr {where}, i64 {wide} monotonic")
+    b.do(f"store i32 {b.op(f'and i32 {status}, -64')}, ptr {at}, align 4")
+    b.do(f"call void @{_SET}(ptr {at})")
+    b.do(f"br label %{none}")
+    b.label(none)
+
+
 class Status:
     """The code of one kernel.  `calls`: it calls functions, which may use the x87 unit's flags."""
 
@@ -82,9 +111,7 @@ class Status:
         self.collect()
         if self.mask:
             raised = b.op("load i32, ptr %raised, align 4")
-            others = b.op(f"and i32 {b.op(f'lshr i32 {raised}, 2')}, 7")
-            invalid = b.op(f"and i32 {b.op(f'shl i32 {raised}, 3')}, 8")
-            flags = b.op(f"and i32 {b.op(f'or i32 {others}, {invalid}')}, {self.mask}")
+            flags = b.op(f"and i32 {numpys(b, raised)}, {self.mask}")
             b.do(f"br i1 {b.op(f'icmp eq i32 {flags}, 0')}, label %quiet, label %report")
             b.label("report")
             wide = b.op(f"zext i32 {flags} to i64")

@@ -6,6 +6,9 @@ Out: ``void rows(words, chunk, tid)``, the same for all programs.
 Each thread has memory of its own: a copy of the words of the kernel that runs, in which the operands'
 addresses are the block's; scratch memory; and the values that pass from kernel to kernel.
 
+Kernels without calls of NumPy's loops leave what they raise in the CPU's status flags, which are clear when
+a thread begins; the rest report it themselves.
+
 Words: FLAGS (unused), MEMORY and CALLS as `abi` has them, then MEMORY_BYTES (of one thread), SCRATCH_AT (in
 it), LAST (number of the last block), PARTS (number of kernels); then for each kernel a part, and the same
 once more for the last block, which has more rows.
@@ -18,6 +21,7 @@ memory, else 0).  Places of words are in bytes from the words that hold them.
 from __future__ import annotations
 
 from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.emit_status import take
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS
 from lazyarr.target import Target
@@ -39,6 +43,7 @@ def rows_kernel(target: Target) -> str:
     own = b.at(b.word("%words", MEMORY, "ptr"), b.mul("%tid", b.word("%words", MEMORY_BYTES)))
     scratch = b.at(own, b.word("%words", SCRATCH_AT))
     parts = b.word("%words", PARTS)
+    status = b.alloca("i32", 4)
     last = b.op(f"icmp eq i64 %chunk, {b.word('%words', LAST)}")
     first = b.op(f"select i1 {last}, i64 {parts}, i64 0")
     with b.loop(first, b.add(first, parts)) as (number, _):
@@ -48,8 +53,10 @@ def rows_kernel(target: Target) -> str:
         kernel = b.word(part, KERNEL, "ptr")
         with b.loop("0", b.word(part, CHUNKS)) as (chunk, _):
             b.do(f"call void {kernel}(ptr {own}, i64 {chunk}, i64 0)")
-        _report(b, own, b.at("%words", b.word(part, RAISED)))
-    return b.text()
+        raised = b.at("%words", b.word(part, RAISED))
+        take(b, status, raised)
+        _report(b, own, raised)
+    return "\n".join([b.text(), *b.declarations, ""])
 
 
 def _bind(b: Function, part: str, own: str) -> None:
