@@ -20,6 +20,9 @@ Emit = Callable[..., str]
 _NEAR, _STRICT = 'metadata !"round.tonearest"', 'metadata !"fpexcept.strict"'
 _MAGNITUDE, _INFINITY, _TWO_63 = (1 << 63) - 1, 0x7FF << 52, 0x43E << 52
 """Bits of a float64: all but the sign; infinity; 2**63."""
+_SINGLE_NORMAL = (0x3FF - 126) << 52
+"""The least normal float32; and 1.5 * 2**-97: added to less than that, it leaves a multiple of 2**-149."""
+_SUBNORMALS = f"0x{(0x3FF - 97) << 52 | 1 << 51:016X}"
 
 
 def _call(w: Lines, result: str, name: str, args: str) -> str:
@@ -59,6 +62,13 @@ def to_double(w: Lines, x: str) -> str:
 
 
 def to_single(w: Lines, x: str) -> str:
+    """Round to float32.  NumPy converts elements after it has read the flags: an underflow is not told.
+
+    So what float32 has as subnormals is rounded to their multiples first; what is exact does not underflow."""
+    multiple = SUB(w, ADD(w, x, _SUBNORMALS), _SUBNORMALS)
+    small = w.op(f"icmp ult i64 {_magnitude(w, x)}, {_SINGLE_NORMAL}")
+    signed = _call(w, "double", "llvm.copysign.f64", f"double {multiple}, double {x}")
+    x = w.op(f"select i1 {small}, double {signed}, double {x}")
     name = "llvm.experimental.constrained.fptrunc.f32.f64"
     return _call(w, "float", name, f"double {x}, {_NEAR}, {_STRICT}")
 
