@@ -6,8 +6,9 @@ Out: `flags.Late` warnings, in NumPy's words.
 Where only one operation can raise what was raised, it did.  Else NumPy computes the nodes again, one by
 one, in memory of their own, and says which did and what they are called.  That costs what NumPy would
 have taken, so a step is replayed `MOST` times for a set of categories; later the last finding is assumed.
-Where the kernel overwrote what it read (it ran in place), nothing can be computed again: the finding of
-another run of the step, or else a guess by the table below, has to do.
+Where the kernel overwrote what an operation read (it ran in place), that one cannot be computed again.  If
+none of the others raised a category, the finding of another run of the step, or else a guess by the table
+below, has to do.
 """
 
 from __future__ import annotations
@@ -48,10 +49,6 @@ Suspects = dict[str, dict[tuple[int, str], int]]
 """For each category, who may have raised it: call and name -> position among the members."""
 
 
-class Overwritten(Exception):
-    """A value that the step read is gone."""
-
-
 def explain(
     step: Step, members: Sequence[Expr], raised: Sequence[int], placement: Placement
 ) -> list[Late]:
@@ -78,8 +75,19 @@ def _known(members: Sequence[Expr], suspects: Suspects, placement: Placement, kn
             (at, Raised(key, _words(key, name)))
             for key, found in suspects.items() for (_, name), at in found.items()
         ])  # fmt: skip
-    with suppress(Overwritten, MemoryError):
-        return Known(known.left - 1, _replayed(members, suspects, placement))
+    wanted = {at for found in suspects.values() for at in found.values()}
+    able = _able(members, placement) & wanted
+    if not able:
+        return known
+    with suppress(MemoryError):
+        finding = [(at, one) for at, one in _replayed(members, able, placement) if one.key in suspects]
+        told = {one.key for _, one in finding}
+        unsure = {
+            key: left for key, found in suspects.items()
+            if key not in told and (left := {who: at for who, at in found.items() if at not in able})
+        }  # fmt: skip
+        before = _guess(members, unsure) if known.finding is None else known.finding
+        return Known(known.left - 1, finding + [(at, one) for at, one in before or () if one.key in unsure])
     return known
 
 
@@ -134,11 +142,11 @@ def _guess(members: Sequence[Expr], suspects: Suspects) -> Finding:
     return finding
 
 
-def _replayed(members: Sequence[Expr], suspects: Suspects, placement: Placement) -> Finding:
-    """Compute the suspects again, and what they are computed from."""
-    wanted = {at for found in suspects.values() for at in found.values()}
-    needed = _needed(members, wanted)
-    _check(members, needed, placement)
+def _replayed(
+    members: Sequence[Expr], wanted: set[int], placement: Placement
+) -> list[tuple[int, Raised]]:
+    """Compute some members again, and what they are computed from."""
+    needed = _needed(members, wanted, placement)
     uses = Counter(value.serial for at in needed for value in members[at].needs())
     temporaries: dict[int, Buffer] = {}
     finding: list[tuple[int, Raised]] = []
@@ -147,9 +155,9 @@ def _replayed(members: Sequence[Expr], suspects: Suspects, placement: Placement)
         node = members[at]
         listener = Listener()
         with numpy.errstate(all="log", call=listener):
-            made = _compute(node, temporaries, uses)
+            made = _compute(node, temporaries, uses, placement)
         if at in wanted:
-            finding += [(at, one) for one in listener.raised if one.key in suspects]
+            finding += [(at, one) for one in listener.raised]
         for value in node.needs():
             uses[value.serial] -= 1
             if not uses[value.serial]:
@@ -159,35 +167,53 @@ def _replayed(members: Sequence[Expr], suspects: Suspects, placement: Placement)
     return finding
 
 
-def _needed(members: Sequence[Expr], wanted: set[int]) -> set[int]:
+def _needed(members: Sequence[Expr], wanted: set[int], placement: Placement) -> set[int]:
+    """What is computed for some members: themselves, and what they read that is not stored."""
     positions = {n.serial: at for at, n in enumerate(members)}
+    here = _here(members, placement)
     needed: set[int] = set()
     todo = list(wanted)
     while todo:
         at = todo.pop()
         if at not in needed:
             needed.add(at)
-            todo += [positions[v.serial] for v in members[at].needs() if v.serial in positions]
+            inside = (v.serial for v in members[at].needs() if v.serial in positions)
+            todo += [positions[serial] for serial in inside if serial not in here]
     return needed
 
 
-def _check(members: Sequence[Expr], needed: set[int], placement: Placement) -> None:
-    """Is there still all that the nodes read?"""
+def _here(members: Sequence[Expr], placement: Placement) -> set[int]:
+    """Serials of the members whose values the step stored, and did not overwrite."""
+    gone = {value.serial for value in placement.taken.values()}
+    return {n.serial for n in members if n.serial in placement.buffers and n.serial not in gone}
+
+
+def _able(members: Sequence[Expr], placement: Placement) -> set[int]:
+    """Members that can be computed again: there still is, or can be computed, all that they read."""
     inside = {n.serial for n in members}
     gone = {value.serial for value in placement.taken.values()}
-    for at in needed:
-        for value in members[at].needs():
-            if value.serial not in inside and (value.buf is None or value.serial in gone):
-                raise Overwritten
+    here = _here(members, placement)
+    able: set[int] = set()
+    for at in sorted(range(len(members)), key=lambda at: members[at].serial):
+        read = {value.serial: value for value in members[at].needs()}
+        if all(
+            serial in here or (serial not in inside and value.buf is not None and serial not in gone)
+            for serial, value in read.items()
+        ):
+            able.add(at)
+            here.add(members[at].serial)
+    return able
 
 
-def _compute(node: Expr, temporaries: dict[int, Buffer], uses: Counter[int]) -> Buffer:
+def _compute(
+    node: Expr, temporaries: dict[int, Buffer], uses: Counter[int], placement: Placement
+) -> Buffer:
     """One node by NumPy, in memory of its own."""
     op, region, old = node.op, node.region, node.old
     assert op is not None and region is not None
 
     def home(value: Expr) -> Buffer:
-        return temporaries.get(value.serial) or value.buf
+        return temporaries.get(value.serial) or placement.of(value)
 
     if node.covers or old is None:
         made = Buffer.new(node.nbytes)
