@@ -190,4 +190,5 @@ def accumulate(b: Function, fold: Fold, acc: Value, run: Value) -> Value:
         return combine(b, fold, acc, run)
     assert isinstance(acc, str)
     sum_ = combine(b, fold, convert(b, "fpext", "half", acc, "float"), run)
+    assert isinstance(sum_, str)
     return convert(b, "fptrunc", "float", sum_, "half")

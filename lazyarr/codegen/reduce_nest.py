@@ -175,6 +175,7 @@ class Nest:
     def lend(self, fold: Fold, acc: Value) -> None:
         """The accumulator of a strict sequence goes to the context, float16 as float32."""
         if fold.wide:
+            assert isinstance(acc, str)
             acc = convert(self.b, "fpext", "half", acc, "float")
         store_scalar(self.b, fold.acc, acc, self.b.at(self.ctx, self.r.carry(fold)))
 
@@ -186,6 +187,7 @@ class Nest:
         elif fold.carried:
             acc = load_scalar(b, fold.acc, carry)
             if fold.wide:
+                assert isinstance(acc, str)
                 acc = convert(b, "fptrunc", "float", acc, "half")
             store_scalar(b, fold.char, acc, out)
         else:

@@ -31,6 +31,7 @@ CASES = {
     "quiet NaN": ("add", numpy.nan, 1.0, 0),
     "compare NaN": ("less", numpy.nan, 1.0, 0),
     "by NumPy's loop": ("power", 1e308, 2.0, OVER),
+    "by NumPy's loop, nothing": ("power", 2.0, 2.0, 0),
 }
 
 
@@ -68,6 +69,31 @@ def test_integer_division_reports_too(program: Any, native: Any) -> None:
     p = program((20,))
     p.store(p.op("floor_divide", "ii->i", p.load("i"), p.load("i", array=numpy.zeros(20, "i"))), "i")
     assert int(native(p, p.fresh())) == DIVIDE
+
+
+@pytest.mark.parametrize("n", [1, 16, 40])
+def test_flags_of_the_x87_unit(program: Any, native: Any, n: int) -> None:
+    """There NumPy's own code raises what it finds by comparing."""
+    p = program((n,))
+    p.store(p.op("exp", "f->f", p.load("f", array=numpy.full(n, 1000, "f"))), "f")
+    assert run(p, native) == OVER
+
+
+def test_flags_of_the_caller_in_the_x87_unit(program: Any, native: Any) -> None:
+    """They are neither reported nor lost, by kernels that call NumPy's loops."""
+    libm = ctypes.CDLL(None)
+    p = program((20,))
+    p.store(p.op("exp", "f->f", p.load("f", array=numpy.zeros(20, "f"))), "f")
+    arrays = p.fresh()
+    native(p, arrays)                   # compiled, from here on nothing else computes
+    libm.feclearexcept(_ALL)
+    libm.feraiseexcept(_OVERFLOW)       # glibc: in the x87 unit
+    flags, left = native(p, arrays), libm.fetestexcept(_ALL)
+    libm.feclearexcept(_ALL)
+    assert flags == 0 and left & ~0b100000 == _OVERFLOW
+
+
+_ALL, _OVERFLOW = 0b111101, 0b1000
 
 
 _READ = """

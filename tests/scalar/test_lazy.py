@@ -341,3 +341,18 @@ def test_in_place_where_a_flag_is_raised(jit: str) -> None:
             b = compiled(b * 1)
             for got in (a, b):
                 assert numpy.asarray(got).tobytes() == expected.tobytes()
+
+
+def test_elements_of_float32_tell_no_underflow() -> None:
+    """NumPy converts them when the flags have been read; the rounding is the same, to the last subnormal."""
+    rng = numpy.random.default_rng(0)
+    x = rng.choice([-1.0, 1.0], N) * 2.0 ** rng.uniform(-152, -124, N)
+    x[:4] = 0.0, -0.0, 2.0**-150, 1.5 * 2.0**-149
+    def run(np):
+        with warnings.catch_warnings(record=True) as caught, numpy.errstate(all="warn"):
+            warnings.simplefilter("always")
+            v = np.vectorize(lambda a: a * 1.0, otypes="f")
+            return numpy.asarray(v(np.array(x))).tobytes(), [str(w.message) for w in caught]
+
+    with lazyarr.options(jit="always"):
+        assert run(lazyarr) == run(numpy)
