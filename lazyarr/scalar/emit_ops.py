@@ -64,7 +64,7 @@ def to_double(w: Lines, x: str) -> str:
 def to_single(w: Lines, x: str) -> str:
     """Round to float32.  NumPy converts elements after it has read the flags: an underflow is not told.
 
-    So what is subnormal in float32 is rounded to a multiple of those first: what is exact does not underflow."""
+    So what is subnormal in float32 is rounded to a multiple of those first: the exact does not underflow."""
     multiple = SUB(w, ADD(w, x, _SUBNORMALS), _SUBNORMALS)
     small = w.op(f"icmp ult i64 {_magnitude(w, x)}, {_SINGLE_NORMAL}")
     signed = _call(w, "double", "llvm.copysign.f64", f"double {multiple}, double {x}")
