@@ -174,13 +174,20 @@ class _Current(threading.local):
     Looking up an attribute of a thread-local object tries the thread's dict, then the class: the
     rule that is wanted, at the price of one attribute."""
 
+    keys: tuple[object, tuple[Any, ...], tuple[Any, ...]] = (None, (), ())
+    """`code_key` and `plan_key` of the thread's options, as of a state of the process's."""
+
+
+_state = object()
+"""Another one whenever the process's options change."""
 
 _at_start = asdict(from_environment(os.environ))
 _observe(_at_start)
 for _name, _value in _at_start.items():
     setattr(_Current, _name, _value)
 
-current: Options = cast(Options, _Current())
+_thread = _Current()
+current: Options = cast(Options, _thread)
 """The options in force for the calling thread, to be read attribute by attribute."""
 
 
@@ -208,10 +215,12 @@ def set_options(**changes: Any) -> None:
     TypeError, ValueError
         For an unknown option or a value that it cannot take; nothing is changed then.
     """
+    global _state
     own = vars(current)
     for name, value in _checked(changes).items():
         setattr(_Current, name, value)
         own.pop(name, None)
+    _state = object()
 
 
 @contextmanager
@@ -232,22 +241,28 @@ def options(**changes: Any) -> Iterator[None]:
     own = vars(current)
     before = {name: own[name] for name in changed if name in own}
     own.update(changed)
+    own.pop("keys", None)
     try:
         yield
     finally:
-        for name in changed:
+        for name in ("keys", *changed):
             own.pop(name, None)
         own.update(before)
 
 
 def code_key() -> tuple[Any, ...]:
     """The options in force that change generated code: part of every kernel's identity."""
-    found: tuple[Any, ...] = _code_values(current)
-    return found
+    return _keys()[1]
 
 
 def plan_key() -> tuple[Any, ...]:
     """The options in force that plans and launches go by: those of `code_key`, and what is compiled at all,
     and with how many threads it runs."""
-    found: tuple[Any, ...] = _plan_values(current)
+    return _keys()[2]
+
+
+def _keys() -> tuple[object, tuple[Any, ...], tuple[Any, ...]]:
+    found = _thread.keys
+    if found[0] is not _state:
+        found = _thread.keys = _state, _code_values(current), _plan_values(current)
     return found

@@ -157,3 +157,30 @@ def test_plans_and_launches_go_by_their_key(monkeypatch):
             assert COUNT.native_launches == 1 and plans in (None, COUNT.plans)
             if plans == 0:
                 monkeypatch.setattr(config, "_plan_values", lambda current: ("new",))
+                monkeypatch.setattr(config, "_state", object())
+
+
+def test_keys_follow_the_options():
+    def in_a_thread():
+        found = []
+        thread = threading.Thread(target=lambda: found.append(config.plan_key()))
+        thread.start()
+        thread.join()
+        return found[0]
+
+    before = config.plan_key(), config.code_key()
+    with options(num_threads=7):
+        within = config.plan_key()
+        assert within != before[0] and config.code_key() == before[1]
+        with options(math="native"):
+            assert config.code_key() != before[1]
+        assert config.plan_key() == within
+        assert in_a_thread() == before[0]
+    assert (config.plan_key(), config.code_key()) == before
+    threads = current.num_threads
+    set_options(num_threads=5)
+    try:
+        assert config.plan_key() == in_a_thread() != before[0]
+    finally:
+        set_options(num_threads=threads)
+    assert config.plan_key() == before[0]
