@@ -27,6 +27,9 @@ from lazyarr.storage import evaluate
 BASIC = {int, slice, type(None), type(...)} | {t for t in SCALARS if issubclass(t, numpy.integer)}
 """Types of indices that make views."""
 
+MOST_ARRAYS = 30
+"""More index arrays are too many for NumPy's iterator sooner or later, depending on the version."""
+
 Order = tuple[tuple[int, int, bool], ...]
 """Of an array's axes, for its memory order: rank by stride, extent (1, or 2 for any other), turned round?"""
 
@@ -69,7 +72,7 @@ def parsed(x: ndarray, key: tuple[Any, ...]) -> Picked:
             basic.append(slice(None))
         else:
             basic.append(k)
-    if not arrays:
+    if not arrays or len(arrays) > MOST_ARRAYS:
         raise Unsupported
     view = _view(x.geo, tuple(basic))
     fancy = [at for at, k in enumerate(basic) if at in arrays or not _is_slice(k)]

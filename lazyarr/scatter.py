@@ -23,7 +23,7 @@ from lazyarr.error_state import loud, prompt, remembered
 from lazyarr.expr import Scatter
 from lazyarr.flags import discards
 from lazyarr.gather import CACHED, HOLDS, inside, operands, over, parsed, shape_of
-from lazyarr.geometry import reshaped
+from lazyarr.geometry import broadcast_shapes, reshaped
 from lazyarr.movement import astype, ravel
 
 FEW = 65
@@ -63,9 +63,16 @@ def assign_at(x: ndarray, key: Any, value: Any) -> None:
     _scatter(Places(part(x, picked.view), picked.arrays, picked.axes, dims, shape), value)
 
 
+def _table(a: Any, indices: Any) -> tuple[ndarray, ndarray]:
+    """The operands of a function that writes to its first one, which NumPy takes for no list."""
+    if a.__class__ is not ndarray:
+        raise Unsupported
+    return operands(a, indices)
+
+
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     """numpy.put of one value, or of one for each position."""
-    x, i = operands(a, ind)
+    x, i = _table(a, ind)
     flat = reshaped(x.geo, (-1,)) if x.geo.flags.c_contiguous else None
     if x.storage is None or flat is None or not x.geo.flags.writeable or i.storage is x.storage:
         raise Unsupported
@@ -83,7 +90,7 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
     """numpy.put_along_axis."""
-    x, i = operands(arr, indices)
+    x, i = _table(arr, indices)
     shape, ndim = i.geo.shape, x.geo.ndim
     if x.storage is None or not x.geo.flags.writeable or len(shape) != ndim:
         raise Unsupported
@@ -131,7 +138,7 @@ def _check(geo: numpy.ndarray, dtype: numpy.dtype, shape: tuple[int, ...]) -> No
     if char_of(geo.dtype) is None or discards(geo.dtype, dtype) or (geo.dtype != dtype and prompt()):
         raise Unsupported
     try:
-        fits = geo.ndim <= len(shape) and numpy.broadcast_shapes(geo.shape, shape) == shape
+        fits = geo.ndim <= len(shape) and broadcast_shapes(geo.shape, shape) == shape
     except ValueError:
         fits = False
     if not fits:

@@ -21,6 +21,7 @@ from lazyarr import mxcsr, ops
 from lazyarr.counters import COUNT
 from lazyarr.error_state import TEXTS
 from lazyarr.expr import LOCK
+from lazyarr.geometry import broadcast_shapes
 from lazyarr.numpy_loops import InnerLoop
 from lazyarr.scalar.emit import Text, Words, emit
 from lazyarr.scalar.interpret import interpret
@@ -110,7 +111,7 @@ class Loop:
         return (key for key in TEXTS if key in RAISED and found & mxcsr.BITS[key])
 
     def __call__(self, *inputs: Any, out: Any = None, where: Any = True, **_: Any) -> Any:
-        shape = numpy.broadcast_shapes(*[numpy.shape(x) for x in inputs])
+        shape = broadcast_shapes(*[numpy.shape(x) for x in inputs])
         given = [
             numpy.ascontiguousarray(numpy.broadcast_to(x, shape)).astype(c, copy=False)
             for x, c in zip(inputs, self.inputs, strict=True)
