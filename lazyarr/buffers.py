@@ -93,17 +93,22 @@ class _Pages:
 
 
 class _FreeSpans:
-    """Free spans by size, by both ends (for merging), and in the order in which they came."""
+    """Free spans by size, by both ends (for merging), and in the order in which they came.
 
-    __slots__ = ("_ends", "_sizes", "_starts", "total")
+    A signal handler may raise between any two lines.  `_starts` is right at each of them, though a span may
+    be missing that was on its way; the rest is made anew from it by whoever comes next."""
+
+    __slots__ = ("_changing", "_ends", "_sizes", "_starts", "total")
 
     def __init__(self) -> None:
+        self._changing = False
         self.total = 0
         self._sizes: list[tuple[int, int]] = []
         self._starts: dict[int, int] = {}
         self._ends: dict[int, int] = {}
 
     def add(self, start: int, nbytes: int) -> None:
+        self._begin()
         before = self._ends.get(start)
         if before is not None:
             nbytes += start - before
@@ -117,6 +122,14 @@ class _FreeSpans:
         self._ends[start + nbytes] = start
         insort(self._sizes, (nbytes, start))
         self.total += nbytes
+        self._changing = False
+
+    def _begin(self) -> None:
+        if self._changing:
+            self._sizes = sorted((nbytes, start) for start, nbytes in self._starts.items())
+            self._ends = {start + nbytes: start for start, nbytes in self._starts.items()}
+            self.total = sum(self._starts.values())
+        self._changing = True
 
     def _remove(self, start: int) -> int:
         nbytes = self._starts.pop(start)
@@ -127,19 +140,25 @@ class _FreeSpans:
 
     def take(self, nbytes: int) -> int | None:
         """The best fitting span, cut to size; its rest stays free."""
+        self._begin()
         at = bisect_left(self._sizes, (nbytes, 0))
         if at == len(self._sizes):
+            self._changing = False
             return None
         start = self._sizes[at][1]
         size = self._remove(start)
+        self._changing = False
         if size > nbytes:
             self.add(start + nbytes, size - nbytes)
         return start
 
     def oldest(self) -> tuple[int, int]:
         """Remove and return the span that has been free for longest."""
+        self._begin()
         start = next(iter(self._starts))
-        return start, self._remove(start)
+        nbytes = self._remove(start)
+        self._changing = False
+        return start, nbytes
 
 
 def let_go() -> None:
@@ -202,11 +221,10 @@ class _Allocator:
         return self._free.total + nbytes <= current.buffer_cache_bytes
 
     def _collect(self) -> None:
-        while self._returned and self._lock.acquire(blocking=False):
-            try:
+        # Not `acquire(blocking=False)`: an interrupt between it and a `try` would keep the lock for ever.
+        while self._returned and not self._lock.locked():
+            with self._lock:
                 self._settle()
-            finally:
-                self._lock.release()
 
     def _settle(self) -> None:
         while self._returned:

@@ -17,6 +17,8 @@ import ctypes
 import itertools
 import math
 import mmap
+import platform
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,7 +44,9 @@ _probe = numpy.empty(3)[1:]
 address = _fast_address if _fast_address(_probe) == _slow_address(_probe) else _slow_address
 
 
-_RESERVE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+_KNOWN = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
+_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if _KNOWN else 0)       # Python has it from 3.13 on
+_RESERVE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE
 _SMALL = 1 << 24                    # bytes of address space that nobody misses
 _ADDRESSES = 1 << 46                # more than a process can have
 _NOWHERE = 1 << 62                  # in no process's memory on any machine, aligned for all types
@@ -95,6 +99,8 @@ def geometry(
     if need > _ADDRESSES:
         numpy.empty(shape, dtype)               # NumPy says in its words that there is no such memory
         raise MemoryError(f"Unable to allocate {need} bytes")
+    if nbytes is None and _ghost(need) is _nowhere:
+        numpy.empty(shape, dtype)           # refused before a frame has a geometry that a debugger may show
     return numpy.ndarray(shape, dtype, _ghost(need), offset, strides)
 
 

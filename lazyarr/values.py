@@ -96,7 +96,11 @@ class Buffer:
         self, references: Any = sys.getrefcount, alone: int = ALONE, keep: Any = keep_warm
     ) -> None:
         # The names are arguments: at exit a module's own may be gone.
-        if self.orphan:
+        try:
+            orphan = self.orphan
+        except AttributeError:                  # half made: an interrupt came
+            return
+        if orphan:
             LEDGER.kept -= self.nbytes
         if self.bridge is None and references(self.memory) <= alone:
             keep(self.memory, self.address)

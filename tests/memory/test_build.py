@@ -83,3 +83,29 @@ assert np.may_share_memory(views[0], row) and not np.shares_memory(views[1], row
 assert reserved() - before < 2**24, (before, reserved())
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="asks Linux")
+@pytest.mark.parametrize("limit", [None, 1500 << 20])
+def test_the_frames_of_a_memory_error_can_be_shown(limit):
+    """Whoever reports errors prints the variables of all frames: no geometry among them lies nowhere."""
+    code = f"""
+import resource, traceback
+import lazyarr as np
+if {limit}:
+    resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit}))
+p = np.ones(200_000)
+for make in (
+    lambda: np.zeros(10**12), lambda: np.ones(10**12) + 1, lambda: np.arange(10**12), lambda: np.eye(10**6),
+    lambda: np.linspace(0, 1, 10**12), lambda: np.outer(p, p), lambda: p[:, None, None] * p[:, None] * p,
+    lambda: np.random.default_rng(0).uniform(0, 1, 10**12), lambda: np.zeros((10**9, 10**5)),
+    lambda: np.repeat(p, 10**7), lambda: np.tile(p, (10**7, 1)),
+):
+    try:
+        make()
+    except MemoryError as error:
+        traceback.TracebackException.from_exception(error, capture_locals=True)
+    else:
+        raise AssertionError("there is no such memory")
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
