@@ -282,16 +282,21 @@ def _source(step: Step, w: Walk, addresses: list[int]) -> Source:
 
 
 def _finish(members: list[Expr], placement: Placement) -> None:
-    """The values exist: hand out buffers, forget what only the computation needed."""
-    for node in members:
-        buf = placement.buffers.get(node.serial)
-        if node.serial in placement.waiting:
-            node.spared = True
-            node.errors = flags.TOLD
-            continue
-        if is_held(node):
-            LEDGER.unallocated -= node.nbytes
-        node.done(buf)
+    """The values exist: hand out buffers, forget what only the computation needed.
+
+    What is stored comes first: an interrupt half way must leave the others to whatever is computed again."""
+    buffers = placement.buffers
+    for stored in (True, False):
+        for node in members:
+            if (node.serial in buffers) is not stored:
+                continue
+            if node.serial in placement.waiting:
+                node.spared = True
+                node.errors = flags.TOLD
+                continue
+            if is_held(node):
+                LEDGER.unallocated -= node.nbytes
+            node.done(buffers.get(node.serial))
     for value in placement.taken.values():
         value.buf = None
     COUNT.nodes_run += len(members)

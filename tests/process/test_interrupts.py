@@ -1,11 +1,16 @@
 """A signal handler that raises while an evaluation runs: no update is lost, none is applied twice."""
 
+import contextlib
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy
 import pytest
+
+import lazyarr as np
+from lazyarr.expr import Expr
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,3 +46,29 @@ def test_updates_in_place_happen_once(jit):
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() in ("interrupted", "never")
+
+
+@pytest.mark.parametrize("nth", range(8))
+def test_an_interrupt_while_results_are_handed_out(monkeypatch, nth):
+    """Values that the kernel did not store can be computed again as long as anything needs them."""
+    done, calls = Expr.done, iter(range(100))
+
+    def interrupted(node, buf):
+        if next(calls) == nth:
+            raise KeyboardInterrupt
+        done(node, buf)
+
+    with np.options(jit="always"):
+        x = np.array(numpy.linspace(0.0, 1.0, 5000))
+        np.evaluate(x)
+        a = x * 2 + 1
+        b = np.sqrt(a) - a
+        c = b.reshape(50, -1).sum(axis=1)               # (steps in place hold signals back)
+        monkeypatch.setattr(Expr, "done", interrupted)
+        with contextlib.suppress(KeyboardInterrupt):
+            np.evaluate(a, b, c)
+        monkeypatch.undo()
+        plain = numpy.linspace(0.0, 1.0, 5000) * 2 + 1
+        assert numpy.array_equal(a, plain)
+        assert numpy.array_equal(b, numpy.sqrt(plain) - plain)
+        assert numpy.array_equal(c, (numpy.sqrt(plain) - plain).reshape(50, -1).sum(axis=1))
