@@ -52,6 +52,12 @@ def parts(x: Number, bits: int, count: int) -> tuple[float, ...]:
     return tuple(found)
 
 
+def short_and_rest(f: Format, x: Number, bits: int) -> tuple[float, float]:
+    """A number of so many bits, and what it lacks of x."""
+    high = parts(x, bits, 1)[0]
+    return high, f.round(x - mp.mpf(high))
+
+
 def guarded(f: Callable[[Number], Number], at_zero: Number) -> Callable[[Number], Number]:
     """f where its formula loses all digits near 0."""
     return lambda x: at_zero if abs(x) < mp.mpf("1e-25") else f(x)
@@ -109,7 +115,7 @@ def exponentials(f: Format) -> dict[str, Any]:
             of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, reach**2, 0 if f.single else 2
         ),
         "EXP_SCALE": f.round(16 / LN2),
-        "EXP_STEP": parts(LN2 / 16, 13, 3) if f.single else parts(LN2 / 16, 38, 2),
+        "EXP_STEP": short_and_rest(f, LN2 / 16, 13 if f.single else 38),
         "EXP_HIGH": less,
         "EXP_LOW": [f.round((h - mp.mpf(r)) / h) for h, r in zip(high, rounded, strict=True)],
     }
@@ -132,6 +138,7 @@ def logarithms(f: Format) -> dict[str, Any]:
         "LOG_INVERSE": inverse,
         "LOG_TAIL": fit(tail, -reach, reach, 2 if f.single else 7),
     }
+    bend = guarded(lambda r: (mp.log1p(r) - r) / r**2, mp.mpf(-1) / 2)
     last = 15 if f.single else 42
     for name, base in (("LOG", mp.mpf(1)), ("LOG2", LN2), ("LOG10", LN10)):
         logs = [-mp.log(c) / base for c in inverse]
@@ -143,6 +150,7 @@ def logarithms(f: Format) -> dict[str, Any]:
         found[f"{name}_STEP"] = (high, *below)
         scale = f.round(1 / base)
         found[f"{name}_SCALE"] = (scale, f.round(1 / base - mp.mpf(scale)))
+        found[f"{name}_BEND"] = fit(lambda r, b=base: bend(r) / b, -reach, reach, 3 if f.single else 8)
     return found
 
 
@@ -176,7 +184,7 @@ def circles() -> dict[str, Any]:
     half = (PI / 2 * mp.mpf("1.0001")) ** 2
     return {
         "QUARTERS": float(2 / PI),
-        "QUARTER_PARTS": parts(PI / 2, 33, 4),
+        "QUARTER_PARTS": (*parts(PI / 2, 53, 1), *_second_and_third(PI / 2)),
         "SIN_TAIL": fit(of_square(lambda x: (mp.sin(x) / x - 1) / x**2, mp.mpf(-1) / 6), 0, quarter, 5),
         "COS_TAIL": fit(
             of_square(lambda x: (mp.cos(x) - 1 + x * x / 2) / x**4, mp.mpf(1) / 24), 0, quarter, 5
@@ -189,6 +197,13 @@ def circles() -> dict[str, Any]:
         "TWO_OVER_PI": _digits(2 / PI, 1216),
         "PI_QUARTER_BITS": parts(PI / 2, 53, 2),
     }
+
+
+def _second_and_third(x: Number) -> tuple[float, ...]:
+    """What a double lacks of x: 31 bits, and the rest."""
+    rest = x - mp.mpf(float(x))
+    second = parts(rest, 31, 1)[0]
+    return second, float(rest - mp.mpf(second))
 
 
 def _digits(x: Number, bits: int) -> tuple[int, ...]:

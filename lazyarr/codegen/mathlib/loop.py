@@ -61,7 +61,8 @@ class _Writer:
         self.function = function
         self.t, self.size = PLAIN[char].llvm, PLAIN[char].itemsize
         self.real = function.precision.real
-        self.width = target.vector_bytes // function.precision.size
+        registers = 1 if target.fma else 2      # so that emulated operations, which are slow, overlap
+        self.width = registers * target.vector_bytes // function.precision.size
         self.b = Builder(target, 0)
         self.x86 = not target.name.startswith("ASIMD")
 

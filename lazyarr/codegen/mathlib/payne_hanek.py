@@ -12,7 +12,8 @@ from itertools import pairwise
 
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.mathlib import tables as t
-from lazyarr.codegen.mathlib.lanes import Lanes, Real, ordered, product
+from lazyarr.codegen.mathlib.arithmetic import ordered, product
+from lazyarr.codegen.mathlib.lanes import Lanes, Real
 from lazyarr.target import Target
 
 REDUCE = "reduce"
@@ -31,7 +32,7 @@ def reduce_text(target: Target) -> str:
     place = b.intrinsic("smax", "i64", ("i64", b.op(f"sub i64 {exponent}, {_FIRST}")), ("i64", "0"))
     place = b.intrinsic("smin", "i64", ("i64", place), ("i64", str(_LAST)))
     m = b.op(f"or i64 {b.op(f'and i64 {bits}, {(1 << 52) - 1}')}, {1 << 52}")
-    window = _window(b, table, len(words), place)
+    window = _window(b, place)
     fraction, quarters = _fraction(b, m, window)
     high, low = _times_quarter(b, fraction)
     negative = b.op(f"icmp slt i64 {bits}, 0")
@@ -47,7 +48,7 @@ def reduce_text(target: Target) -> str:
     return "\n".join([constant, *declarations, head, *b.lines, "}", ""])
 
 
-def _window(b: Builder, table: str, count: int, place: str) -> list[str]:
+def _window(b: Builder, place: str) -> list[str]:
     """192 bits from a place on, in words, the upper one first."""
     first, shift = b.op(f"lshr i64 {place}, 6"), b.op(f"and i64 {place}, 63")
     words = []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from lazyarr.codegen.mathlib.arithmetic import ordered, product
 from lazyarr.codegen.mathlib.exponential import INF
-from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real, ordered, product
+from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
 
 _FAR = 600
 """Exponent by which numbers out of the middle range are moved into it."""
