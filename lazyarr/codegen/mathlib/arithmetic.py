@@ -86,7 +86,7 @@ def product(a: Real, b: Real | float) -> Sum:
 
 
 def onto(base: Real, a: Real, b: Real | float) -> Sum:
-    """base + a * b as a sum, what is left being rounded, where the base is 0 or twice as large as the product."""
+    """base + a * b as a sum, all but exact: the base is 0 or twice the product in size."""
     high = fma(a, b, base)
     return high, fma(a, b, base - high)
 

@@ -114,6 +114,7 @@ def exponentials(f: Format) -> dict[str, Any]:
         "SINH_TAIL": fit(
             of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, reach**2, 0 if f.single else 2
         ),
+        "EXP_SHORT": fit(one, -reach, reach, 2),
         "EXP_SCALE": f.round(16 / LN2),
         "EXP_STEP": short_and_rest(f, LN2 / 16, 13 if f.single else 38),
         "EXP_HIGH": less,
@@ -138,7 +139,12 @@ def logarithms(f: Format) -> dict[str, Any]:
         "LOG_INVERSE": inverse,
         "LOG_TAIL": fit(tail, -reach, reach, 2 if f.single else 7),
     }
-    bend = guarded(lambda r: (mp.log1p(r) - r) / r**2, mp.mpf(-1) / 2)
+    found["POWER_TAIL"] = [-2 * c for c in fit(tail, -reach, reach, 11)]
+    if not f.single:
+        found["LN2"] = float(LN2)
+        found["LOG_WHOLE"] = [float(-mp.log(c)) for c in inverse]
+        found["LOG_SHORT"] = fit(_bend, -reach, reach, 5)
+    found |= cubes(f, inverse, reach)
     last = 15 if f.single else 42
     for name, base in (("LOG", mp.mpf(1)), ("LOG2", LN2), ("LOG10", LN10)):
         logs = [-mp.log(c) / base for c in inverse]
@@ -146,11 +152,28 @@ def logarithms(f: Format) -> dict[str, Any]:
         found[f"{name}_LOW"] = [f.round(x - mp.mpf(short(x, last))) for x in logs]
         octave = LN2 / base
         high = short(octave, last)
-        below = parts(octave - mp.mpf(high), 15 if f.single else 40, 1) if octave != 1 else (0.0,)
-        found[f"{name}_STEP"] = (high, *below)
+        found[f"{name}_STEP"] = (high, f.round(octave - mp.mpf(high)))
         scale = f.round(1 / base)
         found[f"{name}_SCALE"] = (scale, f.round(1 / base - mp.mpf(scale)))
-        found[f"{name}_BEND"] = fit(lambda r, b=base: bend(r) / b, -reach, reach, 3 if f.single else 8)
+        bend = fit(_bend, -reach, reach, 3 if f.single else 8)
+        found[f"{name}_BEND"] = [float(mp.mpf(c) / base) for c in bend]
+    return found
+
+
+_bend = guarded(lambda r: (mp.log1p(r) - r) / r**2, mp.mpf(-1) / 2)
+
+
+def cubes(f: Format, inverse: list[float], reach: Number) -> dict[str, Any]:
+    """Roots of what the logarithms' table inverts, and of 1/2, 1, 2 at the indices -1, 0, 1."""
+    third = mp.mpf(1) / 3
+    roots = [(1 / mp.mpf(c)) ** third for c in inverse]
+    twos = [mp.mpf(2) ** (third * {1: 1, 15: -1}.get(k, 0)) for k in range(16)]
+    tail = guarded(lambda r: ((1 + r) ** third - 1) / r, third)
+    found: dict[str, Any] = {"CBRT_TAIL": fit(tail, -reach, reach, 3 if f.single else 9)}
+    for name, exact in (("CBRT", roots), ("CBRT_TWO", twos)):
+        high = [f.round(x) for x in exact]
+        found[f"{name}_HIGH"] = high
+        found[f"{name}_LOW"] = [f.round((x - mp.mpf(h)) / x) for x, h in zip(exact, high, strict=True)]
     return found
 
 
@@ -176,6 +199,25 @@ def angles(f: Format) -> dict[str, Any]:
         "ATAN_TAIL": fit(tail, 0, limit, 2 if f.single else 7),
         "ASIN_TAIL": fit(arc, 0, mp.mpf("0.2501"), 5 if f.single else 12),
         "HALF_PI": (half, f.round(PI / 2 - mp.mpf(half))),
+    }
+
+
+def slopes(f: Format) -> dict[str, Any]:
+    """Quotients by quarter octaves from 5/64 to 1, of few bits; 0 below.  True ones: down to 8/9 of them."""
+    edges = [mp.ldexp(1 + mp.mpf(k % 4) / 4, k // 4 - 4) for k in range(1, 17)]
+    middle = [mp.tan((mp.atan(a * 8 / 9) + mp.atan(b)) / 2) for a, b in pairwise(edges)]
+    slopes = [mp.mpf(0), *(mp.mpf(short(c, 8 - math.frexp(float(c))[1])) for c in middle)]
+    reach = edges[0]
+    for c, low, high in zip(slopes[1:], edges, edges[1:], strict=False):
+        reach = max(reach, *(abs(mp.tan(mp.atan(x) - mp.atan(c))) for x in (low * 8 / 9, high)))
+    exact = [mp.atan(c) for c in slopes]
+    high = [f.round(x) for x in exact]
+    tail = of_square(lambda x: (mp.atan(x) / x - 1) / x**2, mp.mpf(-1) / 3)
+    return {
+        "SLOPE": [float(c) for c in slopes],
+        "SLOPE_HIGH": high,
+        "SLOPE_LOW": [f.round(x - mp.mpf(h)) for x, h in zip(exact, high, strict=True)],
+        "SLOPE_TAIL": fit(tail, 0, (reach * mp.mpf("1.001")) ** 2, 1 if f.single else 6),
     }
 
 
@@ -213,7 +255,9 @@ def _digits(x: Number, bits: int) -> tuple[int, ...]:
     return tuple(whole >> (bits - 64 * (k + 1)) & 0xFFFFFFFFFFFFFFFF for k in range(bits // 64))
 
 
-FAMILIES = (partial(both, exponentials), partial(both, logarithms), partial(both, angles), circles)
+FAMILIES: tuple[Callable[[], dict[str, Any]], ...] = (
+    *(partial(both, family) for family in (exponentials, logarithms, angles, slopes)), circles
+)
 
 
 def text() -> str:

@@ -18,7 +18,7 @@ Steps = tuple[Bits, Real]
 """k in the low bits, and a remainder."""
 
 _NORMAL = {"exp": {DOUBLE: 650.0, SINGLE: 87.0}, "exp2": {DOUBLE: 940.0, SINGLE: 125.0}}
-"""Up to here results are normal numbers, with both signs, and so are what emulated operations split them into."""
+"""Up to here results are normal numbers, with both signs, and so are their parts in emulated operations."""
 
 ENDS = {
     "exp": {DOUBLE: (-746.0, 710.0), SINGLE: (-104.0, 89.0)},

@@ -82,6 +82,9 @@ class Mask:
     def __and__(self, other: Mask) -> Mask:
         return self._op("and", other.name)
 
+    def __xor__(self, other: Mask) -> Mask:
+        return self._op("xor", other.name)
+
     def __or__(self, other: Mask) -> Mask:
         return self._op("or", other.name)
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from lazyarr.codegen.builder import Builder
+from lazyarr.codegen.mathlib import halves
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Precision, Raised, Real
 from lazyarr.codegen.pipeline import Module
 from lazyarr.dtypes import PLAIN
@@ -64,6 +65,7 @@ class _Writer:
         registers = 1 if target.fma else 2      # so that emulated operations, which are slow, overlap
         self.width = registers * target.vector_bytes // function.precision.size
         self.b = Builder(target, 0)
+        self.soft = char == "e" and not target.half
         self.x86 = not target.name.startswith("ASIMD")
 
     def text(self) -> str:
@@ -148,16 +150,23 @@ class _Writer:
 
     def load(self, lanes: Lanes, place: str) -> Real:
         b = self.b
-        x = b.op(f"load {b.ty(self.t)}, ptr {place}, align {self.size}")
-        for narrow, wide in pairwise(self.conversions()):
+        if self.soft:
+            bits = b.op(f"load {b.ty('i16')}, ptr {place}, align 2")
+            types, x = self.conversions()[1:], halves.widened(b, bits)
+        else:
+            types, x = self.conversions(), b.op(f"load {b.ty(self.t)}, ptr {place}, align {self.size}")
+        for narrow, wide in pairwise(types):
             x = b.op(f"fpext {b.ty(narrow)} {x} to {b.ty(wide)}")
         return Real(lanes, x)
 
     def store(self, y: str, place: str) -> None:
         b = self.b
-        for wide, narrow in pairwise(reversed(self.conversions())):
+        types, t = self.conversions(), self.t
+        for wide, narrow in pairwise(reversed(types[1:] if self.soft else types)):
             y = b.op(f"fptrunc {b.ty(wide)} {y} to {b.ty(narrow)}")
-        b.do(f"store {b.ty(self.t)} {y}, ptr {place}, align {self.size}")
+        if self.soft:
+            y, t = halves.narrowed(b, y), "i16"
+        b.do(f"store {b.ty(t)} {y}, ptr {place}, align {self.size}")
 
     def conversions(self) -> list[str]:
         """From the dtype to the lanes' type, one step at a time: that is what processors do."""
