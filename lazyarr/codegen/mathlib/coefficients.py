@@ -122,6 +122,43 @@ def exponentials(f: Format) -> dict[str, Any]:
     }
 
 
+TANH_FIRST = 0.0625
+"""Where quarter octaves begin in the table; below 5/4 of it tanh is odd."""
+
+
+def hyperbolas() -> dict[str, Any]:
+    """tanh in float32: a polynomial for each quarter octave around a number whose tanh is one, all but."""
+    edges = [TANH_FIRST * 2.0 ** (k // 4) * (1 + (k % 4) / 4) for k in range(1, 33)]
+    low = fit(of_square(lambda x: (mp.tanh(x) / x - 1) / x**2, mp.mpf(-1) / 3), 0, mp.mpf(edges[0]) ** 2, 1)
+    rows: list[tuple[float, ...]] = [(0.0, 0.0, 0.0, 0.0, low[0], 0.0, low[1])]
+    for a, b in pairwise(edges):
+        center, value = _near_a_number(mp.tanh, a, b)
+        reach = mp.mpf(a) - center, mp.mpf(b) - center
+        rows.append((center, value, *fit(partial(_secant, mp.mpf(center)), *reach, 4)))
+    columns = enumerate(zip(*rows, strict=True))
+    return {"TANH_FIRST": TANH_FIRST} | {f"TANH_ROWS_{k}": list(column) for k, column in columns}
+
+
+def _secant(center: Number, r: Number) -> Number:
+    """The slope of tanh from a number to the one r above it."""
+    near = abs(r) < mp.mpf("1e-25")
+    return mp.sech(center) ** 2 if near else (mp.tanh(center + r) - mp.tanh(center)) / r
+
+
+def _near_a_number(f: Callable[[Number], Number], low: float, high: float) -> tuple[float, float]:
+    """A number around the middle where f is a float32, within a hundredth of its last place if there is one."""
+    found = []
+    for k in range(500):
+        x = numpy.float32((low + high) / 2 + (high - low) / 1000 * ((k + 1) // 2) * (-1) ** k)
+        exact = f(mp.mpf(float(x)))
+        value = numpy.float32(float(exact))
+        off = abs(exact - mp.mpf(float(value))) / float(numpy.spacing(value))
+        found.append((float(off), float(x), float(value)))
+        if found[-1][0] < 0.01:
+            break
+    return min(found)[1:]
+
+
 def logarithms(f: Format) -> dict[str, Any]:
     """Nine intervals and two thirds lie below 1, so that 1 is in the middle of one."""
     step = 1 << f.mantissa - 4
@@ -256,7 +293,7 @@ def _digits(x: Number, bits: int) -> tuple[int, ...]:
 
 
 FAMILIES: tuple[Callable[[], dict[str, Any]], ...] = (
-    *(partial(both, family) for family in (exponentials, logarithms, angles, slopes)), circles
+    *(partial(both, family) for family in (exponentials, logarithms, angles, slopes)), hyperbolas, circles
 )
 
 

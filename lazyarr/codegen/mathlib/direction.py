@@ -1,6 +1,6 @@
 """arctan2: the angle of the smaller coordinate over the larger one, then turned into its octant.
 
-With c near n / d from a table by quarter octaves, t = (n - c d) / (d + c n) is the tangent of what is left.  
+With c near n / d from a table by quarter octaves, t = (n - c d) / (d + c n) is the tangent of what is left.
 The quotient that the table needs comes from a difference of bits, which is at most an eighth too large.
 """
 

@@ -53,7 +53,10 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     "expm1": _same(1, hyperbolic.expm1, hyperbolic.expm1_rare),
     "sinh": _same(1, hyperbolic.sinh, hyperbolic.sinh_rare),
     "cosh": _same(1, hyperbolic.cosh, hyperbolic.cosh_rare),
-    "tanh": _same(1, hyperbolic.tanh, hyperbolic.tanh_rare),
+    "tanh": {
+        "d": Function(1, DOUBLE, hyperbolic.tanh, hyperbolic.tanh_rare),
+        "f": Function(1, SINGLE, hyperbolic.tanh_f, None),
+    },
     "arctan": _same(1, inverse.arctan, inverse.arctan_rare),
     "arcsin": _same(1, inverse.arcsin, inverse.arc_rare),
     "arccos": _same(1, inverse.arccos, inverse.arc_rare),
@@ -86,16 +89,24 @@ _LARGEST = 65520.0
 
 def _half(function: Function) -> Function:
     """float16 through float32's function: results that do not fit overflow."""
+    if function.rare is None:
+        return function
+    redo = function.rare
+
+    def usual(on: Lanes, *xs: Real) -> tuple[Real, Mask]:
+        y, special = function.fast(on, *xs)
+        assert special is not None
+        return y, special
 
     def fast(on: Lanes, *xs: Real) -> tuple[Real, Mask]:
-        y, special = function.fast(on, *xs)
+        y, special = usual(on, *xs)
         return y, special | abs(y).outside(_LARGEST)
 
     def rare(on: Lanes, *xs: Real) -> tuple[Real, Raised]:
-        usual, special = function.fast(on, *xs)
-        y, raised = function.rare(on, *xs)
+        near, special = usual(on, *xs)
+        y, raised = redo(on, *xs)
         raised = {key: where & special for key, where in raised.items()}
-        y = special.real(y, usual)
+        y = special.real(y, near)
         over = abs(y) >= _LARGEST
         for x in xs:
             over = over & (abs(x) < INF)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lazyarr.codegen.mathlib import tables as t
 from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, onto, ordered, total
 from lazyarr.codegen.mathlib.exponential import (
     clamped,
@@ -24,10 +25,11 @@ from lazyarr.codegen.mathlib.exponential import (
     tail,
 )
 from lazyarr.codegen.mathlib.lanes import DOUBLE, SINGLE, Bits, Lanes, Mask, Raised, Real
+from lazyarr.codegen.mathlib.lookup import look_up
 
 _LARGE = {DOUBLE: 685.0, SINGLE: 78.0}
 """Below here products of exponentials can be exact; above, e**-x no longer counts."""
-_ONE = {DOUBLE: 20.0, SINGLE: 10.0}
+_ONE = {DOUBLE: 20.0, SINGLE: 9.5}
 """From here on tanh is 1."""
 
 
@@ -135,6 +137,19 @@ def tanh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     q = n * inverse
     y = fma(fma(-q, d_low, fma(-q, d, n) + n_low), inverse, q)
     return y.signed(x), size.outside(_ONE[on.p])
+
+
+def tanh_f(on: Lanes, x: Real) -> tuple[Real, None]:
+    """A polynomial from a table by quarter octaves; a NaN stays one."""
+    size = abs(x)
+    size = (size > _ONE[SINGLE]).real(_ONE[SINGLE], size)
+    above = (size.bits - on.real(t.TANH_FIRST).bits).shifted(on.p.mantissa - 2)
+    index = on.held(above, 0, 31)
+    rows = [getattr(t, f"TANH_ROWS_{k}") for k in range(7)]
+    center, value, *slopes = look_up(index, *rows)
+    r = size - center
+    base = index.is_(0).real(r, value)
+    return fma(r, chain(r, slopes), base).signed(x), None
 
 
 def tanh_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:

@@ -41,10 +41,10 @@ class Function:
 
     operands: int
     precision: Precision
-    fast: Callable[..., tuple[Real, Mask]]
+    fast: Callable[..., tuple[Real, Mask | None]]
     """The results, and for which elements they do not hold."""
-    rare: Callable[..., tuple[Real, Raised]]
-    """The results for these, and the flags that they raise."""
+    rare: Callable[..., tuple[Real, Raised]] | None
+    """The results for these, and the flags that they raise; None: there are no such elements."""
     needs: Callable[[Target], str] | None = None
     """Scalar functions that `rare` calls."""
 
@@ -137,6 +137,15 @@ class _Writer:
             places.append(f"%at{k}")
         xs = [self.load(lanes, place) for place in places[:-1]]
         y, special = self.function.fast(lanes, *xs)
+        self.store(self.redone(lanes, xs, y, special), places[-1])
+
+    def redone(self, lanes: Lanes, xs: list[Real], y: Real, special: Mask | None) -> str:
+        """The results, after a branch for those that the fast path does not give."""
+        b = self.b
+        if special is None or self.function.rare is None:
+            b.do("br label %done")
+            b.label("done")
+            return y.name
         any_ = b.op(f"bitcast {b.ty('i1')} {special.name} to i{self.width}")
         b.do(f"br i1 {b.op(f'icmp ne i{self.width} {any_}, 0')}, label %rare, label %done, !prof !0")
         b.label("rare")
@@ -145,8 +154,7 @@ class _Writer:
         self.note({key: where & special for key, where in raised.items()})
         b.do("br label %done")
         b.label("done")
-        found = b.op(f"phi {b.ty(self.real)} [ {y.name}, %compute ], [ {redone.name}, %rare ]")
-        self.store(found, places[-1])
+        return b.op(f"phi {b.ty(self.real)} [ {y.name}, %compute ], [ {redone.name}, %rare ]")
 
     def load(self, lanes: Lanes, place: str) -> Real:
         b = self.b
