@@ -146,7 +146,7 @@ def _secant(center: Number, r: Number) -> Number:
 
 
 def _near_a_number(f: Callable[[Number], Number], low: float, high: float) -> tuple[float, float]:
-    """A number around the middle where f is a float32, within a hundredth of its last place if there is one."""
+    """A number around the middle where f is a float32, within a hundredth of its last place if any is."""
     found = []
     for k in range(500):
         x = numpy.float32((low + high) / 2 + (high - low) / 1000 * ((k + 1) // 2) * (-1) ** k)

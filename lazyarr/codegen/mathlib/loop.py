@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
+from lazyarr import mxcsr
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.mathlib import halves
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Precision, Raised, Real
@@ -27,12 +28,8 @@ from lazyarr.target import Target
 OPT = 2
 """LLVM's code generation level: these functions are compiled once for all programs."""
 
-_STATUS = {"invalid": 1, "divide": 4, "over": 8, "under": 16}
-"""Bits of x86's MXCSR."""
-
 _SELDOM = '!0 = !{!"branch_weights", i32 1, i32 4000}'
 _MOSTLY = '!1 = !{!"branch_weights", i32 4000, i32 1}'
-_GET, _SET = "llvm.x86.sse.stmxcsr", "llvm.x86.sse.ldmxcsr"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +94,10 @@ class _Writer:
         b.do("%raised = alloca i32, align 4")
         b.do("store i32 0, ptr %raised, align 4")
         if self.x86:
-            for name in (_GET, _SET):
-                b.declare(f"declare void @{name}(ptr)")
+            for declaration in mxcsr.DECLARATIONS:
+                b.declare(declaration)
             b.do("%saved = alloca i32, align 4")
-            b.do(f"call void @{_GET}(ptr %saved)")
+            b.do(f"call void @{mxcsr.READ}(ptr %saved)")
         b.do(f"br i1 {b.op('icmp sgt i64 %n, 0')}, label %head, label %exit")
 
     def sources(self) -> list[str]:
@@ -186,7 +183,7 @@ class _Writer:
         b = self.b
         for key, where in raised.items():
             some = b.op(f"bitcast {b.ty('i1')} {where.name} to i{self.width}")
-            bit = b.op(f"select i1 {b.op(f'icmp ne i{self.width} {some}, 0')}, i32 {_STATUS[key]}, i32 0")
+            bit = b.op(f"select i1 {b.op(f'icmp ne i{self.width} {some}, 0')}, i32 {mxcsr.BITS[key]}, i32 0")
             before = b.op("load i32, ptr %raised, align 4")
             b.do(f"store i32 {b.op(f'or i32 {before}, {bit}')}, ptr %raised, align 4")
 
@@ -212,5 +209,5 @@ class _Writer:
         if self.x86:
             raised, saved = b.op("load i32, ptr %raised, align 4"), b.op("load i32, ptr %saved, align 4")
             b.do(f"store i32 {b.op(f'or i32 {raised}, {saved}')}, ptr %saved, align 4")
-            b.do(f"call void @{_SET}(ptr %saved)")
+            b.do(f"call void @{mxcsr.WRITE}(ptr %saved)")
         b.do("ret void")

@@ -62,17 +62,14 @@ def _window(b: Builder, place: str) -> list[str]:
 def _fraction(b: Builder, m: str, window: list[str]) -> tuple[str, str]:
     """m times the window: quarters modulo 4, and a signed fraction of a quarter in units of 2**-128."""
 
-    def wide(x: str) -> str:
-        return b.op(f"zext i64 {x} to i128")
-
-    m128 = wide(m)
-    top, middle, last = (b.op(f"mul i128 {m128}, {wide(word)}") for word in window)
+    top, middle, last = (b.wide_product(m, word) for word in window)
     middle = b.op(f"add i128 {middle}, {b.op(f'lshr i128 {last}, 64')}")
     upper = b.op(f"add i128 {b.op(f'shl i128 {top}, 64')}, {middle}")
     rest = b.op(f"trunc i128 {last} to i64")
     near = b.op(f"add i128 {upper}, {1 << 125}")
     quarters = b.op(f"trunc i128 {b.op(f'lshr i128 {near}, 126')} to i64")
-    fraction = b.op(f"or i128 {b.op(f'shl i128 {upper}, 2')}, {wide(b.op(f'lshr i64 {rest}, 62'))}")
+    carried = b.op(f"zext i64 {b.op(f'lshr i64 {rest}, 62')} to i128")
+    fraction = b.op(f"or i128 {b.op(f'shl i128 {upper}, 2')}, {carried}")
     return fraction, quarters
 
 

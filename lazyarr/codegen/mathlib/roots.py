@@ -48,12 +48,12 @@ def hypot_rare(on: Lanes, x: Real, y: Real) -> tuple[Real, Raised]:
 
 def hypot_f(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
     """In float64, where squares of float32 are exact."""
-    square = fma(x, x, y * y)
+    square = x.times(x, y * y)
     return square.sqrt(), square.outside(2.0**250)
 
 
 def hypot_f_rare(on: Lanes, x: Real, y: Real) -> tuple[Real, Raised]:
-    found = fma(x, x, y * y).sqrt()
+    found = x.times(x, y * y).sqrt()
     infinite = abs(x).is_(INF) | abs(y).is_(INF)
     over = (found >= (2.0 - 2.0**-24) * 2.0**127) & ~infinite
     return infinite.real(INF, found), {"over": over}
