@@ -312,12 +312,12 @@ _HEAD = """# Elementary functions under `math="native"`
 
 `python tools/ulp.py` writes this page.  Errors are the largest found against mpmath, in units in the last
 place; every level gives the same bits.  Speed is NumPy's time over ours, one thread, 4,096 elements in cache,
-NumPy restricted to the same CPU level (but for the C library's functions, which take the CPU's best).  What is
-not listed runs through NumPy's own loops.
+NumPy restricted to the same CPU level (but for the C library's functions, which take the CPU's best).
+What is not listed runs through NumPy's own loops.
 
-X86_V2 has no fused multiply-add.  It is emulated there, for the same bits, and slow: on such CPUs the option does
-not pay.  Where x cancels the logarithm, logaddexp and logaddexp2 may be off by more than 1 ULP; NumPy's are off by
-hundreds.
+X86_V2 has no fused multiply-add.  It is emulated there, for the same bits, and slow: on such CPUs the
+option does not pay.  Where x cancels the logarithm, logaddexp and logaddexp2 may be off by more than 1 ULP;
+NumPy's are off by hundreds.
 
 """
 
