@@ -70,6 +70,11 @@ class Builder:
         args = ", ".join(f"{self.ty(t)} {v}" for t, v in operands)
         return self.op(f"call {self.ty(result)} @llvm.{name}{mangled}({args})")
 
+    def wide_product(self, x: str, y: str) -> str:
+        """All 128 bits of the product of two unsigned numbers of 64."""
+        left, right = (self.op(f"zext i64 {factor} to i128") for factor in (x, y))
+        return self.op(f"mul i128 {left}, {right}")
+
     def _mangle(self, scalar: str) -> str:
         short = {"half": "f16", "float": "f32", "double": "f64"}.get(scalar, scalar)
         return f"v{self.width}{short}" if self.width else short

@@ -44,7 +44,7 @@ class Philox(Writer):
             if turn:
                 key = [b.op(f"add i64 {k}, {w}") for k, w in zip(key, WEYL, strict=True)]
             (low0, high0), (low1, high1) = (
-                self.halves(b.op(f"mul i128 {b.op(f'zext i64 {x} to i128')}, {m}"))
+                self.halves(b.wide_product(x, str(m - (1 << 64))))
                 for x, m in zip(c[::2], PHILOX, strict=True)
             )
             first = b.op(f"xor i64 {b.op(f'xor i64 {high1}, {c[1]}')}, {key[0]}")

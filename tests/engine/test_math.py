@@ -12,7 +12,7 @@ from lazyarr.ops import OPS
 
 N = 50_000
 ALL = [(name, char) for name, chars in DTYPES.items() for char in chars]
-USUAL = {"arccosh": (1, 9), "arctanh": (-1, 1), "arcsin": (-1, 1), "arccos": (-1, 1)}
+USUAL = {"arccosh": (1, 9), "arctanh": (-0.9, 0.9), "power": (0.1, 3), "arcsin": (-1, 1), "arccos": (-1, 1)}
 
 
 def operands(name, char):

@@ -1,25 +1,16 @@
 """sin, cos, tan: the remainder of x by pi/2 in two numbers, and two chain.
 
-For |x| up to 2**20 quarters the remainder takes four parts of pi/2 of 33 bits, whose products are exact;
-above that, `payne_hanek`.  Remainders carry some 70 correct bits even next to multiples of pi/2.
+For |x| up to 2**20 quarters the remainder takes three parts of pi/2: the product with the first one loses
+nothing in an FMA, since |x| has no smaller bits; that with the second one, of 31 bits, is exact.  Above that,
+`payne_hanek`.  Remainders carry some 110 bits below the point, so half of that next to multiples of pi/2.
 """
 
 from __future__ import annotations
 
 from lazyarr.codegen.mathlib import tables as t
+from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, ordered, product
 from lazyarr.codegen.mathlib.exponential import INF, NAN
-from lazyarr.codegen.mathlib.lanes import (
-    DOUBLE,
-    Bits,
-    Lanes,
-    Mask,
-    Raised,
-    Real,
-    Sum,
-    chain,
-    ordered,
-    product,
-)
+from lazyarr.codegen.mathlib.lanes import DOUBLE, Bits, Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.payne_hanek import REDUCE
 
 MAGIC = DOUBLE.magic
@@ -32,28 +23,25 @@ Remainder = tuple[Real, Real, Bits]
 
 
 def _quarters(x: Real) -> Remainder:
-    shifted = x * t.QUARTERS + MAGIC
+    """The first two differences are exact, the third one all but."""
+    shifted = fma(x, t.QUARTERS, MAGIC)
     k = shifted - MAGIC
-    one, two, three, four = t.QUARTER_PARTS
-    a = k.times(-one, x)
+    one, two, three = t.QUARTER_PARTS
+    a = fma(k, -one, x)
     b = k.times(-two, a)
-    left = k.times(-two, a - b)
-    c = k.times(-three, b)
-    left = left + k.times(-three, b - c)
-    high, low = ordered(c, k.times(-four, left))
-    return high, low, shifted.bits
+    return b, fma(k, -three, k.times(-two, a - b)), shifted.bits
 
 
 def _sine(r: Real, low: Real, z: Real) -> Real:
     """What sin(r + low) has beyond r."""
-    return r * z * chain(z, t.SIN_TAIL) + (low - low * (0.5 * z))
+    return fma(r * z, chain(z, t.SIN_TAIL), fma(z, -0.5 * low, low))
 
 
 def _cosine(r: Real, low: Real, z: Real) -> Sum:
     """cos(r + low): 1 - z / 2 rounded, and all else."""
-    half = 0.5 * z
-    top = 1.0 - half
-    return top, ((1.0 - top) - half) + (z * z * chain(z, t.COS_TAIL) - r * low)
+    top = fma(z, -0.5, 1.0)
+    left = fma(z, -0.5, 1.0 - top)
+    return top, fma(z * z, chain(z, t.COS_TAIL), fma(-r, low, left))
 
 
 def _wave(rest: Remainder, quarter: int) -> Real:
@@ -61,9 +49,9 @@ def _wave(rest: Remainder, quarter: int) -> Real:
     if quarter:
         quarters = quarters + quarter
     z = r * r
-    sine = r + _sine(r, low, z)
     top, more = _cosine(r, low, z)
-    y = (quarters & 1).differs(0).real(top + more, sine)
+    cosine = (quarters & 1).differs(0)
+    y = cosine.real(top, r) + cosine.real(more, _sine(r, low, z))
     return (y.bits ^ ((quarters & 2) << 62)).real
 
 
@@ -101,14 +89,13 @@ def _ratio(rest: Remainder) -> Real:
     z, left = product(r, r)
     sine, sine_low = ordered(r, _sine(r, low, z))
     top, more = _cosine(r, low, z)
-    cosine, cosine_low = ordered(top, more - 0.5 * left)
+    cosine, cosine_low = ordered(top, left.times(-0.5, more))
     swap = (quarters & 1).differs(0)
     n, n_low = swap.real(cosine, sine), swap.real(cosine_low, sine_low)
     d, d_low = swap.real(-sine, cosine), swap.real(-sine_low, cosine_low)
     inverse = 1.0 / d
     q = n * inverse
-    back, back_low = product(q, d)
-    return q + (((n - back) - back_low) + (n_low - q * d_low)) * inverse
+    return fma(fma(-q, d_low, fma(-q, d, n) + n_low), inverse, q)
 
 
 def tan(on: Lanes, x: Real) -> tuple[Real, Mask]:
@@ -136,20 +123,20 @@ def _half_wave(r: Real, halves: Bits) -> Real:
 
 
 def sin_f(on: Lanes, x: Real) -> tuple[Real, Mask]:
-    shifted = x * t.HALVES + MAGIC
+    shifted = fma(x, t.HALVES, MAGIC)
     r = _remainder(x, shifted - MAGIC, t.HALF_PARTS)
     return _half_wave(r, shifted.bits), abs(x).outside(_LIMIT_F)
 
 
 def cos_f(on: Lanes, x: Real) -> tuple[Real, Mask]:
     """As the sine of the remainder by an odd multiple of pi / 2."""
-    shifted = (x * t.HALVES + 0.5) + MAGIC
+    shifted = fma(x, t.HALVES, 0.5) + MAGIC
     r = _remainder(x, shifted - MAGIC - 0.5, t.HALF_PARTS)
     return _half_wave(r, shifted.bits), abs(x).outside(_LIMIT_F)
 
 
 def tan_f(on: Lanes, x: Real) -> tuple[Real, Mask]:
-    shifted = x * t.QUARTERS + MAGIC
+    shifted = fma(x, t.QUARTERS, MAGIC)
     r = _remainder(x, shifted - MAGIC, tuple(part / 2 for part in t.HALF_PARTS))
     z = r * r
     sine, cosine = r * chain(z, t.SIN_SHORT), chain(z, t.COS_SHORT)

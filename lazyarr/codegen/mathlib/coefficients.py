@@ -52,6 +52,12 @@ def parts(x: Number, bits: int, count: int) -> tuple[float, ...]:
     return tuple(found)
 
 
+def short_and_rest(f: Format, x: Number, bits: int) -> tuple[float, float]:
+    """A number of so many bits, and what it lacks of x."""
+    high = parts(x, bits, 1)[0]
+    return high, f.round(x - mp.mpf(high))
+
+
 def guarded(f: Callable[[Number], Number], at_zero: Number) -> Callable[[Number], Number]:
     """f where its formula loses all digits near 0."""
     return lambda x: at_zero if abs(x) < mp.mpf("1e-25") else f(x)
@@ -108,11 +114,49 @@ def exponentials(f: Format) -> dict[str, Any]:
         "SINH_TAIL": fit(
             of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, reach**2, 0 if f.single else 2
         ),
+        "EXP_SHORT": fit(one, -reach, reach, 2),
         "EXP_SCALE": f.round(16 / LN2),
-        "EXP_STEP": parts(LN2 / 16, 13, 3) if f.single else parts(LN2 / 16, 38, 2),
+        "EXP_STEP": short_and_rest(f, LN2 / 16, 13 if f.single else 38),
         "EXP_HIGH": less,
         "EXP_LOW": [f.round((h - mp.mpf(r)) / h) for h, r in zip(high, rounded, strict=True)],
     }
+
+
+TANH_FIRST = 0.0625
+"""Where quarter octaves begin in the table; below 5/4 of it tanh is odd."""
+
+
+def hyperbolas() -> dict[str, Any]:
+    """tanh in float32: a polynomial for each quarter octave around a number whose tanh is one, all but."""
+    edges = [TANH_FIRST * 2.0 ** (k // 4) * (1 + (k % 4) / 4) for k in range(1, 33)]
+    low = fit(of_square(lambda x: (mp.tanh(x) / x - 1) / x**2, mp.mpf(-1) / 3), 0, mp.mpf(edges[0]) ** 2, 1)
+    rows: list[tuple[float, ...]] = [(0.0, 0.0, 0.0, 0.0, low[0], 0.0, low[1])]
+    for a, b in pairwise(edges):
+        center, value = _near_a_number(mp.tanh, a, b)
+        reach = mp.mpf(a) - center, mp.mpf(b) - center
+        rows.append((center, value, *fit(partial(_secant, mp.mpf(center)), *reach, 4)))
+    columns = enumerate(zip(*rows, strict=True))
+    return {"TANH_FIRST": TANH_FIRST} | {f"TANH_ROWS_{k}": list(column) for k, column in columns}
+
+
+def _secant(center: Number, r: Number) -> Number:
+    """The slope of tanh from a number to the one r above it."""
+    near = abs(r) < mp.mpf("1e-25")
+    return mp.sech(center) ** 2 if near else (mp.tanh(center + r) - mp.tanh(center)) / r
+
+
+def _near_a_number(f: Callable[[Number], Number], low: float, high: float) -> tuple[float, float]:
+    """A number around the middle where f is a float32, within a hundredth of its last place if any is."""
+    found = []
+    for k in range(500):
+        x = numpy.float32((low + high) / 2 + (high - low) / 1000 * ((k + 1) // 2) * (-1) ** k)
+        exact = f(mp.mpf(float(x)))
+        value = numpy.float32(float(exact))
+        off = abs(exact - mp.mpf(float(value))) / float(numpy.spacing(value))
+        found.append((float(off), float(x), float(value)))
+        if found[-1][0] < 0.01:
+            break
+    return min(found)[1:]
 
 
 def logarithms(f: Format) -> dict[str, Any]:
@@ -132,6 +176,12 @@ def logarithms(f: Format) -> dict[str, Any]:
         "LOG_INVERSE": inverse,
         "LOG_TAIL": fit(tail, -reach, reach, 2 if f.single else 7),
     }
+    found["POWER_TAIL"] = [-2 * c for c in fit(tail, -reach, reach, 11)]
+    if not f.single:
+        found["LN2"] = float(LN2)
+        found["LOG_WHOLE"] = [float(-mp.log(c)) for c in inverse]
+        found["LOG_SHORT"] = fit(_bend, -reach, reach, 5)
+    found |= cubes(f, inverse, reach)
     last = 15 if f.single else 42
     for name, base in (("LOG", mp.mpf(1)), ("LOG2", LN2), ("LOG10", LN10)):
         logs = [-mp.log(c) / base for c in inverse]
@@ -139,10 +189,28 @@ def logarithms(f: Format) -> dict[str, Any]:
         found[f"{name}_LOW"] = [f.round(x - mp.mpf(short(x, last))) for x in logs]
         octave = LN2 / base
         high = short(octave, last)
-        below = parts(octave - mp.mpf(high), 15 if f.single else 40, 1) if octave != 1 else (0.0,)
-        found[f"{name}_STEP"] = (high, *below)
+        found[f"{name}_STEP"] = (high, f.round(octave - mp.mpf(high)))
         scale = f.round(1 / base)
         found[f"{name}_SCALE"] = (scale, f.round(1 / base - mp.mpf(scale)))
+        bend = fit(_bend, -reach, reach, 3 if f.single else 8)
+        found[f"{name}_BEND"] = [float(mp.mpf(c) / base) for c in bend]
+    return found
+
+
+_bend = guarded(lambda r: (mp.log1p(r) - r) / r**2, mp.mpf(-1) / 2)
+
+
+def cubes(f: Format, inverse: list[float], reach: Number) -> dict[str, Any]:
+    """Roots of what the logarithms' table inverts, and of 1/2, 1, 2 at the indices -1, 0, 1."""
+    third = mp.mpf(1) / 3
+    roots = [(1 / mp.mpf(c)) ** third for c in inverse]
+    twos = [mp.mpf(2) ** (third * {1: 1, 15: -1}.get(k, 0)) for k in range(16)]
+    tail = guarded(lambda r: ((1 + r) ** third - 1) / r, third)
+    found: dict[str, Any] = {"CBRT_TAIL": fit(tail, -reach, reach, 3 if f.single else 9)}
+    for name, exact in (("CBRT", roots), ("CBRT_TWO", twos)):
+        high = [f.round(x) for x in exact]
+        found[f"{name}_HIGH"] = high
+        found[f"{name}_LOW"] = [f.round((x - mp.mpf(h)) / x) for x, h in zip(exact, high, strict=True)]
     return found
 
 
@@ -171,12 +239,31 @@ def angles(f: Format) -> dict[str, Any]:
     }
 
 
+def slopes(f: Format) -> dict[str, Any]:
+    """Quotients by quarter octaves from 5/64 to 1, of few bits; 0 below.  True ones: down to 8/9 of them."""
+    edges = [mp.ldexp(1 + mp.mpf(k % 4) / 4, k // 4 - 4) for k in range(1, 17)]
+    middle = [mp.tan((mp.atan(a * 8 / 9) + mp.atan(b)) / 2) for a, b in pairwise(edges)]
+    slopes = [mp.mpf(0), *(mp.mpf(short(c, 8 - math.frexp(float(c))[1])) for c in middle)]
+    reach = edges[0]
+    for c, low, high in zip(slopes[1:], edges, edges[1:], strict=False):
+        reach = max(reach, *(abs(mp.tan(mp.atan(x) - mp.atan(c))) for x in (low * 8 / 9, high)))
+    exact = [mp.atan(c) for c in slopes]
+    high = [f.round(x) for x in exact]
+    tail = of_square(lambda x: (mp.atan(x) / x - 1) / x**2, mp.mpf(-1) / 3)
+    return {
+        "SLOPE": [float(c) for c in slopes],
+        "SLOPE_HIGH": high,
+        "SLOPE_LOW": [f.round(x - mp.mpf(h)) for x, h in zip(exact, high, strict=True)],
+        "SLOPE_TAIL": fit(tail, 0, (reach * mp.mpf("1.001")) ** 2, 1 if f.single else 6),
+    }
+
+
 def circles() -> dict[str, Any]:
     quarter = (PI / 4 * mp.mpf("1.0001")) ** 2
     half = (PI / 2 * mp.mpf("1.0001")) ** 2
     return {
         "QUARTERS": float(2 / PI),
-        "QUARTER_PARTS": parts(PI / 2, 33, 4),
+        "QUARTER_PARTS": (*parts(PI / 2, 53, 1), *_second_and_third(PI / 2)),
         "SIN_TAIL": fit(of_square(lambda x: (mp.sin(x) / x - 1) / x**2, mp.mpf(-1) / 6), 0, quarter, 5),
         "COS_TAIL": fit(
             of_square(lambda x: (mp.cos(x) - 1 + x * x / 2) / x**4, mp.mpf(1) / 24), 0, quarter, 5
@@ -191,6 +278,13 @@ def circles() -> dict[str, Any]:
     }
 
 
+def _second_and_third(x: Number) -> tuple[float, ...]:
+    """What a double lacks of x: 31 bits, and the rest."""
+    rest = x - mp.mpf(float(x))
+    second = parts(rest, 31, 1)[0]
+    return second, float(rest - mp.mpf(second))
+
+
 def _digits(x: Number, bits: int) -> tuple[int, ...]:
     """The first bits of a fraction, in words of 64."""
     with mp.workprec(bits + 64):
@@ -198,7 +292,9 @@ def _digits(x: Number, bits: int) -> tuple[int, ...]:
     return tuple(whole >> (bits - 64 * (k + 1)) & 0xFFFFFFFFFFFFFFFF for k in range(bits // 64))
 
 
-FAMILIES = (partial(both, exponentials), partial(both, logarithms), partial(both, angles), circles)
+FAMILIES: tuple[Callable[[], dict[str, Any]], ...] = (
+    *(partial(both, family) for family in (exponentials, logarithms, angles, slopes)), hyperbolas, circles
+)
 
 
 def text() -> str:

@@ -8,60 +8,71 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lazyarr.codegen.mathlib.lanes import DOUBLE, SINGLE, Bits, Lanes, Mask, Raised, Real, chain
+from lazyarr.codegen.mathlib.arithmetic import chain, fma
+from lazyarr.codegen.mathlib.lanes import DOUBLE, SINGLE, Bits, Lanes, Mask, Raised, Real
+from lazyarr.codegen.mathlib.lookup import look_up
 
 INF, NAN = float("inf"), float("nan")
 
 Steps = tuple[Bits, Real]
 """k in the low bits, and a remainder."""
 
-_NORMAL = {"exp": {DOUBLE: 708.0, SINGLE: 87.0}, "exp2": {DOUBLE: 1021.0, SINGLE: 125.0}}
-"""Up to here results are normal numbers, with both signs."""
+_NORMAL = {"exp": {DOUBLE: 650.0, SINGLE: 87.0}, "exp2": {DOUBLE: 940.0, SINGLE: 125.0}}
+"""Up to here results are normal numbers, with both signs, and so are their parts in emulated operations."""
 
-_ENDS = {
+ENDS = {
     "exp": {DOUBLE: (-746.0, 710.0), SINGLE: (-104.0, 89.0)},
     "exp2": {DOUBLE: (-1076.0, 1025.0), SINGLE: (-151.0, 129.0)},
 }
 """From here on results are zero, and infinite."""
 
 
-def scaled(on: Lanes, k: Bits) -> Real:
-    """2**(k/16), k in the low bits: the table's numbers lack what all of k adds to exponents."""
-    return (on.look_up(on.table("EXP_HIGH"), k).bits + (k << on.p.mantissa - 4)).real
+def scaled(k: Bits) -> tuple[Real, Real]:
+    """2**(k/16), k in the low bits, and what rounding left off, relative to it.
+
+    The table's numbers lack what all of k adds to exponents."""
+    on = k.on
+    high, low = look_up(k, on.table("EXP_HIGH"), on.table("EXP_LOW"))
+    return (high.bits + (k << on.p.mantissa - 4)).real, low
+
+
+def nearest(x: Real) -> tuple[Bits, Real]:
+    """The number of the step that x is next to, in the low bits, and as a number."""
+    magic = x.on.p.magic
+    shifted = fma(x, x.on.table("EXP_SCALE"), magic)
+    return shifted.bits, shifted - magic
 
 
 def steps(x: Real) -> Steps:
-    """The products are exact: the parts of ln2 / 16 have few bits."""
-    on = x.on
-    shifted = x * on.table("EXP_SCALE") + on.p.magic
-    k, r = shifted - on.p.magic, x
-    for part in on.table("EXP_STEP"):
-        r = k.times(-part, r)
-    return shifted.bits, r
+    """The first product is exact, so the first difference is."""
+    k, r = nearest(x)
+    high, low = x.on.table("EXP_STEP")
+    return k, fma(r, -low, r.times(-high, x))
 
 
 def steps2(x: Real) -> Steps:
     magic = x.on.p.magic
-    shifted = x * 16.0 + magic
+    shifted = x.times(16.0, magic)
     return shifted.bits, (shifted - magic).times(-0.0625, x)
 
 
-def tail(r: Real) -> Real:
-    """e**r - 1."""
-    return r + r * r * chain(r, r.on.table("EXP_TAIL"))
+def tail(r: Real, more: Real) -> Real:
+    """e**r - 1 + more."""
+    return fma(r * r, chain(r, r.on.table("EXP_TAIL")), r + more)
 
 
-def tail2(r: Real) -> Real:
-    return r * chain(r, r.on.table("EXP2_TAIL"))
+def tail2(r: Real, more: Real) -> Real:
+    return fma(r, chain(r, r.on.table("EXP2_TAIL")), more)
 
 
-def gradual(on: Lanes, k: Bits, beyond: Real) -> Real:
-    """2**(k/16) * (1 + beyond) where that may leave the exponents' range: rounded twice if below it."""
-    unit = scaled(on, k & 15)
+def gradual(k: Bits, beyond: Callable[[Real], Real]) -> Real:
+    """2**(k/16) * (1 + beyond(low)) where that may leave the exponents' range: rounded twice if below it."""
+    on = k.on
+    unit, low = scaled(k & 15)
     biased = ((k + (2048 << 4)) & 0xFFFF) >> 4
     first = biased >> 1
     one, two = first - 1024, biased - first - 1024
-    return (unit + unit * beyond) * on.power_of_two(one) * on.power_of_two(two)
+    return fma(unit, beyond(low), unit) * on.power_of_two(one) * on.power_of_two(two)
 
 
 def clamped(x: Real, low: float, high: float) -> Real:
@@ -77,16 +88,16 @@ def raised(x: Real, y: Real) -> Raised:
 
 
 def _family(
-    name: str, split: Callable[[Real], Steps], beyond: Callable[[Real], Real]
+    name: str, split: Callable[[Real], Steps], beyond: Callable[[Real, Real], Real]
 ) -> tuple[Callable[[Lanes, Real], tuple[Real, Mask]], Callable[[Lanes, Real], tuple[Real, Raised]]]:
     def fast(on: Lanes, x: Real) -> tuple[Real, Mask]:
         k, r = split(x)
-        s = scaled(on, k)
-        return s + s * (beyond(r) + on.look_up(on.table("EXP_LOW"), k)), abs(x).outside(_NORMAL[name][on.p])
+        s, low = scaled(k)
+        return fma(s, beyond(r, low), s), abs(x).outside(_NORMAL[name][on.p])
 
     def rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
-        k, r = split(clamped(x, *_ENDS[name][on.p]))
-        y = gradual(on, k, beyond(r) + on.look_up(on.table("EXP_LOW"), k))
+        k, r = split(clamped(x, *ENDS[name][on.p]))
+        y = gradual(k, lambda low: beyond(r, low))
         flags = raised(x, y)
         exact = (x + on.p.magic - on.p.magic).is_(x) & (y > 0.0)
         return y, {**flags, "under": flags["under"] & ~exact} if name == "exp2" else flags

@@ -6,19 +6,24 @@ In:  an op and a loop signature.   Out: the module of its loop.   A test compare
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from lazyarr.codegen.mathlib import (
     circular,
+    direction,
     exponential,
     hyperbolic,
     inverse,
     inverse_hyperbolic,
+    log_of_sums,
     logarithm,
+    power,
     roots,
 )
-from lazyarr.codegen.mathlib.lanes import DOUBLE, SINGLE
+from lazyarr.codegen.mathlib.exponential import INF
+from lazyarr.codegen.mathlib.lanes import DOUBLE, SINGLE, Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.loop import Function, write
 from lazyarr.codegen.mathlib.payne_hanek import reduce_text
 from lazyarr.codegen.pipeline import Module
@@ -48,13 +53,24 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     "expm1": _same(1, hyperbolic.expm1, hyperbolic.expm1_rare),
     "sinh": _same(1, hyperbolic.sinh, hyperbolic.sinh_rare),
     "cosh": _same(1, hyperbolic.cosh, hyperbolic.cosh_rare),
-    "tanh": _same(1, hyperbolic.tanh, hyperbolic.tanh_rare),
+    "tanh": {
+        "d": Function(1, DOUBLE, hyperbolic.tanh, hyperbolic.tanh_rare),
+        "f": Function(1, SINGLE, hyperbolic.tanh_f, None),
+    },
     "arctan": _same(1, inverse.arctan, inverse.arctan_rare),
     "arcsin": _same(1, inverse.arcsin, inverse.arc_rare),
     "arccos": _same(1, inverse.arccos, inverse.arc_rare),
     "arcsinh": _same(1, inverse_hyperbolic.arcsinh, inverse_hyperbolic.arcsinh_rare),
     "arccosh": _same(1, inverse_hyperbolic.arccosh, inverse_hyperbolic.arccosh_rare),
     "arctanh": _same(1, inverse_hyperbolic.arctanh, inverse_hyperbolic.arctanh_rare),
+    "arctan2": _same(2, direction.arctan2, direction.arctan2_rare),
+    "logaddexp": _same(2, log_of_sums.logaddexp, log_of_sums.logaddexp_rare),
+    "logaddexp2": _same(2, log_of_sums.logaddexp2, log_of_sums.logaddexp2_rare),
+    "cbrt": _same(1, roots.cbrt, roots.cbrt_rare),
+    "power": {
+        "d": Function(2, DOUBLE, power.power, power.power_rare),
+        "f": Function(2, DOUBLE, power.power_f, power.power_f_rare),
+    },
     "hypot": {
         "d": Function(2, DOUBLE, roots.hypot, roots.hypot_rare),
         "f": Function(2, DOUBLE, roots.hypot_f, roots.hypot_f_rare),
@@ -63,6 +79,47 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     "cos": _angle((circular.cos, circular.cos_rare), (circular.cos_f, circular.cos_rare)),
     "tan": _angle((circular.tan, circular.tan_rare), (circular.tan_f, circular.tan_rare)),
 }
+
+
+FUNCTIONS["float_power"] = {"d": FUNCTIONS["power"]["d"]}
+
+_LARGEST = 65520.0
+"""What float16 rounds to infinity."""
+
+
+def _half(function: Function) -> Function:
+    """float16 through float32's function: results that do not fit overflow."""
+    if function.rare is None:
+        return function
+    redo = function.rare
+
+    def usual(on: Lanes, *xs: Real) -> tuple[Real, Mask]:
+        y, special = function.fast(on, *xs)
+        assert special is not None
+        return y, special
+
+    def fast(on: Lanes, *xs: Real) -> tuple[Real, Mask]:
+        y, special = usual(on, *xs)
+        return y, special | abs(y).outside(_LARGEST)
+
+    def rare(on: Lanes, *xs: Real) -> tuple[Real, Raised]:
+        near, special = usual(on, *xs)
+        y, raised = redo(on, *xs)
+        raised = {key: where & special for key, where in raised.items()}
+        y = special.real(y, near)
+        over = abs(y) >= _LARGEST
+        for x in xs:
+            over = over & (abs(x) < INF)
+        if "divide" in raised:
+            over = over & ~raised["divide"]
+        return y, {**raised, "over": over}
+
+    return replace(function, fast=fast, rare=rare)
+
+
+for _rows in FUNCTIONS.values():
+    if "f" in _rows:
+        _rows["e"] = _half(_rows["f"])
 
 
 @cache

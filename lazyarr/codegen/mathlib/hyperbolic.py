@@ -3,6 +3,7 @@
 With |x| = k ln2 / 16 + r, s = 2**(k/16), u = 1/s, P = (s + u) / 2, M = (s - u) / 2:
 
     sinh(|x|) = M cosh(r) + P sinh(r)        cosh(|x|) = P cosh(r) + M sinh(r)
+    tanh(|x|) = E / (E + 2), E = expm1(2 |x|)
 
 For k = 0 M is 0, and small results keep their precision.
 """
@@ -11,58 +12,49 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lazyarr.codegen.mathlib import tables as t
+from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, onto, ordered, total
 from lazyarr.codegen.mathlib.exponential import (
     clamped,
     exp_rare,
     gradual,
+    nearest,
     raised,
     scaled,
     steps,
     tail,
 )
-from lazyarr.codegen.mathlib.lanes import (
-    DOUBLE,
-    SINGLE,
-    Bits,
-    Lanes,
-    Mask,
-    Raised,
-    Real,
-    Sum,
-    chain,
-    ordered,
-    product,
-    total,
-)
+from lazyarr.codegen.mathlib.lanes import DOUBLE, SINGLE, Bits, Lanes, Mask, Raised, Real
+from lazyarr.codegen.mathlib.lookup import look_up
 
 _LARGE = {DOUBLE: 685.0, SINGLE: 78.0}
 """Below here products of exponentials can be exact; above, e**-x no longer counts."""
-_ONE = {DOUBLE: 20.0, SINGLE: 10.0}
+_ONE = {DOUBLE: 20.0, SINGLE: 9.5}
 """From here on tanh is 1."""
 
 
 def _remainder(x: Real) -> tuple[Bits, Real, Real]:
     """k, r, and what r's rounding left off."""
-    on = x.on
-    shifted = x * on.table("EXP_SCALE") + on.p.magic
-    k, r = shifted - on.p.magic, x
-    *first, last = on.table("EXP_STEP")
-    for part in first:
-        r = k.times(-part, r)
-    rounded = k.times(-last, r)
-    return shifted.bits, rounded, k.times(-last, r - rounded)
+    k, shifts = nearest(x)
+    high, low = x.on.table("EXP_STEP")
+    first = shifts.times(-high, x)
+    r = fma(shifts, -low, first)
+    return k, r, fma(shifts, -low, first - r)
+
+
+def _expm1(x: Real, one_off: Sum, s: Real, s_low: Real, r: Real, low: Real) -> Sum:
+    """s e**r - 1, of s - 1 as a sum."""
+    bend = fma(r * r, chain(r, x.on.table("EXPM1_TAIL")), fma(s_low, r, s_low) + low)
+    top, left = one_off
+    high, more = onto(top, s, r)        # 0, or twice as much: the table's steps are twice the remainders
+    return high, fma(s, bend, more + left)
 
 
 def expm1(on: Lanes, x: Real) -> tuple[Real, Mask]:
     k, r, low = _remainder(x)
-    s = scaled(on, k)
-    s_low = on.look_up(on.table("EXP_LOW"), k)
-    bend = r * r * chain(r, on.table("EXPM1_TAIL")) + (low + (s_low + s_low * r))
-    top, left = total(s, on.real(-1.0))
-    main, rest = product(s, r)
-    high, more = ordered(top, main)     # 0, or twice as much: the table's steps are twice the remainders
-    y = high + (more + ((rest + left) + s * bend))
-    return y.signed(x), abs(x).outside(_LARGE[on.p])
+    s, s_low = scaled(k)
+    high, rest = _expm1(x, total(s, on.real(-1.0)), s, s_low, r, low)
+    return (high + rest).signed(x), abs(x).outside(_LARGE[on.p])
 
 
 def expm1_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
@@ -72,7 +64,7 @@ def expm1_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """Of a sum of exponentials: P and M as sums; r; cosh(r) - 1 and sinh(r) - r."""
+    """Of a sum of exponentials: P and M as sums; r; (cosh(r) - 1) / r**2 and sinh(r) - r."""
 
     plus: Sum
     minus: Sum
@@ -85,46 +77,42 @@ def _parts(x: Real) -> _Parts:
     """x is not negative, and its exponential in range."""
     on = x.on
     k, r, low = _remainder(x)
-    opposite = on.bits(0) - k
-    s, u = scaled(on, k) * 0.5, scaled(on, opposite) * 0.5
-    s_low = s * on.look_up(on.table("EXP_LOW"), k)
-    u_low = u * on.look_up(on.table("EXP_LOW"), opposite)
+    (s, s_off), (u, u_off) = scaled(k - 16), scaled(on.bits(-16) - k)
     plus, plus_low = ordered(s, u)
     minus, minus_low = ordered(s, -u)
-    z = r * r
+    s_low, z = s * s_off, r * r
+    odd = fma(r * z, chain(z, on.table("SINH_TAIL")), low)
     even = z * chain(z, on.table("COSH_TAIL"))
-    odd = r * z * chain(z, on.table("SINH_TAIL")) + low
-    return _Parts((plus, plus_low + (s_low + u_low)), (minus, minus_low + (s_low - u_low)), r, even, odd)
+    plus_low, minus_low = plus_low + fma(u, u_off, s_low), minus_low + fma(u, -u_off, s_low)
+    return _Parts((plus, plus_low), (minus, minus_low), r, even, odd)
 
 
-def _sinh(p: _Parts) -> Sum:
+def _sinh(p: _Parts) -> Real:
     (plus, plus_low), (minus, minus_low) = p.plus, p.minus
-    main, rest = product(plus, p.r)
-    high, more = ordered(minus, main)
-    return high, more + ((rest + (minus_low + plus_low * p.r)) + (minus * p.even + plus * p.odd))
+    high, more = onto(minus, plus, p.r)
+    rest = fma(plus_low, p.r, more + minus_low)
+    return high + fma(plus, p.odd, fma(minus, p.even, rest))
 
 
-def _cosh(p: _Parts) -> Sum:
+def _cosh(p: _Parts) -> Real:
     (plus, plus_low), (minus, _) = p.plus, p.minus
-    return plus, plus_low + (plus * p.even + minus * (p.r + p.odd))
+    return plus + fma(plus, p.even, fma(minus, p.r + p.odd, plus_low))
 
 
 def sinh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     size = abs(x)
-    high, low = _sinh(_parts(size))
-    return (high + low).signed(x), size.outside(_LARGE[on.p])
+    return _sinh(_parts(size)).signed(x), size.outside(_LARGE[on.p])
 
 
 def cosh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     size = abs(x)
-    high, low = _cosh(_parts(size))
-    return high + low, size.outside(_LARGE[on.p])
+    return _cosh(_parts(size)), size.outside(_LARGE[on.p])
 
 
 def _half_exp(on: Lanes, size: Real) -> Real:
     """e**x / 2, of large x."""
     k, r = steps(clamped(size, 0.0, _LARGE[on.p] + 30.0))
-    return gradual(on, k - 16, tail(r) + on.look_up(on.table("EXP_LOW"), k))
+    return gradual(k - 16, lambda low: tail(r, low))
 
 
 def sinh_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
@@ -139,15 +127,29 @@ def cosh_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
 
 def tanh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     size = abs(x)
-    p = _parts(size)
-    n, n_low = _sinh(p)
-    d, d_low = _cosh(p)
-    d, d_low = ordered(d, d_low)
+    twice = size + size
+    k, r, low = _remainder(twice)
+    s, s_low = scaled(k)
+    n, n_low = ordered(*_expm1(twice, ordered(s, on.real(-1.0)), s, s_low, r, low))
+    d = n + 2.0
+    d_low = (n - (d - 2.0)) + n_low
     inverse = 1.0 / d
     q = n * inverse
-    back, back_low = product(q, d)
-    y = q + (((n - back) - back_low) + (n_low - q * d_low)) * inverse
+    y = fma(fma(-q, d_low, fma(-q, d, n) + n_low), inverse, q)
     return y.signed(x), size.outside(_ONE[on.p])
+
+
+def tanh_f(on: Lanes, x: Real) -> tuple[Real, None]:
+    """A polynomial from a table by quarter octaves; a NaN stays one."""
+    size = abs(x)
+    size = (size > _ONE[SINGLE]).real(_ONE[SINGLE], size)
+    above = (size.bits - on.real(t.TANH_FIRST).bits).shifted(on.p.mantissa - 2)
+    index = on.held(above, 0, 31)
+    rows = [getattr(t, f"TANH_ROWS_{k}") for k in range(7)]
+    center, value, *slopes = look_up(index, *rows)
+    r = size - center
+    base = index.is_(0).real(r, value)
+    return fma(r, chain(r, slopes), base).signed(x), None
 
 
 def tanh_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:

@@ -7,30 +7,23 @@ arcsin: above 1/2, pi/2 - 2 arcsin(s), s = sqrt((1 - |x|) / 2), where s is taken
 
 from __future__ import annotations
 
+from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, ordered
 from lazyarr.codegen.mathlib.exponential import NAN
-from lazyarr.codegen.mathlib.lanes import (
-    Lanes,
-    Mask,
-    Raised,
-    Real,
-    Sum,
-    chain,
-    ordered,
-    product,
-)
+from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
+from lazyarr.codegen.mathlib.lookup import look_up
 
 
 def arctan(on: Lanes, x: Real) -> tuple[Real, Mask]:
     size, p = abs(x), on.p
     first = on.real(0.125).bits - (1 << p.mantissa - 1)
     index = on.held((size.bits - first).shifted(p.mantissa - 1), 0, 13)
-    one, c = on.look_up(on.table("ATAN_P"), index), on.look_up(on.table("ATAN_Q"), index)
-    t = (size * one - c) / (one + size * c)
+    names = "ATAN_P", "ATAN_Q", "ATAN_HIGH", "ATAN_LOW"
+    one, c, high, low = look_up(index, *map(on.table, names))
+    t = fma(size, one, -c) / fma(size, c, one)
     z = t * t
-    more = t * z * chain(z, on.table("ATAN_TAIL"))
-    high, low = on.look_up(on.table("ATAN_HIGH"), index), on.look_up(on.table("ATAN_LOW"), index)
     top, left = ordered(high, t)
-    return (top + (left + (low + more))).signed(x), size.outside(2.0 ** (p.bias // 2))
+    y = top + (left + fma(t * z, chain(z, on.table("ATAN_TAIL")), low))
+    return y.signed(x), size.outside(2.0 ** (p.bias // 2))
 
 
 def arctan_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
@@ -40,12 +33,16 @@ def arctan_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
     return x.nan().real(x, y.signed(x)), {}
 
 
-def root(z: Real, more: Real | float = 0.0) -> Sum:
-    """The square root of a sum as a sum."""
+def root(z: Real, more: Real | None = None) -> Sum:
+    """The square root of a sum as a sum.
+
+    The correction is a rounding error, of which a tenth does not matter: what it is divided by comes from
+    halving the exponent."""
+    p = z.on.p
     high = z.sqrt()
-    square, low = product(high, high)
-    rest = ((z - square) - low) + more
-    return high, (z > 0.0).real(rest / (2.0 * high), 0.0)
+    rest = fma(-high, high, z)
+    halved = z.on.bits(p.half_root) - (z.bits >> 1)
+    return high, (rest if more is None else rest + more) * halved.real
 
 
 def _series(z: Real) -> Real:
@@ -56,29 +53,31 @@ def _series(z: Real) -> Real:
 def arcsin(on: Lanes, x: Real) -> tuple[Real, Mask]:
     size = abs(x)
     large = size > 0.5
-    z = large.real(0.5 - 0.5 * size, size * size)
+    z = large.real(size.times(-0.5, 0.5), size * size)
     side, low = root(z)
     bend = _series(z)
     high, high_low = on.table("HALF_PI")
-    top, left = ordered(on.real(high), -2.0 * side)
-    far = top + (left + (high_low - 2.0 * (low + side * bend)))
-    return large.real(far, size + size * bend).signed(x), size.outside(1.0000001)
+    double = -2.0 * side
+    top, left = ordered(on.real(high), double)
+    far = top + (left + fma(double, bend, low.times(-2.0, high_low)))
+    return large.real(far, fma(size, bend, size)).signed(x), size.outside(1.0000001)
 
 
 def arccos(on: Lanes, x: Real) -> tuple[Real, Mask]:
     size = abs(x)
     large = size > 0.5
-    z = large.real(0.5 - 0.5 * size, size * size)
+    z = large.real(size.times(-0.5, 0.5), size * size)
     side, low = root(z)
     bend = _series(z)
-    more = low + side * bend
+    more = fma(side, bend, low)
     high, high_low = on.table("HALF_PI")
     # x near -1: pi - 2 arcsin(s); near 1: 2 arcsin(s); else pi/2 - arcsin(x)
-    top, left = ordered(on.real(2.0 * high), -2.0 * side)
-    behind = top + (left + (2.0 * high_low - 2.0 * more))
-    beyond = (x < 0.0).real(behind, 2.0 * (side + more))
+    double = -2.0 * side
+    top, left = ordered(on.real(2.0 * high), double)
+    behind = top + (left + more.times(-2.0, 2.0 * high_low))
+    beyond = (x < 0.0).real(behind, more.times(2.0, -double))
     middle, rest = ordered(on.real(high), -x)
-    near = middle + (rest + (high_low - x * bend))
+    near = middle + (rest + fma(-x, bend, high_low))
     return large.real(beyond, near), size.outside(1.0000001)
 
 

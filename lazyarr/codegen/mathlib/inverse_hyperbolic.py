@@ -8,10 +8,13 @@ Above 2**(half of the mantissa) the first two are log(2 a).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from lazyarr.codegen.mathlib.arithmetic import fma, ordered, product, total
 from lazyarr.codegen.mathlib.exponential import INF, NAN
 from lazyarr.codegen.mathlib.inverse import root
-from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real, ordered, product, total
-from lazyarr.codegen.mathlib.logarithm import Split, of_sum, plain, split
+from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
+from lazyarr.codegen.mathlib.logarithm import of_sum, plain, split
 
 
 def _limit(on: Lanes) -> float:
@@ -28,8 +31,8 @@ def arcsinh(on: Lanes, x: Real) -> tuple[Real, Mask]:
 
 def _of_large(on: Lanes, a: Real) -> Real:
     """log(2 a)."""
-    s = split(on, a)
-    return a.is_(INF).real(INF, plain(on, Split(s.k + 1.0, s.index, s.r)))
+    s = split(a)
+    return a.is_(INF).real(INF, plain(replace(s, k=s.k + 1.0)))
 
 
 def arcsinh_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
@@ -56,8 +59,7 @@ def arctanh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     d, d_low = ordered(on.real(1.0), -a)
     inverse, n = 1.0 / d, 2.0 * a
     w = n * inverse
-    back, back_low = product(w, d)
-    y, _ = of_sum(w, (((n - back) - back_low) - w * d_low) * inverse)
+    y, _ = of_sum(w, fma(-w, d_low, fma(-w, d, n)) * inverse)
     return (0.5 * y).signed(x), a.outside(1.0)
 
 

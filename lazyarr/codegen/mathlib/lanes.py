@@ -7,15 +7,14 @@ correctly rounded IEEE operation, or is exact:
 
     a + b, a * b, ...      rounded once each, never contracted
     a.times(b, plus)       a * b + plus where the product is exact: fused or not, it is rounded once
-    product(a, b)          a * b as an unevaluated sum of two numbers, exact: one FMA, or Dekker's seventeen
-    total(a, b)            a + b as such a sum (Knuth); `ordered` where a is the larger one (Dekker)
+
+`arithmetic` has those that take several instructions on some level, `lookup` has tables.
 
 Flags are nobody's business here: whoever calls a function's code saves and sets them (`loop`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +58,11 @@ class Precision:
         return 1 << (8 * self.size - 1)
 
     @property
+    def half_root(self) -> int:
+        """Less half a number's bits: those of half its root's reciprocal, within 4 %."""
+        return int((1.5 * (self.bias - 0.045) - 1) * 2.0**self.mantissa)
+
+    @property
     def exponent(self) -> int:
         """The bits of sign and exponent."""
         return (2 * self.sign - 1) & -(1 << self.mantissa)
@@ -77,6 +81,9 @@ class Mask:
 
     def __and__(self, other: Mask) -> Mask:
         return self._op("and", other.name)
+
+    def __xor__(self, other: Mask) -> Mask:
+        return self._op("xor", other.name)
 
     def __or__(self, other: Mask) -> Mask:
         return self._op("or", other.name)
@@ -258,16 +265,6 @@ class Real:
             return on.call("fma", self, factor, plus)
         return self * factor + plus
 
-    def times_short(self, factor: Real, plus: float) -> Real:
-        """self * factor + plus, rounded once: for a factor of few bits, and a sum far below its terms.
-
-        The upper half's share is exact then, so that only the last addition rounds."""
-        on = self.on
-        if on.b.target.fma:
-            return on.call("fma", self, factor, plus)
-        upper = (self.bits & -(1 << on.p.mantissa * 3 // 5)).real
-        return (upper * factor + plus) + (self - upper) * factor
-
     def sqrt(self) -> Real:
         return self.on.call("sqrt", self)
 
@@ -280,9 +277,6 @@ class Real:
         b = self.on.b
         return Bits(self.on, b.op(f"bitcast {b.ty(self.on.p.real)} {self.name} to {b.ty(self.on.p.bits)}"))
 
-
-Sum = tuple[Real, Real]
-"""An unevaluated sum: the number, and what rounding it left off."""
 
 Raised = dict[str, Mask]
 """Category of errstate -> the lanes that raise it."""
@@ -325,40 +319,6 @@ class Lanes:
         t = self.p.real
         return Real(self, self.b.intrinsic(name, t, *((t, self.real(x).name) for x in operands)))
 
-    def look_up(self, table: Sequence[float], index: Bits) -> Real:
-        """The element of a table at the index modulo the table's length, a power of two."""
-        n, b, t, i = len(table), self.b, self.p.real, self.p.bits
-        if b.target.vector_bytes == 64 and b.width * self.p.size == 64 and n in (b.width, 2 * b.width):
-            return self._permuted(table, index)
-        masked = (index & (n - 1)).name
-        whole = f"[{n} x {t}] [{', '.join(f'{t} {self.constant(x)}' for x in table)}]"
-        name = f"@table{hash_of(table):x}{self.p.suffix}"
-        b.declare(f"{name} = private unnamed_addr constant {whole}, align 64")
-        if not b.width:
-            at = b.op(f"getelementptr {t}, ptr {name}, {i} {masked}")
-            return Real(self, b.op(f"load {t}, ptr {at}, align {self.p.size}"))
-        found = "poison"
-        for k in range(b.width):
-            one = b.op(f"extractelement {b.ty(i)} {masked}, i64 {k}")
-            at = b.op(f"getelementptr {t}, ptr {name}, {i} {one}")
-            item = b.op(f"load {t}, ptr {at}, align {self.p.size}")
-            found = b.op(f"insertelement {b.ty(t)} {found}, {t} {item}, i64 {k}")
-        return Real(self, found)
-
-    def _permuted(self, table: Sequence[float], index: Bits) -> Real:
-        """From registers that hold the table; the instruction takes the index modulo their lanes."""
-        b, t, n = self.b, self.p.real, self.b.width
-        v, i = b.ty(t), b.ty(self.p.bits)
-        parts = [", ".join(f"{t} {self.constant(x)}" for x in table[k : k + n]) for k in (0, n)]
-        short = "d" if self.p is DOUBLE else "s"
-        if len(table) == n:
-            callee = f"{v} @llvm.x86.avx512.permvar.{short}f.512"
-            b.declare(f"declare {callee}({v}, {i})")
-            return Real(self, b.op(f"call {callee}({v} <{parts[0]}>, {i} {index.name})"))
-        callee = f"{v} @llvm.x86.avx512.vpermi2var.p{short}.512"
-        b.declare(f"declare {callee}({v}, {i}, {v})")
-        return Real(self, b.op(f"call {callee}({v} <{parts[0]}>, {i} {index.name}, {v} <{parts[1]}>)"))
-
     def each(self, function: str, x: Real, results: str) -> list[Real | Bits]:
         """A scalar function of every lane, with a letter for each result: d a real, q bits."""
         b = self.b
@@ -374,59 +334,3 @@ class Lanes:
                 found[r] = b.op(f"insertelement {b.ty(t)} {found[r]}, {t} {one}, i64 {k}") if b.width else one
         pairs = zip(results, found, strict=True)
         return [Real(self, name) if letter == "d" else Bits(self, name) for letter, name in pairs]
-
-
-def hash_of(table: Sequence[float]) -> int:
-    """The same in every process: numbers hash by value."""
-    return hash(tuple(table)) & 0xFFFFFFFFFFFFFFFF
-
-
-def total(a: Real, b: Real) -> Sum:
-    """a + b exactly (Knuth)."""
-    high = a + b
-    other = high - a
-    return high, (a - (high - other)) + (b - other)
-
-
-def ordered(a: Real, b: Real) -> Sum:
-    """a + b exactly where a is 0 or has at least b's exponent (Dekker)."""
-    high = a + b
-    return high, (a - high) + b
-
-
-def product(a: Real, b: Real | float) -> Sum:
-    """a * b exactly, unless it leaves the exponents' range."""
-    b = a.on.real(b)
-    high = a * b
-    if a.on.b.target.fma:
-        return high, a.on.call("fma", a, b, -high)
-    (ah, al), (bh, bl) = _halves(a), _halves(b)
-    return high, al * bl - (((high - ah * bh) - al * bh) - ah * bl)
-
-
-def _halves(a: Real) -> Sum:
-    """Two numbers of half the bits (Veltkamp)."""
-    scaled = a * (2.0 ** (a.on.p.mantissa // 2 + 1) + 1)
-    high = scaled - (scaled - a)
-    return high, a - high
-
-
-def series(x: Real, coefficients: Sequence[float]) -> Real:
-    """A polynomial, lowest degree first, by Estrin's scheme: a short chain of dependent operations."""
-    terms: list[Real] = [x.on.real(c) for c in coefficients]
-    power = x
-    while len(terms) > 1:
-        pairs = [low + high * power for low, high in zip(terms[::2], terms[1::2], strict=False)]
-        terms = pairs + terms[len(pairs) * 2 :]
-        if len(terms) > 1:
-            power = power * power
-    return terms[0]
-
-
-def chain(x: Real, coefficients: Sequence[float]) -> Real:
-    """The same by Horner's scheme: fewer operations, one after the other."""
-    *rest, last = coefficients
-    found = x.on.real(last)
-    for c in reversed(rest):
-        found = found * x + c
-    return found

@@ -7,10 +7,12 @@ so r is exact but for its last bit, and around 1 c is 1: results near 0 keep the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from lazyarr.codegen.mathlib.arithmetic import chain, fma, ordered, product, total
 from lazyarr.codegen.mathlib.exponential import INF, NAN
-from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Raised, Real, chain, ordered, product, total
+from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
+from lazyarr.codegen.mathlib.lookup import look_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,17 +20,20 @@ class Split:
     """x = 2**k (1 + r) / c."""
 
     k: Real
-    index: Bits
     r: Real
+    high: Real
+    """-log(c) of few bits, in the base asked for."""
+    low: Real
 
 
-def split(on: Lanes, x: Real) -> Split:
+def split(x: Real, base: str = "LOG") -> Split:
     """Of positive normal numbers."""
-    bits = x.bits
+    on, bits = x.on, x.bits
     offset = bits - on.table("LOG_FIRST")
     m = (bits - (offset & on.p.exponent)).real
-    index = offset >> on.p.mantissa - 4
-    return Split(offset.exponent(), index, m.times_short(on.look_up(on.table("LOG_INVERSE"), index), -1.0))
+    tables = on.table("LOG_INVERSE"), on.table(f"{base}_HIGH"), on.table(f"{base}_LOW")
+    c, high, low = look_up(offset >> on.p.mantissa - 4, *tables)
+    return Split(offset.exponent(), fma(m, c, -1.0), high, low)
 
 
 def odd(x: Real) -> Mask:
@@ -38,52 +43,49 @@ def odd(x: Real) -> Mask:
     return (x.bits - least).at_least(infinite - least)
 
 
-def bend(r: Real) -> Real:
-    """log1p(r) - r."""
-    return r * r * (r * chain(r, r.on.table("LOG_TAIL")) - 0.5)
+def bend(r: Real, more: Real) -> Real:
+    """log1p(r) - r + more."""
+    return fma(r * r, chain(r, (-0.5, *r.on.table("LOG_TAIL"))), more)
 
 
-def plain(on: Lanes, s: Split) -> Real:
-    high, low = on.table("LOG_STEP")
-    top, left = ordered(s.k.times(high, on.look_up(on.table("LOG_HIGH"), s.index)), s.r)
-    below = s.k.times(low, on.look_up(on.table("LOG_LOW"), s.index))
-    return top + ((left + below) + bend(s.r))
+def plain(s: Split) -> Real:
+    high, low = s.k.on.table("LOG_STEP")
+    top, left = ordered(s.k.times(high, s.high), s.r)
+    return top + bend(s.r, left + fma(s.k, low, s.low))
 
 
 def _based(name: str) -> Core:
     """In another base: r is multiplied exactly."""
 
-    def log(on: Lanes, s: Split) -> Real:
+    def log(s: Split) -> Real:
+        on, r = s.k.on, s.r
         high, low = on.table(f"{name}_STEP")
         scale, scale_low = on.table(f"{name}_SCALE")
-        below = on.look_up(on.table(f"{name}_LOW"), s.index)
-        if low:
-            below = s.k.times(low, below)
-        main, rest = product(s.r, scale)
-        first = s.k.times(high, on.look_up(on.table(f"{name}_HIGH"), s.index))
-        top, left = ordered(first, main)
-        scaled: Real = bend(s.r) * scale + s.r * scale_low
-        return top + ((left + below) + (rest + scaled))
+        below = fma(s.k, low, s.low) if low else s.low
+        main, rest = product(r, scale)
+        top, left = ordered(s.k.times(high, s.high), main)
+        bent = chain(r, on.table(f"{name}_BEND"))
+        return top + fma(r * r, bent, left + fma(r, scale_low, rest + below))
 
     return log
 
 
-Core = Callable[[Lanes, Split], Real]
+Core = Callable[[Split], Real]
 
 
-def _fast(core: Core) -> Callable[[Lanes, Real], tuple[Real, Mask]]:
+def _fast(core: Core, base: str) -> Callable[[Lanes, Real], tuple[Real, Mask]]:
     def function(on: Lanes, x: Real) -> tuple[Real, Mask]:
-        return core(on, split(on, x)), odd(x)
+        return core(split(x, base)), odd(x)
 
     return function
 
 
-def _rare(core: Core) -> Callable[[Lanes, Real], tuple[Real, Raised]]:
+def _rare(core: Core, base: str) -> Callable[[Lanes, Real], tuple[Real, Raised]]:
     def function(on: Lanes, x: Real) -> tuple[Real, Raised]:
         """Subnormal numbers, with the exponent of larger ones; and all that has no logarithm."""
         shift = on.p.mantissa + 1
-        s = split(on, x * 2.0**shift)
-        y = core(on, Split(s.k - shift, s.index, s.r))
+        s = split(x * 2.0**shift, base)
+        y = core(replace(s, k=s.k - shift))
         zero, negative = x.is_(0.0), x < 0.0
         y = x.is_(INF).real(x, zero.real(-INF, negative.real(NAN, y)))
         return x.nan().real(x, y), {"divide": zero, "invalid": negative}
@@ -101,15 +103,14 @@ def of_sum(x: Real, more: Real | float) -> tuple[Real, Real]:
     bits = whole.bits
     offset = bits - on.table("LOG_FIRST")
     octave = offset & on.p.exponent
-    index = offset >> on.p.mantissa - 4
-    c = on.look_up(on.table("LOG_INVERSE"), index)
-    upper = (bits - octave).real.times_short(c, -1.0)
+    tables = on.table("LOG_INVERSE"), on.table("LOG_HIGH"), on.table("LOG_LOW")
+    c, log_high, log_low = look_up(offset >> on.p.mantissa - 4, *tables)
+    upper = fma((bits - octave).real, c, -1.0)
     r, r_low = ordered(upper, low * (on.real(1.0).bits - octave).real * c)
     high, step_low = on.table("LOG_STEP")
     k = offset.exponent()
-    top, left = ordered(k.times(high, on.look_up(on.table("LOG_HIGH"), index)), r)
-    below = k.times(step_low, on.look_up(on.table("LOG_LOW"), index))
-    return top + ((left + (below + r_low)) + bend(r)), whole
+    top, left = ordered(k.times(high, log_high), r)
+    return top + bend(r, left + (fma(k, step_low, log_low) + r_low)), whole
 
 
 def log1p(on: Lanes, x: Real) -> tuple[Real, Mask]:
@@ -120,12 +121,12 @@ def log1p(on: Lanes, x: Real) -> tuple[Real, Mask]:
 
 def log1p_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
     """Of large numbers the logarithm; and all that has none."""
-    y = plain(on, split(on, x))
+    y = plain(split(x))
     pole, beyond = x.is_(-1.0), x < -1.0
     y = x.is_(INF).real(x, pole.real(-INF, beyond.real(NAN, y)))
     return x.nan().real(x, y), {"divide": pole, "invalid": beyond}
 
 
-_CORES = (plain, _based("LOG2"), _based("LOG10"))
-log, log2, log10 = map(_fast, _CORES)
-log_rare, log2_rare, log10_rare = map(_rare, _CORES)
+_CORES = ((plain, "LOG"), (_based("LOG2"), "LOG2"), (_based("LOG10"), "LOG10"))
+log, log2, log10 = (_fast(*core) for core in _CORES)
+log_rare, log2_rare, log10_rare = (_rare(*core) for core in _CORES)

@@ -17,7 +17,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
+from lazyarr import mxcsr
 from lazyarr.codegen.builder import Builder
+from lazyarr.codegen.mathlib import halves
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Precision, Raised, Real
 from lazyarr.codegen.pipeline import Module
 from lazyarr.dtypes import PLAIN
@@ -26,12 +28,8 @@ from lazyarr.target import Target
 OPT = 2
 """LLVM's code generation level: these functions are compiled once for all programs."""
 
-_STATUS = {"invalid": 1, "divide": 4, "over": 8, "under": 16}
-"""Bits of x86's MXCSR."""
-
 _SELDOM = '!0 = !{!"branch_weights", i32 1, i32 4000}'
 _MOSTLY = '!1 = !{!"branch_weights", i32 4000, i32 1}'
-_GET, _SET = "llvm.x86.sse.stmxcsr", "llvm.x86.sse.ldmxcsr"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +38,10 @@ class Function:
 
     operands: int
     precision: Precision
-    fast: Callable[..., tuple[Real, Mask]]
+    fast: Callable[..., tuple[Real, Mask | None]]
     """The results, and for which elements they do not hold."""
-    rare: Callable[..., tuple[Real, Raised]]
-    """The results for these, and the flags that they raise."""
+    rare: Callable[..., tuple[Real, Raised]] | None
+    """The results for these, and the flags that they raise; None: there are no such elements."""
     needs: Callable[[Target], str] | None = None
     """Scalar functions that `rare` calls."""
 
@@ -61,8 +59,10 @@ class _Writer:
         self.function = function
         self.t, self.size = PLAIN[char].llvm, PLAIN[char].itemsize
         self.real = function.precision.real
-        self.width = target.vector_bytes // function.precision.size
+        registers = 1 if target.fma else 2      # so that emulated operations, which are slow, overlap
+        self.width = registers * target.vector_bytes // function.precision.size
         self.b = Builder(target, 0)
+        self.soft = char == "e" and not target.half
         self.x86 = not target.name.startswith("ASIMD")
 
     def text(self) -> str:
@@ -94,10 +94,10 @@ class _Writer:
         b.do("%raised = alloca i32, align 4")
         b.do("store i32 0, ptr %raised, align 4")
         if self.x86:
-            for name in (_GET, _SET):
-                b.declare(f"declare void @{name}(ptr)")
+            for declaration in mxcsr.DECLARATIONS:
+                b.declare(declaration)
             b.do("%saved = alloca i32, align 4")
-            b.do(f"call void @{_GET}(ptr %saved)")
+            b.do(f"call void @{mxcsr.READ}(ptr %saved)")
         b.do(f"br i1 {b.op('icmp sgt i64 %n, 0')}, label %head, label %exit")
 
     def sources(self) -> list[str]:
@@ -134,6 +134,15 @@ class _Writer:
             places.append(f"%at{k}")
         xs = [self.load(lanes, place) for place in places[:-1]]
         y, special = self.function.fast(lanes, *xs)
+        self.store(self.redone(lanes, xs, y, special), places[-1])
+
+    def redone(self, lanes: Lanes, xs: list[Real], y: Real, special: Mask | None) -> str:
+        """The results, after a branch for those that the fast path does not give."""
+        b = self.b
+        if special is None or self.function.rare is None:
+            b.do("br label %done")
+            b.label("done")
+            return y.name
         any_ = b.op(f"bitcast {b.ty('i1')} {special.name} to i{self.width}")
         b.do(f"br i1 {b.op(f'icmp ne i{self.width} {any_}, 0')}, label %rare, label %done, !prof !0")
         b.label("rare")
@@ -142,21 +151,27 @@ class _Writer:
         self.note({key: where & special for key, where in raised.items()})
         b.do("br label %done")
         b.label("done")
-        found = b.op(f"phi {b.ty(self.real)} [ {y.name}, %compute ], [ {redone.name}, %rare ]")
-        self.store(found, places[-1])
+        return b.op(f"phi {b.ty(self.real)} [ {y.name}, %compute ], [ {redone.name}, %rare ]")
 
     def load(self, lanes: Lanes, place: str) -> Real:
         b = self.b
-        x = b.op(f"load {b.ty(self.t)}, ptr {place}, align {self.size}")
-        for narrow, wide in pairwise(self.conversions()):
+        if self.soft:
+            bits = b.op(f"load {b.ty('i16')}, ptr {place}, align 2")
+            types, x = self.conversions()[1:], halves.widened(b, bits)
+        else:
+            types, x = self.conversions(), b.op(f"load {b.ty(self.t)}, ptr {place}, align {self.size}")
+        for narrow, wide in pairwise(types):
             x = b.op(f"fpext {b.ty(narrow)} {x} to {b.ty(wide)}")
         return Real(lanes, x)
 
     def store(self, y: str, place: str) -> None:
         b = self.b
-        for wide, narrow in pairwise(reversed(self.conversions())):
+        types, t = self.conversions(), self.t
+        for wide, narrow in pairwise(reversed(types[1:] if self.soft else types)):
             y = b.op(f"fptrunc {b.ty(wide)} {y} to {b.ty(narrow)}")
-        b.do(f"store {b.ty(self.t)} {y}, ptr {place}, align {self.size}")
+        if self.soft:
+            y, t = halves.narrowed(b, y), "i16"
+        b.do(f"store {b.ty(t)} {y}, ptr {place}, align {self.size}")
 
     def conversions(self) -> list[str]:
         """From the dtype to the lanes' type, one step at a time: that is what processors do."""
@@ -168,7 +183,7 @@ class _Writer:
         b = self.b
         for key, where in raised.items():
             some = b.op(f"bitcast {b.ty('i1')} {where.name} to i{self.width}")
-            bit = b.op(f"select i1 {b.op(f'icmp ne i{self.width} {some}, 0')}, i32 {_STATUS[key]}, i32 0")
+            bit = b.op(f"select i1 {b.op(f'icmp ne i{self.width} {some}, 0')}, i32 {mxcsr.BITS[key]}, i32 0")
             before = b.op("load i32, ptr %raised, align 4")
             b.do(f"store i32 {b.op(f'or i32 {before}, {bit}')}, ptr %raised, align 4")
 
@@ -194,5 +209,5 @@ class _Writer:
         if self.x86:
             raised, saved = b.op("load i32, ptr %raised, align 4"), b.op("load i32, ptr %saved, align 4")
             b.do(f"store i32 {b.op(f'or i32 {raised}, {saved}')}, ptr %saved, align 4")
-            b.do(f"call void @{_SET}(ptr %saved)")
+            b.do(f"call void @{mxcsr.WRITE}(ptr %saved)")
         b.do("ret void")

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from lazyarr.config import current
 
-DTYPES = {
-    "exp": "df", "exp2": "df", "log": "df", "log2": "df", "log10": "df",
-    "sin": "df", "cos": "df", "tan": "df",
-    "log1p": "df", "expm1": "df", "sinh": "df", "cosh": "df", "tanh": "df",
-    "arctan": "df", "arcsin": "df", "arccos": "df", "hypot": "df",
-    "arcsinh": "df", "arccosh": "df", "arctanh": "df",
-}  # fmt: skip
+_NAMES = """exp exp2 log log2 log10 sin cos tan log1p expm1 sinh cosh tanh arctan arcsin arccos arcsinh
+    arccosh arctanh arctan2 logaddexp logaddexp2 cbrt power hypot"""
+
+DTYPES = {**dict.fromkeys(_NAMES.split(), "dfe"), "float_power": "d"}
 """Function -> dtypes of its operands."""
 
 

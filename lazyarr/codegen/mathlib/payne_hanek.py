@@ -12,7 +12,8 @@ from itertools import pairwise
 
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.mathlib import tables as t
-from lazyarr.codegen.mathlib.lanes import Lanes, Real, ordered, product
+from lazyarr.codegen.mathlib.arithmetic import ordered, product
+from lazyarr.codegen.mathlib.lanes import Lanes, Real
 from lazyarr.target import Target
 
 REDUCE = "reduce"
@@ -31,7 +32,7 @@ def reduce_text(target: Target) -> str:
     place = b.intrinsic("smax", "i64", ("i64", b.op(f"sub i64 {exponent}, {_FIRST}")), ("i64", "0"))
     place = b.intrinsic("smin", "i64", ("i64", place), ("i64", str(_LAST)))
     m = b.op(f"or i64 {b.op(f'and i64 {bits}, {(1 << 52) - 1}')}, {1 << 52}")
-    window = _window(b, table, len(words), place)
+    window = _window(b, place)
     fraction, quarters = _fraction(b, m, window)
     high, low = _times_quarter(b, fraction)
     negative = b.op(f"icmp slt i64 {bits}, 0")
@@ -47,7 +48,7 @@ def reduce_text(target: Target) -> str:
     return "\n".join([constant, *declarations, head, *b.lines, "}", ""])
 
 
-def _window(b: Builder, table: str, count: int, place: str) -> list[str]:
+def _window(b: Builder, place: str) -> list[str]:
     """192 bits from a place on, in words, the upper one first."""
     first, shift = b.op(f"lshr i64 {place}, 6"), b.op(f"and i64 {place}, 63")
     words = []
@@ -61,17 +62,14 @@ def _window(b: Builder, table: str, count: int, place: str) -> list[str]:
 def _fraction(b: Builder, m: str, window: list[str]) -> tuple[str, str]:
     """m times the window: quarters modulo 4, and a signed fraction of a quarter in units of 2**-128."""
 
-    def wide(x: str) -> str:
-        return b.op(f"zext i64 {x} to i128")
-
-    m128 = wide(m)
-    top, middle, last = (b.op(f"mul i128 {m128}, {wide(word)}") for word in window)
+    top, middle, last = (b.wide_product(m, word) for word in window)
     middle = b.op(f"add i128 {middle}, {b.op(f'lshr i128 {last}, 64')}")
     upper = b.op(f"add i128 {b.op(f'shl i128 {top}, 64')}, {middle}")
     rest = b.op(f"trunc i128 {last} to i64")
     near = b.op(f"add i128 {upper}, {1 << 125}")
     quarters = b.op(f"trunc i128 {b.op(f'lshr i128 {near}, 126')} to i64")
-    fraction = b.op(f"or i128 {b.op(f'shl i128 {upper}, 2')}, {wide(b.op(f'lshr i64 {rest}, 62'))}")
+    carried = b.op(f"zext i64 {b.op(f'lshr i64 {rest}, 62')} to i128")
+    fraction = b.op(f"or i128 {b.op(f'shl i128 {upper}, 2')}, {carried}")
     return fraction, quarters
 
 

@@ -1,9 +1,13 @@
-"""hypot: the squares as sums, so that only the root rounds; float32 in float64, where squares are exact."""
+"""hypot: the squares as sums, so that only the root rounds; float32 in float64, where squares are exact.
+cbrt: as the logarithm's split, x = 2**k (1 + r) / c, with tables of the roots of 1/c and of 2**(k mod 3)."""
 
 from __future__ import annotations
 
+from lazyarr.codegen.mathlib.arithmetic import chain, fma, ordered, product
 from lazyarr.codegen.mathlib.exponential import INF
-from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real, ordered, product
+from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
+from lazyarr.codegen.mathlib.logarithm import odd
+from lazyarr.codegen.mathlib.lookup import look_up
 
 _FAR = 600
 """Exponent by which numbers out of the middle range are moved into it."""
@@ -44,12 +48,42 @@ def hypot_rare(on: Lanes, x: Real, y: Real) -> tuple[Real, Raised]:
 
 def hypot_f(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
     """In float64, where squares of float32 are exact."""
-    square = x * x + y * y
+    square = x.times(x, y * y)
     return square.sqrt(), square.outside(2.0**250)
 
 
 def hypot_f_rare(on: Lanes, x: Real, y: Real) -> tuple[Real, Raised]:
-    found = (x * x + y * y).sqrt()
+    found = x.times(x, y * y).sqrt()
     infinite = abs(x).is_(INF) | abs(y).is_(INF)
     over = (found >= (2.0 - 2.0**-24) * 2.0**127) & ~infinite
     return infinite.real(INF, found), {"over": over}
+
+
+def _third(x: Real) -> Real:
+    """The cube root of a positive normal number."""
+    on = x.on
+    offset = x.bits - on.table("LOG_FIRST")
+    m = (x.bits - (offset & on.p.exponent)).real
+    c, high, low = look_up(
+        offset >> on.p.mantissa - 4, on.table("LOG_INVERSE"), on.table("CBRT_HIGH"), on.table("CBRT_LOW")
+    )
+    r = fma(m, c, -1.0)
+    shifted = fma(offset.exponent(), 1 / 3, on.p.magic)
+    k = shifted.bits
+    rest = offset.shifted(on.p.mantissa) - (k + k + k)
+    two, two_low = look_up(rest, on.table("CBRT_TWO_HIGH"), on.table("CBRT_TWO_LOW"))
+    s, s_low = product(high, two)
+    y = s + fma(s, fma(r, chain(r, on.table("CBRT_TAIL")), low + two_low), s_low)
+    return (y.bits + (k << on.p.mantissa)).real
+
+
+def cbrt(on: Lanes, x: Real) -> tuple[Real, Mask]:
+    size = abs(x)
+    return _third(size).signed(x), odd(size)
+
+
+def cbrt_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
+    """Of subnormal numbers; all others are their own roots."""
+    shift = on.p.mantissa // 3 * 3 + 3
+    y = _third(abs(x) * 2.0**shift) * 2.0 ** (-shift // 3)
+    return (abs(x) < on.p.least).real((x.is_(0.0)).real(x, y.signed(x)), x), {}

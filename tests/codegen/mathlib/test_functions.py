@@ -20,7 +20,6 @@ ALL = [
     pytest.param(name, char, id=f"{name}-{char}")
     for name, chars in DTYPES.items()
     for char in chars
-    if char != "e" or BEST.half
 ]
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -45,8 +44,6 @@ def test_every_level_gives_the_same_bits(name, char):
     for xs in ulp.samples(name, char, seed=3, count=3000):
         wanted = ulp.call(name, char, BEST)(*xs)
         for target in LEVELS[:-1]:
-            if char == "e" and not target.half:
-                continue
             assert same(ulp.call(name, char, target)(*xs), wanted), target.name
 
 
@@ -86,6 +83,8 @@ def test_flags_are_numpys(name, char, raised):
     for k in range(len(xs[0])):
         one = tuple(x[k : k + 1].copy() for x in xs)
         mine, numpys = raised(partial(ours, *one)), numpy_flags(theirs, one)
+        if name in ("power", "float_power") and numpy.isinf(one[1][0]):
+            continue        # NumPy's differ between its own CPU levels
         if mine - {"under"} != numpys - {"under"}:
             wrong.append((one, mine, numpys))
     assert not wrong

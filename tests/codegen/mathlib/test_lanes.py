@@ -10,29 +10,32 @@ import numpy
 import pytest
 
 from lazyarr.codegen.builder import Builder
-from lazyarr.codegen.mathlib.lanes import Lanes, Real, product, total
+from lazyarr.codegen.mathlib.arithmetic import fma, product, total
+from lazyarr.codegen.mathlib.lanes import DOUBLE, SINGLE, Lanes, Real
+from lazyarr.codegen.mathlib.lookup import look_up
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.levels import host_levels
 
 CASES = [(level.target, width) for level in host_levels() for width in (0, 2, 4, 8)]
 
 
-def compiled(target, width, write):
-    """A function of two arrays into two arrays, one vector of them."""
+def compiled(target, width, write, p=DOUBLE):
+    """A function of three arrays into two arrays, one vector of them."""
     b = Builder(target, width)
-    x, y = (Real(Lanes(b), b.op(f"load {b.ty('double')}, ptr {p}, align 8")) for p in ("%x", "%y"))
-    for result, place in zip(write(x, y), ("%h", "%l"), strict=True):
-        b.do(f"store {b.ty('double')} {result.name}, ptr {place}, align 8")
-    head = "(ptr %x, ptr %y, ptr %h, ptr %l) {"
+    t, on = b.ty(p.real), Lanes(b, p)
+    xs = (Real(on, b.op(f"load {t}, ptr {place}, align {p.size}")) for place in ("%x", "%y", "%z"))
+    for result, place in zip(write(*xs), ("%h", "%l"), strict=True):
+        b.do(f"store {t} {result.name}, ptr {place}, align {p.size}")
+    head = "(ptr %x, ptr %y, ptr %z, ptr %h, ptr %l) {"
     text = "\n".join([head, "entry:", *b.lines, "  ret void", "}", *b.declarations])
     symbol = f"lazyarr_test_{hashlib.blake2b((target.name + text).encode(), digest_size=8).hexdigest()}"
     address = jit.load(f"define void @{symbol}{text}\n", (symbol,), target, 2, kernel=False)[symbol]
-    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(address)
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5)(address)
 
-    def run(x, y):
-        high, low = numpy.empty_like(x), numpy.empty_like(x)
-        for k in range(0, len(x), max(width, 1)):
-            function(*(a[k:].ctypes.data for a in (x, y, high, low)))
+    def run(*xs):
+        high, low = numpy.empty_like(xs[0]), numpy.empty_like(xs[0])
+        for k in range(0, len(high), max(width, 1)):
+            function(*(a[k:].ctypes.data for a in (*xs, high, low)))
         return high, low
 
     return run
@@ -43,17 +46,51 @@ def compiled(target, width, write):
 def test_sums_of_two_are_exact(operation, target, width):
     rng = numpy.random.default_rng(2)
     x, y = (rng.uniform(-1, 1, 200) * 2.0 ** rng.integers(-60, 60, 200) for _ in range(2))
-    high, low = compiled(target, width, operation)(x, y)
+    high, low = compiled(target, width, lambda a, b, _: operation(a, b))(x, y, y)
     for a, b, h, l in zip(x, y, high, low, strict=True):
         exact = Fraction(a) * Fraction(b) if operation is product else Fraction(a) + Fraction(b)
         assert Fraction(h) + Fraction(l) == exact
 
 
 @pytest.mark.parametrize("target, width", CASES, ids=lambda case: str(getattr(case, "name", case)))
-def test_products_with_few_bits_are_rounded_once(target, width):
+@pytest.mark.parametrize("precision", [DOUBLE, SINGLE], ids=lambda p: p.real)
+def test_fma_rounds_once(precision, target, width):
+    """Sums of all sizes of both terms, and those that lie next to the middle between two numbers."""
     rng = numpy.random.default_rng(3)
-    y = rng.integers(46, 91, 400) / 64
-    x = (1 + rng.uniform(-1, 1, 400) / 32) / y
-    found, _ = compiled(target, width, lambda a, b: (a.times_short(b, -1.0), a))(x, y)
-    for a, b, h in zip(x, y, found, strict=True):
-        assert float(Fraction(a) * Fraction(b) - 1) == h
+    dtype, m = ("d", 52) if precision is DOUBLE else ("f", 23)
+    one, two = ((rng.uniform(-2, 2, 4000) * 2.0 ** rng.integers(-9, 9, 4000)).astype(dtype) for _ in range(2))
+    few = (rng.integers(-99, 99, (2, 2000)) * 2.0 ** rng.integers(-m - 2, 3, (2, 2000))).astype(dtype)
+    x, y = numpy.concatenate([one, few[0]]), numpy.concatenate([two, few[1]])
+    third = (rng.choice([1, -1, 0.5, 3], 6000) * 2.0 ** rng.integers(-m - 3, m, 6000)).astype(dtype)
+    z = numpy.where(rng.random(6000) < 0.3, -(x * y), third)
+    found, _ = compiled(target, width, lambda a, b, c: (fma(a, b, c), a), precision)(x, y, z)
+    for a, b, c, h in zip(x, y, z, found, strict=True):
+        exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
+        assert h == rounded(exact, m)
+
+
+def rounded(x, mantissa):
+    """To the nearest number, of the range of normal ones."""
+    if not x:
+        return 0.0
+    size = abs(x)
+    exponent = size.numerator.bit_length() - size.denominator.bit_length()
+    exponent -= size < Fraction(2) ** exponent
+    unit = Fraction(2) ** (exponent - mantissa)
+    return float(round(x / unit) * unit)
+
+
+@pytest.mark.parametrize("target, width", CASES, ids=lambda case: str(getattr(case, "name", case)))
+@pytest.mark.parametrize("columns", [1, 2, 3, 5, 8])
+def test_tables(columns, target, width):
+    rng = numpy.random.default_rng(1)
+    tables = rng.uniform(size=(columns, 16)).tolist()
+    x = rng.integers(-100, 100, 64).astype("d")
+
+    def write(a, b, c):
+        index = (a + a.on.p.magic).bits
+        return look_up(index, *tables)[-1], look_up(index, *tables)[0]
+
+    last, first = compiled(target, width, write)(x, x, x)
+    index = x.astype(int) % 16
+    assert (last == numpy.array(tables[-1])[index]).all() and (first == numpy.array(tables[0])[index]).all()

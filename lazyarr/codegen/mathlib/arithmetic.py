@@ -1,0 +1,98 @@
+"""What numbers in lanes can do that is one instruction on some CPU levels and several on others.
+
+In:  `Real`s.   Out: `Real`s, or sums of two.
+Holds: the same bits on every level.
+
+    fma(a, b, c)           a * b + c, rounded once; by Boldo and Melquiond's way if need be
+    chain(x, c)            a polynomial by Horner's scheme, of these
+    product(a, b)          a * b as an unevaluated sum of two numbers, exact: one FMA, or Dekker's seventeen
+    total(a, b)            a + b as such a sum (Knuth); `ordered` where a is the larger one (Dekker)
+
+Levels without the instruction pay some forty for it, or twenty in float32: bits come before speed there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lazyarr.codegen.mathlib.lanes import DOUBLE, SINGLE, Lanes, Real
+
+Sum = tuple[Real, Real]
+"""An unevaluated sum: the number, and what rounding it left off."""
+
+
+def fma(a: Real, b: Real | float, c: Real | float) -> Real:
+    """a * b + c, rounded once (emulated: unless the product's parts leave the exponents' range)."""
+    on = a.on
+    if on.b.target.fma:
+        return on.call("fma", a, b, c)
+    return (_fma_by_double if on.p is SINGLE else _fma_by_sums)(a, on.real(b), on.real(c))
+
+
+def _fma_by_double(a: Real, b: Real, c: Real) -> Real:
+    """The product is exact there; the sum is rounded so that rounding it again does no harm."""
+    on, wide = a.on, Lanes(a.on.b, DOUBLE)
+    v, w = on.b.ty("float"), on.b.ty("double")
+    x, y, z = (Real(wide, on.b.op(f"fpext {v} {part.name} to {w}")) for part in (a, b, c))
+    return Real(on, on.b.op(f"fptrunc {w} {_odd(x * y, z).name} to {v}"))
+
+
+def _fma_by_sums(a: Real, b: Real, c: Real) -> Real:
+    high, low = product(a, b)
+    more, least = total(c, low)
+    top, rest = total(high, more)
+    return top + _odd(rest, least)
+
+
+def _odd(a: Real, b: Real) -> Real:
+    """a + b, cut off to an odd last bit unless it is exact."""
+    near, left = total(a, b)
+    bits, one = near.bits, a.on.bits(1)
+    inexact = left.is_(0.0) | (bits & 1).differs(0)
+    towards = ((bits ^ left.bits).shifted(8 * a.on.p.size - 1)) | one      # 1 away from zero, or -1
+    return (bits + inexact.bits(0, towards)).real
+
+
+def chain(x: Real, coefficients: Sequence[Real | float]) -> Real:
+    """A polynomial, lowest degree first, by Horner's scheme: fewest operations, one after the other."""
+    *rest, last = coefficients
+    found = x.on.real(last)
+    for c in reversed(rest):
+        found = fma(found, x, c)
+    return found
+
+
+def total(a: Real, b: Real) -> Sum:
+    """a + b exactly (Knuth)."""
+    high = a + b
+    other = high - a
+    return high, (a - (high - other)) + (b - other)
+
+
+def ordered(a: Real, b: Real) -> Sum:
+    """a + b exactly where a is 0 or has at least b's exponent (Dekker)."""
+    high = a + b
+    return high, (a - high) + b
+
+
+def product(a: Real, b: Real | float) -> Sum:
+    """a * b exactly, unless it leaves the exponents' range."""
+    b = a.on.real(b)
+    high = a * b
+    if a.on.b.target.fma:
+        return high, a.on.call("fma", a, b, -high)
+    (ah, al), (bh, bl) = _halves(a), _halves(b)
+    return high, al * bl - (((high - ah * bh) - al * bh) - ah * bl)
+
+
+def onto(base: Real, a: Real, b: Real | float) -> Sum:
+    """base + a * b as a sum, all but exact: the base is 0 or twice the product in size."""
+    high = fma(a, b, base)
+    return high, fma(a, b, base - high)
+
+
+def _halves(a: Real) -> Sum:
+    """Two numbers of half the bits (Veltkamp)."""
+    scaled = a * (2.0 ** (a.on.p.mantissa // 2 + 1) + 1)
+    high = scaled - (scaled - a)
+    return high, a - high

@@ -1,0 +1,96 @@
+"""Tables of constants that every lane reads at an index of its own.
+
+In:  tables of one length, a power of two, and an index, which counts modulo that length.
+Out: the tables' numbers: permutes of registers that hold the tables, where the CPU has them; else one load
+for a lane, of a row with a number from each table, and a transposition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lazyarr.codegen.mathlib.lanes import DOUBLE, Bits, Lanes, Real
+
+Table = Sequence[float]
+
+
+def look_up(index: Bits, *tables: Table) -> list[Real]:
+    """The element of each table."""
+    on, n = index.on, len(tables[0])
+    b, lanes = on.b, 64 // on.p.size
+    if b.target.vector_bytes == 64 and b.width == lanes and n in (lanes, 2 * lanes):
+        return [_permuted(index, table) for table in tables]
+    return _rows(index, tables)
+
+
+def _permuted(index: Bits, table: Table) -> Real:
+    """The instruction takes the index modulo the lanes of its one or two registers."""
+    on = index.on
+    b, t, n = on.b, on.p.real, on.b.width
+    v, i = b.ty(t), b.ty(on.p.bits)
+    parts = [", ".join(f"{t} {on.constant(x)}" for x in table[k : k + n]) for k in (0, n)]
+    short = "d" if on.p is DOUBLE else "s"
+    if len(table) == n:
+        callee = f"{v} @llvm.x86.avx512.permvar.{short}f.512"
+        b.declare(f"declare {callee}({v}, {i})")
+        return Real(on, b.op(f"call {callee}({v} <{parts[0]}>, {i} {index.name})"))
+    callee = f"{v} @llvm.x86.avx512.vpermi2var.p{short}.512"
+    b.declare(f"declare {callee}({v}, {i}, {v})")
+    return Real(on, b.op(f"call {callee}({v} <{parts[0]}>, {i} {index.name}, {v} <{parts[1]}>)"))
+
+
+def _rows(index: Bits, tables: Sequence[Table]) -> list[Real]:
+    """A row of the tables lies side by side; lanes load theirs, in pieces as long as there are lanes."""
+    on = index.on
+    b, t, i = on.b, on.p.real, on.p.bits
+    lanes = max(b.width, 1)
+    pitch = 1 << (len(tables) - 1).bit_length()
+    rows = [[table[k] for table in tables] + [0.0] * (pitch - len(tables)) for k in range(len(tables[0]))]
+    cells = [x for row in rows for x in row]
+    name = f"@table{_hash(cells):x}{on.p.suffix}"
+    whole = f"[{len(cells)} x {t}] [{', '.join(f'{t} {on.constant(x)}' for x in cells)}]"
+    b.declare(f"{name} = private unnamed_addr constant {whole}, align 64")
+    first = (index & (len(rows) - 1)) * pitch
+    places = [first.name]
+    if b.width:
+        places = [b.op(f"extractelement {b.ty(i)} {first.name}, i64 {k}") for k in range(lanes)]
+    starts = [b.op(f"getelementptr {t}, ptr {name}, {i} {place}") for place in places]
+    found: list[str] = []
+    step = min(pitch, lanes)
+    for column in range(0, len(tables), step):
+        pieces = [_piece(on, start, column, step) for start in starts]
+        found += _transposed(on, pieces, step) if b.width else pieces
+    return [Real(on, x) for x in found[: len(tables)]]
+
+
+def _piece(on: Lanes, start: str, column: int, length: int) -> str:
+    """So many numbers of a row."""
+    b, t = on.b, on.p.real
+    at = b.op(f"getelementptr {t}, ptr {start}, i64 {column}") if column else start
+    return b.op(f"load {_vector(t, length) if b.width else t}, ptr {at}, align {on.p.size * length}")
+
+
+def _transposed(on: Lanes, rows: list[str], length: int) -> list[str]:
+    """Rows of so many numbers, one for each lane -> so many vectors: joined two by two, number by number."""
+    b, t = on.b, on.p.real
+    while len(rows) > 1:
+        half = len(rows) // 2
+        size = length * b.width // len(rows)
+        v = _vector(t, size)
+        joined = ", ".join(f"i32 {k + side * size}" for k in range(size) for side in (0, 1))
+        rows = [
+            b.op(f"shufflevector {v} {x}, {v} {y}, <{2 * size} x i32> <{joined}>")
+            for x, y in zip(rows[:half], rows[half:], strict=True)
+        ]
+    whole = _vector(t, length * b.width)
+    picks = [", ".join(f"i32 {k * b.width + lane}" for lane in range(b.width)) for k in range(length)]
+    return [b.op(f"shufflevector {whole} {rows[0]}, {whole} poison, <{b.width} x i32> <{p}>") for p in picks]
+
+
+def _vector(t: str, length: int) -> str:
+    return f"<{length} x {t}>"
+
+
+def _hash(cells: Sequence[float]) -> int:
+    """The same in every process: numbers hash by value."""
+    return hash(tuple(cells)) & 0xFFFFFFFFFFFFFFFF

@@ -1,0 +1,118 @@
+"""power: the exponential of y log(x), with the logarithm as a sum that carries 65 bits or more.
+
+float32 goes through float64, where one number is enough.  A base that is not positive, and results that may
+leave the exponents' range, take the rare path.
+"""
+
+from __future__ import annotations
+
+from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, ordered, product
+from lazyarr.codegen.mathlib.exponential import INF, NAN, gradual, scaled, steps, tail
+from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
+from lazyarr.codegen.mathlib.logarithm import odd
+from lazyarr.codegen.mathlib.lookup import look_up
+
+_LIMIT = 650.0
+"""Of the exponent in float64: up to here the exponential's fast path holds."""
+_LIMIT_F = 87.0
+"""The same for float32."""
+_FAR = 800.0
+"""From here on results are zero or infinite, for either dtype."""
+_OVER_F = (2.0 - 2.0**-24) * 2.0**127
+"""What float32 rounds to infinity."""
+
+
+def log_sum(x: Real, more: Real | None = None, shift: Real | None = None) -> Sum:
+    """log(x + more) - shift log(2) of a positive normal x, as a sum; `more` is below x's last bit."""
+    on, bits = x.on, x.bits
+    offset = bits - on.table("LOG_FIRST")
+    octave = offset & on.p.exponent
+    names = "LOG_INVERSE", "LOG_HIGH", "LOG_LOW"
+    c, log_high, log_low = look_up(offset >> on.p.mantissa - 4, *map(on.table, names))
+    near, r_low = product((bits - octave).real, c)
+    r, k = near - 1.0, offset.exponent()
+    if more is not None:
+        r_low = fma(more * (on.real(1.0).bits - octave).real, c, r_low)
+    if shift is not None:
+        k = k - shift
+    high, low = on.table("LOG_STEP")
+    top, left = ordered(k.times(high, log_high), r)
+    square, square_low = product(r, -0.5 * r)
+    top, more_left = ordered(top, square)
+    below = fma(-r, r_low, r_low) + fma(k, low, log_low)
+    rest = (more_left + left) + (square_low + below)
+    return top, fma(r * square, chain(r, on.table("POWER_TAIL")), rest)
+
+
+def _exponent(y: Real, log: Sum) -> Sum:
+    high, low = product(y, log[0])
+    return high, fma(y, log[1], low)
+
+
+def power(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
+    high, low = _exponent(y, log_sum(x))
+    k, r = steps(high)
+    s, s_low = scaled(k)
+    special = odd(x) | abs(high).outside(_LIMIT)
+    # A huge exponent of 1 cannot be taken apart by what emulates exact products.
+    return fma(s, tail(r + low, s_low), s), special | abs(y).outside(2.0**900)
+
+
+def _short_log(x: Real) -> Real:
+    """Some 40 bits."""
+    on, bits = x.on, x.bits
+    offset = bits - on.table("LOG_FIRST")
+    c, high = look_up(offset >> on.p.mantissa - 4, on.table("LOG_INVERSE"), on.table("LOG_WHOLE"))
+    r = fma((bits - (offset & on.p.exponent)).real, c, -1.0)
+    return fma(r * r, chain(r, on.table("LOG_SHORT")), fma(offset.exponent(), on.table("LN2"), high) + r)
+
+
+def power_f(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
+    exponent = y * _short_log(x)
+    k, r = steps(exponent)
+    s, _ = scaled(k)
+    return fma(s, fma(r * r, chain(r, on.table("EXP_SHORT")), r), s), odd(x) | abs(exponent).outside(_LIMIT_F)
+
+
+def _size(x: Real, y: Real) -> Real:
+    """|x|**y of numbers that are neither zero nor infinite."""
+    tiny = x < x.on.p.least
+    shift = x.on.p.mantissa + 1
+    log = log_sum(tiny.real(x * 2.0**shift, x), shift=tiny.real(float(shift), 0.0))
+    high, low = _exponent(y, log)
+    near = abs(high) < _FAR
+    held = near.real(high, (high < 0.0).real(-_FAR, _FAR))
+    k, r = steps(held)
+    return gradual(k, lambda s_low: tail(r + near.real(low, 0.0), s_low))
+
+
+def _rare(on: Lanes, x: Real, y: Real, over: float) -> tuple[Real, Raised]:
+    """C's rules: ones first, then NaNs, then signs; infinities and zeros by the sizes."""
+    size, half = abs(x), 0.5 * y
+    whole, even = on.call("floor", y).is_(y), on.call("floor", half).is_(half)
+    zero, endless, far = x.is_(0.0), size.is_(INF), abs(y).is_(INF)
+    grows = (y > 0.0) ^ (size < 1.0)
+    end = zero | endless | far
+    found = end.real(grows.real(INF, 0.0), _size(end.real(2.0, size), far.real(1.0, y)))
+    found = size.is_(1.0).real(1.0, found)
+    negative = x.bits.negative()
+    found = (negative & whole & ~even).real(-found, found)
+    invalid = (x < 0.0) & ~whole & ~endless & ~y.nan()
+    found = invalid.real(NAN, found)
+    ones = y.is_(0.0) | x.is_(1.0)
+    nan = x.nan() | y.nan()
+    found = ones.real(1.0, nan.real(x + y, found))
+    usual = ~(end | ones | nan | invalid)
+    raised: Raised = {
+        "divide": zero & (y < 0.0) & ~far, "invalid": invalid,
+        "over": usual & (abs(found) >= over), "under": usual & (abs(found) < on.p.least),
+    }  # fmt: skip
+    return found, raised
+
+
+def power_rare(on: Lanes, x: Real, y: Real) -> tuple[Real, Raised]:
+    return _rare(on, x, y, INF)
+
+
+def power_f_rare(on: Lanes, x: Real, y: Real) -> tuple[Real, Raised]:
+    return _rare(on, x, y, _OVER_F)
