@@ -25,8 +25,8 @@ from typing import Any
 import numpy
 
 _fresh: dict[tuple[tuple[int, ...], numpy.dtype, str], numpy.ndarray] = {}
-FRESH: set[int] = set()
-"""Identities of the shared geometries that `fresh` keeps."""
+FRESH: dict[int, numpy.ndarray] = {}
+"""The shared geometries that `fresh` keeps, by identity: they live as long as they are listed here."""
 
 _DATA_FIELD = 16                    # PyArrayObject: head (16 bytes), then char *data
 
@@ -150,7 +150,7 @@ def fresh(shape: tuple[int, ...], dtype: numpy.dtype, order: str = "C") -> numpy
             _fresh.clear()
             FRESH.clear()
         _fresh[key] = found
-        FRESH.add(id(found))
+        FRESH[id(found)] = found
     return found
 
 
