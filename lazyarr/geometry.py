@@ -229,16 +229,42 @@ def in_order(g: numpy.ndarray) -> bool:
 
 try:
     numpy.reshape(numpy.empty(1), (1,), copy=False)
-except TypeError:                               # NumPy 2.0
+except TypeError:                               # NumPy 2.0: setting `.shape` copies first, and asks then
 
     def reshaped(geo: numpy.ndarray, shape: tuple[int, ...], order: Any = "C") -> numpy.ndarray | None:
         """A view in another shape; None where NumPy would copy."""
-        result = geo.T.view() if order == "F" else geo.view()
-        try:
-            result.shape = shape[::-1] if order == "F" else shape
-        except AttributeError:
+        full = numpy.broadcast_to(numpy.zeros((), geo.dtype), geo.shape).reshape(shape).shape
+        from_last = order == "F"
+        strides = _split(geo.T if from_last else geo, full[::-1] if from_last else full)
+        if strides is None:
             return None
-        return result.T if order == "F" else result
+        base = geo if geo.base is None else geo.base
+        offset = address(geo) - (_bases[id(base)] if id(base) in _bases else address(base)) if geo.size else 0
+        result = numpy.ndarray(full, geo.dtype, base, offset, strides[::-1] if from_last else strides)
+        if not geo.flags.writeable:
+            result.flags.writeable = False
+        return result
+
+    def _split(geo: numpy.ndarray, shape: tuple[int, ...]) -> list[int] | None:
+        """The strides with which axes of these extents, in C order, visit the same elements."""
+        if not geo.size:
+            return [*_columns(shape[::-1], geo.itemsize)][::-1]
+        runs: list[tuple[int, int]] = []        # axes that are one, by (extent, stride)
+        for n, step in zip(geo.shape, geo.strides, strict=True):
+            if n == 1:
+                continue
+            if runs and runs[-1][1] == n * step:
+                n *= runs.pop()[0]
+            runs.append((n, step))
+        strides, left, step = [], 1, geo.itemsize
+        for n in reversed(shape):
+            if left == 1 and n > 1:
+                left, step = runs.pop()
+            if left % n:
+                return None
+            strides.append(step)
+            step, left = step * n, left // n
+        return strides[::-1]
 else:
 
     def reshaped(geo: numpy.ndarray, shape: tuple[int, ...], order: Any = "C") -> numpy.ndarray | None:
