@@ -15,15 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from lazyarr import mxcsr
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.builder import Builder
 
 _NUMPY_FLAG = {"divide": 1, "over": 2, "under": 4, "invalid": 8}
-_SET = "llvm.x86.sse.ldmxcsr"
-_GET = "llvm.x86.sse.stmxcsr"
-_EVERY = 1 | 4 | 8 | 16
-"""x86 has invalid at bit 0 and divide, overflow, underflow from bit 2; so has its C library."""
-
 
 def fpe_bits(categories: Iterable[str]) -> int:
     return sum(_NUMPY_FLAG[c] for c in categories)
@@ -42,18 +38,18 @@ def take(b: Builder, at: str, where: str) -> None:
     `at` is stack memory of four bytes.  Flags are seldom raised, and clearing them takes long."""
     if b.target.name.startswith("ASIMD"):
         return
-    for name in (_SET, _GET):
-        b.declare(f"declare void @{name}(ptr)")
-    b.do(f"call void @{_GET}(ptr {at})")
+    for text in mxcsr.DECLARATIONS:
+        b.declare(text)
+    b.do(f"call void @{mxcsr.READ}(ptr {at})")
     status = b.op(f"load i32, ptr {at}, align 4")
     some, none = b.fresh("raised")[1:], b.fresh("quiet")[1:]
-    quiet = b.op(f"icmp eq i32 {b.op(f'and i32 {status}, {_EVERY}')}, 0")
+    quiet = b.op(f"icmp eq i32 {b.op(f'and i32 {status}, {mxcsr.TOLD}')}, 0")
     b.do(f"br i1 {quiet}, label %{none}, label %{some}")
     b.label(some)
     wide = b.op(f"zext i32 {numpys(b, status)} to i64")
     b.op(f"atomicrmw or ptr {where}, i64 {wide} monotonic")
-    b.do(f"store i32 {b.op(f'and i32 {status}, -64')}, ptr {at}, align 4")
-    b.do(f"call void @{_SET}(ptr {at})")
+    b.do(f"store i32 {b.op(f'and i32 {status}, {~mxcsr.STATUS}')}, ptr {at}, align 4")
+    b.do(f"call void @{mxcsr.WRITE}(ptr {at})")
     b.do(f"br label %{none}")
     b.label(none)
 
@@ -79,14 +75,14 @@ class Status:
             b.do("%saved = alloca [64 x i8], align 16")
             b.op("call i32 @feholdexcept(ptr %saved)")
             return
-        for name in (_SET, _GET):
-            b.declare(f"declare void @{name}(ptr)")
+        for text in mxcsr.DECLARATIONS:
+            b.declare(text)
         for name in ("%saved", "%status"):
             b.do(f"{name} = alloca i32, align 4")
-        b.do(f"call void @{_GET}(ptr %saved)")
+        b.do(f"call void @{mxcsr.READ}(ptr %saved)")
         mode = b.op("load i32, ptr %saved, align 4")
-        b.do(f"store i32 {b.op(f'and i32 {mode}, -64')}, ptr %status, align 4")
-        b.do(f"call void @{_SET}(ptr %status)")
+        b.do(f"store i32 {b.op(f'and i32 {mode}, {~mxcsr.STATUS}')}, ptr %status, align 4")
+        b.do(f"call void @{mxcsr.WRITE}(ptr %status)")
 
     def collect(self) -> None:
         """Remember what was raised so far."""
@@ -100,8 +96,8 @@ class Status:
         b = self.b
         if self.calls:
             b.declare("declare i32 @fetestexcept(i32)")
-            return b.op(f"call i32 @fetestexcept(i32 {_EVERY})")
-        b.do(f"call void @{_GET}(ptr %status)")
+            return b.op(f"call i32 @fetestexcept(i32 {mxcsr.TOLD})")
+        b.do(f"call void @{mxcsr.READ}(ptr %status)")
         return b.op("load i32, ptr %status, align 4")
 
     def end(self) -> None:
@@ -122,4 +118,4 @@ class Status:
         if self.calls:
             b.op("call i32 @fesetenv(ptr %saved)")
         else:
-            b.do(f"call void @{_SET}(ptr %saved)")
+            b.do(f"call void @{mxcsr.WRITE}(ptr %saved)")
