@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from lazyarr.arrays import ndarray, real_of
+from lazyarr.type_names import named_as
 
 _OWNDATA = 4
 """Of `num`: NPY_ARRAY_OWNDATA."""
@@ -18,6 +21,7 @@ _OWN = {"owndata", "OWNDATA", "O"}
 _WRITEABLE = {"writeable", "WRITEABLE", "W"}
 
 
+@named_as(type(numpy.empty(0).flags))
 class Flags:
     """Stands for numpy.flagsobj."""
 

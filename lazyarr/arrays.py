@@ -29,6 +29,7 @@ from lazyarr.geometry import address, geometry
 from lazyarr.ops import may_raise
 from lazyarr.srcloc import THEIRS, nearest
 from lazyarr.storage import DUE, Storage, catch_up, geometry_in, launch, storage_of
+from lazyarr.type_names import named_as
 from lazyarr.values import Buffer, Unwritten, owner_of
 
 
@@ -53,6 +54,7 @@ class ArrayType(type):
         return issubclass(c, numpy.ndarray) or type.__subclasscheck__(cls, c)
 
 
+@named_as(numpy.ndarray)
 class ndarray(metaclass=ArrayType):
     __slots__ = ("__weakref__", "geo", "origin", "storage", "twin", "window")
     __array_priority__ = 0.0
@@ -175,6 +177,11 @@ TWINS: weakref.WeakValueDictionary[int, ndarray] = weakref.WeakValueDictionary()
 """id(real ndarray) -> the one array that stands for it, so that asarray(x) is x."""
 
 _known_twins = TWINS.data
+
+
+def is_twin(ref: weakref.ref[ndarray]) -> bool:
+    """Is this weak reference one of our own, in `TWINS`?"""
+    return _known_twins.get(getattr(ref, "key", None)) is ref
 
 
 def real_of(x: ndarray) -> numpy.ndarray | None:

@@ -15,8 +15,10 @@ from lazyarr.counters import COUNT
 from lazyarr.elementwise import SCALARS
 from lazyarr.fallback import lend
 from lazyarr.geometry import reshaped
+from lazyarr.type_names import named_as
 
 
+@named_as(numpy.flatiter)
 class FlatIter:
     """Stands for numpy.flatiter."""
 

@@ -8,7 +8,6 @@ prefer it to `__array__` and take memory that nobody counts.
 from __future__ import annotations
 
 import functools
-import operator
 import sys
 import weakref
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import numpy
 
 from lazyarr.array_flags import Flags, allow_writing
-from lazyarr.arrays import TWINS, export, manage, ndarray, now, real_of, stays_plain, wrap
+from lazyarr.arrays import export, manage, ndarray, now, real_of, stays_plain, wrap
 from lazyarr.elementwise import SCALARS
 from lazyarr.fallback import fallback, lend
 from lazyarr.flat import FlatIter
@@ -25,8 +24,8 @@ from lazyarr.indexing import getitem, setitem
 from lazyarr.movement import own_copy, seen
 from lazyarr.namespace import OVERRIDES
 from lazyarr.overrides import defers, operands, overrides
+from lazyarr.resizing import CountedMethod, resize
 from lazyarr.storage import Storage
-from lazyarr.temporaries import METHOD_REFS
 from lazyarr.ufuncs import known
 
 # ---------------------------------------------------------------------------------- exports
@@ -286,40 +285,6 @@ def base(self: Any) -> Any:
     return wrap(owner)
 
 
-def _seen(self: Any) -> bool:
-    """Does anything refer to the array weakly, or to its memory?"""
-    if weakref.getweakrefcount(self) > (TWINS.get(id(real_of(self))) is self):
-        return True
-    return sys.getrefcount(self.geo if self.storage is None else self.storage) > 2
-
-
-def resize(self: Any, *shape: Any, refcheck: Any = True) -> None:
-    refcheck = operator.index(refcheck)
-    if not shape or shape == (None,):
-        return
-    other = numpy.broadcast_to(True, shape[0] if len(shape) == 1 else shape)     # checks the shape
-    if other.size == self.geo.size and self.geo.flags.c_contiguous:
-        self.shape = other.shape
-        return
-    grows = other.size != self.geo.size and self.geo.itemsize > 0
-    if grows and self.base is not None:
-        raise ValueError("cannot resize this array: it does not own its data")
-    held = sys.getrefcount(self) > METHOD_REFS + 1          # by more than one name
-    if grows and refcheck and (held or _seen(self)):
-        raise ValueError(
-            "cannot resize an array that references or is referenced\nby another array in this way.\n"
-            "Use the np.resize function or refcheck=False"
-        )
-    if self.geo.itemsize:
-        real = numpy.array(now(self), order="A")
-        real.resize(*shape, refcheck=False)
-    else:                                       # a copy would widen strings of no characters
-        real = numpy.ndarray(other.shape, self.geo.dtype)
-    other = wrap(real)
-    self.geo = other.geo
-    self.storage = other.storage
-
-
 def fill(self: Any, value: Any) -> None:
     if self.storage is not None and value.__class__ in SCALARS:
         setitem(self, ..., value)
@@ -336,8 +301,7 @@ def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
 PROTOCOLS = (
     __array__, to_numpy, to_device, __array_ufunc__, __array_function__, __array_namespace__, __dlpack__,
     __dlpack_device__, __reduce__, __reduce_ex__,
-    __bytes__, __copy__, __deepcopy__, __iter__, __contains__, __delitem__, __sizeof__, setflags, resize,
-    fill,
+    __bytes__, __copy__, __deepcopy__, __iter__, __contains__, __delitem__, __sizeof__, setflags, fill,
 )
 
 
@@ -347,6 +311,7 @@ def attach() -> None:
         if of_numpy is not None:                # its documentation and signature
             functools.update_wrapper(fn, of_numpy, updated=())
         setattr(ndarray, fn.__name__, fn)
+    ndarray.resize = CountedMethod(resize, numpy.ndarray.resize)
     ndarray.__new__ = __new__
     for name in ("__array_interface__", "__array_struct__"):
         setattr(ndarray, name, _interface(name))

@@ -24,6 +24,7 @@ from lazyarr.indexing import setitem
 from lazyarr.ops import OPS
 from lazyarr.reductions import MISSING, reduce
 from lazyarr.temporaries import ends_function
+from lazyarr.type_names import named_as
 
 UFUNCS: dict[numpy.ufunc, ufunc] = {}
 CLASSES = {type(numpy.dtype(c)) for c in CANONICAL}
@@ -41,6 +42,7 @@ class UfuncType(type):
         return getattr(numpy.ufunc, name)
 
 
+@named_as(numpy.ufunc)
 class ufunc(metaclass=UfuncType):
     """Functions that operate element by element on whole arrays: NumPy's, on lazy arrays.
 

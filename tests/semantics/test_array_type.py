@@ -223,6 +223,57 @@ def test_resize_refuses_what_others_see(a, refer):
             b.resize(bad)
 
 
+def test_resize_called_in_any_way_counts_one_name(a):
+    b = a.ravel() + 1
+    shape = (2, b.size)
+    b.resize(*shape)
+    b.resize(*shape[:1], refcheck=True)
+    np.ndarray.resize(b, (3, 4))
+    assert b.shape == (3, 4) and b.resize.__name__ == "resize"
+
+
+def _transposed(x):
+    view = x.reshape(2, -1).T
+    view.resize(x.size)                         # one segment of memory, in its order
+    return view
+
+
+@pytest.mark.parametrize("call", [
+    lambda np, x: x.resize(-1), lambda np, x: x.resize("a"), lambda np, x: x.resize(2, None),
+    lambda np, x: x.resize(3, refcheck=None), lambda np, x: x.resize(3, foo=1),
+    lambda np, x: x[::2].resize(4), lambda np, x: x[1:].resize(3), lambda np, x: [x, x.resize(3)],
+    lambda np, x: x.resize(), lambda np, x: x.resize(None), lambda np, x: _transposed(x),
+    lambda np, x: np.ndarray.resize(3, 3), lambda np, x: np.ndarray.resize(),
+])
+def test_resize_answers_as_numpy(call, a):
+    def told(module, x):
+        try:
+            return numpy.asarray(call(module, x)).tolist(), x.shape
+        except Exception as error:
+            return type(error), str(error)
+
+    x = numpy.arange(float(a.size))
+    assert told(np, np.arange(float(a.size))) == told(numpy, x)
+
+
+@pytest.mark.parametrize("make", [
+    lambda np: np.ones(3), lambda np: np.ones(400_000) + 1, lambda np: np.add,
+    lambda np: np.ones(400_000).flags, lambda np: np.ones(400_000).flat,
+], ids=["small", "lazy", "ufunc", "flags", "flat"])
+def test_the_interpreter_speaks_of_numpys_types(make):
+    def told(module):
+        x, words = make(module), []
+        for call in (hash, len, float, lambda x: [0][x], lambda x: x.no_such, lambda x: x()):
+            try:
+                call(x)
+            except Exception as error:
+                words.append(str(error))
+        return words
+
+    assert told(np) == told(numpy)
+    assert type(make(np)).__module__.startswith("lazyarr")
+
+
 def test_base_is_what_owns_the_memory(tmp_path):
     n = 60_000
     raw = bytes(8 * n)
