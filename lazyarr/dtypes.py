@@ -1,8 +1,9 @@
 """Plain dtypes: the element types that the engine compiles, each named by NumPy's type character.
 
-In:  numpy dtypes.   Out: one canonical character per element type (``q`` becomes ``l`` where both
-are 64 bits), or None for what only NumPy handles.  Everything behind the NumPy face speaks these
-characters, because a ufunc's loop signatures (``dd->d``) are written in them.
+In:  numpy dtypes.   Out: one canonical character per element type, or None for what only NumPy handles:
+also for C's second 64-bit integers (``q`` beside ``l``), which are equal to the first, and have scalars
+of their own.  Everything behind the NumPy face speaks these characters, because a ufunc's loop
+signatures (``dd->d``) are written in them.
 """
 
 from __future__ import annotations
@@ -47,26 +48,32 @@ PLAIN: dict[str, Plain] = {row.char: row for row in _ROWS}
 _by_layout = {(row.kind, row.itemsize): row.char for row in _ROWS}
 
 CANONICAL: dict[str, str] = {}
-"""Every NumPy type character of a plain element type -> its canonical character (q -> l)."""
+"""Every character of a loop's signature for plain element types -> its canonical character (q -> l)."""
 for _c in "?bhilqBHILQefdFD":
     _dt = numpy.dtype(_c)
     CANONICAL[_c] = _by_layout[_dt.kind, _dt.itemsize]
 
-_known: dict[numpy.dtype, str | None] = {}
+ELEMENTS = {c: numpy.dtype(c) for c in CANONICAL if c not in "qQ"}
+"""The dtypes of plain elements, which NumPy has one object of each."""
+
+_chars = {id(dtype): CANONICAL[c] for c, dtype in ELEMENTS.items()}
+_others: dict[tuple[numpy.dtype, str], str | None] = {}
 
 
 def char_of(dtype: numpy.dtype) -> str | None:
     """The canonical character of a plain dtype in native byte order; None for any other dtype."""
-    try:
-        return _known[dtype]
-    except KeyError:
-        found = CANONICAL.get(dtype.char)           # (other libraries' dtypes may have a character of these)
-        if found is not None:
-            plain = type(dtype) is type(numpy.dtype(dtype.char))
-            found = found if plain and dtype.isnative and dtype.metadata is None else None
-        if len(_known) < 1024:
-            _known[dtype] = found
+    found = _chars.get(id(dtype))
+    if found is not None:
         return found
+    key = dtype, dtype.char                     # (q and l are equal)
+    if key in _others:
+        return _others[key]
+    usual = ELEMENTS.get(dtype.char)            # (other libraries' dtypes may have a character of these)
+    if type(dtype) is type(usual) and dtype.isnative and dtype.metadata is None:
+        found = CANONICAL[dtype.char]
+    if len(_others) < 1024:
+        _others[key] = found
+    return found
 
 
 def canonical(signature: str) -> str:

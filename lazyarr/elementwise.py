@@ -27,7 +27,7 @@ from lazyarr.arrays import (
 )
 from lazyarr.config import current
 from lazyarr.counters import COUNT
-from lazyarr.dtypes import CANONICAL, char_of
+from lazyarr.dtypes import ELEMENTS, char_of
 from lazyarr.error_state import loud, prompt, remembered
 from lazyarr.expr import Map, Read
 from lazyarr.flags import discards
@@ -38,7 +38,7 @@ from lazyarr.recipes import WORD, again, measure, remember
 WEAK = {bool: numpy.dtype(bool), int: int, float: float, complex: complex}
 """Python scalars as operands: NumPy calls all but bool weak, since they follow the arrays."""
 
-STRONG = {numpy.dtype(c).type: numpy.dtype(c) for c in CANONICAL}
+STRONG = {dtype.type: dtype for dtype in ELEMENTS.values()}
 SCALARS = frozenset((*WEAK, *STRONG))
 KEYS = {**STRONG, **WEAK}
 """Type of a scalar -> what it is to type resolution."""
@@ -135,6 +135,8 @@ def inputs_for(loop_types: tuple[type, ...], args: tuple[Any, ...]) -> tuple[Any
             if x.storage is not None:
                 x = Read(x.storage.value, x.geo)
             else:
+                if char_of(x.geo.dtype) is None:        # equal to one that the loop is for, as q to l
+                    raise Unsupported
                 x = capture(x)
                 if isinstance(x, numpy.generic) and type(x) is not type_:
                     x = type_(x)

@@ -16,7 +16,7 @@ from lazyarr.arrays import Unsupported, ndarray, wrap, wrapped
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.deferred import CORES, accumulate, product, with_last
-from lazyarr.dtypes import CANONICAL
+from lazyarr.dtypes import ELEMENTS
 from lazyarr.elementwise import SCALARS, elementwise, into
 from lazyarr.fallback import fallback, lazily
 from lazyarr.geometry import LEGACY_AXES
@@ -27,7 +27,7 @@ from lazyarr.temporaries import ends_function
 from lazyarr.type_names import named_as
 
 UFUNCS: dict[numpy.ufunc, ufunc] = {}
-CLASSES = {type(numpy.dtype(c)) for c in CANONICAL}
+CLASSES = {type(dtype) for dtype in ELEMENTS.values()}
 """Classes of plain dtypes, which NumPy's code gives as `dtype`, too."""
 _DEFAULTS = {"order": "K"}
 
