@@ -180,7 +180,20 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
         return assign_at(x, key, value) if _picks(x, key) else assign_masked(x, key, value)
     except Unsupported:
         pass
+    if key.__class__ is value.__class__ is ndarray and key.storage is storage and key.geo.dtype == bool:
+        value = _with_more_behind(value, key.geo.size)
     return fallback(operator.setitem, x, key, value)
+
+
+def _with_more_behind(value: ndarray, size: int) -> Any:
+    """A copy, with memory behind it: where a write changes the mask that it goes by, NumPy may take more
+    elements of the value than it counted, up to the mask's `size`."""
+    real = now(value)
+    if real.ndim != 1 or real.size < 2:         # (one value is taken again and again)
+        return real
+    memory = numpy.zeros(real.size + size, real.dtype)
+    memory[: real.size] = real
+    return memory[: real.size]
 
 
 def _assign(x: ndarray, region: numpy.ndarray, value: Any) -> None:
