@@ -51,10 +51,30 @@ class Converter:
         return len(self._real)
 
 
-def broadcast(*args: Any) -> Any:
-    """numpy.broadcast, for code that asks for shapes only."""
-    return numpy.broadcast(*[x.geo if x.__class__ is ndarray else x for x in args])
+class Broadcast:
+    """Stands for numpy.broadcast: shapes are known; the rest asks for the elements."""
+
+    __slots__ = ("_given", "_shapes")
+
+    def __init__(self, *args: Any) -> None:
+        self._given = args
+        self._shapes = numpy.broadcast(*[x.geo if x.__class__ is ndarray else x for x in args])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._shapes.shape
+
+    @property
+    def ndim(self) -> int:
+        return self._shapes.ndim
+
+    @property
+    def size(self) -> int:
+        return self._shapes.size
+
+    def __iter__(self) -> Any:
+        return iter(numpy.broadcast(*[now(x) if x.__class__ is ndarray else x for x in self._given]))
 
 
-INSIDE: dict[Any, Any] = {numpy.broadcast: broadcast, REAL: Converter}
+INSIDE: dict[Any, Any] = {numpy.broadcast: Broadcast, REAL: Converter}
 """What NumPy's own code gets in place of a class of NumPy's."""

@@ -56,7 +56,7 @@ def view(fn: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """A NumPy function that only makes views: it is run on the geometry."""
     if x.__class__ is not ndarray:
         raise Unsupported
-    result = fn(x.geo, *args, **kwargs)
+    result = fn(x.geo, *lend(args, {}), **lend(kwargs, {}))
     if result.__class__ is numpy.ndarray:
         return seen(x, result)
     if result.__class__ not in (list, tuple):
