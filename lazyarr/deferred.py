@@ -74,13 +74,14 @@ def accumulate(fn: numpy.ufunc, x: Any, axis: Any = 0, dtype: Any = None, out: A
 
 def _stored(op: Opaque, x: ndarray, dtype: numpy.dtype, out: Any) -> Any:
     """The result written to an array of its own type and shape."""
-    target = wrap(out[0] if out.__class__ is tuple and len(out) == 1 else out)
+    given = out[0] if out.__class__ is tuple and len(out) == 1 else out
+    target = wrap(given)
     if target.__class__ is not ndarray or target.storage is None or not target.geo.flags.writeable:
         raise Unsupported
     if target.geo.shape != x.geo.shape or target.geo.dtype != dtype or not _waits(x, target):
         raise Unsupported
     target.storage.write(target.geo, op, (capture(x),), errors=remembered())
-    return target
+    return given
 
 
 def _accumulate(region: numpy.ndarray, x: numpy.ndarray, fn: Any, axis: int, dtype: Any) -> None:

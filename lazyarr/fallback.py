@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -140,7 +141,19 @@ def through(
         result = answered(fn, *[take_back(given, lent) for given in (tuple(args), kwargs)])
         if result is NotImplemented:
             raise
-    return take_back(result, lent)
+    return result if _is_given(result, fn, args, kwargs, lent) else take_back(result, lent)
+
+
+def _is_given(
+    result: Any, fn: Any, args: Sequence[Any], kwargs: dict[str, Any], lent: dict[int, Any]
+) -> bool:
+    """Is it the array of NumPy's that the caller gave as `out`?"""
+    if result.__class__ is not numpy.ndarray or id(result) in lent:
+        return False
+    out = kwargs.get("out")
+    named = out if out.__class__ is tuple else (out,)
+    positional = args[fn.nin :] if fn.__class__ is numpy.ufunc else ()
+    return any(x is result for x in (*named, *positional))
 
 
 def looking(fn: Any, x: ndarray, *args: Any, **kwargs: Any) -> Any:
@@ -163,6 +176,8 @@ def on_plain(fn: Any, x: ndarray, args: tuple[Any, ...], kwargs: dict[str, Any])
     if result.__class__ is numpy.ndarray:
         if result is x.geo:
             return x
+        if kwargs and result is kwargs.get("out"):
+            return result
         base = result.base
         if base is None:
             return wrap(result)

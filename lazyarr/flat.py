@@ -72,7 +72,7 @@ class FlatIter:
     def __setitem__(self, key: Any, value: Any) -> None:
         if self._made is None and key.__class__ is slice and self._array.storage is not None:
             line = reshaped(self._array.geo, (-1,))
-            if line is not None and _fills(value, line[key]):
+            if line is not None and line.flags.writeable and _fills(value, line[key]):
                 part(self._array, line)[key] = value
                 return
         self._flat[lend(key, {})] = lend(value, {})

@@ -172,14 +172,15 @@ SIZED: dict[str, Any] = {
 
 MAKERS = {"zeros": creation.zeros, "ones": creation.ones, "empty": creation.empty, "full": creation.full}
 
-CONVERTERS: dict[str, dict[str, Any]] = {
-    "array": {"copy": True},
-    "asarray": {},
-    "asanyarray": {},
-    "ascontiguousarray": {"order": "C", "ndmin": 1},
-    "asfortranarray": {"order": "F", "ndmin": 1},
-    "copy": {"copy": True},
+CONVERTERS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "array": ("dtype", "order copy subok ndmin", {"copy": True}),
+    "asarray": ("dtype order", "copy", {}),
+    "asanyarray": ("dtype order", "copy", {}),
+    "ascontiguousarray": ("dtype", "", {"order": "C", "ndmin": 1}),
+    "asfortranarray": ("dtype", "", {"order": "F", "ndmin": 1}),
+    "copy": ("order subok", "", {"copy": True}),
 }
+"""Parameters after the first one, by position or name; those by name only; what is not NumPy's default."""
 
 
 def named(names: str) -> Iterator[tuple[str, Any]]:
@@ -301,16 +302,15 @@ def _each(fn: Any) -> Any:
     return call
 
 
-def _converter(name: str, fn: Any, defaults: dict[str, Any]) -> Any:
+def _converter(fn: Any, positional: list[str], named: list[str], defaults: dict[str, Any]) -> Any:
     """asarray and its relatives."""
-    second = "order" if name == "copy" else "dtype"
+    second = positional[0]
 
     def rule(a: Any, *args: Any, **kwargs: Any) -> Any:
-        options = dict(defaults)
-        options.update(zip((second, "order"), args, strict=False))
-        if len(args) > 2 or not kwargs.keys() <= {"dtype", "order", "copy", "ndmin", "subok"}:
+        allowed = {*positional[len(args) :], *named}
+        if len(args) > len(positional) or not kwargs.keys() <= allowed:
             raise Unsupported
-        options.update(kwargs)
+        options = {**defaults, **dict(zip(positional, args, strict=False)), **kwargs}
         options.pop("subok", None)
         return movement.convert(a, **options)
 
@@ -380,7 +380,8 @@ def attach() -> None:
     for name, fn in named(" ".join(MAKERS)):
         OVERRIDES[fn] = creation.maker(fn, MAKERS[name])
     for name, fn in named(" ".join(CONVERTERS)):
-        OVERRIDES[fn] = _converter(name, fn, CONVERTERS[name])
+        positional, by_name, defaults = CONVERTERS[name]
+        OVERRIDES[fn] = _converter(fn, positional.split(), by_name.split(), defaults)
     for name, fn in named(" ".join(SIZED)):
         rule = _identity if fn is numpy.identity else rebound(fn)
         factor = 1 if name in CURVES.split() else FOLD

@@ -175,6 +175,8 @@ HOLDS = {"clip": _clipped, "wrap": _wrapped}
 
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     """numpy.take_along_axis."""
+    if indices.__class__ is not ndarray:        # (it asks a list for its dtype)
+        raise Unsupported
     x, i = operands(arr, indices)
     ndim = x.geo.ndim
     if axis.__class__ is not int or i.geo.ndim != ndim or not -ndim <= axis < ndim:

@@ -203,7 +203,10 @@ def _assign(x: ndarray, region: numpy.ndarray, value: Any) -> None:
         if value.__class__ is numpy.ndarray and char_of(value.dtype) is not None:
             value = wrap(value)
         elif value.__class__ is not ndarray:    # read, and checked, now
-            value = wrap(_constant(value, region.dtype))
+            try:
+                value = wrap(_constant(value, region.dtype))
+            except Exception:                   # NumPy stores what comes before the element that it refuses
+                raise Unsupported from None
         if value.storage is storage and same(value.geo, region):
             return                              # the last step of  x[key] += 1
     if _assigned(x, region, value):

@@ -148,8 +148,8 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
         args = tuple([wrap(numpy.asarray(x)) if x.__class__ in WEAK else x for x in args])
     if not all(x.__class__ is ndarray for x in args):
         raise Unsupported
-    shapes = {x.geo.shape for x in args}
-    if len(shapes) == 1:
+    shapes = [x.geo.shape for x in args]
+    if len(set(shapes)) == 1:
         return _BROADCAST(args)
     shape = numpy.broadcast_shapes(*shapes)
     return _BROADCAST([x if _KEEPS and x.geo.shape == shape else _widened(x, shape) for x in args])
@@ -248,16 +248,17 @@ def copy_as(x: ndarray, dtype: Any = None, order: Any = "K") -> ndarray:
     return copied(x, geo, None, 6)      # casts come through convert, one of its callers and a wrapper
 
 
-_CopyMode = numpy._CopyMode
+COPIES = (None, False, True)
+ORDERS = (None, "C", "F", "A", "K")
 
 
 def convert(x: Any, dtype: Any = None, order: Any = None, copy: Any = None, ndmin: int = 0) -> ndarray:
     """asarray() and its relatives: x itself where it will do, else a lazy copy."""
     x = face_of(x)
-    if x.__class__ is not ndarray or x.storage is None:
+    if x.__class__ is not ndarray or x.storage is None or dtype.__class__ is ndarray:
         raise Unsupported
     dtype = x.geo.dtype if dtype is None else numpy.dtype(dtype)
-    if char_of(dtype) is None or dtype.metadata or copy.__class__ is _CopyMode:
+    if char_of(dtype) is None or dtype.metadata or copy not in COPIES or order not in ORDERS:
         raise Unsupported
     flags = x.geo.flags
     ordered = {"C": flags.c_contiguous, "F": flags.f_contiguous}.get(order, True)

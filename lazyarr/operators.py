@@ -273,7 +273,7 @@ def power(self: Any, other: Any, modulo: Any = None) -> Any:
     except Unsupported:
         pass
     if modulo is not None:
-        return fallback(pow, self, other, modulo)
+        return NotImplemented
     return handed(numpy.ndarray.__pow__, pow, self, other)
 
 

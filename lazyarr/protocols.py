@@ -47,8 +47,24 @@ def __array_ufunc__(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: 
         raise TypeError(f"__array_ufunc__() needs a ufunc, not {type(ufunc).__name__}")
     ours = known(fn)
     if ours is not None:
-        return getattr(ours, method)(*inputs, **kwargs)
-    return fallback(fn if method == "__call__" else getattr(fn, method), *inputs, **kwargs)
+        result = getattr(ours, method)(*inputs, **kwargs)
+    else:
+        result = fallback(fn if method == "__call__" else getattr(fn, method), *inputs, **kwargs)
+    return _given_back(result, inputs, kwargs)
+
+
+def _given_back(result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """NumPy returns the very array that it was given as `out`: so ``real += lazy`` stays what it was."""
+    if result.__class__ is tuple:
+        return tuple([_given_back(r, args, kwargs) for r in result])
+    if result.__class__ is not ndarray:
+        return result
+    real = real_of(result)
+    out = kwargs.get("out")
+    for given in (*args, *(out if out.__class__ is tuple else (out,))):
+        if given is real and type(given) is numpy.ndarray:
+            return given
+    return result
 
 
 CONVERTERS = frozenset((numpy.atleast_1d, numpy.atleast_2d, numpy.atleast_3d, numpy.copy))
@@ -69,7 +85,8 @@ def __array_function__(self: Any, func: Any, types: Any, args: Any, kwargs: Any)
     if func in CONVERTERS:
         return func(*[export(x) if x.__class__ is ndarray else x for x in args], **kwargs)
     rule = OVERRIDES.get(func)
-    return fallback(func, *args, **kwargs) if rule is None else rule(*args, **kwargs)
+    result = fallback(func, *args, **kwargs) if rule is None else rule(*args, **kwargs)
+    return _given_back(result, args, kwargs)
 
 
 def __dlpack__(
@@ -143,14 +160,11 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
     return wrap(numpy.ndarray.__deepcopy__(self.geo, memo)) if self.geo.dtype.hasobject else own_copy(self)
 
 
-def __new__(
-    cls: Any, shape: Any, dtype: Any = float, buffer: Any = None, offset: Any = 0, strides: Any = None,
-    order: Any = None,
-) -> Any:
-    buffer = lend(buffer, {})
+def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:
+    args, kwargs = lend(args, {}), lend(kwargs, {})
     if cls is ndarray:
-        return wrap(numpy.ndarray(shape, dtype, buffer, offset, strides, order))
-    return numpy.ndarray.__new__(cls, shape, dtype, buffer, offset, strides, order)
+        return wrap(numpy.ndarray(*args, **kwargs))
+    return numpy.ndarray.__new__(cls, *args, **kwargs)
 
 
 # --------------------------------------------------------------------------------- sequence
@@ -207,15 +221,16 @@ def flags(self: Any) -> Any:
     return self.geo.flags if self.storage is None else Flags(self)
 
 
-def setflags(self: Any, write: Any = None, align: Any = None, uic: Any = None) -> None:
+def setflags(self: Any, *args: Any, **kwargs: Any) -> None:
+    numpy.empty(0).setflags(*args, **kwargs)    # NumPy checks the arguments
     real = real_of(self)
     if self.storage is not None:
-        if write:
+        if args[0] if args else kwargs.get("write"):
             allow_writing(self)
         self.geo = self.geo.view()
         if real is not None:
-            real.setflags(write, align, uic)
-    self.geo.setflags(write, align, uic)
+            real.setflags(*args, **kwargs)
+    self.geo.setflags(*args, **kwargs)
 
 
 def _part(name: str) -> property:

@@ -30,6 +30,8 @@ UFUNCS: dict[numpy.ufunc, ufunc] = {}
 CLASSES = {type(dtype) for dtype in ELEMENTS.values()}
 """Classes of plain dtypes, which NumPy's code gives as `dtype`, too."""
 _DEFAULTS = {"order": "K"}
+ONE_AXIS = "(n),(n)->()"
+"""The signature of those that take `axis`, of the ones with `CORES`."""
 
 
 class UfuncType(type):
@@ -87,7 +89,7 @@ class ufunc(metaclass=UfuncType):
         fn = self.fn
         if options.pop("subok", True).__class__ is not bool:       # else it says nothing: no subclasses here
             raise Unsupported
-        if fn in CORES and "axis" in options:
+        if fn.signature == ONE_AXIS and "axis" in options:
             args = with_last(args, options.pop("axis"))
         if options and options != _DEFAULTS:
             raise Unsupported

@@ -1,0 +1,44 @@
+"""A call with `out` returns that very object, also where a library's NumPy array receives lazy values."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+import lazyarr as np
+
+CALLS = {
+    "ufunc": lambda m, a, o: m.add(a, 1, out=o),
+    "ufunc, positional": lambda m, a, o: m.add(a, 1, o),
+    "ufunc, tuple": lambda m, a, o: m.negative(a, out=(o,)),
+    "reduce": lambda m, a, o: m.sum(m.stack([a, a]), axis=0, out=o),
+    "accumulate": lambda m, a, o: m.cumsum(a, out=o),
+    "take": lambda m, a, o: m.take(a, m.arange(a.size), out=o),
+    "clip": lambda m, a, o: m.clip(a, 0, 1, out=o),
+    "matmul": lambda m, a, o: m.matmul(m.eye(a.size), a, out=o),
+    "method": lambda m, a, o: a.round(out=o),
+}
+
+
+@pytest.mark.parametrize("jit", ["auto", "always"])
+@pytest.mark.parametrize("library", [np, numpy], ids=["lazyarr", "numpy"])
+@pytest.mark.parametrize("name", CALLS)
+def test_what_receives_is_what_returns(name, library, jit):
+    with np.options(jit=jit):
+        a = np.arange(100.0) * 0.25
+        out = numpy.zeros(100)
+        result = CALLS[name](library, a, out)
+        assert result is out and type(out) is numpy.ndarray
+        expected = numpy.zeros(100)
+        CALLS[name](numpy, numpy.arange(100.0) * 0.25, expected)
+        assert out.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("size", [10, 300_000])
+def test_an_array_of_numpys_stays_one_under_in_place_operators(size):
+    total = same = numpy.zeros(size)
+    for k in range(3):
+        total += np.arange(float(size)) * k
+    total *= np.ones(size)
+    assert total is same and type(total) is numpy.ndarray
+    assert total.tobytes() == (numpy.arange(float(size)) * 3).tobytes()
