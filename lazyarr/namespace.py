@@ -160,6 +160,21 @@ class Module(types.ModuleType):
         return dir(self.__dict__["_original"])
 
 
+class RandomModule(Module):
+    """`numpy.random`, which libraries know as the state of its functions because it *is* NumPy's module.  To
+    code that names RandomState it says that it is one, for it does what a state does."""
+
+    @property
+    def __class__(self) -> type:
+        named = "RandomState" in sys._getframe(1).f_code.co_names
+        return numpy.random.RandomState if named else RandomModule
+
+    @property
+    def _bit_generator(self) -> Any:
+        """Of a RandomState: C code draws from it."""
+        return numpy.random.mtrand._rand._bit_generator
+
+
 def module(numpy_name: str) -> types.ModuleType:
     """Our module for a module of NumPy."""
     return importlib.import_module("lazyarr" + numpy_name[5:])
@@ -178,7 +193,8 @@ class Finder:
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: Any) -> types.ModuleType:
-        return Module(spec.name, sys.modules["numpy" + spec.name[7:]])
+        made = RandomModule if spec.name == "lazyarr.random" else Module
+        return made(spec.name, sys.modules["numpy" + spec.name[7:]])
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Nothing to run: attributes come when asked for."""

@@ -29,6 +29,7 @@ from sklearn import (
     preprocessing,
     svm,
     tree,
+    utils,
 )  # fmt: skip
 
 
@@ -185,7 +186,19 @@ def measures(np, d):
     )
 
 
-EXACT = {"preparation": preparation, "trees": trees}
+def random_states(np, d):
+    """The module is the state of its functions, for those who know NumPy's by identity."""
+    x, y, _ = samples(np, d)
+    np.random.seed(4)
+    states = np.random, np.random.RandomState(1), None, 3
+    return (
+        [utils.check_random_state(state).uniform(size=2) for state in states],
+        utils.check_random_state(np.random).permutation(y), np.random.rand(),
+        utils.shuffle(x, y, random_state=1),
+    )
+
+
+EXACT = {"preparation": preparation, "trees": trees, "random_states": random_states}
 
 CLOSE = {
     "reduction": reduction, "clusters": clusters, "regression": regression,
