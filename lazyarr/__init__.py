@@ -22,6 +22,7 @@ import numpy
 
 from lazyarr import buffer_protocol as _buffer_protocol
 from lazyarr import functions as _functions
+from lazyarr import generators as _generators
 from lazyarr import methods as _methods
 from lazyarr import namespace as _namespace
 from lazyarr import operators as _operators
@@ -43,8 +44,8 @@ from lazyarr.public import show_config as show_config
 from lazyarr.ufuncs import ufunc as ufunc
 
 for _part in (
-    _operators, _methods, _protocols, _buffer_protocol, _subclass, _functions, _namespace, _warning_sites,
-    _public,
+    _operators, _methods, _protocols, _buffer_protocol, _subclass, _functions, _namespace, _generators,
+    _warning_sites, _public,
 ):  # fmt: skip
     _part.attach()
 _methods.attach_rest()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy
 import pytest
 from programs import MISSING, check, table, ways
 
 pytest.importorskip("scipy", reason=MISSING)
 
 from scipy import (
+    cluster,
     fft,
     integrate,
     interpolate,
@@ -231,6 +233,33 @@ def functions(np, d):
     )
 
 
+def draws(np, d):
+    """Functions that take a generator pass it on to NumPy's `default_rng`, whose C code tells what it is."""
+    x = d.normal(40)
+    rng = np.random.default_rng(3)
+
+    def cost(v):
+        return ((v - 1) ** 2).sum()
+
+    def apart(a, b):
+        return np.mean(a) - np.mean(b)
+
+    return (
+        stats.bootstrap((x,), np.mean, n_resamples=20, rng=rng).standard_error,
+        stats.permutation_test((x, x[::-1] * 0.5), apart, n_resamples=20, rng=rng).pvalue,
+        *(sampler(2, rng=rng).random(2) for sampler in (stats.qmc.Halton, stats.qmc.LatinHypercube)),
+        optimize.differential_evolution(cost, [(-2, 2)], rng=rng, maxiter=3).x,
+        optimize.dual_annealing(cost, [(-2, 2)], rng=rng, maxiter=3).x,
+        sparse.random(4, 4, 0.5, rng=rng).toarray(),
+        sparse.random_array((4, 4), density=0.5, rng=rng).toarray(),
+        cluster.vq.kmeans2(d.normal(40, 2), 2, rng=rng)[1],
+        spatial.transform.Rotation.random(2, rng=rng).as_quat(),
+        abs(sparse.linalg.svds(sparse.csr_array(np.diag(np.arange(6) + 1.0)), k=1, rng=rng)[1]),
+        numpy.random.default_rng(rng).random(3), rng.random(3),
+        np.random.seed(2), stats.norm.rvs(size=3, random_state=np.random), np.random.rand(),
+    )
+
+
 EXACT = {
     "minimize": minimize, "solve_ivp": solve_ivp, "integrals": integrals, "filters": filters,
     "images": images, "neighbours": neighbours, "functions": functions, "interpolation": interpolation,
@@ -238,7 +267,7 @@ EXACT = {
 
 CLOSE = {
     "curve_fit": curve_fit, "spectra": spectra, "roots": roots, "sparse_matrices": sparse_matrices,
-    "statistics": statistics, "matrices": matrices,
+    "statistics": statistics, "matrices": matrices, "draws": draws,
 }  # fmt: skip
 """Those that ask the BLAS or LAPACK; and `welch`, which sums otherwise where ``asarray(x) is x``."""
 
