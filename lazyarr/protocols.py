@@ -22,7 +22,7 @@ from lazyarr.flat import FlatIter
 from lazyarr.geometry import within
 from lazyarr.indexing import getitem, setitem
 from lazyarr.movement import own_copy, seen
-from lazyarr.namespace import OVERRIDES
+from lazyarr.namespace import LATE, OVERRIDES
 from lazyarr.overrides import defers, operands, overrides
 from lazyarr.resizing import CountedMethod, resize
 from lazyarr.storage import Storage
@@ -258,16 +258,22 @@ def _view(name: str) -> property:
     return property(lambda self: seen(self, of(self.geo)))
 
 
-class _Holding(numpy.ndarray):
+class Holding(numpy.ndarray):
     """A real view that keeps the lazy array alive, as NumPy's pointers keep theirs."""
 
     array: ndarray
 
 
 def ctypes(self: Any) -> Any:
-    held = pinned(self).view(_Holding)
+    held = pinned(self).view(Holding)
     held.array = self
     return held.ctypes
+
+
+def _pointer_types(module: str) -> None:
+    from lazyarr.pointer_types import attach
+
+    attach()
 
 
 def _read_only(name: str, found: property) -> property:
@@ -338,6 +344,7 @@ def attach() -> None:
     for name in ("T", "mT"):
         setattr(ndarray, name, _view(name))
     ndarray.ctypes = property(ctypes)
+    LATE["numpy.ctypeslib"] = _pointer_types
     ndarray.data = property(lambda self: export(self).data)
     ndarray.flat = property(FlatIter, _set_flat)
     ndarray.flags = property(flags)
