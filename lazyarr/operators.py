@@ -32,7 +32,15 @@ COMPARE = {
     "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal",
     "ne": "not_equal",
 }
+MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 REFLECTED = {f"__r{name}__" for name in (*BINARY, "pow", "matmul")}
+THEIRS = {
+    **{f"__{name}__": f"__r{name}__" for name in (*BINARY, "pow", "matmul")},
+    **{f"__r{name}__": f"__{name}__" for name in (*BINARY, "pow", "matmul")},
+    **{f"__{name}__": f"__{mirrored}__" for name, mirrored in MIRRORED.items()},
+}
+"""An operator's method -> the one that Python asks the other operand for.  (In place there is none.)"""
+
 MATMUL = {
     "__matmul__": operator.matmul, "__imatmul__": operator.imatmul, "__rmatmul__": operator.matmul,
 }  # fmt: skip
@@ -89,13 +97,24 @@ def small_pair(self: Any, other: Any) -> tuple[Any, Any] | None:
 
 
 def handed(by_numpy: Any, by_python: Any, self: Any, other: Any) -> Any:
-    """By NumPy's method.  Where it leaves the operation to `other`, so do we: its method gets the lazy array.
+    """By NumPy's method.  Where it leaves the operation to `other`, so do we: its method gets the lazy array,
+    then, if it knows nothing of those (SciPy's sparse arrays), NumPy's.
 
     Subclasses of NumPy's array come first in its operators; to Python they are none of ours."""
+    name = by_numpy.__name__
+    turned = name in REFLECTED
     if other.__class__ is not ndarray and isinstance(other, numpy.ndarray):
-        pair = (other, self) if by_numpy.__name__ in REFLECTED else (self, other)
+        pair = (other, self) if turned else (self, other)
         return fallback(by_python, *pair)
-    return fallback(by_numpy, self, other)
+    if name not in THEIRS or getattr(type(other), "__array_ufunc__", self) is None:
+        return fallback(by_numpy, self, other)
+    if turned:                                  # `other` has not answered, or has no such method
+        return fallback(by_python, other, self)
+    result = fallback(by_numpy, self, other)
+    if result is NotImplemented:
+        method = getattr(type(other), THEIRS[name], None)
+        result = NotImplemented if method is None else method(other, self)
+    return fallback(by_python, self, other) if result is NotImplemented else result
 
 
 def binary(name: str, fn: numpy.ufunc) -> Any:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy
 import pytest
-from programs import MISSING, check, table, ways
+from programs import MISSING, check, same, table, ways
+
+import lazyarr
 
 pytest.importorskip("scipy", reason=MISSING)
 
@@ -282,3 +286,33 @@ def test_same_bits(name, jit, n):
 @table(CLOSE)
 def test_close(name, jit, n):
     check(CLOSE[name], jit, n, 1e-9)
+
+
+OPERATORS = [
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.matmul, operator.eq, operator.ne,
+    operator.lt, operator.ge,
+]  # fmt: skip
+
+
+@ways
+@pytest.mark.parametrize("turned", [False, True], ids=["sparse first", "dense first"])
+@pytest.mark.parametrize("op", OPERATORS, ids=lambda op: op.__name__)
+@pytest.mark.filterwarnings("ignore::scipy.sparse.SparseEfficiencyWarning")
+def test_operators_of_sparse_and_dense(op, turned, jit, n):
+    """SciPy's methods leave what is none of NumPy's arrays to the other operand: they get one then."""
+
+    def program(np):
+        dense = np.where(np.arange(n).reshape(20, -1) % 3 == 0, 2.0, 1.0)[:, :20]
+        pair = sparse.csr_array(numpy.eye(20) * 2), dense
+        result = op(*(pair[::-1] if turned else pair))
+        return [type(result).__name__, result.toarray() if sparse.issparse(result) else numpy.asarray(result)]
+
+    def outcome(np):
+        try:
+            return program(np)
+        except TypeError as error:
+            return [str(error)]
+
+    want = outcome(numpy)
+    with lazyarr.options(jit=jit):
+        same(outcome(lazyarr), want, 0.0)

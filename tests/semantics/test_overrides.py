@@ -10,6 +10,7 @@ import numpy
 import pytest
 
 import lazyarr as np
+from lazyarr import operators
 
 HANDLED = {}
 
@@ -119,6 +120,32 @@ def test_priority(n):
     masked = np.ma.array([1, 2, 3], mask=[0, 1, 0])
     assert type(np.ones(3) * masked) is type(masked)
     assert (np.ones((1, 2)) * np.matrix([[1], [2]])).tolist() == [[3.0]]
+
+
+@pytest.mark.parametrize("operator", ["add", "sub", "mul", "truediv", "pow", "matmul", "lt", "ge", "eq"])
+def test_operators_of_those_who_know_numpys_arrays_only(operator, n):
+    """As SciPy's sparse arrays: what is none of NumPy's arrays they leave to the other operand."""
+
+    class Picky:
+        __array_priority__ = 10.1
+
+        def answer(self, other):
+            return "known" if type(other) is numpy.ndarray else NotImplemented
+
+    for name in operators.THEIRS:
+        setattr(Picky, name, Picky.answer)
+    call = getattr(__import__("operator"), operator)
+    assert call(np.ones(n), Picky()) == call(Picky(), np.ones(n)) == "known"
+
+
+def test_the_lazy_array_comes_first(n):
+    class First:
+        __array_priority__ = 10.1
+        __rsub__ = __gt__ = lambda self, other: type(other)
+
+    assert np.ones(n) - First() is np.ndarray and (np.ones(n) < First()) is np.ndarray
+    with pytest.raises(TypeError, match=r"unsupported operand .* 'numpy.ndarray' and 'First'"):
+        np.ones(n) / First()
 
 
 class Column:
