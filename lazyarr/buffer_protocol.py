@@ -1,8 +1,8 @@
 """Python's buffer protocol on arrays: `memoryview(x)`, `file.write(x)`, `hashlib.sha256(x)`.
 
 In: the array type.   Out: the type with a buffer slot, that lends real, counted memory.
-Python 3.12 has `__buffer__` for this.  Before, only C code can fill the slot: it is written through
-ctypes, after checking that type objects are laid out as this interpreter's headers say.
+Python 3.12 has `__buffer__` for this.  Before, only C code can fill the slot (`buffer_slot`): it is written
+through ctypes, after checking that type objects are laid out as this interpreter's headers say.
 Not for NumPy: it would prefer the buffer to `__array__`, and asarray(x) would be another array each time.
 """
 
@@ -19,8 +19,11 @@ from lazyarr.arrays import ndarray
 FULL_RO = 0x011C
 """What `WHOLE` ask for; and NumPy, which takes BufferError for "try something else"."""
 
-WHOLE = {"memoryview", "bytearray"}
-"""Functions of Python's that take any buffer with all that is known about it."""
+WHOLE = {"memoryview", "bytearray", "PickleBuffer", "from_buffer"}
+"""What of Python and its library takes any buffer with all that is known about it."""
+
+REFUSAL = f"a lazy array lends its memory where one of {', '.join(sorted(WHOLE))} is called by its name"
+"""NumPy does not show it, but goes on to `__array__`."""
 
 _NAME, _BUFFER, _FLAGS = 24, 160, 168
 """Byte offsets in PyTypeObject (64 bit): tp_name, tp_as_buffer, tp_flags."""
@@ -42,12 +45,24 @@ def _for_numpy(flags: int, frame: int) -> bool:
 
 def __buffer__(self: Any, flags: int) -> memoryview:
     if _for_numpy(flags, 2):
-        raise BufferError("ask for __array__")
+        raise BufferError(REFUSAL)
     return memoryview(self.__array__())
 
 
+def _find(self: Any, view: int, flags: int) -> int:
+    """The array whose memory is lent, as a new reference; or 0."""
+    if _for_numpy(flags, 2):
+        return 0
+    try:
+        real = self.__array__()
+    except Exception:
+        return 0
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(real))
+    return id(real)
+
+
 def _lend(self: Any, view: int, flags: int) -> int:
-    """bf_getbuffer.  A callback cannot pass on an exception; -1 alone is a SystemError for Python."""
+    """bf_getbuffer on other machines.  A callback passes on no exception; -1 alone is a SystemError."""
     if not _for_numpy(flags, 2):
         try:
             return _get_buffer(self.__array__(), view, flags)
@@ -81,4 +96,7 @@ def attach() -> None:
     if sys.version_info >= (3, 12):
         ndarray.__buffer__ = __buffer__
     elif _layout_is_known():
-        _word(_word(id(ndarray) + _BUFFER).value).value = ctypes.cast(_slot, ctypes.c_void_p).value
+        from lazyarr.buffer_slot import slot
+
+        address = slot(_find, REFUSAL) or ctypes.cast(_slot, ctypes.c_void_p).value
+        _word(_word(id(ndarray) + _BUFFER).value).value = address
