@@ -25,7 +25,7 @@ from lazyarr.bufferize import Placement, copy_of
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.error_state import TEXTS
-from lazyarr.expr import Expr, Map, Read, Reduce
+from lazyarr.expr import Expr, Map, Read, Reduce, Scan
 from lazyarr.flags import BITS, Late, Listener, Raised, call_of, late, warns
 from lazyarr.fusion import reference
 from lazyarr.ops import flags, told
@@ -105,16 +105,16 @@ def _names(node: Expr, key: str) -> Iterator[str]:
 
     A cast of inputs has a name of its own, one of the result has the operation's."""
     op, region = node.op, node.region
-    if not isinstance(op, Map | Reduce) or region is None:
+    if not isinstance(op, Map | Reduce | Scan) or region is None:
         return
     ins, _, outs = op.sig.partition("->")
     part = outs[op.part] if isinstance(op, Map) else outs
     given = [char_of(i.geo.dtype if isinstance(i, Read) else i.dtype) for i in node.inputs]
     cast = any(key in flags("copy", f"{a}->{b}") for a, b in zip(given, ins, strict=False))
     own = key in flags(op.name, op.sig) or key in flags("copy", f"{part}->{char_of(region.dtype)}")
-    if isinstance(op, Reduce):
+    if isinstance(op, Reduce | Scan):
         if own or cast:
-            yield "reduce"
+            yield "reduce" if isinstance(op, Reduce) else "accumulate"
     elif op.name == "copy":
         if own or cast:
             yield "cast"

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy
 
 from lazyarr.dtypes import char_of
-from lazyarr.expr import FOLDS, Compress, Expr, Read, Reduce
+from lazyarr.expr import FOLDS, Compress, Expr, Read, Reduce, Scan, Scatter
 from lazyarr.fusion.alias import ANYWHERE, disjoint, injective, memory_key
 from lazyarr.fusion.fold import fold_order, stricter
 from lazyarr.fusion.group import (
@@ -33,11 +33,25 @@ from lazyarr.reduce_order import Order
 def conflict(node: Expr, placed: Placed, group: Group, epoch: int, asked: Asked) -> str | None:
     """Why a node cannot run in the loops of a group, which have its space."""
     return (
-        _fold_conflict(node, placed, group, epoch)
+        _order_conflict(node, group)
+        or _fold_conflict(node, placed, group, epoch)
         or _load_conflict(node, placed, group, epoch)
         or _store_conflict(node, placed, group, epoch, asked)
         or _cannot_repeat(node, group, epoch, asked)
     )
+
+
+def _order_conflict(node: Expr, group: Group) -> str | None:
+    """What scans goes in order along one axis, and nothing else may ask for another order."""
+    if isinstance(node.op, Scan) and (group.fold is not None or group.scatters):
+        return "a scan has an order of its own, and so has the group"
+    if group.scan is None:
+        return None
+    if isinstance(node.op, Scan) and node.op.axis != group.scan:
+        return "scans along another axis than the group"
+    if isinstance(node.op, (*FOLDS, Scatter)):
+        return "the group scans, in an order of its own"
+    return None
 
 
 def _fold_conflict(node: Expr, placed: Placed, group: Group, epoch: int) -> str | None:
