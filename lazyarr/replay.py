@@ -112,15 +112,15 @@ def _names(node: Expr, key: str) -> Iterator[str]:
     given = [char_of(i.geo.dtype if isinstance(i, Read) else i.dtype) for i in node.inputs]
     cast = any(key in flags("copy", f"{a}->{b}") for a, b in zip(given, ins, strict=False))
     own = key in flags(op.name, op.sig) or key in flags("copy", f"{part}->{char_of(region.dtype)}")
-    if isinstance(op, Reduce | Scan):
+    if isinstance(op, Reduce):
         if own or cast:
-            yield "reduce" if isinstance(op, Reduce) else "accumulate"
+            yield "reduce"
     elif op.name == "copy":
         if own or cast:
             yield "cast"
     else:
         if own:
-            yield op.name
+            yield "accumulate" if isinstance(op, Scan) else op.name
         if cast:
             yield "cast"
 

@@ -18,7 +18,7 @@ from lazyarr.elementwise import IN_PLACE, at_call
 from lazyarr.error_state import loud, remembered
 from lazyarr.expr import Opaque, Scan
 from lazyarr.flags import discards
-from lazyarr.geometry import like
+from lazyarr.geometry import layout
 from lazyarr.movement import ravel
 from lazyarr.ops import OPS, loop_types, native
 
@@ -44,7 +44,7 @@ def accumulate(fn: numpy.ufunc, x: Any, axis: Any = 0, dtype: Any = None, out: A
         return _stored(op, x, result, out)
     if _at_call(op, x):
         raise Unsupported
-    return fresh_array(op, (capture(x),), like(numpy.empty_like(x.geo, dtype=result)))
+    return fresh_array(op, (capture(x),), layout(result, x.geo.shape, [x.geo]))
 
 
 def _op(fn: numpy.ufunc, result: numpy.dtype, axis: int, dtype: Any) -> Scan | Opaque:

@@ -13,7 +13,7 @@ In:  `lower` makes it from a parfor; `tile` and `vectorize` refine it.   Out: `e
                                       it left; 'all': every element
            | Call(loop, ins, outs)    NumPy's inner loop number `loop` over the elements
            | Scan(op, sig, source, target)
-                                      running results over the elements; the last one is kept for the next block
+                                      running results over the elements; the last is kept for the next block
     lane   = Load(value, ref)
            | Gather(value, ref, offset)       a Load so many bytes further on; `offset` is an 'offset' op's
            | Apply(values, op, sig, args)     the results of one op; -1: nobody uses that one

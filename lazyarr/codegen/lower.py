@@ -40,7 +40,7 @@ MEMORY = {"load": "operand", "scalar": "scalar"}
 
 
 def is_native(inst: Inst, target: Target) -> bool:
-    """Has the op an emitter?  If not, NumPy's inner loop runs it; a scan along the range is a loop of its own."""
+    """Has the op an emitter?  If not, NumPy's inner loop runs it; a scan is a loop of its own."""
     if inst.op == SCAN:
         return False
     if inst.op == GATHER or native(inst.op, inst.sig, target) is not None:

@@ -66,13 +66,14 @@ def accumulator_bytes(parfor: Parfor) -> int:
     return COLUMNS * sum(PLAIN[inst.sig[-1]].itemsize for inst in scans_of(parfor))
 
 
-def across_function(r: Reduce, rows: Kernel, first: Kernel, name: str) -> Function:
+def across_function(r: Reduce, kernels: tuple[Kernel, ...], name: str) -> Function:
+    """`kernels`: of any row, and of the first one."""
     b = Function(r.target, name, CHUNK_PARAMS)
     status = r.status(b)
     status.begin()
     if r.loops:
         emit_calls.begin(b)
-    _write(r, b, Body(rows, r, b), Body(first, r, b))
+    _write(r, b, *(Body(kernel, r, b) for kernel in kernels))
     if r.loops:
         emit_calls.end(b)
     status.end()

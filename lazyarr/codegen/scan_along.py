@@ -3,7 +3,7 @@
 In:  a parfor ``p* s`` with scans.   Out: its chunk function.
 The stages before a scan leave its values in memory, block by block, unless they lie there already; a scan
 is a loop over a block, one element after the other, of `ROWS` rows at a time: each has a running result in a
-register.  Then come the stages that use the results.  What is left of the rows goes one by one.
+register.  Then come the stages that use the results.  What is left of the rows goes together, too.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ from lazyarr.codegen.tile import LEAST, tile
 from lazyarr.codegen.vectorize import vectorize
 from lazyarr.fusion.parfor import Parfor
 
+AT_ONCE = 16
+"""Elements between two branches: only there does the code generator's lowest level keep values in registers."""
+
 CARRY = 16
 """Bytes for the last running result of a row."""
 
@@ -41,12 +44,13 @@ def rows_of(parfor: Parfor) -> int:
     return 1 if parfor.dims == "s" else ROWS
 
 
-def row_bytes(parfor: Parfor, kernel: Kernel) -> int:
+def row_bytes(parfor: Parfor, scratch_bytes: int) -> int:
     """Scratch memory of a thread: each row has its own."""
-    return -(-kernel.scratch_bytes // 64) * 64 * rows_of(parfor)
+    return -(-scratch_bytes // 64) * 64 * rows_of(parfor)
 
 
-def along_function(r: Reduce, kernel: Kernel, name: str) -> Function:
+def along_function(r: Reduce, kernels: tuple[Kernel, ...], name: str) -> Function:
+    (kernel,) = kernels
     b = Function(r.target, name, CHUNK_PARAMS)
     status = r.status(b)
     status.begin()
@@ -74,12 +78,12 @@ class _Along:
             own = b.mul("%tid", str(r.scratch_bytes))
             self.scratch = b.at(b.word("%words", r.layout.SCRATCH, "ptr"), own)
         self.each = kernel.scratch_bytes and r.scratch_bytes // rows_of(r.parfor)
-        once = [stmt for stmt in kernel.body if isinstance(stmt, Once) and stmt.body]
-        rest = tuple(stmt for stmt in kernel.body if not isinstance(stmt, Once))
-        self.block, self.once = 0, tuple(once)
-        if rest and isinstance(rest[0], Blocks):
-            self.block, rest = rest[0].size, rest[0].body
-        self.segments = _segments(rest, self.once)
+        self.once = tuple(stmt for stmt in kernel.body if isinstance(stmt, Once) and stmt.body)
+        stmts: tuple[Stmt, ...] = tuple(stmt for stmt in kernel.body if not isinstance(stmt, Once))
+        self.block = 0
+        if isinstance(stmts[0], Blocks):
+            self.block, stmts = stmts[0].size, stmts[0].body
+        self.segments = _segments(stmts, self.once)
         self.carries = {
             id(stmt): b.alloca(f"[{CARRY * rows_of(r.parfor)} x i8]")
             for stmt in self.segments if isinstance(stmt, Scan)
@@ -96,13 +100,15 @@ class _Along:
         near = r.outer[-1]
         low, high = chunk.low.pop(near), chunk.high.pop(near)
         apart = {k: r.stride(b, k, near) for k in r.rows}
-        there = b.op(f"sub i64 {high}, {low}")
-        together = b.add(low, b.op(f"and i64 {there}, {-ROWS}"))
         with outputs(r, b, chunk, r.outer[:-1], r.rows) as (_, outer):
-            for first, last, n in ((low, together, ROWS), (together, high, 1)):
+            first = low
+            for n in range(ROWS, 0, -1):
+                left = b.op(f"sub i64 {high}, {first}")
+                last = b.add(first, b.mul(b.op(f"udiv i64 {left}, {n}"), str(n)))
                 with b.loop(first, last, str(n)) as (i, _state):
                     at = {k: b.at(p, b.mul(i, apart[k])) for k, p in outer.items()}
                     self.rows(at, apart, count, n)
+                first = last
 
     def rows(self, at: dict[int, str], apart: dict[int, str], count: str, n: int) -> None:
         """`n` rows from beginning to end, in blocks."""
@@ -150,16 +156,21 @@ class _Along:
                 store_scalar(b, char, value, target)
                 store_scalar(b, char, value, kept)
         begin = b.op(f"zext i1 {fresh} to i64")
-        running = [(lane(char), part) for kept in carries for part in parts(load_scalar(b, char, kept))]
-        with b.loop(begin, count, "1", running) as (i, state):
-            after: list[str] = []
-            for source, target, acc in zip(sources, targets, _paired(state.now, len(rows)), strict=True):
-                value = load_scalar(b, char, self.element(scan.source, source, i))
-                found = emit(b, [acc, value])[0]
-                store_scalar(b, char, found, self.element(scan.target, target, i))
-                after += parts(found)
-            state.next = after
-        for kept, acc in zip(carries, _paired(state.after, len(rows)), strict=True):
+        running = [part for kept in carries for part in parts(load_scalar(b, char, kept))]
+        many = 1 << (AT_ONCE // len(rows)).bit_length() - 1
+        end = b.add(begin, b.op(f"and i64 {b.op(f'sub i64 {count}, {begin}')}, {-many}"))
+        for low, high, n in ((begin, end, many), (end, count, 1)):
+            with b.loop(low, high, str(n), [(lane(char), part) for part in running]) as (i, state):
+                accs = _paired(state.now, len(rows))
+                for k in range(n):
+                    at = b.add(i, str(k)) if k else i
+                    for row, (source, target) in enumerate(zip(sources, targets, strict=True)):
+                        value = load_scalar(b, char, self.element(scan.source, source, at))
+                        accs[row] = emit(b, [accs[row], value])[0]
+                        store_scalar(b, char, accs[row], self.element(scan.target, target, at))
+                state.next = [part for acc in accs for part in parts(acc)]
+            running = state.after
+        for kept, acc in zip(carries, _paired(running, len(rows)), strict=True):
             store_scalar(b, char, acc, kept)
 
     def first(self, ref: Ref, row: dict[int, str], k: int) -> str:

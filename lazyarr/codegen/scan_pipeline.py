@@ -10,11 +10,12 @@ import hashlib
 from dataclasses import dataclass, replace
 
 from lazyarr.codegen.emit_status import fpe_bits
+from lazyarr.codegen.loopir import Kernel
 from lazyarr.codegen.native import OWN
 from lazyarr.codegen.pipeline import Source
 from lazyarr.codegen.reduce_kernel import Reduce
-from lazyarr.codegen.scan_along import along_function, row_bytes, staged
 from lazyarr.codegen.scan_across import accumulator_bytes, across_function, row_kernel
+from lazyarr.codegen.scan_along import along_function, row_bytes, staged
 from lazyarr.codegen.verify import verify_kernel
 from lazyarr.fusion.parfor import SCAN, Parfor
 from lazyarr.target import Target
@@ -39,21 +40,25 @@ class Scans(Reduce):
         return found
 
 
+def kernels_of(r: Reduce) -> tuple[Kernel, ...]:
+    """The loop IR: of a row as stages, or of any row and of the first one as maps."""
+    if r.parfor.dims[-1] == "s":
+        return (staged(r),)
+    return row_kernel(r, first=False), row_kernel(r, first=True)
+
+
 def compile_scan(parfor: Parfor, target: Target, verify: bool = False) -> Source:
     """Write the kernel; with `verify`, the loop IR that it is written from is checked."""
     r: Reduce = Scans(parfor, target)
-    if parfor.dims[-1] == "s":
-        kernels = [staged(r)]
-        r = replace(r, loops=kernels[0].loops, scratch_bytes=row_bytes(parfor, kernels[0]))
-        b = along_function(r, kernels[0], PLACEHOLDER)
-    else:
-        kernels = [row_kernel(r, first) for first in (False, True)]
-        loops = tuple(dict.fromkeys(loop for kernel in kernels for loop in kernel.loops))
-        scratch = accumulator_bytes(parfor) + max(kernel.scratch_bytes for kernel in kernels)
-        r = replace(r, loops=loops, scratch_bytes=-(-scratch // 64) * 64)
-        b = across_function(r, *kernels, PLACEHOLDER)
+    kernels = kernels_of(r)
     for kernel in kernels if verify else ():
         verify_kernel(kernel, "scan")
+    along = len(kernels) == 1
+    loops = tuple(dict.fromkeys(loop for kernel in kernels for loop in kernel.loops))
+    scratch = max(kernel.scratch_bytes for kernel in kernels)
+    scratch = row_bytes(parfor, scratch) if along else accumulator_bytes(parfor) + scratch
+    r = replace(r, loops=loops, scratch_bytes=-(-scratch // 64) * 64)
+    b = (along_function if along else across_function)(r, kernels, PLACEHOLDER)
     b.public = True
     text = "\n".join([b.text(), *b.declarations, ""])
     digest = hashlib.blake2b(f"{target.name} {target.features}\n{text}".encode(), digest_size=16)

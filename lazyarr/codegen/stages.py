@@ -1,8 +1,8 @@
 """Stages: which instructions of a body run together, in which order, and where stores may happen.
 
 In:  a parfor's body, and which of its ops are native.   Out: `Stages`.
-A stage is one NumPy inner loop, one scan, or one native loop over all native instructions of its phase.  Phase
-after phase, the calls run before the native loop:
+A stage is one NumPy inner loop, one scan along the range, or one native loop over all native
+instructions of its phase.  Phase after phase, the calls (and scans) run before the native loop:
 
     a native instruction is in the phase of its latest argument;
     a call is in the phase after its latest native argument, for that one must be in memory first.

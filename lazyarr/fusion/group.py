@@ -128,7 +128,7 @@ class Group:
     fold: Expr | None = None
     """The node whose order the group's loops keep; None for a pure map."""
     scan: int | None = None
-    """The axis along which a node of it scans: its space stays as it is, and elements go in order along that."""
+    """The axis along which nodes of it scan: its space stays as it is, and elements go in order there."""
     scatters: bool = False
     """It writes to positions: its space stays as it is, and elements go in C order where that matters."""
 

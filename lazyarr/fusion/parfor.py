@@ -23,8 +23,8 @@ parfor itself (frozen, hashable) is the kernel's signature: equal parfors share 
       ('dense',  'd->d',  (v,),      None)   v; a ufunc's loop that takes it sees contiguous memory, as
                                              where NumPy buffers an operand, not v's own stride
       (ufunc,    'dd->d', (v, w),    part)   result number `part` of a ufunc's inner loop
-      ('scan',   'd->d',  (v,),      ufunc)  the ufunc of this instruction's value in the iteration before, along
-                                             the 's' loop, and v; in the first iteration v
+      ('scan',   'd->d',  (v,),      ufunc)  the ufunc of its own value in the iteration before along the
+                                             's' loop, and v; in the first iteration v
       ('store',  'd',     (v,),      k)      element of operand k (role out or inout)
       ('scatter', 'd',    (v, w),    k)      v to the element of operand k that lies w bytes further on; w is
                                              an 'offset'
