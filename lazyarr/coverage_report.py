@@ -41,8 +41,8 @@ SETTINGS = """
 """About NumPy itself, not about arrays."""
 
 DEFERRED = """
-    arange bartlett blackman corrcoef cov cumprod cumsum cumulative_prod cumulative_sum diag_indices dot
-    geomspace hamming hanning inner linspace logspace matmul matvec nancumprod nancumsum
+    arange bartlett blackman corrcoef cov diag_indices dot
+    geomspace hamming hanning inner linspace logspace matmul matvec
     tensordot unwrap vander vecdot vecmat fft.fftfreq fft.rfftfreq linalg.matmul linalg.matrix_power
     linalg.multi_dot linalg.tensordot linalg.vecdot polynomial.chebyshev.chebpts1
     polynomial.chebyshev.chebpts2

@@ -27,7 +27,7 @@ from lazyarr.codegen.vectorize import vectorize
 from lazyarr.fusion.parfor import Parfor
 
 AT_ONCE = 16
-"""Elements between two branches: only there does the code generator's lowest level keep values in registers."""
+"""Elements between two branches: there the code generator's lowest level keeps values in registers."""
 
 CARRY = 16
 """Bytes for the last running result of a row."""

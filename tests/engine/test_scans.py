@@ -18,10 +18,11 @@ from lazyarr.counters import COUNT, reset
 
 RNG = numpy.random.default_rng(11)
 CHARS = "?bhilBHILefdFD"
-SCANS = (
-    "add multiply maximum minimum fmax fmin logical_and logical_or logical_xor bitwise_and bitwise_or "
-    "bitwise_xor subtract divide floor_divide remainder copysign left_shift"
-).split()
+SCANS = [
+    "add", "multiply", "maximum", "minimum", "fmax", "fmin", "logical_and", "logical_or", "logical_xor",
+    "bitwise_and", "bitwise_or", "bitwise_xor", "subtract", "divide", "floor_divide", "remainder", "copysign",
+    "left_shift",
+]  # fmt: skip
 N = 100_003
 
 Program = Callable[[Any, Any], Any]
@@ -132,7 +133,7 @@ def test_rows(rows: int, n: int) -> None:
             alike(lambda np, x, axis=axis: np.tanh(np.cumsum(np.sinh(x) * x, axis)) / 3, x)
 
 
-@pytest.mark.parametrize("shape", [(700, 513), (3, 5000), (5000, 3), (40, 50, 60), (2, 3, 2, 3), (300, 9, 40)])
+@pytest.mark.parametrize("shape", [(700, 513), (3, 5000), (5000, 3), (40, 50, 60), (2, 3, 2, 3), (90, 9, 40)])
 def test_shapes_and_axes(shape: tuple[int, ...]) -> None:
     a = values("d", shape)
     for axis in (None, *range(-1, len(shape))):
