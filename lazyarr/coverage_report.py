@@ -43,7 +43,7 @@ SETTINGS = """
 DEFERRED = """
     arange bartlett blackman corrcoef cov diag_indices dot
     geomspace hamming hanning inner linspace logspace matmul matvec
-    tensordot unwrap vander vecdot vecmat fft.fftfreq fft.rfftfreq linalg.matmul linalg.matrix_power
+    tensordot vecdot vecmat fft.fftfreq fft.rfftfreq linalg.matmul linalg.matrix_power
     linalg.multi_dot linalg.tensordot linalg.vecdot polynomial.chebyshev.chebpts1
     polynomial.chebyshev.chebpts2
 """
