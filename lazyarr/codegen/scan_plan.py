@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 COLUMNS = 2048
-"""Most columns of a chunk that scans across rows: their accumulators stay in the caches."""
+"""Most columns of a chunk that scans across rows: their accumulators stay in the caches, in memory for so many."""
 
 NARROW = 256
 """Fewest, to share the work: shorter stretches of a row cost more to fetch."""
@@ -51,6 +51,6 @@ def tiles_along(dims: str, shape: Sequence[int], threads: int) -> list[int]:
 def _width(columns: int, passed: int, threads: int) -> int:
     """Columns of a chunk, of each of which so many elements are passed over again; 0: none are."""
     if passed:
-        return max(LINE, PASSED // passed // LINE * LINE)
+        return min(COLUMNS, max(LINE, PASSED // passed // LINE * LINE))
     share = -(-columns // (LINE * threads)) * LINE
     return min(COLUMNS, max(NARROW, share))

@@ -90,6 +90,7 @@ def test_equal_parfors_have_equal_text() -> None:
 @pytest.mark.parametrize("dims, shape", [
     ("s", (10**7,)), ("ps", (10**6, 3)), ("ps", (7, 10**6)), ("pps", (100, 50, 1000)), ("sp", (1000, 1000)),
     ("sp", (3, 10**6)), ("psp", (5, 400, 1000)), ("psp", (300, 9, 40)),
+    ("psp", (2, 2, 40_000)), ("ppsp", (3, 2, 5, 10**5)), ("psp", (15, 2, 3000)),
 ])  # fmt: skip
 def test_chunks_have_whole_sequences(dims: str, shape: tuple[int, ...], threads: int) -> None:
     tile = tiles_along(dims, shape, threads)
