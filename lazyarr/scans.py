@@ -34,17 +34,27 @@ def accumulate(fn: numpy.ufunc, x: Any, axis: Any = 0, dtype: Any = None, out: A
         at = operator.index(axis)
     except TypeError:
         raise Unsupported from None
-    if not -x.geo.ndim <= at < x.geo.ndim:
+    if axis.__class__ is bool or not -x.geo.ndim <= at < x.geo.ndim:
+        raise Unsupported
+    if _discards(given, dtype):         # NumPy warns, once
         raise Unsupported
     result = type_of(lambda: fn.accumulate(numpy.zeros(1, given), dtype=dtype), fn, given, dtype)
-    if discards(given, result):
-        raise Unsupported
     op = _op(fn, result, at % x.geo.ndim, dtype)
     if out is not None:
         return _stored(op, x, result, out)
     if _at_call(op, x):
         raise Unsupported
     return fresh_array(op, (capture(x),), layout(result, x.geo.shape, [x.geo]))
+
+
+def _discards(given: numpy.dtype, dtype: Any) -> bool:
+    """Does the type that is asked for discard imaginary parts?"""
+    if given.kind != "c" or dtype is None:
+        return False
+    try:
+        return discards(given, numpy.dtype(dtype))
+    except TypeError:
+        return False
 
 
 def _op(fn: numpy.ufunc, result: numpy.dtype, axis: int, dtype: Any) -> Scan | Opaque:
@@ -65,7 +75,8 @@ def _at_call(op: Scan | Opaque, *arrays: ndarray) -> bool:
 
 def _stored(op: Scan | Opaque, x: ndarray, dtype: numpy.dtype, out: Any) -> Any:
     """The result written to an array of its own type and shape."""
-    target = wrap(out[0] if out.__class__ is tuple and len(out) == 1 else out)
+    given = out[0] if out.__class__ is tuple and len(out) == 1 else out
+    target = wrap(given)
     if target.__class__ is not ndarray or target.storage is None or not target.geo.flags.writeable:
         raise Unsupported
     if target.geo.shape != x.geo.shape or target.geo.dtype != dtype:
@@ -76,7 +87,7 @@ def _stored(op: Scan | Opaque, x: ndarray, dtype: numpy.dtype, out: Any) -> Any:
     elif is_quiet(target) and at_call(x.geo.size, (x,), IN_PLACE):
         raise Unsupported
     target.storage.write(target.geo, op, (capture(x),), errors=remembered())
-    return target
+    return given
 
 
 def _accumulate(region: numpy.ndarray, x: numpy.ndarray, fn: Any, axis: int, dtype: Any) -> None:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 COLUMNS = 2048
-"""Most columns of a chunk that scans across rows: their accumulators stay in the caches, in memory for so many."""
+"""Most columns of a chunk that scans across rows: their accumulators (memory for so many) stay in caches."""
 
 NARROW = 256
 """Fewest, to share the work: shorter stretches of a row cost more to fetch."""

@@ -133,7 +133,9 @@ def test_rows(rows: int, n: int) -> None:
             alike(lambda np, x, axis=axis: np.tanh(np.cumsum(np.sinh(x) * x, axis)) / 3, x)
 
 
-@pytest.mark.parametrize("shape", [(700, 513), (3, 5000), (5000, 3), (40, 50, 60), (2, 3, 2, 3), (90, 9, 40), (2, 2, 9000)])
+@pytest.mark.parametrize(
+    "shape", [(700, 513), (3, 5000), (5000, 3), (40, 50, 60), (2, 3, 2, 3), (90, 9, 40), (2, 2, 9000)]
+)
 def test_shapes_and_axes(shape: tuple[int, ...]) -> None:
     a = values("d", shape)
     for axis in (None, *range(-1, len(shape))):
@@ -263,6 +265,21 @@ def test_masks_read_scans() -> None:
     alike(lambda np, x: np.cumsum(x[x > 0] * 2), a)
 
 
+def test_what_is_given_to_write_to_is_returned(compiled: None) -> None:
+    x = lazyarr.ones((300, 300))
+    for out in (numpy.zeros((300, 300)), lazyarr.zeros((300, 300))):
+        assert lazyarr.cumsum(x, axis=0, out=out) is out
+        assert x.cumprod(0, out=out) is out
+        assert lazyarr.add.accumulate(x, out=(out,)) is out
+        same(out, numpy.cumsum(numpy.ones((300, 300)), axis=0))
+
+
+def test_a_bool_is_no_axis() -> None:
+    for accumulate in (lazyarr.cumsum, lazyarr.add.accumulate):
+        with pytest.raises(TypeError):
+            accumulate(lazyarr.ones((300, 300)), axis=True)
+
+
 def test_random_numbers() -> None:
     mine, theirs = (np.random.default_rng(3).random((400, 700)) for np in (lazyarr, numpy))
     same(lazyarr.cumsum(mine - 0.5, axis=0), numpy.cumsum(theirs - 0.5, axis=0))
@@ -287,6 +304,15 @@ def test_warnings(case: str, axis: int) -> None:
             numpy.asarray(r)
         told.append({str(w.message) for w in caught})
     assert told[0] == told[1] != set()
+
+
+def test_imaginary_parts_are_discarded_with_one_warning() -> None:
+    a = values("D", 300)
+    for dtype in ("f4", "i2"):          # each is met for the first time
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            numpy.asarray(lazyarr.cumprod(lazyarr.array(a) * 2, dtype=dtype))
+        assert len(caught) == 1
 
 
 def test_it_is_quick_to_share_work_before_one_sequence(compiled: None) -> None:
