@@ -14,7 +14,7 @@ import numpy
 from lazyarr.arrays import Unsupported, capture, fresh_array, is_quiet, ndarray, wrap
 from lazyarr.deferred import type_of, waits
 from lazyarr.dtypes import char_of
-from lazyarr.elementwise import IN_PLACE, at_call
+from lazyarr.elementwise import at_call
 from lazyarr.error_state import loud, remembered
 from lazyarr.expr import Opaque, Scan
 from lazyarr.flags import discards
@@ -84,7 +84,7 @@ def _stored(op: Scan | Opaque, x: ndarray, dtype: numpy.dtype, out: Any) -> Any:
     if isinstance(op, Opaque):
         if not waits(x, target):
             raise Unsupported
-    elif is_quiet(target) and at_call(x.geo.size, (x,), IN_PLACE):
+    elif is_quiet(target) and at_call(x.geo.size, (x,)):
         raise Unsupported
     target.storage.write(target.geo, op, (capture(x),), errors=remembered())
     return given
