@@ -61,6 +61,8 @@ def _op(fn: numpy.ufunc, result: numpy.dtype, axis: int, dtype: Any) -> Scan | O
     char = char_of(result)
     name, sig = fn.__name__, f"{char}{char}->{char}"
     row = OPS.get(name)
+    if row is not None and "raises" in row.traits and result.kind in "iu":
+        raise Unsupported                       # for its values: at the call
     if row is not None and row.fn is fn and native(name, sig) and sig in loop_types(name):
         return Scan(name, sig, axis)
     return Opaque(_accumulate, "accumulate", (fn, axis, dtype))

@@ -274,6 +274,12 @@ def test_what_is_given_to_write_to_is_returned(compiled: None) -> None:
         same(out, numpy.cumsum(numpy.ones((300, 300)), axis=0))
 
 
+def test_what_values_forbid_is_told_at_the_call() -> None:
+    x = lazyarr.array(values("l", 40_000)) * 1
+    with pytest.raises(ValueError, match="negative integer powers"):
+        lazyarr.power.accumulate(x)
+
+
 def test_a_bool_is_no_axis() -> None:
     for accumulate in (lazyarr.cumsum, lazyarr.add.accumulate):
         with pytest.raises(TypeError):
