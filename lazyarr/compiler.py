@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from lazyarr import config
-from lazyarr.expr import FOLDS, Expr, Gather, Map, Read, Reduce, Scatter
+from lazyarr.expr import FOLDS, Expr, Gather, Map, Read, Reduce, Scan, Scatter
 from lazyarr.ops import row
 
 LOAD_NS = 250e6
@@ -37,6 +37,9 @@ the first ones cost about as much."""
 
 GATHER_NS = 3.0
 """What NumPy takes for an element at any place."""
+
+SCAN_NS = 2.5
+"""What it takes for a running sum: each waits for the one before."""
 
 SCATTER_NS = 5.0
 """What it takes to put one there."""
@@ -94,7 +97,7 @@ def name_of(nodes: Sequence[Expr]) -> str:
     found = []
     for node in nodes:
         op = node.op
-        named = isinstance(op, Map | Reduce)
+        named = isinstance(op, Map | Reduce | Scan)
         found.append(f"{op.name} {op.sig}" if named else type(op).__name__)  # type: ignore[union-attr]
     return "\n".join(found)
 
@@ -129,6 +132,8 @@ def numpy_ns(node: Expr) -> float:
     elements, per_element = region.size, 0.3
     if isinstance(op, Map):
         per_element = 0.1 * row(op.name).cost
+    elif isinstance(op, Scan):
+        per_element = SCAN_NS
     elif isinstance(op, Gather):
         per_element = GATHER_NS
     elif isinstance(op, Scatter):

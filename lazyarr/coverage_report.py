@@ -41,9 +41,9 @@ SETTINGS = """
 """About NumPy itself, not about arrays."""
 
 DEFERRED = """
-    arange bartlett blackman corrcoef cov cumprod cumsum cumulative_prod cumulative_sum diag_indices dot
-    geomspace hamming hanning inner linspace logspace matmul matvec nancumprod nancumsum
-    tensordot unwrap vander vecdot vecmat fft.fftfreq fft.rfftfreq linalg.matmul linalg.matrix_power
+    arange bartlett blackman corrcoef cov diag_indices dot
+    geomspace hamming hanning inner linspace logspace matmul matvec
+    tensordot vecdot vecmat fft.fftfreq fft.rfftfreq linalg.matmul linalg.matrix_power
     linalg.multi_dot linalg.tensordot linalg.vecdot polynomial.chebyshev.chebpts1
     polynomial.chebyshev.chebpts2
 """

@@ -1,4 +1,4 @@
-"""What NumPy computes, later: running sums and products, products of matrices.
+"""What NumPy computes, later: products of matrices, and what `scans` has no loop for.
 
 In:  arrays and NumPy's arguments.   Out: lazy arrays of Opaque nodes; types, shapes and errors are settled at
 the call.  NumPy's loop or the BLAS runs when a value is needed, straight into its place, so that what comes
@@ -12,18 +12,17 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import Unsupported, capture, fresh_array, is_pending, ndarray, part, wrap
+from lazyarr.arrays import Unsupported, capture, fresh_array, is_pending, ndarray, part
 from lazyarr.config import current
 from lazyarr.dtypes import char_of
-from lazyarr.error_state import loud, remembered
+from lazyarr.error_state import loud
 from lazyarr.expr import Opaque
-from lazyarr.geometry import LEGACY_AXES, broadcast_shapes, fresh, in_order, like
-from lazyarr.movement import ravel
+from lazyarr.geometry import LEGACY_AXES, broadcast_shapes, fresh, in_order
 
 _types: dict[Any, numpy.dtype | None] = {}
 
 
-def _type_of(ask: Any, *key: Any) -> numpy.dtype:
+def type_of(ask: Any, *key: Any) -> numpy.dtype:
     """The dtype that NumPy gives a result, asked once on tiny arrays; Unsupported where there is none."""
     try:
         found = _types[key]
@@ -40,65 +39,10 @@ def _type_of(ask: Any, *key: Any) -> numpy.dtype:
     return found
 
 
-def _waits(*arrays: ndarray) -> bool:
+def waits(*arrays: ndarray) -> bool:
     """Is one of the operands pending?  If all are there, nothing is gained by waiting, and calls of several
     Python threads can run side by side, as evaluations cannot."""
     return current.jit == "always" or any(is_pending(x) for x in arrays)
-
-
-# ------------------------------------------------------------------------------------ scans
-
-
-def accumulate(fn: numpy.ufunc, x: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
-    """fn.accumulate(x, ...), strictly one element after the other."""
-    if x.__class__ is not ndarray or fn.nin != 2 or loud() or not x.geo.size:
-        raise Unsupported
-    given = x.geo.dtype
-    if char_of(given) is None:
-        raise Unsupported
-    try:
-        at = operator.index(axis)
-    except TypeError:
-        raise Unsupported from None
-    if not -x.geo.ndim <= at < x.geo.ndim:
-        raise Unsupported
-    result = _type_of(lambda: fn.accumulate(numpy.zeros(1, given), dtype=dtype), fn, given, dtype)
-    op = Opaque(_accumulate, "accumulate", (fn, at, dtype))
-    if out is not None:
-        return _stored(op, x, result, out)
-    if not _waits(x):
-        raise Unsupported
-    geo = like(numpy.empty_like(x.geo, dtype=result))
-    return fresh_array(op, (capture(x),), geo)
-
-
-def _stored(op: Opaque, x: ndarray, dtype: numpy.dtype, out: Any) -> Any:
-    """The result written to an array of its own type and shape."""
-    given = out[0] if out.__class__ is tuple and len(out) == 1 else out
-    target = wrap(given)
-    if target.__class__ is not ndarray or target.storage is None or not target.geo.flags.writeable:
-        raise Unsupported
-    if target.geo.shape != x.geo.shape or target.geo.dtype != dtype or not _waits(x, target):
-        raise Unsupported
-    target.storage.write(target.geo, op, (capture(x),), errors=remembered())
-    return given
-
-
-def _accumulate(region: numpy.ndarray, x: numpy.ndarray, fn: Any, axis: int, dtype: Any) -> None:
-    fn.accumulate(x, axis, dtype, region)
-
-
-def scan(fn: numpy.ufunc) -> Any:
-    """The rule of cumsum or cumprod: along an axis, or over all elements in C order."""
-
-    def call(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-        if a.__class__ is not ndarray or not a.geo.ndim:
-            raise Unsupported
-        if axis is None:
-            return accumulate(fn, ravel(a), 0, dtype, out)
-        return accumulate(fn, a, axis, dtype, out)
-
-    return call
 
 
 # --------------------------------------------------------------------------------- products
@@ -109,7 +53,7 @@ def product(fn: numpy.ufunc, args: tuple[Any, ...]) -> Any:
     geos = _operands(args)
     cores, core = CORES[fn]
     ones = [numpy.zeros((1,) * len(c), g.dtype) for c, g in zip(cores, geos, strict=True)]
-    result = _type_of(lambda: fn(*ones), fn, *[g.dtype for g in geos])
+    result = type_of(lambda: fn(*ones), fn, *[g.dtype for g in geos])
     shape = _shape(cores, core, geos)
     return _computed(args, Opaque(_product, fn.__name__, (fn,)), fresh(shape, result))
 
@@ -140,7 +84,7 @@ def _operands(args: tuple[Any, ...]) -> list[numpy.ndarray]:
 
 def _computed(args: tuple[Any, ...], op: Opaque, geo: numpy.ndarray) -> Any:
     """A node; NumPy does it at the call where the result has no axes."""
-    if not geo.ndim or not geo.size or not _waits(*args):
+    if not geo.ndim or not geo.size or not waits(*args):
         raise Unsupported
     return fresh_array(op, tuple([capture(x) for x in args]), geo)
 
@@ -194,7 +138,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     if x.shape[-1] != y.shape[max(y.ndim - 2, 0)]:
         raise Unsupported
     ones = numpy.zeros(1, x.dtype), numpy.zeros(1, y.dtype)
-    result = _type_of(lambda: numpy.dot(*ones), numpy.dot, x.dtype, y.dtype)
+    result = type_of(lambda: numpy.dot(*ones), numpy.dot, x.dtype, y.dtype)
     shape = x.shape[:-1] + y.shape[:-2] + (y.shape[-1:] if y.ndim > 1 else ())
     return _computed((a, b), Opaque(_dot, "dot"), fresh(shape, result))
 

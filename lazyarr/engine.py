@@ -22,14 +22,14 @@ from lazyarr.bufferize import Placement
 from lazyarr.compiler import COMPILER, name_of, note, numpy_ns
 from lazyarr.counters import COUNT
 from lazyarr.dispatch.jit import NotCompiled, cached_only
-from lazyarr.expr import ELEMENTWISE, FOLDS, Expr, Map, Read, Reduce, Scatter
+from lazyarr.expr import ELEMENTWISE, FOLDS, Expr, Map, Read, Reduce, Scan, Scatter
 from lazyarr.fusion.alias import memory_key
 from lazyarr.fusion.conflict import plain_node
 from lazyarr.fusion.fold import fold_order, signature
 from lazyarr.fusion.group import space
 from lazyarr.fusion.partition import Partition
 from lazyarr.interrupts import hold_signals, release_signals
-from lazyarr.kernels import foldable, host, lowerable
+from lazyarr.kernels import foldable, host, lowerable, scannable
 from lazyarr.launch import launch
 from lazyarr.launch_compress import Source, launch_fed, launch_pack, launch_tally
 from lazyarr.launch_rows import launch_rows
@@ -91,6 +91,9 @@ def _refuse(node: Expr) -> str | None:
     if isinstance(op, Map):
         if not lowerable(op.name, op.sig):
             return f"{op.name} is not compiled for {op.sig}"
+    elif isinstance(op, Scan):
+        if not scannable(op.name, op.sig):
+            return f"running {op.name} is not compiled for {op.sig}"
     elif isinstance(op, Reduce):
         order = fold_order(node)
         if isinstance(order, Unproved):
@@ -104,7 +107,7 @@ def _unconverted(node: Expr) -> str | None:
     """float16 is converted by compiled code only where the CPU does it."""
     geos = [node.region, *(i.geo for i in node.inputs if isinstance(i, Read))]
     half = any(geo is not None and geo.dtype.char == "e" for geo in geos) or (
-        isinstance(node.op, Map | Reduce) and "e" in node.op.sig
+        isinstance(node.op, Map | Reduce | Scan) and "e" in node.op.sig
     )
     return "this CPU does not convert float16" if half and not host().half else None
 

@@ -6,7 +6,7 @@ A node is the value of one storage (all its bytes) after one operation: the byte
 order; inputs are always older than the node, so there are no cycles.
 
     expr     = Expr(op, inputs, region, old, masked)
-    op       = Map | Gather | Scatter | Reduce | Tally | Compress | Opaque
+    op       = Map | Gather | Scan | Scatter | Reduce | Tally | Compress | Opaque
                None once evaluated (then `buf` holds the bytes)
     input    = Read | numpy.generic            a constant is already of the loop's dtype
     geometry = ndarray over ghost memory (geometry.py): shape, strides, dtype, offset, flags
@@ -69,6 +69,16 @@ class Reduce(NamedTuple):
     initial: Any = None
 
 
+class Scan(NamedTuple):
+    """Running results of a ufunc along an axis of the input, over which the region is: ``ufunc.accumulate``.
+
+    `sig` is the loop's signature ('dd->d'), of one type; the input is cast to it."""
+
+    name: str
+    sig: str
+    axis: int
+
+
 class Gather(NamedTuple):
     """Elements of the first input, the table, at positions that the other inputs hold.
 
@@ -118,8 +128,8 @@ class Compress:
     The third is the mask's `Tally`, evaluated.  The region is 1-d, and its length is the total."""
 
 
-ELEMENTWISE = (Map, Gather)
-"""Ops that make each element of the region for itself."""
+ELEMENTWISE = (Map, Gather, Scan)
+"""Ops that make one element of the region in each iteration of their space, from inputs at that one."""
 
 FOLDS = (Reduce, Tally, Compress)
 """Ops that run over what they read, in an order of their own."""
@@ -139,7 +149,7 @@ class Opaque:
     makes: bool = False
 
 
-Op = Map | Gather | Scatter | Reduce | Tally | Compress | Opaque
+Op = Map | Gather | Scan | Scatter | Reduce | Tally | Compress | Opaque
 
 
 class Read:

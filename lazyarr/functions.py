@@ -22,6 +22,7 @@ from lazyarr import (
     methods,
     movement,
     reductions,
+    scans,
     scatter,
     selection,
 )
@@ -113,8 +114,8 @@ RULES: dict[str, Any] = {
     "astype": movement.astype_function,
     "repeat": joining.repeat,
     "trace": reductions.trace,
-    "cumsum": deferred.scan(numpy.add),
-    "cumprod": deferred.scan(numpy.multiply),
+    "cumsum": scans.scan(numpy.add),
+    "cumprod": scans.scan(numpy.multiply),
     "dot": deferred.dot,
     "diagflat": _diagflat,
     "inner": deferred.inner,

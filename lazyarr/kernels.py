@@ -206,7 +206,7 @@ def _lowerable(name: str, sig: str, target: Target) -> bool:
     return loop is not None and not loop.needs_gil
 
 
-COSTS = {"gather": 2.0, "scatter": 2.0, "offset": 0.5}
+COSTS = {"scan": 1.5, "gather": 2.0, "scatter": 2.0, "offset": 0.5}
 """Nanoseconds for one element of what is no op of NumPy's."""
 
 
@@ -218,6 +218,18 @@ def cost(name: str) -> float:
     if name in BOOKKEEPING or name == "reduce":
         return 0.05
     return 0.1 * row(name).cost
+
+
+def scannable(name: str, sig: str) -> bool:
+    """Can a kernel scan by this op?"""
+    return _scannable(name, sig, host())
+
+
+@cache
+def _scannable(name: str, sig: str, target: Target) -> bool:
+    from lazyarr.codegen.native import native
+
+    return native(name, sig, target) is not None
 
 
 def foldable(name: str, sig: str) -> bool:

@@ -21,9 +21,11 @@ import numpy
 from lazyarr.buffers import empty
 from lazyarr.codegen.abi import SCALAR_BYTES, SCALAR_WORDS, Layout
 from lazyarr.codegen.reduce_plan import PARTIALS, WORDS, Cuts, cut, fill
+from lazyarr.codegen.scan_plan import tiles_along
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
+from lazyarr.fusion.parfor import SCAN
 from lazyarr.fusion.program import Program
 from lazyarr.geometry import address
 from lazyarr.kernels import Kernel, cost, kernel_for
@@ -98,7 +100,7 @@ def may_stream(program: Program, addresses: Sequence[int]) -> bool:
     """Are the outputs such that stores past the caches pay?"""
     shape = program.loops.shape
     least = NONTEMPORAL_BYTES // (WIDEST * len(addresses))      # no result is large: the usual case, at once
-    if len(shape) != 1 or shape[0] < least or "r" in program.parfor.dims:
+    if len(shape) != 1 or shape[0] < least or program.parfor.dims != "p":
         return False
     written = 0
     for o, at in zip(program.parfor.operands, addresses, strict=True):
@@ -133,7 +135,9 @@ def prepare(
         fill(words, layout, cuts, 0, kernel.fold)
         chunks, partial_bytes, combine_chunks = cuts.chunks, cuts.partial_bytes, cuts.combine_chunks
     else:
-        if sequence:
+        if any(inst.op == SCAN for inst in parfor.body):
+            tile = tiles_along(parfor.dims, loops.shape, threads)
+        elif sequence:
             tile, threads = in_sequence(parfor.dims, loops.shape, threads)
         elif tile is None:
             sizes = [PLAIN[o.dtype].itemsize for o in parfor.operands]

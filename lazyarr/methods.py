@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr import deferred, gather, joining, movement, reductions, scatter, selection
+from lazyarr import deferred, gather, joining, movement, reductions, scans, scatter, selection
 from lazyarr.arrays import Unsupported, ndarray, now
 from lazyarr.elementwise import elementwise
 from lazyarr.fallback import fallback, looking, method
@@ -80,7 +80,7 @@ RULES = {
     "reshape": reshape, "ravel": movement.ravel, "flatten": movement.flatten, "astype": movement.astype,
     "copy": movement.copy_method, "view": movement.retyped, "conj": conjugate, "conjugate": conjugate,
     "round": rounded, "repeat": joining.repeat, "trace": reductions.trace, "take": gather.take,
-    "cumsum": deferred.scan(numpy.add), "cumprod": deferred.scan(numpy.multiply), "dot": deferred.dot,
+    "cumsum": scans.scan(numpy.add), "cumprod": scans.scan(numpy.multiply), "dot": deferred.dot,
     "choose": selection.choose_method, "argmax": functools.partial(reductions.arg_reduce, "argmax"),
     "argmin": functools.partial(reductions.arg_reduce, "argmin"), "put": scatter.put,
 }  # fmt: skip

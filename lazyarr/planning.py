@@ -14,7 +14,7 @@ from typing import Any
 
 from lazyarr.codegen.reduce_plan import arrange
 from lazyarr.counters import COUNT
-from lazyarr.expr import Compress, Expr, Map, Read, Reduce, Tally
+from lazyarr.expr import Compress, Expr, Map, Read, Reduce, Scan, Tally
 from lazyarr.fusion.assemble import Assembler, Unlike, assemble, body_of
 from lazyarr.fusion.compress import fed, feedable
 from lazyarr.fusion.group import Group
@@ -213,7 +213,7 @@ def _step(group: Group, numbers: dict[int, int], stored: set[int], epoch: int) -
 
 def _reusable(node: Expr, group: Group, numbers: dict[int, int]) -> tuple[int, ...]:
     """Inputs that the group reads only where the node writes: it may store over them."""
-    if not isinstance(node.op, Map):            # accumulators and ranks overlap nothing that is read
+    if not isinstance(node.op, Map | Scan):     # accumulators and ranks overlap nothing that is read
         return ()
     region = group.placed[node.serial].region
     fits: dict[int, bool] = {}

@@ -25,7 +25,7 @@ from lazyarr.bufferize import Placement, copy_of
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.error_state import TEXTS
-from lazyarr.expr import Expr, Map, Read, Reduce
+from lazyarr.expr import Expr, Map, Read, Reduce, Scan
 from lazyarr.flags import BITS, Late, Listener, Raised, call_of, late, warns
 from lazyarr.fusion import reference
 from lazyarr.ops import flags, told
@@ -105,7 +105,7 @@ def _names(node: Expr, key: str) -> Iterator[str]:
 
     A cast of inputs has a name of its own, one of the result has the operation's."""
     op, region = node.op, node.region
-    if not isinstance(op, Map | Reduce) or region is None:
+    if not isinstance(op, Map | Reduce | Scan) or region is None:
         return
     ins, _, outs = op.sig.partition("->")
     part = outs[op.part] if isinstance(op, Map) else outs
@@ -120,7 +120,7 @@ def _names(node: Expr, key: str) -> Iterator[str]:
             yield "cast"
     else:
         if own:
-            yield op.name
+            yield "accumulate" if isinstance(op, Scan) else op.name
         if cast:
             yield "cast"
 

@@ -15,7 +15,7 @@ import numpy
 from lazyarr.arrays import Unsupported, ndarray, wrap, wrapped
 from lazyarr.config import current
 from lazyarr.counters import COUNT
-from lazyarr.deferred import CORES, accumulate, product, with_last
+from lazyarr.deferred import CORES, product, with_last
 from lazyarr.dtypes import ELEMENTS
 from lazyarr.elementwise import SCALARS, elementwise, into
 from lazyarr.fallback import fallback, lazily
@@ -23,6 +23,7 @@ from lazyarr.geometry import LEGACY_AXES
 from lazyarr.indexing import setitem
 from lazyarr.ops import OPS
 from lazyarr.reductions import MISSING, reduce
+from lazyarr.scans import accumulate
 from lazyarr.temporaries import ends_function
 from lazyarr.type_names import named_as
 

@@ -115,6 +115,16 @@ WORKLOADS: dict[str, Workload] = {
     "row sums": Workload("reduce", 1, lambda np, a: (a * 2).sum(axis=1), columns=1000),
     "column means": Workload("reduce", 1, lambda np, a: a.mean(axis=0), columns=1000),
     "softmax rows": Workload("reduce", 1, softmax, "float32", columns=1000),
+    "cumsum": Workload("scans", 1, lambda np, a: np.cumsum(a)),
+    "cumsum axis 0": Workload("scans", 1, lambda np, a: np.cumsum(a, axis=0), columns=1000),
+    "cumsum axis 1": Workload("scans", 1, lambda np, a: np.cumsum(a, axis=1), columns=1000),
+    "cumsum float32": Workload("scans", 1, lambda np, a: np.cumsum(a, axis=0), "float32", columns=1000),
+    "cumsum of integers": Workload("scans", 1, lambda np, a: np.cumsum(a), "int64"),
+    "cumsum of points": Workload("scans", 1, lambda np, a: np.cumsum(a, axis=0), columns=3),
+    "running means": Workload(
+        "scans", 1, lambda np, a: np.cumsum(a**2, axis=1) / np.arange(1.0, a.shape[1] + 1), columns=1000
+    ),
+    "running maxima": Workload("scans", 1, lambda np, a: np.maximum.accumulate(a, axis=0), columns=1000),
     "softmax, axis 1": Workload("rows", 1, softmax, "float32", columns=1024),
     "softmax in place": Workload("rows", 1, softmax_in_place, "float32", columns=1024),
     "layer norm": Workload("rows", 3, layer_norm, "float32", columns=1024),
@@ -149,7 +159,7 @@ def inputs(module: str, workload: Workload, n: int, seed: int) -> list[Any]:
     if workload.dtype == "int64":
         return [np.array(rng.integers(1, 1000, shape)) for _ in range(workload.inputs)]
     spread = [rng.uniform(0.5, 1.5, shape).astype(workload.dtype) for _ in range(workload.inputs)]
-    if workload.group in ("reduce", "rows"):
+    if workload.group in ("reduce", "rows", "scans"):
         spread = [x - x.dtype.type(1) for x in spread]      # both signs
     return [np.array(x) for x in spread]
 

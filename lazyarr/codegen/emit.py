@@ -207,6 +207,7 @@ class Emitter:
             elif isinstance(stmt, Call):
                 self.call(stmt, at.pointers, at.count, [self.step(ref) for ref in refs_of(stmt)])
             else:
+                assert isinstance(stmt, Loop)           # scans are `scan_along`'s
                 main = self.loop(stmt, at, main if stmt.part == "rest" else "0")
 
     def once(self, stmt: Once, at: Range) -> None:

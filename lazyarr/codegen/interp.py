@@ -26,6 +26,7 @@ from lazyarr.codegen.loopir import (
     Loop,
     Once,
     Ref,
+    Scan,
     Scatter,
     Stmt,
     Store,
@@ -81,6 +82,8 @@ class Machine:
         self.kernel, self.layout, self.words = kernel, layout, words
         self.scratch = int(words[Layout.SCRATCH]) + tid * kernel.scratch_bytes
         self.fixed: dict[int, Any] = {}
+        self.running: dict[Scan, numpy.ndarray] = {}
+        """The last result of each scan."""
 
     def stride(self, k: int, d: int) -> int:
         operand = self.kernel.operands[k]
@@ -105,6 +108,8 @@ class Machine:
                     self.run(stmt.body, Range(pointers, min(stmt.size, at.count - start)))
             elif isinstance(stmt, Call):
                 self.call(stmt, at, at.count)
+            elif isinstance(stmt, Scan):
+                self.scan(stmt, at)
             else:
                 main = self.loop(stmt, at, main if stmt.part == "rest" else 0)
 
@@ -116,6 +121,15 @@ class Machine:
             for lane in loop.body:
                 self.lane(lane, values, at, i, lanes)
         return end
+
+    def scan(self, scan: Scan, at: Range) -> None:
+        values = self.at(scan.source, at, 0, at.count).copy()
+        if scan in self.running:
+            values = numpy.concatenate([self.running[scan], values])
+        with numpy.errstate(all="ignore"):
+            found = row(scan.op).fn.accumulate(values, dtype=scan.source.char)
+        self.at(scan.target, at, 0, at.count)[...] = found[-at.count :]
+        self.running[scan] = found[-1:]
 
     def lane(self, lane: Lane, values: dict[int, Any], at: Range, i: int, lanes: int) -> None:
         if isinstance(lane, Load):

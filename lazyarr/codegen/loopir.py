@@ -12,6 +12,8 @@ In:  `lower` makes it from a parfor; `tile` and `vectorize` refine it.   Out: `e
                                       many as divide evenly; 'rest': those that the 'main' loop before
                                       it left; 'all': every element
            | Call(loop, ins, outs)    NumPy's inner loop number `loop` over the elements
+           | Scan(op, sig, source, target)
+                                      running results over the elements; the last is kept for the next block
     lane   = Load(value, ref)
            | Gather(value, ref, offset)       a Load so many bytes further on; `offset` is an 'offset' op's
            | Apply(values, op, sig, args)     the results of one op; -1: nobody uses that one
@@ -87,6 +89,14 @@ class Call:
     outs: tuple[Ref, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Scan:
+    op: str
+    sig: str
+    source: Ref
+    target: Ref
+
+
 Lane = Load | Gather | Apply | Store | Scatter | Call
 
 
@@ -108,7 +118,7 @@ class Blocks:
     body: tuple[Stmt, ...]
 
 
-Stmt = Once | Loop | Call | Blocks
+Stmt = Once | Loop | Call | Scan | Blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +171,8 @@ def printed(stmt: Stmt | Lane, indent: str) -> Iterator[str]:
             yield f"{indent}store {ref}, %{value}"
         case Call(loop, ins, outs):
             yield f"{indent}call loop{loop}({', '.join(map(str, ins))}) -> {', '.join(map(str, outs))}"
+        case Scan(op, sig, source, target):
+            yield f"{indent}scan {op}[{sig}] {source} -> {target}"
         case Once(body):
             yield f"{indent}once"
             for inner in body:

@@ -22,6 +22,7 @@ from lazyarr.codegen.loopir import (
     Loop,
     Once,
     Ref,
+    Scan,
     Scatter,
     Slot,
     Stmt,
@@ -30,7 +31,7 @@ from lazyarr.codegen.loopir import (
 )
 from lazyarr.codegen.native import GATHER, SCATTER, native
 from lazyarr.codegen.stages import LOAD, NATIVE, ONCE, stages_of
-from lazyarr.fusion.parfor import Inst, Parfor, result_char
+from lazyarr.fusion.parfor import SCAN, Inst, Parfor, result_char
 from lazyarr.target import Target
 
 ALWAYS_NATIVE = ("cast", "where")
@@ -39,7 +40,9 @@ MEMORY = {"load": "operand", "scalar": "scalar"}
 
 
 def is_native(inst: Inst, target: Target) -> bool:
-    """Has the op an emitter?  If not, NumPy's inner loop runs it."""
+    """Has the op an emitter?  If not, NumPy's inner loop runs it; a scan is a loop of its own."""
+    if inst.op == SCAN:
+        return False
     if inst.op == GATHER or native(inst.op, inst.sig, target) is not None:
         return True
     if inst.op in ALWAYS_NATIVE:
@@ -148,6 +151,7 @@ class Lowering:
         in_time = made >= 0 and made >= self.last_read
         again = sum(inst.args.count(v) for inst in self.body) + self.keep.count(v) > 1
         direct = ref.access == "u" and not (again and self.parfor.operands[ref.index].role == "inout")
+        direct = direct or (self.body[v].op == SCAN and ref.access == "s" and not again)
         if in_time and direct and self.calls[made] >= 0 and v not in self.homes:
             self.homes[v] = ref         # the call writes it: faster than streaming a copy
             return
@@ -196,13 +200,17 @@ class Lowering:
         call = self.calls[stage]
         return self.native(stage) if call < 0 else self.call(call)
 
-    def call(self, leader: int) -> Call:
+    def call(self, leader: int) -> Call | Scan:
         inst, single = self.body[leader], self.kinds[leader] == ONCE
         chars = inst.sig.partition("->")[2]
         outs = [
             self.homes[v] if v >= 0 else self.slot(char, single)
             for v, char in zip(self.results[leader], chars, strict=True)
         ]
+        if inst.op == SCAN:
+            char = inst.sig[-1]
+            assert isinstance(inst.attr, str)
+            return Scan(inst.attr, f"{char}{char}->{char}", self.homes[inst.args[0]], outs[0])
         loop = self.loops.setdefault((inst.op, inst.sig), len(self.loops))
         return Call(loop, tuple(self.homes[a] for a in inst.args), tuple(outs))
 
@@ -250,7 +258,9 @@ class Lowering:
                 lanes.append(self.native_lane(v))
                 lanes += [Store(self.homes[r], r) for r in self.results[v] if r in self.homes]
             else:
-                lanes.append(self.call(v))
+                call = self.call(v)
+                assert isinstance(call, Call)           # a scan varies
+                lanes.append(call)
                 lanes += [Load(r, self.homes[r]) for r in self.results[v] if r >= 0]
         used = {a for lane in lanes for a in arguments(lane)}
         used |= {a for stmt in stmts if isinstance(stmt, Loop) for lane in stmt.body for a in arguments(lane)}

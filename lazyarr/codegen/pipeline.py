@@ -18,7 +18,7 @@ from lazyarr.codegen.lower import lower
 from lazyarr.codegen.tile import tile
 from lazyarr.codegen.vectorize import vectorize
 from lazyarr.codegen.verify import verify_kernel
-from lazyarr.fusion.parfor import Parfor
+from lazyarr.fusion.parfor import SCAN, Parfor
 from lazyarr.target import Target
 
 
@@ -89,7 +89,7 @@ def compile_parfor(
     Parameters
     ----------
     parfor : Parfor
-        A map, or with reductions in one of the forms of `reduce_plan`.
+        A map, or with scans, or with reductions in one of the forms of `reduce_plan`.
     target : Target
         The level to write code for.
     nontemporal : bool, optional
@@ -113,6 +113,10 @@ def compile_parfor(
         from lazyarr.codegen.reduce_pipeline import compile_reduction
 
         return compile_reduction(parfor, target, verify)
+    if any(inst.op == SCAN for inst in parfor.body):
+        from lazyarr.codegen.scan_pipeline import compile_scan
+
+        return compile_scan(parfor, target, verify)
     source = results(parfor, target, nontemporal=nontemporal, verify=verify)["emit"]
     assert isinstance(source, Source)
     return source

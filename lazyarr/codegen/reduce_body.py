@@ -108,6 +108,12 @@ class Body(Emitter):
                 for k in range(len(r.loops))
             ]
 
+    def use_loops(self) -> None:
+        """Addresses of the loops that its kernel calls, which are some of the function's."""
+        at = self.r.layout.loop
+        index = [self.r.loops.index(loop) for loop in self.kernel.loops]
+        self.functions = [(self.word(at(k), "ptr"), self.word(at(k) + 1, "ptr")) for k in index]
+
     def call_on(self, loop: int, pointers: tuple[str, ...], steps: tuple[str, ...], count: str) -> None:
         """One of NumPy's loops on given addresses."""
         b = self.f

@@ -70,6 +70,17 @@ def row_kernel(r: Reduce, first: bool) -> Kernel:
     return vectorize(tile(kernel, not r.target.without("tile")), r.target)
 
 
+def call_frame(r: Reduce, b: Function) -> None:
+    """Stack memory for the arguments of NumPy's loops."""
+    if r.loops:
+        most = max(len(sig) - 2 for _, sig in r.loops)
+        b.stack += [
+            f"  %args = alloca [{most} x ptr], align 8",
+            f"  %steps = alloca [{most} x i64], align 8",
+            "  %count = alloca i64, align 8",
+        ]
+
+
 def chunk_function(r: Reduce, rows: Kernel, first: Kernel | None, name: str) -> Function:
     b = Function(r.target, name, CHUNK_PARAMS)
     status = r.status(b)
@@ -94,22 +105,8 @@ class Rows:
         for body in (self.body, self.other):
             if body is not None:
                 body.scratch = b.at(self.scratch, accumulator_bytes(r))
-                body.functions = self.functions(body)
-        if r.loops:
-            self.frame()
-
-    def frame(self) -> None:
-        most = max(len(sig) - 2 for _, sig in self.r.loops)
-        self.b.stack += [
-            f"  %args = alloca [{most} x ptr], align 8",
-            f"  %steps = alloca [{most} x i64], align 8",
-            "  %count = alloca i64, align 8",
-        ]
-
-    def functions(self, body: Body) -> list[tuple[str, str]]:
-        at = self.r.layout.loop
-        index = [self.r.loops.index(loop) for loop in body.kernel.loops]
-        return [(body.word(at(k), "ptr"), body.word(at(k) + 1, "ptr")) for k in index]
+                body.use_loops()
+        call_frame(r, b)
 
     def accumulators(self) -> dict[int, str]:
         """Result operand -> address of its accumulators."""
@@ -172,7 +169,7 @@ class Rows:
         rows = {k: at[k] for k in r.rows}
         with _rows(b, r.folded, chunk, "0", rows, strides, bounds) as (number, inside):
             pointers = Range({**inside, **accs}, count)
-            self.prefetch(inside, {k: strides[k, r.folded[-1]] for k in r.rows}, count)
+            prefetch_rows(r, b, inside, {k: strides[k, r.folded[-1]] for k in r.rows}, count)
             if self.other is None:
                 self.body.run(self.body.kernel.body, pointers)
                 return
@@ -181,17 +178,6 @@ class Rows:
                 self.other.run(self.other.kernel.body, pointers)
             with b.otherwise(fresh):
                 self.body.run(self.body.kernel.body, pointers)
-
-    def prefetch(self, at: dict[int, str], strides: dict[int, str], count: str) -> None:
-        """Some rows further on: they are short stretches, too short for the processor to guess."""
-        b = self.b
-        for k in self.r.rows:
-            operand = self.r.parfor.operands[k]
-            if operand.role == "in" and operand.access == "u":
-                further = b.at(at[k], b.mul(strides[k], str(ROWS_AHEAD)))
-                length = b.mul(count, str(PLAIN[operand.dtype].itemsize))
-                with b.loop("0", length, str(LINE)) as (offset, _):
-                    b.prefetch(b.at(further, offset), SECOND_LEVEL)
 
     def move(self, fold: Fold, source: str, count: str, out: str, stride: str) -> None:
         b, size = self.b, str(PLAIN[fold.char].itemsize)
@@ -210,6 +196,17 @@ class Rows:
         apart = b.mul(steps, str(size))
         for fold in r.folds:
             self.move(fold, accs[fold.how.out], count, b.at(base, SLOT * fold.number), apart)
+
+
+def prefetch_rows(r: Reduce, b: Function, at: dict[int, str], strides: dict[int, str], count: str) -> None:
+    """Some rows further on: they are short stretches, too short for the processor to guess."""
+    for k in r.rows:
+        operand = r.parfor.operands[k]
+        if operand.role == "in" and operand.access == "u":
+            further = b.at(at[k], b.mul(strides[k], str(ROWS_AHEAD)))
+            length = b.mul(count, str(PLAIN[operand.dtype].itemsize))
+            with b.loop("0", length, str(LINE)) as (offset, _):
+                b.prefetch(b.at(further, offset), SECOND_LEVEL)
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """Stages: which instructions of a body run together, in which order, and where stores may happen.
 
 In:  a parfor's body, and which of its ops are native.   Out: `Stages`.
-A stage is one NumPy inner loop, or one native loop over all native instructions of its phase.  Phase
-after phase, the calls run before the native loop:
+A stage is one NumPy inner loop, one scan along the range, or one native loop over all native
+instructions of its phase.  Phase after phase, the calls (and scans) run before the native loop:
 
     a native instruction is in the phase of its latest argument;
     a call is in the phase after its latest native argument, for that one must be in memory first.
@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lazyarr.codegen.native import DENSE, GATHER, SCATTER
-from lazyarr.fusion.parfor import EFFECTS, Inst, Parfor
+from lazyarr.fusion.parfor import EFFECTS, SCAN, Inst, Parfor
 
 ONCE, LOAD, NATIVE, CALL, PART, EFFECT = "once", "load", "native", "call", "part", "effect"
 
@@ -93,7 +93,7 @@ def _stays(inst: Inst, parfor: Parfor) -> bool:
     if inst.op == GATHER:
         assert isinstance(inst.attr, int)
         return parfor.operands[inst.attr].access == "z"
-    return inst.op != DENSE
+    return inst.op not in (DENSE, SCAN)
 
 
 def _phases(body: tuple[Inst, ...], kinds: list[str], leaders: tuple[int, ...]) -> list[int]:

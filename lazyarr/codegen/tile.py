@@ -18,6 +18,7 @@ from lazyarr.codegen.loopir import (
     Load,
     Loop,
     Once,
+    Scan,
     Scatter,
     Slot,
     Stmt,
@@ -74,14 +75,14 @@ def _lifetimes(stages: tuple[Stmt, ...]) -> dict[int, tuple[int, int]]:
 def touched(stage: Stmt) -> set[int]:
     """Slots that a stage reads or writes."""
     lanes = stage.body if isinstance(stage, Loop) else (stage,)
-    refs = []
+    refs = [stage.source, stage.target] if isinstance(stage, Scan) else []
     for lane in lanes:
         if isinstance(lane, Load | Store):
             refs.append(lane.ref)
         elif isinstance(lane, Call):
             refs += [*lane.ins, *lane.outs]
         else:
-            assert isinstance(lane, Apply | Gather | Scatter), lane
+            assert isinstance(lane, Apply | Gather | Scatter | Scan), lane
     return {ref.index for ref in refs if ref.space == "slot"}
 
 

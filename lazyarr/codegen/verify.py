@@ -29,6 +29,7 @@ from lazyarr.codegen.loopir import (
     Loop,
     Once,
     Ref,
+    Scan,
     Scatter,
     Stmt,
     Store,
@@ -110,6 +111,8 @@ class Checker:
                     self.once(lane)
             elif isinstance(stmt, Call):
                 self.call(stmt, single=False)
+            elif isinstance(stmt, Scan):
+                self.scan(stmt)
             elif stmt.part == "rest":
                 require(isinstance(before, Loop) and before.part == "main", "'rest' without 'main'")
                 assert isinstance(before, Loop)
@@ -221,6 +224,16 @@ class Checker:
         for ref in call.outs:
             self.write(ref)
         self.written |= {ref.index for ref in call.outs if ref.space == "operand"}
+
+    def scan(self, scan: Scan) -> None:
+        char = scan.sig[-1]
+        require(scan.sig == f"{char}{char}->{char}", f"a scan by {scan.sig}")
+        right = (scan.source.char, scan.target.char) == (char, char)
+        require(right and scan.target.access != "z", f"{scan.target} cannot take running results")
+        self.read(scan.source)
+        self.write(scan.target)
+        if scan.target.space == "operand":
+            self.written.add(scan.target.index)
 
     # Memory
 

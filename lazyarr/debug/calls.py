@@ -13,7 +13,7 @@ import numpy
 
 from lazyarr.draws import DRAWS
 from lazyarr.dtypes import CANONICAL, char_of
-from lazyarr.expr import Compress, Expr, Gather, Map, Opaque, Read, Reduce, Scatter, Tally
+from lazyarr.expr import Compress, Expr, Gather, Map, Opaque, Read, Reduce, Scan, Scatter, Tally
 from lazyarr.fusion.group import region_of
 from lazyarr.geometry import fresh, layout, reduced_layout
 from lazyarr.ops import function
@@ -66,6 +66,9 @@ def call_of(node: Expr, words: Sequence[str]) -> Call | None:
         return _reduce(node, op, words)
     if isinstance(op, Gather):
         return _gather(node, op, words)
+    if isinstance(op, Scan):
+        dtype = region_of(node).dtype.str
+        return Call(f"np.{op.name}.accumulate({words[0]}, axis={op.axis}, dtype={dtype!r})", region_of(node))
     if isinstance(op, Scatter):
         return _scatter(node, op, words)
     if isinstance(op, Compress):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from lazyarr.codegen.pipeline import Source, compile_parfor, results
 from lazyarr.dispatch import jit
-from lazyarr.fusion.parfor import Parfor
+from lazyarr.fusion.parfor import SCAN, Parfor
 from lazyarr.fusion.program import Program
 from lazyarr.kernels import host
 from lazyarr.launch import may_stream
@@ -25,6 +25,10 @@ def streams(program: Program) -> bool:
 
 def loop_ir(parfor: Parfor, nontemporal: bool = False) -> str:
     """The loop IR that text is written from; of a fold that of its body, which runs on each range."""
+    if any(inst.op == SCAN for inst in parfor.body):
+        from lazyarr.codegen.scan_pipeline import Scans, kernels_of
+
+        return str(kernels_of(Scans(parfor, host()))[0])
     if "r" not in parfor.dims:
         return str(results(parfor, host(), nontemporal=nontemporal)["vectorize"])
     from lazyarr.codegen.reduce_blocks import staged

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.expr import Compress, Expr, Gather, Map, Op, Opaque, Read, Reduce, Scatter, Tally
+from lazyarr.expr import Compress, Expr, Gather, Map, Op, Opaque, Read, Reduce, Scan, Scatter, Tally
 from lazyarr.fusion.group import region_of
 from lazyarr.fusion.shape_equiv import RESULT, Dims
 from lazyarr.geometry import offset_of
@@ -22,6 +22,8 @@ def label(op: Op | None) -> str:
         return f"{op.name} {op.sig}"
     if isinstance(op, Gather):
         return f"gather along axes {op.axes}"
+    if isinstance(op, Scan):
+        return f"scan {op.name} {op.sig} along axis {op.axis}"
     if isinstance(op, Scatter):
         return f"scatter along axes {op.axes}"
     if isinstance(op, Reduce):

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy
 
 from lazyarr.dtypes import char_of
-from lazyarr.expr import FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scatter, Tally
+from lazyarr.expr import FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scan, Scatter, Tally
 from lazyarr.fusion import rules as _rules  # noqa: F401  (fills the registry)
-from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse, in_sequence, lengthen
+from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse, in_sequence, lengthen, scanning
 from lazyarr.fusion.fold import fold_order, result_strides, signature
 from lazyarr.fusion.group import Group, makes
 from lazyarr.fusion.loop_strides import Call, fit, is_call, moved, strides_of
-from lazyarr.fusion.parfor import EFFECTS, Inst, Operand, Parfor, Reduction
+from lazyarr.fusion.parfor import EFFECTS, SCAN, Inst, Operand, Parfor, Reduction
 from lazyarr.fusion.program import NUMBERING, Binding, Constant, Program, Rewritten
 from lazyarr.fusion.rewrite import found_by
 from lazyarr.geometry import offset_of, same
@@ -196,6 +196,13 @@ class Assembler:
         self.bindings.append(Binding(table.expr, first, "in"))
         return self.emit(Inst("gather", _char(first), (offset,), len(self.bindings) - 1))
 
+    def scan(self, node: Expr) -> int:
+        """Running results; the input is cast first."""
+        op = node.op
+        assert isinstance(op, Scan)
+        char = op.sig[-1]
+        return self.emit(Inst(SCAN, f"{char}->{char}", (self.input(node, 0, char),), op.name))
+
     def offset(self, node: Expr, axes: tuple[int, ...], table: numpy.ndarray) -> int:
         """How far the positions, a node's inputs but the first, lead into a table."""
         steps: list[int] = []
@@ -311,7 +318,8 @@ def body_of(group: Group, epoch: int, stored: set[int]) -> Assembler:
         if isinstance(node.op, Scatter):
             stores.append(a.scatter(node))
             continue
-        number = a.values[node.serial] = a.gather(node) if isinstance(node.op, Gather) else a.map(node)
+        value = {Map: a.map, Gather: a.gather, Scan: a.scan}[type(node.op)]
+        number = a.values[node.serial] = value(node)
         if node.serial in stored:
             region = group.placed[node.serial].region
             stores.append(Inst("store", _char(region), (number,), len(a.bindings)))
@@ -369,6 +377,9 @@ def _nests(
     group: Group, shape: tuple[int, ...], strides: list[tuple[int, ...]], arrange: Arrange
 ) -> tuple[list[Callable[[], Arranged]], int, int]:
     """Ways to arrange the loops, the best first; longest run and tree loops of a fold."""
+    if group.scan is not None:
+        axis = group.scan
+        return [lambda: scanning(shape, strides, axis)], 0, 0
     if group.fold is None:
         ordered = _ordered(group)
         if any(ordered):

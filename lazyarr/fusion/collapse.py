@@ -73,6 +73,28 @@ def in_sequence(
     return "".join(kinds), Loops(tuple(n for n, _ in merged), rows, (0,) * len(strides))
 
 
+def scanning(shape: Sequence[int], strides: Sequence[tuple[int, ...]], axis: int) -> tuple[str, Loops]:
+    """The fewest loops around or inside of the one in sequence along `axis`, and their kinds.
+
+    That one is the innermost but one where a long loop lies nearer along the memory of the first operand
+    (whole rows are scanned at a time), else the innermost."""
+    others = [d for d in range(len(shape)) if d != axis and shape[d] != 1]
+    column = tuple(s[axis] for s in strides)
+    if not others:
+        return "s", Loops((shape[axis],), tuple((s,) for s in column), (0,) * len(strides))
+    near = collapse([shape[d] for d in others], [tuple(s[d] for d in others) for s in strides])
+    far = lengthen(near)
+    rows = far.shape[-1] >= SHORT and abs(far.strides[0][-1]) < abs(column[0])
+    loops = far if rows else near
+    at = len(loops.shape) - rows
+
+    def with_axis(row: tuple[int, ...], own: int) -> tuple[int, ...]:
+        return (*row[:at], own, *row[at:])
+
+    moved = tuple(map(with_axis, loops.strides, column))
+    return "p" * at + "s" + "p" * rows, Loops(with_axis(loops.shape, shape[axis]), moved, loops.offsets)
+
+
 def collapse(shape: Sequence[int], strides: Sequence[tuple[int, ...]], turn: bool = True) -> Loops:
     """The fewest loops; `turn` says whether loops may be turned round."""
     dims = [d for d, n in enumerate(shape) if n != 1]

@@ -7,12 +7,13 @@ write, either both are at the same element in the same iteration, or they are pr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import numpy
 
 from lazyarr.dtypes import char_of
-from lazyarr.expr import FOLDS, Compress, Expr, Read, Reduce
+from lazyarr.expr import FOLDS, Compress, Expr, Map, Read, Reduce, Scan, Scatter
 from lazyarr.fusion.alias import ANYWHERE, disjoint, injective, memory_key
 from lazyarr.fusion.fold import fold_order, stricter
 from lazyarr.fusion.group import (
@@ -27,17 +28,50 @@ from lazyarr.fusion.group import (
     written,
 )
 from lazyarr.geometry import in_order, same
+from lazyarr.ops import row
 from lazyarr.reduce_order import Order
 
 
 def conflict(node: Expr, placed: Placed, group: Group, epoch: int, asked: Asked) -> str | None:
     """Why a node cannot run in the loops of a group, which have its space."""
     return (
-        _fold_conflict(node, placed, group, epoch)
+        _order_conflict(node, group)
+        or _waits_for_one(node, group)
+        or _fold_conflict(node, placed, group, epoch)
         or _load_conflict(node, placed, group, epoch)
         or _store_conflict(node, placed, group, epoch, asked)
         or _cannot_repeat(node, group, epoch, asked)
     )
+
+
+def _order_conflict(node: Expr, group: Group) -> str | None:
+    """What scans goes in order along one axis, and nothing else may ask for another order."""
+    if isinstance(node.op, Scan) and (group.fold is not None or group.scatters):
+        return "a scan has an order of its own, and so has the group"
+    if group.scan is None:
+        return None
+    if isinstance(node.op, Scan) and node.op.axis != group.scan:
+        return "scans along another axis than the group"
+    if isinstance(node.op, (*FOLDS, Scatter)):
+        return "the group scans, in an order of its own"
+    return None
+
+
+HEAVY = 20.0
+"""Cost (`ops.Op.cost`) of an element from which on it is quicker to store it and share the work."""
+
+SHARED = 1 << 16
+"""Elements from which on threads share work."""
+
+
+def _waits_for_one(node: Expr, group: Group) -> str | None:
+    """Would work that threads can share wait for a sequence that one of them runs?"""
+    axis = node.op.axis if isinstance(node.op, Scan) else group.scan
+    size = math.prod(group.shape)
+    if axis is None or size < SHARED or size != group.shape[axis]:
+        return None
+    work = sum(row(n.op.name).cost for n in (*group.nodes, node) if isinstance(n.op, Map))
+    return "one thread scans, and threads share what is much work" if work >= HEAVY else None
 
 
 def _fold_conflict(node: Expr, placed: Placed, group: Group, epoch: int) -> str | None:

@@ -127,8 +127,15 @@ class Group:
     refusals: list[Refusal] = field(default_factory=list)
     fold: Expr | None = None
     """The node whose order the group's loops keep; None for a pure map."""
+    scan: int | None = None
+    """The axis along which nodes of it scan: its space stays as it is, and elements go in order there."""
     scatters: bool = False
     """It writes to positions: its space stays as it is, and elements go in C order where that matters."""
+
+    @property
+    def ordered(self) -> bool:
+        """Do the loops keep an order that depends on the space?"""
+        return self.fold is not None or self.scan is not None or self.scatters
 
     def through(self, view: Reindex, shape: tuple[int, ...]) -> Group | None:
         """The same group over another space, if all its accesses can follow."""

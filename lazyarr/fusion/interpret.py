@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy
 
-from lazyarr.fusion.parfor import EFFECTS, Parfor
+from lazyarr.fusion.parfor import EFFECTS, SCAN, Parfor
 from lazyarr.ops import function, own_signature
 
 
 def run_parfor(parfor: Parfor, arrays: Sequence[numpy.ndarray], scalars: Sequence[Any]) -> None:
-    """Run a map parfor: all loads happen before all stores."""
+    """Run a map parfor, or one with scans: all loads happen before all stores."""
     values: list[Any] = []
     stores: list[tuple[int, list[Any]]] = []
     for inst in parfor.body:
@@ -34,6 +34,10 @@ def run_parfor(parfor: Parfor, arrays: Sequence[numpy.ndarray], scalars: Sequenc
             result = numpy.broadcast_to(args[0], arrays[0].shape).copy()
         elif inst.op == "where":
             result = numpy.where(*args)
+        elif inst.op == SCAN:
+            assert isinstance(inst.attr, str)
+            every = numpy.broadcast_to(args[0], arrays[0].shape)
+            result = function(inst.attr).accumulate(every, parfor.dims.index("s"), inst.sig[-1])
         elif inst.op in EFFECTS:
             assert isinstance(inst.attr, int)
             stores.append((inst.attr, args))

@@ -23,6 +23,8 @@ parfor itself (frozen, hashable) is the kernel's signature: equal parfors share 
       ('dense',  'd->d',  (v,),      None)   v; a ufunc's loop that takes it sees contiguous memory, as
                                              where NumPy buffers an operand, not v's own stride
       (ufunc,    'dd->d', (v, w),    part)   result number `part` of a ufunc's inner loop
+      ('scan',   'd->d',  (v,),      ufunc)  the ufunc of its own value in the iteration before along the
+                                             's' loop, and v; in the first iteration v
       ('store',  'd',     (v,),      k)      element of operand k (role out or inout)
       ('scatter', 'd',    (v, w),    k)      v to the element of operand k that lies w bytes further on; w is
                                              an 'offset'
@@ -30,7 +32,8 @@ parfor itself (frozen, hashable) is the kernel's signature: equal parfors share 
 
 Within one iteration every load happens before every store, and no two stores go to the same memory, so
 their order does not matter.  A 'store', 'scatter' or 'reduce' has no value.  Two iterations of a 'scatter'
-store to one element only if they differ in 's' loops alone.
+store to one element only if they differ in 's' loops alone.  A parfor with scans has one 's' loop, which is
+the innermost or the last but one.
 The memory of two operands overlaps only where fusion has proved that any order of iterations
 gives the same result (equal addressing in the same iteration, or reads only).
 """
@@ -80,7 +83,7 @@ class Inst(NamedTuple):
     op: str
     sig: str
     args: tuple[int, ...] = ()
-    attr: int | Reduction | None = None
+    attr: int | str | Reduction | None = None
 
 
 class Parfor(NamedTuple):
@@ -100,6 +103,8 @@ class Parfor(NamedTuple):
             lines.append(f"  %{k} = {i.op}[{i.sig}]({args}){attr}")
         return "\n".join(lines)
 
+
+SCAN = "scan"
 
 EFFECTS = ("store", "scatter", "reduce")
 """Instructions without a value."""

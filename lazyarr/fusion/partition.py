@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy
 
 from lazyarr.draws import DRAWS
-from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scatter, Tally
+from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scan, Scatter, Tally
 from lazyarr.fusion.alias import memory_key
 from lazyarr.fusion.conflict import conflict, leader, own_conflict
 from lazyarr.fusion.group import (
@@ -113,6 +113,8 @@ def _attempt(nodes: list[Expr], terms: Terms) -> Partition:
         node.epoch, node.index = epoch, group.number
         if isinstance(node.op, FOLDS) and not group.opaque:
             group.fold = leader(node, group.fold)
+        if isinstance(node.op, Scan) and not group.opaque:
+            group.scan = node.op.axis
         for value, geo in memory_reads(node, placed, group, epoch):
             key = memory_key(value)
             group.loads.append(Access(value, key, geo))
@@ -232,13 +234,13 @@ def _join(node: Expr, group: Group, epoch: int, terms: Terms) -> Placed | str:
     view = reindex(seen, made)
     if view is None:
         return _elsewhere(shape, group.shape)
-    placed = None if isinstance(node.op, Reduce) else plain.through(view)
+    placed = None if isinstance(node.op, Reduce | Scan) else plain.through(view)
     if placed is not None:
         why = _strides_apart(node, placed, group, epoch) or conflict(node, placed, group, epoch, asked)
         if why is None:
             group.bridged.add(node.serial)
         return why or placed
-    back = None if group.fold is not None or group.scatters else reindex(made, seen)
+    back = None if group.ordered else reindex(made, seen)
     moved = None if back is None else group.through(back, shape)
     if moved is None:
         return f"no view takes {shape} to {group.shape} for all operands"

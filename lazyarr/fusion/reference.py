@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.expr import BLOCK, Compress, Gather, Map, Op, Opaque, Reduce, Scatter, Tally
+from lazyarr.expr import BLOCK, Compress, Gather, Map, Op, Opaque, Reduce, Scan, Scatter, Tally
 from lazyarr.flags import discards
 from lazyarr.ops import function, own_signature
 from lazyarr.reduce_order import SEARCHES
@@ -22,6 +22,8 @@ def run(op: Op, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any = True
         _map(op, region, inputs, mask)
     elif isinstance(op, Gather):
         _gather(op, region, inputs[0], inputs[1:])
+    elif isinstance(op, Scan):
+        function(op.name).accumulate(inputs[0], op.axis, numpy.dtype(op.sig[-1]), region)
     elif isinstance(op, Scatter):
         _scatter(op, region, inputs[0], inputs[1:])
     elif isinstance(op, Reduce):

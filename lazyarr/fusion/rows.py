@@ -97,6 +97,8 @@ def chains(
             why = "elements are counted, kept or packed"
         elif group.scatters:
             why = "it writes to positions, in any row"
+        elif group.scan is not None:
+            why = "it scans"
         mine = [] if why else _touches(group, stored)
         if why is None:
             longer = _extended(tried, group, mine, asked)
