@@ -57,11 +57,16 @@ _OWN = [
     "set_num_threads", "set_options",
 ]
 __all__ = sorted({*numpy.__all__, *_OWN})
+_LATE = {"compile": "lazyarr.compiling.face"}
+"""Names that are imported when they are asked for, and not by ``*``: Python has a `compile` of its own."""
 
 
 def __getattr__(name: str):
     if name == "debug":
         return importlib.import_module("lazyarr.debug")
+    if name in _LATE:
+        found = globals()[name] = getattr(importlib.import_module(_LATE[name]), name)
+        return found
     try:
         found = getattr(numpy, name)
     except AttributeError as error:             # its text knows what became of old names
@@ -74,4 +79,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted({*dir(numpy), *_OWN, "debug", "ndarray"})
+    return sorted({*dir(numpy), *_OWN, *_LATE, "debug", "ndarray"})

@@ -1,0 +1,246 @@
+"""Interpret: the bytecode of a function, run once on arrays without memory.
+
+In:  a function and values for its parameters.   Out: what it returns, and with it the DAG.
+Python objects that cannot differ at the next call are computed with at once, so the one path that is
+taken is the trace.  Whatever might have an effect, or depend on what is not known, is refused: what is run
+here is listed in `instructions`, `calls` and `attributes`, and nothing else is.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy
+
+from lazyarr.compiling.values import Method, Number, Pinned, Refused, Traced
+from lazyarr.dtypes import CANONICAL
+from lazyarr.expr import Expr
+from lazyarr.scalar.bytecode import Code, decoded
+from lazyarr.scalar.bytecode import Refused as NotPlain
+
+MOST_INSTRUCTIONS = 20_000
+"""Loops are unrolled: what takes more is a loop that has to stay one."""
+CALLS = 20
+"""Functions within each other's calls."""
+ABSENT: Any = object()
+"""What is found where there is nothing."""
+
+NUMBERS = frozenset((bool, int, float, complex, *(numpy.dtype(c).type for c in CANONICAL)))
+"""Types of numbers that may be arguments, exactly."""
+STATIC = (type(None), str, bytes, type(Ellipsis), numpy.dtype, slice)
+"""Immutable objects that tell all about themselves."""
+
+
+class Derived(NamedTuple):
+    """A number that the function computes of others, again at each call."""
+
+    fn: Callable[..., Any]
+    args: tuple[Any, ...]
+    """Numbers by `Ref`, or constants."""
+    type: type
+
+
+class Ref(NamedTuple):
+    """A number of the trace: an argument (`input`) or a derived one."""
+
+    place: int
+
+
+class Link(NamedTuple):
+    """An operand of a node that is a number of the trace."""
+
+    node: Expr
+    place: int
+    ref: int
+    type: type
+    """What the number becomes on the way."""
+
+
+class Guard(NamedTuple):
+    """A name that must mean the same object at each call."""
+
+    names: dict[str, Any]
+    name: str
+    found: Any
+
+
+class Cell(dict[str, Any]):
+    """What a closure holds, to be looked up like a namespace."""
+
+    def __init__(self, cell: types.CellType) -> None:
+        super().__init__()
+        self.cell = cell
+
+    def get(self, name: str, default: Any = None) -> Any:
+        try:
+            return self.cell.cell_contents
+        except ValueError:
+            return default
+
+
+@dataclass(slots=True)
+class Outside:
+    """What a function finds by name, and so depends on, besides its arguments."""
+
+    guards: list[Guard] = field(default_factory=list)
+    codes: list[tuple[types.FunctionType, types.CodeType, Any, Any]] = field(default_factory=list)
+    """Functions that are called: their code and defaults."""
+    inputs: list[tuple[Callable[[], Any], Any]] = field(default_factory=list)
+    """Arrays and numbers outside: how to get the one of now, and what it is known by."""
+    cells: dict[int, Cell] = field(default_factory=dict)
+    """Of closures, by identity."""
+
+
+class Discovered(Exception):
+    """Another input was found outside: the arguments' kinds have one entry more."""
+
+
+@dataclass(slots=True)
+class Frame:
+    fn: types.FunctionType
+    code: Code
+    locals: dict[str, Any]
+    stack: list[Any] = field(default_factory=list)
+    next: int = 0
+    names: tuple[str, ...] = ()
+    """Of the keyword arguments of the call that comes next."""
+    result: Any = ABSENT
+
+
+class Tracer:
+    """One trace as it grows."""
+
+    def __init__(self, outside: Outside, found: dict[Any, Any]) -> None:
+        self.outside = outside
+        self.found = found
+        """Inputs from outside by what they are known by."""
+        self.numbers: list[int | Derived] = []
+        """Where each number comes from: the input of that index, or a computation."""
+        self.links: list[Link] = []
+        self.nodes: list[Expr] = []
+        self.frames: list[Frame] = []
+        self.left = MOST_INSTRUCTIONS
+
+    @property
+    def line(self) -> int:
+        if not self.frames:
+            return 0
+        frame = self.frames[-1]
+        return frame.code.lines[max(frame.next - 1, 0)]
+
+    def refuse(self, why: str) -> Refused:
+        return Refused(why, self.line)
+
+    # Numbers
+
+    def input(self, value: Any, index: int) -> Number:
+        """An argument that is a number."""
+        self.numbers.append(index)
+        return Number(value, len(self.numbers) - 1)
+
+    def derive(self, fn: Callable[..., Any], *args: Any) -> Any:
+        """fn(*args) for numbers, constants among them."""
+        values = [a.value if isinstance(a, Number) else a for a in args]
+        try:
+            value = fn(*values)
+        except Exception as error:
+            raise self.refuse(f"{type(error).__name__}: {error}") from None
+        if not any(isinstance(a, Number) for a in args):
+            return value
+        if type(value) not in NUMBERS:
+            raise self.pin(*args)
+        refs = tuple([Ref(a.ref) if isinstance(a, Number) else a for a in args])
+        self.numbers.append(Derived(fn, refs, type(value)))
+        return Number(value, len(self.numbers) - 1)
+
+    def pin(self, *numbers: Any) -> Pinned:
+        """What is computed depends on these numbers' values."""
+        todo = [x.ref for x in numbers if isinstance(x, Number)]
+        inputs = set()
+        while todo:
+            made = self.numbers[todo.pop()]
+            if isinstance(made, Derived):
+                todo += [a.place for a in made.args if isinstance(a, Ref)]
+            else:
+                inputs.add(made)
+        return Pinned(frozenset(inputs))
+
+    # What comes from outside
+
+    def outer(self, names: dict[str, Any], name: str) -> Any:
+        """The object that a name means outside, guarded."""
+        value = names.get(name, ABSENT)
+        if value is ABSENT:
+            return ABSENT
+        kind = self.kind(value)
+        if kind == "input":
+            return self.outer_input(lambda: names.get(name), (id(names), name))
+        if kind != "static":
+            raise self.refuse(f"`{name}` is of type {type(value).__name__}")
+        self.guard(names, name, value)
+        return value
+
+    def guard(self, names: dict[str, Any], name: str, value: Any) -> None:
+        guard = Guard(names, name, value)
+        if not any(g.names is names and g.name == name for g in self.outside.guards):
+            self.outside.guards.append(guard)
+
+    def outer_input(self, get: Callable[[], Any], known: Any) -> Any:
+        if known not in self.found:
+            self.outside.inputs.append((get, known))
+            raise Discovered
+        return self.found[known]
+
+    def kind(self, x: Any) -> str:
+        """How an object from outside takes part: "input", "static", or not at all."""
+        from lazyarr.arrays import ndarray
+
+        c = x.__class__
+        if c is ndarray or c is numpy.ndarray or (c in NUMBERS and c is not bool):
+            return "input"
+        if isinstance(x, STATIC) or type(x) is bool or isinstance(x, types.ModuleType) or callable(x):
+            return "static"
+        if type(x) is tuple:
+            return "static" if all(type(i) in NUMBERS or self.kind(i) == "static" for i in x) else ""
+        return ""
+
+    # Running
+
+    def enter(self, fn: types.FunctionType, held: dict[str, Any]) -> Frame:
+        if len(self.frames) >= CALLS:
+            raise self.refuse(f"`{fn.__name__}` calls itself, or calls are nested too deep")
+        try:
+            code = decoded(fn.__code__)
+        except NotPlain as refusal:
+            raise Refused(refusal.why, refusal.line) from None
+        frame = Frame(fn, code, held)
+        self.frames.append(frame)
+        return frame
+
+    def run(self, fn: types.FunctionType, held: dict[str, Any]) -> Any:
+        """What the function returns."""
+        from lazyarr.compiling.instructions import perform
+
+        frame = self.enter(fn, held)
+        while frame.result is ABSENT:
+            self.left -= 1
+            if self.left < 0:
+                raise self.refuse("its loops go round too often to be unrolled")
+            i = frame.code.instructions[frame.next]
+            frame.next += 1
+            perform(self, frame, i)
+        self.frames.pop()
+        return frame.result
+
+    def truth(self, x: Any) -> bool:
+        """bool(x), where that is known."""
+        if isinstance(x, Number):
+            raise self.pin(x)
+        if isinstance(x, Traced):
+            raise self.refuse("it goes on by the value of an array")
+        if isinstance(x, Method):
+            return True
+        return bool(x)
