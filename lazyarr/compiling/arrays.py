@@ -87,6 +87,15 @@ def foreign(args: Any) -> bool:
 # ----------------------------------------------------------------------------------- operators
 
 
+def applied(t: Tracer, fn: Callable[..., Any], *args: Any) -> Any:
+    """An operator on anything."""
+    if any(isinstance(x, Traced) for x in args):
+        return operated(t, fn, args)
+    if not all(isinstance(x, Number) or is_static(x) for x in args):
+        raise t.refuse("an operator on a tuple or list of arrays")
+    return t.derive(fn, *args)
+
+
 def operated(t: Tracer, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """An operator, or a ufunc on one or two operands, with an array among them."""
     lone = all(x.lone for x in args if isinstance(x, Traced))

@@ -26,6 +26,8 @@ METHODS = FOLDS | frozenset([
 """Methods of arrays that have no effect but on arrays."""
 OF_LISTS = frozenset(["append", "extend", "insert", "reverse", "copy", "pop"])
 """Methods of lists.  All that there are the function has made."""
+CONSTANT = frozenset(["numpy", "lazyarr", "math"])
+"""Modules whose numbers stay what they are."""
 ABOUT = (numpy.dtype, numpy.finfo, numpy.iinfo)
 """Types of objects whose attributes never change."""
 
@@ -61,6 +63,10 @@ def _of_array(t: Tracer, x: Traced, name: str) -> Any:
 
 def _of_module(t: Tracer, owner: types.ModuleType, name: str) -> Any:
     attempted(t, getattr, owner, name)          # some modules make attributes when they are first asked for
+    found = vars(owner).get(name, ABSENT)
+    if type(found) in NUMBERS and owner.__name__ in CONSTANT:
+        t.guard(vars(owner), name, found)
+        return found
     found = t.outer(vars(owner), name)
     if found is ABSENT:
         raise t.refuse(f"`{owner.__name__}.{name}` is made when it is asked for")

@@ -8,6 +8,7 @@ code; builtins and `math` compute with what is known.  All else might have an ef
 from __future__ import annotations
 
 import math
+import operator
 import types
 from functools import cache
 from typing import Any
@@ -17,6 +18,7 @@ import numpy
 import lazyarr
 from lazyarr.arrays import ndarray, now
 from lazyarr.compiling.arrays import (
+    applied,
     attempted,
     foreign,
     given,
@@ -58,6 +60,12 @@ TABLE_BYTES = 1 << 16
 TYPES = frozenset((numpy.finfo, numpy.iinfo, numpy.dtype))
 PLAIN = frozenset((len, range, tuple, list, enumerate, zip, reversed, isinstance, slice))
 """Builtins with rules of their own."""
+OPERATORS: frozenset[Any] = frozenset((
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow,
+    operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge, operator.neg, operator.pos,
+    operator.and_, operator.or_, operator.xor, operator.invert,
+))  # fmt: skip
+"""Python's operators as functions."""
 OF_NUMBERS: frozenset[Any] = frozenset((
     abs, min, max, int, float, bool, complex, round, divmod, pow, sum,
     *(f for f in vars(math).values() if isinstance(f, types.BuiltinFunctionType)),
@@ -92,6 +100,8 @@ def _named(module: Any, name: str) -> Any:
 
 def call(t: Tracer, callee: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """The result of a call."""
+    from lazyarr.compiling.face import Compiled
+
     if isinstance(callee, Method):
         return _method(t, callee, args, named)
     offered = _offered().get(id(callee))
@@ -99,10 +109,14 @@ def call(t: Tracer, callee: Any, args: tuple[Any, ...], named: dict[str, Any]) -
         return _function(t, offered, args, named)
     if isinstance(callee, numpy.ufunc):         # ours are among them, by their `__class__`
         return _ufunc(t, callee, args, named)
+    if type(callee) is Compiled:
+        callee = callee.__wrapped__
     if type(callee) is types.FunctionType:
         return _python(t, callee, args, named)
     if not isinstance(callee, types.BuiltinFunctionType | type):
         raise t.refuse(f"a call of an object of type {type(callee).__name__}")
+    if callee in OPERATORS and not named:
+        return applied(t, callee, *args)
     if callee in OF_NUMBERS:
         return _of_numbers(t, callee, args, named)
     if callee in PLAIN and not named:

@@ -34,6 +34,7 @@ from lazyarr.error_state import loud, remembered
 from lazyarr.expr import LOCK
 from lazyarr.flags import BITS
 from lazyarr.geometry import FRESH
+from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.scalar.compiled import Refusal
 from lazyarr.storage import evaluate
 from lazyarr.values import results
@@ -352,12 +353,15 @@ class Compiled:
                     if real.nbytes > BACKUP:
                         raise Misfit
                     backups.append((real, real.copy()))
+            held = hold_signals()
             try:
                 return replay(given, memory, mask)
             except BaseException:
                 for real, copy in backups:
                     real[...] = copy
                 raise
+            finally:
+                release_signals(held)
 
     def _make_free(self, x: Any) -> None:
         """Let what is pending read x's values before they change."""
@@ -387,6 +391,9 @@ class Compiled:
         """
         return told(self.__wrapped__.__qualname__, self._replays, self.refusal)
 
+    def __reduce__(self) -> str:
+        return str(self.__wrapped__.__qualname__)
+
     def __repr__(self) -> str:
         return f"<compiled {self.__wrapped__!r}>"
 
@@ -407,8 +414,8 @@ def compile(fn: Callable[..., Any]) -> Any:
     The function is interpreted on arrays without values; its operations become fused kernels, as in lazy
     evaluation, and later calls with arguments of the same dtypes, layouts and types run these at once,
     without the function's Python code.  Results are those of the function, bit for bit, computed at the
-    call; so are writes to arguments and ``out=``.  Python numbers may differ from call to call; where shapes, branches or
-    powers depend on them, each value is a kind of its own.
+    call; so are writes to arguments and ``out=``.  Python numbers may differ from call to call; where
+    shapes, branches or powers depend on them, each value is a kind of its own.
 
     What cannot be replayed exactly runs as the Python function that it is: branches on values of arrays,
     effects such as printing or drawing random numbers, functions that are not known.  `refusal` of the result

@@ -203,16 +203,7 @@ def _binary(t: Tracer, frame: Frame, i: dis.Instruction) -> None:
     elif table is INPLACE and isinstance(left, list):
         raise t.refuse("it changes a list in place")
     else:
-        frame.stack.append(_operated(t, BINARY[sign], left, right))
-
-
-def _operated(t: Tracer, fn: Callable[..., Any], *args: Any) -> Any:
-    """An operator on anything."""
-    if any(isinstance(x, Traced) for x in args):
-        return arrays.operated(t, fn, args)
-    if any(isinstance(x, tuple | list) and not arrays.is_static(x) for x in args):
-        raise t.refuse("an operator on a tuple or list of arrays")
-    return t.derive(fn, *args)
+        frame.stack.append(arrays.applied(t, BINARY[sign], left, right))
 
 
 def _subscript(t: Tracer, frame: Frame, i: dis.Instruction) -> None:
@@ -241,7 +232,7 @@ def _compare(t: Tracer, frame: Frame, i: dis.Instruction) -> None:
     right = frame.stack.pop()
     left = frame.stack.pop()
     sign = str(i.argval).removeprefix("bool(").removesuffix(")")
-    frame.stack.append(_operated(t, COMPARE[sign], left, right))
+    frame.stack.append(arrays.applied(t, COMPARE[sign], left, right))
 
 
 def _is(t: Tracer, frame: Frame, i: dis.Instruction) -> None:
@@ -266,7 +257,7 @@ def _contains(t: Tracer, frame: Frame, i: dis.Instruction) -> None:
 
 def _unary(fn: Callable[[Any], Any]) -> Rule:
     def rule(t: Tracer, frame: Frame, i: dis.Instruction) -> None:
-        frame.stack.append(_operated(t, fn, frame.stack.pop()))
+        frame.stack.append(arrays.applied(t, fn, frame.stack.pop()))
 
     return rule
 

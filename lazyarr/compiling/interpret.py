@@ -52,7 +52,8 @@ class Ref(NamedTuple):
 class Link(NamedTuple):
     """An operand of a node that is a number of the trace."""
 
-    node: Expr
+    node: Expr | None
+    """None where only the number counts: a replay holds no node."""
     place: int
     ref: int
     type: type

@@ -124,7 +124,10 @@ class _Placing:
         found: list[Any] = []
         for c in step.constants:
             link = self.trace.links.get(c) if isinstance(c, tuple) else None
-            found.append(link or (self.walk.nodes[c[0]].inputs[c[1]] if isinstance(c, tuple) else c))
+            if link is not None:
+                found.append(link._replace(node=None))
+            else:
+                found.append(self.walk.nodes[c[0]].inputs[c[1]] if isinstance(c, tuple) else c)
         return found
 
     def place(self, at: int, node: Expr, copies: list[tuple[Cell, Cell]]) -> None:
