@@ -11,6 +11,8 @@ borrow          read somebody's ndarray lazily, without a copy
 options, set_options, get_options      how lazyarr works
 set_num_threads, get_num_threads       with how many threads
 coverage        which of NumPy's names run natively
+compile         a function of arrays, looked at once and then run by its kernels alone
+stencil         a function of arrays, from a kernel with relative indices
 debug           counters and explanations
 """
 
@@ -57,7 +59,7 @@ _OWN = [
     "set_num_threads", "set_options",
 ]
 __all__ = sorted({*numpy.__all__, *_OWN})
-_LATE = {"compile": "lazyarr.compiling.face"}
+_LATE = {"compile": "lazyarr.compiling.face", "stencil": "lazyarr.stencils"}
 """Names that are imported when they are asked for, and not by ``*``: Python has a `compile` of its own."""
 
 

@@ -1,0 +1,249 @@
+"""`lazyarr.stencil`: kernels that are written for one element and its neighbours, as arithmetic on slices.
+
+In:  a kernel that takes relative indices (``a[-1, 0] + a[1, 0]``).   Out: a function of whole arrays.
+A relative index stands for a slice of the array: all elements of the inside at once.  So the kernel runs once
+for all elements, on lazy arrays, and what it does is fused like any slice arithmetic, with the same bits.
+How far the kernel reaches is seen at its first run, which is on a few ones.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+import lazyarr
+from lazyarr.arrays import ndarray
+
+Reach = tuple[tuple[int, int], ...]
+"""For each axis the least and the greatest relative index; neither excludes the element itself."""
+
+FEW = 16
+"""Runs of a kernel for one call, each of which has looked elsewhere than the last."""
+
+
+class Relative:
+    """An array as a kernel has it: its indices are relative."""
+
+    __slots__ = ("_array", "_seen")
+
+    def __init__(self, array: ndarray, sight: _Sight) -> None:
+        self._array, self._seen = array, sight
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._array[self._seen.slices(key)]      # type: ignore[index]
+
+    def __repr__(self) -> str:
+        return f"<relative {self._array.dtype}{list(self._array.shape)}>"    # type: ignore[attr-defined]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._array.geo.shape
+
+    @property
+    def ndim(self) -> int:
+        return self._array.ndim
+
+    @property
+    def dtype(self) -> numpy.dtype:
+        return self._array.geo.dtype
+
+
+class _Farther(Exception):
+    """A kernel looks where it did not look before."""
+
+
+class _Sight:
+    """Where a kernel looks, in one run: its reach is "fixed" by the program, "known" or "unknown"."""
+
+    def __init__(self, shape: tuple[int, ...], reach: Reach, state: str) -> None:
+        self.shape, self.reach, self.state = shape, reach, state
+        self.low, self.high = [0] * len(shape), [0] * len(shape)
+
+    def inside(self, key: Sequence[int]) -> tuple[slice, ...]:
+        """The elements that lie `key` away from those of the inside."""
+        found = []
+        for n, (low, high), k in zip(self.shape, self.reach, key, strict=True):
+            start, stop = k - low, n - high + k
+            found.append(slice(start, stop) if stop > start >= 0 else slice(0, 0))
+        return tuple(found)
+
+    def slices(self, key: Any) -> tuple[slice, ...]:
+        index = key if isinstance(key, tuple) else (key,)
+        if len(index) != len(self.shape):
+            raise IndexError(f"{len(index)} relative indices for an array of {len(self.shape)} axes")
+        try:
+            index = tuple(map(operator.index, index))
+        except TypeError:
+            raise TypeError("relative indices are integers") from None
+        for d, k in enumerate(index):
+            self.low[d], self.high[d] = min(self.low[d], k), max(self.high[d], k)
+        if self.state == "unknown":
+            return (slice(None),) * len(index)
+        for k, (low, high) in zip(index, self.reach, strict=True):
+            if not low <= k <= high:
+                raise IndexError(OUTSIDE.format(k, low, high)) if self.state == "fixed" else _Farther
+        return self.inside(index)
+
+    def seen(self) -> Reach:
+        return self.reach if self.state == "fixed" else tuple(zip(self.low, self.high, strict=True))
+
+
+OUTSIDE = "relative index {} is outside of the neighborhood, from {} to {}"
+
+
+class Stencil:
+    """A function of arrays that a kernel computes element by element.
+
+    Attributes
+    ----------
+    neighborhood : tuple of pairs of int, or None
+        For each axis the least and the greatest relative index of the last call; None before the first.
+    """
+
+    __wrapped__: Any
+
+    def __init__(
+        self, kernel: Callable[..., Any], cval: Any, neighborhood: Any, standard_indexing: Sequence[str]
+    ) -> None:
+        functools.update_wrapper(self, kernel)
+        self._signature = inspect.signature(kernel)
+        self._cval = cval
+        self._fixed = neighborhood is not None
+        self._standard = frozenset(standard_indexing)
+        self.neighborhood: Reach | None = _checked(neighborhood) if self._fixed else None
+        names = list(self._signature.parameters)
+        if not names or names[0] in self._standard or not self._standard <= set(names):
+            raise ValueError("standard_indexing names parameters, of which the first cannot be one")
+
+    def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        bound = self._signature.bind(*args, **kwargs)
+        arrays = {
+            name: lazyarr.asarray(x) for name, x in bound.arguments.items()
+            if name not in self._standard and isinstance(x, lazyarr.ndarray)
+        }  # fmt: skip
+        first = arrays.get(next(iter(self._signature.parameters)))
+        if first is None or not first.ndim:
+            raise TypeError("the first argument of a stencil is an array with axes")
+        shape = first.shape
+        _check_shapes(shape, list(arrays.values()))
+        if out is not None and out.shape != shape:
+            raise ValueError(f"out has shape {out.shape}, not the first array's {shape}")
+        values, sight = self._run(bound, arrays, shape)
+        return self._placed(values, sight, shape, out)
+
+    def _run(
+        self, bound: inspect.BoundArguments, arrays: dict[str, Any], shape: tuple[int, ...]
+    ) -> tuple[Any, _Sight]:
+        """What the kernel gives for the inside, and what it has looked at."""
+        if self._fixed and len(self.neighborhood or ()) != len(shape):
+            raise ValueError(f"the neighborhood is not one of {len(shape)} axes")
+        for _ in range(FEW):
+            reach = self.neighborhood
+            if reach is None or len(reach) != len(shape):
+                reach = self._reach(bound, arrays, len(shape))
+            sight = _Sight(shape, reach, "fixed" if self._fixed else "known")
+            try:
+                values = self._called(bound, {name: Relative(x, sight) for name, x in arrays.items()})
+            except _Farther:
+                self.neighborhood = None
+                continue
+            self.neighborhood = sight.seen()
+            if self._fixed or self.neighborhood == reach:
+                return values, sight
+        raise RuntimeError("the kernel looks elsewhere at each run")
+
+    def _reach(self, bound: inspect.BoundArguments, arrays: dict[str, Any], ndim: int) -> Reach:
+        """How far the kernel looks, by a run on a few ones."""
+        sight = _Sight((2,) * ndim, ((0, 0),) * ndim, "unknown")
+        ones = {name: lazyarr.ones((2,) * ndim, x.dtype) for name, x in arrays.items()}
+        with lazyarr.errstate(all="ignore"):
+            self._called(bound, {name: Relative(x, sight) for name, x in ones.items()})
+        return sight.seen()
+
+    def _called(self, bound: inspect.BoundArguments, arrays: dict[str, Relative]) -> Any:
+        call = inspect.BoundArguments(self._signature, {**bound.arguments, **arrays})
+        return self.__wrapped__(*call.args, **call.kwargs)
+
+    def _placed(self, values: Any, sight: _Sight, shape: tuple[int, ...], out: Any) -> Any:
+        """The inside, within its border."""
+        dtype = lazyarr.result_type(values)
+        cval = 0 if self._cval is None else self._cval
+        if self._cval is not None and not numpy.can_cast(numpy.min_scalar_type(cval), dtype, "same_kind"):
+            raise ValueError(f"cval={cval!r} is no value of the dtype {dtype} that the kernel gives")
+        inside = sight.inside((0,) * len(shape))
+        if out is None:
+            out = lazyarr.full(shape, cval, dtype)
+        elif self._cval is not None:
+            for d, (low, high) in enumerate(sight.reach):
+                for edge in (slice(0, -low), slice(max(shape[d] - high, 0), None)):
+                    out[(*(slice(None),) * d, edge)] = cval
+        if all(part.stop > part.start for part in inside):
+            out[inside] = values
+        return out
+
+
+def _checked(neighborhood: Any) -> Reach:
+    found = tuple([tuple(map(operator.index, pair)) for pair in neighborhood])
+    if not found or any(len(pair) != 2 or pair[0] > 0 or pair[1] < 0 for pair in found):
+        raise ValueError("neighborhood has a pair for each axis, of an index up to 0 and one from 0 on")
+    return found        # type: ignore[return-value]
+
+
+def _check_shapes(shape: tuple[int, ...], arrays: list[Any]) -> None:
+    for x in arrays:
+        if x.ndim != len(shape):
+            raise ValueError(f"the arrays of a stencil have {len(shape)} axes as the first one, not {x.ndim}")
+        if any(n < m for n, m in zip(x.shape, shape, strict=True)):
+            raise ValueError("an array of a stencil is smaller than the first one")
+
+
+def stencil(
+    kernel: Callable[..., Any] | None = None, *, cval: Any = None, neighborhood: Any = None,
+    standard_indexing: Sequence[str] = (),
+) -> Any:
+    """Make a function of arrays from a kernel that computes one element of its neighbours.
+
+    Within the kernel, indices of arrays are relative to the element that is computed: ``a[0, 0]`` is that
+    element, ``a[-1, 0]`` the one before it along the first axis.  Where the kernel would look beyond the
+    first array, whose shape the result has, the result is `cval`.
+
+    The kernel runs on slices of lazy arrays, for all elements at once: it may use ufuncs and `where`, and
+    loops and branches that do not depend on elements.  The bits are those of the same arithmetic on slices.
+
+    Parameters
+    ----------
+    kernel : callable
+        A function of one array or more, and of anything else.  Without it, a decorator is returned.
+    cval : scalar, optional
+        Elements of the border; 0 if it is not given.
+    neighborhood : sequence of pairs of int, optional
+        For each axis the least and the greatest relative index.  Without it the kernel's own are found.
+    standard_indexing : sequence of str, optional
+        Parameters whose arrays are indexed as usual.
+
+    Returns
+    -------
+    Stencil
+        Called with the kernel's arguments.  Other arrays than the first have as many axes, and are not
+        smaller.  `out`, an array of the first one's shape, takes the result; its border stays as it is,
+        unless `cval` is given.
+
+    Examples
+    --------
+    >>> import lazyarr as np
+    >>> @np.stencil
+    ... def mean(a):
+    ...     return (a[-1] + a[0] + a[1]) / 3
+    >>> mean(np.array([0.0, 3.0, 6.0, 0.0]))
+    array([0., 3., 3., 0.])
+    """
+
+    def make(fn: Callable[..., Any]) -> Stencil:
+        return Stencil(fn, cval, neighborhood, standard_indexing)
+
+    return make if kernel is None else make(kernel)
