@@ -17,11 +17,13 @@ from typing import Any
 import numpy
 
 import lazyarr
-from lazyarr.arrays import ndarray
 
 Reach = tuple[tuple[int, int], ...]
 """For each axis the least and the greatest relative index; neither excludes the element itself."""
 
+BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+LOOKS = ("shape", "ndim", "dtype")
+"""Attributes of arrays that a kernel may ask for."""
 FEW = 16
 """Runs of a kernel for one call, each of which has looked elsewhere than the last."""
 
@@ -31,26 +33,16 @@ class Relative:
 
     __slots__ = ("_array", "_seen")
 
-    def __init__(self, array: ndarray, sight: _Sight) -> None:
+    def __init__(self, array: Any, sight: _Sight) -> None:
         self._array, self._seen = array, sight
 
     def __getitem__(self, key: Any) -> Any:
-        return self._array[self._seen.slices(key)]      # type: ignore[index]
+        return self._array[self._seen.slices(key)]
 
-    def __repr__(self) -> str:
-        return f"<relative {self._array.dtype}{list(self._array.shape)}>"    # type: ignore[attr-defined]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self._array.geo.shape
-
-    @property
-    def ndim(self) -> int:
-        return self._array.ndim
-
-    @property
-    def dtype(self) -> numpy.dtype:
-        return self._array.geo.dtype
+    def __getattr__(self, name: str) -> Any:
+        if name in LOOKS:
+            return getattr(self._array, name)
+        raise AttributeError(f"a relative array has no attribute {name!r}: index it first")
 
 
 class _Farther(Exception):
@@ -112,32 +104,40 @@ class Stencil:
     ) -> None:
         functools.update_wrapper(self, kernel)
         self._signature = inspect.signature(kernel)
+        self._names = tuple(self._signature.parameters)
+        if any(p.kind not in BY_NAME for p in self._signature.parameters.values()):
+            raise ValueError("a stencil's kernel has parameters that have names")
         self._cval = cval
         self._fixed = neighborhood is not None
         self._standard = frozenset(standard_indexing)
         self.neighborhood: Reach | None = _checked(neighborhood) if self._fixed else None
-        names = list(self._signature.parameters)
+        names = self._names
         if not names or names[0] in self._standard or not self._standard <= set(names):
             raise ValueError("standard_indexing names parameters, of which the first cannot be one")
 
     def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        bound = self._signature.bind(*args, **kwargs)
+        if kwargs or len(args) != len(self._names):
+            given = self._signature.bind(*args, **kwargs).arguments
+        else:
+            given = dict(zip(self._names, args, strict=True))
         arrays = {
-            name: lazyarr.asarray(x) for name, x in bound.arguments.items()
+            name: lazyarr.asarray(x) for name, x in given.items()
             if name not in self._standard and isinstance(x, lazyarr.ndarray)
         }  # fmt: skip
-        first = arrays.get(next(iter(self._signature.parameters)))
+        first = arrays.get(self._names[0])
         if first is None or not first.ndim:
             raise TypeError("the first argument of a stencil is an array with axes")
         shape = first.shape
         _check_shapes(shape, list(arrays.values()))
         if out is not None and out.shape != shape:
             raise ValueError(f"out has shape {out.shape}, not the first array's {shape}")
-        values, sight = self._run(bound, arrays, shape)
+        if all(x.storage is None for x in arrays.values()):     # they are small, and NumPy's at the call
+            arrays = {name: x.geo for name, x in arrays.items()}
+        values, sight = self._run(given, arrays, shape)
         return self._placed(values, sight, shape, out)
 
     def _run(
-        self, bound: inspect.BoundArguments, arrays: dict[str, Any], shape: tuple[int, ...]
+        self, given: dict[str, Any], arrays: dict[str, Any], shape: tuple[int, ...]
     ) -> tuple[Any, _Sight]:
         """What the kernel gives for the inside, and what it has looked at."""
         if self._fixed and len(self.neighborhood or ()) != len(shape):
@@ -145,10 +145,11 @@ class Stencil:
         for _ in range(FEW):
             reach = self.neighborhood
             if reach is None or len(reach) != len(shape):
-                reach = self._reach(bound, arrays, len(shape))
+                reach = self._reach(given, arrays, len(shape))
             sight = _Sight(shape, reach, "fixed" if self._fixed else "known")
             try:
-                values = self._called(bound, {name: Relative(x, sight) for name, x in arrays.items()})
+                relative = {name: Relative(x, sight) for name, x in arrays.items()}
+                values = self.__wrapped__(**given | relative)
             except _Farther:
                 self.neighborhood = None
                 continue
@@ -157,17 +158,13 @@ class Stencil:
                 return values, sight
         raise RuntimeError("the kernel looks elsewhere at each run")
 
-    def _reach(self, bound: inspect.BoundArguments, arrays: dict[str, Any], ndim: int) -> Reach:
+    def _reach(self, given: dict[str, Any], arrays: dict[str, Any], ndim: int) -> Reach:
         """How far the kernel looks, by a run on a few ones."""
         sight = _Sight((2,) * ndim, ((0, 0),) * ndim, "unknown")
         ones = {name: lazyarr.ones((2,) * ndim, x.dtype) for name, x in arrays.items()}
         with lazyarr.errstate(all="ignore"):
-            self._called(bound, {name: Relative(x, sight) for name, x in ones.items()})
+            self.__wrapped__(**given | {name: Relative(x, sight) for name, x in ones.items()})
         return sight.seen()
-
-    def _called(self, bound: inspect.BoundArguments, arrays: dict[str, Relative]) -> Any:
-        call = inspect.BoundArguments(self._signature, {**bound.arguments, **arrays})
-        return self.__wrapped__(*call.args, **call.kwargs)
 
     def _placed(self, values: Any, sight: _Sight, shape: tuple[int, ...], out: Any) -> Any:
         """The inside, within its border."""
@@ -176,8 +173,13 @@ class Stencil:
         if self._cval is not None and not numpy.can_cast(numpy.min_scalar_type(cval), dtype, "same_kind"):
             raise ValueError(f"cval={cval!r} is no value of the dtype {dtype} that the kernel gives")
         inside = sight.inside((0,) * len(shape))
-        if out is None:
+        if out is None and not isinstance(values, numpy.ndarray | numpy.generic):
             out = lazyarr.full(shape, cval, dtype)
+        elif out is None:
+            real = numpy.full(shape, cval, dtype)
+            if all(part.stop > part.start for part in inside):
+                real[inside] = values
+            return lazyarr.asarray(real)
         elif self._cval is not None:
             for d, (low, high) in enumerate(sight.reach):
                 for edge in (slice(0, -low), slice(max(shape[d] - high, 0), None)):
