@@ -27,7 +27,7 @@ from lazyarr.compiling.small import small
 from lazyarr.compiling.telling import told
 from lazyarr.compiling.trace import Kind, Trace, trace
 from lazyarr.compiling.values import Pinned, Refused
-from lazyarr.config import OBSERVED, current
+from lazyarr.config import OBSERVED, current, plan_key
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.error_state import loud, remembered
@@ -36,6 +36,7 @@ from lazyarr.flags import BITS
 from lazyarr.geometry import FRESH
 from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.scalar.compiled import Refusal
+from lazyarr.scalar.ir import NOWHERE, Place
 from lazyarr.storage import evaluate
 from lazyarr.values import results
 
@@ -59,7 +60,7 @@ _RUNTIME = frozenset(NUMBERS - {bool})
 _PLAIN_TYPES = (type(None), str, bytes, bool, type(Ellipsis))
 
 
-ONCE = Refusal("the first call of a new shape", "", 0)
+ONCE = Refusal("the first call of a new shape")
 _ANOTHER: Any = object()
 
 
@@ -69,9 +70,7 @@ class _Last(NamedTuple):
     replay: Replay
     classes: tuple[type, ...]
     guards: tuple[Guard, ...]
-    math: str
-    cpu_level: str
-    jit: str
+    options: tuple[Any, ...]
 
 
 class Compiled:
@@ -149,7 +148,7 @@ class Compiled:
                 memory.append(x.geo)            # type: ignore[attr-defined]
             elif c is numpy.ndarray:
                 memory.append(x)
-        if current.math != last.math or current.cpu_level != last.cpu_level or current.jit != last.jit:
+        if plan_key() != last.options:
             return _ANOTHER
         if loud() or OBSERVED or sys.gettrace() is not None:
             return _ANOTHER
@@ -190,9 +189,7 @@ class Compiled:
         outside = self._outside
         simple = all(c in _RUNTIME or c is ndarray or c is numpy.ndarray for c in classes)
         if simple and not self._pinned and not outside.codes:
-            self._last = _Last(
-                replay, classes, tuple(outside.guards), current.math, current.cpu_level, current.jit
-            )
+            self._last = _Last(replay, classes, tuple(outside.guards), plan_key())
 
     # Looking at a call
 
@@ -232,7 +229,7 @@ class Compiled:
 
     def _looked(self, given: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any]] | None:
         """The key of these inputs, and where arrays' first elements lie; None for what is never replayed."""
-        key: list[Any] = [current.jit, current.math, current.cpu_level]
+        key: list[Any] = [plan_key()]
         memory: list[Any] = []
         pinned = self._pinned
         for k, x in enumerate(given):
@@ -264,8 +261,8 @@ class Compiled:
                 return None
         return tuple(key), memory
 
-    def _refusal(self, why: str, line: int = 0) -> Refusal:
-        return Refusal(why, self._code.co_filename, line)
+    def _refusal(self, why: str, place: Place = NOWHERE) -> Refusal:
+        return Refusal(why, place if place.line else Place(self._code.co_filename, self._code.co_firstlineno))
 
     # New kinds of calls
 
@@ -285,7 +282,7 @@ class Compiled:
             return self.refusal
         if len(self._structures) > MET:
             self._structures.clear()
-        structure = tuple([len(x) if type(x) is tuple else None if type(x) is str else x for x in key])
+        structure = tuple([len(x) if type(x) is tuple else None if type(x) is str else x for x in key[1:]])
         if structure not in self._structures:
             self._structures.add(structure)
         elif key not in self._structures:       # a new shape may never come again
@@ -314,7 +311,7 @@ class Compiled:
             self._last = None
             return None
         except Refused as refused:
-            found = self.refusal = self._refusal(refused.why, refused.line or self._code.co_firstlineno)
+            found = self.refusal = self._refusal(refused.why, refused.place)
         self._replays[key] = found
         return found
 

@@ -20,6 +20,7 @@ from lazyarr.dtypes import CANONICAL
 from lazyarr.expr import Expr
 from lazyarr.scalar.bytecode import Code, decoded
 from lazyarr.scalar.bytecode import Refused as NotPlain
+from lazyarr.scalar.ir import Place
 
 MOST_INSTRUCTIONS = 20_000
 """Loops are unrolled: what takes more is a loop that has to stay one."""
@@ -125,15 +126,11 @@ class Tracer:
         self.frames: list[Frame] = []
         self.left = MOST_INSTRUCTIONS
 
-    @property
-    def line(self) -> int:
-        if not self.frames:
-            return 0
-        frame = self.frames[-1]
-        return frame.code.lines[max(frame.next - 1, 0)]
-
     def refuse(self, why: str) -> Refused:
-        return Refused(why, self.line)
+        if not self.frames:
+            return Refused(why)
+        frame = self.frames[-1]
+        return Refused(why, Place(frame.fn.__code__.co_filename, frame.code.lines[max(frame.next - 1, 0)]))
 
     # Numbers
 
@@ -216,7 +213,7 @@ class Tracer:
         try:
             code = decoded(fn.__code__)
         except NotPlain as refusal:
-            raise Refused(refusal.why, refusal.line) from None
+            raise Refused(refusal.why, refusal.place) from None
         frame = Frame(fn, code, held)
         self.frames.append(frame)
         return frame

@@ -17,8 +17,8 @@ from lazyarr.compiling.small import Small
 from lazyarr.geometry import fresh
 from lazyarr.scalar.compiled import Refusal
 
-SETTINGS = 3
-"""Items of a key that are options."""
+SETTINGS = 1
+"""How many items of a key are options."""
 
 
 def told(name: str, found: Mapping[tuple[Any, ...], Replay | Refusal], last: Refusal | None) -> str:

@@ -17,16 +17,17 @@ import numpy
 from lazyarr.arrays import managed, ndarray
 from lazyarr.expr import Expr
 from lazyarr.geometry import geometry
+from lazyarr.scalar.ir import NOWHERE, Place
 from lazyarr.storage import Storage
 from lazyarr.values import Buffer
 
 
 class Refused(Exception):
-    """The function cannot be replayed: why, and at which line."""
+    """The function cannot be replayed: why, and at which place."""
 
-    def __init__(self, why: str, line: int = 0) -> None:
+    def __init__(self, why: str, place: Place = NOWHERE) -> None:
         super().__init__(why)
-        self.why, self.line = why, line
+        self.why, self.place = why, place
 
 
 class Pinned(Exception):
