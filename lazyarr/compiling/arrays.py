@@ -15,15 +15,18 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import ndarray
-from lazyarr.compiling.interpret import NUMBERS, STATIC, Link, Tracer
+from lazyarr.compiling.interpret import Link, Tracer, is_known, is_plain
 from lazyarr.compiling.values import Method, NeedsValue, Number, Traced
+from lazyarr.dtypes import char_of
 from lazyarr.elision import ELIDED
 from lazyarr.expr import Map, Read
 from lazyarr.windows import is_element
 
 SCALAR_ARITHMETIC = frozenset((operator.add, operator.sub, operator.mul, operator.truediv))
 """Operators that have the same bits on NumPy's scalars as on its arrays, of real floats."""
+BITWISE = frozenset((operator.and_, operator.or_, operator.xor, operator.invert))
 SCALAR_SIGNS = frozenset((operator.neg, operator.pos, abs))
+SCALARS = (bool, int, float, complex, numpy.generic)
 COMPARISONS = frozenset((operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge))
 BY_VALUE = frozenset((operator.pow, operator.ipow))
 """Operators for which NumPy runs other loops by the value of a number."""
@@ -43,6 +46,8 @@ def given(t: Tracer, x: Any) -> Any:
     if isinstance(x, Traced):
         if x.lone:
             raise t.refuse("a NumPy scalar where an array is expected")
+        if not x.array.geo.size:
+            raise t.refuse("an array without elements")
         return x.array
     if isinstance(x, Number):
         raise t.pin(x)
@@ -50,9 +55,20 @@ def given(t: Tracer, x: Any) -> Any:
         raise t.refuse("it passes a method on")
     if isinstance(x, tuple | list):
         return type(x)([given(t, item) for item in x])
-    if isinstance(x, slice | range) or type(x) in NUMBERS or isinstance(x, (*STATIC, type)):
+    if isinstance(x, type | str) and not _is_dtype_known(x):
+        raise t.refuse(f"the dtype {x}")
+    if is_plain(x) or isinstance(x, type):
         return x
     raise t.refuse(f"it passes on an object of type {type(x).__name__}")
+
+
+def _is_dtype_known(x: Any) -> bool:
+    """If it names a dtype, is that one that the engine takes for what it is?"""
+    try:
+        dtype = numpy.dtype(x)
+    except TypeError:
+        return True
+    return char_of(dtype) is None or is_known(dtype)
 
 
 def traced(t: Tracer, x: Any, foreign: bool) -> Any:
@@ -60,11 +76,16 @@ def traced(t: Tracer, x: Any, foreign: bool) -> Any:
     if x.__class__ is ndarray:
         if x.storage is None or not x.geo.ndim:
             raise t.refuse("an array without axes, or one that NumPy made")
-        return Traced(x, foreign)
+        known = t.arrays.get(id(x))
+        if known is None:
+            return t.hold(x, foreign)
+        if foreign or known.foreign or known.lone:      # NumPy might give another object, a view
+            raise t.refuse("a call that gives an array itself")
+        return known
     if type(x) in (tuple, list):
         items = [traced(t, item, foreign) for item in x]
         return items if type(x) is list else tuple(items)
-    if type(x) in NUMBERS or isinstance(x, STATIC):
+    if is_plain(x):
         return x
     raise t.refuse(f"it makes an object of type {type(x).__name__}")
 
@@ -122,7 +143,7 @@ def _operand(t: Tracer, fn: Callable[..., Any], x: Any) -> Any:
         if fn in BY_VALUE:
             raise t.pin(x)
         return x.value
-    if type(x) in NUMBERS:
+    if is_plain(x) and isinstance(x, SCALARS):
         return x
     raise t.refuse(f"an operator on an array and an object of type {type(x).__name__}")
 
@@ -136,6 +157,8 @@ def _scalar(fn: Callable[..., Any], result: ndarray, args: tuple[Any, ...]) -> b
     if fn in COMPARISONS or isinstance(fn, numpy.ufunc) or hasattr(fn, "fn"):
         return True
     kinds = {x.dtype.kind for x in args if isinstance(x, Traced)}
+    if fn in BITWISE:
+        return kinds == {"b"} and result.geo.dtype.kind == "b"
     if fn in SCALAR_SIGNS:
         return kinds == {"f"}
     return fn in SCALAR_ARITHMETIC and result.geo.dtype.kind == "f" and not kinds - set("fiu")
@@ -195,7 +218,7 @@ def _around(t: Tracer, x: Traced, key: Any) -> tuple[slice, ...]:
 def one(t: Tracer, x: ndarray) -> Traced:
     """A NumPy scalar: the value of now of an array's only element."""
     copied = attempted(t, lambda: x.copy().reshape(1))          # type: ignore[attr-defined]
-    return Traced(copied, True, True)
+    return t.hold(copied, True, True)
 
 
 def store(t: Tracer, target: Any, key: Any, value: Any) -> None:

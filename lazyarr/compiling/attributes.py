@@ -11,15 +11,28 @@ from typing import Any
 import numpy
 
 from lazyarr.compiling.arrays import attempted, traced
-from lazyarr.compiling.interpret import ABSENT, NUMBERS, STATIC, Tracer
+from lazyarr.compiling.interpret import ABSENT, NUMBERS, Tracer, is_plain
 from lazyarr.compiling.values import Method, Number, Traced
 
 LOOKS = frozenset(["shape", "ndim", "size", "dtype", "itemsize", "nbytes"])
 """They follow from an array's layout."""
 VIEWS = frozenset(["T", "mT"])
 LONE: dict[str, Any] = {"shape": (), "ndim": 0, "size": 1}
-FOLDS = frozenset(["sum", "prod", "max", "min", "any", "all", "mean", "std", "var"])
-METHODS = FOLDS | frozenset([
+FOLDS: dict[str, str] = {
+    "sum": "axis dtype out keepdims initial where", "prod": "axis dtype out keepdims initial where",
+    "max": "axis out keepdims initial where", "min": "axis out keepdims initial where",
+    "amax": "axis out keepdims initial where", "amin": "axis out keepdims initial where",
+    "any": "axis out keepdims", "all": "axis out keepdims", "mean": "axis dtype out keepdims",
+    "std": "axis dtype out ddof keepdims", "var": "axis dtype out ddof keepdims",
+}  # fmt: skip
+"""Folds, and their parameters in order, after the array."""
+OUT_AT = {
+    "fix": 1, "argmax": 2, "argmin": 2, "round": 2, "around": 2, "ptp": 2, "dot": 2, "outer": 2,
+    "concatenate": 2, "concat": 2, "stack": 2, "matmul": 2, "vecdot": 2, "clip": 3, "cumsum": 3,
+    "cumprod": 3, "trace": 5,
+}  # fmt: skip
+"""Which argument of other functions, and of methods with their array, is `out`."""
+METHODS = (FOLDS.keys() - {"amax", "amin"}) | frozenset([
     "argmax", "argmin", "reshape", "ravel", "flatten", "transpose", "swapaxes", "squeeze", "astype", "copy",
     "clip", "round", "conj", "conjugate", "repeat", "fill", "trace", "diagonal", "cumsum", "cumprod", "dot",
 ])  # fmt: skip
@@ -36,13 +49,13 @@ def attribute(t: Tracer, owner: Any, name: str) -> Any:
     """owner.name."""
     if isinstance(owner, Traced):
         return _of_array(t, owner, name)
-    if isinstance(owner, types.ModuleType):
+    if type(owner) is types.ModuleType:
         return _of_module(t, owner, name)
     if isinstance(owner, list) and name in OF_LISTS:
         return Method(owner, name)
     if isinstance(owner, ABOUT) and name[0] != "_":
         found = getattr(owner, name, ABSENT)
-        if type(found) in NUMBERS or isinstance(found, (*STATIC, type)):
+        if is_plain(found) or isinstance(found, type):
             return found
     if isinstance(owner, Number):
         raise t.refuse(f"attribute `{name}` of a number")
@@ -62,7 +75,8 @@ def _of_array(t: Tracer, x: Traced, name: str) -> Any:
 
 
 def _of_module(t: Tracer, owner: types.ModuleType, name: str) -> Any:
-    attempted(t, getattr, owner, name)          # some modules make attributes when they are first asked for
+    if owner.__name__.partition(".")[0] in CONSTANT:    # they make some attributes when first asked for them
+        attempted(t, getattr, owner, name)
     found = vars(owner).get(name, ABSENT)
     if type(found) in NUMBERS and owner.__name__ in CONSTANT:
         t.guard(vars(owner), name, found)

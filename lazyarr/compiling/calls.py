@@ -29,7 +29,7 @@ from lazyarr.compiling.arrays import (
     rows,
     traced,
 )
-from lazyarr.compiling.attributes import FOLDS
+from lazyarr.compiling.attributes import FOLDS, OUT_AT
 from lazyarr.compiling.interpret import NUMBERS, Tracer
 from lazyarr.compiling.values import Method, Number, Traced, constant
 from lazyarr.config import options
@@ -135,7 +135,7 @@ def _method(t: Tracer, callee: Method, args: tuple[Any, ...], named: dict[str, A
         return attempted(t, getattr(x, name), *args, **named)
     if name in ("conj", "conjugate") and x.dtype.kind != "c":
         return x if not args and not named else _refused(t, name)
-    return _array_call(t, name, getattr(ndarray, name), (x, *args), named, foreign((x, *args)))
+    return _array_call(t, name, getattr(ndarray, name), (x, *args), named, True)
 
 
 def _refused(t: Tracer, name: str) -> Any:
@@ -149,11 +149,9 @@ def _function(t: Tracer, offered: Offered, args: tuple[Any, ...], named: dict[st
         return _table(t, fn, args, named, theirs)
     if kind == "creation":
         return traced(t, attempted(t, fn, *_given(t, args), **_given_by_name(t, named)), theirs)
-    if name == "copyto" or named.get("out") is not None:
-        return _out(t, fn, name, args, named)
-    everything = (*args, *named.values())
-    arrays = _flat(everything)
-    return _array_call(t, name, fn, args, named, theirs and foreign(arrays))
+    if name == "copyto":
+        return _out(t, fn, name, args, named, args[0] if args else None)
+    return _array_call(t, name, fn, args, named, theirs)
 
 
 def _flat(items: Any) -> list[Any]:
@@ -171,9 +169,24 @@ def _given_by_name(t: Tracer, named: dict[str, Any]) -> dict[str, Any]:
     return {name: given(t, x) for name, x in named.items()}
 
 
-def _out(t: Tracer, fn: Any, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+def _by_name(
+    t: Tracer, name: str, args: tuple[Any, ...], named: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments, of which those that decide what is written have their names."""
+    if name in FOLDS:
+        first, names = 1, FOLDS[name].split()
+    elif len(args) > OUT_AT.get(name, len(args)):
+        first, names = OUT_AT[name], ["out"]
+    else:
+        return args, named
+    rest = dict(zip(names, args[first:], strict=False))
+    if len(args) > first + len(names) or rest.keys() & named.keys():
+        raise t.refuse(f"`{name}` does not take these arguments, or not in this order")
+    return args[:first], rest | named
+
+
+def _out(t: Tracer, fn: Any, name: str, args: tuple[Any, ...], named: dict[str, Any], out: Any) -> Any:
     """A function that writes into an array of the caller's."""
-    out = args[0] if name == "copyto" and args else named.get("out")
     if not isinstance(out, Traced) or out.lone:
         raise t.refuse(f"`{name}` writes into what is no array")
     result = attempted(t, fn, *_given(t, args), **_given_by_name(t, named))
@@ -185,12 +198,16 @@ def _out(t: Tracer, fn: Any, name: str, args: tuple[Any, ...], named: dict[str, 
 def _array_call(
     t: Tracer, name: str, fn: Any, args: tuple[Any, ...], named: dict[str, Any], theirs: bool
 ) -> Any:
-    """A function or method of arrays."""
+    """A function or method of arrays; NumPy's own (`theirs`) gives NumPy's arrays for these."""
+    args, named = _by_name(t, name, args, named)
     x = args[0] if args else named.get("a")
     if name in ("std", "var") and isinstance(x, Traced):
         _counted(t, x, named)
-    if name in FOLDS and isinstance(x, Traced) and _folds_all(x, args, named):
+    if named.get("out") is not None:
+        return _out(t, fn, name, args, named, named["out"])
+    if name in FOLDS and isinstance(x, Traced) and _folds_all(t, x, named):
         return _whole(t, name, x, named)
+    theirs = theirs and foreign(_flat((*args, *named.values())))
     return traced(t, attempted(t, fn, *_given(t, args), **_given_by_name(t, named)), theirs)
 
 
@@ -203,25 +220,26 @@ def _counted(t: Tracer, x: Traced, named: dict[str, Any]) -> None:
             raise t.refuse("`std` or `var` with so many degrees of freedom less")
 
 
-def _folds_all(x: Traced, args: tuple[Any, ...], named: dict[str, Any]) -> bool:
+def _folds_all(t: Tracer, x: Traced, named: dict[str, Any]) -> bool:
     """Does it give a NumPy scalar?"""
-    if x.lone or named.get("keepdims"):
-        return False
-    axis = args[1] if len(args) > 1 else named.get("axis")
+    axis, keepdims = given(t, named.get("axis")), given(t, named.get("keepdims", False))
+    if x.lone or not isinstance(keepdims, bool):
+        raise t.refuse("a fold of a NumPy scalar, or with keepdims that is no bool")
     if axis is None:
-        return True
-    if isinstance(axis, tuple):
-        return len(axis) == x.array.ndim
-    return x.array.ndim == 1
+        return not keepdims
+    if type(axis) is not int and not (type(axis) is tuple and all(type(k) is int for k in axis)):
+        raise t.refuse(f"a fold along an axis of type {type(axis).__name__}")
+    axes = attempted(t, numpy.lib.array_utils.normalize_axis_tuple, axis, x.array.ndim)
+    return len(axes) == x.array.ndim and not keepdims
 
 
 def _whole(t: Tracer, name: str, x: Traced, named: dict[str, Any]) -> Traced:
     """A fold to a NumPy scalar: with axes of length 1, it waits."""
-    options_ = _given_by_name(t, {k: v for k, v in named.items() if k not in ("axis", "keepdims", "a")})
-    if options_.get("out") is not None or x.dtype.kind in "c" or (x.dtype == numpy.float16):
-        raise t.refuse(f"`{name}` to a scalar of dtype {x.dtype}, or into `out`")
-    result = attempted(t, getattr(ndarray, name), x.array, axis=None, keepdims=True, **options_)
-    return one(t, result)
+    if x.dtype.kind == "c" or x.dtype == numpy.float16:
+        raise t.refuse(f"`{name}` to a scalar of dtype {x.dtype}")
+    named = {k: v for k, v in named.items() if k not in ("a", "keepdims", "out")}
+    method = getattr(ndarray, name.removeprefix("a") if name in ("amax", "amin") else name)
+    return one(t, attempted(t, method, given(t, x), keepdims=True, **_given_by_name(t, named)))
 
 
 def _ufunc(t: Tracer, callee: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -245,7 +263,7 @@ def _ufunc(t: Tracer, callee: Any, args: tuple[Any, ...], named: dict[str, Any])
             raise t.pin(*args) if not named else t.refuse(f"`{fn.__name__}` of numbers")
         return attempted(t, fn, *args)
     if named or fn.nin > 2 or fn.nout > 1 or fn.signature is not None:
-        return _array_call(t, fn.__name__, adapt(fn), args, named, theirs and foreign(args))
+        return _array_call(t, fn.__name__, adapt(fn), args, named, theirs)
     if fn in (numpy.power, numpy.float_power):
         for x in args:
             if isinstance(x, Number):
@@ -287,7 +305,7 @@ def _table(t: Tracer, fn: Any, args: tuple[Any, ...], named: dict[str, Any], the
         real = now(attempted(t, fn, *values, **by_name))
     if real.nbytes > TABLE_BYTES or not real.ndim or not real.size or real.dtype.char not in DTYPES:
         raise t.refuse(f"`{fn.__name__}` makes an array that is large, empty or without axes")
-    return Traced(constant(numpy.ascontiguousarray(real)), theirs)
+    return t.hold(constant(numpy.ascontiguousarray(real)), theirs)
 
 
 DTYPES = frozenset(numpy.typecodes["AllFloat"] + numpy.typecodes["AllInteger"] + "?") - {"g", "G"}
@@ -322,6 +340,8 @@ def bound(t: Tracer, fn: types.FunctionType, args: tuple[Any, ...], named: dict[
             if name not in defaults:
                 raise t.refuse(f"`{fn.__name__}` does not take these arguments")
             held[name] = _default(t, fn, name, defaults[name])
+            if fn.__kwdefaults__ and name in fn.__kwdefaults__:
+                t.guard(fn.__kwdefaults__, name, defaults[name])
     return held
 
 

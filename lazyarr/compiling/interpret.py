@@ -8,6 +8,7 @@ here is listed in `instructions`, `calls` and `attributes`, and nothing else is.
 
 from __future__ import annotations
 
+import operator
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,8 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from lazyarr.arrays import ndarray
 from lazyarr.compiling.values import Method, Number, Pinned, Refused, Traced
-from lazyarr.dtypes import CANONICAL
+from lazyarr.dtypes import PLAIN, char_of
 from lazyarr.expr import Expr
 from lazyarr.scalar.bytecode import Code, decoded
 from lazyarr.scalar.bytecode import Refused as NotPlain
@@ -29,10 +31,43 @@ CALLS = 20
 ABSENT: Any = object()
 """What is found where there is nothing."""
 
-NUMBERS = frozenset((bool, int, float, complex, *(numpy.dtype(c).type for c in CANONICAL)))
+NUMBERS = frozenset((bool, int, float, complex, *(numpy.dtype(c).type for c in PLAIN)))
 """Types of numbers that may be arguments, exactly."""
-STATIC = (type(None), str, bytes, type(Ellipsis), numpy.dtype, slice)
-"""Immutable objects that tell all about themselves."""
+PYTHON = frozenset((bool, int, float, complex))
+"""Numbers whose arithmetic never warns."""
+STATIC = NUMBERS | {type(None), str, bytes, type(Ellipsis), slice, range}
+"""Types of immutable objects that tell all about themselves."""
+
+
+def is_plain(x: Any) -> bool:
+    """Is it such an object?"""
+    return type(x) in STATIC or (type(x) is type and x in NUMBERS) or (
+        isinstance(x, numpy.dtype) and is_known(x)
+    )
+
+
+def is_known(dtype: numpy.dtype) -> bool:
+    """Is it what the engine takes it for?  (It knows one of two integers of one size, and no metadata.)"""
+    return dtype.char in PLAIN and char_of(dtype) is not None and dtype.metadata is None
+
+
+def known_within(x: Any) -> bool:
+    """Is it one, or a tuple or list of such?"""
+    return all(map(known_within, x)) if type(x) in (tuple, list) else is_plain(x)
+
+
+TRUE = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
+"""Objects that are true."""
+
+
+def _warns(fn: Callable[..., Any], types_: tuple[type, ...]) -> bool:
+    """May a function of numbers of these types warn, where no error state has a say?"""
+    if fn is operator.invert:
+        return bool in types_
+    return fn not in OPERATORS and any(issubclass(t, numpy.complexfloating) for t in types_)
+
+
+OPERATORS = frozenset(f for f in vars(operator).values() if callable(f)) | {pow, divmod}
 
 
 class Derived(NamedTuple):
@@ -42,6 +77,8 @@ class Derived(NamedTuple):
     args: tuple[Any, ...]
     """Numbers by `Ref`, or constants."""
     type: type
+    pure: bool
+    """Are the arguments Python's own numbers?"""
 
 
 class Ref(NamedTuple):
@@ -122,7 +159,8 @@ class Tracer:
         self.numbers: list[int | Derived] = []
         """Where each number comes from: the input of that index, or a computation."""
         self.links: list[Link] = []
-        self.nodes: list[Expr] = []
+        self.arrays: dict[int, Traced] = {}
+        """By the identity of the face's array."""
         self.frames: list[Frame] = []
         self.left = MOST_INSTRUCTIONS
 
@@ -131,6 +169,11 @@ class Tracer:
             return Refused(why)
         frame = self.frames[-1]
         return Refused(why, Place(frame.fn.__code__.co_filename, frame.code.lines[max(frame.next - 1, 0)]))
+
+    def hold(self, array: ndarray, foreign: bool, lone: bool = False) -> Traced:
+        """An array of the face's, as a value."""
+        found = self.arrays[id(array)] = Traced(array, foreign, lone)
+        return found
 
     # Numbers
 
@@ -142,8 +185,12 @@ class Tracer:
     def derive(self, fn: Callable[..., Any], *args: Any) -> Any:
         """fn(*args) for numbers, constants among them."""
         values = [a.value if isinstance(a, Number) else a for a in args]
+        types_ = tuple(map(type, values))
+        if not all(map(known_within, values)) or _warns(fn, types_):
+            raise self.refuse(f"`{getattr(fn, '__name__', fn)}` of such objects")
         try:
-            value = fn(*values)
+            with numpy.errstate(all="raise"):
+                value = fn(*values)
         except Exception as error:
             raise self.refuse(f"{type(error).__name__}: {error}") from None
         if not any(isinstance(a, Number) for a in args):
@@ -151,7 +198,7 @@ class Tracer:
         if type(value) not in NUMBERS:
             raise self.pin(*args)
         refs = tuple([Ref(a.ref) if isinstance(a, Number) else a for a in args])
-        self.numbers.append(Derived(fn, refs, type(value)))
+        self.numbers.append(Derived(fn, refs, type(value), PYTHON.issuperset(types_)))
         return Number(value, len(self.numbers) - 1)
 
     def pin(self, *numbers: Any) -> Pinned:
@@ -175,7 +222,7 @@ class Tracer:
             return ABSENT
         kind = self.kind(value)
         if kind == "input":
-            return self.outer_input(lambda: names.get(name), (id(names), name))
+            return self.outer_input(lambda: names.get(name, ABSENT), (id(names), name))
         if kind != "static":
             raise self.refuse(f"`{name}` is of type {type(value).__name__}")
         self.guard(names, name, value)
@@ -194,15 +241,13 @@ class Tracer:
 
     def kind(self, x: Any) -> str:
         """How an object from outside takes part: "input", "static", or not at all."""
-        from lazyarr.arrays import ndarray
-
         c = x.__class__
         if c is ndarray or c is numpy.ndarray or (c in NUMBERS and c is not bool):
             return "input"
-        if isinstance(x, STATIC) or type(x) is bool or isinstance(x, types.ModuleType) or callable(x):
+        if is_plain(x) or type(x) is types.ModuleType or callable(x):
             return "static"
         if type(x) is tuple:
-            return "static" if all(type(i) in NUMBERS or self.kind(i) == "static" for i in x) else ""
+            return "static" if all(is_plain(i) or self.kind(i) == "static" for i in x) else ""
         return ""
 
     # Running
@@ -241,4 +286,6 @@ class Tracer:
             raise self.refuse("it goes on by the value of an array")
         if isinstance(x, Method):
             return True
-        return bool(x)
+        if isinstance(x, TRUE) or known_within(x):
+            return bool(x)
+        raise self.refuse(f"the truth of an object of type {type(x).__name__}")

@@ -18,8 +18,7 @@ from lazyarr.compiling.places import Cell, Launch, layout
 from lazyarr.compiling.replay import Build, Misfit, Replay, builder, converted, maker, over, pieces
 from lazyarr.compiling.trace import Result, Trace
 from lazyarr.config import current
-from lazyarr.expr import Expr
-from lazyarr.fusion.program import Program
+from lazyarr.expr import LOCK, Expr
 from lazyarr.geometry import address
 from lazyarr.launch import launch
 from lazyarr.launch_rows import launch_rows
@@ -40,6 +39,7 @@ class Large(Replay):
         ]
         self.kernels = len(self.launches)
         self.build = builder(trace.result, self._array, self.places)
+        self.alignments = [trace.layouts[k][0].alignment for k in self.arrays]
 
     def _array(self, r: Result) -> Build:
         make = self.makes[r.at]
@@ -48,7 +48,24 @@ class Large(Replay):
     def __call__(self, given: Sequence[Any], memory: list[Any], mask: int, looked: bool = True) -> Any:
         assert looked
         numbers = [] if self.numbers is None else self.numbers(given)
-        inputs = dict(zip(self.arrays, memory, strict=True))
+        scalars = [self._scalars(each, numbers) for each in self.launches]
+        if any(address(x) % n for x, n in zip(memory, self.alignments, strict=True)):
+            raise Misfit                # before anything is written: kernels want memory that is aligned
+        with LOCK:                      # as all evaluations; a fork waits for it
+            results, raised = self._run(dict(zip(self.arrays, memory, strict=True)), scalars)
+        if raised & mask:
+            raise Misfit
+        return self.build(results, given, numbers)
+
+    def _scalars(self, each: Launch, numbers: list[Any]) -> list[list[Any]]:
+        """The constants of a launch's kernels."""
+        return [
+            [converted(s.type, numbers[self.places[s.ref]]) if isinstance(s, Link) else s for s in some]
+            for some in each.scalars
+        ]
+
+    def _run(self, inputs: dict[int, Any], scalars: list[list[list[Any]]]) -> tuple[list[Any], int]:
+        """Results' memory, and the floating-point flags that were raised."""
         homes: dict[int, Any] = {}
         results: list[Any] = []
         for cell, make in zip(self.placed.results, self.makes, strict=True):
@@ -56,18 +73,18 @@ class Large(Replay):
             results.append(made)
             homes[id(cell)] = made
         raised = 0
-        for each in self.launches:
+        for each, own in zip(self.launches, scalars, strict=True):
             for source, to in each.copies:
                 home = homes[id(to)] if id(to) in homes else homes.setdefault(id(to), Buffer.new(to.nbytes))
                 _bytes(home)[:] = _bytes(homes[id(source)] if source.constant is None else source.constant)
-            raised |= self._launch(each, inputs, homes, numbers)
+            raised |= self._launch(each, inputs, homes, own)
             for cell in each.ends:
                 homes.pop(id(cell), None)
-        if raised & mask:
-            raise Misfit
-        return self.build(results, given, numbers)
+        return results, raised
 
-    def _launch(self, each: Launch, inputs: dict[int, Any], homes: dict[int, Any], numbers: list[Any]) -> int:
+    def _launch(
+        self, each: Launch, inputs: dict[int, Any], homes: dict[int, Any], scalars: list[list[Any]]
+    ) -> int:
         def at(cell: Cell | None) -> int:
             if cell is None:
                 return 0
@@ -79,18 +96,11 @@ class Large(Replay):
             return home.address if isinstance(home, Buffer) else address(home)
 
         bases = [[at(cell) for cell in cells] for cells in each.cells]
-        scalars = [
-            [converted(s.type, numbers[self.places[s.ref]]) if isinstance(s, Link) else s for s in some]
-            for some in each.scalars
-        ]
         step = each.step
         if step.rows is None:
             assert step.program is not None
-            _check(step.program, bases[0])
             written = [homes.get(id(each.cells[0][k])) for k in step.written]
             return launch(step.program, bases[0], scalars[0], all(map(_is_warm, written)))
-        for part_, some in zip(step.rows.parts, bases, strict=True):
-            _check(part_.program, some)
         streamed = [
             homes.get(id(cells[k])) for part_, cells in zip(step.rows.parts, each.cells, strict=True)
             if part_.streams for k in part_.step.written
@@ -107,23 +117,13 @@ def _bytes(home: Any) -> numpy.ndarray:
     return home.memory if isinstance(home, Buffer) else home.reshape(-1).view(numpy.uint8)
 
 
-def _check(program: Program, bases: list[int]) -> None:
-    """Kernels want memory that is aligned."""
-    for o, at, offset in zip(program.parfor.operands, bases, program.offsets, strict=True):
-        if (at + offset) % numpy.dtype(o.dtype).alignment and at:
-            raise Misfit
-
-
 def _managed(r: Result) -> Build:
-    """A lazy array in a storage, which results that are views of one another share."""
+    """A lazy array in a storage."""
     at, geo, origin = r.at, r.geo, r.origin
     assert geo is not None
 
     def make(results: list[Any], *_: Any) -> Any:
-        home = results[at]
-        if isinstance(home, Buffer):
-            home = results[at] = Storage(Expr.leaf(home))
-        x = managed(home, geo)
-        return x if origin is None else part(managed(home, origin), geo)
+        home = Storage(Expr.leaf(results[at]))
+        return managed(home, geo) if origin is None else part(managed(home, origin), geo)
 
     return make

@@ -15,6 +15,7 @@ import numpy
 from lazyarr.arrays import plain
 from lazyarr.compiling.interpret import Derived, Ref
 from lazyarr.compiling.trace import Result, Trace
+from lazyarr.compiling.values import Refused
 from lazyarr.geometry import offset_of
 
 
@@ -23,7 +24,9 @@ class Misfit(Exception):
 
 
 class Numbers:
-    """The numbers of a call."""
+    """The numbers of a call.
+
+    NumPy's scalars warn where they compute, which is for the function itself to do: an error here."""
 
     def __init__(self, numbers: Sequence[int | Derived]) -> None:
         self.inputs = [made for made in numbers if not isinstance(made, Derived)]
@@ -35,6 +38,7 @@ class Numbers:
         derived = [made for made in numbers if isinstance(made, Derived)]
         self.constants = [a for made in derived for a in made.args if not isinstance(a, Ref)]
         first += len(self.constants)
+        self.warns = not all(made.pure for made in derived)
         places, inputs, constant = self.places, 0, len(self.inputs)
         for made in numbers:
             if isinstance(made, Derived):
@@ -54,14 +58,21 @@ class Numbers:
         if self.steps:
             found += self.constants
             try:
-                for fn, places, type_ in self.steps:
-                    value = fn(*[found[k] for k in places])
-                    if value.__class__ is not type_:
-                        raise Misfit
-                    found.append(value)
+                if self.warns:
+                    with numpy.errstate(all="raise"):
+                        self._compute(found)
+                else:
+                    self._compute(found)
             except Exception:           # Python's own: the function will raise it
                 raise Misfit from None
         return found
+
+    def _compute(self, found: list[Any]) -> None:
+        for fn, places, type_ in self.steps:
+            value = fn(*[found[k] for k in places])
+            if value.__class__ is not type_:
+                raise Misfit
+            found.append(value)
 
 
 def converted(type_: type, value: Any) -> Any:
@@ -134,24 +145,33 @@ Make = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 def maker(nbytes: int, k: int, result: Result) -> Make:
-    """How to make the memory of result `k`: as an array of its shape, if that is all of it."""
-    mine = [r for r in pieces(result) if r.kind in ("array", "scalar") and r.at == k]
-    r = mine[0]
-    assert r.geo is not None
-    if len(mine) == 1 and (r.kind == "scalar" or r.origin is None) and r.geo.nbytes == nbytes:
-        if r.geo.flags.c_contiguous:
-            return numpy.empty, (r.geo.shape, r.geo.dtype)
-        if r.geo.flags.f_contiguous:
-            return numpy.empty, (r.geo.shape, r.geo.dtype, "F")
-    return numpy.empty, (nbytes, numpy.dtype(numpy.uint8))
+    """How to make the memory of result `k`: as the array itself, or as what it is a view of."""
+    r = next(r for r in pieces(result) if r.kind in ("array", "scalar") and r.at == k)
+    geo = r.geo if r.origin is None else r.origin
+    assert geo is not None
+    if geo.nbytes == nbytes and geo.flags.c_contiguous:
+        return numpy.empty, (geo.shape, geo.dtype)
+    if geo.nbytes == nbytes and geo.flags.f_contiguous and r.origin is None:
+        return numpy.empty, (geo.shape, geo.dtype, "F")
+    if geo.nbytes == nbytes and r.origin is None and numpy.empty_like(geo).strides == geo.strides:
+        return numpy.empty_like, (geo,)
+    raise Refused("it returns an array of an unusual layout")
 
 
 def over(r: Result, make: Make) -> Build:
     """An array over memory of NumPy's that `make` makes: NumPy's own, or a lazy one."""
     at, geo = r.at, r.geo
     assert geo is not None
-    if make[1][0] == geo.shape:
+    if r.origin is None:
         return (lambda results, *_: results[at]) if r.foreign else lambda results, *_: plain(results[at])
-    how = geo.shape, geo.dtype, offset_of(geo), geo.strides
     assert not r.foreign
-    return lambda results, *_: plain(numpy.ndarray(how[0], how[1], results[at], *how[2:]))
+    shape, dtype, offset, strides = geo.shape, geo.dtype, offset_of(geo), geo.strides
+    writeable = geo.flags.writeable
+
+    def view(results: list[Any], *_: Any) -> Any:
+        x = numpy.ndarray(shape, dtype, results[at], offset, strides)
+        if not writeable:
+            x.flags.writeable = False
+        return plain(x)
+
+    return view

@@ -14,6 +14,7 @@ from typing import Any
 import numpy
 
 from lazyarr.codegen.abi import Layout as Words
+from lazyarr.codegen.reduce_plan import DECIDED
 from lazyarr.compiling import entry
 from lazyarr.compiling.interpret import Link
 from lazyarr.compiling.places import Cell, Launch, layout
@@ -22,6 +23,7 @@ from lazyarr.compiling.trace import Trace
 from lazyarr.counters import COUNT
 from lazyarr.fusion.program import Program
 from lazyarr.geometry import address
+from lazyarr.kernels import Kernel
 from lazyarr.launch import Prepared, prepare, program_worth_threads, put_scalars
 from lazyarr.schedule import LINE
 
@@ -43,6 +45,9 @@ class _Writer:
         self.words: list[int] = []
         self.pokes: list[tuple[int, int, int, int]] = []
         self.calls: list[tuple[int, int, int, int, int]] = []
+        self.kernels: list[Kernel] = []
+        self.counts: list[int] = []
+        """Words that count calls of NumPy's loops."""
         self.kept: list[tuple[int, int]] = []
         """Words that point into the block's own memory, and where to."""
         self.own = 0
@@ -73,11 +78,22 @@ class _Writer:
         for word, nbytes in ((Words.SCRATCH, p.scratch_bytes), (p.partials_word, p.partial_bytes)):
             if nbytes:
                 self.kept.append((first + word, self.memory(nbytes)))
+        self.clear(first + Words.FLAGS)
+        if p.kernel.loops:
+            self.clear(first + Words.CALLS)
+            self.counts.append(first + Words.CALLS)
+        if "r" in program.parfor.dims:
+            self.clear(first + p.kernel.layout.extra(DECIDED))
         flags = p.kernel.flags
+        self.kernels.append(p.kernel)
         self.calls.append((p.kernel.address, first, p.chunks, 1, 0 if p.partial_bytes else flags))
         if p.partial_bytes:
             self.calls.append((p.combine, first, p.combine_chunks, 0, flags))
         self.words += p.words
+
+    def clear(self, word: int) -> None:
+        """Let a word that a kernel changes be 0 before each run."""
+        self.pokes.append((0, word, entry.CLEAR, 0))
 
     def operand(self, cell: Cell, word: int, offset: int, alignment: int, p: Prepared) -> None:
         if cell.kind == "input":
@@ -100,7 +116,7 @@ class _Writer:
         lengths = entry.POKE * len(self.pokes), entry.CALL * len(self.calls), sum(map(len, checks))
         first = entry.HEAD + sum(lengths)
         words = entry.head()
-        words[0], words[1] = len(self.pokes), len(self.calls)
+        words[entry.POKES], words[entry.CALLS] = len(self.pokes), len(self.calls)
         words[entry.ARGUMENTS], words[entry.CHECKS] = self.first_number + len(self.links), len(checks)
         for operand, word, kind, offset in self.pokes:
             words += (operand, first + word, kind, offset)
@@ -117,7 +133,7 @@ def small(trace: Trace) -> Small | None:
     if run is None:
         return None
     placed = layout(trace, apart=True)
-    writer, kernels = _Writer(trace, len(placed.results)), []
+    writer = _Writer(trace, len(placed.results))
     for each in placed.launches:
         program = each.step.program
         assert program is not None
@@ -127,10 +143,9 @@ def small(trace: Trace) -> Small | None:
         if any(isinstance(s, Link) and s.type().itemsize > 8 for s in each.scalars[0]):
             return None
         writer.add(each, p)
-        kernels.append(p.kernel)
     if writer.own > KEPT:
         return None
-    return Small(trace, writer, run, placed.results, sum(k.ops for k in kernels))
+    return Small(trace, writer, run, placed.results)
 
 
 def _is_large(program: Program) -> bool:
@@ -143,11 +158,13 @@ def _is_large(program: Program) -> bool:
 
 class Small(Replay):
     def __init__(
-        self, trace: Trace, writer: _Writer, run: Callable[..., Any], results: list[Cell], ops: int
+        self, trace: Trace, writer: _Writer, run: Callable[..., Any], results: list[Cell]
     ) -> None:
         super().__init__(trace)
         self.again = not trace.written
-        self.run, self.ops = run, ops
+        self.run, self.ops = run, sum(k.ops for k in writer.kernels)
+        self.code = writer.kernels
+        """Their addresses are among the words: code lives as long as its kernel."""
         self.links = [(self.places[ref], type_) for ref, type_ in writer.links]
         self.constants = writer.constants
         self.layouts = trace.layouts
@@ -155,6 +172,7 @@ class Small(Replay):
         words, first = writer.finished()
         self.template = numpy.array(words, numpy.int64)
         self.kept = [(first + word, at) for word, at in writer.kept]
+        self.counts = [first + word for word in writer.counts]
         self.own_bytes = writer.own
         self.idle: list[tuple[numpy.ndarray, numpy.ndarray]] = []
         """Blocks that no thread is using, with their memory."""
@@ -180,9 +198,11 @@ class Small(Replay):
             numbers = self.numbers(given)
             operands += [converted(type_, numbers[place]) for place, type_ in self.links]
         raised = self.run(block[0], *operands, None) if looked else self.run(block[0], *operands)
+        blocks = sum([int(block[0][word]) for word in self.counts])
         self.idle.append(block)
         if raised is None or raised & mask:
             raise Misfit
         COUNT.native_launches += self.kernels
         COUNT.fused_ops += self.ops
+        COUNT.numpy_loop_blocks += blocks
         return self.build(results, given, numbers)

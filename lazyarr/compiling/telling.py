@@ -6,22 +6,16 @@ In:  its replays and refusals by key.   Out: text.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-import numpy
-
-from lazyarr.arrays import ndarray
 from lazyarr.compiling.interpret import NUMBERS
+from lazyarr.compiling.known import Key, is_layout
 from lazyarr.compiling.replay import Replay
 from lazyarr.compiling.small import Small
 from lazyarr.geometry import fresh
 from lazyarr.scalar.compiled import Refusal
 
-SETTINGS = 1
-"""How many items of a key are options."""
 
-
-def told(name: str, found: Mapping[tuple[Any, ...], Replay | Refusal], last: Refusal | None) -> str:
+def told(name: str, found: Mapping[Key, Replay | Refusal], last: Refusal | None) -> str:
     """A line for each kind of calls."""
     lines = [f"  ({_arguments(key)}): {_way(each)}" for key, each in list(found.items())]
     if last is not None and not lines:
@@ -35,18 +29,17 @@ def _way(found: Replay | Refusal) -> str:
     return f"{found.kernels} kernels in one call" if isinstance(found, Small) else f"{found.kernels} launches"
 
 
-def _arguments(key: tuple[Any, ...]) -> str:
+def _arguments(key: Key) -> str:
     """The kinds of arguments of a key, much as NumPy would name them."""
-    found, items = [], list(key[SETTINGS:])
-    while items:
-        c = items.pop(0)
-        if c is ndarray or c is numpy.ndarray:
-            shape, strides, dtype = items[:3]
-            del items[:3]
-            usual = strides == fresh(shape, dtype).strides
-            found.append(f"{dtype}{list(shape)}{'' if usual else ' strided'}")
-        elif c in NUMBERS and not (items and isinstance(items[0], str)):
-            found.append(c.__name__)
-        else:
-            found.append(str(items.pop(0)) if c in NUMBERS or c is tuple else repr(items.pop(0)))
-    return ", ".join(found)
+    return ", ".join(map(_argument, key[1:]))
+
+
+def _argument(item: Key) -> str:
+    c = item[0]
+    if is_layout(item):
+        _, shape, strides, dtype, _ = item
+        usual = strides == fresh(shape, dtype).strides
+        return f"{dtype}{list(shape)}{'' if usual else ' strided'}"
+    if len(item) == 1:
+        return str(c.__name__)
+    return str(item[1]) if c in NUMBERS or c is tuple else repr(item[1])

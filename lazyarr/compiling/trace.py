@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy
 
 from lazyarr.arrays import ndarray
-from lazyarr.compiling.interpret import NUMBERS, STATIC, Derived, Link, Outside, Tracer
-from lazyarr.compiling.values import NeedsValue, Number, Slot, Traced, argument
+from lazyarr.compiling.interpret import Derived, Discovered, Link, Outside, Tracer, is_plain
+from lazyarr.compiling.values import NeedsValue, Number, Pinned, Refused, Slot, Traced, argument
 from lazyarr.config import options
 from lazyarr.expr import Expr, Map
 from lazyarr.geometry import offset_of
@@ -99,12 +99,16 @@ def trace(fn: types.FunctionType, kinds: Sequence[Kind], outside: Outside) -> Tr
             return _planned(t, values, before, returned, kinds)
         except NeedsValue:
             raise t.refuse("it needs values at the call") from None
+        except (Refused, Pinned, Discovered, MemoryError):
+            raise
+        except Exception as error:          # whatever that is, the function itself does not meet it here
+            raise t.refuse(f"{type(error).__name__}: {error}") from None
 
 
 def _value(t: Tracer, k: int, kind: Kind) -> Any:
     if kind.kind == "array":
         x = kind.value
-        return Traced(argument(x.shape, x.strides, x.dtype), kind.foreign)
+        return t.hold(argument(x.shape, x.strides, x.dtype), kind.foreign)
     return t.input(kind.value, k) if kind.kind == "number" else kind.value
 
 
@@ -119,12 +123,15 @@ def _planned(
     from lazyarr.engine import planned
 
     owners: list[Storage] = []
-    result = _result(t, values, returned, owners)
+    result = _result(t, values, returned, owners, set())
     del returned
     last = {
         k: value for k, value in enumerate(map(_current, values))
         if value is not None and value is not before[k]
     }
+    for k in last:
+        if not _is_apart(values[k].array.geo):
+            raise t.refuse("it writes to an array whose elements may share memory")
     ends = [storage.value for storage in owners]
     roots = list({id(v): v for v in (*last.values(), *ends) if v.op is not None}.values())
     if not roots:
@@ -176,18 +183,31 @@ def _warns(node: Expr) -> bool:
     )
 
 
-def _result(t: Tracer, values: list[Any], x: Any, owners: list[Storage]) -> Result:
+def _is_apart(geo: numpy.ndarray) -> bool:
+    """Are no two elements of an array in one place?  (What cannot be said at once is not.)"""
+    reach = geo.itemsize
+    for stride, n in sorted((abs(s), n) for s, n in zip(geo.strides, geo.shape, strict=True) if n > 1):
+        if stride < reach:
+            return False
+        reach += stride * (n - 1)
+    return True
+
+
+def _result(t: Tracer, values: list[Any], x: Any, owners: list[Storage], seen: set[int]) -> Result:
     for k, given in enumerate(values):
-        if x is given and isinstance(x, Traced):
+        if x is given and not isinstance(x, Number):
             return Result("input", k)
-    if isinstance(x, Traced):
-        return _array(t, x, owners)
     if isinstance(x, Number):
         return Result("number", x.ref)
-    if type(x) in (tuple, list):
-        return Result(type(x).__name__, tuple([_result(t, values, item, owners) for item in x]))
-    if type(x) in NUMBERS or isinstance(x, STATIC):
+    if is_plain(x):
         return Result("constant", x)
+    if id(x) in seen:
+        raise t.refuse("it returns one object twice")
+    seen.add(id(x))
+    if isinstance(x, Traced):
+        return _array(t, x, owners)
+    if type(x) in (tuple, list):
+        return Result(type(x).__name__, tuple([_result(t, values, item, owners, seen) for item in x]))
     raise t.refuse(f"it returns an object of type {type(x).__name__}")
 
 
@@ -200,12 +220,11 @@ def _array(t: Tracer, x: Traced, owners: list[Storage]) -> Result:
         value = value.old
     if isinstance(value.buf, Slot):
         raise t.refuse("it returns a view of an argument")
-    if storage not in owners:
-        owners.append(storage)
-    elif x.foreign:
+    if storage in owners:
         raise t.refuse("it returns two views of one array")
+    owners.append(storage)
     whole = array.geo.nbytes == storage.value.nbytes and array.origin is None
     if x.foreign and not whole and not x.lone:
         raise t.refuse("it returns a view of an array that it made")
-    origin = None if array.origin is None else array.origin.geo
+    origin = None if array.origin is None or x.lone else array.origin.geo
     return Result("scalar" if x.lone else "array", owners.index(storage), array.geo, origin, x.foreign)

@@ -67,7 +67,7 @@ class Slot(Buffer):
 
 
 class Traced:
-    """An array, or where `lone` a NumPy scalar: then `array` has one axis, of length 1."""
+    """An array, or where `lone` a NumPy scalar: then `array` has one axis, of length 1.  (`Tracer.hold`)"""
 
     __slots__ = ("array", "foreign", "lone")
 
