@@ -166,6 +166,8 @@ def _scalar(fn: Callable[..., Any], result: ndarray, args: tuple[Any, ...]) -> b
 
 def inplace(t: Tracer, fn: Callable[..., Any], x: Traced, y: Any) -> Traced:
     """x += y and the like, of an array."""
+    if x.foreign and not foreign((y,)):
+        raise t.refuse("a lazy array into one of NumPy's, for which another stands")
     result = attempted(t, fn, x.array, _operand(t, fn, y))
     if result is not x.array:
         raise t.refuse("an operator in place that makes another array")

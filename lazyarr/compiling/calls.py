@@ -43,7 +43,7 @@ NAMES = """
     shape ndim size result_type promote_types iscomplexobj isrealobj can_cast broadcast_shapes
     sum prod max min amax amin any all mean std var ptp clip argmax argmin reshape ravel round around
     astype repeat trace cumsum cumprod dot inner zeros_like ones_like empty_like full_like copyto
-    count_nonzero where diff gradient trapezoid angle sinc roll outer nan_to_num cross tril triu fix average
+    count_nonzero where diff gradient trapezoid angle sinc roll outer nan_to_num tril triu fix average
     copy concatenate concat stack hstack vstack dstack column_stack append tile pad meshgrid select
     matmul vecdot tensordot linalg.norm linalg.vector_norm linalg.outer linalg.cross
 """
@@ -66,6 +66,8 @@ OPERATORS: frozenset[Any] = frozenset((
     operator.and_, operator.or_, operator.xor, operator.invert,
 ))  # fmt: skip
 """Python's operators as functions."""
+METACLASSES = frozenset((type, type(ndarray)))
+"""Of classes whose `isinstance` is known to have no effect."""
 OF_NUMBERS: frozenset[Any] = frozenset((
     abs, min, max, int, float, bool, complex, round, divmod, pow, sum,
     *(f for f in vars(math).values() if isinstance(f, types.BuiltinFunctionType)),
@@ -135,6 +137,8 @@ def _method(t: Tracer, callee: Method, args: tuple[Any, ...], named: dict[str, A
         return attempted(t, getattr(x, name), *args, **named)
     if name in ("conj", "conjugate") and x.dtype.kind != "c":
         return x if not args and not named else _refused(t, name)
+    if x.foreign and not foreign((*args, *named.values())):
+        raise t.refuse(f"the method `{name}` of one of NumPy's arrays, of lazy ones")
     return _array_call(t, name, getattr(ndarray, name), (x, *args), named, True)
 
 
@@ -150,7 +154,7 @@ def _function(t: Tracer, offered: Offered, args: tuple[Any, ...], named: dict[st
     if kind == "creation":
         return traced(t, attempted(t, fn, *_given(t, args), **_given_by_name(t, named)), theirs)
     if name == "copyto":
-        return _out(t, fn, name, args, named, args[0] if args else None)
+        return _out(t, fn, name, args, named, args[0] if args else None, theirs)
     return _array_call(t, name, fn, args, named, theirs)
 
 
@@ -185,14 +189,22 @@ def _by_name(
     return args[:first], rest | named
 
 
-def _out(t: Tracer, fn: Any, name: str, args: tuple[Any, ...], named: dict[str, Any], out: Any) -> Any:
+def _out(
+    t: Tracer, fn: Any, name: str, args: tuple[Any, ...], named: dict[str, Any], out: Any, theirs: bool
+) -> Any:
     """A function that writes into an array of the caller's."""
-    if not isinstance(out, Traced) or out.lone:
-        raise t.refuse(f"`{name}` writes into what is no array")
+    _check_out(t, name, (*args, *named.values()), out, theirs)
     result = attempted(t, fn, *_given(t, args), **_given_by_name(t, named))
     if result is not None and result is not out.array:
         raise t.refuse(f"`{name}` makes another array than `out`")
     return None if result is None else out
+
+
+def _check_out(t: Tracer, name: str, args: tuple[Any, ...], out: Any, theirs: bool) -> None:
+    if not isinstance(out, Traced) or out.lone:
+        raise t.refuse(f"`{name}` writes into what is no array")
+    if out.foreign and not (theirs and foreign(_flat(args))):
+        raise t.refuse(f"`{name}` of lazy arrays into one of NumPy's, for which another stands")
 
 
 def _array_call(
@@ -204,7 +216,7 @@ def _array_call(
     if name in ("std", "var") and isinstance(x, Traced):
         _counted(t, x, named)
     if named.get("out") is not None:
-        return _out(t, fn, name, args, named, named["out"])
+        return _out(t, fn, name, args, named, named["out"], theirs)
     if name in FOLDS and isinstance(x, Traced) and _folds_all(t, x, named):
         return _whole(t, name, x, named)
     theirs = theirs and foreign(_flat((*args, *named.values())))
@@ -257,6 +269,7 @@ def _ufunc(t: Tracer, callee: Any, args: tuple[Any, ...], named: dict[str, Any])
     if len(args) != fn.nin:
         raise t.refuse(f"`{fn.__name__}` with {len(args)} arguments")
     if out is not None:
+        _check_out(t, fn.__name__, args, out, theirs)
         return _ufunc_into(t, fn, args, out, named)
     if not any(isinstance(x, Traced) for x in args):
         if named or not is_static(args):
@@ -274,8 +287,8 @@ def _ufunc(t: Tracer, callee: Any, args: tuple[Any, ...], named: dict[str, Any])
 
 
 def _ufunc_into(t: Tracer, fn: numpy.ufunc, args: tuple[Any, ...], out: Any, named: dict[str, Any]) -> Any:
-    if not isinstance(out, Traced) or out.lone or fn.nout > 1:
-        raise t.refuse(f"`{fn.__name__}` writes into what is no array")
+    if fn.nout > 1:
+        raise t.refuse(f"`{fn.__name__}` into two arrays")
     options_ = _given_by_name(t, {k: v for k, v in named.items() if k != "out"})
     if set(options_) - {"where", "dtype", "casting"}:
         raise t.refuse(f"`{fn.__name__}` with such options")
@@ -372,8 +385,8 @@ def _plain(t: Tracer, fn: Any, args: tuple[Any, ...]) -> Any:
         return len(args[0].array)
     if fn is isinstance and len(args) == 2:
         x, types_ = args
-        if isinstance(x, Method) or not is_static(types_):
-            raise t.refuse("`isinstance` of a method")
+        if isinstance(x, Method) or not all(type(c) in METACLASSES for c in _flat([types_])):
+            raise t.refuse("`isinstance` of a method, or of classes that say themselves what they are of")
         like = x.like() if isinstance(x, Traced) else x.value if isinstance(x, Number) else x
         return isinstance(like, types_)
     if fn in (range, slice):

@@ -26,7 +26,7 @@ from lazyarr.compiling.replay import Misfit, Replay
 from lazyarr.compiling.telling import told
 from lazyarr.config import OBSERVED, plan_key
 from lazyarr.counters import COUNT
-from lazyarr.error_state import loud
+from lazyarr.error_state import loud, remembered
 from lazyarr.scalar.compiled import Refusal
 
 ATTEMPTS = 64
@@ -155,8 +155,14 @@ class Compiled:
 
 
 def _is_watched() -> bool:
-    """Does somebody look on, or must NumPy itself see to floating-point errors?"""
-    return bool(OBSERVED) or sys.gettrace() is not None or loud()
+    """Does somebody look on, or must NumPy itself see to floating-point errors?
+
+    (Of an underflow kernels do not tell, where a number becomes a constant of a shorter type.)"""
+    state = remembered()
+    return (
+        bool(OBSERVED) or sys.gettrace() is not None or loud()
+        or (state is not None and state["under"] == "warn")
+    )
 
 
 def _remember(known: Known, replay: Replay, classes: tuple[type, ...]) -> None:

@@ -18,6 +18,7 @@ from lazyarr.compiling.interpret import Derived, Discovered, Link, Outside, Trac
 from lazyarr.compiling.values import NeedsValue, Number, Pinned, Refused, Slot, Traced, argument
 from lazyarr.config import options
 from lazyarr.expr import Expr, Map
+from lazyarr.flags import warning_of_no_cast
 from lazyarr.geometry import offset_of
 from lazyarr.materialize import closure
 from lazyarr.plan import Plan, Step, Walk
@@ -89,7 +90,7 @@ def trace(fn: types.FunctionType, kinds: Sequence[Kind], outside: Outside) -> Tr
         If more must be known of the inputs.
     """
     names = fn.__code__.co_varnames[: fn.__code__.co_argcount + fn.__code__.co_kwonlyargcount]
-    with numpy.errstate(all="ignore"), options(**OPTIONS):
+    with numpy.errstate(all="ignore"), options(**OPTIONS), warning_of_no_cast():
         t = Tracer(outside, {})
         values = [_value(t, k, kind) for k, kind in enumerate(kinds)]
         t.found.update(zip((known for _, known in outside.inputs), values[len(names) :], strict=True))

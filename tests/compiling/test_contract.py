@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
 import warnings
 from collections.abc import Callable
@@ -11,7 +13,10 @@ import numpy
 import pytest
 
 import lazyarr as np
+from lazyarr.compiling import entry, finding
+from lazyarr.compiling.trace import trace
 from lazyarr.debug import counters
+from lazyarr.expr import LOCK
 
 SCALE = 2.0
 TABLE = np.arange(5.0)
@@ -148,8 +153,35 @@ def test_numbers_and_arrays_outside_are_those_of_the_call(monkeypatch: Any) -> N
     assert replayed(f, ones())[1]
 
 
+@np.compile
+def decorated(x: Any) -> Any:
+    return x + 1
+
+
 def inner(x: Any) -> Any:
     return x + 1
+
+
+class Meta(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        SEEN.append(x)
+        return False
+
+
+class Asked(metaclass=Meta):
+    pass
+
+
+def asks(x: Any) -> Any:
+    return x + 1 if not isinstance(x, Asked) else x
+
+
+def test_a_class_that_is_asked_is_asked_at_each_call() -> None:
+    SEEN.clear()
+    f = np.compile(asks)
+    for k in range(3):
+        f(ones())
+        assert len(SEEN) == k + 1
 
 
 def calls_another(x: Any) -> Any:
@@ -278,6 +310,44 @@ def test_pending_readers_see_what_was_there_before() -> None:
         assert later[5] == 11 and x[5] == 6
 
 
+def scales(x: Any) -> Any:
+    x *= 2
+    return x
+
+
+def scales_and_prints(x: Any) -> Any:
+    print(end="")
+    x *= 2
+    return x
+
+
+def scales_and_divides(x: Any) -> Any:
+    x *= 2
+    x /= x - 4
+    return x
+
+
+@pytest.mark.parametrize("fn", [scales, scales_and_prints, scales_and_divides])
+def test_pending_readers_see_it_also_where_the_function_runs_itself(fn: Any) -> None:
+    """For a new shape, a refusal, a flag that NumPy warns of: nobody holds the memory that it writes."""
+    f = np.compile(fn)
+    f(ones())
+    for n in (40_000, 40_000, 40_000, 50_000):
+        base = numpy.linspace(0, 5, n)
+        base[7] = 2
+        x = np.array(base)
+        np.evaluate(x)
+        y, z, w = x.copy(), x + 1, x[::2]
+        want = base.copy()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            f(x), fn(want)
+            x[0]
+        assert numpy.asarray(y).tobytes() == base.tobytes()
+        assert numpy.asarray(z).tobytes() == (base + 1).tobytes()
+        assert numpy.asarray(w).tobytes() == want[::2].tobytes()
+
+
 def test_pending_arguments_are_computed() -> None:
     f = np.compile(lambda x: (x + 1) * 2)
     for _ in range(3):
@@ -314,6 +384,32 @@ def test_keywords_and_defaults() -> None:
         g()
     f.__defaults__ = (5.0,)
     assert g(ones())[0] == 5
+
+
+def test_defaults_by_name_that_change_in_place() -> None:
+    def inner_(x: Any, *, k: float = 2.0) -> Any:
+        return x * k
+
+    f = np.compile(lambda x: inner_(x) + 1)
+    assert f(ones())[0] == 3 and replayed(f, ones())[1]
+    inner_.__kwdefaults__["k"] = 5.0
+    assert f(ones())[0] == 6
+
+
+def test_a_name_that_is_gone(monkeypatch: Any) -> None:
+    f = np.compile(scaled)
+    f(ones()), f(ones())
+    monkeypatch.delitem(globals(), "TABLE")
+    with pytest.raises(NameError):
+        f(ones())
+
+
+def test_pickled_and_copied_as_functions_are() -> None:
+    assert pickle.loads(pickle.dumps(decorated)) is decorated
+    assert copy.copy(decorated) is decorated and copy.deepcopy([decorated])[0] is decorated
+    f = pickle.loads(pickle.dumps(np.compile(scaled)))
+    assert type(f) is type(decorated)
+    assert numpy.asarray(f(ones())).tobytes() == numpy.asarray(scaled(ones())).tobytes()
 
 
 def test_methods_are_left_to_python() -> None:
@@ -446,6 +542,57 @@ def test_one_call_launches_each_kernel_once() -> None:
     after = counters()
     assert after["native_launches"] - before["native_launches"] == 1
     assert after["nodes_built"] == before["nodes_built"] and after["numpy_eager"] == before["numpy_eager"]
+
+
+@pytest.mark.parametrize("name", ["any", "all", "max", "min", "sum", "argmax", "logical_or", "prod"])
+def test_folds_begin_anew_at_each_call(name: str) -> None:
+    """What a kernel leaves in its words is not there at the next run."""
+    folds: dict[str, Any] = {
+        "any": lambda x: (x > 0).any(keepdims=True), "all": lambda x: (x > 0).all(keepdims=True),
+        "logical_or": lambda x: np.logical_or.reduce(x > 0, keepdims=True),
+    }  # fmt: skip
+    fn = folds.get(name, lambda x: getattr(np, name)(x, keepdims=True))
+    for n in (60, 60_000):
+        f = np.compile(fn)
+        for k in range(8):
+            x = numpy.linspace(-1, 1, n) * (-1) ** k - (k % 3 == 2) * 2 + (k % 4 == 3) * 4
+            assert numpy.asarray(f(x)).tobytes() == numpy.asarray(fn(x)).tobytes(), (n, k)
+
+
+def test_calls_of_numpy_loops_are_counted() -> None:
+    f = np.compile(lambda x: np.exp(x))
+    x = ones()
+    found = []
+    for _ in range(4):
+        before = counters()["numpy_loop_blocks"]
+        assert replayed(f, x)[1] or not found
+        found.append(counters()["numpy_loop_blocks"] - before)
+    assert found[1] > 0 and found[1:] == [found[1]] * 3
+
+
+def test_replays_keep_the_kernels_that_they_run() -> None:
+    f = np.compile(lambda x: np.exp(x * 2).sum() + x.max())
+    for _ in range(2):
+        f(ones())
+    (replay,) = f._known.replays.values()
+    first = entry.HEAD + entry.POKE * int(replay.template[entry.POKES])
+    calls = replay.template[first : first + entry.CALL * int(replay.template[entry.CALLS])]
+    assert set(calls[:: entry.CALL].tolist()) <= {k.address for k in replay.code} and len(calls)
+
+
+def test_a_fork_waits_for_traces(monkeypatch: Any) -> None:
+    """They run under the lock that forks take, which lets the same thread in again."""
+    found = []
+
+    def looked(*args: Any) -> Any:
+        found.append(LOCK._is_owned())      # type: ignore[attr-defined]
+        if len(found) == 1:                 # as a signal handler or a finalizer may
+            assert np.compile(lambda x: x * 3)(ones())[0] == 3
+        return trace(*args)
+
+    monkeypatch.setattr(finding, "trace", looked)
+    assert np.compile(lambda x: x + 1)(ones())[0] == 2
+    assert found == [True, True]
 
 
 def test_threads_share_a_compiled_function() -> None:
