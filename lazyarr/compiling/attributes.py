@@ -5,7 +5,9 @@ In:  a tracer, a value, a name.   Out: a value; `Refused` for what is not in the
 
 from __future__ import annotations
 
+import inspect
 import types
+from functools import cache
 from typing import Any
 
 import numpy
@@ -13,26 +15,21 @@ import numpy
 from lazyarr.compiling.arrays import attempted, traced
 from lazyarr.compiling.interpret import ABSENT, NUMBERS, Tracer, is_plain
 from lazyarr.compiling.values import Method, Number, Traced
+from lazyarr.methods import PYTHON
+from lazyarr.rebind import METHODS as METHODS_OF_NUMPY
 
 LOOKS = frozenset(["shape", "ndim", "size", "dtype", "itemsize", "nbytes"])
 """They follow from an array's layout."""
 VIEWS = frozenset(["T", "mT"])
 LONE: dict[str, Any] = {"shape": (), "ndim": 0, "size": 1}
-FOLDS: dict[str, str] = {
-    "sum": "axis dtype out keepdims initial where", "prod": "axis dtype out keepdims initial where",
-    "max": "axis out keepdims initial where", "min": "axis out keepdims initial where",
-    "amax": "axis out keepdims initial where", "amin": "axis out keepdims initial where",
-    "any": "axis out keepdims", "all": "axis out keepdims", "mean": "axis dtype out keepdims",
-    "std": "axis dtype out ddof keepdims", "var": "axis dtype out ddof keepdims",
-}  # fmt: skip
-"""Folds, and their parameters in order, after the array."""
+FOLDS = frozenset(["sum", "prod", "max", "min", "amax", "amin", "any", "all", "mean", "std", "var"])
 OUT_AT = {
     "fix": 1, "argmax": 2, "argmin": 2, "round": 2, "around": 2, "ptp": 2, "dot": 2, "outer": 2,
     "concatenate": 2, "concat": 2, "stack": 2, "matmul": 2, "vecdot": 2, "clip": 3, "cumsum": 3,
     "cumprod": 3, "trace": 5,
 }  # fmt: skip
 """Which argument of other functions, and of methods with their array, is `out`."""
-METHODS = (FOLDS.keys() - {"amax", "amin"}) | frozenset([
+METHODS = (FOLDS - {"amax", "amin"}) | frozenset([
     "argmax", "argmin", "reshape", "ravel", "flatten", "transpose", "swapaxes", "squeeze", "astype", "copy",
     "clip", "round", "conj", "conjugate", "repeat", "fill", "trace", "diagonal", "cumsum", "cumprod", "dot",
 ])  # fmt: skip
@@ -43,6 +40,14 @@ CONSTANT = frozenset(["numpy", "lazyarr", "math"])
 """Modules whose numbers stay what they are."""
 ABOUT = (numpy.dtype, numpy.finfo, numpy.iinfo)
 """Types of objects whose attributes never change."""
+
+
+@cache
+def parameters(name: str, method: bool) -> tuple[str, ...]:
+    """The parameters of a fold in NumPy's order, after the array: methods may have another than functions."""
+    fn = getattr(METHODS_OF_NUMPY, PYTHON[name]) if method else getattr(numpy, name)
+    found = inspect.signature(fn).parameters.values()
+    return tuple([p.name for p in found if p.kind is p.POSITIONAL_OR_KEYWORD])[1:]
 
 
 def attribute(t: Tracer, owner: Any, name: str) -> Any:

@@ -29,7 +29,7 @@ from lazyarr.compiling.arrays import (
     rows,
     traced,
 )
-from lazyarr.compiling.attributes import FOLDS, OUT_AT
+from lazyarr.compiling.attributes import FOLDS, OUT_AT, parameters
 from lazyarr.compiling.interpret import NUMBERS, Tracer
 from lazyarr.compiling.values import Method, Number, Traced, constant
 from lazyarr.config import options
@@ -139,7 +139,7 @@ def _method(t: Tracer, callee: Method, args: tuple[Any, ...], named: dict[str, A
         return x if not args and not named else _refused(t, name)
     if x.foreign and not foreign((*args, *named.values())):
         raise t.refuse(f"the method `{name}` of one of NumPy's arrays, of lazy ones")
-    return _array_call(t, name, getattr(ndarray, name), (x, *args), named, True)
+    return _array_call(t, name, getattr(ndarray, name), (x, *args), named, True, method=True)
 
 
 def _refused(t: Tracer, name: str) -> Any:
@@ -174,13 +174,13 @@ def _given_by_name(t: Tracer, named: dict[str, Any]) -> dict[str, Any]:
 
 
 def _by_name(
-    t: Tracer, name: str, args: tuple[Any, ...], named: dict[str, Any]
+    t: Tracer, name: str, args: tuple[Any, ...], named: dict[str, Any], method: bool
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments, of which those that decide what is written have their names."""
     if name in FOLDS:
-        first, names = 1, FOLDS[name].split()
+        first, names = 1, parameters(name, method)
     elif len(args) > OUT_AT.get(name, len(args)):
-        first, names = OUT_AT[name], ["out"]
+        first, names = OUT_AT[name], ("out",)
     else:
         return args, named
     rest = dict(zip(names, args[first:], strict=False))
@@ -208,10 +208,11 @@ def _check_out(t: Tracer, name: str, args: tuple[Any, ...], out: Any, theirs: bo
 
 
 def _array_call(
-    t: Tracer, name: str, fn: Any, args: tuple[Any, ...], named: dict[str, Any], theirs: bool
+    t: Tracer, name: str, fn: Any, args: tuple[Any, ...], named: dict[str, Any], theirs: bool,
+    method: bool = False,
 ) -> Any:
     """A function or method of arrays; NumPy's own (`theirs`) gives NumPy's arrays for these."""
-    args, named = _by_name(t, name, args, named)
+    args, named = _by_name(t, name, args, named, method)
     x = args[0] if args else named.get("a")
     if name in ("std", "var") and isinstance(x, Traced):
         _counted(t, x, named)

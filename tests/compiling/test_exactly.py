@@ -5,6 +5,7 @@ which share memory; arguments afterwards; exceptions, and warnings with their li
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,7 @@ import numpy
 import pytest
 
 import lazyarr
+from lazyarr.compiling.attributes import OUT_AT
 from lazyarr.debug import counters
 
 np = numpy
@@ -136,6 +138,9 @@ CASES: dict[str, Case] = {
     "ddof": (lambda x: x.std(None, None, None, 1), [X]),
     "ddof of columns": (lambda x: np.var(x, 0, ddof=2), [M]), "all degrees": (lambda x: x.std(ddof=60), [X]),
     "mean given": (lambda x: np.std(x, mean=np.mean(x, keepdims=True)), [X]),
+    "any into": (lambda x, o: (x > 0).any(0, None, o), [M, numpy.zeros(10, bool)]),
+    "any's dtype": (lambda x, o: (x > 0).any(0, o), [M, numpy.zeros(10, bool)]),
+    "function any into": (lambda x, o: np.any(x > 0, 0, o), [M, numpy.zeros(10, bool)]),
     "any of columns": (lambda x: (x > 0).any(0), [M]),
     "all where": (lambda x: np.all(x > 0, where=x > 1), [M]),
     "any or all": (lambda x: (x > 2).any() | (x > 0).all(), [X]), "not any": (lambda x: ~(x > 9).any(), [X]),
@@ -228,6 +233,15 @@ def test_exactly(name: str, own: bool) -> None:
 
 
         assert got == want, f.explain()
+
+
+def test_outs_are_where_numpy_has_them() -> None:
+    for name, at in OUT_AT.items():
+        try:
+            found = list(inspect.signature(getattr(numpy, name)).parameters)
+        except ValueError:                      # written in C
+            continue
+        assert name in ("matmul", "vecdot") or found[at] == "out", name
 
 
 def test_many_of_them_are_replays() -> None:
