@@ -16,7 +16,7 @@ import numpy
 
 from lazyarr.arrays import ndarray
 from lazyarr.compiling.interpret import Link, Tracer, is_known, is_plain
-from lazyarr.compiling.values import Method, NeedsValue, Number, Traced
+from lazyarr.compiling.values import Method, Near, NeedsValue, Number, Traced
 from lazyarr.dtypes import char_of
 from lazyarr.elision import ELIDED
 from lazyarr.expr import Map, Read
@@ -38,7 +38,7 @@ def is_static(x: Any) -> bool:
     """Is nothing in it an array or a number of the call?"""
     if isinstance(x, tuple | list):
         return all(map(is_static, x))
-    return not isinstance(x, Traced | Number | Method)
+    return not isinstance(x, Traced | Number | Method | Near)
 
 
 def given(t: Tracer, x: Any) -> Any:
@@ -76,7 +76,7 @@ def traced(t: Tracer, x: Any, foreign: bool) -> Any:
     if x.__class__ is ndarray:
         if x.storage is None or not x.geo.ndim:
             raise t.refuse("an array without axes, or one that NumPy made")
-        known = t.arrays.get(id(x))
+        known = t.held(x)
         if known is None:
             return t.hold(x, foreign)
         if foreign or known.foreign or known.lone:      # NumPy might give another object, a view
@@ -201,6 +201,8 @@ def element(t: Tracer, x: Any, key: Any) -> Any:
         if is_element(index, x.array.ndim):
             return one(t, attempted(t, operator.getitem, x.array, _around(t, x, index)))
         return traced(t, attempted(t, operator.getitem, x.array, index), x.foreign)
+    if isinstance(x, Near):
+        return element(t, x.array, attempted(t, x.sight.slices, given(t, key)))
     if isinstance(key, Number):
         raise t.pin(key)
     if isinstance(x, tuple | list | range | str) and isinstance(key, int | slice):

@@ -14,12 +14,14 @@ import numpy
 
 from lazyarr.compiling.arrays import attempted, traced
 from lazyarr.compiling.interpret import ABSENT, NUMBERS, Tracer, is_plain
-from lazyarr.compiling.values import Method, Number, Traced
+from lazyarr.compiling.values import Method, Near, Number, Traced
 from lazyarr.methods import PYTHON
 from lazyarr.rebind import METHODS as METHODS_OF_NUMPY
 
 LOOKS = frozenset(["shape", "ndim", "size", "dtype", "itemsize", "nbytes"])
 """They follow from an array's layout."""
+OF_NEAR = frozenset(["shape", "ndim", "dtype"])
+"""What a stencil's kernel may ask of its arrays."""
 VIEWS = frozenset(["T", "mT"])
 LONE: dict[str, Any] = {"shape": (), "ndim": 0, "size": 1}
 FOLDS = frozenset(["sum", "prod", "max", "min", "amax", "amin", "any", "all", "mean", "std", "var"])
@@ -54,6 +56,8 @@ def attribute(t: Tracer, owner: Any, name: str) -> Any:
     """owner.name."""
     if isinstance(owner, Traced):
         return _of_array(t, owner, name)
+    if isinstance(owner, Near) and name in OF_NEAR:
+        return getattr(owner.array.array.geo, name)
     if type(owner) is types.ModuleType:
         return _of_module(t, owner, name)
     if isinstance(owner, list) and name in OF_LISTS:

@@ -31,6 +31,7 @@ from lazyarr.compiling.arrays import (
 )
 from lazyarr.compiling.attributes import FOLDS, OUT_AT, parameters
 from lazyarr.compiling.interpret import NUMBERS, Tracer
+from lazyarr.compiling.stenciled import stenciled
 from lazyarr.compiling.values import Method, Number, Traced, constant
 from lazyarr.config import options
 from lazyarr.elementwise import into
@@ -103,6 +104,7 @@ def _named(module: Any, name: str) -> Any:
 def call(t: Tracer, callee: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """The result of a call."""
     from lazyarr.compiling.face import Compiled
+    from lazyarr.stencils import Stencil
 
     if isinstance(callee, Method):
         return _method(t, callee, args, named)
@@ -111,6 +113,8 @@ def call(t: Tracer, callee: Any, args: tuple[Any, ...], named: dict[str, Any]) -
         return _function(t, offered, args, named)
     if isinstance(callee, numpy.ufunc):         # ours are among them, by their `__class__`
         return _ufunc(t, callee, args, named)
+    if type(callee) is Stencil:
+        return stenciled(t, callee, args, named)
     if type(callee) is Compiled:
         callee = callee.__wrapped__
     if type(callee) is types.FunctionType:
@@ -331,10 +335,7 @@ def _python(t: Tracer, fn: types.FunctionType, args: tuple[Any, ...], named: dic
     """A Python function: its code is run, too."""
     if fn.__module__ is not None and fn.__module__.partition(".")[0] in ("lazyarr", "numpy"):
         raise t.refuse(f"a call of `{fn.__name__}`")
-    known = fn, fn.__code__, fn.__defaults__, fn.__kwdefaults__
-    if not any(each[0] is fn for each in t.outside.codes):
-        t.outside.codes.append(known)
-    return t.run(fn, bound(t, fn, args, named))
+    return t.follow(fn, bound(t, fn, args, named))
 
 
 def bound(t: Tracer, fn: types.FunctionType, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:

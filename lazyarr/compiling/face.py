@@ -24,6 +24,7 @@ from lazyarr.compiling.interpret import ABSENT
 from lazyarr.compiling.known import RUNTIME, Key, Known, Last
 from lazyarr.compiling.replay import Misfit, Replay
 from lazyarr.compiling.telling import told
+from lazyarr.compiling.trace import Root
 from lazyarr.config import OBSERVED, plan_key
 from lazyarr.counters import COUNT
 from lazyarr.error_state import loud, remembered
@@ -46,9 +47,11 @@ class Compiled:
 
     __wrapped__: Any
 
-    def __init__(self, fn: types.FunctionType) -> None:
+    def __init__(self, fn: types.FunctionType, root: Root | None = None) -> None:
         functools.update_wrapper(self, fn)
-        self._known = Known(fn)
+        self._known = Known(fn, root)
+        self.reach: Any = None
+        """Of the stencil in the last replay."""
 
     @property
     def refusal(self) -> Refusal | None:
@@ -58,13 +61,17 @@ class Compiled:
         return self if owner is None else types.MethodType(self, owner)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        result = self.replayed(args, kwargs)
+        return self.__wrapped__(*args, **kwargs) if result is MISFIT else result
+
+    def replayed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What a call gives, if it is replayed; else `MISFIT`."""
         last = self._known.last
         if last is not None and not kwargs:
             result = self._again(last, args)
             if result is not MISFIT:
                 return result
-        result = self._looked(args, kwargs)
-        return self.__wrapped__(*args, **kwargs) if result is MISFIT else result
+        return self._looked(args, kwargs)
 
     def _again(self, last: Last, args: tuple[Any, ...]) -> Any:
         """The result of a call like the last one: a short way, for NumPy's arrays and small lazy ones."""
@@ -90,6 +97,7 @@ class Compiled:
             result = last.replay(args, memory, warned(), False)
         except Misfit:                      # also where a layout is another one
             return MISFIT
+        self.reach = last.replay.reach
         COUNT.traced_calls += 1
         return result
 
@@ -97,7 +105,7 @@ class Compiled:
         """The result of a call that is looked at."""
         known = self._known
         if not known.holds():
-            known = self._known = Known(known.fn, known.changes + 1)
+            known = self._known = Known(known.fn, known.root, known.changes + 1)
         given = known.bound(args, kwargs)
         if given is None:
             return MISFIT
@@ -121,7 +129,7 @@ class Compiled:
         if result is MISFIT:
             _misfit(known, key, replay)
             return MISFIT
-        replay.misfits = 0
+        replay.misfits, self.reach = 0, replay.reach
         COUNT.traced_calls += 1
         if replay.again and not kwargs and len(args) == len(inputs):
             _remember(known, replay, tuple([x.__class__ for x in args]))

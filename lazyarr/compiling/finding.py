@@ -62,7 +62,7 @@ def _traced(known: Known, key: Key, inputs: tuple[Any, ...]) -> Replay | Refusal
         known.replays.clear()
     found: Replay | Refusal
     try:
-        found = _replay_of(trace(known.fn, _kinds(known, inputs), known.outside))
+        found = _replay_of(trace(known.fn, _kinds(known, inputs), known.outside, known.root))
         known.refusal = None
         COUNT.traces += 1
     except (Pinned, Discovered) as more:

@@ -13,6 +13,7 @@ import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy
 
@@ -159,10 +160,12 @@ class Tracer:
         self.numbers: list[int | Derived] = []
         """Where each number comes from: the input of that index, or a computation."""
         self.links: list[Link] = []
-        self.arrays: dict[int, Traced] = {}
-        """By the identity of the face's array."""
+        self.arrays: WeakValueDictionary[int, Traced] = WeakValueDictionary()
+        """By the identity of the face's array.  (What nobody holds any more need not be stored.)"""
         self.frames: list[Frame] = []
         self.left = MOST_INSTRUCTIONS
+        self.reach: Any = None
+        """How far the last stencil looks."""
 
     def refuse(self, why: str) -> Refused:
         if not self.frames:
@@ -174,6 +177,11 @@ class Tracer:
         """An array of the face's, as a value."""
         found = self.arrays[id(array)] = Traced(array, foreign, lone)
         return found
+
+    def held(self, array: ndarray) -> Traced | None:
+        """The value that an array of the face's is already."""
+        found = self.arrays.get(id(array))
+        return found if found is not None and found.array is array else None
 
     # Numbers
 
@@ -262,6 +270,12 @@ class Tracer:
         frame = Frame(fn, code, held)
         self.frames.append(frame)
         return frame
+
+    def follow(self, fn: types.FunctionType, held: dict[str, Any]) -> Any:
+        """What a function gives whose code counts, as it is called from here."""
+        if not any(each[0] is fn for each in self.outside.codes):
+            self.outside.codes.append((fn, fn.__code__, fn.__defaults__, fn.__kwdefaults__))
+        return self.run(fn, held)
 
     def run(self, fn: types.FunctionType, held: dict[str, Any]) -> Any:
         """What the function returns."""

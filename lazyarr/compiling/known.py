@@ -16,6 +16,7 @@ import numpy
 from lazyarr.arrays import ndarray
 from lazyarr.compiling.interpret import ABSENT, NUMBERS, Guard, Outside, is_known
 from lazyarr.compiling.replay import Replay
+from lazyarr.compiling.trace import Root
 from lazyarr.config import plan_key
 from lazyarr.scalar.compiled import Refusal
 from lazyarr.scalar.ir import NOWHERE, Place
@@ -40,9 +41,9 @@ class Last(NamedTuple):
 class Known:
     """One state of affairs: where it changes, there is a new one."""
 
-    def __init__(self, fn: types.FunctionType, changes: int = 0) -> None:
+    def __init__(self, fn: types.FunctionType, root: Root | None = None, changes: int = 0) -> None:
         code = fn.__code__
-        self.fn, self.code = fn, code
+        self.fn, self.code, self.root = fn, code, root
         self.changes = changes
         """How often it has changed."""
         self.count = code.co_argcount + code.co_kwonlyargcount

@@ -104,6 +104,7 @@ class Replay:
     def __init__(self, trace: Trace) -> None:
         self.written = trace.written
         self.flagged = trace.flagged
+        self.reach = trace.reach
         self.numbers = Numbers(trace.numbers) if trace.numbers else None
         self.places = self.numbers.places if self.numbers is not None else []
         self.offsets = trace.offsets

@@ -24,9 +24,11 @@ from lazyarr.counters import COUNT
 from lazyarr.fusion.program import Program
 from lazyarr.geometry import address
 from lazyarr.kernels import Kernel
-from lazyarr.launch import Prepared, prepare, program_worth_threads, put_scalars
-from lazyarr.schedule import LINE
+from lazyarr.launch import Prepared, prepare, put_scalars, work
+from lazyarr.schedule import LINE, duration
 
+LONG = 40_000
+"""Nanoseconds of a kernel from which threads, and the GIL for others, are worth launches one by one."""
 KEPT = 1 << 20
 """Most bytes of temporaries and scratch memory that a block keeps."""
 EXTENT = 1 << 18
@@ -153,7 +155,7 @@ def _is_large(program: Program) -> bool:
     extents = [
         sum(abs(s) * (n - 1) for s, n in zip(strides, loops.shape, strict=True)) for strides in loops.strides
     ]
-    return 0 in loops.shape or program_worth_threads(program) or max(extents, default=0) > EXTENT
+    return 0 in loops.shape or duration(*work(program)) > LONG or max(extents, default=0) > EXTENT
 
 
 class Small(Replay):

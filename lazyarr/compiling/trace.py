@@ -7,7 +7,7 @@ The nodes hang on arrays without memory, so nothing can be computed by mistake, 
 from __future__ import annotations
 
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -75,11 +75,17 @@ class Trace:
     numbers: list[int | Derived]
     links: dict[tuple[int, int], Link]
     """By node and place."""
+    reach: Any
+    """How far the last stencil looks, if there is one."""
     flagged: bool
     """May it raise floating-point flags that NumPy warns of?"""
 
 
-def trace(fn: types.FunctionType, kinds: Sequence[Kind], outside: Outside) -> Trace:
+Root = Callable[[Tracer, dict[str, Any]], Any]
+"""What is traced, of the function's arguments by name: without it, the function."""
+
+
+def trace(fn: types.FunctionType, kinds: Sequence[Kind], outside: Outside, root: Root | None = None) -> Trace:
     """The trace of a function.
 
     Raises
@@ -96,7 +102,8 @@ def trace(fn: types.FunctionType, kinds: Sequence[Kind], outside: Outside) -> Tr
         t.found.update(zip((known for _, known in outside.inputs), values[len(names) :], strict=True))
         before = [_current(x) for x in values]
         try:
-            returned = t.run(fn, dict(zip(names, values, strict=False)))
+            held = dict(zip(names, values, strict=False))
+            returned = root(t, held) if root is not None else t.run(fn, held)
             return _planned(t, values, before, returned, kinds)
         except NeedsValue:
             raise t.refuse("it needs values at the call") from None
@@ -156,7 +163,7 @@ def _planned(
     offsets = [offset_of(x.array.geo) if isinstance(x, Traced) else 0 for x in values]
     return Trace(
         walk, plan, before, layouts, offsets, tuple(last), last, result, ends, t.numbers, numbered,
-        any(n.op is not None and _flags(n) for n in walk.nodes),
+        t.reach, any(n.op is not None and _flags(n) for n in walk.nodes),
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
     Traced     an array that depends on the arguments: a lazy array whose leaves have no memory (`Slot`)
     Number     a Python or NumPy number that may be another one at the next call
+    Near       an array in a stencil's kernel, whose indices are relative
     Method     a bound method, to be called
     all else   is the same at every call: it stands in the code, follows from shapes and types, or is guarded
 
@@ -69,7 +70,7 @@ class Slot(Buffer):
 class Traced:
     """An array, or where `lone` a NumPy scalar: then `array` has one axis, of length 1.  (`Tracer.hold`)"""
 
-    __slots__ = ("array", "foreign", "lone")
+    __slots__ = ("array", "foreign", "lone", "__weakref__")
 
     def __init__(self, array: ndarray, foreign: bool, lone: bool = False) -> None:
         self.array, self.foreign, self.lone = array, foreign, lone
@@ -83,6 +84,15 @@ class Traced:
         if self.lone:
             return self.dtype.type()
         return numpy.empty(0) if self.foreign else self.array
+
+
+class Near:
+    """An array as a stencil's kernel has it, whose indices are relative."""
+
+    __slots__ = ("array", "sight")
+
+    def __init__(self, array: Traced, sight: Any) -> None:
+        self.array, self.sight = array, sight
 
 
 class Number:

@@ -570,6 +570,13 @@ def test_calls_of_numpy_loops_are_counted() -> None:
     assert found[1] > 0 and found[1:] == [found[1]] * 3
 
 
+def test_what_nobody_holds_is_not_stored() -> None:
+    f = np.compile(lambda x: (x + 1) * 2 - x / 3)
+    f(ones())
+    (replay,) = f._known.replays.values()
+    assert replay.own_bytes == 0 and len(replay.code) == 1
+
+
 def test_replays_keep_the_kernels_that_they_run() -> None:
     f = np.compile(lambda x: np.exp(x * 2).sum() + x.max())
     for _ in range(2):

@@ -11,6 +11,7 @@ import numpy
 import pytest
 
 import lazyarr as np
+from lazyarr.compiler import COMPILER
 from tests.compiling.test_against_numpy import laid_out
 
 
@@ -176,3 +177,68 @@ def test_a_stencil_waits_and_is_one_plan() -> None:
     before = np.debug.counters()["native_launches"] + np.debug.counters()["numpy_fallbacks"]
     np.evaluate(y)
     assert np.debug.counters()["native_launches"] + np.debug.counters()["numpy_fallbacks"] - before <= 20
+
+
+@pytest.fixture
+def loaded() -> None:
+    COMPILER.load()
+
+
+@pytest.mark.usefixtures("loaded")
+@pytest.mark.parametrize(("kernel", "shape", "count", "rest", "reach"), CASES)
+def test_replays_give_what_the_kernel_gives(
+    kernel: Any, shape: Any, count: int, rest: Any, reach: Any, monkeypatch: Any
+) -> None:
+    rng = numpy.random.default_rng(0)
+    f, plain = np.stencil(kernel, cval=3), np.stencil(kernel, cval=3)
+    monkeypatch.setattr(plain, "_replayed", lambda args: None)
+    before = np.debug.counters()["traced_calls"]
+    for layout in ("C", "F", "strided", "reversed"):
+        arrays = [laid_out(rng.standard_normal(shape), layout) for _ in range(count)]
+        for given in (arrays, [np.asarray(x) for x in arrays]):
+            for _ in range(3):
+                want, got = plain(*given, *rest), f(*given, *rest)
+                assert type(got) is type(want) and got.strides == want.strides
+                assert numpy.asarray(got).tobytes() == numpy.asarray(want).tobytes()
+                assert f.neighborhood == plain.neighborhood == reach
+    replays = np.debug.counters()["traced_calls"] - before
+    assert replays > 8 or shape == (2, 9)               # which has no inside
+
+
+@pytest.mark.usefixtures("loaded")
+def test_small_stencils_are_one_call_and_no_array_between() -> None:
+    f, x = np.stencil(five), numpy.random.default_rng(0).standard_normal((100, 100))
+    f(x), f(x)
+    before = np.debug.counters()
+    f(x)
+    after = np.debug.counters()
+    assert after["native_launches"] - before["native_launches"] == 2            # the border, the inside
+    assert after["bytes_allocated"] == before["bytes_allocated"]
+
+
+def test_stencils_within_compiled_functions() -> None:
+    f, g = np.stencil(five), np.stencil(upwind, cval=1.5)
+
+    def step(x: Any, c: float) -> Any:
+        y = f(x)
+        return y + g(x[0] * 2, c), g(y[1], c)
+
+    compiled = np.compile(step)
+    x = numpy.random.default_rng(0).standard_normal((7, 9))
+    before = np.debug.counters()["traced_calls"]
+    for c in (0.5, 0.5, 2.0):
+        for given in (x, np.asarray(x)):
+            for got, want in zip(compiled(given, c), step(given, c), strict=True):
+                assert type(got) is type(want)
+                assert numpy.asarray(got).tobytes() == numpy.asarray(want).tobytes()
+    assert np.debug.counters()["traced_calls"] > before, compiled.explain()
+
+
+def test_a_border_is_written_after_the_kernel_has_read() -> None:
+    f = np.stencil(five, cval=7)
+    compiled = np.compile(lambda x: f(x, out=x))
+    for _ in range(3):
+        x, y = np.array(numpy.arange(42.0).reshape(6, 7)), np.array(numpy.arange(42.0).reshape(6, 7))
+        assert compiled(x) is x
+        f(y, out=y)
+        assert x.tolist() == y.tolist()
