@@ -15,9 +15,8 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import ndarray
-from lazyarr.compiling.interpret import Link, Tracer, is_known, is_plain
+from lazyarr.compiling.interpret import Link, Tracer, is_plain
 from lazyarr.compiling.values import Method, Near, NeedsValue, Number, Traced
-from lazyarr.dtypes import char_of
 from lazyarr.elision import ELIDED
 from lazyarr.expr import Map, Read
 from lazyarr.windows import is_element
@@ -55,20 +54,9 @@ def given(t: Tracer, x: Any) -> Any:
         raise t.refuse("it passes a method on")
     if isinstance(x, tuple | list):
         return type(x)([given(t, item) for item in x])
-    if isinstance(x, type | str) and not _is_dtype_known(x):
-        raise t.refuse(f"the dtype {x}")
     if is_plain(x) or isinstance(x, type):
         return x
     raise t.refuse(f"it passes on an object of type {type(x).__name__}")
-
-
-def _is_dtype_known(x: Any) -> bool:
-    """If it names a dtype, is that one that the engine takes for what it is?"""
-    try:
-        dtype = numpy.dtype(x)
-    except TypeError:
-        return True
-    return char_of(dtype) is None or is_known(dtype)
 
 
 def traced(t: Tracer, x: Any, foreign: bool) -> Any:

@@ -12,7 +12,7 @@ import numpy
 
 from lazyarr.arrays import ndarray
 from lazyarr.compiler import COMPILER
-from lazyarr.compiling.interpret import Discovered, is_known
+from lazyarr.compiling.interpret import Discovered
 from lazyarr.compiling.known import RUNTIME, Key, Known, structure
 from lazyarr.compiling.large import Large
 from lazyarr.compiling.replay import Replay
@@ -21,6 +21,7 @@ from lazyarr.compiling.trace import Kind, Trace, trace
 from lazyarr.compiling.values import Pinned, Refused
 from lazyarr.config import current
 from lazyarr.counters import COUNT
+from lazyarr.dtypes import char_of
 from lazyarr.expr import LOCK
 from lazyarr.scalar.compiled import Refusal
 
@@ -89,7 +90,7 @@ def _kinds(known: Known, inputs: tuple[Any, ...]) -> list[Kind]:
         if c is ndarray or c is numpy.ndarray:
             geo = x.geo if c is ndarray else x
             dtype = geo.dtype
-            if not is_known(dtype) or not geo.ndim or not geo.size:
+            if char_of(dtype) is None or not geo.ndim or not geo.size:
                 raise Refused(f"an array of dtype {dtype}, or without axes or elements")
             if not geo.flags.aligned or any(s % dtype.alignment for s in geo.strides):
                 raise Refused("an array that is not aligned")

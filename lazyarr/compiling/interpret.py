@@ -43,13 +43,8 @@ STATIC = NUMBERS | {type(None), str, bytes, type(Ellipsis), slice, range}
 def is_plain(x: Any) -> bool:
     """Is it such an object?"""
     return type(x) in STATIC or (type(x) is type and x in NUMBERS) or (
-        isinstance(x, numpy.dtype) and is_known(x)
+        isinstance(x, numpy.dtype) and char_of(x) is not None
     )
-
-
-def is_known(dtype: numpy.dtype) -> bool:
-    """Is it what the engine takes it for?  (It knows one of two integers of one size, and no metadata.)"""
-    return dtype.char in PLAIN and char_of(dtype) is not None and dtype.metadata is None
 
 
 def known_within(x: Any) -> bool:

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy
 
 from lazyarr.arrays import ndarray
-from lazyarr.compiling.interpret import ABSENT, NUMBERS, Guard, Outside, is_known
+from lazyarr.compiling.interpret import ABSENT, NUMBERS, Guard, Outside
 from lazyarr.compiling.replay import Replay
 from lazyarr.compiling.trace import Root
 from lazyarr.config import plan_key
+from lazyarr.dtypes import char_of
 from lazyarr.scalar.compiled import Refusal
 from lazyarr.scalar.ir import NOWHERE, Place
 
@@ -126,7 +127,7 @@ def _by_value(x: Any) -> Key | None:
     if c in _PLAIN_TYPES or isinstance(x, type):
         return c, x
     if isinstance(x, numpy.dtype):
-        return (c, x) if is_known(x) else None
+        return (c, x) if char_of(x) is not None else None
     if c is tuple and all(type(i) in NUMBERS or i is None for i in x):
         return c, repr([(type(i), i) for i in x])
     return None
