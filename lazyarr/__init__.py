@@ -11,6 +11,8 @@ borrow          read somebody's ndarray lazily, without a copy
 options, set_options, get_options      how lazyarr works
 set_num_threads, get_num_threads       with how many threads
 coverage        which of NumPy's names run natively
+compile         a function of arrays, looked at once and then run by its kernels alone
+stencil         a function of arrays, from a kernel with relative indices
 debug           counters and explanations
 """
 
@@ -58,11 +60,16 @@ _OWN = [
     "set_num_threads", "set_options",
 ]
 __all__ = sorted({*numpy.__all__, *_OWN})
+_LATE = {"compile": "lazyarr.compiling.face", "stencil": "lazyarr.stencils"}
+"""Names that are imported when they are asked for, and not by ``*``: Python has a `compile` of its own."""
 
 
 def __getattr__(name: str):
     if name == "debug":
         return importlib.import_module("lazyarr.debug")
+    if name in _LATE:
+        found = globals()[name] = getattr(importlib.import_module(_LATE[name]), name)
+        return found
     try:
         found = getattr(numpy, name)
     except AttributeError as error:             # its text knows what became of old names
@@ -75,4 +82,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted({*dir(numpy), *_OWN, "debug", "ndarray"})
+    return sorted({*dir(numpy), *_OWN, *_LATE, "debug", "ndarray"})

@@ -23,6 +23,9 @@ NAMES = (
     "compiles",             # kernels compiled by LLVM
     "disk_hits",            # kernels loaded from the object cache on disk
     "memory_hits",          # kernels found loaded
+    "traces",               # kinds of calls that compiled functions can replay
+    "traced_calls",         # calls of compiled functions that were replayed
+    "misfits",              # such calls that the function itself had to do after all
     "bytes_numpy",          # results of the calls that made nodes: NumPy allocates each of them
     "bytes_allocated",      # asked of the allocator
     "bytes_recycled",       # of these, from pages used before
@@ -52,6 +55,9 @@ class Counters:
     compiles: int
     disk_hits: int
     memory_hits: int
+    traces: int
+    traced_calls: int
+    misfits: int
     bytes_numpy: int
     bytes_allocated: int
     bytes_recycled: int

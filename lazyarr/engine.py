@@ -34,7 +34,7 @@ from lazyarr.launch import launch
 from lazyarr.launch_compress import Source, launch_fed, launch_pack, launch_tally
 from lazyarr.launch_rows import launch_rows
 from lazyarr.materialize import run_through_numpy
-from lazyarr.plan import RowBlocks, RowPart, Step, Walk, walk
+from lazyarr.plan import Plan, RowBlocks, RowPart, Step, Walk, walk
 from lazyarr.planning import groups_of, plan_of
 from lazyarr.reduce_order import Unproved
 from lazyarr.schedule import TINY
@@ -49,8 +49,7 @@ TOO_FEW = "too few elements for a kernel"
 def run(nodes: list[Expr], roots: list[Expr]) -> None:
     """Compute `nodes`, of which `roots` must be stored."""
     began = time.perf_counter()
-    w = walk(nodes, roots)
-    plan = plan_of(w, _refuse)
+    w, plan = planned(nodes, roots)
     COUNT.seconds["plan"] += time.perf_counter() - began
     name = None if plan.noted else name_of(nodes)
     compiled = True
@@ -64,6 +63,12 @@ def run(nodes: list[Expr], roots: list[Expr]) -> None:
     if name is not None and compiled:
         note(name)
         plan.noted = True
+
+
+def planned(nodes: list[Expr], roots: list[Expr]) -> tuple[Walk, Plan]:
+    """The plan that computes `nodes`, of which `roots` must be stored."""
+    w = walk(nodes, roots)
+    return w, plan_of(w, _refuse)
 
 
 def groups_for(

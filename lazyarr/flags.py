@@ -8,8 +8,10 @@ gets here: such operations are evaluated by NumPy at the call.
 from __future__ import annotations
 
 import sys
+import threading
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
@@ -100,10 +102,29 @@ def discards(source: numpy.dtype, target: numpy.dtype) -> bool:
     return source.kind == "c" and target.kind not in "cb"
 
 
+class WouldWarn(Exception):
+    """A call that warns, where it must not."""
+
+
+_silent = threading.local()
+
+
+@contextmanager
+def warning_of_no_cast() -> Iterator[None]:
+    """Calls of this thread that would warn of a cast raise `WouldWarn` instead."""
+    _silent.on = True
+    try:
+        yield
+    finally:
+        _silent.on = False
+
+
 def warn_of_cast(source: numpy.dtype, target: numpy.dtype) -> None:
     """NumPy's ComplexWarning for a lazy cast, at the call."""
     if discards(source, target):
         message = "Casting complex values to real discards the imaginary part"
+        if getattr(_silent, "on", False):
+            raise WouldWarn(message)
         _warn(message, numpy.exceptions.ComplexWarning, None)
 
 

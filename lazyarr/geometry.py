@@ -28,7 +28,7 @@ _fresh: dict[tuple[tuple[int, ...], numpy.dtype, str], numpy.ndarray] = {}
 FRESH: dict[int, numpy.ndarray] = {}
 """The shared geometries that `fresh` keeps, by identity: they live as long as they are listed here."""
 
-_DATA_FIELD = 16                    # PyArrayObject: head (16 bytes), then char *data
+DATA_FIELD = 16                     # PyArrayObject: head (16 bytes), then char *data
 
 
 def _slow_address(x: numpy.ndarray) -> int:
@@ -37,7 +37,7 @@ def _slow_address(x: numpy.ndarray) -> int:
 
 def _fast_address(x: numpy.ndarray) -> int:
     """The data pointer, read from the object: `__array_interface__` takes five times as long."""
-    return ctypes.c_ssize_t.from_address(id(x) + _DATA_FIELD).value
+    return ctypes.c_ssize_t.from_address(id(x) + DATA_FIELD).value
 
 
 _probe = numpy.empty(3)[1:]

@@ -159,9 +159,14 @@ def prepare(
 
 def program_worth_threads(program: Program) -> bool:
     """Does a program have work for more than one thread?"""
+    return worth_threads(*work(program))
+
+
+def work(program: Program) -> tuple[int, int, float]:
+    """Elements; bytes and nanoseconds for each."""
     parfor = program.parfor
     moved = sum(PLAIN[o.dtype].itemsize for o in parfor.operands if o.access != "z")
-    return worth_threads(math.prod(program.loops.shape), moved, sum(cost(i.op) for i in parfor.body))
+    return math.prod(program.loops.shape), moved, sum(cost(i.op) for i in parfor.body)
 
 
 def bind(

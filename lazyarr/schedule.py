@@ -141,4 +141,9 @@ def scattered(program: Program) -> bool:
 
 def worth_threads(elements: int, bytes_per_element: int, ns_per_element: float) -> bool:
     """Does the work outweigh the waking of workers?"""
-    return elements * max(bytes_per_element / BYTES_PER_NS, ns_per_element) > PARALLEL_NS
+    return duration(elements, bytes_per_element, ns_per_element) > PARALLEL_NS
+
+
+def duration(elements: int, bytes_per_element: int, ns_per_element: float) -> float:
+    """Nanoseconds that one thread needs, roughly."""
+    return elements * max(bytes_per_element / BYTES_PER_NS, ns_per_element)

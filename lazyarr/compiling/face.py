@@ -1,0 +1,223 @@
+"""`lazyarr.compile`: a function whose calls are replayed.
+
+In:  a Python function.   Out: `Compiled`, called like it.
+A call looks at its arguments' layouts and types, and at the names that the function goes by; where they are
+those of a replay, that runs.  Everything else is the function itself: what is refused, arguments that overlap
+what is written to, error states that ask for more than warnings, and calls in which a floating-point flag was
+raised, since only NumPy knows its words and lines.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from lazyarr.arrays import ndarray
+from lazyarr.compiling.calling import MISFIT, replayed, warned
+from lazyarr.compiling.finding import replay_for
+from lazyarr.compiling.interpret import ABSENT
+from lazyarr.compiling.known import RUNTIME, Key, Known, Last
+from lazyarr.compiling.replay import Misfit, Replay
+from lazyarr.compiling.telling import told
+from lazyarr.compiling.trace import Root
+from lazyarr.config import OBSERVED, plan_key
+from lazyarr.counters import COUNT
+from lazyarr.error_state import loud, remembered
+from lazyarr.scalar.compiled import Refusal
+
+ATTEMPTS = 64
+"""Looks at one call, each of which may find that more must be known."""
+MISFITS = 8
+"""Calls in a row that a replay began in vain."""
+
+
+class Compiled:
+    """A function whose calls are replayed.
+
+    Attributes
+    ----------
+    refusal : Refusal or None
+        Why the last call that was looked at runs as Python, with file and line; None if it is replayed.
+    """
+
+    __wrapped__: Any
+
+    def __init__(self, fn: types.FunctionType, root: Root | None = None) -> None:
+        functools.update_wrapper(self, fn)
+        self._known = Known(fn, root)
+        self.reach: Any = None
+        """Of the stencil in the last replay."""
+
+    @property
+    def refusal(self) -> Refusal | None:
+        return self._known.refusal
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        return self if owner is None else types.MethodType(self, owner)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        result = self.replayed(args, kwargs)
+        return self.__wrapped__(*args, **kwargs) if result is MISFIT else result
+
+    def replayed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What a call gives, if it is replayed; else `MISFIT`."""
+        last = self._known.last
+        if last is not None and not kwargs:
+            result = self._again(last, args)
+            if result is not MISFIT:
+                return result
+        return self._looked(args, kwargs)
+
+    def _again(self, last: Last, args: tuple[Any, ...]) -> Any:
+        """The result of a call like the last one: a short way, for NumPy's arrays and small lazy ones."""
+        known, classes = self._known, last.classes
+        if len(args) != len(classes) or known.fn.__code__ is not known.code:
+            return MISFIT
+        for names, name, found in last.guards:
+            if names.get(name, ABSENT) is not found:
+                return MISFIT
+        memory = []
+        for x, c in zip(args, classes, strict=True):
+            if x.__class__ is not c:
+                return MISFIT
+            if c is ndarray:
+                if x.storage is not None:       # type: ignore[attr-defined]
+                    return MISFIT
+                memory.append(x.geo)            # type: ignore[attr-defined]
+            elif c is numpy.ndarray:
+                memory.append(x)
+        if plan_key() != last.options or _is_watched():
+            return MISFIT
+        try:
+            result = last.replay(args, memory, warned(), False)
+        except Misfit:                      # also where a layout is another one
+            return MISFIT
+        self.reach = last.replay.reach
+        COUNT.traced_calls += 1
+        return result
+
+    def _looked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a call that is looked at."""
+        known = self._known
+        if not known.holds():
+            known = self._known = Known(known.fn, known.root, known.changes + 1)
+        given = known.bound(args, kwargs)
+        if given is None:
+            return MISFIT
+        for _ in range(ATTEMPTS):           # each that fails has found that more must be known
+            inputs = (*given, *[get() for get, _ in known.outside.inputs])
+            key = known.key(inputs)
+            if key is None:
+                return MISFIT
+            replay = replay_for(known, key, inputs)
+            if isinstance(replay, Replay):
+                return MISFIT if _is_watched() else self._run(known, key, replay, inputs, args, kwargs)
+            if replay is not None:
+                return MISFIT
+        return MISFIT
+
+    def _run(
+        self, known: Known, key: Key, replay: Replay, inputs: tuple[Any, ...], args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        result = replayed(replay, inputs)
+        if result is MISFIT:
+            _misfit(known, key, replay)
+            return MISFIT
+        replay.misfits, self.reach = 0, replay.reach
+        COUNT.traced_calls += 1
+        if replay.again and not kwargs and len(args) == len(inputs):
+            _remember(known, replay, tuple([x.__class__ for x in args]))
+        return result
+
+    def explain(self) -> str:
+        """Tell which kinds of calls are replayed, and why others are not.
+
+        Returns
+        -------
+        str
+            A line for each kind of arguments that was met.
+        """
+        return told(self.__wrapped__.__qualname__, self._known.replays, self.refusal)
+
+    def __reduce__(self) -> Any:
+        found: Any = sys.modules.get(self.__wrapped__.__module__)
+        name = self.__wrapped__.__qualname__
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else (compile, (self.__wrapped__,))
+
+    def __copy__(self) -> Compiled:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Compiled:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<compiled {self.__wrapped__!r}>"
+
+
+def _is_watched() -> bool:
+    """Does somebody look on, or must NumPy itself see to floating-point errors?
+
+    (Of an underflow kernels do not tell, where a number becomes a constant of a shorter type.)"""
+    state = remembered()
+    return (
+        bool(OBSERVED) or sys.gettrace() is not None or loud()
+        or (state is not None and state["under"] == "warn")
+    )
+
+
+def _remember(known: Known, replay: Replay, classes: tuple[type, ...]) -> None:
+    """Let `_again` find a replay, if there is no more to be looked at than it does."""
+    simple = all(c in RUNTIME or c is ndarray or c is numpy.ndarray for c in classes)
+    if simple and not known.pinned and not known.outside.codes:
+        known.last = Last(replay, classes, tuple(known.outside.guards), plan_key())
+
+
+def _misfit(known: Known, key: Key, replay: Replay) -> None:
+    replay.misfits += 1
+    COUNT.misfits += 1
+    if replay.misfits > MISFITS:
+        known.last = None
+        known.replays[key] = known.refuse("its calls raise floating-point flags, or their arguments overlap")
+
+
+def compile(fn: Callable[..., Any]) -> Any:
+    """Compile a function of arrays: look at it once for each kind of arguments, then run its kernels only.
+
+    The function is interpreted on arrays without values; its operations become fused kernels, as in lazy
+    evaluation, and later calls with arguments of the same dtypes, layouts and types run these at once,
+    without the function's Python code.  Results are those of the function, bit for bit, computed at the
+    call; so are writes to arguments and ``out=``.  Python numbers may differ from call to call; where
+    shapes, branches or powers depend on them, each value is a kind of its own.
+
+    What cannot be replayed exactly runs as the Python function that it is: branches on values of arrays,
+    effects such as printing or drawing random numbers, functions that are not known.  `refusal` of the result
+    says why, and `explain` lists all kinds of calls.
+
+    Parameters
+    ----------
+    fn : callable
+        A Python function.  Its names outside may refer to modules, functions, arrays and numbers.
+
+    Returns
+    -------
+    Compiled
+        Called like `fn`; `fn` itself where it is no Python function.
+
+    Examples
+    --------
+    >>> import lazyarr as np
+    >>> @np.compile
+    ... def gauss(x, mean, width):
+    ...     return np.exp(-((x - mean) / width) ** 2 / 2)
+    >>> gauss(np.zeros(3), 0.0, 1.0)
+    array([1., 1., 1.])
+    """
+    return Compiled(fn) if type(fn) is types.FunctionType else fn

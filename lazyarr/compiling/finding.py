@@ -1,0 +1,102 @@
+"""Which replay a call has: one that is known, or a new one, from a trace.
+
+In:  what is `Known`, the key of a call, its inputs.   Out: a `Replay`, a `Refusal`, or None where more of the
+inputs must be known first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from lazyarr.arrays import ndarray
+from lazyarr.compiler import COMPILER
+from lazyarr.compiling.interpret import Discovered
+from lazyarr.compiling.known import RUNTIME, Key, Known, structure
+from lazyarr.compiling.large import Large
+from lazyarr.compiling.replay import Replay
+from lazyarr.compiling.small import small
+from lazyarr.compiling.trace import Kind, Trace, trace
+from lazyarr.compiling.values import Pinned, Refused
+from lazyarr.config import current
+from lazyarr.counters import COUNT
+from lazyarr.dtypes import char_of
+from lazyarr.expr import LOCK
+from lazyarr.scalar.compiled import Refusal
+
+REPLAYS = 256
+"""Of one function: all are forgotten when there are more."""
+CHANGES = 8
+"""How often what it goes by may change, before it is left alone."""
+MET = 4096
+"""Kinds of calls that are remembered as met once."""
+
+ONCE = Refusal("the first call of a new shape")
+
+
+def replay_for(known: Known, key: Key, inputs: tuple[Any, ...]) -> Replay | Refusal | None:
+    """What there is for calls of this key; None where they must be looked at again, with more known."""
+    found = known.replays.get(key)
+    if found is not None:
+        return found
+    if known.changes > CHANGES or current.jit == "never":
+        return known.refuse("what it refers to changes too often, or nothing is compiled here")
+    if len(known.met) > MET:
+        known.met.clear()
+    shapeless = structure(key)
+    if shapeless not in known.met:
+        known.met.add(shapeless)
+    elif key not in known.met:              # a new shape may never come again
+        known.met.add(key)
+        return ONCE
+    with LOCK:                              # the engine's: a fork waits for it, handlers may come back here
+        return known.replays.get(key) or _traced(known, key, inputs)
+
+
+def _traced(known: Known, key: Key, inputs: tuple[Any, ...]) -> Replay | Refusal | None:
+    if COMPILER.usable is None:
+        COMPILER.load()
+    if not COMPILER.usable:
+        return known.refuse("nothing can be compiled here")
+    if len(known.replays) >= REPLAYS:
+        known.replays.clear()
+    found: Replay | Refusal
+    try:
+        found = _replay_of(trace(known.fn, _kinds(known, inputs), known.outside, known.root))
+        known.refusal = None
+        COUNT.traces += 1
+    except (Pinned, Discovered) as more:
+        if isinstance(more, Pinned):
+            known.pinned |= more.inputs
+        known.replays.clear()
+        known.last = None
+        return None
+    except Refused as refused:
+        found = known.refuse(refused.why, refused.place)
+    known.replays[key] = found
+    return found
+
+
+def _replay_of(found: Trace) -> Replay:
+    return small(found) or Large(found)
+
+
+def _kinds(known: Known, inputs: tuple[Any, ...]) -> list[Kind]:
+    """What a trace may know of each input."""
+    kinds = []
+    for k, x in enumerate(inputs):
+        c = x.__class__
+        if c is ndarray or c is numpy.ndarray:
+            geo = x.geo if c is ndarray else x
+            dtype = geo.dtype
+            if char_of(dtype) is None or not geo.ndim or not geo.size:
+                raise Refused(f"an array of dtype {dtype}, or without axes or elements")
+            if not geo.flags.aligned or any(s % dtype.alignment for s in geo.strides):
+                raise Refused("an array that is not aligned")
+            kinds.append(Kind("array", geo, c is numpy.ndarray))
+        elif c in RUNTIME and k not in known.pinned:
+            kinds.append(Kind("number", x))
+        else:
+            kinds.append(Kind("static", x))
+    return kinds

@@ -1,0 +1,129 @@
+"""Large replays: launch by launch, on all threads, results and temporaries from the buffer cache.
+
+In:  a `Trace`.   Out: a `Replay`.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from lazyarr.arrays import managed, part
+from lazyarr.compiling.interpret import Link
+from lazyarr.compiling.places import Cell, Launch, layout
+from lazyarr.compiling.replay import Build, Misfit, Replay, builder, converted, maker, over, pieces
+from lazyarr.compiling.trace import Result, Trace
+from lazyarr.config import current
+from lazyarr.expr import LOCK, Expr
+from lazyarr.geometry import address
+from lazyarr.launch import launch
+from lazyarr.launch_rows import launch_rows
+from lazyarr.storage import Storage
+from lazyarr.values import Buffer
+
+
+class Large(Replay):
+    def __init__(self, trace: Trace) -> None:
+        super().__init__(trace)
+        self.placed = layout(trace, apart=False)
+        self.launches = self.placed.launches
+        arrays = {r.at for r in pieces(trace.result) if r.kind == "scalar" or r.foreign}
+        least = 8 * current.eager_elements
+        self.makes = [
+            maker(cell.nbytes, k, trace.result) if k in arrays or cell.nbytes <= least else None
+            for k, cell in enumerate(self.placed.results)
+        ]
+        self.kernels = len(self.launches)
+        self.build = builder(trace.result, self._array, self.places)
+        self.alignments = [trace.layouts[k][0].alignment for k in self.arrays]
+
+    def _array(self, r: Result) -> Build:
+        make = self.makes[r.at]
+        return _managed(r) if make is None else over(r, make)
+
+    def __call__(self, given: Sequence[Any], memory: list[Any], mask: int, looked: bool = True) -> Any:
+        assert looked
+        numbers = [] if self.numbers is None else self.numbers(given)
+        scalars = [self._scalars(each, numbers) for each in self.launches]
+        if any(address(x) % n for x, n in zip(memory, self.alignments, strict=True)):
+            raise Misfit                # before anything is written: kernels want memory that is aligned
+        with LOCK:                      # as all evaluations; a fork waits for it
+            results, raised = self._run(dict(zip(self.arrays, memory, strict=True)), scalars)
+        if raised & mask:
+            raise Misfit
+        return self.build(results, given, numbers)
+
+    def _scalars(self, each: Launch, numbers: list[Any]) -> list[list[Any]]:
+        """The constants of a launch's kernels."""
+        return [
+            [converted(s.type, numbers[self.places[s.ref]]) if isinstance(s, Link) else s for s in some]
+            for some in each.scalars
+        ]
+
+    def _run(self, inputs: dict[int, Any], scalars: list[list[list[Any]]]) -> tuple[list[Any], int]:
+        """Results' memory, and the floating-point flags that were raised."""
+        homes: dict[int, Any] = {}
+        results: list[Any] = []
+        for cell, make in zip(self.placed.results, self.makes, strict=True):
+            made = Buffer.new(cell.nbytes) if make is None else make[0](*make[1])
+            results.append(made)
+            homes[id(cell)] = made
+        raised = 0
+        for each, own in zip(self.launches, scalars, strict=True):
+            for source, to in each.copies:
+                home = homes[id(to)] if id(to) in homes else homes.setdefault(id(to), Buffer.new(to.nbytes))
+                _bytes(home)[:] = _bytes(homes[id(source)] if source.constant is None else source.constant)
+            raised |= self._launch(each, inputs, homes, own)
+            for cell in each.ends:
+                homes.pop(id(cell), None)
+        return results, raised
+
+    def _launch(
+        self, each: Launch, inputs: dict[int, Any], homes: dict[int, Any], scalars: list[list[Any]]
+    ) -> int:
+        def at(cell: Cell | None) -> int:
+            if cell is None:
+                return 0
+            if cell.kind == "input":
+                return address(inputs[cell.at]) - self.offsets[cell.at]
+            home = cell.constant if cell.constant is not None else homes.get(id(cell))
+            if home is None:
+                home = homes[id(cell)] = Buffer.new(cell.nbytes)
+            return home.address if isinstance(home, Buffer) else address(home)
+
+        bases = [[at(cell) for cell in cells] for cells in each.cells]
+        step = each.step
+        if step.rows is None:
+            assert step.program is not None
+            written = [homes.get(id(each.cells[0][k])) for k in step.written]
+            return launch(step.program, bases[0], scalars[0], all(map(_is_warm, written)))
+        streamed = [
+            homes.get(id(cells[k])) for part_, cells in zip(step.rows.parts, each.cells, strict=True)
+            if part_.streams for k in part_.step.written
+        ]  # fmt: skip
+        found = launch_rows(step.rows, bases, scalars, all(map(_is_warm, streamed)))
+        return functools.reduce(operator.or_, found, 0)
+
+
+def _is_warm(home: Any) -> bool:
+    return isinstance(home, Buffer) and home.recycled
+
+
+def _bytes(home: Any) -> numpy.ndarray:
+    return home.memory if isinstance(home, Buffer) else home.reshape(-1).view(numpy.uint8)
+
+
+def _managed(r: Result) -> Build:
+    """A lazy array in a storage."""
+    at, geo, origin = r.at, r.geo, r.origin
+    assert geo is not None
+
+    def make(results: list[Any], *_: Any) -> Any:
+        home = Storage(Expr.leaf(results[at]))
+        return managed(home, geo) if origin is None else part(managed(home, origin), geo)
+
+    return make

@@ -1,0 +1,162 @@
+"""Places: where each value of a trace lies at a call, decided once.
+
+In:  a `Trace`.   Out: `Layout`: cells, and for each launch the cells of its operands.
+What `bufferize` decides at run time, by who still holds what, is known here beforehand: a write goes in place
+where no later launch reads the old value; else into a copy.  An argument that is written to is written in
+place, or the function is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+
+from lazyarr.compiling.interpret import Link
+from lazyarr.compiling.trace import Trace, parts
+from lazyarr.compiling.values import Refused, Slot
+from lazyarr.expr import Expr, Read
+from lazyarr.plan import Step, Walk
+from lazyarr.values import Buffer, Unwritten
+
+
+@dataclass(slots=True, eq=False)
+class Cell:
+    """The memory of one storage at a call: "input", "result", "temporary", or "constant"."""
+
+    kind: str
+    nbytes: int
+    at: int = 0
+    """Which input or result."""
+    constant: Buffer | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Launch:
+    """One step."""
+
+    step: Step
+    cells: list[list[Cell | None]]
+    """For each part of the step, the cell of each operand; None for what lies in a thread's own memory."""
+    scalars: list[list[numpy.generic | Link]]
+    copies: list[tuple[Cell, Cell]]
+    """From where to where bytes go before: a write that goes to a copy of what it changes."""
+    ends: list[Cell] = field(default_factory=list)
+    """Temporaries that nobody needs any more after it."""
+
+
+    def used(self) -> list[Cell]:
+        operands = [c for cells in self.cells for c in cells if c is not None]
+        return operands + [c for pair in self.copies for c in pair]
+
+
+@dataclass(slots=True, eq=False)
+class Layout:
+    launches: list[Launch] = field(default_factory=list)
+    results: list[Cell] = field(default_factory=list)
+
+
+def layout(trace: Trace, apart: bool) -> Layout:
+    """Where everything lies; `apart`: steps that could run together run one by one."""
+    return _Placing(trace, apart).done()
+
+
+class _Placing:
+    def __init__(self, trace: Trace, apart: bool) -> None:
+        self.trace, self.walk = trace, trace.walk
+        self.steps = [part for s in trace.plan.steps for part in (parts(s) if apart else [s])]
+        self.cells: dict[int, Cell] = {}
+        for k, value in enumerate(trace.inputs):
+            if value is not None:
+                self.cells[id(value)] = Cell("input", value.nbytes, k)
+        self.last_read = _last_reads(self.steps, self.walk)
+
+    def done(self) -> Layout:
+        made = Layout([self.launch(at, step) for at, step in enumerate(self.steps)])
+        for k, value in self.trace.last.items():
+            cell = self.cell(value)
+            if cell.kind != "input" or cell.at != k:
+                raise Refused("an argument that is written to cannot be written in place")
+        for value in self.trace.values:
+            cell = self.cell(value)
+            if cell.kind != "temporary":
+                cell = self.returned(cell)
+            cell.kind, cell.at = "result", len(made.results)
+            made.results.append(cell)
+        ended: set[int] = set()
+        for each in reversed(made.launches):
+            for cell in each.used():
+                if cell.kind == "temporary" and id(cell) not in ended:
+                    ended.add(id(cell))
+                    each.ends.append(cell)
+        return made
+
+    def returned(self, cell: Cell) -> Cell:
+        raise Refused("it returns an array that is the same at every call, or twice the same")
+
+    def cell(self, value: Expr) -> Cell:
+        found = self.cells.get(id(value))
+        if found is None:
+            buf = value.buf
+            if buf is None or isinstance(buf, Slot):
+                raise Refused("a value that has no place")
+            found = self.cells[id(value)] = Cell("constant", value.nbytes, 0, buf)
+        return found
+
+    def launch(self, at: int, step: Step) -> Launch:
+        copies: list[tuple[Cell, Cell]] = []
+        for k in step.stored:
+            self.place(at, self.walk.nodes[k], copies)
+        if step.rows is None:
+            cells: list[list[Cell | None]] = [[self.cell(self.walk.value(k)) for k in step.operands]]
+            scalars = [self.scalars(step)]
+        else:
+            cells = [
+                [self.cell(self.walk.value(k)) if own < 0 else None
+                 for k, own in zip(part.step.operands, part.inside, strict=True)]
+                for part in step.rows.parts
+            ]  # fmt: skip
+            scalars = [self.scalars(part.step) for part in step.rows.parts]
+        return Launch(step, cells, scalars, copies)
+
+    def scalars(self, step: Step) -> list[Any]:
+        found: list[Any] = []
+        for c in step.constants:
+            link = self.trace.links.get(c) if isinstance(c, tuple) else None
+            if link is not None:
+                found.append(link._replace(node=None))
+            else:
+                found.append(self.walk.nodes[c[0]].inputs[c[1]] if isinstance(c, tuple) else c)
+        return found
+
+    def place(self, at: int, node: Expr, copies: list[tuple[Cell, Cell]]) -> None:
+        """The cell of a stored node."""
+        old, covers = node.old, node.covers
+        while old is not None and id(old) not in self.cells and old.buf is None:
+            covers = covers or old.covers
+            old = old.old
+        if old is None:
+            self.cells[id(node)] = Cell("temporary", node.nbytes)
+            return
+        before = self.cell(old)
+        free = before.kind != "constant" and self.last_read.get(id(old), -1) <= at
+        if free:
+            self.cells[id(node)] = before
+            return
+        if before.kind == "input":
+            raise Refused("an argument is written to while what it was is still needed")
+        made = self.cells[id(node)] = Cell("temporary", node.nbytes)
+        if not covers and not isinstance(before.constant, Unwritten):
+            copies.append((before, made))
+
+
+def _last_reads(steps: list[Step], walk: Walk) -> dict[int, int]:
+    """By value: the last step that reads it."""
+    found: dict[int, int] = {}
+    for at, step in enumerate(steps):
+        for k in step.members:
+            for i in walk.nodes[k].inputs:
+                if isinstance(i, Read):
+                    found[id(i.expr)] = at
+    return found

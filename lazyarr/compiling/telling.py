@@ -1,0 +1,45 @@
+"""What is known of a compiled function, in words.
+
+In:  its replays and refusals by key.   Out: text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lazyarr.compiling.interpret import NUMBERS
+from lazyarr.compiling.known import Key, is_layout
+from lazyarr.compiling.replay import Replay
+from lazyarr.compiling.small import Small
+from lazyarr.geometry import fresh
+from lazyarr.scalar.compiled import Refusal
+
+
+def told(name: str, found: Mapping[Key, Replay | Refusal], last: Refusal | None) -> str:
+    """A line for each kind of calls."""
+    lines = [f"  ({_arguments(key)}): {_way(each)}" for key, each in list(found.items())]
+    if last is not None and not lines:
+        lines.append(f"  not compiled: {last}")
+    return "\n".join([f"{name}:", *lines])
+
+
+def _way(found: Replay | Refusal) -> str:
+    if isinstance(found, Refusal):
+        return f"not compiled: {found}"
+    return f"{found.kernels} kernels in one call" if isinstance(found, Small) else f"{found.kernels} launches"
+
+
+def _arguments(key: Key) -> str:
+    """The kinds of arguments of a key, much as NumPy would name them."""
+    return ", ".join(map(_argument, key[1:]))
+
+
+def _argument(item: Key) -> str:
+    c = item[0]
+    if is_layout(item):
+        _, shape, strides, dtype, _ = item
+        usual = strides == fresh(shape, dtype).strides
+        return f"{dtype}{list(shape)}{'' if usual else ' strided'}"
+    if len(item) == 1:
+        return str(c.__name__)
+    return str(item[1]) if c in NUMBERS or c is tuple else repr(item[1])
