@@ -62,6 +62,10 @@ __all__ = sorted({*numpy.__all__, *_OWN})
 def __getattr__(name: str):
     if name == "debug":
         return importlib.import_module("lazyarr.debug")
+    if name.startswith("__cpu_"):
+        attributes = importlib.import_module("lazyarr.dispatch.introspect").ATTRIBUTES
+        if name in attributes:
+            return attributes[name]()
     try:
         found = getattr(numpy, name)
     except AttributeError as error:             # its text knows what became of old names

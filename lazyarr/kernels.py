@@ -46,29 +46,36 @@ class Kernel(NamedTuple):
     nontemporal: bool
     flags: int
     """NumPy's FPE bits that its ops can raise."""
+    level: str
+    """The CPU level that it was compiled for."""
 
 
 def host() -> Target:
     """The target of this process, or the one that the options ask for."""
-    return _host(config.current.cpu_level)
+    return _host(config.cpu_key())
 
 
 @cache
-def _host(level: str) -> Target:
-    """`level` is the option that `host_level` goes by: the key of what is remembered."""
+def _host(cpu: tuple[object, ...]) -> Target:
+    """`cpu` is what `host_level` goes by: the key of what is remembered."""
     from lazyarr.dispatch.levels import host_level
 
     return host_level()._replace(off=code_off())
 
 
-_kernels: dict[tuple[Parfor, bool, tuple[object, ...]], Kernel] = {}
+_kernels: dict[tuple[Parfor, bool, tuple[object, ...], tuple[object, ...]], Kernel] = {}
+
+
+def loaded() -> list[tuple[Parfor, str]]:
+    """The kernels of this process, and the CPU level of each."""
+    return [(key[0], kernel.level) for key, kernel in list(_kernels.items())]
 
 
 def kernel_for(parfor: Parfor, nontemporal: bool = False) -> Kernel:
     """The compiled kernel of a parfor.
 
     Where only cached code may be loaded, and there is none that streams, the other one does as well."""
-    key = parfor, nontemporal, config.code_key()
+    key = parfor, nontemporal, config.cpu_key(), config.code_key()
     found = _kernels.get(key)
     if found is not None:
         COUNT.memory_hits += 1
@@ -127,8 +134,9 @@ def _kernel(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry, addres
     ops = sum(i.op not in BOOKKEEPING for i in parfor.body)
     combine = entry.combine and partial(_combine, parfor, nontemporal, entry.combine)
     return Kernel(
-        address, entry.layout, tuple(loops), entry.scratch_bytes, ops, combine, fold, nontemporal, entry.flags
-    )
+        address, entry.layout, tuple(loops), entry.scratch_bytes, ops, combine, fold, nontemporal,
+        entry.flags, host().name,
+    )  # fmt: skip
 
 
 def _draw_or_scalar(name: str) -> InnerLoop:

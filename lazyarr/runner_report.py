@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import numpy
 
@@ -76,18 +77,28 @@ def at_exit() -> None:
     atexit.register(show)
 
 
-def info() -> str:
-    """Versions, CPU level, threads, cache place and size."""
-    rows = {
+def rows() -> dict[str, Any]:
+    """Versions, CPU level, SIMD extensions, threads, cache place and size."""
+    return {
         "lazyarr": _version("lazyarr"),
         "Python": f"{platform.python_version()} ({sys.executable})",
         "numpy": numpy.__version__,
         "llvmlite": _llvm(),
         "CPU level": _level(),
+        "SIMD Extensions": _simd(),
         "threads": _threads(),
         "cache": _cache(),
     }
-    return "\n".join(f"{name:<10} {value}" for name, value in rows.items())
+
+
+def info() -> str:
+    """The same for people."""
+    lines = []
+    for name, value in rows().items():
+        if isinstance(value, dict):
+            value = "; ".join(f"{key} {' '.join(names)}" for key, names in value.items())
+        lines.append(f"{name:<15} {value}")
+    return "\n".join(lines)
 
 
 def _version(package: str) -> str:
@@ -103,6 +114,15 @@ def _llvm() -> str:
     except ImportError:
         return "not installed: everything runs through NumPy"
     return f"{_version('llvmlite')} (LLVM {'.'.join(map(str, llvm.llvm_version_info))})"
+
+
+def _simd() -> dict[str, list[str]]:
+    from lazyarr.dispatch.introspect import simd_extensions
+
+    try:
+        return simd_extensions()
+    except (ImportError, RuntimeError, ValueError) as error:
+        return {"none": [str(error)]}
 
 
 def _level() -> str:

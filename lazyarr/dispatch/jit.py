@@ -24,7 +24,14 @@ from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dispatch import cache as disk
 from lazyarr.dispatch import image
-from lazyarr.dispatch.levels import BY_NAME, host_level, host_levels
+from lazyarr.dispatch.levels import (
+    BY_NAME,
+    host_level,
+    host_levels,
+    llvm_features,
+    missing_from,
+    usable_levels,
+)
 from lazyarr.dispatch.llvm import binding, loading, lock, version
 from lazyarr.target import Target
 
@@ -274,10 +281,13 @@ def _refusal() -> str | None:
             llvm.check_jit_execution()
     except (ImportError, OSError, RuntimeError) as error:
         return str(error)
-    if not current.cpu_level and not host_levels():
+    if not current.cpu_level and not usable_levels():
         return "unknown CPU"
     # A level that was asked for and is not there is an error of its own, not a reason to give up.
     target = host_level()
+    unknown = missing_from(BY_NAME[target.name], llvm_features())
+    if llvm_features() and unknown:
+        return f"LLVM and the system do not agree that this CPU has {', '.join(unknown)}"
     try:
         address = load(_TRIVIAL, ("lazyarr_answer",), target, kernel=False)["lazyarr_answer"]
     except RuntimeError as error:

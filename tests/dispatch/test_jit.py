@@ -15,7 +15,6 @@ from lazyarr.dispatch import jit
 from lazyarr.dispatch.elf import undefined
 from lazyarr.dispatch.levels import BY_NAME, host_level, host_levels
 from lazyarr.dispatch.llvm import binding, version
-from lazyarr.target import Target
 from lazyarr.threading import loops_ir
 from lazyarr.threading.system_ir import System
 
@@ -277,7 +276,7 @@ def test_the_loops_compile_for_other_machines(triple, system):
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     row = BY_NAME["ASIMD"].target
-    target = Target(row.name, row.features, row.vector_bytes, row.fma, row.half, triple)
+    target = row._replace(triple=triple)
     for text in (loops_ir.serial(system), loops_ir.pool(system)):
         assert len(jit.compile_object(text, target)) > 500
 
