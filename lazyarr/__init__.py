@@ -12,6 +12,7 @@ options, set_options, get_options      how lazyarr works
 set_num_threads, get_num_threads       with how many threads
 coverage        which of NumPy's names run natively
 debug           counters and explanations
+cache           the kernels that are kept on disk
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ __all__ = sorted({*numpy.__all__, *_OWN})
 
 
 def __getattr__(name: str):
-    if name == "debug":
-        return importlib.import_module("lazyarr.debug")
+    if name in ("cache", "debug"):
+        return importlib.import_module(f"lazyarr.{name}")
     if name.startswith("__cpu_"):
         attributes = importlib.import_module("lazyarr.dispatch.introspect").ATTRIBUTES
         if name in attributes:
@@ -78,4 +79,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted({*dir(numpy), *_OWN, "debug", "ndarray"})
+    return sorted({*dir(numpy), *_OWN, "cache", "debug", "ndarray"})

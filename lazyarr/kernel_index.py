@@ -56,7 +56,7 @@ class Entry(NamedTuple):
 
 def recall(parfor: Parfor, target: Target, nontemporal: bool) -> Entry | None:
     """What is known of the kernel of a parfor."""
-    body = disk.fetch(_key(parfor, target, nontemporal))
+    body = disk.fetch(key(parfor, target, nontemporal), lambda: about(parfor, target, nontemporal))
     if body is None:
         return None
     main, shell, combine, layout, *others = marshal.loads(body)
@@ -67,10 +67,30 @@ def remember(parfor: Parfor, target: Target, nontemporal: bool, entry: Entry) ->
     """Keep what is known of the kernel of a parfor."""
     whole = entry._replace(body=entry.body or disk.fetch(entry.main.key) or b"")
     plain = [tuple(field) if isinstance(field, tuple) else field for field in whole]
-    disk.store(_key(parfor, target, nontemporal), marshal.dumps(plain, FORMAT))
+    disk.store(
+        key(parfor, target, nontemporal), marshal.dumps(plain, FORMAT), about(parfor, target, nontemporal)
+    )
 
 
-def _key(parfor: Parfor, target: Target, nontemporal: bool) -> bytes:
+def about(parfor: Parfor, target: Target, nontemporal: bool) -> dict[str, str]:
+    """What the key of a kernel is a digest of, piece by piece (a test changes each)."""
+    ops = " ".join(inst.op for inst in parfor.body)
+    return {
+        "kind": "kernel", "numpy": numpy.__version__, "source": writers()[:16],
+        "level": target.name, **dict(zip(target._fields[1:], map(str, target[1:]), strict=True)),
+        **dict(zip(config.CODE, map(str, config.code_key()), strict=True)),
+        "nontemporal": str(nontemporal), "dims": parfor.dims, "scalars": parfor.scalars,
+        "operands": " ".join(f"{o.dtype}-{o.access}-{o.role}" for o in parfor.operands),
+        "body": f"{ops[:MOST]} ({disk.digest(more=said(parfor)).hex()[:16]})",
+    }  # fmt: skip
+
+
+MOST = 200
+"""Characters of a body's ops that are kept."""
+
+
+def key(parfor: Parfor, target: Target, nontemporal: bool) -> bytes:
+    """Where a kernel is in the cache."""
     return disk.digest(_surroundings(target, config.code_key(), nontemporal), more=said(parfor))
 
 

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, NamedTuple
@@ -119,6 +119,14 @@ def key_of(ir: str, target: Target, opt: int = 0) -> bytes:
     return disk.digest(target.name, target.features, target.triple, str(opt), version(), ir)
 
 
+def about_code(symbol: str, ir: str, target: Target, opt: int = 0) -> dict[str, str]:
+    """What that key is a digest of."""
+    return {
+        "kind": "code", "text": disk.digest(ir).hex()[:16], "level": target.name, "features": target.features,
+        "triple": target.triple, "opt": str(opt), "llvmlite": version(), "symbol": symbol,
+    }  # fmt: skip
+
+
 def load(
     ir: str, symbols: tuple[str, ...], target: Target, opt: int = 0, *, kernel: bool = True
 ) -> dict[str, int]:
@@ -154,7 +162,7 @@ def load(
     with loading:
         if key not in _loaded:
             _check(ir, symbols)
-        found = recall(key, symbols, kernel=kernel)
+        found = recall(key, symbols, kernel=kernel, about=lambda: about_code(symbols[0], ir, target, opt))
         if found is not None:
             return found
         if not may_compile():
@@ -162,7 +170,7 @@ def load(
         began = time.perf_counter()
         body = _linked(compile_object(ir, target, opt))
         found = _into_memory(key, body, symbols)
-        disk.store(key, body)
+        disk.store(key, body, about_code(symbols[0], ir, target, opt))
         COUNT.compiles += kernel
         _tell("compiled", found, f"for {target.name}, opt {opt}", body, began)
         if current.debug > 1:
@@ -171,18 +179,19 @@ def load(
 
 
 def recall(
-    key: bytes, symbols: tuple[str, ...], body: bytes = b"", *, kernel: bool = True
-) -> dict[str, int] | None:
+    key: bytes, symbols: tuple[str, ...], body: bytes = b"", *, kernel: bool = True,
+    about: Callable[[], disk.About] | None = None,
+) -> dict[str, int] | None:  # fmt: skip
     """The addresses of what was compiled under `key`, by this process or another; None: compile it.
 
-    `body` is what the cache has under `key`, if that is at hand.  Within `cached_only`, what only LLVM's
-    loader can load counts as absent."""
+    `body` is what the cache has under `key`, if that is at hand; `about` tells what is looked for.
+    Within `cached_only`, what only LLVM's loader can load counts as absent."""
     with loading:
         if key in _loaded:
             COUNT.memory_hits += kernel
             return _loaded[key]
         began = time.perf_counter()
-        body = body or disk.fetch(key) or b""
+        body = body or disk.fetch(key, about) or b""
         if not body or not (may_compile() or image.is_packed(body)):
             return None
         try:

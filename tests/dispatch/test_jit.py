@@ -108,7 +108,7 @@ def test_objects_differ_by_level_and_code_generation_level(cold):
     for target in targets:
         for opt in (0, 2):
             key = jit.disk.digest(target.name, target.features, target.triple, str(opt), version(), text)
-            jit.disk.store(key, jit.compile_object(text, target, opt))
+            jit.disk.store(key, jit.compile_object(text, target, opt), {})
     assert len(list(cold.iterdir())) == before + 2 * len(targets)
 
 
