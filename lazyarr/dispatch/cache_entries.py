@@ -113,7 +113,7 @@ _FOLLOW = {
 }  # fmt: skip
 """Fields that follow from others: they count for nothing, and are not named beside these."""
 _WEIGHT = {"body": 8, "ops": 8, "symbol": 0, **dict.fromkeys(_FOLLOW["level"], 0)}
-"""How much it says that two entries agree in a field, where that is not 1: before all in what they compute."""
+"""How much it says that two entries agree in a field, where if not 1: before all in what they compute."""
 
 
 def explain(most: int = 10) -> list[Difference]:

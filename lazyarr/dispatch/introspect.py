@@ -22,6 +22,11 @@ def cpu_dispatch() -> list[str]:
     return list(selection().dispatch)
 
 
+def usable() -> list[str]:
+    """Levels that kernels can be compiled for and run here, lowest first."""
+    return list(selection().usable)
+
+
 def cpu_features() -> dict[str, bool]:
     """Features and levels: does the host have them, and are they not disabled?"""
     left = host_features() - disabled_features(Choice(*cpu_key()))
