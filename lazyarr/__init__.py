@@ -10,6 +10,7 @@ is_evaluated    has an array been computed yet?
 borrow          read somebody's ndarray lazily, without a copy
 options, set_options, get_options      how lazyarr works
 set_num_threads, get_num_threads       with how many threads
+export_kernels, load_kernels           kernels compiled ahead of time
 coverage        which of NumPy's names run natively
 debug           counters and explanations
 cache           the kernels that are kept on disk
@@ -37,8 +38,10 @@ from lazyarr.config import set_options as set_options
 from lazyarr.public import borrow as borrow
 from lazyarr.public import coverage as coverage
 from lazyarr.public import evaluate as evaluate
+from lazyarr.public import export_kernels as export_kernels
 from lazyarr.public import get_num_threads as get_num_threads
 from lazyarr.public import is_evaluated as is_evaluated
+from lazyarr.public import load_kernels as load_kernels
 from lazyarr.public import set_num_threads as set_num_threads
 from lazyarr.public import show_config as show_config
 from lazyarr.ufuncs import ufunc as ufunc
@@ -54,8 +57,8 @@ __lazyarr_version__ = "0.1.0"
 __version__ = numpy.__version__
 
 _OWN = [
-    "borrow", "coverage", "evaluate", "get_num_threads", "get_options", "is_evaluated", "options",
-    "set_num_threads", "set_options",
+    "borrow", "coverage", "evaluate", "export_kernels", "get_num_threads", "get_options", "is_evaluated",
+    "load_kernels", "options", "set_num_threads", "set_options",
 ]
 __all__ = sorted({*numpy.__all__, *_OWN})
 

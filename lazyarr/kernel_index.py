@@ -66,10 +66,13 @@ def recall(parfor: Parfor, target: Target, nontemporal: bool) -> Entry | None:
 def remember(parfor: Parfor, target: Target, nontemporal: bool, entry: Entry) -> None:
     """Keep what is known of the kernel of a parfor."""
     whole = entry._replace(body=entry.body or disk.fetch(entry.main.key) or b"")
-    plain = [tuple(field) if isinstance(field, tuple) else field for field in whole]
-    disk.store(
-        key(parfor, target, nontemporal), marshal.dumps(plain, FORMAT), about(parfor, target, nontemporal)
-    )
+    disk.store(key(parfor, target, nontemporal), packed(whole), about(parfor, target, nontemporal))
+
+
+def packed(entry: Entry) -> bytes:
+    """An entry as bytes."""
+    plain = [tuple(field) if isinstance(field, tuple) else field for field in entry]
+    return marshal.dumps(plain, FORMAT)
 
 
 def about(parfor: Parfor, target: Target, nontemporal: bool) -> dict[str, str]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -50,9 +51,24 @@ class Kernel(NamedTuple):
     """The CPU level that it was compiled for."""
 
 
+_PLANNED: list[Target] = []
+
+
 def host() -> Target:
     """The target of this process, or the one that the options ask for."""
-    return _host(config.cpu_key())
+    return _PLANNED[-1] if _PLANNED else _host(config.cpu_key())
+
+
+@contextmanager
+def compiling_for(target: Target) -> Iterator[None]:
+    """In this block plans and texts are made for another target: nothing may run.
+
+    Whoever enters holds `expr.LOCK`, or no other thread plans."""
+    _PLANNED.append(target)
+    try:
+        yield
+    finally:
+        _PLANNED.pop()
 
 
 @cache
@@ -116,12 +132,33 @@ def _compiled(parfor: Parfor, nontemporal: bool, body: bytes) -> Kernel:
     address, fold = jit.load(source.ir, (source.symbol,), host())[source.symbol], 0
     if source.shell is not None:
         address, fold = _loaded(source.shell), address
-    entry = kernel_index.Entry(
+    entry = _entry(source, body)
+    kernel_index.remember(parfor, host(), nontemporal, entry)
+    return _kernel(parfor, nontemporal, entry, address, fold)
+
+
+def _entry(source: Source, body: bytes) -> kernel_index.Entry:
+    return kernel_index.Entry(
         _piece(source), source.shell and _piece(source.shell), source.combine and _piece(source.combine),
         source.layout, source.scratch_bytes, source.flags, source.loops, body,
     )  # fmt: skip
-    kernel_index.remember(parfor, host(), nontemporal, entry)
-    return _kernel(parfor, nontemporal, entry, address, fold)
+
+
+class Code(NamedTuple):
+    """A module, its one public function, and LLVM's code generation level for it."""
+
+    ir: str
+    symbol: str
+    opt: int = 0
+
+
+def written(parfor: Parfor, nontemporal: bool) -> tuple[kernel_index.Entry, list[Code]]:
+    """What the index says of a kernel, and all code of ours that it runs, itself first; not compiled."""
+    source = _source(parfor, nontemporal)
+    parts = source, source.shell, source.combine
+    found = [Code(part.ir, part.symbol) for part in parts if part is not None]
+    loops = (_own_code(name) if called(name) else _math_code(name, sig) for name, sig in source.loops)
+    return _entry(source, b""), [*found, *(code for code in loops if code is not None)]
 
 
 def _kernel(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry, address: int, fold: int) -> Kernel:
@@ -143,23 +180,37 @@ def _draw_or_scalar(name: str) -> InnerLoop:
     """Machine code of a draw or of a scalar function, which all kernels share."""
     if name not in DRAWS:
         return function(name).loop()        # type: ignore[no-any-return]
+    return _loop(_own_code(name))
+
+
+def _own_code(name: str) -> Code:
+    if name not in DRAWS:
+        return Code(*function(name).code())
     from lazyarr.codegen.draw_ir import OPT, draw_module
 
     module = draw_module(name, host())
-    found = jit.load(module.ir, (module.symbol,), host(), OPT, kernel=False)
-    return InnerLoop(found[module.symbol], 0, False)
+    return Code(module.ir, module.symbol, OPT)
+
+
+def _loop(code: Code) -> InnerLoop:
+    found = jit.load(code.ir, (code.symbol,), host(), code.opt, kernel=False)
+    return InnerLoop(found[code.symbol], 0, False)
 
 
 def _elementary(name: str, sig: str) -> InnerLoop | None:
     """Machine code of an elementary function, which all kernels share; None: NumPy's is to be used."""
+    code = _math_code(name, sig)
+    return code and _loop(code)
+
+
+def _math_code(name: str, sig: str) -> Code | None:
     if not own(name, sig):
         return None
     from lazyarr.codegen.mathlib.functions import module
     from lazyarr.codegen.mathlib.loop import OPT
 
     found = module(name, sig, host())
-    address = jit.load(found.ir, (found.symbol,), host(), OPT, kernel=False)[found.symbol]
-    return InnerLoop(address, 0, False)
+    return Code(found.ir, found.symbol, OPT)
 
 
 def _combine(parfor: Parfor, nontemporal: bool, piece: kernel_index.Piece) -> int:
@@ -206,7 +257,9 @@ def _lowerable(name: str, sig: str, target: Target) -> bool:
         return False
     if name == "copy":
         return ins == outs or emitter("cast", sig, target) is not None
-    if called(name) or emitter(name, sig, target) is not None:
+    if called(name):
+        return name in DRAWS or target.x86      # scalar functions go by x86's status flags
+    if emitter(name, sig, target) is not None:
         return True
     if name not in OPS or not row(name).is_ufunc:
         return False

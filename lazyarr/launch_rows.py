@@ -186,6 +186,11 @@ def _shell(target: Target) -> int:
     """The address of the kernel that runs the others."""
     from lazyarr.dispatch.jit import load
 
-    symbol = f"{shell.SYMBOL}_{target.name}"
-    ir = shell.rows_kernel(target).replace(f"@{shell.SYMBOL}(", f"@{symbol}(")
+    ir, symbol = shell_module(target)
     return load(ir, (symbol,), target, kernel=False)[symbol]
+
+
+def shell_module(target: Target) -> tuple[str, str]:
+    """Its text and symbol."""
+    symbol = f"{shell.SYMBOL}_{target.name}"
+    return shell.rows_kernel(target).replace(f"@{shell.SYMBOL}(", f"@{symbol}("), symbol

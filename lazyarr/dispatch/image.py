@@ -57,6 +57,11 @@ def here() -> bool:
     return sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 1 << 32
 
 
+def are_for(machine: str, triple: str) -> bool:
+    """Do processes of such a machine load images?  Without a triple: this process."""
+    return (machine == "x86_64" and "linux" in triple) if triple else here()
+
+
 @cache
 def _process() -> ctypes.CDLL:
     """The functions of the process."""

@@ -96,7 +96,8 @@ def _machine(target: Target, opt: int) -> _Machine:
     cpu = BY_NAME[target.name].cpu if target.name in BY_NAME else "generic"
     # An image is one piece, and calls functions of the process through stubs: near code will do.  LLVM's
     # loader puts objects anywhere relative to the C library and to each other.
-    reloc, model = ("default", "jitdefault") if target.triple or not image.here() else ("pic", "small")
+    pic = image.are_for(target.machine, target.triple)
+    reloc, model = ("pic", "small") if pic else ("default", "jitdefault")
     generator = llvm.Target.from_triple(triple).create_target_machine(
         cpu=cpu, features=target.features, opt=opt, reloc=reloc, codemodel=model, jit=True
     )
@@ -168,7 +169,7 @@ def load(
         if not may_compile():
             raise NotCompiled(symbols[0])
         began = time.perf_counter()
-        body = _linked(compile_object(ir, target, opt))
+        body = _linked(compile_object(ir, target, opt), target)
         found = _into_memory(key, body, symbols)
         disk.store(key, body, about_code(symbols[0], ir, target, opt))
         COUNT.compiles += kernel
@@ -219,9 +220,25 @@ def _check(ir: str, symbols: tuple[str, ...]) -> None:
             raise RuntimeError(f"the module does not define {name!r}")
 
 
-def _linked(binary: bytes) -> bytes:
+def body_for(ir: str, target: Target, opt: int = 0) -> bytes:
+    """What a process on a host of that level would keep of a module of IR, whatever machine this is.
+
+    `use_all_machines` comes before."""
+    there = target._replace(triple=BY_NAME[target.name].triple)
+    return _linked(compile_object(ir, there, opt), there)
+
+
+def use_all_machines() -> None:
+    """Have LLVM generate code for other machines, too."""
+    with lock:
+        llvm = binding()
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+
+
+def _linked(binary: bytes, target: Target) -> bytes:
     """What is kept of an object file: an image, or itself if only LLVM's loader can do with it."""
-    if image.here():
+    if image.are_for(target.machine, target.triple):
         from lazyarr.dispatch import elf
 
         with suppress(elf.Unsupported):

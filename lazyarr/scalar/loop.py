@@ -90,6 +90,11 @@ class Loop:
         symbol = f"{general}_{target.name}"
         return self.text.ir.replace(f"@{general}(", f"@{symbol}("), symbol, target
 
+    def code(self) -> tuple[str, str, int]:
+        """Its text for this machine, its symbol, and how far LLVM is to optimise it."""
+        ir, symbol, _ = self._module()
+        return ir, symbol, OPT
+
     def loop(self) -> InnerLoop:
         """Its machine code."""
         from lazyarr.dispatch import jit
