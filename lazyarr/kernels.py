@@ -19,6 +19,7 @@ from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.mathlib.names import own
 from lazyarr.counters import COUNT
 from lazyarr.dispatch import jit
+from lazyarr.dispatch.image import Loaded
 from lazyarr.draws import DRAWS
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
@@ -49,6 +50,8 @@ class Kernel(NamedTuple):
     """NumPy's FPE bits that its ops can raise."""
     level: str
     """The CPU level that it was compiled for."""
+    code: Loaded
+    """Its own code, kept as long as this is: whoever runs the kernel, or remembers its address, keeps it."""
 
 
 _PLANNED: list[Target] = []
@@ -79,6 +82,10 @@ def _host(cpu: tuple[object, ...]) -> Target:
     return host_level()._replace(off=code_off())
 
 
+MOST = 2048
+"""Kernels that are remembered; the older half is forgotten when there are more.  Their code goes with the
+last plan that runs them."""
+
 _kernels: dict[tuple[Parfor, bool, tuple[object, ...], tuple[object, ...]], Kernel] = {}
 
 
@@ -105,6 +112,9 @@ def kernel_for(parfor: Parfor, nontemporal: bool = False) -> Kernel:
             jit.miss(str(parfor))
             return other
         raise jit.NotCompiled(str(parfor))
+    if len(_kernels) >= MOST:
+        for old in list(_kernels)[: MOST // 2]:
+            del _kernels[old]
     found = _kernels[key] = known or _compiled(parfor, nontemporal, entry.body if entry else b"")
     COUNT.seconds["compile"] += time.perf_counter() - began
     if known is not None and config.current.debug > 1:      # what is compiled, `dispatch.jit` shows
@@ -114,14 +124,13 @@ def kernel_for(parfor: Parfor, nontemporal: bool = False) -> Kernel:
 
 def _known(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry) -> Kernel | None:
     """The kernel, if its objects are in the cache."""
-    main = jit.recall(entry.main.key, (entry.main.symbol,), entry.body)
+    main = jit.recall(entry.main.key, (entry.main.symbol,), entry.body, lasting=False)
     shell = entry.shell and jit.recall(entry.shell.key, (entry.shell.symbol,), kernel=False)
     if main is None or (entry.shell is not None and shell is None):
         return None
-    fold = main[entry.main.symbol]
     if entry.shell is None or shell is None:
-        return _kernel(parfor, nontemporal, entry, fold, 0)
-    return _kernel(parfor, nontemporal, entry, shell[entry.shell.symbol], fold)
+        return _kernel(parfor, nontemporal, entry, main, 0)
+    return _kernel(parfor, nontemporal, entry, main, shell[entry.shell.symbol])
 
 
 def _compiled(parfor: Parfor, nontemporal: bool, body: bytes) -> Kernel:
@@ -129,12 +138,11 @@ def _compiled(parfor: Parfor, nontemporal: bool, body: bytes) -> Kernel:
 
     `body` is the main object, if that is known."""
     source = _source(parfor, nontemporal)
-    address, fold = jit.load(source.ir, (source.symbol,), host())[source.symbol], 0
-    if source.shell is not None:
-        address, fold = _loaded(source.shell), address
+    main = jit.load(source.ir, (source.symbol,), host(), lasting=False)
+    shell = _loaded(source.shell) if source.shell is not None else 0
     entry = _entry(source, body)
     kernel_index.remember(parfor, host(), nontemporal, entry)
-    return _kernel(parfor, nontemporal, entry, address, fold)
+    return _kernel(parfor, nontemporal, entry, main, shell)
 
 
 def _entry(source: Source, body: bytes) -> kernel_index.Entry:
@@ -161,7 +169,10 @@ def written(parfor: Parfor, nontemporal: bool) -> tuple[kernel_index.Entry, list
     return _entry(source, b""), [*found, *(code for code in loops if code is not None)]
 
 
-def _kernel(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry, address: int, fold: int) -> Kernel:
+def _kernel(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry, main: Loaded, shell: int) -> Kernel:
+    """`shell` is the address of what calls the main function; 0 if nothing does."""
+    own_address = main[entry.main.symbol]
+    address, fold = (shell, own_address) if shell else (own_address, 0)
     loops = []
     for name, sig in entry.loops:
         own_math = None if called(name) else _elementary(name, sig)
@@ -172,7 +183,7 @@ def _kernel(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry, addres
     combine = entry.combine and partial(_combine, parfor, nontemporal, entry.combine)
     return Kernel(
         address, entry.layout, tuple(loops), entry.scratch_bytes, ops, combine, fold, nontemporal,
-        entry.flags, host().name,
+        entry.flags, host().name, main,
     )  # fmt: skip
 
 

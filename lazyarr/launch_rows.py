@@ -24,7 +24,7 @@ from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.program import Program
-from lazyarr.kernels import host
+from lazyarr.kernels import Kernel, host
 from lazyarr.launch import Prepared, memory, prepare, put_scalars
 from lazyarr.plan import RowBlocks, RowPart
 from lazyarr.schedule import LINE, squares
@@ -49,6 +49,8 @@ class Ready:
     ops: int
     lasting: bool
     """No kernel stands in for one that is yet to be compiled."""
+    kernels: list[Kernel]
+    """Whose addresses are among the words."""
 
 
 def launch_rows(
@@ -117,7 +119,7 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
         array("q", bytes(8 * (shell.FIRST + shell.PER_PART * len(kernels)))), [[] for _ in parts],
         [[] for _ in parts], [], min(threads, rows.blocks), slots_at + rows.own_bytes,
         sum(k.kernel.ops for k in kernels[: len(parts)]),
-        past == [k.kernel.nontemporal for k in kernels],
+        past == [k.kernel.nontemporal for k in kernels], [k.kernel for k in kernels],
     )  # fmt: skip
     words = ready.words
     for kernel in kernels[: len(parts)]:

@@ -1,7 +1,7 @@
 """LLVM IR text -> addresses of machine code, at once.
 
 In:  IR of one module whose external symbols are unique (content-hashed by whoever wrote it).
-Out: the address of each symbol, valid until the process ends.
+Out: the address of each symbol, valid until the process ends, or as long as somebody keeps what `load` gave.
 Nothing is optimised here: the IR comes with its vectors explicit, and LLVM's code generator at
 level 0 is ten times as fast as at level 1.  What was compiled once comes from the disk cache, linked
 already, and needs no LLVM.  LLVM's own loader is for the machines and objects that `elf` does not
@@ -17,8 +17,9 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 from lazyarr.config import current
 from lazyarr.counters import COUNT
@@ -35,8 +36,11 @@ from lazyarr.dispatch.levels import (
 from lazyarr.dispatch.llvm import binding, loading, lock, version
 from lazyarr.target import Target
 
-_loaded: dict[bytes, dict[str, int]] = {}
-_taken: set[str] = set()
+_loaded: WeakValueDictionary[bytes, image.Loaded] = WeakValueDictionary()
+"""What is in memory: by whoever still runs it, or by `_lasting`."""
+_lasting: dict[bytes, image.Loaded] = {}
+_symbols: WeakValueDictionary[str, image.Loaded] = WeakValueDictionary()
+"""By the names of its functions."""
 
 
 class NotCompiled(Exception):
@@ -129,8 +133,9 @@ def about_code(symbol: str, ir: str, target: Target, opt: int = 0) -> dict[str, 
 
 
 def load(
-    ir: str, symbols: tuple[str, ...], target: Target, opt: int = 0, *, kernel: bool = True
-) -> dict[str, int]:
+    ir: str, symbols: tuple[str, ...], target: Target, opt: int = 0, *, kernel: bool = True,
+    lasting: bool = True,
+) -> image.Loaded:  # fmt: skip
     """Return the addresses of symbols of a module, compiled if need be.
 
     Parameters
@@ -145,10 +150,12 @@ def load(
         Code generation level of LLVM, 0 to 3.
     kernel : bool
         Count it: False for the library's own machinery.
+    lasting : bool
+        Keep it until the process ends; else as long as somebody keeps what is returned.
 
     Returns
     -------
-    dict
+    Loaded
         Address by symbol.
 
     Raises
@@ -163,15 +170,16 @@ def load(
     with loading:
         if key not in _loaded:
             _check(ir, symbols)
-        found = recall(key, symbols, kernel=kernel, about=lambda: about_code(symbols[0], ir, target, opt))
+        told = partial(about_code, symbols[0], ir, target, opt)
+        found = recall(key, symbols, kernel=kernel, lasting=lasting, about=told)
         if found is not None:
             return found
         if not may_compile():
             raise NotCompiled(symbols[0])
         began = time.perf_counter()
         body = _linked(compile_object(ir, target, opt), target)
-        found = _into_memory(key, body, symbols)
-        disk.store(key, body, about_code(symbols[0], ir, target, opt))
+        found = _into_memory(key, body, symbols, lasting)
+        disk.store(key, body, told())
         COUNT.compiles += kernel
         _tell("compiled", found, f"for {target.name}, opt {opt}", body, began)
         if current.debug > 1:
@@ -180,23 +188,26 @@ def load(
 
 
 def recall(
-    key: bytes, symbols: tuple[str, ...], body: bytes = b"", *, kernel: bool = True,
+    key: bytes, symbols: tuple[str, ...], body: bytes = b"", *, kernel: bool = True, lasting: bool = True,
     about: Callable[[], disk.About] | None = None,
-) -> dict[str, int] | None:  # fmt: skip
+) -> image.Loaded | None:  # fmt: skip
     """The addresses of what was compiled under `key`, by this process or another; None: compile it.
 
     `body` is what the cache has under `key`, if that is at hand; `about` tells what is looked for.
     Within `cached_only`, what only LLVM's loader can load counts as absent."""
     with loading:
-        if key in _loaded:
+        there = _loaded.get(key)
+        if there is not None:
             COUNT.memory_hits += kernel
-            return _loaded[key]
+            if lasting:
+                _lasting[key] = there
+            return there
         began = time.perf_counter()
         body = body or disk.fetch(key, about) or b""
         if not body or not (may_compile() or image.is_packed(body)):
             return None
         try:
-            found = _into_memory(key, body, symbols)
+            found = _into_memory(key, body, symbols, lasting)
         except RuntimeError:
             if may_compile():
                 raise
@@ -214,7 +225,7 @@ def _tell(done: str, found: dict[str, int], how: str, body: bytes, began: float)
 
 def _check(ir: str, symbols: tuple[str, ...]) -> None:
     for name in symbols:
-        if name in _taken:
+        if name in _symbols:
             raise RuntimeError(f"symbol {name!r} belongs to other code already")
         if f"@{name}(" not in ir:       # LLVM would abort the process
             raise RuntimeError(f"the module does not define {name!r}")
@@ -246,14 +257,18 @@ def _linked(binary: bytes, target: Target) -> bytes:
     return binary
 
 
-def _into_memory(key: bytes, body: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
-    found = image.load(image.unpacked(body)) if image.is_packed(body) else _by_llvm(body, symbols)
+def _into_memory(key: bytes, body: bytes, symbols: tuple[str, ...], lasting: bool) -> image.Loaded:
+    packed = image.is_packed(body)
+    found = image.load(image.unpacked(body)) if packed else _by_llvm(body, symbols)
     _loaded[key] = found
-    _taken.update(found)
+    for name in found:
+        _symbols[name] = found
+    if lasting or not packed:           # LLVM's loader keeps what it has
+        _lasting[key] = found
     return found
 
 
-def _by_llvm(binary: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
+def _by_llvm(binary: bytes, symbols: tuple[str, ...]) -> image.Loaded:
     """LLVM's own loader, which would end the process for want of a function."""
     from lazyarr.dispatch import elf
 
@@ -264,7 +279,7 @@ def _by_llvm(binary: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
         engine, file = _engine(), binding().ObjectFileRef.from_data(binary)
         engine.add_object_file(file)
         engine.finalize_object()
-        return {name: int(engine.get_function_address(name)) for name in symbols}
+        return image.Loaded({name: int(engine.get_function_address(name)) for name in symbols})
 
 
 def compile_object(ir: str, target: Target, opt: int = 0) -> bytes:

@@ -128,6 +128,22 @@ def test_a_symbol_that_is_not_there(cold):
         jit.load(ADD.format(name="present", k=1), ("present", "absent"), host_level())
 
 
+def test_code_that_nobody_keeps_is_gone_and_compiled_again(cold):
+    with options(cache_bytes=0):
+        text = ADD.format(name="passing", k=1)
+        found = jit.load(text, ("passing",), host_level(), lasting=False)
+        assert jit.load(text, ("passing",), host_level(), lasting=False) is found
+        before, key = COUNT.compiles, jit.key_of(text, host_level())
+        del found
+        assert key not in jit._loaded
+        assert call(jit.load(ADD.format(name="passing", k=2), ("passing",), host_level())["passing"], 1) == 3
+        assert COUNT.compiles == before + 1
+        text = ADD.format(name="stays", k=1)
+        address = jit.load(text, ("stays",), host_level(), lasting=False)["stays"]
+        address = jit.load(text, ("stays",), host_level())["stays"]
+        assert call(address, 1) == 2 and jit.key_of(text, host_level()) in jit._loaded
+
+
 def test_a_symbol_stands_for_one_module(cold):
     jit.load(ADD.format(name="claimed", k=1), ("claimed",), host_level())
     with pytest.raises(RuntimeError, match="'claimed' belongs to other code"):
