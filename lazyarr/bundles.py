@@ -22,7 +22,6 @@ import numpy
 
 from lazyarr import compiler, config, kernel_index, kernels, launch_compress, launch_rows
 from lazyarr.cpu_features import LEVELS
-from lazyarr.debug import watch
 from lazyarr.dispatch import bundle, jit
 from lazyarr.dispatch import cache as disk
 from lazyarr.dispatch.levels import BY_NAME, host_level, usable_levels
@@ -167,6 +166,8 @@ class _Wanted:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """In this block each evaluation is planned for each target, before it runs."""
+        from lazyarr.debug import watch
+
         config.OBSERVED.append("export")
         watch.PLANNERS.append(self.plan)
         try:
@@ -176,6 +177,8 @@ class _Wanted:
             config.OBSERVED.remove("export")
 
     def plan(self, nodes: list[Expr], roots: list[Expr]) -> None:
+        from lazyarr.debug import watch
+
         self.evaluations[compiler.name_of(nodes)] = None
         for target in self.targets:
             with kernels.compiling_for(target):

@@ -127,8 +127,8 @@ class Options:
     cache_bytes: int = _option(256 << 20, _at_least(0))
     """Bound of that directory; the kernels not used for longest go first.  0: keep none."""
     kernel_path: str = _option("", _text)
-    """Bundles (`export_kernels`) and cache directories that kernels are looked for in besides, separated as in
-    PATH; they are only read."""
+    """More places of kernels, written as PATH is, which are only read: bundles (`export_kernels`) and cache
+    directories."""
     num_threads: int = _option(0, _at_least(0), plan=True)
     """Most threads of one launch; 0 for as many as the process may use."""
     threading_layer: str = _option("native", _one_of("native", "serial"), plan=True)

@@ -122,8 +122,8 @@ LEVELS = (
     Level("ASIMDHP", "aarch64", "ASIMD", "FPHP ASIMDHP", 16, True, True),
     Level("SVE", "aarch64", "ASIMDHP", "SVE", 16, True, True),
     Level("VSX2", "ppc64le", "", "VSX VSX2", 16, True, False),
-    Level("VSX3", "ppc64le", "VSX2", "VSX3", 16, True, True),
-    Level("VSX4", "ppc64le", "VSX3", "VSX4", 16, True, True),
+    Level("VSX3", "ppc64le", "VSX2", "VSX3", 16, True, False),
+    Level("VSX4", "ppc64le", "VSX3", "VSX4", 16, True, False),
     Level("RVV", "riscv64", "", "RVV", 16, True, False),
 )  # fmt: skip
 """The levels of a machine, each above those that it implies.  The x86-64 psABI's, then NumPy's."""
