@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -56,7 +57,7 @@ def export_kernels(
     fn: Callable[..., Any], signatures: Sequence[Sequence[Any]], targets: Sequence[str] | None, path: str
 ) -> Exported:
     """`lazyarr.export_kernels`."""
-    chosen = _targets(targets)
+    chosen, place = _targets(targets), os.fspath(path)
     if not jit.available():
         raise RuntimeError("without LLVM nothing can be compiled")
     jit.use_all_machines()
@@ -73,7 +74,6 @@ def export_kernels(
         "levels": [target.name for target in chosen], "numpy": numpy.__version__, "llvmlite": version(),
         "source": kernel_index.writers(), "options": [str(x) for x in config.code_key()],
     }  # fmt: skip
-    place = os.fspath(path)
     bundle.write(place, entries.items(), about)
     return Exported(
         place, tuple(about["levels"]), len(wanted.kernels), len(entries), os.stat(place).st_size
@@ -162,6 +162,7 @@ class _Wanted:
         self.targets = targets
         self.kernels: dict[tuple[Parfor, bool, Target], None] = {}
         self.evaluations: dict[str, None] = {}
+        self.thread = threading.get_ident()
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -179,6 +180,8 @@ class _Wanted:
     def plan(self, nodes: list[Expr], roots: list[Expr]) -> None:
         from lazyarr.debug import watch
 
+        if threading.get_ident() != self.thread:
+            return                      # the program's other threads export nothing
         self.evaluations[compiler.name_of(nodes)] = None
         for target in self.targets:
             with kernels.compiling_for(target):

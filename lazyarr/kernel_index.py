@@ -1,10 +1,10 @@
 """What a launch must know of a kernel, kept beside the compiled code: a warm start writes no kernel's text.
 
 In:  a parfor, the target, whether it streams.   Out: `Entry`, or None if the kernel is not known.
-The index is a part of the object cache.  An entry's key holds all that the text follows from: the parfor,
-the options that affect code, and the source of whatever writes kernels.  It names the compiled
-objects by their own keys, which hold the text: an entry may be missing, but never be wrong.  It holds the
-main object itself, too: a file less to be read.
+The index is a part of the object cache.  An entry's key holds all that text and code follow from: the parfor,
+the options that affect code, the source of whatever writes kernels, llvmlite's version (and so LLVM's).  It
+names the compiled objects by their own keys, which hold the text: an entry may be missing, but never be
+wrong.  It holds the main object itself, too: a file less to be read.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy
 from lazyarr import config
 from lazyarr.codegen.abi import Layout
 from lazyarr.dispatch import cache as disk
+from lazyarr.dispatch.llvm import version
 from lazyarr.fusion.parfor import Parfor, Reduction
 from lazyarr.target import Target
 
@@ -79,7 +80,7 @@ def about(parfor: Parfor, target: Target, nontemporal: bool) -> dict[str, str]:
     """What the key of a kernel is a digest of, piece by piece (a test changes each)."""
     ops = " ".join(inst.op for inst in parfor.body)
     return {
-        "kind": "kernel", "numpy": numpy.__version__, "source": writers()[:16],
+        "kind": "kernel", "numpy": numpy.__version__, "llvmlite": version(), "source": writers()[:16],
         "level": target.name, **dict(zip(target._fields[1:], map(str, target[1:]), strict=True)),
         **dict(zip(config.CODE, map(str, config.code_key()), strict=True)),
         "nontemporal": str(nontemporal), "dims": parfor.dims, "scalars": parfor.scalars,
@@ -99,8 +100,9 @@ def key(parfor: Parfor, target: Target, nontemporal: bool) -> bytes:
 
 @cache
 def _surroundings(target: Target, options: tuple[object, ...], nontemporal: bool) -> str:
-    """All but the parfor that the text of a kernel follows from."""
-    return "\0".join(("kernel", writers(), numpy.__version__, repr((tuple(target), options, nontemporal))))
+    """All but the parfor that a kernel's text and code follow from."""
+    what = repr((tuple(target), options, nontemporal))
+    return "\0".join(("kernel", writers(), numpy.__version__, version(), what))
 
 
 def said(parfor: Parfor) -> bytes:

@@ -8,6 +8,7 @@ process, comes from the disk: by the index its text need not be written again.
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -54,24 +55,26 @@ class Kernel(NamedTuple):
     """Its own code, kept as long as this is: whoever runs the kernel, or remembers its address, keeps it."""
 
 
-_PLANNED: list[Target] = []
+class _Planned(threading.local):
+    target: Target | None = None
+
+
+_planned = _Planned()
 
 
 def host() -> Target:
-    """The target of this process, or the one that the options ask for."""
-    return _PLANNED[-1] if _PLANNED else _host(config.cpu_key())
+    """The target of this process, or the one that the options ask for; within `compiling_for`, that one."""
+    return _planned.target or _host(config.cpu_key())
 
 
 @contextmanager
 def compiling_for(target: Target) -> Iterator[None]:
-    """In this block plans and texts are made for another target: nothing may run.
-
-    Whoever enters holds `expr.LOCK`, or no other thread plans."""
-    _PLANNED.append(target)
+    """In this block the calling thread makes plans and texts for another target: it may run none of them."""
+    before, _planned.target = _planned.target, target
     try:
         yield
     finally:
-        _PLANNED.pop()
+        _planned.target = before
 
 
 @cache
@@ -103,6 +106,7 @@ def kernel_for(parfor: Parfor, nontemporal: bool = False) -> Kernel:
     if found is not None:
         COUNT.memory_hits += 1
         return found
+    assert _planned.target is None, "code of another target is not loaded"
     began = time.perf_counter()
     entry = kernel_index.recall(parfor, host(), nontemporal)
     known = entry and _known(parfor, nontemporal, entry)
@@ -114,7 +118,7 @@ def kernel_for(parfor: Parfor, nontemporal: bool = False) -> Kernel:
         raise jit.NotCompiled(str(parfor))
     if len(_kernels) >= MOST:
         for old in list(_kernels)[: MOST // 2]:
-            del _kernels[old]
+            _kernels.pop(old, None)
     found = _kernels[key] = known or _compiled(parfor, nontemporal, entry.body if entry else b"")
     COUNT.seconds["compile"] += time.perf_counter() - began
     if known is not None and config.current.debug > 1:      # what is compiled, `dispatch.jit` shows

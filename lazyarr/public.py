@@ -144,7 +144,7 @@ def attach() -> None:
         setattr(ndarray, method.__name__, method)
 
 
-def export_kernels(fn: Any, signatures: Any, *, path: Any, targets: Any = None) -> Any:
+def export_kernels(fn: Any, signatures: Any, targets: Any = None, path: Any = None) -> Any:
     """Compile the kernels of a function for several CPU levels into one file, a bundle.
 
     The function is run to see what it evaluates, with small results by NumPy and by kernels, with all that
@@ -158,11 +158,11 @@ def export_kernels(fn: Any, signatures: Any, *, path: Any, targets: Any = None) 
     signatures : sequence of sequences
         What it is called with: arrays, other objects, and strings such as ``"float64[1000, 3]"`` for an
         array.
-    path : path-like
-        The file to make; one that exists is replaced.
     targets : sequence of str, optional
         Names of CPU levels, of x86-64 and aarch64: ``["X86_V3", "X86_V4", "ASIMD"]``.  By default those that
         can run here.
+    path : path-like
+        The file to make; one that exists is replaced.
 
     Returns
     -------

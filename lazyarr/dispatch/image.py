@@ -6,7 +6,8 @@ In:  an `Image`, or the bytes that `packed` made of one.   Out: the address of e
 
 Memory is never written and executed at once: it is filled, then its code is made executable.  The pages of an
 image that nobody refers to any more hold the next one of its size (`Loaded`); they are never unmapped.
-Whoever calls `load` holds `llvm.loading`.
+Whoever calls `load` holds `llvm.loading`, which keeps other threads out, but not a finalizer or a signal's
+handler of this one that loads an image, too: pages are taken from lists, each time by one `pop`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import mmap
 import os
 import platform
 import sys
+from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
@@ -146,8 +148,8 @@ def load(image: Image) -> Loaded:
     return found
 
 
-_free = [0, 0]
-"""Where the pages begin that are mapped and not yet taken, and their bytes."""
+_free: list[tuple[int, int]] = []
+"""Pages that are mapped and not yet taken: where they begin, and their bytes."""
 
 
 _spare: dict[int, list[int]] = {}
@@ -156,7 +158,7 @@ _spare: dict[int, list[int]] = {}
 
 def _pages(size: int) -> int:
     """Zeroed pages, to be written: most kernels have one or two, and mapping some for each takes longer."""
-    if _spare.get(size):
+    with suppress(KeyError, IndexError):
         base = _spare[size].pop()
         if _process().mprotect(base, size, mmap.PROT_READ | mmap.PROT_WRITE):
             raise RuntimeError(f"memory may not be written again: {os.strerror(ctypes.get_errno())}")
@@ -164,10 +166,15 @@ def _pages(size: int) -> int:
         return base
     if size > MAPPED // 4:
         return _map(size)
-    if size > _free[1]:
-        _free[:] = _map(MAPPED), MAPPED
-    base = _free[0]
-    _free[:] = base + size, _free[1] - size
+    try:
+        base, left = _free.pop()
+    except IndexError:
+        base, left = _map(MAPPED), MAPPED
+    if size > left:
+        _spare.setdefault(left, []).append(base)
+        base, left = _map(MAPPED), MAPPED
+    if left > size:
+        _free.append((base + size, left - size))
     return base
 
 

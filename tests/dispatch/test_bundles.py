@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy
 import pytest
 
 import lazyarr
+from lazyarr import kernels
 from lazyarr.config import get_options, set_options
 from lazyarr.dispatch import bundle, elf, image, jit
 from lazyarr.dispatch import cache as disk
@@ -172,3 +174,60 @@ def test_what_goes_wrong_while_planning_is_raised(tmp_path):
     with pytest.raises(KeyError, match="mine"):
         lazyarr.export_kernels(fails, [("float64[10]",)], path=tmp_path / "b")
     assert BY_NAME[host_level().name].target is host_level()
+
+
+def test_the_target_of_a_plan_is_the_planning_threads_alone():
+    """Another thread compiles, and runs, for the host meanwhile."""
+    mine, seen, found = host_level().name, [], []
+
+    def other():
+        seen.append(kernels.host().name)
+        with lazyarr.options(jit="always"):
+            x = lazyarr.asarray(numpy.linspace(1, 2, 777))
+            found.append(numpy.asarray(lazyarr.hypot(x * 3.25, x) - 0.125))
+
+    with kernels.compiling_for(BY_NAME["ASIMD"].target):
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        assert kernels.host().name == "ASIMD"
+        with kernels.compiling_for(BY_NAME["SVE"].target):
+            assert kernels.host().name == "SVE"
+        assert kernels.host().name == "ASIMD"
+    assert seen == [mine] == [kernels.host().name]
+    x = numpy.linspace(1, 2, 777)
+    assert found[0].tobytes() == (numpy.hypot(x * 3.25, x) - 0.125).tobytes()
+
+
+def test_other_threads_go_on_and_are_not_exported(tmp_path):
+    """What they evaluate meanwhile is theirs: it runs, and the bundle has the function's kernels only."""
+    begun, done = threading.Event(), threading.Event()
+    found = []
+
+    def other():
+        begun.wait(60)
+        with lazyarr.options(jit="always"):
+            for k in range(20):
+                x = lazyarr.asarray(numpy.linspace(k, k + 1, 500))
+                found.append(numpy.asarray(lazyarr.arctan2(x * 2, x + k)))
+        done.set()
+
+    def fn(x):
+        begun.set()
+        done.wait(60)
+        return x * 3 - 1
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    path = tmp_path / "b"
+    made = lazyarr.export_kernels(fn, [("float64[3000]",)], ["X86_V2", "ASIMD"], path)
+    thread.join()
+    for k, one in enumerate(found):
+        x = numpy.linspace(k, k + 1, 500)
+        assert one.tobytes() == numpy.arctan2(x * 2, x + k).tobytes()
+    assert made.levels == ("X86_V2", "ASIMD")
+    whole = bundle.load(str(path))
+    told = [disk.about_of(whole.entry(key)) for key in whole.keys()]  # noqa: SIM118
+    bodies = {entry[1]["body"].split(" (")[0] for entry in told if entry and entry[1]["kind"] == "kernel"}
+    assert "load scalar multiply scalar subtract store" in bodies
+    assert not [body for body in bodies if "arctan2" in body]

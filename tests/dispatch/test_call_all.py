@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 import pytest
-from programs import CASES, PROGRAMS, inputs
+from level_programs import CASES, PROGRAMS, inputs
 
 import lazyarr
 from lazyarr.counters import COUNT

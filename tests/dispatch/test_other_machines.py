@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
-from programs import CASES, PROGRAMS, inputs
+from level_programs import CASES, PROGRAMS, inputs
 
 import lazyarr
 from lazyarr import config, kernels
