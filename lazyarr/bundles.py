@@ -196,8 +196,8 @@ class _Wanted:
         for name in self.evaluations:
             made.keep(compiler.evaluation_key(name), compiler.evaluation_about(name), b"")
         for target in self.targets:
-            for code, level in _machinery(target):
-                made.add(code, level)
+            for code in _machinery(target):
+                made.add(code)
         for parfor, streams, target in self.kernels:
             made.add_kernel(parfor, streams, target)
         return made.entries
@@ -209,15 +209,15 @@ def _may_stream(program: Program) -> bool:
     return program.parfor.dims == "p" and set(written) == {"u"}
 
 
-def _machinery(target: Target) -> list[tuple[Code, Target]]:
+def _machinery(target: Target) -> list[Code]:
     """What all kernels of a machine share."""
     least = BY_NAME[next(level.name for level in LEVELS if level.machine == target.machine)].target
     system = linux(MACHINES[target.machine])
     return [
-        (Code(loops_ir.serial(system), "lazyarr_serial_for"), least),
-        (Code(loops_ir.pool(system), "lazyarr_parallel_for"), least),
-        (Code(*launch_rows.shell_module(target)), target),
-        (Code(*launch_compress.feeder_module(target)), target),
+        Code(loops_ir.serial(system), "lazyarr_serial_for", least),
+        Code(loops_ir.pool(system), "lazyarr_parallel_for", least),
+        Code(*launch_rows.shell_module(target), target),
+        Code(*launch_compress.feeder_module(target), target),
     ]
 
 
@@ -228,19 +228,20 @@ class _Compiled:
         self.bodies: dict[bytes, bytes] = {}
         self.entries: dict[bytes, bytes] = {}
 
-    def add(self, code: Code, target: Target) -> bytes:
+    def add(self, code: Code) -> bytes:
         """What the cache would keep of it."""
-        key = jit.key_of(code.ir, target, code.opt)
+        of = code.ir, code.target, code.opt
+        key = jit.key_of(*of)
         if key not in self.bodies:
-            body = self.bodies[key] = jit.body_for(code.ir, target, code.opt)
-            self.keep(key, jit.about_code(code.symbol, code.ir, target, code.opt), body)
+            body = self.bodies[key] = jit.body_for(*of)
+            self.keep(key, jit.about_code(code.symbol, *of), body)
         return self.bodies[key]
 
     def add_kernel(self, parfor: Parfor, streams: bool, target: Target) -> None:
         """A kernel's entry in the index, and all code that it runs."""
         with kernels.compiling_for(target):
             found, codes = kernels.written(parfor, streams)
-            main, *_ = [self.add(code, target) for code in codes]
+            main, *_ = [self.add(code) for code in codes]
             of = parfor, target, streams
             packed = kernel_index.packed(found._replace(body=main))
             self.keep(kernel_index.key(*of), kernel_index.about(*of), packed)

@@ -19,12 +19,14 @@ from lazyarr import config, kernel_index
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.mathlib.names import own
 from lazyarr.counters import COUNT
+from lazyarr.cpu_features import here
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.image import Loaded
 from lazyarr.draws import DRAWS
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.numpy_loops import InnerLoop, inner_loop
+from lazyarr.op_targets import baseline_of, chosen, has, read
 from lazyarr.ops import OPS, called, function, row
 from lazyarr.reduce_order import SEARCHES
 from lazyarr.switches import code_off
@@ -53,6 +55,8 @@ class Kernel(NamedTuple):
     """The CPU level that it was compiled for."""
     code: Loaded
     """Its own code, kept as long as this is: whoever runs the kernel, or remembers its address, keeps it."""
+    calls: tuple[tuple[str, str], ...]
+    """Op and CPU level of each of `loops`; NumPy's have none of ours."""
 
 
 class _Planned(threading.local):
@@ -92,9 +96,9 @@ last plan that runs them."""
 _kernels: dict[tuple[Parfor, bool, tuple[object, ...], tuple[object, ...]], Kernel] = {}
 
 
-def loaded() -> list[tuple[Parfor, str]]:
-    """The kernels of this process, and the CPU level of each."""
-    return [(key[0], kernel.level) for key, kernel in list(_kernels.items())]
+def loaded() -> list[tuple[Parfor, Kernel]]:
+    """The kernels of this process that are remembered."""
+    return [(key[0], kernel) for key, kernel in list(_kernels.items())]
 
 
 def kernel_for(parfor: Parfor, nontemporal: bool = False) -> Kernel:
@@ -143,7 +147,7 @@ def _compiled(parfor: Parfor, nontemporal: bool, body: bytes) -> Kernel:
     `body` is the main object, if that is known."""
     source = _source(parfor, nontemporal)
     main = jit.load(source.ir, (source.symbol,), host(), lasting=False)
-    shell = _loaded(source.shell) if source.shell is not None else 0
+    shell = _shared(source.shell) if source.shell is not None else 0
     entry = _entry(source, body)
     kernel_index.remember(parfor, host(), nontemporal, entry)
     return _kernel(parfor, nontemporal, entry, main, shell)
@@ -157,10 +161,11 @@ def _entry(source: Source, body: bytes) -> kernel_index.Entry:
 
 
 class Code(NamedTuple):
-    """A module, its one public function, and LLVM's code generation level for it."""
+    """A module, its one public function, what it is compiled for, and LLVM's code generation level."""
 
     ir: str
     symbol: str
+    target: Target
     opt: int = 0
 
 
@@ -168,64 +173,75 @@ def written(parfor: Parfor, nontemporal: bool) -> tuple[kernel_index.Entry, list
     """What the index says of a kernel, and all code of ours that it runs, itself first; not compiled."""
     source = _source(parfor, nontemporal)
     parts = source, source.shell, source.combine
-    found = [Code(part.ir, part.symbol) for part in parts if part is not None]
-    loops = (_own_code(name) if called(name) else _math_code(name, sig) for name, sig in source.loops)
-    return _entry(source, b""), [*found, *(code for code in loops if code is not None)]
+    found = [Code(part.ir, part.symbol, host()) for part in parts if part is not None]
+    loops = (code_of_ours(name, sig) for name, sig in source.loops if ours(name, sig))
+    return _entry(source, b""), [*found, *loops]
 
 
 def _kernel(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry, main: Loaded, shell: int) -> Kernel:
     """`shell` is the address of what calls the main function; 0 if nothing does."""
     own_address = main[entry.main.symbol]
     address, fold = (shell, own_address) if shell else (own_address, 0)
-    loops = []
-    for name, sig in entry.loops:
-        own_math = None if called(name) else _elementary(name, sig)
-        loop = _draw_or_scalar(name) if called(name) else own_math or inner_loop(function(name), sig)
-        assert loop is not None, (name, sig)
-        loops.append(loop)
+    loops = [_loop(name, sig) for name, sig in entry.loops]
     ops = sum(i.op not in BOOKKEEPING for i in parfor.body)
     combine = entry.combine and partial(_combine, parfor, nontemporal, entry.combine)
     return Kernel(
         address, entry.layout, tuple(loops), entry.scratch_bytes, ops, combine, fold, nontemporal,
-        entry.flags, host().name, main,
+        entry.flags, host().name, main, tuple((name, _level(name, sig)) for name, sig in entry.loops),
     )  # fmt: skip
 
 
-def _draw_or_scalar(name: str) -> InnerLoop:
-    """Machine code of a draw or of a scalar function, which all kernels share."""
-    if name not in DRAWS:
+def _loop(name: str, sig: str) -> InnerLoop:
+    """What kernels call for an op: a function of ours, which all of them share, or NumPy's inner loop."""
+    if called(name) and name not in DRAWS:
         return function(name).loop()        # type: ignore[no-any-return]
-    return _loop(_own_code(name))
+    if ours(name, sig):
+        return InnerLoop(shared(code_of_ours(name, sig)), 0, False)
+    found = inner_loop(function(name), sig)
+    assert found is not None, (name, sig)
+    return found
 
 
-def _own_code(name: str) -> Code:
-    if name not in DRAWS:
-        return Code(*function(name).code())
-    from lazyarr.codegen.draw_ir import OPT, draw_module
-
-    module = draw_module(name, host())
-    return Code(module.ir, module.symbol, OPT)
+def ours(name: str, sig: str) -> bool:
+    """Do kernels call a function of ours for an op, not NumPy's loop?"""
+    return called(name) or (own(name, sig) and has(row(name).targets, host().name))
 
 
-def _loop(code: Code) -> InnerLoop:
-    found = jit.load(code.ir, (code.symbol,), host(), code.opt, kernel=False)
-    return InnerLoop(found[code.symbol], 0, False)
+def _level(name: str, sig: str) -> str:
+    return _target_of(row(name).targets, host(), config.cpu_key()).name if ours(name, sig) else "numpy"
 
 
-def _elementary(name: str, sig: str) -> InnerLoop | None:
-    """Machine code of an elementary function, which all kernels share; None: NumPy's is to be used."""
-    code = _math_code(name, sig)
-    return code and _loop(code)
+def code_of_ours(name: str, sig: str = "") -> Code:
+    """A function of ours, for the level that its statement chooses (`op_targets`)."""
+    targets = row(name).targets
+    target, opt = _target_of(targets, host(), config.cpu_key()), read(targets).opt
+    if name in DRAWS:
+        from lazyarr.codegen.draw_ir import draw_module
+
+        module = draw_module(name, target)
+    elif called(name):
+        ir, symbol = function(name).code(target)
+        return Code(ir, symbol, target, opt)
+    else:
+        from lazyarr.codegen.mathlib.functions import module as elementary
+
+        module = elementary(name, sig, target)
+    return Code(module.ir, module.symbol, target, opt)
 
 
-def _math_code(name: str, sig: str) -> Code | None:
-    if not own(name, sig):
-        return None
-    from lazyarr.codegen.mathlib.functions import module
-    from lazyarr.codegen.mathlib.loop import OPT
+@cache
+def _target_of(targets: str, target: Target, cpu: tuple[object, ...]) -> Target:
+    """The target that a statement chooses for kernels of a target; the baseline follows from `cpu`."""
+    from lazyarr.dispatch.levels import BY_NAME, selection
 
-    found = module(name, sig, host())
-    return Code(found.ir, found.symbol, OPT)
+    baseline = selection().baseline if target.machine == here() else baseline_of(target.machine)
+    level = chosen(targets, target.name, baseline)
+    return BY_NAME[level].target._replace(triple=target.triple, off=target.off)
+
+
+def shared(code: Code) -> int:
+    """The address of a function that kernels share; it is not counted as one."""
+    return jit.load(code.ir, (code.symbol,), code.target, code.opt, kernel=False)[code.symbol]
 
 
 def _combine(parfor: Parfor, nontemporal: bool, piece: kernel_index.Piece) -> int:
@@ -237,7 +253,7 @@ def _combine(parfor: Parfor, nontemporal: bool, piece: kernel_index.Piece) -> in
         raise jit.NotCompiled(piece.symbol)
     module = _source(parfor, nontemporal).combine
     assert module is not None
-    return _loaded(module)
+    return _shared(module)
 
 
 def _source(parfor: Parfor, nontemporal: bool) -> Source:
@@ -250,9 +266,8 @@ def _piece(module: Module | Source) -> kernel_index.Piece:
     return kernel_index.Piece(module.symbol, jit.key_of(module.ir, host()))
 
 
-def _loaded(module: Module) -> int:
-    """The address of a function that kernels share; it is not counted as one."""
-    return jit.load(module.ir, (module.symbol,), host(), kernel=False)[module.symbol]
+def _shared(module: Module) -> int:
+    return shared(Code(module.ir, module.symbol, host()))
 
 
 BOOKKEEPING = frozenset({"load", "store", "scalar", "cast", "dense", "offset"})
@@ -273,7 +288,7 @@ def _lowerable(name: str, sig: str, target: Target) -> bool:
     if name == "copy":
         return ins == outs or emitter("cast", sig, target) is not None
     if called(name):
-        return name in DRAWS or target.x86      # scalar functions go by x86's status flags
+        return has(row(name).targets, target.name)
     if emitter(name, sig, target) is not None:
         return True
     if name not in OPS or not row(name).is_ufunc:

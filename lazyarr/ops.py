@@ -21,6 +21,7 @@ import numpy
 
 from lazyarr.draws import DRAWS
 from lazyarr.dtypes import CANONICAL, PLAIN, canonical
+from lazyarr.op_targets import HALF, NATIVE, SHARED, has
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,9 @@ class Op:
     """Cycles per float64 element in cache on AVX2, roughly; add is 1."""
     domain: str
     """Where tests draw operands from: a key of DOMAINS."""
+    targets: str
+    """For which CPU levels there is code of ours (`op_targets`): of the emitter, or of a function that
+    kernels call; `HALF` besides, where an emitter takes float16."""
 
     @property
     def identity(self) -> Any:
@@ -202,6 +206,9 @@ _ROWS: list[_Row] = [
     ("where", "", _ALL, 1, "any", "", "", "", "", "", ""),
 ]  # fmt: skip
 
+TARGETS = {True: NATIVE, False: SHARED}
+"""Of the rows above: with an emitter, and without one.  (What is `called` says its own.)"""
+
 _ARITY = {"copy": (1, 1), "where": (3, 1)}
 
 
@@ -213,21 +220,21 @@ def _op(cells: _Row) -> Op | None:
     nin, nout = _ARITY.get(name) or (fn.nin, fn.nout)
     return Op(
         name, fn, nin, nout, emitter or name, native, frozenset(traits.split()), commutative, order_free,
-        real, complex_, integer, cost, domain,
+        real, complex_, integer, cost, domain, TARGETS[bool(native)],
     )  # fmt: skip
 
 
 OPS: dict[str, Op] = {op.name: op for op in map(_op, _ROWS) if op}
 
-def enter(name: str, fn: Any, nin: int, nout: int, flags: str, cost: float) -> None:
+def enter(name: str, fn: Any, nin: int, nout: int, flags: str, cost: float, targets: str) -> None:
     """A function of ours that kernels call as they call NumPy's inner loops: a row of a table of its own."""
     _CALLED[name] = Op(
-        name, fn, nin, nout, "", "", frozenset(), "", "", flags, flags, flags, cost, "any",
+        name, fn, nin, nout, "", "", frozenset(), "", "", flags, flags, flags, cost, "any", targets,
     )  # fmt: skip
 
 
 for _name, _draw in DRAWS.items():
-    enter(_name, _draw, _draw.nin, 1, "", _draw.cost)
+    enter(_name, _draw, _draw.nin, 1, "", _draw.cost, SHARED)
 
 
 def called(name: str) -> bool:
@@ -267,9 +274,14 @@ def own_signature(name: str, sig: str) -> str:
 
 
 def native(name: str, sig: str) -> bool:
-    """Does codegen emit this loop itself, on a target that converts float16 in hardware?"""
+    """Does codegen emit this loop itself, at the levels that `built` says?"""
     op = OPS.get(name)
     return op is not None and kind(sig[op.nin - 1]) in op.native
+
+
+def built(name: str, sig: str, level: str) -> bool:
+    """Is there an emitter's code of an op for a CPU level?"""
+    return name in OPS and has(OPS[name].targets, level) and ("e" not in sig or has(HALF, level))
 
 
 @cache

@@ -78,7 +78,7 @@ def at_exit() -> None:
 
 
 def rows() -> dict[str, Any]:
-    """Versions, CPU level, SIMD extensions, threads, cache place and size."""
+    """Versions, CPU level, SIMD extensions, the manifest, threads, cache place and size."""
     return {
         "lazyarr": _version("lazyarr"),
         "Python": f"{platform.python_version()} ({sys.executable})",
@@ -86,6 +86,7 @@ def rows() -> dict[str, Any]:
         "llvmlite": _llvm(),
         "CPU level": _level(),
         "SIMD Extensions": _simd(),
+        "manifest": _manifest(),
         "threads": _threads(),
         "cache": _cache(),
     }
@@ -93,8 +94,14 @@ def rows() -> dict[str, Any]:
 
 def info() -> str:
     """The same for people."""
+    from lazyarr.dispatch.manifest import lines as manifest_lines
+
     lines = []
     for name, value in rows().items():
+        if name == "manifest":
+            told = manifest_lines(value)
+            lines += [f"{name if not k else '':<15} {line}" for k, line in enumerate(told)]
+            continue
         if isinstance(value, dict):
             value = "; ".join(f"{key} {' '.join(names)}" for key, names in value.items())
         lines.append(f"{name:<15} {value}")
@@ -109,11 +116,23 @@ def _version(package: str) -> str:
 
 
 def _llvm() -> str:
+    from lazyarr.dispatch.manifest import manifest
+
     try:
-        import llvmlite.binding as llvm
+        return f"{_version('llvmlite')} (LLVM {manifest().probed['LLVM']})"
     except ImportError:
         return "not installed: everything runs through NumPy"
-    return f"{_version('llvmlite')} (LLVM {'.'.join(map(str, llvm.llvm_version_info))})"
+    except (RuntimeError, ValueError) as error:
+        return str(error)
+
+
+def _manifest() -> dict[str, Any]:
+    from lazyarr.dispatch.manifest import manifest
+
+    try:
+        return manifest()._asdict()
+    except (ImportError, RuntimeError, ValueError) as error:
+        return {"none": str(error)}
 
 
 def _simd() -> dict[str, list[str]]:

@@ -2,8 +2,8 @@
 
 In:  the name of a draw (`draws.DRAWS`), a `Target`.   Out: `Module`: one function, called by kernels as
 they call NumPy's inner loops: ``void f(char **args, intp *dims, intp *steps, void *data)``.
-These functions are compiled once for all programs, so they are compiled at `OPT`: at level 0 they
-would take three times as long.
+These functions are compiled once for all programs, optimised (`op_targets.SHARED`): without that they would
+take three times as long.
 """
 
 from __future__ import annotations
@@ -16,9 +16,6 @@ from lazyarr.codegen.pipeline import Module
 from lazyarr.codegen.symbols import symbol_of
 from lazyarr.draws import DRAWS
 from lazyarr.target import Target
-
-OPT = 2
-"""LLVM's code generation level."""
 
 
 @cache

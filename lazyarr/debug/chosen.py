@@ -10,6 +10,7 @@ import re
 from lazyarr.dispatch import introspect
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.kernels import BOOKKEEPING, loaded
+from lazyarr.ops import told
 
 
 def opt_func_info(
@@ -27,20 +28,28 @@ def opt_func_info(
     Returns
     -------
     dict
-        By a kernel's ops, joined by ``+``, and by its signature: ``current``, the level that was chosen, and
-        ``available``, all that it can be compiled for here.
+        By a kernel's ops, joined by ``+``, and by its signature: ``current``, the level that was chosen,
+        ``available``, all that it can be compiled for here, and ``calls``, if it calls functions: of
+        each op the level that was chosen, or ``numpy`` where it is NumPy's loop.
     """
     found: dict[str, dict[str, dict[str, str]]] = {}
-    for parfor, level in loaded():
+    for parfor, kernel in loaded():
         ops, types = _ops(parfor), _signature(parfor)
         if func_name is not None and not any(re.search(func_name, op) for op in ops):
             continue
         if signature is not None and not re.search(signature, types):
             continue
-        row = found.setdefault("+".join(ops), {}).setdefault(types, {"current": level})
-        row["current"] = " ".join(dict.fromkeys([*row["current"].split(), level]))
+        row = found.setdefault("+".join(ops), {}).setdefault(types, {})
+        row["current"] = _added(row.get("current", ""), [kernel.level])
         row["available"] = introspect.available()
+        if kernel.calls:
+            calls = [f"{told(name)}:{chosen}" for name, chosen in kernel.calls]
+            row["calls"] = _added(row.get("calls", ""), calls)
     return found
+
+
+def _added(words: str, more: list[str]) -> str:
+    return " ".join(dict.fromkeys([*words.split(), *(word.replace(" ", "_") for word in more)]))
 
 
 def _ops(parfor: Parfor) -> list[str]:

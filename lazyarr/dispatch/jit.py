@@ -23,14 +23,14 @@ from weakref import WeakValueDictionary
 
 from lazyarr.config import current
 from lazyarr.counters import COUNT
+from lazyarr.cpu_features import features_of
 from lazyarr.dispatch import cache as disk
 from lazyarr.dispatch import image
 from lazyarr.dispatch.levels import (
     BY_NAME,
+    denied_by_llvm,
     host_level,
     host_levels,
-    llvm_features,
-    missing_from,
     usable_levels,
 )
 from lazyarr.dispatch.llvm import binding, loading, lock, version
@@ -326,8 +326,8 @@ def _refusal() -> str | None:
         return "unknown CPU"
     # A level that was asked for and is not there is an error of its own, not a reason to give up.
     target = host_level()
-    unknown = missing_from(BY_NAME[target.name], llvm_features())
-    if llvm_features() and unknown:
+    unknown = [feature for feature in features_of(target.name) if feature in denied_by_llvm()]
+    if unknown:
         return f"LLVM and the system do not agree that this CPU has {', '.join(unknown)}"
     try:
         address = load(_TRIVIAL, ("lazyarr_answer",), target, kernel=False)["lazyarr_answer"]

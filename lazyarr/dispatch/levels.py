@@ -60,6 +60,15 @@ def llvm_features() -> frozenset[str]:
     return frozenset()
 
 
+@cache
+def denied_by_llvm() -> frozenset[str]:
+    """The features that LLVM looks for, and does not find here; on some machines it looks for few."""
+    with lock, suppress(RuntimeError):
+        features = binding().get_host_cpu_features()
+        return frozenset(f.name for f in FEATURES if features.get(f.llvm) is False)
+    return frozenset()
+
+
 def missing(level: Level) -> list[str]:
     """What the host lacks for a level: empty if it can run the level's code."""
     return missing_from(level, host_features())

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lazyarr.dispatch import elf, jit
+from lazyarr.kernels import Code
 from lazyarr.target import Target
 
 EMULATOR = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
@@ -166,18 +167,17 @@ class Machine:
     """A program as it is made."""
 
     def __init__(self, target: Target) -> None:
-        self.target = target
         self.code = Image(BASE)
         self.code.place(4 * 12 + 8 * 5)
         self.functions = self.code.link(jit.compile_object(DRIVER, target))
         self.memory = Image(BASE + (1 << 32))
         self.calls: list[tuple[int, int, int]] = []
 
-    def function(self, ir: str, symbol: str, opt: int = 0) -> int:
+    def function(self, code: Code) -> int:
         """The address of a function, compiled if it is new."""
-        if symbol not in self.functions:
-            self.functions |= self.code.link(jit.compile_object(ir, self.target, opt))
-        return self.functions[symbol]
+        if code.symbol not in self.functions:
+            self.functions |= self.code.link(jit.compile_object(code.ir, code.target, code.opt))
+        return self.functions[code.symbol]
 
     def run(self, place: Path, cpu: str) -> bytes:
         """Run all calls on a CPU; the memory after them."""

@@ -29,7 +29,7 @@ from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.program import Program
 from lazyarr.kernels import Kernel
 from lazyarr.numpy_loops import InnerLoop
-from lazyarr.ops import OPS, called
+from lazyarr.ops import OPS
 
 pytestmark = [
     pytest.mark.skipif(EMULATOR is None, reason="no qemu-aarch64 (Debian: apt-get install qemu-user)"),
@@ -114,25 +114,22 @@ class Emulation:
         """Does the kernel call nothing but our own code?  (NumPy's loops are this machine's.)"""
         with kernels.compiling_for(self.target), lazyarr.options(math=math):
             entry, _ = kernels.written(parfor, False)
-            return all(called(n) or kernels._math_code(n, sig) is not None for n, sig in entry.loops)
+            return all(kernels.ours(name, sig) for name, sig in entry.loops)
 
     def kernel(self, parfor: Any, nontemporal: bool) -> Kernel:
         """In the place of `kernels.kernel_for`."""
         entry, codes = kernels.written(parfor, nontemporal)
         for code in codes:
-            self.machine.function(*code)
+            self.machine.function(code)
         at = self.machine.functions
-        loops = []
-        for name, sig in entry.loops:
-            code = kernels._own_code(name) if called(name) else kernels._math_code(name, sig)
-            assert code is not None
-            loops.append(InnerLoop(self.machine.function(*code), 0, False))
+        ours = [kernels.code_of_ours(*loop) for loop in entry.loops]
+        loops = [InnerLoop(self.machine.function(code), 0, False) for code in ours]
         main, combine = at[entry.main.symbol], entry.combine
         shell = at[entry.shell.symbol] if entry.shell else 0
         return Kernel(
             shell or main, entry.layout, tuple(loops), entry.scratch_bytes, 1,
             (lambda: at[combine.symbol]) if combine else None, main if shell else 0, nontemporal, entry.flags,
-            self.target.name, None,  # type: ignore[arg-type]
+            self.target.name, None, (),  # type: ignore[arg-type]
         )  # fmt: skip
 
     def add(self, each: Launch, monkeypatch: pytest.MonkeyPatch) -> None:

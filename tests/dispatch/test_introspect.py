@@ -8,6 +8,8 @@ import pytest
 import lazyarr
 from lazyarr.dispatch import introspect, jit
 from lazyarr.dispatch.levels import host_level, selection
+from lazyarr.op_targets import chosen
+from lazyarr.ops import OPS
 
 pytestmark = pytest.mark.skipif(not jit.available(), reason="tells of compiled kernels")
 
@@ -60,7 +62,13 @@ def test_opt_func_info_tells_the_level_of_each_kernel():
     assert "hypot" in ops
     ((types, row),) = rows.items()
     assert types.endswith("d->d")
-    assert row == {"current": host_level().name, "available": introspect.available()}
+    levels = {"current": host_level().name, "available": introspect.available()}
+    assert row == {**levels, "calls": "hypot:numpy"}
     assert introspect.available().endswith(f"baseline({' '.join(selection().baseline)})")
     assert lazyarr.debug.opt_func_info("logaddexp", "^d->d$")["logaddexp"]["d->d"]["current"] == low
     assert lazyarr.debug.opt_func_info("hypot", "ff->f") == {}
+    with lazyarr.options(jit="always", math="native"):
+        lazyarr.evaluate(lazyarr.cbrt(x * 1.25))
+    (rows,) = lazyarr.debug.opt_func_info("cbrt").values()
+    level = chosen(OPS["cbrt"].targets, host_level().name, selection().baseline)
+    assert [row["calls"] for row in rows.values()] == [f"cbrt:{level}"]

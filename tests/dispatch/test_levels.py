@@ -78,8 +78,10 @@ print("done")
 
 
 def test_a_cpu_of_which_llvm_knows_better_is_left_to_numpy(monkeypatch):
-    monkeypatch.setattr(jit, "llvm_features", lambda: levels.host_features() - {"SSE42", "NEON"})
+    monkeypatch.setattr(jit, "denied_by_llvm", lambda: frozenset({"SSE42", "NEON"}))
     assert "do not agree" in (jit._refusal() or "")
+    monkeypatch.setattr(jit, "denied_by_llvm", lambda: frozenset({"VSX", "RVV"}))
+    assert jit._refusal() is None
 
 
 def test_the_feature_list_decides(monkeypatch):

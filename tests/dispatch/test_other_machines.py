@@ -66,10 +66,10 @@ def test_objects_of_other_machines(name):
         with kernels.compiling_for(target):
             _, codes = kernels.written(parfor, False)
         for code in codes:
-            binary = jit.compile_object(code.ir, target, code.opt)
+            binary = jit.compile_object(code.ir, code.target, code.opt)
             assert elf.is_elf(binary)
             assert int.from_bytes(binary[18:20], "little") == ELF_MACHINE[level.target.machine]
-            assert code.symbol.endswith(f"_{name}") and code.symbol.encode() in binary
+            assert code.symbol.endswith(f"_{code.target.name}") and code.symbol.encode() in binary
             needed.update(elf.undefined(binary))
     assert needed <= C_LIBRARY
 

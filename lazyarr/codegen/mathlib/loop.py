@@ -25,9 +25,6 @@ from lazyarr.codegen.symbols import symbol_of
 from lazyarr.dtypes import PLAIN
 from lazyarr.target import Target
 
-OPT = 2
-"""LLVM's code generation level: these functions are compiled once for all programs."""
-
 _SELDOM = '!0 = !{!"branch_weights", i32 1, i32 4000}'
 _MOSTLY = '!1 = !{!"branch_weights", i32 4000, i32 1}'
 
