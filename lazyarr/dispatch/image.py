@@ -106,6 +106,8 @@ class Loaded(dict[str, int]):
 
     Whoever runs the code, or keeps an address of it, keeps this."""
 
+    key: bytes = b""
+    """Of the code, in the cache."""
     pages: tuple[int, int] = 0, 0
     """Where the image begins, and its bytes."""
 

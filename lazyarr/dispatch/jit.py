@@ -169,7 +169,7 @@ def load(
     key = key_of(ir, target, opt)
     with loading:
         if key not in _loaded:
-            _check(ir, symbols)
+            _check(key, ir, symbols)
         told = partial(about_code, symbols[0], ir, target, opt)
         found = recall(key, symbols, kernel=kernel, lasting=lasting, about=told)
         if found is not None:
@@ -223,9 +223,10 @@ def _tell(done: str, found: dict[str, int], how: str, body: bytes, began: float)
         print(f"lazyarr: {next(iter(found))}: {done} {how}, {len(body)} bytes, {spent}", file=sys.stderr)
 
 
-def _check(ir: str, symbols: tuple[str, ...]) -> None:
+def _check(key: bytes, ir: str, symbols: tuple[str, ...]) -> None:
     for name in symbols:
-        if name in _symbols:
+        there = _symbols.get(name)
+        if there is not None and there.key != key:      # a signal's handler may have loaded the same just now
             raise RuntimeError(f"symbol {name!r} belongs to other code already")
         if f"@{name}(" not in ir:       # LLVM would abort the process
             raise RuntimeError(f"the module does not define {name!r}")
@@ -259,10 +260,13 @@ def _linked(binary: bytes, target: Target) -> bytes:
 
 def _into_memory(key: bytes, body: bytes, symbols: tuple[str, ...], lasting: bool) -> image.Loaded:
     packed = image.is_packed(body)
-    found = image.load(image.unpacked(body)) if packed else _by_llvm(body, symbols)
-    _loaded[key] = found
-    for name in found:
-        _symbols[name] = found
+    found = _loaded.get(key)            # a finalizer or a signal's handler of this thread was quicker
+    if found is None:
+        found = image.load(image.unpacked(body)) if packed else _by_llvm(body, symbols)
+        found.key = key
+        _loaded[key] = found
+        for name in found:
+            _symbols[name] = found
     if lasting or not packed:           # LLVM's loader keeps what it has
         _lasting[key] = found
     return found

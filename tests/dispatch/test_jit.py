@@ -49,6 +49,34 @@ def test_available():
     assert jit.available()
 
 
+def test_the_same_code_in_the_middle_of_its_load(cold):
+    """Before each line of `jit`, a finalizer or a signal's handler of the same thread loads it, too."""
+    at = reached = 0
+
+    def line(frame, event, arg):
+        nonlocal reached
+        reached += event == "line"
+        if event == "line" and reached == at:
+            sys.settrace(None)
+            others.append(jit.load(text, (name,), host_level(), lasting=False))
+        return line
+
+    def enter(frame, event, arg):
+        return line if frame.f_code.co_filename == jit.__file__ else None
+
+    while at == reached:            # until there is no further line
+        at, reached, name, others = at + 1, 0, f"middle_{at}", []
+        text = ADD.format(name=name, k=at)
+        sys.settrace(enter)
+        try:
+            found = jit.load(text, (name,), host_level(), lasting=False)
+        finally:
+            sys.settrace(None)
+        assert [call(each[name], 1) for each in (found, *others)] == [at + 1] * (1 + len(others))
+        reached = at if others else reached
+    assert at > 30
+
+
 def test_load_compiles_once(cold):
     before = COUNT.compiles
     text = ADD.format(name="once", k=5)

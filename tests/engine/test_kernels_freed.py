@@ -112,6 +112,8 @@ def test_handlers_of_signals():
         ticks[0] += 1
         trial.run(20_000 + ticks[0] % 15)
 
+    for seed in range(8):               # what is imported late is there
+        trial.run(29_000 + seed)
     before = signal.signal(signal.SIGALRM, tick)
     signal.setitimer(signal.ITIMER_REAL, 0.01, 0.02)
     try:
