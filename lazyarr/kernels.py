@@ -132,13 +132,14 @@ def kernel_for(parfor: Parfor, nontemporal: bool = False) -> Kernel:
 
 def _known(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry) -> Kernel | None:
     """The kernel, if its objects are in the cache."""
+    shell = 0
+    if entry.shell is not None:
+        found = jit.recall(entry.shell.key, (entry.shell.symbol,), kernel=False)
+        if found is None:
+            return None
+        shell = found[entry.shell.symbol]
     main = jit.recall(entry.main.key, (entry.main.symbol,), entry.body, lasting=False)
-    shell = entry.shell and jit.recall(entry.shell.key, (entry.shell.symbol,), kernel=False)
-    if main is None or (entry.shell is not None and shell is None):
-        return None
-    if entry.shell is None or shell is None:
-        return _kernel(parfor, nontemporal, entry, main, 0)
-    return _kernel(parfor, nontemporal, entry, main, shell[entry.shell.symbol])
+    return None if main is None else _kernel(parfor, nontemporal, entry, main, shell)
 
 
 def _compiled(parfor: Parfor, nontemporal: bool, body: bytes) -> Kernel:
