@@ -40,16 +40,6 @@ POLICIES = {
 OPTIMISED = 2
 """LLVM's code generation level under ``$maxopt``."""
 
-NATIVE = "baseline #each"
-"""Of ops that kernels write themselves."""
-HALF = "#half"
-"""Of these, where float16 takes part."""
-SHARED = "$maxopt baseline #widths"
-"""Of elementary functions and draws."""
-PYTHONS = "$maxopt #x86"
-"""Of scalar functions, which tell of x86's status flags as Python does."""
-
-
 class Statement(NamedTuple):
     """A statement, read."""
 

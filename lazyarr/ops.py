@@ -21,7 +21,6 @@ import numpy
 
 from lazyarr.draws import DRAWS
 from lazyarr.dtypes import CANONICAL, PLAIN, canonical
-from lazyarr.op_targets import HALF, NATIVE, SHARED, has
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +77,16 @@ DOMAINS: dict[str, tuple[float, float] | None] = {
 """Intervals that operands are drawn from; None: every bit pattern."""
 
 CATEGORIES = {"d": "divide", "o": "over", "u": "under", "i": "invalid"}
+
+# For which CPU levels there is code of ours, in the words of `op_targets`.
+NATIVE = "baseline #each"
+"""Of ops that kernels write themselves."""
+HALF = "#half"
+"""Of these, where float16 takes part."""
+SHARED = "$maxopt baseline #widths"
+"""Of elementary functions and draws."""
+PYTHONS = "$maxopt #x86"
+"""Of scalar functions, which tell of x86's status flags as Python does."""
 
 _KIND = {char: row.kind for char, row in PLAIN.items()} | {"e": "e"}
 _ALL, _REAL, _INT = "biuefc", "biuef", "iu"
@@ -206,9 +215,6 @@ _ROWS: list[_Row] = [
     ("where", "", _ALL, 1, "any", "", "", "", "", "", ""),
 ]  # fmt: skip
 
-TARGETS = {True: NATIVE, False: SHARED}
-"""Of the rows above: with an emitter, and without one.  (What is `called` says its own.)"""
-
 _ARITY = {"copy": (1, 1), "where": (3, 1)}
 
 
@@ -220,7 +226,7 @@ def _op(cells: _Row) -> Op | None:
     nin, nout = _ARITY.get(name) or (fn.nin, fn.nout)
     return Op(
         name, fn, nin, nout, emitter or name, native, frozenset(traits.split()), commutative, order_free,
-        real, complex_, integer, cost, domain, TARGETS[bool(native)],
+        real, complex_, integer, cost, domain, NATIVE if native else SHARED,
     )  # fmt: skip
 
 
@@ -274,14 +280,9 @@ def own_signature(name: str, sig: str) -> str:
 
 
 def native(name: str, sig: str) -> bool:
-    """Does codegen emit this loop itself, at the levels that `built` says?"""
+    """Does codegen emit this loop itself, at the levels that its targets say?"""
     op = OPS.get(name)
     return op is not None and kind(sig[op.nin - 1]) in op.native
-
-
-def built(name: str, sig: str, level: str) -> bool:
-    """Is there an emitter's code of an op for a CPU level?"""
-    return name in OPS and has(OPS[name].targets, level) and ("e" not in sig or has(HALF, level))
 
 
 @cache

@@ -11,8 +11,8 @@ from lazyarr.codegen.emitters import emitter
 from lazyarr.cpu_features import LEVEL, LEVELS, here
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.levels import BY_NAME, host_level, selection
-from lazyarr.op_targets import HALF, NATIVE, SHARED, baseline_of, built, chosen, has, read
-from lazyarr.ops import OPS, row
+from lazyarr.op_targets import baseline_of, built, chosen, has, read
+from lazyarr.ops import HALF, NATIVE, OPS, SHARED, row
 
 V2, V3, V4 = "X86_V2", "X86_V3", "X86_V4"
 BASE = (V2,)

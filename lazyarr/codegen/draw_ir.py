@@ -2,7 +2,7 @@
 
 In:  the name of a draw (`draws.DRAWS`), a `Target`.   Out: `Module`: one function, called by kernels as
 they call NumPy's inner loops: ``void f(char **args, intp *dims, intp *steps, void *data)``.
-These functions are compiled once for all programs, optimised (`op_targets.SHARED`): without that they would
+These functions are compiled once for all programs, optimised (`ops.SHARED`): without that they would
 take three times as long.
 """
 

@@ -20,8 +20,8 @@ from lazyarr.dispatch import cache as disk
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.levels import BY_NAME, denied_by_llvm, llvm_features, missing, selection
 from lazyarr.dispatch.llvm import binding, lock, version
-from lazyarr.op_targets import HALF, PYTHONS, SHARED, built, read
-from lazyarr.ops import OPS
+from lazyarr.op_targets import built, read
+from lazyarr.ops import HALF, OPS, PYTHONS, SHARED
 
 FORMAT = "1"
 

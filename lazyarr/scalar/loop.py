@@ -23,7 +23,6 @@ from lazyarr.error_state import TEXTS
 from lazyarr.expr import LOCK
 from lazyarr.geometry import broadcast_shapes
 from lazyarr.numpy_loops import InnerLoop
-from lazyarr.op_targets import PYTHONS
 from lazyarr.scalar.emit import Text, Words, emit
 from lazyarr.scalar.interpret import interpret
 from lazyarr.scalar.ir import Function
@@ -167,6 +166,6 @@ def entered(loop: Loop) -> Loop | None:
     with LOCK:                          # kernels and calls must agree about the words
         known = _entered.get(loop.name)
         if known is None and len(_entered) < LOOPS:
-            ops.enter(loop.name, loop, loop.nin, loop.nout, loop.flags, loop.cost, PYTHONS)
+            ops.enter(loop.name, loop, loop.nin, loop.nout, loop.flags, loop.cost, ops.PYTHONS)
             known = _entered[loop.name] = loop
         return known
