@@ -10,10 +10,12 @@ is_evaluated    has an array been computed yet?
 borrow          read somebody's ndarray lazily, without a copy
 options, set_options, get_options      how lazyarr works
 set_num_threads, get_num_threads       with how many threads
+export_kernels, load_kernels           kernels compiled ahead of time
 coverage        which of NumPy's names run natively
 compile         a function of arrays, looked at once and then run by its kernels alone
 stencil         a function of arrays, from a kernel with relative indices
 debug           counters and explanations
+cache           the kernels that are kept on disk
 """
 
 from __future__ import annotations
@@ -24,7 +26,6 @@ import numpy
 
 from lazyarr import buffer_protocol as _buffer_protocol
 from lazyarr import functions as _functions
-from lazyarr import generators as _generators
 from lazyarr import methods as _methods
 from lazyarr import namespace as _namespace
 from lazyarr import operators as _operators
@@ -39,14 +40,16 @@ from lazyarr.config import set_options as set_options
 from lazyarr.public import borrow as borrow
 from lazyarr.public import coverage as coverage
 from lazyarr.public import evaluate as evaluate
+from lazyarr.public import export_kernels as export_kernels
 from lazyarr.public import get_num_threads as get_num_threads
 from lazyarr.public import is_evaluated as is_evaluated
+from lazyarr.public import load_kernels as load_kernels
 from lazyarr.public import set_num_threads as set_num_threads
 from lazyarr.public import show_config as show_config
 from lazyarr.ufuncs import ufunc as ufunc
 
 for _part in (
-    _operators, _methods, _protocols, _buffer_protocol, _subclass, _functions, _namespace, _generators,
+    _operators, _methods, _protocols, _buffer_protocol, _subclass, _functions, _namespace,
     _warning_sites, _public,
 ):  # fmt: skip
     _part.attach()
@@ -56,8 +59,8 @@ __lazyarr_version__ = "0.1.0"
 __version__ = numpy.__version__
 
 _OWN = [
-    "borrow", "coverage", "evaluate", "get_num_threads", "get_options", "is_evaluated", "options",
-    "set_num_threads", "set_options",
+    "borrow", "coverage", "evaluate", "export_kernels", "get_num_threads", "get_options", "is_evaluated",
+    "load_kernels", "options", "set_num_threads", "set_options",
 ]
 __all__ = sorted({*numpy.__all__, *_OWN})
 _LATE = {"compile": "lazyarr.compiling.face", "stencil": "lazyarr.stencils"}
@@ -65,11 +68,15 @@ _LATE = {"compile": "lazyarr.compiling.face", "stencil": "lazyarr.stencils"}
 
 
 def __getattr__(name: str):
-    if name == "debug":
-        return importlib.import_module("lazyarr.debug")
+    if name in ("cache", "debug"):
+        return importlib.import_module(f"lazyarr.{name}")
     if name in _LATE:
         found = globals()[name] = getattr(importlib.import_module(_LATE[name]), name)
         return found
+    if name.startswith("__cpu_"):
+        attributes = importlib.import_module("lazyarr.dispatch.introspect").ATTRIBUTES
+        if name in attributes:
+            return attributes[name]()
     try:
         found = getattr(numpy, name)
     except AttributeError as error:             # its text knows what became of old names
@@ -82,4 +89,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted({*dir(numpy), *_OWN, *_LATE, "debug", "ndarray"})
+    return sorted({*dir(numpy), *_OWN, *_LATE, "cache", "debug", "ndarray"})

@@ -1,12 +1,14 @@
 """The command line: ``python -m lazyarr``.
 
-In:  ``[--stats] script.py | -m module | -c code | -``, then the program's own arguments; or ``info``.
+In:  ``[--stats] script.py | -m module | -c code | -``, then the program's own arguments; or ``info``,
+or ``cache`` and a command.
 Out: the program run as ``__main__`` (see `lazyarr.runner`), or a page about this installation.
 What follows the program's name belongs to the program, whatever it looks like.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 
 USAGE = """\
@@ -15,12 +17,14 @@ usage: python -m lazyarr [--stats] script.py [args...]
        python -m lazyarr [--stats] -c code [args...]
        python -m lazyarr [--stats] - [args...]          (the program comes from the standard input)
        python -m lazyarr info
+       python -m lazyarr cache {list,stats,export,import,verify,clear}
 
 Run an unmodified NumPy program with lazyarr in NumPy's place: in its own modules (under the script's
 directory and the current one) `import numpy` gives lazyarr, installed libraries keep NumPy.
 
   --stats   print at the end what was fused, compiled, launched and allocated (on stderr)
   info      versions, CPU level, threads, cache
+  cache     what is in the cache of compiled kernels, and looking after it
 """
 
 
@@ -39,6 +43,12 @@ def main() -> None:
 
         print(info())
         return
+    if first == "cache" and not os.path.exists(first):
+        from lazyarr.runner_cache import main as look_after
+
+        text, status = look_after(args[1:])
+        print(text)
+        sys.exit(status)
     if first.startswith("-") and first != "-" and (first not in ("-m", "-c") or len(args) < 2):
         sys.stderr.write(f"lazyarr: cannot run {' '.join(args)}\n{USAGE}")
         sys.exit(2)

@@ -106,9 +106,20 @@ def note(name: str) -> None:
     """Remember, beyond this process, that the kernels of an evaluation are in the cache."""
     from lazyarr.dispatch import cache
 
-    key = cache.digest("evaluation", name)
+    key = evaluation_key(name)
     if cache.fetch(key) is None:
-        cache.store(key, b"")
+        cache.store(key, b"", evaluation_about(name))
+
+
+def evaluation_key(name: str) -> bytes:
+    """The cache's key of the word that an evaluation's kernels are there."""
+    from lazyarr.dispatch import cache
+
+    return cache.digest("evaluation", name)
+
+
+def evaluation_about(name: str) -> dict[str, str]:
+    return {"kind": "evaluation", "ops": name.replace("\n", "; ")}
 
 
 @lru_cache(1024)
@@ -116,7 +127,7 @@ def noted(name: str) -> bool:
     """Are the kernels of an evaluation in the cache, by all that is known, and can they be loaded?"""
     from lazyarr.dispatch import cache
 
-    return loads_cached() and cache.fetch(cache.digest("evaluation", name)) is not None
+    return loads_cached() and cache.fetch(evaluation_key(name)) is not None
 
 
 def loads_cached() -> bool:

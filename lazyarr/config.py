@@ -2,9 +2,9 @@
 
 In:  ``LAZYARR_<NAME>`` at import, `set_options` (all threads), `options` (this thread, for a block).
 Out: `current.<name>`, cheap enough for every call.
-Every value that `current` shows has passed its field's check.  `code_key` holds exactly the
-options that change generated code, so no knob can be forgotten in a kernel's identity; `plan_key` also those
-that change what is planned and how it is launched.
+Every value that `current` shows has passed its field's check.  `code_key` holds exactly the options that
+change generated code for a given target, `cpu_key` those that choose the target, so no knob can be forgotten
+in a kernel's identity; `plan_key` also those that change what is planned and how it is launched.
 """
 
 from __future__ import annotations
@@ -48,13 +48,34 @@ def _text(value: object) -> str:
     return value
 
 
+def _cpu_sets(value: object) -> str:
+    text = _text(value)
+    if text:
+        from lazyarr.cpu_choice import words
+
+        words(text)
+    return text
+
+
+def _cpu_names(value: object) -> str:
+    text = _text(value)
+    if text:
+        from lazyarr.cpu_choice import names
+
+        names(text)
+    return text
+
+
 def _option(
-    default: Any, check: Check, *, code: bool = False, plan: bool = False, watches: bool = False,
-    fixed: bool = False,
+    default: Any, check: Check, *, code: bool = False, cpu: bool = False, plan: bool = False,
+    watches: bool = False, fixed: bool = False,
 ) -> Any:  # fmt: skip
-    """A field: does it change generated code, does it (else) change plans or launches, does it look at
-    evaluations, is it set at the start only?"""
-    about = {"check": check, "code": code, "plan": plan or code, "watches": watches, "fixed": fixed}
+    """A field: does it change generated code for a given target, does it choose the target, does it (else)
+    change plans or launches, does it look at evaluations, is it set at the start only?"""
+    about = {
+        "check": check, "code": code, "cpu": cpu, "plan": plan or code or cpu, "watches": watches,
+        "fixed": fixed,
+    }  # fmt: skip
     return field(default=default, metadata=about)
 
 
@@ -78,8 +99,19 @@ class Options:
     `codegen.mathlib.names` lists are our own, within 1 ULP, the same bits on every CPU level."""
     fast_math: bool = _option(False, _one_of(False), code=True)
     """May kernels reassociate and contract floating-point operations?"""
-    cpu_level: str = _option("", _text, code=True)
-    """Generate code for this level, such as ``X86_V3``; empty for the best of the host."""
+    cpu_level: str = _option("", _text, cpu=True)
+    """Generate code for this level, such as ``X86_V3``; empty for the best that the host has and the five
+    options below leave."""
+    cpu_baseline: str = _option("min", _cpu_sets, cpu=True)
+    """Levels that kernels may rely on (`cpu_choice`: names and groups); the host must have them."""
+    cpu_dispatch: str = _option("max", _cpu_sets, cpu=True)
+    """Levels that kernels are compiled for besides: the highest that the host has is chosen."""
+    disable_cpu_features: str = _option("", _cpu_names, cpu=True)
+    """Features, or levels, that are not used: the levels that need them count as absent."""
+    enable_cpu_features: str = _option("", _cpu_names, cpu=True)
+    """The only levels of the dispatch set that are used; empty: all."""
+    disable_optimization: bool = _option(False, _one_of(False, True), cpu=True)
+    """Compile for the baseline only."""
     verify: bool = _option(False, _one_of(False, True))
     """Check every intermediate representation after each pass."""
     debug: int = _option(0, _at_least(0), watches=True)
@@ -94,6 +126,9 @@ class Options:
     """Where compiled kernels are kept between processes; empty for the user's cache directory."""
     cache_bytes: int = _option(256 << 20, _at_least(0))
     """Bound of that directory; the kernels not used for longest go first.  0: keep none."""
+    kernel_path: str = _option("", _text)
+    """More places of kernels, written as PATH is, which are only read: bundles (`export_kernels`) and cache
+    directories."""
     num_threads: int = _option(0, _at_least(0), plan=True)
     """Most threads of one launch; 0 for as many as the process may use."""
     threading_layer: str = _option("native", _one_of("native", "serial"), plan=True)
@@ -107,9 +142,11 @@ class Options:
 
 
 _FIELDS = {f.name: f for f in fields(Options)}
-_code_values, _plan_values = (
-    attrgetter(*[name for name, f in _FIELDS.items() if f.metadata[what]]) for what in ("code", "plan")
+CODE, _CPU, _PLAN = (
+    tuple(name for name, f in _FIELDS.items() if f.metadata[what]) for what in ("code", "cpu", "plan")
 )
+_ANY_CPU = tuple(_FIELDS[name].default for name in _CPU)
+_code_values, _cpu_values, _plan_values = (attrgetter(*names) for names in (CODE, _CPU, _PLAN))
 OBSERVED: list[str] = []
 """Options that look at evaluations, once they were on: while there is none, nobody asks for their values."""
 _WORDS = {
@@ -131,8 +168,22 @@ def _checked(changes: Mapping[str, Any]) -> dict[str, Any]:
             raise type(error)(f"option {name}={value!r} {error}") from None
         if about["fixed"] and value != getattr(current, name):
             raise ValueError(f"option {name} is set by LAZYARR_{name.upper()}, for the whole process")
+    if any(name in _CPU for name in found):
+        _hold(tuple(found.get(name, getattr(current, name)) for name in _CPU))
     _observe(found)
     return found
+
+
+def _hold(cpu: tuple[Any, ...]) -> None:
+    """Hold the options that choose the target against the host, where that can be done without LLVM."""
+    if cpu[1:] == _ANY_CPU[1:]:
+        return
+    from lazyarr.cpu_choice import Choice, resolve
+    from lazyarr.cpu_features import of_the_system
+
+    host = of_the_system()
+    if host is not None:
+        resolve(Choice(*cpu), host)
 
 
 def _observe(values: Mapping[str, Any]) -> None:
@@ -155,7 +206,9 @@ def _parsed(text: str, default: object) -> object:
 
 
 def from_environment(environ: Mapping[str, str]) -> Options:
-    """The options that ``LAZYARR_<NAME>`` variables ask for; ValueError names a bad variable."""
+    """The options that ``LAZYARR_<NAME>`` variables ask for.
+
+    ValueError names a bad variable, RuntimeError says what the host lacks of what they ask for."""
     found = {}
     for name, f in _FIELDS.items():
         text = environ.get(f"LAZYARR_{name.upper()}")
@@ -165,7 +218,12 @@ def from_environment(environ: Mapping[str, str]) -> Options:
             found[name] = f.metadata["check"](_parsed(text, f.default))
         except (TypeError, ValueError) as error:
             raise ValueError(f"LAZYARR_{name.upper()}={text!r} {error}") from None
-    return Options(**found)
+    made = Options(**found)
+    _hold(_cpu_values(made))
+    return made
+
+
+Keys = tuple[object, tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]
 
 
 class _Current(threading.local):
@@ -174,8 +232,8 @@ class _Current(threading.local):
     Looking up an attribute of a thread-local object tries the thread's dict, then the class: the
     rule that is wanted, at the price of one attribute."""
 
-    keys: tuple[object, tuple[Any, ...], tuple[Any, ...]] = (None, (), ())
-    """`code_key` and `plan_key` of the thread's options, as of a state of the process's."""
+    keys: Keys = (None, (), (), ())
+    """`code_key`, `cpu_key` and `plan_key` of the thread's options, as of a state of the process's."""
 
 
 _state = object()
@@ -214,6 +272,8 @@ def set_options(**changes: Any) -> None:
     ------
     TypeError, ValueError
         For an unknown option or a value that it cannot take; nothing is changed then.
+    RuntimeError
+        If the host lacks what the options for CPUs ask for, or they contradict each other.
     """
     global _state
     own = vars(current)
@@ -236,6 +296,8 @@ def options(**changes: Any) -> Iterator[None]:
     ------
     TypeError, ValueError
         For an unknown option or a value that it cannot take; nothing is changed then.
+    RuntimeError
+        If the host lacks what the options for CPUs ask for, or they contradict each other.
     """
     changed = _checked(changes)
     own = vars(current)
@@ -251,18 +313,23 @@ def options(**changes: Any) -> Iterator[None]:
 
 
 def code_key() -> tuple[Any, ...]:
-    """The options in force that change generated code: part of every kernel's identity."""
+    """The options in force that change generated code for a given target: part of every kernel's identity."""
     return _keys()[1]
 
 
-def plan_key() -> tuple[Any, ...]:
-    """The options in force that plans and launches go by: those of `code_key`, and what is compiled at all,
-    and with how many threads it runs."""
+def cpu_key() -> tuple[Any, ...]:
+    """The options in force that choose the target: the fields of `cpu_choice.Choice`."""
     return _keys()[2]
 
 
-def _keys() -> tuple[object, tuple[Any, ...], tuple[Any, ...]]:
+def plan_key() -> tuple[Any, ...]:
+    """The options in force that plans and launches go by: those of `code_key` and `cpu_key`, and what is
+    compiled at all, and with how many threads it runs."""
+    return _keys()[3]
+
+
+def _keys() -> Keys:
     found = _thread.keys
     if found[0] is not _state:
-        found = _thread.keys = _state, _code_values(current), _plan_values(current)
+        found = _thread.keys = _state, _code_values(current), _cpu_values(current), _plan_values(current)
     return found

@@ -175,10 +175,10 @@ SERIES = "{series}"
 
 def show_config(mode: str = "stdout") -> Any:
     """`lazyarr.show_config`."""
-    from lazyarr.runner_report import info
+    from lazyarr.runner_report import info, rows
 
     if mode == "dicts":
-        return {**numpy.show_config("dicts"), "lazyarr": info()}
+        return {**numpy.show_config("dicts"), "lazyarr": rows()}
     numpy.show_config(mode)
     print(info())
     return None

@@ -21,7 +21,7 @@ from lazyarr.creation import MOST
 from lazyarr.draws import DRAWS, conforms
 from lazyarr.dtypes import char_of
 from lazyarr.expr import Expr, Map, Read
-from lazyarr.fallback import TAKE_NAMED, fallback
+from lazyarr.fallback import fallback
 from lazyarr.geometry import LEGACY_AXES, PROBED, fresh, probe
 from lazyarr.values import Positions
 
@@ -127,23 +127,3 @@ def _drawn(
 
 LAZY = {"random": random, "uniform": uniform}
 """Methods of a Generator that are more than NumPy's."""
-
-
-def _type(cls: type) -> type:
-    from lazyarr.generator_type import Generator
-
-    return Generator
-
-
-def _adopt(real: Any) -> Any:
-    from lazyarr.generator_type import adopt
-
-    return adopt(real)
-
-
-def attach() -> None:
-    """Our Generator, in the place of NumPy's, which `import numpy` leaves for later."""
-    from lazyarr.stand_ins import MAKERS  # (it imports `LAZY`)
-
-    name = "numpy.random._generator", "Generator"
-    MAKERS[name], TAKE_NAMED[name] = _type, _adopt

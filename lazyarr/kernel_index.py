@@ -1,10 +1,10 @@
 """What a launch must know of a kernel, kept beside the compiled code: a warm start writes no kernel's text.
 
 In:  a parfor, the target, whether it streams.   Out: `Entry`, or None if the kernel is not known.
-The index is a part of the object cache.  An entry's key holds all that the text follows from: the parfor,
-the options that affect code, and the source of whatever writes kernels.  It names the compiled
-objects by their own keys, which hold the text: an entry may be missing, but never be wrong.  It holds the
-main object itself, too: a file less to be read.
+The index is a part of the object cache.  An entry's key holds all that text and code follow from: the parfor,
+the options that affect code, the source of whatever writes kernels, llvmlite's version (and so LLVM's).  It
+names the compiled objects by their own keys, which hold the text: an entry may be missing, but never be
+wrong.  It holds the main object itself, too: a file less to be read.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ import numpy
 from lazyarr import config
 from lazyarr.codegen.abi import Layout
 from lazyarr.dispatch import cache as disk
+from lazyarr.dispatch.llvm import version
 from lazyarr.fusion.parfor import Parfor, Reduction
 from lazyarr.target import Target
 
 WRITERS = (
-    "codegen", "codegen/mathlib", "config.py", "mxcsr.py", "fusion/parfor.py", "ops.py", "draws.py",
-    "dtypes.py", "target.py", "reduce_order.py", "reduce_proof.py", "kernel_index.py",
+    "codegen", "codegen/mathlib", "config.py", "cpu_choice.py", "cpu_features.py", "op_targets.py",
+    "mxcsr.py", "fusion/parfor.py", "ops.py", "draws.py", "dtypes.py", "target.py", "reduce_order.py",
+    "reduce_proof.py", "kernel_index.py",
 )  # fmt: skip
 """Files and folders that the text of a kernel follows from (a test compares them with the imports)."""
 
@@ -55,7 +57,7 @@ class Entry(NamedTuple):
 
 def recall(parfor: Parfor, target: Target, nontemporal: bool) -> Entry | None:
     """What is known of the kernel of a parfor."""
-    body = disk.fetch(_key(parfor, target, nontemporal))
+    body = disk.fetch(key(parfor, target, nontemporal), lambda: about(parfor, target, nontemporal))
     if body is None:
         return None
     main, shell, combine, layout, *others = marshal.loads(body)
@@ -65,18 +67,42 @@ def recall(parfor: Parfor, target: Target, nontemporal: bool) -> Entry | None:
 def remember(parfor: Parfor, target: Target, nontemporal: bool, entry: Entry) -> None:
     """Keep what is known of the kernel of a parfor."""
     whole = entry._replace(body=entry.body or disk.fetch(entry.main.key) or b"")
-    plain = [tuple(field) if isinstance(field, tuple) else field for field in whole]
-    disk.store(_key(parfor, target, nontemporal), marshal.dumps(plain, FORMAT))
+    disk.store(key(parfor, target, nontemporal), packed(whole), about(parfor, target, nontemporal))
 
 
-def _key(parfor: Parfor, target: Target, nontemporal: bool) -> bytes:
+def packed(entry: Entry) -> bytes:
+    """An entry as bytes."""
+    plain = [tuple(field) if isinstance(field, tuple) else field for field in entry]
+    return marshal.dumps(plain, FORMAT)
+
+
+def about(parfor: Parfor, target: Target, nontemporal: bool) -> dict[str, str]:
+    """What the key of a kernel is a digest of, piece by piece (a test changes each)."""
+    ops = " ".join(inst.op for inst in parfor.body)
+    return {
+        "kind": "kernel", "numpy": numpy.__version__, "llvmlite": version(), "source": writers()[:16],
+        "level": target.name, **dict(zip(target._fields[1:], map(str, target[1:]), strict=True)),
+        **dict(zip(config.CODE, map(str, config.code_key()), strict=True)),
+        "nontemporal": str(nontemporal), "dims": parfor.dims, "scalars": parfor.scalars,
+        "operands": " ".join(f"{o.dtype}-{o.access}-{o.role}" for o in parfor.operands),
+        "body": f"{ops[:MOST]} ({disk.digest(more=said(parfor)).hex()[:16]})",
+    }  # fmt: skip
+
+
+MOST = 200
+"""Characters of a body's ops that are kept."""
+
+
+def key(parfor: Parfor, target: Target, nontemporal: bool) -> bytes:
+    """Where a kernel is in the cache."""
     return disk.digest(_surroundings(target, config.code_key(), nontemporal), more=said(parfor))
 
 
 @cache
 def _surroundings(target: Target, options: tuple[object, ...], nontemporal: bool) -> str:
-    """All but the parfor that the text of a kernel follows from."""
-    return "\0".join(("kernel", writers(), numpy.__version__, repr((tuple(target), options, nontemporal))))
+    """All but the parfor that a kernel's text and code follow from."""
+    what = repr((tuple(target), options, nontemporal))
+    return "\0".join(("kernel", writers(), numpy.__version__, version(), what))
 
 
 def said(parfor: Parfor) -> bytes:

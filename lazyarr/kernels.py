@@ -8,8 +8,10 @@ process, comes from the disk: by the index its text need not be written again.
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,11 +19,14 @@ from lazyarr import config, kernel_index
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.mathlib.names import own
 from lazyarr.counters import COUNT
+from lazyarr.cpu_features import here
 from lazyarr.dispatch import jit
+from lazyarr.dispatch.image import Loaded
 from lazyarr.draws import DRAWS
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.numpy_loops import InnerLoop, inner_loop
+from lazyarr.op_targets import baseline_of, chosen, has, read
 from lazyarr.ops import OPS, called, function, row
 from lazyarr.reduce_order import SEARCHES
 from lazyarr.switches import code_off
@@ -46,33 +51,66 @@ class Kernel(NamedTuple):
     nontemporal: bool
     flags: int
     """NumPy's FPE bits that its ops can raise."""
+    level: str
+    """The CPU level that it was compiled for."""
+    code: Loaded
+    """Its own code, kept as long as this is: whoever runs the kernel, or remembers its address, keeps it."""
+    calls: tuple[tuple[str, str], ...]
+    """Op and CPU level of each of `loops`; NumPy's have none of ours."""
+
+
+class _Planned(threading.local):
+    target: Target | None = None
+
+
+_planned = _Planned()
 
 
 def host() -> Target:
-    """The target of this process, or the one that the options ask for."""
-    return _host(config.current.cpu_level)
+    """The target of this process, or the one that the options ask for; within `compiling_for`, that one."""
+    return _planned.target or _host(config.cpu_key())
+
+
+@contextmanager
+def compiling_for(target: Target) -> Iterator[None]:
+    """In this block the calling thread makes plans and texts for another target: it may run none of them."""
+    before, _planned.target = _planned.target, target
+    try:
+        yield
+    finally:
+        _planned.target = before
 
 
 @cache
-def _host(level: str) -> Target:
-    """`level` is the option that `host_level` goes by: the key of what is remembered."""
+def _host(cpu: tuple[object, ...]) -> Target:
+    """`cpu` is what `host_level` goes by: the key of what is remembered."""
     from lazyarr.dispatch.levels import host_level
 
     return host_level()._replace(off=code_off())
 
 
-_kernels: dict[tuple[Parfor, bool, tuple[object, ...]], Kernel] = {}
+MOST = 2048
+"""Kernels that are remembered; the older half is forgotten when there are more.  Their code goes with the
+last plan that runs them."""
+
+_kernels: dict[tuple[Parfor, bool, tuple[object, ...], tuple[object, ...]], Kernel] = {}
+
+
+def loaded() -> list[tuple[Parfor, Kernel]]:
+    """The kernels of this process that are remembered."""
+    return [(key[0], kernel) for key, kernel in list(_kernels.items())]
 
 
 def kernel_for(parfor: Parfor, nontemporal: bool = False) -> Kernel:
     """The compiled kernel of a parfor.
 
     Where only cached code may be loaded, and there is none that streams, the other one does as well."""
-    key = parfor, nontemporal, config.code_key()
+    key = parfor, nontemporal, config.cpu_key(), config.code_key()
     found = _kernels.get(key)
     if found is not None:
         COUNT.memory_hits += 1
         return found
+    assert _planned.target is None, "code of another target is not loaded"
     began = time.perf_counter()
     entry = kernel_index.recall(parfor, host(), nontemporal)
     known = entry and _known(parfor, nontemporal, entry)
@@ -82,6 +120,9 @@ def kernel_for(parfor: Parfor, nontemporal: bool = False) -> Kernel:
             jit.miss(str(parfor))
             return other
         raise jit.NotCompiled(str(parfor))
+    if len(_kernels) >= MOST:
+        for old in list(_kernels)[: MOST // 2]:
+            _kernels.pop(old, None)
     found = _kernels[key] = known or _compiled(parfor, nontemporal, entry.body if entry else b"")
     COUNT.seconds["compile"] += time.perf_counter() - began
     if known is not None and config.current.debug > 1:      # what is compiled, `dispatch.jit` shows
@@ -91,14 +132,14 @@ def kernel_for(parfor: Parfor, nontemporal: bool = False) -> Kernel:
 
 def _known(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry) -> Kernel | None:
     """The kernel, if its objects are in the cache."""
-    main = jit.recall(entry.main.key, (entry.main.symbol,), entry.body)
-    shell = entry.shell and jit.recall(entry.shell.key, (entry.shell.symbol,), kernel=False)
-    if main is None or (entry.shell is not None and shell is None):
-        return None
-    fold = main[entry.main.symbol]
-    if entry.shell is None or shell is None:
-        return _kernel(parfor, nontemporal, entry, fold, 0)
-    return _kernel(parfor, nontemporal, entry, shell[entry.shell.symbol], fold)
+    shell = 0
+    if entry.shell is not None:
+        found = jit.recall(entry.shell.key, (entry.shell.symbol,), kernel=False)
+        if found is None:
+            return None
+        shell = found[entry.shell.symbol]
+    main = jit.recall(entry.main.key, (entry.main.symbol,), entry.body, lasting=False)
+    return None if main is None else _kernel(parfor, nontemporal, entry, main, shell)
 
 
 def _compiled(parfor: Parfor, nontemporal: bool, body: bytes) -> Kernel:
@@ -106,52 +147,102 @@ def _compiled(parfor: Parfor, nontemporal: bool, body: bytes) -> Kernel:
 
     `body` is the main object, if that is known."""
     source = _source(parfor, nontemporal)
-    address, fold = jit.load(source.ir, (source.symbol,), host())[source.symbol], 0
-    if source.shell is not None:
-        address, fold = _loaded(source.shell), address
-    entry = kernel_index.Entry(
+    main = jit.load(source.ir, (source.symbol,), host(), lasting=False)
+    shell = _shared(source.shell) if source.shell is not None else 0
+    entry = _entry(source, body)
+    kernel_index.remember(parfor, host(), nontemporal, entry)
+    return _kernel(parfor, nontemporal, entry, main, shell)
+
+
+def _entry(source: Source, body: bytes) -> kernel_index.Entry:
+    return kernel_index.Entry(
         _piece(source), source.shell and _piece(source.shell), source.combine and _piece(source.combine),
         source.layout, source.scratch_bytes, source.flags, source.loops, body,
     )  # fmt: skip
-    kernel_index.remember(parfor, host(), nontemporal, entry)
-    return _kernel(parfor, nontemporal, entry, address, fold)
 
 
-def _kernel(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry, address: int, fold: int) -> Kernel:
-    loops = []
-    for name, sig in entry.loops:
-        own_math = None if called(name) else _elementary(name, sig)
-        loop = _draw_or_scalar(name) if called(name) else own_math or inner_loop(function(name), sig)
-        assert loop is not None, (name, sig)
-        loops.append(loop)
+class Code(NamedTuple):
+    """A module, its one public function, what it is compiled for, and LLVM's code generation level."""
+
+    ir: str
+    symbol: str
+    target: Target
+    opt: int = 0
+
+
+def written(parfor: Parfor, nontemporal: bool) -> tuple[kernel_index.Entry, list[Code]]:
+    """What the index says of a kernel, and all code of ours that it runs, itself first; not compiled."""
+    source = _source(parfor, nontemporal)
+    parts = source, source.shell, source.combine
+    found = [Code(part.ir, part.symbol, host()) for part in parts if part is not None]
+    loops = (code_of_ours(name, sig) for name, sig in source.loops if ours(name, sig))
+    return _entry(source, b""), [*found, *loops]
+
+
+def _kernel(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry, main: Loaded, shell: int) -> Kernel:
+    """`shell` is the address of what calls the main function; 0 if nothing does."""
+    own_address = main[entry.main.symbol]
+    address, fold = (shell, own_address) if shell else (own_address, 0)
+    loops = [_loop(name, sig) for name, sig in entry.loops]
     ops = sum(i.op not in BOOKKEEPING for i in parfor.body)
     combine = entry.combine and partial(_combine, parfor, nontemporal, entry.combine)
     return Kernel(
-        address, entry.layout, tuple(loops), entry.scratch_bytes, ops, combine, fold, nontemporal, entry.flags
-    )
+        address, entry.layout, tuple(loops), entry.scratch_bytes, ops, combine, fold, nontemporal,
+        entry.flags, host().name, main, tuple((name, _level(name, sig)) for name, sig in entry.loops),
+    )  # fmt: skip
 
 
-def _draw_or_scalar(name: str) -> InnerLoop:
-    """Machine code of a draw or of a scalar function, which all kernels share."""
-    if name not in DRAWS:
+def _loop(name: str, sig: str) -> InnerLoop:
+    """What kernels call for an op: a function of ours, which all of them share, or NumPy's inner loop."""
+    if called(name) and name not in DRAWS:
         return function(name).loop()        # type: ignore[no-any-return]
-    from lazyarr.codegen.draw_ir import OPT, draw_module
+    if ours(name, sig):
+        return InnerLoop(shared(code_of_ours(name, sig)), 0, False)
+    found = inner_loop(function(name), sig)
+    assert found is not None, (name, sig)
+    return found
 
-    module = draw_module(name, host())
-    found = jit.load(module.ir, (module.symbol,), host(), OPT, kernel=False)
-    return InnerLoop(found[module.symbol], 0, False)
+
+def ours(name: str, sig: str) -> bool:
+    """Do kernels call a function of ours for an op, not NumPy's loop?"""
+    return called(name) or (own(name, sig) and has(row(name).targets, host().name))
 
 
-def _elementary(name: str, sig: str) -> InnerLoop | None:
-    """Machine code of an elementary function, which all kernels share; None: NumPy's is to be used."""
-    if not own(name, sig):
-        return None
-    from lazyarr.codegen.mathlib.functions import module
-    from lazyarr.codegen.mathlib.loop import OPT
+def _level(name: str, sig: str) -> str:
+    return _target_of(row(name).targets, host(), config.cpu_key()).name if ours(name, sig) else "numpy"
 
-    found = module(name, sig, host())
-    address = jit.load(found.ir, (found.symbol,), host(), OPT, kernel=False)[found.symbol]
-    return InnerLoop(address, 0, False)
+
+def code_of_ours(name: str, sig: str = "") -> Code:
+    """A function of ours, for the level that its statement chooses (`op_targets`)."""
+    targets = row(name).targets
+    target, opt = _target_of(targets, host(), config.cpu_key()), read(targets).opt
+    if name in DRAWS:
+        from lazyarr.codegen.draw_ir import draw_module
+
+        module = draw_module(name, target)
+    elif called(name):
+        ir, symbol = function(name).code(target)
+        return Code(ir, symbol, target, opt)
+    else:
+        from lazyarr.codegen.mathlib.functions import module as elementary
+
+        module = elementary(name, sig, target)
+    return Code(module.ir, module.symbol, target, opt)
+
+
+@cache
+def _target_of(targets: str, target: Target, cpu: tuple[object, ...]) -> Target:
+    """The target that a statement chooses for kernels of a target; the baseline follows from `cpu`."""
+    from lazyarr.dispatch.levels import BY_NAME, selection
+
+    baseline = selection().baseline if target.machine == here() else baseline_of(target.machine)
+    level = chosen(targets, target.name, baseline)
+    return BY_NAME[level].target._replace(triple=target.triple, off=target.off)
+
+
+def shared(code: Code) -> int:
+    """The address of a function that kernels share; it is not counted as one."""
+    return jit.load(code.ir, (code.symbol,), code.target, code.opt, kernel=False)[code.symbol]
 
 
 def _combine(parfor: Parfor, nontemporal: bool, piece: kernel_index.Piece) -> int:
@@ -163,7 +254,7 @@ def _combine(parfor: Parfor, nontemporal: bool, piece: kernel_index.Piece) -> in
         raise jit.NotCompiled(piece.symbol)
     module = _source(parfor, nontemporal).combine
     assert module is not None
-    return _loaded(module)
+    return _shared(module)
 
 
 def _source(parfor: Parfor, nontemporal: bool) -> Source:
@@ -176,9 +267,8 @@ def _piece(module: Module | Source) -> kernel_index.Piece:
     return kernel_index.Piece(module.symbol, jit.key_of(module.ir, host()))
 
 
-def _loaded(module: Module) -> int:
-    """The address of a function that kernels share; it is not counted as one."""
-    return jit.load(module.ir, (module.symbol,), host(), kernel=False)[module.symbol]
+def _shared(module: Module) -> int:
+    return shared(Code(module.ir, module.symbol, host()))
 
 
 BOOKKEEPING = frozenset({"load", "store", "scalar", "cast", "dense", "offset"})
@@ -198,7 +288,9 @@ def _lowerable(name: str, sig: str, target: Target) -> bool:
         return False
     if name == "copy":
         return ins == outs or emitter("cast", sig, target) is not None
-    if called(name) or emitter(name, sig, target) is not None:
+    if called(name):
+        return has(row(name).targets, target.name)
+    if emitter(name, sig, target) is not None:
         return True
     if name not in OPS or not row(name).is_ufunc:
         return False

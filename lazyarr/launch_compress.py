@@ -284,9 +284,15 @@ def _run(entry: int, words: array[int], chunks: int, threads: int) -> None:
 @cache
 def _feeder(target: Target) -> int:
     """The address of the feeding kernel."""
-    from lazyarr.codegen.compress_feed import SYMBOL, feed_kernel
     from lazyarr.dispatch.jit import load
 
-    symbol = f"{SYMBOL}_{target.name}"
-    ir = feed_kernel(target).replace(f"@{SYMBOL}(", f"@{symbol}(")
+    ir, symbol = feeder_module(target)
     return load(ir, (symbol,), target)[symbol]
+
+
+def feeder_module(target: Target) -> tuple[str, str]:
+    """Its text and symbol."""
+    from lazyarr.codegen.compress_feed import SYMBOL, feed_kernel
+
+    symbol = f"{SYMBOL}_{target.name}"
+    return feed_kernel(target).replace(f"@{SYMBOL}(", f"@{symbol}("), symbol

@@ -24,7 +24,7 @@ from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.program import Program
-from lazyarr.kernels import host
+from lazyarr.kernels import Kernel, host
 from lazyarr.launch import Prepared, memory, prepare, put_scalars
 from lazyarr.plan import RowBlocks, RowPart
 from lazyarr.schedule import LINE, squares
@@ -49,6 +49,8 @@ class Ready:
     ops: int
     lasting: bool
     """No kernel stands in for one that is yet to be compiled."""
+    kernels: list[Kernel]
+    """Whose addresses are among the words."""
 
 
 def launch_rows(
@@ -117,7 +119,7 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
         array("q", bytes(8 * (shell.FIRST + shell.PER_PART * len(kernels)))), [[] for _ in parts],
         [[] for _ in parts], [], min(threads, rows.blocks), slots_at + rows.own_bytes,
         sum(k.kernel.ops for k in kernels[: len(parts)]),
-        past == [k.kernel.nontemporal for k in kernels],
+        past == [k.kernel.nontemporal for k in kernels], [k.kernel for k in kernels],
     )  # fmt: skip
     words = ready.words
     for kernel in kernels[: len(parts)]:
@@ -186,6 +188,11 @@ def _shell(target: Target) -> int:
     """The address of the kernel that runs the others."""
     from lazyarr.dispatch.jit import load
 
-    symbol = f"{shell.SYMBOL}_{target.name}"
-    ir = shell.rows_kernel(target).replace(f"@{shell.SYMBOL}(", f"@{symbol}(")
+    ir, symbol = shell_module(target)
     return load(ir, (symbol,), target, kernel=False)[symbol]
+
+
+def shell_module(target: Target) -> tuple[str, str]:
+    """Its text and symbol."""
+    symbol = f"{shell.SYMBOL}_{target.name}"
+    return shell.rows_kernel(target).replace(f"@{shell.SYMBOL}(", f"@{symbol}("), symbol

@@ -52,6 +52,9 @@ class Op:
     """Cycles per float64 element in cache on AVX2, roughly; add is 1."""
     domain: str
     """Where tests draw operands from: a key of DOMAINS."""
+    targets: str
+    """For which CPU levels there is code of ours (`op_targets`): of the emitter, or of a function that
+    kernels call; `HALF` besides, where an emitter takes float16."""
 
     @property
     def identity(self) -> Any:
@@ -74,6 +77,16 @@ DOMAINS: dict[str, tuple[float, float] | None] = {
 """Intervals that operands are drawn from; None: every bit pattern."""
 
 CATEGORIES = {"d": "divide", "o": "over", "u": "under", "i": "invalid"}
+
+# For which CPU levels there is code of ours, in the words of `op_targets`.
+NATIVE = "baseline #each"
+"""Of ops that kernels write themselves."""
+HALF = "#half"
+"""Of these, where float16 takes part."""
+SHARED = "$maxopt baseline #widths"
+"""Of elementary functions and draws."""
+PYTHONS = "$maxopt #x86"
+"""Of scalar functions, which tell of x86's status flags as Python does."""
 
 _KIND = {char: row.kind for char, row in PLAIN.items()} | {"e": "e"}
 _ALL, _REAL, _INT = "biuefc", "biuef", "iu"
@@ -213,21 +226,21 @@ def _op(cells: _Row) -> Op | None:
     nin, nout = _ARITY.get(name) or (fn.nin, fn.nout)
     return Op(
         name, fn, nin, nout, emitter or name, native, frozenset(traits.split()), commutative, order_free,
-        real, complex_, integer, cost, domain,
+        real, complex_, integer, cost, domain, NATIVE if native else SHARED,
     )  # fmt: skip
 
 
 OPS: dict[str, Op] = {op.name: op for op in map(_op, _ROWS) if op}
 
-def enter(name: str, fn: Any, nin: int, nout: int, flags: str, cost: float) -> None:
+def enter(name: str, fn: Any, nin: int, nout: int, flags: str, cost: float, targets: str) -> None:
     """A function of ours that kernels call as they call NumPy's inner loops: a row of a table of its own."""
     _CALLED[name] = Op(
-        name, fn, nin, nout, "", "", frozenset(), "", "", flags, flags, flags, cost, "any",
+        name, fn, nin, nout, "", "", frozenset(), "", "", flags, flags, flags, cost, "any", targets,
     )  # fmt: skip
 
 
 for _name, _draw in DRAWS.items():
-    enter(_name, _draw, _draw.nin, 1, "", _draw.cost)
+    enter(_name, _draw, _draw.nin, 1, "", _draw.cost, SHARED)
 
 
 def called(name: str) -> bool:
@@ -267,7 +280,7 @@ def own_signature(name: str, sig: str) -> str:
 
 
 def native(name: str, sig: str) -> bool:
-    """Does codegen emit this loop itself, on a target that converts float16 in hardware?"""
+    """Does codegen emit this loop itself, at the levels that its targets say?"""
     op = OPS.get(name)
     return op is not None and kind(sig[op.nin - 1]) in op.native
 

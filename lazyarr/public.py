@@ -144,6 +144,74 @@ def attach() -> None:
         setattr(ndarray, method.__name__, method)
 
 
+def export_kernels(fn: Any, signatures: Any, targets: Any = None, path: Any = None) -> Any:
+    """Compile the kernels of a function for several CPU levels into one file, a bundle.
+
+    The function is run to see what it evaluates, with small results by NumPy and by kernels, with all that
+    it returns asked for together and one by one.  Kernels go by dtypes and structure: other shapes use the
+    same ones.
+
+    Parameters
+    ----------
+    fn : callable
+        Takes arrays; what it returns is evaluated.
+    signatures : sequence of sequences
+        What it is called with: arrays, other objects, and strings such as ``"float64[1000, 3]"`` for an
+        array.
+    targets : sequence of str, optional
+        Names of CPU levels, of x86-64 and aarch64: ``["X86_V3", "X86_V4", "ASIMD"]``.  By default those that
+        can run here.
+    path : path-like
+        The file to make; one that exists is replaced.
+
+    Returns
+    -------
+    bundles.Exported
+        Path, levels, numbers of kernels and entries, bytes.
+
+    Raises
+    ------
+    ValueError
+        For an unknown level or a signature that cannot be read, or if nothing was left to kernels.
+    RuntimeError
+        Without LLVM.
+
+    See Also
+    --------
+    load_kernels
+    """
+    from lazyarr import bundles
+
+    return bundles.export_kernels(fn, signatures, targets, path)
+
+
+def load_kernels(path: Any) -> tuple[str, ...]:
+    """Use the kernels of a bundle, by adding it to the option ``kernel_path``.
+
+    Kernels are taken from it for the level of this host, or else the highest level that both have; these need
+    not be compiled, nor LLVM be loaded.
+
+    Parameters
+    ----------
+    path : path-like
+        What `export_kernels` made, with the same versions of lazyarr, NumPy and llvmlite; otherwise there is
+        a `RuntimeWarning`, and nothing is used.
+
+    Returns
+    -------
+    tuple of str
+        The levels that it has kernels for; empty if it is not used.
+
+    Raises
+    ------
+    OSError, ValueError
+        If it cannot be read, belongs to another user, or is damaged.
+    """
+    from lazyarr import bundles
+
+    return bundles.load_kernels(path)
+
+
 def coverage() -> dict[str, Any]:
     """List how NumPy's public functions run on plain dtypes.
 

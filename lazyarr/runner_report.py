@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import numpy
 
@@ -76,18 +77,35 @@ def at_exit() -> None:
     atexit.register(show)
 
 
-def info() -> str:
-    """Versions, CPU level, threads, cache place and size."""
-    rows = {
+def rows() -> dict[str, Any]:
+    """Versions, CPU level, SIMD extensions, the manifest, threads, cache place and size."""
+    return {
         "lazyarr": _version("lazyarr"),
         "Python": f"{platform.python_version()} ({sys.executable})",
         "numpy": numpy.__version__,
         "llvmlite": _llvm(),
         "CPU level": _level(),
+        "SIMD Extensions": _simd(),
+        "manifest": _manifest(),
         "threads": _threads(),
         "cache": _cache(),
     }
-    return "\n".join(f"{name:<10} {value}" for name, value in rows.items())
+
+
+def info() -> str:
+    """The same for people."""
+    from lazyarr.dispatch.manifest import lines as manifest_lines
+
+    lines = []
+    for name, value in rows().items():
+        if name == "manifest":
+            told = manifest_lines(value)
+            lines += [f"{name if not k else '':<15} {line}" for k, line in enumerate(told)]
+            continue
+        if isinstance(value, dict):
+            value = "; ".join(f"{key} {' '.join(names)}" for key, names in value.items())
+        lines.append(f"{name:<15} {value}")
+    return "\n".join(lines)
 
 
 def _version(package: str) -> str:
@@ -98,11 +116,32 @@ def _version(package: str) -> str:
 
 
 def _llvm() -> str:
+    from lazyarr.dispatch.manifest import manifest
+
     try:
-        import llvmlite.binding as llvm
+        return f"{_version('llvmlite')} (LLVM {manifest().probed['LLVM']})"
     except ImportError:
         return "not installed: everything runs through NumPy"
-    return f"{_version('llvmlite')} (LLVM {'.'.join(map(str, llvm.llvm_version_info))})"
+    except (RuntimeError, ValueError) as error:
+        return str(error)
+
+
+def _manifest() -> dict[str, Any]:
+    from lazyarr.dispatch.manifest import manifest
+
+    try:
+        return manifest()._asdict()
+    except (ImportError, RuntimeError, ValueError) as error:
+        return {"none": str(error)}
+
+
+def _simd() -> dict[str, list[str]]:
+    from lazyarr.dispatch.introspect import simd_extensions
+
+    try:
+        return simd_extensions()
+    except (ImportError, RuntimeError, ValueError) as error:
+        return {"none": [str(error)]}
 
 
 def _level() -> str:

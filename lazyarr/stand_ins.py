@@ -8,12 +8,12 @@ subclassed: the stand-in holds one and answers for it, also to ``isinstance``.
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 from lazyarr.arrays import ndarray
 from lazyarr.fallback import STAND_INS, TAKE_NAMED, fallback, lend
-from lazyarr.generators import LAZY
 
 
 class StandInType(type):
@@ -102,10 +102,6 @@ def adopt(real: Any) -> Any:
     return x
 
 
-def _spawn(self: Any, n_children: int) -> list[Any]:
-    return [adopt(child) for child in getattr(self, "_real", self).spawn(n_children)]
-
-
 def _stand_in(cls: type, methods: dict[str, Any] | None = None) -> type:
     body = {
         "__module__": "lazyarr.random", "__doc__": cls.__doc__, "__slots__": (), "original": cls,
@@ -167,8 +163,14 @@ SEEDED = {
 }  # fmt: skip
 """Modules of numpy.random, and their classes that take arrays of entropy."""
 
+
+def generator_type() -> Any:
+    """Loaded late, as NumPy does its own generators."""
+    return importlib.import_module("lazyarr.generator_type")
+
+
 MAKERS: dict[tuple[str, str], Callable[[type], type]] = {
-    ("numpy.random._generator", "Generator"): lambda cls: _stand_in(cls, LAZY | {"spawn": _spawn}),
+    ("numpy.random._generator", "Generator"): lambda cls: generator_type().Generator,
     ("numpy.random.mtrand", "RandomState"): _stand_in,
     ("numpy", "vectorize"): lambda cls: _vectorize(),
     ("numpy.lib.npyio", "NpzFile"): lambda cls: _subclass(cls, ("__getitem__",)),
@@ -194,6 +196,6 @@ def _npz_file(x: Any) -> Any:
     return x
 
 
-TAKE_NAMED[("numpy.random._generator", "Generator")] = adopt
+TAKE_NAMED[("numpy.random._generator", "Generator")] = lambda real: generator_type().adopt(real)
 TAKE_NAMED[("numpy.random.mtrand", "RandomState")] = adopt
 TAKE_NAMED[("numpy.lib.npyio", "NpzFile")] = _npz_file

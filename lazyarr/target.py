@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 
 class Target(NamedTuple):
-    """One CPU level.  Levels imply the ones below (NumPy's X86_V2 < X86_V3 < X86_V4)."""
+    """One CPU level: a row of `cpu_features.LEVELS`, as code generation sees it."""
 
     name: str
-    """NumPy's name of the level, such as ``X86_V3``; ``ASIMD`` on aarch64."""
+    """NumPy's name of the level, such as ``X86_V3``."""
     features: str
     """LLVM feature string, such as ``+avx2,+fma``: exactly the level, not the host."""
     vector_bytes: int
@@ -22,10 +22,17 @@ class Target(NamedTuple):
     """Has fused multiply-add in hardware."""
     half: bool
     """Converts float16 <-> float32 in hardware."""
+    machine: str = "x86_64"
+    """The kind of CPU: a row of `cpu_features.MACHINES`."""
     triple: str = ""
     """LLVM target triple; empty for the host's."""
     off: tuple[str, ...] = ()
     """Parts of code generation that are switched off (`switches`)."""
+
+    @property
+    def x86(self) -> bool:
+        """Is it for x86: are there its status flags, its fences?"""
+        return self.machine == "x86_64"
 
     def without(self, name: str, part: str = "") -> bool:
         """Is such a part switched off?"""

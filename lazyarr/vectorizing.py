@@ -265,15 +265,21 @@ def _result_layout(dtype: numpy.dtype, shape: tuple[int, ...], arrays: list[ndar
 def _worth(function: Known, size: int, loop: Callable[[], Compiled | None]) -> bool:
     """Does compiling pay, by what Python has taken for the function so far?"""
     if current.jit == "always":
-        return COMPILER.usable is not None or COMPILER.ready(0.0)
+        return COMPILER.usable is not None or _is_cached(loop) or COMPILER.ready(0.0)
     ns = (function.rate or PYTHON_NS) * size
     if ns < LAUNCH_NS:
         return False
-    if COMPILER.usable is None and ns > LOOK_NS and (found := loop()) is not None and found.loop.cached():
-        return True                     # LLVM is not needed
+    if COMPILER.usable is None and ns > LOOK_NS and _is_cached(loop):
+        return True
     if not (COMPILER.usable or (ns > LARGE_NS and COMPILER.ready(ns))):
         return False
     return bool(function.loops) or function.waiting + ns > WORTH_NS
+
+
+def _is_cached(loop: Callable[[], Compiled | None]) -> bool:
+    """Is its code there, so that LLVM is not needed?"""
+    found = loop()
+    return found is not None and found.loop.cached()
 
 
 # -------------------------------------------------------------------------------------- calls

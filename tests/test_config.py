@@ -12,6 +12,7 @@ import pytest
 import lazyarr
 from lazyarr import config
 from lazyarr.config import Options, current, from_environment, get_options, options, set_options
+from lazyarr.cpu_features import here
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +31,8 @@ def restored():
         ("LAZYARR_NUM_THREADS", "3", "num_threads", 3),
         ("LAZYARR_CACHE_DIR", "/x", "cache_dir", "/x"),
         ("LAZYARR_FAST_MATH", "0", "fast_math", False),
+        ("LAZYARR_CPU_DISPATCH", "max, -native", "cpu_dispatch", "max, -native"),
+        ("LAZYARR_DISABLE_OPTIMIZATION", "1", "disable_optimization", True),
     ],
 )
 def test_environment(variable, text, name, value):
@@ -47,6 +50,8 @@ def test_environment(variable, text, name, value):
         ("LAZYARR_NUM_THREADS", "-1", "must be at least 0"),
         ("LAZYARR_MATH", "libm", "must be 'numpy' or 'native'"),
         ("LAZYARR_FAST_MATH", "1", "must be False"),
+        ("LAZYARR_CPU_BASELINE", "min +mmx2", "names MMX2; there are min, max"),
+        ("LAZYARR_ENABLE_CPU_FEATURES", "-SSE42", "takes names of features and levels, not -SSE42"),
     ],
 )
 def test_environment_names_the_bad_variable(variable, text, why):
@@ -121,12 +126,22 @@ def test_a_block_is_of_its_thread_and_set_options_of_all():
     assert seen == ["auto", "always"]
 
 
+CPU = {
+    "cpu_level", "cpu_baseline", "cpu_dispatch", "disable_cpu_features", "enable_cpu_features",
+    "disable_optimization",
+}  # fmt: skip
+
+
 def test_code_key_changes_with_exactly_the_options_that_change_code():
-    assert changing(config.code_key) == {"cpu_level", "math"}
+    assert changing(config.code_key) == {"math"}
+
+
+def test_cpu_key_changes_with_exactly_the_options_that_choose_the_target():
+    assert changing(config.cpu_key) == CPU
 
 
 def test_plan_key_changes_with_those_and_with_what_changes_plans_and_launches():
-    assert changing(config.plan_key) == {"cpu_level", "math", "jit", "num_threads", "threading_layer"}
+    assert changing(config.plan_key) == CPU | {"math", "jit", "num_threads", "threading_layer"}
 
 
 def changing(key):
@@ -134,7 +149,9 @@ def changing(key):
     base, found = key(), set()
     others = {
         "jit": "always", "verify": True, "debug": 1, "num_threads": 1, "cpu_level": "X86_V2",
-        "math": "native", "threading_layer": "serial", "eager_elements": 7,
+        "math": "native", "threading_layer": "serial", "eager_elements": 7, "cpu_baseline": "native",
+        "cpu_dispatch": "none", "disable_cpu_features": "SVE", "disable_optimization": True,
+        "enable_cpu_features": "SVE" if here() == "aarch64" else "X86_V3",
     }  # fmt: skip
     for name, value in others.items():
         with options(**{name: value}):
@@ -184,3 +201,20 @@ def test_keys_follow_the_options():
     finally:
         set_options(num_threads=threads)
     assert config.plan_key() == before[0]
+
+
+def test_what_chooses_the_target_follows_blocks_threads_and_changes_for_all():
+    default = config.cpu_key()
+    with options(cpu_dispatch="none"):
+        inner = config.cpu_key()
+        with options(disable_optimization=True):
+            assert config.cpu_key() not in (default, inner)
+        assert config.cpu_key() == inner != default
+    assert config.cpu_key() == default
+    set_options(cpu_dispatch="none")
+    assert config.cpu_key() == inner
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(config.cpu_key()))
+    thread.start()
+    thread.join()
+    assert seen == [inner]

@@ -26,10 +26,10 @@ import mpmath
 import numpy
 
 from lazyarr.codegen.mathlib.functions import FUNCTIONS, module
-from lazyarr.codegen.mathlib.loop import OPT
 from lazyarr.codegen.mathlib.tables import LOG_FIRST
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.levels import BY_NAME, host_levels
+from lazyarr.op_targets import OPTIMISED
 from lazyarr.target import Target
 
 PAGE = Path(__file__).parents[1] / "docs" / "ulp.md"
@@ -96,7 +96,7 @@ def call(name: str, char: str, target: Target) -> Callable[..., numpy.ndarray]:
     nin = FUNCTIONS[name][char].operands
     sig = f"{char * nin}->{char}"
     made = module(name, sig, target)
-    loop = LOOP(jit.load(made.ir, (made.symbol,), target, OPT, kernel=False)[made.symbol])
+    loop = LOOP(jit.load(made.ir, (made.symbol,), target, OPTIMISED, kernel=False)[made.symbol])
 
     def run(*xs: numpy.ndarray, out: numpy.ndarray | None = None) -> numpy.ndarray:
         y = numpy.empty(len(xs[0]), char) if out is None else out
@@ -288,7 +288,7 @@ def _loops(name: str, char: str, level: str) -> list[tuple[Any, Any]]:
     target, nin = BY_NAME[level].target, FUNCTIONS[name][char].operands
     sig = f"{char * nin}->{char}"
     made = module(name, sig, target)
-    own = LOOP(jit.load(made.ir, (made.symbol,), target, OPT, kernel=False)[made.symbol])
+    own = LOOP(jit.load(made.ir, (made.symbol,), target, OPTIMISED, kernel=False)[made.symbol])
     theirs = inner_loop(getattr(numpy, name), sig)
     assert theirs is not None
     return [(own, None), (LOOP(theirs.address), ctypes.c_void_p(theirs.data))]

@@ -2,23 +2,20 @@
 
 In:  the name of a draw (`draws.DRAWS`), a `Target`.   Out: `Module`: one function, called by kernels as
 they call NumPy's inner loops: ``void f(char **args, intp *dims, intp *steps, void *data)``.
-These functions are compiled once for all programs, so they are compiled at `OPT`: at level 0 they
-would take three times as long.
+These functions are compiled once for all programs, optimised (`ops.SHARED`): without that they would
+take three times as long.
 """
 
 from __future__ import annotations
 
-import hashlib
 from functools import cache
 
 from lazyarr.codegen.draw_congruential import Congruential
 from lazyarr.codegen.draw_philox import Philox
 from lazyarr.codegen.pipeline import Module
+from lazyarr.codegen.symbols import symbol_of
 from lazyarr.draws import DRAWS
 from lazyarr.target import Target
-
-OPT = 2
-"""LLVM's code generation level."""
 
 
 @cache
@@ -27,6 +24,5 @@ def draw_module(name: str, target: Target) -> Module:
     draw = DRAWS[name]
     writer = Philox if draw.stream.name == "Philox" else Congruential
     text = "\n".join(writer(draw, target).text())
-    digest = hashlib.blake2b(f"{target.name} {target.features}\n{text}".encode(), digest_size=16)
-    symbol = f"lazyarr_draw_{digest.hexdigest()}"
+    symbol = symbol_of("draw_", text, target)
     return Module(text.replace("@draw(", f"@{symbol}("), symbol)

@@ -79,7 +79,7 @@ class Emitter:
         self.nest(pointers, counts)
         b.do("br label %exit")
         self.label("exit")
-        if self.kernel.nontemporal and self.target.name.startswith("X86"):
+        if self.kernel.nontemporal and self.target.x86:
             b.declare("declare void @llvm.x86.sse.sfence()")
             b.do("call void @llvm.x86.sse.sfence()")
         if self.kernel.loops:

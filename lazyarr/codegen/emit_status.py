@@ -36,7 +36,7 @@ def take(b: Builder, at: str, where: str) -> None:
     """Move what MXCSR has raised to a word (atomic or): the code of a kernel that other kernels run in.
 
     `at` is stack memory of four bytes.  Flags are seldom raised, and clearing them takes long."""
-    if b.target.name.startswith("ASIMD"):
+    if not b.target.x86:
         return
     for text in mxcsr.DECLARATIONS:
         b.declare(text)
@@ -60,7 +60,7 @@ class Status:
     def __init__(self, b: Builder, categories: frozenset[str], active: bool, calls: bool) -> None:
         self.b = b
         self.mask = fpe_bits(categories)
-        self.active = active and not b.target.name.startswith("ASIMD")
+        self.active = active and b.target.x86
         self.calls = calls
 
     def begin(self) -> None:

@@ -120,7 +120,7 @@ def fcmp(b: Builder, t: str, predicate: str, x: str, y: str) -> str:
     """
     if "+avx" in b.target.features and predicate not in _QUIET:
         return _constrained(b, t, "fcmp", predicate, x, y, "maytrap")
-    if predicate in _QUIET or not b.target.name.startswith("X86"):
+    if predicate in _QUIET or not b.target.x86:
         return b.op(f"fcmp {predicate} {b.ty(t)} {x}, {y}")
     nan = b.op(f"fcmp uno {b.ty(t)} {x}, {y}")
     found = b.op(f"fcmp {predicate} {b.ty(t)} {select(b, t, nan, ZERO, x)}, {select(b, t, nan, ZERO, y)}")

@@ -6,7 +6,6 @@ Equal input gives equal text, so the symbol, a hash of the text, names the same 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.emit import Emitter
 from lazyarr.codegen.loopir import Kernel
 from lazyarr.codegen.lower import lower
+from lazyarr.codegen.symbols import symbol_of
 from lazyarr.codegen.tile import tile
 from lazyarr.codegen.vectorize import vectorize
 from lazyarr.codegen.verify import verify_kernel
@@ -127,8 +127,7 @@ def source_of(kernel: Kernel, target: Target) -> Source:
     emitter = Emitter(kernel, target)
     text = emitter.text()
     rest = "\n".join([*emitter.b.declarations, "!0 = !{i32 1}", ""])
-    digest = hashlib.blake2b(f"{target.name} {target.features}\n{text}{rest}".encode(), digest_size=16)
-    symbol = f"lazyarr_{digest.hexdigest()}"
+    symbol = symbol_of("", text + rest, target)
     return Source(
         ir=f"define void @{symbol}{text}{rest}", symbol=symbol, layout=emitter.layout, loops=kernel.loops,
         scratch_bytes=kernel.scratch_bytes, block=kernel.block, flags=emitter.status.mask,

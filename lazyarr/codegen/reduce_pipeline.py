@@ -8,7 +8,6 @@ all programs with the same loops, operands and folds.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -25,12 +24,13 @@ from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.codegen.reduce_nest import kernel_function
 from lazyarr.codegen.reduce_outer import accumulator_bytes, begins_with_first, chunk_function, row_kernel
 from lazyarr.codegen.reduce_plan import across
+from lazyarr.codegen.symbols import symbol_of
 from lazyarr.codegen.verify import verify_kernel
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.target import Target
 
 PLACEHOLDER = "lazyarr_reduction"
-SHARED = "lazyarr_shared_"
+SHARED = "shared_"
 """Prefix of the symbols of modules that programs share."""
 
 
@@ -108,11 +108,10 @@ def _shared(r: Reduce, write: Callable[[Reduce, str], Function]) -> Module:
     return found
 
 
-def _module(functions: list[Function], target: Target, prefix: str = "lazyarr_") -> Module:
+def _module(functions: list[Function], target: Target, prefix: str = "") -> Module:
     """Text of functions, of which the last is for others to call."""
     functions[-1].public = True
     declarations = dict.fromkeys(line for b in functions for line in b.declarations)
     text = "\n".join([*(b.text() for b in functions), *declarations, ""])
-    digest = hashlib.blake2b(f"{target.name} {target.features}\n{text}".encode(), digest_size=16)
-    symbol = f"{prefix}{digest.hexdigest()}"
+    symbol = symbol_of(prefix, text, target)
     return Module(text.replace(PLACEHOLDER, symbol), symbol)

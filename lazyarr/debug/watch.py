@@ -22,11 +22,16 @@ MAX_MET = 4096
 LISTENERS: list[Callable[[Explanation], None]] = []
 """Who else wants to know: the option's place is taken by being here."""
 
+PLANNERS: list[Callable[[list[Expr], list[Expr]], None]] = []
+"""Who makes plans of their own of each evaluation, before it runs (`bundles`); what they raise is raised."""
+
 _met: set[tuple[object, ...]] = set()
 
 
 def watch(nodes: list[Expr], roots: list[Expr], native: bool) -> None:
     """Show and write what the options ask for."""
+    for plan in PLANNERS:
+        plan(nodes, roots)
     if not (current.debug or current.dump or LISTENERS):
         return
     try:

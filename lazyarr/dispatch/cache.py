@@ -1,21 +1,30 @@
 """Compiled objects on disk, by content.
 
-In:  a key (a digest of everything that determines the object) and the object's bytes.
+In:  a key (a digest of everything that determines the object), the object's bytes, and what it is.
 Out: the bytes, or None.
-A file is ``MAGIC, key, digest of the object, object``.  What is loaded was written whole by this
-user under this key: files appear by renaming, others' files and damaged ones count as absent.
+
+    entry = MAGIC, key, digest of the rest, bytes of `about`, about, object
+    about = {name: text}*        what the key is a digest of, for those who ask (`cache_entries`)
+
+What is loaded was written whole, by this user or root, under this key: files appear by renaming, others'
+files and damaged ones count as absent.  The option ``kernel_path`` names more places, which are only read.
 No error of the file system ever reaches the caller: without a usable directory nothing is cached.
 """
 
 from __future__ import annotations
 
 import atexit
+import marshal
 import os
 import stat
+import struct
 import sys
 import time
+from collections import deque
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
+from typing import NamedTuple
 
 from lazyarr.config import current
 
@@ -24,10 +33,13 @@ try:
 except ImportError:
     from hashlib import blake2b
 
-MAGIC = b"lazyarr object 2\n"
+MAGIC = b"lazyarr object 3\n"
 """Also the version of the format: it is part of every key."""
-_HEAD = len(MAGIC) + 32 + 32
-_SUFFIX = ".lzo"
+_SUMMED = len(MAGIC) + 32 + 32
+_LENGTH = struct.Struct("<I")
+_HEAD = _SUMMED + _LENGTH.size
+SUFFIX = ".lzo"
+About = Mapping[str, str]
 _OPTIONS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _READ = os.O_RDONLY | _OPTIONS
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPTIONS
@@ -36,12 +48,26 @@ _TOUCH_AFTER = 3600.0       # seconds: how exact "not used for longest" is
 _stores = 0
 
 
+class Missed(NamedTuple):
+    """A lookup that found nothing."""
+
+    key: bytes
+    about: Callable[[], About]
+    """What was looked for."""
+    why: str
+
+
+MISSED: deque[Missed] = deque(maxlen=64)
+"""The latest of them, for `cache_entries.explain`."""
+
+
 def digest(*parts: str, more: bytes = b"") -> bytes:
     """The key of an object that these strings, and bytes, determine."""
-    return _digest(b"".join((MAGIC, "\0".join(parts).encode(), b"\0", more)))
+    return sum_of(b"".join((MAGIC, "\0".join(parts).encode(), b"\0", more)))
 
 
-def _digest(data: bytes) -> bytes:
+def sum_of(data: bytes) -> bytes:
+    """The sum by which damage is known."""
     return bytes(blake2b(data, digest_size=32).digest())
 
 
@@ -68,53 +94,105 @@ def _usable(root: str) -> str | None:
         root = os.path.abspath(root)
     try:
         os.makedirs(root, mode=0o700, exist_ok=True)
-        return root if _is_ours(os.stat(root)) else None
+        return root if is_ours(os.stat(root)) else None
     except OSError:
         return None
 
 
-def _is_ours(found: os.stat_result) -> bool:
-    """Does it belong to this user, and can nobody else write it?"""
+def is_ours(found: os.stat_result) -> bool:
+    """Does it belong to this user or to root, and can nobody else write it?"""
     if os.name == "nt":
         return True
-    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return found.st_uid in (os.geteuid(), 0) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _path(root: str, key: bytes) -> str:
-    return f"{root}/{key.hex()}{_SUFFIX}"
+def path_of(root: str, key: bytes) -> str:
+    return f"{root}/{key.hex()}{SUFFIX}"
 
 
-def fetch(key: bytes) -> bytes | None:
-    """The object stored under `key`, or None."""
-    root = directory()
-    if root is None:
+def packed(key: bytes, about: About, body: bytes) -> bytes:
+    """An entry as bytes."""
+    told = marshal.dumps(dict(about), 2)
+    rest = _LENGTH.pack(len(told)) + told + body
+    return MAGIC + key + sum_of(rest) + rest
+
+
+def body_of(key: bytes, data: bytes) -> bytes | None:
+    """The object in an entry, if that is whole and of this key."""
+    if data[:_SUMMED] != MAGIC + key + sum_of(data[_SUMMED:]):
         return None
-    path = _path(root, key)
+    return data[_HEAD + _LENGTH.unpack_from(data, _SUMMED)[0] :]
+
+
+def about_of(data: bytes) -> tuple[bytes, dict[str, str], bytes] | None:
+    """Key, what it is, and object of an entry, if that is whole."""
+    key = data[len(MAGIC) : len(MAGIC) + 32]
+    body = body_of(key, data)
+    if body is None:
+        return None
+    return key, marshal.loads(data[_HEAD : len(data) - len(body)]), body
+
+
+def read(path: str) -> tuple[bytes, os.stat_result] | None:
+    """A file's bytes, if it is ours."""
     try:
         handle = os.open(path, _READ)
     except OSError:
         return None
     try:
         found = os.fstat(handle)
-        if not _is_ours(found):
-            return None
-        data = os.read(handle, found.st_size + 1)
+        return (os.read(handle, found.st_size + 1), found) if is_ours(found) else None
     except OSError:
         return None
     finally:
         os.close(handle)
-    body = data[_HEAD:]
-    if data[:_HEAD] != MAGIC + key + _digest(body):
-        remove(path)
-        return None
-    if time.time() - found.st_mtime > _TOUCH_AFTER:
-        with suppress(OSError):
-            os.utime(path)
-    return body
 
 
-def store(key: bytes, body: bytes) -> None:
+def fetch(key: bytes, about: Callable[[], About] | None = None) -> bytes | None:
+    """The object stored under `key`, or None.
+
+    `about` tells what it is, should somebody ask why it was not there."""
+    root, why = directory(), "there is no such entry"
+    if root is not None:
+        path = path_of(root, key)
+        file = read(path)
+        if file is not None:
+            body = body_of(key, file[0])
+            if body is not None:
+                if time.time() - file[1].st_mtime > _TOUCH_AFTER:
+                    with suppress(OSError):
+                        os.utime(path)
+                return body
+            remove(path)
+            why = "the entry was damaged"
+    if current.kernel_path:
+        body = _fetch_elsewhere(key)
+        if body is not None:
+            return body
+    if about is not None:
+        MISSED.append(Missed(key, about, why if root else "there is no cache directory"))
+    return None
+
+
+def _fetch_elsewhere(key: bytes) -> bytes | None:
+    """The same from the places that are only read."""
+    from lazyarr.dispatch.bundle import opened
+
+    for place in current.kernel_path.split(os.pathsep):
+        bundle = opened(place)
+        body = body_of(key, bundle.entry(key)) if bundle else None
+        if body is not None:
+            return body
+    return None
+
+
+def store(key: bytes, body: bytes, about: About) -> None:
     """Keep an object under `key`, if that is possible."""
+    keep(key, packed(key, about, body))
+
+
+def keep(key: bytes, entry: bytes) -> None:
+    """Keep an entry under its key, if that is possible."""
     global _stores
     root = directory()
     if root is None:
@@ -126,8 +204,8 @@ def store(key: bytes, body: bytes) -> None:
         return
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(MAGIC + key + _digest(body) + body)
-        os.replace(temporary, _path(root, key))
+            file.write(entry)
+        os.replace(temporary, path_of(root, key))
     except OSError:
         remove(temporary)
         return
@@ -145,7 +223,7 @@ def sweep() -> None:
         return
     try:
         with os.scandir(root) as entries:
-            ours = [entry for entry in entries if entry.name.endswith((_SUFFIX, ".tmp"))]
+            ours = [entry for entry in entries if entry.name.endswith((SUFFIX, ".tmp"))]
         about = [(entry.stat(follow_symlinks=False), entry.path) for entry in ours]
     except OSError:
         return

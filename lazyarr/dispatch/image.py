@@ -4,9 +4,10 @@ In:  an `Image`, or the bytes that `packed` made of one.   Out: the address of e
 
     image  = code | data | zeros        code begins a page, and so does data, on the next page
 
-Memory is never written and executed at once: it is filled, then its code is made executable.  Code is
-never unloaded, since a worker thread may sleep in it while the process ends.  Whoever calls `load` holds
-`llvm.loading`.
+Memory is never written and executed at once: it is filled, then its code is made executable.  The pages of an
+image that nobody refers to any more hold the next one of its size (`Loaded`); they are never unmapped.
+Whoever calls `load` holds `llvm.loading`, which keeps other threads out, but not a finalizer or a signal's
+handler of this one that loads an image, too: pages are taken from lists, each time by one `pop`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import mmap
 import os
 import platform
 import sys
+from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
@@ -57,6 +59,11 @@ def here() -> bool:
     return sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 1 << 32
 
 
+def are_for(machine: str, triple: str) -> bool:
+    """Do processes of such a machine load images?  Without a triple: this process."""
+    return (machine == "x86_64" and "linux" in triple) if triple else here()
+
+
 @cache
 def _process() -> ctypes.CDLL:
     """The functions of the process."""
@@ -94,13 +101,29 @@ def unpacked(body: bytes) -> Image:
         raise ValueError(f"a damaged image: {error}") from None
 
 
-def load(image: Image) -> dict[str, int]:
+class Loaded(dict[str, int]):
+    """Address by symbol: valid as long as this object lives.
+
+    Whoever runs the code, or keeps an address of it, keeps this."""
+
+    key: bytes = b""
+    """Of the code, in the cache."""
+    pages: tuple[int, int] = 0, 0
+    """Where the image begins, and its bytes."""
+
+    def __del__(self) -> None:
+        base, size = self.pages
+        if size:
+            _spare.setdefault(size, []).append(base)        # from any thread: a list's append is whole
+
+
+def load(image: Image) -> Loaded:
     """Put an image into memory.
 
     Returns
     -------
-    dict
-        Address by symbol, valid until the process ends.
+    Loaded
+        Address by symbol.
 
     Raises
     ------
@@ -111,7 +134,10 @@ def load(image: Image) -> dict[str, int]:
     if absent:
         raise RuntimeError(f"code needs functions that this process lacks: {', '.join(absent)}")
     data_at = image.data_at
-    base = _pages(data_at + len(image.data) + image.zeros)
+    size = -(-(data_at + len(image.data) + image.zeros) // PAGE) * PAGE
+    base = _pages(size)
+    found = Loaded({name: base + at for name, at in image.symbols.items()})
+    found.pages = base, size
     ctypes.memmove(base, image.code, len(image.code))
     if image.data:
         ctypes.memmove(base + data_at, image.data, len(image.data))
@@ -121,22 +147,36 @@ def load(image: Image) -> dict[str, int]:
         ctypes.c_uint64.from_address(base + at).value = word
     if _process().mprotect(base, data_at, mmap.PROT_READ | mmap.PROT_EXEC):
         raise RuntimeError(f"memory may not be made executable: {os.strerror(ctypes.get_errno())}")
-    return {name: base + at for name, at in image.symbols.items()}
+    return found
 
 
-_free = [0, 0]
-"""Where the pages begin that are mapped and not yet taken, and their bytes."""
+_free: list[tuple[int, int]] = []
+"""Pages that are mapped and not yet taken: where they begin, and their bytes."""
+
+
+_spare: dict[int, list[int]] = {}
+"""Pages of images that are gone, by their bytes."""
 
 
 def _pages(size: int) -> int:
-    """Fresh pages, to be written: most kernels have one or two, and mapping some for each takes longer."""
-    size = -(-size // PAGE) * PAGE
+    """Zeroed pages, to be written: most kernels have one or two, and mapping some for each takes longer."""
+    with suppress(KeyError, IndexError):
+        base = _spare[size].pop()
+        if _process().mprotect(base, size, mmap.PROT_READ | mmap.PROT_WRITE):
+            raise RuntimeError(f"memory may not be written again: {os.strerror(ctypes.get_errno())}")
+        ctypes.memset(base, 0, size)
+        return base
     if size > MAPPED // 4:
         return _map(size)
-    if size > _free[1]:
-        _free[:] = _map(MAPPED), MAPPED
-    base = _free[0]
-    _free[:] = base + size, _free[1] - size
+    try:
+        base, left = _free.pop()
+    except IndexError:
+        base, left = _map(MAPPED), MAPPED
+    if size > left:
+        _spare.setdefault(left, []).append(base)
+        base, left = _map(MAPPED), MAPPED
+    if left > size:
+        _free.append((base + size, left - size))
     return base
 
 

@@ -1,7 +1,7 @@
 """LLVM IR text -> addresses of machine code, at once.
 
 In:  IR of one module whose external symbols are unique (content-hashed by whoever wrote it).
-Out: the address of each symbol, valid until the process ends.
+Out: the address of each symbol, valid until the process ends, or as long as somebody keeps what `load` gave.
 Nothing is optimised here: the IR comes with its vectors explicit, and LLVM's code generator at
 level 0 is ten times as fast as at level 1.  What was compiled once comes from the disk cache, linked
 already, and needs no LLVM.  LLVM's own loader is for the machines and objects that `elf` does not
@@ -15,21 +15,32 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 from lazyarr.config import current
 from lazyarr.counters import COUNT
+from lazyarr.cpu_features import features_of
 from lazyarr.dispatch import cache as disk
 from lazyarr.dispatch import image
-from lazyarr.dispatch.levels import BY_NAME, host_level, host_levels
+from lazyarr.dispatch.levels import (
+    BY_NAME,
+    denied_by_llvm,
+    host_level,
+    host_levels,
+    usable_levels,
+)
 from lazyarr.dispatch.llvm import binding, loading, lock, version
 from lazyarr.target import Target
 
-_loaded: dict[bytes, dict[str, int]] = {}
-_taken: set[str] = set()
+_loaded: WeakValueDictionary[bytes, image.Loaded] = WeakValueDictionary()
+"""What is in memory: by whoever still runs it, or by `_lasting`."""
+_lasting: dict[bytes, image.Loaded] = {}
+_symbols: WeakValueDictionary[str, image.Loaded] = WeakValueDictionary()
+"""By the names of its functions."""
 
 
 class NotCompiled(Exception):
@@ -89,7 +100,8 @@ def _machine(target: Target, opt: int) -> _Machine:
     cpu = BY_NAME[target.name].cpu if target.name in BY_NAME else "generic"
     # An image is one piece, and calls functions of the process through stubs: near code will do.  LLVM's
     # loader puts objects anywhere relative to the C library and to each other.
-    reloc, model = ("default", "jitdefault") if target.triple or not image.here() else ("pic", "small")
+    pic = image.are_for(target.machine, target.triple)
+    reloc, model = ("pic", "small") if pic else ("default", "jitdefault")
     generator = llvm.Target.from_triple(triple).create_target_machine(
         cpu=cpu, features=target.features, opt=opt, reloc=reloc, codemodel=model, jit=True
     )
@@ -112,9 +124,18 @@ def key_of(ir: str, target: Target, opt: int = 0) -> bytes:
     return disk.digest(target.name, target.features, target.triple, str(opt), version(), ir)
 
 
+def about_code(symbol: str, ir: str, target: Target, opt: int = 0) -> dict[str, str]:
+    """What that key is a digest of."""
+    return {
+        "kind": "code", "text": disk.digest(ir).hex()[:16], "level": target.name, "features": target.features,
+        "triple": target.triple, "opt": str(opt), "llvmlite": version(), "symbol": symbol,
+    }  # fmt: skip
+
+
 def load(
-    ir: str, symbols: tuple[str, ...], target: Target, opt: int = 0, *, kernel: bool = True
-) -> dict[str, int]:
+    ir: str, symbols: tuple[str, ...], target: Target, opt: int = 0, *, kernel: bool = True,
+    lasting: bool = True,
+) -> image.Loaded:  # fmt: skip
     """Return the addresses of symbols of a module, compiled if need be.
 
     Parameters
@@ -129,10 +150,12 @@ def load(
         Code generation level of LLVM, 0 to 3.
     kernel : bool
         Count it: False for the library's own machinery.
+    lasting : bool
+        Keep it until the process ends; else as long as somebody keeps what is returned.
 
     Returns
     -------
-    dict
+    Loaded
         Address by symbol.
 
     Raises
@@ -146,16 +169,17 @@ def load(
     key = key_of(ir, target, opt)
     with loading:
         if key not in _loaded:
-            _check(ir, symbols)
-        found = recall(key, symbols, kernel=kernel)
+            _check(key, ir, symbols)
+        told = partial(about_code, symbols[0], ir, target, opt)
+        found = recall(key, symbols, kernel=kernel, lasting=lasting, about=told)
         if found is not None:
             return found
         if not may_compile():
             raise NotCompiled(symbols[0])
         began = time.perf_counter()
-        body = _linked(compile_object(ir, target, opt))
-        found = _into_memory(key, body, symbols)
-        disk.store(key, body)
+        body = _linked(compile_object(ir, target, opt), target)
+        found = _into_memory(key, body, symbols, lasting)
+        disk.store(key, body, told())
         COUNT.compiles += kernel
         _tell("compiled", found, f"for {target.name}, opt {opt}", body, began)
         if current.debug > 1:
@@ -164,22 +188,26 @@ def load(
 
 
 def recall(
-    key: bytes, symbols: tuple[str, ...], body: bytes = b"", *, kernel: bool = True
-) -> dict[str, int] | None:
+    key: bytes, symbols: tuple[str, ...], body: bytes = b"", *, kernel: bool = True, lasting: bool = True,
+    about: Callable[[], disk.About] | None = None,
+) -> image.Loaded | None:  # fmt: skip
     """The addresses of what was compiled under `key`, by this process or another; None: compile it.
 
-    `body` is what the cache has under `key`, if that is at hand.  Within `cached_only`, what only LLVM's
-    loader can load counts as absent."""
+    `body` is what the cache has under `key`, if that is at hand; `about` tells what is looked for.
+    Within `cached_only`, what only LLVM's loader can load counts as absent."""
     with loading:
-        if key in _loaded:
+        there = _loaded.get(key)
+        if there is not None:
             COUNT.memory_hits += kernel
-            return _loaded[key]
+            if lasting:
+                _lasting[key] = there
+            return there
         began = time.perf_counter()
-        body = body or disk.fetch(key) or b""
+        body = body or disk.fetch(key, about) or b""
         if not body or not (may_compile() or image.is_packed(body)):
             return None
         try:
-            found = _into_memory(key, body, symbols)
+            found = _into_memory(key, body, symbols, lasting)
         except RuntimeError:
             if may_compile():
                 raise
@@ -195,17 +223,34 @@ def _tell(done: str, found: dict[str, int], how: str, body: bytes, began: float)
         print(f"lazyarr: {next(iter(found))}: {done} {how}, {len(body)} bytes, {spent}", file=sys.stderr)
 
 
-def _check(ir: str, symbols: tuple[str, ...]) -> None:
+def _check(key: bytes, ir: str, symbols: tuple[str, ...]) -> None:
     for name in symbols:
-        if name in _taken:
+        there = _symbols.get(name)
+        if there is not None and there.key != key:      # a signal's handler may have loaded the same just now
             raise RuntimeError(f"symbol {name!r} belongs to other code already")
         if f"@{name}(" not in ir:       # LLVM would abort the process
             raise RuntimeError(f"the module does not define {name!r}")
 
 
-def _linked(binary: bytes) -> bytes:
+def body_for(ir: str, target: Target, opt: int = 0) -> bytes:
+    """What a process on a host of that level would keep of a module of IR, whatever machine this is.
+
+    `use_all_machines` comes before."""
+    there = target._replace(triple=BY_NAME[target.name].triple)
+    return _linked(compile_object(ir, there, opt), there)
+
+
+def use_all_machines() -> None:
+    """Have LLVM generate code for other machines, too."""
+    with lock:
+        llvm = binding()
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+
+
+def _linked(binary: bytes, target: Target) -> bytes:
     """What is kept of an object file: an image, or itself if only LLVM's loader can do with it."""
-    if image.here():
+    if image.are_for(target.machine, target.triple):
         from lazyarr.dispatch import elf
 
         with suppress(elf.Unsupported):
@@ -213,14 +258,21 @@ def _linked(binary: bytes) -> bytes:
     return binary
 
 
-def _into_memory(key: bytes, body: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
-    found = image.load(image.unpacked(body)) if image.is_packed(body) else _by_llvm(body, symbols)
-    _loaded[key] = found
-    _taken.update(found)
+def _into_memory(key: bytes, body: bytes, symbols: tuple[str, ...], lasting: bool) -> image.Loaded:
+    packed = image.is_packed(body)
+    found = _loaded.get(key)            # a finalizer or a signal's handler of this thread was quicker
+    if found is None:
+        found = image.load(image.unpacked(body)) if packed else _by_llvm(body, symbols)
+        found.key = key
+        _loaded[key] = found
+        for name in found:
+            _symbols[name] = found
+    if lasting or not packed:           # LLVM's loader keeps what it has
+        _lasting[key] = found
     return found
 
 
-def _by_llvm(binary: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
+def _by_llvm(binary: bytes, symbols: tuple[str, ...]) -> image.Loaded:
     """LLVM's own loader, which would end the process for want of a function."""
     from lazyarr.dispatch import elf
 
@@ -231,7 +283,7 @@ def _by_llvm(binary: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
         engine, file = _engine(), binding().ObjectFileRef.from_data(binary)
         engine.add_object_file(file)
         engine.finalize_object()
-        return {name: int(engine.get_function_address(name)) for name in symbols}
+        return image.Loaded({name: int(engine.get_function_address(name)) for name in symbols})
 
 
 def compile_object(ir: str, target: Target, opt: int = 0) -> bytes:
@@ -274,10 +326,13 @@ def _refusal() -> str | None:
             llvm.check_jit_execution()
     except (ImportError, OSError, RuntimeError) as error:
         return str(error)
-    if not current.cpu_level and not host_levels():
+    if not current.cpu_level and not usable_levels():
         return "unknown CPU"
     # A level that was asked for and is not there is an error of its own, not a reason to give up.
     target = host_level()
+    unknown = [feature for feature in features_of(target.name) if feature in denied_by_llvm()]
+    if unknown:
+        return f"LLVM and the system do not agree that this CPU has {', '.join(unknown)}"
     try:
         address = load(_TRIVIAL, ("lazyarr_answer",), target, kernel=False)["lazyarr_answer"]
     except RuntimeError as error:

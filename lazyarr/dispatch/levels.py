@@ -1,96 +1,98 @@
-"""The CPU levels that code is generated for, and which of them this host has.
+"""The CPU levels that code is generated for, and which of them this process uses.
 
-In:  the host's features, by the kernel's or LLVM's list (never the CPU's name: hypervisors and new
-     models lie), the option ``cpu_level``.
-Out: one `Target`.
+In:  the table of levels, the host's features by the system's or LLVM's list, the options for CPUs.
+Out: one `Target`, or all that can run here.
 A level's feature string is exactly the level, never the host, so an object of one level runs on
-every host that has it.  Levels of one machine imply the ones above them in the table.
+every host that has it.
 """
 
 from __future__ import annotations
 
 import platform
-import sys
+from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
-from lazyarr.config import current
+from lazyarr import cpu_choice, cpu_features
+from lazyarr.config import cpu_key, current
+from lazyarr.cpu_choice import Choice, Selection
+from lazyarr.cpu_features import FEATURES, MACHINE, feature_string, of_the_system, whole
 from lazyarr.dispatch.llvm import binding, lock
 from lazyarr.target import Target
 
 
 class Level(NamedTuple):
-    """One row: the target, the machines that can have it, and LLVM's name of its base CPU."""
+    """A level as code generation and LLVM see it."""
 
     target: Target
     machines: tuple[str, ...]
+    """Names of the machine."""
     cpu: str
+    """LLVM's base CPU."""
+    triple: str
+    """To compile for it elsewhere."""
 
 
-_X86 = ("x86_64", "amd64")
-_ARM = ("aarch64", "arm64")
-# The x86-64 psABI's micro-architecture levels, as NumPy's.
-_V2 = "+cx16,+popcnt,+sahf,+sse3,+ssse3,+sse4.1,+sse4.2"
-_V3 = _V2 + ",+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe"
-_V4 = _V3 + ",+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"
+def _level(row: cpu_features.Level) -> Level:
+    machine = MACHINE[row.machine]
+    features = feature_string(row.name)
+    target = Target(row.name, features, row.vector_bytes, row.fma, row.half, row.machine)
+    return Level(target, (machine.name, *machine.aliases), machine.cpu, machine.triple)
 
-LEVELS = (
-    Level(Target("X86_V2", _V2, vector_bytes=16, fma=False, half=False), _X86, "x86-64"),
-    Level(Target("X86_V3", _V3, vector_bytes=32, fma=True, half=True), _X86, "x86-64"),
-    Level(Target("X86_V4", _V4, vector_bytes=64, fma=True, half=True), _X86, "x86-64"),
-    Level(Target("ASIMD", "+neon", vector_bytes=16, fma=True, half=True), _ARM, "generic"),
-)
-_NAMES = frozenset(f.lstrip("+") for level in LEVELS for f in level.target.features.split(","))
+
+LEVELS = tuple(map(_level, cpu_features.LEVELS))
 BY_NAME = {level.target.name: level for level in LEVELS}
-
-
-_CPUINFO = "/proc/cpuinfo"
-_FIRST_CPU = 1 << 13
-"""Bytes of the page that hold the first CPU, at least."""
-_LINUX = {
-    "sahf": "lahf_lm", "sse3": "pni", "sse4.1": "sse4_1", "sse4.2": "sse4_2", "bmi": "bmi1", "lzcnt": "abm"
-}  # fmt: skip
-"""Linux's names of features, where they are not LLVM's."""
 
 
 @cache
 def host_features() -> frozenset[str]:
-    """The features of the host's CPU that the operating system lets us use, by LLVM's names."""
-    flags = _linux_flags()
-    if flags:
-        return frozenset(name for name in _NAMES if _LINUX.get(name, name) in flags)
-    with lock:
+    """The features of the host's CPU that the operating system lets us use, by NumPy's names."""
+    found = of_the_system()
+    return llvm_features() if found is None else found
+
+
+@cache
+def llvm_features() -> frozenset[str]:
+    """The same as LLVM finds them; empty where it does not look."""
+    with lock, suppress(RuntimeError):
         features = binding().get_host_cpu_features()
-    return frozenset(name for name, present in features.items() if present)
+        return whole(f.name for f in FEATURES if features.get(f.llvm))
+    return frozenset()
 
 
-def _linux_flags() -> frozenset[str]:
-    """What Linux says of the first x86 CPU: it clears what the CPU has and the kernel does not save.
-
-    Read because LLVM takes a tenth of a second to load, which cached code does not need."""
-    if sys.platform != "linux":
-        return frozenset()
-    try:
-        with open(_CPUINFO, "rb", buffering=0) as file:
-            text = file.read(_FIRST_CPU).decode("ascii", "replace")
-    except OSError:
-        return frozenset()
-    lines = [line for line in text.splitlines(True) if line.startswith("flags") and line.endswith("\n")]
-    return frozenset(lines[0].partition(":")[2].split()) if lines else frozenset()
+@cache
+def denied_by_llvm() -> frozenset[str]:
+    """The features that LLVM looks for, and does not find here; on some machines it looks for few."""
+    with lock, suppress(RuntimeError):
+        features = binding().get_host_cpu_features()
+        return frozenset(f.name for f in FEATURES if features.get(f.llvm) is False)
+    return frozenset()
 
 
 def missing(level: Level) -> list[str]:
     """What the host lacks for a level: empty if it can run the level's code."""
-    if platform.machine().lower() not in level.machines:
-        return [f"a CPU of type {level.machines[0]}"]
-    wanted = [feature.lstrip("+") for feature in level.target.features.split(",")]
-    return [feature for feature in wanted if feature not in host_features()]
+    return missing_from(level, host_features())
+
+
+def missing_from(level: Level, features: frozenset[str]) -> list[str]:
+    """What such features lack for a level."""
+    return cpu_choice.lacking(level.target.name, features)
 
 
 @cache
 def host_levels() -> tuple[Level, ...]:
     """The levels that the host has, lowest first."""
-    return tuple(level for level in LEVELS if not missing(level))
+    return tuple(BY_NAME[name] for name in cpu_choice.host_levels(host_features()))
+
+
+def selection() -> Selection:
+    """What the options make of the host's levels; RuntimeError where they cannot be had."""
+    return cpu_choice.resolve(Choice(*cpu_key()), host_features())
+
+
+def usable_levels() -> tuple[Level, ...]:
+    """The levels that kernels can be compiled for and run here, lowest first: `host_level` is one of them."""
+    return tuple(BY_NAME[name] for name in selection().usable)
 
 
 def host_level() -> Target:
@@ -99,23 +101,26 @@ def host_level() -> Target:
     Returns
     -------
     Target
-        The one that the option ``cpu_level`` names, else the highest of the host.
+        The one that the option ``cpu_level`` names, else the highest that the host has and the options leave.
 
     Raises
     ------
     ValueError
         If the option names no level.
     RuntimeError
-        If the host lacks the level, or has none.
+        If the host lacks the level, the options leave it out, or there is none.
     """
-    name = current.cpu_level
-    if name:
-        if name not in BY_NAME:
-            raise ValueError(f"cpu_level={name!r} must be {' or '.join(BY_NAME)}")
-        lacks = missing(BY_NAME[name])
-        if lacks:
-            raise RuntimeError(f"cpu_level={name!r}: this host lacks {', '.join(lacks)}")
-        return BY_NAME[name].target
-    if not host_levels():
-        raise RuntimeError(f"no code can be generated for this CPU ({platform.machine()})")
-    return host_levels()[-1].target
+    usable, name = usable_levels(), current.cpu_level
+    if not name:
+        if not usable:
+            raise RuntimeError(f"no code can be generated for this CPU ({platform.machine()})")
+        return usable[-1].target
+    if name not in BY_NAME:
+        raise ValueError(f"cpu_level={name!r} must be {' or '.join(BY_NAME)}")
+    lacks = missing(BY_NAME[name])
+    if lacks:
+        raise RuntimeError(f"cpu_level={name!r}: this host lacks {', '.join(lacks)}")
+    if BY_NAME[name] not in usable:
+        left = ", ".join(level.target.name for level in usable)
+        raise RuntimeError(f"cpu_level={name!r}: the options for CPUs leave {left} (`get_options`)")
+    return BY_NAME[name].target

@@ -13,7 +13,7 @@ import hashlib
 from array import array
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy
 
@@ -29,8 +29,8 @@ from lazyarr.scalar.ir import Function
 from lazyarr.scalar.ops import OPS, Stopped
 from lazyarr.target import Target
 
-OPT = 2
-"""LLVM's code generation level."""
+if TYPE_CHECKING:
+    from lazyarr.kernels import Code
 
 RAISED = ("over", "under", "invalid")
 """What it tells of.  (A division by zero is Python's exception.)"""
@@ -82,28 +82,30 @@ class Loop:
         letters = "".join(OPS[i.op].flags for b in self.function.blocks for i in b.body)
         return "" if self.stops else "".join(sorted(set(letters)))
 
-    def _module(self) -> tuple[str, str, Target]:
-        """Its text for this machine, and its symbol."""
-        from lazyarr.kernels import host
-
-        target, general = host(), self.text.symbol
+    def code(self, target: Target) -> tuple[str, str]:
+        """Its text for a machine, and its symbol."""
+        general = self.text.symbol
         symbol = f"{general}_{target.name}"
-        return self.text.ir.replace(f"@{general}(", f"@{symbol}("), symbol, target
+        return self.text.ir.replace(f"@{general}(", f"@{symbol}("), symbol
+
+    def _compiled(self) -> Code:
+        from lazyarr.kernels import code_of_ours
+
+        return code_of_ours(self.name)
 
     def loop(self) -> InnerLoop:
         """Its machine code."""
-        from lazyarr.dispatch import jit
+        from lazyarr.kernels import shared
 
-        ir, symbol, target = self._module()
-        found = jit.load(ir, (symbol,), target, OPT, kernel=False)
-        return InnerLoop(found[symbol], self.words.buffer_info()[0], False)
+        return InnerLoop(shared(self._compiled()), self.words.buffer_info()[0], False)
 
     def cached(self) -> bool:
         """Was it compiled before, by this process or another?"""
         from lazyarr.dispatch import cache, jit
 
-        ir, _, target = self._module()
-        return jit.loads_cached() and cache.fetch(jit.key_of(ir, target, OPT)) is not None
+        code = self._compiled()
+        key = jit.key_of(code.ir, code.target, code.opt)
+        return jit.loads_cached() and cache.fetch(key) is not None
 
     def raised(self) -> Iterator[str]:
         """The categories that were raised since the words were cleared."""
@@ -164,6 +166,6 @@ def entered(loop: Loop) -> Loop | None:
     with LOCK:                          # kernels and calls must agree about the words
         known = _entered.get(loop.name)
         if known is None and len(_entered) < LOOPS:
-            ops.enter(loop.name, loop, loop.nin, loop.nout, loop.flags, loop.cost)
+            ops.enter(loop.name, loop, loop.nin, loop.nout, loop.flags, loop.cost, ops.PYTHONS)
             known = _entered[loop.name] = loop
         return known

@@ -20,8 +20,9 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 BASE = "base"
 LAYERS = {
-    BASE: "ops draws expr dtypes target config switches counters error_state flags forks srcloc interrupts "
-    "geometry buffers mxcsr numpy_loops inner_strides reduce_order reduce_proof",
+    BASE: "ops draws expr dtypes target cpu_features cpu_choice op_targets config switches counters "
+    "error_state flags forks srcloc interrupts geometry buffers mxcsr numpy_loops inner_strides reduce_order "
+    "reduce_proof",
     "fusion": "fusion",
     "codegen": "codegen",
     "dispatch": "dispatch",

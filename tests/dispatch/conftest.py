@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from lazyarr.config import get_options, set_options
+
+sys.path.append(str(Path(__file__).parent))
 
 
 @pytest.fixture

@@ -13,8 +13,11 @@ import pytest
 
 from lazyarr.config import get_options, options, set_options
 from lazyarr.dispatch import cache
+from lazyarr.dispatch.bundle import opened
+from lazyarr.dispatch.cache_entries import entries
 
 KEY = cache.digest("a", "b")
+ABOUT = {"kind": "test"}
 
 
 @pytest.fixture
@@ -32,49 +35,57 @@ def entry(root: Path, key: bytes = KEY) -> Path:
 
 def test_round_trip(root):
     assert cache.fetch(KEY) is None
-    cache.store(KEY, b"object")
+    cache.store(KEY, b"object", ABOUT)
     assert cache.fetch(KEY) == b"object"
     assert cache.fetch(cache.digest("a", "c")) is None
     assert stat.S_IMODE(root.stat().st_mode) == 0o700
     assert stat.S_IMODE(entry(root).stat().st_mode) == 0o600
     assert os.listdir(root) == [entry(root).name]
+    assert cache.about_of(entry(root).read_bytes()) == (KEY, ABOUT, b"object")
 
 
 def test_keys_tell_parts_apart():
     assert cache.digest("ab", "c") != cache.digest("a", "bc")
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda data: b"",
-        lambda data: data[:10],
-        lambda data: data[:-1],
-        lambda data: data + b"x",
-        lambda data: data[:-1] + bytes([data[-1] ^ 1]),
-        lambda data: b"X" + data[1:],
-        lambda data: data.replace(cache.MAGIC, b"lazyarr object 0\n"),
-    ],
-)
+DAMAGE = {
+    "emptied": lambda data: b"",
+    "cut in its head": lambda data: data[:10],
+    "cut in its sum": lambda data: data[: len(cache.MAGIC) + 40],
+    "cut by a byte": lambda data: data[:-1],
+    "longer": lambda data: data + b"x",
+    "of another format": lambda data: data.replace(cache.MAGIC, b"lazyarr object 0\n"),
+    **{
+        f"bit {bit} of byte {at}": lambda data, at=at, bit=bit: (
+            data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :]
+        )
+        for at in (0, 20, 60, 82, 84, 90)
+        for bit in (0, 7)
+    },
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_damaged_entries_are_absent_and_removed(root, damage):
-    cache.store(KEY, b"object")
+    cache.store(KEY, b"object", ABOUT)
     path = entry(root)
     path.write_bytes(damage(path.read_bytes()))
-    assert cache.fetch(KEY) is None
+    assert cache.fetch(KEY, lambda: ABOUT) is None
+    assert cache.MISSED[-1].why == "the entry was damaged"
     assert not path.exists()
-    cache.store(KEY, b"object")
+    cache.store(KEY, b"object", ABOUT)
     assert cache.fetch(KEY) == b"object"
 
 
 def test_an_entry_under_another_name_is_not_loaded(root):
-    cache.store(KEY, b"object")
+    cache.store(KEY, b"object", ABOUT)
     other = cache.digest("other")
     entry(root).rename(entry(root, other))
     assert cache.fetch(other) is None
 
 
 def test_links_are_not_followed(root, tmp_path):
-    cache.store(KEY, b"object")
+    cache.store(KEY, b"object", ABOUT)
     aside = tmp_path / "aside"
     entry(root).rename(aside)
     entry(root).symlink_to(aside)
@@ -83,7 +94,7 @@ def test_links_are_not_followed(root, tmp_path):
 
 @pytest.mark.parametrize("mode", [0o660, 0o606])
 def test_entries_that_others_can_write_are_not_loaded(root, mode):
-    cache.store(KEY, b"object")
+    cache.store(KEY, b"object", ABOUT)
     entry(root).chmod(mode)
     assert cache.fetch(KEY) is None
 
@@ -93,7 +104,7 @@ def test_a_directory_that_others_can_write_is_not_used(tmp_path):
     place.mkdir()
     place.chmod(0o777)
     with options(cache_dir=str(place)):
-        cache.store(KEY, b"object")
+        cache.store(KEY, b"object", ABOUT)
         assert cache.directory() is None
         assert cache.fetch(KEY) is None
     assert os.listdir(place) == []
@@ -101,7 +112,7 @@ def test_a_directory_that_others_can_write_is_not_used(tmp_path):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_entries_of_other_users_are_not_loaded(root):
-    cache.store(KEY, b"object")
+    cache.store(KEY, b"object", ABOUT)
     os.chown(entry(root), 65534, -1)
     assert cache.fetch(KEY) is None
 
@@ -109,13 +120,13 @@ def test_entries_of_other_users_are_not_loaded(root):
 @pytest.mark.parametrize("place", ["/dev/null/cache", "/proc/lazyarr"])
 def test_an_impossible_directory_is_silent(place):
     with options(cache_dir=place):
-        cache.store(KEY, b"object")
+        cache.store(KEY, b"object", ABOUT)
         assert cache.fetch(KEY) is None
 
 
 def test_a_read_only_directory_still_serves(root):
     """As an ordinary user, since root may write anywhere."""
-    cache.store(KEY, b"object")
+    cache.store(KEY, b"object", ABOUT)
     code = f"""
 import os, pathlib
 from lazyarr.config import set_options
@@ -131,7 +142,7 @@ if os.geteuid() == 0:
 root.chmod(0o500)
 set_options(cache_dir=str(root))
 other = cache.digest("other")
-cache.store(other, b"x")
+cache.store(other, b"x", {ABOUT!r})
 print(cache.fetch({KEY!r}), cache.fetch(other))
 """
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
@@ -145,13 +156,13 @@ def test_a_full_disk_is_silent_and_leaves_nothing(root, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(cache.os, "replace", full)
-    cache.store(KEY, b"object")
+    cache.store(KEY, b"object", ABOUT)
     assert os.listdir(root) == []
 
 
 def test_zero_bytes_keep_nothing(root):
     with options(cache_bytes=0):
-        cache.store(KEY, b"object")
+        cache.store(KEY, b"object", ABOUT)
         assert cache.fetch(KEY) is None
     assert not root.exists()
 
@@ -159,7 +170,7 @@ def test_zero_bytes_keep_nothing(root):
 def test_sweep_removes_what_was_not_used_for_longest(root):
     keys = [cache.digest(str(k)) for k in range(10)]
     for k, key in enumerate(keys):
-        cache.store(key, bytes(1000))
+        cache.store(key, bytes(1000), ABOUT)
         os.utime(entry(root, key), (k * 1e5, k * 1e5))
     assert cache.fetch(keys[0]) is not None         # used: now the newest
     size = entry(root, keys[0]).stat().st_size
@@ -175,7 +186,7 @@ from lazyarr.config import set_options
 from lazyarr.dispatch import cache
 set_options(cache_dir={str(root)!r}, cache_bytes=5000)
 for k in range(20):
-    cache.store(cache.digest(str(k)), bytes(1000))
+    cache.store(cache.digest(str(k)), bytes(1000), {{"kind": "test"}})
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120,
                    env={"PYTHONPATH": ":".join(sys.path)})
@@ -186,7 +197,7 @@ def test_a_long_lived_process_sweeps_now_and_then(root, monkeypatch):
     monkeypatch.setattr(cache, "_SWEEP_EVERY", 8)
     with options(cache_bytes=20000):
         for k in range(64):
-            cache.store(cache.digest(str(k)), bytes(1000))
+            cache.store(cache.digest(str(k)), bytes(1000), ABOUT)
     assert sum(file.stat().st_size for file in root.iterdir()) <= 20000 + 8 * 1100
 
 
@@ -195,7 +206,7 @@ def test_racing_writers_and_readers(root):
 
     def work():
         for _ in range(200):
-            cache.store(KEY, b"object" * 1000)
+            cache.store(KEY, b"object" * 1000, ABOUT)
             if cache.fetch(KEY) != b"object" * 1000:
                 wrong.append(1)
 
@@ -206,3 +217,51 @@ def test_racing_writers_and_readers(root):
         t.join()
     assert not wrong
     assert os.listdir(root) == [entry(root).name]
+
+
+def test_32_processes_race_for_the_same_entries(root):
+    """Each reads and writes all of them; a reader sees a whole entry or none."""
+    code = f"""
+import random, sys
+from lazyarr.config import set_options
+from lazyarr.dispatch import cache
+set_options(cache_dir={str(root)!r}, cache_bytes=60000)
+pick = random.Random(int(sys.argv[1]))
+for _ in range(100):
+    k = pick.randrange(20)
+    key, body = cache.digest(str(k)), bytes([k]) * 5000
+    assert cache.fetch(key) in (None, body)
+    cache.store(key, body, {{"kind": "test"}})
+    if pick.random() < 0.05:
+        cache.sweep()
+"""
+    env = {"PYTHONPATH": ":".join(sys.path)}
+    running = [subprocess.Popen([sys.executable, "-c", code, str(k)], env=env) for k in range(32)]
+    assert [process.wait(120) for process in running] == [0] * 32
+    assert not [name for name in os.listdir(root) if name.endswith(".tmp")]
+    assert sum(file.stat().st_size for file in root.iterdir()) <= 60000
+    assert all(found.sound for found in entries())
+
+
+def test_a_directory_that_others_share_is_read_only(root, tmp_path):
+    """`kernel_path`: looked in after the own directory, never written, and only if it can be trusted."""
+    shared = tmp_path / "shared"
+    with options(cache_dir=str(shared)):
+        cache.store(KEY, b"shared", ABOUT)
+        cache.store(cache.digest("damaged"), b"x", ABOUT)
+    damaged = entry(shared, cache.digest("damaged"))
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    before = sorted(shared.iterdir())
+    with options(kernel_path=os.pathsep.join(["/nowhere", str(shared)])):
+        assert cache.fetch(KEY) == b"shared"
+        assert cache.fetch(cache.digest("damaged")) is None
+        cache.store(KEY, b"own", ABOUT)
+        assert cache.fetch(KEY) == b"own"
+        with options(cache_bytes=0):
+            assert cache.fetch(KEY) == b"shared"
+    assert sorted(shared.iterdir()) == before
+    opened.cache_clear()
+    shared.chmod(0o777)
+    with options(kernel_path=str(shared), cache_bytes=0):
+        assert cache.fetch(KEY) is None
+    opened.cache_clear()

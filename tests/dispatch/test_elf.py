@@ -209,6 +209,28 @@ def test_damaged_images(body):
         image.unpacked(body)
 
 
+def test_pages_of_an_image_that_is_gone_hold_the_next():
+    made = elf.link(built(RET42, symbols=[F]))
+    first = image.load(made)
+    kept, at = image.load(made), first["f"]
+    del first
+    again = image.load(elf.link(built(THROUGH, [(3, 9, 2, -4)], [F, LOCAL], b"", WORD)))
+    assert again["f"] == at != kept["f"]
+    assert ctypes.CFUNCTYPE(ctypes.c_int64)(again["f"])() == VALUE
+    assert ctypes.CFUNCTYPE(ctypes.c_int64)(kept["f"])() == 42
+
+
+def test_data_of_reused_pages_begins_anew():
+    for _ in range(3):
+        binary = built(THROUGH, [(3, 42, 2, -4)], [F, ("b", 0, 5, 8)], b"")
+        loaded = image.load(elf.link(binary))
+        data = ctypes.CFUNCTYPE(ctypes.c_int64)(loaded["f"])
+        assert data() == 0
+        ctypes.memset(loaded.pages[0] + image.PAGE, 255, image.PAGE)
+        assert data() == -1
+        del loaded, data
+
+
 def test_many_images_take_a_page_each():
     made = elf.link(built(RET42, symbols=[F]))
 
@@ -218,7 +240,12 @@ def test_many_images_take_a_page_each():
 
     image.load(made)
     before = resident()
-    addresses = {image.load(made)["f"] for _ in range(2000)}
-    assert len(addresses) == 2000
+    loaded = [image.load(made) for _ in range(2000)]
+    assert len({found["f"] for found in loaded}) == 2000
     # One page of code each, no data, and little else.
     assert resident() - before < 2000 * 1.25
+    del loaded
+    before = resident()
+    for _ in range(4000):
+        image.load(made)
+    assert resident() - before < 20

@@ -15,7 +15,6 @@ from lazyarr.dispatch import jit
 from lazyarr.dispatch.elf import undefined
 from lazyarr.dispatch.levels import BY_NAME, host_level, host_levels
 from lazyarr.dispatch.llvm import binding, version
-from lazyarr.target import Target
 from lazyarr.threading import loops_ir
 from lazyarr.threading.system_ir import System
 
@@ -48,6 +47,34 @@ def python(code: str, **env: str) -> subprocess.CompletedProcess:
 
 def test_available():
     assert jit.available()
+
+
+def test_the_same_code_in_the_middle_of_its_load(cold):
+    """Before each line of `jit`, a finalizer or a signal's handler of the same thread loads it, too."""
+    at = reached = 0
+
+    def line(frame, event, arg):
+        nonlocal reached
+        reached += event == "line"
+        if event == "line" and reached == at:
+            sys.settrace(None)
+            others.append(jit.load(text, (name,), host_level(), lasting=False))
+        return line
+
+    def enter(frame, event, arg):
+        return line if frame.f_code.co_filename == jit.__file__ else None
+
+    while at == reached:            # until there is no further line
+        at, reached, name, others = at + 1, 0, f"middle_{at}", []
+        text = ADD.format(name=name, k=at)
+        sys.settrace(enter)
+        try:
+            found = jit.load(text, (name,), host_level(), lasting=False)
+        finally:
+            sys.settrace(None)
+        assert [call(each[name], 1) for each in (found, *others)] == [at + 1] * (1 + len(others))
+        reached = at if others else reached
+    assert at > 30
 
 
 def test_load_compiles_once(cold):
@@ -109,7 +136,7 @@ def test_objects_differ_by_level_and_code_generation_level(cold):
     for target in targets:
         for opt in (0, 2):
             key = jit.disk.digest(target.name, target.features, target.triple, str(opt), version(), text)
-            jit.disk.store(key, jit.compile_object(text, target, opt))
+            jit.disk.store(key, jit.compile_object(text, target, opt), {})
     assert len(list(cold.iterdir())) == before + 2 * len(targets)
 
 
@@ -127,6 +154,22 @@ def test_invalid_ir_is_an_error_and_leaves_nothing(cold, text):
 def test_a_symbol_that_is_not_there(cold):
     with pytest.raises(RuntimeError, match="does not define 'absent'"):
         jit.load(ADD.format(name="present", k=1), ("present", "absent"), host_level())
+
+
+def test_code_that_nobody_keeps_is_gone_and_compiled_again(cold):
+    with options(cache_bytes=0):
+        text = ADD.format(name="passing", k=1)
+        found = jit.load(text, ("passing",), host_level(), lasting=False)
+        assert jit.load(text, ("passing",), host_level(), lasting=False) is found
+        before, key = COUNT.compiles, jit.key_of(text, host_level())
+        del found
+        assert key not in jit._loaded
+        assert call(jit.load(ADD.format(name="passing", k=2), ("passing",), host_level())["passing"], 1) == 3
+        assert COUNT.compiles == before + 1
+        text = ADD.format(name="stays", k=1)
+        address = jit.load(text, ("stays",), host_level(), lasting=False)["stays"]
+        address = jit.load(text, ("stays",), host_level())["stays"]
+        assert call(address, 1) == 2 and jit.key_of(text, host_level()) in jit._loaded
 
 
 def test_a_symbol_stands_for_one_module(cold):
@@ -277,7 +320,7 @@ def test_the_loops_compile_for_other_machines(triple, system):
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     row = BY_NAME["ASIMD"].target
-    target = Target(row.name, row.features, row.vector_bytes, row.fma, row.half, triple)
+    target = row._replace(triple=triple)
     for text in (loops_ir.serial(system), loops_ir.pool(system)):
         assert len(jit.compile_object(text, target)) > 500
 

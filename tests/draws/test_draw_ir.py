@@ -8,13 +8,14 @@ import numpy
 import pytest
 
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.draw_ir import OPT, draw_module
+from lazyarr.codegen.draw_ir import draw_module
 from lazyarr.codegen.interp import run_chunk
 from lazyarr.codegen.pipeline import results
 from lazyarr.dispatch.jit import load
 from lazyarr.dispatch.levels import host_level, host_levels
 from lazyarr.draws import DRAWS
 from lazyarr.fusion.parfor import Inst, Operand, Parfor
+from lazyarr.op_targets import OPTIMISED
 
 ORIGIN = 1 << 20
 SCALE = (numpy.float64(-1.25), numpy.float64(3.7))
@@ -43,7 +44,7 @@ def test_any_stretch_of_the_stream(name, level):
     size = numpy.dtype(draw.position).itemsize
     scalars, numbers = constants(draw)
     module = draw_module(name, level.target)
-    at = load(module.ir, (module.symbol,), level.target, OPT, kernel=False)[module.symbol]
+    at = load(module.ir, (module.symbol,), level.target, OPTIMISED, kernel=False)[module.symbol]
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(at)
     held = [numpy.array([x]) for x in scalars]
     for first in (0, 1, 2, 3, 1000, 100_001):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lazyarr.dispatch import image
+from lazyarr.dispatch.cache import about_of
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(not image.here(), reason="images are for Linux on x86-64")
@@ -76,7 +77,7 @@ def kernels_in(cache: Path) -> list[tuple[Path, Path]]:
     """The files of each kernel: its entry in the index, and the image that it has for itself."""
     found = []
     for file in sorted(cache.iterdir()):
-        body = file.read_bytes()[81:]
+        _, _, body = about_of(file.read_bytes())
         if body and not image.is_packed(body):
             (_, key), *_ = marshal.loads(body)
             found.append((file, cache / f"{key.hex()}.lzo"))

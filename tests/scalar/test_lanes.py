@@ -11,9 +11,9 @@ from scalar.conftest import check, special
 import lazyarr
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.levels import host_levels
+from lazyarr.op_targets import OPTIMISED
 from lazyarr.scalar.emit import emit
 from lazyarr.scalar.emit_lanes import lanes
-from lazyarr.scalar.loop import OPT
 from lazyarr.scalar.results import typed
 from lazyarr.scalar.translate import translate
 
@@ -81,7 +81,7 @@ def test_every_level(level):
         found = lazyarr.vectorize(f, otypes="d")(lazyarr.asarray(x) * 1.0, lazyarr.asarray(x) + 1)
         assert numpy.asarray(found).tobytes() == wanted.tobytes()
     text = emit(typed(translate(f, {"x": "f", "y": "f"}).function, "d"), "dd")
-    assert jit.compile_object(text.ir, level.target, OPT)
+    assert jit.compile_object(text.ir, level.target, OPTIMISED)
 
 
 def test_a_value_that_nobody_uses_still_raises_its_flag():

@@ -12,7 +12,6 @@ gives for other elements is not used, so an element's result does not depend on 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -22,11 +21,9 @@ from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.mathlib import halves
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Precision, Raised, Real
 from lazyarr.codegen.pipeline import Module
+from lazyarr.codegen.symbols import symbol_of
 from lazyarr.dtypes import PLAIN
 from lazyarr.target import Target
-
-OPT = 2
-"""LLVM's code generation level: these functions are compiled once for all programs."""
 
 _SELDOM = '!0 = !{!"branch_weights", i32 1, i32 4000}'
 _MOSTLY = '!1 = !{!"branch_weights", i32 4000, i32 1}'
@@ -49,8 +46,7 @@ class Function:
 def write(function: Function, char: str, target: Target) -> Module:
     """The text of a function's loop over elements of a dtype."""
     text = _Writer(function, char, target).text()
-    digest = hashlib.blake2b(f"{target.name} {target.features}\n{text}".encode(), digest_size=16)
-    symbol = f"lazyarr_math_{digest.hexdigest()}"
+    symbol = symbol_of("math_", text, target)
     return Module(text.replace("@math(", f"@{symbol}("), symbol)
 
 
@@ -63,7 +59,7 @@ class _Writer:
         self.width = registers * target.vector_bytes // function.precision.size
         self.b = Builder(target, 0)
         self.soft = char == "e" and not target.half
-        self.x86 = not target.name.startswith("ASIMD")
+        self.x86 = target.x86
 
     def text(self) -> str:
         b = self.b

@@ -1,0 +1,250 @@
+"""Kernels ahead of time: those of a function, for several CPU levels in one file; such files loaded.
+
+In:  a function, what it is called with, names of levels.   Out: a bundle (`dispatch.bundle`).
+
+    run the function -> plan each of its evaluations for each level -> write and compile the kernels -> bundle
+
+An entry of a bundle is what the cache would have after a run on a host of that level, so a process that loads
+the bundle finds its kernels as if it had compiled them: no LLVM, and the level is the host's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy
+
+from lazyarr import compiler, config, kernel_index, kernels, launch_compress, launch_rows
+from lazyarr.cpu_features import LEVELS
+from lazyarr.dispatch import bundle, jit
+from lazyarr.dispatch import cache as disk
+from lazyarr.dispatch.levels import BY_NAME, host_level, usable_levels
+from lazyarr.dispatch.llvm import version
+from lazyarr.engine import groups_for
+from lazyarr.expr import Expr
+from lazyarr.fusion.parfor import Parfor
+from lazyarr.fusion.program import Program
+from lazyarr.kernels import Code
+from lazyarr.public import evaluate
+from lazyarr.switches import code_off
+from lazyarr.target import Target
+from lazyarr.threading import loops_ir
+from lazyarr.threading.system_ir import linux
+
+MACHINES = {"x86_64": "x86", "aarch64": "arm"}
+"""Those that the thread pool's code is written for, and its names for them."""
+
+
+class Exported(NamedTuple):
+    """What a bundle holds."""
+
+    path: str
+    levels: tuple[str, ...]
+    kernels: int
+    """Of all levels together."""
+    entries: int
+    nbytes: int
+
+
+def export_kernels(
+    fn: Callable[..., Any], signatures: Sequence[Sequence[Any]], targets: Sequence[str] | None, path: str
+) -> Exported:
+    """`lazyarr.export_kernels`."""
+    chosen, place = _targets(targets), os.fspath(path)
+    if not jit.available():
+        raise RuntimeError("without LLVM nothing can be compiled")
+    jit.use_all_machines()
+    wanted = _Wanted(chosen)
+    with wanted.watching():
+        for signature in signatures:
+            for mode, ask in product(("auto", "always"), (evaluate, _one_by_one)):
+                with config.options(jit=mode):
+                    ask(*_arrays(fn(*map(_argument, signature))))
+    if not wanted.kernels:
+        raise ValueError("with these arguments the function leaves nothing to kernels")
+    entries = wanted.entries()
+    about = {
+        "levels": [target.name for target in chosen], "numpy": numpy.__version__, "llvmlite": version(),
+        "source": kernel_index.writers(), "options": [str(x) for x in config.code_key()],
+    }  # fmt: skip
+    bundle.write(place, entries.items(), about)
+    return Exported(
+        place, tuple(about["levels"]), len(wanted.kernels), len(entries), os.stat(place).st_size
+    )
+
+
+def load_kernels(path: str) -> tuple[str, ...]:
+    """`lazyarr.load_kernels`."""
+    place = os.path.abspath(os.fspath(path))
+    about = bundle.load(place).about
+    mine = {"numpy": numpy.__version__, "llvmlite": version(), "source": kernel_index.writers()}
+    differ = [name for name, value in mine.items() if about.get(name, value) != value]
+    if differ:
+        said = ", ".join(f"{'lazyarr' if name == 'source' else name}" for name in differ)
+        warnings.warn(
+            f"the kernels of {place} were made with another version of {said}, and are not used",
+            RuntimeWarning, stacklevel=3,
+        )  # fmt: skip
+        return ()
+    levels = tuple(about.get("levels", ()))
+    _meet(levels, place)
+    bundle.opened.cache_clear()
+    compiler.noted.cache_clear()
+    places = [p for p in config.current.kernel_path.split(os.pathsep) if p and p != place]
+    config.set_options(kernel_path=os.pathsep.join([*places, place]))
+    return levels
+
+
+def _meet(levels: Sequence[str], place: str) -> None:
+    """Have kernels compiled for the highest level that the bundle and the host have in common."""
+    if not levels or host_level().name in levels:
+        return
+    common = [level.target.name for level in usable_levels() if level.target.name in levels]
+    if not common:
+        warnings.warn(
+            f"the kernels of {place} are for {', '.join(levels)}, and this host has none of these",
+            RuntimeWarning, stacklevel=4,
+        )  # fmt: skip
+    elif not config.current.cpu_level:
+        config.set_options(cpu_level=common[-1])
+
+
+def _targets(names: Sequence[str] | None) -> list[Target]:
+    """Those that code is compiled for: all that can run here, if none is named."""
+    if names is None:
+        chosen = [level.target.name for level in usable_levels()]
+    else:
+        chosen = [name.upper() for name in names]
+    known = [level.name for level in LEVELS if level.machine in MACHINES]
+    for name in chosen:
+        if name not in known:
+            raise ValueError(f"there is no level {name} to export for; there are {', '.join(known)}")
+    return [BY_NAME[name].target._replace(off=code_off()) for name in dict.fromkeys(chosen)]
+
+
+_SPEC = re.compile(r"\s*(?P<dtype>[^\[\]]+?)\s*\[(?P<shape>[\d\s,]*)\]\s*")
+
+
+def _argument(given: Any) -> Any:
+    """What the function is called with: ``"float64[100, 200]"`` is an array of ones."""
+    if not isinstance(given, str):
+        return given
+    found = _SPEC.fullmatch(given)
+    if found is None:
+        raise ValueError(f"signature {given!r}: must be a dtype and a shape, such as 'float64[100, 200]'")
+    from lazyarr import array
+
+    shape = tuple(int(n) for n in found["shape"].split(",") if n.strip())
+    return array(numpy.ones(shape, numpy.dtype(found["dtype"])))
+
+
+def _one_by_one(*arrays: Any) -> None:
+    """What is asked for together may share kernels that it does not otherwise."""
+    for x in arrays:
+        evaluate(x)
+
+
+def _arrays(result: Any) -> list[Any]:
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+class _Wanted:
+    """The kernels that evaluations need on each target."""
+
+    def __init__(self, targets: list[Target]) -> None:
+        self.targets = targets
+        self.kernels: dict[tuple[Parfor, bool, Target], None] = {}
+        self.evaluations: dict[str, None] = {}
+        self.thread = threading.get_ident()
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """In this block each evaluation is planned for each target, before it runs."""
+        from lazyarr.debug import watch
+
+        config.OBSERVED.append("export")
+        watch.PLANNERS.append(self.plan)
+        try:
+            yield
+        finally:
+            watch.PLANNERS.remove(self.plan)
+            config.OBSERVED.remove("export")
+
+    def plan(self, nodes: list[Expr], roots: list[Expr]) -> None:
+        from lazyarr.debug import watch
+
+        if threading.get_ident() != self.thread:
+            return                      # the program's other threads export nothing
+        self.evaluations[compiler.name_of(nodes)] = None
+        for target in self.targets:
+            with kernels.compiling_for(target):
+                _, _, steps = groups_for(roots, nodes, True)
+            for _, program in watch.programs_of(steps):
+                for streams in (False, True) if _may_stream(program) else (False,):
+                    self.kernels[program.parfor, streams, target] = None
+
+    def entries(self) -> dict[bytes, bytes]:
+        """What the cache would have of all that."""
+        made = _Compiled()
+        for name in self.evaluations:
+            made.keep(compiler.evaluation_key(name), compiler.evaluation_about(name), b"")
+        for target in self.targets:
+            for code in _machinery(target):
+                made.add(code)
+        for parfor, streams, target in self.kernels:
+            made.add_kernel(parfor, streams, target)
+        return made.entries
+
+
+def _may_stream(program: Program) -> bool:
+    """May a launch of it, of whatever size, store past the caches?"""
+    written = [o.access for o in program.parfor.operands if o.role != "in"]
+    return program.parfor.dims == "p" and set(written) == {"u"}
+
+
+def _machinery(target: Target) -> list[Code]:
+    """What all kernels of a machine share."""
+    least = BY_NAME[next(level.name for level in LEVELS if level.machine == target.machine)].target
+    system = linux(MACHINES[target.machine])
+    return [
+        Code(loops_ir.serial(system), "lazyarr_serial_for", least),
+        Code(loops_ir.pool(system), "lazyarr_parallel_for", least),
+        Code(*launch_rows.shell_module(target), target),
+        Code(*launch_compress.feeder_module(target), target),
+    ]
+
+
+class _Compiled:
+    """Code that is compiled once, whoever needs it."""
+
+    def __init__(self) -> None:
+        self.bodies: dict[bytes, bytes] = {}
+        self.entries: dict[bytes, bytes] = {}
+
+    def add(self, code: Code) -> bytes:
+        """What the cache would keep of it."""
+        of = code.ir, code.target, code.opt
+        key = jit.key_of(*of)
+        if key not in self.bodies:
+            body = self.bodies[key] = jit.body_for(*of)
+            self.keep(key, jit.about_code(code.symbol, *of), body)
+        return self.bodies[key]
+
+    def add_kernel(self, parfor: Parfor, streams: bool, target: Target) -> None:
+        """A kernel's entry in the index, and all code that it runs."""
+        with kernels.compiling_for(target):
+            found, codes = kernels.written(parfor, streams)
+            main, *_ = [self.add(code) for code in codes]
+            of = parfor, target, streams
+            packed = kernel_index.packed(found._replace(body=main))
+            self.keep(kernel_index.key(*of), kernel_index.about(*of), packed)
+
+    def keep(self, key: bytes, about: disk.About, body: bytes) -> None:
+        self.entries[key] = disk.packed(key, about, body)
