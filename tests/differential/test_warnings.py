@@ -25,6 +25,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 PROGRAMS = 30
+LEVELS = [level.target.name for level in host_levels()]
 """Of each sort, for each test."""
 
 FLOATS = "efdFD"
@@ -178,12 +179,12 @@ def messages(run: Run, np: Any, recorded: bool) -> list[str]:
     return sorted(found)
 
 
-@pytest.mark.parametrize("level", [level.target.name for level in host_levels()])
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("sort", SORTS)
 def test_warnings_are_numpys(sort: str, level: str) -> None:
     warned = 0
     for seed in range(PROGRAMS):
-        r = Random(seed, list(SORTS).index(sort), int(level[-1]))
+        r = Random(seed, list(SORTS).index(sort), LEVELS.index(level))
         run, recorded = SORTS[sort](r, r.one_of(FLOATS)), seed % 4 == 0
         want = messages(run, numpy, recorded)
         warned += bool(want)

@@ -23,6 +23,7 @@ def few(monkeypatch):
     before = get_options()
     set_options(jit="always", cache_bytes=0, pending_nodes=200)
     monkeypatch.setattr(kernels, "MOST", 8)
+    monkeypatch.setattr(kernels, "_kernels", {})        # those of other tests are not counted
     monkeypatch.setattr(planning, "MAX_PLANS", 4)
     yield
     set_options(**before)
