@@ -89,10 +89,10 @@ def resize(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     if not lazy:                                # a subclass, or no array
         numpy.ndarray.resize(self, *args, **kwargs)
         return
-    if not args or args == (None,):
-        return
     asked = numpy.empty(self.geo.shape, "V0")       # no bytes: NumPy reads and checks the arguments
     asked.resize(*args, **kwargs)
+    if not args or args == (None,):
+        return
     refcheck = operator.index(kwargs.get("refcheck", True))
     if not (self.geo.flags.c_contiguous or self.geo.flags.f_contiguous):
         numpy.empty(4)[::2].resize(0)

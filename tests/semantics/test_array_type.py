@@ -242,6 +242,7 @@ def _transposed(x):
     lambda np, x: x.resize(-1), lambda np, x: x.resize("a"), lambda np, x: x.resize(2, None),
     lambda np, x: x.resize(3, refcheck=None), lambda np, x: x.resize(3, foo=1),
     lambda np, x: x[::2].resize(4), lambda np, x: x[1:].resize(3), lambda np, x: [x, x.resize(3)],
+    lambda np, x: x.resize(order=1), lambda np, x: x.resize(refcheck="hi"),
     lambda np, x: x.resize(), lambda np, x: x.resize(None), lambda np, x: _transposed(x),
     lambda np, x: np.ndarray.resize(3, 3), lambda np, x: np.ndarray.resize(),
 ])
