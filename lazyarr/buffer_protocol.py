@@ -28,19 +28,13 @@ REFUSAL = f"a lazy array lends its memory where one of {', '.join(sorted(WHOLE))
 _NAME, _BUFFER, _FLAGS = 24, 160, 168
 """Byte offsets in PyTypeObject (64 bit): tp_name, tp_as_buffer, tp_flags."""
 
-_VIEW_OBJECT = 8
-"""Byte offset of `obj` in Py_buffer: NULL where there is no buffer."""
-
-_GETBUFFER = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p, ctypes.c_int)
-
-
-_get_buffer = ctypes.pythonapi.PyObject_GetBuffer
-_get_buffer.argtypes = [ctypes.py_object, ctypes.c_void_p, ctypes.c_int]
-
 
 def _for_numpy(flags: int, frame: int) -> bool:
     """Is it NumPy that asks, and not code that names one of `WHOLE`?"""
-    return flags == FULL_RO and WHOLE.isdisjoint(sys._getframe(frame).f_code.co_names)
+    try:
+        return flags == FULL_RO and WHOLE.isdisjoint(sys._getframe(frame).f_code.co_names)
+    except ValueError:                          # nobody's code: a thread's first call
+        return True
 
 
 def __buffer__(self: Any, flags: int) -> memoryview:
@@ -49,30 +43,11 @@ def __buffer__(self: Any, flags: int) -> memoryview:
     return memoryview(self.__array__())
 
 
-def _find(self: Any, view: int, flags: int) -> int:
-    """The array whose memory is lent, as a new reference; or 0."""
+def _find(self: Any, flags: int) -> Any:
+    """The array whose memory is lent."""
     if _for_numpy(flags, 2):
-        return 0
-    try:
-        real = self.__array__()
-    except Exception:
-        return 0
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(real))
-    return id(real)
-
-
-def _lend(self: Any, view: int, flags: int) -> int:
-    """bf_getbuffer on other machines.  A callback passes on no exception; -1 alone is a SystemError."""
-    if not _for_numpy(flags, 2):
-        try:
-            return _get_buffer(self.__array__(), view, flags)
-        except Exception:
-            pass
-    _word(view + _VIEW_OBJECT).value = 0
-    return -1
-
-
-_slot = _GETBUFFER(_lend)
+        raise BufferError(REFUSAL)
+    return self.__array__()
 
 
 def _word(address: int) -> ctypes.c_size_t:
@@ -98,5 +73,6 @@ def attach() -> None:
     elif _layout_is_known():
         from lazyarr.buffer_slot import slot
 
-        address = slot(_find, REFUSAL) or ctypes.cast(_slot, ctypes.c_void_p).value
-        _word(_word(id(ndarray) + _BUFFER).value).value = address
+        address = slot(_find)
+        if address is not None:
+            _word(_word(id(ndarray) + _BUFFER).value).value = address

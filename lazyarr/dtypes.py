@@ -65,11 +65,13 @@ def char_of(dtype: numpy.dtype) -> str | None:
     found = _chars.get(id(dtype))
     if found is not None:
         return found
+    if dtype.metadata is not None:
+        return None
     key = dtype, dtype.char                     # (q and l are equal)
     if key in _others:
         return _others[key]
     usual = ELEMENTS.get(dtype.char)            # (other libraries' dtypes may have a character of these)
-    if type(dtype) is type(usual) and dtype.isnative and dtype.metadata is None:
+    if type(dtype) is type(usual) and dtype.isnative:
         found = CANONICAL[dtype.char]
     if len(_others) < 1024:
         _others[key] = found

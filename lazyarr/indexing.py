@@ -180,17 +180,21 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
         return assign_at(x, key, value) if _picks(x, key) else assign_masked(x, key, value)
     except Unsupported:
         pass
-    if key.__class__ is value.__class__ is ndarray and key.storage is storage and key.geo.dtype == bool:
-        value = _with_more_behind(value, key.geo.size)
+    mask = key[0] if key.__class__ is tuple and len(key) == 1 else key
+    if mask.__class__ is ndarray and mask.storage is storage and mask.geo.dtype == bool:
+        value = _with_more_behind(value, x, mask.geo.size)
     return fallback(operator.setitem, x, key, value)
 
 
-def _with_more_behind(value: ndarray, size: int) -> Any:
+def _with_more_behind(value: Any, x: ndarray, size: int) -> Any:
     """A copy, with memory behind it: where a write changes the mask that it goes by, NumPy may take more
-    elements of the value than it counted, up to the mask's `size`."""
-    real = now(value)
-    if real.ndim != 1 or real.size < 2:         # (one value is taken again and again)
-        return real
+    elements of the value than it counted, up to the mask's `size`.  (A value in x's own memory changes as
+    well: NumPy reads that one.)"""
+    real = now(value) if value.__class__ is ndarray else value
+    if real.__class__ is not numpy.ndarray or real.ndim != 1 or real.size < 2 or real.dtype.hasobject:
+        return value                            # (one value is taken again and again)
+    if numpy.may_share_memory(real, now(x)):
+        return value
     memory = numpy.zeros(real.size + size, real.dtype)
     memory[: real.size] = real
     return memory[: real.size]

@@ -15,7 +15,8 @@ from typing import Any
 import numpy
 
 from lazyarr.array_flags import Flags, allow_writing
-from lazyarr.arrays import export, manage, ndarray, now, real_of, stays_plain, wrap
+from lazyarr.arrays import export, manage, ndarray, now, real_of, stays_plain, twins, wrap
+from lazyarr.dtypes import char_of
 from lazyarr.elementwise import SCALARS
 from lazyarr.fallback import fallback, lend
 from lazyarr.flat import FlatIter
@@ -207,6 +208,12 @@ def _changed(name: str) -> property:
             return
         geo = self.geo.view()                       # pending readers hold the other one
         setattr(geo, name, value)
+        if char_of(geo.dtype) is None:              # not the engine's business any more
+            real = export(self)
+            setattr(real, name, value)
+            self.geo, self.storage = real, None
+            twins(self, real)
+            return
         if name == "strides" and not within(geo, self.storage.value.nbytes):
             raise ValueError("strides is not compatible with available memory")
         real = real_of(self)

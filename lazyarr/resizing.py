@@ -91,7 +91,7 @@ def resize(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         return
     asked = numpy.empty(self.geo.shape, "V0")       # no bytes: NumPy reads and checks the arguments
     asked.resize(*args, **kwargs)
-    if not args or args == (None,):
+    if not args or (len(args) == 1 and args[0] is None):
         return
     refcheck = operator.index(kwargs.get("refcheck", True))
     if not (self.geo.flags.c_contiguous or self.geo.flags.f_contiguous):
@@ -108,6 +108,7 @@ def resize(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         real.resize(asked.shape, refcheck=False)
     else:                                       # a copy would widen strings of no characters
         real = numpy.ndarray(asked.shape, self.geo.dtype)
+    real.flags.writeable = self.geo.flags.writeable
     other = wrap(real)
     self.geo = other.geo
     self.storage = other.storage

@@ -1,7 +1,7 @@
-"""Classes of NumPy's whose methods make arrays: random generators, vectorize, open npz files.
+"""Classes of NumPy's whose methods make arrays: RandomState, vectorize, open npz files.
 
 In:  such a class.   Out: the class that lazyarr offers in its place.
-A random generator calls its own methods and looks at the arrays that come back, so it is not
+A RandomState calls its own methods and looks at the arrays that come back, so it is not
 subclassed: the stand-in holds one and answers for it, also to ``isinstance``.
 """
 
@@ -17,7 +17,7 @@ from lazyarr.fallback import STAND_INS, TAKE_NAMED, fallback, lend
 
 
 class StandInType(type):
-    """Makes ``isinstance(x, lazyarr.random.Generator)`` true of NumPy's generators as well."""
+    """Makes ``isinstance(x, lazyarr.random.RandomState)`` true of NumPy's as well."""
 
     original: type
 
@@ -102,14 +102,11 @@ def adopt(real: Any) -> Any:
     return x
 
 
-def _stand_in(cls: type, methods: dict[str, Any] | None = None) -> type:
+def _stand_in(cls: type) -> type:
     body = {
         "__module__": "lazyarr.random", "__doc__": cls.__doc__, "__slots__": (), "original": cls,
-        "__class__": property(lambda self: cls), **(methods or {}),
+        "__class__": property(lambda self: cls),
     }  # fmt: skip
-    for name, method in (methods or {}).items():
-        method.__name__, method.__doc__ = name, getattr(cls, name).__doc__
-        method.__qualname__, method.__annotations__ = f"{cls.__name__}.{name}", {}
     made = StandInType(cls.__name__, (_Answering,), body)
     STAND_INS.add(made)
     return made

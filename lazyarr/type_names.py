@@ -20,7 +20,7 @@ _Class = TypeVar("_Class", bound=type)
 _AT = object.__basicsize__ + ctypes.sizeof(ctypes.c_ssize_t)
 """Where CPython keeps `tp_name`: behind an object's header and its number of items (`PyVarObject`)."""
 _NAMES: list[ctypes.Array[ctypes.c_char]] = []
-"""Types refer to these for as long as the process runs."""
+"""Types refer to these for as long as the process runs, also when modules are gone."""
 
 
 def named_as(numpys: type) -> Callable[[_Class], _Class]:
@@ -32,6 +32,7 @@ def named_as(numpys: type) -> Callable[[_Class], _Class]:
         if ctypes.c_char_p.from_address(id(cls) + _AT).value == cls.__name__.encode():
             text = ctypes.create_string_buffer(f"{numpys.__module__}.{numpys.__name__}".encode())
             _NAMES.append(text)
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(text))
             ctypes.c_void_p.from_address(id(cls) + _AT).value = ctypes.addressof(text)
         return cls
 

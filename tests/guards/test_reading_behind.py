@@ -1,4 +1,4 @@
-"""Where NumPy reads memory behind an operand's end, ours has some there: the process lives."""
+"""Where code in C could read what is no memory of ours, or no pointer, the process lives."""
 
 from __future__ import annotations
 
@@ -13,9 +13,45 @@ MASK_CHANGES = """
         mask = x[None, 999_981::-1]
         turned = np.flip(mask)
         turned[mask] = turned[mask][::-1]       # changes the mask that it goes by
+        turned[(mask,)] = turned[mask][::-1]
+        turned[mask] = numpy.asarray(turned[mask])[::-1]
         numpy.asarray(x)
     print("alive")
 """
+
+
+SIGNALS = """
+    import signal
+    import lazyarr as np
+
+    x = np.ones(5) + 1
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    def down(n):
+        return memoryview(x) if n == 0 else down(n - 1)
+
+    signal.signal(signal.SIGALRM, stop)
+    came = 0
+    while came < 300:
+        signal.setitimer(signal.ITIMER_REAL, 0.0005)
+        try:
+            while True:
+                memoryview(x)
+        except KeyboardInterrupt:
+            came += 1
+    for n in (*range(900, 1000),) * 5:
+        try:
+            down(n)
+        except RecursionError:
+            came += 1
+    print("alive")
+"""
+
+
+def test_exceptions_pass_through_the_buffer_slot():
+    assert output(SIGNALS) == "alive\n"
 
 
 def test_a_mask_that_its_own_write_changes():

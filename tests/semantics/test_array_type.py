@@ -232,6 +232,21 @@ def test_resize_called_in_any_way_counts_one_name(a):
     assert b.shape == (3, 4) and b.resize.__name__ == "resize"
 
 
+def test_resize_keeps_what_is_known_of_the_array(a):
+    b = a.ravel() + 1
+    b.flags.writeable = False
+    b.resize(np.array([2, 2]), refcheck=False)
+    with pytest.raises(ValueError, match="read-only"):
+        b[0] = 5
+
+
+def test_metadata_stays_with_its_dtype():
+    import lazyarr.dtypes
+
+    plain, told = numpy.dtype("f8", copy=True), numpy.dtype("f8", metadata={"a": 1})
+    assert [lazyarr.dtypes.char_of(d) for d in (plain, told, plain)] == ["d", None, "d"]
+
+
 def _transposed(x):
     view = x.reshape(2, -1).T
     view.resize(x.size)                         # one segment of memory, in its order

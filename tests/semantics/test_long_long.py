@@ -9,6 +9,14 @@ import lazyarr as np
 
 SIZES = (12, 300_000)
 
+
+
+def _renamed(i):
+    x = i + 1
+    x.dtype = "q"
+    return x
+
+
 CALLS = [
     lambda np, q, i: q[3], lambda np, q, i: q + 1, lambda np, q, i: (q + 1)[0], lambda np, q, i: q.max(),
     lambda np, q, i: q.sum(), lambda np, q, i: q.argmax(), lambda np, q, i: abs(q), lambda np, q, i: q * 2.0,
@@ -17,7 +25,8 @@ CALLS = [
     lambda np, q, i: i + q, lambda np, q, i: i + np.longlong(3), lambda np, q, i: i[q % 3],
     lambda np, q, i: np.zeros(q.size, "q"), lambda np, q, i: i.view("q"), lambda np, q, i: q.astype("l") + 1,
     lambda np, q, i: (i + 1).astype("q"), lambda np, q, i: np.add(i, 1, dtype="q"),
-    lambda np, q, i: np.add(q, i, out=i),
+    lambda np, q, i: np.add(q, i, out=i), lambda np, q, i: _renamed(i) + 1,
+    lambda np, q, i: _renamed(i).copy(),
 ]  # fmt: skip
 
 
