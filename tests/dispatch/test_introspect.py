@@ -6,6 +6,7 @@ import numpy
 import pytest
 
 import lazyarr
+from lazyarr import kernels, planning
 from lazyarr.dispatch import introspect, jit
 from lazyarr.dispatch.levels import host_level, selection
 from lazyarr.op_targets import chosen
@@ -50,7 +51,10 @@ def test_show_config_has_numpys_entries_and_ours():
     assert list(mine["lazyarr"]["SIMD Extensions"]) == ["baseline", "found"]
 
 
-def test_opt_func_info_tells_the_level_of_each_kernel():
+def test_opt_func_info_tells_the_level_of_each_kernel(monkeypatch):
+    monkeypatch.setattr(kernels, "_kernels", {})        # those of other tests are not told
+    for table in ("_plans", "_patterns"):
+        monkeypatch.setattr(planning, table, {})
     low = selection().usable[0]
     with lazyarr.options(jit="always"):
         x = lazyarr.arange(10.0)
