@@ -52,6 +52,16 @@ class _Bound:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.method.of_numpy, name)
 
+    @property
+    def __doc__(self) -> Any:                   # type: ignore[override]  # NumPy's, for help()
+        return self.method.of_numpy.__doc__
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, _Bound) and (self.__self__ is other.__self__) and self.method is other.method
+
+    def __hash__(self) -> int:
+        return hash((id(self.__self__), self.method))
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.method.body(self.__self__, args, kwargs)
 

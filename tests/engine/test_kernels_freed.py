@@ -177,13 +177,12 @@ def test_vectorized_functions_stay():
     _kept([(lambda: fast(np.asarray(A.copy())), numpy.vectorize(f, otypes="d")(A))])
 
 
-@pytest.mark.skipif(not hasattr(np, "compile"), reason="there is no `compile`")
 def test_compiled_functions_stay():
     """Their replays hold addresses of kernels, so they must hold the kernels."""
     def f(x, y):
         return (x * 2 - y) / (x + y), (x - y).sum()
 
-    fast = np.compile(f)            # type: ignore[attr-defined]
+    fast = np.compile(f)
     for _ in range(3):
         fast(A, B)                  # looked at, then replayed
     _kept([(lambda: fast(A, B)[0], f(A, B)[0]), (lambda: fast(B, A)[0], f(B, A)[0])])

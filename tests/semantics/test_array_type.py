@@ -230,6 +230,8 @@ def test_resize_called_in_any_way_counts_one_name(a):
     b.resize(*shape[:1], refcheck=True)
     np.ndarray.resize(b, (3, 4))
     assert b.shape == (3, 4) and b.resize.__name__ == "resize"
+    assert b.resize.__doc__ == numpy.ndarray.resize.__doc__
+    assert b.resize == b.resize != (b + 1).resize and hash(b.resize) == hash(b.resize)
 
 
 def test_resize_keeps_what_is_known_of_the_array(a):
