@@ -29,23 +29,23 @@ _NAME, _BUFFER, _FLAGS = 24, 160, 168
 """Byte offsets in PyTypeObject (64 bit): tp_name, tp_as_buffer, tp_flags."""
 
 
-def _for_numpy(flags: int, frame: int) -> bool:
-    """Is it NumPy that asks, and not code that names one of `WHOLE`?"""
+def _for_numpy(flags: int) -> bool:
+    """Is it NumPy that asks, and not code, two frames up, that names one of `WHOLE`?"""
     try:
-        return flags == FULL_RO and WHOLE.isdisjoint(sys._getframe(frame).f_code.co_names)
+        return flags == FULL_RO and WHOLE.isdisjoint(sys._getframe(2).f_code.co_names)
     except ValueError:                          # nobody's code: a thread's first call
         return True
 
 
 def __buffer__(self: Any, flags: int) -> memoryview:
-    if _for_numpy(flags, 2):
+    if _for_numpy(flags):
         raise BufferError(REFUSAL)
     return memoryview(self.__array__())
 
 
 def _find(self: Any, flags: int) -> Any:
     """The array whose memory is lent."""
-    if _for_numpy(flags, 2):
+    if _for_numpy(flags):
         raise BufferError(REFUSAL)
     return self.__array__()
 
