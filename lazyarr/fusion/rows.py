@@ -7,6 +7,8 @@ chain along such axes if none folds across its own, and if of any two accesses o
 write, both touch the same bytes in the same row only.  Then the rows of one block may pass through all the
 groups before those of the next block begin, in any order of blocks: softmax, layer norm, standardisation
 read memory once.
+A group that overwrites what those before read in rows nearby (a stencil in place) may end a chain, with those
+that follow it in step: they run one block behind, and blocks go in order.
 """
 
 from __future__ import annotations
@@ -96,7 +98,7 @@ def chains(
 ) -> Found:
     """Put successive groups into chains, as many as fit; the groups numbered in `out` are in none.
 
-    Only chains with a fold are worth it: what folds nothing has other reasons to be a group of its own."""
+    Only chains with a fold are worth it, or with groups behind: others have their reasons to be apart."""
     found = Found()
     tried: list[Chain] = []
     for group in groups:
