@@ -76,6 +76,8 @@ STRIPS_EACH = 2
 STRIP_BLOCKS = 8
 """Blocks of a strip, at least: the first and the last wait in memory of their own."""
 
+assert STRIP_BLOCKS >= 2, "what runs on a strip's first block and on its last would run twice on its only one"
+
 
 class RowPart(NamedTuple):
     """One step of those that run together: its programs over the rows of a block."""
