@@ -213,10 +213,11 @@ def _machinery(target: Target) -> list[Code]:
     """What all kernels of a machine share."""
     least = BY_NAME[next(level.name for level in LEVELS if level.machine == target.machine)].target
     system = linux(MACHINES[target.machine])
+    rows, symbols = launch_rows.shell_module(target)
     return [
         Code(loops_ir.serial(system), "lazyarr_serial_for", least),
         Code(loops_ir.pool(system), "lazyarr_parallel_for", least),
-        Code(*launch_rows.shell_module(target), target),
+        Code(rows, symbols[launch_rows.shell.ROWS], target),
         Code(*launch_compress.feeder_module(target), target),
     ]
 

@@ -324,6 +324,26 @@ class Expr:
             found.append(self.old)
         return found
 
+    def pending(self, ends: Callable[[Expr], bool] | None = None) -> list[Expr]:
+        """This node and all pending ones below, oldest first; but none below one that `ends` the walk."""
+        found: dict[int, Expr] = {}
+        todo = [self]
+        while todo:
+            node = todo.pop()
+            if node.op is None or node.serial in found:
+                continue
+            found[node.serial] = node
+            if ends is None or not ends(node):
+                todo += node.needs()
+        return [found[serial] for serial in sorted(found)]
+
+    def weigh(self) -> None:
+        """Count the pending nodes below anew: some of them were computed."""
+        for node in self.pending():
+            below = [n for n in node.needs() if n.op is not None]
+            node.depth = 1 + max((n.depth for n in below), default=0)
+            node.weight = 1 + sum(n.weight for n in below)
+
     def waiting(self, reader: Expr | None = None) -> list[Expr]:
         """Pending nodes that still read this value, oldest first.
 

@@ -45,7 +45,7 @@ class Ready:
     raised: list[tuple[int, int]]
     """For each part: the word that collects flags, and those that its ops can raise."""
     threads: int
-    own_bytes: int
+    memory_bytes: int
     ops: int
     lasting: bool
     """No kernel stands in for one that is yet to be compiled."""
@@ -88,9 +88,15 @@ def launch_rows(
     for mine, values in zip(ready.scalars, scalars, strict=True):
         for places in mine:
             put_scalars(words, places, values)
-    block, words[shell.MEMORY] = memory(ready.own_bytes * ready.threads)
-    entry, began = _shell(host()), time.perf_counter()
-    parallel_for(entry, words.buffer_info()[0], rows.blocks, ready.threads)
+    block, words[shell.MEMORY] = memory(ready.memory_bytes)
+    kernels, at, began = _shell(host()), words.buffer_info()[0], time.perf_counter()
+    strips = words[shell.STRIPS]
+    if not strips:
+        parallel_for(kernels[shell.ROWS], at, rows.blocks, ready.threads)
+    else:
+        if strips > 1:
+            parallel_for(kernels[shell.EDGES], at, 2 * strips, ready.threads)
+        parallel_for(kernels[shell.STRIP], at, strips, ready.threads)
     COUNT.seconds["run"] += time.perf_counter() - began
     COUNT.native_launches += 1
     COUNT.fused_ops += ready.ops
@@ -114,10 +120,11 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
     past = [streams and part.streams for part, _ in (*parts, *last)]
     kernels = [_kernel(program, each) for (_, program), each in zip((*parts, *last), past, strict=True)]
     copy_bytes = -(-8 * max(len(k.words) for k in kernels) // LINE) * LINE
-    slots_at = copy_bytes + -(-max(k.scratch_bytes for k in kernels) // LINE) * LINE
+    own_bytes = copy_bytes + -(-max(k.scratch_bytes for k in kernels) // LINE) * LINE
+    threads = min(threads, rows.blocks)
     ready = Ready(
         array("q", bytes(8 * (shell.FIRST + shell.PER_PART * len(kernels)))), [[] for _ in parts],
-        [[] for _ in parts], [], min(threads, rows.blocks), slots_at + rows.own_bytes,
+        [[] for _ in parts], [], threads, threads * own_bytes + rows.slots(threads) * rows.own_bytes,
         sum(k.kernel.ops for k in kernels[: len(parts)]),
         past == [k.kernel.nontemporal for k in kernels], [k.kernel for k in kernels],
     )  # fmt: skip
@@ -127,7 +134,7 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
         words.append(0)
     for k, ((part, program), kernel) in enumerate(zip((*parts, *last), kernels, strict=True)):
         number = k % len(parts)
-        moves = _add_moves(ready, number, (part, program), kernel, rows.rows, slots_at)
+        moves = _add_moves(ready, number, (part, program), kernel, rows.rows)
         template = len(words)
         words.extend(kernel.words)
         ready.scalars[number].append([template + word for word in kernel.scalars])
@@ -135,15 +142,23 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
             kernel.kernel.address, kernel.chunks, 8 * template, len(kernel.words), 8 * moves,
             len(kernel.pointers), 8 * ready.raised[number][0],
         ])  # fmt: skip
-    words[shell.MEMORY_BYTES] = ready.own_bytes
+    if rows.behind:
+        words[shell.STRIPS] = rows.strips(threads)
+        words[shell.SLOTS_AT] = threads * own_bytes
+    else:
+        own_bytes += rows.own_bytes
+        words[shell.SLOTS_AT] = own_bytes - rows.own_bytes
+    words[shell.SLOT_BYTES] = rows.own_bytes
+    words[shell.MEMORY_BYTES] = own_bytes
     words[shell.SCRATCH_AT] = copy_bytes
     words[shell.LAST] = rows.blocks - 1
     words[shell.PARTS] = len(parts)
+    words[shell.AHEAD] = len(parts) - rows.behind
     return ready
 
 
 def _add_moves(
-    ready: Ready, number: int, of: tuple[RowPart, Program], kernel: Prepared, rows: int, slots_at: int
+    ready: Ready, number: int, of: tuple[RowPart, Program], kernel: Prepared, rows: int
 ) -> int:
     """How the operands of a part move; the first word."""
     part, program = of
@@ -152,7 +167,7 @@ def _add_moves(
     for k, (word, offset, move) in enumerate(places):
         own = part.inside[k] >= 0
         if own:
-            offset += slots_at + part.inside[k]
+            offset += part.inside[k]
         else:
             ready.addresses[number].append((len(ready.words) + shell.AT, k))
         ready.words.extend((8 * word, offset, move * rows, int(own)))
@@ -184,15 +199,19 @@ def may_stream(program: Program) -> bool:
 
 
 @cache
-def _shell(target: Target) -> int:
-    """The address of the kernel that runs the others."""
+def _shell(target: Target) -> dict[str, int]:
+    """The addresses of the kernels that run the others."""
     from lazyarr.dispatch.jit import load
 
-    ir, symbol = shell_module(target)
-    return load(ir, (symbol,), target, kernel=False)[symbol]
+    ir, names = shell_module(target)
+    found = load(ir, tuple(names.values()), target, kernel=False)
+    return {symbol: found[name] for symbol, name in names.items()}
 
 
-def shell_module(target: Target) -> tuple[str, str]:
-    """Its text and symbol."""
-    symbol = f"{shell.SYMBOL}_{target.name}"
-    return shell.rows_kernel(target).replace(f"@{shell.SYMBOL}(", f"@{symbol}("), symbol
+def shell_module(target: Target) -> tuple[str, dict[str, str]]:
+    """Its text, and its symbols by what they are called there."""
+    ir = shell.rows_kernels(target)
+    names = {symbol: f"{symbol}_{target.name}" for symbol in shell.SYMBOLS}
+    for symbol, name in names.items():
+        ir = ir.replace(f"@{symbol}(", f"@{name}(")
+    return ir, names

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from lazyarr import config
+from lazyarr.codegen.rows_shell import SLOTS
 from lazyarr.expr import Expr, Read
 from lazyarr.flags import Late, Raised
 from lazyarr.fusion.program import Program
@@ -69,6 +70,15 @@ class Step:
     """By the categories that were raised, and where that tells more by whom (`replay`)."""
 
 
+STRIPS_EACH = 2
+"""Strips for each thread."""
+
+STRIP_BLOCKS = 8
+"""Blocks of a strip, at least: the first and the last wait in memory of their own."""
+
+assert STRIP_BLOCKS >= 2, "what runs on a strip's first block and on its last would run twice on its only one"
+
+
 class RowPart(NamedTuple):
     """One step of those that run together: its programs over the rows of a block."""
 
@@ -92,12 +102,22 @@ class RowBlocks:
     """Of a block; the last has more where their number is no multiple."""
     blocks: int
     own_bytes: int
-    """Memory of a thread for values that only these steps read."""
+    """Memory for a block's values that only these steps read."""
+    behind: int = 0
+    """How many of the parts, the last ones, run one block behind the others."""
     early: tuple[int, ...] = ()
     """Values that the steps one by one would let go of before all results have their memory; none where
     memory suffices all the same."""
     launches: dict[Any, Any] = field(default_factory=dict)
     """Launches prepared (`launch_rows`), by options and whether they store past the caches."""
+
+    def strips(self, threads: int) -> int:
+        """Where parts run behind: how many pieces, each of successive blocks, run side by side."""
+        return max(1, min(STRIPS_EACH * threads, self.blocks // STRIP_BLOCKS)) if threads > 1 else 1
+
+    def slots(self, threads: int) -> int:
+        """How many blocks' values that only these steps read exist at a time."""
+        return SLOTS * self.strips(threads) if self.behind else min(threads, self.blocks)
 
 
 @dataclass(slots=True, eq=False)

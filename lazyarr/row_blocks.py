@@ -38,6 +38,9 @@ CACHE_PART = 4
 BLOCKS_EACH = 4
 """Blocks for each thread, at least, where the work is worth threads."""
 
+SHORTER = 4
+"""Where groups run behind, blocks are so many times shorter: at a time there are two, and edges of strips."""
+
 STRETCH = 2048
 """Bytes of what successive rows have side by side, at least, where rows are not contiguous (columns, say)."""
 
@@ -110,10 +113,10 @@ class _Joining:
             parts.append(RowPart(step, *pair, tuple(slots.get(v, -1) for v in values), streams))
         for program in (*full, *rest):
             program.forget()
-        found = RowBlocks(tuple(parts), rows, blocks, own_bytes)
+        found = RowBlocks(tuple(parts), rows, blocks, own_bytes, self.chain.behind)
         if current.verify:
             self._verify(found)
-        found.early = self._early(own_bytes)
+        found.early = self._early(own_bytes * found.slots(get_num_threads()))
         stored = [(k, r) for s in self.steps for k, r in zip(s.stored, self._reusable(s), strict=True)]
         stored = [(k, r) for k, r in stored if self.w.nodes[k].serial not in self.inside]
         return Step(
@@ -131,14 +134,16 @@ class _Joining:
             )
         room = cache_bytes() // CACHE_PART
         rows = (room - min(still, room // 2)) // row
+        if self.chain.behind and rows >= self.chain.reach:
+            rows = max(self.chain.reach, rows // SHORTER)
         spread = self.chain.spread
-        least = -(-STRETCH // spread) if spread else 1
+        least = max(-(-STRETCH // spread) if spread else 1, self.chain.reach)
         if rows < min(least, self.chain.extent):
             return f"a row is {row} bytes: too few of them stay in the cache"
         if self._worth_threads():
             rows = min(rows, max(least, self.chain.extent // (BLOCKS_EACH * get_num_threads())))
         if spread and rows > LINE:
-            rows = rows // LINE * LINE
+            rows = max(rows // LINE * LINE, self.chain.reach)
         return min(self.chain.extent, rows)
 
     def _largest(self) -> Iterator[tuple[Touch, int]]:
@@ -165,7 +170,11 @@ class _Joining:
         return at, end
 
     def _streams(self, k: int) -> bool:
-        """Does the chain neither read again what a step writes, nor write it before, and is that large?"""
+        """Does the chain neither read again what a step writes, nor write it before, and is that large?
+
+        What runs behind writes what was read just before, and is in the cache."""
+        if k >= len(self.steps) - self.chain.behind:
+            return False
         touches = self.chain.touches
         written = [t for t in touches[k] if t.writes]
         again = {id(t.key) for ts in touches[k + 1 :] for t in ts}
@@ -222,7 +231,7 @@ class _Joining:
         early = tuple(k for s in self.steps[:last] for k in s.ends if k not in members)
         made = [n for s in self.steps for n in (self.w.nodes[k] for k in s.stored)]
         fresh = sum(n.nbytes for n in made if n.old is None and n.serial not in self.inside)
-        needed = fresh + own_bytes * get_num_threads()
+        needed = fresh + own_bytes
         return early if needed > self._numpy_peak() + SLACK else ()
 
     def _numpy_peak(self) -> int:

@@ -32,7 +32,7 @@ from lazyarr.expr import LOCK, Expr, Op, Read
 from lazyarr.geometry import address, geometry
 from lazyarr.ops import may_raise
 from lazyarr.srcloc import Loc, here
-from lazyarr.values import LEDGER, Buffer, Unwritten, owner_of, results
+from lazyarr.values import LEDGER, Buffer, Unwritten, owner_of, results, written_below
 
 SLACK = 1 << 20
 """Bytes that are not worth evaluating for."""
@@ -258,21 +258,32 @@ the call that made them are gone then, and need no memory."""
 
 
 def catch_up() -> None:
-    """Compute what is due, before a new node is built upon it."""
+    """Compute what is due, before a new node is built upon it.
+
+    In the middle of an expression that is what it stands on and must be stored anyway: parts that were
+    written.  To store the value so far would cost memory, and a pass over it."""
     with LOCK:
         while DUE:
             value = DUE.pop()()
             if value is not None and value.op is not None:
                 COUNT.node_bound += 1
-                evaluate([value])
+                evaluate(written_below(value))
+                if value.op is not None:
+                    value.weigh()
+                    if _too_many(value):
+                        evaluate([value])
 
 
 def bound(node: Expr) -> None:
     """The pending graph is bounded in nodes and in the memory that it keeps alive."""
-    if node.depth > config.current.pending_nodes or node.weight > MAX_WEIGHT:
+    if _too_many(node):
         DUE.append(weakref.ref(node))
     if LEDGER.kept > LEDGER.unallocated + SLACK:
         settle()
+
+
+def _too_many(node: Expr) -> bool:
+    return node.depth > config.current.pending_nodes or node.weight > MAX_WEIGHT
 
 
 def settle() -> None:

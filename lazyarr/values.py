@@ -219,6 +219,15 @@ def results(value: Expr, before: int | None) -> list[Expr]:
     return last
 
 
+def written_below(value: Expr) -> list[Expr]:
+    """The last pending values, down from a pending one, that were made by writing to a part of memory."""
+    return [n for n in value.pending(_writes_a_part) if _writes_a_part(n)]
+
+
+def _writes_a_part(value: Expr) -> bool:
+    return value.old is not None and not value.covers
+
+
 def is_held(value: Expr) -> bool:
     """Is it the current value of a live storage, that the program can still ask for?"""
     home = value.home

@@ -89,7 +89,7 @@ class _Placement:
         for k, reusable in zip(step.stored, step.reusable, strict=True):
             self.place(self.w.nodes[k], list(map(self.w.value, reusable)), members, taken)
         if step.rows is not None:
-            own = step.rows.own_bytes * min(get_num_threads(), step.rows.blocks)
+            own = step.rows.own_bytes * step.rows.slots(get_num_threads())
             self.memory.peak = max(self.memory.peak, self.memory.live + own)
         self.done |= members
         self.let_go(map(self.w.value, step.ends))

@@ -7,6 +7,8 @@ chain along such axes if none folds across its own, and if of any two accesses o
 write, both touch the same bytes in the same row only.  Then the rows of one block may pass through all the
 groups before those of the next block begin, in any order of blocks: softmax, layer norm, standardisation
 read memory once.
+A group that overwrites what those before read in rows nearby (a stencil in place) may end a chain, with those
+that follow it in step: they run one block behind, and blocks go in order.
 """
 
 from __future__ import annotations
@@ -27,6 +29,9 @@ from lazyarr.geometry import offset_of
 
 MOST = 32
 """Groups of a chain: planning looks at all pairs of accesses of a buffer."""
+
+NEAR = 8
+"""What a chain overwrites is read at most one part in so many of its rows away."""
 
 
 class Touch(NamedTuple):
@@ -62,6 +67,11 @@ class Chain:
     """Rows."""
     block: int = 0
     """Rows that run together; filled in by who makes a step of the chain."""
+    behind: int = 0
+    """How many of the groups, the last ones, run one block behind the others: they overwrite what the others
+    read in rows nearby."""
+    reach: int = 0
+    """How many rows away these read it, at most: so many a block must have."""
 
     @property
     def spread(self) -> int:
@@ -88,7 +98,7 @@ def chains(
 ) -> Found:
     """Put successive groups into chains, as many as fit; the groups numbered in `out` are in none.
 
-    Only chains with a fold are worth it: what folds nothing has other reasons to be a group of its own."""
+    Only chains with a fold are worth it, or with groups behind: others have their reasons to be apart."""
     found = Found()
     tried: list[Chain] = []
     for group in groups:
@@ -121,14 +131,18 @@ def _best(tried: Sequence[Chain]) -> list[Chain]:
 
 
 def _placed(chain: Chain) -> Iterator[tuple[Touch, int]]:
-    for axis, touches in zip(chain.axes, chain.touches, strict=True):
+    return (placed for _, placed in _numbered(chain))
+
+
+def _numbered(chain: Chain) -> Iterator[tuple[int, tuple[Touch, int]]]:
+    for k, (axis, touches) in enumerate(zip(chain.axes, chain.touches, strict=True)):
         for t in touches:
-            yield t, axis
+            yield k, (t, axis)
 
 
 def _saves(chain: Chain) -> bool:
-    """Is there a fold, and do two groups touch the same rows?"""
-    if not any(g.fold is not None for g in chain.groups):
+    """Is there a fold, or what is overwritten, and do two groups touch the same rows?"""
+    if not chain.behind and not any(g.fold is not None for g in chain.groups):
         return False
     seen: set[int] = set()
     for axis, touches in zip(chain.axes, chain.touches, strict=True):
@@ -194,10 +208,12 @@ def _extended(
         for axis in _open_axes(group):
             if group.shape[axis] != chain.extent:
                 continue
-            why = _crossing(chain, touches, axis)
-            if why is None:
+            apart = _apart(chain, touches, axis)
+            why = apart if isinstance(apart, str) else None
+            if isinstance(apart, int):
                 longer.append(Chain(
-                    [*chain.groups, group], [*chain.axes, axis], [*chain.touches, touches], chain.extent
+                    [*chain.groups, group], [*chain.axes, axis], [*chain.touches, touches], chain.extent,
+                    behind=chain.behind + 1 if apart or chain.behind else 0, reach=max(chain.reach, apart),
                 ))  # fmt: skip
                 break
         if why is not None:
@@ -212,17 +228,38 @@ def _changes_what_stays(chain: Chain, group: Group, asked: Asked) -> bool:
     return any(old.serial in made and asked(old) for old in olds)
 
 
-def _crossing(chain: Chain, touches: list[Touch], axis: int) -> str | None:
-    """Why rows of a group depend on other rows of a chain, or None."""
+def _apart(chain: Chain, touches: list[Touch], axis: int) -> int | str:
+    """From how many rows away the chain reads what a group overwrites; or why its rows depend on others."""
+    most, ahead = 0, len(chain.groups) - chain.behind
     for mine in touches:
-        for other, across in _placed(chain):
+        for k, (other, across) in _numbered(chain):
             if other.key is not mine.key or not (other.writes or mine.writes):
                 continue
-            if not in_step(other, across, mine, axis):
+            if in_step(other, across, mine, axis):
+                continue
+            rows = None if other.writes or k >= ahead else rows_apart(other, across, mine, axis)
+            if rows is None or rows > chain.extent // NEAR:
                 if mine.writes:
                     return "it writes memory that the groups before use, in other rows"
                 return "its rows need other rows of what the groups before make"
-    return None
+            most = max(most, rows)
+    return most
+
+
+def rows_apart(a: Touch, axis_a: int, b: Touch, axis_b: int) -> int | None:
+    """How far apart rows of two accesses of one buffer may be that touch the same bytes, at most.
+
+    None where that is not known: rows that are not contiguous, or lie in another order."""
+    stride = a.strides[axis_a]
+    if a.anywhere or b.anywhere or not stride or stride != b.strides[axis_b]:
+        return None
+    period = abs(stride) * a.shape[axis_a]
+    low, high, repeats = _window(a, axis_a, period)
+    low_b, high_b, repeats_b = _window(b, axis_b, period)
+    if repeats or repeats_b:
+        return None
+    apart = b.offset - a.offset
+    return max(0, -(-max(apart + high_b - low, high - apart - low_b) // abs(stride)) - 1)
 
 
 def in_step(a: Touch, axis_a: int, b: Touch, axis_b: int) -> bool:

@@ -106,6 +106,27 @@ def test_the_pending_graph_is_bounded():
             assert a.storage.value.depth <= 51
 
 
+def test_what_is_due_in_an_expression_is_the_written_part_below_it():
+    """A value in the middle of an expression would be stored, and read again, for nothing."""
+    u = np.array(numpy.linspace(0.0, 1.0, 10_000).reshape(100, 100))
+    v, expected = u.copy(), numpy.linspace(0.0, 1.0, 10_000).reshape(100, 100)
+    other = expected.copy()
+    np.evaluate(u, v)
+    with np.options(jit="always", pending_nodes=7):
+        before, bound = COUNT.native_launches, COUNT.node_bound
+        for _ in range(10):
+            v[1:-1, 1:-1] = 0.25 * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2])
+            u, v = v, u
+            other[1:-1, 1:-1] = 0.25 * (
+                expected[2:, 1:-1] + expected[:-2, 1:-1] + expected[1:-1, 2:] + expected[1:-1, :-2]
+            )
+            expected, other = other, expected
+        np.evaluate(u, v)
+        assert COUNT.native_launches - before == 10
+        assert COUNT.node_bound - bound >= 5
+    assert numpy.array_equal(numpy.asarray(u), expected)
+
+
 def test_small_arrays_are_numpys_business():
     with np.options(eager_elements=16384):
         before = COUNT.nodes_built
