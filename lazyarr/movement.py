@@ -171,7 +171,7 @@ def _widened(x: ndarray, shape: tuple[int, ...]) -> ndarray:
 # --------------------------------------------------------------------------------- reshapes
 
 def reshape(x: Any, *shape: Any, order: Any = "C", copy: Any = None) -> Any:
-    """A view where NumPy makes a view, else a lazy copy."""
+    """A view where NumPy makes a view, else one of a lazy copy."""
     if x.__class__ is not ndarray or order not in ("C", "F", "A"):
         raise Unsupported
     geo = x.geo
@@ -184,7 +184,8 @@ def reshape(x: Any, *shape: Any, order: Any = "C", copy: Any = None) -> Any:
             return seen(x, result)
         if copy is False:
             raise ValueError("Unable to avoid creating a copy while reshaping.")
-    return _flowed(x, target.shape, order)
+    copy = copied(x, fresh(geo.shape, geo.dtype, order))
+    return seen(copy, reshaped(copy.geo, target.shape, order))
 
 
 def _flowed(x: ndarray, shape: tuple[int, ...], order: str) -> ndarray:
@@ -203,12 +204,13 @@ def ravel(a: Any, order: Any = "C") -> Any:
         raise Unsupported
     order = _flat_order(a, order)
     flags = a.geo.flags
-    contiguous = flags.f_contiguous if order == "F" else flags.c_contiguous
-    return reshape(a, -1, order=order, copy=None if contiguous else True)
+    if flags.f_contiguous if order == "F" else flags.c_contiguous:
+        return reshape(a, -1, order=order)
+    return _flowed(a, (a.geo.size,), order)
 
 
 def flatten(x: ndarray, order: Any = "C") -> ndarray:
-    return reshape(x, -1, order=_flat_order(x, order), copy=True)
+    return _flowed(x, (x.geo.size,), _flat_order(x, order))
 
 
 def _flat_order(x: ndarray, order: Any) -> str:

@@ -17,10 +17,10 @@ from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import FOLD, SCALARS, at_call, mask_of
 from lazyarr.error_state import loud
-from lazyarr.expr import Map, Read, Reduce
+from lazyarr.expr import Read, Reduce
 from lazyarr.flags import discards
 from lazyarr.geometry import broadcast_shapes, fresh, reduced_layout
-from lazyarr.movement import ravel, view
+from lazyarr.movement import copy_as, ravel, view
 
 MISSING = numpy._NoValue
 REORDERABLE = {
@@ -173,8 +173,7 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
         COUNT.numpy_eager += 1
         return wrap(numpy.count_nonzero(now(x), axis, keepdims=keepdims))
     if x.geo.dtype != bool:
-        op = Map("copy", char_of(x.geo.dtype) + "->?")
-        x = fresh_array(op, (capture(x),), fresh(x.geo.shape, numpy.dtype(bool)))
+        x = copy_as(x, bool)            # in x's memory order, which the counts have, too
     found = reduce(numpy.add, x, axis, numpy.dtype(numpy.intp), keepdims)
     return _COUNT_TYPE(found) if axis is None and not keepdims else found
 

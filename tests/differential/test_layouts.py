@@ -1,0 +1,95 @@
+"""Results lie in memory as NumPy's do, for operands of any layout: strides, ownership, shape of `base`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import pytest
+
+import lazyarr
+
+LAYOUTS: dict[str, Callable[[Any, Any], Any]] = {
+    "columns": lambda np, x: np.asfortranarray(x),
+    "moved": lambda np, x: np.moveaxis(np.array(np.moveaxis(x, -1, 0)), 0, -1),
+    "backwards": lambda np, x: np.array(x[::-1, ..., ::-1])[::-1, ..., ::-1],
+    "apart": lambda np, x: np.repeat(x, 2, axis=-1)[..., ::2],
+    "broadcast": lambda np, x: np.broadcast_to(x[:, :1], x.shape),
+}
+
+FOLDS = ["sum", "max", "mean", "var", "any", "argmax", "ptp", "count_nonzero", "nansum", "nanmax", "average"]
+ALONG = ["cumsum", "sort", "argsort", "flip", "diff", "gradient"]
+AXES = (0, 1, (0, 2), None)
+
+RESHAPES = {
+    "reshape": lambda np, x: x.reshape(6, -1),
+    "reshape F": lambda np, x: x.reshape(6, -1, order="F"),
+    "reshape A": lambda np, x: x.reshape(-1, order="A"),
+    "reshape copy": lambda np, x: np.reshape(x, (-1, 6), copy=True),
+    "ravel": lambda np, x: x.ravel(),
+    "ravel K": lambda np, x: x.ravel("K"),
+    "flatten": lambda np, x: x.flatten(),
+    "flatten F": lambda np, x: x.flatten("F"),
+    "astype": lambda np, x: x.astype("D"),
+    "copy": lambda np, x: x.copy(),
+    "copy K": lambda np, x: x.copy("K"),
+    "where": lambda np, x: np.where(x > 3, x, 0),
+    "add": lambda np, x: x + 1,
+    "add T": lambda np, x: x.T + x.T,
+}
+
+
+def operand(np: Any, layout: str, char: str) -> Any:
+    return LAYOUTS[layout](np, np.array(numpy.arange(72).reshape(6, 4, 3) % 11 - 2, char))
+
+
+def lies(x: Any) -> tuple[Any, ...]:
+    base, flags = x.base, x.flags
+    contiguous = flags.c_contiguous, flags.f_contiguous
+    of_base = None if base is None else base.shape
+    return x.dtype, x.shape, x.strides, contiguous, flags.owndata, flags.writeable, of_base
+
+
+def outcome(np: Any, name: str, layout: str, char: str, **options: Any) -> Any:
+    """How the results lie, or the error."""
+    try:
+        found = getattr(np, name)(operand(np, layout, char), **options)
+    except (TypeError, ValueError) as error:
+        return type(error), str(error)
+    found = found if isinstance(found, list | tuple) else [found]
+    return [(x.dtype, x.shape, x.strides, x.flags.owndata) for x in found]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", FOLDS)
+def test_folds(jit: str, name: str, layout: str) -> None:
+    for char, axis, keepdims in itertools.product("hd", AXES, (False, True)):
+        of: Any = {"name": name, "layout": layout, "char": char, "axis": axis, "keepdims": keepdims}
+        assert outcome(lazyarr, **of) == outcome(numpy, **of), of
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", ALONG)
+def test_along_an_axis(jit: str, name: str, layout: str) -> None:
+    for char, axis in itertools.product("bd", (0, 1, 2)):
+        of: Any = {"name": name, "layout": layout, "char": char, "axis": axis}
+        assert outcome(lazyarr, **of) == outcome(numpy, **of), of
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", RESHAPES)
+def test_copies_and_reshapes(jit: str, name: str, layout: str) -> None:
+    for char in "bD":
+        want, got = (RESHAPES[name](np, operand(np, layout, char)) for np in (numpy, lazyarr))
+        assert lies(got) == lies(want), char
+
+
+def test_a_reshaped_copy_is_a_view_of_the_copy(jit: str) -> None:
+    x = lazyarr.array(numpy.arange(12.0).reshape(3, 4)).T
+    y = x.reshape(6, 2)
+    with pytest.raises(ValueError, match="cannot resize this array: it does not own its data"):
+        y.resize(3)
+    y[0] = 7
+    assert y.base[0].tolist() == [7, 7, 8] and x[0].tolist() == [0, 4, 8]
