@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from lazyarr import compiler, config, kernel_index, kernels, launch_compress, launch_rows
+from lazyarr.codegen.rows_shell import ROWS
 from lazyarr.cpu_features import LEVELS
 from lazyarr.dispatch import bundle, jit
 from lazyarr.dispatch import cache as disk
@@ -217,7 +218,7 @@ def _machinery(target: Target) -> list[Code]:
     return [
         Code(loops_ir.serial(system), "lazyarr_serial_for", least),
         Code(loops_ir.pool(system), "lazyarr_parallel_for", least),
-        Code(rows, symbols[launch_rows.shell.ROWS], target),
+        Code(rows, symbols[ROWS], target),
         Code(*launch_compress.feeder_module(target), target),
     ]
 

@@ -178,14 +178,19 @@ def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
     bases = [_bases(part, w, placement) for part in rows.parts]
     streamed = [part.step.operands[k] for part in rows.parts if part.streams for k in part.step.written]
     warm = all(placement.of(w.value(k)).recycled for k in streamed)
+    watch = None
+    if rows.behind and rows.watches:
+        from lazyarr.replay_blocks import BlockWatch
+
+        watch = BlockWatch(rows, members, placement)
     held = hold_signals() if placement.taken else None
     try:
-        found = launch_rows(rows, bases, [_scalars(part.step, w) for part in rows.parts], warm)
+        found = launch_rows(rows, bases, [_scalars(part.step, w) for part in rows.parts], warm, watch)
         if any(found):
-            from lazyarr.replay import explain
+            from lazyarr.replay import UNWATCHED, explain
 
-            raised = [bits for part, bits in zip(rows.parts, found, strict=True) for _ in part.step.members]
-            w.late += explain(step, members, raised, placement)
+            watched = UNWATCHED if watch is None else watch.seen
+            w.late += explain(step, members, found, placement, watched)
         _finish(members, placement)
     finally:
         release_signals(held)
@@ -250,7 +255,7 @@ def _by_kernel(step: Step, w: Walk) -> None:
         if raised:
             from lazyarr.replay import explain
 
-            w.late += explain(step, members, [raised] * len(members), placement)
+            w.late += explain(step, members, [raised], placement)
         _finish(members, placement)
     finally:
         release_signals(held)

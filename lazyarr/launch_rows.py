@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Protocol
 
 import numpy
 
@@ -31,6 +32,17 @@ from lazyarr.schedule import LINE, squares
 from lazyarr.target import Target
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
+
+
+class Watch(Protocol):
+    """Somebody who wants to see what blocks were computed from, if that raised something."""
+
+    @property
+    def masks(self) -> Sequence[int]:
+        """For each of the first parts, those that do not run behind: the flags that are of interest."""
+
+    def look(self, blocks: Sequence[int]) -> Sequence[int]:
+        """Some of the flags were raised on one of these blocks or more; the masks from now on."""
 
 
 @dataclass(slots=True, eq=False)
@@ -54,7 +66,8 @@ class Ready:
 
 
 def launch_rows(
-    rows: RowBlocks, bases: Sequence[Sequence[int]], scalars: Sequence[Sequence[numpy.generic]], warm: bool
+    rows: RowBlocks, bases: Sequence[Sequence[int]], scalars: Sequence[Sequence[numpy.generic]], warm: bool,
+    watch: Watch | None = None,
 ) -> list[int]:
     """Run the steps.
 
@@ -67,6 +80,8 @@ def launch_rows(
         For each step its runtime scalars.
     warm : bool
         Whether the pages of what may be stored past the caches are warm.
+    watch : Watch, optional
+        Who looks at blocks in which something was raised, where parts run behind.
 
     Returns
     -------
@@ -89,20 +104,67 @@ def launch_rows(
         for places in mine:
             put_scalars(words, places, values)
     block, words[shell.MEMORY] = memory(ready.memory_bytes)
-    kernels, at, began = _shell(host()), words.buffer_info()[0], time.perf_counter()
-    strips = words[shell.STRIPS]
-    if not strips:
-        parallel_for(kernels[shell.ROWS], at, rows.blocks, ready.threads)
-    else:
-        if strips > 1:
-            parallel_for(kernels[shell.EDGES], at, 2 * strips, ready.threads)
-        parallel_for(kernels[shell.STRIP], at, strips, ready.threads)
+    began = time.perf_counter()
+    found = _run(rows, ready, words, watch)
     COUNT.seconds["run"] += time.perf_counter() - began
     COUNT.native_launches += 1
     COUNT.fused_ops += ready.ops
     COUNT.numpy_loop_blocks += words[Layout.CALLS]
     del block
-    return [words[word] & own for word, own in ready.raised]
+    return found
+
+
+def _run(rows: RowBlocks, ready: Ready, words: array[int], watch: Watch | None) -> list[int]:
+    """Run the blocks, and ask who watches about those that stop them; the flags of each part."""
+    kernels, at, strips = _shell(host()), words.buffer_info()[0], words[shell.STRIPS]
+    found = [0] * len(rows.parts)
+
+    def collect() -> None:
+        for k, (word, own) in enumerate(ready.raised):
+            found[k] |= words[word] & own
+            words[word] = 0
+
+    def run(kernel: str, chunks: int, blocks: Callable[[], list[int]]) -> bool:
+        """Run some chunks; True if they were stopped."""
+        parallel_for(kernels[kernel], at, chunks, ready.threads)
+        stopped = bool(words[shell.STOP])
+        if stopped and watch is not None:
+            collect()
+            words[shell.STOP] = 0
+            _care(rows, words, watch.look(blocks()))
+        return stopped
+
+    if not strips:
+        parallel_for(kernels[shell.ROWS], at, rows.blocks, ready.threads)
+    else:
+        if watch is not None:
+            _care(rows, words, watch.masks)
+        if strips > 1:
+            run(shell.EDGES, 2 * strips, lambda: sorted(_edges(rows, strips)))
+        while run(shell.STRIP, strips, lambda: _begun(rows, words, strips)):
+            pass
+    collect()
+    return found
+
+
+def _care(rows: RowBlocks, words: array[int], masks: Sequence[int]) -> None:
+    """What strips stop for, by part."""
+    for k, mask in enumerate(masks):
+        for part in (k, k + len(rows.parts)):           # of all blocks, and of the last one
+            words[shell.FIRST + part * shell.PER_PART + shell.CARE] = mask
+
+
+def _edges(rows: RowBlocks, strips: int) -> set[int]:
+    """The first and the last block of each strip."""
+    bounds = [k * rows.blocks // strips for k in range(strips + 1)]
+    return {*bounds[:-1], *(end - 1 for end in bounds[1:])}
+
+
+def _begun(rows: RowBlocks, words: array[int], strips: int) -> list[int]:
+    """Blocks on which the strips ran the parts ahead just now."""
+    at, edges = words[shell.DONE_AT] // words.itemsize, _edges(rows, strips) if strips > 1 else set()
+    reached = [(words[at + k], k * rows.blocks // strips) for k in range(strips)]
+    return [block for n, first in reached if n % 2 and (block := first + n // 2) not in edges]
 
 
 def _aligned(rows: RowBlocks, bases: Sequence[Sequence[int]]) -> bool:
@@ -140,7 +202,7 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
         ready.scalars[number].append([template + word for word in kernel.scalars])
         words[shell.FIRST + k * shell.PER_PART : shell.FIRST + (k + 1) * shell.PER_PART] = array("q", [
             kernel.kernel.address, kernel.chunks, 8 * template, len(kernel.words), 8 * moves,
-            len(kernel.pointers), 8 * ready.raised[number][0],
+            len(kernel.pointers), 8 * ready.raised[number][0], 0,
         ])  # fmt: skip
     if rows.behind:
         words[shell.STRIPS] = rows.strips(threads)
@@ -154,6 +216,8 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
     words[shell.LAST] = rows.blocks - 1
     words[shell.PARTS] = len(parts)
     words[shell.AHEAD] = len(parts) - rows.behind
+    words[shell.DONE_AT] = len(words) * words.itemsize
+    words.extend([0] * words[shell.STRIPS])
     return ready
 
 

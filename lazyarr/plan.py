@@ -79,6 +79,11 @@ STRIP_BLOCKS = 8
 assert STRIP_BLOCKS >= 2, "what runs on a strip's first block and on its last would run twice on its only one"
 
 
+WATCHES = 4
+"""Launches of row blocks that are stopped where something is raised, to see who did; later their finding is
+assumed."""
+
+
 class RowPart(NamedTuple):
     """One step of those that run together: its programs over the rows of a block."""
 
@@ -91,6 +96,8 @@ class RowPart(NamedTuple):
     value's buffer."""
     streams: bool
     """What it writes is large, and nobody reads it soon: it may be stored past the caches."""
+    axes: tuple[int, ...]
+    """For each of the step's members: along which of its own axes the rows lie, -1 where nobody knows."""
 
 
 @dataclass(slots=True, eq=False)
@@ -105,6 +112,10 @@ class RowBlocks:
     """Memory for a block's values that only these steps read."""
     behind: int = 0
     """How many of the parts, the last ones, run one block behind the others."""
+    watches: int = WATCHES
+    """In how many launches blocks may yet be looked at before the parts behind overwrite what they read."""
+    doubtful: tuple[int, ...] | None = None
+    """For each of the other parts the flags that several of its operations can raise; None: not asked yet."""
     early: tuple[int, ...] = ()
     """Values that the steps one by one would let go of before all results have their memory; none where
     memory suffices all the same."""
@@ -114,6 +125,11 @@ class RowBlocks:
     def strips(self, threads: int) -> int:
         """Where parts run behind: how many pieces, each of successive blocks, run side by side."""
         return max(1, min(STRIPS_EACH * threads, self.blocks // STRIP_BLOCKS)) if threads > 1 else 1
+
+    def block(self, number: int) -> slice:
+        """Its rows, in the programs' axis of rows."""
+        end = (number + 1) * self.rows if number < self.blocks - 1 else None
+        return slice(number * self.rows, end)
 
     def slots(self, threads: int) -> int:
         """How many blocks' values that only these steps read exist at a time."""

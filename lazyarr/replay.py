@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import reduce
+from itertools import accumulate, pairwise
 from operator import or_
+from typing import NamedTuple
 
 import numpy
 
@@ -29,7 +30,7 @@ from lazyarr.expr import Expr, Map, Read, Reduce, Scan
 from lazyarr.flags import BITS, Late, Listener, Raised, call_of, late, warns
 from lazyarr.fusion import reference
 from lazyarr.ops import flags, told
-from lazyarr.plan import Finding, Known, Step
+from lazyarr.plan import Finding, Known, RowBlocks, Step
 from lazyarr.values import Buffer
 
 MOST = 4
@@ -49,53 +50,83 @@ Suspects = dict[str, dict[tuple[int, str], int]]
 """For each category, who may have raised it: call and name -> position among the members."""
 
 
+class Watched(NamedTuple):
+    """What is known of some members before (`replay_blocks`)."""
+
+    of: set[tuple[int, str]]
+    """Positions of members, and the category that they did not raise, unless it is among the findings."""
+    finding: list[tuple[int, Raised]]
+
+
+UNWATCHED = Watched(set(), [])
+
+
 def explain(
-    step: Step, members: Sequence[Expr], raised: Sequence[int], placement: Placement
+    step: Step, members: Sequence[Expr], raised: Sequence[int], placement: Placement,
+    watched: Watched = UNWATCHED,
 ) -> list[Late]:
-    """The warnings for the flags that a step raised: for each member, those of the kernel it is in."""
+    """The warnings for the flags that each kernel of a step raised."""
     every = reduce(or_, raised)
     keys = [key for key, bit in BITS.items() if every & bit and any(warns(n.errors, key) for n in members)]
-    case: tuple[str | int, ...] = (*keys, *raised) if len(set(raised)) > 1 else tuple(keys)
+    case: tuple[str | int, ...] = (*keys, *raised) if len(raised) > 1 else tuple(keys)
     known = step.raised.get(case, Known(MOST, None))
     finding = known.finding if keys else ()
-    if keys and known.left:
-        suspects = {key: _suspects(members, key, raised) for key in keys}
-        known = _known(members, suspects, placement, known)
-        step.raised[case] = known
-        finding = known.finding
-        if finding is None:
-            finding = _guess(members, suspects)
+    if keys and (known.left or watched.of or finding is None):
+        spans = [range(len(members))] if step.rows is None else spans_of(step.rows)
+        sure = [(at, one) for at, one in watched.finding if one.key in keys]
+        suspects: Suspects = {}
+        for key in keys:
+            for span, bits in zip(spans, raised, strict=True):
+                found = suspects_of(members, span, key) if bits & BITS[key] else {}
+                found = {who: at for who, at in found.items() if (at, key) not in watched.of}
+                if len(found) == 1:
+                    sure += [(at, Raised(key, _words(key, name))) for (_, name), at in found.items()]
+                else:
+                    suspects[key] = suspects.get(key, {}) | found
+        known, finding = _found(members, {k: who for k, who in suspects.items() if who}, placement, known)
+        finding = sorted([*sure, *finding], key=lambda each: BITS[each[1].key])     # as NumPy tells of a call
+        if known.finding is not None:
+            step.raised[case] = known._replace(finding=finding)
     return [each for at, one in finding or () for each in late(members[at], [one])]
 
 
-def _known(members: Sequence[Expr], suspects: Suspects, placement: Placement, known: Known) -> Known:
-    """What is known of the step from now on."""
-    if all(len(found) <= 1 for found in suspects.values()):
-        return Known(0, [
-            (at, Raised(key, _words(key, name)))
-            for key, found in suspects.items() for (_, name), at in found.items()
-        ])  # fmt: skip
+def spans_of(rows: RowBlocks) -> list[range]:
+    """Which members of the step each part has."""
+    ends = list(accumulate(len(part.step.members) for part in rows.parts))
+    return [range(begin, end) for begin, end in pairwise((0, *ends))]
+
+
+def _found(
+    members: Sequence[Expr], suspects: Suspects, placement: Placement, known: Known
+) -> tuple[Known, Finding]:
+    """What is known of the step from now on, and who of the suspects it was this time."""
+    if not suspects:
+        return Known(0, ()), ()
     wanted = {at for found in suspects.values() for at in found.values()}
-    able = _able(members, placement) & wanted
-    if not able:
-        return known
-    with suppress(MemoryError):
-        finding = [(at, one) for at, one in _replayed(members, able, placement) if one.key in suspects]
-        told = {one.key for _, one in finding}
-        unsure = {
-            key: left for key, found in suspects.items()
-            if key not in told and (left := {who: at for who, at in found.items() if at not in able})
-        }  # fmt: skip
-        before = _guess(members, unsure) if known.finding is None else known.finding
-        return Known(known.left - 1, finding + [(at, one) for at, one in before or () if one.key in unsure])
-    return known
+    able = _able(members, placement) & wanted if known.left else set()
+    finding: list[tuple[int, Raised]] = []
+    if able:
+        try:
+            finding = [(at, one) for at, one in _replayed(members, able, placement) if one.key in suspects]
+        except MemoryError:
+            able = set()
+    told = {one.key for _, one in finding}
+    unsure = {
+        key: left for key, found in suspects.items()
+        if key not in told and (left := {who: at for who, at in found.items() if at not in able})
+    }  # fmt: skip
+    before = _guess(members, unsure) if known.finding is None else known.finding
+    finding += [(at, one) for at, one in before if one.key in unsure]
+    return (Known(known.left - 1, finding) if able else known), finding
 
 
-def _suspects(members: Sequence[Expr], key: str, raised: Sequence[int]) -> dict[tuple[int, str], int]:
+def suspects_of(members: Sequence[Expr], span: range, key: str) -> dict[tuple[int, str], int]:
+    """Who of a kernel's members may have raised a category."""
     found: dict[tuple[int, str], int] = {}
-    for at, node in enumerate(members):
-        for name in _names(node, key) if raised[at] & BITS[key] else ():
-            assert node.op is not None
+    for at in span:
+        node = members[at]
+        assert node.op is not None
+        for name in _names(node, key):
             found.setdefault((call_of(node, node.op), name), at)
     return found
 

@@ -110,7 +110,8 @@ class _Joining:
         for k, (step, pair) in enumerate(zip(self.steps, programs, strict=True)):
             values = [b.value.serial for b in pair[0].bindings]
             streams = self._streams(k) and all(map(may_stream, pair))
-            parts.append(RowPart(step, *pair, tuple(slots.get(v, -1) for v in values), streams))
+            inside = tuple(slots.get(v, -1) for v in values)
+            parts.append(RowPart(step, *pair, inside, streams, self._axes(k)))
         for program in (*full, *rest):
             program.forget()
         found = RowBlocks(tuple(parts), rows, blocks, own_bytes, self.chain.behind)
@@ -168,6 +169,12 @@ class _Joining:
             nbytes = self.w.nodes[self.numbers[serial]].nbytes // self.chain.extent * rows
             end += -(-nbytes // LINE) * LINE
         return at, end
+
+    def _axes(self, k: int) -> tuple[int, ...]:
+        """Along which of its own axes the rows of each member lie, if the loops see it as NumPy would."""
+        group, axis = self.chain.groups[k], self.chain.axes[k]
+        nodes = [self.w.nodes[m] for m in self.steps[k].members]
+        return tuple(axis if group.plain(node) else -1 for node in nodes)
 
     def _streams(self, k: int) -> bool:
         """Does the chain neither read again what a step writes, nor write it before, and is that large?

@@ -13,20 +13,28 @@ next to its own: the one before has had them by then, and in the strips next to 
 before, on the first and the last block of each strip; so each of these has a slot to itself, and the other
 blocks of a strip take turns with two.
 
+Who launches them may want to look at what a block was computed from before kernels behind overwrite that,
+if some kernel ahead raised what it `CARE`s about there.  Then STOP is set, and strips end before what they
+would run next: a strip's DONE says how far it came, counting twice each block (the kernels ahead on it, those
+behind on the block before), and so where it goes on when `strips` is run again.
+
 Kernels without calls of NumPy's loops leave what they raise in the CPU's status flags, which are clear when
 a thread begins; the rest report it themselves.
 
 Words: FLAGS (unused), MEMORY and CALLS as `abi` has them, then MEMORY_BYTES (of one thread), SCRATCH_AT (in
 it), LAST (number of the last block), PARTS (number of kernels), AHEAD (how many of them do not run behind),
-STRIPS, SLOTS_AT (in the memory), SLOT_BYTES; then for each kernel a part, and the same
-once more for the last block, which has more rows.
+STRIPS, SLOTS_AT (in the memory), SLOT_BYTES, STOP, DONE_AT (a word for each strip); then for each kernel a
+part, and the same once more for the last block, which has more rows.
 A part: KERNEL (function), CHUNKS (of a block), TEMPLATE and COUNT (its words), MOVES and MOVE_COUNT,
-RAISED (the word that collects floating-point status).  A move: WORD (of the operand's pointer), AT (address
-in block 0, or offset in the slot), STEP (bytes from block to block), OWN (1 for the slot, else 0).  Places of
-words are in bytes from the words that hold them.
+RAISED (the word that collects floating-point status), CARE (what of that stops the strips).  A move: WORD
+(of the operand's pointer), AT (address in block 0, or offset in the slot), STEP (bytes from block to block),
+OWN (1 for the slot, else 0).  Places of words are in bytes from the words that hold them.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.emit_status import take
@@ -35,11 +43,11 @@ from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS
 from lazyarr.target import Target
 
 MEMORY = Layout.SCRATCH
-MEMORY_BYTES, SCRATCH_AT, LAST, PARTS, AHEAD, STRIPS, SLOTS_AT, SLOT_BYTES, FIRST = range(
-    Layout.FIRST, Layout.FIRST + 9
+MEMORY_BYTES, SCRATCH_AT, LAST, PARTS, AHEAD, STRIPS, SLOTS_AT, SLOT_BYTES, STOP, DONE_AT, FIRST = range(
+    Layout.FIRST, Layout.FIRST + 11
 )
-KERNEL, CHUNKS, TEMPLATE, COUNT, MOVES, MOVE_COUNT, RAISED = range(7)
-PER_PART = 7
+KERNEL, CHUNKS, TEMPLATE, COUNT, MOVES, MOVE_COUNT, RAISED, CARE = range(8)
+PER_PART = 8
 WORD, AT, STEP, OWN = range(4)
 PER_MOVE = 4
 
@@ -73,6 +81,7 @@ def _run_parts(target: Target) -> str:
         raised = b.at("%words", b.word(part, RAISED))
         take(b, status, raised)
         _report(b, "%own", raised)
+        _stop(b, b.op(f"and i64 {b.word(raised, 0)}, {b.word(part, CARE)}"))
     return "\n".join([b.text(), *b.declarations, ""])
 
 
@@ -112,15 +121,38 @@ def _strips(target: Target) -> str:
         turn = b.op(f"select i1 {edge}, i64 {turn}, i64 {b.op(f'and i64 {block}, 1')}")
         return _slot(b, "%chunk", turn), edge
 
+    done = b.at(b.at("%words", b.word("%words", DONE_AT)), b.mul("%chunk", "8"))
+
+    @contextmanager
+    def turn(number: str) -> Iterator[None]:
+        """What is done if the strip came so far, and did not stop."""
+        here = b.op(f"icmp eq i64 {b.word(done, 0)}, {number}")
+        goes = b.op(f"icmp eq i64 {_stopped(b)}, 0")
+        with b.when(b.op(f"and i1 {here}, {goes}")):
+            yield
+            b.put(done, 0, "i64", b.add(number, "1"))
+
     with b.loop(first, end) as (block, _):
         slot, edge = slot_of(block)
-        with b.when(b.op(f"xor i1 {edge}, true")):
+        number = b.mul(b.op(f"sub i64 {block}, {first}"), "2")
+        with turn(number), b.when(b.op(f"xor i1 {edge}, true")):
             _run(b, block, "0", ahead, own, slot)
-        with b.when(b.op(f"icmp sgt i64 {block}, {first}")):
+        with turn(b.add(number, "1")), b.when(b.op(f"icmp sgt i64 {block}, {first}")):
             before = b.add(block, "-1")
             _run(b, before, ahead, parts, own, slot_of(before)[0])
-    _run(b, last, ahead, parts, own, slot_of(last)[0])
+    with turn(b.mul(b.op(f"sub i64 {end}, {first}"), "2")):
+        _run(b, last, ahead, parts, own, slot_of(last)[0])
     return b.text()
+
+
+def _stop(b: Function, raised: str) -> None:
+    """Set STOP if something was raised."""
+    with b.when(b.op(f"icmp ne i64 {raised}, 0")):
+        b.do(f"store atomic i64 1, ptr {b.at('%words', str(8 * STOP))} monotonic, align 8")
+
+
+def _stopped(b: Function) -> str:
+    return b.op(f"load atomic i64, ptr {b.at('%words', str(8 * STOP))} monotonic, align 8")
 
 
 def _public(target: Target, symbol: str) -> Function:

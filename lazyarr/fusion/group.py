@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Read, Scatter
+from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scatter
 from lazyarr.fusion.alias import ANYWHERE, anywhere
 from lazyarr.fusion.reindex import Reindex
 from lazyarr.geometry import offset_of, same
@@ -145,6 +145,14 @@ class Group:
             return None
         found: Any = {"placed": placed, "loads": loads, "stores": stores}
         return replace(self, shape=shape, **found)
+
+    def plain(self, node: Expr) -> bool:
+        """Do the loops see an operation as it was written: over its own space?"""
+        if not isinstance(node.op, Map | Reduce) or space(node) != self.shape:
+            return False
+        own, placed = Placed.plainly(node), self.placed[node.serial]
+        places = zip((own.region, *own.reads), (placed.region, *placed.reads), strict=True)
+        return all(a is b or (a is not None and b is not None and same(a, b)) for a, b in places)
 
     def become(self, other: Group) -> None:
         """Take the other's space, and how it sees the nodes."""

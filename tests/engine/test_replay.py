@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import traceback
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import flagged
 import numpy
 import pytest
 from flagged import USER, N
+from late_warnings import shown
 
 import lazyarr
 from lazyarr import engine
@@ -58,16 +57,6 @@ PROGRAMS = {
 
 
 SILENT = {"silent", "the culprit is ignored", "underflow not asked for"}
-
-
-@contextmanager
-def shown() -> Iterator[list[warnings.WarningMessage]]:
-    """All warnings that are shown.  (Where they are recorded, they are awaited, and operations not lazy.)"""
-    found: list[warnings.WarningMessage] = []
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        patch.setattr(warnings, "showwarning", lambda *args: found.append(warnings.WarningMessage(*args)))
-        warnings.simplefilter("always")
-        yield found
 
 
 def outcome(text: str, np) -> tuple[list[tuple[str, int, str]], list[bytes]]:

@@ -1,0 +1,131 @@
+"""Replay of blocks: which operations raised flags, found out before what they read is overwritten.
+
+In:  steps that run in row blocks, the last of them one block behind (`fusion.rows`); blocks in which one of
+     the others raised what several of its operations can.
+Out: what NumPy says, for those rows.
+Their inputs still lie in these blocks and the rows nearby: the launch waits (`launch_rows.Watch`).  So
+NumPy computes the operations again one by one, as in `replay`, on the rows of a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+import numpy
+
+from lazyarr.bufferize import Placement
+from lazyarr.counters import COUNT
+from lazyarr.expr import Expr, Read, Reduce
+from lazyarr.flags import BITS, Listener
+from lazyarr.fusion import reference
+from lazyarr.plan import RowBlocks
+from lazyarr.replay import Suspects, Watched, spans_of, suspects_of
+from lazyarr.values import Buffer
+
+
+class BlockWatch:
+    """One launch (`launch_rows.Watch`)."""
+
+    def __init__(self, rows: RowBlocks, members: Sequence[Expr], placement: Placement) -> None:
+        self.rows, self.members, self.placement = rows, members, placement
+        if rows.doubtful is None:
+            rows.doubtful = tuple(_doubtful(self._suspects(k)) for k in range(len(rows.parts) - rows.behind))
+        self.masks = list(rows.doubtful)
+        self.seen = Watched(set(), [])
+
+    def look(self, blocks: Sequence[int]) -> Sequence[int]:
+        """Find out who raised what in these blocks; what is still of interest."""
+        if not self.seen.of:
+            self.rows.watches -= 1
+        able = self._able()
+        for k, mask in enumerate(self.masks):
+            found = self._suspects(k) if mask else {}
+            self.masks[k] = 0
+            wanted = {at for who in found.values() for at in who.values()}
+            if not wanted <= able:
+                continue
+            with suppress(MemoryError):
+                for block in blocks:
+                    self._replay(wanted, self.rows.block(block))
+                self.seen.of.update((at, key) for key, who in found.items() for at in who.values())
+                told = {(at, one.key) for at, one in self.seen.finding}
+                self.masks[k] = mask & _doubtful(
+                    key for key, who in found.items() if any((at, key) not in told for at in who.values())
+                )
+        return self.masks
+
+    def _suspects(self, part: int) -> Suspects:
+        """For each category, who can raise it, where it is several of a part."""
+        span = spans_of(self.rows)[part]
+        found = {key: suspects_of(self.members, span, key) for key in BITS}
+        return {key: who for key, who in found.items() if len(who) > 1}
+
+    def _axes(self) -> list[int]:
+        """For each member that does not run behind."""
+        return [axis for part in self.rows.parts[: -self.rows.behind] for axis in part.axes]
+
+    def _able(self) -> set[int]:
+        """Members that can be computed again from what the launch was given, on some rows."""
+        axes = self._axes()
+        ahead = self.members[: len(axes)]
+        taken = self.placement.taken
+        gone = {taken[n.serial].serial for n in ahead if n.serial in taken}
+        made, able = set(), set()
+        inside = {n.serial for n in self.members}
+        for at in sorted(range(len(ahead)), key=lambda at: ahead[at].serial):
+            node = ahead[at]
+            if axes[at] >= 0 and (node.old is None or node.covers) and all(
+                v.serial in made or (v.serial not in inside and v.buf is not None and v.serial not in gone)
+                for v in node.needs() if v is not node.old
+            ):  # fmt: skip
+                able.add(at)
+                made.add(node.serial)
+        return able
+
+    def _replay(self, wanted: set[int], rows: slice) -> None:
+        positions, needed = {n.serial: at for at, n in enumerate(self.members)}, set[int]()
+        todo = list(wanted)
+        while todo:
+            at = todo.pop()
+            if at not in needed:
+                needed.add(at)
+                reads = (i.expr.serial for i in self.members[at].inputs if isinstance(i, Read))
+                todo += [positions[serial] for serial in reads if serial in positions]
+        made: dict[int, Buffer] = {}
+        axes = self._axes()
+        COUNT.replays += 1
+        for at in sorted(needed, key=lambda at: self.members[at].serial):
+            listener = Listener()
+            with numpy.errstate(all="log", call=listener):
+                self._compute(self.members[at], axes[at], rows, made)
+            if at in wanted:
+                new = [(at, one) for one in listener.raised]
+                self.seen.finding.extend(each for each in new if each not in self.seen.finding)
+
+    def _compute(self, node: Expr, axis: int, rows: slice, made: dict[int, Buffer]) -> None:
+        """Some rows of a node, by NumPy."""
+        op, region = node.op, node.region
+        assert op is not None and region is not None
+        first = node.inputs[0]
+        ndim = first.geo.ndim if isinstance(op, Reduce) and isinstance(first, Read) else region.ndim
+        inputs = [
+            _cut((made.get(i.expr.serial) or self.placement.of(i.expr)).real(i.geo), axis - ndim, rows)
+            if isinstance(i, Read) else i for i in node.inputs
+        ]  # fmt: skip
+        mask = inputs.pop() if node.masked else True
+        if isinstance(op, Reduce) and not op.keepdims:
+            axis -= sum(d < axis for d in op.axes)
+        made[node.serial] = Buffer.new(node.nbytes)
+        reference.run(op, _cut(made[node.serial].real(region), axis - region.ndim, rows), tuple(inputs), mask)
+
+
+def _doubtful(keys: Iterable[str]) -> int:
+    return sum(BITS[key] for key in keys)
+
+
+def _cut(x: numpy.ndarray, axis: int, rows: slice) -> numpy.ndarray:
+    """Rows of an operand, which may be broadcast; `axis` counts from the last, which is -1."""
+    if x.ndim < -axis or x.shape[axis] == 1:
+        return x
+    return x[(..., rows) + (slice(None),) * (-axis - 1)]

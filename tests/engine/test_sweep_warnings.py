@@ -1,0 +1,115 @@
+"""Warnings of sweeps in place, in which several operations may be the culprit: NumPy's words and lines.
+
+What an operation read is overwritten within its launch, so blocks are looked at just before that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+import pytest
+from late_warnings import shown
+
+import lazyarr
+from lazyarr import plan, planning, row_blocks
+from lazyarr.counters import COUNT
+
+USER = "/somewhere/user.py"
+
+SWEEPS = {
+    "jacobi": "u[1:-1, 1:-1] = (\n u[2:, 1:-1] + u[:-2, 1:-1]\n + u[1:-1, 2:] + u[1:-1, :-2]) * 2.0",
+    "added": "u[1:-1, 1:-1] += (u[2:, 1:-1] * u[:-2, 1:-1]\n - u[1:-1, 1:-1])",
+    "quotient": "a = np.sqrt(u[2:, 1:-1])\nu[1:-1, 1:-1] = a / u[:-2, 1:-1] + u[1:-1, 2:]\ndel a",
+    "rows above": "a = np.log(u[:-1])\nu[1:] = a - u[1:]\ndel a",
+    "cast": "u[1:-1] = (u[2:] * u[:-2]).astype('f4')",
+    "folded": "a = np.add.reduce(u[:-1] * 2, axis=1, keepdims=True)\nu[1:] = u[:-1] - a * a\ndel a",
+    "two arrays": "v = u * 2\ndu = v[2:, 1:-1] * v[:-2, 1:-1]\ndv = u[1:-1, 2:] / u[1:-1, :-2]\n"
+                  "u[1:-1, 1:-1] += du * dv\nv[1:-1, 1:-1] -= du + dv\ndel du, dv",
+    "held": "a = u[2:, 1:-1] * u[:-2, 1:-1]\nu[1:-1, 1:-1] = a - u[1:-1, 2:]",
+    "columns": "t = u.T\na = t[2:] * t[:-2]\nt[1:-1] = a + t[1:-1]\ndel a, t",
+    "upside down": "r = u[::-1]\na = r[:-1] * 2\nr[1:] = a - r[1:]\ndel a, r",
+}  # fmt: skip
+
+SPECIAL: dict[str, list[tuple[Any, Any, float]]] = {
+    "none": [],
+    "one large": [(60, 16, 1.0)],
+    "all large": [(..., ..., 0.5)],
+    "infinities": [(60, 16, numpy.inf), (62, 16, -numpy.inf)],
+    "late": [(-2, 20, 1.0)],
+    "early": [(0, 3, 1.0)],
+    "many": [(10, 4, 0.0), (60, 16, 1.0), (90, ..., -1e-9), (100, 3, numpy.inf), (101, 4, -numpy.inf)],
+}
+"""Row, column, and what stands there, as a part of the largest number."""
+
+OVERFLOW = ("overflow encountered in multiply", USER, 1)
+
+
+@pytest.fixture(autouse=True, params=[1, 2, 3])
+def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(row_blocks, "cache_bytes", lambda: 1 << 14)
+    monkeypatch.setattr(plan, "STRIP_BLOCKS", 2)
+    planning._plans.clear()
+    with lazyarr.options(jit="always", verify=True, num_threads=request.param):
+        yield
+    planning._plans.clear()
+
+
+def data(special: str, char: str = "d") -> numpy.ndarray:
+    u = numpy.random.default_rng(3).uniform(1, 2, (120, 33)).astype(char)
+    for row, column, part in SPECIAL[special]:
+        where = u[slice(None) if row is ... else row]
+        where[... if column is ... else (..., column)] = part * numpy.finfo(char).max
+    return u
+
+
+def outcome(text: str, np: Any, u: numpy.ndarray, times: int = 2) -> tuple[list[tuple[str, str, int]], bytes]:
+    """What is shown, and where, of some sweeps; and the result."""
+    scope = {"u": np.array(u), "np": np}
+    code = compile(text, USER, "exec")
+    with shown() as caught:
+        for _ in range(times):
+            exec(code, scope)
+            if np is lazyarr:
+                np.evaluate(*[v for v in scope.values() if isinstance(v, np.ndarray)])
+    return [(str(w.message), w.filename, w.lineno) for w in caught], numpy.asarray(scope["u"]).tobytes()
+
+
+@pytest.mark.parametrize("special", SPECIAL)
+@pytest.mark.parametrize("name", SWEEPS)
+def test_warnings_are_numpys(name: str, special: str) -> None:
+    for char in "df":
+        outcome(SWEEPS[name], lazyarr, numpy.ones((120, 33), char))         # the plan is there
+        want = outcome(SWEEPS[name], numpy, data(special, char))
+        got = outcome(SWEEPS[name], lazyarr, data(special, char))
+        planning._plans.clear()
+        assert got == want, char
+
+
+def test_a_launch_is_stopped_and_goes_on() -> None:
+    text, launches = SWEEPS["jacobi"], []
+    outcome(text, lazyarr, data("none"))
+    for special in ("none", "one large"):
+        lazyarr.debug.reset()
+        assert outcome(text, lazyarr, data(special), 1)[0] == ([OVERFLOW] if special != "none" else [])
+        launches.append(COUNT.native_launches)
+        assert (COUNT.replays > 0) == (special != "none")
+    assert launches[0] == launches[1]
+
+
+def test_looks_are_bounded() -> None:
+    text, u = SWEEPS["jacobi"], data("one large")
+    outcome(text, lazyarr, data("none"))
+    replays = []
+    for _ in range(2 * plan.WATCHES):
+        lazyarr.debug.reset()
+        assert outcome(text, lazyarr, u, 1)[0] == [OVERFLOW]
+        replays.append(COUNT.replays)
+    assert all(replays[: plan.WATCHES]) and not any(replays[plan.WATCHES :])
+
+
+def test_nobody_asks() -> None:
+    outcome(SWEEPS["jacobi"], lazyarr, data("none"))
+    with numpy.errstate(all="ignore"):
+        assert outcome(SWEEPS["jacobi"], lazyarr, data("many"))[0] == []
