@@ -7,7 +7,9 @@ NumPy may write into what it is lent, so pending readers of that memory run firs
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -141,19 +143,33 @@ def through(
         result = answered(fn, *[take_back(given, lent) for given in (tuple(args), kwargs)])
         if result is NotImplemented:
             raise
-    return result if _is_given(result, fn, args, kwargs, lent) else take_back(result, lent)
+    return take_back(result, _and_outs(lent, result, fn, args, kwargs))
 
 
-def _is_given(
-    result: Any, fn: Any, args: Sequence[Any], kwargs: dict[str, Any], lent: dict[int, Any]
-) -> bool:
-    """Is it the array of NumPy's that the caller gave as `out`?"""
-    if result.__class__ is not numpy.ndarray or id(result) in lent:
-        return False
-    out = kwargs.get("out")
-    named = out if out.__class__ is tuple else (out,)
-    positional = args[fn.nin :] if fn.__class__ is numpy.ufunc else ()
-    return any(x is result for x in (*named, *positional))
+def _and_outs(
+    lent: dict[int, Any], result: Any, fn: Any, args: Sequence[Any], kwargs: dict[str, Any]
+) -> dict[int, Any]:
+    """What was lent, and what the caller gave as `out` of NumPy's arrays in a result: they come back."""
+    results = result if result.__class__ is tuple else (result,)
+    real = [x for x in results if x.__class__ is numpy.ndarray and id(x) not in lent]
+    out = kwargs.get("out") if kwargs else None
+    given = (*(out if out.__class__ is tuple else (out,)), *args)
+    if not any(x is y for x in real for y in given):
+        return lent
+    given = given[: len(given) - len(args)] + tuple(args[_out_positions(fn)])
+    return {**lent, **{id(x): (x, x) for x in real for y in given if x is y}}
+
+
+@functools.lru_cache(512)
+def _out_positions(fn: Any) -> slice:
+    """Where a function takes `out` by position."""
+    if fn.__class__ is numpy.ufunc:
+        return slice(fn.nin, None)
+    with contextlib.suppress(TypeError, ValueError):        # it does not tell
+        for at, p in enumerate(inspect.signature(fn).parameters.values()):
+            if p.name == "out" and p.kind is p.POSITIONAL_OR_KEYWORD:
+                return slice(at, at + 1)
+    return slice(0)
 
 
 def looking(fn: Any, x: ndarray, *args: Any, **kwargs: Any) -> Any:
@@ -178,6 +194,9 @@ def on_plain(fn: Any, x: ndarray, args: tuple[Any, ...], kwargs: dict[str, Any])
             return x
         if kwargs and result is kwargs.get("out"):
             return result
+        for y in args:
+            if y is result:
+                return take_back(result, _and_outs({}, result, fn, (x, *args), kwargs))
         base = result.base
         if base is None:
             return wrap(result)

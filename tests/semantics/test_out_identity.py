@@ -17,6 +17,22 @@ CALLS = {
     "clip": lambda m, a, o: m.clip(a, 0, 1, out=o),
     "matmul": lambda m, a, o: m.matmul(m.eye(a.size), a, out=o),
     "method": lambda m, a, o: a.round(out=o),
+    "first of two": lambda m, a, o: m.divmod(a, 2, out=(o, None))[0],
+    "second of two": lambda m, a, o: m.divmod(a, 2, out=(None, o))[1],
+    "two, positional": lambda m, a, o: m.modf(a, numpy.zeros(a.shape), o)[1],
+    "reduce, positional": lambda m, a, o: m.sum(m.stack([a, a]), 0, None, o),
+    "ufunc.reduce, positional": lambda m, a, o: m.add.reduce(m.stack([a, a]), 0, None, o),
+    "mean, positional": lambda m, a, o: m.mean(m.stack([a, a]), 0, None, o),
+    "median, positional": lambda m, a, o: m.median(m.stack([a, a]), 0, o),
+    "accumulate, positional": lambda m, a, o: m.cumsum(a, None, None, o),
+    "take, positional": lambda m, a, o: m.take(a, m.arange(a.size), None, o),
+    "compress, positional": lambda m, a, o: m.compress(a >= 0, a, None, o),
+    "choose, positional": lambda m, a, o: m.choose([0] * a.size, [a], o),
+    "concatenate, positional": lambda m, a, o: m.concatenate([a[:2], a[2:]], 0, o),
+    "clip, positional": lambda m, a, o: m.clip(a, 0, 1, o),
+    "dot, positional": lambda m, a, o: m.dot(m.eye(a.size), a, o),
+    "method, positional": lambda m, a, o: a.clip(0, 1, o),
+    "method that folds, positional": lambda m, a, o: m.stack([a, a]).max(0, o),
 }
 
 
@@ -32,6 +48,12 @@ def test_what_receives_is_what_returns(name, library, jit):
         expected = numpy.zeros(100)
         CALLS[name](numpy, numpy.arange(100.0) * 0.25, expected)
         assert out.tobytes() == expected.tobytes()
+
+
+def test_what_is_no_out_becomes_an_array_of_ours():
+    real = numpy.arange(6.0)
+    for found in (np.asarray(real), np.atleast_1d(real), np.ravel(real), np.require(real), np.positive(real)):
+        assert type(found) is np.ndarray
 
 
 @pytest.mark.parametrize("size", [10, 300_000])
