@@ -7,7 +7,6 @@ NumPy may write into what it is lent, so pending readers of that memory run firs
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import operator
@@ -160,16 +159,31 @@ def _and_outs(
     return {**lent, **{id(x): (x, x) for x in real for y in given if x is y}}
 
 
+ANYHOW = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+OUT_AT = {
+    name: at for at, names in {
+        2: "all any argmax argmin choose concatenate dot max min round",
+        3: "accumulate clip compress cumprod cumsum mean prod reduce std sum take var",
+        4: "reduceat",
+        5: "trace",
+    }.items() for name in names.split()
+}  # fmt: skip
+"""Position of `out` where C code tells no signature, as before NumPy 2.4; methods count their array."""
+
+
 @functools.lru_cache(512)
 def _out_positions(fn: Any) -> slice:
     """Where a function takes `out` by position."""
     if fn.__class__ is numpy.ufunc:
         return slice(fn.nin, None)
-    with contextlib.suppress(TypeError, ValueError):        # it does not tell
-        for at, p in enumerate(inspect.signature(fn).parameters.values()):
-            if p.name == "out" and p.kind is p.POSITIONAL_OR_KEYWORD:
-                return slice(at, at + 1)
-    return slice(0)
+    try:
+        known = inspect.signature(fn).parameters
+    except (TypeError, ValueError):
+        at = OUT_AT.get(getattr(fn, "__name__", ""))
+    else:
+        at = next((k for k, p in enumerate(known.values()) if p.name == "out" and p.kind is ANYHOW), None)
+    return slice(0) if at is None else slice(at, at + 1)
 
 
 def looking(fn: Any, x: ndarray, *args: Any, **kwargs: Any) -> Any:
