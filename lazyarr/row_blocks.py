@@ -205,6 +205,8 @@ class _Joining:
         if not isinstance(node.op, Map):
             return ()
         mine = next(t for t in self.chain.touches[k] if t.value is node)
+        # (What a masked write leaves of an old value is among the operands only.)
+        later = {v for s in self.steps[k + 1 :] for at, v in enumerate(s.operands) if at not in s.written}
         fits: dict[int, bool] = {}
         for at, (axis, touches) in enumerate(zip(self.chain.axes, self.chain.touches, strict=True)):
             for t in touches:
@@ -212,7 +214,8 @@ class _Joining:
                     before = at < k and in_step(t, axis, mine, self.chain.axes[k])
                     fit = before or (at == k and _alike(t, mine))
                     fits[t.value.serial] = fits.get(t.value.serial, True) and fit
-        return tuple(self.numbers[v] for v, fit in fits.items() if fit and v not in self.inside)
+        fitting = [self.numbers[v] for v, fit in fits.items() if fit and v not in self.inside]
+        return tuple(v for v in fitting if v not in later)
 
     def _verify(self, found: RowBlocks) -> None:
         """Does each operand stay within its value, or within the thread's memory, in every block?"""

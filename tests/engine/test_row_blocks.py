@@ -354,3 +354,24 @@ def test_random_programs(seed: int) -> None:
         a = numpy.asarray(a)
         nans = numpy.isnan(b)
         assert (nans == numpy.isnan(a)).all() and a[~nans].tobytes() == b[~nans].tobytes()
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("shape", [(5, 3), (64, 100), (900, 9)])
+def test_what_a_masked_write_leaves_is_not_overwritten_before(shape: tuple[int, int], axis: int) -> None:
+    """The mask is as large as what is written to, which ends in the chain: it must not lie there."""
+
+    def program(np: Any) -> list[Any]:
+        x = np.array(numpy.arange(shape[0] * shape[1]).reshape(shape) % 9, "B")
+        y = np.array(numpy.arange(shape[0] * shape[1]).reshape(shape) % 7, "d")
+        if np is lazyarr:
+            np.evaluate(x, y)
+        mask = y > 3
+        most = x.max(axis=axis, keepdims=True)
+        np.subtract(most, mask, out=x, where=mask)
+        return [mask, most, x, x + 0]
+
+    got, want = program(lazyarr), program(numpy)
+    assert "in row blocks" in str(explain(got[-1]))
+    for a, b in zip([numpy.asarray(a) for a in reversed(got)], reversed(want), strict=True):
+        assert (a == b).all()
