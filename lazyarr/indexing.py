@@ -305,7 +305,7 @@ def assign_masked(x: ndarray, key: Any, value: Any) -> None:
         return _assign_packed(x, key, value)
     if key.__class__ not in (ndarray, numpy.ndarray) or value.__class__ not in SCALARS or loud():
         raise Unsupported
-    if key.shape != x.geo.shape or (is_quiet(x) and not _worth(x, key)):
+    if key.shape != x.geo.shape or (is_quiet(x) and not _worth(x, key)) or _changes(key, x):
         raise Unsupported
     mask = mask_of(key)
     if isinstance(value, numpy.generic):        # wraps, where x[0] = value would raise
@@ -319,6 +319,8 @@ def _assign_packed(x: ndarray, key: ndarray, value: ndarray) -> None:
     """Elements that were packed by the mask go back to where they were: a write that packs nothing."""
     if key.geo.dtype != bool or key.geo.shape != x.geo.shape or key.storage is None or loud():
         raise Unsupported
+    if _changes(key, x):
+        raise Unsupported
     mask = capture(key)
     found = unpacked(value, mask)
     if found is None:
@@ -326,6 +328,11 @@ def _assign_packed(x: ndarray, key: ndarray, value: ndarray) -> None:
     op, inputs = found
     warn_of_cast(value.geo.dtype, x.geo.dtype)
     x.storage.write(x.geo, op, (*inputs, mask), True, remembered())
+
+
+def _changes(mask: Any, x: ndarray) -> bool:
+    """Does writing to x change the mask in other places?  NumPy goes by what the mask is by then."""
+    return mask.__class__ is ndarray and mask.storage is x.storage and not same(mask.geo, x.geo)
 
 
 def _worth(x: ndarray, key: Any) -> bool:
