@@ -31,6 +31,7 @@ from lazyarr import namespace as _namespace
 from lazyarr import operators as _operators
 from lazyarr import protocols as _protocols
 from lazyarr import public as _public
+from lazyarr import slots as _slots
 from lazyarr import subclass as _subclass
 from lazyarr import warning_sites as _warning_sites
 from lazyarr.arrays import ndarray as ndarray
@@ -54,6 +55,7 @@ for _part in (
 ):  # fmt: skip
     _part.attach()
 _methods.attach_rest()
+_slots.attach()
 
 __lazyarr_version__ = "0.1.0"
 __version__ = numpy.__version__

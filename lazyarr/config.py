@@ -17,6 +17,8 @@ from dataclasses import asdict, dataclass, field, fields
 from operator import attrgetter
 from typing import Any, cast
 
+from lazyarr.slot_words import FORCED
+
 Check = Callable[[Any], Any]
 
 
@@ -239,10 +241,30 @@ class _Current(threading.local):
 _state = object()
 """Another one whenever the process's options change."""
 
+
+def _forces(jit: str = "auto", eager_elements: int = Options().eager_elements, **_: Any) -> bool:
+    """Do these options send small arrays elsewhere than to NumPy at the call?"""
+    return jit == "always" or eager_elements != Options().eager_elements
+
+
+def _force(more: int) -> None:
+    with _forcing:
+        FORCED.value += more
+
+
+_forcing = threading.Lock()
+
 _at_start = asdict(from_environment(os.environ))
 _observe(_at_start)
+_force(_forces(**_at_start))
 for _name, _value in _at_start.items():
     setattr(_Current, _name, _value)
+
+
+def _process() -> dict[str, Any]:
+    """The process's options."""
+    return {name: vars(_Current)[name] for name in _FIELDS}
+
 
 _thread = _Current()
 current: Options = cast(Options, _thread)
@@ -277,9 +299,12 @@ def set_options(**changes: Any) -> None:
     """
     global _state
     own = vars(current)
-    for name, value in _checked(changes).items():
+    checked = _checked(changes)
+    before = _forces(**_process())
+    for name, value in checked.items():
         setattr(_Current, name, value)
         own.pop(name, None)
+    _force(_forces(**_process()) - before)
     _state = object()
 
 
@@ -302,11 +327,16 @@ def options(**changes: Any) -> Iterator[None]:
     changed = _checked(changes)
     own = vars(current)
     before = {name: own[name] for name in changed if name in own}
+    forces = _forces(**changed)
     own.update(changed)
     own.pop("keys", None)
+    if forces:
+        _force(1)
     try:
         yield
     finally:
+        if forces:
+            _force(-1)
         for name in ("keys", *changed):
             own.pop(name, None)
         own.update(before)

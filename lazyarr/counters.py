@@ -6,6 +6,8 @@ Counts are what tests assert and what `--stats` prints; nothing reads them to de
 
 from __future__ import annotations
 
+from lazyarr.slot_words import ANSWERED
+
 NAMES = (
     "nodes_built",          # Expr nodes made by calls
     "nodes_run",            # Expr nodes evaluated
@@ -37,7 +39,10 @@ STAGES = ("plan", "compile", "run", "fallback")
 class Counters:
     """One int per name of `NAMES`, and the seconds spent in each of `STAGES`."""
 
-    __slots__ = (*NAMES, "seconds")
+    __slots__ = (*(name for name in NAMES if name != "numpy_eager"), "eager", "seconds")
+
+    eager: int
+    """What of `numpy_eager` is counted here; the rest, in the slots."""
 
     nodes_built: int
     nodes_run: int
@@ -49,7 +54,6 @@ class Counters:
     parallel_launches: int
     numpy_loop_blocks: int
     replays: int
-    numpy_eager: int
     numpy_fallbacks: int
     scalar_interpreted: int
     compiles: int
@@ -67,9 +71,14 @@ class Counters:
     def __init__(self) -> None:
         self.reset()
 
+    @property
+    def numpy_eager(self) -> int:
+        return self.eager + ANSWERED.value
+
     def reset(self) -> None:
-        for name in NAMES:
+        for name in Counters.__slots__:
             setattr(self, name, 0)
+        ANSWERED.value = 0
         self.seconds = dict.fromkeys(STAGES, 0.0)
 
 

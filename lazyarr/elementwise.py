@@ -253,7 +253,7 @@ def result_layout(dtype: numpy.dtype, shape: tuple[int, ...], geos: list[numpy.n
 
 
 def _by_numpy(fn: numpy.ufunc, args: tuple[Any, ...], dtype: Any, casting: Any) -> Any:
-    COUNT.numpy_eager += 1
+    COUNT.eager += 1
     options: dict[str, Any] = {}
     if dtype is not None:
         options["dtype"] = dtype
@@ -290,7 +290,7 @@ def into(
     if geos and broadcast([*geos, target.geo]) != shape:
         raise Unsupported
     if is_quiet(target) and at_call(target.geo.size, args + mask, IN_PLACE):
-        COUNT.numpy_eager += 1
+        COUNT.eager += 1
         options: dict[str, Any] = {"casting": casting or "same_kind"}
         if dtype is not None:
             options["dtype"] = dtype

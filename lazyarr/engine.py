@@ -234,7 +234,7 @@ def _by_numpy(step: Step, w: Walk) -> None:
         if k in step.ends:
             w.let_go((k,))
     if step.why == TOO_FEW:
-        COUNT.numpy_eager += len(step.members)
+        COUNT.eager += len(step.members)
     else:
         COUNT.numpy_fallbacks += len(step.members)
 

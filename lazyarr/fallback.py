@@ -194,7 +194,7 @@ def looking(fn: Any, x: ndarray, *args: Any, **kwargs: Any) -> Any:
 
 def on_plain(fn: Any, x: ndarray, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """fn(x, *args) for a plain x: NumPy's business, whose result is about as small."""
-    COUNT.numpy_eager += 1
+    COUNT.eager += 1
     for y in args:
         if y.__class__ in NESTED:
             return through(fn, (x, *args), kwargs)

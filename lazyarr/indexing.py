@@ -157,7 +157,7 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
             held = storage.value
             buf = held.buf
             if held.op is None and buf.__class__ is Buffer and not (held.readers and held.waiting()):
-                COUNT.numpy_eager += 1
+                COUNT.eager += 1
                 element_of(x, buf)[key] = value         # (a window is read-only where x or its memory is)
                 return None
     if storage is None and not (current.jit == "always" and manage(x)):
@@ -220,7 +220,7 @@ def _assign(x: ndarray, region: numpy.ndarray, value: Any) -> None:
     if char_of(value.geo.dtype) is None or loud():
         raise Unsupported
     if is_quiet(x) and at_call(region.size, (value,)):
-        COUNT.numpy_eager += 1
+        COUNT.eager += 1
         given = now(value)
         storage.put(region, lambda real: real.__setitem__(..., given))
         return
@@ -238,7 +238,7 @@ def _assigned(x: ndarray, region: numpy.ndarray, value: Any) -> bool:
     with LOCK:
         if not is_free(x):
             return False
-        COUNT.numpy_eager += 1
+        COUNT.eager += 1
         x.storage.value.buf.real(region)[...] = value
     return True
 

@@ -58,7 +58,7 @@ def _concatenated(
         if target.geo.shape != shape or not target.geo.flags.writeable:
             raise Unsupported
     elif at_call(size, tuple(parts), FOLD):
-        COUNT.numpy_eager += 1
+        COUNT.eager += 1
         given = [now(x) for x in parts]
         if _is_small(size * result.itemsize) and layout is _layout:
             made: ndarray = wrap(numpy.concatenate(given, axis, dtype=dtype, casting=casting))
@@ -228,7 +228,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     wide = numpy.broadcast_to(numpy.expand_dims(x.geo, after), (*shape[:after], int(repeats), *shape[after:]))
     shape[after - 1] *= int(repeats)
     if at_call(wide.size, (x,), FOLD):
-        COUNT.numpy_eager += 1
+        COUNT.eager += 1
         if _is_small(wide.nbytes):
             return wrap(numpy.repeat(now(x), repeats, axis))
         again = numpy.broadcast_to(numpy.expand_dims(now(x), after), wide.shape)

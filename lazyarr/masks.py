@@ -33,7 +33,7 @@ HIDDEN = 8.0
 def compressed(x: ndarray, mask: ndarray) -> ndarray:
     """x[mask]."""
     if at_call(x.geo.size, (x, mask)) or not x.geo.ndim:
-        COUNT.numpy_eager += 1
+        COUNT.eager += 1
         eager: ndarray = wrap(now(x)[now(mask)])
         return eager
     given, kept = capture(x), capture(mask)

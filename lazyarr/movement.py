@@ -231,7 +231,7 @@ def copied(x: ndarray, geo: numpy.ndarray, region: numpy.ndarray | None = None, 
     if current.jit == "never" or (
         current.jit == "auto" and x.geo.size <= current.eager_elements and not is_pending(x)
     ):
-        COUNT.numpy_eager += 1
+        COUNT.eager += 1
         real = numpy.ndarray(geo.shape, geo.dtype, strides=geo.strides)
         target = real if region is None else numpy.ndarray(region.shape, geo.dtype, real, 0, region.strides)
         numpy.copyto(target, now(x), casting="unsafe")

@@ -73,7 +73,7 @@ def plain_pair(self: Any, other: Any) -> Any:
         return None
     if current.jit == "always":
         return None
-    COUNT.numpy_eager += 1
+    COUNT.eager += 1
     return y
 
 
@@ -128,7 +128,7 @@ def binary(name: str, fn: numpy.ufunc) -> Any:
                 return wrapped(by_python(self.geo, y))
         pair = small_pair(self, other)
         if pair is not None:
-            COUNT.numpy_eager += 1
+            COUNT.eager += 1
             return wrapped(by_python(*pair))
         try:
             return elementwise(fn, (self, other))
@@ -150,7 +150,7 @@ def reflected(name: str, fn: numpy.ufunc) -> Any:
                 return wrapped(by_python(y, self.geo))
         pair = small_pair(self, other)
         if pair is not None:
-            COUNT.numpy_eager += 1
+            COUNT.eager += 1
             return wrapped(by_python(pair[1], pair[0]))
         try:
             return elementwise(fn, (other, self))
@@ -169,7 +169,7 @@ def product(self: Any, other: Any) -> Any:
             return wrapped(self.geo * y)
     pair = small_pair(self, other)
     if pair is not None:
-        COUNT.numpy_eager += 1
+        COUNT.eager += 1
         return wrapped(pair[0] * pair[1])
     try:
         first, second = getrefcount(self) == SECOND_REFS, getrefcount(other) == SECOND_REFS
@@ -202,14 +202,14 @@ def inplace(name: str, fn: numpy.ufunc) -> Any:
 
     def call(self: Any, other: Any) -> Any:
         if self.storage is None and (other.__class__ in SCALARS or other.__class__ is ndarray):
-            COUNT.numpy_eager += 1
+            COUNT.eager += 1
             by_python(self.geo, now(other) if other.__class__ is ndarray else other)
             return self
         if self.storage is not None and self.geo.size <= current.eager_elements:
             with LOCK:                          # (from here on its bytes stay where they are)
                 pair = small_pair(self, other) if is_free(self) else None
                 if pair is not None:
-                    COUNT.numpy_eager += 1
+                    COUNT.eager += 1
                     by_python(*pair)
                     return self
         try:
@@ -226,7 +226,7 @@ def unary(name: str, fn: numpy.ufunc) -> Any:
 
     def call(self: Any) -> Any:
         if self.storage is None and current.jit != "always":
-            COUNT.numpy_eager += 1
+            COUNT.eager += 1
             return wrapped(by_python(self.geo))
         try:
             return elementwise(fn, (self,))
@@ -310,7 +310,7 @@ def reflected_power(self: Any, other: Any) -> Any:
 
 def inplace_power(self: Any, other: Any) -> Any:
     if self.storage is None and other.__class__ in SCALARS:
-        COUNT.numpy_eager += 1
+        COUNT.eager += 1
         self.geo **= other
         return self
     try:

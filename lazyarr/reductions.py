@@ -114,7 +114,7 @@ def reduce(
     if initial is None and fn.identity is not None:
         raise Unsupported
     if at_call(x.geo.size, (x, *mask), FOLD):
-        COUNT.numpy_eager += 1
+        COUNT.eager += 1
         options = {"where": now(mask[0])} if mask else {}
         return wrap(fn.reduce(now(x), axis, dtype, None, keepdims, initial, **options))
     op = Reduce(fn.__name__, sig, axes, bool(keepdims), bool(mask), start)
@@ -154,7 +154,7 @@ def arg_reduce(name: str, x: Any, axis: Any = None, out: Any = None, *, keepdims
         raise Unsupported
     axes = axes_of(axis, x.ndim)
     if at_call(x.geo.size, (x,), FOLD):
-        COUNT.numpy_eager += 1
+        COUNT.eager += 1
         return wrap(getattr(numpy, name)(now(x), axis))
     if axis is None:
         x, axes = ravel(x), (0,)
@@ -170,7 +170,7 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     if x.__class__ is not ndarray or not x.geo.size or not x.ndim:
         raise Unsupported
     if at_call(x.geo.size, (x,), FOLD):
-        COUNT.numpy_eager += 1
+        COUNT.eager += 1
         return wrap(numpy.count_nonzero(now(x), axis, keepdims=keepdims))
     if x.geo.dtype != bool:
         x = copy_as(x, bool)            # in x's memory order, which the counts have, too

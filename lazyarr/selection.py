@@ -66,7 +66,7 @@ def where(condition: Any, *choices: Any) -> Any:
         raise Unsupported
     shape = broadcast(geos)
     if at_call(math.prod(shape), args):
-        COUNT.numpy_eager += 1
+        COUNT.eager += 1
         return wrap_all(numpy.where(*reals(args)))
     char = char_of(out)
     types = (numpy.bool, numpy.dtype(char).type, numpy.dtype(char).type)
@@ -91,7 +91,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     if mask and (broadcast([mask[0].geo, x.geo]) != x.geo.shape):
         raise Unsupported
     if is_quiet(x) and at_call(x.geo.size, (value, *mask)):
-        COUNT.numpy_eager += 1
+        COUNT.eager += 1
         given, chosen = now(value), now(mask[0]) if mask else True
         x.storage.put(x.geo, lambda real: numpy.copyto(real, given, casting="unsafe", where=chosen))
         return

@@ -42,6 +42,7 @@ SWITCHES = (
     Switch("emitters", "NumPy's inner loops compute what has native code", "op"),
     Switch("views", "no node joins a group through a view"),
     Switch("fusion", "each operation has loops of its own", "node"),
+    Switch("slots", "operators on small arrays go through Python"),
     Switch("jit", "NumPy computes each operation: no kernels", "nodes"),
 )
 """The finer an answer a switch is, the earlier it stands (`debug.bisect`)."""

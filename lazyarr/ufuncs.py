@@ -52,13 +52,15 @@ class ufunc(metaclass=UfuncType):
     Attributes and documentation are those of the NumPy ufunc ``fn``.  Libraries ask for `numpy.ufunc`, and
     call what they find: so that is what ``__class__`` says.  (Code in C looks at the type instead.)"""
 
+    __slots__ = ("__dict__", "__weakref__", "fn")
     fn: numpy.ufunc
     nin: int
     __class__ = property(lambda self: numpy.ufunc)
 
     def __init__(self, fn: numpy.ufunc) -> None:
+        object.__setattr__(self, "fn", fn)
         vars(self).update(
-            fn=fn, nin=fn.nin, __name__=fn.__name__, __qualname__=getattr(fn, "__qualname__", fn.__name__),
+            nin=fn.nin, __name__=fn.__name__, __qualname__=getattr(fn, "__qualname__", fn.__name__),
             __doc__=fn.__doc__, __module__="lazyarr", __wrapped__=fn,
             _scan=lazily(fn.accumulate, self._accumulate),
             _by_rule=ends_function(lazily(fn.reduce, self._reduce), names=1),       # the args of `reduce`
@@ -192,7 +194,7 @@ def eager(fn: Any, args: tuple[Any, ...], out: Any = None) -> Any:
         given.append(x)
     if shape is None or current.jit == "always" or size > current.eager_elements:
         return None
-    COUNT.numpy_eager += 1
+    COUNT.eager += 1
     if out is None:
         return wrapped(fn(*given))
     fn(*given, out=out.geo)

@@ -104,6 +104,7 @@ CHANGES: dict[str, Any] = {
     "emitters": lambda off, on: off["numpy_loop_blocks"] > on["numpy_loop_blocks"],
     "views": lambda off, on: off["views"] == 0 < on["views"],
     "fusion": lambda off, on: off["groups"] == off["operations"] > on["groups"],
+    "slots": lambda off, on: off["kernels"] == on["kernels"],
     "jit": lambda off, on: off["kernels"] == off["native_launches"] == 0,
 }
 

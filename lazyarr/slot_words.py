@@ -1,0 +1,15 @@
+"""Words that machine code reads or writes, and Python, too: the slots' functions (`slots`).
+
+In:  options that change, calls of slots.   Out: `FORCED`, `ANSWERED`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+FORCED = ctypes.c_longlong(0)
+"""How many settings in force, of the process and of its threads, send small arrays elsewhere than to NumPy:
+while there is one, all calls go through Python, which knows the calling thread's."""
+
+ANSWERED = ctypes.c_longlong(0)
+"""Calls that NumPy answered without any Python in between: part of the counter `numpy_eager`."""

@@ -1,0 +1,161 @@
+"""Machine code for x86-64, instruction by instruction: as many kinds as the slots' functions need.
+
+In:  calls of an `Assembler`'s methods, registers by number, labels by name.   Out: bytes, for one address.
+LLVM would write it as well, but takes longer to load than most programs run, and small arrays must be fast
+from the first operation on.
+"""
+
+from __future__ import annotations
+
+from struct import pack
+from typing import NamedTuple
+
+RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 = range(16)
+
+CONDITIONS = {"below": 2, "equal": 4, "other": 5, "above": 7, "negative": 8}
+"""Of conditional jumps: unsigned comparisons."""
+
+_CMP, _MOV, _LOAD, _LEA, _TEST, _XOR = 0x39, 0x89, 0x8B, 0x8D, 0x85, 0x31
+"""Opcodes of a register and a register, or memory."""
+_ADD, _SUB, _COMPARE = 0, 5, 7
+"""What 0x81 does to a register, or memory, with a constant."""
+
+
+class At(NamedTuple):
+    """A word in memory."""
+
+    base: int
+    offset: int = 0
+
+
+class Assembler:
+    """Code that is to begin at an address."""
+
+    def __init__(self, address: int) -> None:
+        self.address = address
+        self.code = bytearray()
+        self.labels: dict[str, int] = {}
+        self._jumps: list[tuple[int, str]] = []
+
+    def label(self, name: str) -> None:
+        assert name not in self.labels, name
+        self.labels[name] = len(self.code)
+
+    def finished(self) -> bytes:
+        """The code, its jumps led to their labels."""
+        for at, name in self._jumps:
+            self.code[at : at + 4] = pack("<i", self.labels[name] - (at + 4))
+        return bytes(self.code)
+
+    # ------------------------------------------------------------------------------ words
+
+    def constant(self, to: int, word: int) -> None:
+        self.code += bytes((0x48 | to >> 3, 0xB8 | to & 7)) + pack("<Q", word)
+
+    def copy(self, to: int, register: int) -> None:
+        self._with(_MOV, register, to)
+
+    def load(self, to: int, at: At) -> None:
+        self._with(_LOAD, to, at)
+
+    def load_int(self, to: int, at: At) -> None:
+        """A 32-bit number, not negative."""
+        self._with(_LOAD, to, at, wide=False)
+
+    def store(self, at: At, register: int) -> None:
+        self._with(_MOV, register, at)
+
+    def place(self, to: int, at: At) -> None:
+        """The address of a word."""
+        self._with(_LEA, to, at)
+
+    def zero(self, register: int) -> None:
+        self._with(_XOR, register, register, wide=False)
+
+    def add(self, register: int, number: int) -> None:
+        self._by(_ADD, register, number)
+
+    def multiply(self, register: int, by: int | At) -> None:
+        self._with(b"\x0f\xaf", register, by)
+
+    def count(self, at: At) -> None:
+        """One more in memory."""
+        self._with(0xFF, 0, at)
+
+    def count_down(self, register: int) -> None:
+        """One less; sets the conditions."""
+        self._by(_SUB, register, 1)
+
+    # ------------------------------------------------------------------------ comparisons
+
+    def compare(self, left: int | At, right: int) -> None:
+        """With a register."""
+        self._with(_CMP, right, left)
+
+    def compare_number(self, left: int | At, number: int, wide: bool = True) -> None:
+        self._by(_COMPARE, left, number, wide)
+
+    def test(self, register: int) -> None:
+        """Is it zero (equal) or negative?"""
+        self._with(_TEST, register, register)
+
+    def test_int(self, register: int) -> None:
+        """The same of its lower half."""
+        self._with(_TEST, register, register, wide=False)
+
+    # ----------------------------------------------------------------------------- control
+
+    def jump(self, to: str) -> None:
+        self.code += b"\xe9"
+        self._to(to)
+
+    def jump_if(self, condition: str, to: str) -> None:
+        self.code += bytes((0x0F, 0x80 | CONDITIONS[condition]))
+        self._to(to)
+
+    def jump_to(self, register: int) -> None:
+        self._with(0xFF, 4, register, wide=False)
+
+    def call(self, to: str) -> None:
+        self.code += b"\xe8"
+        self._to(to)
+
+    def call_at(self, register: int) -> None:
+        self._with(0xFF, 2, register, wide=False)
+
+    def push(self, *registers: int) -> None:
+        for r in registers:
+            self.code += bytes((0x41, 0x50 | r & 7)) if r >= R8 else bytes((0x50 | r,))
+
+    def pop(self, *registers: int) -> None:
+        for r in registers:
+            self.code += bytes((0x41, 0x58 | r & 7)) if r >= R8 else bytes((0x58 | r,))
+
+    def leave(self) -> None:
+        self.code += b"\xc3"
+
+    # ---------------------------------------------------------------------------- encoding
+
+    def _to(self, name: str) -> None:
+        self._jumps.append((len(self.code), name))
+        self.code += bytes(4)
+
+    def _by(self, what: int, left: int | At, number: int, wide: bool = True) -> None:
+        self._with(0x81, what, left, wide)
+        self.code += pack("<i", number)
+
+    def _with(self, opcode: int | bytes, register: int, other: int | At, wide: bool = True) -> None:
+        """An instruction on a register (or what the opcode takes in its place) and a register or memory."""
+        base = other.base if isinstance(other, At) else other
+        prefix = 0x40 | wide << 3 | (register >> 3) << 2 | base >> 3
+        if prefix != 0x40:
+            self.code.append(prefix)
+        self.code += opcode if isinstance(opcode, bytes) else bytes((opcode,))
+        low = (register & 7) << 3 | base & 7
+        if not isinstance(other, At):
+            self.code.append(0xC0 | low)
+            return
+        self.code.append(0x80 | low)
+        if base & 7 == RSP:                             # these two need a second byte
+            self.code.append(0x24)
+        self.code += pack("<i", other.offset)

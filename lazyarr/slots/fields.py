@@ -1,0 +1,76 @@
+"""Where objects of CPython's and NumPy's have their fields, in bytes; tested before anything relies on it."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from types import MemberDescriptorType
+from typing import Any
+
+import numpy
+
+from lazyarr.geometry import DATA_FIELD
+
+TYPE = 8
+"""Of any object."""
+LENGTH, ITEMS = 16, 24
+"""Of a tuple: how many, and the first."""
+USED = 16
+"""Of a dict: how many entries."""
+
+NDIM, DIMS, BASE, DTYPE = 24, 32, 48, 56
+"""Of an array (PyArrayObject)."""
+ITEMSIZE = 40
+"""Of a dtype."""
+NIN, NOUT = 16, 20
+"""Of a ufunc: two ints of 32 bits."""
+
+NUMBERS, SEQUENCE, MAPPING, CALL, COMPARISON = 96, 104, 112, 128, 200
+"""Of a type: three tables of slots, and two slots."""
+
+_MEMBER, _OFFSET = 40, 16
+"""Of the descriptor of an attribute in ``__slots__``: what describes it, and of that, where it is."""
+
+
+def word(address: int) -> ctypes.c_ssize_t:
+    return ctypes.c_ssize_t.from_address(address)
+
+
+def number(address: int) -> int:
+    return ctypes.c_int.from_address(address).value
+
+
+def offset_of(member: MemberDescriptorType) -> int:
+    """Where objects have an attribute that is in their type's ``__slots__``."""
+    return word(word(id(member) + _MEMBER).value + _OFFSET).value
+
+
+def are_known() -> bool:
+    """Are the fields of this interpreter's and this NumPy's objects where they are looked for?
+
+    (Where there is no GIL, they are not.)"""
+    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return False
+    x = numpy.arange(12, dtype="<f4").reshape(3, 4)[1:]
+    pair, names = (x, x.dtype), {"a": 1, "b": 2, "c": 3}
+    samples = (x, x.dtype, numpy.modf, pair, names)
+    return (
+        all(word(id(sample) + TYPE).value == id(type(sample)) for sample in samples)
+        and word(id(x) + DATA_FIELD).value == x.__array_interface__["data"][0]
+        and number(id(x) + NDIM) == 2
+        and [word(word(id(x) + DIMS).value + 8 * k).value for k in range(2)] == [2, 4]
+        and word(id(x) + BASE).value == id(x.base)
+        and word(id(x) + DTYPE).value == id(x.dtype)
+        and all(word(id(numpy.dtype(c)) + ITEMSIZE).value == numpy.dtype(c).itemsize for c in "bfdgD")
+        and [number(id(numpy.modf) + at) for at in (NIN, NOUT)] == [1, 2]
+        and [word(id(pair) + at).value for at in (LENGTH, ITEMS, ITEMS + 8)] == [2, id(x), id(x.dtype)]
+        and word(id(names) + USED).value == 3
+    )
+
+
+def slot_of(cls: Any, number: int) -> int | None:
+    """What CPython says is in a slot of a type, by the slot's number."""
+    ask = ctypes.pythonapi.PyType_GetSlot
+    ask.restype, ask.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_int]
+    found: int | None = ask(cls, number)
+    return found

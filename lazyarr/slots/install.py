@@ -1,0 +1,185 @@
+"""The slots, as a table, and how functions get there.
+
+In:  the array type and the ufunc type, with all their Python methods.   Out: the same, with functions of
+machine code before those.
+Always holds: what the slot did before stays reachable, since the function goes there with what is not its
+business; nothing is freed, as types keep addresses for ever; memory is never written and executed at once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import platform
+import sys
+from typing import Any, NamedTuple
+
+import numpy
+
+from lazyarr.arrays import ndarray
+from lazyarr.config import Options
+from lazyarr.elementwise import SCALARS
+from lazyarr.elision import ELIDED
+from lazyarr.gather import BASIC
+from lazyarr.operators import CROSS
+from lazyarr.slot_words import ANSWERED, FORCED
+from lazyarr.slots import fields
+from lazyarr.slots.assembler import R10, R11, Assembler
+from lazyarr.slots.bodies import Bodies, Known
+from lazyarr.switches import is_off
+from lazyarr.ufuncs import ufunc
+
+
+class Slot(NamedTuple):
+    """One row."""
+
+    number: int
+    """CPython's number of the slot (typeslots.h), which never changes."""
+    table: int
+    """Where a type refers to the table that it is in; 0: it is in the type."""
+    offset: int
+    body: str
+    function: str
+    """Of CPython's C interface: what the slot's operation is on any objects."""
+    method: str = ""
+    """Operators of two operands: the Python method without its underscores."""
+
+
+def _numbers(body: str, prefix: str, rows: str) -> list[Slot]:
+    """Slots of the table of numbers: name of the function, number, place, method."""
+    split = (row.split() for row in rows.strip().splitlines())
+    return [
+        Slot(int(number), fields.NUMBERS, 8 * int(place), body, prefix + name, *method)
+        for name, number, place, *method in split
+    ]
+
+
+ARRAYS = [
+    *_numbers("binary", "PyNumber_", """
+        Add 7 0 add
+        Subtract 36 1 sub
+        Multiply 29 2 mul
+        Remainder 34 3 mod
+        Power 33 5 pow
+        Lshift 28 11 lshift
+        Rshift 35 12 rshift
+        And 8 13 and
+        Xor 38 14 xor
+        Or 31 15 or
+        FloorDivide 12 29 floordiv
+        TrueDivide 37 30 truediv
+        MatrixMultiply 75 34 matmul
+    """),
+    *_numbers("in_place", "PyNumber_InPlace", """
+        Add 14 19
+        Subtract 23 20
+        Multiply 18 21
+        Remainder 21 22
+        Power 20 23
+        Lshift 17 24
+        Rshift 22 25
+        And 15 26
+        Xor 25 27
+        Or 19 28
+        FloorDivide 16 31
+        TrueDivide 24 32
+    """),
+    *_numbers("unary", "PyNumber_", """
+        Negative 30 6
+        Positive 32 7
+        Absolute 6 8
+        Invert 27 10
+    """),
+    Slot(67, 0, fields.COMPARISON, "binary", "PyObject_RichCompare"),
+    Slot(5, fields.MAPPING, 8, "get_item", "PyObject_GetItem"),
+    Slot(3, fields.MAPPING, 16, "set_item", "PyObject_SetItem"),
+    Slot(4, fields.MAPPING, 0, "length", ""),
+    Slot(45, fields.SEQUENCE, 0, "length", ""),
+]  # fmt: skip
+UFUNCS = [Slot(50, 0, fields.CALL, "ufunc", "PyObject_Vectorcall")]
+
+HELPERS = "Py_IncRef Py_DecRef PyType_GenericAlloc PyErr_Clear PyErr_ExceptionMatches PyObject_Vectorcall"
+"""What bodies call besides."""
+
+BYTES = 8192
+"""For all code; what it takes is less than half."""
+
+_kept: list[Any] = []
+"""Memory that the code is in, or reads."""
+
+
+def attach() -> None:
+    """Put functions into the slots, where this machine and this interpreter are known."""
+    if sys.platform != "linux" or platform.machine() != "x86_64" or is_off("slots") or not fields.are_known():
+        return
+    memory = mmap.mmap(-1, BYTES)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    asm = Assembler(address)
+    Bodies(asm, _known())
+    entries = [
+        (place, _entry(asm, slot, place.value))
+        for cls, slots in ((ndarray, ARRAYS), (ufunc, UFUNCS))
+        for slot, place in _places(cls, slots)
+    ]
+    code = asm.finished()
+    memory[: len(code)] = code
+    protect = ctypes.CDLL(None).mprotect
+    protect.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    if protect(address, BYTES, mmap.PROT_READ | mmap.PROT_EXEC):
+        return                                      # memory may not be made executable here
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_kept))             # also when modules are gone
+    _kept.append(memory)
+    for place, at in entries:
+        place.value = address + at
+
+
+def _places(cls: type, slots: list[Slot]) -> list[tuple[Slot, ctypes.c_ssize_t]]:
+    """Each slot and its word in a type, where CPython says that it lies there."""
+    found = []
+    for slot in slots:
+        table = fields.word(id(cls) + slot.table).value if slot.table else id(cls)
+        place = fields.word(table + slot.offset)
+        if place.value and place.value == fields.slot_of(cls, slot.number):
+            found.append((slot, place))
+    return found
+
+
+def _entry(asm: Assembler, slot: Slot, before: int) -> int:
+    """A slot's own function: where it begins."""
+    at = len(asm.code)
+    if slot.method:                                 # else the slot's own function would miss itself
+        asm.constant(R10, id(vars(ndarray)[f"__{slot.method}__"]))
+        asm.constant(R11, id(vars(ndarray)[f"__r{slot.method}__"]))
+        asm.jump("power method" if slot.method == "pow" else "method")
+        before, at = asm.address + at, len(asm.code)
+    asm.constant(R10, _function(slot.function) if slot.function else 0)
+    asm.constant(R11, before)
+    asm.jump(slot.body)
+    return at
+
+
+def _function(name: str) -> int:
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+
+
+def _types(types: Any) -> int:
+    """The address of a list of types, those of Python first, ended by a zero."""
+    found = sorted(types, key=lambda cls: (issubclass(cls, numpy.generic), cls is complex, cls is bool))
+    words = (ctypes.c_ssize_t * (len(found) + 1))(*map(id, found), 0)
+    _kept.append(words)
+    return ctypes.addressof(words)
+
+
+def _known() -> Known:
+    of = vars(ndarray)
+    _kept.extend((ndarray, numpy.ndarray, numpy.dtype(object), ufunc, *of.values()))
+    return Known(
+        lazy=id(ndarray), real=id(numpy.ndarray), none=id(None), tuples=id(tuple),
+        objects=id(numpy.dtype(object)), value_error=id(ValueError), not_implemented=id(NotImplemented),
+        scalars=_types(SCALARS), indices=_types(BASIC),
+        forced=ctypes.addressof(FORCED), answered=ctypes.addressof(ANSWERED),
+        geo=fields.offset_of(of["geo"]), storage=fields.offset_of(of["storage"]),
+        origin=fields.offset_of(of["origin"]), fn=fields.offset_of(vars(ufunc)["fn"]),
+        cross=CROSS, elided=ELIDED, eager=Options().eager_elements,
+        functions={name: _function(name) for name in HELPERS.split()},
+    )  # fmt: skip
