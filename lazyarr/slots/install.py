@@ -25,7 +25,8 @@ from lazyarr.operators import CROSS
 from lazyarr.slot_words import ANSWERED, FORCED
 from lazyarr.slots import fields
 from lazyarr.slots.assembler import R10, R11, Assembler
-from lazyarr.slots.bodies import Bodies, Known
+from lazyarr.slots.bodies import Bodies
+from lazyarr.slots.routines import Known, Routines
 from lazyarr.switches import is_off
 from lazyarr.ufuncs import ufunc
 
@@ -115,7 +116,9 @@ def attach() -> None:
     memory = mmap.mmap(-1, BYTES)
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     asm = Assembler(address)
-    Bodies(asm, _known())
+    known = _known()
+    Routines(asm, known)
+    Bodies(asm, known)
     entries = [
         (place, _entry(asm, slot, place.value))
         for cls, slots in ((ndarray, ARRAYS), (ufunc, UFUNCS))
@@ -150,7 +153,7 @@ def _entry(asm: Assembler, slot: Slot, before: int) -> int:
     if slot.method:                                 # else the slot's own function would miss itself
         asm.constant(R10, id(vars(ndarray)[f"__{slot.method}__"]))
         asm.constant(R11, id(vars(ndarray)[f"__r{slot.method}__"]))
-        asm.jump("power method" if slot.method == "pow" else "method")
+        asm.jump("power operator" if slot.method == "pow" else "operator")
         before, at = asm.address + at, len(asm.code)
     asm.constant(R10, _function(slot.function) if slot.function else 0)
     asm.constant(R11, before)

@@ -1,0 +1,286 @@
+"""What bodies of machine code have in common: calls, comparisons, and routines on arrays and operands.
+
+In:  addresses of what is called and compared with (`Known`), registers.   Out: code in an `Assembler`.
+A routine takes rdi (and rsi), answers in rax, and leaves all registers alone that functions keep.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lazyarr.slots.assembler import R8, R9, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Assembler, At
+from lazyarr.slots.fields import DIMS, DTYPE, ITEMS, ITEMSIZE, LENGTH, NDIM, TYPE
+
+HUGE = (1 << 31) - 1
+"""Sizes whose product might not fit a word."""
+
+
+class Known(NamedTuple):
+    """Addresses, places in a lazy array, and limits."""
+
+    lazy: int
+    """The lazy array's type."""
+    real: int
+    """NumPy's."""
+    none: int
+    tuples: int
+    objects: int
+    """The dtype of objects."""
+    value_error: int
+    not_implemented: int
+    scalars: int
+    """A list of types, ended by a zero: of scalars."""
+    indices: int
+    """The same, of indices that make views."""
+    forced: int
+    answered: int
+    geo: int
+    storage: int
+    origin: int
+    fn: int
+    """In a lazy ufunc: NumPy's."""
+    cross: int
+    """Elements: products of sizes up to this need no look at shapes."""
+    elided: int
+    """Bytes from which NumPy looks for temporaries."""
+    eager: int
+    """Elements up to which a ufunc's result is NumPy's at the call."""
+    functions: dict[str, int]
+
+
+class Writer:
+    """Writes instructions that occur again and again."""
+
+    def __init__(self, asm: Assembler, known: Known) -> None:
+        self.asm, self.known = asm, known
+
+    def call(self, function: str) -> None:
+        """Call a function of Python's C interface."""
+        self.asm.constant(RAX, self.known.functions[function])
+        self.asm.call_at(RAX)
+
+    def on(self, function: str, *objects: int | At) -> None:
+        """Call a function on each of the objects."""
+        for x in objects:
+            self.move(RDI, x)
+            self.call(function)
+
+    def move(self, to: int | At, given: int | At) -> None:
+        """Not both in memory."""
+        if isinstance(given, At):
+            assert not isinstance(to, At)
+            self.asm.load(to, given)
+        elif isinstance(to, At):
+            self.asm.store(to, given)
+        else:
+            self.asm.copy(to, given)
+
+    def compare(self, left: int | At, constant: int, scratch: int) -> None:
+        self.asm.constant(scratch, constant)
+        self.asm.compare(left, scratch)
+
+    def real(self, to: int | At, given: int | At, routine: str = "unwrap") -> None:
+        """The real array of an argument, or the argument, into a place; back if it is neither."""
+        self.move(RDI, given)
+        self.asm.call(routine)
+        self.asm.test(RAX)
+        self.asm.jump_if("equal", "back")
+        self.move(to, RAX)
+
+    def small(self, x: int | At, y: int | At) -> None:
+        """Back, unless two arrays are small together."""
+        self.move(RDI, x)
+        self.move(RSI, y)
+        self.asm.call("fits")
+        self.asm.test(RAX)
+        self.asm.jump_if("equal", "back")
+
+    def count(self) -> None:
+        self.asm.constant(RAX, self.known.answered)
+        self.asm.count(At(RAX))
+
+    def found_in(self, types: int, routine: str) -> None:
+        """Go on if the type in rax is in a list; else answer zero."""
+        a = self.asm
+        a.constant(RCX, types)
+        a.label(f"{routine} next")
+        a.load(RDX, At(RCX))
+        a.add(RCX, 8)
+        a.compare(RDX, RAX)
+        a.jump_if("equal", f"{routine} found")
+        a.test(RDX)
+        a.jump_if("other", f"{routine} next")
+        a.zero(RAX)
+        a.leave()
+        a.label(f"{routine} found")
+
+
+class Routines(Writer):
+    """Writes the routines."""
+
+    def __init__(self, asm: Assembler, known: Known) -> None:
+        super().__init__(asm, known)
+        for write in self.wrap, self.unwrap, self.index, self.fits, self.nbytes, self.size:
+            write()
+
+    def wrap(self) -> None:
+        """rdi: a result, or zero.   rsi: the array that it is a view of, or None.   rax: ours, if an array.
+
+        As `arrays.wrapped` and `arrays.part`."""
+        a, k = self.asm, self.known
+        a.label("wrap")
+        a.copy(RAX, RDI)
+        a.test(RAX)
+        a.jump_if("equal", "wrap as it is")
+        self.compare(At(RAX, TYPE), k.real, RCX)
+        a.jump_if("other", "wrap as it is")
+        a.push(RBX, RBP)
+        a.add(RSP, -8)
+        a.copy(RBX, RDI)
+        a.copy(RBP, RSI)
+        a.constant(RDI, k.lazy)
+        a.zero(RSI)
+        self.call("PyType_GenericAlloc")
+        a.test(RAX)
+        a.jump_if("equal", "wrap no memory")
+        a.store(At(RAX, k.geo), RBX)
+        a.constant(RCX, k.none)
+        a.store(At(RAX, k.storage), RCX)
+        a.store(At(RAX, k.origin), RBP)
+        a.copy(RBX, RAX)
+        a.copy(RDI, RCX)
+        self.call("Py_IncRef")
+        self.on("Py_IncRef", RBP)
+        a.label("wrap done")
+        a.copy(RAX, RBX)
+        a.add(RSP, 8)
+        a.pop(RBP, RBX)
+        a.label("wrap as it is")
+        a.leave()
+        a.label("wrap no memory")
+        self.on("Py_DecRef", RBX)
+        a.zero(RBX)
+        a.jump("wrap done")
+
+    def unwrap(self) -> None:
+        """rdi: an operand.   rax: the real array of a plain one, a scalar itself, else zero."""
+        a, k = self.asm, self.known
+        a.label("unwrap")
+        a.load(RAX, At(RDI, TYPE))
+        self.compare(RAX, k.lazy, RCX)
+        a.jump_if("other", "unwrap scalar")
+        self.compare(At(RDI, k.storage), k.none, RCX)
+        a.jump_if("other", "unwrap neither")
+        a.load(RAX, At(RDI, k.geo))
+        a.leave()
+        a.label("unwrap neither")
+        a.zero(RAX)
+        a.leave()
+        a.label("unwrap scalar")
+        self.found_in(k.scalars, "unwrap")
+        a.copy(RAX, RDI)
+        a.leave()
+
+    def index(self) -> None:
+        """rdi: a key.   rax: itself, if it makes views or elements; a plain array's real one; else zero."""
+        a, k = self.asm, self.known
+        a.label("index")
+        a.load(RAX, At(RDI, TYPE))
+        self.compare(RAX, k.lazy, RCX)
+        a.jump_if("equal", "unwrap")
+        self.compare(RAX, k.tuples, RCX)
+        a.jump_if("equal", "index tuple")
+        self.found_in(k.indices, "index")
+        a.copy(RAX, RDI)
+        a.leave()
+        a.label("index tuple")
+        a.load(R8, At(RDI, LENGTH))
+        a.place(RSI, At(RDI, ITEMS))
+        a.label("index part")
+        a.test(R8)
+        a.jump_if("equal", "index whole")
+        a.load(RAX, At(RSI))
+        a.load(RAX, At(RAX, TYPE))
+        a.call("index type")
+        a.test(RAX)
+        a.jump_if("equal", "index none")
+        a.add(RSI, 8)
+        a.count_down(R8)
+        a.jump("index part")
+        a.label("index whole")
+        a.copy(RAX, RDI)
+        a.label("index none")
+        a.leave()
+        a.label("index type")
+        self.found_in(k.indices, "index type")
+        a.leave()
+
+    def fits(self) -> None:
+        """rdi, rsi: arrays.   rax: not zero if they are small together, as `operators.plain_pair` says."""
+        a, k = self.asm, self.known
+        a.label("fits")
+        a.call("size")
+        a.copy(R8, RAX)
+        a.copy(R9, RDI)
+        a.copy(RDI, RSI)
+        a.call("size")
+        for one in (R8, RAX):
+            a.compare_number(one, HUGE)
+            a.jump_if("above", "fits not")
+        a.multiply(R8, RAX)
+        a.compare_number(R8, k.cross)
+        a.jump_if("above", "fits if alike")
+        a.label("fits so")
+        a.constant(RAX, 1)
+        a.leave()
+
+        a.label("fits if alike")
+        a.load_int(RCX, At(R9, NDIM))
+        a.load_int(RDX, At(RDI, NDIM))
+        a.compare(RCX, RDX)
+        a.jump_if("other", "fits not")
+        a.load(R8, At(R9, DIMS))
+        a.load(RDX, At(RDI, DIMS))
+        a.label("fits axis")
+        a.test(RCX)
+        a.jump_if("equal", "fits alike")
+        a.load(RAX, At(R8))
+        a.compare(At(RDX), RAX)
+        a.jump_if("other", "fits not")
+        a.add(R8, 8)
+        a.add(RDX, 8)
+        a.count_down(RCX)
+        a.jump("fits axis")
+        a.label("fits alike")
+        a.call("nbytes")
+        a.compare_number(RAX, k.elided)
+        a.jump_if("below", "fits so")
+        a.label("fits not")
+        a.zero(RAX)
+        a.leave()
+
+    def nbytes(self) -> None:
+        """rdi: an array.   rax: its bytes."""
+        a = self.asm
+        a.label("nbytes")
+        a.call("size")
+        a.load(RCX, At(RDI, DTYPE))
+        a.multiply(RAX, At(RCX, ITEMSIZE))
+        a.leave()
+
+    def size(self) -> None:
+        """rdi: an array.   rax: its elements; rcx and rdx are lost."""
+        a = self.asm
+        a.label("size")
+        a.load_int(RCX, At(RDI, NDIM))
+        a.load(RDX, At(RDI, DIMS))
+        a.constant(RAX, 1)
+        a.label("size axis")
+        a.test(RCX)
+        a.jump_if("equal", "size whole")
+        a.multiply(RAX, At(RDX))
+        a.add(RDX, 8)
+        a.count_down(RCX)
+        a.jump("size axis")
+        a.label("size whole")
+        a.leave()
