@@ -25,6 +25,9 @@ class _Probe:
     def __getitem__(self, key: Any, _: Any = None) -> int:
         return getrefcount(key)
 
+    def __neg__(self) -> int:
+        return getrefcount(self)
+
 
 def _count(*args: Any, **kwargs: Any) -> int:
     x = args[0]
@@ -40,6 +43,12 @@ KEY_REFS: int = _Probe()[_Probe()]
 interpreter would call the method in one of two ways, of which one holds the index twice."""
 NAMED_REFS = 3
 """To what one attribute refers to: the attribute, a local name, and getrefcount's own."""
+
+
+def through_slots() -> None:
+    """From now on methods are called by C code, which the interpreter's stack has given its arguments."""
+    global METHOD_REFS
+    METHOD_REFS = -_Probe()
 
 
 def _dying(x: Any) -> bool:

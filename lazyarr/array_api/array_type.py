@@ -272,9 +272,9 @@ def pass_on() -> None:
             continue
         if name in STATE:
             setattr(Array, name, _state(name))
-        elif isinstance(found, property):
+        elif isinstance(found, property | types.GetSetDescriptorType):
             setattr(Array, name, _attribute(name))
-        elif isinstance(found, types.FunctionType):
+        elif isinstance(found, types.FunctionType | types.MethodDescriptorType):
             setattr(Array, name, _method(name, found))
 
 

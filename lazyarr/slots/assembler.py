@@ -15,9 +15,9 @@ RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 = r
 CONDITIONS = {"below": 2, "equal": 4, "other": 5, "above": 7, "negative": 8}
 """Of conditional jumps: unsigned comparisons."""
 
-_CMP, _MOV, _LOAD, _LEA, _TEST, _XOR = 0x39, 0x89, 0x8B, 0x8D, 0x85, 0x31
+_CMP, _MOV, _LOAD, _LEA, _TEST, _XOR, _INCREASE, _DECREASE = 0x39, 0x89, 0x8B, 0x8D, 0x85, 0x31, 0x03, 0x2B
 """Opcodes of a register and a register, or memory."""
-_ADD, _SUB, _COMPARE = 0, 5, 7
+_ADD, _AND, _SUB, _COMPARE = 0, 4, 5, 7
 """What 0x81 does to a register, or memory, with a constant."""
 
 
@@ -74,6 +74,21 @@ class Assembler:
 
     def add(self, register: int, number: int) -> None:
         self._by(_ADD, register, number)
+
+    def increase(self, register: int, by: int | At) -> None:
+        self._with(_INCREASE, register, by)
+
+    def decrease(self, register: int, by: int | At) -> None:
+        self._with(_DECREASE, register, by)
+
+    def round_down(self, register: int, multiple: int) -> None:
+        """To a multiple of a power of two."""
+        self._by(_AND, register, -multiple)
+
+    def times_word(self, register: int) -> None:
+        """Words -> bytes."""
+        self._with(0xC1, 4, register)
+        self.code += b"\x03"
 
     def multiply(self, register: int, by: int | At) -> None:
         self._with(b"\x0f\xaf", register, by)

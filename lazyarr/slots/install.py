@@ -12,23 +12,31 @@ import ctypes
 import mmap
 import platform
 import sys
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy
 
 from lazyarr.arrays import ndarray
 from lazyarr.config import Options
+from lazyarr.dtypes import ELEMENTS
 from lazyarr.elementwise import SCALARS
 from lazyarr.elision import ELIDED
+from lazyarr.fallback import lend, take_back
 from lazyarr.gather import BASIC
 from lazyarr.operators import CROSS
 from lazyarr.slot_words import ANSWERED, FORCED
 from lazyarr.slots import fields
 from lazyarr.slots.assembler import R10, R11, Assembler
 from lazyarr.slots.bodies import Bodies
+from lazyarr.slots.calls import WORDS, Calls
 from lazyarr.slots.routines import Known, Routines
 from lazyarr.switches import is_off
+from lazyarr.temporaries import through_slots
 from lazyarr.ufuncs import ufunc
+
+INERT = {type(None), type(...), str, type, slice, *map(type, ELEMENTS.values())}
+"""Types of arguments that hold no arrays, besides scalars."""
 
 
 class Slot(NamedTuple):
@@ -99,10 +107,24 @@ ARRAYS = [
 ]  # fmt: skip
 UFUNCS = [Slot(50, 0, fields.CALL, "ufunc", "PyObject_Vectorcall")]
 
-HELPERS = "Py_IncRef Py_DecRef PyType_GenericAlloc PyErr_Clear PyErr_ExceptionMatches PyObject_Vectorcall"
-"""What bodies call besides."""
+METHODS = """
+    sum prod max min any all mean std var clip argmax argmin cumsum cumprod trace dot
+    transpose swapaxes squeeze diagonal reshape ravel flatten view astype copy conj conjugate round
+    repeat take choose put compress searchsorted argsort sort argpartition partition nonzero fill item
+"""
+"""What NumPy does for a plain array at the call; its result is an argument, a view, an array or a scalar."""
+ATTRIBUTES = {"attribute": "shape strides dtype ndim size nbytes itemsize", "view": "T mT real"}
+"""Body -> attributes; those of the first kind ask the geometry, whatever the array."""
 
-BYTES = 8192
+HELPERS = """
+    Py_IncRef Py_DecRef PyType_GenericAlloc PyErr_Clear PyErr_ExceptionMatches PyErr_NoMemory
+    PyObject_Vectorcall PyObject_GetAttr PyLong_AsSsize_t
+"""
+"""What bodies call besides."""
+OF_PROPERTY = {"property get": 54, "property set": 55}
+"""Slots of Python's `property`, and their numbers."""
+
+BYTES = 16384
 """For all code; what it takes is less than half."""
 
 _kept: list[Any] = []
@@ -119,11 +141,13 @@ def attach() -> None:
     known = _known()
     Routines(asm, known)
     Bodies(asm, known)
+    Calls(asm, known)
     entries = [
         (place, _entry(asm, slot, place.value))
         for cls, slots in ((ndarray, ARRAYS), (ufunc, UFUNCS))
         for slot, place in _places(cls, slots)
     ]
+    methods = [(name, _call(asm, "method", THEIRS[name], vars(ndarray)[name])) for name in METHODS.split()]
     code = asm.finished()
     memory[: len(code)] = code
     protect = ctypes.CDLL(None).mprotect
@@ -134,6 +158,9 @@ def attach() -> None:
     _kept.append(memory)
     for place, at in entries:
         place.value = address + at
+    for name, descriptor in [*_methods(methods, address), *_attributes(asm)]:
+        setattr(ndarray, name, descriptor)
+    through_slots()
 
 
 def _places(cls: type, slots: list[Slot]) -> list[tuple[Slot, ctypes.c_ssize_t]]:
@@ -161,6 +188,80 @@ def _entry(asm: Assembler, slot: Slot, before: int) -> int:
     return at
 
 
+def _record(numpys: Any, pythons: Any, first: int = 0) -> int:
+    """The address of a record (`calls`)."""
+    _kept.extend((numpys, pythons))
+    words = (ctypes.c_ssize_t * WORDS)(id(numpys), id(pythons), first)
+    _kept.append(words)
+    return ctypes.addressof(words)
+
+
+def _call(asm: Assembler, body: str, numpys: Any, pythons: Any, first: int = 0) -> int:
+    """The own function of a method or function: where it begins."""
+    at = len(asm.code)
+    asm.constant(R10, _record(numpys, pythons, first))
+    asm.jump(body)
+    return at
+
+
+class _Method(ctypes.Structure):
+    """PyMethodDef."""
+
+    _fields_ = [
+        ("name", ctypes.c_void_p), ("address", ctypes.c_void_p), ("flags", ctypes.c_int),
+        ("doc", ctypes.c_void_p),
+    ]  # fmt: skip
+
+
+class _Attribute(ctypes.Structure):
+    """PyGetSetDef."""
+
+    _fields_ = [(name, ctypes.c_void_p) for name in ("name", "get", "set", "doc", "closure")]
+
+
+FASTCALL = 0x80 | 0x02
+"""METH_FASTCALL | METH_KEYWORDS"""
+OF_DESCRIPTOR, QUALIFIED = 40, 32
+"""Where a descriptor refers to its structure, and to its name, once that was asked for."""
+THEIRS = vars(numpy.ndarray)
+
+
+def _made(make: str, structure: ctypes.Structure, name: str) -> Any:
+    """A descriptor, of any object: Python decides what to do for those that are none of ours."""
+    _kept.extend((structure, name))
+    function = getattr(ctypes.pythonapi, make)
+    function.restype, function.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_void_p]
+    found = function(object, ctypes.addressof(structure))
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(name))
+    fields.word(id(found) + QUALIFIED).value = id(name)
+    return found
+
+
+def _methods(entries: list[tuple[str, int]], address: int) -> Iterator[tuple[str, Any]]:
+    for name, at in entries:
+        of_numpy = _Method.from_address(fields.word(id(THEIRS[name]) + OF_DESCRIPTOR).value)
+        made = _Method(of_numpy.name, address + at, FASTCALL, of_numpy.doc)
+        yield name, _made("PyDescr_NewMethod", made, THEIRS[name].__qualname__)
+
+
+def _attributes(asm: Assembler) -> Iterator[tuple[str, Any]]:
+    for body, names in ATTRIBUTES.items():
+        for name in names.split():
+            of_numpy = _Attribute.from_address(fields.word(id(THEIRS[name]) + OF_DESCRIPTOR).value)
+            get, change = (asm.address + asm.labels[label] for label in (body, "setter"))
+            record = _record(sys.intern(name), vars(ndarray)[name])
+            made = _Attribute(of_numpy.name, get, change, of_numpy.doc, record)
+            yield name, _made("PyDescr_NewGetSet", made, THEIRS[name].__qualname__)
+
+
+def finished(result: Any, *args: Any, **kwargs: Any) -> Any:
+    """What NumPy answered to a call with these arguments, which hold no arrays but themselves."""
+    lent: dict[int, Any] = {}
+    for x in (*args, *kwargs.values()):
+        lend(x, lent)
+    return take_back(result, lent)
+
+
 def _function(name: str) -> int:
     return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
 
@@ -184,5 +285,10 @@ def _known() -> Known:
         geo=fields.offset_of(of["geo"]), storage=fields.offset_of(of["storage"]),
         origin=fields.offset_of(of["origin"]), fn=fields.offset_of(vars(ufunc)["fn"]),
         cross=CROSS, elided=ELIDED, eager=Options().eager_elements,
-        functions={name: _function(name) for name in HELPERS.split()},
+        inert=_types((*SCALARS, *INERT)), finish=id(finished), lists=id(list), integers=id(int),
+        plain=8 * Options().eager_elements,
+        functions={
+            **{name: _function(name) for name in HELPERS.split()},
+            **{name: fields.slot_of(property, number) or 0 for name, number in OF_PROPERTY.items()},
+        },
     )  # fmt: skip

@@ -24,6 +24,8 @@ class Known(NamedTuple):
     """NumPy's."""
     none: int
     tuples: int
+    lists: int
+    integers: int
     objects: int
     """The dtype of objects."""
     value_error: int
@@ -32,6 +34,10 @@ class Known(NamedTuple):
     """A list of types, ended by a zero: of scalars."""
     indices: int
     """The same, of indices that make views."""
+    inert: int
+    """The same, of other arguments that hold no arrays."""
+    finish: int
+    """`finished`, of `install`."""
     forced: int
     answered: int
     geo: int
@@ -45,6 +51,8 @@ class Known(NamedTuple):
     """Bytes from which NumPy looks for temporaries."""
     eager: int
     """Elements up to which a ufunc's result is NumPy's at the call."""
+    plain: int
+    """Bytes up to which an array stays plain."""
     functions: dict[str, int]
 
 
@@ -120,7 +128,7 @@ class Routines(Writer):
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in self.wrap, self.unwrap, self.index, self.fits, self.nbytes, self.size:
+        for write in self.wrap, self.unwrap, self.index, self.argument, self.fits, self.nbytes, self.size:
             write()
 
     def wrap(self) -> None:
@@ -194,25 +202,54 @@ class Routines(Writer):
         a.copy(RAX, RDI)
         a.leave()
         a.label("index tuple")
+        self.each_found_in(k.indices, "index tuple")
+
+    def argument(self) -> None:
+        """rdi: an argument.   rax: the real array of a plain one; what holds no arrays itself; else zero."""
+        a, k = self.asm, self.known
+        a.label("argument")
+        a.load(RAX, At(RDI, TYPE))
+        self.compare(RAX, k.lazy, RCX)
+        a.jump_if("equal", "argument array")
+        self.compare(RAX, k.tuples, RCX)
+        a.jump_if("equal", "argument tuple")
+        self.found_in(k.inert, "argument")
+        a.copy(RAX, RDI)
+        a.leave()
+        a.label("argument array")                   # of objects, which may be arrays: Python's business
+        a.call("unwrap")
+        a.test(RAX)
+        a.jump_if("equal", "argument none")
+        self.compare(At(RAX, DTYPE), k.objects, RCX)
+        a.jump_if("other", "argument none")
+        a.zero(RAX)
+        a.label("argument none")
+        a.leave()
+        a.label("argument tuple")
+        self.each_found_in(k.inert, "argument tuple")
+
+    def each_found_in(self, types: int, routine: str) -> None:
+        """rdi: a tuple.   Answer itself if the types of its parts are in a list; else zero."""
+        a = self.asm
         a.load(R8, At(RDI, LENGTH))
         a.place(RSI, At(RDI, ITEMS))
-        a.label("index part")
+        a.label(f"{routine} part")
         a.test(R8)
-        a.jump_if("equal", "index whole")
+        a.jump_if("equal", f"{routine} whole")
         a.load(RAX, At(RSI))
         a.load(RAX, At(RAX, TYPE))
-        a.call("index type")
+        a.call(f"{routine} type")
         a.test(RAX)
-        a.jump_if("equal", "index none")
+        a.jump_if("equal", f"{routine} answer")
         a.add(RSI, 8)
         a.count_down(R8)
-        a.jump("index part")
-        a.label("index whole")
+        a.jump(f"{routine} part")
+        a.label(f"{routine} whole")
         a.copy(RAX, RDI)
-        a.label("index none")
+        a.label(f"{routine} answer")
         a.leave()
-        a.label("index type")
-        self.found_in(k.indices, "index type")
+        a.label(f"{routine} type")
+        self.found_in(types, f"{routine} type")
         a.leave()
 
     def fits(self) -> None:
