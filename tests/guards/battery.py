@@ -20,6 +20,7 @@ import lazyarr
 from lazyarr import buffers, expr, kernels, launch, launch_compress, values
 from lazyarr.counters import counters, reset
 from lazyarr.dispatch import image, llvm
+from lazyarr.slot_words import FORCED
 from lazyarr.threading import pool
 
 SEEN: Counter[str] = Counter()
@@ -162,8 +163,11 @@ def watch_all() -> None:
 
 
 def watch_methods(frame: Any, event: str, what: Any) -> None:
-    if event == "c_call" and what.__name__ in METHODS and isinstance(what.__self__, numpy.ndarray):
-        SEEN["numpy_calls"] += 1
+    """A plain array's method calls NumPy's, and no event tells of that."""
+    if event == "c_call" and what.__name__ in METHODS:
+        x = what.__self__
+        plain = type(x) is lazyarr.ndarray and x.storage is None and not FORCED.value
+        SEEN["numpy_calls"] += plain or isinstance(x, numpy.ndarray)
 
 
 def observe(name: str, *arrays: Any) -> dict[str, dict[str, float]]:
