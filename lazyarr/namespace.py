@@ -29,7 +29,8 @@ OVERRIDES: dict[Any, Any] = {}
 
 TYPES: dict[type, type] = {numpy.ndarray: ndarray, numpy.ufunc: ufunc}
 
-_adapted: dict[int, tuple[Any, Any]] = {}
+ADAPTED: dict[int, tuple[Any, Any]] = {}
+"""id(NumPy's object) -> itself, and ours."""
 
 
 TYPING = frozenset({"typing", "typing_extensions"})
@@ -46,9 +47,9 @@ def adapt(x: Any) -> Any:
         return x
     if not callable(x) and not isinstance(x, types.ModuleType) and type(x).__module__ not in INSTANCES:
         return x
-    found = _adapted.get(id(x))
+    found = ADAPTED.get(id(x))
     if found is None or found[0] is not x:
-        found = _adapted[id(x)] = x, _make(x)
+        found = ADAPTED[id(x)] = x, _make(x)
     return found[1]
 
 
@@ -71,7 +72,7 @@ def _make(x: Any) -> Any:
         return Indexer(x)
     rule = rule_of(x)
     if rule is not None:
-        return located(unbound(rule) if isinstance(x, types.BuiltinFunctionType) else rule, x)
+        return offered_as(rule, x)
     owner = getattr(x, "__self__", None)
     if isinstance(owner, numpy.ufunc):
         return getattr(adapt_ufunc(owner), x.__name__)
@@ -84,16 +85,50 @@ def _make(x: Any) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         return through(x, *args, **kwargs)
 
-    return located(unbound(call) if isinstance(x, types.BuiltinFunctionType) else call, x)
+    return offered_as(call, x)
 
 
-def unbound(call: Any) -> Any:
-    """A callable that is no method as a class attribute, as C functions are not."""
-    body = {
-        "__call__": staticmethod(call), "__repr__": lambda self: repr(call.__wrapped__),
-        "__reduce__": lambda self: call.__name__,
-    }  # fmt: skip
-    return functools.update_wrapper(type("function", (), body)(), call)
+class Function:
+    """A function of NumPy's, as lazyarr offers it.  As a class attribute it binds nothing, as C functions."""
+
+    __slots__ = ("__dict__", "__weakref__", "record")
+    __wrapped__: Any
+    __name__: str
+    record: bytes
+    """For those whose calls may run no Python (`slots`)."""
+
+    def __init__(self, call: Any) -> None:
+        functools.update_wrapper(self, call)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__wrapped__(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__.__wrapped__)
+
+    def __reduce__(self) -> str:
+        return self.__name__
+
+
+class BindingFunction(Function):
+    """As Python's functions, and those that NumPy dispatches."""
+
+    __slots__ = ()
+
+    def __get__(self, owner: Any, cls: Any = None) -> Any:
+        return self if owner is None else types.MethodType(self, owner)
+
+
+MADE: list[Callable[[Function, Any], None]] = []
+"""What hears of each function of ours, and of NumPy's that it stands for."""
+
+
+def offered_as(call: Any, x: Any) -> Any:
+    """What does a function of NumPy's, as the object that a program gets."""
+    made = (Function if isinstance(x, types.BuiltinFunctionType) else BindingFunction)(call)
+    for hear in MADE:
+        hear(made, x)
+    return located(made, x)
 
 
 def located(fn: Any, original: Any) -> Any:

@@ -36,8 +36,10 @@ def _count(*args: Any, **kwargs: Any) -> int:
 
 METHOD_REFS = _Probe().count()
 """References to an argument that only the interpreter's stack holds, as a method sees them."""
-FUNCTION_REFS = _count(_Probe())
+DIRECT_REFS = _count(_Probe())
 """The same, as a function of ``*args`` sees them after naming its first argument."""
+FUNCTION_REFS = DIRECT_REFS
+"""The same, of the functions that a program calls, behind `namespace.Function`."""
 KEY_REFS: int = _Probe()[_Probe()]
 """The same, of an index as ``__getitem__(self, key, _=None)`` sees it.  Without the third parameter the
 interpreter would call the method in one of two ways, of which one holds the index twice."""
@@ -45,10 +47,12 @@ NAMED_REFS = 3
 """To what one attribute refers to: the attribute, a local name, and getrefcount's own."""
 
 
-def through_slots() -> None:
-    """From now on methods are called by C code, which the interpreter's stack has given its arguments."""
-    global METHOD_REFS
+def through_slots(function: Callable[[Callable[..., int]], Callable[..., int]]) -> None:
+    """From now on methods and functions are called by C code, while the interpreter's stack holds their
+    arguments.  `function` offers one as those are offered."""
+    global METHOD_REFS, FUNCTION_REFS
     METHOD_REFS = -_Probe()
+    FUNCTION_REFS = function(_count)(_Probe())
 
 
 def _dying(x: Any) -> bool:
@@ -92,12 +96,13 @@ def ends_method(fn: Any) -> Any:
 
 
 def ends_function(fn: Any, names: int = 0) -> Any:
-    """The same for a function's first argument, which `names` variables of the caller may hold."""
-    most = FUNCTION_REFS + names
+    """The same for a function's first argument, which `names` variables of the caller may hold; without any,
+    the function is offered to programs."""
 
     @functools.wraps(fn, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
         x = args[0] if args else None
+        most = DIRECT_REFS + names if names else FUNCTION_REFS
         if x.__class__ is not ndarray or getrefcount(x) > most or not _dying(x):
             return fn(*args, **kwargs)
         storage: Any = x.storage

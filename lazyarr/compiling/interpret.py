@@ -21,6 +21,7 @@ from lazyarr.arrays import ndarray
 from lazyarr.compiling.values import Method, Number, Pinned, Refused, Traced
 from lazyarr.dtypes import PLAIN, char_of
 from lazyarr.expr import Expr
+from lazyarr.namespace import Function
 from lazyarr.scalar.bytecode import Code, decoded
 from lazyarr.scalar.bytecode import Refused as NotPlain
 from lazyarr.scalar.ir import Place
@@ -52,7 +53,7 @@ def known_within(x: Any) -> bool:
     return all(map(known_within, x)) if type(x) in (tuple, list) else is_plain(x)
 
 
-TRUE = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
+TRUE = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, Function)
 """Objects that are true."""
 
 

@@ -1,6 +1,6 @@
 """Methods, functions and attributes of small arrays, in machine code.
 
-In:  a method's or function's arguments (METH_FASTCALL | METH_KEYWORDS), an attribute's array.
+In:  a method's arguments (METH_FASTCALL | METH_KEYWORDS), a function's (tp_call), an attribute's array.
 Out: what NumPy answers, wrapped as `fallback.on_plain` does it.
 Each has a record of words, to which its own function points in r10 before it jumps to its body:
 
@@ -12,8 +12,9 @@ Each has a record of words, to which its own function points in r10 before it ju
 Where all arguments are plain arrays or such as hold none (numbers, names, types, tuples of those), NumPy's is
 called on the real ones; what comes back is an argument, a view of the first one, a new array, or a scalar.
 Anything else, in or out, is for Python.
-Registers: rbx the first argument; r12, r13 the others and their number, r14 names of the last ones; r15 the
-record; rbp the frame.  Real arguments are on the stack, with one place before the first.
+Registers: rbx the first argument; r12, r13 the others and the number of those without names; r14 the names
+of the last ones, of functions a dict of them; r15 the record; rbp the frame.  Real arguments are on the
+stack, with one place before the first.
 """
 
 from __future__ import annotations
@@ -38,20 +39,21 @@ from lazyarr.slots.assembler import (
     Assembler,
     At,
 )  # fmt: skip
-from lazyarr.slots.fields import BASE, ITEMS, LENGTH, TYPE
+from lazyarr.slots.fields import BASE, BYTES, ITEMS, LENGTH, LIST_ITEMS, TYPE
 from lazyarr.slots.routines import Known, Writer
 
 NUMPYS, PYTHONS, FIRST = (At(R15, 8 * k) for k in range(3))
-WORDS = 3
-"""Of a record."""
 
 KEPT = RBX, R12, R13, R14, R15
-GIVEN, AT, LEFT, RESULT = (At(RBP, -8 * (len(KEPT) + k)) for k in range(1, 5))
-"""How many arguments there are but the first; two words of loops; what NumPy answered."""
-LOCAL = 8 * 5
-"""Bytes of these, and one more, so that the stack is aligned."""
+GIVEN, AT, LEFT, RESULT, RUN, OWNED = (At(RBP, -8 * (len(KEPT) + k)) for k in range(1, 7))
+"""How many arguments there are but the first; two words of loops; what NumPy answered; what calls; a
+sequence that was made of the first argument, or zero."""
+LOCAL = 8 * 7
+"""Bytes of these, and one more word, so that the stack is aligned."""
 MOST = 4096
 """Arguments: more are none that NumPy takes."""
+DEEP = 16
+"""Lists in lists that are looked at, one less: a list may be in itself."""
 VALUES = 8
 """Bytes from the stack's end to the first real argument."""
 
@@ -62,38 +64,76 @@ class Calls(Writer):
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
         for write in (
-            self.function, self.method, self.take, self.exits, self.attribute, self.view, self.setter,
-            self.of_shape, self.of_numbers, self.of_values,
+            self.called, self.method, self.take, self.exits, self.attribute, self.view, self.setter,
+            self.of_nothing, self.of_shape, self.of_numbers, self.of_samples, self.of_values, self.of_arrays,
         ):  # fmt: skip
             write()
 
     # ---------------------------------------------------------------------- methods, functions
 
-    def function(self) -> None:
-        """(module, args, count, names): the first argument is what a method's array would be."""
-        a = self.asm
-        a.label("function")
-        a.test(RDX)
-        a.jump_if("equal", "function of none")
-        a.load(RDI, At(RSI))
-        a.add(RSI, 8)
-        a.add(RDX, -1)
-        self._enter()
+    def called(self) -> None:
+        """(function, args, kwargs): the first argument is what a method's array would be."""
+        a, k = self.asm, self.known
+        a.label("called")
+        a.load(R10, At(RDI, k.record))
+        a.test(R10)
+        a.jump_if("equal", "called by type")
+        a.add(R10, BYTES)
+        a.load(RAX, At(RSI, LENGTH))
+        a.test(RAX)
+        a.jump_if("equal", "called on none")
+        a.load(RDI, At(RSI, ITEMS))
+        a.copy(RCX, RDX)
+        a.place(RDX, At(RAX, -1))
+        a.add(RSI, ITEMS + 8)
+        self._enter("PyObject_VectorcallDict")
+        a.store(GIVEN, R13)
+        a.copy(RAX, R13)
+        self._make_room()
         self._forced()
+        a.test(R14)
+        a.jump_if("equal", "called first")
+        a.zero(RAX)                                 # what is given by name
+        a.store(LEFT, RAX)
+        a.label("called named")
+        a.copy(RDI, R14)
+        a.place(RSI, LEFT)
+        a.zero(RDX)
+        a.place(RCX, AT)
+        self.call("PyDict_Next")
+        a.test_int(RAX)
+        a.jump_if("equal", "called first")
+        a.load(RDI, AT)
+        self.compare(At(RDI, TYPE), k.lazy, RAX)    # as `out`, say
+        a.jump_if("equal", "call back")
+        a.call("argument")
+        a.test(RAX)
+        a.jump_if("equal", "call back")
+        a.jump("called named")
+        a.label("called first")
         a.copy(RDI, RBX)
         a.load(RAX, FIRST)
         a.call_at(RAX)
         a.jump("call arguments")
-        a.label("function of none")
+        a.label("called on none")
         a.load(RDI, At(R10, PYTHONS.offset))
-        a.constant(RAX, self.known.functions["PyObject_Vectorcall"])
+        a.constant(RAX, k.functions["PyObject_Call"])
         a.jump_to(RAX)
+        a.label("called by type")
+        a.jump_to(R11)
 
     def method(self) -> None:
         """(array, args, count, names)."""
         a = self.asm
         a.label("method")
-        self._enter()
+        self._enter("PyObject_Vectorcall")
+        a.copy(RAX, R13)
+        a.test(R14)
+        a.jump_if("equal", "method unnamed")
+        a.increase(RAX, At(R14, LENGTH))
+        a.label("method unnamed")
+        a.store(GIVEN, RAX)
+        self._make_room()
         self._forced()
         a.copy(RDI, RBX)
         a.call("argument")
@@ -125,7 +165,8 @@ class Calls(Writer):
         self.count()
         a.jump("take")
 
-    def _enter(self) -> None:
+    def _enter(self, run: str) -> None:
+        """`run`: the function that calls with what is in r14."""
         a = self.asm
         a.push(RBP)
         a.copy(RBP, RSP)
@@ -133,16 +174,17 @@ class Calls(Writer):
         a.add(RSP, -LOCAL)
         for kept, given in zip(KEPT, (RDI, RSI, RDX, RCX, R10), strict=True):
             a.copy(kept, given)
-        label = f"call named {len(a.code)}"
-        a.copy(RAX, R13)
-        a.test(R14)
-        a.jump_if("equal", label)
-        a.increase(RAX, At(R14, LENGTH))
-        a.label(label)
-        a.store(GIVEN, RAX)
+        a.constant(RAX, self.known.functions[run])
+        a.store(RUN, RAX)
+        a.zero(RAX)
+        a.store(OWNED, RAX)
+
+    def _make_room(self) -> None:
+        """For rax arguments, the first, and one before it."""
+        a = self.asm
         a.compare_number(RAX, MOST)
         a.jump_if("above", "call too long")
-        a.add(RAX, 3)                               # the first, one before it, and to even numbers
+        a.add(RAX, 3)
         a.round_down(RAX, 2)
         a.times_word(RAX)
         a.decrease(RSP, RAX)
@@ -180,7 +222,8 @@ class Calls(Writer):
         a.place(RSI, At(RSP, first))
         a.place(RDX, At(R13, more))
         a.copy(RCX, R14)
-        self.call("PyObject_Vectorcall")
+        a.load(RAX, RUN)
+        a.call_at(RAX)
 
     def _as_given(self) -> None:
         """The arguments, as they were given, to where the real ones are."""
@@ -287,6 +330,11 @@ class Calls(Writer):
     def exits(self) -> None:
         a = self.asm
         a.label("call back")
+        a.load(RDI, OWNED)
+        a.test(RDI)
+        a.jump_if("equal", "call back at once")
+        self.call("Py_DecRef")
+        a.label("call back at once")
         self._as_given()
         self._run(PYTHONS, VALUES, 1)
         a.jump("call leave")
@@ -294,6 +342,11 @@ class Calls(Writer):
         self.call("PyErr_NoMemory")
         a.jump("call leave")
         a.label("call exit")
+        a.load(RDI, OWNED)
+        a.test(RDI)
+        a.jump_if("equal", "call owns nothing")
+        self.call("Py_DecRef")
+        a.label("call owns nothing")
         a.load(RAX, RESULT)
         a.label("call leave")
         a.place(RSP, At(RBP, -8 * len(KEPT)))
@@ -374,6 +427,13 @@ class Calls(Writer):
 
     # --------------------------------------------------------------------------------- guards
 
+    def of_nothing(self) -> None:
+        """Python's business, all of it."""
+        a = self.asm
+        a.label("of nothing")
+        a.zero(RAX)
+        a.leave()
+
     def of_shape(self) -> None:
         """rdi: a shape.   rax: itself, if it has few elements; else zero."""
         a, k = self.asm, self.known
@@ -435,17 +495,41 @@ class Calls(Writer):
         a.zero(RAX)
         a.leave()
 
+    def of_samples(self) -> None:
+        """As `argument`, where the third one is a small number, or not given."""
+        a = self.asm
+        a.label("of samples")
+        a.test(R14)
+        a.jump_if("other", "of nothing")
+        a.compare_number(GIVEN, 2)
+        a.jump_if("below", "argument")
+        a.jump_if("above", "of nothing")
+        a.push(RDI)
+        a.load(RDI, At(R12, 8))
+        a.call("of shape")
+        a.pop(RDI)
+        a.test(RAX)
+        a.jump_if("other", "argument")
+        a.leave()
+
     def of_values(self) -> None:
         """rdi: what an array is to be made of.   rax: as `argument`, or itself, if it is a list of scalars or
         of such lists; else zero."""
         a, k = self.asm, self.known
         a.label("of values")
+        a.constant(RAX, DEEP)
+        a.store(LEFT, RAX)
         self.compare(At(RDI, TYPE), k.lists, RAX)
         a.jump_if("other", "argument")
+        a.label("of values inside")
+        a.load(RAX, LEFT)
+        a.count_down(RAX)
+        a.jump_if("equal", "of values not")
+        a.store(LEFT, RAX)
         a.load(R9, At(RDI, LENGTH))
         a.compare_number(R9, k.eager)
         a.jump_if("above", "of values not")
-        a.load(R10, At(RDI, ITEMS))
+        a.load(R10, At(RDI, LIST_ITEMS))
         a.label("of values next")
         a.test(R9)
         a.jump_if("equal", "of values all")
@@ -463,7 +547,7 @@ class Calls(Writer):
         a.label("of values list")
         a.push(RDI, R9, R10)
         a.load(RDI, At(R10))
-        a.call("of values")
+        a.call("of values inside")
         a.pop(R10, R9, RDI)
         a.test(RAX)
         a.jump_if("other", "of values on")
@@ -471,8 +555,64 @@ class Calls(Writer):
         a.zero(RAX)
         a.leave()
         a.label("of values all")
+        a.load(RAX, LEFT)
+        a.add(RAX, 1)
+        a.store(LEFT, RAX)
         a.copy(RAX, RDI)
         a.leave()
         a.label("of values type")
         self.found_in(k.scalars, "of values type")
+        a.leave()
+
+    def of_arrays(self) -> None:
+        """rdi: arrays to be joined.   rax: a tuple of the real ones, which `OWNED` keeps; else zero."""
+        a, k = self.asm, self.known
+        a.label("of arrays")
+        a.place(R10, At(RDI, ITEMS))
+        self.compare(At(RDI, TYPE), k.tuples, RAX)
+        a.jump_if("equal", "of arrays begin")
+        a.load(R10, At(RDI, LIST_ITEMS))
+        self.compare(At(RDI, TYPE), k.lists, RAX)
+        a.jump_if("equal", "of arrays begin")
+        a.zero(RAX)
+        a.leave()
+        a.label("of arrays begin")
+        a.push(R10, R12, R13)
+        a.copy(R12, RDI)
+        a.load(RDI, At(R12, LENGTH))
+        a.compare_number(RDI, MOST)
+        a.jump_if("above", "of arrays not")
+        self.call("PyTuple_New")
+        a.test(RAX)
+        a.jump_if("equal", "of arrays no memory")
+        a.store(OWNED, RAX)
+        a.load(R10, At(RSP, 16))
+        a.load(R11, At(R12, LENGTH))
+        a.place(R13, At(RAX, ITEMS))
+        a.label("of arrays next")
+        a.test(R11)
+        a.jump_if("equal", "of arrays all")
+        a.load(RDI, At(R10))
+        a.call("argument")
+        a.test(RAX)
+        a.jump_if("equal", "of arrays leave")
+        a.push(R10, R11)
+        a.copy(R12, RAX)
+        a.copy(RDI, RAX)
+        self.call("Py_IncRef")
+        a.store(At(R13), R12)
+        a.pop(R11, R10)
+        a.add(R13, 8)
+        a.add(R10, 8)
+        a.count_down(R11)
+        a.jump("of arrays next")
+        a.label("of arrays all")
+        a.load(RAX, OWNED)
+        a.jump("of arrays leave")
+        a.label("of arrays no memory")
+        self.call("PyErr_Clear")
+        a.label("of arrays not")
+        a.zero(RAX)
+        a.label("of arrays leave")
+        a.pop(R13, R12, R10)
         a.leave()

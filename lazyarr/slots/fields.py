@@ -15,6 +15,10 @@ TYPE = 8
 """Of any object."""
 LENGTH, ITEMS = 16, 24
 """Of a tuple: how many, and the first."""
+LIST_ITEMS = 24
+"""Of a list: where its items are; how many there are, it says where a tuple does."""
+BYTES = 32
+"""Of bytes: the first."""
 USED = 16
 """Of a dict: how many entries."""
 
@@ -52,8 +56,8 @@ def are_known() -> bool:
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
     x = numpy.arange(12, dtype="<f4").reshape(3, 4)[1:]
-    pair, names = (x, x.dtype), {"a": 1, "b": 2, "c": 3}
-    samples = (x, x.dtype, numpy.modf, pair, names)
+    pair, items, names = (x, x.dtype), [x, x.dtype], {"a": 1, "b": 2, "c": 3}
+    samples = (x, x.dtype, numpy.modf, pair, items, names)
     return (
         all(word(id(sample) + TYPE).value == id(type(sample)) for sample in samples)
         and word(id(x) + DATA_FIELD).value == x.__array_interface__["data"][0]
@@ -65,6 +69,9 @@ def are_known() -> bool:
         and [number(id(numpy.modf) + at) for at in (NIN, NOUT)] == [1, 2]
         and [word(id(pair) + at).value for at in (LENGTH, ITEMS, ITEMS + 8)] == [2, id(x), id(x.dtype)]
         and word(id(names) + USED).value == 3
+        and word(id(items) + LENGTH).value == 2
+        and word(word(id(items) + LIST_ITEMS).value + 8).value == id(x.dtype)
+        and ctypes.string_at(id(b"four") + BYTES, 5) == b"four\0"
     )
 
 

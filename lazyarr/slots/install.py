@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import platform
+import struct
 import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -24,12 +25,13 @@ from lazyarr.elementwise import SCALARS
 from lazyarr.elision import ELIDED
 from lazyarr.fallback import lend, take_back
 from lazyarr.gather import BASIC
+from lazyarr.namespace import ADAPTED, MADE, BindingFunction, Function, offered_as
 from lazyarr.operators import CROSS
 from lazyarr.slot_words import ANSWERED, FORCED
 from lazyarr.slots import fields
 from lazyarr.slots.assembler import R10, R11, Assembler
 from lazyarr.slots.bodies import Bodies
-from lazyarr.slots.calls import WORDS, Calls
+from lazyarr.slots.calls import Calls
 from lazyarr.slots.routines import Known, Routines
 from lazyarr.switches import is_off
 from lazyarr.temporaries import through_slots
@@ -106,6 +108,30 @@ ARRAYS = [
     Slot(45, fields.SEQUENCE, 0, "length", ""),
 ]  # fmt: skip
 UFUNCS = [Slot(50, 0, fields.CALL, "ufunc", "PyObject_Vectorcall")]
+FUNCTIONS = [Slot(50, 0, fields.CALL, "called", "")]
+
+SLOTS = [(ndarray, ARRAYS), (ufunc, UFUNCS), (Function, FUNCTIONS), (BindingFunction, FUNCTIONS)]
+
+QUICK = {
+    "argument": """
+        sum prod max min amax amin any all mean std var ptp clip argmax argmin cumsum cumprod trace diff
+        reshape ravel transpose swapaxes moveaxis expand_dims squeeze flip fliplr flipud rot90 roll
+        broadcast_to repeat tile atleast_1d atleast_2d
+        dot inner outer vdot cross kron tensordot where take compress choose round around nan_to_num
+        copy astype zeros_like ones_like empty_like full_like diag tril triu diagonal real imag angle
+        sort argsort searchsorted nonzero flatnonzero argwhere count_nonzero bincount unique digitize
+        isclose allclose array_equal iscomplexobj isrealobj median average percentile interp trapezoid
+        linalg.norm linalg.solve linalg.inv linalg.det linalg.matrix_power
+        copyto put putmask fill_diagonal
+    """,
+    "of shape": "zeros ones empty full",
+    "of numbers": "arange",
+    "of samples": "linspace",
+    "of values": "array asarray asanyarray ascontiguousarray asfortranarray",
+    "of arrays": "concatenate stack hstack vstack column_stack dstack",
+}
+"""Routine for the first argument -> functions.  Where all arguments are plain arrays or hold none, NumPy
+computes them at the call, whoever asks."""
 
 METHODS = """
     sum prod max min any all mean std var clip argmax argmin cumsum cumprod trace dot
@@ -118,7 +144,8 @@ ATTRIBUTES = {"attribute": "shape strides dtype ndim size nbytes itemsize", "vie
 
 HELPERS = """
     Py_IncRef Py_DecRef PyType_GenericAlloc PyErr_Clear PyErr_ExceptionMatches PyErr_NoMemory
-    PyObject_Vectorcall PyObject_GetAttr PyLong_AsSsize_t
+    PyObject_Vectorcall PyObject_VectorcallDict PyObject_Call PyObject_GetAttr PyLong_AsSsize_t PyDict_Next
+    PyTuple_New
 """
 """What bodies call besides."""
 OF_PROPERTY = {"property get": 54, "property set": 55}
@@ -144,7 +171,7 @@ def attach() -> None:
     Calls(asm, known)
     entries = [
         (place, _entry(asm, slot, place.value))
-        for cls, slots in ((ndarray, ARRAYS), (ufunc, UFUNCS))
+        for cls, slots in SLOTS
         for slot, place in _places(cls, slots)
     ]
     methods = [(name, _call(asm, "method", THEIRS[name], vars(ndarray)[name])) for name in METHODS.split()]
@@ -160,7 +187,29 @@ def attach() -> None:
         place.value = address + at
     for name, descriptor in [*_methods(methods, address), *_attributes(asm)]:
         setattr(ndarray, name, descriptor)
-    through_slots()
+    firsts = {
+        id(x): address + asm.labels[routine] for routine, names in QUICK.items() for x in _numpys(names)
+    }
+    never = address + asm.labels["of nothing"]
+
+    def hear(made: Function, x: Any) -> None:
+        made.record = _words(x, made.__wrapped__, firsts.get(id(x), never))
+
+    MADE.append(hear)
+    for x, made in list(ADAPTED.values()):
+        if isinstance(made, Function):
+            hear(made, x)
+    through_slots(lambda call: offered_as(call, call))
+
+
+def _numpys(names: str) -> Iterator[Any]:
+    """NumPy's functions of these names, as far as this version has them."""
+    for name in names.split():
+        found: Any = numpy
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is not None:
+            yield found
 
 
 def _places(cls: type, slots: list[Slot]) -> list[tuple[Slot, ctypes.c_ssize_t]]:
@@ -190,10 +239,15 @@ def _entry(asm: Assembler, slot: Slot, before: int) -> int:
 
 def _record(numpys: Any, pythons: Any, first: int = 0) -> int:
     """The address of a record (`calls`)."""
-    _kept.extend((numpys, pythons))
-    words = (ctypes.c_ssize_t * WORDS)(id(numpys), id(pythons), first)
+    words = _words(numpys, pythons, first)
     _kept.append(words)
-    return ctypes.addressof(words)
+    return id(words) + fields.BYTES
+
+
+def _words(numpys: Any, pythons: Any, first: int) -> bytes:
+    """A record."""
+    _kept.extend((numpys, pythons))
+    return struct.pack("3q", id(numpys), id(pythons), first)
 
 
 def _call(asm: Assembler, body: str, numpys: Any, pythons: Any, first: int = 0) -> int:
@@ -284,6 +338,7 @@ def _known() -> Known:
         forced=ctypes.addressof(FORCED), answered=ctypes.addressof(ANSWERED),
         geo=fields.offset_of(of["geo"]), storage=fields.offset_of(of["storage"]),
         origin=fields.offset_of(of["origin"]), fn=fields.offset_of(vars(ufunc)["fn"]),
+        record=fields.offset_of(vars(Function)["record"]),
         cross=CROSS, elided=ELIDED, eager=Options().eager_elements,
         inert=_types((*SCALARS, *INERT)), finish=id(finished), lists=id(list), integers=id(int),
         plain=8 * Options().eager_elements,

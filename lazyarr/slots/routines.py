@@ -45,6 +45,8 @@ class Known(NamedTuple):
     origin: int
     fn: int
     """In a lazy ufunc: NumPy's."""
+    record: int
+    """In a function: its record (`calls`)."""
     cross: int
     """Elements: products of sizes up to this need no look at shapes."""
     elided: int
