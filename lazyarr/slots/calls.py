@@ -39,7 +39,7 @@ from lazyarr.slots.assembler import (
     Assembler,
     At,
 )  # fmt: skip
-from lazyarr.slots.fields import BASE, BYTES, ITEMS, LENGTH, LIST_ITEMS, TYPE
+from lazyarr.slots.fields import BASE, BYTES, ITEMS, LENGTH, LIST_ITEMS, TYPE, USED
 from lazyarr.slots.routines import Known, Writer
 
 NUMPYS, PYTHONS, FIRST = (At(R15, 8 * k) for k in range(3))
@@ -79,6 +79,12 @@ class Calls(Writer):
         a.test(R10)
         a.jump_if("equal", "called by type")
         a.add(R10, BYTES)
+        a.test(RDX)
+        a.jump_if("equal", "called with names")
+        a.compare_number(At(RDX, USED), 0)
+        a.jump_if("other", "called with names")
+        a.zero(RDX)
+        a.label("called with names")
         a.load(RAX, At(RSI, LENGTH))
         a.test(RAX)
         a.jump_if("equal", "called on none")

@@ -13,13 +13,10 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr.slots import fields
+from tests.slots.operands import ONLY_HERE, VALUES, lazy, python_calls, same
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or not fields.are_known(), reason="slots are for Linux on x86-64"
-)
+pytestmark = ONLY_HERE
 
-VALUES = numpy.arange(12.0) - 3
 ARITHMETIC = "add", "sub", "mul", "truediv", "floordiv", "mod", "pow"
 PAIR: dict[str, Callable[[Any, Any], Any]] = {
     name: getattr(operator, name)
@@ -36,37 +33,9 @@ KEYS = {
 }  # fmt: skip
 
 
-def python_calls(fn: Callable[..., Any], *args: Any) -> tuple[Any, int]:
-    """What a C function gives, and how many Python functions ran meanwhile."""
-    calls = 0
-
-    def count(frame: Any, event: str, arg: Any) -> None:
-        nonlocal calls
-        calls += event == "call"
-
-    sys.setprofile(count)
-    try:
-        result = fn(*args)
-    finally:
-        sys.setprofile(None)
-    return result, calls
-
-
-def same(found: Any, expected: Any) -> bool:
-    return (
-        type(found) is (np.ndarray if type(expected) is numpy.ndarray else type(expected))
-        and numpy.asarray(found).dtype == numpy.asarray(expected).dtype
-        and numpy.array_equal(numpy.asarray(found), numpy.asarray(expected), equal_nan=True)
-    )
-
-
 def operands() -> dict[str, tuple[Any, Any]]:
     x, y = VALUES.copy(), VALUES[::-1] + 0.5
     return {"arrays": (x, y), "scalar": (x, 2.5), "NumPy's scalar": (x, numpy.float32(3)), "alone": (x, x)}
-
-
-def lazy(x: Any) -> Any:
-    return np.array(x) if isinstance(x, numpy.ndarray) else x
 
 
 @pytest.mark.parametrize("kind", operands())

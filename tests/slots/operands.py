@@ -1,0 +1,52 @@
+"""What the tests of slots share: counting Python functions, comparing with NumPy."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import pytest
+
+import lazyarr as np
+from lazyarr.slots import fields
+
+VALUES = numpy.arange(12.0) - 3
+
+ONLY_HERE = pytest.mark.skipif(
+    sys.platform != "linux" or not fields.are_known(), reason="slots are for Linux on x86-64"
+)
+
+
+def python_calls(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, int]:
+    """What a C function gives, and how many Python functions of ours ran meanwhile."""
+    calls = 0
+
+    def count(frame: Any, event: str, arg: Any) -> None:
+        nonlocal calls
+        calls += event == "call" and "lazyarr" in frame.f_globals.get("__name__", "")
+
+    sys.setprofile(count)
+    try:
+        result = fn(*args, **kwargs)
+    finally:
+        sys.setprofile(None)
+    return result, calls
+
+
+def same(found: Any, expected: Any) -> bool:
+    """Equal, and of the types that they should have; tuples part by part."""
+    if isinstance(expected, tuple):
+        return len(found) == len(expected) and all(map(same, found, expected))
+    if type(found) is not (np.ndarray if type(expected) is numpy.ndarray else type(expected)):
+        return False
+    x, y = numpy.asarray(found), numpy.asarray(expected)
+    return x.dtype == y.dtype and numpy.array_equal(x, y, equal_nan=x.dtype.kind in "fc")
+
+
+def lazy(x: Any) -> Any:
+    """The same arguments with lazy arrays."""
+    if isinstance(x, list | tuple):
+        return type(x)(map(lazy, x))
+    return np.array(x) if isinstance(x, numpy.ndarray) else x
