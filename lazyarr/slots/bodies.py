@@ -52,7 +52,7 @@ class Bodies(Writer):
         super().__init__(asm, known)
         for write in (
             self.binary, self.operator, self.in_place, self.unary, self.get_item, self.set_item, self.length,
-            self.ufunc, self.back, self.answer,
+            self.iterate, self.ufunc, self.back, self.answer,
         ):  # fmt: skip
             write()
 
@@ -269,6 +269,22 @@ class Bodies(Writer):
         a.load(RAX, At(RAX))
         a.leave()
         a.label("length before")
+        a.jump_to(R11)
+
+    def iterate(self) -> None:
+        """(a): the elements of one axis."""
+        a, k = self.asm, self.known
+        a.label("iterate")
+        self.compare(At(RDI, k.storage), k.none, RAX)
+        a.jump_if("other", "iterate before")
+        a.load(RAX, At(RDI, k.geo))
+        a.compare_number(At(RAX, NDIM), 1, wide=False)
+        a.jump_if("other", "iterate before")
+        self.compare(At(RAX, DTYPE), k.objects, RCX)
+        a.jump_if("equal", "iterate before")
+        a.copy(RDI, RAX)
+        a.jump_to(R10)
+        a.label("iterate before")
         a.jump_to(R11)
 
     def ufunc(self) -> None:

@@ -1,12 +1,11 @@
-"""Methods, functions and attributes of small arrays, in machine code.
+"""Methods and functions of small arrays, in machine code.
 
-In:  a method's arguments (METH_FASTCALL | METH_KEYWORDS), a function's (tp_call), an attribute's array.
+In:  a method's arguments (METH_FASTCALL | METH_KEYWORDS), a function's (tp_call).
 Out: what NumPy answers, wrapped as `fallback.on_plain` does it.
 Each has a record of words, to which its own function points in r10 before it jumps to its body:
 
-    NUMPYS   what NumPy has under the name: a method, a function; of an attribute its name
-    PYTHONS  what lazyarr has: a Python function, which does all that is not done here; of an attribute the
-             property
+    NUMPYS   what NumPy has under the name
+    PYTHONS  what lazyarr has: a Python function, which does all that is not done here
     FIRST    of functions: the routine for the first argument, which says whether the result is small, too
 
 Where all arguments are plain arrays or such as hold none (numbers, names, types, tuples of those), NumPy's is
@@ -39,7 +38,7 @@ from lazyarr.slots.assembler import (
     Assembler,
     At,
 )  # fmt: skip
-from lazyarr.slots.fields import BASE, BYTES, ITEMS, LENGTH, LIST_ITEMS, TYPE, USED
+from lazyarr.slots.fields import BASE, BYTES, ITEMS, LENGTH, NOUT, TYPE, USED
 from lazyarr.slots.routines import Known, Writer
 
 NUMPYS, PYTHONS, FIRST = (At(R15, 8 * k) for k in range(3))
@@ -52,8 +51,6 @@ LOCAL = 8 * 7
 """Bytes of these, and one more word, so that the stack is aligned."""
 MOST = 4096
 """Arguments: more are none that NumPy takes."""
-DEEP = 16
-"""Lists in lists that are looked at, one less: a list may be in itself."""
 VALUES = 8
 """Bytes from the stack's end to the first real argument."""
 
@@ -63,10 +60,7 @@ class Calls(Writer):
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in (
-            self.called, self.method, self.take, self.exits, self.attribute, self.view, self.setter,
-            self.of_nothing, self.of_shape, self.of_numbers, self.of_samples, self.of_values, self.of_arrays,
-        ):  # fmt: skip
+        for write in self.called, self.method, self.array_ufunc, self.take, self.exits:
             write()
 
     # ---------------------------------------------------------------------- methods, functions
@@ -132,15 +126,7 @@ class Calls(Writer):
         """(array, args, count, names)."""
         a = self.asm
         a.label("method")
-        self._enter("PyObject_Vectorcall")
-        a.copy(RAX, R13)
-        a.test(R14)
-        a.jump_if("equal", "method unnamed")
-        a.increase(RAX, At(R14, LENGTH))
-        a.label("method unnamed")
-        a.store(GIVEN, RAX)
-        self._make_room()
-        self._forced()
+        self._enter_method("method")
         a.copy(RDI, RBX)
         a.call("argument")
         a.label("call arguments")
@@ -170,6 +156,71 @@ class Calls(Writer):
         self._each("Py_DecRef")
         self.count()
         a.jump("take")
+
+    def array_ufunc(self) -> None:
+        """(array, [ufunc, method, operands], count, names): NumPy asks, as its scalar met an array."""
+        a, k = self.asm, self.known
+        x, y = At(RSP, VALUES), At(RSP, VALUES + 8)
+        a.label("array ufunc")
+        self._enter_method("array ufunc")
+        a.test(R14)
+        a.jump_if("other", "call back")
+        a.compare_number(R13, 4)
+        a.jump_if("other", "call back")
+        a.load(RDI, At(R12))
+        self.compare(At(RDI, TYPE), k.ufunc, RAX)
+        a.jump_if("other", "call back")
+        a.compare_number(At(RDI, NOUT), 1, wide=False)
+        a.jump_if("other", "call back")
+        a.load(RDI, At(R12, 8))
+        self.compare(At(RDI, TYPE), k.text, RAX)
+        a.jump_if("other", "call back")
+        a.constant(RSI, k.call)
+        self.call("PyUnicode_CompareWithASCIIString")
+        a.test_int(RAX)
+        a.jump_if("other", "call back")
+        for at, place in ((16, x), (24, y)):
+            a.load(RDI, At(R12, at))
+            a.call("unwrap")
+            a.test(RAX)
+            a.jump_if("equal", "call back")
+            a.store(place, RAX)
+        for place in (x, y):                        # a scalar fits whatever the array
+            a.load(RDI, place)
+            self.compare(At(RDI, TYPE), k.real, RAX)
+            a.jump_if("other", "array ufunc fits")
+        a.load(RDI, x)
+        a.load(RSI, y)
+        a.call("fits")
+        a.test(RAX)
+        a.jump_if("equal", "call back")
+        a.label("array ufunc fits")
+        self.on("Py_IncRef", x, y)
+        a.load(RDI, At(R12))
+        a.place(RSI, x)
+        a.constant(RDX, 2)
+        a.zero(RCX)
+        self.call("PyObject_Vectorcall")
+        a.store(RESULT, RAX)
+        self.on("Py_DecRef", x, y)
+        self.count()
+        a.load(RDI, RESULT)
+        a.constant(RSI, k.none)
+        a.call("wrap")
+        a.store(RESULT, RAX)
+        a.jump("call exit")
+
+    def _enter_method(self, name: str) -> None:
+        a = self.asm
+        self._enter("PyObject_Vectorcall")
+        a.copy(RAX, R13)
+        a.test(R14)
+        a.jump_if("equal", f"{name} unnamed")
+        a.increase(RAX, At(R14, LENGTH))
+        a.label(f"{name} unnamed")
+        a.store(GIVEN, RAX)
+        self._make_room()
+        self._forced()
 
     def _enter(self, run: str) -> None:
         """`run`: the function that calls with what is in r14."""
@@ -358,267 +409,4 @@ class Calls(Writer):
         a.place(RSP, At(RBP, -8 * len(KEPT)))
         a.pop(*reversed(KEPT))
         a.pop(RBP)
-        a.leave()
-
-    # ------------------------------------------------------------------------------ attributes
-
-    def attribute(self) -> None:
-        """(array, record): what every lazy array's geometry knows."""
-        a, k = self.asm, self.known
-        a.label("attribute")
-        a.copy(R10, RSI)
-        self.compare(At(RDI, TYPE), k.lazy, RAX)
-        a.jump_if("other", "attribute by Python")
-        a.load(RAX, At(RDI, k.geo))
-        a.test(RAX)
-        a.jump_if("equal", "attribute by Python")
-        a.copy(RDI, RAX)
-        a.load(RSI, At(R10))
-        a.constant(RAX, k.functions["PyObject_GetAttr"])
-        a.jump_to(RAX)
-        a.label("attribute by Python")
-        a.copy(RSI, RDI)
-        a.load(RDI, At(R10, PYTHONS.offset))
-        a.zero(RDX)
-        a.constant(RAX, k.functions["property get"])
-        a.jump_to(RAX)
-
-    def view(self) -> None:
-        """(array, record): a view of a plain array."""
-        a, k = self.asm, self.known
-        a.label("view")
-        a.copy(R10, RSI)
-        self.compare(At(RDI, TYPE), k.lazy, RAX)
-        a.jump_if("other", "attribute by Python")
-        self.compare(At(RDI, k.storage), k.none, RAX)
-        a.jump_if("other", "attribute by Python")
-        a.push(RBX, R12, R13)
-        a.copy(RBX, RDI)
-        a.load(R12, At(RDI, k.geo))
-        a.load(R13, At(R10))
-        self.on("Py_IncRef", R12)
-        a.copy(RDI, R12)
-        a.copy(RSI, R13)
-        self.call("PyObject_GetAttr")
-        a.copy(R13, RAX)
-        self.on("Py_DecRef", R12)
-        a.compare(R13, R12)
-        a.jump_if("equal", "view of nothing")
-        a.copy(RDI, R13)
-        a.load(RSI, At(RBX, k.origin))
-        self.compare(RSI, k.none, RAX)
-        a.jump_if("other", "view wrap")
-        a.copy(RSI, RBX)
-        a.label("view wrap")
-        a.call("wrap")
-        a.label("view leave")
-        a.pop(R13, R12, RBX)
-        a.leave()
-        a.label("view of nothing")                  # the array itself: the real part of a real one
-        self.on("Py_DecRef", R13)
-        self.on("Py_IncRef", RBX)
-        a.copy(RAX, RBX)
-        a.jump("view leave")
-
-    def setter(self) -> None:
-        """(array, value, record): as the property says."""
-        a = self.asm
-        a.label("setter")
-        a.copy(RAX, RDX)
-        a.copy(RDX, RSI)
-        a.copy(RSI, RDI)
-        a.load(RDI, At(RAX, PYTHONS.offset))
-        a.constant(RAX, self.known.functions["property set"])
-        a.jump_to(RAX)
-
-    # --------------------------------------------------------------------------------- guards
-
-    def of_nothing(self) -> None:
-        """Python's business, all of it."""
-        a = self.asm
-        a.label("of nothing")
-        a.zero(RAX)
-        a.leave()
-
-    def of_shape(self) -> None:
-        """rdi: a shape.   rax: itself, if it has few elements; else zero."""
-        a, k = self.asm, self.known
-        a.label("of shape")
-        a.push(RBX, R12, R13, R14, R15)
-        a.copy(RBX, RDI)
-        a.constant(R14, 1)
-        a.constant(R12, 1)
-        a.add(RSP, -16)
-        a.store(At(RSP), RDI)                       # as if it were a tuple of one
-        a.copy(R13, RSP)
-        self.compare(At(RDI, TYPE), k.tuples, RAX)
-        a.jump_if("other", "of shape axis")
-        a.load(R12, At(RDI, LENGTH))
-        a.place(R13, At(RDI, ITEMS))
-        a.label("of shape axis")
-        a.test(R12)
-        a.jump_if("equal", "of shape whole")
-        a.load(RDI, At(R13))
-        self.compare(At(RDI, TYPE), k.integers, RAX)
-        a.jump_if("other", "of shape not")
-        self.call("PyLong_AsSsize_t")
-        a.test(RAX)
-        a.jump_if("negative", "of shape negative")
-        a.compare_number(RAX, k.eager)
-        a.jump_if("above", "of shape not")
-        a.multiply(R14, RAX)
-        a.compare_number(R14, k.eager)
-        a.jump_if("above", "of shape not")
-        a.add(R13, 8)
-        a.count_down(R12)
-        a.jump("of shape axis")
-        a.label("of shape negative")                # or too large for a word
-        self.call("PyErr_Clear")
-        a.label("of shape not")
-        a.zero(RBX)
-        a.label("of shape whole")
-        a.copy(RAX, RBX)
-        a.add(RSP, 16)
-        a.pop(R15, R14, R13, R12, RBX)
-        a.leave()
-
-    def of_numbers(self) -> None:
-        """The same of a range's one or two numbers."""
-        a = self.asm
-        a.label("of numbers")
-        a.compare_number(GIVEN, 1)
-        a.jump_if("above", "of numbers not")
-        a.jump_if("below", "of shape")
-        a.test(R14)
-        a.jump_if("other", "of numbers not")
-        a.push(RDI)
-        a.load(RDI, At(R12))
-        a.call("of shape")
-        a.pop(RDI)
-        a.test(RAX)
-        a.jump_if("other", "of shape")
-        a.label("of numbers not")
-        a.zero(RAX)
-        a.leave()
-
-    def of_samples(self) -> None:
-        """As `argument`, where the third one is a small number, or not given."""
-        a = self.asm
-        a.label("of samples")
-        a.test(R14)
-        a.jump_if("other", "of nothing")
-        a.compare_number(GIVEN, 2)
-        a.jump_if("below", "argument")
-        a.jump_if("above", "of nothing")
-        a.push(RDI)
-        a.load(RDI, At(R12, 8))
-        a.call("of shape")
-        a.pop(RDI)
-        a.test(RAX)
-        a.jump_if("other", "argument")
-        a.leave()
-
-    def of_values(self) -> None:
-        """rdi: what an array is to be made of.   rax: as `argument`, or itself, if it is a list of scalars or
-        of such lists; else zero."""
-        a, k = self.asm, self.known
-        a.label("of values")
-        a.constant(RAX, DEEP)
-        a.store(LEFT, RAX)
-        self.compare(At(RDI, TYPE), k.lists, RAX)
-        a.jump_if("other", "argument")
-        a.label("of values inside")
-        a.load(RAX, LEFT)
-        a.count_down(RAX)
-        a.jump_if("equal", "of values not")
-        a.store(LEFT, RAX)
-        a.load(R9, At(RDI, LENGTH))
-        a.compare_number(R9, k.eager)
-        a.jump_if("above", "of values not")
-        a.load(R10, At(RDI, LIST_ITEMS))
-        a.label("of values next")
-        a.test(R9)
-        a.jump_if("equal", "of values all")
-        a.load(RAX, At(R10))
-        a.load(RAX, At(RAX, TYPE))
-        self.compare(RAX, k.lists, RCX)
-        a.jump_if("equal", "of values list")
-        a.call("of values type")
-        a.test(RAX)
-        a.jump_if("equal", "of values not")
-        a.label("of values on")
-        a.add(R10, 8)
-        a.count_down(R9)
-        a.jump("of values next")
-        a.label("of values list")
-        a.push(RDI, R9, R10)
-        a.load(RDI, At(R10))
-        a.call("of values inside")
-        a.pop(R10, R9, RDI)
-        a.test(RAX)
-        a.jump_if("other", "of values on")
-        a.label("of values not")
-        a.zero(RAX)
-        a.leave()
-        a.label("of values all")
-        a.load(RAX, LEFT)
-        a.add(RAX, 1)
-        a.store(LEFT, RAX)
-        a.copy(RAX, RDI)
-        a.leave()
-        a.label("of values type")
-        self.found_in(k.scalars, "of values type")
-        a.leave()
-
-    def of_arrays(self) -> None:
-        """rdi: arrays to be joined.   rax: a tuple of the real ones, which `OWNED` keeps; else zero."""
-        a, k = self.asm, self.known
-        a.label("of arrays")
-        a.place(R10, At(RDI, ITEMS))
-        self.compare(At(RDI, TYPE), k.tuples, RAX)
-        a.jump_if("equal", "of arrays begin")
-        a.load(R10, At(RDI, LIST_ITEMS))
-        self.compare(At(RDI, TYPE), k.lists, RAX)
-        a.jump_if("equal", "of arrays begin")
-        a.zero(RAX)
-        a.leave()
-        a.label("of arrays begin")
-        a.push(R10, R12, R13)
-        a.copy(R12, RDI)
-        a.load(RDI, At(R12, LENGTH))
-        a.compare_number(RDI, MOST)
-        a.jump_if("above", "of arrays not")
-        self.call("PyTuple_New")
-        a.test(RAX)
-        a.jump_if("equal", "of arrays no memory")
-        a.store(OWNED, RAX)
-        a.load(R10, At(RSP, 16))
-        a.load(R11, At(R12, LENGTH))
-        a.place(R13, At(RAX, ITEMS))
-        a.label("of arrays next")
-        a.test(R11)
-        a.jump_if("equal", "of arrays all")
-        a.load(RDI, At(R10))
-        a.call("argument")
-        a.test(RAX)
-        a.jump_if("equal", "of arrays leave")
-        a.push(R10, R11)
-        a.copy(R12, RAX)
-        a.copy(RDI, RAX)
-        self.call("Py_IncRef")
-        a.store(At(R13), R12)
-        a.pop(R11, R10)
-        a.add(R13, 8)
-        a.add(R10, 8)
-        a.count_down(R11)
-        a.jump("of arrays next")
-        a.label("of arrays all")
-        a.load(RAX, OWNED)
-        a.jump("of arrays leave")
-        a.label("of arrays no memory")
-        self.call("PyErr_Clear")
-        a.label("of arrays not")
-        a.zero(RAX)
-        a.label("of arrays leave")
-        a.pop(R13, R12, R10)
         a.leave()

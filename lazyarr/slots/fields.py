@@ -29,8 +29,8 @@ ITEMSIZE = 40
 NIN, NOUT = 16, 20
 """Of a ufunc: two ints of 32 bits."""
 
-NUMBERS, SEQUENCE, MAPPING, CALL, COMPARISON = 96, 104, 112, 128, 200
-"""Of a type: three tables of slots, and two slots."""
+NUMBERS, SEQUENCE, MAPPING, CALL, COMPARISON, ITERATOR = 96, 104, 112, 128, 200, 216
+"""Of a type: three tables of slots, and three slots."""
 
 _MEMBER, _OFFSET = 40, 16
 """Of the descriptor of an attribute in ``__slots__``: what describes it, and of that, where it is."""

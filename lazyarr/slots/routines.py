@@ -43,6 +43,12 @@ class Known(NamedTuple):
     geo: int
     storage: int
     origin: int
+    ufunc: int
+    """The type of NumPy's ufuncs."""
+    text: int
+    """The type of texts."""
+    call: int
+    """The bytes of "__call__", ended by a zero."""
     fn: int
     """In a lazy ufunc: NumPy's."""
     record: int

@@ -1,0 +1,86 @@
+"""Descriptors of the array's methods and attributes, and records of what they stand for.
+
+In:  addresses of machine code, NumPy's descriptors, lazyarr's Python methods and properties.
+Out: descriptors of the kinds that C extensions have, with NumPy's names and documentation.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+
+from lazyarr.arrays import ndarray
+from lazyarr.slots import fields
+from lazyarr.slots.assembler import Assembler
+from lazyarr.slots.tables import ATTRIBUTES
+
+KEPT: list[Any] = []
+"""What types and code refer to for ever."""
+
+
+def record(numpys: Any, pythons: Any, first: int = 0) -> int:
+    """The address of a record (`calls`)."""
+    found = words(numpys, pythons, first)
+    KEPT.append(found)
+    return id(found) + fields.BYTES
+
+
+def words(numpys: Any, pythons: Any, first: int) -> bytes:
+    """A record."""
+    KEPT.extend((numpys, pythons))
+    return struct.pack("3q", id(numpys), id(pythons), first)
+
+
+class _Method(ctypes.Structure):
+    """PyMethodDef."""
+
+    _fields_ = [
+        ("name", ctypes.c_void_p), ("address", ctypes.c_void_p), ("flags", ctypes.c_int),
+        ("doc", ctypes.c_void_p),
+    ]  # fmt: skip
+
+
+class _Attribute(ctypes.Structure):
+    """PyGetSetDef."""
+
+    _fields_ = [(name, ctypes.c_void_p) for name in ("name", "get", "set", "doc", "closure")]
+
+
+FASTCALL = 0x80 | 0x02
+"""METH_FASTCALL | METH_KEYWORDS"""
+OF_DESCRIPTOR, QUALIFIED = 40, 32
+"""Where a descriptor refers to its structure, and to its name, once that was asked for."""
+THEIRS = vars(numpy.ndarray)
+
+
+def _made(make: str, structure: ctypes.Structure, name: str) -> Any:
+    """A descriptor, of any object: Python decides what to do for those that are none of ours."""
+    KEPT.extend((structure, name))
+    function = getattr(ctypes.pythonapi, make)
+    function.restype, function.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_void_p]
+    found = function(object, ctypes.addressof(structure))
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(name))
+    fields.word(id(found) + QUALIFIED).value = id(name)
+    return found
+
+
+def methods(entries: list[tuple[str, int]], address: int) -> Iterator[tuple[str, Any]]:
+    for name, at in entries:
+        of_numpy = _Method.from_address(fields.word(id(THEIRS[name]) + OF_DESCRIPTOR).value)
+        made = _Method(of_numpy.name, address + at, FASTCALL, of_numpy.doc)
+        yield name, _made("PyDescr_NewMethod", made, THEIRS[name].__qualname__)
+
+
+def attributes(asm: Assembler) -> Iterator[tuple[str, Any]]:
+    for body, names in ATTRIBUTES.items():
+        for name in names.split():
+            of_numpy = _Attribute.from_address(fields.word(id(THEIRS[name]) + OF_DESCRIPTOR).value)
+            get, change = (asm.address + asm.labels[label] for label in (body, "setter"))
+            about = record(sys.intern(name), vars(ndarray)[name])
+            made = _Attribute(of_numpy.name, get, change, of_numpy.doc, about)
+            yield name, _made("PyDescr_NewGetSet", made, THEIRS[name].__qualname__)

@@ -1,0 +1,231 @@
+"""The first argument of a function, by which it is known whether the result is small: routines.
+
+In:  the argument in rdi; the others as `calls` has them.   Out: in rax what NumPy is to be given, or zero,
+where Python must look.
+"""
+
+from __future__ import annotations
+
+from lazyarr.slots.assembler import (
+    R9,
+    R10,
+    R11,
+    R12,
+    R13,
+    R14,
+    R15,
+    RAX,
+    RBX,
+    RCX,
+    RDI,
+    RSP,
+    Assembler,
+    At,
+)  # fmt: skip
+from lazyarr.slots.calls import GIVEN, LEFT, MOST, OWNED
+from lazyarr.slots.fields import ITEMS, LENGTH, LIST_ITEMS, TYPE
+from lazyarr.slots.routines import Known, Writer
+
+DEEP = 16
+"""Lists in lists that are looked at, one less: a list may be in itself."""
+
+
+class Firsts(Writer):
+    """Writes the routines."""
+
+    def __init__(self, asm: Assembler, known: Known) -> None:
+        super().__init__(asm, known)
+        for write in (
+            self.of_nothing, self.of_shape, self.of_numbers, self.of_samples, self.of_values, self.of_arrays,
+        ):  # fmt: skip
+            write()
+
+    def of_nothing(self) -> None:
+        """Python's business, all of it."""
+        a = self.asm
+        a.label("of nothing")
+        a.zero(RAX)
+        a.leave()
+
+    def of_shape(self) -> None:
+        """rdi: a shape.   rax: itself, if it has few elements; else zero."""
+        a, k = self.asm, self.known
+        a.label("of shape")
+        a.push(RBX, R12, R13, R14, R15)
+        a.copy(RBX, RDI)
+        a.constant(R14, 1)
+        a.constant(R12, 1)
+        a.add(RSP, -16)
+        a.store(At(RSP), RDI)                       # as if it were a tuple of one
+        a.copy(R13, RSP)
+        self.compare(At(RDI, TYPE), k.tuples, RAX)
+        a.jump_if("other", "of shape axis")
+        a.load(R12, At(RDI, LENGTH))
+        a.place(R13, At(RDI, ITEMS))
+        a.label("of shape axis")
+        a.test(R12)
+        a.jump_if("equal", "of shape whole")
+        a.load(RDI, At(R13))
+        self.compare(At(RDI, TYPE), k.integers, RAX)
+        a.jump_if("other", "of shape not")
+        self.call("PyLong_AsSsize_t")
+        a.test(RAX)
+        a.jump_if("negative", "of shape negative")
+        a.compare_number(RAX, k.eager)
+        a.jump_if("above", "of shape not")
+        a.multiply(R14, RAX)
+        a.compare_number(R14, k.eager)
+        a.jump_if("above", "of shape not")
+        a.add(R13, 8)
+        a.count_down(R12)
+        a.jump("of shape axis")
+        a.label("of shape negative")                # or too large for a word
+        self.call("PyErr_Clear")
+        a.label("of shape not")
+        a.zero(RBX)
+        a.label("of shape whole")
+        a.copy(RAX, RBX)
+        a.add(RSP, 16)
+        a.pop(R15, R14, R13, R12, RBX)
+        a.leave()
+
+    def of_numbers(self) -> None:
+        """The same of a range's one or two numbers."""
+        a = self.asm
+        a.label("of numbers")
+        a.compare_number(GIVEN, 1)
+        a.jump_if("above", "of numbers not")
+        a.jump_if("below", "of shape")
+        a.test(R14)
+        a.jump_if("other", "of numbers not")
+        a.push(RDI)
+        a.load(RDI, At(R12))
+        a.call("of shape")
+        a.pop(RDI)
+        a.test(RAX)
+        a.jump_if("other", "of shape")
+        a.label("of numbers not")
+        a.zero(RAX)
+        a.leave()
+
+    def of_samples(self) -> None:
+        """As `argument`, where the third one is a small number, or not given."""
+        a = self.asm
+        a.label("of samples")
+        a.test(R14)
+        a.jump_if("other", "of nothing")
+        a.compare_number(GIVEN, 2)
+        a.jump_if("below", "argument")
+        a.jump_if("above", "of nothing")
+        a.push(RDI)
+        a.load(RDI, At(R12, 8))
+        a.call("of shape")
+        a.pop(RDI)
+        a.test(RAX)
+        a.jump_if("other", "argument")
+        a.leave()
+
+    def of_values(self) -> None:
+        """rdi: what an array is to be made of.   rax: as `argument`, or itself, if it is a list of scalars or
+        of such lists; else zero."""
+        a, k = self.asm, self.known
+        a.label("of values")
+        a.constant(RAX, DEEP)
+        a.store(LEFT, RAX)
+        self.compare(At(RDI, TYPE), k.lists, RAX)
+        a.jump_if("other", "argument")
+        a.label("of values inside")
+        a.load(RAX, LEFT)
+        a.count_down(RAX)
+        a.jump_if("equal", "of values not")
+        a.store(LEFT, RAX)
+        a.load(R9, At(RDI, LENGTH))
+        a.compare_number(R9, k.eager)
+        a.jump_if("above", "of values not")
+        a.load(R10, At(RDI, LIST_ITEMS))
+        a.label("of values next")
+        a.test(R9)
+        a.jump_if("equal", "of values all")
+        a.load(RAX, At(R10))
+        a.load(RAX, At(RAX, TYPE))
+        self.compare(RAX, k.lists, RCX)
+        a.jump_if("equal", "of values list")
+        a.call("of values type")
+        a.test(RAX)
+        a.jump_if("equal", "of values not")
+        a.label("of values on")
+        a.add(R10, 8)
+        a.count_down(R9)
+        a.jump("of values next")
+        a.label("of values list")
+        a.push(RDI, R9, R10)
+        a.load(RDI, At(R10))
+        a.call("of values inside")
+        a.pop(R10, R9, RDI)
+        a.test(RAX)
+        a.jump_if("other", "of values on")
+        a.label("of values not")
+        a.zero(RAX)
+        a.leave()
+        a.label("of values all")
+        a.load(RAX, LEFT)
+        a.add(RAX, 1)
+        a.store(LEFT, RAX)
+        a.copy(RAX, RDI)
+        a.leave()
+        a.label("of values type")
+        self.found_in(k.scalars, "of values type")
+        a.leave()
+
+    def of_arrays(self) -> None:
+        """rdi: arrays to be joined.   rax: a tuple of the real ones, which `OWNED` keeps; else zero."""
+        a, k = self.asm, self.known
+        a.label("of arrays")
+        a.place(R10, At(RDI, ITEMS))
+        self.compare(At(RDI, TYPE), k.tuples, RAX)
+        a.jump_if("equal", "of arrays begin")
+        a.load(R10, At(RDI, LIST_ITEMS))
+        self.compare(At(RDI, TYPE), k.lists, RAX)
+        a.jump_if("equal", "of arrays begin")
+        a.zero(RAX)
+        a.leave()
+        a.label("of arrays begin")
+        a.push(R10, R12, R13)
+        a.copy(R12, RDI)
+        a.load(RDI, At(R12, LENGTH))
+        a.compare_number(RDI, MOST)
+        a.jump_if("above", "of arrays not")
+        self.call("PyTuple_New")
+        a.test(RAX)
+        a.jump_if("equal", "of arrays no memory")
+        a.store(OWNED, RAX)
+        a.load(R10, At(RSP, 16))
+        a.load(R11, At(R12, LENGTH))
+        a.place(R13, At(RAX, ITEMS))
+        a.label("of arrays next")
+        a.test(R11)
+        a.jump_if("equal", "of arrays all")
+        a.load(RDI, At(R10))
+        a.call("argument")
+        a.test(RAX)
+        a.jump_if("equal", "of arrays leave")
+        a.push(R10, R11)
+        a.copy(R12, RAX)
+        a.copy(RDI, RAX)
+        self.call("Py_IncRef")
+        a.store(At(R13), R12)
+        a.pop(R11, R10)
+        a.add(R13, 8)
+        a.add(R10, 8)
+        a.count_down(R11)
+        a.jump("of arrays next")
+        a.label("of arrays all")
+        a.load(RAX, OWNED)
+        a.jump("of arrays leave")
+        a.label("of arrays no memory")
+        self.call("PyErr_Clear")
+        a.label("of arrays not")
+        a.zero(RAX)
+        a.label("of arrays leave")
+        a.pop(R13, R12, R10)
+        a.leave()

@@ -1,0 +1,126 @@
+"""What runs no Python: slots, methods, attributes and functions, as tables."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lazyarr.arrays import ndarray
+from lazyarr.dtypes import ELEMENTS
+from lazyarr.namespace import BindingFunction, Function
+from lazyarr.slots import fields
+from lazyarr.ufuncs import ufunc
+
+INERT = {type(None), type(...), str, type, slice, *map(type, ELEMENTS.values())}
+"""Types of arguments that hold no arrays, besides scalars."""
+
+
+class Slot(NamedTuple):
+    """One row."""
+
+    number: int
+    """CPython's number of the slot (typeslots.h), which never changes."""
+    table: int
+    """Where a type refers to the table that it is in; 0: it is in the type."""
+    offset: int
+    body: str
+    function: str
+    """Of CPython's C interface: what the slot's operation is on any objects."""
+    method: str = ""
+    """Operators of two operands: the Python method without its underscores."""
+
+
+def _numbers(body: str, prefix: str, rows: str) -> list[Slot]:
+    """Slots of the table of numbers: name of the function, number, place, method."""
+    split = (row.split() for row in rows.strip().splitlines())
+    return [
+        Slot(int(number), fields.NUMBERS, 8 * int(place), body, prefix + name, *method)
+        for name, number, place, *method in split
+    ]
+
+
+ARRAYS = [
+    *_numbers("binary", "PyNumber_", """
+        Add 7 0 add
+        Subtract 36 1 sub
+        Multiply 29 2 mul
+        Remainder 34 3 mod
+        Power 33 5 pow
+        Lshift 28 11 lshift
+        Rshift 35 12 rshift
+        And 8 13 and
+        Xor 38 14 xor
+        Or 31 15 or
+        FloorDivide 12 29 floordiv
+        TrueDivide 37 30 truediv
+        MatrixMultiply 75 34 matmul
+    """),
+    *_numbers("in_place", "PyNumber_InPlace", """
+        Add 14 19
+        Subtract 23 20
+        Multiply 18 21
+        Remainder 21 22
+        Power 20 23
+        Lshift 17 24
+        Rshift 22 25
+        And 15 26
+        Xor 25 27
+        Or 19 28
+        FloorDivide 16 31
+        TrueDivide 24 32
+    """),
+    *_numbers("unary", "PyNumber_", """
+        Negative 30 6
+        Positive 32 7
+        Absolute 6 8
+        Invert 27 10
+    """),
+    Slot(67, 0, fields.COMPARISON, "binary", "PyObject_RichCompare"),
+    Slot(5, fields.MAPPING, 8, "get_item", "PyObject_GetItem"),
+    Slot(3, fields.MAPPING, 16, "set_item", "PyObject_SetItem"),
+    Slot(62, 0, fields.ITERATOR, "iterate", "PyObject_GetIter"),
+    Slot(4, fields.MAPPING, 0, "length", ""),
+    Slot(45, fields.SEQUENCE, 0, "length", ""),
+]  # fmt: skip
+UFUNCS = [Slot(50, 0, fields.CALL, "ufunc", "PyObject_Vectorcall")]
+FUNCTIONS = [Slot(50, 0, fields.CALL, "called", "")]
+
+SLOTS = [(ndarray, ARRAYS), (ufunc, UFUNCS), (Function, FUNCTIONS), (BindingFunction, FUNCTIONS)]
+
+QUICK = {
+    "argument": """
+        sum prod max min amax amin any all mean std var ptp clip argmax argmin cumsum cumprod trace diff
+        reshape ravel transpose swapaxes moveaxis expand_dims squeeze flip fliplr flipud rot90 roll
+        broadcast_to repeat tile atleast_1d atleast_2d
+        dot inner outer vdot cross kron tensordot where take compress choose round around nan_to_num
+        copy astype zeros_like ones_like empty_like full_like diag tril triu diagonal real imag angle
+        sort argsort searchsorted nonzero flatnonzero argwhere count_nonzero bincount unique digitize
+        isclose allclose array_equal iscomplexobj isrealobj median average percentile interp trapezoid
+        linalg.norm linalg.solve linalg.inv linalg.det linalg.matrix_power
+        copyto put putmask fill_diagonal
+    """,
+    "of shape": "zeros ones empty full",
+    "of numbers": "arange",
+    "of samples": "linspace",
+    "of values": "array asarray asanyarray ascontiguousarray asfortranarray",
+    "of arrays": "concatenate stack hstack vstack column_stack dstack",
+}
+"""Routine for the first argument -> functions.  Where all arguments are plain arrays or hold none, NumPy
+computes them at the call, whoever asks."""
+
+METHODS = """
+    sum prod max min any all mean std var clip argmax argmin cumsum cumprod trace dot
+    transpose swapaxes squeeze diagonal reshape ravel flatten view astype copy conj conjugate round
+    repeat take choose put compress searchsorted argsort sort argpartition partition nonzero fill item
+"""
+"""What NumPy does for a plain array at the call; its result is an argument, a view, an array or a scalar."""
+ATTRIBUTES = {"attribute": "shape strides dtype ndim size nbytes itemsize", "view": "T mT real"}
+"""Body -> attributes; those of the first kind ask the geometry, whatever the array."""
+
+HELPERS = """
+    Py_IncRef Py_DecRef PyType_GenericAlloc PyErr_Clear PyErr_ExceptionMatches PyErr_NoMemory
+    PyObject_Vectorcall PyObject_VectorcallDict PyObject_Call PyObject_GetAttr PyLong_AsSsize_t PyDict_Next
+    PyTuple_New PyUnicode_CompareWithASCIIString
+"""
+"""What bodies call besides."""
+OF_PROPERTY = {"property get": 54, "property set": 55}
+"""Slots of Python's `property`, and their numbers."""
