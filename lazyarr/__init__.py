@@ -16,6 +16,7 @@ compile         a function of arrays, looked at once and then run by its kernels
 stencil         a function of arrays, from a kernel with relative indices
 debug           counters and explanations
 cache           the kernels that are kept on disk
+fusion          rewrite rules and ops of a program's own
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ _LATE = {"compile": "lazyarr.compiling.face", "stencil": "lazyarr.stencils"}
 
 
 def __getattr__(name: str):
-    if name in ("cache", "debug"):
+    if name in ("cache", "debug", "fusion"):
         return importlib.import_module(f"lazyarr.{name}")
     if name in _LATE:
         found = globals()[name] = getattr(importlib.import_module(_LATE[name]), name)
@@ -91,4 +92,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted({*dir(numpy), *_OWN, *_LATE, "cache", "debug", "ndarray"})
+    return sorted({*dir(numpy), *_OWN, *_LATE, "cache", "debug", "fusion", "ndarray"})

@@ -4,7 +4,8 @@ In:  ``LAZYARR_<NAME>`` at import, `set_options` (all threads), `options` (this 
 Out: `current.<name>`, cheap enough for every call.
 Every value that `current` shows has passed its field's check.  `code_key` holds exactly the options that
 change generated code for a given target, `cpu_key` those that choose the target, so no knob can be forgotten
-in a kernel's identity; `plan_key` also those that change what is planned and how it is launched.
+in a kernel's identity; `plan_key` also those that change what is planned and how it is launched, and the
+rewrite rules in force (`plan_by`).
 """
 
 from __future__ import annotations
@@ -99,8 +100,8 @@ class Options:
     math: str = _option("numpy", _one_of("numpy", "native"), code=True)
     """``numpy``: elementary functions with NumPy's bits; ``native``: those that kernels compute and
     `codegen.mathlib.names` lists are our own, within 1 ULP, the same bits on every CPU level."""
-    fast_math: bool = _option(False, _one_of(False), code=True)
-    """May kernels reassociate and contract floating-point operations?"""
+    fast_math: bool = _option(False, _one_of(False, True), plan=True)
+    """May rules (`fusion.rewrite`) change what kernels compute by roundings, or the sign of a zero?"""
     cpu_level: str = _option("", _text, cpu=True)
     """Generate code for this level, such as ``X86_V3``; empty for the best that the host has and the five
     options below leave."""
@@ -148,7 +149,7 @@ CODE, _CPU, _PLAN = (
     tuple(name for name, f in _FIELDS.items() if f.metadata[what]) for what in ("code", "cpu", "plan")
 )
 _ANY_CPU = tuple(_FIELDS[name].default for name in _CPU)
-_code_values, _cpu_values, _plan_values = (attrgetter(*names) for names in (CODE, _CPU, _PLAN))
+_cpu_values, _plan_values = attrgetter(*_CPU), attrgetter(*_PLAN)
 OBSERVED: list[str] = []
 """Options that look at evaluations, once they were on: while there is none, nobody asks for their values."""
 _WORDS = {
@@ -239,7 +240,9 @@ class _Current(threading.local):
 
 
 _state = object()
-"""Another one whenever the process's options change."""
+"""Another one whenever the process's options change, or its rewrite rules."""
+_rules: object = None
+"""The rewrite rules in force (`fusion.registry`): equal ones are one object."""
 
 
 def _forces(jit: str = "auto", eager_elements: int = Options().eager_elements, **_: Any) -> bool:
@@ -354,12 +357,22 @@ def cpu_key() -> tuple[Any, ...]:
 
 def plan_key() -> tuple[Any, ...]:
     """The options in force that plans and launches go by: those of `code_key` and `cpu_key`, and what is
-    compiled at all, and with how many threads it runs."""
+    compiled at all, and with how many threads it runs; and at last the rewrite rules of all threads."""
     return _keys()[3]
+
+
+def plan_by(rules: object) -> None:
+    """From now on plans are made by these rewrite rules; those of others are kept, and not found."""
+    global _rules, _state
+    _rules = rules
+    _state = object()
 
 
 def _keys() -> Keys:
     found = _thread.keys
     if found[0] is not _state:
-        found = _thread.keys = _state, _code_values(current), _cpu_values(current), _plan_values(current)
+        state = _state              # (rules may change while this looks: then the keys are made again)
+        plan = (*_plan_values(current), _rules)
+        code = tuple([getattr(current, name) for name in CODE])
+        found = _thread.keys = state, code, _cpu_values(current), plan
     return found

@@ -65,9 +65,9 @@ def run(nodes: list[Expr], roots: list[Expr]) -> None:
         plan.noted = True
 
 
-def planned(nodes: list[Expr], roots: list[Expr]) -> tuple[Walk, Plan]:
-    """The plan that computes `nodes`, of which `roots` must be stored."""
-    w = walk(nodes, roots)
+def planned(nodes: list[Expr], roots: list[Expr], literal: bool = True) -> tuple[Walk, Plan]:
+    """The plan that computes `nodes`, of which `roots` must be stored; `literal` as of `walk`."""
+    w = walk(nodes, roots, literal)
     return w, plan_of(w, _refuse)
 
 

@@ -108,6 +108,11 @@ def remembered() -> dict[str, str] | None:
     return _look()[5]
 
 
+def ignores(errors: dict[str, str] | None) -> bool:
+    """Does a node with this error state ask for no flag?"""
+    return errors is not None and all(action == "ignore" for action in errors.values())
+
+
 def raises_warnings() -> bool:
     """Do the filters of now make errors of NumPy's warnings?"""
     return any(_action(text) == "error" for text in TEXTS.values())

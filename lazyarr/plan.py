@@ -19,9 +19,12 @@ import numpy
 
 from lazyarr import config
 from lazyarr.codegen.rows_shell import SLOTS
+from lazyarr.error_state import ignores
 from lazyarr.expr import Expr, Read
 from lazyarr.flags import Late, Raised
 from lazyarr.fusion.program import Program
+from lazyarr.fusion.registry import NONE, Active
+from lazyarr.fusion.rewrite import Keeps
 from lazyarr.geometry import FRESH, offset_of
 from lazyarr.values import is_kept
 
@@ -156,6 +159,10 @@ class Walk:
     asked: set[int]
     """Serials of the nodes whose values somebody outside asks for, now or later: part of the key.  What
     other threads do may change that while the plan is made; so nobody asks again."""
+    rules: Active
+    """By which bodies are rewritten."""
+    literal: bool
+    """Rules may go by constants and error states (see `walk`)."""
     late: list[Late] = field(default_factory=list)
     """Warnings to give when all is done."""
 
@@ -176,14 +183,19 @@ class Walk:
                 leaves[-1 - k] = None
 
 
-def walk(nodes: list[Expr], wanted: Sequence[Expr]) -> Walk:
-    """Number the nodes and leaves, and say in one key what the plan depends on."""
+def walk(nodes: list[Expr], wanted: Sequence[Expr], literal: bool = True) -> Walk:
+    """Number the nodes and leaves, and say in one key what the plan depends on.
+
+    Unless it is `literal`, constants and error states stand for others, and no rule goes by them."""
     numbers = {id(n): k for k, n in enumerate(nodes)}
     roots = {id(n) for n in wanted}
     leaves: list[Expr] = []
     pins: list[Any] = []
     asked: set[int] = set()
-    parts: list[Any] = [config.plan_key()]
+    options = config.plan_key()
+    parts: list[Any] = [options]
+    rules: Active = options[-1].at(Keeps.APPROX if config.current.fast_math else Keeps.BITWISE)
+    numbers_matter, flags_matter = bool(rules.numbers), rules.flagless
 
     def leaf(value: Expr) -> int:
         leaves.append(value)
@@ -208,6 +220,8 @@ def walk(nodes: list[Expr], wanted: Sequence[Expr]) -> Walk:
                     parts.append(_geometry_key(geo))
             else:
                 parts.append(i.dtype.char)      # type: ignore[union-attr]
+                if numbers_matter:
+                    parts.append(rules.seen(i) if literal else NONE)        # type: ignore[arg-type]
         if id(region) in FRESH:
             pins.append(region)
             parts.append(id(region))
@@ -222,7 +236,9 @@ def walk(nodes: list[Expr], wanted: Sequence[Expr]) -> Walk:
         if external:
             asked.add(node.serial)
         parts += (below, node.masked, node.covers, external)
-    return Walk(nodes, leaves, tuple(parts), pins, asked)
+        if flags_matter:
+            parts.append(literal and ignores(node.errors))
+    return Walk(nodes, leaves, tuple(parts), pins, asked, rules, literal)
 
 
 def _read_elsewhere(node: Expr, numbers: dict[int, int]) -> bool:

@@ -15,13 +15,13 @@ from typing import Any
 from lazyarr.codegen.reduce_plan import arrange
 from lazyarr.counters import COUNT
 from lazyarr.expr import Compress, Expr, Map, Read, Reduce, Scan, Tally
-from lazyarr.fusion.assemble import Assembler, Unlike, assemble, body_of
+from lazyarr.fusion.assemble import Assembler, Terms, Unlike, assemble, body_of
 from lazyarr.fusion.compress import fed, feedable
 from lazyarr.fusion.group import Group
 from lazyarr.fusion.partition import Partition, Refuse, is_draw, partition
 from lazyarr.fusion.rows import chains
 from lazyarr.geometry import same
-from lazyarr.kernels import not_together
+from lazyarr.kernels import lowerable, not_together
 from lazyarr.plan import Plan, Step, Walk
 from lazyarr.plan_patterns import for_shape, pattern_of
 from lazyarr.row_blocks import joined
@@ -103,7 +103,7 @@ Made = tuple[Step, Assembler | None]
 
 def _assembled(w: Walk, refuse: Refuse, numbers: dict[int, int]) -> tuple[Partition, list[Made]]:
     """Groups and their steps.  An attempt that fails bars nodes, so that the next one differs."""
-    barred = _Barred()
+    barred, terms = _Barred(), Terms(w.rules, lowerable, w.literal)
 
     def why_not(node: Expr) -> str | None:
         return barred.unlike.get(node.serial) or refuse(node)
@@ -111,17 +111,19 @@ def _assembled(w: Walk, refuse: Refuse, numbers: dict[int, int]) -> tuple[Partit
     while True:
         before = len(barred)
         parted = partition(w.nodes, w.external, why_not, barred.apart, barred.alone)
-        made = [_attempt(group, numbers, parted, barred) for group in parted.groups]
+        made = [_attempt(group, numbers, parted, barred, terms) for group in parted.groups]
         steps = [step for step in made if step is not None]
         if len(barred) == before:
             assert len(steps) == len(made)
             return parted, steps
 
 
-def _attempt(group: Group, numbers: dict[int, int], parted: Partition, barred: _Barred) -> Made | None:
+def _attempt(
+    group: Group, numbers: dict[int, int], parted: Partition, barred: _Barred, terms: Terms
+) -> Made | None:
     """The step of a group; None where some of its nodes had to be barred."""
     try:
-        return _step(group, numbers, parted.stored, parted.epoch)
+        return _step(group, numbers, parted.stored, parted.epoch, terms)
     except Scattered:
         barred.alone.update(n.serial for n in group.nodes if is_draw(n))
     except Unlike as found:
@@ -182,13 +184,13 @@ def _let_go(steps: list[Step], nodes: list[Expr], numbers: dict[int, int]) -> No
         step.ends = tuple(k for k, end in last.items() if end == at)
 
 
-def _step(group: Group, numbers: dict[int, int], stored: set[int], epoch: int) -> Made:
+def _step(group: Group, numbers: dict[int, int], stored: set[int], epoch: int, terms: Terms) -> Made:
     members = tuple(numbers[id(n)] for n in group.nodes)
     keep = tuple(numbers[id(n)] for n in group.nodes if n.serial in stored)
     why = group.refusals[0].why if group.refusals else ""
     if group.opaque or not keep:                # (another thread let go of what was wanted when this began)
         return Step(members, keep, None, (), (), (), (), why), None
-    body = body_of(group, epoch, stored)
+    body = body_of(group, epoch, stored, terms)
     program = assemble(body, arrange)
     if scattered(program):
         raise Scattered

@@ -151,7 +151,7 @@ def _planned(
         raise t.refuse("NumPy warns of a cast that discards the imaginary part")
     links = {id(link.node): link for link in t.links}
     numbered = {(k, links[id(n)].place): links[id(n)] for k, n in enumerate(nodes) if id(n) in links}
-    walk, plan = planned(nodes, roots)
+    walk, plan = planned(nodes, roots, literal=False)       # (numbers of the program stand for all of them)
     for step in plan.steps:
         for part in parts(step):
             if part.program is None or part.tallies or part.ranks is not None or part.feeds:

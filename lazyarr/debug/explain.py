@@ -57,11 +57,18 @@ class Operation:
 
 
 class Rewrite(NamedTuple):
-    """A rule that applied: this operation is not computed, since the kernel has its value already."""
+    """A rule that applied: this operation is not computed, since the kernel has its value already, or
+    computes others."""
 
     serial: int
     op: str
     rule: str
+    instead: str = ""
+    """The others; empty if there are none."""
+
+    def __str__(self) -> str:
+        done = f"computed by {self.instead}" if self.instead else "not computed"
+        return f"#{self.serial} {self.op}: {done}, by {self.rule}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +97,7 @@ class Group:
             view = ", through a view" if o.through_view else ""
             parts = (f"#{o.serial} {o.op}: {o.fate}{view}", o.dims, o.created)
             lines.append("  " + "; ".join(part for part in parts if part))
-        lines += [f"  #{r.serial} {r.op}: not computed, by {r.rule}" for r in self.rewrites]
+        lines += [f"  {rewrite}" for rewrite in self.rewrites]
         if self.bytes_read or self.bytes_written:
             lines.append(f"  reads {size(self.bytes_read)}, writes {size(self.bytes_written)}")
         return "\n".join(lines)
@@ -240,7 +247,7 @@ def _group(
     source = next((s for s in inner if w.nodes[s.members[-1]] is group.nodes[-1]), step)
     program = source.program
     rewrites = () if program is None else tuple(
-        Rewrite(group.nodes[r.member].serial, r.op, r.rule) for r in program.rewrites
+        Rewrite(group.nodes[r.member].serial, r.op, r.rule, r.instead) for r in program.rewrites
     )
     return Group(
         group.number, not group.opaque, group.shape, tuple(made[n.serial] for n in group.nodes),

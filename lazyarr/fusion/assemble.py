@@ -1,7 +1,7 @@
 """Assemble: a fusion group -> a `Parfor` and what one launch of it binds.
 
 In:  the nodes of a group, which of them are stored, and their epoch.   Out: `Program`.
-Value numbering happens here: equal loads and equal operations of a group are one instruction.
+Equal loads and equal operations of a group are one instruction, and rules apply (`body`).
 Constants are runtime scalars, one each, so that ``x * 0.1`` and ``x * 0.2`` share a kernel.
 Loops are arranged so that NumPy's inner loops get NumPy's strides; where no arrangement does that,
 `Unlike` names the nodes.
@@ -16,19 +16,20 @@ from typing import Any, NamedTuple, Protocol
 import numpy
 
 from lazyarr.dtypes import char_of
+from lazyarr.error_state import ignores
 from lazyarr.expr import FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scan, Scatter, Tally
-from lazyarr.fusion import rules as _rules  # noqa: F401  (fills the registry)
+from lazyarr.fusion.body import Body, Lowerable, constant_char, moved
 from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse, in_sequence, lengthen, scanning
 from lazyarr.fusion.fold import fold_order, result_strides, signature
 from lazyarr.fusion.group import Group, makes
-from lazyarr.fusion.loop_strides import Call, fit, is_call, moved, strides_of
+from lazyarr.fusion.loop_strides import Call, fit, is_call, strides_of
 from lazyarr.fusion.parfor import EFFECTS, SCAN, Inst, Operand, Parfor, Reduction
-from lazyarr.fusion.program import NUMBERING, Binding, Constant, Program, Rewritten
-from lazyarr.fusion.rewrite import found_by
+from lazyarr.fusion.program import Binding, Program
+from lazyarr.fusion.registry import Active
+from lazyarr.fusion.rewrite import Rewrite
 from lazyarr.geometry import offset_of, same
 from lazyarr.ops import flags, function
 from lazyarr.reduce_order import Order
-from lazyarr.switches import is_off
 
 
 class Nest(Protocol):
@@ -90,9 +91,6 @@ class Unlike(Exception):
 SAFE = {"arctanh": 0}
 """Arguments for which an op raises no flag, where 1 does."""
 
-UNSAID = frozenset({"load", "scalar", "cast"})
-"""Equal instructions that are no operations of the program's."""
-
 MOVED = {1: "B", 2: "H", 4: "I", 8: "L", 16: "D"}
 """Elements that are only moved: their size is all that a kernel knows."""
 
@@ -103,38 +101,13 @@ class Assembler:
 
     group: Group
     epoch: int
-    body: list[Inst] = field(default_factory=list)
-    numbers: dict[Inst, int] = field(default_factory=dict)
-    """Value numbering: an instruction -> where it, or an equal value, is in the body."""
+    body: Body
     values: dict[int, int] = field(default_factory=dict)
     """Serial of a node -> the number of its value, in the dtype of its region."""
     bindings: list[Binding] = field(default_factory=list)
     loads: dict[tuple[int, int, tuple[int, ...], tuple[int, ...], str], int] = field(default_factory=dict)
-    constants: list[Constant] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     """What NumPy's inner loops compute."""
-    rewrites: list[Rewritten] = field(default_factory=list)
-    at: int = 0
-    """Which node of the group is being assembled."""
-
-    def emit(self, inst: Inst) -> int:
-        number = None if is_off("numbering") else self.numbers.get(inst)
-        if number is not None:
-            if inst.op not in UNSAID:
-                self.rewrites.append(Rewritten(NUMBERING, inst.op, self.at))
-            return number
-        found = found_by(inst, self.body)
-        if found is None:
-            number = len(self.body)
-            self.body.append(inst)
-        else:
-            rule, number = found
-            self.rewrites.append(Rewritten(rule.name, inst.op, self.at))
-        self.numbers[inst] = number
-        return number
-
-    def effect(self, inst: Inst) -> None:
-        self.body.append(inst)
 
     def load(self, value: Expr, geo: numpy.ndarray) -> int:
         key = _key(value, geo)
@@ -142,24 +115,17 @@ class Assembler:
         if operand is None:
             operand = self.loads[key] = len(self.bindings)
             self.bindings.append(Binding(value, geo, "in"))
-        return self.emit(Inst("load", _char(geo), (), operand))
-
-    def scalar(self, constant: Constant) -> int:
-        self.constants.append(constant)
-        return self.emit(Inst("scalar", _constant_char(constant), (), len(self.constants) - 1))
-
-    def cast(self, number: int, source: str, target: str) -> int:
-        return number if source == target else self.emit(Inst("cast", f"{source}->{target}", (number,)))
+        return self.body.emit(Inst("load", _char(geo), (), operand))
 
     def input(self, node: Expr, k: int, char: str) -> int:
         """The value of input `k` of a node, cast to what the loop takes."""
         i = node.inputs[k]
         if not isinstance(i, Read):
-            return self.cast(self.scalar((node, k)), _char(i), char)
+            return self.body.cast(self.body.scalar((node, k)), _char(i), char)
         value, geo = i.expr, self.group.placed[node.serial].reads[k]
         assert geo is not None
         number = self.values[value.serial] if self.inside(value) else self.load(value, geo)
-        return self.cast(number, _char(i.geo), char)
+        return self.body.cast(number, _char(i.geo), char)
 
     def inside(self, value: Expr) -> bool:
         """Does the group make it?"""
@@ -175,17 +141,17 @@ class Assembler:
             args = self.harmless(node, args)
         region = _char(node.region)
         if op.name == "copy":
-            number = self.cast(args[0], ins[0], region)
+            number = self.body.cast(args[0], ins[0], region)
         else:
-            inst = Inst(op.name, op.sig, args, op.part)
-            number = self.emit(inst)
-            if is_call(inst) and self.body[number] == inst:     # no rule found it an equal value
+            inst = Inst(*self.body.one_for_one(op.name, op.sig, args), op.part)
+            number = self.body.emit(inst)
+            if is_call(inst) and self.body.insts[number] == inst:     # no rule found it an equal value
                 self.calls.append(Call(number, node.serial, strides_of(node)))
-            number = self.cast(number, outs[op.part], region)
+            number = self.body.cast(number, outs[op.part], region)
         if node.masked:
             old = self.old(node)
             mask = self.input(node, len(node.inputs) - 1, "?")
-            number = self.emit(Inst("where", f"?{region}{region}->{region}", (mask, number, old), 0))
+            number = self.body.emit(Inst("where", f"?{region}{region}->{region}", (mask, number, old), 0))
         return number
 
     def gather(self, node: Expr) -> int:
@@ -194,22 +160,22 @@ class Assembler:
         assert isinstance(op, Gather) and isinstance(table, Read) and first is not None
         offset = self.offset(node, op.axes, table.geo)
         self.bindings.append(Binding(table.expr, first, "in"))
-        return self.emit(Inst("gather", _char(first), (offset,), len(self.bindings) - 1))
+        return self.body.emit(Inst("gather", _char(first), (offset,), len(self.bindings) - 1))
 
     def scan(self, node: Expr) -> int:
         """Running results; the input is cast first."""
         op = node.op
         assert isinstance(op, Scan)
         char = op.sig[-1]
-        return self.emit(Inst(SCAN, f"{char}->{char}", (self.input(node, 0, char),), op.name))
+        return self.body.emit(Inst(SCAN, f"{char}->{char}", (self.input(node, 0, char),), op.name))
 
     def offset(self, node: Expr, axes: tuple[int, ...], table: numpy.ndarray) -> int:
         """How far the positions, a node's inputs but the first, lead into a table."""
         steps: list[int] = []
         for k, axis in enumerate(axes, 1):
             steps.append(self.input(node, k, "l"))
-            steps += [self.scalar(numpy.int64(n[axis])) for n in (table.shape, table.strides)]
-        return self.emit(Inst("offset", "l" * len(steps) + "->l", tuple(steps)))
+            steps += [self.body.scalar(numpy.int64(n[axis])) for n in (table.shape, table.strides)]
+        return self.body.emit(Inst("offset", "l" * len(steps) + "->l", tuple(steps)))
 
     def scatter(self, node: Expr) -> Inst:
         """A store to positions; it is to come after all loads."""
@@ -227,9 +193,9 @@ class Assembler:
         safe = SAFE.get(node.op.name, 1)
         found = []
         for a, c in zip(args, node.op.sig, strict=False):
-            if self.body[a].op != "scalar":
-                other = self.scalar(numpy.dtype(c).type(safe))
-                a = self.emit(Inst("where", f"?{c}{c}->{c}", (mask, a, other), 0))
+            if self.body.insts[a].op != "scalar":
+                other = self.body.scalar(numpy.dtype(c).type(safe))
+                a = self.body.emit(Inst("where", f"?{c}{c}->{c}", (mask, a, other), 0))
             found.append(a)
         return tuple(found)
 
@@ -251,24 +217,24 @@ class Assembler:
         op, order = node.op, fold_order(node)
         assert isinstance(op, Reduce) and isinstance(order, Order)
         sig = signature(op)
-        number = self.cast(self.input(node, 0, sig[1]), sig[1], sig[0])
+        number = self.body.cast(self.input(node, 0, sig[1]), sig[1], sig[0])
         mask = self.input(node, 1, "?") if op.masked else -1
         start = -1
         if op.initial is not None:
-            start = self.scalar(op.initial)
+            start = self.body.scalar(op.initial)
         elif order.start == "identity":
             identity: Any = numpy.array(function(op.name).identity).astype(sig[-1])
-            start = self.scalar(identity[()])
+            start = self.body.scalar(identity[()])
         self.fold(node, number, Reduction(op.name, order.fold, len(self.bindings), start, mask), sig[0])
 
     def fold(self, node: Expr, number: int, how: Reduction, char: str) -> None:
         assert node.region is not None
         self.bindings.append(Binding(node, node.region, "out"))
-        self.effect(Inst("reduce", char, (number,), how))
+        self.body.effect(Inst("reduce", char, (number,), how))
 
     def tally(self, node: Expr) -> None:
         """Count True elements; the launch asks for each block's."""
-        number = self.cast(self.input(node, 0, "?"), "?", "l")
+        number = self.body.cast(self.input(node, 0, "?"), "?", "l")
         self.fold(node, number, Reduction("add", "any", len(self.bindings)), "l")
 
     def compress(self, node: Expr) -> None:
@@ -285,6 +251,18 @@ class Assembler:
         assert node.region is not None
         self.bindings[-1].geo = node.region.view(char)
 
+    def rewrite(self, rule: Rewrite) -> None:
+        """Have a rewrite of whole bodies look at this one."""
+        found = self.body.whole(rule)
+        if found is None:
+            return
+        before = self.body.insts
+        self.body, place = found
+        self.calls = [
+            c._replace(value=place[c.value]) for c in self.calls
+            if self.body.insts[place[c.value]][:2] == before[c.value][:2]
+        ]
+
 
 def _key(value: Expr, geo: numpy.ndarray) -> tuple[int, int, tuple[int, ...], tuple[int, ...], str]:
     """Equal for loads of the same elements."""
@@ -297,20 +275,21 @@ def _char(x: numpy.ndarray | numpy.generic) -> str:
     return char
 
 
-def _constant_char(constant: Constant) -> str:
-    if isinstance(constant, tuple):
-        node, k = constant
-        value = node.inputs[k]
-        assert isinstance(value, numpy.generic)
-        return _char(value)
-    return _char(constant)
+class Terms(NamedTuple):
+    """By what bodies are rewritten."""
+
+    rules: Active
+    lowerable: Lowerable
+    literal: bool
+    """Constants and error states are what they are at every run."""
 
 
-def body_of(group: Group, epoch: int, stored: set[int]) -> Assembler:
+def body_of(group: Group, epoch: int, stored: set[int], terms: Terms) -> Assembler:
     """The body of a group, with all that it loads and stores."""
-    a = Assembler(group, epoch)
+    a = Assembler(group, epoch, Body(*terms))
     stores: list[Inst] = []
-    for a.at, node in enumerate(group.nodes):
+    for a.body.at, node in enumerate(group.nodes):
+        a.body.ignores = terms.literal and ignores(node.errors)
         if isinstance(node.op, FOLDS):
             fold = {Reduce: a.reduce, Tally: a.tally, Compress: a.compress}[type(node.op)]
             fold(node)
@@ -325,7 +304,9 @@ def body_of(group: Group, epoch: int, stored: set[int]) -> Assembler:
             stores.append(Inst("store", _char(region), (number,), len(a.bindings)))
             a.bindings.append(Binding(node, region, "out"))
     for store in stores:
-        a.effect(store)
+        a.body.effect(store)
+    for rule in terms.rules.parfor:
+        a.rewrite(rule)
     return a
 
 
@@ -334,7 +315,7 @@ def assemble(a: Assembler, arrange: Arrange, frame: Frame | None = None) -> Prog
 
     Drop dead code, order the operands (stores first: they decide the loops), collapse, classify.
     `arrange` orders the loops of a fold."""
-    body, place = live(a.body)
+    body, place = live(a.body.insts)
     used = {i.attr for i in body if i.op in MEMORY} | {
         i.attr.out for i in body if isinstance(i.attr, Reduction)
     }
@@ -353,8 +334,9 @@ def assemble(a: Assembler, arrange: Arrange, frame: Frame | None = None) -> Prog
             if inside is not None:
                 moves[k] = 0
                 strides[k], starts[k] = inside.within(frame.extent, strides[k], starts[k])
-    constants = [a.constants[k] for k in (i.attr for i in body if i.op == "scalar") if isinstance(k, int)]
-    chars = "".join(map(_constant_char, constants))
+    scalars = (i.attr for i in body if i.op == "scalar")
+    constants = [a.body.constants[k] for k in scalars if isinstance(k, int)]
+    chars = "".join(map(constant_char, constants))
     nests, run, fold_group = _nests(a.group, shape, strides, arrange)
     calls = [c._replace(value=place[c.value]) for c in a.calls if c.value in place]
     body, (dims, loops) = _fitting(body, calls, nests, order)
@@ -365,7 +347,7 @@ def assemble(a: Assembler, arrange: Arrange, frame: Frame | None = None) -> Prog
     parfor = Parfor(dims, operands, chars, renumber(body, order, fold_group))
     offsets = tuple(at + t for at, t in zip(starts, loops.offsets, strict=True))
     return Program(
-        parfor, loops, offsets, bindings, constants, run, tuple(moves), rewrites=tuple(a.rewrites)
+        parfor, loops, offsets, bindings, constants, run, tuple(moves), rewrites=tuple(a.body.rewrites)
     )
 
 

@@ -17,7 +17,8 @@ import numpy
 
 from lazyarr.dtypes import PLAIN, char_of
 from lazyarr.expr import Expr, Map, Read
-from lazyarr.fusion.parfor import Inst, Reduction, result_char
+from lazyarr.fusion.body import moved
+from lazyarr.fusion.parfor import Inst, result_char
 from lazyarr.inner_strides import Seen, inner_strides
 from lazyarr.ops import OPS, kind, row
 
@@ -145,14 +146,3 @@ def _with_dense(body: Sequence[Inst], wanted: Mapping[int, list[bool]]) -> list[
         place.append(len(result))
         result.append(moved(inst, tuple(args), place))
     return result
-
-
-def moved(inst: Inst, args: tuple[int, ...], place: Sequence[int] | Mapping[int, int]) -> Inst:
-    """The instruction with other arguments, and what its Reduction refers to renumbered."""
-    how = inst.attr
-    if isinstance(how, Reduction):
-        how = how._replace(
-            start=how.start if how.start < 0 else place[how.start],
-            mask=how.mask if how.mask < 0 else place[how.mask],
-        )
-    return inst._replace(args=args, attr=how)

@@ -31,13 +31,15 @@ Constant = tuple[Expr, int] | numpy.generic
 
 
 class Rewritten(NamedTuple):
-    """An operation that the body need not compute, since it has the value already."""
+    """An operation that the body need not compute, since it has the value already, or computes otherwise."""
 
     rule: str
     """The rule that says so, or `NUMBERING`."""
     op: str
     member: int
     """Which of the group's nodes asked for it."""
+    instead: str = ""
+    """Ops that are computed in its place."""
 
 
 NUMBERING = "value numbering"

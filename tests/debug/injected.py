@@ -10,8 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 RULE = """
-from lazyarr.fusion import rules
-from lazyarr.fusion.rewrite import Keeps, Rule, register_rewrite
+from lazyarr.fusion import Keeps, Rule, register_rewrite
 register_rewrite(Rule("abs-is-nothing", ("absolute", "x"), "x", Keeps.BITWISE, True, "wrong"))
 """
 PASS = """
