@@ -27,7 +27,7 @@ from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.numpy_loops import InnerLoop, inner_loop
 from lazyarr.op_targets import baseline_of, chosen, has, read
-from lazyarr.ops import OPS, called, function, row
+from lazyarr.ops import OPS, called, function, given, row
 from lazyarr.reduce_order import SEARCHES
 from lazyarr.switches import code_off
 from lazyarr.target import Target
@@ -282,6 +282,7 @@ def lowerable(name: str, sig: str) -> bool:
 @cache
 def _lowerable(name: str, sig: str, target: Target) -> bool:
     from lazyarr.codegen.emitters import emitter
+    from lazyarr.codegen.native import native
 
     ins, _, outs = sig.partition("->")
     if any(c not in PLAIN for c in ins + outs):
@@ -290,6 +291,8 @@ def _lowerable(name: str, sig: str, target: Target) -> bool:
         return ins == outs or emitter("cast", sig, target) is not None
     if called(name):
         return has(row(name).targets, target.name)
+    if given(name):
+        return native(name, sig, target) is not None
     if emitter(name, sig, target) is not None:
         return True
     if name not in OPS or not row(name).is_ufunc:

@@ -100,12 +100,16 @@ def kind(char: str) -> str:
 _CALLED: dict[str, Op] = {}
 """Functions that are no ufuncs of NumPy's, by the names that nodes have for them: see `enter`."""
 
+_GIVEN: dict[str, Op] = {}
+"""Ops that a program added, by the names that bodies have for them: see `enter_given`."""
+
 
 def function(name: str) -> Any:
     """The NumPy ufunc (or function, for argmax and the like) of a name, or what else kernels call; None if
     there is none."""
-    if name in _CALLED:
-        return _CALLED[name].fn
+    entered = _CALLED.get(name) or _GIVEN.get(name)
+    if entered is not None:
+        return entered.fn
     core: Any = numpy._core.umath  # type: ignore[attr-defined]  # private: the ufunc clip is only there
     return getattr(core if name == "clip" else numpy, name, None)
 
@@ -239,6 +243,13 @@ def enter(name: str, fn: Any, nin: int, nout: int, flags: str, cost: float, targ
     )  # fmt: skip
 
 
+def enter_given(name: str, fn: Any, nin: int, flags: str, cost: float) -> None:
+    """An op that a program added, with code of its own (`codegen.native`): `fn` is what it means."""
+    _GIVEN[name] = Op(
+        name, fn, nin, 1, "", "", frozenset(), "", "", flags, flags, flags, cost, "any", NATIVE,
+    )  # fmt: skip
+
+
 for _name, _draw in DRAWS.items():
     enter(_name, _draw, _draw.nin, 1, "", _draw.cost, SHARED)
 
@@ -248,6 +259,11 @@ def called(name: str) -> bool:
     return name in _CALLED
 
 
+def given(name: str) -> bool:
+    """Is it an op that a program added?"""
+    return name in _GIVEN
+
+
 def told(name: str) -> str:
     """What NumPy's warnings call an op."""
     found = _CALLED.get(name)
@@ -255,8 +271,8 @@ def told(name: str) -> str:
 
 
 def row(name: str) -> Op:
-    """The row of an op, or of what else kernels call; KeyError for a name that is in neither table."""
-    return OPS.get(name) or _CALLED[name]
+    """The row of an op, of what else kernels call, or of what a program added; KeyError for all others."""
+    return OPS.get(name) or _CALLED.get(name) or _GIVEN[name]
 
 
 @cache
@@ -288,7 +304,7 @@ def native(name: str, sig: str) -> bool:
 @cache
 def flags(name: str, sig: str) -> tuple[str, ...]:
     """errstate categories that this loop can set, such as ``('divide', 'invalid')``; searches set none."""
-    op = OPS.get(name) or _CALLED.get(name)
+    op = OPS.get(name) or _CALLED.get(name) or _GIVEN.get(name)
     if op is None:
         return ()
     inputs, outputs = sig.split("->")

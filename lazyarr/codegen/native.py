@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emitters import Emit, emitter
 from lazyarr.codegen.emitters_types import Value
@@ -19,6 +21,8 @@ def native(op: str, sig: str, target: Target) -> Emit | None:
     """How to emit an instruction; None if NumPy's inner loop runs it."""
     if op in OWN:
         return OWN[op]
+    if op in GIVEN:
+        return GIVEN[op].get(sig)
     if target.without("emitters", op) and op in OPS and OPS[op].is_ufunc:
         return None
     return emitter(op, sig, target)
@@ -44,3 +48,6 @@ def _offset(b: Builder, args: list[Value]) -> list[Value]:
 
 OWN: dict[str, Emit] = {DENSE: _same, OFFSET: _offset}
 """Instructions that are no ops of NumPy's: they raise no flag."""
+
+GIVEN: dict[str, Mapping[str, Emit]] = {}
+"""By signature: ops that a program added, by names that hold a digest of their code (`lazyarr.lowerings`)."""

@@ -126,7 +126,7 @@ class Body:
                     continue
                 steps = self.rules.steps(rule, rule.replacement, types, result)
             if steps is not None and all(map(self.can_be, steps)):
-                number = self.build(rule, steps, leaves)
+                number = self.build(rule.name, steps, leaves)
                 self.rewrites.append(Rewritten(rule.name, inst.op, self.at, _instead(steps)))
                 return number
         return None
@@ -149,9 +149,9 @@ class Body:
         """Can kernels compute it?"""
         return step.op in (LEAF, NUMBER) or self.lowerable("copy" if step.op == CAST else step.op, step.sig)
 
-    def build(self, rule: AnyRewrite, steps: Sequence[Step], leaves: Mapping[str, int] | None) -> int:
+    def build(self, rule: str, steps: Sequence[Step], leaves: Mapping[str, int] | None) -> int:
         """Emit the steps; the number of the last one's value."""
-        assert self.fuel, f"rewriting does not end: {rule.name!r} was applied last"
+        assert self.fuel, f"rewriting does not end: {rule!r} was applied last"
         self.fuel -= 1
         numbers: list[int] = []
         for step in steps:
@@ -205,7 +205,7 @@ class Body:
             elif steps is None or not all(map(made.can_be, steps)):
                 place.append(made.emit(now))
             else:
-                place.append(made.build(rule, steps, None))
+                place.append(made.build(rule.name, steps, None))
                 made.rewrites.append(Rewritten(rule.name, inst.op, made.at, _instead(steps)))
         return made, place
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy
@@ -247,7 +247,7 @@ def _one_for_one(rule: Rule, rules: Active, choice: Choice) -> tuple[_Program, _
 
 def _try(rewrite: AnyRewrite, rules: Active, patterns: Sequence[Any], choice: Choice) -> str:
     """Compare both sides for one choice of types; empty where the rewrite does not apply."""
-    values = _samples(choice)
+    values = samples(choice.names)
     try:
         if rewrite.stage is Stage.UNTYPED:
             assert isinstance(rewrite, Rule)
@@ -274,16 +274,16 @@ def _try(rewrite: AnyRewrite, rules: Active, patterns: Sequence[Any], choice: Ch
 def _compare(
     rewrite: AnyRewrite, plain: _Program, changed: _Program, values: Mapping[str, numpy.ndarray], told: str
 ) -> None:
+    def way(program: _Program) -> list[numpy.ndarray]:
+        return program.run(values, way=True)[0]
+
     wanted, _ = plain.run(values)
     found, _ = changed.run(values)
     for want, got in zip(wanted, found, strict=True):
         if want.dtype != got.dtype:
             raise Unsound(f"{rewrite.name!r}, {told}: the result is {got.dtype}, not {want.dtype}")
-        wrong = ~EQUAL[rewrite.keeps](want, got)
-        if rewrite.keeps is Keeps.APPROX and wrong.any():
-            wrong &= ~_close(want, got, [*plain.run(values, way=True)[0], *changed.run(values, way=True)[0]])
-        if wrong.any():
-            k = int(numpy.flatnonzero(wrong)[0])
+        k = differs(rewrite.keeps, want, got, lambda: way(plain) + way(changed))
+        if k is not None:
             raise Unsound(
                 f"{rewrite.name!r} does not keep {rewrite.keeps.name}, {told}: for {_at(values, plain, k)} "
                 f"the pattern gives {want[k]!r}, the replacement {got[k]!r}"
@@ -335,6 +335,16 @@ def _by_value(want: numpy.ndarray, got: numpy.ndarray) -> numpy.ndarray:
 EQUAL = {Keeps.BITWISE: _bitwise, Keeps.VALUE: _by_value, Keeps.APPROX: _by_value}
 
 
+def differs(
+    keeps: Keeps, want: numpy.ndarray, got: numpy.ndarray, way: Callable[[], Sequence[numpy.ndarray]]
+) -> int | None:
+    """The first element where two results differ by more than is allowed; `way`: all values on the way."""
+    wrong = ~EQUAL[keeps](want, got)
+    if keeps is Keeps.APPROX and wrong.any():
+        wrong &= ~_close(want, got, way())
+    return int(numpy.flatnonzero(wrong)[0]) if wrong.any() else None
+
+
 def _close(want: numpy.ndarray, got: numpy.ndarray, way: Sequence[numpy.ndarray]) -> numpy.ndarray:
     """Do they differ by roundings only?  True where some value on the way is no zero or normal number."""
     if want.dtype.kind not in "fc":
@@ -355,16 +365,16 @@ def _close(want: numpy.ndarray, got: numpy.ndarray, way: Sequence[numpy.ndarray]
 # ------------------------------------------------------------------------------------ values
 
 
-def _samples(choice: Choice) -> dict[str, numpy.ndarray]:
+def samples(types: Mapping[str, str]) -> dict[str, numpy.ndarray]:
     """Special values in all combinations (or as many as fit), then these and random bits at random."""
     rng = numpy.random.default_rng(1)
     found = {}
-    for k, (name, char) in enumerate(choice.names.items()):
+    for k, (name, char) in enumerate(types.items()):
         hard = specials(char)
         mixed = numpy.where(rng.random(SAMPLES) < 0.5, rng.choice(hard, SAMPLES), random_bits(char, rng))
         period = len(hard) ** k
         if k < 2:
-            n = min(len(hard) ** min(len(choice.names), 2), SAMPLES // 2)
+            n = min(len(hard) ** min(len(types), 2), SAMPLES // 2)
             mixed[:n] = hard[numpy.arange(n) // period % len(hard)]
         found[name] = mixed.astype(char)
     return found

@@ -29,7 +29,8 @@ LAYERS = {
     "threading": "threading",
     "scalar": "scalar",
     "materialize": "materialize compiler engine plan plan_patterns planning row_blocks bufferize kernels "
-    "kernel_index launch launch_compress launch_rows replay replay_blocks schedule values storage",
+    "kernel_index launch launch_compress launch_rows lowerings lowering_text replay replay_blocks "
+    "schedule values storage",
 }
 LAYER_OF = {module: layer for layer, modules in LAYERS.items() for module in modules.split()}
 MAY_IMPORT = {
