@@ -43,6 +43,8 @@ from lazyarr.storage import SLACK
 from lazyarr.switches import is_node_off
 from lazyarr.values import LEDGER, is_held
 
+COMPILED = (*ELEMENTWISE, *FOLDS, Scatter)
+
 TOO_FEW = "too few elements for a kernel"
 
 
@@ -87,7 +89,7 @@ def _sooner(node: Expr) -> str | None:
 def _refuse(node: Expr) -> str | None:
     """Why a node must run through NumPy, or None if it compiles."""
     op = node.op
-    if not isinstance(op, (*ELEMENTWISE, *FOLDS, Scatter)):
+    if not isinstance(op, COMPILED):
         return "has no native lowering"
     if config.current.jit == "auto" and math.prod(space(node)) <= TINY:
         return TOO_FEW
@@ -110,11 +112,13 @@ def _refuse(node: Expr) -> str | None:
 
 def _unconverted(node: Expr) -> str | None:
     """float16 is converted by compiled code only where the CPU does it."""
+    if host().half:
+        return None
     geos = [node.region, *(i.geo for i in node.inputs if isinstance(i, Read))]
     half = any(geo is not None and geo.dtype.char == "e" for geo in geos) or (
         isinstance(node.op, Map | Reduce | Scan) and "e" in node.op.sig
     )
-    return "this CPU does not convert float16" if half and not host().half else None
+    return "this CPU does not convert float16" if half else None
 
 
 def _misaligned(node: Expr) -> str | None:

@@ -204,45 +204,56 @@ def walk(nodes: list[Expr], wanted: Sequence[Expr], literal: bool = True) -> Wal
             parts.append(value.buf.address & 15)
         return k
 
+    add, pin, number_of = parts.append, pins.append, numbers.get
     for node in nodes:
         old, region = node.old, node.region
         assert region is not None
-        parts.append(node.op)
+        add(node.op)
         for i in node.inputs:
             if i.__class__ is Read:
                 value, geo = i.expr, i.geo
-                k = numbers.get(id(value))
-                parts.append(leaf(value) if k is None else k)
-                if id(geo) in FRESH:
-                    pins.append(geo)
-                    parts.append(id(geo))
+                k = number_of(id(value))
+                add(leaf(value) if k is None else k)
+                at = id(geo)
+                if at in FRESH:
+                    pin(geo)
+                    add(at)
                 else:
-                    parts.append(_geometry_key(geo))
+                    add(_geometry_key(geo))
             else:
-                parts.append(i.dtype.char)      # type: ignore[union-attr]
+                add(i.dtype.char)      # type: ignore[union-attr]
                 if numbers_matter:
-                    parts.append(rules.seen(i) if literal else NONE)        # type: ignore[arg-type]
-        if id(region) in FRESH:
-            pins.append(region)
-            parts.append(id(region))
+                    add(rules.seen(i) if literal else NONE)        # type: ignore[arg-type]
+        at = id(region)
+        if at in FRESH:
+            pin(region)
+            add(at)
         else:
-            parts.append(_geometry_key(region))
-        while old is not None and old.op is not None and id(old) not in numbers:
-            old = old.old               # a dead value: overwritten before anybody asked for it
-        below = None if old is None else numbers.get(id(old))
-        if old is not None and below is None:
-            below = leaf(old)
+            add(_geometry_key(region))
         external = id(node) in roots or is_kept(node) or _read_elsewhere(node, numbers)
         if external:
             asked.add(node.serial)
-        parts += (below, node.masked, node.covers, external)
+        add(external)
         if flags_matter:
-            parts.append(literal and ignores(node.errors))
+            add(literal and ignores(node.errors))
+        if old is None:
+            continue                    # (what follows is an op, or a number and two bools)
+        while old is not None and old.op is not None and id(old) not in numbers:
+            old = old.old               # a dead value: overwritten before anybody asked for it
+        below = None if old is None else number_of(id(old))
+        if old is not None and below is None:
+            below = leaf(old)
+        parts += (below, node.masked, node.covers)
     return Walk(nodes, leaves, tuple(parts), pins, asked, rules, literal)
 
 
 def _read_elsewhere(node: Expr, numbers: dict[int, int]) -> bool:
-    return any(id(r) not in numbers for r in node.waiting())
+    """Does a pending node of no number read it?"""
+    for ref in node.readers or ():
+        reader = ref()
+        if reader is not None and id(reader) not in numbers and reader.op is not None:
+            return True
+    return False
 
 
 def _geometry_key(geo: numpy.ndarray) -> tuple[Any, ...]:

@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy
+
 from lazyarr.codegen.reduce_plan import arrange
 from lazyarr.counters import COUNT
 from lazyarr.expr import Compress, Expr, Map, Read, Reduce, Scan, Tally
@@ -202,7 +204,8 @@ def _step(group: Group, numbers: dict[int, int], stored: set[int], epoch: int, t
         (numbers[id(c[0])], c[1]) if isinstance(c, tuple) else c for c in program.constants
     )
     written = tuple(k for k, o in enumerate(program.parfor.operands) if o.role != "in")
-    reusable = tuple(_reusable(n, group, numbers) for n in group.nodes if n.serial in stored)
+    read = _read(group)
+    reusable = tuple(_reusable(n, group, numbers, read) for n in group.nodes if n.serial in stored)
     program.forget()
     last = group.nodes[-1]
     ranks = last.inputs[2] if isinstance(last.op, Compress) else None
@@ -213,13 +216,25 @@ def _step(group: Group, numbers: dict[int, int], stored: set[int], epoch: int, t
     ), body  # fmt: skip
 
 
-def _reusable(node: Expr, group: Group, numbers: dict[int, int]) -> tuple[int, ...]:
+def _read(group: Group) -> dict[int, tuple[Expr, numpy.ndarray | None]]:
+    """By identity, the values that a group reads, and where; None if not always at the same elements."""
+    found: dict[int, tuple[Expr, numpy.ndarray | None]] = {}
+    for a in group.loads:
+        _, geo = found.setdefault(id(a.value), (a.value, a.geo))
+        if geo is not None and geo is not a.geo and not same(geo, a.geo):
+            found[id(a.value)] = a.value, None
+    return found
+
+
+def _reusable(
+    node: Expr, group: Group, numbers: dict[int, int], read: dict[int, tuple[Expr, numpy.ndarray | None]]
+) -> tuple[int, ...]:
     """Inputs that the group reads only where the node writes: it may store over them."""
     if not isinstance(node.op, Map | Scan):     # accumulators and ranks overlap nothing that is read
         return ()
     region = group.placed[node.serial].region
-    fits: dict[int, bool] = {}
-    for a in group.loads:
-        k = numbers[id(a.value)]
-        fits[k] = fits.get(k, True) and same(a.geo, region)
-    return tuple(k for k, fit in fits.items() if fit)
+    known: dict[int, bool] = {}
+    for _, geo in read.values():
+        if geo is not None and id(geo) not in known:
+            known[id(geo)] = same(geo, region)
+    return tuple(numbers[k] for k, (_, geo) in read.items() if geo is not None and known[id(geo)])

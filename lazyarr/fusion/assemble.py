@@ -422,13 +422,15 @@ def uses(inst: Inst) -> tuple[int, ...]:
     return inst.args
 
 
-def live(body: list[Inst]) -> tuple[list[Inst], dict[int, int]]:
+def live(body: list[Inst]) -> tuple[list[Inst], Mapping[int, int] | range]:
     """The body without the instructions whose values nobody uses, and the new numbers of the others."""
     needed = [i.op in EFFECTS for i in body]
     for k in reversed(range(len(body))):
         if needed[k]:
             for arg in uses(body[k]):
                 needed[arg] = True
+    if all(needed):
+        return body, range(len(body))
     place: dict[int, int] = {}
     kept: list[Inst] = []
     for k, inst in enumerate(body):

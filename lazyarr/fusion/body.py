@@ -242,7 +242,7 @@ def _placed(tree: Any, place: Sequence[int]) -> Any:
     return (tree[0], *(_placed(part, place) for part in tree[1:])) if isinstance(tree, tuple) else tree
 
 
-def moved(inst: Inst, args: tuple[int, ...], place: Sequence[int] | Mapping[int, int]) -> Inst:
+def moved(inst: Inst, args: tuple[int, ...], place: Sequence[int] | Mapping[int, int] | range) -> Inst:
     """The instruction with other arguments, and what its Reduction refers to renumbered."""
     how = inst.attr
     if isinstance(how, Reduction):

@@ -34,6 +34,8 @@ from lazyarr.reduce_order import Order
 
 def conflict(node: Expr, placed: Placed, group: Group, epoch: int, asked: Asked) -> str | None:
     """Why a node cannot run in the loops of a group, which have its space."""
+    if node.old is None and not group.ordered and isinstance(node.op, Map):
+        return _load_conflict(node, placed, group, epoch)       # the usual case, for which this is all
     return (
         _order_conflict(node, group)
         or _waits_for_one(node, group)
@@ -188,7 +190,8 @@ def own_conflict(node: Expr) -> str | None:
 
 def plain_node(node: Expr) -> str | None:
     """Why the element types keep a node out of compiled code, or None."""
-    for geo in (region_of(node), *(i.geo for i in node.inputs if isinstance(i, Read))):
-        if char_of(geo.dtype) is None:
-            return f"dtype {geo.dtype} is not compiled"
+    dtypes = [region_of(node).dtype, *[i.geo.dtype for i in node.inputs if isinstance(i, Read)]]
+    for dtype in dtypes:
+        if char_of(dtype) is None:
+            return f"dtype {dtype} is not compiled"
     return None

@@ -70,6 +70,8 @@ def fit(body: Sequence[Inst], calls: Sequence[Call], rows: Mapping[int, int]) ->
     """`body` with the `dense` that it needs, and the serials of nodes that NumPy must run.
 
     `rows` says for each operand its stride along the innermost loop."""
+    if not calls:
+        return list(body), set()
     lone = not any(rows.values())
     still = _still(body, rows)
     wanted: dict[int, list[bool]] = {}

@@ -140,6 +140,8 @@ def _replaced(group: Group) -> list[Expr]:
     Where nobody else asks for them they are not stored: so a group stores each element once, and its
     stores may happen in any order."""
     found: list[Expr] = []
+    if all(node.old is None for node in group.nodes):
+        return found
     regions = {serial: placed.region for serial, placed in group.placed.items()}
     for at, first in enumerate(group.nodes):
         for node in group.nodes[at + 1 :]:

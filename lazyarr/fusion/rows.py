@@ -100,6 +100,8 @@ def chains(
 
     Only chains with a fold are worth it, or with groups behind: others have their reasons to be apart."""
     found = Found()
+    if all(g.fold is None and not g.stores for g in groups):
+        return found
     tried: list[Chain] = []
     for group in groups:
         why = "NumPy runs it" if group.opaque else None
@@ -231,10 +233,15 @@ def _changes_what_stays(chain: Chain, group: Group, asked: Asked) -> bool:
 def _apart(chain: Chain, touches: list[Touch], axis: int) -> int | str:
     """From how many rows away the chain reads what a group overwrites; or why its rows depend on others."""
     most, ahead = 0, len(chain.groups) - chain.behind
+    touched: dict[int, list[tuple[int, tuple[Touch, int]]]] = {}
+    written: dict[int, list[tuple[int, tuple[Touch, int]]]] = {}
+    for numbered in _numbered(chain):
+        other = numbered[1][0]
+        touched.setdefault(id(other.key), []).append(numbered)
+        if other.writes:
+            written.setdefault(id(other.key), []).append(numbered)
     for mine in touches:
-        for k, (other, across) in _numbered(chain):
-            if other.key is not mine.key or not (other.writes or mine.writes):
-                continue
+        for k, (other, across) in (touched if mine.writes else written).get(id(mine.key), ()):
             if in_step(other, across, mine, axis):
                 continue
             rows = None if other.writes or k >= ahead else rows_apart(other, across, mine, axis)

@@ -1,0 +1,97 @@
+"""What planning costs by the size of the graph: the walk, a new plan, and the matching of rewrite rules."""
+
+import importlib
+from typing import Any
+
+import numpy
+
+SIZES = (1000, 3000, 10000)
+ELEMENTS = 4
+"""Few, so that no bound on the memory of what is pending is met."""
+
+
+LONG = 1000
+"""Operations of a chain: of many times as many, some evaluate themselves."""
+
+
+def chain(np: Any, nodes: int) -> list[Any]:
+    """Each operation from the one before."""
+    found = []
+    for first in range(nodes // LONG):
+        x, y = (np.array([k + first + 1.5] * ELEMENTS) for k in range(2))
+        for k in range(LONG):
+            x = (x + y, x * 0.5, x - y, np.sqrt(x))[k % 4]
+        found.append(x)
+    return found
+
+
+def wide(np: Any, nodes: int) -> list[Any]:
+    """Many results, each of four operations on the same operands."""
+    x, y = (np.array([k + 1.5] * ELEMENTS) for k in range(2))
+    return [((x + k) * y - x) / y for k in range(nodes // 4)]
+
+
+GRAPHS = {"chain": chain, "wide": wide}
+
+
+class Graph:
+    """A graph of so many operations, pending.  NumPy has nothing like it."""
+
+    params = (("lazyarr",), tuple(GRAPHS), SIZES)
+    param_names = ("module", "graph", "nodes")
+    number = 1
+    warmup_time = 0
+
+    def setup(self, module: str, graph: str, nodes: int) -> None:
+        self.np = importlib.import_module(module)
+        self.np.set_options(jit="always", pending_nodes=1 << 30)
+        self.walk = importlib.import_module("lazyarr.plan").walk
+        self.planning = importlib.import_module("lazyarr.planning")
+        self.refuse = importlib.import_module("lazyarr.engine")._refuse
+        with numpy.errstate(all="ignore"):
+            self.arrays = GRAPHS[graph](self.np, nodes)
+        self.roots = [x.storage.value for x in self.arrays]
+        self.pending = importlib.import_module("lazyarr.materialize").closure(self.roots)
+        assert nodes <= len(self.pending) <= nodes + 2
+        self.planning.plan_of(self.walk(self.pending, self.roots), self.refuse)
+
+    def teardown(self, module: str, graph: str, nodes: int) -> None:
+        self.np.set_options(jit="auto", pending_nodes=200)
+
+    def time_cold(self, module: str, graph: str, nodes: int) -> None:
+        """Partition, rewriting and assembly: all but the code."""
+        self.planning.plan_of(self.walk(self.pending, self.roots), self.refuse, keep=False)
+
+    def time_warm(self, module: str, graph: str, nodes: int) -> None:
+        """The walk, and the plan from memory."""
+        self.planning.plan_of(self.walk(self.pending, self.roots), self.refuse)
+
+
+class Matching:
+    """A body of so many instructions, all of ops that rules begin with: numbered, with rules and without."""
+
+    params = (("lazyarr",), ("rules", "none"), SIZES)
+    param_names = ("module", "rules", "nodes")
+    number = 1
+    warmup_time = 0
+
+    def setup(self, module: str, rules: str, nodes: int) -> None:
+        body = importlib.import_module("lazyarr.fusion.body")
+        registry = importlib.import_module("lazyarr.fusion.registry")
+        keeps = importlib.import_module("lazyarr.fusion").Keeps
+        inst = importlib.import_module("lazyarr.fusion.parfor").Inst
+        active = registry._current.at(keeps.BITWISE) if rules == "rules" else registry.Active()
+        self.body = lambda: body.Body(active, lambda op, sig: True, True)
+        loads = [inst("load", "d", (), k) for k in range(2)]
+        ops = ("add", "subtract", "multiply", "square", "add", "absolute")
+        made = []
+        for k in range(nodes):
+            op = ops[k % len(ops)]
+            args = (k + 1, 0) if op in ("add", "subtract", "multiply") else (k + 1,)
+            made.append(inst(op, f"{'d' * len(args)}->d", args, 0))
+        self.insts = [*loads, *made]
+
+    def time_emit(self, module: str, rules: str, nodes: int) -> None:
+        body = self.body()
+        for inst in self.insts:
+            body.emit(inst)

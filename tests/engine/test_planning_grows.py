@@ -1,0 +1,67 @@
+"""Planning takes so many steps for each operation, however many there are: counted in calls, not in time."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy
+import pytest
+
+import lazyarr
+from lazyarr.engine import _refuse
+from lazyarr.materialize import closure
+from lazyarr.plan import walk
+from lazyarr.planning import plan_of
+
+LONG = 500
+
+
+def chains(n):
+    found = []
+    for first in range(n // LONG):
+        x = lazyarr.array([first + 1.0, 2.0, 3.0])
+        for k in range(LONG):
+            x = (x + 1.0, x * 0.5, -x, lazyarr.sqrt(x))[k % 4]
+        found.append(x)
+    return found
+
+
+def wide(n):
+    x, y = lazyarr.array([1.0, 2.0, 3.0]), lazyarr.array([2.0, 4.0, 4.0])
+    return [((x + k) * y - x) / y for k in range(n // 4)]
+
+
+def calls(what) -> int:
+    """Function calls, those of C code included."""
+    count = 0
+
+    def listen(frame, event, arg):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(listen)
+    try:
+        what()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def counted(build, n):
+    with lazyarr.options(jit="always", pending_nodes=1 << 30), numpy.errstate(all="ignore"):
+        arrays = build(n)
+        roots = [x.storage.value for x in arrays]
+        nodes = closure(roots)
+        assert len(nodes) >= n
+        w = walk(nodes, roots)
+        plan_of(w, _refuse, keep=False)
+        cold = calls(lambda: plan_of(w, _refuse, keep=False))
+        warm = calls(lambda: walk(nodes, roots))
+    return cold / n, warm / n
+
+
+@pytest.mark.parametrize("build", [chains, wide])
+def test_calls_for_each_node(build):
+    (cold, warm), (more_cold, more_warm) = counted(build, 1000), counted(build, 8000)
+    assert more_cold < 1.15 * cold and more_warm < 1.15 * warm
+    assert cold < 500 and warm < 50
