@@ -28,7 +28,7 @@ BITWISE, VALUE, APPROX = Keeps
 
 @pytest.fixture(autouse=True)
 def _kernels():
-    with lazyarr.options(jit="always"):
+    with lazyarr.options(jit="always", verify=False):       # (some ops here are wrong, on purpose)
         yield
 
 
