@@ -194,6 +194,11 @@ def _observe(values: Mapping[str, Any]) -> None:
     OBSERVED.extend(name for name in watching if name not in OBSERVED)
 
 
+def is_observed() -> bool:
+    """Does somebody look at the evaluations of this thread?"""
+    return any(name not in _FIELDS or getattr(current, name) for name in OBSERVED)
+
+
 def _parsed(text: str, default: object) -> object:
     """What an environment variable says, in the type of the option's default."""
     if isinstance(default, bool):

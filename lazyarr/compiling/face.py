@@ -25,7 +25,7 @@ from lazyarr.compiling.known import RUNTIME, Key, Known, Last
 from lazyarr.compiling.replay import Misfit, Replay
 from lazyarr.compiling.telling import told
 from lazyarr.compiling.trace import Root
-from lazyarr.config import OBSERVED, plan_key
+from lazyarr.config import OBSERVED, is_observed, plan_key
 from lazyarr.counters import COUNT
 from lazyarr.error_state import loud, remembered
 from lazyarr.scalar.compiled import Refusal
@@ -168,7 +168,7 @@ def _is_watched() -> bool:
     (Of an underflow kernels do not tell, where a number becomes a constant of a shorter type.)"""
     state = remembered()
     return (
-        bool(OBSERVED) or sys.gettrace() is not None or loud()
+        (bool(OBSERVED) and is_observed()) or sys.gettrace() is not None or loud()
         or (state is not None and state["under"] == "warn")
     )
 

@@ -104,3 +104,17 @@ def test_statistics_count() -> None:
     found = statistics(text)
     assert (found.functions, found.instructions, found.vector) == (1, 5, 1)
     assert (found.calls, found.stack, found.jumps) == (1, 1, 1)
+
+
+def test_compiled_functions_are_replayed_after_looking() -> None:
+    """While somebody looks on the function runs itself; from then on its kernels do again."""
+    x = lazyarr.array(numpy.arange(1000.0))
+    lazyarr.evaluate(x)
+    f = lazyarr.compile(lambda x: x * 2 + 1)
+    calls = lazyarr.debug.counters
+    with lazyarr.options(debug=1):
+        before = calls()["traced_calls"]
+        f(x)
+        assert calls()["traced_calls"] == before
+    f(x)
+    assert calls()["traced_calls"] == before + 1
