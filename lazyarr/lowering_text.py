@@ -2,14 +2,17 @@
 
 In:  a function that writes instructions by a Builder, a signature.   Out: an emitter and a digest of all that
 it writes; or ValueError, which says what is wrong with it.
-The text is parsed by LLVM in a function of its own, at every width, for every CPU level of this machine.  It
-may compute, and do nothing else: no memory, no jumps, no calls but of LLVM's arithmetic, nothing that traps.
+The function is called at registration, at every width, for every CPU level, and what it writes is kept: that
+is what kernels get, with names of their own for its values, whatever the function would write later.
+LLVM parses it, twice in one function.  It may compute on numbers, and do nothing else: no memory, no jumps,
+no calls but of LLVM's arithmetic, nothing that traps or needs a library's functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emitters import Emit
@@ -37,46 +40,87 @@ OPCODES = frozenset(ARITHMETIC.split())
 INTRINSICS = (
     "fma", "fmuladd", "fabs", "sqrt", "floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven",
     "copysign", "minnum", "maxnum", "minimum", "maximum", "smin", "smax", "umin", "umax", "abs", "ctpop",
-    "ctlz", "cttz", "bswap", "bitreverse", "fshl", "fshr", "sadd", "uadd", "ssub", "usub", "fptosi", "fptoui",
-    "experimental.constrained",
+    "ctlz", "cttz", "bswap", "bitreverse", "fshl", "fshr", "sadd.sat", "uadd.sat", "ssub.sat", "usub.sat",
+    "fptosi.sat", "fptoui.sat",
 )  # fmt: skip
 """LLVM's arithmetic, by what comes after ``llvm.``."""
-CALLEES = tuple(f"llvm.{name}." for name in INTRINSICS)
+CONSTRAINED = (
+    "fadd", "fsub", "fmul", "fdiv", "fma", "fmuladd", "sqrt", "fcmp", "fcmps", "sitofp", "uitofp", "fptosi",
+    "fptoui", "fpext", "fptrunc", "floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven",
+    "minnum", "maxnum", "minimum", "maximum",
+)  # fmt: skip
+"""Of these there are forms that say which flags they raise."""
+CALLEES = (
+    *(f"llvm.{name}." for name in INTRINSICS),
+    *(f"llvm.experimental.constrained.{name}." for name in CONSTRAINED),
+)
+
+NUMBERS = re.compile(r"(<\d+ x )?(i1|i8|i16|i32|i64|i128|float|double)>?")
+"""Types that processors compute with, without a library's functions."""
+CONVERSIONS = ("uitofp", "sitofp", "fptoui", "fptosi", "call")
+"""Not of integers of 128 bits."""
+
+NAME = re.compile(r'%[\w.$-]+|%"[^"]*"')
+DEFINITION = re.compile(rf"\s*({NAME.pattern}) = (.*)", re.DOTALL)
+
+
+class Written(NamedTuple):
+    """What an op consists of, on operands ``%x0``, ``%x1``, ..."""
+
+    lines: tuple[str, ...]
+    result: str
+    declarations: tuple[str, ...]
+
+    def put(self, b: Builder, operands: Sequence[str]) -> str:
+        """Write it on operands of other names; the name of the result."""
+        names = {f"%x{k}": operand for k, operand in enumerate(operands)}
+        for line in self.lines:
+            defined = DEFINITION.fullmatch(line)
+            if defined is None:
+                b.do(_renamed(line.strip(), names))
+            else:
+                names[defined[1]] = b.op(_renamed(defined[2], names))
+        for text in self.declarations:
+            b.declare(text)
+        return _renamed(self.result, names)
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    return NAME.sub(lambda found: names.get(found[0], found[0]), text)
 
 
 def emitter_of(name: str, lower: Lower, sig: str) -> tuple[Emit, bytes]:
     """How to emit an op of one signature, and a digest of what it writes."""
-    emit = _emit(name, lower, sig)
-    texts = []
+    written: dict[tuple[str, int], Written | str] = {}
+    tried: set[str] = set()
     for target in (level.target for level in LEVELS):
         for width in WIDTHS:
             try:
-                texts.append(_function(name, emit, sig, target, width))
+                found = _write(name, lower, sig, target, width)
+                text = _function(sig, found, target, width)
+                if text not in tried:
+                    _parse(name, sig, text)
+                    tried.add(text)
+                written[target.name, width] = found
             except ValueError as error:
                 if target.machine == here():
                     raise
-                texts.append(str(error))        # (no kernel of this process is for that machine)
-    for text in dict.fromkeys(texts):
-        _parse(name, sig, text)
-    return emit, disk.digest(*texts)
-
-
-def _emit(name: str, lower: Lower, sig: str) -> Emit:
-    t = lane(sig[0])
+                written[target.name, width] = str(error)        # (no kernel of this process is for it)
 
     def emit(b: Builder, args: list[Any]) -> list[Any]:
-        return [lower(b, t, *args)]
+        found = written[b.target.name, b.width]
+        if isinstance(found, str):
+            raise ValueError(found)
+        return [found.put(b, args)]
 
-    return emit
+    return emit, disk.digest(*map(repr, written.values()))
 
 
-def _function(name: str, emit: Emit, sig: str, target: Target, width: int) -> str:
-    """A function that consists of the op."""
+def _write(name: str, lower: Lower, sig: str, target: Target, width: int) -> Written:
     b = Builder(target, width)
-    ins, _, out = sig.partition("->")
-    operands = [f"%x{k}" for k in range(len(ins))]
+    operands = [f"%x{k}" for k in range(len(sig.partition("->")[0]))]
     try:
-        (result,) = emit(b, list(operands))
+        result = lower(b, lane(sig[0]), *operands)
     except Exception as error:
         raise ValueError(
             f"the lowering of {name!r} for {sig} ({target.name}, {width} lanes) raised "
@@ -84,15 +128,23 @@ def _function(name: str, emit: Emit, sig: str, target: Target, width: int) -> st
         ) from error
     if not isinstance(result, str):
         raise ValueError(f"the lowering of {name!r} for {sig} gave {result!r}, not the name of a value")
-    given = ", ".join(f"{b.ty(lane(c))} {x}" for c, x in zip(ins, operands, strict=True))
+    return Written(tuple(b.lines), result, tuple(b.declarations))
+
+
+def _function(sig: str, written: Written, target: Target, width: int) -> str:
+    """A function in which the op is there twice, as kernels have it."""
+    b = Builder(target, width)
+    ins, _, out = sig.partition("->")
+    first, second = ([f"%{side}{k}" for k in range(len(ins))] for side in "ab")
+    written.put(b, first)
+    result = written.put(b, second)
     made = b.ty(lane(out))
+    given = ", ".join(f"{b.ty(lane(c))} {x}" for c, x in zip(ins * 2, first + second, strict=True))
     head, tail = [f"define {made} @op({given}) {{", "entry:"], [f"  ret {made} {result}", "}"]
     return "\n".join([*head, *b.lines, *tail, *b.declarations, ""])
 
 
 def _parse(name: str, sig: str, text: str) -> None:
-    if not text.startswith("define"):
-        return
     try:
         binding()
     except ImportError:                 # then nothing is compiled: the reference is all there is
@@ -120,9 +172,22 @@ def _wrong(module: Any) -> Iterator[str]:
     if len(blocks) != 1:
         yield "it jumps"
     for inst in blocks[0].instructions:
-        if inst.opcode not in OPCODES:
-            yield f"{inst.opcode!r} is not arithmetic"
-        if inst.opcode == "call":
-            callee = list(inst.operands)[-1].name
-            if not callee.startswith(CALLEES):
-                yield f"it calls {callee or 'what has no name'!r}"
+        yield from _unwanted(inst)
+    if any(f.is_declaration and not f.name.startswith("llvm.") for f in module.functions):
+        yield "it declares functions"
+
+
+def _unwanted(inst: Any) -> Iterator[str]:
+    """Why an instruction must not be there."""
+    opcode, operands = inst.opcode, list(inst.operands)
+    if opcode not in OPCODES:
+        yield f"{opcode!r} is not arithmetic"
+    if opcode == "call":
+        callee = operands.pop().name
+        if not callee.startswith(CALLEES):
+            yield f"it calls {callee or 'what has no name'!r}"
+    types = [str(x.type) for x in operands] + ([] if opcode == "ret" else [str(inst.type)])
+    for t in types:
+        found = NUMBERS.fullmatch(t)
+        if (found is None and t != "metadata") or (opcode in CONVERSIONS and "i128" in t):
+            yield f"{opcode!r} of {t!r} is no arithmetic of processors"

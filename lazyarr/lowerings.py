@@ -11,6 +11,7 @@ Nothing is registered, nor changed, where anything about it is wrong.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -20,13 +21,13 @@ import numpy
 from lazyarr import config
 from lazyarr.codegen.native import GIVEN
 from lazyarr.dispatch import cache as disk
-from lazyarr.dtypes import PLAIN
+from lazyarr.dtypes import PLAIN, char_of
 from lazyarr.fusion.body import Body
 from lazyarr.fusion.collapse import Loops
 from lazyarr.fusion.interpret import run_parfor
 from lazyarr.fusion.parfor import Inst, Operand, Parfor
 from lazyarr.fusion.program import Program
-from lazyarr.fusion.registry import Active, add_op, registered, remove_op
+from lazyarr.fusion.registry import Active, add_op, registered, remove_op, replacement_form
 from lazyarr.fusion.replacement import Lowering, typed
 from lazyarr.fusion.rewrite import Keeps, Replacement, names
 from lazyarr.fusion.soundness import Unsound, differs, samples
@@ -51,7 +52,14 @@ class Reference:
         self.told, self.fn, self.nin, self.keeps = name, fn, nin, keeps
 
     def __call__(self, *args: Any, signature: str, casting: str = "unsafe") -> Any:
-        return numpy.asarray(self.fn(*args)).astype(signature[-1])
+        found = numpy.asarray(self.fn(*args))
+        shape = numpy.broadcast_shapes(*map(numpy.shape, args))
+        if found.shape not in (shape, ()) or char_of(found.dtype) is None:
+            raise ValueError(
+                f"the reference of {self.told!r} is to work element by element: of shape {shape} it makes "
+                f"{found.dtype} of shape {found.shape}"
+            )
+        return numpy.broadcast_to(found, shape).astype(signature[-1])
 
 
 def register_lowering(
@@ -75,8 +83,8 @@ def register_lowering(
     lower : callable, optional
         Its code: ``lower(b, t, *operands)`` writes LLVM IR by ``b.op("fadd ...")`` and ``b.intrinsic(...)``
         (`lazyarr.codegen.builder.Builder`), on vectors of `b.width` lanes or scalars: ``b.ty("double")`` is
-        the type.  `t` is the type of the first operand's lanes.  It returns the result's name.  It must write
-        the same each time, with `b.width`, `b.target` and `t` alone to go by.
+        the type.  `t` is the type of the first operand's lanes.  It returns the result's name.  It is called
+        now, for every width and CPU level; kernels have what it writes then.
     keeps : Keeps, optional
         How far its code, or composition, agrees with the reference: `check_lowering` tests it.
     flags : iterable of str, optional
@@ -94,6 +102,8 @@ def register_lowering(
         raise ValueError(f"the name of an op is an identifier, not {name!r}")
     if not callable(reference):
         raise TypeError(f"the reference of {name!r} is a function of NumPy arrays")
+    if not isinstance(keeps, Keeps):
+        raise TypeError(f"{name!r}: keeps is a Keeps")
     if (composition is None) is (lower is None):
         raise ValueError(f"{name!r} is either a composition or has code")
     if composition is not None:
@@ -152,6 +162,7 @@ def _composed(
     name: str, reference: Callable[..., Any], composition: tuple[Sequence[str], Replacement], keeps: Keeps
 ) -> Lowering:
     params, tree = composition
+    replacement_form(f"the composition of {name!r}", tree, registered())
     unbound = set(names(tree)) - set(params)
     if unbound or len(set(params)) < len(params) or not params or not isinstance(tree, tuple):
         raise ValueError(
@@ -167,14 +178,16 @@ def _coded(
     flags: Iterable[str], cost: float,
 ) -> Lowering:  # fmt: skip
     sigs = (signatures,) if isinstance(signatures, str) else tuple(signatures)
-    arities = {len(sig.partition("->")[0]) for sig in sigs}
+    arities = {len(str(sig).partition("->")[0]) for sig in sigs}
     for sig in sigs:
-        ins, arrow, out = sig.partition("->")
+        ins, arrow, out = str(sig).partition("->")
         if not arrow or not ins or len(out) != 1 or not set(ins + out) <= set(CODE_TYPES):
             raise ValueError(f"{name!r}: a signature is like 'dd->d', of the types {CODE_TYPES}, not {sig!r}")
     if len(arities) != 1:
         raise ValueError(f"{name!r} has signatures, all with as many operands")
-    categories = tuple(flags)
+    if not isinstance(cost, int | float) or not 0 < cost < math.inf:
+        raise ValueError(f"{name!r}: the cost is a positive number, not {cost!r}")
+    categories = (flags,) if isinstance(flags, str) else tuple(flags)
     unknown = [flag for flag in categories if flag not in LETTERS]
     if unknown:
         raise ValueError(f"{name!r}: flags are {', '.join(LETTERS)}, not {unknown[0]!r}")

@@ -19,7 +19,7 @@ from lazyarr.fusion.parfor import EFFECTS, Inst, Reduction, result_char
 from lazyarr.fusion.program import NUMBERING, Constant, Rewritten
 from lazyarr.fusion.registry import Active
 from lazyarr.fusion.replacement import LEAF, NUMBER, Step, loop_for
-from lazyarr.fusion.rewrite import CAST, AnyRewrite, Rewrite, Value
+from lazyarr.fusion.rewrite import CAST, AnyRewrite, Rewrite, Value, is_number
 from lazyarr.ops import flags, native
 from lazyarr.switches import is_off
 
@@ -32,6 +32,9 @@ not say comes to its end here."""
 
 Lowerable = Callable[[str, str], bool]
 """Can a kernel have this op with this signature?"""
+
+Found = tuple[tuple[Step, ...], Mapping[str, int] | None]
+"""What a rule puts in, and what its names bound; None where steps name values by their numbers."""
 
 
 @dataclass(slots=True, eq=False)
@@ -105,31 +108,40 @@ class Body:
     def rewritten(self, inst: Inst, entries: Sequence[Entry]) -> int | None:
         """The value that the first rule that applies gives in the place of an instruction."""
         for entry in entries:
-            rule = entry.rule
-            if isinstance(rule, Rewrite):
-                state = rule.match(inst, self.insts)
-                if state is None or not self.may_drop_flags(rule, range(len(self.insts))):
-                    continue
-                steps, leaves = self.steps_of(rule, rule.apply(state), result_char(inst)), None
-            else:
-                found = match(entry, inst, self.insts, self.constant)
-                if found is None:
-                    continue
-                result = result_char(inst)
-                leaves = found.values
-                if result not in entry.chars or not self.may_drop_flags(rule, found.inner):
-                    continue
-                if any(self.is_loud(leaves[name]) for name in entry.dropped):
-                    continue
-                types = {name: result_char(self.insts[k]) for name, k in leaves.items()}
-                if rule.when is not None and not rule.when({**types, "": result}):
-                    continue
-                steps = self.rules.steps(rule, rule.replacement, types, result)
-            if steps is not None and all(map(self.can_be, steps)):
-                number = self.build(rule.name, steps, leaves)
-                self.rewrites.append(Rewritten(rule.name, inst.op, self.at, _instead(steps)))
+            try:
+                found = self.found(entry, inst)
+            except Exception as error:          # of the program's own functions
+                _tell(error, entry.rule)
+                raise
+            if found is not None and all(map(self.can_be, found[0])):
+                steps, leaves = found
+                number = self.build(entry.rule.name, steps, leaves)
+                self.rewrites.append(Rewritten(entry.rule.name, inst.op, self.at, _instead(steps)))
                 return number
         return None
+
+    def found(self, entry: Entry, inst: Inst) -> Found | None:
+        """What a rule puts in the place of an instruction, if it applies."""
+        rule = entry.rule
+        if isinstance(rule, Rewrite):
+            state = rule.match(inst, self.insts)
+            if state is None or not self.may_drop_flags(rule, range(len(self.insts))):
+                return None
+            steps = self.steps_of(rule, rule.apply(state), result_char(inst))
+            return None if steps is None else (steps, None)
+        found = match(entry, inst, self.insts, self.constant)
+        if found is None:
+            return None
+        result, leaves = result_char(inst), found.values
+        if result not in entry.chars or not self.may_drop_flags(rule, found.inner):
+            return None
+        if any(self.is_loud(leaves[name]) for name in entry.dropped):
+            return None
+        types = {name: result_char(self.insts[k]) for name, k in leaves.items()}
+        if rule.when is not None and not rule.when({**types, "": result}):
+            return None
+        steps = self.rules.steps(rule, rule.replacement, types, result)
+        return None if steps is None else (steps, leaves)
 
     def steps_of(self, rule: Rewrite, tree: Any, result: str) -> tuple[Step, ...] | None:
         """What a rewrite made of its state, typed."""
@@ -138,10 +150,16 @@ class Body:
         while todo:
             part = todo.pop()
             if isinstance(part, Value):
-                leaves[part] = result_char(self.insts[part.number])
-            elif isinstance(part, tuple):
-                assert part[0] in rule.makes, f"{rule.name!r} does not say that it makes {part[0]!r}"
+                k = part.number
+                if not isinstance(k, int) or not 0 <= k < len(self.insts) or self.insts[k].op in EFFECTS:
+                    raise ValueError(f"there is no value {k!r}")
+                leaves[part] = result_char(self.insts[k])
+            elif isinstance(part, tuple) and part:
+                if part[0] not in rule.makes:
+                    raise ValueError(f"it does not say that it makes {part[0]!r}")
                 todo += part[1:]
+            elif not is_number(part):
+                raise ValueError(f"{part!r} is no Value, number or (op, ...)")
         found: tuple[Step, ...] | None = self.rules.steps(rule, tree, leaves, result)
         return found
 
@@ -151,7 +169,8 @@ class Body:
 
     def build(self, rule: str, steps: Sequence[Step], leaves: Mapping[str, int] | None) -> int:
         """Emit the steps; the number of the last one's value."""
-        assert self.fuel, f"rewriting does not end: {rule!r} was applied last"
+        if not self.fuel:
+            raise ValueError(f"rewriting does not end: {rule!r} was applied last")
         self.fuel -= 1
         numbers: list[int] = []
         for step in steps:
@@ -186,10 +205,20 @@ class Body:
 
     def whole(self, rule: Rewrite) -> tuple[Body, list[int]] | None:
         """This body, complete, as a rewrite of whole bodies has it, and where each value is in it now."""
+        try:
+            return self.replaced(rule)
+        except Exception as error:              # of the program's own functions
+            _tell(error, rule)
+            raise
+
+    def replaced(self, rule: Rewrite) -> tuple[Body, list[int]] | None:
         state = rule.match(self.insts)
         if state is None or not (rule.keeps_flags or not self.heard):
             return None
         trees = rule.apply(state)
+        for k in trees:
+            if k not in range(len(self.insts)) or self.insts[k].op in EFFECTS:
+                raise ValueError(f"there is no value {k!r} to replace")
         made = Body(self.rules, self.lowerable, self.literal)
         made.constants, made.rewrites = self.constants, self.rewrites
         place: list[int] = []
@@ -235,11 +264,20 @@ def raises(inst: Inst) -> bool:
     return "->" in inst.sig and bool(flags(name, inst.sig))
 
 
+def _tell(error: Exception, rule: AnyRewrite) -> None:
+    """Note which rewrite was to apply."""
+    error.add_note(f"The rewrite {rule.name!r} was to apply (`unregister_rewrite` takes it out).")
+
+
 def _placed(tree: Any, place: Sequence[int]) -> Any:
-    """A replacement whose values are numbered anew."""
+    """A replacement whose values, all from before what it replaces, are numbered anew."""
     if isinstance(tree, Value):
+        if tree.number not in range(len(place)) or place[tree.number] < 0:
+            raise ValueError(f"there is no value {tree.number!r} before what is replaced")
         return Value(place[tree.number])
-    return (tree[0], *(_placed(part, place) for part in tree[1:])) if isinstance(tree, tuple) else tree
+    if not isinstance(tree, tuple) or not tree:
+        return tree
+    return (tree[0], *(_placed(part, place) for part in tree[1:]))
 
 
 def moved(inst: Inst, args: tuple[int, ...], place: Sequence[int] | Mapping[int, int] | range) -> Inst:

@@ -119,7 +119,7 @@ def is_literal(value: numpy.generic | None, literal: Number) -> bool:
 
 
 @cache
-def _bits(kind: Any, literal: Number, sign: float, char: str) -> bytes | None:
+def _bits(kind: Any, literal: Number, signs: tuple[bool, bool], char: str) -> bytes | None:
     dtype = numpy.dtype(char)
     if isinstance(literal, numpy.generic) and literal.dtype != dtype:
         return None
@@ -134,6 +134,6 @@ def _bits(kind: Any, literal: Number, sign: float, char: str) -> bytes | None:
 
 def bits(literal: Number, char: str) -> bytes | None:
     """A number of a pattern as an element of a type; None if it is not one exactly."""
-    real = literal.real if isinstance(literal, complex | numpy.complexfloating) else literal
+    signs = bool(numpy.signbit(literal.real)), bool(numpy.signbit(literal.imag))
     kind: Any = type(literal)
-    return _bits(kind, literal, float(numpy.copysign(1.0, float(real))), char)
+    return _bits(kind, literal, signs, char)

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 import numpy
 
 from lazyarr import config
-from lazyarr.dtypes import PLAIN
+from lazyarr.dtypes import PLAIN, char_of
 from lazyarr.fusion import termination
 from lazyarr.fusion.matching import Entry, bits, entry_of
 from lazyarr.fusion.replacement import Lowering, Step, arity, expanded, is_known, typed
@@ -25,6 +25,7 @@ from lazyarr.fusion.rewrite import (
     AS,
     CAST,
     CONSTANT,
+    KINDS,
     AnyRewrite,
     Keeps,
     Rewrite,
@@ -117,7 +118,7 @@ def _active(rules: Rules, level: Keeps) -> Active:
 def _entries(rule: AnyRewrite, made: Mapping[str, Lowering]) -> Iterator[tuple[str, Entry]]:
     if isinstance(rule, Rewrite):
         for root in rule.roots:
-            yield root, entry_of(rule, None, None, "biufc")
+            yield root, entry_of(rule, None, None, KINDS)
         return
     pattern: Any = in_bodies(rule.pattern, made)
     yield pattern[0], entry_of(rule, pattern, expanded(rule.replacement, made), rule.kinds)
@@ -174,13 +175,12 @@ def register_rewrite(rewrite: AnyRewrite) -> AnyRewrite:
         If it is not well formed, its name is taken, it names ops that there are not, or if rewriting by it
         and the rules that there are may go on for ever.  Nothing is changed then.
     """
-    _well_formed(rewrite)
     with _lock:
         there = _current
+        made = {op.name: op for op in there.made}
+        check_form(rewrite, made)
         if any(r.name == rewrite.name for r in there.rewrites):
             raise ValueError(f"there is a rule {rewrite.name!r} already")
-        made = {op.name: op for op in there.made}
-        _complete(rewrite, made)
         if isinstance(rewrite, Rule) and rewrite.stage is Stage.UNTYPED:
             taken = [r.name for r in there.rewrites if _is_same_op(r, rewrite)]
             if taken:
@@ -224,7 +224,7 @@ def add_op(op: Lowering) -> None:
         made = {known.name: known for known in there.made}
         if is_known(op.name, made) or op.name in (AS, CONSTANT, "copy"):
             raise ValueError(f"there is an op {op.name!r} already")
-        if op.tree is not None:
+        if op.tree is not None:             # (what it uses may have gone since `replacement_form`)
             _known_ops(f"the composition of {op.name!r}", op.tree, made)
         _put(there.rewrites, (*there.made, op))
 
@@ -257,40 +257,96 @@ def _is_same_op(there: AnyRewrite, new: Rule) -> bool:
 # --------------------------------------------------------------------------- well-formedness
 
 
-def _well_formed(rewrite: AnyRewrite) -> None:
+def check_form(rewrite: AnyRewrite, made: Mapping[str, Lowering]) -> None:
+    """TypeError or ValueError if it is not well formed, or names ops that there are not."""
     if not isinstance(rewrite, Rule | Rewrite):
         raise TypeError(f"a Rule or a Rewrite is wanted, not {type(rewrite).__name__}")
+    name = rewrite.name
+    if not isinstance(name, str) or not isinstance(rewrite.keeps_flags, bool):
+        raise TypeError(f"{name!r}: the name is a str, keeps_flags a bool")
     if not isinstance(rewrite.keeps, Keeps) or not isinstance(rewrite.stage, Stage):
-        raise TypeError(f"{rewrite.name!r}: keeps is a Keeps, stage a Stage")
+        raise TypeError(f"{name!r}: keeps is a Keeps, stage a Stage")
     if isinstance(rewrite, Rewrite):
-        if rewrite.stage is Stage.UNTYPED or (rewrite.stage is Stage.TYPED) is not bool(rewrite.roots):
-            raise ValueError(f"{rewrite.name!r}: a Rewrite is TYPED, with roots, or PARFOR, without")
-        return
-    if rewrite.stage is Stage.PARFOR:
-        raise ValueError(f"{rewrite.name!r}: a Rule is UNTYPED or TYPED; whole bodies are for a Rewrite")
-    pattern = rewrite.pattern
-    if not isinstance(pattern, tuple) or not pattern or pattern[0] in (AS, CONSTANT):
-        raise ValueError(f"the pattern of {rewrite.name!r} must start with an op")
-    for tree in (pattern, rewrite.replacement):
-        for part in nodes(tree):
-            _part(rewrite.name, part, tree is pattern)
+        _rewrite_form(rewrite, made)
+    else:
+        _rule_form(rewrite, made)
+
+
+def _rewrite_form(rewrite: Rewrite, made: Mapping[str, Lowering]) -> None:
+    name = repr(rewrite.name)
+    if not callable(rewrite.match) or not callable(rewrite.apply):
+        raise TypeError(f"{name}: match and apply are functions")
+    if not all(isinstance(x, tuple) for x in (rewrite.makes, rewrite.roots, rewrite.examples)):
+        raise TypeError(f"{name}: makes, examples and roots are tuples")
+    whole = rewrite.stage is Stage.PARFOR
+    if rewrite.stage is Stage.UNTYPED or whole is bool(rewrite.roots):
+        raise ValueError(f"{name}: a Rewrite is TYPED, with roots, or PARFOR, without")
+    unknown = [op for op in (*rewrite.roots, *rewrite.makes) if not is_known(op, made)]
+    if unknown:
+        raise ValueError(f"{name}: there is no op {unknown[0]!r}")
+    for example in rewrite.examples:
+        for pattern in example if whole else (example,):
+            _pattern_form(name, pattern, made)
+
+
+def _rule_form(rule: Rule, made: Mapping[str, Lowering]) -> None:
+    name, pattern, tree = repr(rule.name), rule.pattern, rule.replacement
+    if rule.stage is Stage.PARFOR:
+        raise ValueError(f"{name}: a Rule is UNTYPED or TYPED; whole bodies are for a Rewrite")
+    if not isinstance(rule.kinds, str) or not rule.kinds or set(rule.kinds) - set(KINDS):
+        raise ValueError(f"{name}: kinds are some of {KINDS!r}, not {rule.kinds!r}")
+    if rule.when is not None and not callable(rule.when):
+        raise TypeError(f"{name}: when is a function of types, or None")
+    _pattern_form(name, pattern, made)
+    replacement_form(name, tree, made)
     bound = {*names(pattern), *named_parts(pattern)}
-    unbound = [name for name in names(rewrite.replacement) if name not in bound]
+    unbound = [x for x in names(tree) if x not in bound]
     if unbound:
-        raise ValueError(f"{rewrite.name!r}: the pattern does not bind {', '.join(map(repr, unbound))}")
-    if rewrite.stage is Stage.UNTYPED:
-        _one_for_one(rewrite)
+        raise ValueError(f"{name}: the pattern does not bind {', '.join(map(repr, unbound))}")
+    if rule.stage is Stage.UNTYPED:
+        _one_for_one(rule)
+
+
+def replacement_form(name: str, tree: Any, made: Mapping[str, Lowering]) -> None:
+    """TypeError or ValueError if it is no replacement."""
+    for part in nodes(tree):
+        _part(name, part, in_pattern=False)
+    _known_ops(name, tree, made)
+    inner = tree[1:] if isinstance(tree, tuple) else ()
+    if any(CAST in ops(part) for part in inner):
+        raise ValueError(f"{name}: in a replacement, 'cast' stands at the root only")
+
+
+def _pattern_form(name: str, pattern: Any, made: Mapping[str, Lowering]) -> None:
+    if not isinstance(pattern, tuple) or not pattern or pattern[0] in (AS, CONSTANT):
+        raise ValueError(f"the pattern of {name} must start with an op")
+    for part in nodes(pattern):
+        _part(name, part, in_pattern=True)
+    _known_ops(name, pattern, made)
+    for op in ops(pattern):
+        if op in made and made[op].tree is not None:
+            raise ValueError(f"{name}: {op!r} is a composition, and no body has it")
 
 
 def _part(name: str, part: Any, in_pattern: bool) -> None:
-    if isinstance(part, str) or is_number(part):
+    if is_number(part):
+        if not _is_element(part):
+            raise ValueError(f"{name}: {part!r} is no element of a type that kernels have")
+        return
+    if isinstance(part, str):
         return
     if not isinstance(part, tuple) or isinstance(part, Value) or not part or not isinstance(part[0], str):
-        raise TypeError(f"{name!r}: {part!r} is no name, number or (op, ...)")
+        raise TypeError(f"{name}: {part!r} is no name, number or (op, ...)")
     if part[0] in (AS, CONSTANT):
         size = 3 if part[0] == AS else 2
         if not in_pattern or len(part) != size or not isinstance(part[1], str):
-            raise ValueError(f"{name!r}: {part!r} stands in patterns, with a name")
+            raise ValueError(f"{name}: {part!r} stands in patterns, with a name")
+
+
+def _is_element(number: Any) -> bool:
+    if isinstance(number, numpy.generic):
+        return char_of(number.dtype) is not None
+    return not isinstance(number, int) or -(2**63) <= number < 2**64
 
 
 def _one_for_one(rule: Rule) -> None:
@@ -299,25 +355,8 @@ def _one_for_one(rule: Rule) -> None:
     plain = isinstance(tree, tuple) and all(isinstance(x, str) for x in (*pattern, *tree))
     if not plain or len(set(pattern[1:])) < len(pattern) - 1 or sorted(pattern[1:]) != sorted(tree[1:]):   # type: ignore[index, type-var]
         raise ValueError(f"{rule.name!r}: an UNTYPED rule is one op for another of the same operands")
-    if rule.when is not None or set(rule.kinds) != set("biufc"):
+    if rule.when is not None or set(rule.kinds) != set(KINDS):
         raise ValueError(f"{rule.name!r}: an UNTYPED rule holds for all types")
-
-
-def _complete(rewrite: AnyRewrite, made: Mapping[str, Lowering]) -> None:
-    """Are its ops known, with as many operands as they have?"""
-    if isinstance(rewrite, Rewrite):
-        unknown = [op for op in (*rewrite.roots, *rewrite.makes) if not is_known(op, made)]
-        if unknown:
-            raise ValueError(f"{rewrite.name!r}: there is no op {unknown[0]!r}")
-        return
-    for tree in (rewrite.pattern, rewrite.replacement):
-        _known_ops(repr(rewrite.name), tree, made)
-    for op in ops(rewrite.pattern):
-        if op in made and made[op].tree is not None:
-            raise ValueError(f"{rewrite.name!r}: {op!r} is a composition, and no body has it")
-    inner = rewrite.replacement[1:] if isinstance(rewrite.replacement, tuple) else ()
-    if any(CAST in ops(part) for part in inner):
-        raise ValueError(f"{rewrite.name!r}: in a replacement, 'cast' stands at the root only")
 
 
 def _known_ops(who: str, tree: Any, made: Mapping[str, Lowering]) -> None:

@@ -88,6 +88,8 @@ def _root(tree: Any, leaves: Mapping[Any, str], result: str, ops: Ops, steps: li
         at = _step(tree[1], leaves, ops, steps)
         return _cast(steps, at, result)
     if is_number(tree):
+        if not _fits(_type_of(tree), result):
+            raise Untyped
         return _number(steps, tree, result)
     return _step(tree, leaves, ops, steps)
 

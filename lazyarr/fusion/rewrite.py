@@ -40,6 +40,9 @@ Replacement = str | Number | Value | tuple["Replacement", ...]
 
 AS, CONSTANT, CAST = "as", "constant", "cast"
 
+KINDS = "biufc"
+"""NumPy's kinds of the types that kernels have."""
+
 
 class Keeps(IntEnum):
     """What a rewrite leaves equal, for every input.  NaNs count as one value: their payloads are nobody's."""
@@ -101,7 +104,7 @@ class Rule(NamedTuple):
     keeps: Keeps
     keeps_flags: bool
     why: str
-    kinds: str = "biufc"
+    kinds: str = KINDS
     when: Callable[[Mapping[str, str]], bool] | None = None
     stage: Stage = Stage.TYPED
 

@@ -23,7 +23,7 @@ from lazyarr.fusion.body import Body, raises
 from lazyarr.fusion.interpret import run_parfor
 from lazyarr.fusion.matching import bits
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, result_char
-from lazyarr.fusion.registry import Active, Rules, in_bodies, registered
+from lazyarr.fusion.registry import Active, Rules, check_form, in_bodies, registered
 from lazyarr.fusion.replacement import Lowering, loop_for
 from lazyarr.fusion.rewrite import (
     AS,
@@ -86,6 +86,7 @@ def check_rule(rewrite: AnyRewrite) -> tuple[str, ...]:
         If it never applies, so that there is nothing to test; or if rewriting by it may go on for ever.
     """
     made = registered()
+    check_form(rewrite, made)
     termination.check((rewrite,), made)
     rules = Rules((rewrite,), tuple(made.values())).at(Keeps.APPROX)
     examples = [(rewrite.pattern,)] if isinstance(rewrite, Rule) else [

@@ -222,6 +222,72 @@ def text(*lines):
     return lower
 
 
+def constrained(b, name, t, x):
+    """With the flags that it raises; some of these need a library."""
+    callee = f"{b.ty(t)} @llvm.experimental.constrained.{name}.{f'v{b.width}' * bool(b.width)}f{size_of(t)}"
+    b.declare(f"declare {callee}({b.ty(t)}, metadata, metadata)")
+    return b.op(f'call {callee}({b.ty(t)} {x}, metadata !"round.dynamic", metadata !"fpexcept.strict")')
+
+
+def size_of(t):
+    return {"float": 32, "double": 64}[t]
+
+
+def there_and_back(b, t, x, there, other, back):
+    found = b.op(f"{there} {b.ty(t)} {x} to {b.ty(other)}")
+    return b.op(f"{back} {b.ty(other)} {found} to {b.ty(t)}")
+
+
+def named(b, t, x, y, z):
+    """With a name of its own, on operands by the names that they have when it is called."""
+    b.do(f"%product = fmul {b.ty(t)} %x0, %x1")
+    return b.op(f"fadd {b.ty(t)} %product, %x2")
+
+
+def fickle():
+    """Something else each time, and nothing at last."""
+    calls = []
+
+    def lower(b, t, x, y, z):
+        calls.append(1)
+        return plain(b, t, x, y, z) if len(calls) < 1000 else 1 / 0
+
+    def forget():
+        calls.extend([1] * 1000)
+
+    return lower, forget
+
+
+def test_code_is_what_it_was_at_registration():
+    for lower, forget in (fickle(), (named, list)):
+        with ops("fma"):
+            register(lower, keeps=BITWISE)
+            forget()
+            assert check_lowering("fma")
+            with rules(SAME):
+                x, y, z = arrays()
+                found = (x * y + z) * (y * z + x)           # twice in a kernel
+                assert explain(found).groups[0].parfor.count("fma@") == 2
+                x, y, z = map(numpy.asarray, (x, y, z))
+                numpy.testing.assert_array_equal(numpy.asarray(found), (x * y + z) * (y * z + x))
+
+
+@pytest.mark.parametrize(
+    ("reference", "words"),
+    [
+        (lambda x, y, z: None, "makes object of shape"),
+        (lambda x, y, z: x[:3], "of shape .3,."),
+        (lambda x, y, z: x.reshape(2, -1), "is to work element by element"),
+        (lambda x, y, z: "text", "is to work element by element"),
+    ],
+)
+def test_bad_references_are_told(reference, words):
+    with ops("fma"):
+        register_lowering("fma", reference, signatures="ddd->d", lower=plain)
+        with pytest.raises(ValueError, match=words):
+            check_lowering("fma")
+
+
 @pytest.mark.parametrize(
     ("lower", "words"),
     [
@@ -234,13 +300,19 @@ def text(*lines):
         (lambda b, t, x, y, z: b.op("gibberish"), "expected instruction opcode"),
         (text("store {ty} {x}, ptr null", "fneg {ty} {x}"), "'store' is not arithmetic"),
         (text("load {ty}, ptr null"), "'load' is not arithmetic"),
-        (text("br label %next", "next:", "fneg {ty} {x}"), "it jumps"),
+        (text("br label %next", "next:", "fneg {ty} {x}"), "not valid"),
         (text("ret {ty} {x}", "fneg {ty} {x}"), "not valid"),
         (text("ret {ty} {x}", "}}", "define {ty} @f({ty} %x0) {{", "fneg {ty} %x0"), "not valid"),
         (lambda b, t, x, y, z: b.intrinsic("exp", t, (t, x)), "it calls 'llvm.exp"),
         (lambda b, t, x, y, z: b.op(f"frem {b.ty(t)} {x}, {y}"), "'frem' is not arithmetic"),
         (lambda b, t, x, y, z: b.declare("declare void @abort()") or b.do("call void @abort()") or x,
          "it calls 'abort'"),
+        (lambda b, t, x, y, z: b.declare("declare void @abort()") or x, "it declares functions"),
+        (lambda b, t, x, y, z: b.declare("@g = global i64 0") or x, "it has global variables"),
+        (lambda b, t, x, y, z: constrained(b, "exp", t, x), "it calls 'llvm.experimental.constrained.exp"),
+        (lambda b, t, x, y, z: there_and_back(b, t, x, "fptrunc", "half", "fpext"), "'fptrunc' of"),
+        (lambda b, t, x, y, z: there_and_back(b, t, x, "fptosi", "i128", "sitofp"), "'fptosi' of"),
+        (lambda b, t, x, y, z: there_and_back(b, t, x, "fptosi", "i1000", "sitofp"), "'fptosi' of"),
     ],
 )
 def test_bad_code_is_refused(lower, words):
@@ -260,6 +332,11 @@ def test_bad_code_is_refused(lower, words):
         ({"lower": plain, "signatures": ("ddd",)}, "a signature is like"),
         ({"lower": plain, "signatures": "ddd->d", "flags": ("oops",)}, "flags are"),
         ({"lower": plain, "signatures": "ddd->d", "composition": (("x",), ("exp", "x"))}, "either a comp"),
+        ({"lower": plain, "signatures": ("ddd->d", 3)}, "a signature is like|as many operands"),
+        ({"lower": plain, "signatures": "ddd->d", "cost": float("nan")}, "a positive number"),
+        ({"composition": (("x",), ("exp", ()))}, "is no name, number"),
+        ({"composition": (("x",), ("add", "x", 10**400))}, "is no element"),
+        ({"lower": plain, "signatures": "ddd->d", "keeps": 0}, "keeps is a Keeps"),
         ({"composition": (("x",), ("exp", "y"))}, "names of operands"),
         ({"composition": (("x", "x"), ("exp", "x"))}, "names of operands"),
         ({"composition": (("x",), ("exps", "x"))}, "there is no op 'exps'"),
@@ -268,7 +345,7 @@ def test_bad_code_is_refused(lower, words):
 )
 def test_what_is_not_well_formed_is_refused(options, words):
     before = registry._current
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises((TypeError, ValueError), match=words):
         register_lowering("again", multiply_add, **options)
     assert registry._current is before
 

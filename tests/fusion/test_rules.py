@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lazyarr.fusion import check_rule, termination
-from lazyarr.fusion.registry import _complete, _well_formed
+from lazyarr.fusion.registry import check_form
 from lazyarr.fusion.rules import RULES
 
 
@@ -17,6 +17,5 @@ def test_rule_keeps_what_it_says(rule):
 def test_rules_are_as_registration_asks():
     termination.check(RULES, {})
     for rule in RULES:
-        _well_formed(rule)
-        _complete(rule, {})
+        check_form(rule, {})
     assert len({rule.name for rule in RULES}) == len(RULES)
