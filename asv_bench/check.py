@@ -24,7 +24,7 @@ SUITES = (
     "programs", "vectorize", "planning",
 )  # fmt: skip
 PREFIXES = ("time_", "timeraw_", "track_", "peakmem_")
-SMALL = {"n": (40_000,)}
+SMALL = {"n": (40_000,), "nodes": (1_000,)}
 """Parameters whose values are replaced: quick, yet not so few elements that NumPy computes them."""
 
 

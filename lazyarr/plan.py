@@ -204,7 +204,19 @@ def walk(nodes: list[Expr], wanted: Sequence[Expr], literal: bool = True) -> Wal
             parts.append(value.buf.address & 15)
         return k
 
-    add, pin, number_of = parts.append, pins.append, numbers.get
+    known: dict[int, Any] = {}
+
+    def place(geo: numpy.ndarray) -> Any:
+        """What the key says of a geometry; nodes hold it, so that its identity is its own."""
+        if id(geo) in FRESH:
+            pins.append(geo)
+            found: Any = id(geo)
+        else:
+            found = _geometry_key(geo)
+        known[id(geo)] = found
+        return found
+
+    add, number_of, place_of = parts.append, numbers.get, known.get
     for node in nodes:
         old, region = node.old, node.region
         assert region is not None
@@ -214,22 +226,12 @@ def walk(nodes: list[Expr], wanted: Sequence[Expr], literal: bool = True) -> Wal
                 value, geo = i.expr, i.geo
                 k = number_of(id(value))
                 add(leaf(value) if k is None else k)
-                at = id(geo)
-                if at in FRESH:
-                    pin(geo)
-                    add(at)
-                else:
-                    add(_geometry_key(geo))
+                add(place_of(id(geo)) or place(geo))
             else:
                 add(i.dtype.char)      # type: ignore[union-attr]
                 if numbers_matter:
                     add(rules.seen(i) if literal else NONE)        # type: ignore[arg-type]
-        at = id(region)
-        if at in FRESH:
-            pin(region)
-            add(at)
-        else:
-            add(_geometry_key(region))
+        add(place_of(id(region)) or place(region))
         external = id(node) in roots or is_kept(node) or _read_elsewhere(node, numbers)
         if external:
             asked.add(node.serial)
