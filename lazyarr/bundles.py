@@ -11,7 +11,6 @@ the bundle finds its kernels as if it had compiled them: no LLVM, and the level 
 from __future__ import annotations
 
 import os
-import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +33,7 @@ from lazyarr.fusion.parfor import Parfor
 from lazyarr.fusion.program import Program
 from lazyarr.kernels import Code
 from lazyarr.public import evaluate
+from lazyarr.signatures import parsed
 from lazyarr.switches import code_off
 from lazyarr.target import Target
 from lazyarr.threading import loops_ir
@@ -130,20 +130,14 @@ def _targets(names: Sequence[str] | None) -> list[Target]:
     return [BY_NAME[name].target._replace(off=code_off()) for name in dict.fromkeys(chosen)]
 
 
-_SPEC = re.compile(r"\s*(?P<dtype>[^\[\]]+?)\s*\[(?P<shape>[\d\s,]*)\]\s*")
-
-
 def _argument(given: Any) -> Any:
     """What the function is called with: ``"float64[100, 200]"`` is an array of ones."""
     if not isinstance(given, str):
         return given
-    found = _SPEC.fullmatch(given)
-    if found is None:
+    found = parsed(given)
+    if found.shape is None or None in found.shape:
         raise ValueError(f"signature {given!r}: must be a dtype and a shape, such as 'float64[100, 200]'")
-    from lazyarr import array
-
-    shape = tuple(int(n) for n in found["shape"].split(",") if n.strip())
-    return array(numpy.ones(shape, numpy.dtype(found["dtype"])))
+    return found.example(0)
 
 
 def _one_by_one(*arrays: Any) -> None:

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field, fields
 from operator import attrgetter
 from typing import Any, cast
 
+from lazyarr import parallel as optimisations
 from lazyarr.slot_words import FORCED
 
 Check = Callable[[Any], Any]
@@ -136,6 +137,8 @@ class Options:
     """Most threads of one launch; 0 for as many as the process may use."""
     threading_layer: str = _option("native", _one_of("native", "serial"), plan=True)
     """``native``: the work-queue pool; ``serial``: the calling thread only."""
+    parallel: frozenset[str] = _option(optimisations.ALL, optimisations.parts, plan=True)
+    """Optimisations that are on, by name: `parallel` is the table."""
     eager_elements: int = _option(32768, _at_least(0))
     """Under ``jit=auto``, results up to this size are computed by NumPy at the call."""
     pending_nodes: int = _option(200, _at_least(1))

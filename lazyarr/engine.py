@@ -95,6 +95,8 @@ def _refuse(node: Expr) -> str | None:
         return TOO_FEW
     if is_node_off("jit", node.serial):
         return "kernels are switched off"
+    if node.old is not None and not node.covers and "setitem" not in config.current.parallel:
+        return "writes to parts of arrays are switched off"
     if isinstance(op, Map):
         if not lowerable(op.name, op.sig):
             return f"{op.name} is not compiled for {op.sig}"

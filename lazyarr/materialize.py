@@ -60,7 +60,7 @@ def evaluate(roots: Iterable[Expr]) -> None:
 
 def compiles(nodes: list[Expr]) -> bool:
     """Are kernels the way to compute these nodes?"""
-    return config.current.jit != "never" and COMPILER.plans(nodes)
+    return config.current.jit != "never" and "numpy" in config.current.parallel and COMPILER.plans(nodes)
 
 
 def closure(roots: Iterable[Expr]) -> list[Expr]:

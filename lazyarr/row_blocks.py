@@ -59,7 +59,8 @@ def joined(
     w: Walk, parted: Partition, steps: Mapping[int, Step], bodies: Sequence[Assembler | None]
 ) -> tuple[list[Step], Found]:
     """The steps by group, each chain of groups as one step where that can be; and the chains that are."""
-    rows = Found() if is_off("rows") else parted.rows
+    apart = is_off("rows") or not {"fusion", "reduction"} <= current.parallel
+    rows = Found() if apart else parted.rows
     found, kept = dict(steps), Found([], dict(rows.apart))
     for chain in rows.chains:
         numbers = chain.numbers

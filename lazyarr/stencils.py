@@ -19,6 +19,7 @@ import numpy
 
 import lazyarr
 from lazyarr.compiler import COMPILER
+from lazyarr.config import current
 
 Reach = tuple[tuple[int, int], ...]
 """For each axis the least and the greatest relative index; neither excludes the element itself."""
@@ -161,6 +162,8 @@ class Stencil:
     def _replayed(self, args: tuple[Any, ...]) -> Any:
         """What a call gives of arrays that exist, by kernels alone; None where there is more to it."""
         self._calls += 1
+        if "stencil" not in current.parallel:
+            return None
         if self._compiled is None:
             if not (COMPILER.usable or self._calls > CALLS) or type(self.__wrapped__) is not FunctionType:
                 return None

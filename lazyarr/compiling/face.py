@@ -12,7 +12,8 @@ from __future__ import annotations
 import functools
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy
@@ -25,11 +26,18 @@ from lazyarr.compiling.known import RUNTIME, Key, Known, Last
 from lazyarr.compiling.replay import Misfit, Replay
 from lazyarr.compiling.telling import told
 from lazyarr.compiling.trace import Root
-from lazyarr.config import OBSERVED, is_observed, plan_key
+from lazyarr.config import OBSERVED, is_observed, options, plan_key
 from lazyarr.counters import COUNT
 from lazyarr.error_state import loud, remembered
+from lazyarr.parallel import parts
+from lazyarr.public import evaluate
 from lazyarr.scalar.compiled import Refusal
+from lazyarr.signatures import Signature, described, matches
+from lazyarr.signatures import signatures as read
 
+LENGTH = 64
+"""Of arrays for which a function is compiled before it is called, along axes of any length.  (Kernels go
+by the pattern of lengths.)"""
 ATTEMPTS = 64
 """Looks at one call, each of which may find that more must be known."""
 MISFITS = 8
@@ -47,11 +55,17 @@ class Compiled:
 
     __wrapped__: Any
 
-    def __init__(self, fn: types.FunctionType, root: Root | None = None) -> None:
+    def __init__(
+        self, fn: types.FunctionType, root: Root | None = None, signatures: tuple[Signature, ...] = (),
+        parallel: frozenset[str] | None = None,
+    ) -> None:
         functools.update_wrapper(self, fn)
         self._known = Known(fn, root)
+        self.signatures, self._parallel = signatures, parallel
         self.reach: Any = None
         """Of the stencil in the last replay."""
+        for each in signatures:
+            self._compile(each)
 
     @property
     def refusal(self) -> Refusal | None:
@@ -61,8 +75,51 @@ class Compiled:
         return self if owner is None else types.MethodType(self, owner)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.signatures:
+            self._check(args, kwargs)
         result = self.replayed(args, kwargs)
-        return self.__wrapped__(*args, **kwargs) if result is MISFIT else result
+        return self._by_itself(args, kwargs) if result is MISFIT else result
+
+    def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Refuse arguments of no signature, before anything is done."""
+        given = self._known.bound(args, kwargs)
+        if given is None:
+            return                          # Python has the words for it
+        if not any(matches(each, given) for each in self.signatures):
+            known = "; ".join(f"({', '.join(map(str, each))})" for each in self.signatures)
+            name = self.__wrapped__.__qualname__
+            raise TypeError(f"{name}({described(given)}): its signatures are {known}")
+
+    def _compile(self, wanted: Signature) -> None:
+        """Compile what calls of a signature need."""
+        given = [item.example(LENGTH) for item in wanted]
+        if len(given) != self._known.count:
+            raise TypeError(f"{self.__wrapped__.__qualname__} does not take {len(given)} arguments")
+        with self._options():
+            for _ in range(ATTEMPTS):
+                known = self._known
+                known.eager = True
+                inputs = (*given, *[get() for get, _ in known.outside.inputs])
+                key = known.key(inputs)
+                replay = None if key is None else replay_for(known, key, inputs)
+                if key is None or replay is not None:
+                    break
+            if isinstance(replay, Replay):
+                replay.load()
+
+    def _options(self) -> AbstractContextManager[None]:
+        """The optimisations that are on in this function, if it has its own."""
+        return nullcontext() if self._parallel is None else options(parallel=self._parallel)
+
+    def _by_itself(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the function gives, where its calls are not replayed."""
+        if self._parallel is None:
+            return self.__wrapped__(*args, **kwargs)
+        with self._options():
+            result = self.__wrapped__(*args, **kwargs)
+            results = result if isinstance(result, tuple | list) else (result,)
+            evaluate(*results, *args, *kwargs.values())
+        return result
 
     def replayed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What a call gives, if it is replayed; else `MISFIT`."""
@@ -105,7 +162,7 @@ class Compiled:
         """The result of a call that is looked at."""
         known = self._known
         if not known.holds():
-            known = self._known = Known(known.fn, known.root, known.changes + 1)
+            known = self._known = known.anew()
         given = known.bound(args, kwargs)
         if given is None:
             return MISFIT
@@ -114,7 +171,8 @@ class Compiled:
             key = known.key(inputs)
             if key is None:
                 return MISFIT
-            replay = replay_for(known, key, inputs)
+            with self._options():
+                replay = replay_for(known, key, inputs)
             if isinstance(replay, Replay):
                 return MISFIT if _is_watched() else self._run(known, key, replay, inputs, args, kwargs)
             if replay is not None:
@@ -150,7 +208,8 @@ class Compiled:
         name = self.__wrapped__.__qualname__
         for part in name.split("."):
             found = getattr(found, part, None)
-        return name if found is self else (compile, (self.__wrapped__,))
+        made = (self.__wrapped__, None, self.signatures, self._parallel)
+        return name if found is self else (Compiled, made)
 
     def __copy__(self) -> Compiled:
         return self
@@ -188,7 +247,10 @@ def _misfit(known: Known, key: Key, replay: Replay) -> None:
         known.replays[key] = known.refuse("its calls raise floating-point flags, or their arguments overlap")
 
 
-def compile(fn: Callable[..., Any]) -> Any:
+def compile(
+    fn: Callable[..., Any] | None = None, *, signatures: str | Sequence[Any] = (),
+    parallel: bool | Iterable[str] | None = None,
+) -> Any:
     """Compile a function of arrays: look at it once for each kind of arguments, then run its kernels only.
 
     The function is interpreted on arrays without values; its operations become fused kernels, as in lazy
@@ -204,12 +266,27 @@ def compile(fn: Callable[..., Any]) -> Any:
     Parameters
     ----------
     fn : callable
-        A Python function.  Its names outside may refer to modules, functions, arrays and numbers.
+        A Python function.  Its names outside may refer to modules, functions, arrays and numbers.  Without
+        it, a decorator is returned.
+    signatures : str or sequence, optional
+        What it is called with, and nothing else, as for `export_kernels`: ``"float64[:], int64"``, or several
+        such texts or sequences of items.  An item is a dtype (a number), a dtype with lengths (an array;
+        ``:`` is any length), or an object that stands for itself.  What these calls need is compiled at once.
+    parallel : bool or set of str, optional
+        Optimisations that are on in this function, of "comprehension", "prange", "numpy", "reduction",
+        "setitem", "stencil" and "fusion"; True: all.  Without it, those of the option `parallel`.
 
     Returns
     -------
     Compiled
         Called like `fn`; `fn` itself where it is no Python function.
+
+    Raises
+    ------
+    ValueError
+        For a signature that cannot be read, and names of optimisations that there are not.
+    TypeError
+        By calls with arguments of no signature.
 
     Examples
     --------
@@ -220,4 +297,9 @@ def compile(fn: Callable[..., Any]) -> Any:
     >>> gauss(np.zeros(3), 0.0, 1.0)
     array([1., 1., 1.])
     """
-    return Compiled(fn) if type(fn) is types.FunctionType else fn
+    known, on = read(signatures), None if parallel is None else parts(parallel)
+
+    def make(fn: Callable[..., Any]) -> Any:
+        return Compiled(fn, None, known, on) if type(fn) is types.FunctionType else fn
+
+    return make if fn is None else make(fn)

@@ -42,12 +42,14 @@ def replay_for(known: Known, key: Key, inputs: tuple[Any, ...]) -> Replay | Refu
         return found
     if known.changes > CHANGES or current.jit == "never":
         return known.refuse("what it refers to changes too often, or nothing is compiled here")
+    if "numpy" not in current.parallel:
+        return known.refuse("operations on arrays are switched off")
     if len(known.met) > MET:
         known.met.clear()
     shapeless = structure(key)
     if shapeless not in known.met:
         known.met.add(shapeless)
-    elif key not in known.met:              # a new shape may never come again
+    elif key not in known.met and not known.eager:              # a new shape may never come again
         known.met.add(key)
         return ONCE
     with LOCK:                              # the engine's: a fork waits for it, handlers may come back here

@@ -57,6 +57,14 @@ class Known:
         """Keys, and structures of keys, that were met once."""
         self.last: Last | None = None
         self.refusal: Refusal | None = None
+        self.eager = False
+        """Is each kind of calls looked at when it first comes?"""
+
+    def anew(self) -> Known:
+        """The next state of affairs."""
+        found = Known(self.fn, self.root, self.changes + 1)
+        found.eager = self.eager
+        return found
 
     def holds(self) -> bool:
         """Do the names that the function goes by mean what they meant?"""

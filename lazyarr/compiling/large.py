@@ -16,10 +16,11 @@ from lazyarr.arrays import managed, part
 from lazyarr.compiling.interpret import Link
 from lazyarr.compiling.places import Cell, Launch, layout
 from lazyarr.compiling.replay import Build, Misfit, Replay, builder, converted, maker, over, pieces
-from lazyarr.compiling.trace import Result, Trace
+from lazyarr.compiling.trace import Result, Trace, parts
 from lazyarr.config import current
 from lazyarr.expr import LOCK, Expr
 from lazyarr.geometry import address
+from lazyarr.kernels import kernel_for
 from lazyarr.launch import launch
 from lazyarr.launch_rows import launch_rows
 from lazyarr.storage import Storage
@@ -40,6 +41,12 @@ class Large(Replay):
         self.kernels = len(self.launches)
         self.build = builder(trace.result, self._array, self.places)
         self.alignments = [trace.layouts[k][0].alignment for k in self.arrays]
+
+    def load(self) -> None:
+        for each in self.launches:
+            for step in parts(each.step):
+                assert step.program is not None
+                kernel_for(step.program.parfor)
 
     def _array(self, r: Result) -> Build:
         make = self.makes[r.at]

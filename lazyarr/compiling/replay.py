@@ -113,6 +113,9 @@ class Replay:
         """Calls in a row in which the function had to run as well."""
         self.kernels = self.ops = 0
 
+    def load(self) -> None:
+        """Compile now what calls need."""
+
     def __call__(self, given: Sequence[Any], memory: list[Any], mask: int, looked: bool = True) -> Any:
         """What the function returns for the inputs `given`.
 

@@ -15,6 +15,7 @@ import lazyarr
 from lazyarr.compiling.arrays import attempted, store
 from lazyarr.compiling.interpret import Tracer
 from lazyarr.compiling.values import Near, Traced
+from lazyarr.config import current
 
 if TYPE_CHECKING:
     from lazyarr.stencils import Reach, Sight, Stencil
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 def stenciled(t: Tracer, s: Stencil, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """The result of a call of a stencil."""
+    if "stencil" not in current.parallel:
+        raise t.refuse("stencils are switched off")
     named = dict(named)
     out = named.pop("out", None)
     given = attempted(t, s.signature.bind, *args, **named).arguments

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from lazyarr.config import current
 from lazyarr.expr import Compress, Expr, Reduce
 from lazyarr.fusion.group import Group
 from lazyarr.fusion.parfor import Reduction
@@ -22,7 +23,7 @@ def fed(
 ) -> dict[int, list[Group]]:
     """For the number of a group: the groups of the compressions that it is fed with."""
     found: dict[int, list[Group]] = {}
-    for group in () if is_off("feeds") else groups:
+    for group in () if is_off("feeds") or "fusion" not in current.parallel else groups:
         node = group.nodes[-1]
         if group.opaque or not isinstance(node.op, Compress) or external(node):
             continue

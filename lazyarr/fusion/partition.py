@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy
 
+from lazyarr.config import current
 from lazyarr.draws import DRAWS
 from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scan, Scatter, Tally
 from lazyarr.fusion.alias import memory_key
@@ -213,8 +214,10 @@ def _join(node: Expr, group: Group, epoch: int, terms: Terms) -> Placed | str:
     """How the group's loops see a node that joins it, or why it cannot.
 
     The group may take the node's space for that."""
-    if is_node_off("fusion", node.serial):
+    if is_node_off("fusion", node.serial) or "fusion" not in current.parallel:
         return "fusion is switched off"
+    if "reduction" not in current.parallel and (group.fold is not None or isinstance(node.op, Reduce)):
+        return "folds with what makes and uses their elements are switched off"
     if group.opaque:
         return "an input is made by NumPy"
     if terms.alone and any(n.serial in terms.alone for n in (node, *group.nodes)):

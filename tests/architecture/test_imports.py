@@ -20,7 +20,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 BASE = "base"
 LAYERS = {
-    BASE: "ops draws expr dtypes target cpu_features cpu_choice op_targets config switches counters "
+    BASE: "ops draws expr dtypes parallel target cpu_features cpu_choice op_targets config switches counters "
     "slot_words error_state flags forks srcloc interrupts geometry buffers mxcsr numpy_loops inner_strides "
     "reduce_order reduce_proof",
     "fusion": "fusion",
