@@ -13,6 +13,7 @@ set_num_threads, get_num_threads       with how many threads
 export_kernels, load_kernels           kernels compiled ahead of time
 coverage        which of NumPy's names run natively
 compile         a function of arrays, looked at once and then run by its kernels alone
+prange          a range, whose iterations may run side by side in a compiled function
 stencil         a function of arrays, from a kernel with relative indices
 debug           counters and explanations
 cache           the kernels that are kept on disk
@@ -66,7 +67,9 @@ _OWN = [
     "load_kernels", "options", "set_num_threads", "set_options",
 ]
 __all__ = sorted({*numpy.__all__, *_OWN})
-_LATE = {"compile": "lazyarr.compiling.face", "stencil": "lazyarr.stencils"}
+_LATE = {
+    "compile": "lazyarr.compiling.face", "prange": "lazyarr.scalar.prange", "stencil": "lazyarr.stencils",
+}  # fmt: skip
 """Names that are imported when they are asked for, and not by ``*``: Python has a `compile` of its own."""
 
 

@@ -28,6 +28,8 @@ NAMES = (
     "traces",               # kinds of calls that compiled functions can replay
     "traced_calls",         # calls of compiled functions that were replayed
     "misfits",              # such calls that the function itself had to do after all
+    "loop_blocks",          # blocks of iterations of Python's loops that machine code began
+    "parallel_blocks",      # of these, the ones whose iterations were shared among threads
     "bytes_numpy",          # results of the calls that made nodes: NumPy allocates each of them
     "bytes_allocated",      # asked of the allocator
     "bytes_recycled",       # of these, from pages used before
@@ -62,6 +64,8 @@ class Counters:
     traces: int
     traced_calls: int
     misfits: int
+    loop_blocks: int
+    parallel_blocks: int
     bytes_numpy: int
     bytes_allocated: int
     bytes_recycled: int

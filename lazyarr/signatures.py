@@ -117,6 +117,7 @@ def described(args: Sequence[Any]) -> str:
 
 
 def _described(x: Any) -> str:
-    if x.__class__ in (ndarray, numpy.ndarray):
+    c: Any = x.__class__
+    if c in (ndarray, numpy.ndarray):
         return str(Item(x.dtype, tuple(x.shape)))
     return type(x).__name__

@@ -340,12 +340,12 @@ class Call:
         words = self.loop.words
         words[:] = array("q", bytes(8 * len(words)))
         words[Words.THREAD], words[Words.POLL] = threading.get_ident(), POLL_ADDRESS
-        _polls.append(poll)
+        polls.append(poll)
         try:
             results = self.made()
             evaluate([x.storage.value for x in results if x.storage is not None])
         finally:
-            _polls.pop()
+            polls.pop()
         return results, words[Words.STATUS]
 
 
@@ -366,12 +366,12 @@ class Poll:
         return FUEL
 
 
-_polls: list[Poll | None] = []
+polls: list[Poll | None] = []
 """Of the loops that run, innermost call last."""
 
 
 def _poll() -> int:
-    poll = _polls[-1]
+    poll = polls[-1]
     return FUEL if poll is None else poll()
 
 

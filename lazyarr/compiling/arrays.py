@@ -29,6 +29,8 @@ SCALARS = (bool, int, float, complex, numpy.generic)
 COMPARISONS = frozenset((operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge))
 BY_VALUE = frozenset((operator.pow, operator.ipow))
 """Operators for which NumPy runs other loops by the value of a number."""
+ELEMENTS = 256
+"""Single elements that a trace has: what asks for more is a loop, which has another way (`loops`)."""
 ROWS = 64
 """A loop over more rows is not unrolled."""
 
@@ -187,6 +189,7 @@ def element(t: Tracer, x: Any, key: Any) -> Any:
             raise t.refuse("it indexes a NumPy scalar")
         index = given(t, key)
         if is_element(index, x.array.ndim):
+            _count(t)
             return one(t, attempted(t, operator.getitem, x.array, _around(t, x, index)))
         return traced(t, attempted(t, operator.getitem, x.array, index), x.foreign)
     if isinstance(x, Near):
@@ -196,6 +199,12 @@ def element(t: Tracer, x: Any, key: Any) -> Any:
     if isinstance(x, tuple | list | range | str) and isinstance(key, int | slice):
         return attempted(t, operator.getitem, x, key)
     raise t.refuse(f"an element of an object of type {type(x).__name__}")
+
+
+def _count(t: Tracer) -> None:
+    t.elements += 1
+    if t.elements > ELEMENTS:
+        raise t.refuse("it goes through elements one by one: that is for a loop of machine code")
 
 
 def _around(t: Tracer, x: Traced, key: Any) -> tuple[slice, ...]:
@@ -222,6 +231,7 @@ def store(t: Tracer, target: Any, key: Any, value: Any) -> None:
         raise t.refuse(f"it writes an element of an object of type {type(target).__name__}")
     index = given(t, key)
     if is_element(index, target.array.ndim):
+        _count(t)
         index = _around(t, target, index)
         if isinstance(value, Traced) and not value.lone:
             raise t.refuse("it sets an element to an array")

@@ -74,7 +74,7 @@ def _written(replay: Replay, inputs: Sequence[Any], mask: int) -> Any:
         geo = x.geo if x.__class__ is ndarray else x
         if not geo.flags.writeable or (replay.flagged and mask and geo.nbytes > BACKUP):
             raise Misfit
-        _read_first(x)
+        read_first(x)
     memory = _memory(replay, inputs)
     places = dict(zip(replay.arrays, memory, strict=True))
     for k in replay.written:
@@ -96,7 +96,7 @@ def _written(replay: Replay, inputs: Sequence[Any], mask: int) -> Any:
         release_signals(held)
 
 
-def _read_first(x: Any) -> None:
+def read_first(x: Any) -> None:
     """Let what is pending read x's values before they change."""
     if x.__class__ is ndarray and x.storage is not None:
         if x.storage.value.op is not None:

@@ -23,6 +23,7 @@ from lazyarr.compiling.calling import MISFIT, replayed, warned
 from lazyarr.compiling.finding import replay_for
 from lazyarr.compiling.interpret import ABSENT
 from lazyarr.compiling.known import RUNTIME, Key, Known, Last
+from lazyarr.compiling.lifting import Lifted, lifted
 from lazyarr.compiling.replay import Misfit, Replay
 from lazyarr.compiling.telling import told
 from lazyarr.compiling.trace import Root
@@ -31,6 +32,7 @@ from lazyarr.counters import COUNT
 from lazyarr.error_state import loud, remembered
 from lazyarr.parallel import parts
 from lazyarr.public import evaluate
+from lazyarr.scalar.bytecode import Refused as NotLifted
 from lazyarr.scalar.compiled import Refusal
 from lazyarr.signatures import Signature, described, matches
 from lazyarr.signatures import signatures as read
@@ -64,6 +66,8 @@ class Compiled:
         self.signatures, self._parallel = signatures, parallel
         self.reach: Any = None
         """Of the stencil in the last replay."""
+        self._lifted: Lifted | Refusal | None = None
+        self._lifted_of: types.CodeType | None = None
         for each in signatures:
             self._compile(each)
 
@@ -113,10 +117,11 @@ class Compiled:
 
     def _by_itself(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the function gives, where its calls are not replayed."""
+        fn = self._with_loops()
         if self._parallel is None:
-            return self.__wrapped__(*args, **kwargs)
+            return fn(*args, **kwargs)
         with self._options():
-            result = self.__wrapped__(*args, **kwargs)
+            result = fn(*args, **kwargs)
             results = result if isinstance(result, tuple | list) else (result,)
             evaluate(*results, *args, *kwargs.values())
         return result
@@ -193,6 +198,21 @@ class Compiled:
             _remember(known, replay, tuple([x.__class__ for x in args]))
         return result
 
+    def _with_loops(self) -> Callable[..., Any]:
+        """The function, with its loops lifted if it has some."""
+        fn = self._known.fn
+        if self._lifted is None or self._lifted_of is not fn.__code__:
+            self._lifted_of = fn.__code__
+            try:
+                self._lifted = lifted(fn)
+            except NotLifted as refused:
+                self._lifted = Refusal(refused.why, refused.place)
+        if isinstance(self._lifted, Refusal):
+            return fn
+        made: Any = self._lifted.fn
+        made.__defaults__, made.__kwdefaults__ = fn.__defaults__, fn.__kwdefaults__
+        return made     # type: ignore[no-any-return]
+
     def explain(self) -> str:
         """Tell which kinds of calls are replayed, and why others are not.
 
@@ -201,7 +221,9 @@ class Compiled:
         str
             A line for each kind of arguments that was met.
         """
-        return told(self.__wrapped__.__qualname__, self._known.replays, self.refusal)
+        loops = self._lifted.loops if isinstance(self._lifted, Lifted) else ()
+        others = self._lifted.refusals if isinstance(self._lifted, Lifted) else (self._lifted,)
+        return told(self.__wrapped__.__qualname__, self._known.replays, self.refusal, loops, others)
 
     def __reduce__(self) -> Any:
         found: Any = sys.modules.get(self.__wrapped__.__module__)

@@ -160,6 +160,8 @@ class Tracer:
         """By the identity of the face's array.  (What nobody holds any more need not be stored.)"""
         self.frames: list[Frame] = []
         self.left = MOST_INSTRUCTIONS
+        self.elements = 0
+        """How many single elements were read and written."""
         self.reach: Any = None
         """How far the last stencil looks."""
 

@@ -5,21 +5,28 @@ In:  its replays and refusals by key.   Out: text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from lazyarr.compiling.interpret import NUMBERS
 from lazyarr.compiling.known import Key, is_layout
+from lazyarr.compiling.loops import Loop
 from lazyarr.compiling.replay import Replay
 from lazyarr.compiling.small import Small
 from lazyarr.geometry import fresh
 from lazyarr.scalar.compiled import Refusal
 
 
-def told(name: str, found: Mapping[Key, Replay | Refusal], last: Refusal | None) -> str:
-    """A line for each kind of calls."""
+def told(
+    name: str, found: Mapping[Key, Replay | Refusal], last: Refusal | None, loops: Iterable[Loop],
+    others: Iterable[Refusal | None],
+) -> str:
+    """A line for each kind of calls, and for each loop."""
     lines = [f"  ({_arguments(key)}): {_way(each)}" for key, each in list(found.items())]
     if last is not None and not lines:
         lines.append(f"  not compiled: {last}")
+    by_line = [(each.place.line, each.report) for each in loops]
+    by_line += [(each.line, f"Python's: {each.why}") for each in others if each is not None]
+    lines += [f"  loop at line {line}: {what}" for line, what in sorted(by_line)]
     return "\n".join([f"{name}:", *lines])
 
 

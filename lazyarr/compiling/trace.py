@@ -138,7 +138,7 @@ def _planned(
         if value is not None and value is not before[k]
     }
     for k in last:
-        if not _is_apart(values[k].array.geo):
+        if not is_apart(values[k].array.geo):
             raise t.refuse("it writes to an array whose elements may share memory")
     ends = [storage.value for storage in owners]
     roots = list({id(v): v for v in (*last.values(), *ends) if v.op is not None}.values())
@@ -191,7 +191,7 @@ def _warns(node: Expr) -> bool:
     )
 
 
-def _is_apart(geo: numpy.ndarray) -> bool:
+def is_apart(geo: numpy.ndarray) -> bool:
     """Are no two elements of an array in one place?  (What cannot be said at once is not.)"""
     reach = geo.itemsize
     for stride, n in sorted((abs(s), n) for s, n in zip(geo.strides, geo.shape, strict=True) if n > 1):

@@ -8,8 +8,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from lazyarr.scalar import elements
 from lazyarr.scalar.ops import EXACT
-from lazyarr.scalar.values import Const, Pack, Static, Val, Value
+from lazyarr.scalar.values import Const, Elem, Pack, Static, Val, Value
 
 if TYPE_CHECKING:
     from lazyarr.scalar.translate import Tracer
@@ -32,6 +33,8 @@ def number(t: Tracer, x: Value, what: str) -> Num:
     """A value that must be a number."""
     if isinstance(x, Val | Const):
         return x
+    if isinstance(x, Elem):
+        return x.value          # type: ignore[no-any-return]
     shown = type(x.value).__name__ if isinstance(x, Static) else "tuple" if isinstance(x, Pack) else "range"
     raise t.refuse(f"{what} of a {shown}")
 
@@ -51,7 +54,9 @@ def as_float(t: Tracer, x: Num) -> Num:
     return Const("f", float(x.value)) if isinstance(x, Const) else t.emit("int_float", x)
 
 
-def binary(t: Tracer, sign: str, left: Value, right: Value) -> Num | None:
+def binary(t: Tracer, sign: str, left: Value, right: Value) -> Value | None:
+    if isinstance(left, Elem) or isinstance(right, Elem):
+        return elements.binary(t, sign, left, right)
     a, b = (number(t, x, f"`{sign}`") for x in (left, right))
     if a.type == b.type == "b" and sign in BOOL:
         return t.emit(BOOL[sign], a, b)
@@ -74,7 +79,7 @@ SIGNALING = ("==", "!=") if sys.version_info >= (3, 12) else ()
 ``<=`` and ``>=``."""
 
 
-def compared(t: Tracer, sign: str, left: Value, right: Value) -> Num:
+def compared(t: Tracer, sign: str, left: Value, right: Value) -> Value:
     """A comparison that is an instruction of its own."""
     floats = all(isinstance(x, Val | Const) and x.type == "f" for x in (left, right))
     if floats and sign in SIGNALING:
@@ -82,7 +87,9 @@ def compared(t: Tracer, sign: str, left: Value, right: Value) -> Num:
     return compare(t, sign, left, right)
 
 
-def compare(t: Tracer, sign: str, left: Value, right: Value) -> Num:
+def compare(t: Tracer, sign: str, left: Value, right: Value) -> Value:
+    if isinstance(left, Elem) or isinstance(right, Elem):
+        return elements.compare(t, sign, left, right)
     if isinstance(left, Static) or isinstance(right, Static):
         raise t.refuse(f"`{sign}` of what is no number")
     a, b = (as_int(t, number(t, x, f"`{sign}`")) for x in (left, right))
@@ -99,7 +106,9 @@ def _exactly(t: Tracer, x: Num) -> Num:
     return t.emit("int_exact", x)
 
 
-def unary(t: Tracer, sign: str, x: Value) -> Num | None:
+def unary(t: Tracer, sign: str, x: Value) -> Value | None:
+    if isinstance(x, Elem) and sign != "not":
+        return elements.unary(t, sign, x)
     a = number(t, x, f"unary `{sign}`")
     if sign == "not":
         true = truth(t, a)

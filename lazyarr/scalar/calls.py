@@ -12,11 +12,13 @@ import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lazyarr.scalar import elements
 from lazyarr.scalar.arithmetic import Num, as_float, as_int, binary, compare, number, truth
 from lazyarr.scalar.capture import Path
 from lazyarr.scalar.ir import Branch
 from lazyarr.scalar.ops import LIBRARY
-from lazyarr.scalar.values import Const, Pack, Span, Static, Value
+from lazyarr.scalar.prange import prange
+from lazyarr.scalar.values import Array, Const, Elem, Pack, Span, Static, Value, kind
 
 if TYPE_CHECKING:
     from lazyarr.scalar.translate import Tracer
@@ -28,10 +30,20 @@ def call(t: Tracer, callee: Value, args: tuple[Value, ...], named: dict[str, Val
     """The result of a call; None if the block has ended, or a Python function has been entered."""
     fn = callee.value if isinstance(callee, Static) else None
     path = callee.path if isinstance(callee, Static) else None
+    if fn is prange:
+        fn = range
     if isinstance(fn, types.FunctionType) and path is not None:
         t.enter(fn, path, _bound(t, fn, path, args, named))
         return None
     shown = str(path) if path else "what is no function"
+    ufunc = elements.of_ufunc(fn)
+    if ufunc is not None and not named:
+        return elements.call(t, ufunc, args)
+    if any(isinstance(x, Elem) and fn not in OF_SCALARS.get(x.char, OF_ALL) for x in args):
+        raise t.refuse(f"a call of `{shown}` with a NumPy scalar")
+    if isinstance(fn, type) and issubclass(fn, BaseException):
+        t.stop("an exception")
+        return None
     rule, counts = RULES.get(fn, NONE) if isinstance(fn, types.BuiltinFunctionType | type) else NONE
     if rule is None or named:
         raise t.refuse(f"a call of `{shown}`")
@@ -62,6 +74,8 @@ def _bound(
 
 
 def _abs(t: Tracer, x: Value) -> Value:
+    if isinstance(x, Elem):
+        return elements.absolute(t, x)
     a = as_int(t, number(t, x, "`abs`"))
     return t.emit("int_abs" if a.type == "i" else "float_abs", a)
 
@@ -71,11 +85,13 @@ def _extreme(sign: str) -> Rule:
         """The first of the largest, or smallest, as Python finds it: by one comparison after another."""
         if len(args) < 2:
             raise t.refuse("`min` or `max` of one argument")
-        best, *others = (number(t, x, "`min` or `max`") for x in args)
+        for x in args:
+            number(t, x, "`min` or `max`")
+        best, *others = args
         for k, x in enumerate(others):
-            better = compare(t, sign, x, best)
-            if x.type == best.type:
-                best = t.emit(f"select_{x.type}", better, x, best)
+            better = truth(t, compare(t, sign, x, best))
+            if kind(x) == kind(best):
+                best = _selected(t, better, x, best)
             elif k + 1 < len(others):
                 raise t.refuse("`min` or `max` of more than two numbers of different types")
             else:
@@ -84,6 +100,21 @@ def _extreme(sign: str) -> Rule:
         return best
 
     return rule
+
+
+def _selected(t: Tracer, better: Num, x: Value, best: Value) -> Value:
+    """One of two numbers of the same kind."""
+    one, other = number(t, x, ""), number(t, best, "")
+    found = t.emit(f"select_{one.type}", better, one, other)
+    return Elem(x.char, found) if isinstance(x, Elem) else found
+
+
+def _len(t: Tracer, x: Value) -> Value:
+    if isinstance(x, Pack):
+        return Const("i", len(x.items))
+    if not isinstance(x, Array) or not x.lengths:
+        raise t.refuse("`len` of what is no array")
+    return x.lengths[0]         # type: ignore[no-any-return]
 
 
 def _to_int(op: str) -> Rule:
@@ -164,6 +195,7 @@ RULES: dict[Any, tuple[Rule | None, Sequence[int]]] = {
     builtins.pow: (_pow, TWO),
     builtins.divmod: (_divmod, TWO),
     builtins.range: (_range, (1, 2, 3)),
+    builtins.len: (_len, ONE),
     **{getattr(math, name): (_library(name), (len(row[0]),)) for name, row in LIBRARY.items()},
     **{getattr(math, name): (_of_float(name), ONE) for name in ("isnan", "isinf", "isfinite")},
     math.copysign: (_of_float("copysign"), TWO),
@@ -177,3 +209,10 @@ RULES: dict[Any, tuple[Rule | None, Sequence[int]]] = {
     math.degrees: (_times(180.0 / math.pi), ONE),
 }
 """Each function's rule, and with how many arguments it is translated."""
+
+_INTS = frozenset((math.floor, math.ceil, math.trunc, builtins.round))
+OF_ALL = frozenset(RULES) - _INTS - {builtins.range}
+"""What is known of all NumPy scalars: of these, most make Python's floats first."""
+OF_SCALARS: dict[str, frozenset[Any]] = {
+    **dict.fromkeys("bhilBHIL", OF_ALL | {builtins.range}), "d": OF_ALL | (_INTS - {builtins.round}),
+}  # fmt: skip

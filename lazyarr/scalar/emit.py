@@ -18,9 +18,11 @@ from typing import NamedTuple
 
 from lazyarr import mxcsr
 from lazyarr.dtypes import PLAIN
+from lazyarr.scalar.emit_elements import EMIT as OF_ELEMENTS
 from lazyarr.scalar.emit_lanes import QUIET, lanes, literal
-from lazyarr.scalar.emit_ops import EMIT, TOO_LARGE, TRUNC, to_double, to_int, to_single
+from lazyarr.scalar.emit_ops import EMIT as OF_NUMBERS
 from lazyarr.scalar.emit_ops import INFINITE as IS_INFINITE
+from lazyarr.scalar.emit_ops import TOO_LARGE, TRUNC, to_double, to_int, to_single
 from lazyarr.scalar.ir import Block, Branch, Edge, Function, Inst, Jump, Place, Return, Stop
 from lazyarr.scalar.ops import OPS
 from lazyarr.scalar.results import INTEGERS, stops
@@ -40,7 +42,9 @@ class Words(IntEnum):
 
 
 FUEL = 1 << 24
-LLVM = {"b": "i1", "i": "i64", "f": "double", "n": "i64"}
+LLVM = {"b": "i1", "i": "i64", "f": "double", "n": "i64", "a": "ptr"}
+EMIT = OF_NUMBERS | OF_ELEMENTS
+"""Op -> what writes it."""
 
 
 class Text(NamedTuple):
@@ -52,6 +56,9 @@ class Text(NamedTuple):
 
 class Lines:
     """The text of one loop as it grows."""
+
+    signals = True
+    """Do comparisons tell of NaNs, as Python's do?"""
 
     def __init__(self, f: Function, inputs: str) -> None:
         self.f, self.inputs = f, inputs
@@ -92,6 +99,21 @@ class Lines:
 
     def calls(self, text: str) -> None:
         self.called[text] = None
+
+    # One element
+
+    def load(self, params: tuple[int, ...]) -> None:
+        """The parameters of the entry."""
+        _load(self, params)
+
+    def give(self, values: tuple[int, ...], fuel: int) -> None:
+        """Put the results of an element where they belong, and go on."""
+        for place, v in enumerate(values):
+            row = PLAIN[self.f.outs[place]]
+            at = f"%a{len(self.inputs) + place}"
+            self.do(f"store {row.llvm} {self.names[v]}, ptr {at}, align {row.itemsize}")
+        self.returns.append((self.names[fuel], self.label))
+        self.do("br label %latch")
 
     # Stopping
 
@@ -167,7 +189,7 @@ leave:
 def emit(f: Function, inputs: str) -> Text:
     """The loop of a function over elements of dtypes `inputs`, one of "?lLd" for each parameter."""
     w = Lines(f, inputs)
-    body = _blocks(w)
+    body = blocks(w)
     count = len(inputs) + len(f.outs)
     lines = [*_head(w, count), *body, *_tail(w, count)]
     wide = None if w.stops else lanes(f, inputs)
@@ -226,14 +248,14 @@ def _tail(w: Lines, count: int) -> list[str]:
 # ------------------------------------------------------------------------------------- blocks
 
 
-def _blocks(w: Lines) -> list[str]:
+def blocks(w: Lines) -> list[str]:
     """The body for one element, from label b0 on."""
     texts = []
     for k, block in enumerate(w.f.blocks):
         w.body = []
         w.label = f"b{k}"
         if k == 0:
-            _load(w, block.params)
+            w.load(block.params)
         else:
             w.names |= {v: f"%v{v}" for v in block.params}
         for inst in block.body:
@@ -289,12 +311,7 @@ def _end(w: Lines, k: int, block: Block) -> None:
             w.begin(there)
             w.do(f"br label %{_arrive(w, false, there)}")
         case Return(values, fuel):
-            for place, v in enumerate(values):
-                row = PLAIN[w.f.outs[place]]
-                at = f"%a{len(w.inputs) + place}"
-                w.do(f"store {row.llvm} {w.names[v]}, ptr {at}, align {row.itemsize}")
-            w.returns.append((w.names[fuel], w.label))
-            w.do("br label %latch")
+            w.give(values, fuel)
         case Stop(why, place):
             w.stopping(why, place)
             w.do("br label %stopped")

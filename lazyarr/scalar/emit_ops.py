@@ -25,40 +25,39 @@ _SINGLE_NORMAL = (0x3FF - 126) << 52
 _SUBNORMALS = f"0x{(0x3FF - 97) << 52 | 1 << 51:016X}"
 
 
-def _call(w: Lines, result: str, name: str, args: str) -> str:
+def called(w: Lines, result: str, name: str, args: str) -> str:
     kinds = [a.split(" ")[0] for a in args.split(", ")]
     w.declare(f"declare {result} @{name}({', '.join(kinds)})")
     return w.op(f"call {result} @{name}({args}) strictfp")
 
 
-def _strict(name: str, rounds: bool = True) -> Emit:
+def strict(name: str, rounds: bool = True) -> Emit:
     """A floating-point operation on float64."""
     tail = f", {_NEAR}, {_STRICT}" if rounds else f", {_STRICT}"
 
     def emit(w: Lines, *args: str) -> str:
         given = ", ".join(f"double {a}" for a in args)
-        return _call(w, "double", f"llvm.experimental.constrained.{name}.f64", given + tail)
+        return called(w, "double", f"llvm.experimental.constrained.{name}.f64", given + tail)
 
     return emit
 
 
 def _compare(sign: str, signals: bool) -> Emit:
-    name = f"llvm.experimental.constrained.fcmp{'s' if signals else ''}.f64"
-
     def emit(w: Lines, a: str, b: str) -> str:
-        return _call(w, "i1", name, f'double {a}, double {b}, metadata !"{sign}", {_STRICT}')
+        name = f"llvm.experimental.constrained.fcmp{'s' if signals and w.signals else ''}.f64"
+        return called(w, "i1", name, f'double {a}, double {b}, metadata !"{sign}", {_STRICT}')
 
     return emit
 
 
-ADD, SUB, MUL, DIV = map(_strict, ("fadd", "fsub", "fmul", "fdiv"))
-FLOOR, CEIL, TRUNC, ROUND = (_strict(name, rounds=False) for name in ("floor", "ceil", "trunc", "roundeven"))
+ADD, SUB, MUL, DIV = map(strict, ("fadd", "fsub", "fmul", "fdiv"))
+FLOOR, CEIL, TRUNC, ROUND = (strict(name, rounds=False) for name in ("floor", "ceil", "trunc", "roundeven"))
 LESS, GREATER, UNEQUAL = _compare("olt", True), _compare("ogt", True), _compare("une", False)
 
 
 def to_double(w: Lines, x: str) -> str:
     name = "llvm.experimental.constrained.sitofp.f64.i64"
-    return _call(w, "double", name, f"i64 {x}, {_NEAR}, {_STRICT}")
+    return called(w, "double", name, f"i64 {x}, {_NEAR}, {_STRICT}")
 
 
 def to_single(w: Lines, x: str) -> str:
@@ -67,10 +66,10 @@ def to_single(w: Lines, x: str) -> str:
     So what is subnormal in float32 is rounded to a multiple of those first: the exact does not underflow."""
     multiple = SUB(w, ADD(w, x, _SUBNORMALS), _SUBNORMALS)
     small = w.op(f"icmp ult i64 {_magnitude(w, x)}, {_SINGLE_NORMAL}")
-    signed = _call(w, "double", "llvm.copysign.f64", f"double {multiple}, double {x}")
+    signed = called(w, "double", "llvm.copysign.f64", f"double {multiple}, double {x}")
     x = w.op(f"select i1 {small}, double {signed}, double {x}")
     name = "llvm.experimental.constrained.fptrunc.f32.f64"
-    return _call(w, "float", name, f"double {x}, {_NEAR}, {_STRICT}")
+    return called(w, "float", name, f"double {x}, {_NEAR}, {_STRICT}")
 
 
 def _magnitude(w: Lines, x: str) -> str:
@@ -107,7 +106,7 @@ def _plain(text: str) -> Emit:
 def _checked(name: str) -> Emit:
     def emit(w: Lines, a: str, b: str) -> str:
         pair = "{ i64, i1 }"
-        both = _call(w, pair, f"llvm.{name}.with.overflow.i64", f"i64 {a}, i64 {b}")
+        both = called(w, pair, f"llvm.{name}.with.overflow.i64", f"i64 {a}, i64 {b}")
         w.stop_if(w.op(f"extractvalue {pair} {both}, 1"))
         return w.op(f"extractvalue {pair} {both}, 0")
 
@@ -264,7 +263,7 @@ def _float_div(w: Lines, a: str, b: str) -> str:
 
 def _library(w: Lines, name: str, *args: str) -> str:
     """A function of the C library, the one that Python calls."""
-    return _call(w, "double", name, ", ".join(f"double {a}" for a in args))
+    return called(w, "double", name, ", ".join(f"double {a}" for a in args))
 
 
 def _fmod(w: Lines, a: str, b: str) -> tuple[str, str, str]:
@@ -276,7 +275,7 @@ def _fmod(w: Lines, a: str, b: str) -> tuple[str, str, str]:
 
 
 def _copysign(w: Lines, a: str, b: str) -> str:
-    return _call(w, "double", "llvm.copysign.f64", f"double {a}, double {b}")
+    return called(w, "double", "llvm.copysign.f64", f"double {a}, double {b}")
 
 
 def _math_copysign(w: Lines, a: str, b: str) -> str:
@@ -333,7 +332,7 @@ def _math(name: str) -> Emit:
 def to_int(w: Lines, x: str) -> str:
     """A float without a fraction as an int."""
     w.stop_if(TOO_LARGE(w, x))
-    return _call(w, "i64", "llvm.experimental.constrained.fptosi.i64.f64", f"double {x}, {_STRICT}")
+    return called(w, "i64", "llvm.experimental.constrained.fptosi.i64.f64", f"double {x}, {_STRICT}")
 
 
 def _rounded(how: Emit) -> Emit:
@@ -357,7 +356,7 @@ EMIT: dict[str, Emit] = {
     "float_add": ADD, "float_sub": SUB, "float_mul": MUL, "float_div": _float_div, "float_quotient": DIV,
     "float_floordiv": _float_floordiv, "float_mod": _float_mod, "float_pow": _float_pow,
     "float_neg": _plain("fneg double {0}"),
-    "float_abs": lambda w, x: _call(w, "double", "llvm.fabs.f64", f"double {x}"),
+    "float_abs": lambda w, x: called(w, "double", "llvm.fabs.f64", f"double {x}"),
     **{f"float_{name}": _compare(f"o{name}", True) for name in ("lt", "le", "gt", "ge")},
     "float_eq": _compare("oeq", False), "float_ne": UNEQUAL,
     "float_eq_signaling": _compare("oeq", True), "float_ne_signaling": _compare("une", True),

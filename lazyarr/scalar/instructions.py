@@ -12,12 +12,13 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING
 
+from lazyarr.scalar import elements
 from lazyarr.scalar.arithmetic import COMPARE, binary, compare, compared, truth, unary
 from lazyarr.scalar.bytecode import names
 from lazyarr.scalar.calls import call
 from lazyarr.scalar.capture import Path
 from lazyarr.scalar.ir import Branch
-from lazyarr.scalar.values import Const, Count, Null, Pack, Span, Static, Value
+from lazyarr.scalar.values import Array, Const, Count, Null, Pack, Span, Static, Value
 
 if TYPE_CHECKING:
     from lazyarr.scalar.translate import Tracer
@@ -105,6 +106,9 @@ def _load_deref(t: Tracer, i: dis.Instruction) -> None:
 
 def _load_attr(t: Tracer, i: dis.Instruction) -> None:
     owner = _pop(t)
+    if isinstance(owner, Array):
+        _push(t, elements.attribute(t, owner, i.argval))
+        return
     if not isinstance(owner, Static) or owner.path is None or type(owner.value).__name__ != "module":
         raise t.refuse(f"attribute `{i.argval}` of what is no module")
     if i.opname == "LOAD_METHOD" or "NULL" in i.argrepr:
@@ -163,6 +167,11 @@ def _subscript(t: Tracer, i: dis.Instruction) -> None:
 
 
 def _element(t: Tracer, x: Value, key: Value) -> None:
+    if isinstance(x, Array):
+        found = elements.element(t, x, key)
+        if found is not None:
+            _push(t, found)
+        return
     known = isinstance(x, Pack) and isinstance(key, Const) and key.type == "i"
     if not isinstance(x, Pack) or not isinstance(key, Const) or not known:
         raise t.refuse("it takes an element of what is no tuple, or at no constant position")
@@ -170,6 +179,13 @@ def _element(t: Tracer, x: Value, key: Value) -> None:
         t.stop("a position outside a tuple")
     else:
         _push(t, x.items[key.value])
+
+
+def _store(t: Tracer, i: dis.Instruction) -> None:
+    key, target, value = _pop(t), _pop(t), _pop(t)
+    if not isinstance(target, Array):
+        raise t.refuse(WORDS["STORE_SUBSCR"])
+    elements.store(t, target, key, value)
 
 
 def _compare(t: Tracer, i: dis.Instruction) -> None:
@@ -200,7 +216,7 @@ def _contains(t: Tracer, i: dis.Instruction) -> None:
         raise t.refuse("`in` of what is no tuple of constants")
     found: Value = Const("b", False)
     for item in items.items:
-        found = t.emit("bool_or", compare(t, "==", x, item), found)
+        found = t.emit("bool_or", truth(t, compare(t, "==", x, item)), found)
     _push(t, unary(t, "not", found) or found if i.arg else found)
 
 
@@ -343,7 +359,8 @@ RULES: dict[str, Rule] = {
     "LOAD_DEREF": _load_deref, "LOAD_CLASSDEREF": _load_deref, "LOAD_ATTR": _load_attr,
     "LOAD_METHOD": _load_attr, "PUSH_NULL": _push_null, "POP_TOP": _pop_top, "COPY": _copy, "SWAP": _swap,
     "BUILD_TUPLE": _build_tuple, "UNPACK_SEQUENCE": _unpack, "BINARY_OP": _binary,
-    "BINARY_SUBSCR": _subscript, "COMPARE_OP": _compare, "IS_OP": _is, "CONTAINS_OP": _contains,
+    "BINARY_SUBSCR": _subscript, "STORE_SUBSCR": _store, "COMPARE_OP": _compare, "IS_OP": _is,
+    "CONTAINS_OP": _contains,
     "UNARY_NEGATIVE": _unary("-"), "UNARY_POSITIVE": _unary("+"), "UNARY_NOT": _unary("not"),
     "UNARY_INVERT": _unary("~"), "CALL_INTRINSIC_1": _intrinsic, "JUMP_FORWARD": _jump,
     "JUMP_BACKWARD": _jump, "JUMP_BACKWARD_NO_INTERRUPT": _jump, "JUMP_IF_TRUE_OR_POP": _jump_or_pop,

@@ -82,6 +82,9 @@ def _length(start: int, stop: int, step: int) -> int:
     return len(range(start, stop, step))
 
 
+FULL = "more writes than are remembered"
+"""Of a loop over elements: what it writes must be undone where it stops."""
+_HALF = "an int beyond 64 bits with its sign"
 _WIDE, _ZERO = "an int beyond 64 bits", "division by zero"
 _BOTH = f"{_ZERO}, or {_WIDE}"
 _NOT_INT = "a float that is no int of 64 bits"
@@ -149,6 +152,21 @@ _ROWS: list[Op] = [
     Op("isinf", "f", "b", "", "", math.isinf, 0.5),
     Op("isfinite", "f", "b", "", "", math.isfinite, 0.5),
     Op("copysign", "ff", "f", "the sign of NaN, which nobody defines", "", _copysign, 0.5),
+    # NumPy's scalars, of dtypes with fewer bits
+    Op("single", "f", "f", "", _FLOATS, None, 1),  # type: ignore[arg-type]
+    Op("float_sqrt", "f", "f", "", "i", None, 5),  # type: ignore[arg-type]
+    *[
+        Op(f"fits_{c}", "i", "i", "an int that its dtype cannot hold", "", None, 0.5)  # type: ignore[arg-type]
+        for c in "bhiBHIL"
+    ],
+    # memory
+    Op("index", "ii", "i", "an index out of bounds", "", None, 1),  # type: ignore[arg-type]
+    Op("offset", "aii", "a", "", "", None, 0.5),  # type: ignore[arg-type]
+    *[
+        Op(f"load_{c}", "a", t, _HALF if c == "L" else "", "", None, 1)  # type: ignore[arg-type]
+        for t, chars in (("b", "?"), ("i", "bhilBHIL"), ("f", "fd")) for c in chars
+    ],
+    *[Op(f"store_{c}", "a=", "u", FULL, "", None, 2) for c in "?bhilBHILfd"],  # type: ignore[arg-type]
     # what is not computed
     Op("tick", "n", "n", "a loop so long that signals must be seen to", "", None, 0.3),  # type: ignore[arg-type]
     Op("const", "", "", "", "", None, 0),  # type: ignore[arg-type]

@@ -82,7 +82,7 @@ class Tracer:
         self.frames: list[Frame] = []
         self.fuel = self.fresh("n")
         self.draft = Draft(())
-        self.given = {name: self.fresh(t) for name, t in given.items()}
+        self.given: dict[str, Value] = {name: self.fresh(t) for name, t in given.items()}
 
     # Values and instructions
 
@@ -256,7 +256,8 @@ class Tracer:
         return self._finished()
 
     def _finished(self) -> Translation:
-        entry = (0, *[v.number for v in (*self.given.values(), *self.numbers.values())])
+        params = [v for x in (*self.given.values(), *self.numbers.values()) for v in leaves(x)]
+        entry = (0, *[v.number for v in params])
         blocks = []
         for k, draft in enumerate(self.drafts):
             assert draft.end is not None
@@ -264,8 +265,8 @@ class Tracer:
         if not any(isinstance(b.end, Return) for b in blocks):
             stop = next((b.end for b in blocks if isinstance(b.end, Stop)), None)
             raise Refused(stop.why, stop.place) if stop else Refused("it never returns")
-        params = "".join(v.type for v in (*self.given.values(), *self.numbers.values()))
-        function = simplified(Function(params, "", tuple(blocks), tuple(self.types)))
+        types_ = "".join(v.type for v in params)
+        function = simplified(Function(types_, "", tuple(blocks), tuple(self.types)))
         return Translation(function, self.captured())
 
     def captured(self) -> Captured:

@@ -27,6 +27,23 @@ class Const(NamedTuple):
     value: Any
 
 
+class Elem(NamedTuple):
+    """A NumPy scalar, of the plain dtype with that character."""
+
+    char: str
+    value: Any
+    """A `Val` or `Const`: ints of all lengths are 'i', floats 'f'."""
+
+
+class Array(NamedTuple):
+    """An array, or what an index of its first axes leaves of it."""
+
+    char: str
+    base: Any
+    lengths: tuple[Any, ...]
+    strides: tuple[Any, ...]
+
+
 class Static(NamedTuple):
     """An object that was found by name: a function, a module, None; None as its path if it stands in the
     code."""
@@ -61,7 +78,7 @@ class Span(NamedTuple):
     step: Any
 
 
-Value = Val | Const | Static | Pack | Count | Null | Span
+Value = Val | Const | Elem | Array | Static | Pack | Count | Null | Span
 
 
 def kind(x: Any) -> Any:
@@ -72,6 +89,8 @@ def kind(x: Any) -> Any:
         return id(x.value), x.path      # what a function captures is found by way of it
     if isinstance(x, Null):
         return "null"
+    if isinstance(x, Elem | Array):
+        return "array" if isinstance(x, Array) else "scalar", x.char, *map(kind, leaves(x))
     items = x.items if isinstance(x, Pack) else x
     return (type(x).__name__, *map(kind, items))
 
@@ -82,6 +101,10 @@ def leaves(x: Any) -> list[Any]:
         return [x]
     if isinstance(x, Static | Null):
         return []
+    if isinstance(x, Elem):
+        return [x.value]
+    if isinstance(x, Array):
+        return [x.base, *x.lengths, *x.strides]
     items = x.items if isinstance(x, Pack) else x
     return [leaf for item in items for leaf in leaves(item)]
 
@@ -92,6 +115,10 @@ def rebuilt(x: Any, fresh: Any) -> Any:
         return fresh(x)
     if isinstance(x, Static | Null):
         return x
+    if isinstance(x, Elem):
+        return Elem(x.char, fresh(x.value))
+    if isinstance(x, Array):
+        return Array(x.char, fresh(x.base), tuple(map(fresh, x.lengths)), tuple(map(fresh, x.strides)))
     if isinstance(x, Pack):
         return Pack(tuple([rebuilt(item, fresh) for item in x.items]))
     return type(x)(*[rebuilt(item, fresh) for item in x])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lazyarr.scalar.emit_ops import EMIT
+from lazyarr.scalar.emit import EMIT
 from lazyarr.scalar.ir import Block, Edge, Inst, Jump, Return
 from lazyarr.scalar.loop import Loop
 from lazyarr.scalar.ops import OPS
