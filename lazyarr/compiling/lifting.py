@@ -25,6 +25,8 @@ import dis
 import types
 from typing import NamedTuple
 
+from lazyarr.compiling import comprehensions
+from lazyarr.compiling.comprehensions import Comprehension
 from lazyarr.compiling.loops import Loop
 from lazyarr.compiling.source import compiled, definition, function
 from lazyarr.compiling.syntax import (
@@ -47,7 +49,7 @@ _BODY = "__lazyarr_body__"
 
 class Lifted(NamedTuple):
     fn: types.FunctionType
-    loops: tuple[Loop, ...]
+    loops: tuple[Loop | Comprehension, ...]
     refusals: tuple[Refusal, ...]
     """Of loops that are the function's own."""
 
@@ -60,7 +62,7 @@ def lifted(fn: types.FunctionType) -> Lifted:
     Refused
         If it has no loops to lift, or its source is not what runs.
     """
-    if not any(i.opname == "FOR_ITER" for i in dis.get_instructions(fn.__code__)):
+    if not any(map(_has_loops, (fn.__code__, *fn.__code__.co_consts))):
         first = Place(fn.__code__.co_filename, fn.__code__.co_firstlineno)
         raise Refused("it has no loops over ranges", first)
     tree = definition(fn)
@@ -79,6 +81,12 @@ def lifted(fn: types.FunctionType) -> Lifted:
     return Lifted(made, tuple(lifter.loops), tuple(lifter.refusals))
 
 
+def _has_loops(code: object) -> bool:
+    """Has a function loops of its own?  (Up to Python 3.11 a comprehension is one within.)"""
+    found = dis.get_instructions(code) if isinstance(code, types.CodeType) else ()
+    return any(i.opname == "FOR_ITER" for i in found)
+
+
 Bound = frozenset[str]
 
 
@@ -87,10 +95,10 @@ class _Lifter:
 
     def __init__(self, fn: types.FunctionType, tree: ast.FunctionDef) -> None:
         self.fn = fn
-        self.locals = set(fn.__code__.co_varnames) - set(fn.__code__.co_cellvars)
+        self.locals = set(fn.__code__.co_varnames) | set(fn.__code__.co_cellvars)
         self.shared = set(fn.__code__.co_cellvars)
         self.loaded = loads(tree.body)
-        self.loops: list[Loop] = []
+        self.loops: list[Loop | Comprehension] = []
         self.refusals: list[Refusal] = []
 
     def block(self, body: list[ast.stmt], bound: Bound | None) -> tuple[list[ast.stmt], Bound | None]:
@@ -124,10 +132,17 @@ class _Lifter:
             s.finalbody, _ = self.block(s.finalbody, bound)
             return [s], bound
         if isinstance(s, ast.Return | ast.Raise | ast.Continue | ast.Break):
+            self.comprehensions(s, bound)
             return [s], None
         if isinstance(s, ast.Delete):
             return [s], bound - {x.id for x in s.targets if isinstance(x, ast.Name)}
+        self.comprehensions(s, bound)
         return [s], bound | bound_by(s)
+
+    def comprehensions(self, s: ast.stmt, bound: Bound) -> None:
+        """Lift the array comprehensions of a statement without statements within."""
+        if not isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            _Comprehensions(self, bound).visit(s)
 
     def loop(self, s: ast.For, bound: Bound) -> tuple[list[ast.stmt], Bound | None]:
         call, own = s.iter, list(s.body)
@@ -160,7 +175,7 @@ class _Lifter:
         if why:
             raise Refused(why, place)
         index, inside = s.target.id, loads(s.body)
-        shared = sorted((inside.keys() | stores(s.body)) & self.shared)
+        shared = sorted((stores(s.body) | {index}) & self.shared)
         if shared:
             raise Refused(f"`{shared[0]}` is shared with a function within", place)
         stored = stores(s.body) & self.locals
@@ -185,3 +200,36 @@ class _Lifter:
         ends = ast.Return(ast.Tuple([ast.Name(name, ast.Load()) for name in results], ast.Load()))
         tree = ast.FunctionDef(_BODY, args, [*copied(s.body, ends), ends], [])
         return compiled(ast.copy_location(tree, s), self.fn, self.fn.__code__.co_freevars)
+
+
+class _Comprehensions(ast.NodeTransformer):
+    """Array comprehensions of one statement."""
+
+    def __init__(self, lifter: _Lifter, bound: Bound) -> None:
+        self.lifter, self.bound = lifter, bound
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        parts = comprehensions.parts_of(node)
+        if parts is None:
+            return self.generic_visit(node)
+        lifter, fn = self.lifter, self.lifter.fn
+        place = Place(fn.__code__.co_filename, node.lineno)
+        used = loads([parts.element]).keys() - {axis.target for axis in parts.axes}
+        used = (used | loads(parts.iterated).keys()) & lifter.locals
+        if used - self.bound:
+            lifter.refusals.append(Refusal(f"`{min(used - self.bound)}` may have no value", place))
+            return node
+        given = sorted(used)
+        trees = [ast.copy_location(tree, node) for tree in comprehensions.functions(parts, given)]
+        iterated, element, body = [
+            function(compiled(tree, fn, fn.__code__.co_freevars), fn, {}) for tree in trees
+            if isinstance(tree, ast.FunctionDef)
+        ]  # fmt: skip
+        params = [*comprehensions.extents(parts.axes), *given]
+        lifter.loops.append(Comprehension((iterated, element, body), parts.axes, params, place))
+        return comprehensions.asking(node, parts, LOOPS, len(lifter.loops) - 1, given)
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        return node                     # (its variables are its own)
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_Lambda     # type: ignore

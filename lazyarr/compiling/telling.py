@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from lazyarr.compiling.comprehensions import Comprehension
 from lazyarr.compiling.interpret import NUMBERS
 from lazyarr.compiling.known import Key, is_layout
 from lazyarr.compiling.loops import Loop
@@ -17,7 +18,8 @@ from lazyarr.scalar.compiled import Refusal
 
 
 def told(
-    name: str, found: Mapping[Key, Replay | Refusal], last: Refusal | None, loops: Iterable[Loop],
+    name: str, found: Mapping[Key, Replay | Refusal], last: Refusal | None,
+    loops: Iterable[Loop | Comprehension],
     others: Iterable[Refusal | None],
 ) -> str:
     """A line for each kind of calls, and for each loop."""

@@ -41,6 +41,8 @@ class Body(NamedTuple):
 class _Tracer(Tracer):
     """A translation whose function gives any number of numbers."""
 
+    scalars = True
+
     def __init__(self, fn: types.FunctionType, given: Mapping[str, Given]) -> None:
         super().__init__(fn, {})
         self.given = {name: self._param(each) for name, each in given.items()}
@@ -94,6 +96,11 @@ def body_of(fn: types.FunctionType, given: Mapping[str, Given]) -> Body:
 def words_of(given: Given) -> int:
     """How many words a parameter takes."""
     return 1 + 2 * given.ndim
+
+
+def element_char(given: Given) -> str:
+    """The dtype that NumPy finds for a list of such numbers."""
+    return {"b": "?", "i": "l", "f": "d"}[given.char] if given.kind == "number" else given.char
 
 
 def result_type(given: Given) -> str:

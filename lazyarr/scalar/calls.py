@@ -36,9 +36,9 @@ def call(t: Tracer, callee: Value, args: tuple[Value, ...], named: dict[str, Val
         t.enter(fn, path, _bound(t, fn, path, args, named))
         return None
     shown = str(path) if path else "what is no function"
-    ufunc = elements.of_ufunc(fn)
+    ufunc = elements.of_ufunc(fn) if t.scalars else None
     if ufunc is not None and not named:
-        return elements.call(t, ufunc, args)
+        return elements.call(t, ufunc, args, shown)
     if any(isinstance(x, Elem) and fn not in OF_SCALARS.get(x.char, OF_ALL) for x in args):
         raise t.refuse(f"a call of `{shown}` with a NumPy scalar")
     if isinstance(fn, type) and issubclass(fn, BaseException):

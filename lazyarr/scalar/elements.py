@@ -248,7 +248,7 @@ def of_ufunc(fn: Any) -> numpy.ufunc | None:
     return own if type(own) is numpy.ufunc else None
 
 
-def call(t: Tracer, fn: numpy.ufunc, args: tuple[Value, ...]) -> Value:
+def call(t: Tracer, fn: numpy.ufunc, args: tuple[Value, ...], shown: str) -> Value:
     """A ufunc of numbers."""
     sign = next((sign for sign, known in UFUNCS.items() if known is fn), None)
     if sign is not None and len(args) == 2:
@@ -264,7 +264,7 @@ def call(t: Tracer, fn: numpy.ufunc, args: tuple[Value, ...]) -> Value:
         if fn is numpy.square:
             return binary(t, "*", x, x)
         return narrowed(t, t.emit("float_sqrt", x.value), out)
-    raise t.refuse(f"a call of `{fn.__name__}`")
+    raise t.refuse(f"a call of `{shown}`")
 
 
 OF_ONE = (numpy.sqrt, numpy.absolute, numpy.square, numpy.negative)

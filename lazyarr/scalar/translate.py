@@ -70,6 +70,9 @@ class Draft:
 class Tracer:
     """One translation as it grows."""
 
+    scalars = False
+    """Are there NumPy scalars?  (`vectorize` has none: it calls functions on Python's own numbers.)"""
+
     def __init__(self, fn: types.FunctionType, given: Mapping[str, str]) -> None:
         self.fn = fn
         self.types: list[str] = []

@@ -45,7 +45,7 @@ MAY_IMPORT = {
 ALSO = {"codegen": {"lazyarr.fusion.parfor"}}
 """The IR that a package consumes belongs to the package that produces it."""
 RUNNERS = {"runner", "source"}
-"""The places that compile source text: somebody's program; the text of a function, to hold it against its code."""
+"""The places that compile source text: somebody's program; a function's, to hold it against its code."""
 
 
 def name_of(path: Path) -> str:

@@ -1,0 +1,322 @@
+"""Array comprehensions: ``array([f(x) for x in a])`` in a lifted function, computed straight into the array.
+
+In:  the call in a function's syntax tree.   Out: an expression that asks a `Comprehension` first:
+
+    array([f(x, y) for x in a]) -> made.take() if (made := loops[0](array, (a, y))).whole else array([...])
+
+The dtype is the one that NumPy finds for the elements, whose types are known.  What is not computed whole,
+for whatever reason, Python does from its beginning: nothing has happened but in memory of its own.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import types
+from typing import Any, NamedTuple
+
+import numpy
+
+import lazyarr
+from lazyarr.compiler import COMPILER
+from lazyarr.compiling.chunks import SOONER, Chunks, Ran, Unfit, is_array, kind_of
+from lazyarr.compiling.syntax import is_plain_call, loads
+from lazyarr.config import current
+from lazyarr.error_state import remembered
+from lazyarr.scalar.body import Given, body_of, element_char
+from lazyarr.scalar.bytecode import Refused
+from lazyarr.scalar.compiled import Refusal, Refusing
+from lazyarr.scalar.ir import Place
+from lazyarr.scalar.prange import prange
+from lazyarr.vectorizing import REFUSALS
+
+ELEMENT_NS = 250.0
+"""What an element takes in Python, roughly."""
+SMALL_NS, WORTH_NS, LOAD_NS = 50e3, 2e6, 50e6
+"""What a comprehension takes in Python from which on machine code pays; all its runs, for compiling it; for
+loading LLVM."""
+BLOCK = 1 << 16
+"""Elements between two looks for signals."""
+MAKERS = (numpy.array, numpy.asarray, lazyarr.array, lazyarr.asarray)
+RANGES = (builtins.range, prange)
+_ROWS, _OUT, _BODY = "__lazyarr_k{}__", "__lazyarr_out__", "__lazyarr_body__"
+_FIRST, _STEP, _COUNT = "__lazyarr_first{}__", "__lazyarr_step{}__", "__lazyarr_count{}__"
+
+
+class Axis(NamedTuple):
+    """One ``for`` of a comprehension."""
+
+    target: str
+    ranged: bool
+    """Over a range (its first, its step, its length are parameters); else over an array, which is one."""
+
+
+class Made:
+    """What became of one run."""
+
+    def __init__(self, value: Any = None) -> None:
+        self.value, self.whole = value, value is not None
+
+    def take(self) -> Any:
+        """The array, which is not kept."""
+        value, self.value = self.value, None
+        return value
+
+
+NOTHING = Made()
+
+
+class Comprehension:
+    """A comprehension that is lifted.
+
+    Attributes
+    ----------
+    report : str
+        What became of its last run.
+    """
+
+    def __init__(
+        self, made: tuple[types.FunctionType, types.FunctionType, types.FunctionType], axes: list[Axis],
+        params: list[str], place: Place,
+    ) -> None:
+        self.iterated, self.element, self.body = made
+        self.axes, self.params = axes, params
+        self.place = place
+        self.variants: dict[tuple[Given, ...], tuple[str, Chunks] | Refusing] = {}
+        self.spent = 0.0
+        self.report = "it has not run yet"
+
+    def __call__(self, maker: Any, inputs: tuple[Any, ...]) -> Made:
+        why = next((why for applies, why in REFUSALS if applies()), "")
+        state = remembered()
+        if "comprehension" not in current.parallel:
+            why = "comprehensions are switched off"
+        elif not any(maker is known for known in MAKERS):
+            why = "it is no call of `array`"
+        elif state is not None and state["under"] == "warn":
+            why = "underflows are to be warned of"
+        found = None if why else self._extents(inputs)
+        if found is None:
+            self.report = f"Python's: {why or 'it goes through neither ranges nor vectors'}"
+            return NOTHING
+        shape, words = found
+        try:
+            return self._made(maker, shape, [*words, *inputs])
+        except (Refused, Unfit) as refused:
+            self.report = f"Python's: {refused}"
+            return NOTHING
+
+    def _extents(self, inputs: tuple[Any, ...]) -> tuple[tuple[int, ...], list[Any]] | None:
+        """The shape of the result, and what the body needs to go through it."""
+        try:
+            iterated = self.iterated(*inputs)
+        except Exception:                   # the function itself will raise it, if it comes so far
+            return None
+        shape, words = [], []
+        for axis, (fn, args) in zip(self.axes, iterated, strict=True):
+            if axis.ranged:
+                if fn not in RANGES or any(type(x) is not int for x in args) or not 0 < len(args) < 4:
+                    return None
+                if len(args) == 3 and not args[2]:
+                    return None
+                r = range(*args)
+                words += [r.start, r.step, len(r)]
+                shape.append(len(r))
+            else:
+                if not is_array(fn) or len(fn.shape) != 1:
+                    return None
+                words.append(fn)
+                shape.append(fn.shape[0])
+        return (tuple(shape), words) if all(shape) else None
+
+    def _made(self, maker: Any, shape: tuple[int, ...], inputs: list[Any]) -> Made:
+        ns = ELEMENT_NS * float(numpy.prod(shape))
+        self.spent += ns
+        loads_llvm = COMPILER.usable is None
+        worth = bool(self.variants) or self.spent > (LOAD_NS if loads_llvm else WORTH_NS)
+        if current.jit != "always" and (ns < SMALL_NS or not worth):
+            raise Refused("it takes little time")
+        if loads_llvm:
+            COMPILER.load()
+        if not COMPILER.usable:
+            raise Refused("nothing can be compiled here")
+        kinds = []
+        for name, x in zip(self.params, inputs, strict=True):
+            kind = kind_of(x)
+            if kind is None:
+                raise Refused(f"`{name}` is of type {type(x).__name__}, or of such a dtype or size")
+            kinds.append(kind)
+        char, chunks, numbers = self._variant(tuple(kinds), len(shape))
+        out = numpy.empty(shape, char)
+        if not self._filled(chunks, [*inputs, out], numbers, shape):
+            return NOTHING
+        self.report = chunks.order
+        own = maker is numpy.array or maker is numpy.asarray
+        return Made(out if own else lazyarr.asarray(out))
+
+    def _variant(self, kinds: tuple[Given, ...], ndim: int) -> tuple[str, Chunks, list[Any]]:
+        """The code for variables of these kinds."""
+        found = self.variants.get(kinds)
+        if isinstance(found, Refusing) and found.captured.values(self.element) is not None:
+            raise Refused(str(found.refusal))
+        if found is not None and not isinstance(found, Refusing):
+            numbers = found[1].body.captured.values(self.body)
+            if numbers is not None:
+                return *found, numbers
+        rows = [_ROWS.format(k) for k in range(ndim)]
+        index = dict.fromkeys(rows, Given("number", "i"))
+        given = dict(zip(self.params, kinds, strict=True))
+        try:
+            (result,) = body_of(self.element, index | given).results
+            char = element_char(result)
+            out = {_OUT: Given("array", char, ndim)}
+            body = body_of(self.body, {rows[0]: index[rows[0]]} | given | out)
+        except Refused as refused:
+            refusal = Refusal(refused.why, refused.place if refused.place.line else self.place)
+            self.variants[kinds] = Refusing(refused.captured, refusal)
+            raise
+        chunks = Chunks(body, [*self.params, _OUT], (), ())
+        self.variants[kinds] = char, chunks
+        numbers = body.captured.values(self.body)
+        assert numbers is not None
+        return char, chunks, numbers
+
+    def _filled(self, chunks: Chunks, inputs: list[Any], numbers: list[Any], shape: tuple[int, ...]) -> bool:
+        """Compute all elements, block by block; False where one stops."""
+        row = int(numpy.prod(shape[1:]))
+        done, count = 0, max(BLOCK // row, 1)
+        while done < shape[0]:
+            ran: Ran = chunks.run(inputs, numbers, range(done, min(done + count, shape[0])))
+            if ran.why and not (ran.why in SOONER and count > 1):
+                self.report = f"Python's: {ran.why}"
+                return False
+            if ran.why:
+                count = max(count // 8, 1)
+            else:
+                done += count
+        return True
+
+
+# -------------------------------------------------------------------------------- syntax trees
+
+
+class Parts(NamedTuple):
+    """A comprehension in a syntax tree."""
+
+    axes: list[Axis]
+    iterated: list[ast.expr]
+    """For each axis a pair as `Comprehension` takes it."""
+    element: ast.expr
+
+
+def parts_of(x: ast.Call) -> Parts | None:
+    """The comprehension that is a call's only argument, if it is one of ranges and arrays."""
+    if x.keywords or len(x.args) != 1 or not _is_name(x.func):
+        return None
+    axes: list[Axis] = []
+    iterated: list[ast.expr] = []
+    inner = x.args[0]
+    while isinstance(inner, ast.ListComp) and len(axes) < 2:
+        (first, *more) = inner.generators
+        if more or first.ifs or first.is_async or not isinstance(first.target, ast.Name):
+            return None
+        ranged = isinstance(first.iter, ast.Call)
+        if isinstance(first.iter, ast.Call):
+            simple = is_plain_call(first.iter) and all(map(_is_simple, first.iter.args))
+            if not simple or not _is_name(first.iter.func):
+                return None
+            pair = [first.iter.func, ast.Tuple(first.iter.args, ast.Load())]
+        else:
+            if not _is_name(first.iter):
+                return None
+            pair = [first.iter, ast.Tuple([], ast.Load())]
+        earlier = {axis.target for axis in axes}
+        if earlier & (loads([first.iter]).keys() | {first.target.id}):
+            return None
+        axes.append(Axis(first.target.id, ranged))
+        iterated.append(ast.Tuple(pair, ast.Load()))
+        inner = inner.elt
+    scopes = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.Lambda | ast.NamedExpr
+    if not axes or any(isinstance(y, scopes) for y in ast.walk(inner)):
+        return None
+    return Parts(axes, iterated, inner)
+
+
+def _is_name(x: ast.expr) -> bool:
+    """Is it a name, or an attribute of one?"""
+    return isinstance(x, ast.Name) or (isinstance(x, ast.Attribute) and _is_name(x.value))
+
+
+def _is_simple(x: ast.expr) -> bool:
+    """May it be evaluated twice?"""
+    if isinstance(x, ast.BinOp):
+        return _is_simple(x.left) and _is_simple(x.right)
+    if isinstance(x, ast.UnaryOp):
+        return _is_simple(x.operand)
+    if isinstance(x, ast.Subscript):
+        return _is_name(x.value) and _is_simple(x.slice)
+    if isinstance(x, ast.Call):
+        named = isinstance(x.func, ast.Name) and x.func.id == "len" and not x.keywords
+        return named and len(x.args) == 1 and _is_name(x.args[0])
+    return isinstance(x, ast.Constant) or _is_name(x)
+
+
+def extents(axes: list[Axis]) -> list[str]:
+    """The parameters by which a body goes through its axes."""
+    found = []
+    for k, axis in enumerate(axes):
+        names = (_FIRST, _STEP, _COUNT) if axis.ranged else (_COUNT,)
+        found += [name.format(k) for name in names]
+    return found
+
+
+def _item(k: int, axis: Axis) -> str:
+    at = _ROWS.format(k)
+    return f"{_FIRST.format(k)} + {at} * {_STEP.format(k)}" if axis.ranged else f"{_COUNT.format(k)}[{at}]"
+
+
+def functions(parts: Parts, given: list[str]) -> list[ast.stmt]:
+    """What gives what is gone through; what computes one element; and what stores a row of them."""
+    iterated = ast.parse(f"def {_BODY}({', '.join(given)}):\n    return None").body[0]
+    assert isinstance(iterated, ast.FunctionDef) and isinstance(iterated.body[0], ast.Return)
+    iterated.body[0].value = ast.Tuple(copy.deepcopy(parts.iterated), ast.Load())
+    axes, params = parts.axes, ", ".join([*extents(parts.axes), *given])
+    rows = [_ROWS.format(k) for k in range(len(axes))]
+    lines = [f"def {_BODY}({', '.join(rows)}, {params}):"]
+    lines += [f"    {axis.target} = {_item(k, axis)}" for k, axis in enumerate(axes)]
+    element = ast.parse("\n".join([*lines, "    return (None,)"])).body[0]
+    lines = [f"def {_BODY}({rows[0]}, {params}, {_OUT}):", f"    {axes[0].target} = {_item(0, axes[0])}"]
+    deep = "    "
+    if len(axes) == 2:
+        count = _COUNT.format(1) if axes[1].ranged else f"len({_COUNT.format(1)})"
+        lines.append(f"    for {rows[1]} in range({count}):")
+        lines.append(f"        {axes[1].target} = {_item(1, axes[1])}")
+        deep = "        "
+    lines += [f"{deep}{_OUT}[{', '.join(rows)}] = None", "    return ()"]
+    stored = ast.parse("\n".join(lines)).body[0]
+    assert isinstance(element, ast.FunctionDef) and isinstance(stored, ast.FunctionDef)
+    last = element.body[-1]
+    assert isinstance(last, ast.Return) and isinstance(last.value, ast.Tuple)
+    last.value.elts = [copy.deepcopy(parts.element)]
+    assigns = [x for x in ast.walk(stored) if isinstance(x, ast.Assign)]
+    (to,) = [x for x in assigns if isinstance(x.value, ast.Constant) and x.value.value is None]
+    to.value = copy.deepcopy(parts.element)
+    return [iterated, element, stored]
+
+
+def asking(x: ast.Call, parts: Parts, loops: str, number: int, given: list[str]) -> ast.expr:
+    """The expression in the place of the call."""
+    made = f"__lazyarr_made{number}__"
+    values = "".join(f"{name}, " for name in given)
+    text = f"{made}.take() if ({made} := {loops}[{number}](None, ({values}))).whole else None"
+    tree = ast.parse(text, mode="eval").body
+    assert isinstance(tree, ast.IfExp) and isinstance(tree.test, ast.Attribute)
+    assert isinstance(tree.test.value, ast.NamedExpr) and isinstance(tree.test.value.value, ast.Call)
+    call = tree.test.value.value
+    call.args[0] = copy.deepcopy(x.func)
+    for y in ast.walk(tree):
+        if "lineno" in y._attributes:
+            ast.copy_location(y, x)
+    tree.orelse = x
+    return tree
