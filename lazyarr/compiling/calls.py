@@ -16,7 +16,7 @@ from typing import Any
 import numpy
 
 import lazyarr
-from lazyarr.arrays import ndarray, now
+from lazyarr.arrays import ndarray
 from lazyarr.compiling.arrays import (
     applied,
     attempted,
@@ -32,10 +32,12 @@ from lazyarr.compiling.arrays import (
 from lazyarr.compiling.attributes import FOLDS, OUT_AT, parameters
 from lazyarr.compiling.interpret import NUMBERS, Tracer
 from lazyarr.compiling.stenciled import stenciled
-from lazyarr.compiling.values import Method, Number, Traced, constant
-from lazyarr.config import options
+from lazyarr.compiling.tables import TABLES, table
+from lazyarr.compiling.values import Method, Number, Traced
 from lazyarr.elementwise import into
 from lazyarr.ops import OPS
+from lazyarr.scalar.bytecode import bound as given_by_name
+from lazyarr.scalar.capture import defaults
 from lazyarr.ufuncs import adapt
 
 NAMES = """
@@ -52,11 +54,6 @@ NAMES = """
 
 CREATION = "zeros ones full empty"
 """They make arrays of shapes and types that are known; their nodes are part of the plan."""
-
-TABLES = "arange linspace eye identity tri logspace geomspace hanning hamming blackman bartlett array asarray"
-"""They make arrays that are the same at every call."""
-TABLE_BYTES = 1 << 16
-"""Most of such an array: it is kept as long as the trace."""
 
 TYPES = frozenset((numpy.finfo, numpy.iinfo, numpy.dtype))
 PLAIN = frozenset((len, range, tuple, list, enumerate, zip, reversed, isinstance, slice))
@@ -154,7 +151,7 @@ def _function(t: Tracer, offered: Offered, args: tuple[Any, ...], named: dict[st
     _, fn, kind, theirs = offered
     name = fn.__name__
     if kind == "table":
-        return _table(t, fn, args, named, theirs)
+        return table(t, fn, args, named, theirs)
     if kind == "creation":
         return traced(t, attempted(t, fn, *_given(t, args), **_given_by_name(t, named)), theirs)
     if name == "copyto":
@@ -309,25 +306,6 @@ def _ufunc_into(t: Tracer, fn: numpy.ufunc, args: tuple[Any, ...], out: Any, nam
     return out
 
 
-def _table(t: Tracer, fn: Any, args: tuple[Any, ...], named: dict[str, Any], theirs: bool) -> Any:
-    """An array that is the same at every call, or another of what is one already."""
-    x = args[0] if args else None
-    if fn.__name__ in ("array", "asarray") and isinstance(x, Traced):
-        if fn.__name__ == "asarray" and len(args) == 1 and not named and x.foreign == theirs and not x.lone:
-            return x
-        raise t.refuse(f"`{fn.__name__}` of an array")
-    values, by_name = _given(t, args), _given_by_name(t, named)
-    if not is_static((args, tuple(named.values()))):
-        raise t.refuse(f"`{fn.__name__}` of arrays")
-    with options(jit="never"):
-        real = now(attempted(t, fn, *values, **by_name))
-    if real.nbytes > TABLE_BYTES or not real.ndim or not real.size or real.dtype.char not in DTYPES:
-        raise t.refuse(f"`{fn.__name__}` makes an array that is large, empty or without axes")
-    return t.hold(constant(numpy.ascontiguousarray(real)), theirs)
-
-
-DTYPES = frozenset(numpy.typecodes["AllFloat"] + numpy.typecodes["AllInteger"] + "?") - {"g", "G"}
-
 # -------------------------------------------------------------------------------- of all else
 
 
@@ -340,23 +318,17 @@ def _python(t: Tracer, fn: types.FunctionType, args: tuple[Any, ...], named: dic
 
 def bound(t: Tracer, fn: types.FunctionType, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
     """The parameters of a function."""
-    code = fn.__code__
-    names = code.co_varnames[: code.co_argcount]
-    everything = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    held = dict(zip(names, args, strict=False))
-    wrong = len(args) > len(names) or not set(named) <= set(everything[code.co_posonlyargcount :])
-    if wrong or held.keys() & named.keys():
+    held = given_by_name(fn.__code__, args, named)
+    try:
+        rest = {} if held is None else defaults(fn, held)
+    except KeyError:
+        held = None
+    if held is None:
         raise t.refuse(f"`{fn.__name__}` does not take these arguments")
-    held |= named
-    defaults = dict(zip(names[len(names) - len(fn.__defaults__ or ()) :], fn.__defaults__ or (), strict=True))
-    defaults |= fn.__kwdefaults__ or {}
-    for name in everything:
-        if name not in held:
-            if name not in defaults:
-                raise t.refuse(f"`{fn.__name__}` does not take these arguments")
-            held[name] = _default(t, fn, name, defaults[name])
-            if fn.__kwdefaults__ and name in fn.__kwdefaults__:
-                t.guard(fn.__kwdefaults__, name, defaults[name])
+    for name, value in rest.items():
+        held[name] = _default(t, fn, name, value)
+        if fn.__kwdefaults__ and name in fn.__kwdefaults__:
+            t.guard(fn.__kwdefaults__, name, value)
     return held
 
 

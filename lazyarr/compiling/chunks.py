@@ -162,11 +162,12 @@ class Chunks:
         chunks = -(-count // grain)
         results = self.body.results
         size = RECORD + len(results)
-        records, logs = numpy.zeros(chunks * size, numpy.int64), _log(chunks)
+        room = LOG if self.ticks else grain * self.stores
+        records, logs = numpy.zeros(chunks * size, numpy.int64), _log(chunks * room)
         held = hold_signals() if self.ticks or chunks > 1 else None
         poll = Poll(held) if self.ticks else None
         words = array("q", [
-            0, 0, threading.get_ident(), POLL_ADDRESS, indices.start, indices.step, count, grain, LOG,
+            0, 0, threading.get_ident(), POLL_ADDRESS, indices.start, indices.step, count, grain, room,
             address(logs), address(records), chunks == 1, _mask(), *params,
         ])  # fmt: skip
         COUNT.loop_blocks += 1
@@ -204,9 +205,9 @@ _logs: list[numpy.ndarray] = []
 """Logs that no block uses."""
 
 
-def _log(chunks: int) -> numpy.ndarray:
+def _log(writes: int) -> numpy.ndarray:
     """Room for what some chunks write."""
-    words = chunks * LOG * ENTRY // 8
+    words = writes * ENTRY // 8
     found = _logs.pop() if _logs else None
     _logs.clear()
     return numpy.empty(words, numpy.int64) if found is None or found.size < words else found

@@ -14,6 +14,7 @@ import ast
 import builtins
 import copy
 import types
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy
@@ -106,6 +107,9 @@ class Comprehension:
         except (Refused, Unfit) as refused:
             self.report = f"Python's: {refused}"
             return NOTHING
+
+    def prepare(self, known: Mapping[str, Given | None]) -> None:
+        """What it takes is computed in the function: nothing is compiled before the first call."""
 
     def _extents(self, inputs: tuple[Any, ...]) -> tuple[tuple[int, ...], list[Any]] | None:
         """The shape of the result, and what the body needs to go through it."""

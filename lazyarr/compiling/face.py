@@ -19,7 +19,9 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import ndarray
+from lazyarr.compiler import COMPILER
 from lazyarr.compiling.calling import MISFIT, replayed, warned
+from lazyarr.compiling.chunks import kind_of
 from lazyarr.compiling.finding import replay_for
 from lazyarr.compiling.interpret import ABSENT
 from lazyarr.compiling.known import RUNTIME, Key, Known, Last
@@ -27,12 +29,13 @@ from lazyarr.compiling.lifting import Lifted, lifted
 from lazyarr.compiling.replay import Misfit, Replay
 from lazyarr.compiling.telling import told
 from lazyarr.compiling.trace import Root
-from lazyarr.config import OBSERVED, is_observed, options, plan_key
+from lazyarr.config import OBSERVED, current, is_observed, options, plan_key
 from lazyarr.counters import COUNT
 from lazyarr.error_state import loud, remembered
 from lazyarr.parallel import parts
 from lazyarr.public import evaluate
 from lazyarr.scalar.bytecode import Refused as NotLifted
+from lazyarr.scalar.bytecode import parameters
 from lazyarr.scalar.compiled import Refusal
 from lazyarr.signatures import Signature, described, matches
 from lazyarr.signatures import signatures as read
@@ -110,6 +113,11 @@ class Compiled:
                     break
             if isinstance(replay, Replay):
                 replay.load()
+            elif current.jit != "never" and COMPILER.usable:
+                self._with_loops()
+                kinds = dict(zip(parameters(known.code), map(kind_of, given), strict=True))
+                for loop in self._lifted.loops if isinstance(self._lifted, Lifted) else ():
+                    loop.prepare(kinds)
 
     def _options(self) -> AbstractContextManager[None]:
         """The optimisations that are on in this function, if it has its own."""

@@ -16,7 +16,7 @@ from lazyarr.compiling.attributes import attribute
 from lazyarr.compiling.calls import call
 from lazyarr.compiling.interpret import ABSENT, Cell, Frame, Tracer
 from lazyarr.compiling.values import Null, Number, Traced
-from lazyarr.scalar.bytecode import names
+from lazyarr.scalar.bytecode import after_loop, names, rule_of
 from lazyarr.scalar.instructions import IGNORED, WORDS
 
 Rule = Callable[[Tracer, Frame, dis.Instruction], None]
@@ -48,12 +48,7 @@ def perform(t: Tracer, frame: Frame, i: dis.Instruction) -> None:
     name = i.opname
     if name in IGNORED and name != "END_FOR":
         return
-    if "_FAST" in name and name != "LOAD_FAST_AND_CLEAR":
-        _fast(t, frame, i)
-        return
-    rule = RULES.get(name)
-    if rule is None and name.startswith("POP_JUMP"):
-        rule = _pop_jump
+    rule = rule_of(name, RULES, _fast, _pop_jump)
     if rule is None:
         raise t.refuse(WORDS.get(name) or f"the instruction {name}")
     rule(t, frame, i)
@@ -317,13 +312,7 @@ def _for_iter(t: Tracer, frame: Frame, i: dis.Instruction) -> None:
         frame.stack.append(found)
         return
     frame.stack.pop()
-    after = frame.code.at[i.argval]
-    instructions = frame.code.instructions
-    while instructions[after].opname in ("END_FOR", "POP_ITER") or (
-        instructions[after].opname == "POP_TOP" and instructions[after - 1].opname == "END_FOR"
-    ):
-        after += 1
-    frame.next = after
+    frame.next = after_loop(frame.code, frame.code.at[i.argval])
 
 
 def _return(t: Tracer, frame: Frame, i: dis.Instruction) -> None:

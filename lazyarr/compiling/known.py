@@ -19,6 +19,8 @@ from lazyarr.compiling.replay import Replay
 from lazyarr.compiling.trace import Root
 from lazyarr.config import plan_key
 from lazyarr.dtypes import char_of
+from lazyarr.scalar.bytecode import bound, parameters
+from lazyarr.scalar.capture import defaults
 from lazyarr.scalar.compiled import Refusal
 from lazyarr.scalar.ir import NOWHERE, Place
 
@@ -74,8 +76,8 @@ class Known:
         for names, name, found in outside.guards:
             if names.get(name, ABSENT) is not found:
                 return False
-        for fn, code, defaults, named in outside.codes:
-            if fn.__code__ is not code or fn.__defaults__ is not defaults or fn.__kwdefaults__ is not named:
+        for fn, code, given, named in outside.codes:
+            if fn.__code__ is not code or fn.__defaults__ is not given or fn.__kwdefaults__ is not named:
                 return False
         return True
 
@@ -88,23 +90,14 @@ class Known:
         """The values of all parameters; None where Python has something to say."""
         if not kwargs and self.simple and len(args) == self.count:
             return args
-        fn, code = self.fn, self.code
-        names = code.co_varnames[: code.co_argcount]
-        everything = code.co_varnames[: self.count]
-        if len(args) > len(names):
+        held = bound(self.code, args, kwargs)
+        if held is None:
             return None
-        held = dict(zip(names, args, strict=False))
-        for name, x in kwargs.items():
-            if name in held or name not in everything[code.co_posonlyargcount :]:
-                return None
-            held[name] = x
-        if len(held) < self.count:
-            given = fn.__defaults__ or ()
-            rest = dict(zip(names[len(names) - len(given) :], given, strict=True)) | (fn.__kwdefaults__ or {})
-            held = rest | held
-        if any(name not in held for name in everything):
+        try:
+            held |= defaults(self.fn, held)
+        except KeyError:
             return None
-        return tuple([held[name] for name in everything])
+        return tuple([held[name] for name in parameters(self.code)])
 
     def key(self, inputs: Sequence[Any]) -> Key | None:
         """The key of inputs; None for what is never replayed."""

@@ -46,6 +46,8 @@ from lazyarr.scalar.ir import Place
 LOOPS = "__lazyarr_loops__"
 """The variable that the loops are in."""
 _BODY = "__lazyarr_body__"
+LOOKS = frozenset(("locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe"))
+"""Functions that would find the variables that lifting adds."""
 
 class Lifted(NamedTuple):
     fn: types.FunctionType
@@ -62,9 +64,12 @@ def lifted(fn: types.FunctionType) -> Lifted:
     Refused
         If it has no loops to lift, or its source is not what runs.
     """
+    first = Place(fn.__code__.co_filename, fn.__code__.co_firstlineno)
     if not any(map(_has_loops, (fn.__code__, *fn.__code__.co_consts))):
-        first = Place(fn.__code__.co_filename, fn.__code__.co_firstlineno)
         raise Refused("it has no loops over ranges", first)
+    looks = sorted(LOOKS & set(fn.__code__.co_names))
+    if looks:
+        raise Refused(f"`{looks[0]}` sees its variables", first)
     tree = definition(fn)
     lifter = _Lifter(fn, tree)
     args = tree.args

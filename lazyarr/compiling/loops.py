@@ -12,7 +12,7 @@ from __future__ import annotations
 import builtins
 import time
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from lazyarr.compiler import COMPILER
@@ -74,6 +74,12 @@ class Loop:
 
     def __call__(self, fn: Callable[..., Any], args: tuple[Any, ...]) -> Run:
         return Run(self, fn(*args), fn)
+
+    def prepare(self, known: Mapping[str, Given | None]) -> None:
+        """Compile it for variables of these kinds, if they are all that it takes."""
+        kinds = [known.get(name) for name in self.params[1:]]
+        if all(kind is not None for kind in kinds):
+            self.variant(tuple([kind for kind in kinds if kind is not None]))
 
     def variant(self, kinds: tuple[Given, ...]) -> tuple[Variant, list[Any]] | Refusal:
         """The body for variables of these kinds, and the numbers that it captures now."""

@@ -11,12 +11,14 @@ import types
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from lazyarr.config import current
 from lazyarr.scalar.bytecode import Refused
 from lazyarr.scalar.capture import Captured
 from lazyarr.scalar.elements import CHARS
 from lazyarr.scalar.ir import Function, Return
 from lazyarr.scalar.translate import Tracer
 from lazyarr.scalar.values import Array, Const, Elem, Pack, Val, Value
+from lazyarr.scalar.verify import verify
 
 UNSETTLED = "an iteration changes the type of a variable"
 
@@ -85,6 +87,8 @@ def body_of(fn: types.FunctionType, given: Mapping[str, Given]) -> Body:
     except Refused as refusal:
         refusal.captured = tracer.captured()
         raise
+    if current.verify:
+        verify(function)
     places, at = {}, 0
     for name, each in list(given.items())[1:]:
         places[name] = at

@@ -10,11 +10,14 @@ from __future__ import annotations
 import dis
 import inspect
 import types
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from lazyarr.scalar.ir import NOWHERE, Place
+
+R = TypeVar("R")
 
 UNCONDITIONAL = ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT")
 ENDS = ("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE")
@@ -86,6 +89,37 @@ def _successors(found: tuple[dis.Instruction, ...], at: dict[int, int], k: int) 
     if i.opname not in UNCONDITIONAL and i.opname not in ENDS and k + 1 < len(found):
         after.append(k + 1)
     return after
+
+
+def after_loop(code: Code, at: int) -> int:
+    """Where a loop goes on that has no more to go through, of where its iterator's instruction says."""
+    found = code.instructions
+    while found[at].opname in ("END_FOR", "POP_ITER") or (
+        found[at].opname == "POP_TOP" and found[at - 1].opname == "END_FOR"
+    ):
+        at += 1
+    return at
+
+
+def rule_of(name: str, rules: Mapping[str, R], fast: R, pop_jump: R) -> R | None:
+    """The rule of an instruction: those for locals and for jumps have many names."""
+    if "_FAST" in name and name != "LOAD_FAST_AND_CLEAR":
+        return fast
+    found = rules.get(name)
+    return pop_jump if found is None and name.startswith("POP_JUMP") else found
+
+
+def parameters(code: types.CodeType) -> tuple[str, ...]:
+    """The names of a function's parameters."""
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def bound(code: types.CodeType, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A call's arguments by parameter, without defaults; None where Python refuses them."""
+    positional = code.co_varnames[: code.co_argcount]
+    held = dict(zip(positional, args, strict=False))
+    wrong = len(args) > len(positional) or not set(named) <= set(parameters(code)[code.co_posonlyargcount :])
+    return None if wrong or held.keys() & named.keys() else {**held, **named}
 
 
 def names(i: dis.Instruction) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lazyarr.scalar import elements
 from lazyarr.scalar.arithmetic import Num, as_float, as_int, binary, compare, number, truth
+from lazyarr.scalar.bytecode import bound, parameters
 from lazyarr.scalar.capture import Path
 from lazyarr.scalar.ir import Branch
 from lazyarr.scalar.ops import LIBRARY
@@ -56,15 +57,10 @@ def _bound(
     t: Tracer, fn: types.FunctionType, path: Path, args: tuple[Value, ...], named: dict[str, Value]
 ) -> dict[str, Value]:
     """The parameters of a Python function, which was found there."""
-    code = fn.__code__
-    positional = code.co_varnames[: code.co_argcount]
-    everything = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    held = dict(zip(positional, args, strict=False))
-    wrong = len(args) > len(positional) or not set(named) <= set(everything[code.co_posonlyargcount :])
-    if wrong or held.keys() & named.keys():
+    held = bound(fn.__code__, args, named)
+    if held is None:
         raise t.refuse(f"`{fn.__name__}` does not take these arguments")
-    held |= named
-    for name in everything:
+    for name in parameters(fn.__code__):
         if name not in held:
             held[name] = t.object(Path("default", path, name))
     return held

@@ -9,8 +9,10 @@ ones that run the same code: what they take from outside in their turn is found 
 from __future__ import annotations
 
 import types
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from lazyarr.scalar.bytecode import parameters
 from lazyarr.scalar.ops import HIGH, LOW
 from lazyarr.scalar.values import TYPES
 
@@ -59,6 +61,11 @@ def default(fn: types.FunctionType, name: str) -> Any:
             raise KeyError(name)
         return given[place]
     return (fn.__kwdefaults__ or {})[name]
+
+
+def defaults(fn: types.FunctionType, held: Mapping[str, Any]) -> dict[str, Any]:
+    """The defaults of parameters that are not among those held; KeyError where one has none."""
+    return {name: default(fn, name) for name in parameters(fn.__code__) if name not in held}
 
 
 def number_type(x: Any) -> str | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from lazyarr.scalar import elements
 from lazyarr.scalar.arithmetic import COMPARE, binary, compare, compared, truth, unary
-from lazyarr.scalar.bytecode import names
+from lazyarr.scalar.bytecode import after_loop, names, rule_of
 from lazyarr.scalar.calls import call
 from lazyarr.scalar.capture import Path
 from lazyarr.scalar.ir import Branch
@@ -33,12 +33,7 @@ def perform(t: Tracer, i: dis.Instruction) -> None:
     name = i.opname
     if name in IGNORED:
         return
-    if "_FAST" in name and name != "LOAD_FAST_AND_CLEAR":
-        _fast(t, i)
-        return
-    rule = RULES.get(name)
-    if rule is None and name.startswith("POP_JUMP"):
-        rule = _pop_jump
+    rule = rule_of(name, RULES, _fast, _pop_jump)
     if rule is None:
         raise t.refuse(WORDS.get(name) or f"the instruction {name}")
     rule(t, i)
@@ -294,13 +289,8 @@ def _length(t: Tracer, x: Span) -> Value:
 
 def _for_iter(t: Tracer, i: dis.Instruction) -> None:
     frame = t.frames[-1]
-    x, after = frame.stack[-1], _number_of(t, i)
+    x, after = frame.stack[-1], after_loop(frame.code, _number_of(t, i))
     assert isinstance(x, Count)
-    while frame.code.instructions[after].opname in ("END_FOR", "POP_ITER") or (
-        frame.code.instructions[after].opname == "POP_TOP"
-        and frame.code.instructions[after - 1].opname == "END_FOR"
-    ):
-        after += 1
     more = t.emit("int_gt", x.left, Const("i", 0))
     frame.stack.pop()
     left = t.emit("int_next", x.left, Const("i", -1))

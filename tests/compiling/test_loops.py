@@ -576,3 +576,14 @@ def test_what_is_not_worth_it_is_pythons() -> None:
             break
     assert counters()["loop_blocks"] > before and time.perf_counter() - began < 30
     assert loops.FEW < 100
+
+
+def test_a_function_that_sees_its_variables_is_left_alone() -> None:
+    f = function("for i in range(len(a)):\n    a[i] += 1\nreturn sorted(locals())", "a")
+    assert not both(f, lambda: (floats(),))["loop_blocks"]
+
+
+def test_bodies_are_verified() -> None:
+    for name in ("smooth", "matmul", "whiles"):
+        text, kinds, _ = ALL_OF_THEM[name]
+        both(function(text), made(kinds), verify=True)

@@ -105,3 +105,18 @@ def test_notation() -> None:
 def test_what_is_no_signature(text: str) -> None:
     with pytest.raises(ValueError, match="signature"):
         np.compile(axpy, signatures=[(text, "float64[:]", "float64[:]")])
+
+
+def test_loops_over_parameters_are_compiled_at_once() -> None:
+    def doubled(a: Any, out: Any) -> Any:
+        for i in np.prange(len(a)):
+            out[i] = a[i] * 2
+        return out
+
+    f = np.compile(doubled, signatures="float64[:], float64[:]")
+    before = counters()["loop_blocks"]
+    with np.options(jit="always"):
+        assert numpy.asarray(f(ones(30), ones(30))).tolist() == [2.0] * 30
+    assert counters()["loop_blocks"] > before
+    loop = f._lifted.loops[0]
+    assert len(loop.variants) == 1          # of the signature
