@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
+import time
 from array import array
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -41,8 +42,8 @@ from lazyarr.vectorizing import POLL_ADDRESS, Poll, polls
 
 LOG = 1 << 17
 """Writes of a chunk that are remembered (2 MiB)."""
-GRAIN = 4096
-"""Iterations that a chunk has at least."""
+GRAIN_NS = 30_000.0
+"""What a chunk takes at least."""
 OPT = 2
 """LLVM's code generation level: a loop's code is one function, and runs long."""
 _CHUNK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -81,6 +82,8 @@ class Chunks:
         self.touched = found
         self.written = {access.base for access in found if access.writes}
         self.carried = tuple(carried)
+        self.ns, self.timed = 2.0, False
+        """What an iteration takes; is that known?"""
         self.order = IN_ORDER
         """How the last block ran."""
         self.proofs: dict[tuple[tuple[int, int], ...], Proof | str] = {}
@@ -97,8 +100,14 @@ class Chunks:
             params = self._params(inputs, arrays, numbers)
             proof = self.proof(params, arrays, indices)
             self.order = SIDE_BY_SIDE if isinstance(proof, Proof) else f"{IN_ORDER}: {proof}"
-            threads = min(get_num_threads(), len(indices) // GRAIN) if isinstance(proof, Proof) else 1
-            return self._run(params, indices, max(threads, 1))
+            grain = max(int(GRAIN_NS / self.ns), 1)
+            threads = min(get_num_threads(), len(indices) // grain) if isinstance(proof, Proof) else 1
+            began = time.perf_counter_ns()
+            ran = self._run(params, indices, grain, max(threads, 1))
+            if not ran.why:
+                self.timed = True
+                self.ns = max(time.perf_counter_ns() - began, 1) * max(threads, 1) / len(indices)
+            return ran
 
     def _memory(self, inputs: Sequence[Any]) -> dict[int, numpy.ndarray]:
         """The arrays' memory, by first parameter, with all done that waits for what it holds."""
@@ -155,9 +164,9 @@ class Chunks:
             return "indices of what it writes are negative"
         return found
 
-    def _run(self, params: list[int], indices: range, threads: int) -> Ran:
+    def _run(self, params: list[int], indices: range, grain: int, threads: int) -> Ran:
         count = len(indices)
-        chunks = 1 if threads == 1 else min(-(-count // GRAIN), 4 * threads)
+        chunks = 1 if threads == 1 else min(-(-count // grain), 4 * threads)
         grain = -(-count // chunks)
         chunks = -(-count // grain)
         results = self.body.results

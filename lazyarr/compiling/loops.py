@@ -30,6 +30,8 @@ FEW = 16
 """Iterations by which a loop is timed, and that Python does at least where a block has stopped."""
 FIRST = 4096
 """Iterations of the first block."""
+NESTED = 64
+"""The same, where loops are within."""
 BLOCK_NS = 10e6
 """What a block may take: Ctrl-C waits for it."""
 SMALL_NS = 50e3
@@ -120,7 +122,7 @@ class Run:
         """The iterations that Python does next."""
         self.done, self.began = 0, 0
         self.block, self.most, self.settling = FIRST, 1 << 40, 0
-        self.counted, self.share = 0, FEW
+        self.counted, self.share, self.failed = 0, FEW, False
         self.native = type(values) is range and fn in PLACES and "prange" in current.parallel
         if not self.native:
             loop.report = "Python's: it is no range, or loops are switched off"
@@ -189,6 +191,12 @@ class Run:
         """Run blocks; how many iterations Python has to do next."""
         loop, chunks = self.loop, variant.chunks
         total = len(self.values_of)
+        if chunks.timed:
+            self.block = max(int(BLOCK_NS / 4 / chunks.ns), 1)
+        elif chunks.ticks:
+            self.block = NESTED
+        if self.failed:
+            self.block = min(self.block, FEW * 8)
         while self.done < total:
             count = min(self.block, self.most, chunks.most if not chunks.ticks else total, total - self.done)
             began = time.perf_counter_ns()
@@ -214,7 +222,7 @@ class Run:
             else:
                 self.block = count if spent < BLOCK_NS else max(count // 2, 1)
             if count >= 2 * self.share:
-                self.share = FEW
+                self.share, self.failed = FEW, False
             loop.report = chunks.order
         return 0
 
@@ -224,6 +232,7 @@ class Run:
         if count <= least:
             self.block = FEW
             self.share *= 2             # where each block stops, Python is left alone
+            self.failed = True
             return 1 if least == 1 else self.share // 2
         self.block = max(count // 16, least)
         if why in SOONER:

@@ -44,7 +44,7 @@ def make(dtype: str = "f8", wrap: Any = numpy.array) -> Any:
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i2", "u1", "?"])
 @pytest.mark.parametrize("name", [*ONE_AXIS, *TWO_AXES])
 def test_against_python(name: str, dtype: str, monkeypatch: Any) -> None:
-    monkeypatch.setattr(chunks, "GRAIN", 8)
+    monkeypatch.setattr(chunks, "GRAIN_NS", 16.0)
     text = (ONE_AXIS | TWO_AXES)[name]
     for maker, wrap in (("np.array", np.array), ("numpy.asarray", numpy.array)):
         found = both(function(f"return {maker}({text})"), make(dtype, wrap))

@@ -34,7 +34,7 @@ def ints(*shape: int, dtype: str = "i8") -> Any:
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: Any) -> None:
-    monkeypatch.setattr(chunks, "GRAIN", 8)
+    monkeypatch.setattr(chunks, "GRAIN_NS", 16.0)
 
 
 def function(body: str, params: str = "a, b, out", **names: Any) -> Any:
