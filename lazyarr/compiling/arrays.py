@@ -235,6 +235,8 @@ def store(t: Tracer, target: Any, key: Any, value: Any) -> None:
         index = _around(t, target, index)
         if isinstance(value, Traced) and not value.lone:
             raise t.refuse("it sets an element to an array")
+    if isinstance(value, Traced) and value.lone and not _holds(target, value):
+        raise t.refuse("it sets ints to a NumPy scalar that may be beyond them")
     number = value if isinstance(value, Number) else None
     if number is not None:
         if type(number.value) not in (float, int) or target.dtype != float:
@@ -245,6 +247,12 @@ def store(t: Tracer, target: Any, key: Any, value: Any) -> None:
     attempted(t, operator.setitem, target.array, index, put)
     if number is not None and target.array.storage.value is not before:     # type: ignore[union-attr]
         link(t, target.array, number)
+
+
+def _holds(target: Traced, scalar: Traced) -> bool:
+    """May an element be set to it whatever its value?  (NumPy raises where an int cannot hold it.)"""
+    known = target.dtype.kind not in "iu" or numpy.can_cast(scalar.dtype, target.dtype)
+    return bool(known)
 
 
 def rows(t: Tracer, x: Traced) -> list[Any]:

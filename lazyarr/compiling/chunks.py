@@ -226,6 +226,14 @@ def is_array(x: Any) -> bool:
     return x.__class__ is ndarray or x.__class__ is numpy.ndarray
 
 
+def fits(r: range) -> bool:
+    """Are a range's values, its step and its length ints of 64 bits?"""
+    if not r:
+        return True
+    low, high = sorted((r[0], r[-1]))
+    return low >= LOW and high <= HIGH and high - low < HIGH and abs(r.step) <= HIGH
+
+
 def _is_same(a: numpy.ndarray, b: numpy.ndarray) -> bool:
     """Is an element of one at each place that of the other?"""
     return address(a) == address(b) and (a.shape, a.strides, a.dtype) == (b.shape, b.strides, b.dtype)

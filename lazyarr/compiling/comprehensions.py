@@ -2,16 +2,17 @@
 
 In:  the call in a function's syntax tree.   Out: an expression that asks a `Comprehension` first:
 
-    array([f(x, y) for x in a]) -> made.take() if (made := loops[0](array, (a, y))).whole else array([...])
+    array([f(x, y) for x in a]) -> made.take() if (made := loops[0](array, a, (y,))).whole
+                                   else made.maker([f(x, y) for x in made.given()])
 
 The dtype is the one that NumPy finds for the elements, whose types are known.  What is not computed whole,
-for whatever reason, Python does from its beginning: nothing has happened but in memory of its own.
+for whatever reason, Python does from its beginning: nothing has happened but in memory of its own.  What is
+gone through is evaluated once, where Python does it; for the second axis, of numbers and arrays only.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
 import copy
 import types
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ import numpy
 
 import lazyarr
 from lazyarr.compiler import COMPILER
-from lazyarr.compiling.chunks import SOONER, Chunks, Ran, Unfit, is_array, kind_of
+from lazyarr.compiling.chunks import SOONER, Chunks, Ran, Unfit, fits, is_array, kind_of
 from lazyarr.compiling.syntax import is_plain_call, loads
 from lazyarr.config import current
 from lazyarr.error_state import remembered
@@ -29,7 +30,6 @@ from lazyarr.scalar.body import Given, body_of, element_char
 from lazyarr.scalar.bytecode import Refused
 from lazyarr.scalar.compiled import Refusal, Refusing
 from lazyarr.scalar.ir import Place
-from lazyarr.scalar.prange import prange
 from lazyarr.vectorizing import REFUSALS
 
 ELEMENT_NS = 250.0
@@ -40,7 +40,6 @@ loading LLVM."""
 BLOCK = 1 << 16
 """Elements between two looks for signals."""
 MAKERS = (numpy.array, numpy.asarray, lazyarr.array, lazyarr.asarray)
-RANGES = (builtins.range, prange)
 _ROWS, _OUT, _BODY = "__lazyarr_k{}__", "__lazyarr_out__", "__lazyarr_body__"
 _FIRST, _STEP, _COUNT = "__lazyarr_first{}__", "__lazyarr_step{}__", "__lazyarr_count{}__"
 
@@ -50,22 +49,25 @@ class Axis(NamedTuple):
 
     target: str
     ranged: bool
-    """Over a range (its first, its step, its length are parameters); else over an array, which is one."""
+    """Through a range (its first, its step, its length are parameters); else an array, which is one."""
 
 
 class Made:
-    """What became of one run."""
+    """What became of one run.  (It lives as long as the call of the function, and so keeps no arrays.)"""
 
-    def __init__(self, value: Any = None) -> None:
+    def __init__(self, maker: Any, first: Any, value: Any) -> None:
+        self.maker, self._given = maker, first
         self.value, self.whole = value, value is not None
 
     def take(self) -> Any:
-        """The array, which is not kept."""
-        value, self.value = self.value, None
+        """The array."""
+        value, self.value, self._given = self.value, None, None
         return value
 
-
-NOTHING = Made()
+    def given(self) -> Any:
+        """What Python goes through in its place."""
+        first, self._given = self._given, None
+        return first
 
 
 class Comprehension:
@@ -82,13 +84,18 @@ class Comprehension:
         params: list[str], place: Place,
     ) -> None:
         self.iterated, self.element, self.body = made
-        self.axes, self.params = axes, params
+        self.axes = axes
+        self.params, self.names = params, params[len(extents(axes)) :]
         self.place = place
         self.variants: dict[tuple[Given, ...], tuple[str, Chunks] | Refusing] = {}
         self.spent = 0.0
         self.report = "it has not run yet"
 
-    def __call__(self, maker: Any, inputs: tuple[Any, ...]) -> Made:
+    def __call__(self, maker: Any, first: Any, inputs: tuple[Any, ...]) -> Made:
+        return Made(maker, first, self._array(maker, first, inputs))
+
+    def _array(self, maker: Any, first: Any, inputs: tuple[Any, ...]) -> Any:
+        """The array; None if it is Python's."""
         why = next((why for applies, why in REFUSALS if applies()), "")
         state = remembered()
         if "comprehension" not in current.parallel:
@@ -97,44 +104,44 @@ class Comprehension:
             why = "it is no call of `array`"
         elif state is not None and state["under"] == "warn":
             why = "underflows are to be warned of"
-        found = None if why else self._extents(inputs)
-        if found is None:
-            self.report = f"Python's: {why or 'it goes through neither ranges nor vectors'}"
-            return NOTHING
-        shape, words = found
         try:
-            return self._made(maker, shape, [*words, *inputs])
+            if why:
+                raise Refused(why)
+            kinds = [self._kind(name, x) for name, x in zip(self.names, inputs, strict=True)]
+            shape, words = self._extents(first, inputs)
+            params = self.params[: len(words)]
+            kinds = [*[self._kind(name, x) for name, x in zip(params, words, strict=True)], *kinds]
+            return self._made(maker, shape, [*words, *inputs], tuple(kinds))
         except (Refused, Unfit) as refused:
             self.report = f"Python's: {refused}"
-            return NOTHING
+            return None
 
     def prepare(self, known: Mapping[str, Given | None]) -> None:
         """What it takes is computed in the function: nothing is compiled before the first call."""
 
-    def _extents(self, inputs: tuple[Any, ...]) -> tuple[tuple[int, ...], list[Any]] | None:
-        """The shape of the result, and what the body needs to go through it."""
-        try:
-            iterated = self.iterated(*inputs)
-        except Exception:                   # the function itself will raise it, if it comes so far
-            return None
-        shape, words = [], []
-        for axis, (fn, args) in zip(self.axes, iterated, strict=True):
-            if axis.ranged:
-                if fn not in RANGES or any(type(x) is not int for x in args) or not 0 < len(args) < 4:
-                    return None
-                if len(args) == 3 and not args[2]:
-                    return None
-                r = range(*args)
-                words += [r.start, r.step, len(r)]
-                shape.append(len(r))
-            else:
-                if not is_array(fn) or len(fn.shape) != 1:
-                    return None
-                words.append(fn)
-                shape.append(fn.shape[0])
-        return (tuple(shape), words) if all(shape) else None
+    def _kind(self, name: str, x: Any) -> Given:
+        kind = kind_of(x)
+        if kind is None:
+            raise Refused(f"`{name}` is of type {type(x).__name__}, or of such a dtype or size")
+        return kind
 
-    def _made(self, maker: Any, shape: tuple[int, ...], inputs: list[Any]) -> Made:
+    def _extents(self, first: Any, inputs: tuple[Any, ...]) -> tuple[tuple[int, ...], list[Any]]:
+        """The shape of the result, and what the body needs to go through it."""
+        gone_through = [first]
+        if len(self.axes) > 1 and is_ranged(first) is not None and len(first):
+            try:
+                gone_through += self.iterated(*inputs)
+            except Exception:               # the function itself will raise it, if it comes so far
+                raise Refused("an error in what it goes through") from None
+        shape, words = [], []
+        for axis, x in zip(self.axes, gone_through, strict=False):
+            if is_ranged(x) != axis.ranged or not len(x):
+                raise Refused("it goes through neither ranges nor vectors, or through empty ones")
+            words += [x.start, x.step, len(x)] if axis.ranged else [x]
+            shape.append(len(x))
+        return tuple(shape), words
+
+    def _made(self, maker: Any, shape: tuple[int, ...], inputs: list[Any], kinds: tuple[Given, ...]) -> Any:
         ns = ELEMENT_NS * float(numpy.prod(shape))
         self.spent += ns
         loads_llvm = COMPILER.usable is None
@@ -145,19 +152,12 @@ class Comprehension:
             COMPILER.load()
         if not COMPILER.usable:
             raise Refused("nothing can be compiled here")
-        kinds = []
-        for name, x in zip(self.params, inputs, strict=True):
-            kind = kind_of(x)
-            if kind is None:
-                raise Refused(f"`{name}` is of type {type(x).__name__}, or of such a dtype or size")
-            kinds.append(kind)
-        char, chunks, numbers = self._variant(tuple(kinds), len(shape))
+        char, chunks, numbers = self._variant(kinds, len(shape))
         out = numpy.empty(shape, char)
-        if not self._filled(chunks, [*inputs, out], numbers, shape):
-            return NOTHING
+        self._fill(chunks, [*inputs, out], numbers, shape)
         self.report = chunks.order
         own = maker is numpy.array or maker is numpy.asarray
-        return Made(out if own else lazyarr.asarray(out))
+        return out if own else lazyarr.asarray(out)
 
     def _variant(self, kinds: tuple[Given, ...], ndim: int) -> tuple[str, Chunks, list[Any]]:
         """The code for variables of these kinds."""
@@ -186,20 +186,25 @@ class Comprehension:
         assert numbers is not None
         return char, chunks, numbers
 
-    def _filled(self, chunks: Chunks, inputs: list[Any], numbers: list[Any], shape: tuple[int, ...]) -> bool:
-        """Compute all elements, block by block; False where one stops."""
+    def _fill(self, chunks: Chunks, inputs: list[Any], numbers: list[Any], shape: tuple[int, ...]) -> None:
+        """Compute all elements, block by block."""
         row = int(numpy.prod(shape[1:]))
         done, count = 0, max(BLOCK // row, 1)
         while done < shape[0]:
             ran: Ran = chunks.run(inputs, numbers, range(done, min(done + count, shape[0])))
             if ran.why and not (ran.why in SOONER and count > 1):
-                self.report = f"Python's: {ran.why}"
-                return False
+                raise Refused(ran.why)
             if ran.why:
                 count = max(count // 8, 1)
             else:
                 done += count
-        return True
+
+
+def is_ranged(x: Any) -> bool | None:
+    """Is it a range, or else a vector?  None for neither."""
+    if type(x) is range:
+        return fits(x) or None
+    return False if is_array(x) and len(x.shape) == 1 else None
 
 
 # -------------------------------------------------------------------------------- syntax trees
@@ -210,7 +215,7 @@ class Parts(NamedTuple):
 
     axes: list[Axis]
     iterated: list[ast.expr]
-    """For each axis a pair as `Comprehension` takes it."""
+    """What each axis goes through."""
     element: ast.expr
 
 
@@ -225,21 +230,13 @@ def parts_of(x: ast.Call) -> Parts | None:
         (first, *more) = inner.generators
         if more or first.ifs or first.is_async or not isinstance(first.target, ast.Name):
             return None
-        ranged = isinstance(first.iter, ast.Call)
-        if isinstance(first.iter, ast.Call):
-            simple = is_plain_call(first.iter) and all(map(_is_simple, first.iter.args))
-            if not simple or not _is_name(first.iter.func):
-                return None
-            pair = [first.iter.func, ast.Tuple(first.iter.args, ast.Load())]
-        else:
-            if not _is_name(first.iter):
-                return None
-            pair = [first.iter, ast.Tuple([], ast.Load())]
+        if axes and not _is_simple_range(first.iter):
+            return None
         earlier = {axis.target for axis in axes}
         if earlier & (loads([first.iter]).keys() | {first.target.id}):
             return None
-        axes.append(Axis(first.target.id, ranged))
-        iterated.append(ast.Tuple(pair, ast.Load()))
+        axes.append(Axis(first.target.id, isinstance(first.iter, ast.Call)))
+        iterated.append(first.iter)
         inner = inner.elt
     scopes = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.Lambda | ast.NamedExpr
     if not axes or any(isinstance(y, scopes) for y in ast.walk(inner)):
@@ -252,18 +249,27 @@ def _is_name(x: ast.expr) -> bool:
     return isinstance(x, ast.Name) or (isinstance(x, ast.Attribute) and _is_name(x.value))
 
 
+def _is_simple_range(x: ast.expr) -> bool:
+    """Is it a name, or a range with bounds that may be evaluated at another time?"""
+    if not isinstance(x, ast.Call):
+        return isinstance(x, ast.Name)
+    return is_plain_call(x) and _is_name(x.func) and all(map(_is_simple, x.args))
+
+
 def _is_simple(x: ast.expr) -> bool:
-    """May it be evaluated twice?"""
+    """Is it one of numbers, names and lengths?"""
     if isinstance(x, ast.BinOp):
         return _is_simple(x.left) and _is_simple(x.right)
     if isinstance(x, ast.UnaryOp):
         return _is_simple(x.operand)
     if isinstance(x, ast.Subscript):
-        return _is_name(x.value) and _is_simple(x.slice)
+        if not isinstance(x.value, ast.Attribute) or not isinstance(x.value.value, ast.Name):
+            return False
+        return x.value.attr == "shape" and isinstance(x.slice, ast.Constant)
     if isinstance(x, ast.Call):
         named = isinstance(x.func, ast.Name) and x.func.id == "len" and not x.keywords
-        return named and len(x.args) == 1 and _is_name(x.args[0])
-    return isinstance(x, ast.Constant) or _is_name(x)
+        return named and len(x.args) == 1 and isinstance(x.args[0], ast.Name)
+    return isinstance(x, ast.Constant | ast.Name)
 
 
 def extents(axes: list[Axis]) -> list[str]:
@@ -284,7 +290,7 @@ def functions(parts: Parts, given: list[str]) -> list[ast.stmt]:
     """What gives what is gone through; what computes one element; and what stores a row of them."""
     iterated = ast.parse(f"def {_BODY}({', '.join(given)}):\n    return None").body[0]
     assert isinstance(iterated, ast.FunctionDef) and isinstance(iterated.body[0], ast.Return)
-    iterated.body[0].value = ast.Tuple(copy.deepcopy(parts.iterated), ast.Load())
+    iterated.body[0].value = ast.Tuple(copy.deepcopy(parts.iterated[1:]), ast.Load())
     axes, params = parts.axes, ", ".join([*extents(parts.axes), *given])
     rows = [_ROWS.format(k) for k in range(len(axes))]
     lines = [f"def {_BODY}({', '.join(rows)}, {params}):"]
@@ -313,14 +319,17 @@ def asking(x: ast.Call, parts: Parts, loops: str, number: int, given: list[str])
     """The expression in the place of the call."""
     made = f"__lazyarr_made{number}__"
     values = "".join(f"{name}, " for name in given)
-    text = f"{made}.take() if ({made} := {loops}[{number}](None, ({values}))).whole else None"
+    asked = f"({made} := {loops}[{number}](None, None, ({values}))).whole"
+    text = f"{made}.take() if {asked} else {made}.maker({made}.given())"
     tree = ast.parse(text, mode="eval").body
     assert isinstance(tree, ast.IfExp) and isinstance(tree.test, ast.Attribute)
     assert isinstance(tree.test.value, ast.NamedExpr) and isinstance(tree.test.value.value, ast.Call)
     call = tree.test.value.value
-    call.args[0] = copy.deepcopy(x.func)
+    assert isinstance(x.args[0], ast.ListComp) and isinstance(tree.orelse, ast.Call)
+    axis = x.args[0].generators[0]
+    call.args[:2] = [x.func, axis.iter]
     for y in ast.walk(tree):
         if "lineno" in y._attributes:
             ast.copy_location(y, x)
-    tree.orelse = x
+    axis.iter, tree.orelse.args = tree.orelse.args[0], x.args
     return tree

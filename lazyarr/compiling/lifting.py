@@ -3,10 +3,10 @@
 In:  a Python function.   Out: `Lifted`: the same function, where each ``for ... in range(...)`` first lets a
 `Loop` do what it can, and the loop's own statements do the rest.
 
-    for i in range(n):              loop = loops[0](range, (n,))
+    for i in range(n):              loop = loops[0](range(n))
         s += a[i]           ->      while loop.runs(a, s):
                                         if loop.moved: s, = loop.values
-                                        for i in loop.rest:
+                                        for i in loop.take():
                                             s += a[i]
                                         else: continue
                                         break
@@ -38,6 +38,7 @@ from lazyarr.compiling.syntax import (
     not_lifted,
     stores,
     targets,
+    unbound,
 )
 from lazyarr.scalar.bytecode import Refused, decoded
 from lazyarr.scalar.compiled import Refusal
@@ -103,6 +104,8 @@ class _Lifter:
         self.locals = set(fn.__code__.co_varnames) | set(fn.__code__.co_cellvars)
         self.shared = set(fn.__code__.co_cellvars)
         self.loaded = loads(tree.body)
+        self.unbound = unbound(tree.body)
+        """Variables that may lose their values: these have one for certain nowhere."""
         self.loops: list[Loop | Comprehension] = []
         self.refusals: list[Refusal] = []
 
@@ -180,6 +183,10 @@ class _Lifter:
         if why:
             raise Refused(why, place)
         index, inside = s.target.id, loads(s.body)
+        others = sorted(stores(s.body) - self.locals)
+        if others:
+            raise Refused(f"it writes `{others[0]}`, which is no variable of its own", place)
+        bound -= self.unbound
         shared = sorted((stores(s.body) | {index}) & self.shared)
         if shared:
             raise Refused(f"`{shared[0]}` is shared with a function within", place)
@@ -219,10 +226,11 @@ class _Comprehensions(ast.NodeTransformer):
             return self.generic_visit(node)
         lifter, fn = self.lifter, self.lifter.fn
         place = Place(fn.__code__.co_filename, node.lineno)
-        used = loads([parts.element]).keys() - {axis.target for axis in parts.axes}
-        used = (used | loads(parts.iterated).keys()) & lifter.locals
-        if used - self.bound:
-            lifter.refusals.append(Refusal(f"`{min(used - self.bound)}` may have no value", place))
+        used = loads([parts.element, *parts.iterated[1:]]).keys() - {axis.target for axis in parts.axes}
+        used &= lifter.locals
+        unbound = used - (self.bound - lifter.unbound)
+        if unbound:
+            lifter.refusals.append(Refusal(f"`{min(unbound)}` may have no value", place))
             return node
         given = sorted(used)
         trees = [ast.copy_location(tree, node) for tree in comprehensions.functions(parts, given)]
@@ -238,3 +246,4 @@ class _Comprehensions(ast.NodeTransformer):
         return node                     # (its variables are its own)
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_Lambda     # type: ignore
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda              # type: ignore

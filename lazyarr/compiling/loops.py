@@ -9,21 +9,19 @@ Out: the variables that it leaves; which iterations Python's own statements have
 
 from __future__ import annotations
 
-import builtins
 import time
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lazyarr.compiler import COMPILER
-from lazyarr.compiling.chunks import SOONER, Chunks, Unfit, kind_of
+from lazyarr.compiling.chunks import SOONER, Chunks, Unfit, fits, kind_of
 from lazyarr.config import current
 from lazyarr.error_state import remembered
 from lazyarr.scalar.body import UNSETTLED, Body, Given, body_of
 from lazyarr.scalar.bytecode import Refused
 from lazyarr.scalar.compiled import Refusal, Refusing
 from lazyarr.scalar.ir import Place
-from lazyarr.scalar.prange import prange
 from lazyarr.vectorizing import REFUSALS
 
 FEW = 16
@@ -42,7 +40,6 @@ VARIANTS = 16
 """Kinds of variables for which one loop is compiled."""
 SETTLING = 6
 """How often Python may go on, each time eight times as long, until variables keep their types."""
-PLACES = (builtins.range, prange)
 
 
 class Variant:
@@ -74,8 +71,8 @@ class Loop:
         self.spent = 0.0
         self.report = "it has not run yet"
 
-    def __call__(self, fn: Callable[..., Any], args: tuple[Any, ...]) -> Run:
-        return Run(self, fn(*args), fn)
+    def __call__(self, values: Any) -> Run:
+        return Run(self, values)
 
     def prepare(self, known: Mapping[str, Given | None]) -> None:
         """Compile it for variables of these kinds, if they are all that it takes."""
@@ -109,11 +106,10 @@ class Loop:
         return variant, numbers
 
 
-
 class Run:
     """One run of a loop."""
 
-    def __init__(self, loop: Loop, values: Any, fn: Callable[..., Any]) -> None:
+    def __init__(self, loop: Loop, values: Any) -> None:
         self.loop, self.values_of = loop, values
         self.moved = False
         """Have variables other values than Python's statements gave them?"""
@@ -123,9 +119,10 @@ class Run:
         self.done, self.began = 0, 0
         self.block, self.most, self.settling = FIRST, 1 << 40, 0
         self.counted, self.share, self.failed = 0, FEW, False
-        self.native = type(values) is range and fn in PLACES and "prange" in current.parallel
-        if not self.native:
-            loop.report = "Python's: it is no range, or loops are switched off"
+        why = _unlike(values)
+        self.native = not why
+        if why:
+            loop.report = f"Python's: {why}"
 
     def runs(self, *inputs: Any) -> bool:
         """Go on as far as machine code can; are there iterations for Python?"""
@@ -143,6 +140,11 @@ class Run:
         self.done += few
         self.counted, self.began = few, time.perf_counter_ns()
         return few > 0
+
+    def take(self) -> Iterable[Any]:
+        """What Python goes through next, which is not kept."""
+        rest, self.rest = self.rest, ()
+        return rest
 
     def _count(self) -> None:
         """What Python's last iterations took."""
@@ -238,6 +240,15 @@ class Run:
         if why in SOONER:
             self.most = self.block
         return 0
+
+
+def _unlike(values: Any) -> str:
+    """Why a loop is Python's, as far as what it goes through says; "" if it is not."""
+    if type(values) is not range:
+        return "it goes through no range"
+    if not fits(values):
+        return "its range goes beyond 64 bits"
+    return "" if "prange" in current.parallel else "loops are switched off"
 
 
 def _worth(loop: Loop, left: int) -> bool:

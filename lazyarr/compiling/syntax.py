@@ -25,8 +25,6 @@ NOT_LIFTED: dict[type[ast.AST], str] = {
 """What no loop is compiled with, and the words for it."""
 
 
-
-
 def _walk(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
     for each in body:
         yield from ast.walk(each)
@@ -51,6 +49,12 @@ def stores(body: Iterable[ast.AST]) -> set[str]:
 def targets(some: Iterable[ast.AST]) -> frozenset[str]:
     """The names that an assignment to these gives a value."""
     return frozenset(stores(some))
+
+
+def unbound(body: Iterable[ast.AST]) -> frozenset[str]:
+    """The names that some statement takes a value from."""
+    found = {x.id for x in _walk(body) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Del)}
+    return frozenset(found | {x.name for x in _walk(body) if isinstance(x, ast.ExceptHandler) and x.name})
 
 
 def bound_by(s: ast.stmt) -> frozenset[str]:
@@ -113,15 +117,13 @@ def asking(
     s: ast.For, loops: str, number: int, given: Sequence[str], results: Sequence[str]
 ) -> list[ast.stmt]:
     """The statements in the place of a loop (`lifting` shows them)."""
-    call = s.iter
-    assert isinstance(call, ast.Call)
     loop = f"__lazyarr_loop{number}__"
     taken = f"if {loop}.moved: {', '.join(results)}, = {loop}.values" if results else "pass"
     text = f"""
-{loop} = {loops}[{number}](None, ())
+{loop} = {loops}[{number}](None)
 while {loop}.runs({', '.join(given)}):
     {taken}
-    for _ in {loop}.rest:
+    for _ in {loop}.take():
         pass
     else:
         continue
@@ -135,8 +137,8 @@ else:
     inner = outer.body[1]
     assert isinstance(inner, ast.For)
     inner.target, inner.body = s.target, s.body
-    kept = {id(x) for x in _walk([s.target, call, *s.body])}
-    first.value.args = [call.func, ast.Tuple(call.args, ast.Load())]
+    kept = {id(x) for x in _walk([s.target, s.iter, *s.body])}
+    first.value.args = [s.iter]
     for x in _walk([first, outer]):
         if id(x) not in kept and "lineno" in x._attributes:
             x.lineno = x.end_lineno = s.lineno              # type: ignore[attr-defined]
