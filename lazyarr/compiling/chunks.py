@@ -78,9 +78,11 @@ class Chunks:
         insts = [i.op for block in body.function.blocks for i in block.body]
         self.ticks = "tick" in insts
         self.stores = sum(op.startswith("store_") for op in insts)
-        found = accesses(body.function)
-        self.touched = found
-        self.written = {access.base for access in found if access.writes}
+        self.touched = accesses(body.function)
+        self.written = {access.base for access in self.touched if access.writes}
+        """Arrays, by first parameter."""
+        if -1 in self.written:              # one of several: which, its iterations say
+            self.written = {k for k, t in enumerate(body.function.params[1:]) if t == "a"}
         self.carried = tuple(carried)
         self.ns, self.timed = 2.0, False
         """What an iteration takes; is that known?"""

@@ -97,9 +97,13 @@ class _Ending(ast.NodeTransformer):
         return ast.copy_location(copy.deepcopy(self.end), node)
 
     def visit_For(self, node: ast.For) -> ast.AST:
-        return node                     # it has its own
+        return self._else(node)         # it has its own
 
     def visit_While(self, node: ast.While) -> ast.AST:
+        return self._else(node)
+
+    def _else(self, node: ast.For | ast.While) -> ast.AST:
+        node.orelse = [self.visit(s) for s in node.orelse]
         return node
 
 

@@ -148,7 +148,8 @@ def converted(t: Tracer, x: Value, char: str) -> Num:
     if char == "d":
         return as_float(t, value)
     if isinstance(value, Const):
-        single = float(numpy.float32(value.value))
+        with numpy.errstate(all="ignore"):
+            single = float(numpy.float32(value.value))
         if numpy.isinf(single) and not numpy.isinf(float(value.value)):
             raise t.refuse("a number that float32 cannot hold")
         return Const("f", single)

@@ -25,29 +25,28 @@ def simplified(f: Function) -> Function:
 
 
 def _unmerged(f: Function) -> Function:
-    """Parameters that every way in gives the same value (or the parameter itself) become that value."""
-    same = dict[int, int]()
+    """Parameters that every way in gives the same value (or what is found to be that value) become it.
 
-    def last(v: int) -> int:
-        while v in same:
-            v = same[v]
-        return v
-
+    All are taken for the first value that is seen to come in, until another one comes: so those that blocks
+    of a loop give to each other are found, too."""
     ways: dict[int, list[tuple[int, ...]]] = {}
     for block in f.blocks:
         for edge in edges(block.end):
             ways.setdefault(edge.block, []).append(edge.args)
+    params = {v for block in f.blocks[1:] for v in block.params}
+    same = dict[int, int]()
     changed = True
     while changed:
         changed = False
         for k, block in enumerate(f.blocks):
             for place, v in enumerate(block.params if k else ()):
-                if v in same:
+                found = {same.get(a) if a in params else a for a in (args[place] for args in ways[k])}
+                given = {a for a in found if a is not None}
+                if same.get(v) == v or not given or given == {same.get(v)}:
                     continue
-                given = {last(args[place]) for args in ways[k]} - {v}
-                if len(given) == 1:
-                    same[v], changed = given.pop(), True
-    return _rebuilt(f, lambda v: v not in same, lambda i: True, last)
+                same[v] = given.pop() if len(given) == 1 and v not in same else v
+                changed = True
+    return _rebuilt(f, lambda v: same.get(v, v) == v, lambda i: True, lambda v: same.get(v, v))
 
 
 def _rebuilt(

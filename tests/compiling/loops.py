@@ -20,15 +20,24 @@ def defined(text: str, name: str = "f", **names: Any) -> Callable[..., Any]:
     """A function from its text, which tracebacks and `inspect` find as they find a file's."""
     file = f"<loops {hash(text)}>"
     linecache.cache[file] = len(text), None, text.splitlines(True), file
-    space: dict[str, Any] = {"np": np, "numpy": numpy, "math": math, "prange": np.prange, **names}
+    space: dict[str, Any] = {
+        "np": np, "numpy": numpy, "math": math, "prange": np.prange, "helper": helper, **names,
+    }  # fmt: skip
     exec(compile(text, file, "exec"), space)
     return space[name]      # type: ignore[no-any-return]
 
 
+def helper(x: Any, y: Any = 2) -> Any:
+    """What loops call."""
+    return x - y if x > y else x * 2
+
+
 def shown(x: Any) -> Any:
-    """A value with all that counts: its type, and its bits."""
+    """A value with all that counts: its type, and its bits (NaNs have none that count)."""
     if isinstance(x, numpy.ndarray | np.ndarray):
         x = numpy.asarray(x)
+        if x.dtype.kind == "f":
+            x = numpy.where(numpy.isnan(x), x.dtype.type(numpy.nan), x)
         return str(x.dtype), x.shape, x.tobytes()
     if isinstance(x, tuple | list):
         return [shown(item) for item in x]
@@ -109,10 +118,13 @@ class Writer:
         if r < 0.8:
             sign = self.pick(*"+-*" * 6, *"/%/", "//", "**", self.pick("&", "|", "<<", ">>"))
             return f"({self.number(deep + 1)} {sign} {self.number(deep + 1)})"
-        if r < 0.85:
+        if r < 0.83:
             return f"(-{self.number(deep + 1)})"
-        name = self.pick("abs", "min", "max", "float", "int", "math.sqrt", "math.sin", "np.sqrt", "bool")
-        count = 2 if name in ("min", "max") else 1
+        if r < 0.85:
+            return f"({self.number(deep + 1)} if {self.condition()} else {self.number(deep + 1)})"
+        name = self.pick("abs", "min", "max", "float", "int", "math.sqrt", "math.sin", "np.sqrt", "bool",
+                         "helper")  # fmt: skip
+        count = 2 if name in ("min", "max", "helper") else 1
         return f"{name}({', '.join(self.number(deep + 1) for _ in range(count))})"
 
     def condition(self) -> str:
@@ -149,13 +161,51 @@ class Writer:
         elif r < 0.9 and len(self.indices) < 2:
             some = "range(3)", "range(n)", "range(1, n - 1)", "range(n - 1, -1, -2)", "prange(4)"
             self.loop(self.pick(*some))
-        elif r < 0.94:
-            self.write(f"if {self.condition()}:")
-            self.depth += 1
-            self.write("continue")
-            self.depth -= 1
+        elif r < 0.93:
+            self.leaving("continue")
+        elif r < 0.95 and self.depth < 4:
+            self.whiles()
+        elif r < 0.96:
+            one, other = self.element(), self.element()
+            self.write(f"{one}, {other} = {other}, {one}")
+        elif r < 0.98:
+            some = self.pick("a", "b", "c", f"p[{self.index()}]", f"q[{self.index()}]")
+            self.write(f"row = {some} if {self.condition()} else {self.pick('a', 'b', f'p[{self.index()}]')}")
+            self.write(f"row[{self.index()}] {self.pick('=', '+=')} {self.number()}")
         else:
             self.write(f"{self.element()} = {self.number()}")
+
+    def leaving(self, how: str) -> None:
+        self.write(f"if {self.condition()}:")
+        self.depth += 1
+        self.write(how)
+        self.depth -= 1
+
+    def whiles(self) -> None:
+        self.write("k = 0")
+        self.write(f"while k < {self.pick('3', 'i', 'n')}:")
+        self.depth += 1
+        self.write("k += 1")
+        self.leaving(self.pick("break", "continue"))
+        self.depth -= 1
+        self.block(1)
+
+    def outer(self, iterated: str) -> None:
+        """A loop of the function, within another statement or not."""
+        r = self.r.random()
+        if r < 0.7:
+            self.loop(iterated)
+            return
+        self.write(self.pick("for t in (1, 2.5):", "try:", "if x:", "while s != s + 1:"))
+        kind = self.lines[-1].split()[0]
+        self.depth += 1
+        self.loop(iterated)
+        if kind == "while":
+            self.write("break")
+        self.depth -= 1
+        if kind == "try:":
+            self.write("except (IndexError, ZeroDivisionError):")
+            self.write("    s = -1")
 
     def loop(self, iterated: str) -> None:
         name = "ij"[len(self.indices)]
@@ -170,9 +220,9 @@ class Writer:
         self.lines = []
         self.write(f"s = {self.pick('0', '0.0', 'x', 'a[0]')}")
         for _ in range(self.r.randrange(1, 3)):
-            self.loop(self.pick(
+            self.outer(self.pick(
                 "prange(n)", "prange(1, n)", "range(n)", "prange(n - 1, -1, -1)", "range(0, n, 3)",
-                "prange(len(a))", "range(2, n - 2)",
+                "prange(len(a))", "range(2, n - 2)", "range(n, 0, -4)",
             ))  # fmt: skip
         self.write(f"return s, {self.pick('i', 'n', 's * 2')}")
         return "\n".join(["def f(a, b, c, p, q, n, x):", *self.lines, ""])

@@ -102,6 +102,39 @@ def test_switched_off() -> None:
     assert counters()["loop_blocks"] > before
 
 
+class Counting:
+    """What counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    @property
+    def n(self) -> int:
+        self.asked += 1
+        return 20 + self.asked
+
+    def __getitem__(self, k: int) -> int:
+        return self.n
+
+
+@pytest.mark.parametrize("text", ["range(C.n)", "range(C[0])", "range(0, C.n, 2)", "range(2**63 - 2, 2**63 + 2)"])
+def test_what_is_gone_through_is_evaluated_once(text: str) -> None:
+    f = function(f"return numpy.array([i * k for i in {text}])")
+    g = np.compile(f)
+    for mode in ("always", "auto"):
+        one, other = Counting(), Counting()
+        f.__globals__["C"] = one
+        want = outcome(f, make()())
+        f.__globals__["C"] = other
+        with np.options(jit=mode):
+            assert outcome(g, make()()) == want and one.asked == other.asked
+
+
+def test_vectors_of_any_expression() -> None:
+    for text in ("[x * 2 for x in a[1:-1]]", "[x + i for x in a[::-2]]", "[[x * y for y in b] for x in a[:3]]"):
+        assert both(function(f"i = 3\n    return numpy.array({text})"), make())["loop_blocks"]
+
+
 def test_the_array_is_not_kept() -> None:
     import gc
     import weakref

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import warnings
+import weakref
 from functools import reduce
 from operator import add
 from typing import Any
@@ -319,6 +320,92 @@ def test_where_each_block_stops_python_is_left_alone() -> None:
         warnings.simplefilter("ignore")
         f(numpy.zeros(5000), numpy.zeros(5000))
     assert 0 < counters()["loop_blocks"] - before < 80
+
+
+# ------------------------------------------------------------------------------ ranges and statements
+
+BEYOND = (
+    "range(2**63 - 20, 2**63 + 20)", "range(2**70, 2**70 + 9)", "range(-2**63, 2**63 - 1, 2**62)",
+    "range(0, 5, 2**70)", "range(2**64)", "range(-2**63, 2**63)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("given", BEYOND)
+def test_ranges_beyond_64_bits_are_pythons(given: str) -> None:
+    body = f"s = 0\nfor i in {given}:\n    s = s + i\n    out[i % 7] = a[s % 90] + s\n    assert out[3] == 0\nreturn s"
+    both(function(body, "a, out"), lambda: (floats(), numpy.zeros(N)))
+
+
+LOST = {
+    "an exception's": ("try:\n    raise ValueError\nexcept ValueError as x:\n    pass", ""),
+    "in a loop": ("while True:\n    del x\n    break", ""), "after it": ("", "del x"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [0, 3])
+@pytest.mark.parametrize("name", LOST)
+def test_variables_that_lose_their_values(name: str, n: int) -> None:
+    before, after = (text.replace("\n", "\n    ") for text in LOST[name])
+    body = f"x = 3.0\nfor k in (1, 2):\n    {before}\n    for i in range(n):\n        out[i] = x\n    {after}"
+    f = function(body, "out, n")
+    with np.options(jit="always"):
+        got = outcome(np.compile(f), (numpy.zeros(N), n))
+    want = outcome(f, (numpy.zeros(N), n))
+    assert got[0][:2] == want[0][:2] and got[1] == want[1]      # (CPython 3.11 gives one of two lines)
+
+
+STATEMENTS = {
+    "a global variable": "global G\nfor i in range(50):\n    G = a[i]\nreturn G",
+    "another function's": "r = 3\ndef g():\n    nonlocal r\n    for i in range(50):\n        r = i\ng()\nreturn r",
+    "an else clause that goes on": "for i in range(50):\n    for j in range(5):\n        if j == i % 9:\n"
+    "            break\n    else:\n        out[i] = -1\n        continue\n    out[i] = j\nreturn j",
+    "one of two arrays": "for i in range(50):\n    x = a if i % 3 else b\n    x[i] = i\nreturn x is a",
+    "one of two rows": "m = out.reshape(10, 10)\nfor i in range(9):\n    x = m[i] if a[i] > 0 else m[i + 1]\n"
+    "    for j in range(9):\n        x[j] += m[j, i]",
+    "arrays round two loops": "for i in range(9):\n    for j in range(1, 9):\n        a[i] = max(a[j], min(b[i], i))"
+    "\n    for j in range(1, 9):\n        if not b[j] ** 2 > a[i]:\n            continue\n        a[i - 1] = bool(b[i])"
+    "\n    out[i // 2] += -b[i]",
+    "float32 and too large a number": "s = numpy.float32(1)\nfor i in range(50):\n    s = s * 1e300\nreturn s",
+    "another range": "for i in reversed(range(9)):\n    out[i] = i\nfor x in sorted(a):\n    out[0] += x\nreturn i",
+    "its caller": "for i in asks(3):\n    out[i] = i\nreturn i",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_statements(name: str) -> None:
+    def asks(n: int) -> range:
+        return range(n + sys._getframe(1).f_lineno)
+
+    f = function(STATEMENTS[name], asks=asks)
+    both(f, lambda: (floats(), floats(seed=4), numpy.zeros(N)))
+
+
+def test_read_only_arrays_are_not_written_to_by_way_of_another() -> None:
+    def make() -> tuple[Any, ...]:
+        x = floats()
+        x.flags.writeable = False
+        return floats(), x
+
+    for last in (30, 1000):
+        f = function(f"for i in range(60):\n    x = a if i < {last} else b\n    x[i] = i", "a, b")
+        assert not both(f, make)["loop_blocks"]
+
+
+def test_what_is_gone_through_is_not_kept() -> None:
+    class Thing(list[int]):
+        pass
+
+    text = "for i in made():\n    out[i] = i\nreturn ref()"
+    refs: list[Any] = []
+
+    def made() -> Thing:
+        x = Thing((1, 2))
+        refs.append(weakref.ref(x))
+        return x
+
+    f = np.compile(function(text, "out", made=made, ref=lambda: refs[-1]()))
+    with np.options(jit="always"):
+        assert f(floats()) is None
 
 
 # ------------------------------------------------------------------------------------ types, names
