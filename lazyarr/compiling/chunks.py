@@ -85,9 +85,10 @@ class Chunks:
             self.written = {k for k, t in enumerate(body.function.params[1:]) if t == "a"}
         self.carried = tuple(carried)
         self.ns, self.timed = 2.0, False
-        """What an iteration takes; is that known?"""
-        self.order = IN_ORDER
-        """How the last block ran."""
+        """What an iteration takes (what a block takes that waits for others, counts as twice as much at most:
+        else threads would be called for small blocks, and then take the longer); is that known?"""
+        self.order = ""
+        """How blocks run, as the last proof says: what one thread does alone needs none."""
         self.proofs: dict[tuple[tuple[int, int], ...], Proof | str] = {}
 
     @property
@@ -100,16 +101,13 @@ class Chunks:
         with LOCK:
             arrays = self._memory(inputs)
             params = self._params(inputs, arrays, numbers)
-            proof = self.proof(params, arrays, indices)
-            self.order = SIDE_BY_SIDE if isinstance(proof, Proof) else f"{IN_ORDER}: {proof}"
             grain = max(int(GRAIN_NS / self.ns), 1)
-            threads = min(get_num_threads(), len(indices) // grain) if isinstance(proof, Proof) else 1
-            began = time.perf_counter_ns()
-            ran = self._run(params, indices, grain, max(threads, 1))
-            if not ran.why:
-                self.timed = True
-                self.ns = max(time.perf_counter_ns() - began, 1) * max(threads, 1) / len(indices)
-            return ran
+            threads = min(get_num_threads(), len(indices) // grain)
+            if threads > 1 or not self.order:
+                proof = self.proof(params, arrays, indices)
+                self.order = SIDE_BY_SIDE if isinstance(proof, Proof) else f"{IN_ORDER}: {proof}"
+                threads = threads if isinstance(proof, Proof) else 1
+            return self._run(params, indices, grain, max(threads, 1))
 
     def _memory(self, inputs: Sequence[Any]) -> dict[int, numpy.ndarray]:
         """The arrays' memory, by first parameter, with all done that waits for what it holds."""
@@ -185,13 +183,15 @@ class Chunks:
         polls.append(poll)
         try:
             at = words.buffer_info()[0]
+            began = time.perf_counter_ns()
             if chunks == 1:
                 self.chunk(at, 0, 0)
             else:
                 parallel_for(self.address, at, chunks, threads)
-                if words[Words.STATUS] or words[Words.FLAGS]:
-                    for k in range(chunks):
-                        self.undo(at, k, 0)
+            spent = max(time.perf_counter_ns() - began, 1) * threads / count
+            if chunks > 1 and (words[Words.STATUS] or words[Words.FLAGS]):
+                for k in range(chunks):
+                    self.undo(at, k, 0)
         finally:
             polls.pop()
             _logs.append(logs)
@@ -202,6 +202,7 @@ class Chunks:
             return Ran(why=self.stops[words[Words.STATUS] - 1][0])
         if words[Words.FLAGS]:
             return Ran(why=FLAGGED)
+        self.ns, self.timed = min(spent, 2 * self.ns) if self.timed else spent, True
         COUNT.parallel_blocks += chunks > 1
         last = records[(chunks - 1) * size + RECORD :].tolist()
         return Ran(tuple(map(_number, results, last)))

@@ -117,7 +117,9 @@ class Counting:
         return self.n
 
 
-@pytest.mark.parametrize("text", ["range(C.n)", "range(C[0])", "range(0, C.n, 2)", "range(2**63 - 2, 2**63 + 2)"])
+@pytest.mark.parametrize(
+    "text", ["range(C.n)", "range(C[0])", "range(0, C.n, 2)", "range(2**63 - 2, 2**63 + 2)"]
+)  # fmt: skip
 def test_what_is_gone_through_is_evaluated_once(text: str) -> None:
     f = function(f"return numpy.array([i * k for i in {text}])")
     g = np.compile(f)
@@ -131,7 +133,8 @@ def test_what_is_gone_through_is_evaluated_once(text: str) -> None:
 
 
 def test_vectors_of_any_expression() -> None:
-    for text in ("[x * 2 for x in a[1:-1]]", "[x + i for x in a[::-2]]", "[[x * y for y in b] for x in a[:3]]"):
+    some = "[x * 2 for x in a[1:-1]]", "[x + i for x in a[::-2]]", "[[x * y for y in b] for x in a[:3]]"
+    for text in some:
         assert both(function(f"i = 3\n    return numpy.array({text})"), make())["loop_blocks"]
 
 

@@ -332,8 +332,8 @@ BEYOND = (
 
 @pytest.mark.parametrize("given", BEYOND)
 def test_ranges_beyond_64_bits_are_pythons(given: str) -> None:
-    body = f"s = 0\nfor i in {given}:\n    s = s + i\n    out[i % 7] = a[s % 90] + s\n    assert out[3] == 0\nreturn s"
-    both(function(body, "a, out"), lambda: (floats(), numpy.zeros(N)))
+    body = "    s = s + i\n    out[i % 7] = a[s % 90] + s\n    assert out[3] == 0\nreturn s"
+    both(function(f"s = 0\nfor i in {given}:\n{body}", "a, out"), lambda: (floats(), numpy.zeros(N)))
 
 
 LOST = {
@@ -356,17 +356,22 @@ def test_variables_that_lose_their_values(name: str, n: int) -> None:
 
 STATEMENTS = {
     "a global variable": "global G\nfor i in range(50):\n    G = a[i]\nreturn G",
-    "another function's": "r = 3\ndef g():\n    nonlocal r\n    for i in range(50):\n        r = i\ng()\nreturn r",
+    "another function's": "r = 3\ndef g():\n    nonlocal r\n    for i in range(50):\n        r = i\n"
+    "g()\nreturn r",
     "an else clause that goes on": "for i in range(50):\n    for j in range(5):\n        if j == i % 9:\n"
     "            break\n    else:\n        out[i] = -1\n        continue\n    out[i] = j\nreturn j",
     "one of two arrays": "for i in range(50):\n    x = a if i % 3 else b\n    x[i] = i\nreturn x is a",
     "one of two rows": "m = out.reshape(10, 10)\nfor i in range(9):\n    x = m[i] if a[i] > 0 else m[i + 1]\n"
     "    for j in range(9):\n        x[j] += m[j, i]",
-    "arrays round two loops": "for i in range(9):\n    for j in range(1, 9):\n        a[i] = max(a[j], min(b[i], i))"
-    "\n    for j in range(1, 9):\n        if not b[j] ** 2 > a[i]:\n            continue\n        a[i - 1] = bool(b[i])"
+    "arrays round two loops": "for i in range(9):\n    for j in range(1, 9):\n"
+    "        a[i] = max(a[j], min(b[i], i))"
+    "\n    for j in range(1, 9):\n        if not b[j] ** 2 > a[i]:\n            continue\n"
+    "        a[i - 1] = bool(b[i])"
     "\n    out[i // 2] += -b[i]",
-    "float32 and too large a number": "s = numpy.float32(1)\nfor i in range(50):\n    s = s * 1e300\nreturn s",
-    "another range": "for i in reversed(range(9)):\n    out[i] = i\nfor x in sorted(a):\n    out[0] += x\nreturn i",
+    "float32 and too large a number": "s = numpy.float32(1)\nfor i in range(50):\n"
+    "    s = s * 1e300\nreturn s",
+    "another range": "for i in reversed(range(9)):\n    out[i] = i\nfor x in sorted(a):\n"
+    "    out[0] += x\nreturn i",
     "its caller": "for i in asks(3):\n    out[i] = i\nreturn i",
 }  # fmt: skip
 
