@@ -52,6 +52,12 @@ def _text(value: object) -> str:
     return value
 
 
+def _tier(value: object) -> str:
+    if value in ("auto", "1", "2") or (value in (1, 2) and type(value) is int):
+        return str(value)
+    raise ValueError("must be 'auto' or 1 or 2")
+
+
 def _cpu_sets(value: object) -> str:
     text = _text(value)
     if text:
@@ -103,6 +109,9 @@ class Options:
     `codegen.mathlib.names` lists are our own, within 1 ULP, the same bits on every CPU level."""
     fast_math: bool = _option(False, _one_of(False, True), plan=True)
     """May rules (`fusion.rewrite`) change what kernels compute by roundings, or the sign of a zero?"""
+    tier: str = _option("auto", _tier, code=True)
+    """How well kernels are compiled: ``1``: at once; ``2``: better, which takes ten times as long; ``auto``: at
+    once, and those that have run for long once more in the background (`hot`)."""
     cpu_level: str = _option("", _text, cpu=True)
     """Generate code for this level, such as ``X86_V3``; empty for the best that the host has and the five
     options below leave."""
@@ -291,6 +300,11 @@ def get_options() -> dict[str, Any]:
         Value of every option by name.
     """
     return {name: getattr(current, name) for name in _FIELDS}
+
+
+def own_options() -> dict[str, Any]:
+    """What `options` blocks of the calling thread have changed, by name."""
+    return {name: value for name, value in vars(current).items() if name != "keys"}
 
 
 def set_options(**changes: Any) -> None:

@@ -23,6 +23,8 @@ NAMES = (
     "numpy_fallbacks",      # calls that only NumPy can do
     "scalar_interpreted",   # evaluations of a scalar function without its machine code
     "compiles",             # kernels compiled by LLVM
+    "hot_compiles",         # kernels compiled once more, better, in the background
+    "hot_swaps",            # kernels that such code has taken the place of
     "disk_hits",            # kernels loaded from the object cache on disk
     "memory_hits",          # kernels found loaded
     "traces",               # kinds of calls that compiled functions can replay
@@ -59,6 +61,8 @@ class Counters:
     numpy_fallbacks: int
     scalar_interpreted: int
     compiles: int
+    hot_compiles: int
+    hot_swaps: int
     disk_hits: int
     memory_hits: int
     traces: int

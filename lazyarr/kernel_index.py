@@ -53,6 +53,8 @@ class Entry(NamedTuple):
     loops: tuple[tuple[str, str], ...]
     body: bytes = b""
     """The main object, as it is in the cache; what lacks it is given it by `remember`."""
+    tier: int = 1
+    """How well the main object is compiled (`kernels.TIERS`)."""
 
 
 def recall(parfor: Parfor, target: Target, nontemporal: bool) -> Entry | None:

@@ -20,7 +20,9 @@ from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.mathlib.names import own
 from lazyarr.counters import COUNT
 from lazyarr.cpu_features import here
-from lazyarr.dispatch import jit
+from lazyarr.dispatch import cache as disk
+from lazyarr.dispatch import image, jit
+from lazyarr.dispatch.gates import Gate
 from lazyarr.dispatch.image import Loaded
 from lazyarr.draws import DRAWS
 from lazyarr.dtypes import PLAIN
@@ -34,6 +36,28 @@ from lazyarr.target import Target
 
 if TYPE_CHECKING:
     from lazyarr.codegen.pipeline import Module, Source
+
+
+TIERS = {1: 0, 2: 3}
+"""LLVM's code generation level for each tier of kernels: their own code, not what they share or call."""
+
+
+class Heat:
+    """What a kernel has run, and which code runs where it is called."""
+
+    __slots__ = ("asked", "better", "gate", "made_for", "saving", "tier")
+
+    def __init__(self, tier: int, gate: Gate | None, made_for: _Key) -> None:
+        self.tier = tier
+        self.gate = gate
+        """What its address is; None if its code stays."""
+        self.saving: float | None = None
+        """Seconds that tier 2 would have saved since the first run, which takes longer than all others."""
+        self.asked = gate is None
+        """Nothing more is to be counted."""
+        self.made_for = made_for
+        self.better: Loaded | None = None
+        """The code of tier 2.  That of tier 1 stays, since somebody may be running it."""
 
 
 class Kernel(NamedTuple):
@@ -57,6 +81,7 @@ class Kernel(NamedTuple):
     """Its own code, kept as long as this is: whoever runs the kernel, or remembers its address, keeps it."""
     calls: tuple[tuple[str, str], ...]
     """Op and CPU level of each of `loops`; NumPy's have none of ours."""
+    heat: Heat
 
 
 class _Planned(threading.local):
@@ -93,7 +118,8 @@ MOST = 2048
 """Kernels that are remembered; the older half is forgotten when there are more.  Their code goes with the
 last plan that runs them."""
 
-_kernels: dict[tuple[Parfor, bool, tuple[object, ...], tuple[object, ...]], Kernel] = {}
+_Key = tuple[Parfor, bool, tuple[object, ...], tuple[object, ...]]
+_kernels: dict[_Key, Kernel] = {}
 
 
 def loaded() -> list[tuple[Parfor, Kernel]]:
@@ -105,7 +131,7 @@ def kernel_for(parfor: Parfor, nontemporal: bool = False) -> Kernel:
     """The compiled kernel of a parfor.
 
     Where only cached code may be loaded, and there is none that streams, the other one does as well."""
-    key = parfor, nontemporal, config.cpu_key(), config.code_key()
+    key = _key(parfor, nontemporal)
     found = _kernels.get(key)
     if found is not None:
         COUNT.memory_hits += 1
@@ -123,11 +149,15 @@ def kernel_for(parfor: Parfor, nontemporal: bool = False) -> Kernel:
     if len(_kernels) >= MOST:
         for old in list(_kernels)[: MOST // 2]:
             _kernels.pop(old, None)
-    found = _kernels[key] = known or _compiled(parfor, nontemporal, entry.body if entry else b"")
+    found = _kernels[key] = known or _compiled(parfor, nontemporal, entry)
     COUNT.seconds["compile"] += time.perf_counter() - began
     if known is not None and config.current.debug > 1:      # what is compiled, `dispatch.jit` shows
         print(_source(parfor, nontemporal).ir, file=sys.stderr)
     return found
+
+
+def _key(parfor: Parfor, nontemporal: bool) -> _Key:
+    return parfor, nontemporal, config.cpu_key(), config.code_key()
 
 
 def _known(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry) -> Kernel | None:
@@ -142,22 +172,49 @@ def _known(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry) -> Kern
     return None if main is None else _kernel(parfor, nontemporal, entry, main, shell)
 
 
-def _compiled(parfor: Parfor, nontemporal: bool, body: bytes) -> Kernel:
+def _compiled(parfor: Parfor, nontemporal: bool, known: kernel_index.Entry | None) -> Kernel:
     """The kernel, its text written and compiled (or found in the cache), and entered into the index.
 
-    `body` is the main object, if that is known."""
-    source = _source(parfor, nontemporal)
-    main = jit.load(source.ir, (source.symbol,), host(), lasting=False)
+    `known` is what the index has, if that was not enough."""
+    source, tier = _source(parfor, nontemporal), 2 if config.current.tier == "2" else 1
+    own, main = _own(source, 2), None
+    if config.current.tier == "auto":               # it may have been hot in another process
+        main = jit.recall(jit.key_of(own.ir, host(), own.opt), (own.symbol,), lasting=False)
+        tier = 1 if main is None else 2
+    if main is None:
+        own = _own(source, tier)
+        main = jit.load(own.ir, (own.symbol,), host(), own.opt, lasting=False)
     shell = _shared(source.shell) if source.shell is not None else 0
-    entry = _entry(source, body)
+    entry = _entry(source, known.body if known and known.tier == tier else b"", tier)
     kernel_index.remember(parfor, host(), nontemporal, entry)
     return _kernel(parfor, nontemporal, entry, main, shell)
 
 
-def _entry(source: Source, body: bytes) -> kernel_index.Entry:
+def improve(kernel: Kernel) -> None:
+    """Compile a kernel at tier 2, in the place of tier 1: where it is called, and in the cache.
+
+    Raises whatever compiling raises; tier 1 stays then."""
+    heat = kernel.heat
+    parfor, nontemporal, *_ = heat.made_for
+    if heat.gate is None or heat.made_for != _key(parfor, nontemporal):
+        return                          # the options of the process are others by now
+    source = _source(parfor, nontemporal)
+    own = _own(source, 2)
+    found = jit.load_behind(own.ir, (own.symbol,), host(), own.opt)
+    heat.better = found
+    heat.gate.lead(found[own.symbol])
+    heat.tier = 2
+    COUNT.hot_swaps += 1
+    kernel_index.remember(parfor, host(), nontemporal, _entry(source, b"", 2))
+    disk.forget(kernel.code.key)
+
+
+def _entry(source: Source, body: bytes, tier: int) -> kernel_index.Entry:
+    own = _own(source, tier)
     return kernel_index.Entry(
-        _piece(source), source.shell and _piece(source.shell), source.combine and _piece(source.combine),
-        source.layout, source.scratch_bytes, source.flags, source.loops, body,
+        kernel_index.Piece(own.symbol, jit.key_of(own.ir, host(), own.opt)),
+        source.shell and _piece(source.shell), source.combine and _piece(source.combine),
+        source.layout, source.scratch_bytes, source.flags, source.loops, body, tier,
     )  # fmt: skip
 
 
@@ -170,18 +227,31 @@ class Code(NamedTuple):
     opt: int = 0
 
 
+def _own(source: Source, tier: int) -> Code:
+    """A kernel's own code; each tier's has a name of its own, as all code has."""
+    if tier == 1:
+        return Code(source.ir, source.symbol, host())
+    symbol = source.symbol.replace("lazyarr_", f"lazyarr_tier{tier}_", 1)
+    return Code(source.ir.replace(source.symbol, symbol), symbol, host(), TIERS[tier])
+
+
 def written(parfor: Parfor, nontemporal: bool) -> tuple[kernel_index.Entry, list[Code]]:
-    """What the index says of a kernel, and all code of ours that it runs, itself first; not compiled."""
-    source = _source(parfor, nontemporal)
-    parts = source, source.shell, source.combine
-    found = [Code(part.ir, part.symbol, host()) for part in parts if part is not None]
+    """What the index says of a kernel, and all code of ours that it runs, itself first; not compiled.
+
+    There is time for the best that the option `tier` allows."""
+    source, tier = _source(parfor, nontemporal), 1 if config.current.tier == "1" else 2
+    shared = [Code(part.ir, part.symbol, host()) for part in (source.shell, source.combine) if part is not None]
     loops = (code_of_ours(name, sig) for name, sig in source.loops if ours(name, sig))
-    return _entry(source, b""), [*found, *loops]
+    return _entry(source, b"", tier), [_own(source, tier), *shared, *loops]
 
 
 def _kernel(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry, main: Loaded, shell: int) -> Kernel:
     """`shell` is the address of what calls the main function; 0 if nothing does."""
-    own_address = main[entry.main.symbol]
+    own_address, gate = main[entry.main.symbol], None
+    if entry.tier == 1 and config.current.tier == "auto" and image.here():
+        gate = Gate()
+        gate.lead(own_address)
+        own_address = gate.address
     address, fold = (shell, own_address) if shell else (own_address, 0)
     loops = [_loop(name, sig) for name, sig in entry.loops]
     ops = sum(i.op not in BOOKKEEPING for i in parfor.body)
@@ -189,6 +259,7 @@ def _kernel(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry, main: 
     return Kernel(
         address, entry.layout, tuple(loops), entry.scratch_bytes, ops, combine, fold, nontemporal,
         entry.flags, host().name, main, tuple((name, _level(name, sig)) for name, sig in entry.loops),
+        Heat(entry.tier, gate, _key(parfor, nontemporal)),
     )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import SCAN
 from lazyarr.fusion.program import Program
 from lazyarr.geometry import address
+from lazyarr.hot import ran
 from lazyarr.kernels import Kernel, cost, kernel_for
 from lazyarr.schedule import LINE, chunk_count, in_sequence, tiles, worth_threads
 from lazyarr.switches import is_off
@@ -200,7 +201,9 @@ def _run(p: Prepared, addresses: Sequence[int], scalars: Sequence[numpy.generic]
     parallel_for(p.kernel.address, at, p.chunks, p.threads)
     if p.partial_bytes:
         parallel_for(p.combine, at, p.combine_chunks, 1)
-    COUNT.seconds["run"] += time.perf_counter() - began
+    spent = time.perf_counter() - began
+    COUNT.seconds["run"] += spent
+    ran(p.kernel, spent)
     count_launch(p, words)
     del keep
     return words[Layout.FLAGS] & p.kernel.flags

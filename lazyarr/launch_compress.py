@@ -27,7 +27,8 @@ from lazyarr.dtypes import PLAIN
 from lazyarr.expr import BLOCK
 from lazyarr.fusion.program import Program
 from lazyarr.geometry import address
-from lazyarr.kernels import host
+from lazyarr.hot import ran
+from lazyarr.kernels import Kernel, host
 from lazyarr.launch import Prepared, bind, count_launch, may_stream, memory, prepare
 from lazyarr.schedule import LINE
 from lazyarr.target import Target
@@ -75,7 +76,7 @@ def launch_tally(
     nbytes = SLOT * (len(tally) - 1)
     partials, words[p.partials_word] = memory(nbytes)
     assert partials is not None
-    _run(p.kernel.address, words, p.chunks, p.threads)
+    _run(p.kernel.address, words, p.chunks, p.threads, (p.kernel,))
     count_launch(p, words)
     first = words[p.partials_word] - address(partials)
     counts = partials[first : first + nbytes].view(numpy.int64)[:: SLOT // 8]
@@ -89,7 +90,7 @@ def launch_pack(source: Source) -> int:
     """Write the kept elements to memory."""
     p = _by_blocks(source.program, CHUNK // BLOCK)
     words, keep = _bind(p, source, source.addresses)
-    _run(p.kernel.address, words, p.chunks, p.threads)
+    _run(p.kernel.address, words, p.chunks, p.threads, (p.kernel,))
     count_launch(p, words)
     del keep
     return words[Layout.FLAGS]
@@ -133,7 +134,7 @@ def launch_fed(
     words = array("q", [
         0, base, 0, at, p.kernel.address, inner.buffer_info()[0], len(inner), len(feeds), 0, *head,
     ])  # fmt: skip
-    _run(_feeder(host()), words, p.chunks, threads)
+    _run(_feeder(host()), words, p.chunks, threads, [each.kernel for each in (p, *packs)])
     flags = words[Layout.FLAGS] & p.kernel.flags | words[TOLD]
     if p.partial_bytes:
         inner[Layout.FLAGS] = 0
@@ -275,10 +276,14 @@ def ranks(cuts: Cuts, n: int, complex_: bool) -> numpy.ndarray:
     return starts
 
 
-def _run(entry: int, words: array[int], chunks: int, threads: int) -> None:
+def _run(entry: int, words: array[int], chunks: int, threads: int, kernels: Sequence[Kernel]) -> None:
+    """`kernels` are what runs there, in equal parts as far as is known."""
     began = time.perf_counter()
     parallel_for(entry, words.buffer_info()[0], chunks, threads)
-    COUNT.seconds["run"] += time.perf_counter() - began
+    spent = time.perf_counter() - began
+    COUNT.seconds["run"] += spent
+    for kernel in kernels:
+        ran(kernel, spent / len(kernels))
 
 
 @cache

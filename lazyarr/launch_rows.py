@@ -25,6 +25,7 @@ from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.program import Program
+from lazyarr.hot import ran
 from lazyarr.kernels import Kernel, host
 from lazyarr.launch import Prepared, memory, prepare, put_scalars
 from lazyarr.plan import RowBlocks, RowPart
@@ -106,7 +107,10 @@ def launch_rows(
     block, words[shell.MEMORY] = memory(ready.memory_bytes)
     began = time.perf_counter()
     found = _run(rows, ready, words, watch)
-    COUNT.seconds["run"] += time.perf_counter() - began
+    spent = time.perf_counter() - began
+    COUNT.seconds["run"] += spent
+    for kernel in ready.kernels[: len(rows.parts)]:
+        ran(kernel, spent / len(rows.parts))
     COUNT.native_launches += 1
     COUNT.fused_ops += ready.ops
     COUNT.numpy_loop_blocks += words[Layout.CALLS]

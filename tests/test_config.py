@@ -134,7 +134,7 @@ CPU = {
 
 
 def test_code_key_changes_with_exactly_the_options_that_change_code():
-    assert changing(config.code_key) == {"math"}
+    assert changing(config.code_key) == {"math", "tier"}
 
 
 def test_cpu_key_changes_with_exactly_the_options_that_choose_the_target():
@@ -142,7 +142,7 @@ def test_cpu_key_changes_with_exactly_the_options_that_choose_the_target():
 
 
 def test_plan_key_changes_with_those_and_with_what_changes_plans_and_launches():
-    assert changing(config.plan_key) == CPU | {"math", "jit", "num_threads", "threading_layer"}
+    assert changing(config.plan_key) == CPU | {"math", "tier", "jit", "num_threads", "threading_layer"}
 
 
 def changing(key):
@@ -150,7 +150,7 @@ def changing(key):
     base, found = key(), set()
     others = {
         "jit": "always", "verify": True, "debug": 1, "num_threads": 1, "cpu_level": "X86_V2",
-        "math": "native", "threading_layer": "serial", "eager_elements": 7, "cpu_baseline": "native",
+        "math": "native", "tier": 2, "threading_layer": "serial", "eager_elements": 7, "cpu_baseline": "native",
         "cpu_dispatch": "none", "disable_cpu_features": "SVE", "disable_optimization": True,
         "enable_cpu_features": "SVE" if here() == "aarch64" else "X86_V3",
     }  # fmt: skip

@@ -23,6 +23,7 @@ from lazyarr.compiling.trace import Trace
 from lazyarr.counters import COUNT
 from lazyarr.fusion.program import Program
 from lazyarr.geometry import address
+from lazyarr.hot import ran
 from lazyarr.kernels import Kernel
 from lazyarr.launch import Prepared, prepare, put_scalars, work
 from lazyarr.schedule import LINE, duration
@@ -31,6 +32,8 @@ LONG = 40_000
 """Nanoseconds of a kernel from which threads, and the GIL for others, are worth launches one by one."""
 KEPT = 1 << 20
 """Most bytes of temporaries and scratch memory that a block keeps."""
+COUNTED = 1024
+"""Calls after which kernels hear what they have run: nobody looks at the clock for each."""
 EXTENT = 1 << 18
 """Most bytes from end to end of an operand."""
 
@@ -48,6 +51,8 @@ class _Writer:
         self.pokes: list[tuple[int, int, int, int]] = []
         self.calls: list[tuple[int, int, int, int, int]] = []
         self.kernels: list[Kernel] = []
+        self.works: list[float] = []
+        """Seconds that each of them takes, roughly."""
         self.counts: list[int] = []
         """Words that count calls of NumPy's loops."""
         self.kept: list[tuple[int, int]] = []
@@ -88,6 +93,7 @@ class _Writer:
             self.clear(first + p.kernel.layout.extra(DECIDED))
         flags = p.kernel.flags
         self.kernels.append(p.kernel)
+        self.works.append(1e-9 * duration(*work(program)))
         self.calls.append((p.kernel.address, first, p.chunks, 1, 0 if p.partial_bytes else flags))
         if p.partial_bytes:
             self.calls.append((p.combine, first, p.combine_chunks, 0, flags))
@@ -181,6 +187,8 @@ class Small(Replay):
         self.makes = [maker(cell.nbytes, k, trace.result) for k, cell in enumerate(results)]
         self.build = builder(trace.result, lambda r: over(r, self.makes[r.at]), self.places)
         self.kernels = len(writer.calls)
+        self.works = writer.works
+        self.calls = 0
 
     def _block(self) -> tuple[numpy.ndarray, numpy.ndarray]:
         words, own = self.template.copy(), numpy.empty(self.own_bytes + LINE, numpy.uint8)
@@ -207,4 +215,8 @@ class Small(Replay):
         COUNT.native_launches += self.kernels
         COUNT.fused_ops += self.ops
         COUNT.numpy_loop_blocks += blocks
+        self.calls += 1
+        if not self.calls % COUNTED:
+            for kernel, seconds in zip(self.code, self.works, strict=True):
+                ran(kernel, COUNTED * seconds)
         return self.build(results, given, numbers)

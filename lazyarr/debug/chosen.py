@@ -29,7 +29,7 @@ def opt_func_info(
     -------
     dict
         By a kernel's ops, joined by ``+``, and by its signature: ``current``, the level that was chosen,
-        ``available``, all that it can be compiled for here, and ``calls``, if it calls functions: of
+        ``available``, all that it can be compiled for here, ``tier``, how well (option `tier`), and ``calls``, if it calls functions: of
         each op the level that was chosen, or ``numpy`` where it is NumPy's loop.
     """
     found: dict[str, dict[str, dict[str, str]]] = {}
@@ -42,6 +42,7 @@ def opt_func_info(
         row = found.setdefault("+".join(ops), {}).setdefault(types, {})
         row["current"] = _added(row.get("current", ""), [kernel.level])
         row["available"] = introspect.available()
+        row["tier"] = _added(row.get("tier", ""), [str(kernel.heat.tier)])
         if kernel.calls:
             calls = [f"{told(name)}:{chosen}" for name, chosen in kernel.calls]
             row["calls"] = _added(row.get("calls", ""), calls)

@@ -216,6 +216,13 @@ def keep(key: bytes, entry: bytes) -> None:
         sweep()
 
 
+def forget(key: bytes) -> None:
+    """Keep the object under `key` no longer."""
+    root = directory()
+    if root is not None:
+        remove(path_of(root, key))
+
+
 def sweep() -> None:
     """Remove the files not used for longest until the directory is within ``cache_bytes``."""
     root = directory()

@@ -145,9 +145,14 @@ def load(image: Image) -> Loaded:
     words += [(at, base + place) for at, place in image.addresses]
     for at, word in words:
         ctypes.c_uint64.from_address(base + at).value = word
-    if _process().mprotect(base, data_at, mmap.PROT_READ | mmap.PROT_EXEC):
-        raise RuntimeError(f"memory may not be made executable: {os.strerror(ctypes.get_errno())}")
+    make_executable(base, data_at)
     return found
+
+
+def make_executable(base: int, size: int) -> None:
+    """Let pages be executed, and not be written; RuntimeError where that may not be."""
+    if _process().mprotect(base, size, mmap.PROT_READ | mmap.PROT_EXEC):
+        raise RuntimeError(f"memory may not be made executable: {os.strerror(ctypes.get_errno())}")
 
 
 _free: list[tuple[int, int]] = []
@@ -167,20 +172,21 @@ def _pages(size: int) -> int:
         ctypes.memset(base, 0, size)
         return base
     if size > MAPPED // 4:
-        return _map(size)
+        return map_pages(size)
     try:
         base, left = _free.pop()
     except IndexError:
-        base, left = _map(MAPPED), MAPPED
+        base, left = map_pages(MAPPED), MAPPED
     if size > left:
         _spare.setdefault(left, []).append(base)
-        base, left = _map(MAPPED), MAPPED
+        base, left = map_pages(MAPPED), MAPPED
     if left > size:
         _free.append((base + size, left - size))
     return base
 
 
-def _map(size: int) -> int:
+def map_pages(size: int) -> int:
+    """Fresh pages, to be written."""
     access, kind = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     base: int | None = _process().mmap(None, size, access, kind, -1, 0)
     if base is None or base == _FAILED:

@@ -87,6 +87,11 @@ def loads_cached() -> bool:
     return image.here() and bool(host_levels())
 
 
+def has_llvm() -> bool:
+    """Is LLVM loaded already?"""
+    return "llvmlite.binding" in sys.modules
+
+
 class _Machine(NamedTuple):
     generator: Any
     triple: str
@@ -185,6 +190,21 @@ def load(
         if current.debug > 1:
             print(ir, file=sys.stderr)
         return found
+
+
+def load_behind(ir: str, symbols: tuple[str, ...], target: Target, opt: int) -> image.Loaded:
+    """The same for a kernel, while others load theirs: only who compiles, too, waits."""
+    key = key_of(ir, target, opt)
+    found = recall(key, symbols, lasting=False)
+    if found is None:
+        began = time.perf_counter()
+        body = _linked(compile_object(ir, target, opt), target)
+        with loading:
+            found = _into_memory(key, body, symbols, lasting=False)
+        disk.store(key, body, about_code(symbols[0], ir, target, opt))
+        COUNT.hot_compiles += 1
+        _tell("compiled", found, f"for {target.name}, opt {opt}", body, began)
+    return found
 
 
 def recall(

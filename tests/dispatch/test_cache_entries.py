@@ -36,7 +36,7 @@ OTHER_TARGET = {
     "name": "X", "features": "+x", "vector_bytes": 8, "fma": not TARGET.fma, "half": not TARGET.half,
     "machine": "m", "triple": "t", "off": ("tile",),
 }  # fmt: skip
-OTHER_OPTION = {"math": "native"}
+OTHER_OPTION = {"math": "native", "tier": 1}
 """Another value of each option that changes text."""
 
 
