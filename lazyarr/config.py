@@ -110,8 +110,8 @@ class Options:
     fast_math: bool = _option(False, _one_of(False, True), plan=True)
     """May rules (`fusion.rewrite`) change what kernels compute by roundings, or the sign of a zero?"""
     tier: str = _option("auto", _tier, code=True)
-    """How well kernels are compiled: ``1``: at once; ``2``: better, which takes ten times as long; ``auto``: at
-    once, and those that have run for long once more in the background (`hot`)."""
+    """How well kernels are compiled: ``1``: quickly; ``2``: better, which takes four times as long; ``auto``:
+    quickly, and what has run for long once more, better, in the background (`hot`)."""
     cpu_level: str = _option("", _text, cpu=True)
     """Generate code for this level, such as ``X86_V3``; empty for the best that the host has and the five
     options below leave."""

@@ -1,9 +1,9 @@
 """Kernels that have run for long are compiled once more, better, in the background: tier 2.
 
 In:  how long kernels ran.   Out: nothing; where a hot kernel is called, better code runs from some time on.
-Tier 1 is there in a millisecond.  Tier 2 is LLVM's better code generation on the same text, with the same bits;
-no passes run, which were measured not to help.  A thread compiles one kernel after the other, and ends when
-there is none left; while it compiles, LLVM is not to be had for others, but what is in the cache is.
+Tier 1 is there in a millisecond or two.  Tier 2 is LLVM's better code generation on the same text, with the
+same bits; no passes run, which were measured not to help.  A thread compiles one kernel after the other, and
+ends when there is none left; while it compiles, LLVM is not to be had for others, but what is in the cache is.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lazyarr.dispatch import jit
 from lazyarr.forks import hold_at_forks
 from lazyarr.kernels import Kernel, improve
 
-GAIN = {False: 0.2, True: 0.03}
+GAIN = {False: 0.15, True: 0.03}
 """What tier 2 saves of the time of a kernel, and of one that streams: medians of `asv_bench/tiers.py`."""
 
 COST = 0.012
@@ -92,7 +92,7 @@ def wait() -> None:
 
 
 def _close() -> None:
-    """LLVM must not be at work when the process takes it down: the kernel in hand is finished, no other begun."""
+    """LLVM must not be at work while the process ends: the kernel in hand is finished, no other begun."""
     global _closing
     _closing = True
     wait()

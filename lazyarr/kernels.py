@@ -127,6 +127,12 @@ def loaded() -> list[tuple[Parfor, Kernel]]:
     return [(key[0], kernel) for key, kernel in list(_kernels.items())]
 
 
+def tier_of(parfor: Parfor) -> int:
+    """The tier of what runs for a parfor; 0 if this process has loaded no kernel for it."""
+    found = (_kernels.get(_key(parfor, streams)) for streams in (False, True))
+    return max((kernel.heat.tier for kernel in found if kernel is not None), default=0)
+
+
 def kernel_for(parfor: Parfor, nontemporal: bool = False) -> Kernel:
     """The compiled kernel of a parfor.
 
@@ -240,9 +246,10 @@ def written(parfor: Parfor, nontemporal: bool) -> tuple[kernel_index.Entry, list
 
     There is time for the best that the option `tier` allows."""
     source, tier = _source(parfor, nontemporal), 1 if config.current.tier == "1" else 2
-    shared = [Code(part.ir, part.symbol, host()) for part in (source.shell, source.combine) if part is not None]
+    parts = source.shell, source.combine
+    shells = [Code(part.ir, part.symbol, host()) for part in parts if part is not None]
     loops = (code_of_ours(name, sig) for name, sig in source.loops if ours(name, sig))
-    return _entry(source, b"", tier), [_own(source, tier), *shared, *loops]
+    return _entry(source, b"", tier), [_own(source, tier), *shells, *loops]
 
 
 def _kernel(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry, main: Loaded, shell: int) -> Kernel:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy
 
+from lazyarr import tuning
 from lazyarr.buffers import empty
 from lazyarr.codegen.abi import SCALAR_BYTES, SCALAR_WORDS, Layout
 from lazyarr.codegen.reduce_plan import PARTIALS, WORDS, Cuts, cut, fill
@@ -35,7 +36,7 @@ from lazyarr.switches import is_off
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
 
-NONTEMPORAL_BYTES = sys.maxsize if is_off("nontemporal") else 16 << 20
+NONTEMPORAL_BYTES = sys.maxsize if is_off("nontemporal") else tuning.NONTEMPORAL_BYTES
 """Outputs of at least this size do not stay in the caches: store past them, if pages are warm."""
 
 WIDEST = 16

@@ -150,7 +150,8 @@ def changing(key):
     base, found = key(), set()
     others = {
         "jit": "always", "verify": True, "debug": 1, "num_threads": 1, "cpu_level": "X86_V2",
-        "math": "native", "tier": 2, "threading_layer": "serial", "eager_elements": 7, "cpu_baseline": "native",
+        "math": "native", "tier": 2, "threading_layer": "serial", "eager_elements": 7,
+        "cpu_baseline": "native",
         "cpu_dispatch": "none", "disable_cpu_features": "SVE", "disable_optimization": True,
         "enable_cpu_features": "SVE" if here() == "aarch64" else "X86_V3",
     }  # fmt: skip

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from lazyarr.codegen.builder import FIRST_LEVEL, LINE, Builder
 from lazyarr.codegen.emitters_types import ZERO, Value, lane
 from lazyarr.dtypes import PLAIN
+from lazyarr.tuning import TABLE
 
 GATHER_BYTES = 16
 """Gathered elements are put together in registers of this size first: one instruction an element."""
@@ -20,10 +21,6 @@ WIDE, GATHERED = 64, (4, 8)
 """Bytes of the registers, and of the elements, with which the processor's own gather is used.  With AVX-512
 it took 140 ms for 10 million elements at random places, and loads one by one 240 ms: without the higher
 code generation levels these keep too few loads in flight."""
-
-AHEAD = 2048
-"""Bytes that streamed operands are prefetched ahead.  The hardware's prefetchers follow fewer bytes as
-a loop computes more: a chain of ten operations on two arrays took 8.3 ms without and 6.5 ms with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +76,10 @@ def load_raw(b: Builder, place: Place) -> str:
     first = address(b, place)
     if place.access == "s" and b.width:
         return gather(b, place, first)
-    if place.streams and b.width:
+    ahead = TABLE[b.target.name].stream_ahead
+    if place.streams and b.width and ahead:
         for line in range(0, b.width * PLAIN[place.char].itemsize, LINE):
-            b.prefetch(b.op(f"getelementptr i8, ptr {first}, i64 {AHEAD + line}"), FIRST_LEVEL)
+            b.prefetch(b.op(f"getelementptr i8, ptr {first}, i64 {ahead + line}"), FIRST_LEVEL)
     return b.op(f"load {raw_type(place.char, b.width)}, ptr {first}, align {_align(place.char)}")
 
 

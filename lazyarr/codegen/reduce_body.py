@@ -17,10 +17,7 @@ from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
-
-AHEAD = 4096
-"""Bytes that operands are prefetched ahead.  The code generator's spills
-at block ends leave the processor too few loads in flight: measured 12 against 29 GB/s on long sums."""
+from lazyarr.tuning import TABLE
 
 
 def wanted(r: Reduce) -> tuple[int, ...]:
@@ -140,11 +137,13 @@ class Body(Emitter):
 
     def prefetch(self, lanes: tuple[Lane, ...], pointers: dict[int, str], index: str, elements: int) -> None:
         """Ask for what the loads of `elements` elements will touch later."""
-        b = self.f
+        b, ahead = self.f, TABLE[self.r.target.name].fold_ahead
+        if not ahead:
+            return
         refs = {lane.ref for lane in lanes if isinstance(lane, Load)}
         streams = [ref for ref in refs if ref.space == "operand" and ref.access == "u"]
         for ref in sorted(streams, key=lambda ref: ref.index):
             size = PLAIN[ref.char].itemsize
             here = b.at(pointers[ref.index], b.mul(index, str(size)))
             for line in range(max(1, elements * size // LINE)):
-                b.prefetch(b.at(here, AHEAD + LINE * line), FIRST_LEVEL)
+                b.prefetch(b.at(here, ahead + LINE * line), FIRST_LEVEL)

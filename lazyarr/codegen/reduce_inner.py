@@ -33,15 +33,13 @@ from lazyarr.codegen.reduce_kernel import FOLD_PARAMS, Reduce
 from lazyarr.codegen.reduce_plan import SLOT
 from lazyarr.codegen.reduce_tree import LEAF, in_sequence, tree_function
 from lazyarr.codegen.vectorize import component_bytes, lanes_of
+from lazyarr.tuning import TABLE
 
 LANES = 8
 """NumPy's accumulators in a real sum."""
 
 EXIT = 4096
 """Elements after which it is asked whether the result is known already."""
-
-UNROLLED = 24
-"""Lane instructions in a row: what stays in registers passes through memory once a round."""
 
 
 def in_registers(r: Reduce) -> Kernel | None:
@@ -74,7 +72,7 @@ class Leaf:
         assert isinstance(once, Once) and isinstance(loop, Loop)
         self.once, self.lanes = once, loop.body
         self.width = LANES // r.per_element if r.pairwise else _width(loop, r)
-        rounds = max(1, min(LANES, UNROLLED // max(1, len(self.lanes))))
+        rounds = max(1, min(LANES, TABLE[r.target.name].fold_lanes // max(1, len(self.lanes))))
         self.unroll = 1 << rounds.bit_length() - 1
 
     def write(self) -> None:

@@ -26,9 +26,7 @@ from lazyarr.codegen.tile import tile
 from lazyarr.codegen.vectorize import vectorize
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
-
-ROWS_AHEAD = 4
-"""Rows from the one that is folded to the one that is prefetched."""
+from lazyarr.tuning import TABLE
 
 
 def as_map(r: Reduce, first: bool) -> Parfor:
@@ -200,10 +198,11 @@ class Rows:
 
 def prefetch_rows(r: Reduce, b: Function, at: dict[int, str], strides: dict[int, str], count: str) -> None:
     """Some rows further on: they are short stretches, too short for the processor to guess."""
-    for k in r.rows:
+    ahead = TABLE[r.target.name].rows_ahead
+    for k in r.rows if ahead else ():
         operand = r.parfor.operands[k]
         if operand.role == "in" and operand.access == "u":
-            further = b.at(at[k], b.mul(strides[k], str(ROWS_AHEAD)))
+            further = b.at(at[k], b.mul(strides[k], str(ahead)))
             length = b.mul(count, str(PLAIN[operand.dtype].itemsize))
             with b.loop("0", length, str(LINE)) as (offset, _):
                 b.prefetch(b.at(further, offset), SECOND_LEVEL)

@@ -29,8 +29,9 @@ def opt_func_info(
     -------
     dict
         By a kernel's ops, joined by ``+``, and by its signature: ``current``, the level that was chosen,
-        ``available``, all that it can be compiled for here, ``tier``, how well (option `tier`), and ``calls``, if it calls functions: of
-        each op the level that was chosen, or ``numpy`` where it is NumPy's loop.
+        ``available``, all that it can be compiled for here, ``tier``, how well (option `tier`),
+        and ``calls``, if it calls functions: of each op the level that was chosen, or ``numpy`` where
+        it is NumPy's loop.
     """
     found: dict[str, dict[str, dict[str, str]]] = {}
     for parfor, kernel in loaded():

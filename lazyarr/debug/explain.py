@@ -20,6 +20,7 @@ from lazyarr.fusion.group import Refusal, region_of
 from lazyarr.fusion.partition import Partition
 from lazyarr.fusion.rows import Found
 from lazyarr.fusion.shape_equiv import equivalence
+from lazyarr.kernels import tier_of
 from lazyarr.materialize import closure, compiles
 from lazyarr.plan import Step, Walk
 from lazyarr.srcloc import line_of
@@ -88,9 +89,12 @@ class Group:
     parfor: str
     bytes_read: int
     bytes_written: int
+    tier: int = 0
+    """How well the kernel is compiled by now (option `tier`); 0: it is not loaded."""
 
     def __str__(self) -> str:
-        lines = [f"group {self.number}: {'one kernel' if self.kernel else 'NumPy'} over {self.shape}"]
+        tier = f", loaded at tier {self.tier}" if self.tier else ""
+        lines = [f"group {self.number}: {'one kernel' if self.kernel else 'NumPy'} over {self.shape}{tier}"]
         lines += [f"  not fused with {_others(r)}: {r.why}" for r in self.refusals]
         lines += [f"  {line}" for line in self.rows]
         for o in self.operations:
@@ -252,6 +256,7 @@ def _group(
     return Group(
         group.number, not group.opaque, group.shape, tuple(made[n.serial] for n in group.nodes),
         tuple(group.refusals), rows, rewrites, "" if program is None else str(program.parfor), *traffic,
+        0 if program is None else tier_of(program.parfor),
     )  # fmt: skip
 
 

@@ -4,9 +4,9 @@ In:  the address of code.   Out: `Gate`, whose address leads there, and from any
 
     jumps (executable, all alike) | words (the next page)      jump number k: to the address in word k
 
-Whoever remembers a kernel's address, in Python or among words that machine code reads, need not hear of another
-code: one store of a word changes the way for all.  A thread that is behind the gate stays where it is, so the old
-code must not go.
+Whoever remembers a kernel's address, in Python or among words that machine code reads, need not hear of
+other code: one store of a word changes the way for all.  A thread that is behind the gate stays where it is,
+so the old code must not go.
 """
 
 from __future__ import annotations

@@ -22,14 +22,14 @@ BASE = "base"
 LAYERS = {
     BASE: "ops draws expr dtypes parallel target cpu_features cpu_choice op_targets config switches counters "
     "slot_words error_state flags forks srcloc interrupts geometry buffers mxcsr numpy_loops inner_strides "
-    "reduce_order reduce_proof",
+    "reduce_order reduce_proof tuning",
     "fusion": "fusion",
     "codegen": "codegen",
     "dispatch": "dispatch",
     "threading": "threading",
     "scalar": "scalar",
     "materialize": "materialize compiler engine plan plan_patterns planning row_blocks bufferize kernels "
-    "kernel_index launch launch_compress launch_rows lowerings lowering_text replay replay_blocks "
+    "kernel_index hot launch launch_compress launch_rows lowerings lowering_text replay replay_blocks "
     "schedule values storage",
 }
 LAYER_OF = {module: layer for layer, modules in LAYERS.items() for module in modules.split()}

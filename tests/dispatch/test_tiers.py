@@ -17,7 +17,7 @@ import lazyarr as np
 from lazyarr import hot, kernel_index, kernels, planning
 from lazyarr.compiling import small
 from lazyarr.counters import COUNT
-from lazyarr.dispatch import image, jit
+from lazyarr.dispatch import cache, image, jit
 from lazyarr.dispatch.gates import Gate
 
 pytestmark = pytest.mark.skipif(not image.here(), reason="code is replaced where images are loaded")
@@ -112,6 +112,17 @@ def test_hot_kernels_are_replaced_once(soon, name):
     assert COUNT.compiles == compiles
 
 
+def test_explain_tells_the_tier(soon):
+    told = []
+    for _ in range(3):
+        x = chain(np, np.borrow(A), np.borrow(B))
+        told += [group.tier for group in np.debug.explain(x).groups]
+        assert ("loaded at tier 2" in str(np.debug.explain(x))) == (told[-1] == 2)
+        np.evaluate(x)
+        hot.wait()
+    assert told == [0, 1, 2]
+
+
 def test_cold_kernels_are_not_replaced(fresh):
     swaps = COUNT.hot_swaps
     for _ in range(5):
@@ -152,10 +163,6 @@ def test_replays_of_compiled_functions(soon, monkeypatch):
     assert f.refusal is None and tiers() == [2]
 
 
-def entries(folder: Path, kind: str) -> list[dict[str, str]]:
-    return [e for e in np.cache.entries() if e.about["kind"] == kind]
-
-
 def test_the_cache_has_tier_2_in_the_place_of_tier_1(soon):
     run(chain, A, B)
     before = {path.name for path in soon.iterdir()}
@@ -184,18 +191,24 @@ for _ in range(int(sys.argv[1])):
     assert numpy.asarray((x * y - x) * 0.5 + y).tobytes() == ((a * b - a) * 0.5 + b).tobytes()
 hot.wait()
 rows = [row for rows in np.debug.opt_func_info("multiply").values() for row in rows.values()]
-print(COUNT.compiles, COUNT.hot_compiles, COUNT.hot_swaps, *[row["tier"] for row in rows], jit_has_llvm())
+print(COUNT.compiles, COUNT.hot_compiles, COUNT.hot_swaps, *[row["tier"] for row in rows],
+    "llvmlite.binding" in sys.modules)
 """
 
 
-def child(folder: Path, times: int, **environment: str) -> str:
-    code = CHILD.replace("jit_has_llvm()", "'llvmlite.binding' in sys.modules")
+def python(code: str, folder: Path, *args: str, **environment: str) -> str:
+    """What a program prints that ends well and says nothing on stderr."""
+    mine = {"PYTHONPATH": ":".join(sys.path), "LAZYARR_CACHE_DIR": str(folder)}
     done = subprocess.run(
-        [sys.executable, "-c", code, str(times)], capture_output=True, text=True, timeout=120,
-        env={**os.environ, "PYTHONPATH": ":".join(sys.path), "LAZYARR_CACHE_DIR": str(folder), **environment},
+        [sys.executable, "-c", code, *args], capture_output=True, text=True, timeout=120,
+        env={**os.environ, **mine, **environment},
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.strip()
+
+
+def child(folder: Path, times: int, **environment: str) -> str:
+    return python(CHILD, folder, str(times), **environment)
 
 
 def test_other_processes_load_what_was_hot(tmp_path):
@@ -223,8 +236,6 @@ def test_the_index_is_lost_but_not_the_code(soon):
         run(chain, A, B)
         hot.wait()
     (parfor, _), = kernels.loaded()
-    from lazyarr.dispatch import cache
-
     cache.forget(kernel_index.key(parfor, kernels.host(), False))
     kernels._kernels.clear()
     before = COUNT.compiles, COUNT.hot_compiles
@@ -311,22 +322,14 @@ assert tiers == {2} and os.waitpid(pid, 0)[1] == 0
 
 
 def test_a_fork_in_the_middle(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", FORK], capture_output=True, text=True, timeout=120,
-        env={**os.environ, "PYTHONPATH": ":".join(sys.path), "LAZYARR_CACHE_DIR": str(tmp_path)},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    python(FORK, tmp_path)
 
 
 def test_an_exit_in_the_middle(tmp_path):
     """LLVM ends what it is at, and begins nothing more."""
     code = CHILD.replace("hot.wait()\n", "sys.exit(0)\n")
     for times in (2, 3, 6):
-        done = subprocess.run(
-            [sys.executable, "-c", code, str(times)], capture_output=True, text=True, timeout=120,
-            env={**os.environ, "PYTHONPATH": ":".join(sys.path), "LAZYARR_CACHE_DIR": str(tmp_path / str(times))},
-        )  # fmt: skip
-        assert (done.returncode, done.stderr) == (0, "")
+        python(code, tmp_path / str(times), str(times))
 
 
 def test_bundles_have_the_best_that_may_be_had(fresh, tmp_path):
@@ -336,9 +339,9 @@ def test_bundles_have_the_best_that_may_be_had(fresh, tmp_path):
 
 
 def test_a_gate_leads_elsewhere():
-    texts = [f"define i64 @lazyarr_gate_{k}(i64 %x) {{\n  %r = add i64 %x, {k}\n  ret i64 %r\n}}\n" for k in (1, 2)]
+    text = "define i64 @lazyarr_gate_{k}(i64 %x) {{\n  %r = add i64 %x, {k}\n  ret i64 %r\n}}\n"
     target = kernels.host()
-    codes = [jit.load(text, (f"lazyarr_gate_{k}",), target, kernel=False) for k, text in enumerate(texts, 1)]
+    codes = [jit.load(text.format(k=k), (f"lazyarr_gate_{k}",), target, kernel=False) for k in (1, 2)]
     gate = Gate()
     call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(gate.address)
     for k, code in enumerate(codes, 1):

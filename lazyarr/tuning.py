@@ -1,0 +1,41 @@
+"""Numbers that were measured, one row for each CPU level: how code moves data.
+
+In:  a level's name.   Out: `Tuning`.
+`asv_bench/tuning.py` measures them on a host and prints its table, with what is in force marked; `docs/tuning.md`
+has the figures that these rows were chosen by.  They are part of what kernels' text follows from.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Tuning(NamedTuple):
+    """How code of a level moves data."""
+
+    step_bytes: int
+    """Bytes of a loop's widest type that one iteration takes: the width of registers, times the unrolling."""
+    fold_lanes: int = 24
+    """Instructions on lanes in a row, in a fold: at tier 1 what stays in registers passes through memory once a
+    round."""
+    stream_ahead: int = 2048
+    """Bytes that kernels which store past the caches prefetch ahead.  The hardware's prefetchers follow fewer
+    bytes as a loop computes more."""
+    fold_ahead: int = 4096
+    """The same for folds along the innermost loop."""
+    rows_ahead: int = 4
+    """Rows from the one that is folded to the one that is prefetched; 0: none is."""
+
+
+NONTEMPORAL_BYTES = 8 << 20
+"""Results of at least this size are stored past the caches, into warm pages: it is caches that decide, not
+levels."""
+
+_OLD, _V3, _V4 = Tuning(16), Tuning(32, rows_ahead=0), Tuning(64, rows_ahead=0)
+
+TABLE = {
+    "X86_V2": _OLD, "X86_V3": _V3, "X86_V4": _V4, "AVX512_ICL": _V4, "AVX512_SPR": _V4,
+    "ASIMD": _OLD, "ASIMDHP": _OLD, "SVE": _OLD,
+    "VSX2": _OLD, "VSX3": _OLD, "VSX4": _OLD, "RVV": _OLD,
+}  # fmt: skip
+"""By level.  Other machines than x86-64 are not measured: they have the row of the least."""
