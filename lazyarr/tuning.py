@@ -1,8 +1,8 @@
 """Numbers that were measured, one row for each CPU level: how code moves data.
 
 In:  a level's name.   Out: `Tuning`.
-`asv_bench/tuning.py` measures them on a host and prints its table, with what is in force marked; `docs/tuning.md`
-has the figures that these rows were chosen by.  They are part of what kernels' text follows from.
+`asv_bench/tuning.py` measures other values on a host; `docs/tuning.md` has the figures that these rows were
+chosen by.  They are part of what kernels' text follows from.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ class Tuning(NamedTuple):
     step_bytes: int
     """Bytes of a loop's widest type that one iteration takes: the width of registers, times the unrolling."""
     fold_lanes: int = 24
-    """Instructions on lanes in a row, in a fold: at tier 1 what stays in registers passes through memory once a
-    round."""
+    """Instructions on lanes in a row, in a fold: at tier 1 what stays in registers passes through memory once
+    a round."""
     stream_ahead: int = 2048
     """Bytes that kernels which store past the caches prefetch ahead.  The hardware's prefetchers follow fewer
     bytes as a loop computes more."""

@@ -129,7 +129,7 @@ class Emulation:
         return Kernel(
             shell or main, entry.layout, tuple(loops), entry.scratch_bytes, 1,
             (lambda: at[combine.symbol]) if combine else None, main if shell else 0, nontemporal, entry.flags,
-            self.target.name, None, (),  # type: ignore[arg-type]
+            self.target.name, None, (), None,  # type: ignore[arg-type]
         )  # fmt: skip
 
     def add(self, each: Launch, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,8 +43,8 @@ def fresh(monkeypatch):
     """No pages of before, and the mapped ones are soon at their end; gives the bytes that are mapped."""
     gc.collect()                    # what other tests have left lets go of its pages now
     mapped: list[int] = []
-    real = image._map
-    monkeypatch.setattr(image, "_map", lambda size: mapped.append(size) or real(size))
+    real = image.map_pages
+    monkeypatch.setattr(image, "map_pages", lambda size: mapped.append(size) or real(size))
     monkeypatch.setattr(image, "_free", [])
     monkeypatch.setattr(image, "_spare", {})
     monkeypatch.setattr(image, "MAPPED", 8 * image.PAGE)

@@ -67,7 +67,7 @@ def test_opt_func_info_tells_the_level_of_each_kernel(monkeypatch):
     ((types, row),) = rows.items()
     assert types.endswith("d->d")
     levels = {"current": host_level().name, "available": introspect.available()}
-    assert row == {**levels, "calls": "hypot:numpy"}
+    assert row == {**levels, "tier": "1", "calls": "hypot:numpy"}
     assert introspect.available().endswith(f"baseline({' '.join(selection().baseline)})")
     assert lazyarr.debug.opt_func_info("logaddexp", "^d->d$")["logaddexp"]["d->d"]["current"] == low
     assert lazyarr.debug.opt_func_info("hypot", "ff->f") == {}

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import os
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import numpy
 import pytest
 
 import lazyarr as np
 from lazyarr import hot, kernel_index, kernels, planning
-from lazyarr.compiling import small
+from lazyarr.compiling import face, small
 from lazyarr.counters import COUNT
 from lazyarr.dispatch import cache, image, jit
 from lazyarr.dispatch.gates import Gate
@@ -31,7 +31,8 @@ def fresh(cold, monkeypatch):
     monkeypatch.setattr(kernels, "_kernels", {})
     monkeypatch.setattr(planning, "_plans", {})
     monkeypatch.setattr(planning, "_patterns", {})
-    gc.collect()
+    for table in ("_loaded", "_symbols"):
+        monkeypatch.setattr(jit, table, WeakValueDictionary())
     with np.options(jit="always", num_threads=1):
         yield cold
     hot.wait()
@@ -155,12 +156,13 @@ def test_a_tier_that_is_asked_for_stays(soon, tier):
 
 def test_replays_of_compiled_functions(soon, monkeypatch):
     monkeypatch.setattr(small, "COUNTED", 1)
+    monkeypatch.setattr(face, "OBSERVED", [])           # what other tests have left: nothing is replayed then
     f = np.compile(lambda a, b: chain(np, a, b))
-    a, b = A[:4], B[:4]
+    a, b, traced = A[:4], B[:4], COUNT.traced_calls
     for _ in range(8):
         assert f(a, b).tobytes() == chain(numpy, a, b).tobytes()
         hot.wait()
-    assert f.refusal is None and tiers() == [2]
+    assert f.refusal is None and COUNT.traced_calls > traced and tiers() == [2]
 
 
 def test_the_cache_has_tier_2_in_the_place_of_tier_1(soon):
