@@ -4,7 +4,8 @@
 
 For each CPU level that the host has, a line for each parameter, program and size: the time with the value
 in force (marked by a star), then for every value the median, over rounds in which all take turns, of its
-time over that one, with quartiles.  Only launches of kernels are timed.  Results are compared: no value may change a bit.
+time over that one, with quartiles.  Only launches of kernels are timed.  Results are compared: no value may
+change a bit.
 """
 
 from __future__ import annotations
