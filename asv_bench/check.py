@@ -21,7 +21,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 SUITES = (
     "elementwise", "elementary", "reduce", "rows", "scans", "views", "compile", "memory", "import_time",
-    "programs", "vectorize", "planning", "loops",
+    "programs", "vectorize", "planning", "loops", "small",
 )  # fmt: skip
 PREFIXES = ("time_", "timeraw_", "track_", "peakmem_")
 SMALL = {"n": (40_000,), "nodes": (1_000,)}
