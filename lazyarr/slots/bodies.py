@@ -37,48 +37,28 @@ from lazyarr.slots.assembler import (
     Assembler,
     At,
 )  # fmt: skip
-from lazyarr.slots.fields import BASE, DIMS, DTYPE, ITEMS, LENGTH, NDIM, NIN, NOUT, TYPE, USED
-from lazyarr.slots.routines import Known, Writer
-
-KEPT = RBX, RBP, R12, R13, R14, R15
-PLACES = 24
-"""Bytes on the stack for real arrays: with the six registers and the return address, a multiple of 16."""
+from lazyarr.slots.fields import DIMS, DTYPE, ITEMS, LENGTH, NDIM, NIN, NOUT, TYPE, USED
+from lazyarr.slots.routines import PLACES, Framed, Known
 
 
-class Bodies(Writer):
+class Bodies(Framed):
     """Writes the bodies."""
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
         for write in (
-            self.binary, self.operator, self.in_place, self.unary, self.get_item, self.set_item, self.length,
-            self.iterate, self.ufunc, self.back, self.answer,
+            self.binary, self.operator, self.in_place, self.unary, self.length, self.iterate,
+            self.ufunc, self.back, self.answer,
         ):  # fmt: skip
             write()
 
     # -------------------------------------------------------------------------------- parts
 
-    def _enter(self) -> None:
-        a = self.asm
-        a.push(*KEPT)
-        a.add(RSP, -PLACES)
-        for kept, given in ((RBX, RDI), (RBP, RSI), (R12, RDX), (R13, R10), (R14, R11)):
-            a.copy(kept, given)
-        a.constant(RAX, self.known.forced)
-        a.compare_number(At(RAX), 0)
-        a.jump_if("other", "back")
-
-    def _restore(self) -> None:
-        self.asm.add(RSP, PLACES)
-        self.asm.pop(*reversed(KEPT))
-
-    # ------------------------------------------------------------------------------- bodies
-
     def binary(self) -> None:
         """(a, b, c): c is what a comparison asks, or the modulus of a power; any other slot has none."""
         a, y = self.asm, At(RSP)
         a.label("binary")
-        self._enter()
+        self.enter()
         self.real(R15, RBX)
         self.real(y, RBP)
         a.compare(RAX, RBP)
@@ -143,7 +123,7 @@ class Bodies(Writer):
         """(a, b, c): the same as `binary`, into a."""
         a, y = self.asm, At(RSP)
         a.label("in_place")
-        self._enter()
+        self.enter()
         self.real(R15, RBX)
         self.real(y, RBP)
         self.on("Py_IncRef", R15, y)
@@ -161,13 +141,13 @@ class Bodies(Writer):
         a.copy(R13, RBX)
         a.label("in_place failed")
         a.copy(RAX, R13)
-        self._restore()
+        self.restore()
         a.leave()
 
     def unary(self) -> None:
         a = self.asm
         a.label("unary")
-        self._enter()
+        self.enter()
         self.real(R15, RBX)
         self.on("Py_IncRef", R15)
         a.copy(RDI, R15)
@@ -175,85 +155,6 @@ class Bodies(Writer):
         a.copy(R13, RAX)
         self.on("Py_DecRef", R15)
         a.jump("answer")
-
-    def get_item(self) -> None:
-        """(a, key): elements and views; with small arrays as keys, copies."""
-        a, key = self.asm, At(RSP)
-        a.label("get_item")
-        self._enter()
-        self.real(R15, RBX)
-        self.compare(At(R15, DTYPE), self.known.objects, RAX)      # their elements may be arrays
-        a.jump_if("equal", "back")
-        self.real(key, RBP, "index")
-        a.compare(RAX, RBP)
-        a.jump_if("other", "get_item copy")
-        self.on("Py_IncRef", R15)
-        a.copy(RDI, R15)
-        a.copy(RSI, RBP)
-        a.call_at(R13)
-        a.copy(R13, RAX)
-        self.on("Py_DecRef", R15)
-        a.copy(RDI, R13)
-        a.load(RSI, At(RBX, self.known.origin))     # a view of what a is a view of, if it is one
-        self.compare(RSI, self.known.none, RAX)
-        a.jump_if("other", "get_item view")
-        a.copy(RSI, RBX)
-        a.label("get_item view")
-        a.call("wrap")
-        self._restore()
-        a.leave()
-
-        a.label("get_item copy")
-        self.small(R15, key)
-        self.on("Py_IncRef", R15, key)
-        a.copy(RDI, R15)
-        a.load(RSI, key)
-        a.call_at(R13)
-        a.copy(R13, RAX)
-        self.on("Py_DecRef", R15, key)
-        a.test(R13)
-        a.jump_if("equal", "get_item refused")
-        self.compare(At(R13, TYPE), self.known.real, RAX)
-        a.jump_if("other", "give")
-        a.compare_number(At(R13, BASE), 0)          # not a copy: Python knows of what it is a view
-        a.jump_if("equal", "give")
-        self.on("Py_DecRef", R13)
-        a.jump("back")
-        a.label("get_item refused")                 # nothing has happened: Python finds the words for it
-        self.call("PyErr_Clear")
-        a.jump("back")
-
-    def set_item(self) -> None:
-        """(a, key, value); no value where an element is to be deleted."""
-        a, key, value = self.asm, At(RSP), At(RSP, 8)
-        a.label("set_item")
-        self._enter()
-        a.test(R12)
-        a.jump_if("equal", "back")
-        self.real(R15, RBX)
-        self.compare(At(R15, DTYPE), self.known.objects, RAX)
-        a.jump_if("equal", "back")
-        self.real(key, RBP, "index")
-        self.real(value, R12)
-        self.on("Py_IncRef", R15, key, value)
-        a.copy(RDI, R15)
-        a.load(RSI, key)
-        a.load(RDX, value)
-        a.call_at(R13)
-        a.copy(R13, RAX)
-        self.on("Py_DecRef", R15, key, value)
-        a.test_int(R13)
-        a.jump_if("equal", "set_item done")
-        a.constant(RDI, self.known.value_error)     # what NumPy refuses, Python may know how to ask
-        self.call("PyErr_ExceptionMatches")
-        a.test_int(RAX)
-        a.jump_if("equal", "set_item done")
-        self.call("PyErr_Clear")
-        a.jump("back")
-        a.label("set_item done")
-        a.copy(RAX, R13)
-        self._restore()
-        a.leave()
 
     def length(self) -> None:
         """(a): any lazy array knows its own."""
@@ -292,7 +193,7 @@ class Bodies(Writer):
         a, x, y, fn = self.asm, At(RSP), At(RSP, 8), At(RSP, 16)
         first, second = At(RBP, ITEMS), At(RBP, ITEMS + 8)
         a.label("ufunc")
-        self._enter()
+        self.enter()
         a.test(R12)
         a.jump_if("equal", "ufunc positional")
         a.compare_number(At(R12, USED), 0)
@@ -364,7 +265,7 @@ class Bodies(Writer):
         a.label("back")
         for given, kept in ((RDI, RBX), (RSI, RBP), (RDX, R12), (R11, R14)):
             a.copy(given, kept)
-        self._restore()
+        self.restore()
         a.jump_to(R11)
 
     def answer(self) -> None:
@@ -376,5 +277,5 @@ class Bodies(Writer):
         a.copy(RDI, R13)
         a.constant(RSI, self.known.none)
         a.call("wrap")
-        self._restore()
+        self.restore()
         a.leave()

@@ -21,6 +21,7 @@ from lazyarr.arrays import ndarray
 from lazyarr.config import Options
 from lazyarr.elementwise import SCALARS
 from lazyarr.elision import ELIDED
+from lazyarr.expr import Expr
 from lazyarr.fallback import lend, take_back
 from lazyarr.gather import BASIC
 from lazyarr.namespace import ADAPTED, MADE, Function, offered_as
@@ -33,11 +34,14 @@ from lazyarr.slots.bodies import Bodies
 from lazyarr.slots.calls import Calls
 from lazyarr.slots.descriptors import KEPT, THEIRS, attributes, methods, record, words
 from lazyarr.slots.firsts import Firsts
+from lazyarr.slots.items import Items
 from lazyarr.slots.routines import Known, Routines
 from lazyarr.slots.tables import HELPERS, INERT, METHODS, OF_PROPERTY, QUICK, SLOTS, Slot
+from lazyarr.storage import Storage
 from lazyarr.switches import is_off
 from lazyarr.temporaries import through_slots
 from lazyarr.ufuncs import ufunc
+from lazyarr.values import Buffer
 
 CALL = b"__call__"
 """The method of a ufunc that NumPy names when an operator met an array."""
@@ -54,7 +58,7 @@ def attach() -> None:
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     asm = Assembler(address)
     known = _known()
-    for writer in Routines, Bodies, Calls, Firsts, Attributes:
+    for writer in Routines, Bodies, Items, Calls, Firsts, Attributes:
         writer(asm, known)
     entries = [
         (place, _entry(asm, slot, place.value))
@@ -163,6 +167,9 @@ def _known() -> Known:
         forced=ctypes.addressof(FORCED), answered=ctypes.addressof(ANSWERED),
         geo=fields.offset_of(of["geo"]), storage=fields.offset_of(of["storage"]),
         origin=fields.offset_of(of["origin"]), fn=fields.offset_of(vars(ufunc)["fn"]),
+        window=fields.offset_of(of["window"]), value=fields.offset_of(vars(Storage)["value"]),
+        op=fields.offset_of(vars(Expr)["op"]), buf=fields.offset_of(vars(Expr)["buf"]),
+        address=fields.offset_of(vars(Buffer)["address"]), buffers=id(Buffer), slices=id(slice),
         ufunc=id(numpy.ufunc), text=id(str), call=id(CALL) + fields.BYTES,
         record=fields.offset_of(vars(Function)["record"]),
         cross=CROSS, elided=ELIDED, eager=Options().eager_elements,

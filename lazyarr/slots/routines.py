@@ -8,7 +8,26 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lazyarr.slots.assembler import R8, R9, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Assembler, At
+from lazyarr.slots.assembler import (
+    R8,
+    R9,
+    R10,
+    R11,
+    R12,
+    R13,
+    R14,
+    R15,
+    RAX,
+    RBP,
+    RBX,
+    RCX,
+    RDI,
+    RDX,
+    RSI,
+    RSP,
+    Assembler,
+    At,
+)  # fmt: skip
 from lazyarr.slots.fields import DIMS, DTYPE, ITEMS, ITEMSIZE, LENGTH, NDIM, TYPE
 
 HUGE = (1 << 31) - 1
@@ -45,6 +64,20 @@ class Known(NamedTuple):
     origin: int
     ufunc: int
     """The type of NumPy's ufuncs."""
+    window: int
+    """In a lazy array: what elements are taken from (`windows`)."""
+    value: int
+    """In a storage: its value."""
+    op: int
+    """In a value: what computes it."""
+    buf: int
+    """And where it is."""
+    address: int
+    """In a buffer."""
+    buffers: int
+    """The type of buffers."""
+    slices: int
+    """The type of slices."""
     text: int
     """The type of texts."""
     call: int
@@ -129,6 +162,29 @@ class Writer:
         a.zero(RAX)
         a.leave()
         a.label(f"{routine} found")
+
+
+KEPT = RBX, RBP, R12, R13, R14, R15
+PLACES = 24
+"""Bytes on the stack for real arrays: with the six registers and the return address, a multiple of 16."""
+
+
+class Framed(Writer):
+    """Writes how the slots' functions begin and end (`bodies`)."""
+
+    def enter(self) -> None:
+        a = self.asm
+        a.push(*KEPT)
+        a.add(RSP, -PLACES)
+        for kept, given in ((RBX, RDI), (RBP, RSI), (R12, RDX), (R13, R10), (R14, R11)):
+            a.copy(kept, given)
+        a.constant(RAX, self.known.forced)
+        a.compare_number(At(RAX), 0)
+        a.jump_if("other", "back")
+
+    def restore(self) -> None:
+        self.asm.add(RSP, PLACES)
+        self.asm.pop(*reversed(KEPT))
 
 
 class Routines(Writer):

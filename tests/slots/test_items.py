@@ -1,0 +1,98 @@
+"""Elements and parts of large arrays, by machine code where that is all there is to do."""
+
+from __future__ import annotations
+
+import operator
+import random
+from typing import Any
+
+import numpy
+import pytest
+
+import lazyarr as np
+from tests.slots.operands import ONLY_HERE, python_calls, same
+
+pytestmark = ONLY_HERE
+
+SHAPES = (300_000,), (600, 500), (60, 50, 100)
+
+
+def computed(shape: tuple[int, ...]) -> Any:
+    x = np.arange(numpy.prod(shape)).reshape(shape) * 1
+    np.evaluate(x)
+    return x
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_elements_run_no_python(shape: tuple[int, ...]) -> None:
+    x, real = computed(shape), numpy.arange(numpy.prod(shape)).reshape(shape)
+    key: Any = tuple(n // 3 for n in shape)
+    key = key if len(shape) > 1 else key[0]
+    assert same(x[key], real[key])                      # finds the window
+    for k in (key, tuple(-1 for _ in shape)):
+        found, calls = python_calls(operator.getitem, x, k)
+        assert calls == 0 and same(found, real[k])
+
+
+@pytest.mark.parametrize("pending", [True, False])
+def test_views_run_no_python(pending: bool) -> None:
+    for key in (3, slice(2, 500, 7), (slice(None), 4), (2, slice(1)), (slice(None), slice(3))):
+        x = np.arange(300_000).reshape(600, 500) * 1
+        if not pending:
+            np.evaluate(x)
+        found, calls = python_calls(operator.getitem, x, key)
+        assert calls == 0 and found.base is x and found.storage is x.storage
+        assert np.is_evaluated(x) == (not pending)
+        assert same(found + 0, numpy.arange(300_000).reshape(600, 500)[key])
+        found[...] = 7
+        assert (x[key] == 7).all()
+
+
+def test_elements_after_writes() -> None:
+    """Memory changes hands, and with it the window."""
+    x, real = computed((300_000,)), numpy.arange(300_000)
+    for step in range(1, 6):
+        assert x[17] == real[17] and x[-1] == real[-1]
+        held = x + 0 if step % 2 else None              # the old value is still wanted: no write in place
+        x *= step
+        real *= step
+        assert x[17] == real[17]
+        x[17] = step
+        real[17] = step
+        assert x[17] == real[17] and (held is None or same(held[:3] + 0, real[:3] // step))
+        x = np.concatenate((x[:17], x[17:]))
+        assert x[17] == real[17]
+
+
+def test_errors_are_numpys() -> None:
+    for shape in SHAPES:
+        x, real = computed(shape), numpy.zeros(shape)
+        beyond = 10**7, (10**7,) * len(shape), (slice(None), 10**7), 2**70
+        for key in (*beyond, (0,) * (len(shape) + 1), "a", 1.5):
+            messages = []
+            for array in (x, real):
+                with pytest.raises(Exception) as raised:
+                    array[key]
+                messages.append((raised.type, str(raised.value)))
+            assert messages[0] == messages[1]
+
+
+def test_random_keys() -> None:
+    rng = random.Random(5)
+    slices = slice(None), slice(5, None, 3), slice(40, 2, -4)
+    parts: list[Any] = [0, -1, 3, 49, *slices, None, ..., True, numpy.int8(2)]
+    for _ in range(400):
+        shape = rng.choice(SHAPES)
+        x, real = np.arange(300_000).reshape(shape) * 1, numpy.arange(300_000).reshape(shape)
+        key: Any = tuple(rng.choice(parts) for _ in range(rng.randint(0, 4)))
+        key = key[0] if len(key) == 1 and rng.random() < 0.5 else key
+        try:
+            expected = real[key]
+        except IndexError:
+            with pytest.raises(IndexError):
+                x[key]
+            continue
+        found = x[key]
+        if type(found) is np.ndarray:
+            found, expected = found + 0, expected + 0
+        assert same(found, expected)
