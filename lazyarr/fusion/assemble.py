@@ -28,7 +28,7 @@ from lazyarr.fusion.program import Binding, Program
 from lazyarr.fusion.registry import Active
 from lazyarr.fusion.rewrite import Rewrite
 from lazyarr.geometry import offset_of, same
-from lazyarr.ops import flags, function
+from lazyarr.ops import flags, function, kind
 from lazyarr.reduce_order import Order
 
 
@@ -88,8 +88,14 @@ class Unlike(Exception):
         self.why = why
 
 
-SAFE = {"arctanh": 0}
+SAFE = {"arctanh": 0.0}
 """Arguments for which an op raises no flag, where 1 does."""
+
+NOT_A_NUMBER = {"logaddexp", "logaddexp2"}
+"""Ops of real floats that are called, and raise a flag for a NaN."""
+
+NEUTRAL = {"add": -0.0, "subtract": 0.0, "multiply": 1.0, "divide": 1.0}
+"""What changes no bit of an accumulator, and raises no flag, folded onto it (complex: in both parts)."""
 
 MOVED = {1: "B", 2: "H", 4: "I", 8: "L", 16: "D"}
 """Elements that are only moved: their size is all that a kernel knows."""
@@ -137,22 +143,28 @@ class Assembler:
         assert isinstance(op, Map) and node.region is not None
         ins, _, outs = op.sig.partition("->")
         args = tuple(self.input(node, k, c) for k, c in enumerate(ins))
-        if node.masked and flags(op.name, op.sig):
-            args = self.harmless(node, args)
-        region = _char(node.region)
+        region, made = _char(node.region), ins[0]
         if op.name == "copy":
-            number = self.body.cast(args[0], ins[0], region)
+            number = args[0]
         else:
-            inst = Inst(*self.body.one_for_one(op.name, op.sig, args), op.part)
+            if node.masked and flags(op.name, op.sig):
+                args = self.harmless(node, args)
+            inst, made = Inst(*self.body.one_for_one(op.name, op.sig, args), op.part), outs[op.part]
             number = self.body.emit(inst)
             if is_call(inst) and self.body.insts[number] == inst:     # no rule found it an equal value
                 self.calls.append(Call(number, node.serial, strides_of(node)))
-            number = self.body.cast(number, outs[op.part], region)
-        if node.masked:
-            old = self.old(node)
-            mask = self.input(node, len(node.inputs) - 1, "?")
-            number = self.body.emit(Inst("where", f"?{region}{region}->{region}", (mask, number, old), 0))
-        return number
+        if not node.masked:
+            return self.body.cast(number, made, region)
+        mask, old = self.input(node, len(node.inputs) - 1, "?"), self.old(node)
+        if flags("copy", f"{made}->{region}"):
+            number = self.choose(mask, number, self.constant(made, 1), made)
+        return self.choose(mask, self.body.cast(number, made, region), old, region)
+
+    def choose(self, mask: int, yes: int, no: int, char: str) -> int:
+        return self.body.emit(Inst("where", f"?{char}{char}->{char}", (mask, yes, no), 0))
+
+    def constant(self, char: str, value: complex) -> int:
+        return self.body.scalar(numpy.dtype(char).type(value))
 
     def gather(self, node: Expr) -> int:
         """Elements of a table: how far each lies from the table's first one, then the loads."""
@@ -187,17 +199,23 @@ class Assembler:
 
     def harmless(self, node: Expr, args: tuple[int, ...]) -> tuple[int, ...]:
         """Arguments that raise no floating-point flag where the mask, which picks results, is False:
-        NumPy computes nothing there."""
-        assert isinstance(node.op, Map)
-        mask = self.input(node, len(node.inputs) - 1, "?")
-        safe = SAFE.get(node.op.name, 1)
-        found = []
-        for a, c in zip(args, node.op.sig, strict=False):
-            if self.body.insts[a].op != "scalar":
-                other = self.body.scalar(numpy.dtype(c).type(safe))
-                a = self.body.emit(Inst("where", f"?{c}{c}->{c}", (mask, a, other), 0))
-            found.append(a)
-        return tuple(found)
+        NumPy computes nothing there.
+
+        NumPy's loops must see scalars as such, so these stay: there a NaN beside them is harmless."""
+        op = node.op
+        assert isinstance(op, Map)
+        mask, safe = self.input(node, len(node.inputs) - 1, "?"), SAFE.get(op.name, 1.0)
+        called = is_call(Inst(op.name, op.sig))
+        stay = {a for a in args if called and self.body.insts[a].op == "scalar"}
+        if stay:
+            if stay.issuperset(args) or op.name in NOT_A_NUMBER or kind(op.sig[0]) not in "ef":
+                raise Unlike({node.serial}, "a scalar may raise flags where the mask is False")
+            safe = numpy.nan
+        whole = 0 if stay else 1                # (an exponent of ldexp)
+        return tuple(
+            a if a in stay else self.choose(mask, a, self.constant(c, safe if kind(c) in "efc" else whole), c)
+            for a, c in zip(args, op.sig, strict=False)
+        )
 
     def old(self, node: Expr) -> int:
         """The elements that a masked write leaves: the old value's, at the region.
@@ -219,6 +237,15 @@ class Assembler:
         sig = signature(op)
         number = self.body.cast(self.input(node, 0, sig[1]), sig[1], sig[0])
         mask = self.input(node, 1, "?") if op.masked else -1
+        if mask >= 0 and order.fold == "sequential" and flags(op.name, sig):
+            # NumPy folds nothing where the mask is False, so it raises nothing there.
+            found = NEUTRAL.get(op.name)
+            if found is not None:
+                other = self.constant(sig[0], complex(found, found) if kind(sig[0]) == "c" else found)
+                number = self.choose(mask, number, other, sig[0])
+                mask = -1
+            elif order.loops and order.loops[-1].kind == "p":
+                raise Unlike({node.serial}, "no value is neutral where the mask is False")
         start = -1
         if op.initial is not None:
             start = self.body.scalar(op.initial)
