@@ -8,7 +8,8 @@ one, in memory of their own, and says which did and what they are called.  That 
 have taken, so a step is replayed `MOST` times for a set of categories; later the last finding is assumed.
 Where the kernel overwrote what an operation read (it ran in place), that one cannot be computed again.  If
 none of the others raised a category, the finding of another run of the step, or else a guess by the table
-below, has to do.
+below, has to do.  Where one of those in question ignores the category, nothing is said: better to miss a
+warning than to give one that the program does not want.
 """
 
 from __future__ import annotations
@@ -161,14 +162,13 @@ def _words(key: str, name: str) -> str:
 
 
 def _guess(members: Sequence[Expr], suspects: Suspects) -> Finding:
-    """The most likely one for each category, of those that are to warn."""
+    """The most likely one for each category; none where it may be one that is not to warn."""
     finding = []
     for key, found in suspects.items():
         names = LIKELY[key].split()
         ranks = {name: rank for rank, name in enumerate(names)}
-        able = [(name, at) for (_, name), at in found.items() if warns(members[at].errors, key)]
-        if able:
-            name, at = min(able, key=lambda each: ranks.get(each[0], len(ranks)))
+        if all(warns(members[at].errors, key) for at in found.values()):
+            (_, name), at = min(found.items(), key=lambda each: ranks.get(each[0][1], len(ranks)))
             finding.append((at, Raised(key, _words(key, name))))
     return finding
 
