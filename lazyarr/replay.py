@@ -37,15 +37,20 @@ from lazyarr.values import Buffer
 MOST = 4
 
 LIKELY = {
-    "divide": "divide floor_divide remainder divmod fmod reciprocal log log2 log10 log1p power float_power "
-    "arctanh",
-    "over": "exp exp2 expm1 sinh cosh power float_power square multiply cast divide add subtract hypot ldexp "
-    "logaddexp logaddexp2",
-    "under": "exp exp2 power float_power square multiply divide cast",
-    "invalid": "sqrt log log2 log10 log1p arcsin arccos arccosh arctanh power float_power divide "
-    "floor_divide remainder divmod fmod cast multiply subtract add",
+    "divide": ["divide floor_divide remainder divmod fmod reciprocal log log2 log10 log1p power float_power "
+               "arctanh"],
+    "over": ["exp exp2 expm1 sinh cosh", "power float_power", "square multiply", "cast", "divide",
+             "add subtract hypot ldexp logaddexp logaddexp2"],
+    "under": ["exp exp2", "power float_power", "square multiply", "divide", "cast"],
+    "invalid": ["sqrt log log2 log10 log1p arcsin arccos arccosh arctanh power float_power divide floor_divide "
+                "remainder divmod fmod", "cast", "multiply", "subtract", "add"],
+}  # fmt: skip
+"""Operations that raise a category, the most likely first; of those in one row the earliest: what becomes NaN or
+infinite there raises nothing any more further on.  Guesses go by it."""
+
+RANKS = {
+    key: {name: rank for rank, row in enumerate(rows) for name in row.split()} for key, rows in LIKELY.items()
 }
-"""Operations that raise a category, the most likely first: guesses go by it."""
 
 Suspects = dict[str, dict[tuple[int, str], int]]
 """For each category, who may have raised it: call and name -> position among the members."""
@@ -165,10 +170,9 @@ def _guess(members: Sequence[Expr], suspects: Suspects) -> Finding:
     """The most likely one for each category; none where it may be one that is not to warn."""
     finding = []
     for key, found in suspects.items():
-        names = LIKELY[key].split()
-        ranks = {name: rank for rank, name in enumerate(names)}
+        ranks = RANKS[key]
         if all(warns(members[at].errors, key) for at in found.values()):
-            (_, name), at = min(found.items(), key=lambda each: ranks.get(each[0][1], len(ranks)))
+            (call, name), at = min(found.items(), key=lambda who: (ranks.get(who[0][1], len(ranks)), who[0][0]))
             finding.append((at, Raised(key, _words(key, name))))
     return finding
 

@@ -48,6 +48,23 @@ def test_no_other_is_blamed(name: str) -> None:
         assert found == want
 
 
+CHAINS = {
+    "one row": "a = np.std(np.ones((1, N)) * 2, axis=0, ddof=1)",
+    "normalized": "a = np.arange(4. * N).reshape(N, 4) * 0\na /= a.sum(1, keepdims=True)\na = np.sqrt(a)",
+    "roots": "a = np.arange(4. * N).reshape(N, 4) - 9\nnp.sqrt(a, out=a)\na /= 3",
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.filterwarnings("ignore:Degrees of freedom")
+def test_guesses_follow_a_chain(name: str) -> None:
+    """NaN goes into a square root unheard, so it was the division before."""
+    want = outcome(CHAINS[name], numpy)
+    with lazyarr.options(jit="always"):
+        found = outcome(CHAINS[name], lazyarr)
+    assert [w[0] for w in found] == [w[0] for w in want]
+
+
 def test_some_operation_is_told_where_none_is_ignored() -> None:
     text = f"{BEGIN} * 1e200\na *= a\na *= 2"
     with lazyarr.options(jit="always"):
