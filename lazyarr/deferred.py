@@ -64,7 +64,7 @@ def _product(region: numpy.ndarray, a: numpy.ndarray, b: numpy.ndarray, fn: Any)
 
 def with_last(args: tuple[Any, ...], axis: Any) -> tuple[Any, ...]:
     """The operands with that axis last, where vectors lie."""
-    if any(x.__class__ is not ndarray for x in args):
+    if axis.__class__ is bool or any(x.__class__ is not ndarray for x in args):
         raise Unsupported
     try:
         at = operator.index(axis)

@@ -142,7 +142,7 @@ def _joined(geos: Sequence[numpy.ndarray], axis: Any) -> tuple[tuple[int, ...], 
     except TypeError:
         raise Unsupported from None
     first = geos[0].shape
-    if not -len(first) <= at < len(first):
+    if axis.__class__ is bool or not -len(first) <= at < len(first):
         raise Unsupported
     at %= len(first)
     rest = first[:at], first[at + 1 :]

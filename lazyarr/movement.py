@@ -276,6 +276,8 @@ def astype(
 ) -> Any:
     if x.__class__ is not ndarray or x.storage is None:
         raise Unsupported
+    if dtype is None:                   # NumPy's default type, where `convert` would keep x's
+        dtype = numpy.dtype(None)
     if casting != "unsafe":
         numpy.empty(0, x.geo.dtype).astype(dtype, casting=casting)
     return convert(x, dtype, order, copy or None)

@@ -65,7 +65,7 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
         axes = [operator.index(i) for i in given]
     except TypeError:
         raise Unsupported from None
-    if any(not -ndim <= i < ndim or i.__class__ is bool for i in axes):
+    if bool in map(type, given) or any(not -ndim <= i < ndim for i in axes):
         raise Unsupported
     axes = sorted({i % ndim for i in axes})
     if len(axes) != len(given) or not axes:
@@ -98,13 +98,11 @@ def reduce(
     """fn.reduce(x, ...) as a new array or scalar."""
     if x.__class__ is not ndarray or not x.geo.size or (loud() and not _exact(x.geo.dtype, dtype)):
         raise Unsupported
-    if keepdims is MISSING:
-        keepdims = False
     axes = axes_of(axis, x.ndim)
     if fn.__name__ not in REORDERABLE and (fn.__name__ not in ONE_AXIS or len(axes) > 1):
         raise Unsupported
     loop = loop_of(fn, x.geo.dtype, dtype)
-    if loop is None or keepdims not in (True, False):
+    if loop is None or keepdims.__class__ not in (bool, int) or keepdims not in (0, 1):
         raise Unsupported
     sig, result = loop
     start = _initial(initial, result)
@@ -150,7 +148,7 @@ def arg_reduce(name: str, x: Any, axis: Any = None, out: Any = None, *, keepdims
     """argmax and argmin; without an axis, the index in C order."""
     if x.__class__ is not ndarray or not x.geo.size or not x.ndim:
         raise Unsupported
-    if out is not None or keepdims not in (False, MISSING):
+    if out is not None or keepdims is not False:
         raise Unsupported
     axes = axes_of(axis, x.ndim)
     if at_call(x.geo.size, (x,), FOLD):

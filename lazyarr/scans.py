@@ -100,7 +100,7 @@ def scan(fn: numpy.ufunc) -> Any:
     """The rule of cumsum or cumprod: along an axis, or over all elements in C order."""
 
     def call(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-        if a.__class__ is not ndarray or not a.geo.ndim:
+        if a.__class__ is not ndarray or not a.geo.ndim or out.__class__ is tuple:
             raise Unsupported
         if axis is None:
             return accumulate(fn, ravel(a), 0, dtype, out)

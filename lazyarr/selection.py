@@ -145,6 +145,8 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
         raise Unsupported
     if index.__class__ is not ndarray or index.geo.dtype.kind not in "iu" or out is not None:
         raise Unsupported
+    if not numpy.can_cast(index.geo.dtype, numpy.intp):
+        raise Unsupported
     if mode != "raise" or choices.__class__ not in (list, tuple) or not 1 < len(choices) <= MOST_CHOICES:
         raise Unsupported
     if any(c.__class__ is not ndarray or char_of(c.geo.dtype) is None for c in choices):

@@ -31,8 +31,12 @@ UFUNCS: dict[numpy.ufunc, ufunc] = {}
 CLASSES = {type(dtype) for dtype in ELEMENTS.values()}
 """Classes of plain dtypes, which NumPy's code gives as `dtype`, too."""
 _DEFAULTS = {"order": "K"}
+_ABSENT: Any = object()
+"""For arguments where NumPy takes no None."""
 ONE_AXIS = "(n),(n)->()"
 """The signature of those that take `axis`, of the ones with `CORES`."""
+DEPRECATED = {numpy.maximum, numpy.minimum}
+"""NumPy may warn where they get `out` by position."""
 
 
 class UfuncType(type):
@@ -86,10 +90,14 @@ class ufunc(metaclass=UfuncType):
         return fallback(self.fn, *args, **kwargs)
 
     def _lazy(
-        self, args: tuple[Any, ...], out: Any = None, where: Any = True, dtype: Any = None,
-        casting: Any = None, **options: Any,
+        self, args: tuple[Any, ...], out: Any = _ABSENT, where: Any = True, dtype: Any = None,
+        casting: Any = _ABSENT, **options: Any,
     ) -> Any:
         fn = self.fn
+        if casting is None:
+            raise Unsupported
+        if casting is _ABSENT:
+            casting = None
         if options.pop("subok", True).__class__ is not bool:       # else it says nothing: no subclasses here
             raise Unsupported
         if fn.signature == ONE_AXIS and "axis" in options:
@@ -97,9 +105,11 @@ class ufunc(metaclass=UfuncType):
         if options and options != _DEFAULTS:
             raise Unsupported
         if len(args) != fn.nin:
-            if len(args) < fn.nin or out is not None:
+            if len(args) < fn.nin or out is not _ABSENT or fn in DEPRECATED:
                 raise Unsupported
             args, out = args[: fn.nin], args[fn.nin :]
+        elif out is _ABSENT:
+            out = None
         if out.__class__ is tuple:
             if len(out) != fn.nout:
                 raise Unsupported
@@ -118,6 +128,8 @@ class ufunc(metaclass=UfuncType):
         return elementwise(fn, args, dtype, casting, 2)
 
     def reduce(self, *args: Any, **kwargs: Any) -> Any:
+        if len(args) > 3 and args[3].__class__ is tuple:        # which NumPy takes by name only
+            return fallback(self.fn.reduce, *args, **kwargs)
         return self._by_rule(*args, **kwargs)
 
     def _accumulate(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
@@ -139,6 +151,8 @@ class ufunc(metaclass=UfuncType):
         return fallback(self.fn.outer, *args, **kwargs)
 
     def accumulate(self, *args: Any, **kwargs: Any) -> Any:
+        if len(args) > 3 and args[3].__class__ is tuple:
+            return fallback(self.fn.accumulate, *args, **kwargs)
         return self._scan(*args, **kwargs)
 
     def reduceat(self, *args: Any, **kwargs: Any) -> Any:

@@ -1,0 +1,100 @@
+"""Arguments that NumPy refuses, warns about, or reads in a way of its own: the same here, at every size."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy
+import pytest
+
+import lazyarr
+
+CALLS = """
+a.sum(axis=True)
+np.add.reduce(a, axis=False)
+a.sum(axis=(True, 0))
+np.max(a, axis=True)
+np.argmax(a, axis=True)
+a.all(axis=True)
+np.nansum(a, axis=True)
+np.trapezoid(a, axis=True)
+np.cumsum(a, axis=True)
+np.concatenate([a, a], axis=True)
+np.stack([a, a], axis=True)
+np.append(a, a, axis=True)
+np.count_nonzero(a, axis=True)
+np.mean(a, axis=True)
+np.logaddexp.reduce(a, axis=True)
+np.vecdot(a, a, axis=True)
+np.repeat(a, 2, axis=True)
+np.flip(a, axis=True)
+a.sum(keepdims=np.True_)
+a.max(keepdims=np.False_)
+a.mean(keepdims=np.True_)
+a.sum(keepdims=1)
+a.sum(keepdims=2)
+np.argmax(a, keepdims=np.False_)
+np.count_nonzero(a, keepdims=np.True_)
+np.add.reduce(a, keepdims=np._NoValue)
+a.sum(keepdims=np._NoValue)
+np.sum(a, keepdims=np._NoValue)
+a.argmax(keepdims=np._NoValue)
+np.argmax(a, keepdims=np._NoValue)
+np.choose(u, [b, b])
+np.choose(u.astype('u4'), [b, b])
+u.choose([b, b])
+np.std(a, axis=0, out=(o,))
+np.mean(a, axis=0, out=(o,))
+a.sum(0, out=(o,))
+np.add.reduce(a, 0, out=(o,))
+np.add.reduce(a, 0, None, (o,))
+np.max(a, axis=0, out=(o,))
+np.cumsum(b, out=(b,))
+np.add.accumulate(a, 0, None, (a,))
+np.add.accumulate(a, 0, out=(a,))
+np.take(b, u.astype(int), out=(b,))
+np.dot(a, a.T[:, :3], out=(a,))
+np.matmul(a, a.T[:, :3], out=(a * 1,))
+np.clip(a, 0, 1, out=(a,))
+np.round(a, 1, out=(a,))
+np.concatenate([o, o], out=(b[:6],))
+np.copysign(a, a, None, out=None)
+np.sin(a, None, out=None)
+np.add(a, a, None)
+np.add(a, a, casting=None)
+np.add(a, a, subok=np.True_)
+a.astype(None)
+u.astype(None)
+np.astype(u, None)
+u.astype(None, casting='safe')
+np.asarray(u, None)
+np.array(u, dtype=None)
+np.maximum(a, a, a)
+np.minimum(a, a, None)
+np.maximum(a, a, out=a)
+np.fmax(a, a, a)
+"""
+
+
+def outcome(np: Any, call: str, n: int) -> Any:
+    """What comes of a call: the exception, or the value and the messages of warnings."""
+    scope = {
+        "np": np, "a": np.arange(3.0 * n).reshape(n, 3) * 1, "b": np.arange(3.0 * n) + 1, "o": np.zeros(3),
+        "u": (np.arange(3 * n) % 2).astype("u8"),
+    }  # fmt: skip
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            value = numpy.array(eval(call, scope))
+        except Exception as e:
+            return type(e), str(e)
+    return value.dtype, value.shape, value.tobytes(), [(w.category, str(w.message)) for w in caught]
+
+
+@pytest.mark.parametrize(("jit", "n"), [("auto", 100_000), ("always", 5)])
+@pytest.mark.parametrize("call", CALLS.strip().splitlines())
+def test_same(call: str, jit: str, n: int) -> None:
+    want = outcome(numpy, call, n)
+    with lazyarr.options(jit=jit):
+        assert outcome(lazyarr, call, n) == want
