@@ -14,7 +14,7 @@ from lazyarr.arrays import export, ndarray, part, wrap
 from lazyarr.counters import COUNT
 from lazyarr.elementwise import SCALARS
 from lazyarr.fallback import lend
-from lazyarr.geometry import reshaped
+from lazyarr.geometry import reshaped, same
 from lazyarr.type_names import named_as
 
 
@@ -72,10 +72,22 @@ class FlatIter:
     def __setitem__(self, key: Any, value: Any) -> None:
         if self._made is None and key.__class__ is slice and self._array.storage is not None:
             line = reshaped(self._array.geo, (-1,))
-            if line is not None and line.flags.writeable and _fills(value, line[key]):
+            if line is not None and line.flags.writeable and self._fills(value, line[key]):
                 part(self._array, line)[key] = value
                 return
         self._flat[lend(key, {})] = lend(value, {})
+
+    def _fills(self, value: Any, line: numpy.ndarray) -> bool:
+        """Does assigning to a flat iterator mean the same as to a line?
+
+        It repeats a shorter value, and goes one by one: so it may read what it has written."""
+        if value.__class__ is not ndarray:
+            return value.__class__ in SCALARS
+        if value.geo.shape != line.shape or value.geo.dtype != line.dtype:
+            return False
+        if value.storage is not self._array.storage or same(value.geo, line):
+            return True
+        return not numpy.may_share_memory(value.geo, line)
 
     def __delitem__(self, key: Any) -> None:
         del self._flat[key]
@@ -93,9 +105,3 @@ def _comparison(name: str) -> Any:
 for _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
     setattr(FlatIter, _name, _comparison(_name))
 
-
-def _fills(value: Any, line: numpy.ndarray) -> bool:
-    """Does assigning to a flat iterator, which repeats a shorter value, mean the same as to a line?"""
-    if value.__class__ is ndarray:
-        return value.geo.shape == line.shape and value.geo.dtype == line.dtype
-    return value.__class__ in SCALARS

@@ -173,6 +173,22 @@ def test_flat(a):
     assert (b == 3).all()
 
 
+@pytest.mark.parametrize("jit", ["auto", "always"])
+@pytest.mark.parametrize("text", [
+    "a.flat[1:] = a[:-1]", "a.flat[:-1] = a[1:]", "a.flat[::-1] = a", "a.flat[:] = a[::-1]", "a.flat[:] = a",
+    "a.flat[:500] = a[500:1000]", "a.flat[::2] = a[1::2]", "a[::2].flat[1:] = a[:49_999]",
+    "a.flat[1:] = a[:-1] * 2",
+])  # fmt: skip
+def test_flat_goes_one_by_one(text, jit):
+    results = []
+    for module in (numpy, np):
+        with np.options(jit=jit):
+            scope = {"a": module.arange(100_000.0) * 1}
+            exec(text, scope)
+            results.append(numpy.array(scope["a"]).tolist())
+    assert results[0] == results[1]
+
+
 def test_subclasses_are_numpys():
     class Tagged(np.ndarray):
         def __new__(cls, data, tag):
