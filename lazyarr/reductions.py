@@ -93,9 +93,9 @@ def _exact(*dtypes: Any) -> bool:
 
 def reduce(
     fn: numpy.ufunc, x: Any, axis: Any = 0, dtype: Any = None, keepdims: Any = False, initial: Any = MISSING,
-    where: Any = True,
+    where: Any = True, out: numpy.ndarray | None = None,
 ) -> Any:
-    """fn.reduce(x, ...) as a new array or scalar."""
+    """fn.reduce(x, ...) as a new array or scalar; where that is to go to `out`, only if it is of its type."""
     if x.__class__ is not ndarray or not x.geo.size or (loud() and not _exact(x.geo.dtype, dtype)):
         raise Unsupported
     axes = axes_of(axis, x.ndim)
@@ -105,6 +105,10 @@ def reduce(
     if loop is None or keepdims.__class__ not in (bool, int) or keepdims not in (0, 1):
         raise Unsupported
     sig, result = loop
+    if out is not None:
+        geo = reduced_layout(result, x.geo, axes, bool(keepdims))
+        if (out.dtype, out.shape) != (geo.dtype, geo.shape):
+            raise Unsupported
     start = _initial(initial, result)
     mask = mask_of(where)
     if mask and ((fn.identity is None and start is None) or _enlarges(mask[0], x)):

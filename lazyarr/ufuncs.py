@@ -139,8 +139,15 @@ class ufunc(metaclass=UfuncType):
         self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False,
         initial: Any = MISSING, where: Any = True,
     ) -> Any:
-        result = reduce(self.fn, array, axis, dtype, keepdims, initial, where)
-        return result if out is None else stored(result, out)
+        if out is None:
+            return reduce(self.fn, array, axis, dtype, keepdims, initial, where)
+        if out.__class__ is tuple and len(out) == 1:
+            out = out[0]
+        target = wrap(out)
+        if target.__class__ is not ndarray or not target.geo.flags.writeable:   # (for which NumPy has words)
+            raise Unsupported
+        setitem(target, ..., reduce(self.fn, array, axis, dtype, keepdims, initial, where, target.geo))
+        return out
 
     def outer(self, *args: Any, **kwargs: Any) -> Any:
         lazy = len(args) == self.fn.nin == 2 and self.fn.signature is None
@@ -218,19 +225,6 @@ def eager(fn: Any, args: tuple[Any, ...], out: Any = None) -> Any:
 def arrayed(result: Any) -> Any:
     """A result, as an array where it is a scalar."""
     return result if result.__class__ is ndarray else wrap(numpy.asarray(result))
-
-
-def stored(result: Any, out: Any) -> Any:
-    """A reduction's result of exactly out's type goes there; NumPy knows about the others."""
-    if out.__class__ is tuple and len(out) == 1:
-        out = out[0]
-    target = wrap(out)
-    if target.__class__ is not ndarray or target.dtype != result.dtype or target.shape != result.shape:
-        raise Unsupported
-    if not target.geo.flags.writeable:          # NumPy has other words for it here than for a write
-        raise Unsupported
-    setitem(target, ..., result)
-    return out
 
 
 def known(fn: numpy.ufunc) -> ufunc | None:

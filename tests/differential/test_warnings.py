@@ -208,6 +208,29 @@ def test_halves_raise_nothing_for_others() -> None:
             assert messages(run, lazyarr, False) == messages(run, numpy, False)
 
 
+OUTS = {
+    "sum, wider": ("f", lambda np, x: np.sum(x, out=np.zeros(()))),
+    "prod, wider": ("e", lambda np, x: np.prod(x, out=np.zeros(()))),
+    "sum, narrower": ("d", lambda np, x: np.sum(x, axis=0, out=np.zeros(3, "f"))),
+    "prod, complex": ("d", lambda np, x: np.prod(x, axis=1, out=np.zeros(1000, "D"))),
+    "its own": ("f", lambda np, x: np.sum(x, axis=0, out=np.zeros(3, "f"))),
+    "by name, in a tuple": ("d", lambda np, x: np.multiply.reduce(x, axis=1, out=(np.zeros(1000),))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OUTS)
+def test_folds_into_an_array_warn_once(name: str) -> None:
+    """Of whatever type it is: NumPy does not fold once more what was folded."""
+    char, fold = OUTS[name]
+
+    def run(np: Any) -> Any:
+        x = np.full((1000, 3), numpy.finfo(char).max)
+        return [fold(np, x), x]
+
+    with lazyarr.options(jit="always"):
+        assert messages(run, lazyarr, False) == messages(run, numpy, False)
+
+
 def test_row_blocks_tell_what_plain_arithmetic_raises() -> None:
     """Kernels that call none of NumPy's loops leave their flags to whoever runs them."""
     def run(np: Any) -> Any:
