@@ -32,7 +32,7 @@ from lazyarr.expr import LOCK, Expr, Op, Read
 from lazyarr.geometry import address, geometry
 from lazyarr.ops import may_raise
 from lazyarr.srcloc import Loc, here
-from lazyarr.values import LEDGER, Buffer, Unwritten, owner_of, results, written_below
+from lazyarr.values import LEDGER, Buffer, Ledger, Unwritten, owner_of, results, written_below
 
 SLACK = 1 << 20
 """Bytes that are not worth evaluating for."""
@@ -91,12 +91,12 @@ class Storage:
         if value.op is not None:
             LEDGER.unallocated += value.nbytes
 
-    def __del__(self) -> None:
+    def __del__(self, ledger: Ledger = LEDGER) -> None:     # (an argument: at exit a module's own may be gone)
         value = self.value
         if value.op is not None:
-            LEDGER.unallocated -= value.nbytes
+            ledger.unallocated -= value.nbytes
         else:
-            LEDGER.orphaned(value)
+            ledger.orphaned(value)
 
     def write(
         self,

@@ -48,10 +48,38 @@ ALONE = sys.getrefcount(_Alone().memory)
 """References to an ndarray that only one attribute holds: that one, and getrefcount's argument."""
 
 
+class Ledger:
+    """The memory promise in three numbers, kept up to date by every change of a storage."""
+
+    __slots__ = ("kept", "unallocated", "orphans")
+
+    def __init__(self) -> None:
+        self.kept = 0
+        self.unallocated = 0
+        self.orphans: list[weakref.ref[Expr]] = []
+
+    def orphaned(self, value: Expr, ref: Any = weakref.ref) -> None:        # (as in `Buffer.__del__`)
+        """`value` lost its storage; if pending nodes read it, they alone keep its bytes alive."""
+        buf = value.buf
+        if buf is None:
+            return
+        if buf.unwritten:
+            buf.forgo()
+        elif value.readers and not buf.orphan and value.waiting():
+            buf.orphan = True
+            self.kept += buf.nbytes
+            self.orphans.append(ref(value))
+
+
+LEDGER = Ledger()
+
+
 class Buffer:
     """The bytes of one storage: flat `memory`, its address, and who else may hold it."""
 
     __slots__ = ("memory", "address", "nbytes", "bridge", "recycled", "orphan", "expected", "__weakref__")
+
+    unwritten = False
 
     def __init__(self, memory: numpy.ndarray, bridge: Bridge | None = None, recycled: bool = False) -> None:
         self.memory = memory
@@ -93,7 +121,8 @@ class Buffer:
         return numpy.ndarray(geo.shape, geo.dtype, self.memory, offset_of(geo), geo.strides)
 
     def __del__(
-        self, references: Any = sys.getrefcount, alone: int = ALONE, keep: Any = keep_warm
+        self, references: Any = sys.getrefcount, alone: int = ALONE, keep: Any = keep_warm,
+        ledger: Ledger = LEDGER,
     ) -> None:
         # The names are arguments: at exit a module's own may be gone.
         try:
@@ -101,7 +130,7 @@ class Buffer:
         except AttributeError:                  # half made: an interrupt came
             return
         if orphan:
-            LEDGER.kept -= self.nbytes
+            ledger.kept -= self.nbytes
         if self.bridge is None and references(self.memory) <= alone:
             keep(self.memory, self.address)
 
@@ -114,6 +143,8 @@ class Unwritten(Buffer):
     write gives it another value, which counts instead."""
 
     __slots__ = ()
+
+    unwritten = True
 
     def __init__(self, nbytes: int) -> None:
         self.nbytes = nbytes
@@ -137,10 +168,10 @@ class Unwritten(Buffer):
     def __del__(self, *_: Any) -> None:
         """There is nothing to give back."""
 
-    def forgo(self) -> None:
+    def forgo(self, ledger: Ledger = LEDGER) -> None:
         if self.expected:
             self.expected = False
-            LEDGER.unallocated -= self.nbytes
+            ledger.unallocated -= self.nbytes
 
 
 class Positions(Buffer):
@@ -162,30 +193,6 @@ class Positions(Buffer):
 
     def __del__(self, *_: Any) -> None:
         """There is nothing to give back."""
-
-
-class Ledger:
-    """The memory promise in three numbers, kept up to date by every change of a storage."""
-
-    __slots__ = ("kept", "unallocated", "orphans")
-
-    def __init__(self) -> None:
-        self.kept = 0
-        self.unallocated = 0
-        self.orphans: list[weakref.ref[Expr]] = []
-
-    def orphaned(self, value: Expr) -> None:
-        """`value` lost its storage; if pending nodes read it, they alone keep its bytes alive."""
-        buf = value.buf
-        if buf.__class__ is Unwritten:
-            buf.forgo()
-        elif buf is not None and value.readers and not buf.orphan and value.waiting():
-            buf.orphan = True
-            self.kept += buf.nbytes
-            self.orphans.append(weakref.ref(value))
-
-
-LEDGER = Ledger()
 
 
 def owner_of(x: numpy.ndarray) -> numpy.ndarray:

@@ -47,6 +47,11 @@ class C:
         print(float(self.a[0, 0]))
 c = C(); c.a = a * 2; np.evaluate(c.a)
 """,
+    "modules die before the last array": """
+import warnings
+warnings.showwarning = lambda *args: None       # keeps this module, and so its arrays, until others are gone
+b = a[3]; c = a * 2
+""",
     "exported memory": "m = memoryview(a * 2); n = numpy.asarray(a + 1)",
     "SystemExit in the middle": "b = a * 2; sys.exit(0)",
     "threads were used": "np.set_num_threads(2); b = a * 2 + a; np.evaluate(b); np.exp(b).sum()",
