@@ -28,7 +28,7 @@ from lazyarr.arrays import (
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import ELEMENTS, char_of
-from lazyarr.error_state import loud, prompt, remembered
+from lazyarr.error_state import loud, prompt, remembered, shared
 from lazyarr.expr import Map, Read
 from lazyarr.flags import discards
 from lazyarr.geometry import broadcast_shapes, fresh, layout
@@ -241,6 +241,9 @@ def elementwise(
         fresh_array(op, inputs, layout(out, shape, geos))
         for op, out in zip(loop.maps, loop.outs, strict=True)
     ]
+    errors = shared()
+    for x in results:
+        x.storage.value.errors = errors
     return tuple(results) if shape else tuple(now(x)[()] for x in results)
 
 

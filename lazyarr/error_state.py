@@ -30,6 +30,10 @@ class Prompt(dict[str, str]):
     """An error state whose warnings are awaited: the node is evaluated at the call."""
 
 
+class Shared(dict[str, str]):
+    """The error state of several results of one call: what is told of one is not told of another later."""
+
+
 _state = numpy._core.umath._extobj_contextvar.get
 
 _Seen = tuple[Any, Any, int, Any, bool, dict[str, str] | None]
@@ -106,6 +110,11 @@ def prompt() -> bool:
 def remembered() -> dict[str, str] | None:
     """The error state as a node keeps it."""
     return _look()[5]
+
+
+def shared() -> Shared:
+    """The same for several results."""
+    return Shared(remembered() or _DEFAULT)
 
 
 def ignores(errors: dict[str, str] | None) -> bool:

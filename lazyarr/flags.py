@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy
 
-from lazyarr.error_state import TEXTS, Prompt, raises_warnings
+from lazyarr.error_state import TEXTS, Prompt, Shared, raises_warnings
 from lazyarr.expr import Expr, Map, Op
 from lazyarr.srcloc import Loc, line_of, module_of
 
@@ -79,6 +79,8 @@ def late(node: Expr, raised: Iterable[Raised], op: Op | None = None) -> Iterator
     call = call_of(node, op)
     for key, message in raised:
         if warns(node.errors, key):
+            if isinstance(node.errors, Shared):
+                node.errors[key] = "ignore"
             yield Late(call, message, node.loc, isinstance(node.errors, Prompt))
 
 

@@ -166,10 +166,16 @@ def _dtype_of(parts: Sequence[ndarray], dtype: Any, casting: Any, target: ndarra
         raise Unsupported from None
     if found is None:
         try:
-            joined = numpy.concatenate([numpy.empty(0, d) for d in given], dtype=dtype, casting=casting)
+            # (Nothing that warns: it is asked of dtypes alone whether they may be cast to a given one.)
+            if dtype is None:
+                found = numpy.concatenate([numpy.empty(0, d) for d in given], casting=casting).dtype
+            else:
+                found = numpy.dtype(dtype)
+            if not all(numpy.can_cast(d, found, casting) for d in given):
+                raise Unsupported
         except (TypeError, ValueError):
             raise Unsupported from None
-        found = _dtypes[key] = joined.dtype
+        _dtypes[key] = found
     if char_of(found) is None:
         raise Unsupported
     return found

@@ -44,6 +44,9 @@ MAX_WEIGHT = 4096
 SMALL_WRITES = 16
 """So many small writes in a row are a loop over elements or rows: NumPy does the next ones at the call."""
 
+WRITEABLE = 0x400
+"""NumPy's flag (NPY_ARRAY_WRITEABLE)."""
+
 _evaluate: Any = None
 
 
@@ -205,7 +208,7 @@ def geometry_in(storage: Storage, x: numpy.ndarray) -> numpy.ndarray:
     buf = storage.value.buf
     offset = address(x) - buf.address if x.size else 0
     geo = geometry(x.shape, x.dtype, x.strides, offset, buf.nbytes)
-    if not x.flags.writeable:
+    if not x.flags.num & WRITEABLE:             # (`x.flags.writeable` warns of what broadcast_arrays gave)
         geo.flags.writeable = False
     return geo
 

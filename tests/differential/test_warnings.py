@@ -16,6 +16,7 @@ import numpy
 import pytest
 
 import lazyarr
+from lazyarr import joining
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.levels import host_level, host_levels
 from lazyarr.ops import DOMAINS, OPS, loop_types
@@ -228,6 +229,33 @@ def test_folds_into_an_array_warn_once(name: str) -> None:
         return [fold(np, x), x]
 
     with lazyarr.options(jit="always"):
+        assert messages(run, lazyarr, False) == messages(run, numpy, False)
+
+
+ONCE = [
+    "np.concatenate([c, c], dtype='f4', casting='unsafe')",
+    "np.hstack([c, x], dtype='f4', casting='unsafe')",
+    "np.stack([c, c], dtype='f4', casting='unsafe')",
+    "np.concatenate([x, c])",
+    "np.divmod(x[:3, None], y)",
+    "np.divmod.outer(x[:3], y)",
+    "np.modf(x / y)",
+    "np.select([x > 1], [x.astype(object)], 0)",
+    "np.select([x > 1], [x.astype('g')], 0)",
+]
+
+
+@pytest.mark.parametrize("call", ONCE)
+@pytest.mark.parametrize(("jit", "n"), [("always", 7), ("auto", 200_000)])
+def test_as_often_as_numpy(call: str, jit: str, n: int) -> None:
+    """Each result is computed by itself, and what is asked of NumPy to plan says nothing."""
+    def run(np: Any) -> Any:
+        joining._dtypes.clear()
+        x = np.arange(1.0 * n) * 1
+        value = eval(call, {"np": np, "x": x, "c": x + 1j, "y": x % 3})
+        return [numpy.asarray(v) for v in (value if isinstance(value, tuple) else (value,))]
+
+    with lazyarr.options(jit=jit):
         assert messages(run, lazyarr, False) == messages(run, numpy, False)
 
 
