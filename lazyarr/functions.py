@@ -338,6 +338,24 @@ def _converter(fn: Any, positional: list[str], named: list[str], defaults: dict[
     return call
 
 
+def _with_its_words(implementation: Any) -> Any:
+    """NumPy's code that calls a method, and after a TypeError a real array's, whose words for a lazy `out` are
+    others: the first error is the one that NumPy gives."""
+    if "_wrapfunc" not in implementation.__code__.co_names:
+        return implementation
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return implementation(*args, **kwargs)
+        except TypeError as error:
+            first = error.__context__
+            if not isinstance(first, TypeError):
+                raise
+        raise first
+
+    return call
+
+
 IMPLEMENTATIONS = ("_implementation", "__wrapped__")
 """Under these names NumPy's code finds what a function of NumPy's does once nobody overrides it."""
 
@@ -367,7 +385,7 @@ def attach() -> None:
     for name, fn in named(" ".join(VALUES_BELOW)):
         OVERRIDES[fn] = lazily(fn, movement.with_axes(VALUES_BELOW[name], OVERRIDES[fn]))
     for name, fn in named(BY_METHOD):
-        rule = lazily(fn, _of_arrays(fn._implementation))
+        rule = lazily(fn, _of_arrays(_with_its_words(fn._implementation)))
         OVERRIDES[fn] = ends_function(rule) if name in ENDS else rule
     for _, fn in named(REBOUND):
         OVERRIDES[fn] = lazily(fn, _of_arrays(_of_any(rebound(fn))))

@@ -42,11 +42,11 @@ LIKELY = {
     "over": ["exp exp2 expm1 sinh cosh", "power float_power", "square multiply", "cast", "divide",
              "add subtract hypot ldexp logaddexp logaddexp2"],
     "under": ["exp exp2", "power float_power", "square multiply", "divide", "cast"],
-    "invalid": ["sqrt log log2 log10 log1p arcsin arccos arccosh arctanh power float_power divide floor_divide "
-                "remainder divmod fmod", "cast", "multiply", "subtract", "add"],
+    "invalid": ["sqrt log log2 log10 log1p arcsin arccos arccosh arctanh power float_power divide "
+                "floor_divide remainder divmod fmod", "cast", "multiply", "subtract", "add"],
 }  # fmt: skip
-"""Operations that raise a category, the most likely first; of those in one row the earliest: what becomes NaN or
-infinite there raises nothing any more further on.  Guesses go by it."""
+"""Operations that raise a category, the most likely first; of those in one row the earliest: what becomes NaN
+or infinite there raises nothing any more further on.  Guesses go by it."""
 
 RANKS = {
     key: {name: rank for rank, row in enumerate(rows) for name in row.split()} for key, rows in LIKELY.items()
@@ -172,8 +172,8 @@ def _guess(members: Sequence[Expr], suspects: Suspects) -> Finding:
     for key, found in suspects.items():
         ranks = RANKS[key]
         if all(warns(members[at].errors, key) for at in found.values()):
-            (call, name), at = min(found.items(), key=lambda who: (ranks.get(who[0][1], len(ranks)), who[0][0]))
-            finding.append((at, Raised(key, _words(key, name))))
+            who = min(found, key=lambda who: (ranks.get(who[1], len(ranks)), who[0]))
+            finding.append((found[who], Raised(key, _words(key, who[1]))))
     return finding
 
 

@@ -94,7 +94,7 @@ class Storage:
         if value.op is not None:
             LEDGER.unallocated += value.nbytes
 
-    def __del__(self, ledger: Ledger = LEDGER) -> None:     # (an argument: at exit a module's own may be gone)
+    def __del__(self, ledger: Ledger = LEDGER) -> None:     # (an argument, as in `Buffer.__del__`)
         value = self.value
         if value.op is not None:
             ledger.unallocated -= value.nbytes

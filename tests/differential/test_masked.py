@@ -1,7 +1,7 @@
 """What a mask leaves out (`where=`) changes no bit and raises no warning, for each ufunc and its folds.
 
-Where the mask is False there are operands on which most functions raise something, in the midst of elements on
-which they do not; scalars among the operands are of either sort.
+Where the mask is False there are operands on which most functions raise something, in the midst of elements
+on which they do not; scalars among the operands are of either sort.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def test_elementwise(name: str) -> None:
             choices += [([*arrays[:k], x, *arrays[k + 1 :]], none, outs) for x in scalars(c)]
             choices.append(([*arrays[:k], numpy.dtype(c).type(1), *arrays[k + 1 :]], half, outs))
         for args, mask, into in choices:
-            def run(np: Any) -> Any:
+            def run(np: Any, args: Any = args, mask: Any = mask, into: str = into) -> Any:
                 given = [np.array(x) if isinstance(x, numpy.ndarray) else x for x in args]
                 out = np.ones(N, into)
                 return getattr(np, name)(*given, out=out, where=np.array(mask), casting="unsafe")
@@ -118,7 +118,7 @@ def test_folds(name: str, axis: Any) -> None:
         for which, mask in masks.items():
             x = special(char, numpy.broadcast_to(mask, shape), 4)
             for start in starts if char in FLOATS else [{}, {"initial": -3}]:
-                def run(np: Any) -> Any:
+                def run(np: Any, x: Any = x, mask: Any = mask, start: Any = start) -> Any:
                     fn = getattr(np, name)
                     return fn.reduce(np.array(x), axis=axis, where=np.array(mask), **start)
 
