@@ -339,8 +339,8 @@ def _converter(fn: Any, positional: list[str], named: list[str], defaults: dict[
 
 
 def _with_its_words(implementation: Any) -> Any:
-    """NumPy's code that calls a method, and after a TypeError a real array's, whose words for a lazy `out` are
-    others: the first error is the one that NumPy gives."""
+    """NumPy's code that calls a method, and after a TypeError a real array's, whose words for a lazy `out`
+    are others: the first error is the one that NumPy gives."""
     if "_wrapfunc" not in implementation.__code__.co_names:
         return implementation
 
