@@ -95,7 +95,10 @@ NOT_A_NUMBER = {"logaddexp", "logaddexp2"}
 """Ops of real floats that are called, and raise a flag for a NaN."""
 
 NEUTRAL = {"add": -0.0, "subtract": 0.0, "multiply": 1.0, "divide": 1.0}
-"""What changes no bit of an accumulator, and raises no flag, folded onto it (complex: in both parts)."""
+"""What changes no bit of an accumulator, and raises no flag, folded onto it."""
+
+PARTWISE = {"add", "subtract"}
+"""Those for whose complex kind that goes for both parts; a product mixes them."""
 
 MOVED = {1: "B", 2: "H", 4: "I", 8: "L", 16: "D"}
 """Elements that are only moved: their size is all that a kernel knows."""
@@ -240,11 +243,11 @@ class Assembler:
         if mask >= 0 and order.fold == "sequential" and flags(op.name, sig):
             # NumPy folds nothing where the mask is False, so it raises nothing there.
             found = NEUTRAL.get(op.name)
-            if found is not None:
+            if found is not None and (kind(sig[0]) != "c" or op.name in PARTWISE):
                 other = self.constant(sig[0], complex(found, found) if kind(sig[0]) == "c" else found)
                 number = self.choose(mask, number, other, sig[0])
                 mask = -1
-            elif order.loops and order.loops[-1].kind == "p":
+            elif found is not None or (order.loops and order.loops[-1].kind == "p"):
                 raise Unlike({node.serial}, "no value is neutral where the mask is False")
         start = -1
         if op.initial is not None:
