@@ -55,7 +55,10 @@ def accepted(refusal: ValueError, fn: Callable[..., Any], *args: Any, **kwargs: 
 
     NumPy has neither written nor kept anything when it refuses."""
     if REFUSED not in str(refusal):
-        raise refusal
+        try:
+            raise refusal
+        finally:
+            del refusal                 # which refers to this frame, and the frame to all arrays
     result = fn(*[stand_in(x) for x in args], **{k: stand_in(x) for k, x in kwargs.items()})
     for x in (result, *args, *kwargs.values()):
         _give_back(x)
