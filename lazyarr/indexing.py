@@ -43,7 +43,8 @@ from lazyarr.temporaries import KEY_REFS, with_last
 from lazyarr.values import Buffer
 from lazyarr.windows import element_of, is_element, is_free, small_part
 
-OBJECT = numpy.dtype(object)
+OBJECTS = numpy.dtype(object).num
+"""The type number of objects: not all of their dtypes are one object."""
 
 
 def is_basic(key: Any) -> bool:
@@ -75,7 +76,7 @@ def getitem(x: Any, key: Any, _: Any = None) -> Any:
         if storage is None:
             g = geo[key]
             if g.__class__ is numpy.ndarray:
-                return part(x, g) if geo.dtype is not OBJECT else _seen_or_element(x, g)
+                return part(x, g) if geo.dtype.num != OBJECTS else _seen_or_element(x, g)
             return g
         g = geo[key] if c is slice else _region(geo, key)
         if g.ndim or key is Ellipsis or (c is tuple and Ellipsis in key):
@@ -163,7 +164,7 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
     if storage is None and not (current.jit == "always" and manage(x)):
         geo = x.geo
         if value.__class__ is ndarray:          # to copy from, or to keep as one of an array's objects
-            value = export(value) if geo.dtype is OBJECT else now(value)
+            value = export(value) if geo.dtype.num == OBJECTS else now(value)
         try:
             geo[key if key.__class__ in BASIC else settled(key)] = value
         except ValueError as error:

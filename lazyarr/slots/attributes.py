@@ -50,6 +50,8 @@ class Attributes(Writer):
         a.jump_if("other", "attribute by Python")
         self.compare(At(RDI, k.storage), k.none, RAX)
         a.jump_if("other", "attribute by Python")
+        a.compare_number(At(RDI, k.geo), 0)
+        a.jump_if("equal", "attribute by Python")
         a.push(RBX, R12, R13)
         a.copy(RBX, RDI)
         a.load(R12, At(RDI, k.geo))

@@ -37,7 +37,7 @@ from lazyarr.slots.assembler import (
     Assembler,
     At,
 )  # fmt: skip
-from lazyarr.slots.fields import DIMS, DTYPE, ITEMS, LENGTH, NDIM, NIN, NOUT, TYPE, USED
+from lazyarr.slots.fields import DIMS, ITEMS, LENGTH, NDIM, NIN, NOUT, TYPE, USED
 from lazyarr.slots.routines import PLACES, Framed, Known
 
 
@@ -179,9 +179,11 @@ class Bodies(Framed):
         self.compare(At(RDI, k.storage), k.none, RAX)
         a.jump_if("other", "iterate before")
         a.load(RAX, At(RDI, k.geo))
+        a.test(RAX)
+        a.jump_if("equal", "iterate before")
         a.compare_number(At(RAX, NDIM), 1, wide=False)
         a.jump_if("other", "iterate before")
-        self.compare(At(RAX, DTYPE), k.objects, RCX)
+        self.is_objects(RAX, RCX)
         a.jump_if("equal", "iterate before")
         a.copy(RDI, RAX)
         a.jump_to(R10)

@@ -6,9 +6,11 @@ Out: descriptors of the kinds that C extensions have, with NumPy's names and doc
 
 from __future__ import annotations
 
+import copyreg
 import ctypes
 import struct
 import sys
+import types
 from collections.abc import Iterator
 from typing import Any
 
@@ -69,11 +71,24 @@ def _made(make: str, structure: ctypes.Structure, name: str) -> Any:
     return found
 
 
+_ours: set[int] = set()
+"""Identities of our descriptors of methods, which are there for ever."""
+
+
+def _reduced(method: Any) -> tuple[Any, tuple[Any, str]]:
+    """How descriptors of methods pickle, and are copied: ours are not of the type that they name."""
+    return getattr, (ndarray if id(method) in _ours else method.__objclass__, method.__name__)
+
+
 def methods(entries: list[tuple[str, int]], address: int) -> Iterator[tuple[str, Any]]:
     for name, at in entries:
         of_numpy = _Method.from_address(fields.word(id(THEIRS[name]) + OF_DESCRIPTOR).value)
         made = _Method(of_numpy.name, address + at, FASTCALL, of_numpy.doc)
-        yield name, _made("PyDescr_NewMethod", made, THEIRS[name].__qualname__)
+        found = _made("PyDescr_NewMethod", made, THEIRS[name].__qualname__)
+        KEPT.append(found)
+        _ours.add(id(found))
+        yield name, found
+    copyreg.pickle(types.MethodDescriptorType, _reduced)
 
 
 def attributes(asm: Assembler) -> Iterator[tuple[str, Any]]:

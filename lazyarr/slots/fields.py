@@ -24,8 +24,10 @@ USED = 16
 
 NDIM, DIMS, BASE, DTYPE = 24, 32, 48, 56
 """Of an array (PyArrayObject)."""
-ITEMSIZE = 40
-"""Of a dtype."""
+TYPE_NUMBER, ITEMSIZE = 28, 40
+"""Of a dtype: an int of 32 bits, and a word."""
+OBJECTS = numpy.dtype(object).num
+"""The type number of objects."""
 NIN, NOUT = 16, 20
 """Of a ufunc: two ints of 32 bits."""
 
@@ -65,6 +67,7 @@ def are_known() -> bool:
         and [word(word(id(x) + DIMS).value + 8 * k).value for k in range(2)] == [2, 4]
         and word(id(x) + BASE).value == id(x.base)
         and word(id(x) + DTYPE).value == id(x.dtype)
+        and all(number(id(numpy.dtype(c)) + TYPE_NUMBER) == numpy.dtype(c).num for c in "bfdgDO")
         and all(word(id(numpy.dtype(c)) + ITEMSIZE).value == numpy.dtype(c).itemsize for c in "bfdgD")
         and [number(id(numpy.modf) + at) for at in (NIN, NOUT)] == [1, 2]
         and [word(id(pair) + at).value for at in (LENGTH, ITEMS, ITEMS + 8)] == [2, id(x), id(x.dtype)]

@@ -43,6 +43,7 @@ from lazyarr.temporaries import through_slots
 from lazyarr.ufuncs import ufunc
 from lazyarr.values import Buffer
 
+TOO_MANY = b"too many arguments"
 CALL = b"__call__"
 """The method of a ufunc that NumPy names when an operator met an array."""
 
@@ -159,10 +160,10 @@ def _types(types: Any) -> int:
 
 def _known() -> Known:
     of = vars(ndarray)
-    KEPT.extend((ndarray, numpy.ndarray, numpy.dtype(object), ufunc, *of.values()))
+    KEPT.extend((ndarray, numpy.ndarray, ufunc, *of.values()))
     return Known(
         lazy=id(ndarray), real=id(numpy.ndarray), none=id(None), tuples=id(tuple),
-        objects=id(numpy.dtype(object)), value_error=id(ValueError), not_implemented=id(NotImplemented),
+        not_implemented=id(NotImplemented), type_error=id(TypeError), too_many=id(TOO_MANY) + fields.BYTES,
         scalars=_types(SCALARS), indices=_types(BASIC),
         forced=ctypes.addressof(FORCED), answered=ctypes.addressof(ANSWERED),
         geo=fields.offset_of(of["geo"]), storage=fields.offset_of(of["storage"]),

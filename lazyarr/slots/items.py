@@ -25,7 +25,7 @@ from lazyarr.slots.assembler import (
     Assembler,
     At,
 )  # fmt: skip
-from lazyarr.slots.fields import BASE, DTYPE, ITEMS, LENGTH, NDIM, TYPE
+from lazyarr.slots.fields import BASE, ITEMS, LENGTH, NDIM, TYPE
 from lazyarr.slots.routines import Framed, Known
 
 
@@ -47,7 +47,7 @@ class Items(Framed):
         a.test(RAX)
         a.jump_if("equal", "managed item")
         a.copy(R15, RAX)
-        self.compare(At(R15, DTYPE), self.known.objects, RAX)      # their elements may be arrays
+        self.is_objects(R15, RAX)                   # which may be arrays
         a.jump_if("equal", "back")
         self.real(key, RBP, "index")
         a.compare(RAX, RBP)
@@ -197,10 +197,15 @@ class Items(Framed):
         a.test(R12)
         a.jump_if("equal", "back")
         self.real(R15, RBX)
-        self.compare(At(R15, DTYPE), self.known.objects, RAX)
+        self.is_objects(R15, RAX)
         a.jump_if("equal", "back")
         self.real(key, RBP, "index")
         self.real(value, R12)
+        self.compare(At(RAX, TYPE), self.known.real, RCX)
+        a.jump_if("other", "set_item of plain")
+        self.is_objects(RAX, RCX)                   # NumPy may refuse what is among them
+        a.jump_if("equal", "back")
+        a.label("set_item of plain")
         self.on("Py_IncRef", R15, key, value)
         a.copy(RDI, R15)
         a.load(RSI, key)
@@ -208,15 +213,6 @@ class Items(Framed):
         a.call_at(R13)
         a.copy(R13, RAX)
         self.on("Py_DecRef", R15, key, value)
-        a.test_int(R13)
-        a.jump_if("equal", "set_item done")
-        a.constant(RDI, self.known.value_error)     # what NumPy refuses, Python may know how to ask
-        self.call("PyErr_ExceptionMatches")
-        a.test_int(RAX)
-        a.jump_if("equal", "set_item done")
-        self.call("PyErr_Clear")
-        a.jump("back")
-        a.label("set_item done")
         a.copy(RAX, R13)
         self.restore()
         a.leave()

@@ -28,7 +28,7 @@ from lazyarr.slots.assembler import (
     Assembler,
     At,
 )  # fmt: skip
-from lazyarr.slots.fields import DIMS, DTYPE, ITEMS, ITEMSIZE, LENGTH, NDIM, TYPE
+from lazyarr.slots.fields import DIMS, DTYPE, ITEMS, ITEMSIZE, LENGTH, NDIM, OBJECTS, TYPE, TYPE_NUMBER
 
 HUGE = (1 << 31) - 1
 """Sizes whose product might not fit a word."""
@@ -45,10 +45,10 @@ class Known(NamedTuple):
     tuples: int
     lists: int
     integers: int
-    objects: int
-    """The dtype of objects."""
-    value_error: int
     not_implemented: int
+    type_error: int
+    too_many: int
+    """The bytes of its words."""
     scalars: int
     """A list of types, ended by a zero: of scalars."""
     indices: int
@@ -144,6 +144,11 @@ class Writer:
         self.asm.test(RAX)
         self.asm.jump_if("equal", "back")
 
+    def is_objects(self, array: int, scratch: int) -> None:
+        """Compare: is it an array of objects?"""
+        self.asm.load(scratch, At(array, DTYPE))
+        self.asm.compare_number(At(scratch, TYPE_NUMBER), OBJECTS, wide=False)
+
     def count(self) -> None:
         self.asm.constant(RAX, self.known.answered)
         self.asm.count(At(RAX))
@@ -210,6 +215,7 @@ class Routines(Writer):
         a.add(RSP, -8)
         a.copy(RBX, RDI)
         a.copy(RBP, RSI)
+        self.on("Py_IncRef", RBP)                   # (an allocation may collect garbage)
         a.constant(RDI, k.lazy)
         a.zero(RSI)
         self.call("PyType_GenericAlloc")
@@ -222,7 +228,6 @@ class Routines(Writer):
         a.copy(RBX, RAX)
         a.copy(RDI, RCX)
         self.call("Py_IncRef")
-        self.on("Py_IncRef", RBP)
         a.label("wrap done")
         a.copy(RAX, RBX)
         a.add(RSP, 8)
@@ -230,7 +235,7 @@ class Routines(Writer):
         a.label("wrap as it is")
         a.leave()
         a.label("wrap no memory")
-        self.on("Py_DecRef", RBX)
+        self.on("Py_DecRef", RBX, RBP)
         a.zero(RBX)
         a.jump("wrap done")
 
@@ -284,7 +289,7 @@ class Routines(Writer):
         a.call("unwrap")
         a.test(RAX)
         a.jump_if("equal", "argument none")
-        self.compare(At(RAX, DTYPE), k.objects, RCX)
+        self.is_objects(RAX, RCX)
         a.jump_if("other", "argument none")
         a.zero(RAX)
         a.label("argument none")

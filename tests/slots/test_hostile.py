@@ -1,0 +1,133 @@
+"""Slots where Python runs in between: finalizers, conversions that raise, arrays that are not whole."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import io
+import pickle
+from contextlib import suppress
+from typing import Any
+
+import numpy
+import pytest
+
+import lazyarr as np
+from tests.slots.operands import ONLY_HERE, lazy, same
+
+pytestmark = ONLY_HERE
+
+
+@pytest.mark.parametrize("change", ["extend", "clear"])
+def test_lists_that_change_while_a_tuple_is_made_of_them(change: str) -> None:
+    arrays, items = [np.arange(3.0) for _ in range(30)], []
+
+    class Evil:
+        def __init__(self) -> None:
+            self.itself = self
+
+        def __del__(self) -> None:
+            items.extend(arrays * 100) if change == "extend" else items.clear()
+
+    before = gc.get_threshold()
+    gc.disable()
+    gc.set_threshold(1, 1000, 1000)
+    try:
+        for _ in range(100):
+            items[:] = arrays
+            Evil()
+            gc.enable()
+            with suppress(ValueError):              # there may be nothing left
+                np.concatenate(items)
+            gc.disable()
+    finally:
+        gc.set_threshold(*before)
+        gc.enable()
+
+
+def once(error: type[Exception]) -> Any:
+    """An object whose conversions fail the first time."""
+
+    class Once:
+        calls = 0
+
+        def __float__(self) -> float:
+            Once.calls += 1
+            if Once.calls == 1:
+                raise error("first")
+            return 2.0
+
+        __index__ = __int__ = lambda self: int(self.__float__())
+
+    return Once()
+
+
+@pytest.mark.parametrize("error", [ValueError, TypeError, IndexError])
+def test_assignment_raises_what_a_conversion_raised(error: type[Exception]) -> None:
+    for made in (
+        lambda x: x.__setitem__(slice(once(error), None), 5),
+        lambda x: x.__setitem__(slice(None), lazy(numpy.array([once(error), 1.0, 2.0], object))),
+        lambda x: x.__setitem__(0, once(error)),
+    ):
+        with pytest.raises(error):
+            made(np.zeros(3))
+
+
+def test_assignment_calls_a_handler_once() -> None:
+    calls = []
+
+    def handler(kind: str, flag: int) -> None:
+        calls.append(kind)
+        raise ValueError(kind)
+
+    for key, value in ((slice(None), np.array([1e30, 1, 1])), (0, numpy.float64(1e30))):
+        x = np.zeros(3, "f2")
+        calls.clear()
+        with numpy.errstate(all="call", call=handler), pytest.raises(ValueError, match="overflow"):
+            x[key] = value
+        assert calls == ["overflow"]
+
+
+def test_very_many_arguments() -> None:
+    assert np.broadcast_shapes(*[(3,)] * 5000) == (3,)
+    assert len(np.broadcast_arrays(*[np.zeros(2)] * 5000)) == 5000
+    np.savez(io.BytesIO(), *[1] * 5000)
+    with pytest.raises(TypeError):
+        np.sum(*range(5000))
+    with pytest.raises(TypeError):
+        np.zeros(3).sum(*range(5000))
+
+
+def test_methods_pickle_and_are_copied() -> None:
+    for method in (np.ndarray.sum, np.ndarray.reshape, numpy.ndarray.sum, str.upper):
+        assert pickle.loads(pickle.dumps(method)) is copy.deepcopy(method) is method
+    assert pickle.loads(pickle.dumps(np.arange(3).sum))() == 3
+
+
+def test_arrays_that_are_not_whole() -> None:
+    x: Any = np.zeros(3)
+    del x.geo
+    y: Any = object.__new__(np.ndarray)
+    z: Any = object.__new__(np.ndarray)
+    z.storage = None
+    for broken in (x, y, z):
+        for program in (
+            lambda a: a.real, lambda a: a.T, list, len, lambda a: a + 1, lambda a: a[0], lambda a: a.sum(),
+            lambda a: a.shape, np.sum, lambda a: -a, lambda a: a == a, lambda a: np.sqrt(a), np.asarray,
+            lambda a: a.__setitem__(0, 1), lambda a: np.concatenate([a, a]), lambda a: numpy.float64(2) * a,
+        ):  # fmt: skip
+            with pytest.raises((AttributeError, TypeError)):
+                program(broken)
+
+
+def test_other_dtypes_of_objects() -> None:
+    inner = np.arange(3.0)
+    for dtype in (numpy.dtype("O", metadata={"a": 1}), pickle.loads(pickle.dumps(numpy.dtype("O")))):
+        x = np.empty(2, dtype)
+        x[0] = inner
+        assert x[0] is inner and x.item(0) is inner and next(iter(x)) is inner and x.copy()[0] is inner
+    x = np.empty(2, object)
+    x[0] = 5
+    x = pickle.loads(pickle.dumps(x))
+    x[1] = inner
+    assert x[1] is inner and same(x[:1].astype(int), numpy.array([5]))
