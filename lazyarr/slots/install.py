@@ -53,6 +53,8 @@ BYTES = 16384
 
 def attach() -> None:
     """Put functions into the slots, where this machine and this interpreter are known."""
+    if KEPT:
+        return                                      # once: a module may be loaded again
     if sys.platform != "linux" or platform.machine() != "x86_64" or is_off("slots") or not fields.are_known():
         return
     memory = mmap.mmap(-1, BYTES)

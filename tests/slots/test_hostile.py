@@ -6,7 +6,10 @@ import copy
 import gc
 import io
 import pickle
+import subprocess
+import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -16,6 +19,7 @@ import lazyarr as np
 from tests.slots.operands import ONLY_HERE, lazy, same
 
 pytestmark = ONLY_HERE
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("change", ["extend", "clear"])
@@ -118,6 +122,25 @@ def test_arrays_that_are_not_whole() -> None:
         ):  # fmt: skip
             with pytest.raises((AttributeError, TypeError)):
                 program(broken)
+
+
+def test_loading_lazyarr_again() -> None:
+    """In a process of its own, whose types Python's methods have again from then on."""
+    code = """
+import importlib, lazyarr
+np = importlib.reload(lazyarr)
+x = np.arange(5.0)
+for name in ("size", "ndim", "itemsize"):
+    try:
+        setattr(x, name, 3)
+    except AttributeError:
+        pass
+    else:
+        raise AssertionError(name)
+assert (x + x).sum() == 20 == np.sum(2 * x) and x.shape == x.T.shape == (5,) and x.size == 5 and len(x) == 5
+assert (np.arange(1e6) * 2).sum() == 999999000000
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=100)
 
 
 def test_other_dtypes_of_objects() -> None:
