@@ -21,7 +21,7 @@ from lazyarr.arrays import ndarray
 from lazyarr.config import Options
 from lazyarr.elementwise import SCALARS
 from lazyarr.elision import ELIDED
-from lazyarr.expr import Expr
+from lazyarr.expr import LOCK, Expr
 from lazyarr.fallback import lend, take_back
 from lazyarr.gather import BASIC
 from lazyarr.namespace import ADAPTED, MADE, Function, offered_as
@@ -43,6 +43,7 @@ from lazyarr.temporaries import through_slots
 from lazyarr.ufuncs import ufunc
 from lazyarr.values import Buffer
 
+ACQUIRE, RELEASE = LOCK.acquire, LOCK.release
 TOO_MANY = b"too many arguments"
 CALL = b"__call__"
 """The method of a ufunc that NumPy names when an operator met an array."""
@@ -172,7 +173,9 @@ def _known() -> Known:
         origin=fields.offset_of(of["origin"]), fn=fields.offset_of(vars(ufunc)["fn"]),
         window=fields.offset_of(of["window"]), value=fields.offset_of(vars(Storage)["value"]),
         op=fields.offset_of(vars(Expr)["op"]), buf=fields.offset_of(vars(Expr)["buf"]),
-        address=fields.offset_of(vars(Buffer)["address"]), buffers=id(Buffer), slices=id(slice),
+        readers=fields.offset_of(vars(Expr)["readers"]), acquire=id(ACQUIRE), release=id(RELEASE),
+        true=id(True), false=id(False), address=fields.offset_of(vars(Buffer)["address"]),
+        buffers=id(Buffer), slices=id(slice),
         ufunc=id(numpy.ufunc), text=id(str), call=id(CALL) + fields.BYTES,
         record=fields.offset_of(vars(Function)["record"]),
         cross=CROSS, elided=ELIDED, eager=Options().eager_elements,

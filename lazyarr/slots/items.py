@@ -1,8 +1,8 @@
 """Elements and parts of arrays, in machine code: the bodies of two slots.
 
 In:  as `bodies`.   Out: elements, views, copies by small keys.
-Of managed arrays, views are geometry, whatever the value; elements are taken where the array's window still
-shows the memory that holds its value.  What else is asked of those is for Python.
+Of managed arrays, views are geometry, whatever the value; elements are read and written where the array's
+window still shows the memory that holds its value.  What else is asked of those is for Python.
 """
 
 from __future__ import annotations
@@ -28,13 +28,18 @@ from lazyarr.slots.assembler import (
 from lazyarr.slots.fields import BASE, ITEMS, LENGTH, NDIM, TYPE
 from lazyarr.slots.routines import Framed, Known
 
+VIEW, ELEMENT = 1, 2
+"""What a key picks."""
+
 
 class Items(Framed):
     """Writes the bodies."""
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in self.get_item, self.managed_item, self.set_item:
+        for write in (
+            self.get_item, self.managed_item, self.set_item, self.managed_store, self.picks, self.elements,
+        ):  # fmt: skip
             write()
 
     def get_item(self) -> None:
@@ -100,39 +105,11 @@ class Items(Framed):
         a.load(R15, At(RBX, k.geo))
         a.test(R15)
         a.jump_if("equal", "back")
-        a.zero(R9)                                  # integers among the parts
-        a.constant(R10, 1)                          # parts
-        a.load(RCX, At(RBP, TYPE))
-        self.compare(RCX, k.slices, RAX)
-        a.jump_if("equal", "managed counted")
-        self.compare(RCX, k.integers, RAX)
-        a.jump_if("equal", "managed integer")
-        self.compare(RCX, k.tuples, RAX)
-        a.jump_if("other", "back")
-        a.load(R10, At(RBP, LENGTH))
-        a.place(RSI, At(RBP, ITEMS))
-        a.copy(R8, R10)
-        a.label("managed part")
-        a.test(R8)
-        a.jump_if("equal", "managed counted")
-        a.load(RCX, At(RSI))
-        a.load(RCX, At(RCX, TYPE))
-        a.add(RSI, 8)
-        a.add(R8, -1)
-        self.compare(RCX, k.slices, RAX)
-        a.jump_if("equal", "managed part")
-        self.compare(RCX, k.integers, RAX)
-        a.jump_if("other", "back")
-        a.add(R9, 1)
-        a.jump("managed part")
-        a.label("managed integer")
-        a.constant(R9, 1)
-        a.label("managed counted")
-        a.load_int(RAX, At(R15, NDIM))
-        a.compare(R10, RAX)
-        a.jump_if("above", "back")                  # too many: for Python to say
-        a.compare(R9, RAX)
+        a.call("picks")
+        a.compare_number(RAX, ELEMENT)
         a.jump_if("equal", "managed element")
+        a.test(RAX)
+        a.jump_if("equal", "back")
 
         self.on("Py_IncRef", R15)
         a.copy(RDI, R15)
@@ -157,28 +134,10 @@ class Items(Framed):
         a.leave()
 
         a.label("managed element")
-        a.load(RAX, At(RBX, k.storage))
+        a.call("elements")
         a.test(RAX)
         a.jump_if("equal", "back")
-        a.load(RCX, At(RAX, k.value))
-        a.test(RCX)
-        a.jump_if("equal", "back")
-        self.compare(At(RCX, k.op), k.none, RAX)    # still to be computed
-        a.jump_if("other", "back")
-        a.load(RDX, At(RCX, k.buf))
-        a.test(RDX)
-        a.jump_if("equal", "back")
-        self.compare(At(RDX, TYPE), k.buffers, RAX)
-        a.jump_if("other", "back")
-        a.load(R8, At(RBX, k.window))
-        a.test(R8)
-        a.jump_if("equal", "back")
-        a.load(RAX, At(RDX, k.address))
-        a.compare(At(R8, ITEMS), RAX)
-        a.jump_if("other", "back")
-        a.compare(At(R8, ITEMS + 8), R15)
-        a.jump_if("other", "back")
-        a.load(R15, At(R8, ITEMS + 16))
+        a.copy(R15, RAX)
         self.on("Py_IncRef", R15)
         a.copy(RDI, R15)
         a.copy(RSI, RBP)
@@ -189,6 +148,168 @@ class Items(Framed):
         self.restore()
         a.leave()
 
+    def managed_store(self) -> None:
+        """A scalar for an element that nothing pending reads, under the lock of all values, if it is free."""
+        a, k = self.asm, self.known
+        first, elements, third = At(RSP), At(RSP, 8), At(RSP, 16)
+        a.label("managed store")
+        a.load(R15, At(RBX, k.geo))
+        a.test(R15)
+        a.jump_if("equal", "back")
+        a.call("picks")
+        a.compare_number(RAX, ELEMENT)
+        a.jump_if("other", "back")
+        a.copy(RDI, R12)
+        a.call("unwrap")
+        a.compare(RAX, R12)
+        a.jump_if("other", "back")                  # no scalar
+        a.constant(RAX, k.false)
+        a.store(first, RAX)                         # not to wait
+        a.constant(RDI, k.acquire)
+        a.copy(RSI, RSP)
+        a.constant(RDX, 1)
+        a.zero(RCX)
+        self.call("PyObject_Vectorcall")
+        a.store(first, RAX)
+        a.test(RAX)
+        a.jump_if("equal", "managed not locked")
+        self.on("Py_DecRef", first)
+        self.compare(first, k.true, RAX)
+        a.jump_if("other", "back")
+
+        a.call("elements")
+        a.test(RAX)
+        a.jump_if("equal", "managed not now")
+        a.store(elements, RAX)
+        a.load(RCX, At(RBX, k.storage))
+        a.load(RCX, At(RCX, k.value))
+        a.load(RCX, At(RCX, k.readers))
+        self.compare(RCX, k.none, RAX)
+        a.jump_if("equal", "managed free")
+        a.test(RCX)
+        a.jump_if("equal", "managed not now")
+        self.compare(At(RCX, TYPE), k.lists, RAX)
+        a.jump_if("other", "managed not now")
+        a.compare_number(At(RCX, LENGTH), 0)
+        a.jump_if("other", "managed not now")
+        a.label("managed free")
+        self.on("Py_IncRef", elements)
+        a.load(RDI, elements)
+        a.copy(RSI, RBP)
+        a.copy(RDX, R12)
+        a.call_at(R13)
+        a.copy(R15, RAX)
+        self.on("Py_DecRef", elements)
+        self.count()
+        a.test_int(R15)
+        a.jump_if("equal", "managed stored")
+        for register, place in ((RDI, first), (RSI, elements), (RDX, third)):
+            a.place(register, place)
+        self.call("PyErr_Fetch")                    # what NumPy raised, over the release
+        self._release()
+        for register, place in ((RDI, first), (RSI, elements), (RDX, third)):
+            a.load(register, place)
+        self.call("PyErr_Restore")
+        a.label("managed not locked")
+        a.constant(RAX, (1 << 64) - 1)
+        self.restore()
+        a.leave()
+        a.label("managed stored")
+        self._release()
+        a.zero(RAX)
+        self.restore()
+        a.leave()
+        a.label("managed not now")
+        self._release()
+        a.jump("back")
+
+    def _release(self) -> None:
+        a = self.asm
+        a.constant(RDI, self.known.release)
+        for register in (RSI, RDX, RCX):
+            a.zero(register)
+        self.call("PyObject_Vectorcall")
+        self.on("Py_DecRef", RAX)
+
+    def picks(self) -> None:
+        """rbp: a key.   r15: a geometry.   rax: whether it picks an element, or a view; zero if that is for
+        Python to say."""
+        a, k = self.asm, self.known
+        a.label("picks")
+        a.zero(R9)                                  # integers among the parts
+        a.constant(R10, 1)                          # parts
+        a.load(RCX, At(RBP, TYPE))
+        self.compare(RCX, k.slices, RAX)
+        a.jump_if("equal", "picks counted")
+        self.compare(RCX, k.integers, RAX)
+        a.jump_if("equal", "picks integer")
+        self.compare(RCX, k.tuples, RAX)
+        a.jump_if("other", "picks neither")
+        a.load(R10, At(RBP, LENGTH))
+        a.place(RSI, At(RBP, ITEMS))
+        a.copy(R8, R10)
+        a.label("picks part")
+        a.test(R8)
+        a.jump_if("equal", "picks counted")
+        a.load(RCX, At(RSI))
+        a.load(RCX, At(RCX, TYPE))
+        a.add(RSI, 8)
+        a.add(R8, -1)
+        self.compare(RCX, k.slices, RAX)
+        a.jump_if("equal", "picks part")
+        self.compare(RCX, k.integers, RAX)
+        a.jump_if("other", "picks neither")
+        a.add(R9, 1)
+        a.jump("picks part")
+        a.label("picks integer")
+        a.constant(R9, 1)
+        a.label("picks counted")
+        a.load_int(RCX, At(R15, NDIM))
+        a.compare(R10, RCX)
+        a.jump_if("above", "picks neither")         # too many
+        a.constant(RAX, ELEMENT)
+        a.compare(R9, RCX)
+        a.jump_if("equal", "picks one")
+        a.constant(RAX, VIEW)
+        a.label("picks one")
+        a.leave()
+        a.label("picks neither")
+        a.zero(RAX)
+        a.leave()
+
+    def elements(self) -> None:
+        """rbx: a managed array.   r15: its geometry.   rax: the real array of its window, if that still shows
+        the memory of the array's value, and there is one; else zero."""
+        a, k = self.asm, self.known
+        a.label("elements")
+        a.load(RAX, At(RBX, k.storage))
+        a.test(RAX)
+        a.jump_if("equal", "elements leave")
+        a.load(RAX, At(RAX, k.value))
+        a.test(RAX)
+        a.jump_if("equal", "elements leave")
+        self.compare(At(RAX, k.op), k.none, RCX)
+        a.jump_if("other", "elements none")         # still to be computed
+        a.load(RAX, At(RAX, k.buf))
+        a.test(RAX)
+        a.jump_if("equal", "elements leave")
+        self.compare(At(RAX, TYPE), k.buffers, RCX)
+        a.jump_if("other", "elements none")
+        a.load(RDX, At(RAX, k.address))
+        a.load(RAX, At(RBX, k.window))
+        a.test(RAX)
+        a.jump_if("equal", "elements leave")
+        a.compare(At(RAX, ITEMS), RDX)
+        a.jump_if("other", "elements none")
+        a.compare(At(RAX, ITEMS + 8), R15)
+        a.jump_if("other", "elements none")
+        a.load(RAX, At(RAX, ITEMS + 16))
+        a.leave()
+        a.label("elements none")
+        a.zero(RAX)
+        a.label("elements leave")
+        a.leave()
+
     def set_item(self) -> None:
         """(a, key, value); no value where an element is to be deleted."""
         a, key, value = self.asm, At(RSP), At(RSP, 8)
@@ -196,7 +317,11 @@ class Items(Framed):
         self.enter()
         a.test(R12)
         a.jump_if("equal", "back")
-        self.real(R15, RBX)
+        a.copy(RDI, RBX)
+        a.call("unwrap")
+        a.test(RAX)
+        a.jump_if("equal", "managed store")
+        a.copy(R15, RAX)
         self.is_objects(R15, RAX)
         a.jump_if("equal", "back")
         self.real(key, RBP, "index")

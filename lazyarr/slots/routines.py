@@ -74,6 +74,13 @@ class Known(NamedTuple):
     """And where it is."""
     address: int
     """In a buffer."""
+    readers: int
+    """In a value: what reads it."""
+    acquire: int
+    """Of the lock of all values: its method."""
+    release: int
+    true: int
+    false: int
     buffers: int
     """The type of buffers."""
     slices: int

@@ -117,7 +117,7 @@ ATTRIBUTES = {"attribute": "shape strides dtype ndim size nbytes itemsize", "vie
 """Body -> attributes; those of the first kind ask the geometry, whatever the array."""
 
 HELPERS = """
-    Py_IncRef Py_DecRef PyType_GenericAlloc PyErr_Clear PyErr_SetString
+    Py_IncRef Py_DecRef PyType_GenericAlloc PyErr_Clear PyErr_SetString PyErr_Fetch PyErr_Restore
     PyObject_Vectorcall PyObject_VectorcallDict PyObject_Call PyObject_GetAttr PyLong_AsSsize_t PyDict_Next
     PyTuple_New PyUnicode_CompareWithASCIIString
 """

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import operator
 import random
+import threading
 from typing import Any
 
 import numpy
 import pytest
 
 import lazyarr as np
+from lazyarr.expr import LOCK
 from tests.slots.operands import ONLY_HERE, python_calls, same
 
 pytestmark = ONLY_HERE
@@ -96,3 +98,65 @@ def test_random_keys() -> None:
         if type(found) is np.ndarray:
             found, expected = found + 0, expected + 0
         assert same(found, expected)
+
+
+def test_elements_are_set_without_python() -> None:
+    x, real = computed((600, 500)), numpy.arange(300_000).reshape(600, 500)
+    x[1, 2] = 0                                         # makes the window
+    real[1, 2] = 0
+    for key, value in (((3, 4), 7), ((-1, -2), numpy.int8(5)), ((0, 0), True), ((1, 1), 2.75)):
+        _, calls = python_calls(operator.setitem, x, key, value)
+        real[key] = value
+        assert calls == 0 and x[key] == real[key]
+    assert same(x + 0, real)
+    view = x[:, 3]
+    view[5] = 1
+    _, calls = python_calls(operator.setitem, view, 5, 99)
+    assert calls == 0 and x[5, 3] == 99
+
+
+def test_what_is_read_by_something_pending_is_not_set() -> None:
+    x = computed((300_000,))
+    x[0] = 1
+    later = x * 2
+    x[0] = 5
+    assert later[0] == 2 and x[0] == 5
+    pending = computed((300_000,)) * 3
+    pending[0] = 4
+    assert pending[0] == 4 and pending[1] == 3
+
+
+def test_what_numpy_refuses_is_raised_with_the_lock_released() -> None:
+    x = computed((300_000,))
+    x[0] = 1
+    programs: list[tuple[Any, Any, Any]] = [
+        (300_000, 1, IndexError), (0, 2j, TypeError), (0, float("nan"), ValueError), (0, "a", ValueError),
+        (0, 10**30, OverflowError),
+    ]  # fmt: skip
+    for key, value, error in programs:
+        with pytest.raises(error) as ours:
+            x[key] = value
+        with pytest.raises(error) as theirs:
+            numpy.arange(300_000)[key] = value
+        assert str(ours.value) == str(theirs.value)
+    x.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        x[0] = 1
+    done = threading.Thread(target=lambda: LOCK.acquire() and LOCK.release())
+    done.start()
+    done.join(5)
+    assert not done.is_alive()
+
+
+def test_elements_wait_for_the_lock() -> None:
+    """Somebody else may be computing with the memory."""
+    x = computed((300_000,))
+    x[0] = 1
+    thread = threading.Thread(target=operator.setitem, args=(x, 0, 7))
+    with LOCK:
+        thread.start()
+        thread.join(0.2)
+        assert thread.is_alive() and x[0] == 1
+        x[1] = 3                                        # ours already
+    thread.join(5)
+    assert x[0] == 7 and x[1] == 3
