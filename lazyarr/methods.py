@@ -15,6 +15,7 @@ from lazyarr import deferred, gather, joining, movement, reductions, scans, scat
 from lazyarr.arrays import Unsupported, ndarray, now
 from lazyarr.elementwise import elementwise
 from lazyarr.fallback import fallback, looking, method
+from lazyarr.geometry import fresh
 from lazyarr.indexing import getitem, setitem
 from lazyarr.rebind import METHODS, METHODS_SPACE, rebound
 from lazyarr.temporaries import ends_function, ends_method
@@ -69,7 +70,10 @@ def rounded(x: Any, decimals: Any = 0, out: Any = None) -> Any:
         return elementwise(numpy.rint, (x,))
     scale = 10.0**decimals
     scaled = elementwise(numpy.rint, (elementwise(numpy.multiply, (x, scale)),))
-    return elementwise(numpy.true_divide, (scaled, scale))
+    result = elementwise(numpy.true_divide, (scaled, scale))
+    # NumPy's lies in Fortran's order where x does, else in C's, and not in that of x's strides.
+    geo = fresh(x.geo.shape, x.geo.dtype, "F" if x.geo.flags.fnc else "C")
+    return result if result.geo.strides == geo.strides else movement.copied(result, geo)
 
 
 def reshape(x: Any, *shape: Any, order: Any = "C", copy: Any = None) -> Any:

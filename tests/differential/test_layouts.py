@@ -36,6 +36,9 @@ RESHAPES = {
     "copy": lambda np, x: x.copy(),
     "copy K": lambda np, x: x.copy("K"),
     "where": lambda np, x: np.where(x > 3, x, 0),
+    "round": lambda np, x: np.round(x, 1),
+    "round diagonal": lambda np, x: np.diagonal(x).round(2),
+    "rint": lambda np, x: np.round(x),
     "add": lambda np, x: x + 1,
     "add T": lambda np, x: x.T + x.T,
 }
