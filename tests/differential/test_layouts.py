@@ -36,9 +36,6 @@ RESHAPES = {
     "copy": lambda np, x: x.copy(),
     "copy K": lambda np, x: x.copy("K"),
     "where": lambda np, x: np.where(x > 3, x, 0),
-    "round": lambda np, x: np.round(x, 1),
-    "round diagonal": lambda np, x: np.diagonal(x).round(2),
-    "rint": lambda np, x: np.round(x),
     "add": lambda np, x: x + 1,
     "add T": lambda np, x: x.T + x.T,
 }
@@ -91,6 +88,14 @@ def test_copies_and_reshapes(jit: str, name: str, layout: str) -> None:
     for char in "bD":
         want, got = (RESHAPES[name](np, operand(np, layout, char)) for np in (numpy, lazyarr))
         assert lies(got) == lies(want), char
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("decimals", [0, 2])
+def test_rounded(jit: str, decimals: int, layout: str) -> None:
+    for view in (lambda x: x, lambda x: x.T, lambda x: x[::-1], lambda x: x.diagonal(), lambda x: x[:, :1]):
+        want, got = (view(operand(np, layout, "f")).round(decimals) for np in (numpy, lazyarr))
+        assert lies(got) == lies(want)
 
 
 def test_a_reshaped_copy_is_a_view_of_the_copy(jit: str) -> None:
