@@ -262,9 +262,12 @@ _rules: object = None
 """The rewrite rules in force (`fusion.registry`): equal ones are one object."""
 
 
-def _forces(jit: str = "auto", eager_elements: int = Options().eager_elements, **_: Any) -> bool:
+_EAGER = Options().eager_elements
+
+
+def _forces(jit: str = "auto", eager_elements: int = _EAGER, **_: Any) -> bool:
     """Do these options send small arrays elsewhere than to NumPy at the call?"""
-    return jit == "always" or eager_elements != Options().eager_elements
+    return jit == "always" or eager_elements != _EAGER
 
 
 def _force(more: int) -> None:

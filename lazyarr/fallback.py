@@ -192,6 +192,14 @@ def looking(fn: Any, x: ndarray, *args: Any, **kwargs: Any) -> Any:
     return wrap(found) if found.__class__ is numpy.ndarray else found       # item() of an array of arrays
 
 
+def finished(result: Any, *args: Any, **kwargs: Any) -> Any:
+    """What NumPy answered to a call with these arguments, which hold no arrays but themselves."""
+    lent: dict[int, Any] = {}
+    for x in (*args, *kwargs.values()):
+        lend(x, lent)
+    return take_back(result, lent)
+
+
 def on_plain(fn: Any, x: ndarray, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """fn(x, *args) for a plain x: NumPy's business, whose result is about as small."""
     COUNT.eager += 1

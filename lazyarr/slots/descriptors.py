@@ -25,14 +25,14 @@ KEPT: list[Any] = []
 """What types and code refer to for ever."""
 
 
-def record(numpys: Any, pythons: Any, first: int = 0) -> int:
+def record(numpys: Any, pythons: Any) -> int:
     """The address of a record (`calls`)."""
-    found = words(numpys, pythons, first)
+    found = words(numpys, pythons)
     KEPT.append(found)
     return id(found) + fields.BYTES
 
 
-def words(numpys: Any, pythons: Any, first: int) -> bytes:
+def words(numpys: Any, pythons: Any, first: int = 0) -> bytes:
     """A record."""
     KEPT.extend((numpys, pythons))
     return struct.pack("3q", id(numpys), id(pythons), first)

@@ -51,7 +51,7 @@ class Firsts(Writer):
         """rdi: a shape.   rax: itself, if it has few elements; else zero."""
         a, k = self.asm, self.known
         a.label("of shape")
-        a.push(RBX, R12, R13, R14, R15)
+        a.push(RBX, R12, R13, R14, R15)             # (R15 so that the stack is aligned)
         a.copy(RBX, RDI)
         a.constant(R14, 1)
         a.constant(R12, 1)
@@ -188,7 +188,7 @@ class Firsts(Writer):
         a.zero(RAX)
         a.leave()
         a.label("of arrays begin")
-        a.push(R12, R13, R14)
+        a.push(R12, R13, R14)                       # (R14 so that the stack is aligned)
         a.copy(R12, RDI)
         a.load(RDI, At(R12, LENGTH))
         a.compare_number(RDI, MOST)

@@ -22,7 +22,7 @@ from lazyarr.config import Options
 from lazyarr.elementwise import SCALARS
 from lazyarr.elision import ELIDED
 from lazyarr.expr import LOCK, Expr
-from lazyarr.fallback import lend, take_back
+from lazyarr.fallback import finished
 from lazyarr.gather import BASIC
 from lazyarr.namespace import ADAPTED, MADE, Function, offered_as
 from lazyarr.operators import CROSS
@@ -43,13 +43,12 @@ from lazyarr.temporaries import through_slots
 from lazyarr.ufuncs import ufunc
 from lazyarr.values import Buffer
 
-ACQUIRE, RELEASE = LOCK.acquire, LOCK.release
 TOO_MANY = b"too many arguments"
 CALL = b"__call__"
 """The method of a ufunc that NumPy names when an operator met an array."""
 
 BYTES = 16384
-"""For all code; what it takes is less than half."""
+"""For all code: it takes 10 KB."""
 
 
 def attach() -> None:
@@ -133,20 +132,12 @@ def _entry(asm: Assembler, slot: Slot, before: int) -> int:
     return at
 
 
-def _call(asm: Assembler, body: str, numpys: Any, pythons: Any, first: int = 0) -> int:
-    """The own function of a method or function: where it begins."""
+def _call(asm: Assembler, body: str, numpys: Any, pythons: Any) -> int:
+    """A method's own function: where it begins."""
     at = len(asm.code)
-    asm.constant(R10, record(numpys, pythons, first))
+    asm.constant(R10, record(numpys, pythons))
     asm.jump(body)
     return at
-
-
-def finished(result: Any, *args: Any, **kwargs: Any) -> Any:
-    """What NumPy answered to a call with these arguments, which hold no arrays but themselves."""
-    lent: dict[int, Any] = {}
-    for x in (*args, *kwargs.values()):
-        lend(x, lent)
-    return take_back(result, lent)
 
 
 def _function(name: str) -> int:
@@ -156,31 +147,42 @@ def _function(name: str) -> int:
 def _types(types: Any) -> int:
     """The address of a list of types, those of Python first, ended by a zero."""
     found = sorted(types, key=lambda cls: (issubclass(cls, numpy.generic), cls is complex, cls is bool))
-    addresses = (ctypes.c_ssize_t * (len(found) + 1))(*map(id, found), 0)
-    KEPT.append(addresses)
-    return ctypes.addressof(addresses)
+    return _word((ctypes.c_ssize_t * (len(found) + 1))(*map(_kept, found), 0))
+
+
+def _kept(x: Any) -> int:
+    """The address of an object, which stays there: modules lose their names at exit, before the last call."""
+    KEPT.append(x)
+    return id(x)
+
+
+def _word(x: Any) -> int:
+    """The address of a ctypes object's memory."""
+    KEPT.append(x)
+    return ctypes.addressof(x)
+
+
+def _bytes(x: bytes) -> int:
+    """The address of bytes, which a zero ends."""
+    return _kept(x) + fields.BYTES
 
 
 def _known() -> Known:
-    of = vars(ndarray)
-    KEPT.extend((ndarray, numpy.ndarray, ufunc, *of.values()))
+    of, of_value = vars(ndarray), vars(Expr)
+    KEPT.extend(of.values())                        # the methods that operators go on to
     return Known(
-        lazy=id(ndarray), real=id(numpy.ndarray), none=id(None), tuples=id(tuple),
-        not_implemented=id(NotImplemented), type_error=id(TypeError), too_many=id(TOO_MANY) + fields.BYTES,
-        scalars=_types(SCALARS), indices=_types(BASIC),
-        forced=ctypes.addressof(FORCED), answered=ctypes.addressof(ANSWERED),
-        geo=fields.offset_of(of["geo"]), storage=fields.offset_of(of["storage"]),
-        origin=fields.offset_of(of["origin"]), fn=fields.offset_of(vars(ufunc)["fn"]),
-        window=fields.offset_of(of["window"]), value=fields.offset_of(vars(Storage)["value"]),
-        op=fields.offset_of(vars(Expr)["op"]), buf=fields.offset_of(vars(Expr)["buf"]),
-        readers=fields.offset_of(vars(Expr)["readers"]), acquire=id(ACQUIRE), release=id(RELEASE),
-        true=id(True), false=id(False), address=fields.offset_of(vars(Buffer)["address"]),
-        buffers=id(Buffer), slices=id(slice),
-        ufunc=id(numpy.ufunc), text=id(str), call=id(CALL) + fields.BYTES,
-        record=fields.offset_of(vars(Function)["record"]),
-        cross=CROSS, elided=ELIDED, eager=Options().eager_elements,
-        inert=_types((*SCALARS, *INERT)), finish=id(finished), lists=id(list), integers=id(int),
-        plain=8 * Options().eager_elements,
+        lazy=_kept(ndarray), real=_kept(numpy.ndarray), ufunc=_kept(numpy.ufunc), buffers=_kept(Buffer),
+        tuples=_kept(tuple), lists=_kept(list), integers=_kept(int), slices=_kept(slice), text=_kept(str),
+        none=_kept(None), true=_kept(True), false=_kept(False), not_implemented=_kept(NotImplemented),
+        type_error=_kept(TypeError), too_many=_bytes(TOO_MANY), call=_bytes(CALL), finish=_kept(finished),
+        acquire=_kept(LOCK.acquire), release=_kept(LOCK.release),
+        scalars=_types(SCALARS), indices=_types(BASIC), inert=_types((*SCALARS, *INERT)),
+        forced=_word(FORCED), answered=_word(ANSWERED),
+        **{name: fields.offset_of(of[name]) for name in ("geo", "storage", "origin", "window")},
+        **{name: fields.offset_of(of_value[name]) for name in ("op", "buf", "readers")},
+        value=fields.offset_of(vars(Storage)["value"]), address=fields.offset_of(vars(Buffer)["address"]),
+        fn=fields.offset_of(vars(ufunc)["fn"]), record=fields.offset_of(vars(Function)["record"]),
+        cross=CROSS, elided=ELIDED, eager=Options().eager_elements, plain=8 * Options().eager_elements,
         functions={
             **{name: _function(name) for name in HELPERS.split()},
             **{name: fields.slot_of(property, number) or 0 for name, number in OF_PROPERTY.items()},

@@ -56,7 +56,7 @@ class Known(NamedTuple):
     inert: int
     """The same, of other arguments that hold no arrays."""
     finish: int
-    """`finished`, of `install`."""
+    """`fallback.finished`."""
     forced: int
     answered: int
     geo: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import io
+import os
 import pickle
 import subprocess
 import sys
@@ -141,6 +142,31 @@ assert (x + x).sum() == 20 == np.sum(2 * x) and x.shape == x.T.shape == (5,) and
 assert (np.arange(1e6) * 2).sum() == 999999000000
 """
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=100)
+
+
+def test_code_outlives_its_modules() -> None:
+    """At exit modules lose their names, one by one, while arrays are in use; freed memory is scribbled on."""
+    code = """
+import gc, numpy, lazyarr as np
+from lazyarr.debug import counters
+x, large = np.arange(5.0), np.arange(1e6) * 2
+large[3], np.concatenate((x, x))
+counted = counters()["numpy_eager"]
+for module in (np.slots.install, np.slots.descriptors, np.slots.tables, np.slot_words):
+    vars(module).clear()
+gc.collect()
+filler = [bytes([221]) * n for n in range(1, 600)]
+large[3] = 1
+assert large[3] == 1 and (numpy.float64(2) * x).sum() == 20
+assert np.concatenate((x, x)).size == 10 and x.nonzero()[0].shape == (4,)
+try:
+    x.sum(*range(5000))
+except TypeError as error:
+    assert str(error) == "too many arguments"
+assert counters()["numpy_eager"] > counted
+"""
+    run = [sys.executable, "-X", "faulthandler", "-c", code]
+    subprocess.run(run, cwd=ROOT, check=True, timeout=100, env={**os.environ, "PYTHONMALLOC": "debug"})
 
 
 def test_other_dtypes_of_objects() -> None:
