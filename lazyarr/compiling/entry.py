@@ -20,7 +20,6 @@ way.
 from __future__ import annotations
 
 import ctypes
-import sysconfig
 from collections.abc import Callable
 from functools import cache
 from string import Template
@@ -31,6 +30,7 @@ import numpy
 from lazyarr.codegen.abi import SCALAR_WORDS, Layout
 from lazyarr.flags import BITS
 from lazyarr.geometry import DATA_FIELD
+from lazyarr.slots.fields import DIMS, DTYPE, NDIM, STRIDES, are_known
 from lazyarr.threading.system_ir import basics, this_system
 
 WORD = 8
@@ -52,8 +52,6 @@ FASTCALL = 0x80
 """METH_FASTCALL, of CPython's method table."""
 VALUE = DATA_FIELD
 """Bytes from the start of a number to its value, as from that of an array to its data pointer."""
-NDIM, DIMS, STRIDES, DTYPE = 24, 32, 40, 56
-"""Bytes from the start of an array to what describes it (PyArrayObject)."""
 
 SYMBOL = "lazyarr_replay"
 
@@ -343,22 +341,10 @@ def check(dtype: numpy.dtype, shape: tuple[int, ...], strides: tuple[int, ...]) 
 
 
 def _as_expected() -> bool:
-    """Do arrays have their data pointer, and numbers their value, where they are looked for?"""
-    x = numpy.arange(4.0)[1:]
+    """Do arrays have their fields, and numbers their value, where they are looked for?"""
     numbers = [numpy.dtype(c).type(3) for c in "?bBhHiIlLefdF"]
     return (
-        ctypes.c_ssize_t.from_address(id(x) + DATA_FIELD).value == x.__array_interface__["data"][0]
-        and ctypes.c_int.from_address(id(x) + NDIM).value == 1
-        and ctypes.c_ssize_t.from_address(id(x) + DTYPE).value == id(x.dtype)
-        and all(
-            ctypes.c_ssize_t.from_address(ctypes.c_ssize_t.from_address(id(x) + at).value).value == value
-            for at, value in ((DIMS, 3), (STRIDES, 8))
-        )
+        are_known()
         and ctypes.string_at(id(2.5) + VALUE, WORD) == numpy.float64(2.5).tobytes()
         and all(ctypes.string_at(id(n) + VALUE, n.itemsize) == n.tobytes() for n in numbers)
-        and _has_gil()
     )
-
-
-def _has_gil() -> bool:
-    return not sysconfig.get_config_var("Py_GIL_DISABLED")

@@ -22,7 +22,7 @@ BYTES = 32
 USED = 16
 """Of a dict: how many entries."""
 
-NDIM, DIMS, BASE, DTYPE = 24, 32, 48, 56
+NDIM, DIMS, STRIDES, BASE, DTYPE = 24, 32, 40, 48, 56
 """Of an array (PyArrayObject)."""
 TYPE_NUMBER, ITEMSIZE = 28, 40
 """Of a dtype: an int of 32 bits, and a word."""
@@ -65,6 +65,7 @@ def are_known() -> bool:
         and word(id(x) + DATA_FIELD).value == x.__array_interface__["data"][0]
         and number(id(x) + NDIM) == 2
         and [word(word(id(x) + DIMS).value + 8 * k).value for k in range(2)] == [2, 4]
+        and [word(word(id(x) + STRIDES).value + 8 * k).value for k in range(2)] == [16, 4]
         and word(id(x) + BASE).value == id(x.base)
         and word(id(x) + DTYPE).value == id(x.dtype)
         and all(number(id(numpy.dtype(c)) + TYPE_NUMBER) == numpy.dtype(c).num for c in "bfdgDO")
