@@ -33,11 +33,8 @@ from lazyarr.ufuncs import known
 
 
 def __array__(self: Any, dtype: Any = None, *, copy: Any = None) -> numpy.ndarray:
-    if self.__class__ is not ndarray:
-        return numpy.ndarray.__array__(self, dtype, copy=copy)
-    if copy:
-        return numpy.array(now(self), dtype)
-    return numpy.array(export(self), dtype, copy=copy)
+    real = self if self.__class__ is not ndarray else now(self) if copy else export(self)
+    return numpy.ndarray.__array__(real, dtype, copy=copy)
 
 
 def __array_ufunc__(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:

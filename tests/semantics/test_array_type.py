@@ -403,6 +403,13 @@ def test_objects_may_answer_array_with_lazy_ones():
     assert np.asarray(Column()).tolist() == [1, 2, 3]
 
 
+@pytest.mark.parametrize("copy", [True, None])
+@pytest.mark.parametrize("dtype", ["i4", "f8"])
+def test_what_array_copies_lies_in_cs_order(dtype, copy):
+    ours, real = [xp.arange(6.0).reshape(2, 3).T.__array__(numpy.dtype(dtype), copy=copy) for xp in (np, numpy)]
+    assert ours.strides == real.strides and ours.tolist() == real.tolist()
+
+
 def test_arrays_of_other_dtypes():
     dates = np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]")
     assert (dates[1] - dates[0]).astype(int) == 366
