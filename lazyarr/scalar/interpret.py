@@ -43,8 +43,11 @@ def _value(inst: Inst, values: dict[int, Any]) -> Any:
         return args[0] - 1
     if inst.op == "element":
         return _element(args[0], str(inst.attr))
+    meaning = OPS[inst.op].meaning
+    if meaning is None:
+        raise Stopped
     try:
-        return OPS[inst.op].meaning(*args)
+        return meaning(*args)
     except (ArithmeticError, ValueError):
         raise Stopped from None
 

@@ -32,7 +32,8 @@ class Op:
     """Why it may give up; "" if it never does."""
     flags: str
     """Floating-point flags that it may raise: d o u i (divide, over, under, invalid)."""
-    meaning: Callable[..., Any]
+    meaning: Callable[..., Any] | None
+    """What the op computes, in Python; None where only the machine can tell."""
     cost: float
     """Nanoseconds, roughly."""
 
@@ -153,24 +154,21 @@ _ROWS: list[Op] = [
     Op("isfinite", "f", "b", "", "", math.isfinite, 0.5),
     Op("copysign", "ff", "f", "the sign of NaN, which nobody defines", "", _copysign, 0.5),
     # NumPy's scalars, of dtypes with fewer bits
-    Op("single", "f", "f", "", _FLOATS, None, 1),  # type: ignore[arg-type]
-    Op("float_sqrt", "f", "f", "", "i", None, 5),  # type: ignore[arg-type]
-    *[
-        Op(f"fits_{c}", "i", "i", "an int that its dtype cannot hold", "", None, 0.5)  # type: ignore[arg-type]
-        for c in "bhiBHIL"
-    ],
+    Op("single", "f", "f", "", _FLOATS, None, 1),
+    Op("float_sqrt", "f", "f", "", "i", None, 5),
+    *[Op(f"fits_{c}", "i", "i", "an int that its dtype cannot hold", "", None, 0.5) for c in "bhiBHIL"],
     # memory
-    Op("index", "ii", "i", "an index out of bounds", "", None, 1),  # type: ignore[arg-type]
-    Op("offset", "aii", "a", "", "", None, 0.5),  # type: ignore[arg-type]
+    Op("index", "ii", "i", "an index out of bounds", "", None, 1),
+    Op("offset", "aii", "a", "", "", None, 0.5),
     *[
-        Op(f"load_{c}", "a", t, _HALF if c == "L" else "", "", None, 1)  # type: ignore[arg-type]
+        Op(f"load_{c}", "a", t, _HALF if c == "L" else "", "", None, 1)
         for t, chars in (("b", "?"), ("i", "bhilBHIL"), ("f", "fd")) for c in chars
     ],
-    *[Op(f"store_{c}", "a=", "u", FULL, "", None, 2) for c in "?bhilBHILfd"],  # type: ignore[arg-type]
+    *[Op(f"store_{c}", "a=", "u", FULL, "", None, 2) for c in "?bhilBHILfd"],
     # what is not computed
-    Op("tick", "n", "n", "a loop so long that signals must be seen to", "", None, 0.3),  # type: ignore[arg-type]
-    Op("const", "", "", "", "", None, 0),  # type: ignore[arg-type]
-    Op("element", "", "=", "a result that the dtype cannot hold", "", None, 0.5),  # type: ignore[arg-type]
+    Op("tick", "n", "n", "a loop so long that signals must be seen to", "", None, 0.3),
+    Op("const", "", "", "", "", None, 0),
+    Op("element", "", "=", "a result that the dtype cannot hold", "", None, 0.5),
 ]
 
 LIBRARY = {

@@ -406,7 +406,8 @@ def test_objects_may_answer_array_with_lazy_ones():
 @pytest.mark.parametrize("copy", [True, None])
 @pytest.mark.parametrize("dtype", ["i4", "f8"])
 def test_what_array_copies_lies_in_cs_order(dtype, copy):
-    ours, real = [xp.arange(6.0).reshape(2, 3).T.__array__(numpy.dtype(dtype), copy=copy) for xp in (np, numpy)]
+    turned = [xp.arange(6.0).reshape(2, 3).T for xp in (np, numpy)]
+    ours, real = [x.__array__(numpy.dtype(dtype), copy=copy) for x in turned]
     assert ours.strides == real.strides and ours.tolist() == real.tolist()
 
 
