@@ -1,8 +1,9 @@
 """Python's buffer protocol on arrays: `memoryview(x)`, `file.write(x)`, `hashlib.sha256(x)`.
 
 In: the array type.   Out: the type with a buffer slot, that lends real, counted memory.
-Python 3.12 has `__buffer__` for this.  Before, only C code can fill the slot (`buffer_slot`): it is written
-through ctypes, after checking that type objects are laid out as this interpreter's headers say.
+Python 3.12 has `__buffer__` for this, whose memory not all may ask for again (`PickleBuffer.raw`), and
+before only C code can fill the slot (`buffer_slot`): so it is written through ctypes where it may be, after
+checking that type objects are laid out as this interpreter's headers say.
 Not for NumPy: it would prefer the buffer to `__array__`, and asarray(x) would be another array each time.
 """
 
@@ -70,7 +71,7 @@ def _layout_is_known() -> bool:
 def attach() -> None:
     if sys.version_info >= (3, 12):
         ndarray.__buffer__ = __buffer__
-    elif _layout_is_known():
+    if _layout_is_known():
         from lazyarr.buffer_slot import slot
 
         address = slot(_find)

@@ -1,4 +1,4 @@
-"""The function in a type's buffer slot, for Pythons before 3.12: machine code, since exceptions must pass.
+"""The function in a type's buffer slot: machine code, since exceptions must pass.
 
 In:  a Python function that finds whose memory to lend, or raises.
 Out: the address of a C function, `getbufferproc`.

@@ -33,8 +33,11 @@ from lazyarr.ufuncs import known
 
 
 def __array__(self: Any, dtype: Any = None, *, copy: Any = None) -> numpy.ndarray:
-    real = self if self.__class__ is not ndarray else now(self) if copy else export(self)
-    return numpy.ndarray.__array__(real, dtype, copy=copy)
+    if self.__class__ is not ndarray:
+        return numpy.ndarray.__array__(self, dtype, copy=copy)
+    if copy:                                    # in the order of x's strides: so NumPy copies its own arrays,
+        return numpy.array(now(self), dtype)    # and asks us through this (`numpy.float16(x)`, `numpy.array(x)`)
+    return numpy.array(export(self), dtype, copy=copy)
 
 
 def __array_ufunc__(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:

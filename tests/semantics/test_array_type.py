@@ -35,7 +35,7 @@ def test_isinstance_accepts_numpys_arrays(a):
 
 def test_every_public_attribute_exists():
     a = np.ones(3) * 2
-    theirs = {n for n in dir(numpy.ndarray) if not n.startswith("__") and hasattr(numpy.ones((2, 2)), n)}
+    theirs = {n for n in dir(numpy.ndarray) if not n.startswith("_") and hasattr(numpy.ones((2, 2)), n)}
     missing = theirs - set(dir(a))
     assert not missing
 
@@ -403,11 +403,9 @@ def test_objects_may_answer_array_with_lazy_ones():
     assert np.asarray(Column()).tolist() == [1, 2, 3]
 
 
-@pytest.mark.parametrize("copy", [True, None])
-@pytest.mark.parametrize("dtype", ["i4", "f8"])
-def test_what_array_copies_lies_in_cs_order(dtype, copy):
-    turned = [xp.arange(6.0).reshape(2, 3).T for xp in (np, numpy)]
-    ours, real = [x.__array__(numpy.dtype(dtype), copy=copy) for x in turned]
+@pytest.mark.parametrize("call", [numpy.float16, numpy.float64, lambda x: numpy.array(x, "i4")])
+def test_what_numpy_copies_lies_in_the_order_of_strides(call):
+    ours, real = [call(xp.arange(6.0).reshape(2, 3).T) for xp in (np, numpy)]
     assert ours.strides == real.strides and ours.tolist() == real.tolist()
 
 
