@@ -36,7 +36,7 @@ def __array__(self: Any, dtype: Any = None, *, copy: Any = None) -> numpy.ndarra
     if self.__class__ is not ndarray:
         return numpy.ndarray.__array__(self, dtype, copy=copy)
     if copy:                                    # in the order of x's strides: so NumPy copies its own arrays,
-        return numpy.array(now(self), dtype)    # and asks us through this (`numpy.float16(x)`, `numpy.array(x)`)
+        return numpy.array(now(self), dtype)    # and asks us by this (`numpy.float16(x)`, `numpy.array(x)`)
     return numpy.array(export(self), dtype, copy=copy)
 
 

@@ -9,6 +9,7 @@ The program sees its own ``sys.argv``, ``sys.path[0]`` and ``__main__``, and tra
 from __future__ import annotations
 
 import importlib.machinery
+import linecache
 import os
 import pkgutil
 import runpy
@@ -77,6 +78,8 @@ def _module(name: str, *args: str) -> None:
 def _code(source: str, *args: str) -> None:
     _prepare("", ["-c", *args])
     main = _fresh_main(__loader__=importlib.machinery.BuiltinImporter)
+    if sys.version_info >= (3, 13):             # whose tracebacks show the lines of -c
+        linecache.cache["<string>"] = len(source), None, source.splitlines(keepends=True), "<string>"
     exec(compile(source, "<string>", "exec", dont_inherit=True), vars(main))
 
 
