@@ -96,7 +96,7 @@ FAMILIES = {
 """Modules of numpy.polynomial, and how the names of their functions begin."""
 
 OF_SERIES = """
-    val valfromroots val2d val3d grid2d grid3d vander vander2d vander3d weight
+    val valfromroots val2d val3d valnd grid2d grid3d vander vander2d vander3d weight
 """
 """What they compute array by array; the rest goes element by element through the coefficients."""
 

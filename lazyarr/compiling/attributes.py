@@ -26,7 +26,7 @@ VIEWS = frozenset(["T", "mT"])
 LONE: dict[str, Any] = {"shape": (), "ndim": 0, "size": 1}
 FOLDS = frozenset(["sum", "prod", "max", "min", "amax", "amin", "any", "all", "mean", "std", "var"])
 OUT_AT = {
-    "fix": 1, "argmax": 2, "argmin": 2, "round": 2, "around": 2, "ptp": 2, "dot": 2, "outer": 2,
+    "argmax": 2, "argmin": 2, "round": 2, "around": 2, "ptp": 2, "dot": 2, "outer": 2,
     "concatenate": 2, "concat": 2, "stack": 2, "matmul": 2, "vecdot": 2, "clip": 3, "cumsum": 3,
     "cumprod": 3, "trace": 5,
 }  # fmt: skip

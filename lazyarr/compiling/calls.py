@@ -46,7 +46,7 @@ NAMES = """
     shape ndim size result_type promote_types iscomplexobj isrealobj can_cast broadcast_shapes
     sum prod max min amax amin any all mean std var ptp clip argmax argmin reshape ravel round around
     astype repeat trace cumsum cumprod dot inner zeros_like ones_like empty_like full_like copyto
-    count_nonzero where diff gradient trapezoid angle sinc roll outer nan_to_num tril triu fix average
+    count_nonzero where diff gradient trapezoid angle sinc roll outer nan_to_num tril triu average
     copy concatenate concat stack hstack vstack dstack column_stack append tile pad meshgrid select
     matmul vecdot tensordot linalg.norm linalg.vector_norm linalg.outer linalg.cross
 """

@@ -357,6 +357,7 @@ OF_SERIES: dict[str, Any] = {
     "roots": lambda f, g: f(g.s[:5]),
     "val2d": lambda f, g: f(g.v, g.v, C2),
     "val3d": lambda f, g: f(g.v, g.v, g.v, C3),
+    "valnd": lambda f, g: f((g.v, g.v), C2),
     "grid2d": lambda f, g: f(g.s, g.s, C2),
     "grid3d": lambda f, g: f(g.s[:60], g.s[:60], g.s[:60], C3),
     "vander2d": lambda f, g: f(g.v, g.v, [1, 2]),

@@ -103,8 +103,12 @@ ONCE = {
 POSITIONS = {"put": lambda x, k: x.put(k.ravel()[:9_999], 1)}
 """Where positions are looked through at the call, since NumPy refuses there what is out of bounds."""
 
-OBJECTS = set(dir(object)) | {"__array_finalize__", "__array_wrap__", "__setstate__", "__delitem__"}
-"""What every Python object has; and what takes other things than the array's values."""
+OBJECTS = set(dir(object)) | {
+    "__array_finalize__", "__array_wrap__", "__setstate__", "__delitem__", "_set_shape", "_set_dtype",
+    "__buffer__",
+}  # fmt: skip
+"""What every Python object has; what takes other things than the array's values; what only some NumPys and
+Pythons name (tests of the buffer protocol have a file of their own: test_buffers_lent.py)."""
 
 
 @pytest.fixture(params=["always", "auto"])
