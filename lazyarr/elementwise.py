@@ -49,7 +49,7 @@ KEYS = {**STRONG, **WEAK}
 class Loop:
     """NumPy's choice of an inner loop for operand types: one Map per output."""
 
-    __slots__ = ("maps", "outs", "raises", "types")
+    __slots__ = ("maps", "neighbours", "outs", "raises", "types")
 
     def __init__(self, fn: numpy.ufunc, dtypes: tuple[numpy.dtype, ...]) -> None:
         chars = [char_of(d) for d in dtypes]
@@ -57,7 +57,9 @@ class Loop:
         self.maps = tuple(Map(fn.__name__, sig, part) for part in range(fn.nout))
         self.types = tuple(numpy.dtype(c).type for c in chars[: fn.nin])
         self.outs = dtypes[fn.nin :]
-        self.raises = "raises" in OPS[fn.__name__].traits and dtypes[-1].kind in "iu"
+        traits = OPS[fn.__name__].traits
+        self.raises = "raises" in traits and dtypes[-1].kind in "iu"
+        self.neighbours = "neighbours" in traits
         """Raises from values: integers to negative powers."""
 
 
@@ -290,6 +292,8 @@ def into(
         raise Unsupported
     geos = [x.geo for x in (*args, *mask) if x.__class__ is ndarray]
     shape = target.geo.shape
+    if loop.neighbours and not all(geo.flags.c_contiguous for geo in (*geos, target.geo)):
+        raise Unsupported                       # NumPy knows what it computes there
     if geos and broadcast([*geos, target.geo]) != shape:
         raise Unsupported
     if is_quiet(target) and at_call(target.geo.size, args + mask, IN_PLACE):

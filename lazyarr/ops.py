@@ -38,7 +38,8 @@ class Op:
     """Kinds of the loop's last input that have a native emitter; others run NumPy's inner loop."""
     traits: frozenset[str]
     """predicate: the result is bool.
-    raises: loops of signed integers raise a Python error on some data."""
+    raises: loops of signed integers raise a Python error on some data.
+    neighbours: from one array with gaps into another, some NumPys (2.4) read elements in between."""
     commutative: str
     """Kinds for which swapping the operands keeps the bits (the sign of a zero aside)."""
     order_free: str
@@ -123,7 +124,7 @@ _ROWS: list[_Row] = [
     ("subtract", "", "iuefc", 1, "any", "", "", "oi", "oi", "", ""),
     ("multiply", "", _REAL, 1, "any", _REAL, "biu", "oui", "oui", "", ""),
     ("divide", "", "ef", 5, "any", "", "", "doui", "doui", "", ""),
-    ("negative", "", "iuefc", 1, "any", "", "", "", "", "", ""),
+    ("negative", "", "iuefc", 1, "any", "", "", "", "", "", "neighbours"),
     ("positive", "same", "iuefc", 0, "any", "", "", "", "", "", ""),
     ("conjugate", "", "iuefc", 1, "any", "", "", "", "", "", ""),
     ("absolute", "", _REAL, 1, "any", "", "", "", "oui", "", ""),

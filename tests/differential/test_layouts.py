@@ -105,3 +105,17 @@ def test_a_reshaped_copy_is_a_view_of_the_copy(jit: str) -> None:
         y.resize(3)
     y[0] = 7
     assert y.base[0].tolist() == [7, 7, 8] and x[0].tolist() == [0, 4, 8]
+
+
+@pytest.mark.parametrize("char", "fd")
+@pytest.mark.parametrize("step", [4, -4, 8, -8, 3])
+@pytest.mark.parametrize("n", [9, 60_000])
+def test_negative_in_place_with_gaps(char, step, n):
+    """NumPy 2.4 reads elements in between where the steps are 4 (float32) and 8 (float64)."""
+    found = []
+    for xp in (lazyarr, numpy):
+        x = xp.arange(n * 8.0).astype(char) + 1
+        part = x[8:-8][::step]
+        xp.negative(part, out=part)
+        found.append(numpy.asarray(x))
+    assert found[0].tobytes() == found[1].tobytes()
