@@ -6,6 +6,7 @@ returns the real memory; all else, `__array_wrap__` and `__array_priority__` too
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -41,13 +42,24 @@ def stand_in(x: Any, depth: int = 0) -> Any:
     return ArrayLike(x)
 
 
-def _give_back(x: Any) -> None:
-    """Put the originals into an array of objects, in place of what stands for them."""
-    if x.__class__ is numpy.ndarray and x.dtype == object:
-        held = [y.__class__ is ArrayLike for y in x.ravel().tolist()]
-        if any(held):
-            where = numpy.array(held).reshape(x.shape)
-            x[where] = numpy.fromiter((y._original for y in x[where]), object)
+def _behind(x: Any) -> Any:
+    """The original that something stands for, else None."""
+    return x._original if x.__class__ is ArrayLike else None
+
+
+def put_back(x: Any, original: Callable[[Any], Any]) -> None:
+    """Put the program's objects into an array of objects, in place of what stood for them in a call.
+
+    `original`: an element -> the object that belongs there, or None where it is that one."""
+    if x.__class__ is not numpy.ndarray or not x.dtype.hasobject or not x.flags.writeable:
+        return
+    for name in x.dtype.names or ():
+        put_back(x[name], original)
+    if x.dtype == object:
+        found = [original(y) for y in x.ravel().tolist()]
+        where = numpy.array([y is not None for y in found], bool).reshape(x.shape)
+        if where.any():
+            x[where] = numpy.fromiter((y for y in found if y is not None), object)
 
 
 def accepted(refusal: ValueError, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -61,5 +73,27 @@ def accepted(refusal: ValueError, fn: Callable[..., Any], *args: Any, **kwargs: 
             del refusal                 # which refers to this frame, and the frame to all arrays
     result = fn(*[stand_in(x) for x in args], **{k: stand_in(x) for k, x in kwargs.items()})
     for x in (result, *args, *kwargs.values()):
-        _give_back(x)
+        put_back(x, _behind)
     return result
+
+
+def accepting(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """fn, called once more with stand-ins where NumPy refused objects of the program."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return fn(*args, **kwargs)
+        except ValueError as error:
+            return accepted(error, fn, *args, **kwargs)
+
+    return call
+
+
+def standing_in(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """fn of stand-ins, for an fn that takes NumPy's refusal for an answer."""
+
+    @functools.wraps(fn, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return fn(*[x if x.__class__ is ndarray else stand_in(x) for x in args], **kwargs)
+
+    return call

@@ -56,6 +56,7 @@ class ArrayType(type):
 
 @named_as(numpy.ndarray)
 class ndarray(metaclass=ArrayType):
+    __module__ = "lazyarr"
     __slots__ = ("__weakref__", "geo", "origin", "storage", "twin", "window")
     __array_priority__ = 0.0
     __hash__ = None

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy
 
+from lazyarr.array_likes import accepting
 from lazyarr.arrays import ndarray, now, wrap
 
 MULTIARRAY = importlib.import_module("numpy._core._multiarray_umath")
@@ -25,7 +26,7 @@ class Converter:
 
     def __init__(self, *args: Any) -> None:
         self._given = args
-        self._real = REAL(*[x.geo if x.__class__ is ndarray else x for x in args])
+        self._real = accepting(REAL)(*[x.geo if x.__class__ is ndarray else x for x in args])
 
     @property
     def scalar_input(self) -> Any:
@@ -58,7 +59,8 @@ class Broadcast:
 
     def __init__(self, *args: Any) -> None:
         self._given = args
-        self._shapes = numpy.broadcast(*[x.geo if x.__class__ is ndarray else x for x in args])
+        geos = [x.geo if x.__class__ is ndarray else x for x in args]
+        self._shapes: numpy.broadcast = accepting(numpy.broadcast)(*geos)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.array_likes import accepted
+from lazyarr.array_likes import accepted, put_back
 from lazyarr.arrays import ArrayType, Unsupported, manage, ndarray, now, part, plain, twins, wrap
 from lazyarr.config import current
 from lazyarr.counters import COUNT
@@ -41,6 +41,9 @@ STAND_INS: set[type] = set()
 """Types of ours that hold an object of NumPy's (see `stand_ins`)."""
 
 
+KEEPS = frozenset((numpy.ndarray.fill,))
+"""What keeps an argument as it is in an array of objects; others take it apart if it is an array."""
+
 NUMPYS_AXES = 64
 """Arrays have no more, so NumPy looks no deeper into nested sequences, one of which may contain itself."""
 
@@ -57,17 +60,31 @@ def lend(x: Any, lent: dict[int, Any], depth: int = 0) -> Any:
             items = [lend(y, lent, depth + 1) for y in x]
             if items[0] is x[0] and all(map(operator.is_, items, x)):
                 return x                        # an array of objects keeps it
-            return items if c is list else c(items)
+            return _instead(items if c is list else c(items), x, lent)
     elif c is dict:
         if not NESTED.isdisjoint(map(type, x.values())) and depth < NUMPYS_AXES:
             items = [lend(y, lent, depth + 1) for y in x.values()]
-            return x if all(map(operator.is_, items, x.values())) else dict(zip(x, items, strict=True))
+            same = all(map(operator.is_, items, x.values()))
+            return x if same else _instead(dict(zip(x, items, strict=True)), x, lent)
     elif x is ndarray:
         return numpy.ndarray
     elif type(x) in STAND_INS:                  # (they tell another __class__)
         lent[id(x._real)] = x._real, x
         return x._real
     return x
+
+
+def _instead(copy: Any, x: Any, lent: dict[int, Any]) -> Any:
+    """A container, with what is lent in place of arrays."""
+    lent[id(copy)] = copy, x
+    return copy
+
+
+def _kept(lent: dict[int, Any], fn: Any, held: Sequence[Any]) -> None:
+    """Arrays of objects keep the program's arrays and containers, not what was lent in their place."""
+    if fn in KEEPS or any(x.__class__ in CONTAINERS for _, x in lent.values()):
+        for array in held:
+            put_back(array, lambda y: lent[id(y)][1] if id(y) in lent else None)
 
 
 def take_back(x: Any, lent: dict[int, Any]) -> Any:
@@ -142,6 +159,8 @@ def through(
         result = answered(fn, *[take_back(given, lent) for given in (tuple(args), kwargs)])
         if result is NotImplemented:
             raise
+    if lent:
+        _kept(lent, fn, (result, *args, *kwargs.values()))
     return take_back(result, _and_outs(lent, result, fn, args, kwargs))
 
 
@@ -210,7 +229,10 @@ def on_plain(fn: Any, x: ndarray, args: tuple[Any, ...], kwargs: dict[str, Any])
         for y in kwargs.values():
             if y.__class__ in NESTED:
                 return through(fn, (x, *args), kwargs)
-    result = fn(x.geo, *args, **kwargs)
+    try:
+        result = fn(x.geo, *args, **kwargs)
+    except ValueError as error:
+        result = accepted(error, fn, x.geo, *args, **kwargs)
     if result.__class__ is numpy.ndarray:
         if result is x.geo:
             return x

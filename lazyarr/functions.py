@@ -26,6 +26,7 @@ from lazyarr import (
     scatter,
     selection,
 )
+from lazyarr.array_likes import standing_in
 from lazyarr.arrays import Unsupported, is_pending, ndarray, wrap
 from lazyarr.config import current
 from lazyarr.elementwise import FOLD, SCALARS
@@ -389,6 +390,8 @@ def attach() -> None:
         OVERRIDES[fn] = ends_function(rule) if name in ENDS else rule
     for _, fn in named(REBOUND):
         OVERRIDES[fn] = lazily(fn, _of_arrays(_of_any(rebound(fn))))
+    for fn in (numpy.array_equal, numpy.array_equiv):
+        OVERRIDES[fn] = standing_in(OVERRIDES[fn])
     for _, fn in named(REBOUND_ANYWHERE):
         OVERRIDES[fn] = _anywhere(fn, rebound(fn))
     for _, fn in named(REBOUND_COPIES):

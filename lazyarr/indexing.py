@@ -17,7 +17,6 @@ from lazyarr.array_likes import accepted
 from lazyarr.arrays import (
     Unsupported,
     capture,
-    export,
     is_pending,
     is_quiet,
     manage,
@@ -150,6 +149,15 @@ def _region(geo: numpy.ndarray, key: Any) -> numpy.ndarray:
     return geo[key] if key is Ellipsis else geo[key, ...]
 
 
+def keeps(geo: numpy.ndarray, key: Any) -> bool:
+    """Does an assignment keep the value itself, as one of an array's objects?"""
+    if geo.dtype.num != OBJECTS:
+        return False
+    keys = key if key.__class__ is tuple else (key,)
+    one = all(isinstance(k, int | numpy.integer) and k.__class__ is not bool for k in keys)
+    return one and len(keys) == geo.ndim
+
+
 def setitem(x: ndarray, key: Any, value: Any) -> None:
     storage = x.storage
     element = storage is not None and value.__class__ in SCALARS and is_element(key, x.geo.ndim)
@@ -163,8 +171,8 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
                 return None
     if storage is None and not (current.jit == "always" and manage(x)):
         geo = x.geo
-        if value.__class__ is ndarray:          # to copy from, or to keep as one of an array's objects
-            value = export(value) if geo.dtype.num == OBJECTS else now(value)
+        if value.__class__ is ndarray and not keeps(geo, key):
+            value = now(value)
         try:
             geo[key if key.__class__ in BASIC else settled(key)] = value
         except ValueError as error:

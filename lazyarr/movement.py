@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy
 
+from lazyarr.array_likes import accepting
 from lazyarr.arrays import (
     Unsupported,
     capture,
@@ -114,6 +115,7 @@ def retyped(x: ndarray, *args: Any, **kwargs: Any) -> Any:
 
 def metadata(fn: Any) -> Any:
     """A NumPy function that asks its first argument for its shape and type only."""
+    fn = accepting(fn)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return fn(*[_nested(a, 0) for a in args[:1]], *lend(args[1:], {}), **lend(kwargs, {}))
@@ -123,6 +125,7 @@ def metadata(fn: Any) -> Any:
 
 def types(fn: Any) -> Any:
     """A NumPy function that asks all arguments for their types only."""
+    fn = accepting(fn)
 
     def call(*args: Any) -> Any:
         return fn(*[a.geo if a.__class__ is ndarray else lend(a, {}) for a in args])

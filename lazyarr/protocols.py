@@ -85,9 +85,16 @@ def __array_function__(self: Any, func: Any, types: Any, args: Any, kwargs: Any)
         return fallback(getattr(func, "_implementation", func), *args, **kwargs)
     if func in CONVERTERS:
         return func(*[export(x) if x.__class__ is ndarray else x for x in args], **kwargs)
+    if not any(x is self for x in operands(args, kwargs)):
+        args = tuple([list(x) if _holds(x, self) else x for x in args])     # (NumPy asked each of them)
     rule = OVERRIDES.get(func)
     result = fallback(func, *args, **kwargs) if rule is None else rule(*args, **kwargs)
     return _given_back(result, args, kwargs)
+
+
+def _holds(x: Any, element: Any) -> bool:
+    """Is it an array of objects, with this one among them?"""
+    return x.__class__ is numpy.ndarray and x.dtype == object and any(y is element for y in x.flat)
 
 
 def __dlpack__(

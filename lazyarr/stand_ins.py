@@ -12,6 +12,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from lazyarr.array_likes import accepting
 from lazyarr.arrays import ndarray
 from lazyarr.fallback import STAND_INS, TAKE_NAMED, fallback, lend
 
@@ -35,7 +36,7 @@ class _Answering:
     original: ClassVar[Any]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self._real = type(self).original(*lend(args, {}), **lend(kwargs, {}))
+        self._real = accepting(type(self).original)(*lend(args, {}), **lend(kwargs, {}))
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._real, name)
@@ -125,7 +126,7 @@ class LendingType(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = cls.original if "original" in vars(cls) else super().__call__       # or a program's subclass
-        return made(*lend(args, {}), **lend(kwargs, {}))
+        return accepting(made)(*lend(args, {}), **lend(kwargs, {}))
 
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, cls.original) if "original" in vars(cls) else super().__instancecheck__(x)

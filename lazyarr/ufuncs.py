@@ -56,6 +56,7 @@ class ufunc(metaclass=UfuncType):
     Attributes and documentation are those of the NumPy ufunc ``fn``.  Libraries ask for `numpy.ufunc`, and
     call what they find: so that is what ``__class__`` says.  (Code in C looks at the type instead.)"""
 
+    __module__ = "lazyarr"
     __slots__ = ("__dict__", "__weakref__", "fn")
     fn: numpy.ufunc
     nin: int

@@ -403,6 +403,19 @@ def test_objects_may_answer_array_with_lazy_ones():
     assert np.asarray(Column()).tolist() == [1, 2, 3]
 
 
+def test_functions_that_swallow_errors_take_such_objects():
+    class Column:
+        def __array__(self, dtype=None, copy=None):
+            return np.arange(3.0)
+
+    x = Column()
+    assert np.array_equal(x, Column()) and np.array_equiv(x, [0, 1, 2])
+    assert np.shape(x) == (3,) and np.ndim(x) == 1 and np.size(x) == 3 and not np.iscomplexobj(x)
+    a = np.ones(3)
+    assert a.dot(x) == 3 and a.clip(x, 5).tolist() == [1, 1, 2] and np.full_like(a, x).tolist() == [0, 1, 2]
+    assert np.linspace(x, a, 2).tolist() == [[0, 1, 2], [1, 1, 1]]
+
+
 @pytest.mark.parametrize("call", [numpy.float16, numpy.float64, lambda x: numpy.array(x, "i4")])
 def test_what_numpy_copies_lies_in_the_order_of_strides(call):
     ours, real = [call(xp.arange(6.0).reshape(2, 3).T) for xp in (np, numpy)]
