@@ -100,9 +100,12 @@ def loop_of(fn: numpy.ufunc, keys: tuple[Any, ...], dtype: Any = None, casting: 
 
 
 def _discards(keys: tuple[Any, ...], loop: tuple[numpy.dtype, ...], nin: int) -> bool:
-    """Does some operand lose its imaginary part on the way to the loop, or a result on its way out?"""
+    """Does some operand lose its imaginary part on the way to the loop, or its fraction, or a result on its
+    way out?  NumPy warns of the first, and of the second in the operation's name."""
     for i, (key, dtype) in enumerate(zip(keys, loop, strict=True)):
         if isinstance(key, numpy.dtype) and (discards(key, dtype) if i < nin else discards(dtype, key)):
+            return True
+        if i < nin and isinstance(key, numpy.dtype) and key.kind == "f" and dtype.kind in "iu":
             return True
     return False
 

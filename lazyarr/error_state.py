@@ -3,7 +3,7 @@
 In: nothing.   Out: is an op NumPy's at the call, for what its floating-point errors do (`loud`), and what a
 node remembers of the state of its call (`remembered`; None for NumPy's default, which all but always holds).
 Filters decide at the call, as in NumPy: what they ignore is ignored whenever it is computed; and where they
-make errors of warnings, or a ``catch_warnings(record=True)`` block waits for them, nodes are `Prompt`.
+make errors of warnings, or a block (``catch_warnings(record=True)``) waits for them, nodes are `Prompt`.
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ def _recording() -> bool:
     """Does somebody collect warnings instead of showing them?"""
     show = getattr(warnings, "_showwarnmsg_impl", None)
     own = getattr(warnings, "_showwarning_orig", None)
-    return show is not None and show.__name__ != "_showwarnmsg_impl" and warnings.showwarning is own
+    if warnings.showwarning is not own:         # a block's own method? (`numpy.testing.suppress_warnings`)
+        return hasattr(getattr(warnings.showwarning, "__self__", None), "__exit__")
+    return show is not None and show.__name__ != "_showwarnmsg_impl"
 
 
 def loud() -> bool:

@@ -97,8 +97,10 @@ def take_back(x: Any, lent: dict[int, Any]) -> Any:
         if x.dtype.hasobject:
             remember(lent)
         result = wrap(x)
-        if x.base is not None and lent and result.origin is None:
+        if x.base is not None and result.origin is None:
             result.origin = _origin(x.base, lent)
+            if result.origin is None and result.storage is not None:
+                result.origin = wrap(x.base) if x.base.__class__ is numpy.ndarray else None
         return result
     if c is tuple or c is list or isinstance(x, tuple):
         if any(isinstance(y, (numpy.ndarray, tuple, list)) for y in x):

@@ -96,7 +96,7 @@ def test_loop_types_are_numpys_over_plain_dtypes():
 def test_cells_are_of_the_known_letters(op):
     assert set(op.native + op.commutative + op.order_free) <= set("biuefc")
     assert set(op.flags + op.complex_flags + op.int_flags) <= set(CATEGORIES)
-    assert op.traits <= {"predicate", "raises"}
+    assert op.traits <= {"predicate", "raises", "neighbours"}
     assert op.domain in DOMAINS and op.cost >= 0
 
 

@@ -119,3 +119,20 @@ def test_negative_in_place_with_gaps(char, step, n):
         xp.negative(part, out=part)
         found.append(numpy.asarray(x))
     assert found[0].tobytes() == found[1].tobytes()
+
+
+MADE: dict[str, Callable[[Any, int], Any]] = {
+    "linspace": lambda np, n: np.linspace(0, 1, n), "axis": lambda np, n: np.linspace([0, 1], 1, n, axis=1),
+    "logspace": lambda np, n: np.logspace(0, 1, n), "vander": lambda np, n: np.vander(np.arange(n // 4), 4),
+    "indices": lambda np, n: np.indices((n // 8, 4)),
+    "mesh": lambda np, n: np.meshgrid(np.arange(n), [1, 2])[0],
+    "nonzero": lambda np, n: np.nonzero(np.ones((n, 2)))[0], "where": lambda np, n: np.argwhere(np.ones(n)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("n", [40, 70_000])
+def test_ownership_of_what_numpy_makes(name, n):
+    ours, real = (MADE[name](np, n) for np in (lazyarr, numpy))
+    assert ours.flags.owndata == real.flags.owndata and (ours.base is None) == (real.base is None)
+    assert ours.strides == real.strides and (real.base is None or ours.base.shape == real.base.shape)

@@ -75,3 +75,17 @@ def test_what_holds_for_ours(name: str) -> None:
 def test_what_does_not_hold(name: str, testing: Any) -> None:
     with pytest.raises(AssertionError):
         WRONG[name](testing, **arrays())
+
+
+@pytest.mark.filterwarnings("ignore:NumPy warning suppression:DeprecationWarning")
+@pytest.mark.parametrize("n", [3, 70_000])
+@pytest.mark.parametrize("testing", [numpy.testing, np.testing], ids=["NumPy's", "ours"])
+def test_warnings_that_are_awaited(n: int, testing: Any) -> None:
+    with testing.assert_warns(RuntimeWarning):
+        np.log(np.zeros(n))
+    testing.assert_warns(RuntimeWarning, lambda: np.log(np.zeros(n) - 1))
+    with testing.suppress_warnings() as block:
+        found = block.record(RuntimeWarning)
+        np.sqrt(np.zeros(n) - 1)
+    assert len(found) == 1
+    testing.assert_no_warnings(np.sqrt, np.ones(n))
