@@ -84,7 +84,13 @@ def _kept(lent: dict[int, Any], fn: Any, held: Sequence[Any]) -> None:
     """Arrays of objects keep the program's arrays and containers, not what was lent in their place."""
     if fn in KEEPS or any(x.__class__ in CONTAINERS for _, x in lent.values()):
         for array in held:
-            put_back(array, lambda y: lent[id(y)][1] if id(y) in lent else None)
+            put_back(array, functools.partial(_original, lent))
+
+
+def _original(lent: dict[int, Any], y: Any) -> Any:
+    """What an element was lent for.  (NumPy looks into arrays without axes: they stay its own.)"""
+    found = lent.get(id(y))
+    return None if found is None or (found[1].__class__ is ndarray and not y.ndim) else found[1]
 
 
 def take_back(x: Any, lent: dict[int, Any]) -> Any:

@@ -15,7 +15,7 @@ from lazyarr.counters import COUNT
 from lazyarr.elementwise import SCALARS
 from lazyarr.fallback import lend
 from lazyarr.geometry import reshaped, same
-from lazyarr.indexing import keeps
+from lazyarr.indexing import keeps, kept
 from lazyarr.type_names import named_as
 
 
@@ -76,8 +76,10 @@ class FlatIter:
             if line is not None and line.flags.writeable and self._fills(value, line[key]):
                 part(self._array, line)[key] = value
                 return
-        kept = keeps(self._array.geo.reshape(-1)[:0], key)
-        self._flat[lend(key, {})] = value if kept else lend(value, {})
+        if keeps(self._array.geo.reshape(-1)[:0], key):
+            self._flat[key] = kept(value)
+        else:
+            self._flat[lend(key, {})] = lend(value, {})
 
     def _fills(self, value: Any, line: numpy.ndarray) -> bool:
         """Does assigning to a flat iterator mean the same as to a line?

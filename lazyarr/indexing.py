@@ -17,6 +17,7 @@ from lazyarr.array_likes import accepted
 from lazyarr.arrays import (
     Unsupported,
     capture,
+    export,
     is_pending,
     is_quiet,
     manage,
@@ -158,6 +159,11 @@ def keeps(geo: numpy.ndarray, key: Any) -> bool:
     return one and len(keys) == geo.ndim
 
 
+def kept(x: Any) -> Any:
+    """What an array of objects keeps for a value: itself; but NumPy looks into arrays without axes."""
+    return export(x) if x.__class__ is ndarray and not x.geo.ndim else x
+
+
 def setitem(x: ndarray, key: Any, value: Any) -> None:
     storage = x.storage
     element = storage is not None and value.__class__ in SCALARS and is_element(key, x.geo.ndim)
@@ -171,8 +177,8 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
                 return None
     if storage is None and not (current.jit == "always" and manage(x)):
         geo = x.geo
-        if value.__class__ is ndarray and not keeps(geo, key):
-            value = now(value)
+        if value.__class__ is ndarray:
+            value = kept(value) if keeps(geo, key) else now(value)
         try:
             geo[key if key.__class__ in BASIC else settled(key)] = value
         except ValueError as error:

@@ -96,6 +96,14 @@ def test_a_dict_itself_is_kept(a, how):
     assert d[1] is a
 
 
+def test_numpy_looks_into_arrays_without_axes():
+    for np in (lazyarr, numpy):
+        c = np.full(1, None)
+        c[0] = np.array(1.25)
+        assert np.array([c], "S").dtype == "S4" and c.astype(float).tolist() == [1.25]
+        assert np.array([np.array(1.25), None], object)[:1].astype("U").tolist() == ["1.25"]
+
+
 @pytest.mark.parametrize("kind", [list, tuple])
 def test_a_sequence_itself_is_kept(a, kind):
     x = kind((1, a))
