@@ -22,6 +22,7 @@ HERE = Path(__file__).resolve().parent
 SUITES = (
     "elementwise", "elementary", "reduce", "rows", "scans", "views", "compile", "memory", "import_time",
     "programs", "vectorize", "planning", "loops", "small",
+    "targets",
 )  # fmt: skip
 PREFIXES = ("time_", "timeraw_", "track_", "peakmem_")
 SMALL = {"n": (40_000,), "nodes": (1_000,)}

@@ -1,24 +1,28 @@
-"""Print how lazyarr compares with NumPy: one line per workload and size.
+"""Print how lazyarr compares with NumPy, one line per workload and size, and with other engines.
 
-    python table.py [part of a workload's name...]
+    python table.py [--page FILE] [part of a name...]
 
-Both are measured in turn, in rounds, in this process, so that a slow spell of the machine hits both.
+With ``--page`` only target programs are measured, and their rows written into that page, too.
+All are measured in turn, in rounds, in this process, so that a slow spell of the machine hits all of them.
 Per line: the medians over the rounds, the median of the rounds' ratios with its quartiles, and whether
 the results have equal bits.  Inputs change from call to call; ``kept`` lines keep the last results alive.
 """
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy
-from benchmarks.workloads import SETS, TARGETS, WORKLOADS, Running
-from peers import peers
+from benchmarks.targets import TARGETS
+from benchmarks.workloads import KEPT, SETS, WORKLOADS, Running
 
 SIZES = (10, 100_000, 10_000_000)
 BUDGET = 1.0
@@ -100,38 +104,42 @@ def lines(chosen: list[str]) -> Iterator[str]:
     for name in chosen:
         for n in SIZES:
             yield measure(name, n, "dropped")
-        if name in TARGETS:
+        if name in KEPT:
             yield measure(name, SIZES[-1], "kept")
 
 
-def compared(name: str) -> Iterator[str]:
-    """The same workload in other engines, on the largest size."""
-    for engine, call in peers(name).items():
-        base = Running("numpy", name, SIZES[-1])
-        peer = Running("numpy", name, SIZES[-1])
-        peer.call = lambda np, *arrays, call=call: call(*arrays)
-        start = time.perf_counter()
-        peer()
-        first = time.perf_counter() - start
-        t = alternate(base, peer)
-        took, began = duration(t.lazyarr), duration(first)
-        yield f"{name:<18} {engine:<8} {took:>9} {t.ratio:>7.2f}x  first call {began}"
+def against_peers(chosen: list[str], page: Path | None) -> Iterator[str]:
+    """Target programs in all engines: rows of a Markdown table."""
+    from side_by_side import HEAD, line, measure, note
 
-
-def main(*wanted: str) -> None:
-    chosen = [name for name in WORKLOADS if not wanted or any(part in name for part in wanted)]
-    different = False
-    for line in lines(chosen):
-        print(line, flush=True)
-        different = different or line.endswith("DIFFERENT")
-    print("\nOther engines, over NumPy:")
+    yield line(HEAD)
+    yield line("-" for _ in HEAD)
     for name in chosen:
-        if name in TARGETS:
-            for line in compared(name):
-                print(line, flush=True)
+        row = measure(name)
+        if page:
+            note(page, row)
+        yield line(row.cells())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("names", nargs="*", help="parts of names; all if there are none")
+    parser.add_argument("--page", type=Path, help="a page with a row for each target program")
+    given = parser.parse_args()
+
+    def chosen(table: Iterable[str]) -> list[str]:
+        return [name for name in table if not given.names or any(part in name for part in given.names)]
+
+    different = False
+    workloads, targets = [] if given.page else chosen(WORKLOADS), chosen(TARGETS)
+    first = lines(workloads) if workloads else ()
+    second = against_peers(targets, given.page) if targets else ()
+    for line in chain(first, second):
+        print(line, flush=True)
+        different = different or "DIFFERENT" in line
     if different:
         sys.exit("results differ")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()
