@@ -24,7 +24,9 @@ from lazyarr.ops import flags
 from lazyarr.target import Target
 
 FOLD_PARAMS = ("ptr %words", "ptr %ctx", "i64 %start", "i64 %n", "ptr %out")
-"""Of the function that folds elements [start, start + n) of the group's index space into `out` slots."""
+"""Of the function that folds elements [start, start + n) of the group's index space into `out` slots.
+
+A negative n asks for as many elements of several outputs, to the end (`reduce_beside`)."""
 
 CHUNK_PARAMS = ("ptr %words", "i64 %chunk", "i64 %tid")
 
@@ -38,6 +40,8 @@ class Reduce:
     loops: tuple[tuple[str, str], ...] = ()
     """NumPy's inner loops that are called."""
     scratch_bytes: int = 0
+    beside: bool = False
+    """Outputs next to each other can be folded side by side."""
 
     @cached_property
     def folds(self) -> list[Fold]:
@@ -124,8 +128,13 @@ class Reduce:
         return self.calls + 8
 
     @property
-    def context_bytes(self) -> int:
+    def outputs(self) -> int:
+        """How many outputs are folded side by side."""
         return self.block + 8
+
+    @property
+    def context_bytes(self) -> int:
+        return self.outputs + 8
 
     # Code that several functions contain
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from lazyarr.codegen import emit_calls
 from lazyarr.codegen.emitters_types import Value, convert
+from lazyarr.codegen.reduce_beside import OUTPUTS
 from lazyarr.codegen.reduce_compress import begin_packing
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import (
@@ -24,10 +25,10 @@ from lazyarr.codegen.reduce_fold import (
     store_scalar,
 )
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS, Reduce, accumulate
-from lazyarr.codegen.reduce_outputs import decode, outputs
+from lazyarr.codegen.reduce_outputs import Chunk, decode, outputs
 from lazyarr.codegen.reduce_plan import DECIDED, DEPTH, FOLD, PARTIALS, RUN, RUNS, SLOT, STEPS
 from lazyarr.codegen.reduce_strict import POSITION
-from lazyarr.codegen.reduce_tree import halve
+from lazyarr.codegen.reduce_tree import LEAF, halve
 
 
 def kernel_function(r: Reduce, name: str) -> Function:
@@ -83,8 +84,11 @@ class Nest:
         results = dict.fromkeys(f.how.out for f in r.folds)
         with b.loop(chunk.first, chunk.last) as (number, _):
             step = self.locate(number)
-            with outputs(r, b, chunk, r.outer, [*r.rows, *results]) as (output, at):
-                self.one(step, output, at)
+            if r.beside:
+                self.lots(step, chunk, [*r.rows, *results])
+            else:
+                with outputs(r, b, chunk, r.outer, [*r.rows, *results]) as (output, at):
+                    self.one(step, output, at)
 
     def locate(self, number: str) -> Step:
         """Which elements a step folds: its run, the subtree in it, the rows of the outer 'r' loops."""
@@ -121,13 +125,48 @@ class Nest:
                 moved[k] = b.add(moved[k], bytes_) if k in moved else bytes_
         return moved
 
-    def one(self, step: Step, output: str, at: dict[int, str]) -> None:
-        """One step of one output."""
+    def lots(self, step: Step, chunk: Chunk, operands: list[int]) -> None:
+        """One step of all outputs: side by side where it is short, as long as there are enough of them."""
+        r, b = self.r, self.b
+        *outer, inner = r.outer
+        low, high = chunk.low[inner], chunk.high[inner]
+        short = b.op(f"icmp ult i64 {b.add(step.count, '-1')}, {LEAF // r.per_element}")
+        short = b.op(f"and i1 {short}, {self.whole}")
+        many = b.op(f"and i64 {b.op(f'sub i64 {high}, {low}')}, {-OUTPUTS}")
+        middle = b.add(low, b.op(f"select i1 {short}, i64 {many}, i64 0"))
+        with outputs(r, b, chunk, outer, operands) as (flat, base):
+            strides = {k: r.stride(b, k, inner) for k in operands}
+
+            def at(i: str) -> dict[int, str]:
+                return {k: b.at(p, b.mul(i, strides[k])) for k, p in base.items()}
+
+            with b.when(b.op(f"icmp slt i64 {low}, {middle}")):
+                self.several(step, at(low), b.op(f"sub i64 {middle}, {low}"))
+            with b.loop(middle, high) as (i, _):
+                self.one(step, i if flat == "0" else b.add(b.mul(flat, r.extent(b, inner)), i), at(i))
+
+    def several(self, step: Step, at: dict[int, str], count: str) -> None:
+        """One step of `count` neighbouring outputs, the first of which is `at`, results and all."""
+        r, b = self.r, self.b
+        self.prepare(step, at)
+        for fold in r.folds:
+            b.put(self.ctx, r.row(fold.how.out), "ptr", at[fold.how.out])
+        b.put(self.ctx, r.fresh, "i64", b.op(f"zext i1 {step.first} to i64"))
+        b.put(self.ctx, r.outputs, "i64", count)
+        self.call(step, b.op(f"sub i64 0, {step.count}"))
+
+    def prepare(self, step: Step, at: dict[int, str]) -> None:
+        """The context of an output."""
         r, b = self.r, self.b
         for k in r.rows:
             b.put(self.ctx, r.row(k), "ptr", b.at(at[k], step.moved[k]) if step.moved else at[k])
         fresh = "1" if not r.sequential else b.op(f"zext i1 {step.first} to i64")
         b.put(self.ctx, r.fresh, "i64", fresh)
+
+    def one(self, step: Step, output: str, at: dict[int, str]) -> None:
+        """One step of one output."""
+        r, b = self.r, self.b
+        self.prepare(step, at)
         for fold in r.folds:
             if fold.packs:
                 out = at[fold.how.out]
@@ -151,8 +190,8 @@ class Nest:
             with b.otherwise(self.whole):
                 self.keep(output, step)
 
-    def call(self, step: Step) -> None:
-        arguments = f"ptr {self.ctx}, i64 {step.start}, i64 {step.count}, ptr {self.out}"
+    def call(self, step: Step, count: str = "") -> None:
+        arguments = f"ptr {self.ctx}, i64 {step.start}, i64 {count or step.count}, ptr {self.out}"
         self.b.do(f"call void {self.fold}(ptr %words, {arguments})")
 
     def unless_decided(self, fold: Fold, step: Step) -> None:

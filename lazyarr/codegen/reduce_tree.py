@@ -18,6 +18,9 @@ from lazyarr.codegen.reduce_plan import SLOT
 LEAF = 128
 """Reals in the longest range that NumPy does not split."""
 
+BESIDE = "_beside"
+"""Ends the name of the function that folds outputs side by side (`reduce_beside`)."""
+
 
 def halve(b: Function, n: str, per: int) -> str:
     """Elements of the left part."""
@@ -29,15 +32,27 @@ def halve(b: Function, n: str, per: int) -> str:
 def tree_function(r: Reduce, name: str, largest: int, leaf: Callable[[Function], None]) -> Function:
     """`leaf` writes the folding of ``%n <= largest`` elements into ``%out``."""
     b = Function(r.target, name, FOLD_PARAMS)
+    if not r.beside:
+        _tree(r, b, name, largest, leaf)
+        return b
+    several = b.op("icmp slt i64 %n, 0")
+    with b.when(several):
+        n = b.op("sub i64 0, %n")
+        b.do(f"call void @{name}{BESIDE}(ptr %words, ptr %ctx, i64 %start, i64 {n}, ptr %out)")
+    with b.otherwise(several):
+        _tree(r, b, name, largest, leaf)
+    return b
+
+
+def _tree(r: Reduce, b: Function, name: str, largest: int, leaf: Callable[[Function], None]) -> None:
     if not r.pairwise:
         leaf(b)
-        return b
+        return
     small = b.op(f"icmp sle i64 %n, {largest}")
     with b.when(small):
         leaf(b)
     with b.otherwise(small):
         _split(r, b, name)
-    return b
 
 
 def _split(r: Reduce, b: Function, name: str) -> None:
