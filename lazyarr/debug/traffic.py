@@ -67,12 +67,16 @@ def _by_rows(rows: RowBlocks, w: Walk) -> Traffic:
 
 
 def _by_kernel(step: Step, program: Program, w: Walk) -> Traffic:
-    read = written = 0
-    for k, (operand, value) in enumerate(zip(program.parfor.operands, step.operands, strict=True)):
-        nbytes = min(_footprint(program, k), w.value(value).nbytes)
-        read += nbytes * (operand.role != "out")
+    """What is read in several places (a value and its neighbours) is in the cache the next time."""
+    read: dict[int, int] = {}
+    written = 0
+    for k, (operand, number) in enumerate(zip(program.parfor.operands, step.operands, strict=True)):
+        value = w.value(number)
+        nbytes = min(_footprint(program, k), value.nbytes)
+        if operand.role != "out":
+            read[number] = min(read.get(number, 0) + nbytes, value.nbytes)
         written += nbytes * (operand.role != "in")
-    return Traffic(read, written)
+    return Traffic(sum(read.values()), written)
 
 
 def _footprint(program: Program, operand: int) -> int:
@@ -124,5 +128,14 @@ def least(w: Walk) -> Traffic:
                 seen.add(key)
                 read[id(i.expr)] = read.get(id(i.expr), 0) + _read(node, k)
                 sizes[id(i.expr)] = i.expr.nbytes
-    written = sum(_written(node) for node in w.nodes if w.external(node))
+    written = sum(_left(node, known) for node in w.nodes if w.external(node))
     return Traffic(sum(min(n, sizes[key]) for key, n in read.items()), written)
+
+
+def _left(node: Expr, known: set[int]) -> int:
+    """Bytes written of what a value is at the end: by itself, and by those that it changes a part of."""
+    total, nbytes = _written(node), node.nbytes
+    while node.old is not None and not node.covers and id(node.old) in known:
+        node = node.old
+        total += _written(node)
+    return min(total, nbytes)

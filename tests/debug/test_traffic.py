@@ -1,0 +1,82 @@
+"""Bytes moved against the least, of the programs that lazyarr is measured by (`asv_bench`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import pytest
+
+import lazyarr as np
+from lazyarr.debug import explain
+
+
+@pytest.fixture(autouse=True)
+def forced() -> Any:
+    with np.options(jit="always"):
+        yield
+
+
+def triad(x: Any) -> Any:
+    return x + x[::-1] * 2
+
+
+def rosenbrock(x: Any) -> Any:
+    a, b = x[:-1], x[1:]
+    return (100 * (b - a**2) ** 2 + (1 - a) ** 2).sum(axis=0)
+
+
+def mean_std_rows(x: Any) -> Any:
+    return x.mean(axis=1), x.std(axis=1)
+
+
+def row_sums(x: Any) -> Any:
+    return x.sum(axis=1)
+
+
+def column_sums(x: Any) -> Any:
+    return x.sum(axis=0)
+
+
+def distances(x: Any) -> Any:
+    return ((x[:, None, :32] - x[None, :, :32]) ** 2).sum(axis=-1)
+
+
+def jacobi(u: Any) -> Any:
+    u[1:-1, 1:-1] = 0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:])
+    return u
+
+
+def heat(u: Any) -> Any:
+    inner = u[1:-1, 1:-1]
+    inner += 0.1 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] - 4 * inner)
+    u[0, :], u[-1, :] = u[1, :], u[-2, :]
+    u[:, 0], u[:, -1] = u[:, 1], u[:, -2]
+    return u
+
+
+PROGRAMS = (triad, rosenbrock, mean_std_rows, row_sums, column_sums, distances, jacobi, heat)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_memory_is_passed_over_once(program: Callable[..., Any]) -> None:
+    x = np.array(numpy.random.default_rng(1).standard_normal((600, 500)))
+    made = program(x)
+    told = explain(*made) if isinstance(made, tuple) else explain(made)
+    assert 0.9 * told.bytes_least <= told.bytes_moved <= 1.1 * told.bytes_least
+
+
+def test_neighbours_are_read_once() -> None:
+    x = np.array(numpy.ones(100_000))
+    told = explain(x[1:] - x[:-1])
+    assert told.bytes_least <= told.bytes_moved <= x.nbytes + (x.size - 1) * x.itemsize
+
+
+def test_each_part_that_changes_is_written() -> None:
+    """The last of several writes to parts of an array is not all that is written."""
+    x = np.array(numpy.ones((1000, 100)))
+    x[:500] = x[:500] * 2
+    x[500:501] = 0
+    told = explain(x)
+    assert told.bytes_least >= 2 * 500 * 100 * 8
