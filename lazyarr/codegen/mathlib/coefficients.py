@@ -197,6 +197,51 @@ def logarithms(f: Format) -> dict[str, Any]:
     return found
 
 
+def short_logarithms() -> dict[str, Any]:
+    """In float32: logarithms of few bits, so that multiples of log(2) can be added exactly."""
+    found: dict[str, Any] = {}
+    for name, base, last in (("LOG", mp.mpf(1), 17), ("LOG2", LN2, 16), ("LOG10", LN10, 18)):
+        pairs = [_near_few_bits(*_thirty_second(k), base, last) for k in range(32)]
+        halved = base == LN2        # mantissas lie between 1 and 2 there, else from 3/4 to 3/2
+        octave = short(LN2 / base, last)
+        first = SINGLE.round(1 / base)
+        slope = partial(_above, base, mp.mpf(first))
+        ends = [x * c - 1 for k, (c, _) in enumerate(pairs) for x in _thirty_second(k)]
+        found[f"SHORT_{name}_INVERSE"] = [c / 2 if halved and k > 15 else c for k, (c, _) in enumerate(pairs)]
+        found[f"SHORT_{name}"] = [t + 1 if halved and k > 15 else t for k, (_, t) in enumerate(pairs)]
+        found[f"SHORT_{name}_STEP"] = (octave, SINGLE.round(LN2 / base - mp.mpf(octave)))
+        found[f"SHORT_{name}_BEND"] = (first, *fit(slope, min(ends), max(ends), 3))
+    return {f"{name}_F": value for name, value in found.items()}
+
+
+def _above(base: Number, first: Number, r: Number) -> Number:
+    """The slope of the logarithm from 1 to 1 + r, less its first part."""
+    return (mp.log1p(r) / r if abs(r) > mp.mpf("1e-25") else 1) / base - first
+
+
+def _thirty_second(k: int) -> tuple[float, float]:
+    """The mantissas of an index, from 3/4 to 3/2."""
+    low, high = 1 + k / 32, 1 + (k + 1) / 32
+    return (low, high) if k < 16 else (low / 2, high / 2)
+
+
+def _near_few_bits(low: float, high: float, base: Number, last: int) -> tuple[float, float]:
+    """c near the inverse of an interval's middle, and -log(c) in units of 2**-last, off by little of it."""
+    if low <= 1 <= high:
+        return 1.0, 0.0
+    scale = float(2**last / base)
+    unit = float(min(abs(mp.log(low)), abs(mp.log(high))) / base) * 2.0**-24
+    middle = numpy.float32(2 / (low + high))
+    for k in range(1 << 18):
+        c = float(middle) + float(numpy.spacing(middle)) * (k + 1 >> 1) * (-1) ** k
+        t = -math.log(c) * scale
+        if abs(t - round(t)) < 2.0**last * unit / 4:
+            exact = -mp.log(mp.mpf(c)) / base
+            if abs(exact - mp.mpf(short(exact, last))) < unit / 8:
+                return c, short(exact, last)
+    raise ValueError("no such number")
+
+
 _bend = guarded(lambda r: (mp.log1p(r) - r) / r**2, mp.mpf(-1) / 2)
 
 
@@ -278,6 +323,19 @@ def circles() -> dict[str, Any]:
     }
 
 
+def short_circles() -> dict[str, Any]:
+    """In float32; the tangent's series, and the sine's, with the sign of what is taken from the remainder."""
+    quarter = (PI / 4 * mp.mpf("1.0001")) ** 2
+    tangent = fit(of_square(lambda x: (1 - mp.tan(x) / x) / x**2, mp.mpf(-1) / 3), 0, quarter, 5)
+    return {
+        "QUARTERS_F": SINGLE.round(2 / PI),
+        "QUARTER_PARTS_F": parts(PI / 2, 24, 3),
+        "SINE_F": fit(of_square(lambda x: (1 - mp.sin(x) / x) / x**2, mp.mpf(1) / 6), 0, quarter, 2),
+        "COSINE_F": fit(of_square(lambda x: (mp.cos(x) - 1) / x**2, mp.mpf(-1) / 2), 0, quarter, 3),
+        "TANGENT_F": tangent,
+    }
+
+
 def _second_and_third(x: Number) -> tuple[float, ...]:
     """What a double lacks of x: 31 bits, and the rest."""
     rest = x - mp.mpf(float(x))
@@ -293,7 +351,7 @@ def _digits(x: Number, bits: int) -> tuple[int, ...]:
 
 
 FAMILIES: tuple[Callable[[], dict[str, Any]], ...] = (
-    *(partial(both, family) for family in (exponentials, logarithms, angles, slopes)), hyperbolas, circles
+    *(partial(both, family) for family in (exponentials, logarithms, angles, slopes)), short_logarithms, hyperbolas, circles, short_circles
 )
 
 

@@ -19,6 +19,7 @@ from lazyarr.codegen.mathlib import (
     inverse_hyperbolic,
     log_of_sums,
     logarithm,
+    logarithm_single,
     power,
     roots,
 )
@@ -38,17 +39,31 @@ def _same(operands: int, fast: Callable[..., Any], rare: Callable[..., Any]) -> 
     }
 
 
-def _angle(*rows: tuple[Callable[..., Any], Callable[..., Any]]) -> dict[str, Function]:
-    """In float64 for both."""
-    return {char: Function(1, DOUBLE, *row, reduce_text) for char, row in zip("df", rows, strict=True)}
+def _angle(
+    name: str, fast: Callable[..., Any], short: Callable[..., Any], rare: Callable[..., Any]
+) -> dict[str, Function]:
+    """Huge angles are reduced in float64."""
+    return {
+        "d": Function(1, DOUBLE, fast, rare, reduce_text),
+        "f": Function(1, SINGLE, short, widened(rare), reduce_text),
+    }
 
 
 FUNCTIONS: dict[str, dict[str, Function]] = {
     "exp": _same(1, exponential.exp, exponential.exp_rare),
     "exp2": _same(1, exponential.exp2, exponential.exp2_rare),
-    "log": _same(1, logarithm.log, logarithm.log_rare),
-    "log2": _same(1, logarithm.log2, logarithm.log2_rare),
-    "log10": _same(1, logarithm.log10, logarithm.log10_rare),
+    "log": {
+        "d": Function(1, DOUBLE, logarithm.log, logarithm.log_rare),
+        "f": Function(1, SINGLE, logarithm_single.log, logarithm.log_rare),
+    },
+    "log2": {
+        "d": Function(1, DOUBLE, logarithm.log2, logarithm.log2_rare),
+        "f": Function(1, SINGLE, logarithm_single.log2, logarithm.log2_rare),
+    },
+    "log10": {
+        "d": Function(1, DOUBLE, logarithm.log10, logarithm.log10_rare),
+        "f": Function(1, SINGLE, logarithm_single.log10, logarithm.log10_rare),
+    },
     "log1p": _same(1, logarithm.log1p, logarithm.log1p_rare),
     "expm1": _same(1, hyperbolic.expm1, hyperbolic.expm1_rare),
     "sinh": _same(1, hyperbolic.sinh, hyperbolic.sinh_rare),

@@ -258,6 +258,36 @@ class Real:
     def nan(self) -> Mask:
         return self._compare("uno", self)
 
+    def odd(self) -> Mask:
+        """Is it no positive normal number?"""
+        on, p = self.on, self.on.p
+        if on.full:
+            b, v = on.b, on.b.ty(p.real)
+            callee = f"{b.ty('i1')} @llvm.x86.avx512.fpclass.p{'sd'[p.size == 8]}.512"
+            b.declare(f"declare {callee}({v}, i32)")
+            return Mask(on, b.op(f"call {callee}({v} {self.name}, i32 255)"))
+        least, infinite = 1 << p.mantissa, p.exponent & ~p.sign
+        return (self.bits - least).at_least(infinite - least)
+
+    def floor_log2(self) -> Real:
+        """The exponent of a positive normal number."""
+        if self.on.full:
+            return self.on.avx512("getexp", self)
+        p = self.on.p
+        return (self.bits - (p.bias << p.mantissa)).exponent()
+
+    def fraction(self) -> Real:
+        """A positive normal number less its exponent: from 1 to 2."""
+        p = self.on.p
+        return ((self.bits & (1 << p.mantissa) - 1) | self.on.real(1.0).bits).real
+
+    def scaled(self, exponent: Real) -> Real:
+        """Times 2 to the floor of a number; operands and result are normal numbers."""
+        if self.on.full:
+            return self.on.avx512("scalef", self, exponent)
+        whole = self.on.call("floor", exponent) + self.on.p.magic
+        return (self.bits + (whole.bits << self.on.p.mantissa)).real
+
     def times(self, factor: Real | float, plus: Real | float) -> Real:
         """self * factor + plus, where the product is exact."""
         on = self.on
@@ -306,6 +336,21 @@ class Lanes:
     def power_of_two(self, exponent: Bits) -> Real:
         """2 to an exponent of a normal number."""
         return ((exponent + self.p.bias) << self.p.mantissa).real
+
+    @property
+    def full(self) -> bool:
+        """Is it one register of AVX-512, whose instructions for parts of numbers apply?"""
+        return self.b.target.x86 and self.b.target.vector_bytes == 64 == self.b.width * self.p.size
+
+    def avx512(self, name: str, *operands: Real | int) -> Real:
+        """An instruction on parts of numbers; integers are what it does."""
+        b, lanes = self.b, self.b.width
+        v, mask = b.ty(self.p.real), f"i{max(lanes, 8)}"
+        callee = f"{v} @llvm.x86.avx512.mask.{name}.p{'sd'[self.p.size == 8]}.512"
+        given = [(v, x.name) if isinstance(x, Real) else ("i32", str(x)) for x in operands]
+        given += [(v, "zeroinitializer"), (mask, "-1"), ("i32", "4")]      # all lanes, the usual rounding
+        b.declare(f"declare {callee}({', '.join(t for t, _ in given)})")
+        return Real(self, b.op(f"call {callee}({', '.join(f'{t} {x}' for t, x in given)})"))
 
     def held(self, x: Bits, low: int, high: int) -> Bits:
         """Signed numbers, within limits."""

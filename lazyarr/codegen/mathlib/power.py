@@ -9,7 +9,6 @@ from __future__ import annotations
 from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, ordered, product
 from lazyarr.codegen.mathlib.exponential import INF, NAN, gradual, scaled, steps, tail
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
-from lazyarr.codegen.mathlib.logarithm import odd
 from lazyarr.codegen.mathlib.lookup import look_up
 
 _LIMIT = 650.0
@@ -53,7 +52,7 @@ def power(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
     high, low = _exponent(y, log_sum(x))
     k, r = steps(high)
     s, s_low = scaled(k)
-    special = odd(x) | abs(high).outside(_LIMIT)
+    special = x.odd() | abs(high).outside(_LIMIT)
     # A huge exponent of 1 cannot be taken apart by what emulates exact products.
     return fma(s, tail(r + low, s_low), s), special | abs(y).outside(2.0**900)
 
@@ -71,7 +70,7 @@ def power_f(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
     exponent = y * _short_log(x)
     k, r = steps(exponent)
     s, _ = scaled(k)
-    return fma(s, fma(r * r, chain(r, on.table("EXP_SHORT")), r), s), odd(x) | abs(exponent).outside(_LIMIT_F)
+    return fma(s, fma(r * r, chain(r, on.table("EXP_SHORT")), r), s), x.odd() | abs(exponent).outside(_LIMIT_F)
 
 
 def _size(x: Real, y: Real) -> Real:
