@@ -1,14 +1,17 @@
 """sin, cos, tan in float32: the remainder by pi/2 as a sum of two numbers, and two polynomials, or one.
 
-For |x| up to 2**13 quarters three parts of pi/2 suffice, of 24 bits each: the first difference is exact, since
-it has no more bits than x and the first part below its point; what rounds the second one is kept.
-The lower number is taken with the other sign, so that zeros keep theirs.  Above that, `payne_hanek`, in float64.
+For |x| up to 2**13 quarters three parts of pi/2 suffice.  The first difference is exact, since it has no more
+bits below its point than x and the first part; what rounding leaves off the second one is kept.
+The lower number is taken with the other sign, and all parts are positive, so that zeros keep their sign.  Above that, `payne_hanek`, in float64.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from lazyarr.codegen.mathlib import circular
 from lazyarr.codegen.mathlib.arithmetic import chain, fma
-from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Real
+from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Raised, Real
 
 _LIMIT = 12000.0
 
@@ -20,8 +23,8 @@ def _quarters(x: Real) -> tuple[Real, Real, Bits]:
     shifted = fma(x, on.table("QUARTERS"), on.p.magic)
     k = shifted - on.p.magic
     first = fma(k, -one, x)
-    r = fma(k, -two, first)
-    return r, fma(k, three, fma(k, two, r - first)), shifted.bits
+    r = k.times(-two, first)
+    return r, fma(k, three, k.times(two, r - first)), shifted.bits
 
 
 def _wave(x: Real, quarter: int) -> tuple[Real, Mask]:
@@ -31,7 +34,8 @@ def _wave(x: Real, quarter: int) -> tuple[Real, Mask]:
         quarters = quarters + quarter
     z = r * r
     sine = r - fma(r * z, chain(z, on.table("SINE")), low)
-    cosine = fma(z, chain(z, on.table("COSINE")), fma(r, low, 1.0))
+    left = fma(fma(r, r, -z), -0.5, r * low)
+    cosine = 1.0 + fma(z, chain(z, on.table("COSINE")), left)
     y = (quarters & 1).differs(0).real(cosine, sine)
     return (y.bits ^ ((quarters & 2) << 30)).real, abs(x).outside(_LIMIT)
 
@@ -54,3 +58,14 @@ def tan(on: Lanes, x: Real) -> tuple[Real, Mask]:
     q = -1.0 / t
     turned = fma(fma(q, left, fma(q, t, 1.0)), q, q)
     return (quarters & 1).differs(0).real(turned, t), abs(x).outside(_LIMIT)
+
+
+def _far(rare: Callable[[Lanes, Real], tuple[Real, Raised]]) -> Callable[[Lanes, Real], tuple[Real, Raised]]:
+    def function(on: Lanes, x: Real) -> tuple[Real, Raised]:
+        y, raised = rare(on.wide, x.wide)
+        return y.narrow, raised
+
+    return function
+
+
+sin_rare, cos_rare, tan_rare = map(_far, (circular.sin_rare, circular.cos_rare, circular.tan_rare))

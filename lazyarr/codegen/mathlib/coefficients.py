@@ -305,7 +305,6 @@ def slopes(f: Format) -> dict[str, Any]:
 
 def circles() -> dict[str, Any]:
     quarter = (PI / 4 * mp.mpf("1.0001")) ** 2
-    half = (PI / 2 * mp.mpf("1.0001")) ** 2
     return {
         "QUARTERS": float(2 / PI),
         "QUARTER_PARTS": (*parts(PI / 2, 53, 1), *_second_and_third(PI / 2)),
@@ -313,11 +312,6 @@ def circles() -> dict[str, Any]:
         "COS_TAIL": fit(
             of_square(lambda x: (mp.cos(x) - 1 + x * x / 2) / x**4, mp.mpf(1) / 24), 0, quarter, 5
         ),
-        "HALVES": float(1 / PI),
-        "HALF_PARTS": parts(PI, 40, 2),
-        "SIN_SHORT": fit(of_square(lambda x: mp.sin(x) / x, mp.mpf(1)), 0, quarter, 3),
-        "COS_SHORT": fit(of_square(mp.cos, mp.mpf(1)), 0, quarter, 4),
-        "SIN_OVER": fit(of_square(lambda x: mp.sin(x) / x, mp.mpf(1)), 0, half, 4),
         "TWO_OVER_PI": _digits(2 / PI, 1216),
         "PI_QUARTER_BITS": parts(PI / 2, 53, 2),
     }
@@ -326,10 +320,10 @@ def circles() -> dict[str, Any]:
 def short_circles() -> dict[str, Any]:
     """In float32; the tangent's series, and the sine's, with the sign of what is taken from the remainder."""
     quarter = (PI / 4 * mp.mpf("1.0001")) ** 2
-    tangent = fit(of_square(lambda x: (1 - mp.tan(x) / x) / x**2, mp.mpf(-1) / 3), 0, quarter, 5)
+    tangent = fit(of_square(lambda x: (1 - mp.tan(x) / x) / x**2, mp.mpf(-1) / 3), 0, quarter, 6)
     return {
         "QUARTERS_F": SINGLE.round(2 / PI),
-        "QUARTER_PARTS_F": parts(PI / 2, 24, 3),
+        "QUARTER_PARTS_F": _all_positive(PI / 2, 23, 11),
         "SINE_F": fit(of_square(lambda x: (1 - mp.sin(x) / x) / x**2, mp.mpf(1) / 6), 0, quarter, 2),
         "COSINE_F": fit(of_square(lambda x: (mp.cos(x) - 1) / x**2, mp.mpf(-1) / 2), 0, quarter, 3),
         "TANGENT_F": tangent,
@@ -341,6 +335,13 @@ def _second_and_third(x: Number) -> tuple[float, ...]:
     rest = x - mp.mpf(float(x))
     second = parts(rest, 31, 1)[0]
     return second, float(rest - mp.mpf(second))
+
+
+def _all_positive(x: Number, last: int, bits: int) -> tuple[float, ...]:
+    """x cut off after a bit, the next bits, and the rest: zeros keep their sign if nothing is negative."""
+    first = mp.floor(mp.ldexp(x, last)) / mp.mpf(2) ** last
+    second = parts(x - first - mp.ldexp(1, -last - bits - 1), bits, 1)[0]
+    return float(first), second, SINGLE.round(x - first - mp.mpf(second))
 
 
 def _digits(x: Number, bits: int) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from lazyarr.codegen.mathlib import (
     circular,
+    circular_single,
     direction,
     exponential,
     hyperbolic,
@@ -39,13 +40,11 @@ def _same(operands: int, fast: Callable[..., Any], rare: Callable[..., Any]) -> 
     }
 
 
-def _angle(
-    name: str, fast: Callable[..., Any], short: Callable[..., Any], rare: Callable[..., Any]
-) -> dict[str, Function]:
+def _angle(*rows: tuple[Callable[..., Any], Callable[..., Any]]) -> dict[str, Function]:
     """Huge angles are reduced in float64."""
     return {
-        "d": Function(1, DOUBLE, fast, rare, reduce_text),
-        "f": Function(1, SINGLE, short, widened(rare), reduce_text),
+        char: Function(1, precision, *row, reduce_text)
+        for char, precision, row in zip("df", (DOUBLE, SINGLE), rows, strict=True)
     }
 
 
@@ -90,9 +89,9 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
         "d": Function(2, DOUBLE, roots.hypot, roots.hypot_rare),
         "f": Function(2, DOUBLE, roots.hypot_f, roots.hypot_f_rare),
     },
-    "sin": _angle((circular.sin, circular.sin_rare), (circular.sin_f, circular.sin_rare)),
-    "cos": _angle((circular.cos, circular.cos_rare), (circular.cos_f, circular.cos_rare)),
-    "tan": _angle((circular.tan, circular.tan_rare), (circular.tan_f, circular.tan_rare)),
+    "sin": _angle((circular.sin, circular.sin_rare), (circular_single.sin, circular_single.sin_rare)),
+    "cos": _angle((circular.cos, circular.cos_rare), (circular_single.cos, circular_single.cos_rare)),
+    "tan": _angle((circular.tan, circular.tan_rare), (circular_single.tan, circular_single.tan_rare)),
 }
 
 
@@ -100,11 +99,13 @@ FUNCTIONS["float_power"] = {"d": FUNCTIONS["power"]["d"]}
 
 _LARGEST = 65520.0
 """What float16 rounds to infinity."""
+_OVERFLOWING = {"exp", "exp2", "expm1", "sinh", "cosh", "power", "hypot"}
+"""Whose finite results float16 may not hold."""
 
 
-def _half(function: Function) -> Function:
+def _half(name: str, function: Function) -> Function:
     """float16 through float32's function: results that do not fit overflow."""
-    if function.rare is None:
+    if function.rare is None or name not in _OVERFLOWING:
         return function
     redo = function.rare
 
@@ -132,9 +133,9 @@ def _half(function: Function) -> Function:
     return replace(function, fast=fast, rare=rare)
 
 
-for _rows in FUNCTIONS.values():
+for _name, _rows in FUNCTIONS.items():
     if "f" in _rows:
-        _rows["e"] = _half(_rows["f"])
+        _rows["e"] = _half(_name, _rows["f"])
 
 
 @cache

@@ -258,6 +258,18 @@ class Real:
     def nan(self) -> Mask:
         return self._compare("uno", self)
 
+    @property
+    def wide(self) -> Real:
+        """The same number in float64."""
+        b, on = self.on.b, self.on.wide
+        return Real(on, b.op(f"fpext {b.ty(self.on.p.real)} {self.name} to {b.ty(on.p.real)}"))
+
+    @property
+    def narrow(self) -> Real:
+        """Rounded to float32."""
+        b, on = self.on.b, Lanes(self.on.b, SINGLE)
+        return Real(on, b.op(f"fptrunc {b.ty(self.on.p.real)} {self.name} to {b.ty(on.p.real)}"))
+
     def odd(self) -> Mask:
         """Is it no positive normal number?"""
         on, p = self.on, self.on.p
@@ -317,6 +329,11 @@ class Lanes:
 
     def __init__(self, b: Builder, p: Precision = DOUBLE) -> None:
         self.b, self.p = b, p
+
+    @property
+    def wide(self) -> Lanes:
+        """The same lanes in float64."""
+        return Lanes(self.b, DOUBLE)
 
     def table(self, name: str) -> Any:
         """Constants for this precision."""
