@@ -96,12 +96,16 @@ class Format(NamedTuple):
 DOUBLE, SINGLE = Format(False, 52, "<d", "<q"), Format(True, 23, "<f", "<i")
 
 
+def _without_exponents(f: Format) -> list[float]:
+    """2**(j/16) less j / 16 of the exponent's bits, so that adding the whole index, shifted, scales as well."""
+    powers = [f.round(mp.mpf(2) ** (mp.mpf(j) / 16)) for j in range(16)]
+    return [f.of_bits(f.bits(x) - (j << f.mantissa - 4)) for j, x in enumerate(powers)]
+
+
 def exponentials(f: Format) -> dict[str, Any]:
     reach = LN2 / 32 * mp.mpf("1.0005")
     high = [mp.mpf(2) ** (mp.mpf(j) / 16) for j in range(16)]
     rounded = [f.round(h) for h in high]
-    # The exponent's bits of j / 16 are taken off, so that adding the whole index, shifted, scales as well.
-    less = [f.of_bits(f.bits(h) - (j << f.mantissa - 4)) for j, h in enumerate(rounded)]
     one = guarded(lambda r: (mp.expm1(r) - r) / r**2, mp.mpf(1) / 2)
     two = guarded(lambda r: mp.expm1(r * LN2) / r, LN2)
     return {
@@ -114,10 +118,9 @@ def exponentials(f: Format) -> dict[str, Any]:
         "SINH_TAIL": fit(
             of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, reach**2, 0 if f.single else 2
         ),
-        "EXP_SHORT": fit(one, -reach, reach, 2),
         "EXP_SCALE": f.round(16 / LN2),
         "EXP_STEP": short_and_rest(f, LN2 / 16, 13 if f.single else 38),
-        "EXP_HIGH": less,
+        "EXP_HIGH": _without_exponents(f),
         "EXP_LOW": [f.round((h - mp.mpf(r)) / h) for h, r in zip(high, rounded, strict=True)],
     }
 
@@ -177,10 +180,6 @@ def logarithms(f: Format) -> dict[str, Any]:
         "LOG_TAIL": fit(tail, -reach, reach, 2 if f.single else 7),
     }
     found["POWER_TAIL"] = [-2 * c for c in fit(tail, -reach, reach, 11)]
-    if not f.single:
-        found["LN2"] = float(LN2)
-        found["LOG_WHOLE"] = [float(-mp.log(c)) for c in inverse]
-        found["LOG_SHORT"] = fit(_bend, -reach, reach, 5)
     found |= cubes(f, inverse, reach)
     last = 15 if f.single else 42
     for name, base in (("LOG", mp.mpf(1)), ("LOG2", LN2), ("LOG10", LN10)):
@@ -212,6 +211,18 @@ def short_logarithms() -> dict[str, Any]:
         found[f"SHORT_{name}_STEP"] = (octave, SINGLE.round(LN2 / base - mp.mpf(octave)))
         found[f"SHORT_{name}_BEND"] = (first, *fit(slope, min(ends), max(ends), 3))
     return {f"{name}_F": value for name, value in found.items()}
+
+
+def binary() -> dict[str, Any]:
+    """Of float32's power, in float64: log2 by sixteenths of an octave's mantissas, and 2**x by sixteenths."""
+    inverse = [1.0, *(float(2 / (2 + mp.mpf(2 * k + 1) / 16)) for k in range(1, 15)), 0.5]
+    ends = [(1 + mp.mpf(j) / 16) * mp.mpf(c) - 1 for k, c in enumerate(inverse) for j in (k, k + 1)]
+    return {
+        "BINARY_INVERSE": inverse,
+        "BINARY_LOG": [float(-mp.log(mp.mpf(c)) / LN2) for c in inverse],
+        "BINARY_BEND": fit(partial(_above, LN2, mp.mpf(0)), min(ends), max(ends), 5),
+        "BINARY_POWER": fit(lambda x: mp.mpf(2) ** x, mp.mpf(-1) / 32, mp.mpf(1) / 32, 3),
+    }
 
 
 def _above(base: Number, first: Number, r: Number) -> Number:
@@ -352,7 +363,7 @@ def _digits(x: Number, bits: int) -> tuple[int, ...]:
 
 
 FAMILIES: tuple[Callable[[], dict[str, Any]], ...] = (
-    *(partial(both, family) for family in (exponentials, logarithms, angles, slopes)), short_logarithms, hyperbolas, circles, short_circles
+    *(partial(both, family) for family in (exponentials, logarithms, angles, slopes)), short_logarithms, binary, hyperbolas, circles, short_circles
 )
 
 

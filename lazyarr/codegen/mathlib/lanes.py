@@ -282,23 +282,18 @@ class Real:
         return (self.bits - least).at_least(infinite - least)
 
     def floor_log2(self) -> Real:
-        """The exponent of a positive normal number."""
+        """The exponent of a positive normal number; infinite of 0 and infinity in AVX-512."""
         if self.on.full:
             return self.on.avx512("getexp", self)
         p = self.on.p
         return (self.bits - (p.bias << p.mantissa)).exponent()
 
     def fraction(self) -> Real:
-        """A positive normal number less its exponent: from 1 to 2."""
+        """A positive normal number less its exponent: from 1 to 2; NaN of negative ones in AVX-512."""
+        if self.on.full:
+            return self.on.avx512("getmant", self, 8)
         p = self.on.p
         return ((self.bits & (1 << p.mantissa) - 1) | self.on.real(1.0).bits).real
-
-    def scaled(self, exponent: Real) -> Real:
-        """Times 2 to the floor of a number; operands and result are normal numbers."""
-        if self.on.full:
-            return self.on.avx512("scalef", self, exponent)
-        whole = self.on.call("floor", exponent) + self.on.p.magic
-        return (self.bits + (whole.bits << self.on.p.mantissa)).real
 
     def times(self, factor: Real | float, plus: Real | float) -> Real:
         """self * factor + plus, where the product is exact."""
