@@ -16,6 +16,7 @@ from lazyarr.codegen.mathlib import (
     direction,
     exponential,
     hyperbolic,
+    hyperbolic_single,
     inverse,
     inverse_hyperbolic,
     log_of_sums,
@@ -64,9 +65,15 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
         "f": Function(1, SINGLE, logarithm_single.log10, logarithm.log10_rare),
     },
     "log1p": _same(1, logarithm.log1p, logarithm.log1p_rare),
-    "expm1": _same(1, hyperbolic.expm1, hyperbolic.expm1_rare),
+    "expm1": {
+        "d": Function(1, DOUBLE, hyperbolic.expm1, hyperbolic.expm1_rare),
+        "f": Function(1, SINGLE, hyperbolic_single.expm1, hyperbolic.expm1_rare),
+    },
     "sinh": _same(1, hyperbolic.sinh, hyperbolic.sinh_rare),
-    "cosh": _same(1, hyperbolic.cosh, hyperbolic.cosh_rare),
+    "cosh": {
+        "d": Function(1, DOUBLE, hyperbolic.cosh, hyperbolic.cosh_rare),
+        "f": Function(1, SINGLE, hyperbolic_single.cosh, hyperbolic.cosh_rare),
+    },
     "tanh": {
         "d": Function(1, DOUBLE, hyperbolic.tanh, hyperbolic.tanh_rare),
         "f": Function(1, SINGLE, hyperbolic.tanh_f, None),
