@@ -1,8 +1,8 @@
 """sin, cos, tan in float32: the remainder by pi/2 as a sum of two numbers, and two polynomials, or one.
 
 For |x| up to 2**13 quarters three parts of pi/2 suffice.  The first difference is exact, since it has no more
-bits below its point than x and the first part; what rounding leaves off the second one is kept.
-The lower number is taken with the other sign, and all parts are positive, so that zeros keep their sign.  Above that, `payne_hanek`, in float64.
+bits below its point than x and the first part; what rounding leaves off the second one is kept, with the
+other sign.  All parts are positive, so that zeros keep theirs.  Above that, `payne_hanek`, in float64.
 """
 
 from __future__ import annotations

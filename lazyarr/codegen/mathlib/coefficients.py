@@ -97,7 +97,7 @@ DOUBLE, SINGLE = Format(False, 52, "<d", "<q"), Format(True, 23, "<f", "<i")
 
 
 def _without_exponents(f: Format) -> list[float]:
-    """2**(j/16) less j / 16 of the exponent's bits, so that adding the whole index, shifted, scales as well."""
+    """2**(j/16) less j / 16 of the exponent's bits, so that adding the index, shifted, scales, too."""
     powers = [f.round(mp.mpf(2) ** (mp.mpf(j) / 16)) for j in range(16)]
     return [f.of_bits(f.bits(x) - (j << f.mantissa - 4)) for j, x in enumerate(powers)]
 
@@ -363,7 +363,8 @@ def _digits(x: Number, bits: int) -> tuple[int, ...]:
 
 
 FAMILIES: tuple[Callable[[], dict[str, Any]], ...] = (
-    *(partial(both, family) for family in (exponentials, logarithms, angles, slopes)), short_logarithms, binary, hyperbolas, circles, short_circles
+    *(partial(both, family) for family in (exponentials, logarithms, angles, slopes)),
+    short_logarithms, binary, hyperbolas, circles, short_circles,
 )
 
 
