@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lazyarr.codegen.mathlib.lanes import DOUBLE, SINGLE, Lanes, Real
+from lazyarr.codegen.mathlib.lanes import SINGLE, Real
 
 Sum = tuple[Real, Real]
 """An unevaluated sum: the number, and what rounding it left off."""
@@ -31,10 +31,7 @@ def fma(a: Real, b: Real | float, c: Real | float) -> Real:
 
 def _fma_by_double(a: Real, b: Real, c: Real) -> Real:
     """The product is exact there; the sum is rounded so that rounding it again does no harm."""
-    on, wide = a.on, Lanes(a.on.b, DOUBLE)
-    v, w = on.b.ty("float"), on.b.ty("double")
-    x, y, z = (Real(wide, on.b.op(f"fpext {v} {part.name} to {w}")) for part in (a, b, c))
-    return Real(on, on.b.op(f"fptrunc {w} {_odd(x * y, z).name} to {v}"))
+    return _odd(a.wide * b.wide, c.wide).narrow
 
 
 def _fma_by_sums(a: Real, b: Real, c: Real) -> Real:

@@ -96,12 +96,16 @@ class Format(NamedTuple):
 DOUBLE, SINGLE = Format(False, 52, "<d", "<q"), Format(True, 23, "<f", "<i")
 
 
+def _without_exponents(f: Format) -> list[float]:
+    """2**(j/16) less j / 16 of the exponent's bits, so that adding the index, shifted, scales, too."""
+    powers = [f.round(mp.mpf(2) ** (mp.mpf(j) / 16)) for j in range(16)]
+    return [f.of_bits(f.bits(x) - (j << f.mantissa - 4)) for j, x in enumerate(powers)]
+
+
 def exponentials(f: Format) -> dict[str, Any]:
     reach = LN2 / 32 * mp.mpf("1.0005")
     high = [mp.mpf(2) ** (mp.mpf(j) / 16) for j in range(16)]
     rounded = [f.round(h) for h in high]
-    # The exponent's bits of j / 16 are taken off, so that adding the whole index, shifted, scales as well.
-    less = [f.of_bits(f.bits(h) - (j << f.mantissa - 4)) for j, h in enumerate(rounded)]
     one = guarded(lambda r: (mp.expm1(r) - r) / r**2, mp.mpf(1) / 2)
     two = guarded(lambda r: mp.expm1(r * LN2) / r, LN2)
     return {
@@ -114,10 +118,9 @@ def exponentials(f: Format) -> dict[str, Any]:
         "SINH_TAIL": fit(
             of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, reach**2, 0 if f.single else 2
         ),
-        "EXP_SHORT": fit(one, -reach, reach, 2),
         "EXP_SCALE": f.round(16 / LN2),
         "EXP_STEP": short_and_rest(f, LN2 / 16, 13 if f.single else 38),
-        "EXP_HIGH": less,
+        "EXP_HIGH": _without_exponents(f),
         "EXP_LOW": [f.round((h - mp.mpf(r)) / h) for h, r in zip(high, rounded, strict=True)],
     }
 
@@ -177,10 +180,6 @@ def logarithms(f: Format) -> dict[str, Any]:
         "LOG_TAIL": fit(tail, -reach, reach, 2 if f.single else 7),
     }
     found["POWER_TAIL"] = [-2 * c for c in fit(tail, -reach, reach, 11)]
-    if not f.single:
-        found["LN2"] = float(LN2)
-        found["LOG_WHOLE"] = [float(-mp.log(c)) for c in inverse]
-        found["LOG_SHORT"] = fit(_bend, -reach, reach, 5)
     found |= cubes(f, inverse, reach)
     last = 15 if f.single else 42
     for name, base in (("LOG", mp.mpf(1)), ("LOG2", LN2), ("LOG10", LN10)):
@@ -195,6 +194,63 @@ def logarithms(f: Format) -> dict[str, Any]:
         bend = fit(_bend, -reach, reach, 3 if f.single else 8)
         found[f"{name}_BEND"] = [float(mp.mpf(c) / base) for c in bend]
     return found
+
+
+def short_logarithms() -> dict[str, Any]:
+    """In float32: logarithms of few bits, so that multiples of log(2) can be added exactly."""
+    found: dict[str, Any] = {}
+    for name, base, last in (("LOG", mp.mpf(1), 17), ("LOG2", LN2, 16), ("LOG10", LN10, 18)):
+        pairs = [_near_few_bits(*_thirty_second(k), base, last) for k in range(32)]
+        halved = base == LN2        # mantissas lie between 1 and 2 there, else from 3/4 to 3/2
+        octave = short(LN2 / base, last)
+        first = SINGLE.round(1 / base)
+        slope = partial(_above, base, mp.mpf(first))
+        ends = [x * c - 1 for k, (c, _) in enumerate(pairs) for x in _thirty_second(k)]
+        found[f"SHORT_{name}_INVERSE"] = [c / 2 if halved and k > 15 else c for k, (c, _) in enumerate(pairs)]
+        found[f"SHORT_{name}"] = [t + 1 if halved and k > 15 else t for k, (_, t) in enumerate(pairs)]
+        found[f"SHORT_{name}_STEP"] = (octave, SINGLE.round(LN2 / base - mp.mpf(octave)))
+        found[f"SHORT_{name}_BEND"] = (first, *fit(slope, min(ends), max(ends), 3))
+    return {f"{name}_F": value for name, value in found.items()}
+
+
+def binary() -> dict[str, Any]:
+    """Of float32's power, in float64: log2 by sixteenths of an octave's mantissas, and 2**x by sixteenths."""
+    inverse = [1.0, *(float(2 / (2 + mp.mpf(2 * k + 1) / 16)) for k in range(1, 15)), 0.5]
+    ends = [(1 + mp.mpf(j) / 16) * mp.mpf(c) - 1 for k, c in enumerate(inverse) for j in (k, k + 1)]
+    return {
+        "BINARY_INVERSE": inverse,
+        "BINARY_LOG": [float(-mp.log(mp.mpf(c)) / LN2) for c in inverse],
+        "BINARY_BEND": fit(partial(_above, LN2, mp.mpf(0)), min(ends), max(ends), 5),
+        "BINARY_POWER": fit(lambda x: mp.mpf(2) ** x, mp.mpf(-1) / 32, mp.mpf(1) / 32, 3),
+    }
+
+
+def _above(base: Number, first: Number, r: Number) -> Number:
+    """The slope of the logarithm from 1 to 1 + r, less its first part."""
+    return (mp.log1p(r) / r if abs(r) > mp.mpf("1e-25") else 1) / base - first
+
+
+def _thirty_second(k: int) -> tuple[float, float]:
+    """The mantissas of an index, from 3/4 to 3/2."""
+    low, high = 1 + k / 32, 1 + (k + 1) / 32
+    return (low, high) if k < 16 else (low / 2, high / 2)
+
+
+def _near_few_bits(low: float, high: float, base: Number, last: int) -> tuple[float, float]:
+    """c near the inverse of an interval's middle, and -log(c) in units of 2**-last, off by little of it."""
+    if low <= 1 <= high:
+        return 1.0, 0.0
+    scale = float(2**last / base)
+    unit = float(min(abs(mp.log(low)), abs(mp.log(high))) / base) * 2.0**-24
+    middle = numpy.float32(2 / (low + high))
+    for k in range(1 << 18):
+        c = float(middle) + float(numpy.spacing(middle)) * (k + 1 >> 1) * (-1) ** k
+        t = -math.log(c) * scale
+        if abs(t - round(t)) < 2.0**last * unit / 4:
+            exact = -mp.log(mp.mpf(c)) / base
+            if abs(exact - mp.mpf(short(exact, last))) < unit / 8:
+                return c, short(exact, last)
+    raise ValueError("no such number")
 
 
 _bend = guarded(lambda r: (mp.log1p(r) - r) / r**2, mp.mpf(-1) / 2)
@@ -260,7 +316,6 @@ def slopes(f: Format) -> dict[str, Any]:
 
 def circles() -> dict[str, Any]:
     quarter = (PI / 4 * mp.mpf("1.0001")) ** 2
-    half = (PI / 2 * mp.mpf("1.0001")) ** 2
     return {
         "QUARTERS": float(2 / PI),
         "QUARTER_PARTS": (*parts(PI / 2, 53, 1), *_second_and_third(PI / 2)),
@@ -268,13 +323,21 @@ def circles() -> dict[str, Any]:
         "COS_TAIL": fit(
             of_square(lambda x: (mp.cos(x) - 1 + x * x / 2) / x**4, mp.mpf(1) / 24), 0, quarter, 5
         ),
-        "HALVES": float(1 / PI),
-        "HALF_PARTS": parts(PI, 40, 2),
-        "SIN_SHORT": fit(of_square(lambda x: mp.sin(x) / x, mp.mpf(1)), 0, quarter, 3),
-        "COS_SHORT": fit(of_square(mp.cos, mp.mpf(1)), 0, quarter, 4),
-        "SIN_OVER": fit(of_square(lambda x: mp.sin(x) / x, mp.mpf(1)), 0, half, 4),
         "TWO_OVER_PI": _digits(2 / PI, 1216),
         "PI_QUARTER_BITS": parts(PI / 2, 53, 2),
+    }
+
+
+def short_circles() -> dict[str, Any]:
+    """In float32; the tangent's series, and the sine's, with the sign of what is taken from the remainder."""
+    quarter = (PI / 4 * mp.mpf("1.0001")) ** 2
+    tangent = fit(of_square(lambda x: (1 - mp.tan(x) / x) / x**2, mp.mpf(-1) / 3), 0, quarter, 6)
+    return {
+        "QUARTERS_F": SINGLE.round(2 / PI),
+        "QUARTER_PARTS_F": _all_positive(PI / 2, 23, 11),
+        "SINE_F": fit(of_square(lambda x: (1 - mp.sin(x) / x) / x**2, mp.mpf(1) / 6), 0, quarter, 2),
+        "COSINE_F": fit(of_square(lambda x: (mp.cos(x) - 1) / x**2, mp.mpf(-1) / 2), 0, quarter, 3),
+        "TANGENT_F": tangent,
     }
 
 
@@ -285,6 +348,13 @@ def _second_and_third(x: Number) -> tuple[float, ...]:
     return second, float(rest - mp.mpf(second))
 
 
+def _all_positive(x: Number, last: int, bits: int) -> tuple[float, ...]:
+    """x cut off after a bit, the next bits, and the rest: zeros keep their sign if nothing is negative."""
+    first = mp.floor(mp.ldexp(x, last)) / mp.mpf(2) ** last
+    second = parts(x - first - mp.ldexp(1, -last - bits - 1), bits, 1)[0]
+    return float(first), second, SINGLE.round(x - first - mp.mpf(second))
+
+
 def _digits(x: Number, bits: int) -> tuple[int, ...]:
     """The first bits of a fraction, in words of 64."""
     with mp.workprec(bits + 64):
@@ -293,7 +363,8 @@ def _digits(x: Number, bits: int) -> tuple[int, ...]:
 
 
 FAMILIES: tuple[Callable[[], dict[str, Any]], ...] = (
-    *(partial(both, family) for family in (exponentials, logarithms, angles, slopes)), hyperbolas, circles
+    *(partial(both, family) for family in (exponentials, logarithms, angles, slopes)),
+    short_logarithms, binary, hyperbolas, circles, short_circles,
 )
 
 

@@ -12,13 +12,16 @@ from typing import Any
 
 from lazyarr.codegen.mathlib import (
     circular,
+    circular_single,
     direction,
     exponential,
     hyperbolic,
+    hyperbolic_single,
     inverse,
     inverse_hyperbolic,
     log_of_sums,
     logarithm,
+    logarithm_single,
     power,
     roots,
 )
@@ -39,20 +42,38 @@ def _same(operands: int, fast: Callable[..., Any], rare: Callable[..., Any]) -> 
 
 
 def _angle(*rows: tuple[Callable[..., Any], Callable[..., Any]]) -> dict[str, Function]:
-    """In float64 for both."""
-    return {char: Function(1, DOUBLE, *row, reduce_text) for char, row in zip("df", rows, strict=True)}
+    """Huge angles are reduced in float64."""
+    return {
+        char: Function(1, precision, *row, reduce_text)
+        for char, precision, row in zip("df", (DOUBLE, SINGLE), rows, strict=True)
+    }
 
 
 FUNCTIONS: dict[str, dict[str, Function]] = {
     "exp": _same(1, exponential.exp, exponential.exp_rare),
     "exp2": _same(1, exponential.exp2, exponential.exp2_rare),
-    "log": _same(1, logarithm.log, logarithm.log_rare),
-    "log2": _same(1, logarithm.log2, logarithm.log2_rare),
-    "log10": _same(1, logarithm.log10, logarithm.log10_rare),
+    "log": {
+        "d": Function(1, DOUBLE, logarithm.log, logarithm.log_rare),
+        "f": Function(1, SINGLE, logarithm_single.log, logarithm.log_rare),
+    },
+    "log2": {
+        "d": Function(1, DOUBLE, logarithm.log2, logarithm.log2_rare),
+        "f": Function(1, SINGLE, logarithm_single.log2, logarithm.log2_rare),
+    },
+    "log10": {
+        "d": Function(1, DOUBLE, logarithm.log10, logarithm.log10_rare),
+        "f": Function(1, SINGLE, logarithm_single.log10, logarithm.log10_rare),
+    },
     "log1p": _same(1, logarithm.log1p, logarithm.log1p_rare),
-    "expm1": _same(1, hyperbolic.expm1, hyperbolic.expm1_rare),
+    "expm1": {
+        "d": Function(1, DOUBLE, hyperbolic.expm1, hyperbolic.expm1_rare),
+        "f": Function(1, SINGLE, hyperbolic_single.expm1, hyperbolic.expm1_rare),
+    },
     "sinh": _same(1, hyperbolic.sinh, hyperbolic.sinh_rare),
-    "cosh": _same(1, hyperbolic.cosh, hyperbolic.cosh_rare),
+    "cosh": {
+        "d": Function(1, DOUBLE, hyperbolic.cosh, hyperbolic.cosh_rare),
+        "f": Function(1, SINGLE, hyperbolic_single.cosh, hyperbolic.cosh_rare),
+    },
     "tanh": {
         "d": Function(1, DOUBLE, hyperbolic.tanh, hyperbolic.tanh_rare),
         "f": Function(1, SINGLE, hyperbolic.tanh_f, None),
@@ -75,9 +96,9 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
         "d": Function(2, DOUBLE, roots.hypot, roots.hypot_rare),
         "f": Function(2, DOUBLE, roots.hypot_f, roots.hypot_f_rare),
     },
-    "sin": _angle((circular.sin, circular.sin_rare), (circular.sin_f, circular.sin_rare)),
-    "cos": _angle((circular.cos, circular.cos_rare), (circular.cos_f, circular.cos_rare)),
-    "tan": _angle((circular.tan, circular.tan_rare), (circular.tan_f, circular.tan_rare)),
+    "sin": _angle((circular.sin, circular.sin_rare), (circular_single.sin, circular_single.sin_rare)),
+    "cos": _angle((circular.cos, circular.cos_rare), (circular_single.cos, circular_single.cos_rare)),
+    "tan": _angle((circular.tan, circular.tan_rare), (circular_single.tan, circular_single.tan_rare)),
 }
 
 
@@ -85,11 +106,13 @@ FUNCTIONS["float_power"] = {"d": FUNCTIONS["power"]["d"]}
 
 _LARGEST = 65520.0
 """What float16 rounds to infinity."""
+_OVERFLOWING = {"exp", "exp2", "expm1", "sinh", "cosh", "power", "hypot"}
+"""Whose finite results float16 may not hold."""
 
 
-def _half(function: Function) -> Function:
+def _half(name: str, function: Function) -> Function:
     """float16 through float32's function: results that do not fit overflow."""
-    if function.rare is None:
+    if function.rare is None or name not in _OVERFLOWING:
         return function
     redo = function.rare
 
@@ -117,9 +140,9 @@ def _half(function: Function) -> Function:
     return replace(function, fast=fast, rare=rare)
 
 
-for _rows in FUNCTIONS.values():
+for _name, _rows in FUNCTIONS.items():
     if "f" in _rows:
-        _rows["e"] = _half(_rows["f"])
+        _rows["e"] = _half(_name, _rows["f"])
 
 
 @cache

@@ -27,7 +27,7 @@ from lazyarr.codegen.mathlib.exponential import (
 from lazyarr.codegen.mathlib.lanes import DOUBLE, SINGLE, Bits, Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
 
-_LARGE = {DOUBLE: 685.0, SINGLE: 78.0}
+LARGE = {DOUBLE: 685.0, SINGLE: 78.0}
 """Below here products of exponentials can be exact; above, e**-x no longer counts."""
 _ONE = {DOUBLE: 20.0, SINGLE: 9.5}
 """From here on tanh is 1."""
@@ -54,7 +54,7 @@ def expm1(on: Lanes, x: Real) -> tuple[Real, Mask]:
     k, r, low = _remainder(x)
     s, s_low = scaled(k)
     high, rest = _expm1(x, total(s, on.real(-1.0)), s, s_low, r, low)
-    return (high + rest).signed(x), abs(x).outside(_LARGE[on.p])
+    return (high + rest).signed(x), abs(x).outside(LARGE[on.p])
 
 
 def expm1_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
@@ -101,17 +101,17 @@ def _cosh(p: _Parts) -> Real:
 
 def sinh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     size = abs(x)
-    return _sinh(_parts(size)).signed(x), size.outside(_LARGE[on.p])
+    return _sinh(_parts(size)).signed(x), size.outside(LARGE[on.p])
 
 
 def cosh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     size = abs(x)
-    return _cosh(_parts(size)), size.outside(_LARGE[on.p])
+    return _cosh(_parts(size)), size.outside(LARGE[on.p])
 
 
 def _half_exp(on: Lanes, size: Real) -> Real:
     """e**x / 2, of large x."""
-    k, r = steps(clamped(size, 0.0, _LARGE[on.p] + 30.0))
+    k, r = steps(clamped(size, 0.0, LARGE[on.p] + 30.0))
     return gradual(k - 16, lambda low: tail(r, low))
 
 

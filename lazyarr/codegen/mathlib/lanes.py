@@ -258,6 +258,43 @@ class Real:
     def nan(self) -> Mask:
         return self._compare("uno", self)
 
+    @property
+    def wide(self) -> Real:
+        """The same number in float64."""
+        b, on = self.on.b, self.on.wide
+        return Real(on, b.op(f"fpext {b.ty(self.on.p.real)} {self.name} to {b.ty(on.p.real)}"))
+
+    @property
+    def narrow(self) -> Real:
+        """Rounded to float32."""
+        b, on = self.on.b, Lanes(self.on.b, SINGLE)
+        return Real(on, b.op(f"fptrunc {b.ty(self.on.p.real)} {self.name} to {b.ty(on.p.real)}"))
+
+    def odd(self) -> Mask:
+        """Is it no positive normal number?"""
+        on, p = self.on, self.on.p
+        if on.full:
+            b, v = on.b, on.b.ty(p.real)
+            callee = f"{b.ty('i1')} @llvm.x86.avx512.fpclass.p{'sd'[p.size == 8]}.512"
+            b.declare(f"declare {callee}({v}, i32)")
+            return Mask(on, b.op(f"call {callee}({v} {self.name}, i32 255)"))
+        least, infinite = 1 << p.mantissa, p.exponent & ~p.sign
+        return (self.bits - least).at_least(infinite - least)
+
+    def floor_log2(self) -> Real:
+        """The exponent of a positive normal number; infinite of 0 and infinity in AVX-512."""
+        if self.on.full:
+            return self.on.avx512("getexp", self)
+        p = self.on.p
+        return (self.bits - (p.bias << p.mantissa)).exponent()
+
+    def fraction(self) -> Real:
+        """A positive normal number less its exponent: from 1 to 2; NaN of negative ones in AVX-512."""
+        if self.on.full:
+            return self.on.avx512("getmant", self, 8)
+        p = self.on.p
+        return ((self.bits & (1 << p.mantissa) - 1) | self.on.real(1.0).bits).real
+
     def times(self, factor: Real | float, plus: Real | float) -> Real:
         """self * factor + plus, where the product is exact."""
         on = self.on
@@ -288,6 +325,11 @@ class Lanes:
     def __init__(self, b: Builder, p: Precision = DOUBLE) -> None:
         self.b, self.p = b, p
 
+    @property
+    def wide(self) -> Lanes:
+        """The same lanes in float64."""
+        return Lanes(self.b, DOUBLE)
+
     def table(self, name: str) -> Any:
         """Constants for this precision."""
         return getattr(tables, name + self.p.suffix)
@@ -306,6 +348,21 @@ class Lanes:
     def power_of_two(self, exponent: Bits) -> Real:
         """2 to an exponent of a normal number."""
         return ((exponent + self.p.bias) << self.p.mantissa).real
+
+    @property
+    def full(self) -> bool:
+        """Is it one register of AVX-512, whose instructions for parts of numbers apply?"""
+        return self.b.target.x86 and self.b.target.vector_bytes == 64 == self.b.width * self.p.size
+
+    def avx512(self, name: str, *operands: Real | int) -> Real:
+        """An instruction on parts of numbers; integers are what it does."""
+        b, lanes = self.b, self.b.width
+        v, mask = b.ty(self.p.real), f"i{max(lanes, 8)}"
+        callee = f"{v} @llvm.x86.avx512.mask.{name}.p{'sd'[self.p.size == 8]}.512"
+        given = [(v, x.name) if isinstance(x, Real) else ("i32", str(x)) for x in operands]
+        given += [(v, "zeroinitializer"), (mask, "-1"), ("i32", "4")]      # all lanes, the usual rounding
+        b.declare(f"declare {callee}({', '.join(t for t, _ in given)})")
+        return Real(self, b.op(f"call {callee}({', '.join(f'{t} {x}' for t, x in given)})"))
 
     def held(self, x: Bits, low: int, high: int) -> Bits:
         """Signed numbers, within limits."""

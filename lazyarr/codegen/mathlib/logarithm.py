@@ -36,13 +36,6 @@ def split(x: Real, base: str = "LOG") -> Split:
     return Split(offset.exponent(), fma(m, c, -1.0), high, low)
 
 
-def odd(x: Real) -> Mask:
-    """Is it no positive normal number?"""
-    p = x.on.p
-    least, infinite = 1 << p.mantissa, p.exponent & ~p.sign
-    return (x.bits - least).at_least(infinite - least)
-
-
 def bend(r: Real, more: Real) -> Real:
     """log1p(r) - r + more."""
     return fma(r * r, chain(r, (-0.5, *r.on.table("LOG_TAIL"))), more)
@@ -75,7 +68,7 @@ Core = Callable[[Split], Real]
 
 def _fast(core: Core, base: str) -> Callable[[Lanes, Real], tuple[Real, Mask]]:
     def function(on: Lanes, x: Real) -> tuple[Real, Mask]:
-        return core(split(x, base)), odd(x)
+        return core(split(x, base)), x.odd()
 
     return function
 

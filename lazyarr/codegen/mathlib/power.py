@@ -9,13 +9,12 @@ from __future__ import annotations
 from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, ordered, product
 from lazyarr.codegen.mathlib.exponential import INF, NAN, gradual, scaled, steps, tail
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
-from lazyarr.codegen.mathlib.logarithm import odd
 from lazyarr.codegen.mathlib.lookup import look_up
 
 _LIMIT = 650.0
 """Of the exponent in float64: up to here the exponential's fast path holds."""
-_LIMIT_F = 87.0
-"""The same for float32."""
+_LIMIT_F = 125.0
+"""Of the exponent in base 2, for float32."""
 _FAR = 800.0
 """From here on results are zero or infinite, for either dtype."""
 _OVER_F = (2.0 - 2.0**-24) * 2.0**127
@@ -53,25 +52,26 @@ def power(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
     high, low = _exponent(y, log_sum(x))
     k, r = steps(high)
     s, s_low = scaled(k)
-    special = odd(x) | abs(high).outside(_LIMIT)
+    special = x.odd() | abs(high).outside(_LIMIT)
     # A huge exponent of 1 cannot be taken apart by what emulates exact products.
     return fma(s, tail(r + low, s_low), s), special | abs(y).outside(2.0**900)
 
 
-def _short_log(x: Real) -> Real:
-    """Some 40 bits."""
-    on, bits = x.on, x.bits
-    offset = bits - on.table("LOG_FIRST")
-    c, high = look_up(offset >> on.p.mantissa - 4, on.table("LOG_INVERSE"), on.table("LOG_WHOLE"))
-    r = fma((bits - (offset & on.p.exponent)).real, c, -1.0)
-    return fma(r * r, chain(r, on.table("LOG_SHORT")), fma(offset.exponent(), on.table("LN2"), high) + r)
-
-
 def power_f(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
-    exponent = y * _short_log(x)
-    k, r = steps(exponent)
-    s, _ = scaled(k)
-    return fma(s, fma(r * r, chain(r, on.table("EXP_SHORT")), r), s), odd(x) | abs(exponent).outside(_LIMIT_F)
+    """2**(y log2(x)), either with some 36 bits; exponents are exact in base 2."""
+    index = x.bits >> on.p.mantissa - 4
+    c, t = look_up(index, on.table("BINARY_INVERSE"), on.table("BINARY_LOG"))
+    r = fma(x.fraction(), c, -1.0)
+    exponent = y * fma(r, chain(r, on.table("BINARY_BEND")), x.floor_log2() + t)
+    magic = on.p.magic / 16
+    shifted = exponent + magic
+    whole = shifted - magic
+    (root,) = look_up(shifted.bits, on.table("EXP_HIGH"))
+    unit = (root.bits + (shifted.bits << on.p.mantissa - 4)).real
+    special = abs(exponent).outside(_LIMIT_F)
+    if not on.full:         # else a base that is not positive has made a NaN or an infinity of the exponent
+        special = special | x.odd()
+    return unit * chain(exponent - whole, on.table("BINARY_POWER")), special
 
 
 def _size(x: Real, y: Real) -> Real:

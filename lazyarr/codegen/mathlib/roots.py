@@ -6,7 +6,6 @@ from __future__ import annotations
 from lazyarr.codegen.mathlib.arithmetic import chain, fma, ordered, product
 from lazyarr.codegen.mathlib.exponential import INF
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
-from lazyarr.codegen.mathlib.logarithm import odd
 from lazyarr.codegen.mathlib.lookup import look_up
 
 _FAR = 600
@@ -79,7 +78,7 @@ def _third(x: Real) -> Real:
 
 def cbrt(on: Lanes, x: Real) -> tuple[Real, Mask]:
     size = abs(x)
-    return _third(size).signed(x), odd(size)
+    return _third(size).signed(x), size.odd()
 
 
 def cbrt_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:

@@ -1,0 +1,71 @@
+"""sin, cos, tan in float32: the remainder by pi/2 as a sum of two numbers, and two polynomials, or one.
+
+For |x| up to 2**13 quarters three parts of pi/2 suffice.  The first difference is exact, since it has no more
+bits below its point than x and the first part; what rounding leaves off the second one is kept, with the
+other sign.  All parts are positive, so that zeros keep theirs.  Above that, `payne_hanek`, in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lazyarr.codegen.mathlib import circular
+from lazyarr.codegen.mathlib.arithmetic import chain, fma
+from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Raised, Real
+
+_LIMIT = 12000.0
+
+
+def _quarters(x: Real) -> tuple[Real, Real, Bits]:
+    """r and l, the remainder is r - l; the number of quarters in the low bits."""
+    on = x.on
+    one, two, three = on.table("QUARTER_PARTS")
+    shifted = fma(x, on.table("QUARTERS"), on.p.magic)
+    k = shifted - on.p.magic
+    first = fma(k, -one, x)
+    r = k.times(-two, first)
+    return r, fma(k, three, k.times(two, r - first)), shifted.bits
+
+
+def _wave(x: Real, quarter: int) -> tuple[Real, Mask]:
+    on = x.on
+    r, low, quarters = _quarters(x)
+    if quarter:
+        quarters = quarters + quarter
+    z = r * r
+    sine = r - fma(r * z, chain(z, on.table("SINE")), low)
+    left = fma(fma(r, r, -z), -0.5, r * low)
+    cosine = 1.0 + fma(z, chain(z, on.table("COSINE")), left)
+    y = (quarters & 1).differs(0).real(cosine, sine)
+    return (y.bits ^ ((quarters & 2) << 30)).real, abs(x).outside(_LIMIT)
+
+
+def sin(on: Lanes, x: Real) -> tuple[Real, Mask]:
+    return _wave(x, 0)
+
+
+def cos(on: Lanes, x: Real) -> tuple[Real, Mask]:
+    return _wave(x, 1)
+
+
+def tan(on: Lanes, x: Real) -> tuple[Real, Mask]:
+    """t, or -1 / t, of a t that is a sum."""
+    r, low, quarters = _quarters(x)
+    z = r * r
+    rest = fma(r * z, chain(z, on.table("TANGENT")), low)
+    t = r - rest
+    left = (r - t) - rest
+    q = -1.0 / t
+    turned = fma(fma(q, left, fma(q, t, 1.0)), q, q)
+    return (quarters & 1).differs(0).real(turned, t), abs(x).outside(_LIMIT)
+
+
+def _far(rare: Callable[[Lanes, Real], tuple[Real, Raised]]) -> Callable[[Lanes, Real], tuple[Real, Raised]]:
+    def function(on: Lanes, x: Real) -> tuple[Real, Raised]:
+        y, raised = rare(on.wide, x.wide)
+        return y.narrow, raised
+
+    return function
+
+
+sin_rare, cos_rare, tan_rare = map(_far, (circular.sin_rare, circular.cos_rare, circular.tan_rare))

@@ -1,0 +1,34 @@
+"""expm1 and cosh in float32: of the exponential, whose parts are rounded where it no longer counts.
+
+With x = k ln2 / 16 + r, s = 2**(k/16), p = e**r - 1:
+
+    expm1(x) = (s - 1) + s p          cosh(x) = s / 2 + (s p / 2 + 1 / (4 (s / 2 + s p / 2)))
+"""
+
+from __future__ import annotations
+
+from lazyarr.codegen.mathlib.arithmetic import chain, fma
+from lazyarr.codegen.mathlib.exponential import scaled, steps
+from lazyarr.codegen.mathlib.hyperbolic import LARGE
+from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Real
+
+
+def _parts(x: Real, shift: int, tail: str) -> tuple[Real, Real]:
+    """s / 2**shift, and p with what rounding left off s."""
+    on = x.on
+    k, r = steps(x)
+    s, low = scaled(k - (shift << 4) if shift else k)
+    return s, r + fma(r * r, chain(r, on.table(tail)), low)
+
+
+def expm1(on: Lanes, x: Real) -> tuple[Real, Mask]:
+    s, p = _parts(x, 0, "EXPM1_TAIL")
+    return fma(s, p, s - 1.0).signed(x), abs(x).outside(LARGE[on.p])
+
+
+def cosh(on: Lanes, x: Real) -> tuple[Real, Mask]:
+    """The reciprocal's error and that of the half exponential cancel where both count."""
+    size = abs(x)
+    s, p = _parts(size, 1, "EXP_TAIL")
+    left = s * p
+    return s + (left + 0.25 / (s + left)), size.outside(LARGE[on.p])
