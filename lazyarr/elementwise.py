@@ -59,8 +59,8 @@ class Loop:
         self.outs = dtypes[fn.nin :]
         traits = OPS[fn.__name__].traits
         self.raises = "raises" in traits and dtypes[-1].kind in "iu"
-        self.neighbours = "neighbours" in traits
         """Raises from values: integers to negative powers."""
+        self.neighbours = "neighbours" in traits
 
 
 _loops: dict[Any, Loop | None] = {}
@@ -296,7 +296,7 @@ def into(
     geos = [x.geo for x in (*args, *mask) if x.__class__ is ndarray]
     shape = target.geo.shape
     if loop.neighbours and not all(geo.flags.c_contiguous for geo in (*geos, target.geo)):
-        raise Unsupported                       # NumPy knows what it computes there
+        raise Unsupported                       # (NumPy 2.4 reads elements in between)
     if geos and broadcast([*geos, target.geo]) != shape:
         raise Unsupported
     if is_quiet(target) and at_call(target.geo.size, args + mask, IN_PLACE):

@@ -36,8 +36,8 @@ class Shared(dict[str, str]):
 
 _state = numpy._core.umath._extobj_contextvar.get
 
-_Seen = tuple[Any, Any, int, Any, bool, dict[str, str] | None]
-_seen: _Seen = (None, None, 0, None, False, None)
+_Seen = tuple[Any, Any, int, Any, bool, dict[str, str] | None, int]
+_seen: _Seen = (None, None, 0, None, False, None, 0)
 """The last state and filters looked at, and what they say.  NumPy replaces states, it never changes one;
 ``catch_warnings`` replaces the list of filters, and a new filter is put at its front or lengthens it."""
 
@@ -55,7 +55,7 @@ def _look() -> _Seen:
     return seen
 
 
-def _found() -> tuple[bool, dict[str, str] | None]:
+def _found() -> tuple[bool, dict[str, str] | None, int]:
     errors = dict(cast("dict[str, str]", numpy.geterr()))
     actions = {key: _action(text) for key, text in TEXTS.items() if errors[key] == "warn"}
     errors |= {key: "ignore" for key, action in actions.items() if action == "ignore"}
@@ -63,7 +63,8 @@ def _found() -> tuple[bool, dict[str, str] | None]:
     if not awaited.isdisjoint(actions.values()):
         errors = Prompt(errors)
     loud = not set(errors.values()) <= _QUIET
-    return loud, None if errors == _DEFAULT and errors.__class__ is dict else errors
+    kept = None if errors == _DEFAULT and errors.__class__ is dict else errors
+    return loud, kept, numpy.getbufsize()
 
 
 def _action(text: str) -> str:
@@ -112,6 +113,11 @@ def prompt() -> bool:
 def remembered() -> dict[str, str] | None:
     """The error state as a node keeps it."""
     return _look()[5]
+
+
+def buffer_size() -> int:
+    """`numpy.getbufsize()`, part of the same state: the order of folds that cast depends on it."""
+    return _look()[6]
 
 
 def shared() -> Shared:

@@ -145,9 +145,11 @@ def fallback(fn: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def through(
-    fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], lent: dict[int, Any] | None = None
+    fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], lent: dict[int, Any] | None = None,
+    held: tuple[Any, ...] = (),
 ) -> Any:
-    """The same, for calls that count as something else.  `lent` collects what was lent."""
+    """The same, for calls that count as something else.  `lent` collects what was lent; `held` are real
+    arrays, besides the arguments, that may come to hold what they are given."""
     if lent is None:
         lent = {}
     args = [lend(x, lent) for x in args]
@@ -168,7 +170,7 @@ def through(
         if result is NotImplemented:
             raise
     if lent:
-        _kept(lent, fn, (result, *args, *kwargs.values()))
+        _kept(lent, fn, (result, *args, *kwargs.values(), *held))
     return take_back(result, _and_outs(lent, result, fn, args, kwargs))
 
 

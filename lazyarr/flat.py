@@ -13,7 +13,7 @@ import numpy
 from lazyarr.arrays import export, ndarray, part, wrap
 from lazyarr.counters import COUNT
 from lazyarr.elementwise import SCALARS
-from lazyarr.fallback import lend
+from lazyarr.fallback import lend, through
 from lazyarr.geometry import reshaped, same
 from lazyarr.indexing import keeps, kept
 from lazyarr.type_names import named_as
@@ -79,7 +79,8 @@ class FlatIter:
         if keeps(self._array.geo.reshape(-1)[:0], key):
             self._flat[key] = kept(value)
         else:
-            self._flat[lend(key, {})] = lend(value, {})
+            flat = self._flat
+            through(flat.__setitem__, (lend(key, {}), value), {}, held=(flat.base,))
 
     def _fills(self, value: Any, line: numpy.ndarray) -> bool:
         """Does assigning to a flat iterator mean the same as to a line?

@@ -19,7 +19,7 @@ import numpy
 
 from lazyarr import config
 from lazyarr.codegen.rows_shell import SLOTS
-from lazyarr.error_state import ignores
+from lazyarr.error_state import buffer_size, ignores
 from lazyarr.expr import Expr, Read
 from lazyarr.flags import Late, Raised
 from lazyarr.fusion.program import Program
@@ -193,7 +193,7 @@ def walk(nodes: list[Expr], wanted: Sequence[Expr], literal: bool = True) -> Wal
     pins: list[Any] = []
     asked: set[int] = set()
     options = config.plan_key()
-    parts: list[Any] = [options]
+    parts: list[Any] = [options, buffer_size()]
     rules: Active = options[-1].at(Keeps.APPROX if config.current.fast_math else Keeps.BITWISE)
     numbers_matter, flags_matter = bool(rules.numbers), rules.flagless
 

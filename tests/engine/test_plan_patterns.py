@@ -101,3 +101,17 @@ def test_small_arrays_are_still_left_to_numpy():
         lazyarr.evaluate(lazyarr.array(RNG.random(10_000_000)) * 2 + 1)    # enough work for a compiler
         for n in (5000, 50, 6000, 60):
             check(chain, (n,))
+
+
+def test_numpys_buffer_size_is_part_of_the_pattern():
+    """Folds that cast go buffer by buffer."""
+    usual = numpy.getbufsize()
+    x = RNG.random((7, 40_001)).astype("f4")
+    try:
+        for size in (usual, 16 * usual, 512, usual):
+            lazyarr.setbufsize(size)
+            assert (lazyarr.array(x) * 1).sum(dtype="d") == x.sum(dtype="d")
+            rows = (lazyarr.array(x) * 1).sum(1, dtype="d")
+            assert numpy.asarray(rows).tobytes() == x.sum(1, dtype="d").tobytes()
+    finally:
+        numpy.setbufsize(usual)

@@ -57,6 +57,7 @@ CONTAINERS: dict[str, Callable[[Any, Any], Any]] = {
     "made": lambda np, x: np.array([x, None, 1, 2], object),
     "full": lambda np, x: np.full(2, x), "filled": filled, "put": put,
     "no axes": lambda np, x: np.array(x).reshape(1),
+    "flat": lambda np, x: (c := np.full(3, None), c.flat.__setitem__(slice(0, 2), [x, 1]))[0],
     "copyto": lambda np, x: (c := np.full(2, None), np.copyto(c, x))[0],
 }  # fmt: skip
 
