@@ -27,12 +27,12 @@ for step in range(14):
     a[0]
     for _ in range(5):
         a += 1
-    signal.setitimer(signal.ITIMER_REAL, 0.0003 * (step + 1))
     try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0003 * (step + 1))
         a[0]
+        signal.setitimer(signal.ITIMER_REAL, 0)
     except KeyboardInterrupt:
         came += 1
-    signal.setitimer(signal.ITIMER_REAL, 0)
     assert numpy.array_equal(numpy.unique(numpy.asarray(a)), [6.0]), (step, numpy.unique(numpy.asarray(a)))
 print("interrupted" if came else "never")
 """
