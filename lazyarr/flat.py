@@ -76,7 +76,7 @@ class FlatIter:
             if line is not None and line.flags.writeable and self._fills(value, line[key]):
                 part(self._array, line)[key] = value
                 return
-        if keeps(self._array.geo.reshape(-1)[:0], key):
+        if keeps(self._array.geo.dtype, 1, key):
             self._flat[key] = kept(value)
         else:
             flat = self._flat

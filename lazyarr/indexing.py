@@ -150,13 +150,13 @@ def _region(geo: numpy.ndarray, key: Any) -> numpy.ndarray:
     return geo[key] if key is Ellipsis else geo[key, ...]
 
 
-def keeps(geo: numpy.ndarray, key: Any) -> bool:
-    """Does an assignment keep the value itself, as one of an array's objects?"""
-    if geo.dtype.num != OBJECTS:
+def keeps(dtype: numpy.dtype, ndim: int, key: Any) -> bool:
+    """Does an assignment to an array keep the value itself, as one of its objects?"""
+    if dtype.num != OBJECTS:
         return False
     keys = key if key.__class__ is tuple else (key,)
     one = all(isinstance(k, int | numpy.integer) and k.__class__ is not bool for k in keys)
-    return one and len(keys) == geo.ndim
+    return one and len(keys) == ndim
 
 
 def kept(x: Any) -> Any:
@@ -178,7 +178,7 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
     if storage is None and not (current.jit == "always" and manage(x)):
         geo = x.geo
         if value.__class__ is ndarray:
-            value = kept(value) if keeps(geo, key) else now(value)
+            value = kept(value) if keeps(geo.dtype, geo.ndim, key) else now(value)
         try:
             geo[key if key.__class__ in BASIC else settled(key)] = value
         except ValueError as error:

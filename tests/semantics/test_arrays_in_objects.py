@@ -139,3 +139,10 @@ def test_calls_on_them(call):
             result = f"{type(error).__name__}: {error}"
         found.append(result.replace("lazyarr.ndarray", "numpy.ndarray"))
     assert found[0] == found[1]
+
+
+def test_flat_looks_at_no_memory_to_know_what_it_keeps():
+    x = lazyarr.ones((300, 500)) * 2
+    for part in (x.T, x[::2, ::-3]):
+        part.flat[5] = 7
+        assert part.flat[5] == 7
