@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 import torch
 import torch._inductor.config
-from benchmarks.targets import SWEEPS
+from benchmarks.targets import SWEEPS, heat_step, jacobi_sweep
 
 torch.set_num_threads(len(os.sched_getaffinity(0)))
 torch._inductor.config.cpp.enable_unsafe_math_opt_flag = True
@@ -36,19 +36,6 @@ def black_scholes(spot: Any, strike: Any, years: Any) -> Any:
     spread = 0.25 * torch.sqrt(years)
     d1 = (torch.log(spot / strike) + (0.03 + 0.5 * 0.25**2) * years) / spread
     return spot * cdf(d1) - strike * torch.exp(-0.03 * years) * cdf(d1 - spread)
-
-
-def jacobi_sweep(u: Any) -> None:
-    u[1:-1, 1:-1] = 0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:])
-
-
-def heat_step(u: Any) -> None:
-    inner = u[1:-1, 1:-1]
-    inner += 0.1 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] - 4 * inner)
-    u[0, :] = u[1, :]
-    u[-1, :] = u[-2, :]
-    u[:, 0] = u[:, 1]
-    u[:, -1] = u[:, -2]
 
 
 def stepped(step: Callable[[Any], None]) -> Callable[[Any], Any]:

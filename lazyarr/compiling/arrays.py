@@ -139,7 +139,7 @@ def _operand(t: Tracer, fn: Callable[..., Any], x: Any) -> Any:
 
 
 def _elides(x: ndarray) -> bool:
-    return x.dtype.kind == "c" and x.nbytes >= ELIDED       # type: ignore[attr-defined]
+    return x.geo.dtype.kind == "c" and x.geo.nbytes >= ELIDED
 
 
 def _scalar(fn: Callable[..., Any], result: ndarray, args: tuple[Any, ...]) -> bool:
@@ -242,10 +242,10 @@ def store(t: Tracer, target: Any, key: Any, value: Any) -> None:
         if type(number.value) not in (float, int) or target.dtype != float:
             raise t.pin(number)
         value = number.value
-    before = target.array.storage.value             # type: ignore[union-attr]
+    before = target.current()
     put = value.array if isinstance(value, Traced) else given(t, value)
     attempted(t, operator.setitem, target.array, index, put)
-    if number is not None and target.array.storage.value is not before:     # type: ignore[union-attr]
+    if number is not None and target.current() is not before:
         link(t, target.array, number)
 
 

@@ -122,7 +122,7 @@ def _value(t: Tracer, k: int, kind: Kind) -> Any:
 
 def _current(x: Any) -> Expr | None:
     """What an array's storage holds."""
-    return x.array.storage.value if isinstance(x, Traced) else None     # type: ignore[union-attr]
+    return x.current() if isinstance(x, Traced) else None
 
 
 def _planned(

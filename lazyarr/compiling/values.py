@@ -79,6 +79,11 @@ class Traced:
     def dtype(self) -> numpy.dtype:
         return self.array.geo.dtype
 
+    def current(self) -> Expr:
+        """What its storage holds by now.  (Arrays of a trace are managed.)"""
+        assert self.array.storage is not None
+        return self.array.storage.value
+
     def like(self) -> Any:
         """An object of the class that the program has here."""
         if self.lone:

@@ -108,7 +108,7 @@ def _active(rules: Rules, level: Keeps) -> Active:
             if found is not None:
                 numbers.setdefault((char, found), len(numbers))
     return Active(
-        {str(r.pattern[0]): r for r in mine if isinstance(r, Rule) and r.stage is Stage.UNTYPED},   # type: ignore[index]
+        {r.root: r for r in mine if isinstance(r, Rule) and r.stage is Stage.UNTYPED},
         {root: tuple(entries) for root, entries in typed_.items()},
         tuple(r for r in mine if isinstance(r, Rewrite) and r.stage is Stage.PARFOR),
         numbers, not all(r.keeps_flags for r in mine), made,
@@ -251,7 +251,7 @@ def _ops_of(rewrite: AnyRewrite) -> list[str]:
 
 
 def _is_same_op(there: AnyRewrite, new: Rule) -> bool:
-    return isinstance(there, Rule) and there.stage is Stage.UNTYPED and there.pattern[0] == new.pattern[0]  # type: ignore[index]
+    return isinstance(there, Rule) and there.stage is Stage.UNTYPED and there.root == new.root
 
 
 # --------------------------------------------------------------------------- well-formedness

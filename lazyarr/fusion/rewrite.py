@@ -108,6 +108,12 @@ class Rule(NamedTuple):
     when: Callable[[Mapping[str, str]], bool] | None = None
     stage: Stage = Stage.TYPED
 
+    @property
+    def root(self) -> str:
+        """The op whose results it replaces."""
+        assert isinstance(self.pattern, tuple)
+        return str(self.pattern[0])
+
 
 class Rewrite(NamedTuple):
     """A rewrite that looks for itself; what it finds travels from `match` to `apply` in a state of its own.

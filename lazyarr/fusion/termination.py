@@ -56,7 +56,7 @@ def _edges(rewrites: Sequence[AnyRewrite], made: Ops) -> Edges:
     edges: dict[str, list[tuple[str, AnyRewrite]]] = {}
     for rule in rewrites:
         if isinstance(rule, Rule):
-            roots: Iterable[str] = (str(rule.pattern[0]),)      # type: ignore[index]
+            roots: Iterable[str] = (rule.root,)
             results = ops(expanded(rule.replacement, made))
         else:
             roots = () if rule.stage is Stage.PARFOR else rule.roots
