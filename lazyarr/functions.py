@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy
@@ -27,14 +27,12 @@ from lazyarr import (
     selection,
 )
 from lazyarr.array_likes import standing_in
-from lazyarr.arrays import Unsupported, is_pending, ndarray, wrap
-from lazyarr.config import current
+from lazyarr.arrays import Unsupported, ndarray, wrap
 from lazyarr.elementwise import FOLD, SCALARS
 from lazyarr.fallback import fallback, lazily
+from lazyarr.lazy_calls import all_plain, anywhere, is_worth, of_any, of_arrays
 from lazyarr.namespace import LATE, OVERRIDES
-from lazyarr.overrides import overrides
 from lazyarr.rebind import rebound
-from lazyarr.recipes import WORD
 from lazyarr.temporaries import ends_function
 
 VIEWS = """
@@ -195,101 +193,7 @@ def named(names: str) -> Iterator[tuple[str, Any]]:
             yield name, found
 
 
-def _of_arrays(rule: Any) -> Any:
-    """A rule for arrays; lists and the like are NumPy's to convert."""
-
-    def call(a: Any, *args: Any, **kwargs: Any) -> Any:
-        if a.__class__ is not ndarray or (kwargs and _overriding(kwargs.values())):
-            raise Unsupported
-        return rule(a, *args, **kwargs)
-
-    return call
-
-
-def _overriding(args: Iterable[Any]) -> bool:
-    """Is one of a class that answers for functions in its own way?  NumPy asks it."""
-    return any(overrides(c, "__array_function__") for c in {*map(type, args)} - HARMLESS)
-
-
-HARMLESS = frozenset((ndarray, numpy.ndarray, list, tuple, str, slice, type(None), *SCALARS))
-"""Classes that have no say in NumPy's functions: no need to look for one."""
-
-
-def _is_lazy(x: ndarray) -> bool:
-    return x.storage is not None or current.jit == "always"
-
-
-def _is_worth(x: ndarray) -> bool:
-    if current.jit == "always":
-        return True
-    return x.storage is not None and (is_pending(x) or x.geo.nbytes > WORD * FOLD * current.eager_elements)
-
-
-def _among(items: Collection[Any], lazy: Any = _is_lazy, depth: int = 0) -> bool:
-    """Is a lazy array among the arguments, or in lists of them?
-
-    Unsupported where a class has a say in NumPy's functions: it is asked about the function called."""
-    found = False
-    classes = set(map(type, items))
-    for c in classes - HARMLESS:
-        if getattr(c, "__array_function__", None) is not None:
-            raise Unsupported
-    if ndarray in classes:
-        found = any(x.__class__ is ndarray and lazy(x) for x in items)
-    if depth < NESTED and not classes.isdisjoint((list, tuple)):
-        for x in items:
-            if x.__class__ is list or x.__class__ is tuple:
-                found = _among(x, lazy, depth + 1) or found
-    return found
-
-
-def _all_plain(items: Iterable[Any]) -> bool:
-    """Is this NumPy's business, by the shortest look there is?  Small calls are made of little else."""
-    for x in items:
-        c = x.__class__
-        if c is ndarray:
-            if x.storage is not None:
-                return False
-        elif (c is list or c is tuple) and not CONTAINERS.isdisjoint(map(type, x)) and not _all_plain(x):
-            return False
-    return current.jit != "always"
-
-
-CONTAINERS = {ndarray, list, tuple}
-
-NESTED = 8
-"""Lists in lists that are looked at: `block` takes some."""
-
-
-def _of_any(rule: Any) -> Any:
-    """A rule for calls with lazy arrays anywhere."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if not _among((*args, *kwargs.values())):
-            raise Unsupported
-        return rule(*args, **kwargs)
-
-    return call
-
-
 LISTS = (list, tuple)
-
-
-def _anywhere(fn: Any, rule: Any, lazy: Any = _is_lazy) -> Any:
-    """fn by its rule where a lazy array is among the arguments, in whatever place."""
-
-    @functools.wraps(fn, updated=())
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if _all_plain(args) and not (kwargs and not _all_plain(kwargs.values())):
-            return fallback(fn, *args, **kwargs)
-        try:
-            if _among((*args, *kwargs.values()), lazy):
-                return rule(*args, **kwargs)
-        except Unsupported:
-            pass
-        return fallback(fn, *args, **kwargs)
-
-    return call
 
 
 def _each(fn: Any) -> Any:
@@ -323,7 +227,7 @@ def _converter(fn: Any, positional: list[str], named: list[str], defaults: dict[
         return rule(joining.array_of(a, dtype), *args, **{**kwargs, "copy": None})      # it is a copy
 
     by_rule = lazily(fn, rule)
-    of_arrays = lazily(fn, joined, by_first=False)
+    by_joining = lazily(fn, joined, by_first=False)
     through = functools.partial(fallback, fn)
 
     @functools.wraps(fn, updated=())
@@ -333,7 +237,7 @@ def _converter(fn: Any, positional: list[str], named: list[str], defaults: dict[
             if first in SCALARS and "like" not in kwargs:
                 return wrap(fn(*args, **kwargs))        # no need to look for arrays inside
             if first is ndarray:
-                return through(*args, **kwargs) if _all_plain(args[0]) else of_arrays(*args, **kwargs)
+                return through(*args, **kwargs) if all_plain(args[0]) else by_joining(*args, **kwargs)
         return by_rule(*args, **kwargs)
 
     return call
@@ -367,7 +271,7 @@ def attach_series(name: str) -> None:
     for rest in OF_SERIES.split():
         fn = getattr(module, begin + rest, None)
         if fn is not None:
-            OVERRIDES[fn] = _anywhere(fn, rebound(fn))
+            OVERRIDES[fn] = anywhere(fn, rebound(fn))
     for rest in ("pts1", "pts2"):
         fn = getattr(module, begin + rest, None)
         if fn is not None:
@@ -386,16 +290,16 @@ def attach() -> None:
     for name, fn in named(" ".join(VALUES_BELOW)):
         OVERRIDES[fn] = lazily(fn, movement.with_axes(VALUES_BELOW[name], OVERRIDES[fn]))
     for name, fn in named(BY_METHOD):
-        rule = lazily(fn, _of_arrays(_with_its_words(fn._implementation)))
+        rule = lazily(fn, of_arrays(_with_its_words(fn._implementation)))
         OVERRIDES[fn] = ends_function(rule) if name in ENDS else rule
     for _, fn in named(REBOUND):
-        OVERRIDES[fn] = lazily(fn, _of_arrays(_of_any(rebound(fn))))
+        OVERRIDES[fn] = lazily(fn, of_arrays(of_any(rebound(fn))))
     for fn in (numpy.array_equal, numpy.array_equiv):
         OVERRIDES[fn] = standing_in(OVERRIDES[fn])
     for _, fn in named(REBOUND_ANYWHERE):
-        OVERRIDES[fn] = _anywhere(fn, rebound(fn))
+        OVERRIDES[fn] = anywhere(fn, rebound(fn))
     for _, fn in named(REBOUND_COPIES):
-        OVERRIDES[fn] = _anywhere(fn, rebound(fn), _is_worth)
+        OVERRIDES[fn] = anywhere(fn, rebound(fn), is_worth)
     for name, fn in named(" ".join(RULES)):
         rule = lazily(fn, RULES[name])
         OVERRIDES[fn] = ends_function(rule) if name in ENDS else rule
@@ -415,5 +319,5 @@ def attach() -> None:
         for name in IMPLEMENTATIONS:
             OVERRIDES.setdefault(getattr(fn, name, fn), rule)
     for _, fn in named("concatenate concat"):
-        OVERRIDES[fn] = _anywhere(fn, joining.concatenate)
+        OVERRIDES[fn] = anywhere(fn, joining.concatenate)
     OVERRIDES[numpy.where] = lazily(numpy.where, selection.where, by_first=False)
