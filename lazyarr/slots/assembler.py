@@ -85,6 +85,10 @@ class Assembler:
         """To a multiple of a power of two."""
         self._by(_AND, register, -multiple)
 
+    def keep(self, register: int, bits: int) -> None:
+        """Only these; sets the conditions."""
+        self._by(_AND, register, bits)
+
     def times_word(self, register: int) -> None:
         """Words -> bytes."""
         self._with(0xC1, 4, register)

@@ -6,7 +6,8 @@ A slot's own function puts two words into registers, and jumps to the body of it
     r10   the function of Python's C interface that does it, `PyNumber_Add` say
     r11   what finds the Python method: what was in the slot before, or a function of the kind `operator`
 
-Each body asks whether the operands are NumPy's business; if not, it goes to r11 with the arguments that it
+Each body asks whether the operands are NumPy's business; where one is managed, it goes on in `parts`; if
+none of it is, it goes to r11 with the arguments that it
 was given, as if it had not been there.  Else it calls r10 with the real arrays, and wraps what comes back.
 
 Registers that functions keep hold, in all bodies: rbx, rbp, r12 the arguments; r13 what is called, then its
@@ -59,8 +60,8 @@ class Bodies(Framed):
         a, y = self.asm, At(RSP)
         a.label("binary")
         self.enter()
-        self.real(R15, RBX)
-        self.real(y, RBP)
+        self.real(R15, RBX, otherwise="binary parts")
+        self.real(y, RBP, otherwise="binary parts")
         a.compare(RAX, RBP)
         a.jump_if("equal", "binary two")            # an array and a scalar
         a.compare(R15, RBX)
@@ -124,8 +125,8 @@ class Bodies(Framed):
         a, y = self.asm, At(RSP)
         a.label("in_place")
         self.enter()
-        self.real(R15, RBX)
-        self.real(y, RBP)
+        self.real(R15, RBX, otherwise="back")
+        self.real(y, RBP, otherwise="back")
         self.on("Py_IncRef", R15, y)
         a.copy(RDI, R15)
         a.load(RSI, y)
@@ -148,7 +149,7 @@ class Bodies(Framed):
         a = self.asm
         a.label("unary")
         self.enter()
-        self.real(R15, RBX)
+        self.real(R15, RBX, otherwise="unary parts")
         self.on("Py_IncRef", R15)
         a.copy(RDI, R15)
         a.call_at(R13)
@@ -215,8 +216,8 @@ class Bodies(Framed):
         a.compare_number(R15, 2)
         a.jump_if("other", "back")
 
-        self.real(x, first)
-        self.real(y, second)
+        self.real(x, first, otherwise="ufunc parts")
+        self.real(y, second, otherwise="ufunc parts")
         a.load(RDI, x)                              # the only array, or the first
         a.compare(RDI, RAX)                         # (one array twice is as small as alone)
         a.jump_if("equal", "ufunc size")
@@ -255,7 +256,7 @@ class Bodies(Framed):
         self.on("Py_DecRef", y)
         a.jump("answer")
         a.label("ufunc one")
-        self.real(x, first)
+        self.real(x, first, otherwise="ufunc parts")
         a.copy(RDI, RAX)
         a.jump("ufunc size")
 

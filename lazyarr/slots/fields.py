@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import threading
 from types import MemberDescriptorType
 from typing import Any
 
@@ -22,8 +23,10 @@ BYTES = 32
 USED = 16
 """Of a dict: how many entries."""
 
-NDIM, DIMS, STRIDES, BASE, DTYPE = 24, 32, 40, 48, 56
-"""Of an array (PyArrayObject)."""
+DATA, NDIM, DIMS, STRIDES, BASE, DTYPE, FLAGS = DATA_FIELD, 24, 32, 40, 48, 56, 64
+"""Of an array (PyArrayObject); its flags are an int of 32 bits."""
+WRITEABLE = 0x400
+"""One of them (NPY_ARRAY_WRITEABLE)."""
 TYPE_NUMBER, ITEMSIZE = 28, 40
 """Of a dtype: an int of 32 bits, and a word."""
 OBJECTS = numpy.dtype(object).num
@@ -67,6 +70,9 @@ def are_known() -> bool:
         and [word(word(id(x) + DIMS).value + 8 * k).value for k in range(2)] == [2, 4]
         and [word(word(id(x) + STRIDES).value + 8 * k).value for k in range(2)] == [16, 4]
         and word(id(x) + BASE).value == id(x.base)
+        and number(id(x) + FLAGS) & WRITEABLE
+        and not number(id(numpy.broadcast_to(x, (2, 2, 4))) + FLAGS) & WRITEABLE
+        and _makes_arrays(x)
         and word(id(x) + DTYPE).value == id(x.dtype)
         and all(number(id(numpy.dtype(c)) + TYPE_NUMBER) == numpy.dtype(c).num for c in "bfdgDO")
         and all(word(id(numpy.dtype(c)) + ITEMSIZE).value == numpy.dtype(c).itemsize for c in "bfdgD")
@@ -77,6 +83,42 @@ def are_known() -> bool:
         and word(word(id(items) + LIST_ITEMS).value + 8).value == id(x.dtype)
         and ctypes.string_at(id(b"four") + BYTES, 5) == b"four\0"
     )
+
+
+NEW_ARRAY = 94
+"""In the table of NumPy's C interface: PyArray_NewFromDescr, which never changes its place."""
+
+
+def numpys_function(number: int) -> int:
+    """A function of NumPy's C interface."""
+    of_capsule = ctypes.pythonapi.PyCapsule_GetPointer
+    of_capsule.restype, of_capsule.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    table: int = of_capsule(numpy._core._multiarray_umath._ARRAY_API, None)     # type: ignore[attr-defined]
+    return word(table + 8 * number).value
+
+
+def _makes_arrays(x: numpy.ndarray) -> bool:
+    """Does that function make an array like x, which refers to nothing, where x's data are?"""
+    pointers = [ctypes.c_void_p] * 3
+    make = ctypes.PYFUNCTYPE(
+        ctypes.py_object, ctypes.py_object, ctypes.py_object, ctypes.c_int, *pointers, ctypes.c_int,
+        ctypes.c_void_p,
+    )(numpys_function(NEW_ARRAY))  # fmt: skip
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(x.dtype))
+    made = make(numpy.ndarray, x.dtype, x.ndim, *[word(id(x) + at).value for at in (DIMS, STRIDES, DATA)], 0, None)
+    alike: bool = made.base is None and not made.flags.writeable and made.strides == x.strides and (made == x).all()
+    return alike
+
+
+def owner_of(lock: Any) -> int:
+    """Where a lock (RLock) names the thread that holds it, a word that is zero while nobody does; 0 if nowhere."""
+    for at in range(TYPE + 8, 64, 8):
+        free = word(id(lock) + at).value
+        with lock:
+            held = word(id(lock) + at).value
+        if not free and held == threading.get_ident():
+            return at
+    return 0
 
 
 def slot_of(cls: Any, number: int) -> int | None:

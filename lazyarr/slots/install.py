@@ -35,6 +35,7 @@ from lazyarr.slots.calls import Calls
 from lazyarr.slots.descriptors import KEPT, THEIRS, attributes, methods, record, words
 from lazyarr.slots.firsts import Firsts
 from lazyarr.slots.items import Items
+from lazyarr.slots.parts import Parts
 from lazyarr.slots.routines import Known, Routines
 from lazyarr.slots.tables import HELPERS, INERT, METHODS, OF_PROPERTY, QUICK, SLOTS, Slot
 from lazyarr.storage import Storage
@@ -61,7 +62,7 @@ def attach() -> None:
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     asm = Assembler(address)
     known = _known()
-    for writer in Routines, Bodies, Items, Calls, Firsts, Attributes:
+    for writer in Routines, Bodies, Parts, Items, Calls, Firsts, Attributes:
         writer(asm, known)
     entries = [
         (place, _entry(asm, slot, place.value))
@@ -144,6 +145,10 @@ def _function(name: str) -> int:
     return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
 
 
+def _may_be_complex(cls: type) -> bool:
+    return issubclass(cls, complex | numpy.complexfloating)
+
+
 def _types(types: Any) -> int:
     """The address of a list of types, those of Python first, ended by a zero."""
     found = sorted(types, key=lambda cls: (issubclass(cls, numpy.generic), cls is complex, cls is bool))
@@ -176,15 +181,18 @@ def _known() -> Known:
         none=_kept(None), true=_kept(True), false=_kept(False), not_implemented=_kept(NotImplemented),
         type_error=_kept(TypeError), too_many=_bytes(TOO_MANY), call=_bytes(CALL), finish=_kept(finished),
         acquire=_kept(LOCK.acquire), release=_kept(LOCK.release),
-        scalars=_types(SCALARS), indices=_types(BASIC), inert=_types((*SCALARS, *INERT)),
+        lock=_kept(LOCK), owner=fields.owner_of(LOCK),
+        scalars=_types(SCALARS), complexes=_types(filter(_may_be_complex, SCALARS)), indices=_types(BASIC), inert=_types((*SCALARS, *INERT)),
         forced=_word(FORCED), answered=_word(ANSWERED),
         **{name: fields.offset_of(of[name]) for name in ("geo", "storage", "origin", "window")},
         **{name: fields.offset_of(of_value[name]) for name in ("op", "buf", "readers")},
-        value=fields.offset_of(vars(Storage)["value"]), address=fields.offset_of(vars(Buffer)["address"]),
+        value=fields.offset_of(vars(Storage)["value"]),
+        **{name: fields.offset_of(vars(Buffer)[name]) for name in ("address", "memory")},
         fn=fields.offset_of(vars(ufunc)["fn"]), record=fields.offset_of(vars(Function)["record"]),
         cross=CROSS, elided=ELIDED, eager=Options().eager_elements, plain=8 * Options().eager_elements,
         functions={
             **{name: _function(name) for name in HELPERS.split()},
+            "PyArray_NewFromDescr": fields.numpys_function(fields.NEW_ARRAY),
             **{name: fields.slot_of(property, number) or 0 for name, number in OF_PROPERTY.items()},
         },
     )  # fmt: skip

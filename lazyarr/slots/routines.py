@@ -53,6 +53,8 @@ class Known(NamedTuple):
     """A list of types, ended by a zero: of scalars."""
     indices: int
     """The same, of indices that make views."""
+    complexes: int
+    """The same, of scalars of which assignments may warn."""
     inert: int
     """The same, of other arguments that hold no arrays."""
     finish: int
@@ -76,8 +78,14 @@ class Known(NamedTuple):
     """In a buffer."""
     readers: int
     """In a value: what reads it."""
+    memory: int
+    """In a buffer: its bytes, as an array."""
+    lock: int
+    """Of all values."""
+    owner: int
+    """In the lock: who holds it; 0 if that is not known."""
     acquire: int
-    """Of the lock of all values: its method."""
+    """Its method."""
     release: int
     true: int
     false: int
@@ -135,12 +143,14 @@ class Writer:
         self.asm.constant(scratch, constant)
         self.asm.compare(left, scratch)
 
-    def real(self, to: int | At, given: int | At, routine: str = "unwrap") -> None:
-        """The real array of an argument, or the argument, into a place; back if it is neither."""
+    def real(
+        self, to: int | At, given: int | At, routine: str = "unwrap", otherwise: str = "back"
+    ) -> None:
+        """The real array of an argument, or the argument, into a place; back, or on, if it is neither."""
         self.move(RDI, given)
         self.asm.call(routine)
         self.asm.test(RAX)
-        self.asm.jump_if("equal", "back")
+        self.asm.jump_if("equal", otherwise)
         self.move(to, RAX)
 
     def small(self, x: int | At, y: int | At) -> None:
