@@ -7,6 +7,7 @@ Each has a record of words, to which its own function points in r10 before it ju
     NUMPYS   what NumPy has under the name
     PYTHONS  what lazyarr has: a Python function, which does all that is not done here
     FIRST    of functions: the routine for the first argument, which says whether the result is small, too
+    READ     how many of the first arguments are arrays that it only reads, if that is known (`part_calls`)
 
 Where all arguments are plain arrays or such as hold none (numbers, names, types, tuples of those), NumPy's is
 called on the real ones; what comes back is an argument, a view of the first one, a new array, or a scalar.
@@ -41,7 +42,7 @@ from lazyarr.slots.assembler import (
 from lazyarr.slots.fields import BASE, BYTES, ITEMS, LENGTH, NOUT, TYPE, USED
 from lazyarr.slots.routines import Known, Writer
 
-NUMPYS, PYTHONS, FIRST = (At(R15, 8 * k) for k in range(3))
+NUMPYS, PYTHONS, FIRST, READ = (At(R15, 8 * k) for k in range(4))
 
 KEPT = RBX, R12, R13, R14, R15
 GIVEN, AT, LEFT, RESULT, RUN, OWNED = (At(RBP, -8 * (len(KEPT) + k)) for k in range(1, 7))
@@ -133,7 +134,7 @@ class Calls(Writer):
         a.call("argument")
         a.label("call arguments")
         a.test(RAX)
-        a.jump_if("equal", "call back")
+        a.jump_if("equal", "call parts")
         a.store(At(RSP, VALUES), RAX)
         a.place(R9, At(RSP, VALUES))
         a.copy(R10, R12)
@@ -144,7 +145,7 @@ class Calls(Writer):
         a.load(RDI, At(R10))
         a.call("argument")
         a.test(RAX)
-        a.jump_if("equal", "call back")
+        a.jump_if("equal", "call parts")
         a.add(R9, 8)
         a.store(At(R9), RAX)
         a.add(R10, 8)
@@ -184,7 +185,7 @@ class Calls(Writer):
             a.load(RDI, At(R12, at))
             a.call("unwrap")
             a.test(RAX)
-            a.jump_if("equal", "call back")
+            a.jump_if("equal", "array ufunc parts")
             a.store(place, RAX)
         for place in (x, y):                        # a scalar fits whatever the array
             a.load(RDI, place)
@@ -197,6 +198,7 @@ class Calls(Writer):
         a.jump_if("equal", "call back")
         a.label("array ufunc fits")
         self.on("Py_IncRef", x, y)
+        a.label("array ufunc run")
         a.load(RDI, At(R12))
         a.place(RSI, x)
         a.constant(RDX, 2)

@@ -61,6 +61,7 @@ def are_known() -> bool:
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
     x = numpy.arange(12, dtype="<f4").reshape(3, 4)[1:]
+    locked = numpy.broadcast_to(x, (2, 2, 4))
     pair, items, names = (x, x.dtype), [x, x.dtype], {"a": 1, "b": 2, "c": 3}
     samples = (x, x.dtype, numpy.modf, pair, items, names)
     return (
@@ -71,7 +72,7 @@ def are_known() -> bool:
         and [word(word(id(x) + STRIDES).value + 8 * k).value for k in range(2)] == [16, 4]
         and word(id(x) + BASE).value == id(x.base)
         and number(id(x) + FLAGS) & WRITEABLE
-        and not number(id(numpy.broadcast_to(x, (2, 2, 4))) + FLAGS) & WRITEABLE
+        and not number(id(locked) + FLAGS) & WRITEABLE
         and _makes_arrays(x)
         and word(id(x) + DTYPE).value == id(x.dtype)
         and all(number(id(numpy.dtype(c)) + TYPE_NUMBER) == numpy.dtype(c).num for c in "bfdgDO")

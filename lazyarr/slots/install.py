@@ -35,9 +35,10 @@ from lazyarr.slots.calls import Calls
 from lazyarr.slots.descriptors import KEPT, THEIRS, attributes, methods, record, words
 from lazyarr.slots.firsts import Firsts
 from lazyarr.slots.items import Items
+from lazyarr.slots.part_calls import PartCalls
 from lazyarr.slots.parts import Parts
 from lazyarr.slots.routines import Known, Routines
-from lazyarr.slots.tables import HELPERS, INERT, METHODS, OF_PROPERTY, QUICK, SLOTS, Slot
+from lazyarr.slots.tables import HELPERS, INERT, METHODS, OF_PROPERTY, QUICK, READING, READING_METHODS, SLOTS, Slot
 from lazyarr.storage import Storage
 from lazyarr.switches import is_off
 from lazyarr.temporaries import through_slots
@@ -62,7 +63,7 @@ def attach() -> None:
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     asm = Assembler(address)
     known = _known()
-    for writer in Routines, Bodies, Parts, Items, Calls, Firsts, Attributes:
+    for writer in Routines, Bodies, Parts, Items, Calls, PartCalls, Firsts, Attributes:
         writer(asm, known)
     entries = [
         (place, _entry(asm, slot, place.value))
@@ -70,7 +71,8 @@ def attach() -> None:
         for slot, place in _places(cls, slots)
     ]
     bodies = {**dict.fromkeys(METHODS.split(), "method"), "__array_ufunc__": "array ufunc"}
-    own = [(name, _call(asm, body, THEIRS[name], vars(ndarray)[name])) for name, body in bodies.items()]
+    read = {name: count for count, names in READING_METHODS.items() for name in names.split()}
+    own = [(name, _call(asm, body, name, read.get(name, 0))) for name, body in bodies.items()]
     code = asm.finished()
     memory[: len(code)] = code
     protect = ctypes.CDLL(None).mprotect
@@ -86,10 +88,11 @@ def attach() -> None:
     firsts = {
         id(x): address + asm.labels[routine] for routine, names in QUICK.items() for x in _numpys(names)
     }
+    reads = {id(x): count for count, names in READING.items() for x in _numpys(names)}
     never = address + asm.labels["of nothing"]
 
     def hear(made: Function, x: Any) -> None:
-        made.record = words(x, made.__wrapped__, firsts.get(id(x), never))
+        made.record = words(x, made.__wrapped__, firsts.get(id(x), never), reads.get(id(x), 0))
 
     MADE.append(hear)
     for x, made in list(ADAPTED.values()):
@@ -133,10 +136,10 @@ def _entry(asm: Assembler, slot: Slot, before: int) -> int:
     return at
 
 
-def _call(asm: Assembler, body: str, numpys: Any, pythons: Any) -> int:
+def _call(asm: Assembler, body: str, name: str, read: int) -> int:
     """A method's own function: where it begins."""
     at = len(asm.code)
-    asm.constant(R10, record(numpys, pythons))
+    asm.constant(R10, record(THEIRS[name], vars(ndarray)[name], read))
     asm.jump(body)
     return at
 
