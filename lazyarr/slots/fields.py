@@ -29,8 +29,8 @@ WRITEABLE = 0x400
 """One of them (NPY_ARRAY_WRITEABLE)."""
 TYPE_NUMBER, ITEMSIZE = 28, 40
 """Of a dtype: an int of 32 bits, and a word."""
-OBJECTS = numpy.dtype(object).num
-"""The type number of objects."""
+COMPLEX, OBJECTS = numpy.dtype("F").num, numpy.dtype(object).num
+"""Type numbers: of the first type of complex numbers, and of objects."""
 NIN, NOUT = 16, 20
 """Of a ufunc: two ints of 32 bits."""
 

@@ -36,6 +36,7 @@ from lazyarr.slots.descriptors import KEPT, THEIRS, attributes, methods, record,
 from lazyarr.slots.firsts import Firsts
 from lazyarr.slots.items import Items
 from lazyarr.slots.part_calls import PartCalls
+from lazyarr.slots.part_writes import PartWrites
 from lazyarr.slots.parts import Parts
 from lazyarr.slots.routines import Known, Routines
 from lazyarr.slots.tables import HELPERS, INERT, METHODS, OF_PROPERTY, QUICK, READING, READING_METHODS, SLOTS, Slot
@@ -63,7 +64,7 @@ def attach() -> None:
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     asm = Assembler(address)
     known = _known()
-    for writer in Routines, Bodies, Parts, Items, Calls, PartCalls, Firsts, Attributes:
+    for writer in Routines, Bodies, Parts, Items, PartWrites, Calls, PartCalls, Firsts, Attributes:
         writer(asm, known)
     entries = [
         (place, _entry(asm, slot, place.value))
@@ -181,7 +182,7 @@ def _known() -> Known:
     return Known(
         lazy=_kept(ndarray), real=_kept(numpy.ndarray), ufunc=_kept(numpy.ufunc), buffers=_kept(Buffer),
         tuples=_kept(tuple), lists=_kept(list), integers=_kept(int), slices=_kept(slice), text=_kept(str),
-        none=_kept(None), true=_kept(True), false=_kept(False), not_implemented=_kept(NotImplemented),
+        none=_kept(None), true=_kept(True), false=_kept(False), ellipsis=_kept(...), not_implemented=_kept(NotImplemented),
         type_error=_kept(TypeError), too_many=_bytes(TOO_MANY), call=_bytes(CALL), finish=_kept(finished),
         acquire=_kept(LOCK.acquire), release=_kept(LOCK.release),
         lock=_kept(LOCK), owner=fields.owner_of(LOCK),

@@ -38,7 +38,7 @@ class Items(Framed):
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
         for write in (
-            self.get_item, self.managed_item, self.set_item, self.managed_store, self.picks, self.elements,
+            self.get_item, self.managed_item, self.set_item, self.picks, self.elements,
         ):  # fmt: skip
             write()
 
@@ -136,9 +136,10 @@ class Items(Framed):
         a.label("managed element")
         a.call("elements")
         a.test(RAX)
-        a.jump_if("equal", "back")
+        a.jump_if("equal", "managed temporary")
         a.copy(R15, RAX)
         self.on("Py_IncRef", R15)
+        a.label("managed window")
         a.copy(RDI, R15)
         a.copy(RSI, RBP)
         a.call_at(R13)
@@ -148,88 +149,11 @@ class Items(Framed):
         self.restore()
         a.leave()
 
-    def managed_store(self) -> None:
-        """A scalar for an element that nothing pending reads, under the lock of all values, if it is free."""
-        a, k = self.asm, self.known
-        first, elements, third = At(RSP), At(RSP, 8), At(RSP, 16)
-        a.label("managed store")
-        a.load(R15, At(RBX, k.geo))
-        a.test(R15)
-        a.jump_if("equal", "back")
-        a.call("picks")
-        a.compare_number(RAX, ELEMENT)
+        a.label("managed temporary")                # of others Python keeps the window
+        a.compare_number(At(RBX), 1, wide=False)
         a.jump_if("other", "back")
-        a.copy(RDI, R12)
-        a.call("unwrap")
-        a.compare(RAX, R12)
-        a.jump_if("other", "back")                  # no scalar
-        a.constant(RAX, k.false)
-        a.store(first, RAX)                         # not to wait
-        a.constant(RDI, k.acquire)
-        a.copy(RSI, RSP)
-        a.constant(RDX, 1)
-        a.zero(RCX)
-        self.call("PyObject_Vectorcall")
-        a.store(first, RAX)
-        a.test(RAX)
-        a.jump_if("equal", "managed not locked")
-        self.on("Py_DecRef", first)
-        self.compare(first, k.true, RAX)
-        a.jump_if("other", "back")
-
-        a.call("elements")
-        a.test(RAX)
-        a.jump_if("equal", "managed not now")
-        a.store(elements, RAX)
-        a.load(RCX, At(RBX, k.storage))
-        a.load(RCX, At(RCX, k.value))
-        a.load(RCX, At(RCX, k.readers))
-        self.compare(RCX, k.none, RAX)
-        a.jump_if("equal", "managed free")
-        a.test(RCX)
-        a.jump_if("equal", "managed not now")
-        self.compare(At(RCX, TYPE), k.lists, RAX)
-        a.jump_if("other", "managed not now")
-        a.compare_number(At(RCX, LENGTH), 0)
-        a.jump_if("other", "managed not now")
-        a.label("managed free")
-        self.on("Py_IncRef", elements)
-        a.load(RDI, elements)
-        a.copy(RSI, RBP)
-        a.copy(RDX, R12)
-        a.call_at(R13)
-        a.copy(R15, RAX)
-        self.on("Py_DecRef", elements)
-        self.count()
-        a.test_int(R15)
-        a.jump_if("equal", "managed stored")
-        for register, place in ((RDI, first), (RSI, elements), (RDX, third)):
-            a.place(register, place)
-        self.call("PyErr_Fetch")                    # what NumPy raised, over the release
-        self._release()
-        for register, place in ((RDI, first), (RSI, elements), (RDX, third)):
-            a.load(register, place)
-        self.call("PyErr_Restore")
-        a.label("managed not locked")
-        a.constant(RAX, (1 << 64) - 1)
-        self.restore()
-        a.leave()
-        a.label("managed stored")
-        self._release()
-        a.zero(RAX)
-        self.restore()
-        a.leave()
-        a.label("managed not now")
-        self._release()
-        a.jump("back")
-
-    def _release(self) -> None:
-        a = self.asm
-        a.constant(RDI, self.known.release)
-        for register in (RSI, RDX, RCX):
-            a.zero(register)
-        self.call("PyObject_Vectorcall")
-        self.on("Py_DecRef", RAX)
+        self.real(R15, RBX, "look")
+        a.jump("managed window")
 
     def picks(self) -> None:
         """rbp: a key.   r15: a geometry.   rax: whether it picks an element, or a view; zero if that is for
@@ -325,7 +249,7 @@ class Items(Framed):
         self.is_objects(R15, RAX)
         a.jump_if("equal", "back")
         self.real(key, RBP, "index")
-        self.real(value, R12)
+        self.real(value, R12, otherwise="set_item parts")
         self.compare(At(RAX, TYPE), self.known.real, RCX)
         a.jump_if("other", "set_item of plain")
         self.is_objects(RAX, RCX)                   # NumPy may refuse what is among them

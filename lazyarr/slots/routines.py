@@ -89,6 +89,7 @@ class Known(NamedTuple):
     release: int
     true: int
     false: int
+    ellipsis: int
     buffers: int
     """The type of buffers."""
     slices: int
