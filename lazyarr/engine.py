@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -23,11 +22,11 @@ from lazyarr.compiler import COMPILER, name_of, note, numpy_ns
 from lazyarr.counters import COUNT
 from lazyarr.dispatch.jit import NotCompiled, cached_only
 from lazyarr.expr import ELEMENTWISE, FOLDS, Expr, Map, Read, Reduce, Scan, Scatter
-from lazyarr.fusion.alias import memory_key
+from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.conflict import plain_node
 from lazyarr.fusion.fold import fold_order, signature
 from lazyarr.fusion.group import space
-from lazyarr.fusion.partition import Partition
+from lazyarr.fusion.partition import Partition, Refuse
 from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.kernels import foldable, host, lowerable, scannable
 from lazyarr.launch import launch
@@ -77,16 +76,16 @@ def groups_for(
     roots: list[Expr], nodes: list[Expr], native: bool
 ) -> tuple[Walk, Partition, list[Step]]:
     """How `roots` would be evaluated, with kernels or without, for `explain`."""
-    refuse: Callable[[Expr], str | None] = _refuse if native else _sooner
+    refuse: Refuse = _refuse if native else _sooner
     w = walk(list(nodes), roots)
     return w, *groups_of(w, refuse)
 
 
-def _sooner(node: Expr) -> str | None:
+def _sooner(node: Expr, memory: Memory) -> str | None:
     return "NumPy does it sooner, or jit is off"
 
 
-def _refuse(node: Expr) -> str | None:
+def _refuse(node: Expr, memory: Memory) -> str | None:
     """Why a node must run through NumPy, or None if it compiles."""
     op = node.op
     if not isinstance(op, COMPILED):
@@ -109,7 +108,7 @@ def _refuse(node: Expr) -> str | None:
             return order.why
         if not foldable(op.name, signature(op)):
             return f"folding by {op.name} is not compiled for {op.sig}"
-    return plain_node(node) or _unconverted(node) or _misaligned(node)
+    return plain_node(node) or _unconverted(node) or _misaligned(node, memory)
 
 
 def _unconverted(node: Expr) -> str | None:
@@ -123,13 +122,13 @@ def _unconverted(node: Expr) -> str | None:
     return "this CPU does not convert float16" if half else None
 
 
-def _misaligned(node: Expr) -> str | None:
+def _misaligned(node: Expr, memory: Memory) -> str | None:
     """Foreign memory may start anywhere; compiled code wants multiples of the element's size."""
     accesses = [(i.expr, i.geo) for i in node.inputs if isinstance(i, Read)]
     if node.old is not None and node.region is not None:
         accesses.append((node.old, node.region))
     for value, geo in accesses:
-        buf = memory_key(value).buf
+        buf = memory.key(value).buf
         foreign = buf is not None and buf.bridge is not None
         if not geo.flags.aligned or (foreign and buf.address % geo.dtype.alignment):
             return "memory is not aligned"

@@ -17,6 +17,7 @@ import numpy
 from lazyarr.codegen.reduce_plan import arrange
 from lazyarr.counters import COUNT
 from lazyarr.expr import Compress, Expr, Map, Read, Reduce, Scan, Tally
+from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.assemble import Assembler, Terms, Unlike, assemble, body_of
 from lazyarr.fusion.compress import fed, feedable
 from lazyarr.fusion.group import Group
@@ -105,14 +106,14 @@ Made = tuple[Step, Assembler | None]
 
 def _assembled(w: Walk, refuse: Refuse, numbers: dict[int, int]) -> tuple[Partition, list[Made]]:
     """Groups and their steps.  An attempt that fails bars nodes, so that the next one differs."""
-    barred, terms = _Barred(), Terms(w.rules, lowerable, w.literal)
+    barred, terms, memory = _Barred(), Terms(w.rules, lowerable, w.literal), Memory()
 
-    def why_not(node: Expr) -> str | None:
-        return barred.unlike.get(node.serial) or refuse(node)
+    def why_not(node: Expr, memory: Memory) -> str | None:
+        return barred.unlike.get(node.serial) or refuse(node, memory)
 
     while True:
         before = len(barred)
-        parted = partition(w.nodes, w.external, why_not, barred.apart, barred.alone)
+        parted = partition(w.nodes, w.external, why_not, memory, barred.apart, barred.alone)
         made = [_attempt(group, numbers, parted, barred, terms) for group in parted.groups]
         steps = [step for step in made if step is not None]
         if len(barred) == before:
@@ -176,14 +177,25 @@ def _let_go(steps: list[Step], nodes: list[Expr], numbers: dict[int, int]) -> No
     for at, step in enumerate(steps):
         for k in step.members:
             last[k] = at
-            values = [i.expr for i in nodes[k].inputs if isinstance(i, Read)]
-            old = nodes[k].old
-            while old is not None:
-                values.append(old)
-                old = old.old
-            last.update((numbers[id(v)], at) for v in values if id(v) in numbers)
+            last.update((numbers[id(i.expr)], at) for i in nodes[k].inputs if i.__class__ is Read)
+    over = [0] * len(nodes)             # the last step that writes to what has a node's memory
     for at, step in enumerate(steps):
-        step.ends = tuple(k for k, end in last.items() if end == at)
+        for k in step.members:
+            over[k] = at
+    for k in reversed(range(len(nodes))):
+        old, at = nodes[k].old, over[k]
+        while old is not None and id(old) not in numbers:
+            old = old.old
+        if old is not None:
+            below = numbers[id(old)]
+            last[below] = max(last.get(below, at), at)
+            if below >= 0:
+                over[below] = max(over[below], at)
+    ends: list[list[int]] = [[] for _ in steps]
+    for k, at in last.items():
+        ends[at].append(k)
+    for step, mine in zip(steps, ends, strict=True):
+        step.ends = tuple(mine)
 
 
 def _step(group: Group, numbers: dict[int, int], stored: set[int], epoch: int, terms: Terms) -> Made:

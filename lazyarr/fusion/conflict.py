@@ -14,7 +14,7 @@ import numpy
 
 from lazyarr.dtypes import char_of
 from lazyarr.expr import FOLDS, Compress, Expr, Map, Read, Reduce, Scan, Scatter
-from lazyarr.fusion.alias import ANYWHERE, disjoint, injective, memory_key
+from lazyarr.fusion.alias import ANYWHERE, Memory, disjoint, injective
 from lazyarr.fusion.fold import fold_order, stricter
 from lazyarr.fusion.group import (
     Access,
@@ -85,7 +85,7 @@ def _fold_conflict(node: Expr, placed: Placed, group: Group, epoch: int) -> str 
     if group.scatters:
         return "a fold has an order of its own, and so have writes to positions"
     read = {id(a.key) for a in group.loads}
-    read |= {id(memory_key(value)) for value, _ in memory_reads(node, placed, group, epoch)}
+    read |= {id(group.memory.key(value)) for value, _ in memory_reads(node, placed, group, epoch)}
     stored = [id(a.key) for a in group.stores]
     # (One masked write leaves or computes the same again; two might build on each other.)
     if not read.isdisjoint(stored) or any(stored.count(key) > 1 for key in group.merged):
@@ -99,7 +99,7 @@ def _load_conflict(node: Expr, placed: Placed, group: Group, epoch: int) -> str 
     for value, geo in memory_reads(node, placed, group, epoch):
         if makes(value, group, epoch):
             return "reads a value of the group at other elements"
-        if _clashes(memory_key(value), geo, group.stores):
+        if _clashes(group.memory.key(value), geo, group.stores):
             return "reads memory that the group writes, at other elements"
     return None
 
@@ -108,7 +108,7 @@ def _store_conflict(node: Expr, placed: Placed, group: Group, epoch: int, asked:
     old, region = node.old, written(node, placed.region)
     if old is None:
         return None
-    key = memory_key(old)
+    key = group.memory.key(old)
     if not node.covers and makes(old, group, epoch):
         if old is key and not same(group.placed[old.serial].region, region):
             return "changes a part of what the group makes"
@@ -148,8 +148,8 @@ def _passes(node: Expr, reader: Expr, group: Group, epoch: int, asked: Asked) ->
 def _overwrites(node: Expr, group: Group) -> bool:
     """Does a write go to memory that the group, or the node itself, reads?"""
     assert node.old is not None
-    key = memory_key(node.old)
-    own = [memory_key(i.expr) for i in node.inputs if isinstance(i, Read)]
+    key = group.memory.key(node.old)
+    own = [group.memory.key(i.expr) for i in node.inputs if isinstance(i, Read)]
     return (
         not node.covers
         or id(key) in group.merged
@@ -174,16 +174,16 @@ def _harmless(g: numpy.ndarray, h: numpy.ndarray) -> bool:
     return (same(g, h) and g.dtype != ANYWHERE) or disjoint(g, h)
 
 
-def own_conflict(node: Expr) -> str | None:
+def own_conflict(node: Expr, memory: Memory) -> str | None:
     """Overlap within one node, as in ``a[1:] = a[:-1]``: NumPy's own rules apply, so NumPy runs it."""
     if node.old is None:
         return None
-    region, key = region_of(node), memory_key(node.old)
+    region, key = region_of(node), memory.key(node.old)
     if not injective(region):
         return "writes some element twice"
     region = written(node, region)
     for i in node.inputs:
-        if isinstance(i, Read) and memory_key(i.expr) is key and not _harmless(i.geo, region):
+        if isinstance(i, Read) and memory.key(i.expr) is key and not _harmless(i.geo, region):
             return "reads what it overwrites, at other elements"
     return None
 

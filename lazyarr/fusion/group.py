@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scatter
-from lazyarr.fusion.alias import ANYWHERE, anywhere
+from lazyarr.fusion.alias import ANYWHERE, Memory, anywhere
 from lazyarr.fusion.reindex import Reindex
 from lazyarr.geometry import offset_of, same
 
@@ -60,7 +60,7 @@ class Refusal(NamedTuple):
 
 
 class Access(NamedTuple):
-    """A load or store of memory: whose, in which buffer (see `memory_key`), and where in it."""
+    """A load or store of memory: whose, in which buffer (see `Memory`), and where in it."""
 
     value: Expr
     key: Expr
@@ -114,6 +114,7 @@ class Group:
 
     number: int
     shape: tuple[int, ...]
+    memory: Memory
     opaque: bool = False
     nodes: list[Expr] = field(default_factory=list)
     placed: dict[int, Placed] = field(default_factory=dict)

@@ -23,7 +23,7 @@ import numpy
 from lazyarr.config import current
 from lazyarr.draws import DRAWS
 from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scan, Scatter, Tally
-from lazyarr.fusion.alias import memory_key
+from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.conflict import conflict, leader, own_conflict
 from lazyarr.fusion.group import (
     Access,
@@ -56,7 +56,7 @@ CROWDED = "together they would hold more arrays at a time than NumPy"
 
 _epochs = itertools.count()
 
-Refuse = Callable[[Expr], str | None]
+Refuse = Callable[[Expr, Memory], str | None]
 """Why a node has no native lowering, or None if it has one."""
 
 
@@ -71,16 +71,16 @@ class Partition:
 
 
 def partition(
-    nodes: list[Expr], asked: Asked, refuse: Refuse, apart: Collection[int] = (),
+    nodes: list[Expr], asked: Asked, refuse: Refuse, memory: Memory, apart: Collection[int] = (),
     alone: Collection[int] = (),
 ) -> Partition:
     """Put `nodes` (pending, in program order) into groups; those that are `asked` for must be stored.
 
     Nodes whose serials are in `apart` join no group through a view; those in `alone` share none."""
-    found = _attempt(nodes, Terms(asked, refuse, LOOK_BACK, apart, alone))
+    found = _attempt(nodes, Terms(asked, refuse, memory, LOOK_BACK, apart, alone))
     outside = {n.serial for n in nodes if asked(n)}
     if any(_crowded(g, found.stored - outside) for g in found.groups):
-        return _attempt(nodes, Terms(asked, refuse, 0, apart, alone))
+        return _attempt(nodes, Terms(asked, refuse, memory, 0, apart, alone))
     return found
 
 
@@ -89,6 +89,7 @@ class Terms(NamedTuple):
 
     asked: Asked
     refuse: Refuse
+    memory: Memory
     look_back: int
     """Groups that a node may join though it does not depend on them."""
     apart: Collection[int]
@@ -103,7 +104,7 @@ def _crowded(group: Group, passing: set[int]) -> bool:
 
 def _attempt(nodes: list[Expr], terms: Terms) -> Partition:
     """One pass over the nodes: each is placed once, and its accesses are entered."""
-    epoch, asked = next(_epochs), terms.asked
+    epoch, asked, memory = next(_epochs), terms.asked, terms.memory
     groups: list[Group] = []
     stored = {n.serial for n in nodes if asked(n)}
     last_reader: dict[int, int] = {}    # id(memory key) -> last group that loads it
@@ -117,16 +118,16 @@ def _attempt(nodes: list[Expr], terms: Terms) -> Partition:
         if isinstance(node.op, Scan) and not group.opaque:
             group.scan = node.op.axis
         for value, geo in memory_reads(node, placed, group, epoch):
-            key = memory_key(value)
+            key = memory.key(value)
             group.loads.append(Access(value, key, geo))
             last_reader[id(key)] = max(group.number, last_reader.get(id(key), -1))
             if value.op is not None:
                 stored.add(value.serial)
         if node.old is not None:
-            group.stores.append(Access(node, memory_key(node.old), written(node, placed.region)))
+            group.stores.append(Access(node, memory.key(node.old), written(node, placed.region)))
             group.scatters = group.scatters or isinstance(node.op, Scatter)
             if node.masked:
-                group.merged.add(id(memory_key(node.old)))
+                group.merged.add(id(memory.key(node.old)))
             if not node.covers and node.old.op is not None:
                 stored.add(node.old.serial)
     stored.update(node.serial for node in nodes if node.old is not None and not node.covers)
@@ -170,8 +171,8 @@ def _place(
     node: Expr, groups: list[Group], last_reader: dict[int, int], epoch: int, terms: Terms
 ) -> tuple[Group, Placed]:
     """The group in whose loops a node runs, perhaps a new one, and how they see it."""
-    floor = _floor(node, last_reader, epoch)
-    why = terms.refuse(node) or own_conflict(node)
+    floor = _floor(node, last_reader, epoch, terms.memory)
+    why = terms.refuse(node, terms.memory) or own_conflict(node, terms.memory)
     refusals = [] if why is None else [Refusal(node.serial, why)]
     if why is None:
         if not terms.look_back and floor < len(groups) - 1 > 0:
@@ -182,19 +183,19 @@ def _place(
                 return group, found
             if not refusals:
                 refusals.append(Refusal(node.serial, found, group.number))
-    group = Group(len(groups), space(node), opaque=why is not None, refusals=refusals)
+    group = Group(len(groups), space(node), terms.memory, opaque=why is not None, refusals=refusals)
     groups.append(group)
     return group, Placed.plainly(node)
 
 
-def _floor(node: Expr, last_reader: dict[int, int], epoch: int) -> int:
+def _floor(node: Expr, last_reader: dict[int, int], epoch: int, memory: Memory) -> int:
     """The last group that must not run after this node."""
     floor = -1
     for value in (*(i.expr for i in node.inputs if isinstance(i, Read)), node.old):
         if value is not None and value.op is not None and value.epoch == epoch:
             floor = max(floor, value.index)
     if node.old is not None:
-        floor = max(floor, last_reader.get(id(memory_key(node.old)), -1))
+        floor = max(floor, last_reader.get(id(memory.key(node.old)), -1))
     return floor
 
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy
 
 from lazyarr.expr import FOLDS, Expr, Reduce
-from lazyarr.fusion.alias import ANYWHERE, memory_key
+from lazyarr.fusion.alias import ANYWHERE
 from lazyarr.fusion.collapse import broadcast_strides
 from lazyarr.fusion.fold import result_strides
 from lazyarr.fusion.group import Asked, Group, region_of
@@ -39,7 +39,7 @@ class Touch(NamedTuple):
 
     value: Expr
     key: Expr
-    """Whose buffer (`memory_key`)."""
+    """Whose buffer (`Memory`)."""
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int
@@ -164,7 +164,7 @@ def _touches(group: Group, stored: Collection[int]) -> list[Touch]:
     for node in group.nodes:
         if node.serial in stored:
             region = region_of(node) if isinstance(node.op, FOLDS) else group.placed[node.serial].region
-            found.append(_touch(group, node, memory_key(node), region, writes=True))
+            found.append(_touch(group, node, group.memory.key(node), region, writes=True))
     return found
 
 
