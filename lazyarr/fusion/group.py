@@ -85,7 +85,7 @@ class Placed(NamedTuple):
     @classmethod
     def plainly(cls, node: Expr) -> Placed:
         """Over the node's own space."""
-        reads = [i.geo if isinstance(i, Read) else None for i in node.inputs]
+        reads = [i.geo if i.__class__ is Read else None for i in node.inputs]   # type: ignore[union-attr]
         region = region_of(node)
         if isinstance(node.op, Gather):
             table = node.inputs[0]
@@ -176,21 +176,21 @@ def forwards(value: Expr, geo: numpy.ndarray, group: Group, epoch: int) -> bool:
     )
 
 
-def _reads(node: Expr, placed: Placed) -> list[tuple[Expr, numpy.ndarray]]:
-    """The values that a node reads, and where."""
+Loads = list[tuple[Expr, numpy.ndarray]]
+"""Values and where they are read."""
+
+
+def memory_reads(node: Expr, placed: Placed, group: Group, epoch: int) -> Loads:
+    """The values that a node of a group loads, and where."""
+    reads, found = placed.reads, []
     if isinstance(node.op, Gather):
         table = node.inputs[0]
         assert isinstance(table, Read)
-        places: tuple[numpy.ndarray | None, ...] = (anywhere(table.geo), *placed.reads[1:])
-        placed = placed._replace(reads=places)
-    return [
-        (i.expr, geo) for i, geo in zip(loop_inputs(node), placed.reads, strict=False)
-        if isinstance(i, Read) and geo is not None
-    ]
-
-
-def memory_reads(
-    node: Expr, placed: Placed, group: Group, epoch: int
-) -> list[tuple[Expr, numpy.ndarray]]:
-    """The values that a node of a group loads, and where."""
-    return [(v, geo) for v, geo in _reads(node, placed) if not forwards(v, geo, group, epoch)]
+        reads = (anywhere(table.geo), *reads[1:])
+    for i, geo in zip(loop_inputs(node), reads, strict=False):
+        if geo is not None:
+            value = i.expr                      # type: ignore[union-attr]
+            # (What an earlier evaluation made, or another group: asked here, for nearly all.)
+            if value.op is None or value.epoch != epoch or not forwards(value, geo, group, epoch):
+                found.append((value, geo))
+    return found
