@@ -192,13 +192,14 @@ class _Joining:
         What runs behind writes what was read just before, and is in the cache."""
         if k >= len(self.steps) - self.chain.behind:
             return False
-        touches = self.chain.touches
-        written = [t for t in touches[k] if t.writes]
-        again = {id(t.key) for ts in touches[k + 1 :] for t in ts}
-        again |= {id(t.key) for ts in touches[:k] for t in ts if t.writes}
-        if any(id(t.key) in again or self.w.numbers[id(t.value)] in self.inside for t in written):
+        written = [t for t in self.chain.touches[k] if t.writes]
+        if sum(t.value.nbytes for t in written) < NONTEMPORAL_BYTES:
             return False
-        return sum(t.value.nbytes for t in written) >= NONTEMPORAL_BYTES
+        touched, writing = self.chain.touched, self.chain.written
+        return not any(
+            touched[id(t.key)][-1][0] > k or writing[id(t.key)][0][0] < k
+            or self.w.numbers[id(t.value)] in self.inside for t in written
+        )
 
     def _program(self, k: int, rows: int) -> Program:
         inside = tuple(map(self.inside.get, self.steps[k].operands))

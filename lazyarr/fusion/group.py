@@ -151,6 +151,8 @@ class Group:
         """Do the loops see an operation as it was written: over its own space?"""
         if not isinstance(node.op, Map | Reduce) or space(node) != self.shape:
             return False
+        if not self.bridged:
+            return True
         own, placed = Placed.plainly(node), self.placed[node.serial]
         places = zip((own.region, *own.reads), (placed.region, *placed.reads), strict=True)
         return all(a is b or (a is not None and b is not None and same(a, b)) for a, b in places)
