@@ -105,7 +105,10 @@ def _refuse(node: Expr, memory: Memory) -> str | None:
             return order.why
     geos = [i.geo for i in node.inputs if i.__class__ is Read]
     chars = tuple([char_of(geo.dtype) for geo in (region_of(node), *geos)])
-    return _by_types(op, chars, host()) or plain_node(node, chars) or _misaligned(node, memory)
+    why = _by_types(op, chars, host())
+    if why is None and None in chars:
+        why = plain_node(node, chars)
+    return _misaligned(node, memory) if why is None and memory.odd else why
 
 
 @lru_cache(maxsize=4096)

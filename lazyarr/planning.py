@@ -108,7 +108,7 @@ that it needs by number.  It lives as long as the planning, since it holds nodes
 
 def _assembled(w: Walk, refuse: Refuse) -> tuple[Partition, list[Made]]:
     """Groups and their steps.  An attempt that fails bars nodes, so that the next one differs."""
-    barred, memory, alike = _Barred(), Memory(), Alike()
+    barred, memory, alike = _Barred(), Memory(w.tokens.odd), Alike()
 
     def why_not(node: Expr, memory: Memory) -> str | None:
         return barred.unlike.get(node.serial) or refuse(node, memory)
@@ -172,14 +172,13 @@ def _feed(step: Step, source: Step) -> bool:
 def _let_go(steps: list[Step], nodes: list[Expr], numbers: dict[int, int]) -> None:
     """Say after which step each value is not needed any more."""
     last: dict[int, int] = {}
-    for at, step in enumerate(steps):
-        for k in step.members:
-            last[k] = at
-            last.update((numbers[id(i.expr)], at) for i in nodes[k].inputs if i.__class__ is Read)
     over = [0] * len(nodes)             # the last step that writes to what has a node's memory
     for at, step in enumerate(steps):
         for k in step.members:
-            over[k] = at
+            last[k] = over[k] = at
+            for i in nodes[k].inputs:
+                if i.__class__ is Read:
+                    last[numbers[id(i.expr)]] = at      # type: ignore[union-attr]
     for k in reversed(range(len(nodes))):
         old, at = nodes[k].old, over[k]
         while old is not None and id(old) not in numbers:

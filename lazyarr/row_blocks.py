@@ -168,7 +168,8 @@ class _Joining:
         return iter(found.values())
 
     def _worth_threads(self) -> bool:
-        return any(program_worth_threads(s.program) for s in self.steps if s.program is not None)
+        programs = {id(s.program): s.program for s in self.steps}
+        return any(program_worth_threads(p) for p in programs.values() if p is not None)
 
     def _slots(self, rows: int) -> tuple[dict[int, int], int]:
         """Where in a thread's own memory the rows of each value lie, and how much that takes."""
@@ -246,7 +247,7 @@ class _Joining:
         made = [self.w.nodes[k] for s in self.steps for k in s.stored if k not in self.inside]
         fresh = sum(n.nbytes for n in made if n.old is None)
         needed = fresh + own_bytes
-        return early if needed > self._numpy_peak() + SLACK else ()
+        return early if early and needed > SLACK and needed > self._numpy_peak() + SLACK else ()
 
     def _numpy_peak(self) -> int:
         """Bytes that NumPy would have in use at a time besides what is there before, at the least: if all

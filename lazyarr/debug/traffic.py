@@ -54,7 +54,7 @@ def _by_rows(rows: RowBlocks, w: Walk) -> Traffic:
     """Between the steps of a chain a block of rows stays in the cache: memory is read and written once."""
     read: dict[int, int] = {}
     written: dict[int, int] = {}
-    memory = Memory()
+    memory = Memory(w.tokens.odd)
     for part in rows.parts:
         program = part.step.program
         assert program is not None

@@ -29,10 +29,12 @@ def anywhere(geo: numpy.ndarray) -> numpy.ndarray:
 class Memory:
     """Whose buffer values have: asked once for each, while nothing is evaluated."""
 
-    __slots__ = ("_known",)
+    __slots__ = ("_known", "odd")
 
-    def __init__(self) -> None:
+    def __init__(self, odd: bool) -> None:
         self._known: dict[int, Expr] = {}
+        self.odd = odd
+        """Some of it, or some access, may not be aligned."""
 
     def key(self, value: Expr) -> Expr:
         """The oldest pending value that shares its buffer with `value` if all writes go in place."""

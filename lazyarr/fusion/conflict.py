@@ -35,7 +35,7 @@ def conflict(
     node: Expr, placed: Placed, loads: Loads, group: Group, epoch: int, asked: Asked
 ) -> str | None:
     """Why a node cannot run in the loops of a group, which have its space; `loads` are what it would load."""
-    if node.old is None and not group.ordered and isinstance(node.op, Map):
+    if node.old is None and node.op.__class__ is Map and not group.ordered:
         return _load_conflict(loads, group, epoch)              # the usual case, for which this is all
     return (
         _order_conflict(node, group)
@@ -190,9 +190,7 @@ def own_conflict(node: Expr, memory: Memory) -> str | None:
     return None
 
 
-def plain_node(node: Expr, chars: Sequence[str | None]) -> str | None:
-    """Why the element types (those of what it writes and reads) keep a node out of compiled code, or None."""
-    if None not in chars:
-        return None
+def plain_node(node: Expr, chars: Sequence[str | None]) -> str:
+    """Why the element types, those of what it writes and reads, keep a node out of compiled code."""
     dtypes = [region_of(node).dtype, *[i.geo.dtype for i in node.inputs if isinstance(i, Read)]]
     return f"dtype {dtypes[chars.index(None)]} is not compiled"

@@ -53,6 +53,9 @@ LOOK_BACK = 8
 CROSSING = 1 << 17
 """Elements from which on it matters that memory is read in its own order."""
 
+IN_C_ORDER = (Tally, Compress, Scatter)
+"""What runs in C order of its own space."""
+
 CROWDED = "together they would hold more arrays at a time than NumPy"
 
 _epochs = itertools.count()
@@ -185,7 +188,9 @@ def _place(
 ) -> tuple[Group, Placed, Loads]:
     """The group in whose loops a node runs, perhaps a new one, and how they see it."""
     needed, floor = _needed(node, last_reader, epoch, terms.memory)
-    why = terms.refuse(node, terms.memory) or own_conflict(node, terms.memory)
+    why = terms.refuse(node, terms.memory)
+    if why is None and node.old is not None:
+        why = own_conflict(node, terms.memory)
     refusals = [] if why is None else [Refusal(node.serial, why)]
     shape, plain = space(node), Placed.plainly(node)
     if why is None:
@@ -252,10 +257,8 @@ def _join(
         return "elements are counted or kept in a kernel of its own"
     if len(group.nodes) >= MAX_NODES:
         return f"the kernel has {MAX_NODES} nodes already"
-    # (What counts or keeps elements runs block by block, in C order of its own space.)
-    alone = isinstance(node.op, Tally | Compress | Scatter)
-    views = terms.views and not (alone or node.serial in terms.apart)
-    if shape == group.shape and (link is None or same(*link) or not views):
+    views = terms.views and not (isinstance(node.op, IN_C_ORDER) or node.serial in terms.apart)
+    if shape == group.shape and (link is None or not views or same(*link)):
         return _joined(node, plain, group, epoch, terms)
     if link is None or not views:
         return f"iteration space {shape} is not {group.shape}"
@@ -265,7 +268,7 @@ def _join(
     view = reindex(seen, made)
     if view is None:
         return _elsewhere(shape, group.shape)
-    placed = None if isinstance(node.op, Reduce | Scan) else plain.through(view)
+    placed = None if isinstance(node.op, (Reduce, Scan)) else plain.through(view)
     if placed is not None:
         why = _strides_apart(node, placed, group, epoch)
         found = why or _joined(node, placed, group, epoch, terms)

@@ -36,6 +36,8 @@ class Tokens:
     """Constants and error states are what they are at every run, and rules may go by them."""
     pins: list[Any] = field(default_factory=list)
     """Objects whose identity is a token."""
+    odd: bool = False
+    """Some memory is somebody else's, or some access is not aligned."""
     _known: dict[int, Any] = field(default_factory=dict)
     """By identity, what is said of the nodes' geometries: they hold these."""
 
@@ -56,6 +58,7 @@ class Tokens:
             k = numbers[id(value)] = -len(leaves)
             if value.buf is not None and value.buf.bridge is not None:
                 parts.append(value.buf.address & 15)
+                self.odd = True
             return k
 
         add, number_of, place_of, place = parts.append, numbers.get, self._known.get, self._place
@@ -94,6 +97,7 @@ class Tokens:
             found = id(geo)
         else:
             found = by_contents(geo)
+            self.odd = self.odd or not geo.flags.aligned
         self._known[id(geo)] = found
         return found
 
