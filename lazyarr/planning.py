@@ -9,7 +9,6 @@ Plans are remembered by the walk's key.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any
 
@@ -23,7 +22,7 @@ from lazyarr.fusion.assemble import assemble
 from lazyarr.fusion.assembler import Terms, Unlike, body_of
 from lazyarr.fusion.compress import fed, feedable
 from lazyarr.fusion.group import Group
-from lazyarr.fusion.partition import Partition, Refuse, is_draw, partition
+from lazyarr.fusion.partition import Barred, Partition, Refuse, is_draw, partition
 from lazyarr.fusion.rows import chains
 from lazyarr.fusion.structure import Framed, Key, structure_of
 from lazyarr.geometry import same
@@ -83,21 +82,6 @@ def groups_of(w: Walk, refuse: Refuse) -> tuple[Partition, list[Step]]:
     return parted, joint
 
 
-@dataclass(slots=True, eq=False)
-class _Barred:
-    """Nodes, by serial, that cannot be where the attempts so far have put them."""
-
-    unlike: dict[int, str] = field(default_factory=dict)
-    """They cannot have NumPy's bits in compiled loops, and why: NumPy runs them."""
-    apart: set[int] = field(default_factory=set)
-    """They join no group through a view."""
-    alone: set[int] = field(default_factory=set)
-    """They share no group."""
-
-    def __len__(self) -> int:
-        return len(self.unlike) + len(self.apart) + len(self.alone)
-
-
 Made = tuple[Step, Framed | None]
 """A step, and its program over some rows."""
 
@@ -108,14 +92,10 @@ that it needs by number.  It lives as long as the planning, since it holds nodes
 
 def _assembled(w: Walk, refuse: Refuse) -> tuple[Partition, list[Made]]:
     """Groups and their steps.  An attempt that fails bars nodes, so that the next one differs."""
-    barred, memory, alike = _Barred(), Memory(w.tokens.odd), Alike()
-
-    def why_not(node: Expr, memory: Memory) -> str | None:
-        return barred.unlike.get(node.serial) or refuse(node, memory)
-
+    barred, memory, alike = Barred(), Memory(w.tokens.odd), Alike()
     while True:
         before = len(barred)
-        parted = partition(w.nodes, w.external, why_not, memory, barred.apart, barred.alone)
+        parted = partition(w.nodes, w.external, refuse, w.tokens, memory, barred)
         made = [_attempt(group, w, parted, barred, alike) for group in parted.groups]
         steps = [step for step in made if step is not None]
         if len(barred) == before:
@@ -123,7 +103,7 @@ def _assembled(w: Walk, refuse: Refuse) -> tuple[Partition, list[Made]]:
             return parted, steps
 
 
-def _attempt(group: Group, w: Walk, parted: Partition, barred: _Barred, alike: Alike) -> Made | None:
+def _attempt(group: Group, w: Walk, parted: Partition, barred: Barred, alike: Alike) -> Made | None:
     """The step of a group; None where some of its nodes had to be barred."""
     try:
         return _step(group, w, parted, alike)

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy
 
+from lazyarr import switches
 from lazyarr.config import current
 from lazyarr.draws import DRAWS
 from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scan, Scatter, Tally
@@ -41,6 +42,7 @@ from lazyarr.fusion.group import (
 )
 from lazyarr.fusion.reindex import crossed, reindex, spread
 from lazyarr.fusion.rows import Found
+from lazyarr.fusion.structure import Key, Tokens
 from lazyarr.geometry import same
 from lazyarr.switches import is_node_off, is_off
 
@@ -74,15 +76,30 @@ class Partition:
     """Which groups run together, block by block; filled in by who makes steps of the groups."""
 
 
-def partition(
-    nodes: list[Expr], asked: Asked, refuse: Refuse, memory: Memory, apart: Collection[int] = (),
-    alone: Collection[int] = (),
-) -> Partition:
-    """Put `nodes` (pending, in program order) into groups; those that are `asked` for must be stored.
+@dataclass(slots=True, eq=False)
+class Barred:
+    """Nodes, by serial, that cannot be where attempts so far have put them."""
 
-    Nodes whose serials are in `apart` join no group through a view; those in `alone` share none."""
+    unlike: dict[int, str] = field(default_factory=dict)
+    """They cannot have NumPy's bits in compiled loops, and why: NumPy runs them."""
+    apart: set[int] = field(default_factory=set)
+    """They join no group through a view."""
+    alone: set[int] = field(default_factory=set)
+    """They share no group."""
+
+    def __len__(self) -> int:
+        return len(self.unlike) + len(self.apart) + len(self.alone)
+
+
+def partition(
+    nodes: list[Expr], asked: Asked, refuse: Refuse, tokens: Tokens, memory: Memory, barred: Barred
+) -> Partition:
+    """Put `nodes` (pending, in program order) into groups; those that are `asked` for must be stored."""
     on = current.parallel
-    terms = Terms(asked, refuse, memory, LOOK_BACK, apart, alone, "fusion" in on, "reduction" in on, not is_off("views"))
+    terms = Terms(
+        asked, Forms(refuse, tokens, memory), memory, barred, LOOK_BACK,
+        "fusion" in on, "reduction" in on, not is_off("views"),
+    )  # fmt: skip
     found = _attempt(nodes, terms)
     passing = found.stored.difference(n.serial for n in nodes if asked(n))
     if any(_crowded(g, passing) for g in found.groups):
@@ -90,16 +107,45 @@ def partition(
     return found
 
 
+class Form(NamedTuple):
+    """What does not depend on where a node's inputs come from."""
+
+    why: str | None
+    """Why it is not compiled."""
+    shape: tuple[int, ...]
+    """Its iteration space."""
+    plain: Placed
+
+
+class Forms:
+    """Forms of nodes: asked once for all that are alike."""
+
+    __slots__ = ("refuse", "tokens", "memory", "single", "known")
+
+    def __init__(self, refuse: Refuse, tokens: Tokens, memory: Memory) -> None:
+        self.refuse, self.tokens, self.memory = refuse, tokens, memory
+        self.single = tokens.odd or bool(switches.OFF)
+        """Nodes that are alike may be refused for themselves."""
+        self.known: dict[Key, Form] = {}
+
+    def of(self, node: Expr) -> Form:
+        key = self.tokens.form(node)
+        found = None if self.single else self.known.get(key)
+        if found is None:
+            why = self.refuse(node, self.memory)
+            found = self.known[key] = Form(why, space(node), Placed.plainly(node))
+        return found
+
+
 class Terms(NamedTuple):
     """What decides about joining, besides the nodes."""
 
     asked: Asked
-    refuse: Refuse
+    forms: Forms
     memory: Memory
+    barred: Barred
     look_back: int
     """Groups that a node may join though it does not depend on them."""
-    apart: Collection[int]
-    alone: Collection[int]
     fuses: bool
     """Nodes share groups, as far as options go."""
     folds: bool
@@ -188,11 +234,11 @@ def _place(
 ) -> tuple[Group, Placed, Loads]:
     """The group in whose loops a node runs, perhaps a new one, and how they see it."""
     needed, floor = _needed(node, last_reader, epoch, terms.memory)
-    why = terms.refuse(node, terms.memory)
+    own, shape, plain = terms.forms.of(node)
+    why = terms.barred.unlike.get(node.serial) or own
     if why is None and node.old is not None:
         why = own_conflict(node, terms.memory)
     refusals = [] if why is None else [Refusal(node.serial, why)]
-    shape, plain = space(node), Placed.plainly(node)
     if why is None:
         if not terms.look_back and floor < len(groups) - 1 > 0:
             refusals.append(Refusal(node.serial, CROWDED, floor))
@@ -251,13 +297,14 @@ def _join(
         return "folds with what makes and uses their elements are switched off"
     if group.opaque:
         return "an input is made by NumPy"
-    if terms.alone and any(n.serial in terms.alone for n in (node, *group.nodes)):
+    alone = terms.barred.alone
+    if alone and any(n.serial in alone for n in (node, *group.nodes)):
         return "random numbers are drawn in the order of their stream, many at a time"
     if group.fold is not None and not isinstance(group.fold.op, Reduce):
         return "elements are counted or kept in a kernel of its own"
     if len(group.nodes) >= MAX_NODES:
         return f"the kernel has {MAX_NODES} nodes already"
-    views = terms.views and not (isinstance(node.op, IN_C_ORDER) or node.serial in terms.apart)
+    views = terms.views and not (isinstance(node.op, IN_C_ORDER) or node.serial in terms.barred.apart)
     if shape == group.shape and (link is None or not views or same(*link)):
         return _joined(node, plain, group, epoch, terms)
     if link is None or not views:

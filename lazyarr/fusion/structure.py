@@ -89,6 +89,14 @@ class Tokens:
             parts += (below, old is node.old, node.masked, node.covers)
         return parts, leaves
 
+    def form(self, node: Expr) -> Key:
+        """What a node is by itself, whatever its inputs are."""
+        said, old = self._known, node.old is not None
+        return (
+            node.op, old, node.covers, said[id(node.region)],
+            *[said[id(i.geo)] for i in node.inputs if i.__class__ is Read],         # type: ignore[union-attr]
+        )
+
     def _place(self, geo: numpy.ndarray) -> Any:
         """What keys say of a geometry: one that arrays share goes by its identity."""
         found: Any
