@@ -14,6 +14,7 @@ NAMES = (
     "node_bound",           # evaluations because the pending graph grew too large
     "memory_bound",         # evaluations because pending nodes kept too many bytes alive
     "plans",                # evaluations that were planned anew, not by a known structure
+    "assembled",            # groups of these whose programs were made; others share those of groups like them
     "fused_ops",            # ops that ran inside native kernels
     "native_launches",      # kernel launches
     "parallel_launches",    # of these, the ones that used more than one thread
@@ -53,6 +54,7 @@ class Counters:
     node_bound: int
     memory_bound: int
     plans: int
+    assembled: int
     fused_ops: int
     native_launches: int
     parallel_launches: int

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy
@@ -22,12 +22,13 @@ from lazyarr.bufferize import Placement
 from lazyarr.compiler import COMPILER, name_of, note, numpy_ns
 from lazyarr.counters import COUNT
 from lazyarr.dispatch.jit import NotCompiled, cached_only
-from lazyarr.expr import ELEMENTWISE, FOLDS, Expr, Map, Read, Reduce, Scan, Scatter
-from lazyarr.fusion.alias import memory_key
+from lazyarr.dtypes import char_of
+from lazyarr.expr import ELEMENTWISE, FOLDS, Expr, Map, Op, Read, Reduce, Scan, Scatter
+from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.conflict import plain_node
 from lazyarr.fusion.fold import fold_order, signature
-from lazyarr.fusion.group import space
-from lazyarr.fusion.partition import Partition
+from lazyarr.fusion.group import region_of, space
+from lazyarr.fusion.partition import Partition, Refuse
 from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.kernels import foldable, host, lowerable, scannable
 from lazyarr.launch import launch
@@ -41,6 +42,7 @@ from lazyarr.schedule import TINY
 from lazyarr.srcloc import note_lines
 from lazyarr.storage import SLACK
 from lazyarr.switches import is_node_off
+from lazyarr.target import Target
 from lazyarr.values import LEDGER, is_held
 
 COMPILED = (*ELEMENTWISE, *FOLDS, Scatter)
@@ -77,16 +79,16 @@ def groups_for(
     roots: list[Expr], nodes: list[Expr], native: bool
 ) -> tuple[Walk, Partition, list[Step]]:
     """How `roots` would be evaluated, with kernels or without, for `explain`."""
-    refuse: Callable[[Expr], str | None] = _refuse if native else _sooner
+    refuse: Refuse = _refuse if native else _sooner
     w = walk(list(nodes), roots)
     return w, *groups_of(w, refuse)
 
 
-def _sooner(node: Expr) -> str | None:
+def _sooner(node: Expr, memory: Memory) -> str | None:
     return "NumPy does it sooner, or jit is off"
 
 
-def _refuse(node: Expr) -> str | None:
+def _refuse(node: Expr, memory: Memory) -> str | None:
     """Why a node must run through NumPy, or None if it compiles."""
     op = node.op
     if not isinstance(op, COMPILED):
@@ -97,39 +99,40 @@ def _refuse(node: Expr) -> str | None:
         return "kernels are switched off"
     if node.old is not None and not node.covers and "setitem" not in config.current.parallel:
         return "writes to parts of arrays are switched off"
+    if isinstance(op, Reduce):
+        order = fold_order(node)
+        if isinstance(order, Unproved):
+            return order.why
+    geos = [i.geo for i in node.inputs if i.__class__ is Read]
+    chars = tuple([char_of(geo.dtype) for geo in (region_of(node), *geos)])
+    why = _by_types(op, chars, host())
+    if why is None and None in chars:
+        why = plain_node(node, chars)
+    return _misaligned(node, memory) if why is None and memory.odd else why
+
+
+@lru_cache(maxsize=4096)
+def _by_types(op: Op, chars: tuple[str | None, ...], target: Target) -> str | None:
+    """Why an op is not compiled for a target, with elements of these types read and written."""
     if isinstance(op, Map):
         if not lowerable(op.name, op.sig):
             return f"{op.name} is not compiled for {op.sig}"
     elif isinstance(op, Scan):
         if not scannable(op.name, op.sig):
             return f"running {op.name} is not compiled for {op.sig}"
-    elif isinstance(op, Reduce):
-        order = fold_order(node)
-        if isinstance(order, Unproved):
-            return order.why
-        if not foldable(op.name, signature(op)):
-            return f"folding by {op.name} is not compiled for {op.sig}"
-    return plain_node(node) or _unconverted(node) or _misaligned(node)
+    elif isinstance(op, Reduce) and not foldable(op.name, signature(op)):
+        return f"folding by {op.name} is not compiled for {op.sig}"
+    half = "e" in chars or (isinstance(op, Map | Reduce | Scan) and "e" in op.sig)
+    return "this CPU does not convert float16" if half and not target.half else None
 
 
-def _unconverted(node: Expr) -> str | None:
-    """float16 is converted by compiled code only where the CPU does it."""
-    if host().half:
-        return None
-    geos = [node.region, *(i.geo for i in node.inputs if isinstance(i, Read))]
-    half = any(geo is not None and geo.dtype.char == "e" for geo in geos) or (
-        isinstance(node.op, Map | Reduce | Scan) and "e" in node.op.sig
-    )
-    return "this CPU does not convert float16" if half else None
-
-
-def _misaligned(node: Expr) -> str | None:
+def _misaligned(node: Expr, memory: Memory) -> str | None:
     """Foreign memory may start anywhere; compiled code wants multiples of the element's size."""
-    accesses = [(i.expr, i.geo) for i in node.inputs if isinstance(i, Read)]
-    if node.old is not None and node.region is not None:
-        accesses.append((node.old, node.region))
+    accesses = [(i.expr, i.geo) for i in node.inputs if i.__class__ is Read]
+    if node.old is not None:
+        accesses.append((node.old, region_of(node)))
     for value, geo in accesses:
-        buf = memory_key(value).buf
+        buf = memory.key(value).buf
         foreign = buf is not None and buf.bridge is not None
         if not geo.flags.aligned or (foreign and buf.address % geo.dtype.alignment):
             return "memory is not aligned"

@@ -202,8 +202,9 @@ def _by_blocks(program: Program, grain: int) -> Prepared:
         shape = program.loops.shape
         threads, runs = get_num_threads(), -(-math.prod(shape) // BLOCK)
         cuts = Cuts(shape, (1,) * len(shape), -(-runs // grain), BLOCK, runs, 0, runs, grain, 0, 0)
-        found = program.launches[key] = prepare(program, False, threads, cuts)
+        found = prepare(program, False, threads, cuts)
         found.scratch_bytes = found.kernel.scratch_bytes * threads
+        program.launches[key] = found           # complete: from here on others run it
     else:
         COUNT.memory_hits += 1
     return found

@@ -4,9 +4,8 @@ In:  the pending nodes of one evaluation, in program order.
 Out: `Plan`: steps that speak of nodes and leaves by number, so that the same program on other
      arrays (a time step, an iteration) finds its plan by one walk and one hash (`planning`).
 
-The key holds all that partition and assembly look at: ops, geometries, which inputs are which, what
-must be stored, the alignment of foreign memory, the options.  Values of constants are not part of it.
-A reference is a number: k >= 0 is node k of the evaluation, k < 0 is leaf -1 - k.
+The key is the structure of all nodes (`fusion.structure`), with the options.  A reference is a number: k >= 0
+is node k of the evaluation, k < 0 is leaf -1 - k.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ import numpy
 
 from lazyarr import config
 from lazyarr.codegen.rows_shell import SLOTS
-from lazyarr.error_state import buffer_size, ignores
-from lazyarr.expr import Expr, Read
+from lazyarr.error_state import buffer_size
+from lazyarr.expr import Expr
 from lazyarr.flags import Late, Raised
 from lazyarr.fusion.program import Program
-from lazyarr.fusion.registry import NONE, Active
+from lazyarr.fusion.registry import Active
 from lazyarr.fusion.rewrite import Keeps
-from lazyarr.geometry import FRESH, offset_of
+from lazyarr.fusion.structure import Tokens
 from lazyarr.values import is_kept
 
 Finding = Sequence[tuple[int, Raised]]
@@ -47,7 +46,7 @@ class Step:
     members: tuple[int, ...]
     stored: tuple[int, ...]
     program: Program | None
-    """None: NumPy runs the nodes one by one."""
+    """Perhaps that of other steps, too.  None: NumPy runs the nodes one by one."""
     operands: tuple[int, ...]
     """For each of the program's operands, whose memory it is."""
     constants: tuple[tuple[int, int] | numpy.generic, ...]
@@ -71,6 +70,19 @@ class Step:
     """Steps that run together, block by block: this one has no program of its own."""
     raised: dict[tuple[str | int, ...], Known] = field(default_factory=dict)
     """By the categories that were raised, and where that tells more by whom (`replay`)."""
+
+    def renumbered(self, members: tuple[int, ...], others: Sequence[int], why: str) -> Step:
+        """The step of a group like this one's, whose members and other values these are."""
+
+        def at(numbers: Sequence[int]) -> tuple[int, ...]:
+            return tuple([members[k] if k >= 0 else others[-1 - k] for k in numbers])
+
+        scalars = tuple([(members[c[0]], c[1]) if isinstance(c, tuple) else c for c in self.constants])
+        ranks = None if self.ranks is None else at((self.ranks,))[0]
+        return Step(
+            members, at(self.stored), self.program, at(self.operands), scalars, self.written,
+            tuple(map(at, self.reusable)), why, tallies=self.tallies, ranks=ranks,
+        )  # fmt: skip
 
 
 STRIPS_EACH = 2
@@ -155,14 +167,13 @@ class Walk:
     nodes: list[Expr]
     leaves: list[Expr]
     key: tuple[Any, ...]
-    pins: list[Any]
+    numbers: dict[int, int]
+    """Of nodes and leaves, by identity, until they are let go of."""
     asked: set[int]
     """Serials of the nodes whose values somebody outside asks for, now or later: part of the key.  What
     other threads do may change that while the plan is made; so nobody asks again."""
-    rules: Active
-    """By which bodies are rewritten."""
-    literal: bool
-    """Rules may go by constants and error states (see `walk`)."""
+    tokens: Tokens
+    """By which the key was made, and the rules by which bodies are rewritten."""
     late: list[Late] = field(default_factory=list)
     """Warnings to give when all is done."""
 
@@ -189,64 +200,13 @@ def walk(nodes: list[Expr], wanted: Sequence[Expr], literal: bool = True) -> Wal
     Unless it is `literal`, constants and error states stand for others, and no rule goes by them."""
     numbers = {id(n): k for k, n in enumerate(nodes)}
     roots = {id(n) for n in wanted}
-    leaves: list[Expr] = []
-    pins: list[Any] = []
-    asked: set[int] = set()
+    outside = [id(n) in roots or is_kept(n) or _read_elsewhere(n, numbers) for n in nodes]
     options = config.plan_key()
-    parts: list[Any] = [options, buffer_size()]
     rules: Active = options[-1].at(Keeps.APPROX if config.current.fast_math else Keeps.BITWISE)
-    numbers_matter, flags_matter = bool(rules.numbers), rules.flagless
-
-    def leaf(value: Expr) -> int:
-        leaves.append(value)
-        k = numbers[id(value)] = -len(leaves)
-        if value.buf is not None and value.buf.bridge is not None:
-            parts.append(value.buf.address & 15)
-        return k
-
-    known: dict[int, Any] = {}
-
-    def place(geo: numpy.ndarray) -> Any:
-        """What the key says of a geometry; nodes hold it, so that its identity is its own."""
-        if id(geo) in FRESH:
-            pins.append(geo)
-            found: Any = id(geo)
-        else:
-            found = _geometry_key(geo)
-        known[id(geo)] = found
-        return found
-
-    add, number_of, place_of = parts.append, numbers.get, known.get
-    for node in nodes:
-        old, region = node.old, node.region
-        assert region is not None
-        add(node.op)
-        for i in node.inputs:
-            if i.__class__ is Read:
-                value, geo = i.expr, i.geo
-                k = number_of(id(value))
-                add(leaf(value) if k is None else k)
-                add(place_of(id(geo)) or place(geo))
-            else:
-                add(i.dtype.char)      # type: ignore[union-attr]
-                if numbers_matter:
-                    add(rules.seen(i) if literal else NONE)        # type: ignore[arg-type]
-        add(place_of(id(region)) or place(region))
-        external = id(node) in roots or is_kept(node) or _read_elsewhere(node, numbers)
-        if external:
-            asked.add(node.serial)
-        add(external)
-        if flags_matter:
-            add(literal and ignores(node.errors))
-        if old is None:
-            continue                    # (what follows is an op, or a number and two bools)
-        while old is not None and old.op is not None and id(old) not in numbers:
-            old = old.old               # a dead value: overwritten before anybody asked for it
-        below = None if old is None else number_of(id(old))
-        if old is not None and below is None:
-            below = leaf(old)
-        parts += (below, node.masked, node.covers)
-    return Walk(nodes, leaves, tuple(parts), pins, asked, rules, literal)
+    tokens = Tokens(rules, literal)
+    parts, leaves = tokens.of(nodes, outside, numbers, numbers)
+    asked = {n.serial for n, one in zip(nodes, outside, strict=True) if one}
+    return Walk(nodes, leaves, (options, buffer_size(), *parts), numbers, asked, tokens)
 
 
 def _read_elsewhere(node: Expr, numbers: dict[int, int]) -> bool:
@@ -256,8 +216,3 @@ def _read_elsewhere(node: Expr, numbers: dict[int, int]) -> bool:
         if reader is not None and id(reader) not in numbers and reader.op is not None:
             return True
     return False
-
-
-def _geometry_key(geo: numpy.ndarray) -> tuple[Any, ...]:
-    """A geometry by its contents: one that arrays share goes by its identity."""
-    return geo.shape, geo.strides, geo.dtype.char, offset_of(geo)

@@ -40,7 +40,7 @@ def pattern_of(w: Walk) -> tuple[Pattern, tuple[int, ...]] | None:
     if 0 in shape or 1 in shape or not shape or not all(_fits(n, shape) for n in w.nodes):
         return None
     # The key of the walk names such geometries by identity; dtype and whether there are axes tell all.
-    told = {id(geo): (geo.dtype.char, geo.ndim > 0) for geo in w.pins}
+    told = {id(geo): (geo.dtype.char, geo.ndim > 0) for geo in w.tokens.pins}
     tiny = config.current.jit == "auto" and math.prod(shape) <= TINY
     return (tiny, *[told.get(part, part) for part in w.key]), shape
 
@@ -80,10 +80,11 @@ def _called_once(node: Expr, op: Map, shape: tuple[int, ...]) -> bool:
 
 
 def for_shape(steps: list[Step], shape: tuple[int, ...]) -> list[Step]:
-    """The steps of a plan of this pattern, for another shape."""
-    return [step if step.program is None else _step(step, step.program, shape) for step in steps]
-
-
-def _step(step: Step, program: Program, shape: tuple[int, ...]) -> Step:
-    loops = Loops((math.prod(shape),), program.loops.strides, program.loops.offsets)
-    return replace(step, program=replace(program, loops=loops, launches={}))
+    """The steps of a plan of this pattern, for another shape; those that share a program still do."""
+    made: dict[int, Program] = {}
+    for step in steps:
+        program = step.program
+        if program is not None and id(program) not in made:
+            loops = Loops((math.prod(shape),), program.loops.strides, program.loops.offsets)
+            made[id(program)] = replace(program, loops=loops, launches={})
+    return [s if s.program is None else replace(s, program=made[id(s.program)]) for s in steps]

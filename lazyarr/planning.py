@@ -9,7 +9,7 @@ Plans are remembered by the walk's key.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
 
 import numpy
@@ -17,11 +17,14 @@ import numpy
 from lazyarr.codegen.reduce_plan import arrange
 from lazyarr.counters import COUNT
 from lazyarr.expr import Compress, Expr, Map, Read, Reduce, Scan, Tally
-from lazyarr.fusion.assemble import Assembler, Terms, Unlike, assemble, body_of
+from lazyarr.fusion.alias import Memory
+from lazyarr.fusion.assemble import assemble
+from lazyarr.fusion.assembler import Terms, Unlike, body_of
 from lazyarr.fusion.compress import fed, feedable
 from lazyarr.fusion.group import Group
-from lazyarr.fusion.partition import Partition, Refuse, is_draw, partition
+from lazyarr.fusion.partition import Barred, Partition, Refuse, is_draw, partition
 from lazyarr.fusion.rows import chains
+from lazyarr.fusion.structure import Framed, Key, structure_of
 from lazyarr.geometry import same
 from lazyarr.kernels import lowerable, not_together
 from lazyarr.plan import Plan, Step, Walk
@@ -62,7 +65,7 @@ def _met(w: Walk, refuse: Refuse) -> Plan:
     key, shape = pattern
     known = _patterns.get(key)
     if known is not None:
-        return Plan(for_shape(known.steps, shape), w.pins, known.noted)
+        return Plan(for_shape(known.steps, shape), w.tokens.pins, known.noted)
     found = _make(w, refuse)
     if len(_patterns) >= MAX_PLANS:
         _patterns.clear()
@@ -72,60 +75,38 @@ def _met(w: Walk, refuse: Refuse) -> Plan:
 
 def groups_of(w: Walk, refuse: Refuse) -> tuple[Partition, list[Step]]:
     """The fusion groups of a walk, and the steps of its plan."""
-    numbers = _numbers(w)
-    parted, made, absorbed = _planned(w, refuse, numbers)
+    parted, made, absorbed = _planned(w, refuse)
     steps = {at: step for at, (step, _) in enumerate(made) if at not in absorbed}
-    _let_go(list(steps.values()), w.nodes, numbers)
-    joint, parted.rows = joined(w, parted, steps, [body for _, body in made])
+    _let_go(list(steps.values()), w.nodes, w.numbers)
+    joint, parted.rows = joined(w, parted, steps, [framed for _, framed in made])
     return parted, joint
 
 
-def _numbers(w: Walk) -> dict[int, int]:
-    return {id(n): k for k, n in enumerate(w.nodes)} | {id(v): -1 - k for k, v in enumerate(w.leaves)}
+Made = tuple[Step, Framed | None]
+"""A step, and its program over some rows."""
+
+Alike = dict[Key, Made]
+"""For each structure of a group: the step of one group, which speaks of the group's own nodes and of the values
+that it needs by number.  It lives as long as the planning, since it holds nodes."""
 
 
-@dataclass(slots=True, eq=False)
-class _Barred:
-    """Nodes, by serial, that cannot be where the attempts so far have put them."""
-
-    unlike: dict[int, str] = field(default_factory=dict)
-    """They cannot have NumPy's bits in compiled loops, and why: NumPy runs them."""
-    apart: set[int] = field(default_factory=set)
-    """They join no group through a view."""
-    alone: set[int] = field(default_factory=set)
-    """They share no group."""
-
-    def __len__(self) -> int:
-        return len(self.unlike) + len(self.apart) + len(self.alone)
-
-
-Made = tuple[Step, Assembler | None]
-"""A step, and the body of its program."""
-
-
-def _assembled(w: Walk, refuse: Refuse, numbers: dict[int, int]) -> tuple[Partition, list[Made]]:
+def _assembled(w: Walk, refuse: Refuse) -> tuple[Partition, list[Made]]:
     """Groups and their steps.  An attempt that fails bars nodes, so that the next one differs."""
-    barred, terms = _Barred(), Terms(w.rules, lowerable, w.literal)
-
-    def why_not(node: Expr) -> str | None:
-        return barred.unlike.get(node.serial) or refuse(node)
-
+    barred, memory, alike = Barred(), Memory(w.tokens.odd), Alike()
     while True:
         before = len(barred)
-        parted = partition(w.nodes, w.external, why_not, barred.apart, barred.alone)
-        made = [_attempt(group, numbers, parted, barred, terms) for group in parted.groups]
+        parted = partition(w.nodes, w.external, refuse, w.tokens, memory, barred)
+        made = [_attempt(group, w, parted, barred, alike) for group in parted.groups]
         steps = [step for step in made if step is not None]
         if len(barred) == before:
             assert len(steps) == len(made)
             return parted, steps
 
 
-def _attempt(
-    group: Group, numbers: dict[int, int], parted: Partition, barred: _Barred, terms: Terms
-) -> Made | None:
+def _attempt(group: Group, w: Walk, parted: Partition, barred: Barred, alike: Alike) -> Made | None:
     """The step of a group; None where some of its nodes had to be barred."""
     try:
-        return _step(group, numbers, parted.stored, parted.epoch, terms)
+        return _step(group, w, parted, alike)
     except Scattered:
         barred.alone.update(n.serial for n in group.nodes if is_draw(n))
     except Unlike as found:
@@ -137,15 +118,13 @@ def _attempt(
 
 def _make(w: Walk, refuse: Refuse) -> Plan:
     COUNT.plans += 1
-    return Plan(groups_of(w, refuse)[1], w.pins)
+    return Plan(groups_of(w, refuse)[1], w.tokens.pins)
 
 
-def _planned(
-    w: Walk, refuse: Refuse, numbers: dict[int, int]
-) -> tuple[Partition, list[Made], set[int]]:
+def _planned(w: Walk, refuse: Refuse) -> tuple[Partition, list[Made], set[int]]:
     """Groups, their steps, and which of these are part of others: compressions that need not be stored
     are in the steps that read them."""
-    parted, made = _assembled(w, refuse, numbers)
+    parted, made = _assembled(w, refuse)
     absorbed: set[int] = set()
     feeding: set[int] = set()
     for number, sources in fed(parted.groups, parted.stored, w.external).items():
@@ -173,47 +152,67 @@ def _feed(step: Step, source: Step) -> bool:
 def _let_go(steps: list[Step], nodes: list[Expr], numbers: dict[int, int]) -> None:
     """Say after which step each value is not needed any more."""
     last: dict[int, int] = {}
+    over = [0] * len(nodes)             # the last step that writes to what has a node's memory
     for at, step in enumerate(steps):
         for k in step.members:
-            last[k] = at
-            values = [i.expr for i in nodes[k].inputs if isinstance(i, Read)]
-            old = nodes[k].old
-            while old is not None:
-                values.append(old)
-                old = old.old
-            last.update((numbers[id(v)], at) for v in values if id(v) in numbers)
-    for at, step in enumerate(steps):
-        step.ends = tuple(k for k, end in last.items() if end == at)
+            last[k] = over[k] = at
+            for i in nodes[k].inputs:
+                if i.__class__ is Read:
+                    last[numbers[id(i.expr)]] = at      # type: ignore[union-attr]
+    for k in reversed(range(len(nodes))):
+        old, at = nodes[k].old, over[k]
+        while old is not None and id(old) not in numbers:
+            old = old.old
+        if old is not None:
+            below = numbers[id(old)]
+            last[below] = max(last.get(below, at), at)
+            if below >= 0:
+                over[below] = max(over[below], at)
+    ends: list[list[int]] = [[] for _ in steps]
+    for k, at in last.items():
+        ends[at].append(k)
+    for step, mine in zip(steps, ends, strict=True):
+        step.ends = tuple(mine)
 
 
-def _step(group: Group, numbers: dict[int, int], stored: set[int], epoch: int, terms: Terms) -> Made:
-    members = tuple(numbers[id(n)] for n in group.nodes)
-    keep = tuple(numbers[id(n)] for n in group.nodes if n.serial in stored)
+def _step(group: Group, w: Walk, parted: Partition, alike: Alike) -> Made:
+    """The step of a group, with the program that a group like it has already."""
     why = group.refusals[0].why if group.refusals else ""
-    if group.opaque or not keep:                # (another thread let go of what was wanted when this began)
-        return Step(members, keep, None, (), (), (), (), why), None
-    body = body_of(group, epoch, stored, terms)
-    program = assemble(body, arrange)
+    members = tuple([w.numbers[id(n)] for n in group.nodes])
+    stored = [n.serial in parted.stored for n in group.nodes]
+    if group.opaque or not any(stored):         # (another thread let go of what was wanted when this began)
+        return Step(members, tuple(compress(members, stored)), None, (), (), (), (), why), None
+    key, needed = structure_of(group, stored, w.tokens, w.numbers)
+    found = alike.get(key)
+    if found is None:
+        found = alike[key] = _first(group, needed, parted, Terms(w.tokens.rules, lowerable, w.tokens.literal))
+    step, framed = found
+    return step.renumbered(members, [w.numbers[id(v)] for v in needed], why), framed
+
+
+def _first(group: Group, needed: list[Expr], parted: Partition, terms: Terms) -> Made:
+    """The step of a group whose structure was not met before, in the group's own numbers."""
+    numbers = {id(n): k for k, n in enumerate(group.nodes)} | {id(v): -1 - k for k, v in enumerate(needed)}
+    stored = [n for n in group.nodes if n.serial in parted.stored]
+    body = body_of(group, parted.epoch, parted.stored, terms)
+    program, values, scalars = assemble(body, arrange)
+    COUNT.assembled += 1
     if scattered(program):
         raise Scattered
     why_not = None if group.fold is None else not_together(program.parfor)
     if why_not is not None:
         raise Unlike({n.serial for n in group.nodes if isinstance(n.op, Reduce)}, why_not)
-    operands = tuple(numbers[id(b.value)] for b in program.bindings)
-    constants = tuple(
-        (numbers[id(c[0])], c[1]) if isinstance(c, tuple) else c for c in program.constants
-    )
-    written = tuple(k for k, o in enumerate(program.parfor.operands) if o.role != "in")
-    read = _read(group)
-    reusable = tuple(_reusable(n, group, numbers, read) for n in group.nodes if n.serial in stored)
-    program.forget()
-    last = group.nodes[-1]
+    read, last = _read(group), group.nodes[-1]
     ranks = last.inputs[2] if isinstance(last.op, Compress) else None
     return Step(
-        members, keep, program, operands, constants, written, reusable, why,
+        tuple(range(len(group.nodes))), tuple([numbers[id(n)] for n in stored]), program,
+        tuple([numbers[id(v)] for v in values]),
+        tuple([(numbers[id(c[0])], c[1]) if isinstance(c, tuple) else c for c in scalars]),
+        tuple(k for k, o in enumerate(program.parfor.operands) if o.role != "in"),
+        tuple(_reusable(n, group, numbers, read) for n in stored), "",
         tallies=isinstance(last.op, Tally),
         ranks=numbers[id(ranks.expr)] if isinstance(ranks, Read) else None,
-    ), body  # fmt: skip
+    ), Framed(body, arrange)  # fmt: skip
 
 
 def _read(group: Group) -> dict[int, tuple[Expr, numpy.ndarray | None]]:

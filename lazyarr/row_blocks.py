@@ -1,6 +1,6 @@
 """Row blocks: steps that run together on the rows of one block after the other.
 
-In:  chains of groups (`fusion.rows`), their steps and bodies.   Out: the steps of the plan, in which one
+In:  chains of groups (`fusion.rows`), their steps and programs.   Out: the steps of the plan, in which one
 step stands for each chain.
 A block is as many rows as stay in a core's second-level cache, while others pass through it.
 What only the chain reads has no memory but a thread's own, of one block.  So a chain needs less memory than
@@ -14,16 +14,19 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import NamedTuple
 
-from lazyarr.codegen.reduce_plan import arrange
 from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.config import current
 from lazyarr.dtypes import PLAIN
 from lazyarr.expr import Expr, Map
-from lazyarr.fusion.assemble import Assembler, Frame, Inside, Unlike, assemble
+from lazyarr.fusion.assemble import Frame, Inside
+from lazyarr.fusion.assembler import Unlike
+from lazyarr.fusion.group import Group
 from lazyarr.fusion.partition import Partition
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.rows import Chain, Found, Touch, in_step
+from lazyarr.fusion.structure import Framed
 from lazyarr.launch import NONTEMPORAL_BYTES, program_worth_threads
 from lazyarr.launch_rows import may_stream
 from lazyarr.plan import RowBlocks, RowPart, Step, Walk
@@ -56,18 +59,19 @@ def cache_bytes() -> int:
 
 
 def joined(
-    w: Walk, parted: Partition, steps: Mapping[int, Step], bodies: Sequence[Assembler | None]
+    w: Walk, parted: Partition, steps: Mapping[int, Step], framed: Sequence[Framed | None]
 ) -> tuple[list[Step], Found]:
     """The steps by group, each chain of groups as one step where that can be; and the chains that are."""
     apart = is_off("rows") or not {"fusion", "reduction"} <= current.parallel
     rows = Found() if apart else parted.rows
     found, kept = dict(steps), Found([], dict(rows.apart))
+    uses = Uses.of(parted.groups if rows.chains else ())
     for chain in rows.chains:
         numbers = chain.numbers
-        mine = [b for b in (bodies[k] for k in numbers) if b is not None]
+        mine = [f for f in (framed[k] for k in numbers) if f is not None]
         step: Step | str = "NumPy runs one of them"
         if len(mine) == len(numbers):
-            step = _Joining(w, parted, chain, [steps[k] for k in numbers], mine).step()
+            step = _Joining(w, uses, chain, [steps[k] for k in numbers], mine).step()
         if isinstance(step, str):
             kept.apart.update(dict.fromkeys(numbers[1:], step))
             continue
@@ -83,12 +87,19 @@ class _Joining:
     """One chain on its way to a step."""
 
     def __init__(
-        self, w: Walk, parted: Partition, chain: Chain, steps: Sequence[Step], bodies: Sequence[Assembler]
+        self, w: Walk, uses: Uses, chain: Chain, steps: Sequence[Step], framed: Sequence[Framed]
     ) -> None:
-        self.w, self.chain, self.steps, self.bodies = w, chain, steps, bodies
-        self.inside = _inside(chain, parted, w)
-        self.numbers = {n.serial: k for k, n in enumerate(w.nodes)} | {
-            v.serial: -1 - k for k, v in enumerate(w.leaves)
+        self.w, self.chain, self.steps, self.framed = w, chain, steps, framed
+        self.inside = _inside(chain, uses, w)
+        self.reads: dict[int, list[tuple[int, int, Touch]]] = {}
+        """By number of a value: which steps read it, along which axis their rows lie, and where they read."""
+        for at, (axis, touches) in enumerate(zip(chain.axes, chain.touches, strict=True)):
+            for t in touches:
+                if not t.writes:
+                    self.reads.setdefault(w.numbers[id(t.value)], []).append((at, axis, t))
+        # (What a masked write leaves of an old value is among the operands only.)
+        self.last = {
+            v: at for at, s in enumerate(steps) for k, v in enumerate(s.operands) if k not in s.written
         }
 
     def step(self) -> Step | str:
@@ -109,18 +120,15 @@ class _Joining:
             return "random numbers are drawn in the order of their stream, many at a time"
         parts = []
         for k, (step, pair) in enumerate(zip(self.steps, programs, strict=True)):
-            values = [b.value.serial for b in pair[0].bindings]
             streams = self._streams(k) and all(map(may_stream, pair))
-            inside = tuple(slots.get(v, -1) for v in values)
+            inside = tuple(slots.get(v, -1) for v in step.operands)
             parts.append(RowPart(step, *pair, inside, streams, self._axes(k)))
-        for program in (*full, *rest):
-            program.forget()
         found = RowBlocks(tuple(parts), rows, blocks, own_bytes, self.chain.behind)
         if current.verify:
             self._verify(found)
         found.early = self._early(own_bytes * found.slots(get_num_threads()))
-        stored = [(k, r) for s in self.steps for k, r in zip(s.stored, self._reusable(s), strict=True)]
-        stored = [(k, r) for k, r in stored if self.w.nodes[k].serial not in self.inside]
+        stored = [each for k in range(len(self.steps)) for each in self._reusable(k)]
+        stored = [(k, r) for k, r in stored if k not in self.inside]
         return Step(
             tuple(k for s in self.steps for k in s.members), tuple(k for k, _ in stored), None, (), (), (),
             tuple(r for _, r in stored), "", tuple(k for s in self.steps for k in s.ends), rows=found,
@@ -151,23 +159,25 @@ class _Joining:
     def _largest(self) -> Iterator[tuple[Touch, int]]:
         """One access for each buffer or block in a thread's own memory."""
         found: dict[int, tuple[Touch, int]] = {}
+        numbers = self.w.numbers
         for axis, touches in zip(self.chain.axes, self.chain.touches, strict=True):
             for t in touches:
-                key = id(t.value if t.value.serial in self.inside else t.key)
+                key = id(t.value if numbers[id(t.value)] in self.inside else t.key)
                 if key not in found or found[key][0].row_bytes(found[key][1]) < t.row_bytes(axis):
                     found[key] = t, axis
         return iter(found.values())
 
     def _worth_threads(self) -> bool:
-        return any(program_worth_threads(s.program) for s in self.steps if s.program is not None)
+        programs = {id(s.program): s.program for s in self.steps}
+        return any(program_worth_threads(p) for p in programs.values() if p is not None)
 
     def _slots(self, rows: int) -> tuple[dict[int, int], int]:
         """Where in a thread's own memory the rows of each value lie, and how much that takes."""
         at: dict[int, int] = {}
         end = 0
-        for serial in self.inside:
-            at[serial] = end
-            nbytes = self.w.nodes[self.numbers[serial]].nbytes // self.chain.extent * rows
+        for number in self.inside:
+            at[number] = end
+            nbytes = self.w.value(number).nbytes // self.chain.extent * rows
             end += -(-nbytes // LINE) * LINE
         return at, end
 
@@ -183,40 +193,34 @@ class _Joining:
         What runs behind writes what was read just before, and is in the cache."""
         if k >= len(self.steps) - self.chain.behind:
             return False
-        touches = self.chain.touches
-        written = [t for t in touches[k] if t.writes]
-        again = {id(t.key) for ts in touches[k + 1 :] for t in ts}
-        again |= {id(t.key) for ts in touches[:k] for t in ts if t.writes}
-        if any(id(t.key) in again or t.value.serial in self.inside for t in written):
+        written = [t for t in self.chain.touches[k] if t.writes]
+        if sum(t.value.nbytes for t in written) < NONTEMPORAL_BYTES:
             return False
-        return sum(t.value.nbytes for t in written) >= NONTEMPORAL_BYTES
+        touched, writing = self.chain.touched, self.chain.written
+        return not any(
+            touched[id(t.key)][-1][0] > k or writing[id(t.key)][0][0] < k
+            or self.w.numbers[id(t.value)] in self.inside for t in written
+        )
 
     def _program(self, k: int, rows: int) -> Program:
-        return assemble(self.bodies[k], arrange, Frame(self.chain.axes[k], rows, self.inside))
+        inside = tuple(map(self.inside.get, self.steps[k].operands))
+        return self.framed[k].over(Frame(self.chain.axes[k], rows, inside))
 
-    def _reusable(self, step: Step) -> Iterator[tuple[int, ...]]:
-        """For each stored node of a step: values in whose memory it may lie, since the chain reads them
-        no later, and in the same rows only."""
-        k = self.steps.index(step)
-        for node in self.chain.groups[k].nodes:
-            if self.numbers[node.serial] in step.stored:
-                yield self._fitting(k, node)
+    def _reusable(self, k: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """The stored nodes of a step, and for each: values in whose memory it may lie, since the chain reads
+        them no later, and in the same rows only."""
+        mine = {id(t.value): t for t in self.chain.touches[k] if t.writes}
+        for number in self.steps[k].stored:
+            node = self.w.nodes[number]
+            yield number, self._fitting(k, mine[id(node)]) if isinstance(node.op, Map) else ()
 
-    def _fitting(self, k: int, node: Expr) -> tuple[int, ...]:
-        if not isinstance(node.op, Map):
-            return ()
-        mine = next(t for t in self.chain.touches[k] if t.value is node)
-        # (What a masked write leaves of an old value is among the operands only.)
-        later = {v for s in self.steps[k + 1 :] for at, v in enumerate(s.operands) if at not in s.written}
-        fits: dict[int, bool] = {}
-        for at, (axis, touches) in enumerate(zip(self.chain.axes, self.chain.touches, strict=True)):
-            for t in touches:
-                if not t.writes:
-                    before = at < k and in_step(t, axis, mine, self.chain.axes[k])
-                    fit = before or (at == k and _alike(t, mine))
-                    fits[t.value.serial] = fits.get(t.value.serial, True) and fit
-        fitting = [self.numbers[v] for v, fit in fits.items() if fit and v not in self.inside]
-        return tuple(v for v in fitting if v not in later)
+    def _fitting(self, k: int, mine: Touch) -> tuple[int, ...]:
+        axis = self.chain.axes[k]
+        return tuple(
+            v for v, reads in self.reads.items()
+            if reads[-1][0] <= k and self.last.get(v, -1) <= k and v not in self.inside
+            and all(in_step(t, a, mine, axis) if at < k else _alike(t, mine) for at, a, t in reads)
+        )
 
     def _verify(self, found: RowBlocks) -> None:
         """Does each operand stay within its value, or within the thread's memory, in every block?"""
@@ -236,14 +240,14 @@ class _Joining:
 
     def _early(self, own_bytes: int) -> tuple[int, ...]:
         """Values that would go before the last result has its memory, if NumPy might need less."""
-        makes = [any(self.w.nodes[k].serial not in self.inside for k in s.stored) for s in self.steps]
+        makes = [any(k not in self.inside for k in s.stored) for s in self.steps]
         last = max((at for at, one in enumerate(makes) if one), default=0)
         members = {k for s in self.steps for k in s.members}
         early = tuple(k for s in self.steps[:last] for k in s.ends if k not in members)
-        made = [n for s in self.steps for n in (self.w.nodes[k] for k in s.stored)]
-        fresh = sum(n.nbytes for n in made if n.old is None and n.serial not in self.inside)
+        made = [self.w.nodes[k] for s in self.steps for k in s.stored if k not in self.inside]
+        fresh = sum(n.nbytes for n in made if n.old is None)
         needed = fresh + own_bytes
-        return early if needed > self._numpy_peak() + SLACK else ()
+        return early if early and needed > SLACK and needed > self._numpy_peak() + SLACK else ()
 
     def _numpy_peak(self) -> int:
         """Bytes that NumPy would have in use at a time besides what is there before, at the least: if all
@@ -253,9 +257,12 @@ class _Joining:
         ends = {k for s in self.steps for k in s.ends}
         gone = {self.w.value(k).serial: self.w.value(k) for k in ends}
         last = {v.serial: n.serial for n in nodes for v in n.needs() if v.serial in gone}
+        leaving: dict[int, list[Expr]] = {}
+        for v, at in last.items():
+            leaving.setdefault(at, []).append(gone[v])
         live = peak = 0
         for node in nodes:
-            going = [gone[v] for v, at in last.items() if at == node.serial]
+            going = leaving.get(node.serial, [])
             free = sum(v.nbytes for v in going if v.serial not in mine or not self.w.external(v))
             elided = isinstance(node.op, Map) and any(v.nbytes == node.nbytes for v in going)
             if node.old is None:
@@ -265,21 +272,37 @@ class _Joining:
         return peak
 
 
-def _inside(chain: Chain, parted: Partition, w: Walk) -> dict[int, Inside]:
+class Uses(NamedTuple):
+    """Who uses which values (serials)."""
+
+    loads: dict[int, set[int]]
+    """Numbers of the groups that load a value."""
+    parts: set[int]
+    """Values of which a write changes a part."""
+
+    @classmethod
+    def of(cls, groups: Sequence[Group]) -> Uses:
+        found = cls({}, set())
+        for group in groups:
+            for a in group.loads:
+                found.loads.setdefault(a.value.serial, set()).add(group.number)
+            found.parts.update(n.old.serial for n in group.nodes if n.old is not None and not n.covers)
+        return found
+
+
+def _inside(chain: Chain, uses: Uses, w: Walk) -> dict[int, Inside]:
     """Values that only the chain reads, and whole: a thread's memory has room for a block of them."""
-    mine = {id(g) for g in chain.groups}
-    elsewhere = {a.value.serial for g in parted.groups if id(g) not in mine for a in g.loads}
-    for group in parted.groups:
-        elsewhere.update(n.old.serial for n in group.nodes if n.old is not None and not n.covers)
+    mine = set(chain.numbers)
     writes = [(t, axis) for axis, ts in zip(chain.axes, chain.touches, strict=True) for t in ts if t.writes]
     passing = {
         t.value.serial for t, _ in writes
-        if t.value.covers and not w.external(t.value) and t.value.serial not in elsewhere
+        if t.value.covers and not w.external(t.value) and t.value.serial not in uses.parts
+        and mine.issuperset(uses.loads.get(t.value.serial, ()))
     }
     # Values that come to lie in an array that exists, or is made, need no memory: it is in the cache, too.
     lasting = {id(t.key) for t, _ in writes if t.value.serial not in passing or t.key.op is None}
     return {
-        t.value.serial: Inside(t.strides[axis], abs(t.strides[axis]) * chain.extent)
+        w.numbers[id(t.value)]: Inside(t.strides[axis], abs(t.strides[axis]) * chain.extent)
         for t, axis in writes if id(t.key) not in lasting
     }
 

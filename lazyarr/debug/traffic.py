@@ -13,7 +13,7 @@ import numpy
 
 from lazyarr.dtypes import PLAIN
 from lazyarr.expr import Expr, Gather, Read, Scatter
-from lazyarr.fusion.alias import memory_key
+from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.group import region_of, space
 from lazyarr.fusion.program import Program
 from lazyarr.plan import RowBlocks, Step, Walk
@@ -54,11 +54,12 @@ def _by_rows(rows: RowBlocks, w: Walk) -> Traffic:
     """Between the steps of a chain a block of rows stays in the cache: memory is read and written once."""
     read: dict[int, int] = {}
     written: dict[int, int] = {}
+    memory = Memory(w.tokens.odd)
     for part in rows.parts:
         program = part.step.program
         assert program is not None
         for k, (operand, number) in enumerate(zip(program.parfor.operands, part.step.operands, strict=True)):
-            key = id(memory_key(w.value(number)))
+            key = id(memory.key(w.value(number)))
             if part.inside[k] < 0 and (operand.role != "in" or key not in written):
                 found = read if operand.role == "in" else written
                 nbytes = min(_footprint(program, k), w.value(number).nbytes)

@@ -26,11 +26,30 @@ def anywhere(geo: numpy.ndarray) -> numpy.ndarray:
     return geometry((high - low,), ANYWHERE, None, low, high)
 
 
-def memory_key(value: Expr) -> Expr:
-    """The oldest pending value that shares its buffer with `value` if all writes go in place."""
-    while value.op is not None and value.old is not None:
-        value = value.old
-    return value
+class Memory:
+    """Whose buffer values have: asked once for each, while nothing is evaluated."""
+
+    __slots__ = ("_known", "odd")
+
+    def __init__(self, odd: bool) -> None:
+        self._known: dict[int, Expr] = {}
+        self.odd = odd
+        """Some of it, or some access, may not be aligned."""
+
+    def key(self, value: Expr) -> Expr:
+        """The oldest pending value that shares its buffer with `value` if all writes go in place."""
+        if value.op is None or value.old is None:
+            return value
+        known, passed = self._known, []
+        while value.op is not None and value.old is not None:
+            found = known.get(id(value))
+            if found is not None:
+                value = found
+                break
+            passed.append(id(value))
+            value = value.old
+        known.update(dict.fromkeys(passed, value))
+        return value
 
 
 def disjoint(g: numpy.ndarray, h: numpy.ndarray) -> bool:

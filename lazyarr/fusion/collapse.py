@@ -9,6 +9,7 @@ where every operand moves through both as through one.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -20,6 +21,7 @@ class Loops(NamedTuple):
     """Per operand: bytes to add to its base, because loops were turned round."""
 
 
+@lru_cache(maxsize=4096)
 def broadcast_strides(
     shape: tuple[int, ...], operand_shape: tuple[int, ...], strides: tuple[int, ...]
 ) -> tuple[int, ...]:

@@ -8,22 +8,21 @@ write, either both are at the same element in the same iteration, or they are pr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy
 
-from lazyarr.dtypes import char_of
 from lazyarr.expr import FOLDS, Compress, Expr, Map, Read, Reduce, Scan, Scatter
-from lazyarr.fusion.alias import ANYWHERE, disjoint, injective, memory_key
+from lazyarr.fusion.alias import ANYWHERE, Memory, disjoint, injective
 from lazyarr.fusion.fold import fold_order, stricter
 from lazyarr.fusion.group import (
     Access,
     Asked,
     Group,
+    Loads,
     Placed,
     loop_inputs,
     makes,
-    memory_reads,
     region_of,
     written,
 )
@@ -32,15 +31,17 @@ from lazyarr.ops import row
 from lazyarr.reduce_order import Order
 
 
-def conflict(node: Expr, placed: Placed, group: Group, epoch: int, asked: Asked) -> str | None:
-    """Why a node cannot run in the loops of a group, which have its space."""
-    if node.old is None and not group.ordered and isinstance(node.op, Map):
-        return _load_conflict(node, placed, group, epoch)       # the usual case, for which this is all
+def conflict(
+    node: Expr, placed: Placed, loads: Loads, group: Group, epoch: int, asked: Asked
+) -> str | None:
+    """Why a node cannot run in the loops of a group, which have its space; `loads` are what it would load."""
+    if node.old is None and node.op.__class__ is Map and not group.ordered:
+        return _load_conflict(loads, group, epoch)              # the usual case, for which this is all
     return (
         _order_conflict(node, group)
         or _waits_for_one(node, group)
-        or _fold_conflict(node, placed, group, epoch)
-        or _load_conflict(node, placed, group, epoch)
+        or _fold_conflict(node, loads, group)
+        or _load_conflict(loads, group, epoch)
         or _store_conflict(node, placed, group, epoch, asked)
         or _cannot_repeat(node, group, epoch, asked)
     )
@@ -76,7 +77,7 @@ def _waits_for_one(node: Expr, group: Group) -> str | None:
     return "one thread scans, and threads share what is much work" if work >= HEAVY else None
 
 
-def _fold_conflict(node: Expr, placed: Placed, group: Group, epoch: int) -> str | None:
+def _fold_conflict(node: Expr, loads: Loads, group: Group) -> str | None:
     """A fold may visit elements twice, in an order of its own."""
     if group.fold is not None and node.old is not None and _overwrites(node, group):
         return "a fold may visit elements twice, and this changes what the group reads"
@@ -84,22 +85,23 @@ def _fold_conflict(node: Expr, placed: Placed, group: Group, epoch: int) -> str 
         return None
     if group.scatters:
         return "a fold has an order of its own, and so have writes to positions"
-    read = {id(a.key) for a in group.loads}
-    read |= {id(memory_key(value)) for value, _ in memory_reads(node, placed, group, epoch)}
-    stored = [id(a.key) for a in group.stores]
-    # (One masked write leaves or computes the same again; two might build on each other.)
-    if not read.isdisjoint(stored) or any(stored.count(key) > 1 for key in group.merged):
-        return "a fold may visit elements twice, and the group changes what it reads"
+    if group.stores:
+        read = {id(a.key) for a in group.loads}
+        read |= {id(group.memory.key(value)) for value, _ in loads}
+        stored = [id(a.key) for a in group.stores]
+        # (One masked write leaves or computes the same again; two might build on each other.)
+        if not read.isdisjoint(stored) or any(stored.count(key) > 1 for key in group.merged):
+            return "a fold may visit elements twice, and the group changes what it reads"
     if leader(node, group.fold) is None:
         return "folds other axes, or in another order, than the group"
     return None
 
 
-def _load_conflict(node: Expr, placed: Placed, group: Group, epoch: int) -> str | None:
-    for value, geo in memory_reads(node, placed, group, epoch):
+def _load_conflict(loads: Loads, group: Group, epoch: int) -> str | None:
+    for value, geo in loads:
         if makes(value, group, epoch):
             return "reads a value of the group at other elements"
-        if _clashes(memory_key(value), geo, group.stores):
+        if group.stores and _clashes(group.memory.key(value), geo, group.stores):
             return "reads memory that the group writes, at other elements"
     return None
 
@@ -108,7 +110,7 @@ def _store_conflict(node: Expr, placed: Placed, group: Group, epoch: int, asked:
     old, region = node.old, written(node, placed.region)
     if old is None:
         return None
-    key = memory_key(old)
+    key = group.memory.key(old)
     if not node.covers and makes(old, group, epoch):
         if old is key and not same(group.placed[old.serial].region, region):
             return "changes a part of what the group makes"
@@ -148,8 +150,8 @@ def _passes(node: Expr, reader: Expr, group: Group, epoch: int, asked: Asked) ->
 def _overwrites(node: Expr, group: Group) -> bool:
     """Does a write go to memory that the group, or the node itself, reads?"""
     assert node.old is not None
-    key = memory_key(node.old)
-    own = [memory_key(i.expr) for i in node.inputs if isinstance(i, Read)]
+    key = group.memory.key(node.old)
+    own = [group.memory.key(i.expr) for i in node.inputs if isinstance(i, Read)]
     return (
         not node.covers
         or id(key) in group.merged
@@ -174,24 +176,21 @@ def _harmless(g: numpy.ndarray, h: numpy.ndarray) -> bool:
     return (same(g, h) and g.dtype != ANYWHERE) or disjoint(g, h)
 
 
-def own_conflict(node: Expr) -> str | None:
+def own_conflict(node: Expr, memory: Memory) -> str | None:
     """Overlap within one node, as in ``a[1:] = a[:-1]``: NumPy's own rules apply, so NumPy runs it."""
     if node.old is None:
         return None
-    region, key = region_of(node), memory_key(node.old)
+    region, key = region_of(node), memory.key(node.old)
     if not injective(region):
         return "writes some element twice"
     region = written(node, region)
     for i in node.inputs:
-        if isinstance(i, Read) and memory_key(i.expr) is key and not _harmless(i.geo, region):
+        if isinstance(i, Read) and memory.key(i.expr) is key and not _harmless(i.geo, region):
             return "reads what it overwrites, at other elements"
     return None
 
 
-def plain_node(node: Expr) -> str | None:
-    """Why the element types keep a node out of compiled code, or None."""
+def plain_node(node: Expr, chars: Sequence[str | None]) -> str:
+    """Why the element types, those of what it writes and reads, keep a node out of compiled code."""
     dtypes = [region_of(node).dtype, *[i.geo.dtype for i in node.inputs if isinstance(i, Read)]]
-    for dtype in dtypes:
-        if char_of(dtype) is None:
-            return f"dtype {dtype} is not compiled"
-    return None
+    return f"dtype {dtypes[chars.index(None)]} is not compiled"

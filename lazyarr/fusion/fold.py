@@ -9,13 +9,21 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import numpy
-
 from lazyarr.dtypes import char_of
+from lazyarr.error_state import buffer_size
 from lazyarr.expr import Expr, Read, Reduce
 from lazyarr.reduce_order import SEARCHES, Order, Unproved, in_c_order, order_of
 
-_order_of = lru_cache(maxsize=4096)(order_of)
+
+@lru_cache(maxsize=4096)
+def _order_of(
+    op: Reduce, char: str, shape: tuple[int, ...], strides: tuple[int, ...], mask: tuple[int, ...] | None,
+    buffer: int,
+) -> Order | Unproved:
+    return order_of(
+        op.name, signature(op), char, shape, strides, op.axes,
+        initial_given=op.initial is not None, mask_strides=mask, buffer=buffer,
+    )  # fmt: skip
 
 
 def folded(node: Expr) -> Read:
@@ -42,10 +50,7 @@ def fold_order(node: Expr) -> Order | Unproved:
         return Unproved(f"dtype {geo.dtype} is not compiled")
     if op.name in SEARCHES and all(geo.shape[axis] == 1 for axis in op.axes):
         return Unproved("a search among single elements")
-    return _order_of(
-        op.name, signature(op), char, geo.shape, geo.strides, op.axes,
-        initial_given=op.initial is not None, mask_strides=mask, buffer=numpy.getbufsize(),
-    )
+    return _order_of(op, char, geo.shape, geo.strides, mask, buffer_size())
 
 
 def stricter(a: Order, b: Order, names: tuple[str, str]) -> Order | None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scatter
-from lazyarr.fusion.alias import ANYWHERE, anywhere
+from lazyarr.fusion.alias import ANYWHERE, Memory, anywhere
 from lazyarr.fusion.reindex import Reindex
 from lazyarr.geometry import offset_of, same
 
@@ -60,7 +60,7 @@ class Refusal(NamedTuple):
 
 
 class Access(NamedTuple):
-    """A load or store of memory: whose, in which buffer (see `memory_key`), and where in it."""
+    """A load or store of memory: whose, in which buffer (see `Memory`), and where in it."""
 
     value: Expr
     key: Expr
@@ -85,7 +85,7 @@ class Placed(NamedTuple):
     @classmethod
     def plainly(cls, node: Expr) -> Placed:
         """Over the node's own space."""
-        reads = [i.geo if isinstance(i, Read) else None for i in node.inputs]
+        reads = [i.geo if i.__class__ is Read else None for i in node.inputs]   # type: ignore[union-attr]
         region = region_of(node)
         if isinstance(node.op, Gather):
             table = node.inputs[0]
@@ -114,6 +114,7 @@ class Group:
 
     number: int
     shape: tuple[int, ...]
+    memory: Memory
     opaque: bool = False
     nodes: list[Expr] = field(default_factory=list)
     placed: dict[int, Placed] = field(default_factory=dict)
@@ -150,6 +151,8 @@ class Group:
         """Do the loops see an operation as it was written: over its own space?"""
         if not isinstance(node.op, Map | Reduce) or space(node) != self.shape:
             return False
+        if not self.bridged:
+            return True
         own, placed = Placed.plainly(node), self.placed[node.serial]
         places = zip((own.region, *own.reads), (placed.region, *placed.reads), strict=True)
         return all(a is b or (a is not None and b is not None and same(a, b)) for a, b in places)
@@ -175,21 +178,21 @@ def forwards(value: Expr, geo: numpy.ndarray, group: Group, epoch: int) -> bool:
     )
 
 
-def _reads(node: Expr, placed: Placed) -> list[tuple[Expr, numpy.ndarray]]:
-    """The values that a node reads, and where."""
+Loads = list[tuple[Expr, numpy.ndarray]]
+"""Values and where they are read."""
+
+
+def memory_reads(node: Expr, placed: Placed, group: Group, epoch: int) -> Loads:
+    """The values that a node of a group loads, and where."""
+    reads, found = placed.reads, []
     if isinstance(node.op, Gather):
         table = node.inputs[0]
         assert isinstance(table, Read)
-        places: tuple[numpy.ndarray | None, ...] = (anywhere(table.geo), *placed.reads[1:])
-        placed = placed._replace(reads=places)
-    return [
-        (i.expr, geo) for i, geo in zip(loop_inputs(node), placed.reads, strict=False)
-        if isinstance(i, Read) and geo is not None
-    ]
-
-
-def memory_reads(
-    node: Expr, placed: Placed, group: Group, epoch: int
-) -> list[tuple[Expr, numpy.ndarray]]:
-    """The values that a node of a group loads, and where."""
-    return [(v, geo) for v, geo in _reads(node, placed) if not forwards(v, geo, group, epoch)]
+        reads = (anywhere(table.geo), *reads[1:])
+    for i, geo in zip(loop_inputs(node), reads, strict=False):
+        if geo is not None:
+            value = i.expr                      # type: ignore[union-attr]
+            # (What an earlier evaluation made, or another group: asked here, for nearly all.)
+            if value.op is None or value.epoch != epoch or not forwards(value, geo, group, epoch):
+                found.append((value, geo))
+    return found

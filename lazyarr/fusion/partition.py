@@ -14,21 +14,23 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy
 
+from lazyarr import switches
 from lazyarr.config import current
 from lazyarr.draws import DRAWS
 from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scan, Scatter, Tally
-from lazyarr.fusion.alias import memory_key
+from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.conflict import conflict, leader, own_conflict
 from lazyarr.fusion.group import (
     Access,
     Asked,
     Group,
+    Loads,
     Placed,
     Refusal,
     loop_inputs,
@@ -40,6 +42,7 @@ from lazyarr.fusion.group import (
 )
 from lazyarr.fusion.reindex import crossed, reindex, spread
 from lazyarr.fusion.rows import Found
+from lazyarr.fusion.structure import Key, Tokens
 from lazyarr.geometry import same
 from lazyarr.switches import is_node_off, is_off
 
@@ -52,11 +55,14 @@ LOOK_BACK = 8
 CROSSING = 1 << 17
 """Elements from which on it matters that memory is read in its own order."""
 
+IN_C_ORDER = (Tally, Compress, Scatter)
+"""What runs in C order of its own space."""
+
 CROWDED = "together they would hold more arrays at a time than NumPy"
 
 _epochs = itertools.count()
 
-Refuse = Callable[[Expr], str | None]
+Refuse = Callable[[Expr, Memory], str | None]
 """Why a node has no native lowering, or None if it has one."""
 
 
@@ -70,29 +76,82 @@ class Partition:
     """Which groups run together, block by block; filled in by who makes steps of the groups."""
 
 
-def partition(
-    nodes: list[Expr], asked: Asked, refuse: Refuse, apart: Collection[int] = (),
-    alone: Collection[int] = (),
-) -> Partition:
-    """Put `nodes` (pending, in program order) into groups; those that are `asked` for must be stored.
+@dataclass(slots=True, eq=False)
+class Barred:
+    """Nodes, by serial, that cannot be where attempts so far have put them."""
 
-    Nodes whose serials are in `apart` join no group through a view; those in `alone` share none."""
-    found = _attempt(nodes, Terms(asked, refuse, LOOK_BACK, apart, alone))
-    outside = {n.serial for n in nodes if asked(n)}
-    if any(_crowded(g, found.stored - outside) for g in found.groups):
-        return _attempt(nodes, Terms(asked, refuse, 0, apart, alone))
+    unlike: dict[int, str] = field(default_factory=dict)
+    """They cannot have NumPy's bits in compiled loops, and why: NumPy runs them."""
+    apart: set[int] = field(default_factory=set)
+    """They join no group through a view."""
+    alone: set[int] = field(default_factory=set)
+    """They share no group."""
+
+    def __len__(self) -> int:
+        return len(self.unlike) + len(self.apart) + len(self.alone)
+
+
+def partition(
+    nodes: list[Expr], asked: Asked, refuse: Refuse, tokens: Tokens, memory: Memory, barred: Barred
+) -> Partition:
+    """Put `nodes` (pending, in program order) into groups; those that are `asked` for must be stored."""
+    on = current.parallel
+    terms = Terms(
+        asked, Forms(refuse, tokens, memory), memory, barred, LOOK_BACK,
+        "fusion" in on, "reduction" in on, not is_off("views"),
+    )  # fmt: skip
+    found = _attempt(nodes, terms)
+    passing = found.stored.difference(n.serial for n in nodes if asked(n))
+    if any(_crowded(g, passing) for g in found.groups):
+        return _attempt(nodes, terms._replace(look_back=0))
     return found
+
+
+class Form(NamedTuple):
+    """What does not depend on where a node's inputs come from."""
+
+    why: str | None
+    """Why it is not compiled."""
+    shape: tuple[int, ...]
+    """Its iteration space."""
+    plain: Placed
+
+
+class Forms:
+    """Forms of nodes: asked once for all that are alike."""
+
+    __slots__ = ("refuse", "tokens", "memory", "single", "known")
+
+    def __init__(self, refuse: Refuse, tokens: Tokens, memory: Memory) -> None:
+        self.refuse, self.tokens, self.memory = refuse, tokens, memory
+        self.single = tokens.odd or bool(switches.OFF)
+        """Nodes that are alike may be refused for themselves."""
+        self.known: dict[Key, Form] = {}
+
+    def of(self, node: Expr) -> Form:
+        key = self.tokens.form(node)
+        found = None if self.single else self.known.get(key)
+        if found is None:
+            why = self.refuse(node, self.memory)
+            found = self.known[key] = Form(why, space(node), Placed.plainly(node))
+        return found
 
 
 class Terms(NamedTuple):
     """What decides about joining, besides the nodes."""
 
     asked: Asked
-    refuse: Refuse
+    forms: Forms
+    memory: Memory
+    barred: Barred
     look_back: int
     """Groups that a node may join though it does not depend on them."""
-    apart: Collection[int]
-    alone: Collection[int]
+    fuses: bool
+    """Nodes share groups, as far as options go."""
+    folds: bool
+    """With folds, too."""
+    views: bool
+    """Through views, too."""
 
 
 def _crowded(group: Group, passing: set[int]) -> bool:
@@ -103,12 +162,12 @@ def _crowded(group: Group, passing: set[int]) -> bool:
 
 def _attempt(nodes: list[Expr], terms: Terms) -> Partition:
     """One pass over the nodes: each is placed once, and its accesses are entered."""
-    epoch, asked = next(_epochs), terms.asked
+    epoch, asked, memory = next(_epochs), terms.asked, terms.memory
     groups: list[Group] = []
     stored = {n.serial for n in nodes if asked(n)}
     last_reader: dict[int, int] = {}    # id(memory key) -> last group that loads it
     for node in nodes:
-        group, placed = _place(node, groups, last_reader, epoch, terms)
+        group, placed, loads = _place(node, groups, last_reader, epoch, terms)
         group.nodes.append(node)
         group.placed[node.serial] = placed
         node.epoch, node.index = epoch, group.number
@@ -116,17 +175,17 @@ def _attempt(nodes: list[Expr], terms: Terms) -> Partition:
             group.fold = leader(node, group.fold)
         if isinstance(node.op, Scan) and not group.opaque:
             group.scan = node.op.axis
-        for value, geo in memory_reads(node, placed, group, epoch):
-            key = memory_key(value)
+        for value, geo in loads:
+            key = memory.key(value)
             group.loads.append(Access(value, key, geo))
             last_reader[id(key)] = max(group.number, last_reader.get(id(key), -1))
             if value.op is not None:
                 stored.add(value.serial)
         if node.old is not None:
-            group.stores.append(Access(node, memory_key(node.old), written(node, placed.region)))
+            group.stores.append(Access(node, memory.key(node.old), written(node, placed.region)))
             group.scatters = group.scatters or isinstance(node.op, Scatter)
             if node.masked:
-                group.merged.add(id(memory_key(node.old)))
+                group.merged.add(id(memory.key(node.old)))
             if not node.covers and node.old.op is not None:
                 stored.add(node.old.serial)
     stored.update(node.serial for node in nodes if node.old is not None and not node.covers)
@@ -166,36 +225,51 @@ def is_draw(node: Expr) -> bool:
     return isinstance(node.op, Map) and node.op.name in DRAWS
 
 
+Joined = tuple[Placed, Loads]
+"""How the loops of a group see a node, and what it loads."""
+
+
 def _place(
     node: Expr, groups: list[Group], last_reader: dict[int, int], epoch: int, terms: Terms
-) -> tuple[Group, Placed]:
+) -> tuple[Group, Placed, Loads]:
     """The group in whose loops a node runs, perhaps a new one, and how they see it."""
-    floor = _floor(node, last_reader, epoch)
-    why = terms.refuse(node) or own_conflict(node)
+    needed, floor = _needed(node, last_reader, epoch, terms.memory)
+    own, shape, plain = terms.forms.of(node)
+    why = terms.barred.unlike.get(node.serial) or own
+    if why is None and node.old is not None:
+        why = own_conflict(node, terms.memory)
     refusals = [] if why is None else [Refusal(node.serial, why)]
     if why is None:
         if not terms.look_back and floor < len(groups) - 1 > 0:
             refusals.append(Refusal(node.serial, CROWDED, floor))
         for group in _candidates(groups, floor, terms.look_back):
-            found = _join(node, group, epoch, terms)
-            if isinstance(found, Placed):
-                return group, found
+            link = _link(node, group, epoch) if group.number in needed else None
+            if refusals and link is None and shape != group.shape:
+                continue                    # no view leads there
+            found = _join(node, shape, plain, link, group, epoch, terms)
+            if not isinstance(found, str):
+                return group, *found
             if not refusals:
                 refusals.append(Refusal(node.serial, found, group.number))
-    group = Group(len(groups), space(node), opaque=why is not None, refusals=refusals)
+    group = Group(len(groups), shape, terms.memory, opaque=why is not None, refusals=refusals)
     groups.append(group)
-    return group, Placed.plainly(node)
+    return group, plain, memory_reads(node, plain, group, epoch)
 
 
-def _floor(node: Expr, last_reader: dict[int, int], epoch: int) -> int:
-    """The last group that must not run after this node."""
-    floor = -1
-    for value in (*(i.expr for i in node.inputs if isinstance(i, Read)), node.old):
-        if value is not None and value.op is not None and value.epoch == epoch:
-            floor = max(floor, value.index)
-    if node.old is not None:
-        floor = max(floor, last_reader.get(id(memory_key(node.old)), -1))
-    return floor
+def _needed(
+    node: Expr, last_reader: dict[int, int], epoch: int, memory: Memory
+) -> tuple[set[int], int]:
+    """The groups that make what a node needs, and the last group that must not run after it."""
+    found = {
+        value.index for i in node.inputs
+        if i.__class__ is Read and (value := i.expr).op is not None and value.epoch == epoch  # type: ignore[union-attr]
+    }
+    old = node.old
+    if old is None:
+        return found, max(found, default=-1)
+    if old.op is not None and old.epoch == epoch:
+        found.add(old.index)
+    return found, max(last_reader.get(id(memory.key(old)), -1), *found, -1)
 
 
 def _candidates(groups: list[Group], floor: int, look_back: int) -> list[Group]:
@@ -206,54 +280,63 @@ def _candidates(groups: list[Group], floor: int, look_back: int) -> list[Group]:
     holds no more at a time than NumPy did."""
     if not look_back:
         return groups[-1:]
-    later = groups[:floor:-1][:look_back] if floor >= 0 else groups[::-1][:look_back]
+    later = groups[max(floor + 1, len(groups) - look_back) :]
+    later.reverse()
     return [groups[floor], *later] if floor >= 0 else later
 
 
-def _join(node: Expr, group: Group, epoch: int, terms: Terms) -> Placed | str:
+def _join(
+    node: Expr, shape: tuple[int, ...], plain: Placed, link: Link | None, group: Group, epoch: int, terms: Terms
+) -> Joined | str:
     """How the group's loops see a node that joins it, or why it cannot.
 
-    The group may take the node's space for that."""
-    if is_node_off("fusion", node.serial) or "fusion" not in current.parallel:
+    The group may take the node's space, `shape`, for that."""
+    if not terms.fuses or is_node_off("fusion", node.serial):
         return "fusion is switched off"
-    if "reduction" not in current.parallel and (group.fold is not None or isinstance(node.op, Reduce)):
+    if not terms.folds and (group.fold is not None or isinstance(node.op, Reduce)):
         return "folds with what makes and uses their elements are switched off"
     if group.opaque:
         return "an input is made by NumPy"
-    if terms.alone and any(n.serial in terms.alone for n in (node, *group.nodes)):
+    alone = terms.barred.alone
+    if alone and any(n.serial in alone for n in (node, *group.nodes)):
         return "random numbers are drawn in the order of their stream, many at a time"
     if group.fold is not None and not isinstance(group.fold.op, Reduce):
         return "elements are counted or kept in a kernel of its own"
     if len(group.nodes) >= MAX_NODES:
         return f"the kernel has {MAX_NODES} nodes already"
-    shape, plain, asked = space(node), Placed.plainly(node), terms.asked
-    link = _link(node, group, epoch)
-    # (What counts or keeps elements runs block by block, in C order of its own space.)
-    alone = isinstance(node.op, Tally | Compress | Scatter)
-    views = not (alone or node.serial in terms.apart or is_off("views"))
-    if shape == group.shape and (link is None or same(*link) or not views):
-        return conflict(node, plain, group, epoch, asked) or plain
+    views = terms.views and not (isinstance(node.op, IN_C_ORDER) or node.serial in terms.barred.apart)
+    if shape == group.shape and (link is None or not views or same(*link)):
+        return _joined(node, plain, group, epoch, terms)
     if link is None or not views:
         return f"iteration space {shape} is not {group.shape}"
+    if math.prod(shape) != math.prod(group.shape):
+        return _elsewhere(shape, group.shape)
     seen, made = spread(link[0], shape), spread(link[1], group.shape)
     view = reindex(seen, made)
     if view is None:
         return _elsewhere(shape, group.shape)
-    placed = None if isinstance(node.op, Reduce | Scan) else plain.through(view)
+    placed = None if isinstance(node.op, (Reduce, Scan)) else plain.through(view)
     if placed is not None:
-        why = _strides_apart(node, placed, group, epoch) or conflict(node, placed, group, epoch, asked)
-        if why is None:
+        why = _strides_apart(node, placed, group, epoch)
+        found = why or _joined(node, placed, group, epoch, terms)
+        if not isinstance(found, str):
             group.bridged.add(node.serial)
-        return why or placed
+        return found
     back = None if group.ordered else reindex(made, seen)
     moved = None if back is None else group.through(back, shape)
     if moved is None:
         return f"no view takes {shape} to {group.shape} for all operands"
-    why = _strides_apart(node, plain, moved, epoch) or conflict(node, plain, moved, epoch, asked)
-    if why is None:
+    found = _strides_apart(node, plain, moved, epoch) or _joined(node, plain, moved, epoch, terms)
+    if not isinstance(found, str):
         group.become(moved)
         group.bridged.add(node.serial)
-    return why or plain
+    return found
+
+
+def _joined(node: Expr, placed: Placed, group: Group, epoch: int, terms: Terms) -> Joined | str:
+    """How a node that the group's loops would see so joins it, or what keeps it from that."""
+    loads = memory_reads(node, placed, group, epoch)
+    return conflict(node, placed, loads, group, epoch, terms.asked) or (placed, loads)
 
 
 def _elsewhere(shape: tuple[int, ...], other: tuple[int, ...]) -> str:
@@ -283,13 +366,15 @@ def _strides_apart(node: Expr, placed: Placed, group: Group, epoch: int) -> str 
     return None
 
 
-def _link(node: Expr, group: Group, epoch: int) -> tuple[numpy.ndarray, numpy.ndarray] | None:
-    """A value of the group that the node needs: as the node's space and as the group's space has it."""
-    inputs = node.inputs[1:] if isinstance(node.op, Gather) else loop_inputs(node)
-    needs = [(i.expr, i.geo) for i in inputs if isinstance(i, Read)]
-    if node.old is not None and not node.covers:
-        needs.append((node.old, region_of(node)))
-    for value, geo in needs:
-        if makes(value, group, epoch) and isinstance(value.op, ELEMENTWISE):
-            return geo, group.placed[value.serial].region
+Link = tuple[numpy.ndarray, numpy.ndarray]
+"""A value of a group that a node needs: as the node's space and as the group's space has it."""
+
+
+def _link(node: Expr, group: Group, epoch: int) -> Link | None:
+    for i in node.inputs[1:] if isinstance(node.op, Gather) else loop_inputs(node):
+        if i.__class__ is Read and makes(value := i.expr, group, epoch) and isinstance(value.op, ELEMENTWISE):  # type: ignore[union-attr]
+            return i.geo, group.placed[value.serial].region         # type: ignore[union-attr]
+    old = node.old
+    if old is not None and not node.covers and makes(old, group, epoch) and isinstance(old.op, ELEMENTWISE):
+        return region_of(node), group.placed[old.serial].region
     return None

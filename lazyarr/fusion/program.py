@@ -1,7 +1,7 @@
-"""Programs: a parfor with its loops, and where its operands and runtime scalars come from.
+"""Programs: a parfor with its loops, which plans remember, steps share and launches read.
 
-In:  what `assemble` found.   Out: `Program`, which plans remember and launches read.
-A remembered program holds no nodes, and so no arrays (`Program.forget`): a plan speaks of them by number.
+In:  what `assemble` found.   Out: `Program`.
+Whose memory the operands are, and where runtime scalars come from, is for a step to say (`plan.Step`).
 """
 
 from __future__ import annotations
@@ -14,17 +14,6 @@ import numpy
 from lazyarr.expr import Expr
 from lazyarr.fusion.collapse import Loops
 from lazyarr.fusion.parfor import Parfor
-
-
-@dataclass(slots=True, eq=False)
-class Binding:
-    """Memory of one operand: the value (its buffer, at launch) and the geometry in it, over the group's
-    space."""
-
-    value: Expr
-    geo: numpy.ndarray
-    role: str
-
 
 Constant = tuple[Expr, int] | numpy.generic
 """A runtime scalar: a node and which of its inputs it is, or a value that belongs to the op."""
@@ -47,23 +36,21 @@ NUMBERING = "value numbering"
 
 @dataclass(slots=True, eq=False)
 class Program:
-    """A parfor with its loops; `bindings` and `constants` say where operands and scalars come from."""
+    """A parfor with its loops: all that steps of one structure have in common.
+
+    Nothing in it is of one evaluation: no node, no array, no address.  Steps, plans and threads may hold one
+    program at the same time, so nobody changes it, but for what is added to `launches`: an entry is complete
+    before it is put there, is what anybody would make for its key, and is never changed after."""
 
     parfor: Parfor
     loops: Loops
     offsets: tuple[int, ...]
     """Bytes from the start of each operand's storage to its first visited element."""
-    bindings: list[Binding]
-    constants: list[Constant]
     run: int
     """Longest run of a fold (see reduce_order); 0 for a map."""
     moves: tuple[int, ...]
     """Bytes from a row to the next, for each operand of a program over some rows; else all 0."""
-    launches: dict[Any, Any] = field(default_factory=dict)
-    """Launches prepared for this program, by kind of stores and options (launch.Prepared)."""
     rewrites: tuple[Rewritten, ...] = ()
-
-    def forget(self) -> None:
-        """Let go of the nodes: a remembered plan must not keep arrays alive."""
-        self.bindings = []
-        self.constants = []
+    launches: dict[Any, Any] = field(default_factory=dict)
+    """Launches prepared for this program, by kind of stores and options (`launch.Prepared`).  They hold the
+    kernels, whose code is there as long as any step has the program."""

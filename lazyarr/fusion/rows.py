@@ -14,17 +14,18 @@ that follow it in step: they run one block behind, and blocks go in order.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy
 
 from lazyarr.expr import FOLDS, Expr, Reduce
-from lazyarr.fusion.alias import ANYWHERE, memory_key
+from lazyarr.fusion.alias import ANYWHERE
 from lazyarr.fusion.collapse import broadcast_strides
 from lazyarr.fusion.fold import result_strides
-from lazyarr.fusion.group import Asked, Group, region_of
+from lazyarr.fusion.group import Asked, Group, makes, region_of
 from lazyarr.geometry import offset_of
 
 MOST = 32
@@ -39,7 +40,7 @@ class Touch(NamedTuple):
 
     value: Expr
     key: Expr
-    """Whose buffer (`memory_key`)."""
+    """Whose buffer (`Memory`)."""
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int
@@ -56,6 +57,10 @@ class Touch(NamedTuple):
         return self.itemsize * math.prod(others)
 
 
+Placed = tuple[int, Touch, int]
+"""Which group of a chain, a touch of it, and the axis along which its rows lie."""
+
+
 @dataclass(slots=True, eq=False)
 class Chain:
     """Groups that run together, and the axis of each along which their rows lie."""
@@ -65,6 +70,10 @@ class Chain:
     touches: list[list[Touch]]
     extent: int
     """Rows."""
+    touched: dict[int, list[Placed]] = field(default_factory=dict)
+    """By id of the key: the touches of a buffer."""
+    written: dict[int, list[Placed]] = field(default_factory=dict)
+    """Those that write."""
     block: int = 0
     """Rows that run together; filled in by who makes a step of the chain."""
     behind: int = 0
@@ -73,10 +82,23 @@ class Chain:
     reach: int = 0
     """How many rows away these read it, at most: so many a block must have."""
 
+    def add(self, group: Group, axis: int, touches: list[Touch]) -> Chain:
+        """One more group."""
+        at = len(self.groups)
+        self.groups.append(group)
+        self.axes.append(axis)
+        self.touches.append(touches)
+        for t in touches:
+            self.touched.setdefault(id(t.key), []).append((at, t, axis))
+            if t.writes:
+                self.written.setdefault(id(t.key), []).append((at, t, axis))
+        return self
+
     @property
     def spread(self) -> int:
         """Bytes from row to row where a row is not contiguous, the least; 0 if all are."""
-        return min((abs(t.strides[a]) for t, a in _placed(self) if _spread_out(t, a)), default=0)
+        placed = ((t, a) for each in self.touched.values() for _, t, a in each)
+        return min((abs(t.strides[a]) for t, a in placed if _spread_out(t, a)), default=0)
 
     @property
     def numbers(self) -> list[int]:
@@ -132,16 +154,6 @@ def _best(tried: Sequence[Chain]) -> list[Chain]:
     return sorted(worth, key=lambda c: c.spread > 0)[:1]
 
 
-def _placed(chain: Chain) -> Iterator[tuple[Touch, int]]:
-    return (placed for _, placed in _numbered(chain))
-
-
-def _numbered(chain: Chain) -> Iterator[tuple[int, tuple[Touch, int]]]:
-    for k, (axis, touches) in enumerate(zip(chain.axes, chain.touches, strict=True)):
-        for t in touches:
-            yield k, (t, axis)
-
-
 def _saves(chain: Chain) -> bool:
     """Is there a fold, or what is overwritten, and do two groups touch the same rows?"""
     if not chain.behind and not any(g.fold is not None for g in chain.groups):
@@ -164,7 +176,7 @@ def _touches(group: Group, stored: Collection[int]) -> list[Touch]:
     for node in group.nodes:
         if node.serial in stored:
             region = region_of(node) if isinstance(node.op, FOLDS) else group.placed[node.serial].region
-            found.append(_touch(group, node, memory_key(node), region, writes=True))
+            found.append(_touch(group, node, group.memory.key(node), region, writes=True))
     return found
 
 
@@ -183,7 +195,7 @@ def _touch(
 
 def _begun(group: Group, touches: list[Touch]) -> list[Chain]:
     """A chain of one group for each axis that its rows may lie along."""
-    return [Chain([group], [d], [touches], group.shape[d]) for d in _open_axes(group)]
+    return [Chain([], [], [], group.shape[d]).add(group, d, touches) for d in _open_axes(group)]
 
 
 def _open_axes(group: Group) -> list[int]:
@@ -199,8 +211,7 @@ def _extended(
         return "there is no group before whose rows it could follow"
     if len(tried[0].groups) >= MOST:
         return f"{MOST} groups run together already"
-    keys = {id(t.key) for c in tried[:1] for ts in c.touches for t in ts}
-    if all(id(t.key) not in keys for t in touches):
+    if all(id(t.key) not in tried[0].touched for t in touches):
         return "it uses nothing that the groups before use"
     if _changes_what_stays(tried[0], group, asked):
         return "somebody else still reads the value that it changes: a copy of it must exist first"
@@ -212,11 +223,10 @@ def _extended(
                 continue
             apart = _apart(chain, touches, axis)
             why = apart if isinstance(apart, str) else None
-            if isinstance(apart, int):
-                longer.append(Chain(
-                    [*chain.groups, group], [*chain.axes, axis], [*chain.touches, touches], chain.extent,
-                    behind=chain.behind + 1 if apart or chain.behind else 0, reach=max(chain.reach, apart),
-                ))  # fmt: skip
+            if isinstance(apart, int):      # (the chain without the group is of no use any more)
+                chain.behind += 1 if apart or chain.behind else 0
+                chain.reach = max(chain.reach, apart)
+                longer.append(chain.add(group, axis, touches))
                 break
         if why is not None:
             whys.append(why)
@@ -225,23 +235,15 @@ def _extended(
 
 def _changes_what_stays(chain: Chain, group: Group, asked: Asked) -> bool:
     """Does it write to a part of what the chain makes, while others want it as it was?"""
-    made = {n.serial for g in chain.groups for n in g.nodes}
     olds = [n.old for n in group.nodes if n.old is not None and not n.covers]
-    return any(old.serial in made and asked(old) for old in olds)
+    return any(asked(old) and any(makes(old, g, old.epoch) for g in chain.groups) for old in olds)
 
 
 def _apart(chain: Chain, touches: list[Touch], axis: int) -> int | str:
     """From how many rows away the chain reads what a group overwrites; or why its rows depend on others."""
     most, ahead = 0, len(chain.groups) - chain.behind
-    touched: dict[int, list[tuple[int, tuple[Touch, int]]]] = {}
-    written: dict[int, list[tuple[int, tuple[Touch, int]]]] = {}
-    for numbered in _numbered(chain):
-        other = numbered[1][0]
-        touched.setdefault(id(other.key), []).append(numbered)
-        if other.writes:
-            written.setdefault(id(other.key), []).append(numbered)
     for mine in touches:
-        for k, (other, across) in (touched if mine.writes else written).get(id(mine.key), ()):
+        for k, other, across in (chain.touched if mine.writes else chain.written).get(id(mine.key), ()):
             if in_step(other, across, mine, axis):
                 continue
             rows = None if other.writes or k >= ahead else rows_apart(other, across, mine, axis)
@@ -261,8 +263,8 @@ def rows_apart(a: Touch, axis_a: int, b: Touch, axis_b: int) -> int | None:
     if a.anywhere or b.anywhere or not stride or stride != b.strides[axis_b]:
         return None
     period = abs(stride) * a.shape[axis_a]
-    low, high, repeats = _window(a, axis_a, period)
-    low_b, high_b, repeats_b = _window(b, axis_b, period)
+    low, high, repeats = _window(a.shape, a.strides, a.itemsize, axis_a, period)
+    low_b, high_b, repeats_b = _window(b.shape, b.strides, b.itemsize, axis_b, period)
     if repeats or repeats_b:
         return None
     apart = b.offset - a.offset
@@ -274,22 +276,36 @@ def in_step(a: Touch, axis_a: int, b: Touch, axis_b: int) -> bool:
 
     Row i is a window of bytes at i times the stride, perhaps again in each period, in which all rows lie
     once.  So rows are apart if the windows of both accesses together are no longer than the stride."""
-    stride = a.strides[axis_a]
-    if a.anywhere or b.anywhere or not stride or stride != b.strides[axis_b]:
+    return not (a.anywhere or b.anywhere) and _in_step(
+        a.shape, a.strides, a.itemsize, axis_a, b.shape, b.strides, b.itemsize, axis_b, b.offset - a.offset
+    )
+
+
+Extents = tuple[int, ...]
+
+
+@lru_cache(maxsize=4096)
+def _in_step(
+    shape: Extents, strides: Extents, itemsize: int, axis: int,
+    shape_b: Extents, strides_b: Extents, itemsize_b: int, axis_b: int, apart: int,
+) -> bool:
+    stride = strides[axis]
+    if not stride or stride != strides_b[axis_b]:
         return False
-    period = abs(stride) * a.shape[axis_a]
-    low, high, repeats = _window(a, axis_a, period)
-    low_b, high_b, repeats_b = _window(b, axis_b, period)
-    apart = b.offset - a.offset
+    period = abs(stride) * shape[axis]
+    low, high, repeats = _window(shape, strides, itemsize, axis, period)
+    low_b, high_b, repeats_b = _window(shape_b, strides_b, itemsize_b, axis_b, period)
     if repeats or repeats_b:
         apart = (apart + period // 2) % period - period // 2
     return max(high, apart + high_b) - min(low, apart + low_b) <= abs(stride)
 
 
-def _window(t: Touch, axis: int, period: int) -> tuple[int, int, bool]:
+def _window(
+    shape: Extents, strides: Extents, itemsize: int, axis: int, period: int
+) -> tuple[int, int, bool]:
     """First byte and end of a row, from its first element on, and whether it lies in several periods."""
-    low, high, repeats = 0, t.itemsize, False
-    for d, (n, s) in enumerate(zip(t.shape, t.strides, strict=True)):
+    low, high, repeats = 0, itemsize, False
+    for d, (n, s) in enumerate(zip(shape, strides, strict=True)):
         if d == axis or n == 1 or not s:
             continue
         if s % period == 0:
@@ -303,5 +319,10 @@ def _window(t: Touch, axis: int, period: int) -> tuple[int, int, bool]:
 
 def _spread_out(t: Touch, axis: int) -> bool:
     """Is a row not contiguous?"""
-    stride = t.strides[axis]
-    return bool(stride) and _window(t, axis, abs(stride) * t.shape[axis])[2]
+    return _spread(t.shape, t.strides, t.itemsize, axis)
+
+
+@lru_cache(maxsize=4096)
+def _spread(shape: Extents, strides: Extents, itemsize: int, axis: int) -> bool:
+    stride = strides[axis]
+    return bool(stride) and _window(shape, strides, itemsize, axis, abs(stride) * shape[axis])[2]

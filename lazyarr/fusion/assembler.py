@@ -1,0 +1,299 @@
+"""The body of a fusion group: what its nodes compute, in SSA form, and what they load and store.
+
+In:  the nodes of a group, which of them are stored, and their epoch.   Out: `Assembler`, for `assemble`.
+Equal loads and equal operations of a group are one instruction, and rules apply (`body`).
+Constants are runtime scalars, one each, so that ``x * 0.1`` and ``x * 0.2`` share a kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy
+
+from lazyarr.dtypes import char_of
+from lazyarr.error_state import ignores
+from lazyarr.expr import FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scan, Scatter, Tally
+from lazyarr.fusion.body import Body, Lowerable
+from lazyarr.fusion.fold import fold_order, signature
+from lazyarr.fusion.group import Group, makes
+from lazyarr.fusion.loop_strides import Call, is_call, strides_of
+from lazyarr.fusion.parfor import SCAN, Inst, Reduction
+from lazyarr.fusion.registry import Active
+from lazyarr.fusion.rewrite import Rewrite
+from lazyarr.geometry import offset_of, same
+from lazyarr.ops import flags, function, kind
+from lazyarr.reduce_order import Order
+
+
+@dataclass(slots=True, eq=False)
+class Binding:
+    """Memory of one operand: the value (its buffer, at launch) and the geometry in it, over the group's
+    space."""
+
+    value: Expr
+    geo: numpy.ndarray
+    role: str
+
+
+class Unlike(Exception):
+    """Nodes (serials) that cannot have NumPy's bits in this group, and why."""
+
+    def __init__(self, serials: set[int], why: str = "NumPy's inner loop would see other strides") -> None:
+        super().__init__(serials, why)
+        self.serials = serials
+        self.why = why
+
+
+SAFE = {"arctanh": 0.0}
+"""Arguments for which an op raises no flag, where 1 does."""
+
+NOT_A_NUMBER = {"logaddexp", "logaddexp2"}
+"""Ops of real floats that are called, and raise a flag for a NaN."""
+
+NEUTRAL = {"add": -0.0, "subtract": 0.0, "multiply": 1.0, "divide": 1.0}
+"""What changes no bit of an accumulator, and raises no flag, folded onto it."""
+
+PARTWISE = {"add", "subtract"}
+"""Those for whose complex kind that goes for both parts; a product mixes them."""
+
+MOVED = {1: "B", 2: "H", 4: "I", 8: "L", 16: "D"}
+"""Elements that are only moved: their size is all that a kernel knows."""
+
+
+@dataclass(slots=True, eq=False)
+class Assembler:
+    """The body of one group as it grows; operands and scalars are numbered as they are met."""
+
+    group: Group
+    epoch: int
+    body: Body
+    values: dict[int, int] = field(default_factory=dict)
+    """Serial of a node -> the number of its value, in the dtype of its region."""
+    bindings: list[Binding] = field(default_factory=list)
+    loads: dict[tuple[int, int, tuple[int, ...], tuple[int, ...], str], int] = field(default_factory=dict)
+    calls: list[Call] = field(default_factory=list)
+    """What NumPy's inner loops compute."""
+
+    def load(self, value: Expr, geo: numpy.ndarray) -> int:
+        key = _key(value, geo)
+        operand = self.loads.get(key)
+        if operand is None:
+            operand = self.loads[key] = len(self.bindings)
+            self.bindings.append(Binding(value, geo, "in"))
+        return self.body.emit(Inst("load", element(geo), (), operand))
+
+    def input(self, node: Expr, k: int, char: str) -> int:
+        """The value of input `k` of a node, cast to what the loop takes."""
+        i = node.inputs[k]
+        if not isinstance(i, Read):
+            return self.body.cast(self.body.scalar((node, k)), element(i), char)
+        value, geo = i.expr, self.group.placed[node.serial].reads[k]
+        assert geo is not None
+        number = self.values[value.serial] if self.inside(value) else self.load(value, geo)
+        return self.body.cast(number, element(i.geo), char)
+
+    def inside(self, value: Expr) -> bool:
+        """Does the group make it?"""
+        return makes(value, self.group, self.epoch)
+
+    def map(self, node: Expr) -> int:
+        """The value that a Map node writes, in its region's dtype; a mask picks the old element."""
+        op = node.op
+        assert isinstance(op, Map) and node.region is not None
+        ins, _, outs = op.sig.partition("->")
+        args = tuple(self.input(node, k, c) for k, c in enumerate(ins))
+        region, made = element(node.region), ins[0]
+        if op.name == "copy":
+            number = args[0]
+        else:
+            if node.masked and flags(op.name, op.sig):
+                args = self.harmless(node, args)
+            inst, made = Inst(*self.body.one_for_one(op.name, op.sig, args), op.part), outs[op.part]
+            number = self.body.emit(inst)
+            if is_call(inst) and self.body.insts[number] == inst:     # no rule found it an equal value
+                self.calls.append(Call(number, node.serial, strides_of(node)))
+        if not node.masked:
+            return self.body.cast(number, made, region)
+        mask, old = self.input(node, len(node.inputs) - 1, "?"), self.old(node)
+        if flags("copy", f"{made}->{region}"):
+            number = self.choose(mask, number, self.constant(made, 1), made)
+        return self.choose(mask, self.body.cast(number, made, region), old, region)
+
+    def choose(self, mask: int, yes: int, no: int, char: str) -> int:
+        return self.body.emit(Inst("where", f"?{char}{char}->{char}", (mask, yes, no), 0))
+
+    def constant(self, char: str, value: complex) -> int:
+        return self.body.scalar(numpy.dtype(char).type(value))
+
+    def gather(self, node: Expr) -> int:
+        """Elements of a table: how far each lies from the table's first one, then the loads."""
+        op, table, first = node.op, node.inputs[0], self.group.placed[node.serial].reads[0]
+        assert isinstance(op, Gather) and isinstance(table, Read) and first is not None
+        offset = self.offset(node, op.axes, table.geo)
+        self.bindings.append(Binding(table.expr, first, "in"))
+        return self.body.emit(Inst("gather", element(first), (offset,), len(self.bindings) - 1))
+
+    def scan(self, node: Expr) -> int:
+        """Running results; the input is cast first."""
+        op = node.op
+        assert isinstance(op, Scan)
+        char = op.sig[-1]
+        return self.body.emit(Inst(SCAN, f"{char}->{char}", (self.input(node, 0, char),), op.name))
+
+    def offset(self, node: Expr, axes: tuple[int, ...], table: numpy.ndarray) -> int:
+        """How far the positions, a node's inputs but the first, lead into a table."""
+        steps: list[int] = []
+        for k, axis in enumerate(axes, 1):
+            steps.append(self.input(node, k, "l"))
+            steps += [self.body.scalar(numpy.int64(n[axis])) for n in (table.shape, table.strides)]
+        return self.body.emit(Inst("offset", "l" * len(steps) + "->l", tuple(steps)))
+
+    def scatter(self, node: Expr) -> Inst:
+        """A store to positions; it is to come after all loads."""
+        assert isinstance(node.op, Scatter) and node.region is not None
+        char = element(node.region)
+        args = self.input(node, 0, char), self.offset(node, node.op.axes, node.region)
+        self.bindings.append(Binding(node, self.group.placed[node.serial].region, "out"))
+        return Inst("scatter", char, args, len(self.bindings) - 1)
+
+    def harmless(self, node: Expr, args: tuple[int, ...]) -> tuple[int, ...]:
+        """Arguments that raise no floating-point flag where the mask, which picks results, is False:
+        NumPy computes nothing there.
+
+        NumPy's loops must see scalars as such, so these stay: there a NaN beside them is harmless."""
+        op = node.op
+        assert isinstance(op, Map)
+        mask, safe = self.input(node, len(node.inputs) - 1, "?"), SAFE.get(op.name, 1.0)
+        called = is_call(Inst(op.name, op.sig))
+        stay = {a for a in args if called and self.body.insts[a].op == "scalar"}
+        if stay:
+            if stay.issuperset(args) or op.name in NOT_A_NUMBER or kind(op.sig[0]) not in "ef":
+                raise Unlike({node.serial}, "a scalar may raise flags where the mask is False")
+            safe = numpy.nan
+        whole = 0 if stay else 1                # (an exponent of ldexp)
+        return tuple(
+            a if a in stay else self.choose(mask, a, self.constant(c, safe if kind(c) in "efc" else whole), c)
+            for a, c in zip(args, op.sig, strict=False)
+        )
+
+    def old(self, node: Expr) -> int:
+        """The elements that a masked write leaves: the old value's, at the region.
+
+        Writes of this group in between changed the same elements, or none of them."""
+        old, placed = node.old, self.group.placed
+        region = placed[node.serial].region
+        while old is not None and self.inside(old):
+            if same(placed[old.serial].region, region):
+                return self.values[old.serial]
+            old = old.old
+        assert old is not None
+        return self.load(old, region)
+
+    def reduce(self, node: Expr) -> None:
+        """Fold a value into a result operand."""
+        op, order = node.op, fold_order(node)
+        assert isinstance(op, Reduce) and isinstance(order, Order)
+        sig = signature(op)
+        number = self.body.cast(self.input(node, 0, sig[1]), sig[1], sig[0])
+        mask = self.input(node, 1, "?") if op.masked else -1
+        if mask >= 0 and order.fold == "sequential" and flags(op.name, sig):
+            # NumPy folds nothing where the mask is False, so it raises nothing there.
+            found = NEUTRAL.get(op.name)
+            if found is not None and (kind(sig[0]) != "c" or op.name in PARTWISE):
+                other = self.constant(sig[0], complex(found, found) if kind(sig[0]) == "c" else found)
+                number = self.choose(mask, number, other, sig[0])
+                mask = -1
+            elif found is not None or (order.loops and order.loops[-1].kind == "p"):
+                raise Unlike({node.serial}, "no value is neutral where the mask is False")
+        start = -1
+        if op.initial is not None:
+            start = self.body.scalar(op.initial)
+        elif order.start == "identity":
+            identity: Any = numpy.array(function(op.name).identity).astype(sig[-1])
+            start = self.body.scalar(identity[()])
+        self.fold(node, number, Reduction(op.name, order.fold, len(self.bindings), start, mask), sig[0])
+
+    def fold(self, node: Expr, number: int, how: Reduction, char: str) -> None:
+        assert node.region is not None
+        self.bindings.append(Binding(node, node.region, "out"))
+        self.body.effect(Inst("reduce", char, (number,), how))
+
+    def tally(self, node: Expr) -> None:
+        """Count True elements; the launch asks for each block's."""
+        number = self.body.cast(self.input(node, 0, "?"), "?", "l")
+        self.fold(node, number, Reduction("add", "any", len(self.bindings)), "l")
+
+    def compress(self, node: Expr) -> None:
+        """Keep elements; what is read for nothing else is moved as so many bytes."""
+        x = node.inputs[0]
+        assert isinstance(x, Read)
+        mask, char = self.input(node, 1, "?"), element(x.geo)
+        if self.inside(x.expr) or _key(x.expr, x.geo) in self.loads:
+            number = self.input(node, 0, char)
+        else:
+            char = MOVED[x.geo.itemsize]
+            number = self.load(x.expr, x.geo.view(char))
+        self.fold(node, number, Reduction("compress", "sequential", len(self.bindings), -1, mask), char)
+        assert node.region is not None
+        self.bindings[-1].geo = node.region.view(char)
+
+    def rewrite(self, rule: Rewrite) -> None:
+        """Have a rewrite of whole bodies look at this one."""
+        found = self.body.whole(rule)
+        if found is None:
+            return
+        before = self.body.insts
+        self.body, place = found
+        self.calls = [
+            c._replace(value=place[c.value]) for c in self.calls
+            if self.body.insts[place[c.value]][:2] == before[c.value][:2]
+        ]
+
+
+def _key(value: Expr, geo: numpy.ndarray) -> tuple[int, int, tuple[int, ...], tuple[int, ...], str]:
+    """Equal for loads of the same elements."""
+    return id(value), offset_of(geo), geo.shape, geo.strides, element(geo)
+
+
+def element(x: numpy.ndarray | numpy.generic) -> str:
+    """The type of an access's elements, or of a constant."""
+    char = char_of(x.dtype)
+    assert char is not None
+    return char
+
+
+class Terms(NamedTuple):
+    """By what bodies are rewritten."""
+
+    rules: Active
+    lowerable: Lowerable
+    literal: bool
+    """Constants and error states are what they are at every run."""
+
+
+def body_of(group: Group, epoch: int, stored: set[int], terms: Terms) -> Assembler:
+    """The body of a group, with all that it loads and stores."""
+    a = Assembler(group, epoch, Body(*terms))
+    stores: list[Inst] = []
+    for a.body.at, node in enumerate(group.nodes):
+        a.body.ignores = terms.literal and ignores(node.errors)
+        if isinstance(node.op, FOLDS):
+            fold = {Reduce: a.reduce, Tally: a.tally, Compress: a.compress}[type(node.op)]
+            fold(node)
+            continue
+        if isinstance(node.op, Scatter):
+            stores.append(a.scatter(node))
+            continue
+        value = {Map: a.map, Gather: a.gather, Scan: a.scan}[type(node.op)]
+        number = a.values[node.serial] = value(node)
+        if node.serial in stored:
+            region = group.placed[node.serial].region
+            stores.append(Inst("store", element(region), (number,), len(a.bindings)))
+            a.bindings.append(Binding(node, region, "out"))
+    for store in stores:
+        a.body.effect(store)
+    for rule in terms.rules.parfor:
+        a.rewrite(rule)
+    return a

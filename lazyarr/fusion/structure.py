@@ -1,0 +1,143 @@
+"""Structure: what planning goes by, in tokens; equal ones have equal plans, equal groups share one program.
+
+In:  nodes: those of an evaluation, or of one group of it.   Out: a key, and the values that the nodes need of
+others, in the order in which the key numbers them.
+A key holds all that partition and assembly look at: ops, types, geometries, which inputs are which, what must
+be stored, the alignment of foreign memory; constants and error states only as far as rules go by them.
+A reference is a number: k >= 0 is node k, k < 0 is value -1 - k of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+
+from lazyarr.error_state import ignores
+from lazyarr.expr import Expr, Read
+from lazyarr.fusion.assemble import Arrange, Frame, assemble
+from lazyarr.fusion.assembler import Assembler
+from lazyarr.fusion.group import Group
+from lazyarr.fusion.program import Program
+from lazyarr.fusion.registry import NONE, Active
+from lazyarr.geometry import FRESH, offset_of
+
+Key = tuple[Any, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Tokens:
+    """What keys say of nodes, as long as the nodes live."""
+
+    rules: Active
+    literal: bool
+    """Constants and error states are what they are at every run, and rules may go by them."""
+    pins: list[Any] = field(default_factory=list)
+    """Objects whose identity is a token."""
+    odd: bool = False
+    """Some memory is somebody else's, or some access is not aligned."""
+    _known: dict[int, Any] = field(default_factory=dict)
+    """By identity, what is said of the nodes' geometries: they hold these."""
+
+    def of(
+        self, nodes: Sequence[Expr], stored: Sequence[bool], numbers: dict[int, int], live: Container[int]
+    ) -> tuple[list[Any], list[Expr]]:
+        """The tokens of some nodes, and the values of others that they need.
+
+        `numbers`, by identity, has the nodes'; those of the other values are added.  What is pending and not
+        in `live` nobody asks for: it was overwritten."""
+        rules, literal, numbers_matter = self.rules, self.literal, bool(self.rules.numbers)
+        flags_matter = rules.flagless
+        parts: list[Any] = []
+        leaves: list[Expr] = []
+
+        def leaf(value: Expr) -> int:
+            leaves.append(value)
+            k = numbers[id(value)] = -len(leaves)
+            if value.buf is not None and value.buf.bridge is not None:
+                parts.append(value.buf.address & 15)
+                self.odd = True
+            return k
+
+        add, number_of, place_of, place = parts.append, numbers.get, self._known.get, self._place
+        for node, store in zip(nodes, stored, strict=True):
+            old, region = node.old, node.region
+            add(node.op)
+            for i in node.inputs:
+                if i.__class__ is Read:
+                    value, geo = i.expr, i.geo
+                    k = number_of(id(value))
+                    add(leaf(value) if k is None else k)
+                    add(place_of(id(geo)) or place(geo))
+                else:
+                    add(i.dtype.char)                           # type: ignore[union-attr]
+                    if numbers_matter:
+                        add(rules.seen(i) if literal else NONE)         # type: ignore[arg-type]
+            add(place_of(id(region)) or place(region))          # type: ignore[arg-type]
+            add(store)
+            if flags_matter:
+                add(literal and ignores(node.errors))
+            if old is None:
+                continue                    # (what follows is an op, or a number and three bools)
+            while old is not None and old.op is not None and id(old) not in live:
+                old = old.old
+            below = None if old is None else number_of(id(old))
+            if old is not None and below is None:
+                below = leaf(old)
+            parts += (below, old is node.old, node.masked, node.covers)
+        return parts, leaves
+
+    def form(self, node: Expr) -> Key:
+        """What a node is by itself, whatever its inputs are."""
+        said, old = self._known, node.old is not None
+        return (
+            node.op, old, node.covers, said[id(node.region)],
+            *[said[id(i.geo)] for i in node.inputs if i.__class__ is Read],         # type: ignore[union-attr]
+        )
+
+    def _place(self, geo: numpy.ndarray) -> Any:
+        """What keys say of a geometry: one that arrays share goes by its identity."""
+        found: Any
+        if id(geo) in FRESH:
+            self.pins.append(geo)
+            found = id(geo)
+        else:
+            found = by_contents(geo)
+            self.odd = self.odd or not geo.flags.aligned
+        self._known[id(geo)] = found
+        return found
+
+
+def by_contents(geo: numpy.ndarray) -> Key:
+    return geo.shape, geo.strides, geo.dtype.char, offset_of(geo)
+
+
+def structure_of(
+    group: Group, stored: Sequence[bool], tokens: Tokens, live: Container[int]
+) -> tuple[Key, list[Expr]]:
+    """The key of a group, of whose nodes some are stored, and the values that it needs of others."""
+    numbers = {id(n): k for k, n in enumerate(group.nodes)}
+    parts, leaves = tokens.of(group.nodes, stored, numbers, live)
+    if group.bridged:               # the loops see nodes otherwise than these were written
+        parts.append(group.shape)
+        for node in group.nodes:
+            placed = group.placed[node.serial]
+            parts += [None if geo is None else by_contents(geo) for geo in (placed.region, *placed.reads)]
+    return tuple(parts), leaves
+
+
+@dataclass(slots=True, eq=False)
+class Framed:
+    """The programs of a group, and of all that are like it, over some of its rows."""
+
+    body: Assembler
+    arrange: Arrange
+    _programs: dict[Frame, Program] = field(default_factory=dict)
+
+    def over(self, frame: Frame) -> Program:
+        found = self._programs.get(frame)
+        if found is None:
+            found = self._programs[frame] = assemble(self.body, self.arrange, frame).program
+        return found
