@@ -185,7 +185,7 @@ def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
     streamed = [part.step.operands[k] for part in rows.parts if part.streams for k in part.step.written]
     warm = all(placement.of(w.value(k)).recycled for k in streamed)
     watch = None
-    if rows.behind and rows.watches:
+    if rows.delay and rows.watches:
         from lazyarr.replay_blocks import BlockWatch
 
         watch = BlockWatch(rows, members, placement)
