@@ -216,7 +216,9 @@ def _bases(part: RowPart, w: Walk, placement: Placement) -> list[int]:
 
 def _by_cached_kernel(step: Step, w: Walk) -> bool:
     """Compute a step before LLVM is loaded: by a kernel from the cache, or by NumPy."""
-    work = sum(numpy_ns(w.nodes[k]) for k in step.members)
+    if step.work is None:
+        step.work = sum(numpy_ns(w.nodes[k]) for k in step.members)
+    work = step.work
     try:
         with cached_only() as missed:
             _by_kernel(step, w)

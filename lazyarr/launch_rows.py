@@ -27,7 +27,7 @@ from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.program import Program
 from lazyarr.hot import ran
 from lazyarr.kernels import Kernel, host
-from lazyarr.launch import Prepared, memory, prepare, put_scalars
+from lazyarr.launch import Prepared, memory, prepare, put_scalar
 from lazyarr.plan import RowBlocks, RowPart
 from lazyarr.schedule import LINE, squares
 from lazyarr.target import Target
@@ -60,7 +60,7 @@ class Ready:
     addresses: list[list[tuple[int, int]]]
     """For each part: (word, operand) for what lies in a buffer; the word holds the offset in it."""
     scalars: list[list[list[int]]]
-    """For each part, and each of its two programs: the first words of the runtime scalars."""
+    """For each part, and each of its runtime scalars: the first words of it, in both programs."""
     raised: list[tuple[int, int]]
     """For each part: the word that collects flags, and those that its ops can raise."""
     threads: int
@@ -108,8 +108,8 @@ def launch_rows(
         for word, operand in mine:
             words[word] += addresses[operand]
     for mine, values in zip(ready.scalars, scalars, strict=True):
-        for places in mine:
-            put_scalars(words, places, values)
+        for places, value in zip(mine, values, strict=True):
+            put_scalar(words, places, value)
     block, words[shell.MEMORY] = memory(ready.memory_bytes)
     began = time.perf_counter()
     found = _run(rows, ready, words, watch)
@@ -207,7 +207,10 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
         template = len(words)
         words.extend(kernel.words)
         words.extend([0] * (-len(kernel.words) % shell.WORDS))
-        ready.scalars[number].append([template + word for word in kernel.scalars])
+        if k < len(parts):
+            ready.scalars[number] = [[] for _ in kernel.scalars]
+        for places, word in zip(ready.scalars[number], kernel.scalars, strict=True):
+            places.append(template + word)
         words[shell.FIRST + k * shell.PER_PART : shell.FIRST + (k + 1) * shell.PER_PART] = array("q", [
             kernel.kernel.address, kernel.chunks, 8 * template, -(-len(kernel.words) // shell.WORDS), 8 * moves,
             len(kernel.pointers), 8 * ready.raised[number][0], 0, part.lag,

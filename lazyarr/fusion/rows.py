@@ -199,13 +199,9 @@ def _best(tried: Sequence[Chain]) -> list[Chain]:
 
 
 def _placed(chain: Chain) -> Iterator[tuple[Touch, int]]:
-    return (placed for _, placed in _numbered(chain))
-
-
-def _numbered(chain: Chain) -> Iterator[tuple[int, tuple[Touch, int]]]:
-    for k, (axis, touches) in enumerate(zip(chain.axes, chain.touches, strict=True)):
+    for axis, touches in zip(chain.axes, chain.touches, strict=True):
         for t in touches:
-            yield k, (t, axis)
+            yield t, axis
 
 
 def _saves(chain: Chain) -> bool:
@@ -301,24 +297,27 @@ def _behind(chain: Chain, touches: list[Touch], axis: int) -> tuple[int, int] | 
     """How many blocks a group must run behind the chain's first, and how many rows away others touch what it
     does; or why its rows depend on others from afar."""
     lag = most = 0
-    touched: dict[int, list[tuple[int, tuple[Touch, int]]]] = {}
-    written: dict[int, list[tuple[int, tuple[Touch, int]]]] = {}
-    for numbered in _numbered(chain):
-        other = numbered[1][0]
-        touched.setdefault(id(other.key), []).append(numbered)
-        if other.writes:
-            written.setdefault(id(other.key), []).append(numbered)
+    keys = {id(t.key) for t in touches}
+    # (Sweeps touch the same bytes again and again: of these the last one counts.)
+    touched: dict[tuple[object, ...], tuple[int, Touch, int]] = {}
+    for before, across, others in zip(chain.lags, chain.axes, chain.touches, strict=True):
+        for other in others:
+            if id(other.key) in keys:
+                where = id(other.key), *other[2:], across
+                touched[where] = max(before, touched.get(where, (0,))[0]), other, across
     for mine in touches:
-        for k, (other, across) in (touched if mine.writes else written).get(id(mine.key), ()):
+        for before, other, across in touched.values():
+            if other.key is not mine.key or not (mine.writes or other.writes):
+                continue
             if in_step(other, across, mine, axis):
-                lag = max(lag, chain.lags[k])
+                lag = max(lag, before)
                 continue
             rows = rows_apart(other, across, mine, axis)
             if rows is None or rows > chain.extent // NEAR:
                 if mine.writes:
                     return "it writes memory that the groups before use, in other rows"
                 return "its rows need other rows of what the groups before make"
-            lag, most = max(lag, chain.lags[k] + 1), max(most, rows)
+            lag, most = max(lag, before + 1), max(most, rows)
     return lag, most
 
 
