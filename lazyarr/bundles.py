@@ -212,7 +212,7 @@ def _machinery(target: Target) -> list[Code]:
     return [
         Code(loops_ir.serial(system), "lazyarr_serial_for", least),
         Code(loops_ir.pool(system), "lazyarr_parallel_for", least),
-        Code(rows, symbols[ROWS], target),
+        Code(rows, symbols[ROWS], target, launch_rows.SHELL_LEVEL),
         Code(*launch_compress.feeder_module(target), target),
     ]
 

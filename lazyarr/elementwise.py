@@ -31,7 +31,7 @@ from lazyarr.dtypes import ELEMENTS, char_of
 from lazyarr.error_state import loud, prompt, remembered, shared
 from lazyarr.expr import Map, Read
 from lazyarr.flags import discards
-from lazyarr.geometry import broadcast_shapes, fresh, layout
+from lazyarr.geometry import broadcast_shapes, descends, fresh, layout
 from lazyarr.ops import OPS, may_raise
 from lazyarr.recipes import WORD, again, measure, remember
 
@@ -255,7 +255,7 @@ def elementwise(
 def result_layout(dtype: numpy.dtype, shape: tuple[int, ...], geos: list[numpy.ndarray]) -> numpy.ndarray:
     """`geometry.layout`, short for the usual case."""
     for g in geos:
-        if not g.flags.c_contiguous:
+        if not (g.flags.c_contiguous or descends(g, shape)):
             return layout(dtype, shape, geos)
     return fresh(shape, dtype)
 

@@ -188,7 +188,7 @@ def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
     streamed = [part.step.operands[k] for part in rows.parts if part.streams for k in part.step.written]
     warm = all(placement.of(w.value(k)).recycled for k in streamed)
     watch = None
-    if rows.behind and rows.watches:
+    if rows.delay and rows.watches:
         from lazyarr.replay_blocks import BlockWatch
 
         watch = BlockWatch(rows, members, placement)
@@ -219,7 +219,9 @@ def _bases(part: RowPart, w: Walk, placement: Placement) -> list[int]:
 
 def _by_cached_kernel(step: Step, w: Walk) -> bool:
     """Compute a step before LLVM is loaded: by a kernel from the cache, or by NumPy."""
-    work = sum(numpy_ns(w.nodes[k]) for k in step.members)
+    if step.work is None:
+        step.work = sum(numpy_ns(w.nodes[k]) for k in step.members)
+    work = step.work
     try:
         with cached_only() as missed:
             _by_kernel(step, w)

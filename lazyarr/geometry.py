@@ -312,6 +312,19 @@ def layout(dtype: numpy.dtype, shape: tuple[int, ...], geos: Sequence[numpy.ndar
     return like(it.operands[0])
 
 
+def descends(geo: numpy.ndarray, shape: tuple[int, ...]) -> bool:
+    """Is it of this shape, and lie its axes in C order, however far apart (a part of an array, say)?  nditer
+    leaves axes as they are then; asking it takes longer than all else of an operation."""
+    if geo.shape != shape:
+        return False
+    last = sys.maxsize
+    for stride, n in zip(geo.strides, shape, strict=True):
+        if n < 2 or not 0 < stride <= last:
+            return False
+        last = stride
+    return True
+
+
 def reduced_layout(
     dtype: numpy.dtype, geo: numpy.ndarray, axes: Sequence[int], keepdims: bool
 ) -> numpy.ndarray:

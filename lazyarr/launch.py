@@ -191,8 +191,15 @@ def bind(
 def put_scalars(words: array[int], places: Sequence[int], scalars: Sequence[numpy.generic]) -> None:
     """Write runtime scalars to the words that begin at `places`."""
     for word, scalar in zip(places, scalars, strict=True):
-        raw = scalar.tobytes()
-        words[word : word + SCALAR_WORDS] = array("q", raw * (SCALAR_BYTES // len(raw)))
+        put_scalar(words, (word,), scalar)
+
+
+def put_scalar(words: array[int], places: Sequence[int], scalar: numpy.generic) -> None:
+    """Write a runtime scalar to the words that begin at each of `places`."""
+    raw = scalar.tobytes()
+    lanes = array("q", raw * (SCALAR_BYTES // len(raw)))
+    for word in places:
+        words[word : word + SCALAR_WORDS] = lanes
 
 
 def _run(p: Prepared, addresses: Sequence[int], scalars: Sequence[numpy.generic]) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
@@ -27,7 +27,7 @@ from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.program import Program
 from lazyarr.hot import ran
 from lazyarr.kernels import Kernel, host
-from lazyarr.launch import Prepared, memory, prepare, put_scalars
+from lazyarr.launch import Prepared, memory, prepare, put_scalar
 from lazyarr.plan import RowBlocks, RowPart
 from lazyarr.schedule import LINE, squares
 from lazyarr.target import Target
@@ -35,15 +35,21 @@ from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
 
 
+SHELL_LEVEL = 2
+"""Of code generation, for what runs the kernels: where blocks are small that is a part of the time, and it is
+compiled once for all programs."""
+
+
 class Watch(Protocol):
     """Somebody who wants to see what blocks were computed from, if that raised something."""
 
     @property
     def masks(self) -> Sequence[int]:
-        """For each of the first parts, those that do not run behind: the flags that are of interest."""
+        """For each part the flags that are of interest."""
 
-    def look(self, blocks: Sequence[int]) -> Sequence[int]:
-        """Some of the flags were raised on one of these blocks or more; the masks from now on."""
+    def look(self, at: Sequence[tuple[int, int]]) -> Sequence[int]:
+        """Some of the flags were raised by one or more of these parts, on these blocks; the masks from now
+        on."""
 
 
 @dataclass(slots=True, eq=False)
@@ -54,7 +60,7 @@ class Ready:
     addresses: list[list[tuple[int, int]]]
     """For each part: (word, operand) for what lies in a buffer; the word holds the offset in it."""
     scalars: list[list[list[int]]]
-    """For each part, and each of its two programs: the first words of the runtime scalars."""
+    """For each part, and each of its runtime scalars: the first words of it, in both programs."""
     raised: list[tuple[int, int]]
     """For each part: the word that collects flags, and those that its ops can raise."""
     threads: int
@@ -82,7 +88,7 @@ def launch_rows(
     warm : bool
         Whether the pages of what may be stored past the caches are warm.
     watch : Watch, optional
-        Who looks at blocks in which something was raised, where parts run behind.
+        Who looks at blocks in which something was raised, where parts lag.
 
     Returns
     -------
@@ -102,8 +108,8 @@ def launch_rows(
         for word, operand in mine:
             words[word] += addresses[operand]
     for mine, values in zip(ready.scalars, scalars, strict=True):
-        for places in mine:
-            put_scalars(words, places, values)
+        for places, value in zip(mine, values, strict=True):
+            put_scalar(words, places, value)
     block, words[shell.MEMORY] = memory(ready.memory_bytes)
     began = time.perf_counter()
     found = _run(rows, ready, words, watch)
@@ -128,25 +134,23 @@ def _run(rows: RowBlocks, ready: Ready, words: array[int], watch: Watch | None) 
             found[k] |= words[word] & own
             words[word] = 0
 
-    def run(kernel: str, chunks: int, blocks: Callable[[], list[int]]) -> bool:
-        """Run some chunks; True if they were stopped."""
-        parallel_for(kernels[kernel], at, chunks, ready.threads)
-        stopped = bool(words[shell.STOP])
-        if stopped and watch is not None:
+    def run(kernel: str, chunks: int, at_end: int) -> None:
+        """Run all chunks; where they are stopped, look at what they ran last, and go on."""
+        while chunks:
+            parallel_for(kernels[kernel], at, chunks, ready.threads)
+            if not words[shell.STOP] or watch is None:
+                return
             collect()
             words[shell.STOP] = 0
-            _care(rows, words, watch.look(blocks()))
-        return stopped
+            _care(rows, words, watch.look(_last(rows, words, chunks, at_end)))
 
     if not strips:
         parallel_for(kernels[shell.ROWS], at, rows.blocks, ready.threads)
     else:
         if watch is not None:
             _care(rows, words, watch.masks)
-        if strips > 1:
-            run(shell.EDGES, 2 * strips, lambda: sorted(_edges(rows, strips)))
-        while run(shell.STRIP, strips, lambda: _begun(rows, words, strips)):
-            pass
+        run(shell.STRIP, strips, 0)
+        run(shell.SEAM, strips - 1, strips)
     collect()
     return found
 
@@ -158,17 +162,16 @@ def _care(rows: RowBlocks, words: array[int], masks: Sequence[int]) -> None:
             words[shell.FIRST + part * shell.PER_PART + shell.CARE] = mask
 
 
-def _edges(rows: RowBlocks, strips: int) -> set[int]:
-    """The first and the last block of each strip."""
-    bounds = [k * rows.blocks // strips for k in range(strips + 1)]
-    return {*bounds[:-1], *(end - 1 for end in bounds[1:])}
-
-
-def _begun(rows: RowBlocks, words: array[int], strips: int) -> list[int]:
-    """Blocks on which the strips ran the parts ahead just now."""
-    at, edges = words[shell.DONE_AT] // words.itemsize, _edges(rows, strips) if strips > 1 else set()
-    reached = [(words[at + k], k * rows.blocks // strips) for k in range(strips)]
-    return [block for n, first in reached if n % 2 and (block := first + n // 2) not in edges]
+def _last(rows: RowBlocks, words: array[int], chunks: int, first: int) -> list[tuple[int, int]]:
+    """The parts that strips or seams ran last, and on which blocks; their words begin at the one `first`."""
+    strips, at, found = words[shell.STRIPS], words[shell.DONE_AT] // words.itemsize + first, []
+    for k in range(chunks):
+        done = words[at + k]
+        if done:
+            begin = (k + (first > 0)) * rows.blocks // strips
+            time, part = divmod(done - 1, len(rows.parts))
+            found.append((part, begin + time - rows.parts[part].lag))
+    return found
 
 
 def _aligned(rows: RowBlocks, bases: Sequence[Sequence[int]]) -> bool:
@@ -203,12 +206,16 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
         moves = _add_moves(ready, number, (part, program), kernel, rows.rows)
         template = len(words)
         words.extend(kernel.words)
-        ready.scalars[number].append([template + word for word in kernel.scalars])
+        words.extend([0] * (-len(kernel.words) % shell.WORDS))
+        if k < len(parts):
+            ready.scalars[number] = [[] for _ in kernel.scalars]
+        for places, word in zip(ready.scalars[number], kernel.scalars, strict=True):
+            places.append(template + word)
         words[shell.FIRST + k * shell.PER_PART : shell.FIRST + (k + 1) * shell.PER_PART] = array("q", [
-            kernel.kernel.address, kernel.chunks, 8 * template, len(kernel.words), 8 * moves,
-            len(kernel.pointers), 8 * ready.raised[number][0], 0,
+            kernel.kernel.address, kernel.chunks, 8 * template, -(-len(kernel.words) // shell.WORDS), 8 * moves,
+            len(kernel.pointers), 8 * ready.raised[number][0], 0, part.lag,
         ])  # fmt: skip
-    if rows.behind:
+    if rows.delay:
         words[shell.STRIPS] = rows.strips(threads)
         words[shell.SLOTS_AT] = threads * own_bytes
     else:
@@ -219,9 +226,10 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
     words[shell.SCRATCH_AT] = copy_bytes
     words[shell.LAST] = rows.blocks - 1
     words[shell.PARTS] = len(parts)
-    words[shell.AHEAD] = len(parts) - rows.behind
+    words[shell.MOST] = rows.most
+    words[shell.DELAY] = rows.delay
     words[shell.DONE_AT] = len(words) * words.itemsize
-    words.extend([0] * words[shell.STRIPS])
+    words.extend([0] * 2 * words[shell.STRIPS])
     return ready
 
 
@@ -238,7 +246,7 @@ def _add_moves(
             offset += part.inside[k]
         else:
             ready.addresses[number].append((len(ready.words) + shell.AT, k))
-        ready.words.extend((8 * word, offset, move * rows, int(own)))
+        ready.words.extend((8 * word, offset, move * rows, int(own), part.sources[k]))
     return first
 
 
@@ -272,7 +280,7 @@ def _shell(target: Target) -> dict[str, int]:
     from lazyarr.dispatch.jit import load
 
     ir, names = shell_module(target)
-    found = load(ir, tuple(names.values()), target, kernel=False)
+    found = load(ir, tuple(names.values()), target, SHELL_LEVEL, kernel=False)
     return {symbol: found[name] for symbol, name in names.items()}
 
 

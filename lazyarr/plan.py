@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from lazyarr import config
-from lazyarr.codegen.rows_shell import SLOTS
+from lazyarr.codegen.rows_shell import slots
 from lazyarr.error_state import buffer_size
 from lazyarr.expr import Expr
 from lazyarr.flags import Late, Raised
@@ -68,6 +68,8 @@ class Step:
     program, and the step that it would be by itself."""
     rows: RowBlocks | None = None
     """Steps that run together, block by block: this one has no program of its own."""
+    work: float | None = None
+    """What NumPy would take for it (`compiler.numpy_ns`), once somebody asked."""
     raised: dict[tuple[str | int, ...], Known] = field(default_factory=dict)
     """By the categories that were raised, and where that tells more by whom (`replay`)."""
 
@@ -89,9 +91,9 @@ STRIPS_EACH = 2
 """Strips for each thread."""
 
 STRIP_BLOCKS = 8
-"""Blocks of a strip, at least: the first and the last wait in memory of their own."""
+"""Blocks of a strip, at least, for each block that steps lag: at its ends so many of them come later."""
 
-assert STRIP_BLOCKS >= 2, "what runs on a strip's first block and on its last would run twice on its only one"
+assert STRIP_BLOCKS >= 2, "what is left out at a strip's one end would be left out at its other end, too"
 
 
 WATCHES = 4
@@ -113,6 +115,10 @@ class RowPart(NamedTuple):
     """What it writes is large, and nobody reads it soon: it may be stored past the caches."""
     axes: tuple[int, ...]
     """For each of the step's members: along which of its own axes the rows lie, -1 where nobody knows."""
+    lag: int
+    """How many blocks it runs behind the first part."""
+    sources: tuple[int, ...]
+    """For each operand in a thread's own memory the lag of the part that makes it; else 0."""
 
 
 @dataclass(slots=True, eq=False)
@@ -125,21 +131,29 @@ class RowBlocks:
     blocks: int
     own_bytes: int
     """Memory for a block's values that only these steps read."""
-    behind: int = 0
-    """How many of the parts, the last ones, run one block behind the others."""
+    delay: int = 0
+    """How many blocks a part may lag behind one whose values in a thread's own memory it reads, or any if none
+    does; 0 where no part lags."""
     watches: int = WATCHES
-    """In how many launches blocks may yet be looked at before the parts behind overwrite what they read."""
+    """In how many launches blocks may yet be looked at before parts that lag overwrite what they read."""
     doubtful: tuple[int, ...] | None = None
-    """For each of the other parts the flags that several of its operations can raise; None: not asked yet."""
+    """For each part the flags that several of its operations can raise; None: not asked yet."""
     early: tuple[int, ...] = ()
     """Values that the steps one by one would let go of before all results have their memory; none where
     memory suffices all the same."""
     launches: dict[Any, Any] = field(default_factory=dict)
     """Launches prepared (`launch_rows`), by options and whether they store past the caches."""
 
+    @property
+    def most(self) -> int:
+        """How many blocks the last part lags."""
+        return max(part.lag for part in self.parts)
+
     def strips(self, threads: int) -> int:
-        """Where parts run behind: how many pieces, each of successive blocks, run side by side."""
-        return max(1, min(STRIPS_EACH * threads, self.blocks // STRIP_BLOCKS)) if threads > 1 else 1
+        """Where parts lag: how many pieces, each of successive blocks, run side by side."""
+        if threads == 1:
+            return 1
+        return max(1, min(STRIPS_EACH * threads, self.blocks // (STRIP_BLOCKS * max(1, self.most))))
 
     def block(self, number: int) -> slice:
         """Its rows, in the programs' axis of rows."""
@@ -148,7 +162,7 @@ class RowBlocks:
 
     def slots(self, threads: int) -> int:
         """How many blocks' values that only these steps read exist at a time."""
-        return SLOTS * self.strips(threads) if self.behind else min(threads, self.blocks)
+        return slots(self.delay) * self.strips(threads) if self.delay else min(threads, self.blocks)
 
 
 @dataclass(slots=True, eq=False)

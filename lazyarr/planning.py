@@ -29,7 +29,7 @@ from lazyarr.geometry import same
 from lazyarr.kernels import lowerable, not_together
 from lazyarr.plan import Plan, Step, Walk
 from lazyarr.plan_patterns import for_shape, pattern_of
-from lazyarr.row_blocks import joined
+from lazyarr.row_blocks import joined, room
 from lazyarr.schedule import scattered
 
 MAX_PLANS = 512
@@ -133,7 +133,7 @@ def _planned(w: Walk, refuse: Refuse) -> tuple[Partition, list[Made], set[int]]:
                 absorbed.add(source.number)
                 feeding.add(number)
                 parted.stored.discard(source.nodes[-1].serial)
-    parted.rows = chains(parted.groups, parted.stored, w.external, absorbed | feeding)
+    parted.rows = chains(parted.groups, parted.stored, w.external, absorbed | feeding, room())
     return parted, made, absorbed
 
 

@@ -2,7 +2,8 @@
 
 In:  a ufunc and its operands.   Out: a new lazy array, or None where the call must be looked at.
 A recipe goes by the operands' geometries, which `geometry.fresh` shares among arrays, and by the types of
-scalars.  It holds on to its geometries, so no other object ever has their identity.
+scalars.  It holds on to its geometries, so no other object ever has their identity.  Of a part of an array it
+is shape, strides and dtype that count: where it lies, nothing depends on.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from lazyarr.arrays import fresh_array, ndarray
 from lazyarr.config import current
 from lazyarr.error_state import loud
 from lazyarr.expr import Map, Read
-from lazyarr.geometry import is_fresh
+from lazyarr.geometry import FRESH, is_fresh
 from lazyarr.ops import may_raise
 
 MAX_RECIPES = 4096
@@ -49,11 +50,16 @@ def measure(size: int, itemsizes: Sequence[int]) -> float:
 
 def _key(fn: numpy.ufunc, args: tuple[Any, ...]) -> tuple[Any, ...]:
     x = args[0]
-    first = id(x.geo) if x.__class__ is ndarray else x.__class__
+    first = _seen(x.geo) if x.__class__ is ndarray else x.__class__
     if len(args) == 1:
         return fn, first
     x = args[1]
-    return fn, first, id(x.geo) if x.__class__ is ndarray else x.__class__
+    return fn, first, _seen(x.geo) if x.__class__ is ndarray else x.__class__
+
+
+def _seen(geo: numpy.ndarray) -> Any:
+    """What a recipe knows a geometry by."""
+    return id(geo) if id(geo) in FRESH else (geo.shape, geo.strides, geo.dtype)
 
 
 def remember(
@@ -62,7 +68,7 @@ def remember(
     """Keep a recipe for what was looked at, where geometries tell everything about it."""
     pins = tuple([x.geo for x in args if x.__class__ is ndarray and x.storage is not None])
     given = [x for x in args if x.__class__ is ndarray]
-    if len(args) > 2 or len(pins) < len(given) or not all(map(is_fresh, (geo, *pins))):
+    if len(args) > 2 or len(pins) < len(given) or not is_fresh(geo):
         return
     if len(_recipes) >= MAX_RECIPES:
         _recipes.clear()
@@ -80,6 +86,8 @@ def again(fn: numpy.ufunc, args: tuple[Any, ...], depth: int) -> ndarray | None:
     for x, type_ in zip(args, recipe.types, strict=False):
         c = x.__class__
         if c is ndarray:
+            if x.storage is None:               # (as large as a part of an array that was met)
+                return None
             value = x.storage.value
             pending = pending or value.op is not None
             x = Read(value, x.geo)

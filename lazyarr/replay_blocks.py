@@ -1,7 +1,7 @@
 """Replay of blocks: which operations raised flags, found out before what they read is overwritten.
 
-In:  steps that run in row blocks, the last of them one block behind (`fusion.rows`); blocks in which one of
-     the others raised what several of its operations can.
+In:  steps that run in row blocks, some of them behind others (`fusion.rows`); blocks in which one of them
+     raised what several of its operations can.
 Out: what NumPy says, for those rows.
 Their inputs still lie in these blocks and the rows nearby: the launch waits (`launch_rows.Watch`).  So
 NumPy computes the operations again one by one, as in `replay`, on the rows of a block.
@@ -30,28 +30,28 @@ class BlockWatch:
     def __init__(self, rows: RowBlocks, members: Sequence[Expr], placement: Placement) -> None:
         self.rows, self.members, self.placement = rows, members, placement
         if rows.doubtful is None:
-            rows.doubtful = tuple(_doubtful(self._suspects(k)) for k in range(len(rows.parts) - rows.behind))
+            rows.doubtful = tuple(_doubtful(self._suspects(k)) for k in range(len(rows.parts)))
         self.masks = list(rows.doubtful)
         self.seen = Watched(set(), [])
 
-    def look(self, blocks: Sequence[int]) -> Sequence[int]:
-        """Find out who raised what in these blocks; what is still of interest."""
+    def look(self, at: Sequence[tuple[int, int]]) -> Sequence[int]:
+        """Find out who of these parts raised what on these blocks; what is still of interest."""
         if not self.seen.of:
             self.rows.watches -= 1
-        able = self._able()
-        for k, mask in enumerate(self.masks):
-            found = self._suspects(k) if mask else {}
-            self.masks[k] = 0
-            wanted = {at for who in found.values() for at in who.values()}
+        for part in sorted({part for part, _ in at if self.masks[part]}):
+            mask, self.masks[part] = self.masks[part], 0
+            found, able = self._suspects(part), self._able(part)
+            wanted = {member for who in found.values() for member in who.values()}
             if not wanted <= able:
                 continue
             with suppress(MemoryError):
-                for block in blocks:
-                    self._replay(wanted, self.rows.block(block))
-                self.seen.of.update((at, key) for key, who in found.items() for at in who.values())
-                told = {(at, one.key) for at, one in self.seen.finding}
-                self.masks[k] = mask & _doubtful(
-                    key for key, who in found.items() if any((at, key) not in told for at in who.values())
+                for block in (block for other, block in at if other == part):
+                    self._replay(wanted, able, self.rows.block(block))
+                self.seen.of.update((member, key) for key, who in found.items() for member in who.values())
+                told = {(member, one.key) for member, one in self.seen.finding}
+                self.masks[part] = mask & _doubtful(
+                    key for key, who in found.items()
+                    if any((member, key) not in told for member in who.values())
                 )
         return self.masks
 
@@ -62,29 +62,31 @@ class BlockWatch:
         return {key: who for key, who in found.items() if len(who) > 1}
 
     def _axes(self) -> list[int]:
-        """For each member that does not run behind."""
-        return [axis for part in self.rows.parts[: -self.rows.behind] for axis in part.axes]
+        """For each member."""
+        return [axis for part in self.rows.parts for axis in part.axes]
 
-    def _able(self) -> set[int]:
-        """Members that can be computed again from what the launch was given, on some rows."""
-        axes = self._axes()
-        ahead = self.members[: len(axes)]
-        taken = self.placement.taken
-        gone = {taken[n.serial].serial for n in ahead if n.serial in taken}
-        made, able = set(), set()
-        inside = {n.serial for n in self.members}
-        for at in sorted(range(len(ahead)), key=lambda at: ahead[at].serial):
-            node = ahead[at]
+    def _able(self, part: int) -> set[int]:
+        """Members that can be computed again on the rows of the block on which this part just ran, from
+        what is there: what is overwritten by what has run on that block is not."""
+        axes, lag, taken = self._axes(), self.rows.parts[part].lag, self.placement.taken
+        spans = spans_of(self.rows)[: part + 1]
+        near = [at for span, p in zip(spans, self.rows.parts, strict=False) if p.lag == lag for at in span]
+        ran = [at for span, p in zip(spans, self.rows.parts, strict=False) if p.lag <= lag for at in span]
+        gone = {taken[s].serial for s in (self.members[at].serial for at in ran) if s in taken}
+        inside = {n.serial for n in self.members} - self.placement.buffers.keys()
+        made, able = set[int](), set[int]()
+        for at in sorted(near, key=lambda at: self.members[at].serial):
+            node = self.members[at]
             if axes[at] >= 0 and (node.old is None or node.covers) and all(
-                v.serial in made or (v.serial not in inside and v.buf is not None and v.serial not in gone)
-                for v in node.needs() if v is not node.old
+                v.serial in made or (v.serial not in inside and v.serial not in gone) for v in node.needs()
+                if v is not node.old
             ):  # fmt: skip
                 able.add(at)
                 made.add(node.serial)
         return able
 
-    def _replay(self, wanted: set[int], rows: slice) -> None:
-        positions, needed = {n.serial: at for at, n in enumerate(self.members)}, set[int]()
+    def _replay(self, wanted: set[int], able: set[int], rows: slice) -> None:
+        positions, needed = {self.members[at].serial: at for at in able}, set[int]()
         todo = list(wanted)
         while todo:
             at = todo.pop()

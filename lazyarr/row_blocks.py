@@ -41,8 +41,12 @@ CACHE_PART = 4
 BLOCKS_EACH = 4
 """Blocks for each thread, at least, where the work is worth threads."""
 
-SHORTER = 4
-"""Where groups run behind, blocks are so many times shorter: at a time there are two, and edges of strips."""
+ROOM = 2
+"""Of the cache, one part in so many is for the rows between the first group of a chain and its last."""
+
+STAYS = 1 << 13
+"""Bytes of a block of each operand, where groups lag: what one of them makes the next one finds in the
+first-level cache (8 to 16 KiB were the best for all numbers of sweeps)."""
 
 STRETCH = 2048
 """Bytes of what successive rows have side by side, at least, where rows are not contiguous (columns, say)."""
@@ -56,6 +60,11 @@ def cache_bytes() -> int:
             return int(file.read().strip().removesuffix("K")) << 10
     except (OSError, ValueError):
         return 1 << 20
+
+
+def room() -> int:
+    """Bytes of the rows between the first group of a chain and the last that lags."""
+    return cache_bytes() // ROOM
 
 
 def joined(
@@ -91,6 +100,11 @@ class _Joining:
     ) -> None:
         self.w, self.chain, self.steps, self.framed = w, chain, steps, framed
         self.inside = _inside(chain, uses, w)
+        self.made = {
+            k: lag for g, lag in zip(chain.groups, chain.lags, strict=True)
+            for k in (w.numbers[id(n)] for n in g.nodes) if k in self.inside
+        }  # fmt: skip
+        """How far the step lags that makes a value inside."""
         self.reads: dict[int, list[tuple[int, int, Touch]]] = {}
         """By number of a value: which steps read it, along which axis their rows lie, and where they read."""
         for at, (axis, touches) in enumerate(zip(chain.axes, chain.touches, strict=True)):
@@ -122,8 +136,9 @@ class _Joining:
         for k, (step, pair) in enumerate(zip(self.steps, programs, strict=True)):
             streams = self._streams(k) and all(map(may_stream, pair))
             inside = tuple(slots.get(v, -1) for v in step.operands)
-            parts.append(RowPart(step, *pair, inside, streams, self._axes(k)))
-        found = RowBlocks(tuple(parts), rows, blocks, own_bytes, self.chain.behind)
+            sources = tuple(self.made.get(v, 0) for v in step.operands)
+            parts.append(RowPart(step, *pair, inside, streams, self._axes(k), self.chain.lags[k], sources))
+        found = RowBlocks(tuple(parts), rows, blocks, own_bytes, self._delay())
         if current.verify:
             self._verify(found)
         found.early = self._early(own_bytes * found.slots(get_num_threads()))
@@ -142,10 +157,12 @@ class _Joining:
             still += 0 if touch.strides[axis] else touch.itemsize * math.prod(
                 n for n, s in zip(touch.shape, touch.strides, strict=True) if s
             )
-        room = cache_bytes() // CACHE_PART
-        rows = (room - min(still, room // 2)) // row
-        if self.chain.behind and rows >= self.chain.reach:
-            rows = max(self.chain.reach, rows // SHORTER)
+        share = cache_bytes() // CACHE_PART
+        rows = (share - min(still, share // 2)) // row
+        if self.chain.lagging and rows >= self.chain.reach:
+            largest = max(touch.row_bytes(axis) for touch, axis in self._largest())
+            most = min(rows, room() // self.chain.window())
+            rows = max(self.chain.reach, min(most, -(-STAYS // largest)))
         spread = self.chain.spread
         least = max(-(-STRETCH // spread) if spread else 1, self.chain.reach)
         if rows < min(least, self.chain.extent):
@@ -171,6 +188,13 @@ class _Joining:
         programs = {id(s.program): s.program for s in self.steps}
         return any(program_worth_threads(p) for p in programs.values() if p is not None)
 
+    def _delay(self) -> int:
+        """How many blocks a group lags behind one whose values in a thread's own memory it reads, at most."""
+        if not self.chain.lagging:
+            return 0
+        reads, numbers = zip(self.chain.touches, self.chain.lags, strict=True), self.w.numbers
+        return max(1, *(lag - self.made.get(numbers[id(t.value)], lag) for ts, lag in reads for t in ts))
+
     def _slots(self, rows: int) -> tuple[dict[int, int], int]:
         """Where in a thread's own memory the rows of each value lie, and how much that takes."""
         at: dict[int, int] = {}
@@ -190,8 +214,8 @@ class _Joining:
     def _streams(self, k: int) -> bool:
         """Does the chain neither read again what a step writes, nor write it before, and is that large?
 
-        What runs behind writes what was read just before, and is in the cache."""
-        if k >= len(self.steps) - self.chain.behind:
+        What lags writes what was read just before, and is in the cache."""
+        if self.chain.lags[k]:
             return False
         written = [t for t in self.chain.touches[k] if t.writes]
         if sum(t.value.nbytes for t in written) < NONTEMPORAL_BYTES:
@@ -295,10 +319,15 @@ def _inside(chain: Chain, uses: Uses, w: Walk) -> dict[int, Inside]:
     mine = set(chain.numbers)
     writes = [(t, axis) for axis, ts in zip(chain.axes, chain.touches, strict=True) for t in ts if t.writes]
     passing = {
-        t.value.serial for t, _ in writes
+        t.value.serial: (t, axis) for t, axis in writes
         if t.value.covers and not w.external(t.value) and t.value.serial not in uses.parts
         and mine.issuperset(uses.loads.get(t.value.serial, ()))
     }
+    for axis, touches in zip(chain.axes, chain.touches, strict=True) if chain.lagging else ():
+        for t in touches:
+            made = passing.get(t.value.serial)
+            if made is not None and not in_step(*made, t, axis):
+                del passing[t.value.serial]         # rows of other blocks are read
     # Values that come to lie in an array that exists, or is made, need no memory: it is in the cache, too.
     lasting = {id(t.key) for t, _ in writes if t.value.serial not in passing or t.key.op is None}
     return {

@@ -40,6 +40,8 @@ SLACK = 1 << 20
 MAX_WEIGHT = 4096
 """Pending nodes below one result, shared ones counted again."""
 
+SHARED_DEPTH = 48
+"""But up to this depth: sweeps read the one before several times, and many run in one launch."""
 
 SMALL_WRITES = 16
 """So many small writes in a row are a loop over elements or rows: NumPy does the next ones at the call."""
@@ -286,7 +288,8 @@ def bound(node: Expr) -> None:
 
 
 def _too_many(node: Expr) -> bool:
-    return node.depth > config.current.pending_nodes or node.weight > MAX_WEIGHT
+    depth = node.depth
+    return depth > config.current.pending_nodes or (node.weight > MAX_WEIGHT and depth > SHARED_DEPTH)
 
 
 def settle() -> None:

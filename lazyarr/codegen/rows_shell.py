@@ -2,39 +2,44 @@
 
 In:  at run time, addresses of kernels with templates of their words, and how operands move from block to
      block.
-Out: ``void rows(words, chunk, tid)``, the same for all programs, and for chains whose last kernels run one
-     block behind the others `edges` and `strips`.
+Out: ``void rows(words, chunk, tid)``, the same for all programs, and for chains whose kernels lag behind one
+     another `strips` and `seams`.
 Each thread has memory of its own: a copy of the words of the kernel that runs, in which the operands'
 addresses are the block's; and scratch memory.  The values that pass from kernel to kernel lie in a slot.
 
-`rows` runs a block as a chunk; each thread has one slot.  Where kernels run behind, blocks follow one another
-within a strip, and the strips are chunks.  What a kernel behind overwrites, the others may read in the blocks
-next to its own: the one before has had them by then, and in the strips next to its own `edges` has run them
-before, on the first and the last block of each strip; so each of these has a slot to itself, and the other
-blocks of a strip take turns with two.
+`rows` runs a block as a chunk; each thread has one slot.  Where kernels lag, blocks follow one another within
+a strip, and the strips are chunks.  At a time each kernel runs on the block that is its lag behind the
+strip's, one kernel after the other.  What lags reads or overwrites what others write or read one block further
+away for each block of its lag; so at an end where another strip begins a kernel leaves out as many blocks
+as it lags, and strips need not wait for each other.  When all are done, `seams` runs what was left out, between
+each two strips, in the same manner.
 
-Who launches them may want to look at what a block was computed from before kernels behind overwrite that,
-if some kernel ahead raised what it `CARE`s about there.  Then STOP is set, and strips end before what they
-would run next: a strip's DONE says how far it came, counting twice each block (the kernels ahead on it, those
-behind on the block before), and so where it goes on when `strips` is run again.
+A value in a slot may be read as many blocks later as DELAY says.  So blocks of a strip take turns with one slot
+more, and so many blocks at either end, which somebody may read in a seam, have slots to themselves.
+
+Who launches them may want to look at what a block was computed from before kernels that lag overwrite that,
+if some kernel raised what it `CARE`s about there.  Then STOP is set, and strips and seams end before what they
+would run next: DONE says how far each came, counting kernels at each time, and so where it goes on when it
+is run again.
 
 Kernels without calls of NumPy's loops leave what they raise in the CPU's status flags, which are clear when
 a thread begins; the rest report it themselves.
 
 Words: FLAGS (unused), MEMORY and CALLS as `abi` has them, then MEMORY_BYTES (of one thread), SCRATCH_AT (in
-it), LAST (number of the last block), PARTS (number of kernels), AHEAD (how many of them do not run behind),
-STRIPS, SLOTS_AT (in the memory), SLOT_BYTES, STOP, DONE_AT (a word for each strip); then for each kernel a
+it), LAST (number of the last block), PARTS (number of kernels), STRIPS, MOST (the largest lag), DELAY, SLOTS_AT
+(in the memory), SLOT_BYTES, STOP, DONE_AT (a word for each strip, then for each seam); then for each kernel a
 part, and the same once more for the last block, which has more rows.
-A part: KERNEL (function), CHUNKS (of a block), TEMPLATE and COUNT (its words), MOVES and MOVE_COUNT,
-RAISED (the word that collects floating-point status), CARE (what of that stops the strips).  A move: WORD
-(of the operand's pointer), AT (address in block 0, or offset in the slot), STEP (bytes from block to block),
-OWN (1 for the slot, else 0).  Places of words are in bytes from the words that hold them.
+A part: KERNEL (function), CHUNKS (of a block), TEMPLATE and COUNT (its words, in lines of `WORDS`), MOVES and
+MOVE_COUNT, RAISED (the word that collects floating-point status), CARE (what of that stops the strips), LAG.
+A move: WORD (of the operand's pointer), AT (address in block 0, or offset in the slot), STEP (bytes from block
+to block), OWN (1 for the slot, else 0), MADE (the lag of the kernel that fills the slot).  Places of words are in
+bytes from the words that hold them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import reduce
+from typing import NamedTuple
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.emit_status import take
@@ -43,106 +48,125 @@ from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS
 from lazyarr.target import Target
 
 MEMORY = Layout.SCRATCH
-MEMORY_BYTES, SCRATCH_AT, LAST, PARTS, AHEAD, STRIPS, SLOTS_AT, SLOT_BYTES, STOP, DONE_AT, FIRST = range(
-    Layout.FIRST, Layout.FIRST + 11
-)
-KERNEL, CHUNKS, TEMPLATE, COUNT, MOVES, MOVE_COUNT, RAISED, CARE = range(8)
-PER_PART = 8
-WORD, AT, STEP, OWN = range(4)
-PER_MOVE = 4
+(
+    MEMORY_BYTES, SCRATCH_AT, LAST, PARTS, STRIPS, MOST, DELAY, SLOTS_AT, SLOT_BYTES, STOP, DONE_AT, FIRST
+) = range(Layout.FIRST, Layout.FIRST + 12)  # fmt: skip
+KERNEL, CHUNKS, TEMPLATE, COUNT, MOVES, MOVE_COUNT, RAISED, CARE, LAG = range(9)
+PER_PART = 9
+WORD, AT, STEP, OWN, MADE = range(5)
+PER_MOVE = 5
+WORDS = 8
+"""Of a template, which are copied together."""
 
-SYMBOLS = ROWS, EDGES, STRIP = "lazyarr_rows", "lazyarr_rows_edges", "lazyarr_rows_strips"
-SLOTS = 4
-"""Of a strip: two that blocks take turns with, the first block's, the last one's."""
+SYMBOLS = ROWS, STRIP, SEAM = "lazyarr_rows", "lazyarr_rows_strips", "lazyarr_rows_seams"
 
-_RUN = "run_parts"
-_RUN_PARAMS = ("ptr %words", "i64 %block", "i64 %begin", "i64 %end", "ptr %own", "ptr %slot")
+
+def slots(delay: int) -> int:
+    """Of a strip: for the blocks at its head, at its tail, and those that others take turns with."""
+    return 3 * delay + 1
+
+
+_RUN = "run_part"
+_RUN_PARAMS = (
+    "ptr %words", "i64 %number", "i64 %block", "ptr %own", "ptr %slots", "i1 %alone", "i1 %seam",
+    "i64 %low", "i64 %low_step", "i64 %high", "i64 %high_step",
+)  # fmt: skip
+
+
+class Stretch(NamedTuple):
+    """Blocks of a strip or a seam: those of a kernel that lags begin at `low` and so many times its lag."""
+
+    low: str
+    low_step: str
+    high: str
+    high_step: str
+    seam: str
+
+    def bounds(self, b: Function, lag: str) -> tuple[str, str]:
+        """The first block of a kernel with this lag, and the one after its last."""
+        return b.add(self.low, b.mul(lag, self.low_step)), b.add(self.high, b.mul(lag, self.high_step))
 
 
 def rows_kernels(target: Target) -> str:
     """The text of their module."""
-    return "\n".join(f(target) for f in (_run_parts, _rows, _edges, _strips))
+    return "\n".join(f(target) for f in (_run_part, _rows, _strips, _seams))
 
 
-def _run_parts(target: Target) -> str:
-    """Some of the kernels, one after the other, on one block."""
+def _run_part(target: Target) -> str:
+    """One kernel on one block."""
     b = Function(target, _RUN, _RUN_PARAMS)
     scratch = b.at("%own", b.word("%words", SCRATCH_AT))
     status = b.alloca("i32", 4)
     last = b.op(f"icmp eq i64 %block, {b.word('%words', LAST)}")
     first = b.op(f"select i1 {last}, i64 {b.word('%words', PARTS)}, i64 0")
-    with b.loop(b.add(first, "%begin"), b.add(first, "%end")) as (number, _):
-        part = b.at("%words", b.add(b.mul(number, str(8 * PER_PART)), str(8 * FIRST)))
-        _bind(b, part)
-        b.put("%own", 8 * Layout.SCRATCH, "ptr", scratch)
-        kernel = b.word(part, KERNEL, "ptr")
-        with b.loop("0", b.word(part, CHUNKS)) as (chunk, _):
-            b.do(f"call void {kernel}(ptr %own, i64 {chunk}, i64 0)")
-        raised = b.at("%words", b.word(part, RAISED))
-        take(b, status, raised)
-        _report(b, "%own", raised)
-        _stop(b, b.op(f"and i64 {b.word(raised, 0)}, {b.word(part, CARE)}"))
+    part = _part(b, b.add(first, "%number"))
+    _bind(b, part)
+    b.put("%own", 8 * Layout.SCRATCH, "ptr", scratch)
+    kernel = b.word(part, KERNEL, "ptr")
+    with b.loop("0", b.word(part, CHUNKS)) as (chunk, _):
+        b.do(f"call void {kernel}(ptr %own, i64 {chunk}, i64 0)")
+    raised = b.at("%words", b.word(part, RAISED))
+    take(b, status, raised)
+    _report(b, "%own", raised)
+    _stop(b, b.op(f"and i64 {b.word(raised, 0)}, {b.word(part, CARE)}"))
     return "\n".join([b.text(), *b.declarations, ""])
+
+
+def _part(b: Function, number: str) -> str:
+    return b.at("%words", b.add(b.mul(number, str(8 * PER_PART)), str(8 * FIRST)))
 
 
 def _rows(target: Target) -> str:
     b = _public(target, ROWS)
     own = _own(b)
-    _run(b, "%chunk", "0", b.word("%words", PARTS), own, b.at(own, b.word("%words", SLOTS_AT)))
-    return b.text()
-
-
-def _edges(target: Target) -> str:
-    """The kernels ahead, on the first or the last block of a strip."""
-    b = _public(target, EDGES)
-    strip, second = b.op("lshr i64 %chunk, 1"), b.op("and i64 %chunk, 1")
-    block, end = _blocks(b, strip)
-    block = b.op(f"select i1 {b.op(f'icmp eq i64 {second}, 0')}, i64 {block}, i64 {b.add(end, '-1')}")
-    slot = _slot(b, strip, b.add(second, "2"))
-    _run(b, block, "0", b.word("%words", AHEAD), _own(b), slot)
+    slot = b.at(own, b.word("%words", SLOTS_AT))
+    with b.loop("0", b.word("%words", PARTS)) as (number, _):
+        _run(b, number, "%chunk", own, slot, "true", Stretch("0", "0", "0", "0", "false"))
     return b.text()
 
 
 def _strips(target: Target) -> str:
-    """One strip: the kernels ahead on each block, where `edges` has not run them; then those behind on the
-    block before."""
+    """One strip: all but what lags where another one begins."""
     b = _public(target, STRIP)
-    own, ahead, parts = _own(b), b.word("%words", AHEAD), b.word("%words", PARTS)
-    first, end = _blocks(b, "%chunk")
-    last = b.add(end, "-1")
-    alone = b.op(f"icmp eq i64 {b.word('%words', STRIPS)}, 1")
-
-    def slot_of(block: str) -> tuple[str, str]:
-        """The slot of a block, and whether `edges` had it."""
-        begins, ends = b.op(f"icmp eq i64 {block}, {first}"), b.op(f"icmp eq i64 {block}, {last}")
-        outer = b.op(f"or i1 {begins}, {ends}")
-        edge = b.op(f"select i1 {alone}, i1 false, i1 {outer}")
-        turn = b.op(f"select i1 {ends}, i64 3, i64 2")
-        turn = b.op(f"select i1 {edge}, i64 {turn}, i64 {b.op(f'and i64 {block}, 1')}")
-        return _slot(b, "%chunk", turn), edge
-
-    done = b.at(b.at("%words", b.word("%words", DONE_AT)), b.mul("%chunk", "8"))
-
-    @contextmanager
-    def turn(number: str) -> Iterator[None]:
-        """What is done if the strip came so far, and did not stop."""
-        here = b.op(f"icmp eq i64 {b.word(done, 0)}, {number}")
-        goes = b.op(f"icmp eq i64 {_stopped(b)}, 0")
-        with b.when(b.op(f"and i1 {here}, {goes}")):
-            yield
-            b.put(done, 0, "i64", b.add(number, "1"))
-
-    with b.loop(first, end) as (block, _):
-        slot, edge = slot_of(block)
-        number = b.mul(b.op(f"sub i64 {block}, {first}"), "2")
-        with turn(number), b.when(b.op(f"xor i1 {edge}, true")):
-            _run(b, block, "0", ahead, own, slot)
-        with turn(b.add(number, "1")), b.when(b.op(f"icmp sgt i64 {block}, {first}")):
-            before = b.add(block, "-1")
-            _run(b, before, ahead, parts, own, slot_of(before)[0])
-    with turn(b.mul(b.op(f"sub i64 {end}, {first}"), "2")):
-        _run(b, last, ahead, parts, own, slot_of(last)[0])
+    low, high = _edge(b, "%chunk"), _edge(b, b.add("%chunk", "1"))
+    head, tail = b.op(f"icmp eq i64 %chunk, 0"), b.op(f"icmp sgt i64 {high}, {b.word('%words', LAST)}")
+    stretch = Stretch(
+        low, b.op(f"select i1 {head}, i64 0, i64 1"), high, b.op(f"select i1 {tail}, i64 0, i64 -1"), "false"
+    )
+    beyond = b.op(f"select i1 {tail}, i64 {b.word('%words', MOST)}, i64 0")
+    _turns(b, "%chunk", stretch, low, b.add(high, beyond))
     return b.text()
+
+
+def _seams(target: Target) -> str:
+    """What two strips left out where one ends and the other begins."""
+    b = _public(target, SEAM)
+    edge = _edge(b, b.add("%chunk", "1"))
+    done = b.add("%chunk", b.word("%words", STRIPS))
+    end = b.add(edge, b.mul(b.word("%words", MOST), "2"))
+    _turns(b, done, Stretch(edge, "-1", edge, "1", "true"), edge, end)
+    return b.text()
+
+
+def _turns(b: Function, which: str, stretch: Stretch, begin: str, end: str) -> None:
+    """Each kernel in turn, on the block that is its lag behind, from where the last launch stopped."""
+    own, parts = _own(b), b.word("%words", PARTS)
+    each = b.mul(b.word("%words", SLOT_BYTES), b.add(b.mul(b.word("%words", DELAY), "3"), "1"))
+    at = b.add(b.word("%words", SLOTS_AT), b.mul("%chunk", each))
+    here = b.at(b.word("%words", MEMORY, "ptr"), at)
+    done = b.at(b.at("%words", b.word("%words", DONE_AT)), b.mul(which, "8"))
+    with b.loop(begin, end) as (time, _), b.loop("0", parts) as (number, _):
+        turn = b.add(b.mul(b.op(f"sub i64 {time}, {begin}"), parts), number)
+        lag = b.word(_part(b, number), LAG)
+        block = b.op(f"sub i64 {time}, {lag}")
+        low, high = stretch.bounds(b, lag)
+        within = [
+            b.op(f"icmp sge i64 {block}, {low}"), b.op(f"icmp slt i64 {block}, {high}"),
+            b.op(f"icmp sge i64 {turn}, {b.word(done, 0)}"), b.op(f"icmp eq i64 {_stopped(b)}, 0"),
+        ]  # fmt: skip
+        with b.when(reduce(lambda x, y: b.op(f"and i1 {x}, {y}"), within)):
+            _run(b, number, block, own, here, "false", stretch)
+            b.put(done, 0, "i64", b.add(turn, "1"))
 
 
 def _stop(b: Function, raised: str) -> None:
@@ -166,36 +190,57 @@ def _own(b: Function) -> str:
     return b.at(b.word("%words", MEMORY, "ptr"), b.mul("%tid", b.word("%words", MEMORY_BYTES)))
 
 
-def _blocks(b: Function, strip: str) -> tuple[str, str]:
-    """A strip's first block, and the one after its last."""
-    blocks, strips = b.add(b.word("%words", LAST), "1"), b.word("%words", STRIPS)
-    first, end = (b.op(f"udiv i64 {b.mul(k, blocks)}, {strips}") for k in (strip, b.add(strip, "1")))
-    return first, end
+def _edge(b: Function, strip: str) -> str:
+    """A strip's first block."""
+    blocks = b.add(b.word("%words", LAST), "1")
+    return b.op(f"udiv i64 {b.mul(strip, blocks)}, {b.word('%words', STRIPS)}")
 
 
-def _slot(b: Function, strip: str, which: str) -> str:
-    number = b.add(b.mul(strip, str(SLOTS)), which)
-    at = b.add(b.word("%words", SLOTS_AT), b.mul(number, b.word("%words", SLOT_BYTES)))
-    return b.at(b.word("%words", MEMORY, "ptr"), at)
-
-
-def _run(b: Function, block: str, begin: str, end: str, own: str, slot: str) -> None:
-    b.do(f"call void @{_RUN}(ptr %words, i64 {block}, i64 {begin}, i64 {end}, ptr {own}, ptr {slot})")
+def _run(b: Function, number: str, block: str, own: str, slots: str, alone: str, stretch: Stretch) -> None:
+    low, low_step, high, high_step, seam = stretch
+    b.do(
+        f"call void @{_RUN}(ptr %words, i64 {number}, i64 {block}, ptr {own}, ptr {slots}, i1 {alone}, "
+        f"i1 {seam}, i64 {low}, i64 {low_step}, i64 {high}, i64 {high_step})"
+    )
 
 
 def _bind(b: Function, part: str) -> None:
     """The words of a kernel for this block."""
     template = b.at("%words", b.word(part, TEMPLATE))
     with b.loop("0", b.word(part, COUNT)) as (k, _):
-        at = b.mul(k, "8")
-        b.put(b.at("%own", at), 0, "i64", b.word(b.at(template, at), 0))
-    slot = b.op("ptrtoint ptr %slot to i64")
+        at = b.mul(k, str(8 * WORDS))
+        line = b.op(f"load <{WORDS} x i64>, ptr {b.at(template, at)}, align 8")
+        b.do(f"store <{WORDS} x i64> {line}, ptr {b.at('%own', at)}, align 8")
     moves = b.at("%words", b.word(part, MOVES))
     with b.loop("0", b.word(part, MOVE_COUNT)) as (k, _):
         move = b.at(moves, b.mul(k, str(8 * PER_MOVE)))
         at = b.add(b.word(move, AT), b.mul("%block", b.word(move, STEP)))
-        at = b.add(at, b.mul(slot, b.word(move, OWN)))
-        b.put(b.at("%own", b.word(move, WORD)), 0, "i64", at)
+        place = b.at("%own", b.word(move, WORD))
+        b.put(place, 0, "i64", at)
+        with b.when(b.op(f"icmp ne i64 {b.word(move, OWN)}, 0")):
+            slot = b.op(f"ptrtoint ptr {_slot(b, b.word(move, MADE))} to i64")
+            b.put(place, 0, "i64", b.add(at, slot))
+
+
+def _slot(b: Function, lag: str) -> str:
+    """Where the values lie that a kernel with this lag made of the block."""
+    delay = b.word("%words", DELAY)
+    low, high = Stretch("%low", "%low_step", "%high", "%high_step", "%seam").bounds(b, lag)
+    turn = b.add(b.mul(delay, "2"), b.op(f"urem i64 %block, {b.add(delay, '1')}"))
+    # In a strip: how far from its first block, and from its last.
+    head, tail = b.op(f"sub i64 %block, {low}"), b.op(f"sub i64 {b.add(high, '-1')}, %block")
+    near_tail = b.op(f"icmp slt i64 {tail}, {delay}")
+    strip = b.op(f"select i1 {near_tail}, i64 {b.add(delay, tail)}, i64 {turn}")
+    near_head = b.op(f"icmp slt i64 {head}, {delay}")
+    strip = b.op(f"select i1 {near_head}, i64 {head}, i64 {strip}")
+    # In a seam: how far before it, in the tail of the strip there, or behind it, in the head of the next.
+    before, behind = b.op(f"sub i64 -1, {head}"), b.op(f"sub i64 -1, {tail}")
+    after = b.add(b.add(b.mul(delay, "3"), "1"), behind)
+    seam = b.op(f"select i1 {b.op(f'icmp sge i64 {behind}, 0')}, i64 {after}, i64 {turn}")
+    seam = b.op(f"select i1 {b.op(f'icmp sge i64 {before}, 0')}, i64 {b.add(delay, before)}, i64 {seam}")
+    number = b.op(f"select i1 %seam, i64 {seam}, i64 {strip}")
+    number = b.op(f"select i1 %alone, i64 0, i64 {number}")
+    return b.at("%slots", b.mul(number, b.word("%words", SLOT_BYTES)))
 
 
 def _report(b: Function, own: str, raised: str) -> None:

@@ -7,13 +7,15 @@ chain along such axes if none folds across its own, and if of any two accesses o
 write, both touch the same bytes in the same row only.  Then the rows of one block may pass through all the
 groups before those of the next block begin, in any order of blocks: softmax, layer norm, standardisation
 read memory once.
-A group that overwrites what those before read in rows nearby (a stencil in place) may end a chain, with those
-that follow it in step: they run one block behind, and blocks go in order.
+A group that overwrites what one before reads in rows nearby (a stencil in place), or reads what one before
+makes in rows nearby (the next sweep), lags: it runs a block behind that one, and blocks go in order.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -74,21 +76,28 @@ class Chain:
     """By id of the key: the touches of a buffer."""
     written: dict[int, list[Placed]] = field(default_factory=dict)
     """Those that write."""
+    latest: dict[int, dict[tuple[object, ...], Placed]] = field(default_factory=dict)
+    """The touches of a buffer again, with the lag of the group in the place of its number; of those of the same
+    bytes, which sweeps touch again and again, the last one."""
     block: int = 0
     """Rows that run together; filled in by who makes a step of the chain."""
-    behind: int = 0
-    """How many of the groups, the last ones, run one block behind the others: they overwrite what the others
-    read in rows nearby."""
+    lags: list[int] = field(default_factory=list)
+    """How many blocks each group runs behind the first: what it reads or overwrites, others write or read
+    in rows nearby."""
     reach: int = 0
-    """How many rows away these read it, at most: so many a block must have."""
+    """How many rows away that is, at most: so many a block must have."""
 
-    def add(self, group: Group, axis: int, touches: list[Touch]) -> Chain:
+    def add(self, group: Group, axis: int, touches: list[Touch], lag: int = 0) -> Chain:
         """One more group."""
         at = len(self.groups)
         self.groups.append(group)
         self.axes.append(axis)
         self.touches.append(touches)
+        self.lags.append(lag)
         for t in touches:
+            latest, where = self.latest.setdefault(id(t.key), {}), (*t[2:], axis)
+            if where not in latest or latest[where][0] <= lag:
+                latest[where] = lag, t, axis
             self.touched.setdefault(id(t.key), []).append((at, t, axis))
             if t.writes:
                 self.written.setdefault(id(t.key), []).append((at, t, axis))
@@ -99,6 +108,29 @@ class Chain:
         """Bytes from row to row where a row is not contiguous, the least; 0 if all are."""
         placed = ((t, a) for each in self.touched.values() for _, t, a in each)
         return min((abs(t.strides[a]) for t, a in placed if _spread_out(t, a)), default=0)
+
+    @property
+    def lagging(self) -> bool:
+        """Do groups run behind others?"""
+        return any(self.lags)
+
+    def window(self, most: int = MOST) -> int:
+        """Bytes of a row of each buffer, as often as there are blocks between the first of the groups that
+        touches it and the last; of so many groups at most."""
+        seen: dict[int, tuple[int, int, int]] = {}
+        placed = zip(self.axes, self.touches, self.lags, strict=True)
+        for axis, touches, lag in itertools.islice(placed, most):
+            for t in touches:
+                row, first, last = seen.get(id(t.key), (0, lag, lag))
+                seen[id(t.key)] = max(row, t.row_bytes(axis)), min(first, lag), max(last, lag)
+        return sum(row * (last - first + 1) for row, first, last in seen.values())
+
+    def part(self, n: int) -> Chain:
+        """The first groups."""
+        found = Chain([], [], [], self.extent, reach=self.reach)
+        for k in range(n):
+            found.add(self.groups[k], self.axes[k], self.touches[k], self.lags[k])
+        return found
 
     @property
     def numbers(self) -> list[int]:
@@ -116,36 +148,78 @@ class Found:
 
 
 def chains(
-    groups: Sequence[Group], stored: Collection[int], asked: Asked, out: Collection[int] = ()
+    groups: Sequence[Group], stored: Collection[int], asked: Asked, out: Collection[int] = (),
+    room: int = sys.maxsize,
 ) -> Found:
     """Put successive groups into chains, as many as fit; the groups numbered in `out` are in none.
 
-    Only chains with a fold are worth it, or with groups behind: others have their reasons to be apart."""
+    Only chains with a fold are worth it, or with groups that lag: others have their reasons to be apart.
+    `room` is how many bytes may lie between the first of the groups and the last."""
     found = Found()
     if all(g.fold is None and not g.stores for g in groups):
         return found
     tried: list[Chain] = []
-    for group in groups:
-        why = "NumPy runs it" if group.opaque else None
-        if group.number in out or (group.fold is not None and not isinstance(group.fold.op, Reduce)):
-            why = "elements are counted, kept or packed"
-        elif group.scatters:
-            why = "it writes to positions, in any row"
-        elif group.scan is not None:
-            why = "it scans"
-        mine = [] if why else _touches(group, stored)
-        if why is None:
-            longer = _extended(tried, group, mine, asked)
-            if isinstance(longer, list):
-                tried = longer
-                continue
-            why = longer
-        if any(g.fold is not None for g in (group, *(g for c in tried[:1] for g in c.groups))):
-            found.apart[group.number] = why
-        found.chains += _best(tried)
-        tried = _begun(group, mine) if mine else []
-    found.chains += _best(tried)
+    at = 0
+    while at < len(groups) or tried:
+        group = groups[at] if at < len(groups) else None
+        why: str | None = "it is the last"
+        if group is not None:
+            why, mine = _unfit(group, out), []
+            if why is None:
+                mine = _touches(group, stored)
+                longer = _extended(tried, group, mine, asked)
+                if isinstance(longer, list):
+                    tried, at = longer, at + 1
+                    continue
+                why = longer
+            if any(g.fold is not None for g in (group, *(g for c in tried[:1] for g in c.groups))):
+                found.apart[group.number] = why
+        best = _best(tried)
+        if best:
+            kept = _cut(best[0], groups, room)
+            if kept < len(best[0].groups):
+                at -= len(best[0].groups) - kept
+                best = [best[0].part(kept)]
+                group = None
+            found.chains += [c for c in best if _saves(c)]
+        tried = []
+        if group is not None:
+            tried = _begun(group, mine) if mine else []
+            at += 1
     return found
+
+
+def _unfit(group: Group, out: Collection[int]) -> str | None:
+    """Why a group is in no chain."""
+    if group.opaque:
+        return "NumPy runs it"
+    if group.number in out or (group.fold is not None and not isinstance(group.fold.op, Reduce)):
+        return "elements are counted, kept or packed"
+    if group.scatters:
+        return "it writes to positions, in any row"
+    return "it scans" if group.scan is not None else None
+
+
+def _cut(chain: Chain, groups: Sequence[Group], room: int) -> int:
+    """After how many of its groups a chain should end: where what they lag behind with has room, and the least
+    is stored that others read later (between sweeps, nothing is)."""
+    every = len(chain.groups)
+    if not chain.lagging:
+        return every
+    fits = next((n for n in range(every, 2, -1) if chain.window(n) * max(1, chain.reach) <= room), 2)
+    if fits == every < MOST:
+        return every
+    last: dict[int, int] = {}
+    for group in groups:
+        last.update((access.value.serial, group.number) for access in group.loads)
+
+    def passing(n: int) -> int:
+        """Bytes that only what comes after so many groups reads."""
+        end = chain.groups[n - 1].number
+        made = (t.value for touches in chain.touches[:n] for t in touches if t.writes)
+        return sum(v.nbytes for v in made if v.old is None and last.get(v.serial, 0) > end)
+
+    return min(range(fits, fits // 2, -1), key=passing)
 
 
 def _best(tried: Sequence[Chain]) -> list[Chain]:
@@ -156,7 +230,7 @@ def _best(tried: Sequence[Chain]) -> list[Chain]:
 
 def _saves(chain: Chain) -> bool:
     """Is there a fold, or what is overwritten, and do two groups touch the same rows?"""
-    if not chain.behind and not any(g.fold is not None for g in chain.groups):
+    if not chain.lagging and not any(g.fold is not None for g in chain.groups):
         return False
     seen: set[int] = set()
     for axis, touches in zip(chain.axes, chain.touches, strict=True):
@@ -221,12 +295,12 @@ def _extended(
         for axis in _open_axes(group):
             if group.shape[axis] != chain.extent:
                 continue
-            apart = _apart(chain, touches, axis)
-            why = apart if isinstance(apart, str) else None
-            if isinstance(apart, int):      # (the chain without the group is of no use any more)
-                chain.behind += 1 if apart or chain.behind else 0
+            found = _behind(chain, touches, axis)
+            why = found if isinstance(found, str) else None
+            if not isinstance(found, str):      # (the chain without the group is of no use any more)
+                lag, apart = found
                 chain.reach = max(chain.reach, apart)
-                longer.append(chain.add(group, axis, touches))
+                longer.append(chain.add(group, axis, touches, lag))
                 break
         if why is not None:
             whys.append(why)
@@ -239,20 +313,24 @@ def _changes_what_stays(chain: Chain, group: Group, asked: Asked) -> bool:
     return any(asked(old) and any(makes(old, g, old.epoch) for g in chain.groups) for old in olds)
 
 
-def _apart(chain: Chain, touches: list[Touch], axis: int) -> int | str:
-    """From how many rows away the chain reads what a group overwrites; or why its rows depend on others."""
-    most, ahead = 0, len(chain.groups) - chain.behind
+def _behind(chain: Chain, touches: list[Touch], axis: int) -> tuple[int, int] | str:
+    """How many blocks a group must run behind the chain's first, and how many rows away others touch what it
+    does; or why its rows depend on others from afar."""
+    lag = most = 0
     for mine in touches:
-        for k, other, across in (chain.touched if mine.writes else chain.written).get(id(mine.key), ()):
-            if in_step(other, across, mine, axis):
+        for before, other, across in chain.latest.get(id(mine.key), {}).values():
+            if not (mine.writes or other.writes):
                 continue
-            rows = None if other.writes or k >= ahead else rows_apart(other, across, mine, axis)
+            if in_step(other, across, mine, axis):
+                lag = max(lag, before)
+                continue
+            rows = rows_apart(other, across, mine, axis)
             if rows is None or rows > chain.extent // NEAR:
                 if mine.writes:
                     return "it writes memory that the groups before use, in other rows"
                 return "its rows need other rows of what the groups before make"
-            most = max(most, rows)
-    return most
+            lag, most = max(lag, before + 1), max(most, rows)
+    return lag, most
 
 
 def rows_apart(a: Touch, axis_a: int, b: Touch, axis_b: int) -> int | None:
