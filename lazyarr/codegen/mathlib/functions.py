@@ -23,6 +23,7 @@ from lazyarr.codegen.mathlib import (
     logarithm,
     logarithm_single,
     power,
+    power_single,
     roots,
 )
 from lazyarr.codegen.mathlib.exponential import INF
@@ -90,7 +91,7 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     "cbrt": _same(1, roots.cbrt, roots.cbrt_rare),
     "power": {
         "d": Function(2, DOUBLE, power.power, power.power_rare),
-        "f": Function(2, DOUBLE, power.power_f, power.power_f_rare),
+        "f": Function(2, SINGLE, power_single.power, power_single.power_rare),
     },
     "hypot": {
         "d": Function(2, DOUBLE, roots.hypot, roots.hypot_rare),
