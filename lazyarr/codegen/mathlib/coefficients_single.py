@@ -136,4 +136,46 @@ def _all_positive(x: Number, last: int, bits: int) -> tuple[float, ...]:
     return float(first), second, SINGLE.round(x - first - mp.mpf(second))
 
 
-ALONE = (short_logarithms, powers, hyperbolas, short_circles)
+def ratios() -> dict[str, Any]:
+    """Of float32's arctanh: sixteenths of an octave; the difference of bits is within 0.0861 of log2.
+
+    The first two are 1, so that small results are no difference of larger numbers."""
+    powers = [mp.mpf(1)] * 2 + [mp.mpf(2) ** ((2 * mp.mpf(k) + 1) / 32) for k in range(2, 16)]
+    ratios = [mp.mpf(SINGLE.round(x)) for x in powers]
+    logs = [mp.log(x) / 2 for x in ratios]
+    reach = mp.tanh((mp.mpf(1) / 8 + mp.mpf("0.0861")) * LN2 / 2)
+    high = short(LN2 / 2, 17)
+    return {
+        "RATIO_F": [float(x) for x in ratios],
+        "RATIO_LOG_HIGH_F": [short(x, 17) for x in logs],
+        "RATIO_LOG_LOW_F": [SINGLE.round(x - mp.mpf(short(x, 17))) for x in logs],
+        "RATIO_STEP_F": (high, SINGLE.round(LN2 / 2 - mp.mpf(high))),
+        "RATIO_TAIL_F": fit(of_square(lambda x: (mp.atanh(x) / x - 1) / x**2, mp.mpf(1) / 3), 0, reach**2, 1),
+        "SINH_SERIES_F": fit(of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, 1, 3),
+    }
+
+
+def halves() -> dict[str, Any]:
+    """Of float16's functions: to 2**-17 or so."""
+    quarter, reach = (PI / 4 * mp.mpf("1.0001")) ** 2, mp.mpf(1) / 32
+    third, small = mp.mpf(1) / 3, mp.mpf(1) / 16
+    two = guarded(lambda r: mp.expm1(r * LN2) / r, LN2)
+    found: dict[str, Any] = {
+        "EXP2": fit(two, -reach, reach, 1),
+        "SINH": fit(of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, mp.mpf(1) / 4, 1),
+        "LOG1P": fit(guarded(lambda x: (mp.log1p(x) - x) / x**2, mp.mpf(-1) / 2), -small, small, 2),
+        "CBRT": fit(guarded(lambda r: ((1 + r) ** third - 1) / r, third), -reach, reach, 1),
+        "ASIN": fit(of_square(lambda x: (mp.asin(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, mp.mpf("0.2501"), 3),
+        "SINE": fit(of_square(lambda x: (mp.sin(x) / x - 1) / x**2, mp.mpf(-1) / 6), 0, quarter, 1),
+        "COSINE": fit(of_square(lambda x: (mp.cos(x) - 1) / x**2, mp.mpf(-1) / 2), 0, quarter, 2),
+        "TANGENT": fit(of_square(lambda x: (mp.tan(x) / x - 1) / x**2, mp.mpf(1) / 3), 0, quarter, 4),
+    }
+    for name, base in (("LOG", mp.mpf(1)), ("LOG10", LN10)):
+        found[name] = fit(partial(_above, base, mp.mpf(0)), -reach, reach, 2)
+    single = {f"HALF_{name}_F": value for name, value in found.items()}
+    inverse = short_logarithms()["SHORT_LOG_INVERSE_F"]
+    roots = [SINGLE.round((1 / mp.mpf(c)) ** third) for c in inverse]
+    return {"HALF_EXP_STEP_F": SINGLE.round(LN2 / 16), "HALF_ROOT_F": roots, **single}
+
+
+ALONE = (short_logarithms, powers, hyperbolas, short_circles, ratios, halves)

@@ -15,10 +15,12 @@ from lazyarr.codegen.mathlib import (
     circular_single,
     direction,
     exponential,
+    for_halves,
     hyperbolic,
     hyperbolic_single,
     inverse,
     inverse_hyperbolic,
+    inverse_hyperbolic_single,
     log_of_sums,
     logarithm,
     logarithm_single,
@@ -70,7 +72,10 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
         "d": Function(1, DOUBLE, hyperbolic.expm1, hyperbolic.expm1_rare),
         "f": Function(1, SINGLE, hyperbolic_single.expm1, hyperbolic.expm1_rare),
     },
-    "sinh": _same(1, hyperbolic.sinh, hyperbolic.sinh_rare),
+    "sinh": {
+        "d": Function(1, DOUBLE, hyperbolic.sinh, hyperbolic.sinh_rare),
+        "f": Function(1, SINGLE, hyperbolic_single.sinh, hyperbolic.sinh_rare),
+    },
     "cosh": {
         "d": Function(1, DOUBLE, hyperbolic.cosh, hyperbolic.cosh_rare),
         "f": Function(1, SINGLE, hyperbolic_single.cosh, hyperbolic.cosh_rare),
@@ -83,8 +88,14 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     "arcsin": _same(1, inverse.arcsin, inverse.arc_rare),
     "arccos": _same(1, inverse.arccos, inverse.arc_rare),
     "arcsinh": _same(1, inverse_hyperbolic.arcsinh, inverse_hyperbolic.arcsinh_rare),
-    "arccosh": _same(1, inverse_hyperbolic.arccosh, inverse_hyperbolic.arccosh_rare),
-    "arctanh": _same(1, inverse_hyperbolic.arctanh, inverse_hyperbolic.arctanh_rare),
+    "arccosh": {
+        "d": Function(1, DOUBLE, inverse_hyperbolic.arccosh, inverse_hyperbolic.arccosh_rare),
+        "f": Function(1, SINGLE, inverse_hyperbolic_single.arccosh, inverse_hyperbolic.arccosh_rare),
+    },
+    "arctanh": {
+        "d": Function(1, DOUBLE, inverse_hyperbolic.arctanh, inverse_hyperbolic.arctanh_rare),
+        "f": Function(1, SINGLE, inverse_hyperbolic_single.arctanh, inverse_hyperbolic.arctanh_rare),
+    },
     "arctan2": _same(2, direction.arctan2, direction.arctan2_rare),
     "logaddexp": _same(2, log_of_sums.logaddexp, log_of_sums.logaddexp_rare),
     "logaddexp2": _same(2, log_of_sums.logaddexp2, log_of_sums.logaddexp2_rare),
@@ -112,9 +123,12 @@ _OVERFLOWING = {"exp", "exp2", "expm1", "sinh", "cosh", "power", "hypot"}
 
 
 def _half(name: str, function: Function) -> Function:
-    """float16 through float32's function: results that do not fit overflow."""
+    """float16 through float32's function: results that do not fit overflow.
+
+    A definition of its own counts these as special itself."""
+    own = for_halves.FAST.get(name)
     if function.rare is None or name not in _OVERFLOWING:
-        return function
+        return replace(function, fast=own) if own else function
     redo = function.rare
 
     def usual(on: Lanes, *xs: Real) -> tuple[Real, Mask]:
@@ -138,7 +152,7 @@ def _half(name: str, function: Function) -> Function:
             over = over & ~raised["divide"]
         return y, {**raised, "over": over}
 
-    return replace(function, fast=fast, rare=rare)
+    return replace(function, fast=own or fast, rare=rare)
 
 
 for _name, _rows in FUNCTIONS.items():

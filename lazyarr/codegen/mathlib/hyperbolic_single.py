@@ -1,4 +1,4 @@
-"""expm1 and cosh in float32: of the exponential, whose parts are rounded where it no longer counts.
+"""expm1, cosh and sinh in float32: of the exponential, whose parts are rounded where it no longer counts.
 
 With x = k ln2 / 16 + r, s = 2**(k/16), p = e**r - 1:
 
@@ -16,8 +16,8 @@ from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Real
 def _parts(x: Real, shift: int, tail: str) -> tuple[Real, Real]:
     """s / 2**shift, and p with what rounding left off s."""
     on = x.on
-    k, r = steps(x)
-    s, low = scaled(k - (shift << 4) if shift else k)
+    k, r = steps(x, shift << 4)
+    s, low = scaled(k)
     return s, r + fma(r * r, chain(r, on.table(tail)), low)
 
 
@@ -32,3 +32,13 @@ def cosh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     s, p = _parts(size, 1, "EXP_TAIL")
     left = s * p
     return s + (left + 0.25 / (s + left)), size.outside(LARGE[on.p])
+
+
+def sinh(on: Lanes, x: Real) -> tuple[Real, Mask]:
+    """Below 1 a series."""
+    size = abs(x)
+    s, p = _parts(size, 1, "EXP_TAIL")
+    left = s * p
+    z = size * size
+    near = fma(size * z, chain(z, on.table("SINH_SERIES")), size)
+    return (size < 1.0).real(near, s + (left - 0.25 / (s + left))).signed(x), size.outside(LARGE[on.p])
