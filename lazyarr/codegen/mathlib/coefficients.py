@@ -17,6 +17,7 @@ from typing import Any
 
 import mpmath as mp
 
+from lazyarr.codegen.mathlib.coefficients_error import errors
 from lazyarr.codegen.mathlib.coefficients_single import ALONE
 from lazyarr.codegen.mathlib.fitting import (
     LN2,
@@ -187,7 +188,7 @@ def _digits(x: Number, bits: int) -> tuple[int, ...]:
 
 
 FAMILIES: tuple[Callable[[], dict[str, Any]], ...] = (
-    *(partial(both, family) for family in (exponentials, logarithms, angles, slopes)),
+    *(partial(both, family) for family in (exponentials, logarithms, angles, slopes, errors)),
     circles, *ALONE,
 )
 
@@ -207,6 +208,11 @@ def _assignment(name: str, value: Any) -> list[str]:
         return [f"{name} = {value:#x}"]
     if isinstance(value, float):
         return [f"{name} = {value!r}"]
+    if isinstance(value[0], list):
+        columns = [_assignment("", column) for column in value]
+        inner = [f"    {line.removeprefix(': tuple[float, ...] = ')}" for c in columns for line in c]
+        inner = [f"{line}," if line == "    )" else line for line in inner]
+        return [f"{name}: tuple[tuple[float, ...], ...] = (", *inner, ")"]
     kind = "int" if isinstance(value[0], int) else "float"
     lines, row = [f"{name}: tuple[{kind}, ...] = ("], "   "
     for item in value:
