@@ -159,6 +159,15 @@ def slopes(f: Format) -> dict[str, Any]:
     }
 
 
+def growth() -> dict[str, Any]:
+    """Of float64's logaddexp: sums of two numbers."""
+
+    def two(x: Number) -> list[float]:
+        return [float(x), float(x - mp.mpf(float(x)))]
+
+    return {"FACTORIALS": [two(1 / mp.factorial(k)) for k in range(1, 8)], "LOG2_STEPS": two(LN2)}
+
+
 def circles() -> dict[str, Any]:
     quarter = (PI / 4 * mp.mpf("1.0001")) ** 2
     return {
@@ -189,7 +198,7 @@ def _digits(x: Number, bits: int) -> tuple[int, ...]:
 
 FAMILIES: tuple[Callable[[], dict[str, Any]], ...] = (
     *(partial(both, family) for family in (exponentials, logarithms, angles, slopes, errors)),
-    circles, *ALONE,
+    growth, circles, *ALONE,
 )
 
 
