@@ -49,7 +49,7 @@ def exponentials(f: Format) -> dict[str, Any]:
     two = guarded(lambda r: mp.expm1(r * LN2) / r, LN2)
     return {
         "EXP_TAIL": fit(one, -reach, reach, 1 if f.single else 4),
-        "EXPM1_TAIL": fit(one, -reach, reach, 2 if f.single else 5),
+        "EXPM1_TAIL": fit(one, -2 * reach, 2 * reach, 3) if f.single else fit(one, -reach, reach, 5),
         "EXP2_TAIL": fit(two, -reach / LN2, reach / LN2, 2 if f.single else 5),
         "COSH_TAIL": fit(
             of_square(lambda x: (mp.cosh(x) - 1) / x**2, mp.mpf(1) / 2), 0, reach**2, 1 if f.single else 3

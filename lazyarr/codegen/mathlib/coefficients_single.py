@@ -100,8 +100,10 @@ def _thirty_second(k: int) -> tuple[float, float]:
 
 
 def _near_few_bits(low: float, high: float, base: Number, last: int) -> tuple[float, float]:
-    """c near the inverse of an interval's middle, and -log(c) in units of 2**-last, off by little of it."""
-    if low <= 1 <= high:
+    """c near the inverse of an interval's middle, and -log(c) in units of 2**-last, off by little of it.
+
+    1 also next to the interval that ends there: else small results were a difference of larger numbers."""
+    if 31 / 32 <= low < high <= 33 / 32:
         return 1.0, 0.0
     scale = float(2**last / base)
     unit = float(min(abs(mp.log(low)), abs(mp.log(high))) / base) * 2.0**-24
