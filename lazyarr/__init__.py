@@ -18,6 +18,7 @@ stencil         a function of arrays, from a kernel with relative indices
 debug           counters and explanations
 cache           the kernels that are kept on disk
 fusion          rewrite rules and ops of a program's own
+special         functions that NumPy does not have: erf, erfc
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from lazyarr import operators as _operators
 from lazyarr import protocols as _protocols
 from lazyarr import public as _public
 from lazyarr import slots as _slots
+from lazyarr import special as special
 from lazyarr import subclass as _subclass
 from lazyarr import warning_sites as _warning_sites
 from lazyarr.arrays import ndarray as ndarray

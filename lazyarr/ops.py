@@ -21,6 +21,7 @@ import numpy
 
 from lazyarr.draws import DRAWS
 from lazyarr.dtypes import CANONICAL, PLAIN, canonical
+from lazyarr.own_ufuncs import OWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +107,13 @@ _GIVEN: dict[str, Op] = {}
 
 
 def function(name: str) -> Any:
-    """The NumPy ufunc (or function, for argmax and the like) of a name, or what else kernels call; None if
-    there is none."""
+    """The NumPy ufunc (or function, for argmax and the like) of a name, one of ours, or what else kernels
+    call; None if there is none."""
     entered = _CALLED.get(name) or _GIVEN.get(name)
     if entered is not None:
         return entered.fn
+    if name in OWN:
+        return OWN[name]
     core: Any = numpy._core.umath  # type: ignore[attr-defined]  # private: the ufunc clip is only there
     return getattr(core if name == "clip" else numpy, name, None)
 
@@ -201,6 +204,9 @@ _ROWS: list[_Row] = [
     ("logaddexp", "", "", 40, "moderate", _ALL, "", "oui", "oui", "", ""),
     ("logaddexp2", "", "", 40, "moderate", _ALL, "", "oui", "oui", "", ""),
     ("hypot", "", "", 15, "any", _ALL, "", "oui", "oui", "", ""),
+    # NumPy has none of these (`own_ufuncs`)
+    ("erf", "", "", 20, "moderate", "", "", "", "", "", ""),
+    ("erfc", "", "", 20, "moderate", "", "", "u", "", "", ""),
     # trigonometry
     ("sin", "", "", 25, "moderate", "", "", "oui", "oui", "", ""),
     ("cos", "", "", 25, "moderate", "", "", "oui", "oui", "", ""),

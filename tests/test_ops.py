@@ -12,6 +12,7 @@ import pytest
 from lazyarr.dtypes import PLAIN, canonical
 from lazyarr.numpy_loops import inner_loop
 from lazyarr.ops import CATEGORIES, DOMAINS, OPS, flags, kind, loop_types, native, row
+from lazyarr.own_ufuncs import OWN
 
 PSEUDO = {"copy", "where"}
 UFUNCS = [op for op in OPS.values() if op.is_ufunc]
@@ -62,7 +63,7 @@ def same_bits(a: numpy.ndarray, b: numpy.ndarray) -> bool:
 
 
 def test_one_row_per_ufunc():
-    assert set(numpys_ufuncs()) | {"clip"} | PSEUDO == set(OPS)
+    assert set(numpys_ufuncs()) | {"clip"} | PSEUDO | OWN.keys() == set(OPS)
 
 
 def test_numpys_aliases_share_the_row_of_their_own_name():

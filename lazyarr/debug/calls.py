@@ -17,6 +17,7 @@ from lazyarr.expr import Compress, Expr, Gather, Map, Opaque, Read, Reduce, Scan
 from lazyarr.fusion.group import region_of
 from lazyarr.geometry import fresh, layout, reduced_layout
 from lazyarr.ops import function
+from lazyarr.own_ufuncs import OWN
 from lazyarr.reduce_order import SEARCHES
 
 TARGET = "TARGET"
@@ -100,8 +101,13 @@ def _map(node: Expr, op: Map, words: Sequence[str]) -> Call:
     if op.name == "where":
         return Call(f"np.where({', '.join(args)})", geo)
     several = len(outs) > 1
-    text = f"np.{op.name}({', '.join(args)})" + (f"[{op.part}]" if several else "")
+    text = f"np.{_public(op.name)}({', '.join(args)})" + (f"[{op.part}]" if several else "")
     return Call(text, geo, not several)
+
+
+def _public(name: str) -> str:
+    """Where the face has an op."""
+    return f"special.{name}" if name in OWN else name
 
 
 def _cast(node: Expr, ins: str, words: Sequence[str], op: Map) -> list[str]:

@@ -24,16 +24,17 @@ def operands(name, char):
 @pytest.mark.parametrize("name, char", ALL)
 def test_native_functions_call_none_of_numpys_loops(name, char):
     xs = operands(name, char)
-    wanted = getattr(numpy, name)(*xs)
+    ours = getattr(lazyarr if hasattr(numpy, name) else lazyarr.special, name)
+    wanted = ours.fn(*xs)
     with lazyarr.options(math="native", jit="always"):
         debug.reset()
-        y = numpy.asarray(getattr(lazyarr, name)(*map(lazyarr.array, xs)) * 1)
+        y = numpy.asarray(ours(*map(lazyarr.array, xs)) * 1)
         assert debug.counters()["numpy_loop_blocks"] == 0
         assert debug.counters()["native_launches"] >= 1
     with lazyarr.options(math="numpy", jit="always"):
         debug.reset()
-        z = numpy.asarray(getattr(lazyarr, name)(*map(lazyarr.array, xs)) * 1)
-        assert debug.counters()["numpy_loop_blocks"] > 0
+        z = numpy.asarray(ours(*map(lazyarr.array, xs)) * 1)
+        assert (debug.counters()["numpy_loop_blocks"] > 0) is hasattr(numpy, name)
     assert z.tobytes() == wanted.tobytes()
     assert y.dtype == z.dtype and numpy.allclose(y, z, rtol=4 * numpy.finfo(char).eps)
 

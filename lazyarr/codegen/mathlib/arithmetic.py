@@ -7,6 +7,7 @@ Holds: the same bits on every level.
     chain(x, c)            a polynomial by Horner's scheme, of these
     product(a, b)          a * b as an unevaluated sum of two numbers, exact: one FMA, or Dekker's seventeen
     total(a, b)            a + b as such a sum (Knuth); `ordered` where a is the larger one (Dekker)
+    plus(a, b), times      of such sums
 
 Levels without the instruction pay some forty for it, or twenty in float32: bits come before speed there.
 """
@@ -86,6 +87,18 @@ def onto(base: Real, a: Real, b: Real | float) -> Sum:
     """base + a * b as a sum, all but exact: the base is 0 or twice the product in size."""
     high = fma(a, b, base)
     return high, fma(a, b, base - high)
+
+
+def plus(a: Sum, b: Sum) -> Sum:
+    """The sum of two sums, to its last place but a few, if they do not cancel."""
+    high, low = total(a[0], b[0])
+    return ordered(high, low + (a[1] + b[1]))
+
+
+def times(a: Sum, b: Sum) -> Sum:
+    """The product of two sums, to its last place but a few."""
+    high, low = product(a[0], b[0])
+    return ordered(high, fma(a[0], b[1], fma(a[1], b[0], low)))
 
 
 def _halves(a: Real) -> Sum:

@@ -36,16 +36,16 @@ def scaled(k: Bits) -> tuple[Real, Real]:
     return (high.bits + (k << on.p.mantissa - 4)).real, low
 
 
-def nearest(x: Real) -> tuple[Bits, Real]:
-    """The number of the step that x is next to, in the low bits, and as a number."""
-    magic = x.on.p.magic
+def nearest(x: Real, less: int = 0) -> tuple[Bits, Real]:
+    """The number of the step that x is next to, less so many in the low bits, and as a number."""
+    magic = x.on.p.magic - less
     shifted = fma(x, x.on.table("EXP_SCALE"), magic)
     return shifted.bits, shifted - magic
 
 
-def steps(x: Real) -> Steps:
+def steps(x: Real, less: int = 0) -> Steps:
     """The first product is exact, so the first difference is."""
-    k, r = nearest(x)
+    k, r = nearest(x, less)
     high, low = x.on.table("EXP_STEP")
     return k, fma(r, -low, r.times(-high, x))
 

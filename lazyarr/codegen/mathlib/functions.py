@@ -14,15 +14,19 @@ from lazyarr.codegen.mathlib import (
     circular,
     circular_single,
     direction,
+    error_function,
     exponential,
+    for_halves,
     hyperbolic,
     hyperbolic_single,
     inverse,
     inverse_hyperbolic,
+    inverse_hyperbolic_single,
     log_of_sums,
     logarithm,
     logarithm_single,
     power,
+    power_single,
     roots,
 )
 from lazyarr.codegen.mathlib.exponential import INF
@@ -69,7 +73,10 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
         "d": Function(1, DOUBLE, hyperbolic.expm1, hyperbolic.expm1_rare),
         "f": Function(1, SINGLE, hyperbolic_single.expm1, hyperbolic.expm1_rare),
     },
-    "sinh": _same(1, hyperbolic.sinh, hyperbolic.sinh_rare),
+    "sinh": {
+        "d": Function(1, DOUBLE, hyperbolic.sinh, hyperbolic.sinh_rare),
+        "f": Function(1, SINGLE, hyperbolic_single.sinh, hyperbolic.sinh_rare),
+    },
     "cosh": {
         "d": Function(1, DOUBLE, hyperbolic.cosh, hyperbolic.cosh_rare),
         "f": Function(1, SINGLE, hyperbolic_single.cosh, hyperbolic.cosh_rare),
@@ -82,20 +89,28 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     "arcsin": _same(1, inverse.arcsin, inverse.arc_rare),
     "arccos": _same(1, inverse.arccos, inverse.arc_rare),
     "arcsinh": _same(1, inverse_hyperbolic.arcsinh, inverse_hyperbolic.arcsinh_rare),
-    "arccosh": _same(1, inverse_hyperbolic.arccosh, inverse_hyperbolic.arccosh_rare),
-    "arctanh": _same(1, inverse_hyperbolic.arctanh, inverse_hyperbolic.arctanh_rare),
+    "arccosh": {
+        "d": Function(1, DOUBLE, inverse_hyperbolic.arccosh, inverse_hyperbolic.arccosh_rare),
+        "f": Function(1, SINGLE, inverse_hyperbolic_single.arccosh, inverse_hyperbolic.arccosh_rare),
+    },
+    "arctanh": {
+        "d": Function(1, DOUBLE, inverse_hyperbolic.arctanh, inverse_hyperbolic.arctanh_rare),
+        "f": Function(1, SINGLE, inverse_hyperbolic_single.arctanh, inverse_hyperbolic.arctanh_rare),
+    },
     "arctan2": _same(2, direction.arctan2, direction.arctan2_rare),
     "logaddexp": _same(2, log_of_sums.logaddexp, log_of_sums.logaddexp_rare),
     "logaddexp2": _same(2, log_of_sums.logaddexp2, log_of_sums.logaddexp2_rare),
     "cbrt": _same(1, roots.cbrt, roots.cbrt_rare),
     "power": {
         "d": Function(2, DOUBLE, power.power, power.power_rare),
-        "f": Function(2, DOUBLE, power.power_f, power.power_f_rare),
+        "f": Function(2, SINGLE, power_single.power, power_single.power_rare),
     },
     "hypot": {
         "d": Function(2, DOUBLE, roots.hypot, roots.hypot_rare),
         "f": Function(2, DOUBLE, roots.hypot_f, roots.hypot_f_rare),
     },
+    "erf": _same(1, error_function.erf, error_function.erf_rare),
+    "erfc": _same(1, error_function.erfc, error_function.erfc_rare),
     "sin": _angle((circular.sin, circular.sin_rare), (circular_single.sin, circular_single.sin_rare)),
     "cos": _angle((circular.cos, circular.cos_rare), (circular_single.cos, circular_single.cos_rare)),
     "tan": _angle((circular.tan, circular.tan_rare), (circular_single.tan, circular_single.tan_rare)),
@@ -111,9 +126,12 @@ _OVERFLOWING = {"exp", "exp2", "expm1", "sinh", "cosh", "power", "hypot"}
 
 
 def _half(name: str, function: Function) -> Function:
-    """float16 through float32's function: results that do not fit overflow."""
+    """float16 through float32's function: results that do not fit overflow.
+
+    A definition of its own counts these as special itself."""
+    own = for_halves.FAST.get(name)
     if function.rare is None or name not in _OVERFLOWING:
-        return function
+        return replace(function, fast=own) if own else function
     redo = function.rare
 
     def usual(on: Lanes, *xs: Real) -> tuple[Real, Mask]:
@@ -137,7 +155,7 @@ def _half(name: str, function: Function) -> Function:
             over = over & ~raised["divide"]
         return y, {**raised, "over": over}
 
-    return replace(function, fast=fast, rare=rare)
+    return replace(function, fast=own or fast, rare=rare)
 
 
 for _name, _rows in FUNCTIONS.items():

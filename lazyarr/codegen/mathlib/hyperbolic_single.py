@@ -1,4 +1,4 @@
-"""expm1 and cosh in float32: of the exponential, whose parts are rounded where it no longer counts.
+"""expm1, cosh and sinh in float32: of the exponential, whose parts are rounded where it no longer counts.
 
 With x = k ln2 / 16 + r, s = 2**(k/16), p = e**r - 1:
 
@@ -13,22 +13,38 @@ from lazyarr.codegen.mathlib.hyperbolic import LARGE
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Real
 
 
-def _parts(x: Real, shift: int, tail: str) -> tuple[Real, Real]:
-    """s / 2**shift, and p with what rounding left off s."""
+def _parts(x: Real) -> tuple[Real, Real]:
+    """s / 2, and p with what rounding left off s."""
     on = x.on
-    k, r = steps(x)
-    s, low = scaled(k - (shift << 4) if shift else k)
-    return s, r + fma(r * r, chain(r, on.table(tail)), low)
+    k, r = steps(x, less=16)
+    s, low = scaled(k)
+    return s, r + fma(r * r, chain(r, on.table("EXP_TAIL")), low)
 
 
 def expm1(on: Lanes, x: Real) -> tuple[Real, Mask]:
-    s, p = _parts(x, 0, "EXPM1_TAIL")
-    return fma(s, p, s - 1.0).signed(x), abs(x).outside(LARGE[on.p])
+    """Of less than a step k is 0, so that small results are no difference of larger numbers."""
+    size = abs(x)
+    small = size < on.table("EXP_STEP")[0]
+    k, rest = steps(x)
+    s, low = scaled(k)
+    r, s, low = small.real(x, rest), small.real(1.0, s), small.real(0.0, low)
+    p = r + fma(r * r, chain(r, on.table("EXPM1_TAIL")), low)
+    return fma(s, p, s - 1.0).signed(x), size.outside(LARGE[on.p])
 
 
 def cosh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     """The reciprocal's error and that of the half exponential cancel where both count."""
     size = abs(x)
-    s, p = _parts(size, 1, "EXP_TAIL")
+    s, p = _parts(size)
     left = s * p
     return s + (left + 0.25 / (s + left)), size.outside(LARGE[on.p])
+
+
+def sinh(on: Lanes, x: Real) -> tuple[Real, Mask]:
+    """Below 1 a series."""
+    size = abs(x)
+    s, p = _parts(size)
+    left = s * p
+    z = size * size
+    near = fma(size * z, chain(z, on.table("SINH_SERIES")), size)
+    return (size < 1.0).real(near, s + (left - 0.25 / (s + left))).signed(x), size.outside(LARGE[on.p])

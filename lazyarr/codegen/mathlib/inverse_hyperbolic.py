@@ -1,6 +1,6 @@
 """arcsinh, arccosh, arctanh: logarithms of 1 + w, with w as a sum where w is small.
 
-    arcsinh(a) = log1p(a + a**2 / (1 + sqrt(1 + a**2)))        arccosh(1 + t) = log1p(t + sqrt(2 t + t**2))
+    arcsinh(a) = log1p(a + a**2 / (1 + sqrt(1 + a**2)))        arccosh(1 + t) = log(1 + t + sqrt(2 t + t**2))
     arctanh(a) = log1p(2 a / (1 - a)) / 2
 
 Above 2**(half of the mantissa) the first two are log(2 a).
@@ -14,10 +14,10 @@ from lazyarr.codegen.mathlib.arithmetic import fma, ordered, product, total
 from lazyarr.codegen.mathlib.exponential import INF, NAN
 from lazyarr.codegen.mathlib.inverse import root
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
-from lazyarr.codegen.mathlib.logarithm import of_sum, plain, split
+from lazyarr.codegen.mathlib.logarithm import of_sum, of_whole, plain, split
 
 
-def _limit(on: Lanes) -> float:
+def limit(on: Lanes) -> float:
     return 2.0 ** (on.p.mantissa // 2 + 2)
 
 
@@ -26,7 +26,7 @@ def arcsinh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     square = a * a
     w, low = ordered(a, square / (1.0 + (1.0 + square).sqrt()))
     y, _ = of_sum(w, low)
-    return y.signed(x), a.outside(_limit(on))
+    return y.signed(x), a.outside(limit(on))
 
 
 def _of_large(on: Lanes, a: Real) -> Real:
@@ -44,9 +44,8 @@ def arccosh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     square, square_low = product(t, t)
     inside, inside_low = total(2.0 * t, square)
     side, side_low = root(inside, inside_low + square_low)
-    w, low = total(side, t)
-    y, _ = of_sum(w, low + side_low)
-    return y, t.bits.at_least(on.real(_limit(on)).bits)
+    whole, low = ordered(x, side)
+    return of_whole(whole, low + side_low), t.bits.at_least(on.real(limit(on)).bits)
 
 
 def arccosh_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:

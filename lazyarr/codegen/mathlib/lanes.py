@@ -309,6 +309,10 @@ class Real:
         """The size of this with the sign of another."""
         return self.on.call("copysign", self, sign)
 
+    def times_sign(self, sign: Real) -> Real:
+        """This, negated where the other one has a sign."""
+        return (self.bits ^ (sign.bits & self.on.p.sign)).real
+
     @property
     def bits(self) -> Bits:
         b = self.on.b

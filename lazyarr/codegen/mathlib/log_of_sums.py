@@ -1,32 +1,36 @@
 """logaddexp, logaddexp2: log(e**x + e**y) = x + log(1 + e**(y - x)), x >= y.
 
-All of it is in sums of two numbers, as x may cancel the logarithm.
+All of it is in sums of two numbers, as x may cancel the logarithm.  Where little is left of it, the rare path
+computes it again: float64 by sums throughout, to 2**-86 of it or so (`_precise`); float32 in float64.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import log
+from math import factorial, log
 
-from lazyarr.codegen.mathlib.arithmetic import Sum, fma, ordered, product, total
+from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, ordered, plus, product, times, total
 from lazyarr.codegen.mathlib.exponential import (
     ENDS,
     INF,
     clamped,
     gradual,
+    nearest,
     scaled,
     steps,
     steps2,
     tail,
     tail2,
 )
-from lazyarr.codegen.mathlib.lanes import DOUBLE, SINGLE, Lanes, Mask, Raised, Real
+from lazyarr.codegen.mathlib.lanes import DOUBLE, SINGLE, Bits, Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.power import log_sum
 
 _NEAR = {DOUBLE: 600.0, SINGLE: 80.0}
 """Differences up to which the exponential is a normal number, and so are its parts."""
 
 
+_LITTLE = 0.25
+"""The part of the logarithm that may be left of it."""
 _FAR = 2.0**100
 """From here on a logarithm of 2 at most changes nothing."""
 LN2 = log(2.0)
@@ -70,8 +74,54 @@ def _tiny_binary(gap: Real) -> Real:
     return gradual(k, lambda low: tail2(r, low)) * scale
 
 
+def _growth(r: Sum) -> Sum:
+    """e**r - 1 of a remainder, by its series: terms from the eighth on need one number only."""
+    x = r[0].on.real
+    tail = chain(r[0], [1 / factorial(k) for k in range(8, 13)])
+    found = (tail, x(0.0))
+    for high, low in reversed(r[0].on.table("FACTORIALS")):
+        found = plus((x(high), x(low)), times(r, found))
+    return times(r, found)
+
+
+def _exponential(k: Bits, r: Sum) -> tuple[Real, Sum]:
+    """s and q: 2**(k/16) e**r is s (1 + q)."""
+    s, s_low = scaled(k)
+    one = r[0].on.real(1.0)
+    p = _growth(r)
+    return s, plus(p, times((s_low, s.on.real(0.0)), plus((one, s.on.real(0.0)), p)))
+
+
+def _remainder(x: Real, more: Real) -> tuple[Bits, Sum]:
+    k, shifts = nearest(x)
+    high, low = x.on.table("EXP_STEP")
+    main, rest = product(shifts, -low)
+    return k, plus((shifts.times(-high, x), more), (main, rest))
+
+
+def _remainder2(x: Real, more: Real) -> tuple[Bits, Sum]:
+    k, r = steps2(x)
+    return k, times((r, more), tuple(map(x.on.real, x.on.table("LOG2_STEPS"))))
+
+
+def _precise(top: Real, e: Sum, based: Callable[[Sum], Sum]) -> Real:
+    """top + log(1 + e): a logarithm, and what its exponential lacks of 1 + e."""
+    on = top.on
+    one, zero = on.real(1.0), on.real(0.0)
+    whole, left = ordered(one, e[0])
+    near, rest = log_sum(whole, left + e[1])
+    near, rest = ordered(near, rest)
+    s, q = _exponential(*_remainder(-near, zero))
+    fall = plus((s - one, zero), times((s, zero), q))      # e**-near - 1
+    lacks = plus(plus(e, fall), times(e, fall))
+    high, low = based((near, lacks[0] + lacks[1]))
+    found, more = total(top, high)
+    return found + (more + low)
+
+
 def _family(
-    exponential: Callable[[Real, Real], Sum], based: Callable[[Sum], Sum], tiny: Callable[[Real], Real]
+    exponential: Callable[[Real, Real], Sum], based: Callable[[Sum], Sum], tiny: Callable[[Real], Real],
+    remainder: Callable[[Real, Real], tuple[Bits, Sum]],
 ) -> tuple[Callable[..., tuple[Real, Mask]], Callable[..., tuple[Real, Raised]]]:
     def fast(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
         top, other = _larger(x, y)
@@ -80,7 +130,19 @@ def _family(
         whole, left = ordered(on.real(1.0), e)
         high, low = based(log_sum(whole, left + e_low))
         found, rest = total(top, high)
-        return found + (rest + low), ~(gap > -_NEAR[on.p]) | abs(top).outside(_FAR)
+        found = found + (rest + low)
+        special = ~(gap > -_NEAR[on.p]) | abs(top).outside(_FAR)
+        return found, special | (abs(found) < (high + low) * _LITTLE)
+
+    def little(on: Lanes, x: Real, y: Real) -> Real:
+        """Of numbers whose logarithm the larger one cancels."""
+        if on.p is SINGLE:
+            return fast(on.wide, x.wide, y.wide)[0].narrow
+        top, other = _larger(x, y)
+        k, r = remainder(*total(other, -top))
+        s, q = _exponential(k, r)
+        zero = on.real(0.0)
+        return _precise(top, plus((s, zero), times((s, zero), q)), based)
 
     def rare(on: Lanes, x: Real, y: Real) -> tuple[Real, Raised]:
         """Far apart the logarithm is the exponential itself; equal infinities have no difference."""
@@ -88,10 +150,14 @@ def _family(
         gap = other - top
         found, nan = top + tiny(gap.nan().real(0.0, gap)), x.nan() | y.nan()
         over = gap.is_(-INF) & (abs(top) < INF) & (abs(other) < INF)
+        near = (gap > -_NEAR[on.p]) & (abs(top) < _FAR)
+        found = near.real(little(on, near.real(x, -0.5), near.real(y, -0.5)), found)
+        if based is _in_twos:
+            found = gap.is_(0.0).real(top + 1.0, found)     # exactly
         return nan.real(x + y, found), {"invalid": nan, "over": over}
 
     return fast, rare
 
 
-logaddexp, logaddexp_rare = _family(_natural, _same, _tiny)
-logaddexp2, logaddexp2_rare = _family(_binary, _in_twos, _tiny_binary)
+logaddexp, logaddexp_rare = _family(_natural, _same, _tiny, _remainder)
+logaddexp2, logaddexp2_rare = _family(_binary, _in_twos, _tiny_binary, _remainder2)

@@ -87,13 +87,15 @@ def _rare(core: Core, base: str) -> Callable[[Lanes, Real], tuple[Real, Raised]]
 
 
 def of_sum(x: Real, more: Real | float) -> tuple[Real, Real]:
-    """log1p(x + more), and 1 + x.  `more` is what rounding left off x, which is above -1.
-
-    1 + x is taken as a sum; its lower part joins the remainder."""
+    """log1p(x + more), and 1 + x.  `more` is what rounding left off x, which is above -1."""
     on = x.on
     whole, low = total(on.real(1.0), x)
-    low = low + more
-    bits = whole.bits
+    return of_whole(whole, low + more), whole
+
+
+def of_whole(whole: Real, low: Real) -> Real:
+    """log(whole + low), where `low` is what rounding left off: it joins the remainder."""
+    on, bits = whole.on, whole.bits
     offset = bits - on.table("LOG_FIRST")
     octave = offset & on.p.exponent
     tables = on.table("LOG_INVERSE"), on.table("LOG_HIGH"), on.table("LOG_LOW")
@@ -103,7 +105,7 @@ def of_sum(x: Real, more: Real | float) -> tuple[Real, Real]:
     high, step_low = on.table("LOG_STEP")
     k = offset.exponent()
     top, left = ordered(k.times(high, log_high), r)
-    return top + bend(r, left + (fma(k, step_low, log_low) + r_low)), whole
+    return top + bend(r, left + (fma(k, step_low, log_low) + r_low))
 
 
 def log1p(on: Lanes, x: Real) -> tuple[Real, Mask]:

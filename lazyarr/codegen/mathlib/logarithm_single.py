@@ -16,7 +16,7 @@ from lazyarr.codegen.mathlib.lookup import look_up
 Core = Callable[[Real], Real]
 
 
-def _parts(x: Real) -> tuple[Real, Real, Bits]:
+def split(x: Real) -> tuple[Real, Real, Bits]:
     """k, m from 3/4 to 3/2, and the index of its interval."""
     on, bits = x.on, x.bits
     offset = bits - on.real(0.75).bits
@@ -27,7 +27,7 @@ def _parts(x: Real) -> tuple[Real, Real, Bits]:
 def _natural(name: str) -> Core:
     def log(x: Real) -> Real:
         on = x.on
-        k, m, index = _parts(x)
+        k, m, index = split(x)
         c, t = look_up(index, on.table(f"SHORT_{name}_INVERSE"), on.table(f"SHORT_{name}"))
         first, slopes = on.table(f"SHORT_{name}_BEND")[0], on.table(f"SHORT_{name}_BEND")[1:]
         high, low = on.table(f"SHORT_{name}_STEP")

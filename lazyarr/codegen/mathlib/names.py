@@ -1,19 +1,20 @@
 """Which functions there are, by NumPy's names, for whom need not load them.
 
 In:  an op and a loop signature.   Out: whether kernels call our function for it (option ``math``).
-What is not here runs through NumPy's own inner loop.
+What is not here runs through NumPy's own inner loop.  Functions that NumPy does not have are always ours.
 """
 
 from __future__ import annotations
 
 from lazyarr.config import current
+from lazyarr.own_ufuncs import OWN
 
 _NAMES = """exp exp2 log log2 log10 sin cos tan log1p expm1 sinh cosh tanh arctan arcsin arccos arcsinh
     arccosh arctanh arctan2 logaddexp logaddexp2 cbrt power hypot"""
 
-DTYPES = {**dict.fromkeys(_NAMES.split(), "dfe"), "float_power": "d"}
+DTYPES = {**dict.fromkeys(_NAMES.split(), "dfe"), "float_power": "d", **dict.fromkeys(OWN, "dfe")}
 """Function -> dtypes of its operands."""
 
 
 def own(name: str, sig: str) -> bool:
-    return current.math == "native" and sig[0] in DTYPES.get(name, "")
+    return (current.math == "native" or name in OWN) and sig[0] in DTYPES.get(name, "")

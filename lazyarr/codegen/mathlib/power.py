@@ -1,6 +1,6 @@
 """power: the exponential of y log(x), with the logarithm as a sum that carries 65 bits or more.
 
-float32 goes through float64, where one number is enough.  A base that is not positive, and results that may
+float32 (`power_single`) goes through float64 on the rare path only.  A base that is not positive, and results that may
 leave the exponents' range, take the rare path.
 """
 
@@ -13,8 +13,6 @@ from lazyarr.codegen.mathlib.lookup import look_up
 
 _LIMIT = 650.0
 """Of the exponent in float64: up to here the exponential's fast path holds."""
-_LIMIT_F = 125.0
-"""Of the exponent in base 2, for float32."""
 _FAR = 800.0
 """From here on results are zero or infinite, for either dtype."""
 _OVER_F = (2.0 - 2.0**-24) * 2.0**127
@@ -55,23 +53,6 @@ def power(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
     special = x.odd() | abs(high).outside(_LIMIT)
     # A huge exponent of 1 cannot be taken apart by what emulates exact products.
     return fma(s, tail(r + low, s_low), s), special | abs(y).outside(2.0**900)
-
-
-def power_f(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
-    """2**(y log2(x)), either with some 36 bits; exponents are exact in base 2."""
-    index = x.bits >> on.p.mantissa - 4
-    c, t = look_up(index, on.table("BINARY_INVERSE"), on.table("BINARY_LOG"))
-    r = fma(x.fraction(), c, -1.0)
-    exponent = y * fma(r, chain(r, on.table("BINARY_BEND")), x.floor_log2() + t)
-    magic = on.p.magic / 16
-    shifted = exponent + magic
-    whole = shifted - magic
-    (root,) = look_up(shifted.bits, on.table("EXP_HIGH"))
-    unit = (root.bits + (shifted.bits << on.p.mantissa - 4)).real
-    special = abs(exponent).outside(_LIMIT_F)
-    if not on.full:         # else a base that is not positive has made a NaN or an infinity of the exponent
-        special = special | x.odd()
-    return unit * chain(exponent - whole, on.table("BINARY_POWER")), special
 
 
 def _size(x: Real, y: Real) -> Real:

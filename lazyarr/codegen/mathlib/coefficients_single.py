@@ -1,0 +1,183 @@
+"""Tables that only float32's functions have, and float16's: part of what `coefficients` writes."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import mpmath as mp
+import numpy
+
+from lazyarr.codegen.mathlib.fitting import LN2, LN10, PI, SINGLE, Number, fit, guarded, of_square, parts, short
+
+
+TANH_FIRST = 0.0625
+"""Where quarter octaves begin in the table; below 5/4 of it tanh is odd."""
+
+
+def hyperbolas() -> dict[str, Any]:
+    """tanh in float32: a polynomial for each quarter octave around a number whose tanh is one, all but."""
+    edges = [TANH_FIRST * 2.0 ** (k // 4) * (1 + (k % 4) / 4) for k in range(1, 33)]
+    low = fit(of_square(lambda x: (mp.tanh(x) / x - 1) / x**2, mp.mpf(-1) / 3), 0, mp.mpf(edges[0]) ** 2, 1)
+    rows: list[tuple[float, ...]] = [(0.0, 0.0, 0.0, 0.0, low[0], 0.0, low[1])]
+    for a, b in pairwise(edges):
+        center, value = _near_a_number(mp.tanh, a, b)
+        reach = mp.mpf(a) - center, mp.mpf(b) - center
+        rows.append((center, value, *fit(partial(_secant, mp.mpf(center)), *reach, 4)))
+    columns = enumerate(zip(*rows, strict=True))
+    return {"TANH_FIRST": TANH_FIRST} | {f"TANH_ROWS_{k}": list(column) for k, column in columns}
+
+
+def _secant(center: Number, r: Number) -> Number:
+    """The slope of tanh from a number to the one r above it."""
+    near = abs(r) < mp.mpf("1e-25")
+    return mp.sech(center) ** 2 if near else (mp.tanh(center + r) - mp.tanh(center)) / r
+
+
+def _near_a_number(f: Callable[[Number], Number], low: float, high: float) -> tuple[float, float]:
+    """A number around the middle where f is a float32, within a hundredth of its last place if any is."""
+    found = []
+    for k in range(500):
+        x = numpy.float32((low + high) / 2 + (high - low) / 1000 * ((k + 1) // 2) * (-1) ** k)
+        exact = f(mp.mpf(float(x)))
+        value = numpy.float32(float(exact))
+        off = abs(exact - mp.mpf(float(value))) / float(numpy.spacing(value))
+        found.append((float(off), float(x), float(value)))
+        if found[-1][0] < 0.01:
+            break
+    return min(found)[1:]
+
+
+def short_logarithms() -> dict[str, Any]:
+    """In float32: logarithms of few bits, so that multiples of log(2) can be added exactly."""
+    found: dict[str, Any] = {}
+    for name, base, last in (("LOG", mp.mpf(1), 17), ("LOG2", LN2, 16), ("LOG10", LN10, 18)):
+        pairs = [_near_few_bits(*_thirty_second(k), base, last) for k in range(32)]
+        halved = base == LN2        # mantissas lie between 1 and 2 there, else from 3/4 to 3/2
+        octave = short(LN2 / base, last)
+        first = SINGLE.round(1 / base)
+        slope = partial(_above, base, mp.mpf(first))
+        ends = [x * c - 1 for k, (c, _) in enumerate(pairs) for x in _thirty_second(k)]
+        found[f"SHORT_{name}_INVERSE"] = [c / 2 if halved and k > 15 else c for k, (c, _) in enumerate(pairs)]
+        found[f"SHORT_{name}"] = [t + 1 if halved and k > 15 else t for k, (_, t) in enumerate(pairs)]
+        found[f"SHORT_{name}_STEP"] = (octave, SINGLE.round(LN2 / base - mp.mpf(octave)))
+        found[f"SHORT_{name}_BEND"] = (first, *fit(slope, min(ends), max(ends), 3))
+    return {f"{name}_F": value for name, value in found.items()}
+
+
+def powers() -> dict[str, Any]:
+    """Of float32's power: inverses with six bits below the point, so that m c - 1 is exact for all mantissas m
+    from 1 to 2, and their logarithms in base 2 as sums, of which the first number can be added to exponents."""
+    inverse = [2 / (2 + mp.mpf(2 * k + 1) / 32) for k in range(32)]
+    inverse = [mp.mpf(1), *(mp.mpf(short(c, 6)) for c in inverse[1:-1]), mp.mpf(1) / 2]
+    ends = [(1 + mp.mpf(j) / 32) * c - 1 for k, c in enumerate(inverse) for j in (k, k + 1)]
+    logs = [-mp.log(c) / LN2 for c in inverse]
+    high = [short(x, 16) for x in logs]
+    scale, first = SINGLE.round(1 / LN2), SINGLE.round(-1 / LN2 / 2)
+    found = {
+        "POWER_INVERSE_F": [float(c) for c in inverse],
+        "POWER_LOG_HIGH_F": high,
+        "POWER_LOG_LOW_F": [SINGLE.round(x - mp.mpf(h)) for x, h in zip(logs, high, strict=True)],
+        "POWER_SCALE_F": (scale, SINGLE.round(1 / LN2 - mp.mpf(scale)), first),
+    }
+    bend = guarded(lambda r: ((mp.log1p(r) / r - 1) / r + mp.mpf(1) / 2) / r, mp.mpf(1) / 3)
+    lost = -1 / LN2 / 2 - mp.mpf(first)
+    slopes = fit(lambda r: bend(r) / LN2, min(ends), max(ends), 3)
+    return found | {"POWER_BEND_F": (SINGLE.round(lost), *slopes)}
+
+
+def _above(base: Number, first: Number, r: Number) -> Number:
+    """The slope of the logarithm from 1 to 1 + r, less its first part."""
+    return (mp.log1p(r) / r if abs(r) > mp.mpf("1e-25") else 1) / base - first
+
+
+def _thirty_second(k: int) -> tuple[float, float]:
+    """The mantissas of an index, from 3/4 to 3/2."""
+    low, high = 1 + k / 32, 1 + (k + 1) / 32
+    return (low, high) if k < 16 else (low / 2, high / 2)
+
+
+def _near_few_bits(low: float, high: float, base: Number, last: int) -> tuple[float, float]:
+    """c near the inverse of an interval's middle, and -log(c) in units of 2**-last, off by little of it.
+
+    1 also next to the interval that ends there: else small results were a difference of larger numbers."""
+    if 31 / 32 <= low < high <= 33 / 32:
+        return 1.0, 0.0
+    scale = float(2**last / base)
+    unit = float(min(abs(mp.log(low)), abs(mp.log(high))) / base) * 2.0**-24
+    middle = numpy.float32(2 / (low + high))
+    for k in range(1 << 18):
+        c = float(middle) + float(numpy.spacing(middle)) * (k + 1 >> 1) * (-1) ** k
+        t = -math.log(c) * scale
+        if abs(t - round(t)) < 2.0**last * unit / 4:
+            exact = -mp.log(mp.mpf(c)) / base
+            if abs(exact - mp.mpf(short(exact, last))) < unit / 8:
+                return c, short(exact, last)
+    raise ValueError("no such number")
+
+
+def short_circles() -> dict[str, Any]:
+    """In float32; the tangent's series, and the sine's, with the sign of what is taken from the remainder."""
+    quarter = (PI / 4 * mp.mpf("1.0001")) ** 2
+    tangent = fit(of_square(lambda x: (1 - mp.tan(x) / x) / x**2, mp.mpf(-1) / 3), 0, quarter, 6)
+    return {
+        "QUARTERS_F": SINGLE.round(2 / PI),
+        "QUARTER_PARTS_F": _all_positive(PI / 2, 23, 11),
+        "SINE_F": fit(of_square(lambda x: (1 - mp.sin(x) / x) / x**2, mp.mpf(1) / 6), 0, quarter, 2),
+        "COSINE_F": fit(of_square(lambda x: (mp.cos(x) - 1) / x**2, mp.mpf(-1) / 2), 0, quarter, 3),
+        "TANGENT_F": tangent,
+    }
+
+
+def _all_positive(x: Number, last: int, bits: int) -> tuple[float, ...]:
+    """x cut off after a bit, the next bits, and the rest: zeros keep their sign if nothing is negative."""
+    first = mp.floor(mp.ldexp(x, last)) / mp.mpf(2) ** last
+    second = parts(x - first - mp.ldexp(1, -last - bits - 1), bits, 1)[0]
+    return float(first), second, SINGLE.round(x - first - mp.mpf(second))
+
+
+def ratios() -> dict[str, Any]:
+    """Of float32's arctanh: sixteenths of an octave; the difference of bits is within 0.0861 of log2.
+
+    The first two are 1, so that small results are no difference of larger numbers."""
+    powers = [mp.mpf(1)] * 2 + [mp.mpf(2) ** ((2 * mp.mpf(k) + 1) / 32) for k in range(2, 16)]
+    ratios = [mp.mpf(SINGLE.round(x)) for x in powers]
+    logs = [mp.log(x) / 2 for x in ratios]
+    reach = mp.tanh((mp.mpf(1) / 8 + mp.mpf("0.0861")) * LN2 / 2)
+    high = short(LN2 / 2, 17)
+    return {
+        "RATIO_F": [float(x) for x in ratios],
+        "RATIO_LOG_HIGH_F": [short(x, 17) for x in logs],
+        "RATIO_LOG_LOW_F": [SINGLE.round(x - mp.mpf(short(x, 17))) for x in logs],
+        "RATIO_STEP_F": (high, SINGLE.round(LN2 / 2 - mp.mpf(high))),
+        "RATIO_TAIL_F": fit(of_square(lambda x: (mp.atanh(x) / x - 1) / x**2, mp.mpf(1) / 3), 0, reach**2, 1),
+        "SINH_SERIES_F": fit(of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, 1, 3),
+    }
+
+
+def halves() -> dict[str, Any]:
+    """Of float16's functions: to 2**-17 or so."""
+    quarter, reach = (PI / 4 * mp.mpf("1.0001")) ** 2, mp.mpf(1) / 32
+    third, small = mp.mpf(1) / 3, mp.mpf(1) / 16
+    two = guarded(lambda r: mp.expm1(r * LN2) / r, LN2)
+    found: dict[str, Any] = {
+        "EXP2": fit(two, -reach, reach, 1),
+        "SINH": fit(of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, mp.mpf(1) / 4, 1),
+        "LOG1P": fit(guarded(lambda x: (mp.log1p(x) - x) / x**2, mp.mpf(-1) / 2), -small, small, 2),
+        "CBRT": fit(guarded(lambda r: ((1 + r) ** third - 1) / r, third), -reach, reach, 1),
+        "ASIN": fit(of_square(lambda x: (mp.asin(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, mp.mpf("0.2501"), 3),
+        "SINE": fit(of_square(lambda x: (mp.sin(x) / x - 1) / x**2, mp.mpf(-1) / 6), 0, quarter, 1),
+        "COSINE": fit(of_square(lambda x: (mp.cos(x) - 1) / x**2, mp.mpf(-1) / 2), 0, quarter, 2),
+        "TANGENT": fit(of_square(lambda x: (mp.tan(x) / x - 1) / x**2, mp.mpf(1) / 3), 0, quarter, 4),
+    }
+    for name, base in (("LOG", mp.mpf(1)), ("LOG10", LN10)):
+        found[name] = fit(partial(_above, base, mp.mpf(0)), -reach, reach, 2)
+    single = {f"HALF_{name}_F": value for name, value in found.items()}
+    inverse = short_logarithms()["SHORT_LOG_INVERSE_F"]
+    roots = [SINGLE.round((1 / mp.mpf(c)) ** third) for c in inverse]
+    return {"HALF_EXP_STEP_F": SINGLE.round(LN2 / 16), "HALF_ROOT_F": roots, **single}
+
+
+ALONE = (short_logarithms, powers, hyperbolas, short_circles, ratios, halves)

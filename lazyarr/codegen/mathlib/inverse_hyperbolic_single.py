@@ -1,0 +1,46 @@
+"""arctanh and arccosh in float32.
+
+arctanh: by the quotient q = (1 + a) / (1 - a), whose logarithm is twice the result.
+
+With C = 2**k C' near q from a table, s = (1 + a - C (1 - a)) / (1 + a + C (1 - a)) is small, and
+
+    arctanh(a) = k log(2) / 2 + log(C') / 2 + arctanh(s)
+
+k and the table's index are a difference of bits, which is near log2(q), and 0 for small a, where C is 1.
+
+arccosh: as `inverse_hyperbolic`, but for what rounding leaves off the square, of which the root has half.
+"""
+
+from __future__ import annotations
+
+from lazyarr.codegen.mathlib.arithmetic import chain, fma, ordered
+from lazyarr.codegen.mathlib.inverse import root
+from lazyarr.codegen.mathlib.inverse_hyperbolic import limit
+from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Real
+from lazyarr.codegen.mathlib.logarithm import of_whole
+from lazyarr.codegen.mathlib.lookup import look_up
+
+
+def arctanh(on: Lanes, x: Real) -> tuple[Real, Mask]:
+    a, one = abs(x), on.real(1.0)
+    (up, up_low), (down, down_low) = ordered(one, a), ordered(one, -a)
+    offset = up.bits - down.bits
+    center, log, log_low = look_up(
+        offset >> on.p.mantissa - 4, *map(on.table, ("RATIO", "RATIO_LOG_HIGH", "RATIO_LOG_LOW"))
+    )
+    c = (center.bits + (offset & on.p.exponent)).real
+    n = fma(-down, c, up) + fma(-down_low, c, up_low)
+    s = n / fma(down, c, up)
+    z = s * s
+    high, low = on.table("RATIO_STEP")
+    k = offset.exponent()
+    top, left = ordered(k.times(high, log), s)
+    y = top + (left + fma(s * z, chain(z, on.table("RATIO_TAIL")), fma(k, low, log_low)))
+    return y.signed(x), a.outside(1.0)
+
+
+def arccosh(on: Lanes, x: Real) -> tuple[Real, Mask]:
+    t = x - 1.0
+    side, side_low = root(fma(t, t, t + t))
+    whole, low = ordered(x, side)
+    return of_whole(whole, low + side_low), t.bits.at_least(on.real(limit(on)).bits)

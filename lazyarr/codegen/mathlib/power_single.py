@@ -1,0 +1,52 @@
+"""power in float32: 2**(y log2(x)), where the logarithm is a sum of two numbers.
+
+x = 2**k m, and r = m c - 1 with c near 1/m from a table of 32, of so few bits that r is exact.  Of
+
+    log2(x) = k - log2(c) + r (1 - r / 2 + r**2 / 3 - ...) / log(2)
+
+all is kept as sums that counts in the last place of 2**126: the table, the slope, and its product with r.
+"""
+
+from __future__ import annotations
+
+from lazyarr.codegen.mathlib import power as wide
+from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, ordered
+from lazyarr.codegen.mathlib.exponential import scaled, tail2
+from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
+from lazyarr.codegen.mathlib.lookup import look_up
+
+_LIMIT = 125.0
+"""Of the exponent: up to here results are normal numbers."""
+
+
+def _log2(x: Real) -> Sum:
+    """Of positive normal numbers, with 33 bits or more; the second number is up to 1/2000 of the first."""
+    on = x.on
+    tables = map(on.table, ("POWER_INVERSE", "POWER_LOG_HIGH", "POWER_LOG_LOW"))
+    c, high, low = look_up(x.bits >> on.p.mantissa - 5, *tables)
+    scale, scale_low, first = on.table("POWER_SCALE")
+    r = fma(x.fraction(), c, -1.0)
+    bend = r * first
+    bend_low = fma(r, first, -bend) + scale_low
+    slope, left = ordered(on.real(scale), bend)
+    rest = left + fma(r, chain(r, on.table("POWER_BEND")), bend_low)
+    main = r * slope
+    main_low = fma(r, rest, fma(r, slope, -main))
+    top, more = ordered(x.floor_log2() + high, main)
+    return top, more + (main_low + low)
+
+
+def power(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
+    high, low = _log2(x)
+    exponent = y * high
+    rest = fma(y, low, fma(y, high, -exponent))
+    magic = on.p.magic / 16
+    shifted = (exponent + rest) + magic
+    s, s_low = scaled(shifted.bits)
+    left = (exponent - (shifted - magic)) + rest
+    return fma(s, tail2(left, s_low), s), x.odd() | abs(exponent).outside(_LIMIT)
+
+
+def power_rare(on: Lanes, x: Real, y: Real) -> tuple[Real, Raised]:
+    found, raised = wide.power_f_rare(on.wide, x.wide, y.wide)
+    return found.narrow, raised

@@ -1,0 +1,137 @@
+"""Ufuncs that NumPy does not have: objects of NumPy's type, by its C API, whose loops are ours.
+
+In:  names, and who has machine code of them (`MACHINE`, which the face fills).
+Out: `OWN`: name -> ufunc.  All that NumPy does for its own, it does for these: types, casts, `out`, `where`.
+A loop begins as a call of Python's, which asks for the machine code and puts it into its place.  Where there
+is no compiler, C's functions of single numbers take its place, which may differ by a last bit.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+MACHINE: list[Callable[[str, str], int]] = []
+"""Name and signature of a loop -> its address; raises where there is no compiler."""
+
+_LOOP = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
+_NUMBERS = {"e": numpy.dtype("e").num, "f": numpy.dtype("f").num, "d": numpy.dtype("d").num}
+_FROM_FUNCTIONS = 1
+"""Place in NumPy's table of its ufuncs' API: PyUFunc_FromFuncAndData."""
+_NO_IDENTITY = -1
+
+_DOCS = {
+    "erf": """Error function, element-wise.
+
+The integral of the normal distribution: 2 / sqrt(pi) times that of exp(-t**2) for t from 0 to `x`.
+
+Parameters
+----------
+x : array_like
+    Real numbers; integers become floats as for `exp`.
+out : ndarray, None, or tuple of ndarray and None, optional
+    Where to store the result.
+where : array_like, optional
+    Where to compute it.
+
+Returns
+-------
+y : ndarray or scalar
+    From -1 to 1, within 1 ULP, with the same bits on every CPU, whatever the option ``math`` is.
+
+See Also
+--------
+erfc : 1 - erf(x), without loss for large `x`.
+""",
+    "erfc": """Complementary error function, element-wise: 1 - erf(x), without loss for large `x`.
+
+Parameters
+----------
+x : array_like
+    Real numbers; integers become floats as for `exp`.
+out : ndarray, None, or tuple of ndarray and None, optional
+    Where to store the result.
+where : array_like, optional
+    Where to compute it.
+
+Returns
+-------
+y : ndarray or scalar
+    From 0 to 2, within 1 ULP, with the same bits on every CPU, whatever the option ``math`` is.
+
+See Also
+--------
+erf : The error function.
+""",
+}
+
+
+class _Made:
+    """One ufunc, and what its C object points to."""
+
+    def __init__(self, name: str) -> None:
+        chars = "efd"
+        self.name, text = name, name.encode()
+        self.first = [_LOOP(self._beginning(k, char)) for k, char in enumerate(chars)]
+        self.places = (ctypes.c_void_p * len(chars))(*[ctypes.cast(f, ctypes.c_void_p) for f in self.first])
+        self.data = (ctypes.c_void_p * len(chars))()
+        self.types = bytes(_NUMBERS[char] for char in chars for _ in range(2))
+        self.words = text, _DOCS[name].encode()
+        self.ufunc = _from_functions()(
+            self.places, self.data, self.types, len(chars), 1, 1, _NO_IDENTITY, *self.words, 0
+        )
+
+    def _beginning(self, k: int, char: str) -> Callable[..., None]:
+        """What the loop of a dtype is until there is machine code."""
+
+        def loop(args: int, dims: int, steps: int, data: int | None) -> None:
+            try:
+                address = MACHINE[0](self.name, f"{char}->{char}")
+            except Exception:           # there is no compiler; nobody hears of errors here
+                _by_numbers(getattr(math, self.name), char, args, dims, steps)
+                return
+            self.places[k] = address
+            _LOOP(address)(args, dims, steps, data)
+
+        return loop
+
+
+def _from_functions() -> Any:
+    """NumPy's function that makes a ufunc."""
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    table = pointer(numpy._core._multiarray_umath._UFUNC_API, None)  # type: ignore[attr-defined]
+    address = (ctypes.c_void_p * (_FROM_FUNCTIONS + 1)).from_address(table)[_FROM_FUNCTIONS]
+    words = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p]
+    kind = ctypes.PYFUNCTYPE(
+        ctypes.py_object, *words, *[ctypes.c_int] * 4, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int
+    )
+    return kind(address)
+
+
+def _by_numbers(fn: Callable[[float], float], char: str, args: int, dims: int, steps: int) -> None:
+    """A loop, one number after the other."""
+    n = ctypes.c_ssize_t.from_address(dims).value
+    places = (ctypes.c_void_p * 2).from_address(args)
+    strides = (ctypes.c_ssize_t * 2).from_address(steps)
+    x, y = (_strided(places[k] or 0, n, strides[k], char) for k in (0, 1))
+    for k in range(n):
+        y[k] = fn(x[k])
+
+
+def _strided(address: int, n: int, step: int, char: str) -> numpy.ndarray:
+    """Memory as an array of one dimension."""
+    reach = step * (n - 1)
+    low = address + min(0, reach)
+    memory = (ctypes.c_char * (abs(reach) + numpy.dtype(char).itemsize)).from_address(low)
+    return numpy.ndarray((n,), char, memory, address - low, (step,))
+
+
+_MADE = [_Made(name) for name in _DOCS]
+OWN: dict[str, numpy.ufunc] = {made.name: made.ufunc for made in _MADE}
+erf, erfc = OWN["erf"], OWN["erfc"]
+"""By their names, for `pickle`."""
