@@ -232,18 +232,21 @@ class _Joining:
 
     def _reusable(self, k: int) -> Iterator[tuple[int, tuple[int, ...]]]:
         """The stored nodes of a step, and for each: values in whose memory it may lie, since the chain reads
-        them no later, and in the same rows only."""
+        them no later, in time and not just in the order of steps, and in the same rows only."""
         mine = {id(t.value): t for t in self.chain.touches[k] if t.writes}
         for number in self.steps[k].stored:
             node = self.w.nodes[number]
             yield number, self._fitting(k, mine[id(node)]) if isinstance(node.op, Map) else ()
 
     def _fitting(self, k: int, mine: Touch) -> tuple[int, ...]:
-        axis = self.chain.axes[k]
+        axis, lags = self.chain.axes[k], self.chain.lags
         return tuple(
             v for v, reads in self.reads.items()
             if reads[-1][0] <= k and self.last.get(v, -1) <= k and v not in self.inside
-            and all(in_step(t, a, mine, axis) if at < k else _alike(t, mine) for at, a, t in reads)
+            and all(
+                lags[at] <= lags[k] and in_step(t, a, mine, axis) if at < k else _alike(t, mine)
+                for at, a, t in reads
+            )
         )
 
     def _verify(self, found: RowBlocks) -> None:
