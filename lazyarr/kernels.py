@@ -292,7 +292,7 @@ def _level(name: str, sig: str) -> str:
 
 
 def _statement(name: str, sig: str) -> str:
-    """For which levels there is code of a function; an op's own statement is for what kernels write themselves."""
+    """For which levels there is code of a function; an op's own statement is of what kernels write."""
     return SHARED if exact(name, sig) else row(name).targets
 
 

@@ -137,7 +137,7 @@ def _half(name: str, function: Function) -> Function:
 
     def usual(on: Lanes, *xs: Real) -> tuple[Real, Mask]:
         y, special = function.fast(on, *xs)
-        assert special is not None
+        assert special is not None and isinstance(y, Real)
         return y, special
 
     def fast(on: Lanes, *xs: Real) -> tuple[Real, Mask]:
@@ -147,6 +147,7 @@ def _half(name: str, function: Function) -> Function:
     def rare(on: Lanes, *xs: Real) -> tuple[Real, Raised]:
         near, special = usual(on, *xs)
         y, raised = redo(on, *xs)
+        assert isinstance(y, Real)
         raised = {key: where & special for key, where in raised.items()}
         y = special.real(y, near)
         over = abs(y) >= _LARGEST

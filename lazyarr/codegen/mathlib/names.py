@@ -16,7 +16,7 @@ DTYPES = {**dict.fromkeys(_NAMES.split(), "dfe"), "float_power": "d", **dict.fro
 """Function -> dtypes of its operands."""
 
 
-EXACT = dict.fromkeys("fmod remainder floor_divide divmod".split(), "dfe")
+EXACT = dict.fromkeys(("fmod", "remainder", "floor_divide", "divmod"), "dfe")
 """Functions whose results nobody may round otherwise, so they are ours in every mode."""
 
 
@@ -25,4 +25,5 @@ def exact(name: str, sig: str) -> bool:
 
 
 def own(name: str, sig: str) -> bool:
-    return exact(name, sig) or (current.math == "native" or name in OWN) and sig[0] in DTYPES.get(name, "")
+    asked = current.math == "native" or name in OWN
+    return exact(name, sig) or (asked and sig[0] in DTYPES.get(name, ""))
