@@ -26,6 +26,7 @@ from lazyarr.codegen.mathlib import (
     log_of_sums,
     logarithm,
     logarithm_single,
+    plane,
     power,
     power_single,
     roots,
@@ -168,5 +169,5 @@ for _name, _rows in FUNCTIONS.items():
 @cache
 def module(name: str, sig: str, target: Target) -> Module:
     """The text of a function's loop."""
-    rows = FUNCTIONS.get(name) or exact.FUNCTIONS[name]
-    return write(rows[sig[0]], sig, target)
+    tables = (exact.FUNCTIONS, plane.FUNCTIONS, FUNCTIONS)
+    return write(next(t[name][sig[0]] for t in tables if sig[0] in t.get(name, {})), sig, target)

@@ -20,10 +20,15 @@ EXACT = dict.fromkeys(("fmod", "remainder", "floor_divide", "divmod"), "dfe")
 """Functions whose results nobody may round otherwise, so they are ours in every mode."""
 
 
+COMPLEX = {"absolute": "D", "sqrt": "DF", "exp": "DF"}
+"""Function -> dtypes, of complex numbers."""
+
+
 def exact(name: str, sig: str) -> bool:
     return sig[0] in EXACT.get(name, "")
 
 
 def own(name: str, sig: str) -> bool:
-    asked = current.math == "native" or name in OWN
-    return exact(name, sig) or (asked and sig[0] in DTYPES.get(name, ""))
+    if current.math == "native" or name in OWN:
+        return sig[0] in DTYPES.get(name, "") + COMPLEX.get(name, "") or exact(name, sig)
+    return exact(name, sig)
