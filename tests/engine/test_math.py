@@ -7,12 +7,18 @@ import pytest
 
 import lazyarr
 from lazyarr import debug
-from lazyarr.codegen.mathlib.names import DTYPES
+from lazyarr.codegen.mathlib.names import COMPLEX, DTYPES, EXACT
 from lazyarr.ops import OPS
 
 N = 50_000
 ALL = [(name, char) for name, chars in DTYPES.items() for char in chars]
 USUAL = {"arccosh": (1, 9), "arctanh": (-0.9, 0.9), "power": (0.1, 3), "arcsin": (-1, 1), "arccos": (-1, 1)}
+
+
+@pytest.fixture
+def jit_always():
+    with lazyarr.options(jit="always"):
+        yield
 
 
 def operands(name, char):
@@ -37,6 +43,53 @@ def test_native_functions_call_none_of_numpys_loops(name, char):
         assert (debug.counters()["numpy_loop_blocks"] > 0) is hasattr(numpy, name)
     assert z.tobytes() == wanted.tobytes()
     assert y.dtype == z.dtype and numpy.allclose(y, z, rtol=4 * numpy.finfo(char).eps)
+
+
+def cases(table):
+    return [(name, char) for name, chars in table.items() for char in chars]
+
+
+@pytest.mark.parametrize("name, char", cases(EXACT))
+def test_exact_functions_are_ours_in_every_mode(name, char, jit_always):
+    x, y = operands(name, char)
+    y[::3] *= -1
+    fn, ours = getattr(numpy, name), getattr(lazyarr, name)
+    debug.reset()
+    got, want = numpy.array(ours(lazyarr.array(x), lazyarr.array(y))), numpy.array(fn(x, y))
+    assert got.tobytes() == want.tobytes()
+    assert debug.counters()["numpy_loop_blocks"] == 0 and debug.counters()["native_launches"] >= 1
+
+
+ANATOMY = {
+    "modf": "efd", "frexp": "efd", "spacing": "efd",
+    "nextafter": ("ee", "ff", "dd"), "ldexp": ("ei", "fl", "dl"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name, chars", cases(ANATOMY))
+def test_floats_are_taken_apart_without_numpys_loops(name, chars, jit_always):
+    rng = numpy.random.default_rng(4)
+    xs = [rng.normal(0, 9, N).astype(char) for char in chars]
+    debug.reset()
+    got = getattr(lazyarr, name)(*map(lazyarr.array, xs))
+    want = getattr(numpy, name)(*xs)
+    pairs = zip(got, want, strict=True) if isinstance(want, tuple) else [(got, want)]
+    assert all(numpy.asarray(g).tobytes() == w.tobytes() and g.dtype == w.dtype for g, w in pairs)
+    assert debug.counters()["numpy_loop_blocks"] == 0
+
+
+@pytest.mark.parametrize("name, char", cases(COMPLEX))
+def test_complex_functions_are_ours_if_asked_for(name, char):
+    rng = numpy.random.default_rng(4)
+    z = (rng.normal(0, 2, N) + 1j * rng.normal(0, 2, N)).astype(char)
+    fn, ours = getattr(numpy, name), getattr(lazyarr, name)
+    for math, calls in (("native", False), ("numpy", True)):
+        with lazyarr.options(math=math, jit="always"):
+            debug.reset()
+            y = numpy.asarray(ours(lazyarr.array(z)) + 1)
+            assert (debug.counters()["numpy_loop_blocks"] > 0) is calls
+        assert (abs(y - (fn(z) + 1)) <= 4 * numpy.finfo(char).eps * (abs(fn(z)) + 1)).all()
+    assert y.tobytes() == (fn(z) + 1).tobytes()
 
 
 def test_native_bits_are_not_numpys():
