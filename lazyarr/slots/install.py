@@ -35,11 +35,22 @@ from lazyarr.slots.calls import Calls
 from lazyarr.slots.descriptors import KEPT, THEIRS, attributes, methods, record, words
 from lazyarr.slots.firsts import Firsts
 from lazyarr.slots.items import Items
-from lazyarr.slots.part_calls import PartCalls
+from lazyarr.slots.part_calls import PartCalls, PartOperators
 from lazyarr.slots.part_writes import PartWrites
 from lazyarr.slots.parts import Parts
 from lazyarr.slots.routines import Known, Routines
-from lazyarr.slots.tables import HELPERS, INERT, METHODS, OF_PROPERTY, QUICK, READING, READING_METHODS, SLOTS, Slot
+from lazyarr.slots.tables import (
+    COPIERS,
+    HELPERS,
+    INERT,
+    METHODS,
+    OF_PROPERTY,
+    QUICK,
+    READING,
+    READING_METHODS,
+    SLOTS,
+    Slot,
+)
 from lazyarr.storage import Storage
 from lazyarr.switches import is_off
 from lazyarr.temporaries import through_slots
@@ -50,8 +61,10 @@ TOO_MANY = b"too many arguments"
 CALL = b"__call__"
 """The method of a ufunc that NumPy names when an operator met an array."""
 
-BYTES = 16384
-"""For all code: it takes 10 KB."""
+BYTES = 20480
+"""For all code: it takes 14 KB."""
+WRITERS = Routines, Parts, Bodies, PartOperators, Items, PartWrites, Calls, PartCalls, Firsts, Attributes
+"""Of the code."""
 
 
 def attach() -> None:
@@ -64,7 +77,7 @@ def attach() -> None:
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     asm = Assembler(address)
     known = _known()
-    for writer in Routines, Bodies, Parts, Items, PartWrites, Calls, PartCalls, Firsts, Attributes:
+    for writer in WRITERS:
         writer(asm, known)
     entries = [
         (place, _entry(asm, slot, place.value))
@@ -73,7 +86,7 @@ def attach() -> None:
     ]
     bodies = {**dict.fromkeys(METHODS.split(), "method"), "__array_ufunc__": "array ufunc"}
     read = {name: count for count, names in READING_METHODS.items() for name in names.split()}
-    own = [(name, _call(asm, body, name, read.get(name, 0))) for name, body in bodies.items()]
+    own = [(name, _call(asm, body, name, read.get(name, 0), _flags(name))) for name, body in bodies.items()]
     code = asm.finished()
     memory[: len(code)] = code
     protect = ctypes.CDLL(None).mprotect
@@ -93,7 +106,8 @@ def attach() -> None:
     never = address + asm.labels["of nothing"]
 
     def hear(made: Function, x: Any) -> None:
-        made.record = words(x, made.__wrapped__, firsts.get(id(x), never), reads.get(id(x), 0))
+        first, read = firsts.get(id(x), never), reads.get(id(x), 0)
+        made.record = words(x, made.__wrapped__, first, read, _flags(x.__name__) if read else 0)
 
     MADE.append(hear)
     for x, made in list(ADAPTED.values()):
@@ -137,10 +151,14 @@ def _entry(asm: Assembler, slot: Slot, before: int) -> int:
     return at
 
 
-def _call(asm: Assembler, body: str, name: str, read: int) -> int:
+def _flags(name: str) -> int:
+    return fields.WRITEABLE if name in COPIERS else 0
+
+
+def _call(asm: Assembler, body: str, name: str, read: int, flags: int) -> int:
     """A method's own function: where it begins."""
     at = len(asm.code)
-    asm.constant(R10, record(THEIRS[name], vars(ndarray)[name], read))
+    asm.constant(R10, record(THEIRS[name], vars(ndarray)[name], read, flags))
     asm.jump(body)
     return at
 
@@ -181,12 +199,15 @@ def _known() -> Known:
     KEPT.extend(of.values())                        # the methods that operators go on to
     return Known(
         lazy=_kept(ndarray), real=_kept(numpy.ndarray), ufunc=_kept(numpy.ufunc), buffers=_kept(Buffer),
+        storages=_kept(Storage),
         tuples=_kept(tuple), lists=_kept(list), integers=_kept(int), slices=_kept(slice), text=_kept(str),
-        none=_kept(None), true=_kept(True), false=_kept(False), ellipsis=_kept(...), not_implemented=_kept(NotImplemented),
+        none=_kept(None), true=_kept(True), false=_kept(False), ellipsis=_kept(...),
+        not_implemented=_kept(NotImplemented),
         type_error=_kept(TypeError), too_many=_bytes(TOO_MANY), call=_bytes(CALL), finish=_kept(finished),
         acquire=_kept(LOCK.acquire), release=_kept(LOCK.release),
         lock=_kept(LOCK), owner=fields.owner_of(LOCK),
-        scalars=_types(SCALARS), complexes=_types(filter(_may_be_complex, SCALARS)), indices=_types(BASIC), inert=_types((*SCALARS, *INERT)),
+        scalars=_types(SCALARS), complexes=_types(filter(_may_be_complex, SCALARS)), indices=_types(BASIC),
+        inert=_types((*SCALARS, *INERT)),
         forced=_word(FORCED), answered=_word(ANSWERED),
         **{name: fields.offset_of(of[name]) for name in ("geo", "storage", "origin", "window")},
         **{name: fields.offset_of(of_value[name]) for name in ("op", "buf", "readers")},
