@@ -86,8 +86,8 @@ Made = tuple[Step, Framed | None]
 """A step, and its program over some rows."""
 
 Alike = dict[Key, Made]
-"""For each structure of a group: the step of one group, which speaks of the group's own nodes and of the values
-that it needs by number.  It lives as long as the planning, since it holds nodes."""
+"""For each structure of a group: the step of one group, in which numbers are those of the group's own nodes
+and of the values that it needs.  It lives as long as the planning, since it holds nodes."""
 
 
 def _assembled(w: Walk, refuse: Refuse) -> tuple[Partition, list[Made]]:

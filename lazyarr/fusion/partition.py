@@ -286,7 +286,8 @@ def _candidates(groups: list[Group], floor: int, look_back: int) -> list[Group]:
 
 
 def _join(
-    node: Expr, shape: tuple[int, ...], plain: Placed, link: Link | None, group: Group, epoch: int, terms: Terms
+    node: Expr, shape: tuple[int, ...], plain: Placed, link: Link | None, group: Group, epoch: int,
+    terms: Terms,
 ) -> Joined | str:
     """How the group's loops see a node that joins it, or why it cannot.
 
