@@ -158,7 +158,7 @@ def _let_go(steps: list[Step], nodes: list[Expr], numbers: dict[int, int]) -> No
             last[k] = over[k] = at
             for i in nodes[k].inputs:
                 if i.__class__ is Read:
-                    last[numbers[id(i.expr)]] = at      # type: ignore[union-attr]
+                    last[numbers[id(i.expr)]] = at
     for k in reversed(range(len(nodes))):
         old, at = nodes[k].old, over[k]
         while old is not None and id(old) not in numbers:
