@@ -86,8 +86,8 @@ Made = tuple[Step, Framed | None]
 """A step, and its program over some rows."""
 
 Alike = dict[Key, Made]
-"""For each structure of a group: the step of one group, which speaks of the group's own nodes and of the values
-that it needs by number.  It lives as long as the planning, since it holds nodes."""
+"""For each structure of a group: the step of one group, in which numbers are those of the group's own nodes
+and of the values that it needs.  It lives as long as the planning, since it holds nodes."""
 
 
 def _assembled(w: Walk, refuse: Refuse) -> tuple[Partition, list[Made]]:
@@ -158,7 +158,7 @@ def _let_go(steps: list[Step], nodes: list[Expr], numbers: dict[int, int]) -> No
             last[k] = over[k] = at
             for i in nodes[k].inputs:
                 if i.__class__ is Read:
-                    last[numbers[id(i.expr)]] = at      # type: ignore[union-attr]
+                    last[numbers[id(i.expr)]] = at
     for k in reversed(range(len(nodes))):
         old, at = nodes[k].old, over[k]
         while old is not None and id(old) not in numbers:

@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.config import current
@@ -26,7 +26,7 @@ from lazyarr.fusion.group import Group
 from lazyarr.fusion.partition import Partition
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.rows import Chain, Found, Touch, in_step
-from lazyarr.fusion.structure import Framed
+from lazyarr.fusion.structure import Framed, Key
 from lazyarr.launch import NONTEMPORAL_BYTES, program_worth_threads
 from lazyarr.launch_rows import may_stream
 from lazyarr.plan import RowBlocks, RowPart, Step, Walk
@@ -75,12 +75,13 @@ def joined(
     rows = Found() if apart else parted.rows
     found, kept = dict(steps), Found([], dict(rows.apart))
     uses = Uses.of(parted.groups if rows.chains else ())
+    alike: dict[Key, Joint | str] = {}
     for chain in rows.chains:
         numbers = chain.numbers
         mine = [f for f in (framed[k] for k in numbers) if f is not None]
         step: Step | str = "NumPy runs one of them"
         if len(mine) == len(numbers):
-            step = _Joining(w, uses, chain, [steps[k] for k in numbers], mine).step()
+            step = _Joining(w, uses, chain, [steps[k] for k in numbers], mine).step(alike)
         if isinstance(step, str):
             kept.apart.update(dict.fromkeys(numbers[1:], step))
             continue
@@ -90,6 +91,19 @@ def joined(
         for k in numbers[1:]:
             del found[k]
     return list(found.values()), kept
+
+
+class Joint(NamedTuple):
+    """What chains of one structure have in common; values go by the chain's own numbers."""
+
+    rows: int
+    blocks: int
+    own_bytes: int
+    delay: int
+    parts: list[tuple[Program, Program, tuple[int, ...], bool, tuple[int, ...], int, tuple[int, ...]]]
+    """Of each part, all but the step."""
+    reusable: list[tuple[int, tuple[int, ...]]]
+    """What is stored, and for each: values in whose memory it may lie."""
 
 
 class _Joining:
@@ -105,19 +119,45 @@ class _Joining:
             for k in (w.numbers[id(n)] for n in g.nodes) if k in self.inside
         }  # fmt: skip
         """How far the step lags that makes a value inside."""
-        self.reads: dict[int, list[tuple[int, int, Touch]]] = {}
-        """By number of a value: which steps read it, along which axis their rows lie, and where they read."""
-        for at, (axis, touches) in enumerate(zip(chain.axes, chain.touches, strict=True)):
-            for t in touches:
-                if not t.writes:
-                    self.reads.setdefault(w.numbers[id(t.value)], []).append((at, axis, t))
-        # (What a masked write leaves of an old value is among the operands only.)
-        self.last = {
-            v: at for at, s in enumerate(steps) for k, v in enumerate(s.operands) if k not in s.written
-        }
+        self.own: dict[int, int] = {}
+        """By number of a value: the chain's own number."""
 
-    def step(self) -> Step | str:
+    def step(self, alike: dict[Key, Joint | str]) -> Step | str:
         """The step, or why the groups run one by one after all."""
+        key = self._structure()
+        joint = alike.get(key)
+        if joint is None:
+            joint = alike[key] = self._joint()
+        if isinstance(joint, str):
+            return joint
+        values = list(self.own)
+        parts = tuple([RowPart(step, *part) for step, part in zip(self.steps, joint.parts, strict=True)])
+        found = RowBlocks(parts, joint.rows, joint.blocks, joint.own_bytes, joint.delay)
+        found.early = self._early(found.own_bytes * found.slots(get_num_threads()))
+        return Step(
+            tuple([k for s in self.steps for k in s.members]), tuple([values[k] for k, _ in joint.reusable]),
+            None, (), (), (), tuple([tuple([values[v] for v in r]) for _, r in joint.reusable]), "",
+            tuple([k for s in self.steps for k in s.ends]), rows=found,
+        )  # fmt: skip
+
+    def _structure(self) -> Key:
+        """All that a chain's rows go by: the groups' structures, and which values and buffers are which."""
+        own, keys, number = self.own, dict[int, int](), self.w.numbers
+        parts: list[Any] = [*self.chain.lags, self.chain.reach]
+        for step, framed, axis, touches in zip(
+            self.steps, self.framed, self.chain.axes, self.chain.touches, strict=True
+        ):
+            parts += (id(framed), axis)             # (what is planned keeps it alive)
+            parts += [own.setdefault(v, len(own)) for v in step.operands]
+            for t in touches:
+                v = number[id(t.value)]
+                parts += (
+                    own.setdefault(v, len(own)), keys.setdefault(id(t.key), len(keys)), t.key.op is None,
+                    t.value.nbytes,
+                )  # fmt: skip
+        return (*parts, *[own[v] for v in self.inside])
+
+    def _joint(self) -> Joint | str:
         rows = self._rows()
         if isinstance(rows, str):
             return rows
@@ -137,17 +177,12 @@ class _Joining:
             streams = self._streams(k) and all(map(may_stream, pair))
             inside = tuple(slots.get(v, -1) for v in step.operands)
             sources = tuple(self.made.get(v, 0) for v in step.operands)
-            parts.append(RowPart(step, *pair, inside, streams, self._axes(k), self.chain.lags[k], sources))
-        found = RowBlocks(tuple(parts), rows, blocks, own_bytes, self._delay())
+            parts.append((*pair, inside, streams, self._axes(k), self.chain.lags[k], sources))
+        delay = self._delay()
         if current.verify:
-            self._verify(found)
-        found.early = self._early(own_bytes * found.slots(get_num_threads()))
-        stored = [each for k in range(len(self.steps)) for each in self._reusable(k)]
-        stored = [(k, r) for k, r in stored if k not in self.inside]
-        return Step(
-            tuple(k for s in self.steps for k in s.members), tuple(k for k, _ in stored), None, (), (), (),
-            tuple(r for _, r in stored), "", tuple(k for s in self.steps for k in s.ends), rows=found,
-        )  # fmt: skip
+            made = tuple([RowPart(step, *part) for step, part in zip(self.steps, parts, strict=True)])
+            self._verify(RowBlocks(made, rows, blocks, own_bytes, delay))
+        return Joint(rows, blocks, own_bytes, delay, parts, list(self._reusable()))
 
     def _rows(self) -> int | str:
         """Rows of a block."""
@@ -230,24 +265,32 @@ class _Joining:
         inside = tuple(map(self.inside.get, self.steps[k].operands))
         return self.framed[k].over(Frame(self.chain.axes[k], rows, inside))
 
-    def _reusable(self, k: int) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """The stored nodes of a step, and for each: values in whose memory it may lie, since the chain reads
-        them no later, in time and not just in the order of steps, and in the same rows only."""
-        mine = {id(t.value): t for t in self.chain.touches[k] if t.writes}
-        for number in self.steps[k].stored:
-            node = self.w.nodes[number]
-            yield number, self._fitting(k, mine[id(node)]) if isinstance(node.op, Map) else ()
-
-    def _fitting(self, k: int, mine: Touch) -> tuple[int, ...]:
-        axis, lags = self.chain.axes[k], self.chain.lags
-        return tuple(
-            v for v, reads in self.reads.items()
-            if reads[-1][0] <= k and self.last.get(v, -1) <= k and v not in self.inside
-            and all(
-                lags[at] <= lags[k] and in_step(t, a, mine, axis) if at < k else _alike(t, mine)
-                for at, a, t in reads
-            )
-        )
+    def _reusable(self) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """What is stored, and for each: values in whose memory it may lie, since the chain reads them no
+        later, in time and not just in the order of steps, and in the same rows only."""
+        reads: dict[int, list[tuple[int, int, Touch]]] = {}
+        for at, (axis, touches) in enumerate(zip(self.chain.axes, self.chain.touches, strict=True)):
+            for t in touches:
+                if not t.writes:
+                    reads.setdefault(self.w.numbers[id(t.value)], []).append((at, axis, t))
+        # (What a masked write leaves of an old value is among the operands only.)
+        last: dict[int, int] = {}
+        for at, s in enumerate(self.steps):
+            last.update((v, at) for k, v in enumerate(s.operands) if k not in s.written)
+        ending = [
+            (v, max(found[-1][0], last.get(v, -1)), found)
+            for v, found in reads.items() if v not in self.inside
+        ]
+        for k, (step, axis) in enumerate(zip(self.steps, self.chain.axes, strict=True)):
+            mine = {id(t.value): t for t in self.chain.touches[k] if t.writes}
+            for number in step.stored:
+                if number not in self.inside:
+                    node = self.w.nodes[number]
+                    to = mine[id(node)] if isinstance(node.op, Map) else None
+                    yield self.own[number], () if to is None else tuple([
+                        self.own[v] for v, end, found in ending
+                        if end <= k and _fits(found, k, to, axis, self.chain.lags)
+                    ])
 
     def _verify(self, found: RowBlocks) -> None:
         """Does each operand stay within its value, or within the thread's memory, in every block?"""
@@ -345,6 +388,15 @@ def reach(program: Program, k: int) -> tuple[int, int]:
     for n, s in zip(program.loops.shape, program.loops.strides[k], strict=True):
         low, high = low + min(0, s * (n - 1)), high + max(0, s * (n - 1))
     return low, high + PLAIN[program.parfor.operands[k].dtype].itemsize
+
+
+def _fits(
+    reads: Sequence[tuple[int, int, Touch]], k: int, mine: Touch, axis: int, lags: Sequence[int]
+) -> bool:
+    """Are these reads over where group `k` writes: at the same element, or before, in the same rows?"""
+    return all(
+        lags[at] <= lags[k] and in_step(t, a, mine, axis) if at < k else _alike(t, mine) for at, a, t in reads
+    )
 
 
 def _alike(a: Touch, b: Touch) -> bool:

@@ -85,7 +85,7 @@ class Placed(NamedTuple):
     @classmethod
     def plainly(cls, node: Expr) -> Placed:
         """Over the node's own space."""
-        reads = [i.geo if i.__class__ is Read else None for i in node.inputs]   # type: ignore[union-attr]
+        reads = [i.geo if i.__class__ is Read else None for i in node.inputs]
         region = region_of(node)
         if isinstance(node.op, Gather):
             table = node.inputs[0]

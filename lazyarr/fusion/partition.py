@@ -262,7 +262,7 @@ def _needed(
     """The groups that make what a node needs, and the last group that must not run after it."""
     found = {
         value.index for i in node.inputs
-        if i.__class__ is Read and (value := i.expr).op is not None and value.epoch == epoch  # type: ignore[union-attr]
+        if i.__class__ is Read and (value := i.expr).op is not None and value.epoch == epoch
     }
     old = node.old
     if old is None:
@@ -286,7 +286,8 @@ def _candidates(groups: list[Group], floor: int, look_back: int) -> list[Group]:
 
 
 def _join(
-    node: Expr, shape: tuple[int, ...], plain: Placed, link: Link | None, group: Group, epoch: int, terms: Terms
+    node: Expr, shape: tuple[int, ...], plain: Placed, link: Link | None, group: Group, epoch: int,
+    terms: Terms,
 ) -> Joined | str:
     """How the group's loops see a node that joins it, or why it cannot.
 
@@ -372,8 +373,8 @@ Link = tuple[numpy.ndarray, numpy.ndarray]
 
 def _link(node: Expr, group: Group, epoch: int) -> Link | None:
     for i in node.inputs[1:] if isinstance(node.op, Gather) else loop_inputs(node):
-        if i.__class__ is Read and makes(value := i.expr, group, epoch) and isinstance(value.op, ELEMENTWISE):  # type: ignore[union-attr]
-            return i.geo, group.placed[value.serial].region         # type: ignore[union-attr]
+        if i.__class__ is Read and makes(value := i.expr, group, epoch) and isinstance(value.op, ELEMENTWISE):
+            return i.geo, group.placed[value.serial].region
     old = node.old
     if old is not None and not node.covers and makes(old, group, epoch) and isinstance(old.op, ELEMENTWISE):
         return region_of(node), group.placed[old.serial].region

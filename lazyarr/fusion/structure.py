@@ -58,7 +58,7 @@ class Tokens:
             k = numbers[id(value)] = -len(leaves)
             if value.buf is not None and value.buf.bridge is not None:
                 parts.append(value.buf.address & 15)
-                self.odd = True
+                self.odd = self.odd or value.buf.address & 15 != 0
             return k
 
         add, number_of, place_of, place = parts.append, numbers.get, self._known.get, self._place
@@ -94,7 +94,7 @@ class Tokens:
         said, old = self._known, node.old is not None
         return (
             node.op, old, node.covers, said[id(node.region)],
-            *[said[id(i.geo)] for i in node.inputs if i.__class__ is Read],         # type: ignore[union-attr]
+            *[said[id(i.geo)] for i in node.inputs if i.__class__ is Read],
         )
 
     def _place(self, geo: numpy.ndarray) -> Any:
