@@ -10,7 +10,6 @@ place in the same order.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +25,7 @@ from lazyarr.expr import ELEMENTWISE, FOLDS, Expr, Map, Read, Reduce, Scan, Scat
 from lazyarr.fusion.alias import memory_key
 from lazyarr.fusion.conflict import plain_node
 from lazyarr.fusion.fold import fold_order, signature
-from lazyarr.fusion.group import space
+from lazyarr.fusion.group import is_edge
 from lazyarr.fusion.partition import Partition
 from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.kernels import foldable, host, lowerable, scannable
@@ -35,17 +34,14 @@ from lazyarr.launch_compress import Source, launch_fed, launch_pack, launch_tall
 from lazyarr.launch_rows import launch_rows
 from lazyarr.materialize import run_through_numpy
 from lazyarr.plan import Plan, RowBlocks, RowPart, Step, Walk, walk
-from lazyarr.planning import groups_of, plan_of
+from lazyarr.planning import TOO_FEW, groups_of, plan_of, too_few
 from lazyarr.reduce_order import Unproved
-from lazyarr.schedule import TINY
 from lazyarr.srcloc import note_lines
 from lazyarr.storage import SLACK
 from lazyarr.switches import is_node_off
 from lazyarr.values import LEDGER, is_held
 
 COMPILED = (*ELEMENTWISE, *FOLDS, Scatter)
-
-TOO_FEW = "too few elements for a kernel"
 
 
 def run(nodes: list[Expr], roots: list[Expr]) -> None:
@@ -91,7 +87,7 @@ def _refuse(node: Expr) -> str | None:
     op = node.op
     if not isinstance(op, COMPILED):
         return "has no native lowering"
-    if config.current.jit == "auto" and math.prod(space(node)) <= TINY:
+    if too_few(node) and not is_edge(node):
         return TOO_FEW
     if is_node_off("jit", node.serial):
         return "kernels are switched off"

@@ -9,17 +9,19 @@ Plans are remembered by the walk's key.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy
 
+from lazyarr import config
 from lazyarr.codegen.reduce_plan import arrange
 from lazyarr.counters import COUNT
 from lazyarr.expr import Compress, Expr, Map, Read, Reduce, Scan, Tally
 from lazyarr.fusion.assemble import Assembler, Terms, Unlike, assemble, body_of
 from lazyarr.fusion.compress import fed, feedable
-from lazyarr.fusion.group import Group
+from lazyarr.fusion.group import Group, is_edge, space
 from lazyarr.fusion.partition import Partition, Refuse, is_draw, partition
 from lazyarr.fusion.rows import chains
 from lazyarr.geometry import same
@@ -27,10 +29,13 @@ from lazyarr.kernels import lowerable, not_together
 from lazyarr.plan import Plan, Step, Walk
 from lazyarr.plan_patterns import for_shape, pattern_of
 from lazyarr.row_blocks import joined, room
-from lazyarr.schedule import scattered
+from lazyarr.schedule import TINY, scattered
 
 MAX_PLANS = 512
 """Plans kept; all are forgotten when there are more."""
+
+
+TOO_FEW = "too few elements for a kernel"
 
 
 class Scattered(Exception):
@@ -77,7 +82,22 @@ def groups_of(w: Walk, refuse: Refuse) -> tuple[Partition, list[Step]]:
     steps = {at: step for at, (step, _) in enumerate(made) if at not in absorbed}
     _let_go(list(steps.values()), w.nodes, numbers)
     joint, parted.rows = joined(w, parted, steps, [body for _, body in made])
-    return parted, joint
+    return parted, [_by_numpy(step) if _is_small_edge(step, w) else step for step in joint]
+
+
+def too_few(node: Expr) -> bool:
+    """Are its elements too few for a kernel of its own?"""
+    return config.current.jit == "auto" and math.prod(space(node)) <= TINY
+
+
+def _is_small_edge(step: Step, w: Walk) -> bool:
+    """Does it copy a few elements, and not run with what sweeps over the array?"""
+    first = w.nodes[step.members[0]]
+    return step.program is not None and is_edge(first) and too_few(first)
+
+
+def _by_numpy(step: Step) -> Step:
+    return Step(step.members, step.stored, None, (), (), (), (), TOO_FEW, step.ends)
 
 
 def _numbers(w: Walk) -> dict[int, int]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scatter
-from lazyarr.fusion.alias import ANYWHERE, anywhere
+from lazyarr.fusion.alias import ANYWHERE, anywhere, memory_key
 from lazyarr.fusion.reindex import Reindex
 from lazyarr.geometry import offset_of, same
 
@@ -38,6 +38,23 @@ def space(node: Expr) -> tuple[int, ...]:
         assert isinstance(first, Read)
         return first.geo.shape
     return node.op.shape if isinstance(node.op, Scatter) else region_of(node).shape
+
+
+THIN = 16
+"""What an edge writes is one part in so many of the array, at most."""
+
+
+def is_edge(node: Expr) -> bool:
+    """Does it copy a few elements within an array, as a program does with borders between sweeps?
+
+    Such a node has a group to itself, which may run with the sweeps."""
+    old, region = node.old, node.region
+    if old is None or old.op is None or node.masked or not isinstance(node.op, Map) or region is None:
+        return False
+    if region.nbytes * THIN > node.nbytes or not region.size:
+        return False
+    key = memory_key(old)
+    return all(isinstance(i, Read) and memory_key(i.expr) is key for i in node.inputs)
 
 
 def written(node: Expr, region: numpy.ndarray) -> numpy.ndarray:
@@ -131,6 +148,10 @@ class Group:
     """The axis along which nodes of it scan: its space stays as it is, and elements go in order there."""
     scatters: bool = False
     """It writes to positions: its space stays as it is, and elements go in C order where that matters."""
+
+    @property
+    def is_edge(self) -> bool:
+        return is_edge(self.nodes[0])
 
     @property
     def ordered(self) -> bool:

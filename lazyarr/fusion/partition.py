@@ -31,6 +31,7 @@ from lazyarr.fusion.group import (
     Group,
     Placed,
     Refusal,
+    is_edge,
     loop_inputs,
     makes,
     memory_reads,
@@ -220,6 +221,8 @@ def _join(node: Expr, group: Group, epoch: int, terms: Terms) -> Placed | str:
         return "folds with what makes and uses their elements are switched off"
     if group.opaque:
         return "an input is made by NumPy"
+    if is_edge(node) or group.is_edge:
+        return "a few elements are copied within an array, which may run with what sweeps over it"
     if terms.alone and any(n.serial in terms.alone for n in (node, *group.nodes)):
         return "random numbers are drawn in the order of their stream, many at a time"
     if group.fold is not None and not isinstance(group.fold.op, Reduce):

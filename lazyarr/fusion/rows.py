@@ -64,6 +64,7 @@ class Chain:
 
     groups: list[Group]
     axes: list[int]
+    """A group of one row only has none: its number of axes stands for it."""
     touches: list[list[Touch]]
     extent: int
     """Rows."""
@@ -74,6 +75,9 @@ class Chain:
     in rows nearby."""
     reach: int = 0
     """How many rows away that is, at most: so many a block must have."""
+    starts: list[int] = field(default_factory=lambda: [0])
+    """Which row of the first group is the first row of each group.  What begins before the first group's, or
+    ends after them, is part of the first block, or of the last."""
 
     @property
     def spread(self) -> int:
@@ -99,8 +103,17 @@ class Chain:
     def part(self, n: int) -> Chain:
         """The first groups."""
         return replace(
-            self, groups=self.groups[:n], axes=self.axes[:n], touches=self.touches[:n], lags=self.lags[:n]
-        )
+            self, groups=self.groups[:n], axes=self.axes[:n], touches=self.touches[:n], lags=self.lags[:n],
+            starts=self.starts[:n],
+        )  # fmt: skip
+
+    def rows(self, k: int) -> int:
+        """How many rows a group has."""
+        return self.groups[k].shape[self.axes[k]] if self.axes[k] < len(self.groups[k].shape) else 1
+
+    def standard(self, k: int) -> bool:
+        """Has a group the rows of the first one?"""
+        return self.starts[k] == 0 and self.rows(k) == self.extent
 
     @property
     def numbers(self) -> list[int]:
@@ -269,21 +282,57 @@ def _extended(
     longer, whys = [], []
     for chain in tried:
         why: str | None = f"it folds all axes of extent {chain.extent}, or has none"
-        for axis in _open_axes(group):
-            if group.shape[axis] != chain.extent:
-                continue
-            found = _behind(chain, touches, axis)
+        for axis, start, mine in _aligned(chain, group, touches):
+            found = _behind(chain, mine, axis, start)
             why = found if isinstance(found, str) else None
             if not isinstance(found, str):
                 lag, apart = found
                 longer.append(Chain(
-                    [*chain.groups, group], [*chain.axes, axis], [*chain.touches, touches], chain.extent,
-                    lags=[*chain.lags, lag], reach=max(chain.reach, apart),
+                    [*chain.groups, group], [*chain.axes, axis], [*chain.touches, mine], chain.extent,
+                    lags=[*chain.lags, lag], reach=max(chain.reach, apart), starts=[*chain.starts, start],
                 ))  # fmt: skip
                 break
         if why is not None:
             whys.append(why)
     return longer or whys[-1]
+
+
+def _aligned(
+    chain: Chain, group: Group, touches: list[Touch]
+) -> Iterator[tuple[int, int, list[Touch]]]:
+    """Along which axis the rows of a group may lie, at which of the chain's they begin, and what it touches, as
+    if it began at the first.
+
+    Edges may have other rows than the chain: a column some more, another row one."""
+    for axis in _open_axes(group):
+        if group.shape[axis] == chain.extent:
+            yield axis, 0, touches
+    if not group.is_edge:
+        return
+    ndim = len(group.shape)
+    write = next(t for t in touches if t.writes)
+    found = next(((t, axis) for t, axis in _placed(chain) if t.key is write.key and t.writes), None)
+    if found is None:
+        return
+    other, across = found
+    stride = other.strides[across]
+    if not stride or other.anywhere or _spread_out(other, across):
+        return
+    # (A row by itself gets an axis of one row.)
+    row = [t._replace(shape=(*t.shape, 1), strides=(*t.strides, stride)) for t in touches]
+    for axis in (*(d for d in _open_axes(group) if write.strides[d] == stride), ndim):
+        mine = row if axis == ndim else touches
+        apart = (write.offset - other.offset) / stride
+        for start in (math.floor(apart), math.ceil(apart)):
+            rows = 1 if axis == ndim else group.shape[axis]
+            # (All begin or end near the chain's rows, or lie among them.)
+            if start < -(chain.extent // NEAR) or start + rows > chain.extent + chain.extent // NEAR:
+                continue
+            moved = [t._replace(offset=t.offset - start * stride) for t in mine]
+            at = next(t for t in moved if t.writes)
+            if in_step(other, across, at, axis) and not any(_spread_out(t, axis) for t in moved):
+                yield axis, start, moved
+                break
 
 
 def _changes_what_stays(chain: Chain, group: Group, asked: Asked) -> bool:
@@ -293,9 +342,12 @@ def _changes_what_stays(chain: Chain, group: Group, asked: Asked) -> bool:
     return any(old.serial in made and asked(old) for old in olds)
 
 
-def _behind(chain: Chain, touches: list[Touch], axis: int) -> tuple[int, int] | str:
+def _behind(chain: Chain, touches: list[Touch], axis: int, start: int) -> tuple[int, int] | str:
     """How many blocks a group must run behind the chain's first, and how many rows away others touch what it
-    does; or why its rows depend on others from afar."""
+    does; or why its rows depend on others from afar.
+
+    A row by itself before the chain's first, or after its last, is in one block with those nearby."""
+    beyond = axis == len(touches[0].shape) - 1 and touches[0].shape[axis] == 1 and not 0 <= start < chain.extent
     lag = most = 0
     keys = {id(t.key) for t in touches}
     # (Sweeps touch the same bytes again and again: of these the last one counts.)
@@ -317,7 +369,7 @@ def _behind(chain: Chain, touches: list[Touch], axis: int) -> tuple[int, int] | 
                 if mine.writes:
                     return "it writes memory that the groups before use, in other rows"
                 return "its rows need other rows of what the groups before make"
-            lag, most = max(lag, before + 1), max(most, rows)
+            lag, most = max(lag, before + (not beyond)), max(most, rows)
     return lag, most
 
 
