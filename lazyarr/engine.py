@@ -10,7 +10,6 @@ place in the same order.
 
 from __future__ import annotations
 
-import math
 import time
 from functools import lru_cache
 from typing import Any
@@ -27,8 +26,8 @@ from lazyarr.expr import ELEMENTWISE, FOLDS, Expr, Map, Op, Read, Reduce, Scan, 
 from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.conflict import plain_node
 from lazyarr.fusion.fold import fold_order, signature
-from lazyarr.fusion.group import region_of, space
-from lazyarr.fusion.partition import Partition, Refuse
+from lazyarr.fusion.group import region_of
+from lazyarr.fusion.partition import TOO_FEW, Partition, Refuse
 from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.kernels import foldable, host, lowerable, scannable
 from lazyarr.launch import launch
@@ -36,9 +35,8 @@ from lazyarr.launch_compress import Source, launch_fed, launch_pack, launch_tall
 from lazyarr.launch_rows import launch_rows
 from lazyarr.materialize import run_through_numpy
 from lazyarr.plan import Plan, RowBlocks, RowPart, Step, Walk, walk
-from lazyarr.planning import groups_of, plan_of
+from lazyarr.planning import groups_of, plan_of, too_few
 from lazyarr.reduce_order import Unproved
-from lazyarr.schedule import TINY
 from lazyarr.srcloc import note_lines
 from lazyarr.storage import SLACK
 from lazyarr.switches import is_node_off
@@ -46,8 +44,6 @@ from lazyarr.target import Target
 from lazyarr.values import LEDGER, is_held
 
 COMPILED = (*ELEMENTWISE, *FOLDS, Scatter)
-
-TOO_FEW = "too few elements for a kernel"
 
 
 def run(nodes: list[Expr], roots: list[Expr]) -> None:
@@ -93,8 +89,6 @@ def _refuse(node: Expr, memory: Memory) -> str | None:
     op = node.op
     if not isinstance(op, COMPILED):
         return "has no native lowering"
-    if config.current.jit == "auto" and math.prod(space(node)) <= TINY:
-        return TOO_FEW
     if is_node_off("jit", node.serial):
         return "kernels are switched off"
     if node.old is not None and not node.covers and "setitem" not in config.current.parallel:
@@ -108,7 +102,9 @@ def _refuse(node: Expr, memory: Memory) -> str | None:
     why = _by_types(op, chars, host())
     if why is None and None in chars:
         why = plain_node(node, chars)
-    return _misaligned(node, memory) if why is None and memory.odd else why
+    if why is None and memory.odd:
+        why = _misaligned(node, memory)
+    return TOO_FEW if why is None and too_few(node) else why
 
 
 @lru_cache(maxsize=4096)

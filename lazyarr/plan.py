@@ -105,9 +105,10 @@ class RowPart(NamedTuple):
     """One step of those that run together: its programs over the rows of a block."""
 
     step: Step
+    first: Program
     program: Program
     last: Program
-    """Over the last block, which has more rows."""
+    """Over the first block and the last one of its blocks, which may have other rows, and over all others."""
     inside: tuple[int, ...]
     """For each operand: where in a thread's own memory the rows of a block lie, or -1 if they lie in the
     value's buffer."""
@@ -119,6 +120,10 @@ class RowPart(NamedTuple):
     """How many blocks it runs behind the first part."""
     sources: tuple[int, ...]
     """For each operand in a thread's own memory the lag of the part that makes it; else 0."""
+    start: int
+    """Which row of the first part is its first row."""
+    rows: int
+    """How many it has."""
 
 
 @dataclass(slots=True, eq=False)
@@ -155,14 +160,26 @@ class RowBlocks:
             return 1
         return max(1, min(STRIPS_EACH * threads, self.blocks // (STRIP_BLOCKS * max(1, self.most))))
 
-    def block(self, number: int) -> slice:
-        """Its rows, in the programs' axis of rows."""
-        end = (number + 1) * self.rows if number < self.blocks - 1 else None
-        return slice(number * self.rows, end)
+    def block(self, number: int, part: RowPart) -> slice:
+        """Its rows, in the axis of rows of a part's programs; the first and the last block have also those
+        before and behind."""
+        return block_rows(number, self.rows, self.blocks, part.start, part.rows)
+
+    def span(self, part: RowPart) -> tuple[int, int]:
+        """The first block in which a part has rows, and the one after the last."""
+        ends = part.start, part.start + part.rows - 1
+        first, last = (min(max(0, row // self.rows), self.blocks - 1) for row in ends)
+        return first, last + 1
 
     def slots(self, threads: int) -> int:
         """How many blocks' values that only these steps read exist at a time."""
         return slots(self.delay) * self.strips(threads) if self.delay else min(threads, self.blocks)
+
+
+def block_rows(number: int, rows: int, blocks: int, start: int, count: int) -> slice:
+    """The rows in a block of a part that has so many, of which the first is the row `start`."""
+    first = max(0, number * rows - start) if number else 0
+    return slice(first, min(count, (number + 1) * rows - start) if number < blocks - 1 else count)
 
 
 @dataclass(slots=True, eq=False)

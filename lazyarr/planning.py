@@ -9,11 +9,13 @@ Plans are remembered by the walk's key.
 
 from __future__ import annotations
 
+import math
 from itertools import compress
 from typing import Any
 
 import numpy
 
+from lazyarr import config
 from lazyarr.codegen.reduce_plan import arrange
 from lazyarr.counters import COUNT
 from lazyarr.expr import Compress, Expr, Map, Read, Reduce, Scan, Tally
@@ -21,8 +23,8 @@ from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.assemble import assemble
 from lazyarr.fusion.assembler import Terms, Unlike, body_of
 from lazyarr.fusion.compress import fed, feedable
-from lazyarr.fusion.group import Group
-from lazyarr.fusion.partition import Barred, Partition, Refuse, is_draw, partition
+from lazyarr.fusion.group import Group, space
+from lazyarr.fusion.partition import TOO_FEW, Barred, Partition, Refuse, is_draw, partition
 from lazyarr.fusion.rows import chains
 from lazyarr.fusion.structure import Framed, Key, structure_of
 from lazyarr.geometry import same
@@ -30,7 +32,7 @@ from lazyarr.kernels import lowerable, not_together
 from lazyarr.plan import Plan, Step, Walk
 from lazyarr.plan_patterns import for_shape, pattern_of
 from lazyarr.row_blocks import joined, room
-from lazyarr.schedule import scattered
+from lazyarr.schedule import TINY, scattered
 
 MAX_PLANS = 512
 """Plans kept; all are forgotten when there are more."""
@@ -78,8 +80,19 @@ def groups_of(w: Walk, refuse: Refuse) -> tuple[Partition, list[Step]]:
     parted, made, absorbed = _planned(w, refuse)
     steps = {at: step for at, (step, _) in enumerate(made) if at not in absorbed}
     _let_go(list(steps.values()), w.nodes, w.numbers)
+    edges = {id(step) for at, step in steps.items() if parted.groups[at].edge}
     joint, parted.rows = joined(w, parted, steps, [framed for _, framed in made])
-    return parted, joint
+    return parted, [_by_numpy(s) if id(s) in edges and too_few(w.nodes[s.members[0]]) else s for s in joint]
+
+
+def too_few(node: Expr) -> bool:
+    """Are its elements too few for a kernel of its own?"""
+    return config.current.jit == "auto" and math.prod(space(node)) <= TINY
+
+
+def _by_numpy(step: Step) -> Step:
+    """An edge that does not run with what sweeps over its array."""
+    return Step(step.members, step.stored, None, (), (), (), (), TOO_FEW, step.ends)
 
 
 Made = tuple[Step, Framed | None]

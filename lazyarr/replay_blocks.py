@@ -46,7 +46,7 @@ class BlockWatch:
                 continue
             with suppress(MemoryError):
                 for block in (block for other, block in at if other == part):
-                    self._replay(wanted, able, self.rows.block(block))
+                    self._replay(wanted, able, self.rows.block(block, self.rows.parts[part]))
                 self.seen.of.update((member, key) for key, who in found.items() for member in who.values())
                 told = {(member, one.key) for member, one in self.seen.finding}
                 self.masks[part] = mask & _doubtful(
@@ -70,7 +70,11 @@ class BlockWatch:
         what is there: what is overwritten by what has run on that block is not."""
         axes, lag, taken = self._axes(), self.rows.parts[part].lag, self.placement.taken
         spans = spans_of(self.rows)[: part + 1]
-        near = [at for span, p in zip(spans, self.rows.parts, strict=False) if p.lag == lag for at in span]
+        mine = self.rows.parts[part]
+        near = [
+            at for span, p in zip(spans, self.rows.parts, strict=False)
+            if (p.lag, p.start, p.rows) == (lag, mine.start, mine.rows) for at in span
+        ]  # fmt: skip
         ran = [at for span, p in zip(spans, self.rows.parts, strict=False) if p.lag <= lag for at in span]
         gone = {taken[s].serial for s in (self.members[at].serial for at in ran) if s in taken}
         inside = {n.serial for n in self.members} - self.placement.buffers.keys()

@@ -29,7 +29,7 @@ from lazyarr.fusion.rows import Chain, Found, Touch, in_step
 from lazyarr.fusion.structure import Framed, Key
 from lazyarr.launch import NONTEMPORAL_BYTES, program_worth_threads
 from lazyarr.launch_rows import may_stream
-from lazyarr.plan import RowBlocks, RowPart, Step, Walk
+from lazyarr.plan import RowBlocks, RowPart, Step, Walk, block_rows
 from lazyarr.schedule import LINE, scattered
 from lazyarr.storage import SLACK
 from lazyarr.switches import is_off
@@ -100,7 +100,7 @@ class Joint(NamedTuple):
     blocks: int
     own_bytes: int
     delay: int
-    parts: list[tuple[Program, Program, tuple[int, ...], bool, tuple[int, ...], int, tuple[int, ...]]]
+    parts: list[tuple[Any, ...]]
     """Of each part, all but the step."""
     reusable: list[tuple[int, tuple[int, ...]]]
     """What is stored, and for each: values in whose memory it may lie."""
@@ -143,7 +143,7 @@ class _Joining:
     def _structure(self) -> Key:
         """All that a chain's rows go by: the groups' structures, and which values and buffers are which."""
         own, keys, number = self.own, dict[int, int](), self.w.numbers
-        parts: list[Any] = [*self.chain.lags, self.chain.reach]
+        parts: list[Any] = [*self.chain.lags, *self.chain.starts, self.chain.reach]
         for step, framed, axis, touches in zip(
             self.steps, self.framed, self.chain.axes, self.chain.touches, strict=True
         ):
@@ -165,19 +165,20 @@ class _Joining:
         last = self.chain.extent - (blocks - 1) * rows
         slots, own_bytes = self._slots(last)
         try:
-            full = [self._program(k, rows) for k in range(len(self.steps))]
-            rest = full if last == rows else [self._program(k, last) for k in range(len(self.steps))]
+            programs = [self._programs(k, rows, blocks) for k in range(len(self.steps))]
         except Unlike as unlike:
             return unlike.why
-        programs = list(zip(full, rest, strict=True))
-        if any(scattered(p) for pair in programs for p in pair):
+        if any(scattered(p) for each in programs for p in each):
             return "random numbers are drawn in the order of their stream, many at a time"
         parts = []
-        for k, (step, pair) in enumerate(zip(self.steps, programs, strict=True)):
-            streams = self._streams(k) and all(map(may_stream, pair))
+        for k, (step, each) in enumerate(zip(self.steps, programs, strict=True)):
+            streams = self._streams(k) and all(map(may_stream, each))
             inside = tuple(slots.get(v, -1) for v in step.operands)
             sources = tuple(self.made.get(v, 0) for v in step.operands)
-            parts.append((*pair, inside, streams, self._axes(k), self.chain.lags[k], sources))
+            parts.append((
+                *each, inside, streams, self._axes(k), self.chain.lags[k], sources, self.chain.starts[k],
+                self.chain.rows(k),
+            ))  # fmt: skip
         delay = self._delay()
         if current.verify:
             made = tuple([RowPart(step, *part) for step, part in zip(self.steps, parts, strict=True)])
@@ -244,7 +245,7 @@ class _Joining:
         """Along which of its own axes the rows of each member lie, if the loops see it as NumPy would."""
         group, axis = self.chain.groups[k], self.chain.axes[k]
         nodes = [self.w.nodes[m] for m in self.steps[k].members]
-        return tuple(axis if group.plain(node) else -1 for node in nodes)
+        return tuple(axis if group.plain(node) and axis < len(group.shape) else -1 for node in nodes)
 
     def _streams(self, k: int) -> bool:
         """Does the chain neither read again what a step writes, nor write it before, and is that large?
@@ -261,9 +262,20 @@ class _Joining:
             or self.w.numbers[id(t.value)] in self.inside for t in written
         )
 
-    def _program(self, k: int, rows: int) -> Program:
+    def _programs(self, k: int, rows: int, blocks: int) -> tuple[Program, Program, Program]:
+        """Over the rows of a group's first block, of those between, and of its last one."""
+        chain, own = self.chain, self.steps[k].program
         inside = tuple(map(self.inside.get, self.steps[k].operands))
-        return self.framed[k].over(Frame(self.chain.axes[k], rows, inside))
+        assert own is not None
+
+        def program(extent: int) -> Program:
+            return self.framed[k].over(Frame(chain.axes[k], extent, inside)) if chain.rows(k) > 1 else own
+
+        count, start = chain.rows(k), chain.starts[k]
+        begin, end = (min(max(0, row // rows), blocks - 1) for row in (start, start + count - 1))
+        first, last = (block_rows(number, rows, blocks, start, count) for number in (begin, end))
+        ends = program(first.stop - first.start), program(last.stop - last.start)
+        return ends[0], program(rows) if end - begin > 1 else ends[0], ends[1]
 
     def _reusable(self) -> Iterator[tuple[int, tuple[int, ...]]]:
         """What is stored, and for each: values in whose memory it may lie, since the chain reads them no
@@ -294,18 +306,19 @@ class _Joining:
 
     def _verify(self, found: RowBlocks) -> None:
         """Does each operand stay within its value, or within the thread's memory, in every block?"""
-        last, extent = found.blocks - 1, self.chain.extent
         for part in found.parts:
-            visits = [(part.program, block) for block in {0, last - 1} if 0 <= block < last]
-            for program, block in (*visits, (part.last, last)):
+            begin, end = found.span(part)
+            visits = {begin: part.first, end - 1: part.last if end - begin > 1 else part.first}
+            visits |= {block: part.program for block in (begin + 1, end - 2) if begin < block < end - 1}
+            for block, program in visits.items():
+                rows = found.block(block, part)
                 for k, (number, inside) in enumerate(zip(part.step.operands, part.inside, strict=True)):
-                    end = self.w.value(number).nbytes
+                    room = self.w.value(number).nbytes
                     if inside >= 0:
-                        rows = found.rows if program is part.program else extent - last * found.rows
-                        end = end // extent * rows
+                        room = room // self.chain.extent * (rows.stop - rows.start)
                     low, high = reach(program, k)
-                    moved = block * found.rows * program.moves[k]
-                    if not 0 <= moved + low <= moved + high <= end:
+                    moved = rows.start * program.moves[k]
+                    if not 0 <= moved + low <= moved + high <= room:
                         raise InvalidKernel(f"operand {k} leaves its memory in block {block}")
 
     def _early(self, own_bytes: int) -> tuple[int, ...]:
@@ -369,10 +382,10 @@ def _inside(chain: Chain, uses: Uses, w: Walk) -> dict[int, Inside]:
         if t.value.covers and not w.external(t.value) and t.value.serial not in uses.parts
         and mine.issuperset(uses.loads.get(t.value.serial, ()))
     }
-    for axis, touches in zip(chain.axes, chain.touches, strict=True) if chain.lagging else ():
+    for k, (axis, touches) in enumerate(zip(chain.axes, chain.touches, strict=True)):
         for t in touches:
             made = passing.get(t.value.serial)
-            if made is not None and not in_step(*made, t, axis):
+            if made is not None and not (chain.standard(k) and in_step(*made, t, axis)):
                 del passing[t.value.serial]         # rows of other blocks are read
     # Values that come to lie in an array that exists, or is made, need no memory: it is in the cache, too.
     lasting = {id(t.key) for t, _ in writes if t.value.serial not in passing or t.key.op is None}

@@ -27,10 +27,12 @@ a thread begins; the rest report it themselves.
 
 Words: FLAGS (unused), MEMORY and CALLS as `abi` has them, then MEMORY_BYTES (of one thread), SCRATCH_AT (in
 it), LAST (number of the last block), PARTS (number of kernels), STRIPS, MOST (the largest lag), DELAY, SLOTS_AT
-(in the memory), SLOT_BYTES, STOP, DONE_AT (a word for each strip, then for each seam); then for each kernel a
-part, and the same once more for the last block, which has more rows.
-A part: KERNEL (function), CHUNKS (of a block), TEMPLATE and COUNT (its words, in lines of `WORDS`), MOVES and
-MOVE_COUNT, RAISED (the word that collects floating-point status), CARE (what of that stops the strips), LAG.
+(in the memory), SLOT_BYTES, STOP, DONE_AT (a word for each strip, then for each seam); then a part for each of
+the kernels that take turns.
+A part: LAG, BEGIN and END (its blocks), RAISED (the word that collects floating-point status), CARE (what of that
+stops the strips), and its variants in the first block, in others, in the last one: HEAD, BODY, TAIL.
+A variant: KERNEL (function), CHUNKS (of a block), TEMPLATE and COUNT (its words, in lines of `WORDS`), MOVES and
+MOVE_COUNT.
 A move: WORD (of the operand's pointer), AT (address in block 0, or offset in the slot), STEP (bytes from block
 to block), OWN (1 for the slot, else 0), MADE (the lag of the kernel that fills the slot).  Places of words are in
 bytes from the words that hold them.
@@ -51,8 +53,9 @@ MEMORY = Layout.SCRATCH
 (
     MEMORY_BYTES, SCRATCH_AT, LAST, PARTS, STRIPS, MOST, DELAY, SLOTS_AT, SLOT_BYTES, STOP, DONE_AT, FIRST
 ) = range(Layout.FIRST, Layout.FIRST + 12)  # fmt: skip
-KERNEL, CHUNKS, TEMPLATE, COUNT, MOVES, MOVE_COUNT, RAISED, CARE, LAG = range(9)
-PER_PART = 9
+LAG, BEGIN, END, RAISED, CARE, HEAD, BODY, TAIL = range(8)
+PER_PART = 8
+KERNEL, CHUNKS, TEMPLATE, COUNT, MOVES, MOVE_COUNT = range(6)
 WORD, AT, STEP, OWN, MADE = range(5)
 PER_MOVE = 5
 WORDS = 8
@@ -97,13 +100,16 @@ def _run_part(target: Target) -> str:
     b = Function(target, _RUN, _RUN_PARAMS)
     scratch = b.at("%own", b.word("%words", SCRATCH_AT))
     status = b.alloca("i32", 4)
-    last = b.op(f"icmp eq i64 %block, {b.word('%words', LAST)}")
-    first = b.op(f"select i1 {last}, i64 {b.word('%words', PARTS)}, i64 0")
-    part = _part(b, b.add(first, "%number"))
-    _bind(b, part)
+    part = _part(b, "%number")
+    is_last = b.op(f"icmp eq i64 %block, {b.add(b.word(part, END), '-1')}")
+    is_first = b.op(f"icmp eq i64 %block, {b.word(part, BEGIN)}")
+    place = b.op(f"select i1 {is_last}, i64 {b.word(part, TAIL)}, i64 {b.word(part, BODY)}")
+    place = b.op(f"select i1 {is_first}, i64 {b.word(part, HEAD)}, i64 {place}")
+    variant = b.at("%words", place)
+    _bind(b, variant)
     b.put("%own", 8 * Layout.SCRATCH, "ptr", scratch)
-    kernel = b.word(part, KERNEL, "ptr")
-    with b.loop("0", b.word(part, CHUNKS)) as (chunk, _):
+    kernel = b.word(variant, KERNEL, "ptr")
+    with b.loop("0", b.word(variant, CHUNKS)) as (chunk, _):
         b.do(f"call void {kernel}(ptr %own, i64 {chunk}, i64 0)")
     raised = b.at("%words", b.word(part, RAISED))
     take(b, status, raised)
@@ -157,11 +163,14 @@ def _turns(b: Function, which: str, stretch: Stretch, begin: str, end: str) -> N
     done = b.at(b.at("%words", b.word("%words", DONE_AT)), b.mul(which, "8"))
     with b.loop(begin, end) as (time, _), b.loop("0", parts) as (number, _):
         turn = b.add(b.mul(b.op(f"sub i64 {time}, {begin}"), parts), number)
-        lag = b.word(_part(b, number), LAG)
+        part = _part(b, number)
+        lag = b.word(part, LAG)
         block = b.op(f"sub i64 {time}, {lag}")
         low, high = stretch.bounds(b, lag)
         within = [
             b.op(f"icmp sge i64 {block}, {low}"), b.op(f"icmp slt i64 {block}, {high}"),
+            b.op(f"icmp sge i64 {block}, {b.word(part, BEGIN)}"),
+            b.op(f"icmp slt i64 {block}, {b.word(part, END)}"),
             b.op(f"icmp sge i64 {turn}, {b.word(done, 0)}"), b.op(f"icmp eq i64 {_stopped(b)}, 0"),
         ]  # fmt: skip
         with b.when(reduce(lambda x, y: b.op(f"and i1 {x}, {y}"), within)):
@@ -204,15 +213,15 @@ def _run(b: Function, number: str, block: str, own: str, slots: str, alone: str,
     )
 
 
-def _bind(b: Function, part: str) -> None:
+def _bind(b: Function, variant: str) -> None:
     """The words of a kernel for this block."""
-    template = b.at("%words", b.word(part, TEMPLATE))
-    with b.loop("0", b.word(part, COUNT)) as (k, _):
+    template = b.at("%words", b.word(variant, TEMPLATE))
+    with b.loop("0", b.word(variant, COUNT)) as (k, _):
         at = b.mul(k, str(8 * WORDS))
         line = b.op(f"load <{WORDS} x i64>, ptr {b.at(template, at)}, align 8")
         b.do(f"store <{WORDS} x i64> {line}, ptr {b.at('%own', at)}, align 8")
-    moves = b.at("%words", b.word(part, MOVES))
-    with b.loop("0", b.word(part, MOVE_COUNT)) as (k, _):
+    moves = b.at("%words", b.word(variant, MOVES))
+    with b.loop("0", b.word(variant, MOVE_COUNT)) as (k, _):
         move = b.at(moves, b.mul(k, str(8 * PER_MOVE)))
         at = b.add(b.word(move, AT), b.mul("%block", b.word(move, STEP)))
         place = b.at("%own", b.word(move, WORD))

@@ -40,6 +40,23 @@ def space(node: Expr) -> tuple[int, ...]:
     return node.op.shape if isinstance(node.op, Scatter) else region_of(node).shape
 
 
+THIN = 16
+"""What an edge writes is one part in so many of the array, at most."""
+
+
+def is_edge(node: Expr, memory: Memory) -> bool:
+    """Does it copy a few elements within an array, as a program does with borders between sweeps?
+
+    Such a node has a group to itself, which may run with the sweeps."""
+    old, region = node.old, node.region
+    if old is None or old.op is None or node.masked or not isinstance(node.op, Map) or region is None:
+        return False
+    if region.nbytes * THIN > node.nbytes or not region.size:
+        return False
+    key = memory.key(old)
+    return all(isinstance(i, Read) and memory.key(i.expr) is key for i in node.inputs)
+
+
 def written(node: Expr, region: numpy.ndarray) -> numpy.ndarray:
     """The bytes of which a node writes some, where the loops of its group see its region so."""
     return anywhere(region_of(node)) if isinstance(node.op, Scatter) else region
@@ -132,6 +149,8 @@ class Group:
     """The axis along which nodes of it scan: its space stays as it is, and elements go in order there."""
     scatters: bool = False
     """It writes to positions: its space stays as it is, and elements go in C order where that matters."""
+    edge: bool = False
+    """Its one node is an edge (`is_edge`)."""
 
     @property
     def ordered(self) -> bool:

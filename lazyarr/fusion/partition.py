@@ -33,6 +33,7 @@ from lazyarr.fusion.group import (
     Loads,
     Placed,
     Refusal,
+    is_edge,
     loop_inputs,
     makes,
     memory_reads,
@@ -57,6 +58,8 @@ CROSSING = 1 << 17
 
 IN_C_ORDER = (Tally, Compress, Scatter)
 """What runs in C order of its own space."""
+
+TOO_FEW = "too few elements for a kernel"
 
 CROWDED = "together they would hold more arrays at a time than NumPy"
 
@@ -235,6 +238,9 @@ def _place(
     """The group in whose loops a node runs, perhaps a new one, and how they see it."""
     needed, floor = _needed(node, last_reader, epoch, terms.memory)
     own, shape, plain = terms.forms.of(node)
+    edge = is_edge(node, terms.memory)
+    if edge and own is TOO_FEW:
+        own = None
     why = terms.barred.unlike.get(node.serial) or own
     if why is None and node.old is not None:
         why = own_conflict(node, terms.memory)
@@ -246,12 +252,12 @@ def _place(
             link = _link(node, group, epoch) if group.number in needed else None
             if refusals and link is None and shape != group.shape:
                 continue                    # no view leads there
-            found = _join(node, shape, plain, link, group, epoch, terms)
+            found = _join(node, shape, plain, edge, link, group, epoch, terms)
             if not isinstance(found, str):
                 return group, *found
             if not refusals:
                 refusals.append(Refusal(node.serial, found, group.number))
-    group = Group(len(groups), shape, terms.memory, opaque=why is not None, refusals=refusals)
+    group = Group(len(groups), shape, terms.memory, opaque=why is not None, refusals=refusals, edge=edge)
     groups.append(group)
     return group, plain, memory_reads(node, plain, group, epoch)
 
@@ -286,8 +292,8 @@ def _candidates(groups: list[Group], floor: int, look_back: int) -> list[Group]:
 
 
 def _join(
-    node: Expr, shape: tuple[int, ...], plain: Placed, link: Link | None, group: Group, epoch: int,
-    terms: Terms,
+    node: Expr, shape: tuple[int, ...], plain: Placed, edge: bool, link: Link | None, group: Group,
+    epoch: int, terms: Terms,
 ) -> Joined | str:
     """How the group's loops see a node that joins it, or why it cannot.
 
@@ -298,6 +304,8 @@ def _join(
         return "folds with what makes and uses their elements are switched off"
     if group.opaque:
         return "an input is made by NumPy"
+    if edge or group.edge:
+        return "a few elements are copied within an array, which may run with what sweeps over it"
     alone = terms.barred.alone
     if alone and any(n.serial in alone for n in (node, *group.nodes)):
         return "random numbers are drawn in the order of their stream, many at a time"

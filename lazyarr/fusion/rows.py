@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -69,6 +69,7 @@ class Chain:
 
     groups: list[Group]
     axes: list[int]
+    """A group of one row only has none: its number of axes stands for it."""
     touches: list[list[Touch]]
     extent: int
     """Rows."""
@@ -86,14 +87,20 @@ class Chain:
     in rows nearby."""
     reach: int = 0
     """How many rows away that is, at most: so many a block must have."""
+    starts: list[int] = field(default_factory=list)
+    """Which row of the first group is the first row of each group.  What begins before the first group's, or
+    ends after them, is part of the first block, or of the last."""
 
-    def add(self, group: Group, axis: int, touches: list[Touch], lag: int = 0) -> Chain:
+    def add(
+        self, group: Group, axis: int, touches: list[Touch], lag: int = 0, start: int = 0
+    ) -> Chain:
         """One more group."""
         at = len(self.groups)
         self.groups.append(group)
         self.axes.append(axis)
         self.touches.append(touches)
         self.lags.append(lag)
+        self.starts.append(start)
         for t in touches:
             latest, where = self.latest.setdefault(id(t.key), {}), (*t[2:], axis)
             if where not in latest or latest[where][0] <= lag:
@@ -129,8 +136,16 @@ class Chain:
         """The first groups."""
         found = Chain([], [], [], self.extent, reach=self.reach)
         for k in range(n):
-            found.add(self.groups[k], self.axes[k], self.touches[k], self.lags[k])
+            found.add(self.groups[k], self.axes[k], self.touches[k], self.lags[k], self.starts[k])
         return found
+
+    def rows(self, k: int) -> int:
+        """How many rows a group has."""
+        return self.groups[k].shape[self.axes[k]] if self.axes[k] < len(self.groups[k].shape) else 1
+
+    def standard(self, k: int) -> bool:
+        """Has a group the rows of the first one?"""
+        return self.starts[k] == 0 and self.rows(k) == self.extent
 
     @property
     def numbers(self) -> list[int]:
@@ -292,19 +307,54 @@ def _extended(
     longer, whys = [], []
     for chain in tried:
         why: str | None = f"it folds all axes of extent {chain.extent}, or has none"
-        for axis in _open_axes(group):
-            if group.shape[axis] != chain.extent:
-                continue
-            found = _behind(chain, touches, axis)
+        for axis, start, mine in _aligned(chain, group, touches):
+            found = _behind(chain, mine, axis, start)
             why = found if isinstance(found, str) else None
             if not isinstance(found, str):      # (the chain without the group is of no use any more)
                 lag, apart = found
                 chain.reach = max(chain.reach, apart)
-                longer.append(chain.add(group, axis, touches, lag))
+                longer.append(chain.add(group, axis, mine, lag, start))
                 break
         if why is not None:
             whys.append(why)
     return longer or whys[-1]
+
+
+def _aligned(
+    chain: Chain, group: Group, touches: list[Touch]
+) -> Iterator[tuple[int, int, list[Touch]]]:
+    """Along which axis the rows of a group may lie, at which of the chain's they begin, and what it touches, as
+    if it began at the first.
+
+    Edges may have other rows than the chain: a column some more, another row one."""
+    for axis in _open_axes(group):
+        if group.shape[axis] == chain.extent:
+            yield axis, 0, touches
+    if not group.edge:
+        return
+    ndim = len(group.shape)
+    write = next(t for t in touches if t.writes)
+    if id(write.key) not in chain.written:
+        return
+    _, other, across = chain.written[id(write.key)][0]
+    stride = other.strides[across]
+    if not stride or other.anywhere or _spread_out(other, across):
+        return
+    # (A row by itself gets an axis of one row.)
+    row = [t._replace(shape=(*t.shape, 1), strides=(*t.strides, stride)) for t in touches]
+    for axis in (*(d for d in _open_axes(group) if write.strides[d] == stride), ndim):
+        mine = row if axis == ndim else touches
+        apart = (write.offset - other.offset) / stride
+        for start in (math.floor(apart), math.ceil(apart)):
+            rows = 1 if axis == ndim else group.shape[axis]
+            # (All begin or end near the chain's rows, or lie among them.)
+            if start < -(chain.extent // NEAR) or start + rows > chain.extent + chain.extent // NEAR:
+                continue
+            moved = [t._replace(offset=t.offset - start * stride) for t in mine]
+            at = next(t for t in moved if t.writes)
+            if in_step(other, across, at, axis) and not any(_spread_out(t, axis) for t in moved):
+                yield axis, start, moved
+                break
 
 
 def _changes_what_stays(chain: Chain, group: Group, asked: Asked) -> bool:
@@ -313,9 +363,12 @@ def _changes_what_stays(chain: Chain, group: Group, asked: Asked) -> bool:
     return any(asked(old) and any(makes(old, g, old.epoch) for g in chain.groups) for old in olds)
 
 
-def _behind(chain: Chain, touches: list[Touch], axis: int) -> tuple[int, int] | str:
+def _behind(chain: Chain, touches: list[Touch], axis: int, start: int) -> tuple[int, int] | str:
     """How many blocks a group must run behind the chain's first, and how many rows away others touch what it
-    does; or why its rows depend on others from afar."""
+    does; or why its rows depend on others from afar.
+
+    A row by itself before the chain's first, or after its last, is in one block with those nearby."""
+    beyond = axis == len(touches[0].shape) - 1 and touches[0].shape[axis] == 1 and not 0 <= start < chain.extent
     lag = most = 0
     for mine in touches:
         for before, other, across in chain.latest.get(id(mine.key), {}).values():
@@ -329,7 +382,7 @@ def _behind(chain: Chain, touches: list[Touch], axis: int) -> tuple[int, int] | 
                 if mine.writes:
                     return "it writes memory that the groups before use, in other rows"
                 return "its rows need other rows of what the groups before make"
-            lag, most = max(lag, before + 1), max(most, rows)
+            lag, most = max(lag, before + (not beyond)), max(most, rows)
     return lag, most
 
 
