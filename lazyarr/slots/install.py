@@ -19,7 +19,7 @@ import numpy
 
 from lazyarr.arrays import ndarray
 from lazyarr.config import Options
-from lazyarr.elementwise import SCALARS
+from lazyarr.elementwise import FOLD, SCALARS
 from lazyarr.elision import ELIDED
 from lazyarr.expr import LOCK, Expr
 from lazyarr.fallback import finished
@@ -41,6 +41,7 @@ from lazyarr.slots.parts import Parts
 from lazyarr.slots.routines import Known, Routines
 from lazyarr.slots.tables import (
     COPIERS,
+    FOLDING,
     HELPERS,
     INERT,
     METHODS,
@@ -86,7 +87,7 @@ def attach() -> None:
     ]
     bodies = {**dict.fromkeys(METHODS.split(), "method"), "__array_ufunc__": "array ufunc"}
     read = {name: count for count, names in READING_METHODS.items() for name in names.split()}
-    own = [(name, _call(asm, body, name, read.get(name, 0), _flags(name))) for name, body in bodies.items()]
+    own = [(name, _call(asm, body, name, read.get(name, 0))) for name, body in bodies.items()]
     code = asm.finished()
     memory[: len(code)] = code
     protect = ctypes.CDLL(None).mprotect
@@ -107,7 +108,7 @@ def attach() -> None:
 
     def hear(made: Function, x: Any) -> None:
         first, read = firsts.get(id(x), never), reads.get(id(x), 0)
-        made.record = words(x, made.__wrapped__, first, read, _flags(x.__name__) if read else 0)
+        made.record = words(x, made.__wrapped__, first, read, *_windows(x.__name__ if read else ""))
 
     MADE.append(hear)
     for x, made in list(ADAPTED.values()):
@@ -151,14 +152,16 @@ def _entry(asm: Assembler, slot: Slot, before: int) -> int:
     return at
 
 
-def _flags(name: str) -> int:
-    return fields.WRITEABLE if name in COPIERS else 0
+def _windows(name: str) -> tuple[int, int]:
+    """Flags and most elements of the windows that a method or function is given."""
+    eager = Options().eager_elements
+    return fields.WRITEABLE if name in COPIERS else 0, FOLD * eager if name in FOLDING else eager
 
 
-def _call(asm: Assembler, body: str, name: str, read: int, flags: int) -> int:
+def _call(asm: Assembler, body: str, name: str, read: int) -> int:
     """A method's own function: where it begins."""
     at = len(asm.code)
-    asm.constant(R10, record(THEIRS[name], vars(ndarray)[name], read, flags))
+    asm.constant(R10, record(THEIRS[name], vars(ndarray)[name], 0, read, *_windows(name)))
     asm.jump(body)
     return at
 

@@ -10,8 +10,8 @@ whatever the name.
 
 from __future__ import annotations
 
-from lazyarr.slots.assembler import R12, R13, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Assembler, At
-from lazyarr.slots.calls import FLAGS, GIVEN, LEFT, NUMPYS, READ, RESULT, VALUES, Calls
+from lazyarr.slots.assembler import R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Assembler, At
+from lazyarr.slots.calls import FLAGS, GIVEN, LARGEST, LEFT, NUMPYS, READ, RESULT, VALUES, Calls
 from lazyarr.slots.fields import BASE, ITEMS, TYPE
 from lazyarr.slots.routines import Framed, Known, Writer
 
@@ -158,6 +158,14 @@ class PartCalls(Calls):
         self.compare(At(RDI, TYPE), k.lazy, RAX)
         a.jump_if("other", "parts other")
         a.load(RSI, FLAGS)
+        a.load(RDX, LARGEST)
+        a.compare_number(GIVEN, 0)
+        a.jump_if("other", "parts usual")           # else a scalar is all that there will be
+        a.test(R14)
+        a.jump_if("equal", "parts look")
+        a.label("parts usual")
+        a.constant(RDX, k.eager)
+        a.label("parts look")
         a.call("look as")
         a.test(RAX)
         a.jump_if("equal", "parts refused")

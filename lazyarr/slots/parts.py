@@ -63,7 +63,7 @@ class Parts(Writer):
 
     def window(self) -> None:
         """rdi: a managed array; "window of": rdi: a storage, r9: a geometry in it.   rsi: the new array's
-        flags.   rax: a new array over the memory, if that exists and the array is small; else zero.
+        flags.   rdx: the most elements.   rax: a new array over the memory, if that exists; else zero.
 
         As `windows.small_part`, and like NumPy's own constructor it looks whether all lies in that memory."""
         a, k = self.asm, self.known
@@ -103,6 +103,7 @@ class Parts(Writer):
         a.push(RBX, RBP)
         a.add(RSP, -24)                             # two arguments, and the data
         a.store(At(RSP), RSI)
+        a.store(At(RSP, 16), RDX)
         a.zero(RCX)
         a.store(At(RSP, 8), RCX)
         a.copy(RBP, R8)
@@ -133,8 +134,8 @@ class Parts(Writer):
         a.label("window whole")
         a.test(RAX)
         a.jump_if("equal", "window leave")
-        a.compare_number(RAX, k.eager)
-        a.jump_if("above", "window not")
+        a.compare(At(RSP, 16), RAX)
+        a.jump_if("below", "window not")
         a.test(RDX)
         a.jump_if("negative", "window not")
         a.load(RDI, At(R9, DTYPE))
@@ -173,11 +174,12 @@ class Parts(Writer):
 
     def look(self) -> None:
         """rdi: an operand.   rax: what NumPy is to read: a plain array's real one, a window on a managed
-        one, a scalar itself, with a reference that the caller owns; else zero.   "look as": rsi: the flags
-        of windows."""
+        one, a scalar itself, with a reference that the caller owns; else zero.   "look as": rsi, rdx: the
+        flags and the most elements of windows."""
         a, k = self.asm, self.known
         a.label("look")
         a.zero(RSI)
+        a.constant(RDX, k.eager)
         a.label("look as")
         a.load(RAX, At(RDI, TYPE))
         self.compare(RAX, k.lazy, RCX)

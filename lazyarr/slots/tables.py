@@ -133,6 +133,10 @@ READING = {
 }
 """The same, of the first arguments of functions.  (Methods and functions of one name need not do the same:
 `ndarray.sort` writes.  Not `median`, `percentile`, `nan_to_num`: they write where an option says so.)"""
+FOLDING = {
+    "sum", "prod", "max", "min", "any", "all", "mean", "argmax", "argmin", "amax", "amin", "count_nonzero",
+}  # fmt: skip
+"""Without other arguments these are NumPy's at the call up to `elementwise.FOLD` times the size."""
 COPIERS = {"argmax", "argmin"}
 """Read, but from a copy if they must not write."""
 ATTRIBUTES = {"attribute": "shape strides dtype ndim size nbytes itemsize", "view": "T mT real"}

@@ -13,7 +13,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr.slots.tables import READING, READING_METHODS
+from lazyarr.slots.tables import FOLDING, READING, READING_METHODS
 from tests.slots.operands import ONLY_HERE, SHAPE, W, both, lazy, python_calls, same
 from tests.slots.part_programs import difference
 from tests.slots.test_calls import named
@@ -99,6 +99,20 @@ def test_functions_only_read(name: str) -> None:
 
 def untouched(x: Any, real: numpy.ndarray, later: Any) -> None:
     assert same(x[3] + 0, real[3]) and same(x[:60].copy(), real[:60]) and same(later[:60] + 0, real[:60] + 1)
+
+
+@pytest.mark.parametrize("name", sorted(FOLDING))
+def test_folds_of_all_elements(name: str) -> None:
+    x, real = both("i8")
+    for module, array, expected in ((np, x, real), (np, x[::-1, 1:], real[::-1, 1:])):
+        found, calls = python_calls(named(module, name), array)
+        assert calls == 0 and same(found, named(numpy, name)(expected))
+        if hasattr(array, name):
+            found, calls = python_calls(getattr(array, name))
+            assert calls == 0 and same(found, getattr(expected, name)())
+    later = x * 2
+    assert same(named(np, name)(later), named(numpy, name)(real * 2))
+    assert same(named(np, name)(x, axis=0), named(numpy, name)(real, axis=0))
 
 
 WRITES = """
