@@ -177,12 +177,12 @@ def _attempt(nodes: list[Expr], terms: Terms) -> Partition:
             group.scan = node.op.axis
         for value, geo in loads:
             key = memory.key(value)
-            group.loads.append(Access(value, key, geo))
+            group.load(Access(value, key, geo))
             last_reader[id(key)] = max(group.number, last_reader.get(id(key), -1))
             if value.op is not None:
                 stored.add(value.serial)
         if node.old is not None:
-            group.stores.append(Access(node, memory.key(node.old), written(node, placed.region)))
+            group.store(Access(node, memory.key(node.old), written(node, placed.region)))
             group.scatters = group.scatters or isinstance(node.op, Scatter)
             if node.masked:
                 group.merged.add(id(memory.key(node.old)))
