@@ -92,10 +92,8 @@ class Tokens:
     def form(self, node: Expr) -> Key:
         """What a node is by itself, whatever its inputs are."""
         said, old = self._known, node.old is not None
-        return (
-            node.op, old, node.covers, said[id(node.region)],
-            *[said[id(i.geo)] for i in node.inputs if i.__class__ is Read],
-        )
+        reads = [said[id(i.geo)] if i.__class__ is Read else None for i in node.inputs]
+        return node.op, old, node.covers, said[id(node.region)], *reads
 
     def _place(self, geo: numpy.ndarray) -> Any:
         """What keys say of a geometry: one that arrays share goes by its identity."""
