@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy
 
+from lazyarr.dtypes import char_of
 from lazyarr.error_state import ignores
 from lazyarr.expr import Expr, Read
 from lazyarr.fusion.assemble import Arrange, Frame, assemble
@@ -109,7 +110,7 @@ class Tokens:
 
 
 def by_contents(geo: numpy.ndarray) -> Key:
-    return geo.shape, geo.strides, geo.dtype.char, offset_of(geo)
+    return geo.shape, geo.strides, char_of(geo.dtype) or geo.dtype, offset_of(geo)
 
 
 def structure_of(
