@@ -43,7 +43,7 @@ from lazyarr.fusion.group import (
 from lazyarr.fusion.reindex import crossed, reindex, spread
 from lazyarr.fusion.rows import Found
 from lazyarr.fusion.structure import Key, Tokens
-from lazyarr.geometry import same
+from lazyarr.geometry import extent, same
 from lazyarr.switches import is_node_off, is_off
 
 MAX_NODES = 128
@@ -310,8 +310,8 @@ def _join(
         return _joined(node, plain, group, epoch, terms)
     if link is None or not views:
         return f"iteration space {shape} is not {group.shape}"
-    if math.prod(shape) != math.prod(group.shape):
-        return _elsewhere(shape, group.shape)
+    if math.prod(shape) != math.prod(group.shape) or extent(link[0]) != extent(link[1]):
+        return _elsewhere(shape, group.shape)       # (nor would a view lead there)
     seen, made = spread(link[0], shape), spread(link[1], group.shape)
     view = reindex(seen, made)
     if view is None:
