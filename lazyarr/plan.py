@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy
@@ -236,7 +237,7 @@ def walk(nodes: list[Expr], wanted: Sequence[Expr], literal: bool = True) -> Wal
     rules: Active = options[-1].at(Keeps.APPROX if config.current.fast_math else Keeps.BITWISE)
     tokens = Tokens(rules, literal)
     parts, leaves = tokens.of(nodes, outside, numbers, numbers)
-    asked = {n.serial for n, one in zip(nodes, outside, strict=True) if one}
+    asked = {n.serial for n in compress(nodes, outside)}
     return Walk(nodes, leaves, (options, buffer_size(), *parts), numbers, asked, tokens)
 
 

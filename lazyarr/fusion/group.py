@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy
 
@@ -125,6 +125,13 @@ def _first_elements(table: numpy.ndarray, dims: tuple[int, ...], shape: tuple[in
     return numpy.ndarray(shape, table.dtype, table.base, offset_of(table), strides)
 
 
+class Places(NamedTuple):
+    """Where a buffer is accessed: each geometry once."""
+
+    loads: list[numpy.ndarray]
+    stores: list[numpy.ndarray]
+
+
 @dataclass(slots=True, eq=False)
 class Group:
     """Nodes that run as one loop nest over `shape`; `opaque` ones run through NumPy instead."""
@@ -140,6 +147,8 @@ class Group:
     """Serials of the nodes that joined through a view."""
     loads: list[Access] = field(default_factory=list)
     stores: list[Access] = field(default_factory=list)
+    places: dict[int, Places] = field(default_factory=dict)
+    """By id of the memory key: where loads and stores are."""
     merged: set[int] = field(default_factory=set)
     """id(memory key) of what masked writes read besides: the elements that they leave."""
     refusals: list[Refusal] = field(default_factory=list)
@@ -163,8 +172,24 @@ class Group:
         loads, stores = ([a.through(view) for a in accesses] for accesses in (self.loads, self.stores))
         if any(x is None for x in (*placed.values(), *loads, *stores)):
             return None
-        found: Any = {"placed": placed, "loads": loads, "stores": stores}
-        return replace(self, shape=shape, **found)
+        moved = replace(self, shape=shape, placed=placed, loads=[], stores=[], places={})    # type: ignore[arg-type]
+        for access in loads:
+            moved.load(access)              # type: ignore[arg-type]
+        for access in stores:
+            moved.store(access)             # type: ignore[arg-type]
+        return moved
+
+    def load(self, access: Access) -> None:
+        self.loads.append(access)
+        places = self.places.setdefault(id(access.key), Places([], []))
+        if not any(same(geo, access.geo) for geo in places.loads):
+            places.loads.append(access.geo)
+
+    def store(self, access: Access) -> None:
+        self.stores.append(access)
+        places = self.places.setdefault(id(access.key), Places([], []))
+        if not any(same(geo, access.geo) for geo in places.stores):
+            places.stores.append(access.geo)
 
     def plain(self, node: Expr) -> bool:
         """Do the loops see an operation as it was written: over its own space?"""
@@ -179,7 +204,7 @@ class Group:
     def become(self, other: Group) -> None:
         """Take the other's space, and how it sees the nodes."""
         self.shape, self.placed, self.fold = other.shape, other.placed, other.fold
-        self.loads, self.stores = other.loads, other.stores
+        self.loads, self.stores, self.places = other.loads, other.stores, other.places
 
 
 def makes(value: Expr, group: Group, epoch: int) -> bool:

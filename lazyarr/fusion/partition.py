@@ -44,7 +44,7 @@ from lazyarr.fusion.group import (
 from lazyarr.fusion.reindex import crossed, reindex, spread
 from lazyarr.fusion.rows import Found
 from lazyarr.fusion.structure import Key, Tokens
-from lazyarr.geometry import same
+from lazyarr.geometry import extent, same
 from lazyarr.switches import is_node_off, is_off
 
 MAX_NODES = 128
@@ -180,12 +180,12 @@ def _attempt(nodes: list[Expr], terms: Terms) -> Partition:
             group.scan = node.op.axis
         for value, geo in loads:
             key = memory.key(value)
-            group.loads.append(Access(value, key, geo))
+            group.load(Access(value, key, geo))
             last_reader[id(key)] = max(group.number, last_reader.get(id(key), -1))
             if value.op is not None:
                 stored.add(value.serial)
         if node.old is not None:
-            group.stores.append(Access(node, memory.key(node.old), written(node, placed.region)))
+            group.store(Access(node, memory.key(node.old), written(node, placed.region)))
             group.scatters = group.scatters or isinstance(node.op, Scatter)
             if node.masked:
                 group.merged.add(id(memory.key(node.old)))
@@ -318,8 +318,8 @@ def _join(
         return _joined(node, plain, group, epoch, terms)
     if link is None or not views:
         return f"iteration space {shape} is not {group.shape}"
-    if math.prod(shape) != math.prod(group.shape):
-        return _elsewhere(shape, group.shape)
+    if math.prod(shape) != math.prod(group.shape) or extent(link[0]) != extent(link[1]):
+        return _elsewhere(shape, group.shape)       # (nor would a view lead there)
     seen, made = spread(link[0], shape), spread(link[1], group.shape)
     view = reindex(seen, made)
     if view is None:

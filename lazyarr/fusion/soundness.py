@@ -100,7 +100,7 @@ def check_rule(rewrite: AnyRewrite) -> tuple[str, ...]:
     examples = [(rewrite.pattern,)] if isinstance(rewrite, Rule) else [
         example if rewrite.stage is Stage.PARFOR else (example,) for example in rewrite.examples
     ]
-    tried = []
+    tried: list[str] = []
     for example in examples:
         patterns = [in_bodies(pattern, made) for pattern in example]
         found = (_try(rewrite, rules, patterns, choice) for choice in _choices(patterns))

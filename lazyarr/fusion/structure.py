@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy
 
+from lazyarr.dtypes import char_of
 from lazyarr.error_state import ignores
 from lazyarr.expr import Expr, Read
 from lazyarr.fusion.assemble import Arrange, Frame, assemble
@@ -92,10 +93,8 @@ class Tokens:
     def form(self, node: Expr) -> Key:
         """What a node is by itself, whatever its inputs are."""
         said, old = self._known, node.old is not None
-        return (
-            node.op, old, node.covers, said[id(node.region)],
-            *[said[id(i.geo)] for i in node.inputs if i.__class__ is Read],
-        )
+        reads = [said[id(i.geo)] if i.__class__ is Read else None for i in node.inputs]
+        return node.op, old, node.covers, said[id(node.region)], *reads
 
     def _place(self, geo: numpy.ndarray) -> Any:
         """What keys say of a geometry: one that arrays share goes by its identity."""
@@ -111,7 +110,7 @@ class Tokens:
 
 
 def by_contents(geo: numpy.ndarray) -> Key:
-    return geo.shape, geo.strides, geo.dtype.char, offset_of(geo)
+    return geo.shape, geo.strides, char_of(geo.dtype) or geo.dtype, offset_of(geo)
 
 
 def structure_of(

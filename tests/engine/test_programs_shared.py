@@ -195,6 +195,14 @@ def test_what_differs_shares_nothing(name, monkeypatch):
     lazyarr.evaluate(*arrays)
 
 
+def test_a_constant_on_either_side():
+    x, y = fresh(A, B)
+    found = [x / 2 - y, 2 / x - y, y - x / 2, y - 2 / x]
+    lazyarr.evaluate(*found)
+    for got, want in zip(found, [A / 2 - B, 2 / A - B, B - A / 2, B - 2 / A], strict=True):
+        assert numpy.asarray(got).tobytes() == want.tobytes()
+
+
 def test_what_is_stored_differs(monkeypatch):
     monkeypatch.setattr(partition, "MAX_NODES", 2)
     first, second = ((x, x * 2) for x in (lazyarr.array(A) + 1, lazyarr.array(A) + 1))
