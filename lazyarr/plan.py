@@ -124,6 +124,8 @@ class RowBlocks:
     blocks: int
     own_bytes: int
     """Memory for a block's values that only these steps read."""
+    spare: int = 0
+    """Bytes that NumPy would take for one of these values, and so they may take together."""
     delay: int = 0
     """How many blocks a part may lag behind one whose values in a thread's own memory it reads, or any if none
     does; 0 where no part lags."""
@@ -146,7 +148,9 @@ class RowBlocks:
         """Where parts lag: how many pieces, each of successive blocks, run side by side."""
         if threads == 1:
             return 1
-        return max(1, min(STRIPS_EACH * threads, self.blocks // (STRIP_BLOCKS * max(1, self.most))))
+        fit = self.spare // max(1, slots(self.delay) * self.own_bytes) if self.own_bytes else STRIPS_EACH * threads
+        most = min(STRIPS_EACH * threads, self.blocks // (STRIP_BLOCKS * max(1, self.most)), fit)
+        return max(1, most)
 
     def block(self, number: int, part: RowPart) -> slice:
         """Its rows, in the axis of rows of a part's programs; the first and the last block have also those

@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import cache
 
 from lazyarr.codegen.reduce_plan import arrange
+from lazyarr.codegen.rows_shell import slots
 from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.config import current
 from lazyarr.dtypes import PLAIN
@@ -26,7 +27,7 @@ from lazyarr.fusion.program import Program
 from lazyarr.fusion.rows import Chain, Found, Touch, in_step
 from lazyarr.launch import NONTEMPORAL_BYTES, program_worth_threads
 from lazyarr.launch_rows import may_stream
-from lazyarr.plan import RowBlocks, RowPart, Step, Walk, block_rows
+from lazyarr.plan import STRIPS_EACH, RowBlocks, RowPart, Step, Walk, block_rows
 from lazyarr.schedule import LINE, scattered
 from lazyarr.storage import SLACK
 from lazyarr.switches import is_off
@@ -111,7 +112,7 @@ class _Joining:
             return rows
         blocks = self.chain.extent // rows
         last = self.chain.extent - (blocks - 1) * rows
-        slots, own_bytes = self._slots(last)
+        places, own_bytes = self._slots(last)
         try:
             programs = [self._programs(k, rows, blocks) for k in range(len(self.steps))]
         except Unlike as unlike:
@@ -122,7 +123,7 @@ class _Joining:
         for k, (step, each) in enumerate(zip(self.steps, programs, strict=True)):
             values = [b.value.serial for b in each[0].bindings]
             streams = self._streams(k) and all(map(may_stream, each))
-            inside = tuple(slots.get(v, -1) for v in values)
+            inside = tuple(places.get(v, -1) for v in values)
             sources = tuple(self.made.get(v, 0) for v in values)
             parts.append(RowPart(
                 step, *each, inside, streams, self._axes(k), self.chain.lags[k], sources, self.chain.starts[k],
@@ -130,7 +131,7 @@ class _Joining:
             ))  # fmt: skip
         for program in (p for each in programs for p in each):
             program.forget()
-        found = RowBlocks(tuple(parts), rows, blocks, own_bytes, self._delay())
+        found = RowBlocks(tuple(parts), rows, blocks, own_bytes, self._spare(), self._delay())
         if current.verify:
             self._verify(found)
         found.early = self._early(own_bytes * found.slots(get_num_threads()))
@@ -153,8 +154,12 @@ class _Joining:
         rows = (share - min(still, share // 2)) // row
         if self.chain.lagging and rows >= self.chain.reach:
             largest = max(touch.row_bytes(axis) for touch, axis in self._largest())
-            most = min(rows, room() // self.chain.window())
-            rows = max(self.chain.reach, min(most, -(-STAYS // largest)))
+            most = min(rows, room() // self.chain.window(), -(-STAYS // largest))
+            if self.inside:
+                own = sum(self.w.nodes[self.numbers[v]].nbytes for v in self.inside) // self.chain.extent
+                copies = slots(self._delay()) * (STRIPS_EACH * get_num_threads() if self._worth_threads() else 1)
+                most = min(most, self._spare() // max(1, copies * own))
+            rows = max(self.chain.reach, most)
         spread = self.chain.spread
         least = max(-(-STRETCH // spread) if spread else 1, self.chain.reach)
         if rows < min(least, self.chain.extent):
@@ -177,6 +182,10 @@ class _Joining:
 
     def _worth_threads(self) -> bool:
         return any(program_worth_threads(s.program) for s in self.steps if s.program is not None)
+
+    def _spare(self) -> int:
+        """Bytes of the largest value that has memory of a thread's own."""
+        return max((self.w.nodes[self.numbers[v]].nbytes for v in self.inside), default=0)
 
     def _delay(self) -> int:
         """How many blocks a group lags behind one whose values in a thread's own memory it reads, at most."""

@@ -33,9 +33,9 @@ A part: LAG, BEGIN and END (its blocks), RAISED (the word that collects floating
 stops the strips), and its variants in the first block, in others, in the last one: HEAD, BODY, TAIL.
 A variant: KERNEL (function), CHUNKS (of a block), TEMPLATE and COUNT (its words, in lines of `WORDS`), MOVES and
 MOVE_COUNT.
-A move: WORD (of the operand's pointer), AT (address in block 0, or offset in the slot), STEP (bytes from block
-to block), OWN (1 for the slot, else 0), MADE (the lag of the kernel that fills the slot).  Places of words are in
-bytes from the words that hold them.
+A move: WORD (of the operand's pointer), BASE (the word of its buffer's address; 0 for the slot), AT (where it
+begins there in block 0), STEP (bytes from block to block), MADE (the lag of the kernel that fills the slot).
+Places of words are in bytes from the words that hold them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ MEMORY = Layout.SCRATCH
 LAG, BEGIN, END, RAISED, CARE, HEAD, BODY, TAIL = range(8)
 PER_PART = 8
 KERNEL, CHUNKS, TEMPLATE, COUNT, MOVES, MOVE_COUNT = range(6)
-WORD, AT, STEP, OWN, MADE = range(5)
+WORD, BASE, AT, STEP, MADE = range(5)
 PER_MOVE = 5
 WORDS = 8
 """Of a template, which are copied together."""
@@ -224,9 +224,9 @@ def _bind(b: Function, variant: str) -> None:
     with b.loop("0", b.word(variant, MOVE_COUNT)) as (k, _):
         move = b.at(moves, b.mul(k, str(8 * PER_MOVE)))
         at = b.add(b.word(move, AT), b.mul("%block", b.word(move, STEP)))
-        place = b.at("%own", b.word(move, WORD))
-        b.put(place, 0, "i64", at)
-        with b.when(b.op(f"icmp ne i64 {b.word(move, OWN)}, 0")):
+        place, base = b.at("%own", b.word(move, WORD)), b.word(move, BASE)
+        b.put(place, 0, "i64", b.add(at, b.word(b.at("%words", base), 0)))
+        with b.when(b.op(f"icmp eq i64 {base}, 0")):
             slot = b.op(f"ptrtoint ptr {_slot(b, b.word(move, MADE))} to i64")
             b.put(place, 0, "i64", b.add(at, slot))
 
