@@ -34,7 +34,6 @@ from lazyarr.target import Target
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
 
-
 SHELL_LEVEL = 2
 """Of code generation, for what runs the kernels: where blocks are small that is a part of the time, and it is
 compiled once for all programs."""
@@ -192,7 +191,8 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
     threads = min(threads, rows.blocks)
     usual = [kernels[id(part.program)].kernel for part in rows.parts]
     ready = Ready(
-        array("q", bytes(8 * (shell.FIRST + shell.PER_PART * len(parts)))), [], [[] for _ in parts], [], threads, threads * own_bytes + rows.slots(threads) * rows.own_bytes,
+        array("q", bytes(8 * (shell.FIRST + shell.PER_PART * len(parts)))), [], [[] for _ in parts], [],
+        threads, threads * own_bytes + rows.slots(threads) * rows.own_bytes,
         sum(k.ops for k in usual), all(past[key] == k.kernel.nontemporal for key, k in kernels.items()),
         [*usual, *(k.kernel for k in kernels.values())],
     )  # fmt: skip
@@ -212,11 +212,11 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
         made: dict[tuple[int, bool], int] = {}
         for program, moving in variants:
             if (id(program), moving) not in made:
-                added = _add(ready, k, part, program, kernels[id(program)], rows.rows * moving, bases)
-                made[id(program), moving] = 8 * added
-        at = shell.FIRST + k * shell.PER_PART
+                first = _add(ready, k, part, program, kernels[id(program)], rows.rows * moving, bases)
+                made[id(program), moving] = 8 * first
+        at, added = shell.FIRST + k * shell.PER_PART, [made[id(p), moving] for p, moving in variants]
         words[at : at + shell.PER_PART] = array(
-            "q", [part.lag, *rows.span(part), 8 * ready.raised[k][0], 0, *(made[id(p), moving] for p, moving in variants)]
+            "q", [part.lag, *rows.span(part), 8 * ready.raised[k][0], 0, *added]
         )
     if rows.delay:
         words[shell.STRIPS] = rows.strips(threads)
@@ -251,7 +251,8 @@ def _add(
     words, first = ready.words, len(ready.words)
     words.extend([0] * shell.MOVES + [0, 0])
     moves = len(words)
-    for k, (word, offset, move) in enumerate(zip(kernel.pointers, program.offsets, program.moves, strict=True)):
+    operands = zip(kernel.pointers, program.offsets, program.moves, strict=True)
+    for k, (word, offset, move) in enumerate(operands):
         own = part.inside[k] >= 0
         offset += part.inside[k] if own else 0
         offset -= part.start * move if rows else 0

@@ -2,8 +2,8 @@
 
 In:  a ufunc and its operands.   Out: a new lazy array, or None where the call must be looked at.
 A recipe goes by the operands' geometries, which `geometry.fresh` shares among arrays, and by the types of
-scalars.  It holds on to its geometries, so no other object ever has their identity.  Of a large part of an array
-it is shape, strides and dtype that count: where it lies, nothing depends on.
+scalars.  It holds on to its geometries, so no other object ever has their identity.  Of a large part of an
+array it is shape, strides and dtype that count: where it lies, nothing depends on.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _key(fn: numpy.ufunc, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _seen(geo: numpy.ndarray) -> Any:
-    """What a recipe knows a geometry by.  (For small parts of arrays there is none: NumPy computes at once.)"""
+    """What a recipe knows a geometry by.  (For small parts there is none: NumPy computes at once.)"""
     i = id(geo)
     if i in FRESH or geo.size <= current.eager_elements:
         return i

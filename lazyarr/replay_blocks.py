@@ -23,7 +23,6 @@ from lazyarr.plan import RowBlocks
 from lazyarr.replay import Suspects, Watched, spans_of, suspects_of
 from lazyarr.values import Buffer
 
-
 LOOKS = 200
 """In a launch; what raises flags in more blocks than that has been found by then, most likely."""
 

@@ -24,7 +24,8 @@ from lazyarr.expr import Expr, Map
 from lazyarr.fusion.assemble import Assembler, Frame, Inside, Unlike, assemble
 from lazyarr.fusion.partition import Partition
 from lazyarr.fusion.program import Program
-from lazyarr.fusion.rows import Chain, Found, Touch, in_step
+from lazyarr.fusion.rows import Chain, Found
+from lazyarr.fusion.touches import Touch, in_step
 from lazyarr.launch import NONTEMPORAL_BYTES, program_worth_threads
 from lazyarr.launch_rows import may_stream
 from lazyarr.plan import STRIPS_EACH, RowBlocks, RowPart, Step, Walk, block_rows
@@ -119,15 +120,15 @@ class _Joining:
             return unlike.why
         if any(scattered(p) for each in programs for p in each):
             return "random numbers are drawn in the order of their stream, many at a time"
-        parts = []
+        parts, chain = list[RowPart](), self.chain
         for k, (step, each) in enumerate(zip(self.steps, programs, strict=True)):
             values = [b.value.serial for b in each[0].bindings]
             streams = self._streams(k) and all(map(may_stream, each))
             inside = tuple(places.get(v, -1) for v in values)
             sources = tuple(self.made.get(v, 0) for v in values)
             parts.append(RowPart(
-                step, *each, inside, streams, self._axes(k), self.chain.lags[k], sources, self.chain.starts[k],
-                self.chain.rows(k),
+                step, *each, inside, streams, self._axes(k), chain.lags[k], sources, chain.starts[k],
+                chain.rows(k),
             ))  # fmt: skip
         for program in (p for each in programs for p in each):
             program.forget()
@@ -157,8 +158,8 @@ class _Joining:
             most = min(rows, room() // self.chain.window(), -(-STAYS // largest))
             if self.inside:
                 own = sum(self.w.nodes[self.numbers[v]].nbytes for v in self.inside) // self.chain.extent
-                copies = slots(self._delay()) * (STRIPS_EACH * get_num_threads() if self._worth_threads() else 1)
-                most = min(most, self._spare() // max(1, copies * own))
+                strips = STRIPS_EACH * get_num_threads() if self._worth_threads() else 1
+                most = min(most, self._spare() // max(1, slots(self._delay()) * strips * own))
             rows = max(self.chain.reach, most)
         spread = self.chain.spread
         least = max(-(-STRETCH // spread) if spread else 1, self.chain.reach)

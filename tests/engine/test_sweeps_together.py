@@ -1,4 +1,4 @@
-"""Sweeps that wait together run in one launch: NumPy's bits, order, warnings and peak, whatever is in between.
+"""Sweeps that wait together run in one launch: NumPy's bits, order, warnings and peak.
 
 The cache is taken to be small, so that small arrays have many blocks, in several strips.
 """
@@ -122,10 +122,12 @@ def test_borders_alone_are_numpys() -> None:
 
 
 @pytest.mark.parametrize("between", [
-    "kept.append(u.copy())", "kept.append(u[1:-1] * 2)", "kept.append(u.sum(axis=0))", "kept.append(float(u[5, 5]))",
-    "u = u * 1.0", "t = u[::-1]\nt[1:] = t[:-1] + t[1:]", "u[40, 3:9] = u[41, 3:9]", "u[150, :] = 1.0",
+    "kept.append(u.copy())", "kept.append(u[1:-1] * 2)", "kept.append(u.sum(axis=0))",
+    "kept.append(float(u[5, 5]))", "u = u * 1.0", "t = u[::-1]\nt[1:] = t[:-1] + t[1:]",
+    "u[40, 3:9] = u[41, 3:9]", "u[150, :] = 1.0",
     "u[:, 7] = u[:, 8] * 2", "np.copyto(u[1:-1], u[2:], where=u[1:-1] > 0)", "u[5:9] = v[5:9]", "v += u",
-    "v[1:-1] = u[2:] - u[:-2]", "v = u[2:, 1:-1] * 1.0\nu[1:-1, 1:-1] = v", "u[...] = u[::-1] * 0.5", "u = u.T.copy().T",
+    "v[1:-1] = u[2:] - u[:-2]", "v = u[2:, 1:-1] * 1.0\nu[1:-1, 1:-1] = v", "u[...] = u[::-1] * 0.5",
+    "u = u.T.copy().T",
 ])  # fmt: skip
 def test_program_order(between: str) -> None:
     arrays = {"u": values((300, 60)), "v": values((300, 60), seed=8)}
@@ -142,7 +144,11 @@ def test_what_lies_in_two_arrays() -> None:
         alike(text, {"u": values(shape)}, 4)
 
 
-@pytest.mark.parametrize("special", [[], [(60, 16, 1.0)], [(0, 3, 1.0), (-2, 9, -1.0)], [(60, 16, numpy.inf)]])
+SPECIAL = [[], [(60, 16, 1.0)], [(0, 3, 1.0), (-2, 9, -1.0)], [(60, 16, numpy.inf)]]
+"""Row, column, and what stands there, as a part of the largest number."""
+
+
+@pytest.mark.parametrize("special", SPECIAL)
 @pytest.mark.parametrize("text", [
     "u[1:-1, 1:-1] = (\n u[2:, 1:-1] + u[:-2, 1:-1]\n + u[1:-1, 2:] + u[1:-1, :-2]) * 2.0",
     "a = np.sqrt(u[2:, 1:-1])\nu[1:-1, 1:-1] = a / u[:-2, 1:-1] + u[1:-1, 2:]\ndel a",
