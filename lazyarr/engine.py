@@ -34,7 +34,7 @@ from lazyarr.launch import launch
 from lazyarr.launch_compress import Source, launch_fed, launch_pack, launch_tally
 from lazyarr.launch_rows import launch_rows
 from lazyarr.materialize import run_through_numpy
-from lazyarr.plan import Plan, RowBlocks, RowPart, Step, Walk, walk
+from lazyarr.plan import Plan, RowBlocks, Step, Walk, walk
 from lazyarr.planning import groups_of, plan_of, too_few
 from lazyarr.reduce_order import Unproved
 from lazyarr.srcloc import note_lines
@@ -180,7 +180,7 @@ def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
     members, placement = [w.nodes[k] for k in step.members], _placement(step, w)
     for k, reusable in zip(step.stored, step.reusable, strict=True):
         placement.place(w.nodes[k], map(w.value, reusable))
-    bases = [_bases(part, w, placement) for part in rows.parts]
+    bases = _bases(rows, w, placement)
     streamed = [part.step.operands[k] for part in rows.parts if part.streams for k in part.step.written]
     warm = all(placement.of(w.value(k)).recycled for k in streamed)
     watch = None
@@ -205,12 +205,14 @@ def _placement(step: Step, w: Walk) -> Placement:
     return Placement([w.nodes[k] for k in step.members], {w.nodes[k].serial for k in step.stored})
 
 
-def _bases(part: RowPart, w: Walk, placement: Placement) -> list[int]:
-    """Where the operands lie that have memory of their own."""
-    return [
-        0 if at >= 0 else placement.of(w.value(k)).address
-        for k, at in zip(part.step.operands, part.inside, strict=True)
-    ]
+def _bases(rows: RowBlocks, w: Walk, placement: Placement) -> list[list[int]]:
+    """Where the operands of each part lie that have memory of their own."""
+    known: dict[int, int] = {}
+    for part in rows.parts:
+        for k, at in zip(part.step.operands, part.inside, strict=True):
+            if at < 0 and k not in known:
+                known[k] = placement.of(w.value(k)).address
+    return [[known.get(k, 0) for k in part.step.operands] for part in rows.parts]
 
 
 def _by_cached_kernel(step: Step, w: Walk) -> bool:

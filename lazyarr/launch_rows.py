@@ -34,7 +34,6 @@ from lazyarr.target import Target
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
 
-
 SHELL_LEVEL = 2
 """Of code generation, for what runs the kernels: where blocks are small that is a part of the time, and it is
 compiled once for all programs."""
@@ -57,8 +56,8 @@ class Ready:
     """A launch that lacks addresses and scalars only."""
 
     words: array[int]
-    addresses: list[list[tuple[int, int]]]
-    """For each part: (word, operand) for what lies in a buffer; the word holds the offset in it."""
+    addresses: list[tuple[int, int, int]]
+    """The words for addresses of buffers, and which operand of which part lies there."""
     scalars: list[list[list[int]]]
     """For each part, and each of its runtime scalars: the first words of it, in all variants."""
     raised: list[tuple[int, int]]
@@ -104,9 +103,8 @@ def launch_rows(
     else:
         COUNT.memory_hits += len(rows.parts)
     words = ready.words[:]
-    for mine, addresses in zip(ready.addresses, bases, strict=True):
-        for word, operand in mine:
-            words[word] += addresses[operand]
+    for word, part, operand in ready.addresses:
+        words[word] = bases[part][operand]
     for mine, values in zip(ready.scalars, scalars, strict=True):
         for places, value in zip(mine, values, strict=True):
             put_scalar(words, places, value)
@@ -193,8 +191,8 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
     threads = min(threads, rows.blocks)
     usual = [kernels[id(part.program)].kernel for part in rows.parts]
     ready = Ready(
-        array("q", bytes(8 * (shell.FIRST + shell.PER_PART * len(parts)))), [[] for _ in parts],
-        [[] for _ in parts], [], threads, threads * own_bytes + rows.slots(threads) * rows.own_bytes,
+        array("q", bytes(8 * (shell.FIRST + shell.PER_PART * len(parts)))), [], [[] for _ in parts], [],
+        threads, threads * own_bytes + rows.slots(threads) * rows.own_bytes,
         sum(k.ops for k in usual), all(past[key] == k.kernel.nontemporal for key, k in kernels.items()),
         [*usual, *(k.kernel for k in kernels.values())],
     )  # fmt: skip
@@ -202,15 +200,23 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
     for kernel in usual:
         ready.raised.append((len(words), kernel.flags))
         words.append(0)
+    places: dict[int, int] = {}
+    for k, part in enumerate(rows.parts):
+        for operand, value in enumerate(part.step.operands):
+            if part.inside[operand] < 0 and value not in places:
+                places[value] = len(words)
+                ready.addresses.append((len(words), k, operand))
+                words.append(0)
     for k, (part, variants) in enumerate(zip(rows.parts, parts, strict=True)):
+        bases = [8 * places.get(value, 0) for value in part.step.operands]
         made: dict[tuple[int, bool], int] = {}
         for program, moving in variants:
             if (id(program), moving) not in made:
-                made[id(program), moving] = 8 * _add(ready, k, part, program, kernels[id(program)], rows, moving)
-        places = [made[id(program), moving] for program, moving in variants]
-        at = shell.FIRST + k * shell.PER_PART
+                first = _add(ready, k, part, program, kernels[id(program)], rows.rows * moving, bases)
+                made[id(program), moving] = 8 * first
+        at, added = shell.FIRST + k * shell.PER_PART, [made[id(p), moving] for p, moving in variants]
         words[at : at + shell.PER_PART] = array(
-            "q", [part.lag, *rows.span(part), 8 * ready.raised[k][0], 0, *places]
+            "q", [part.lag, *rows.span(part), 8 * ready.raised[k][0], 0, *added]
         )
     if rows.delay:
         words[shell.STRIPS] = rows.strips(threads)
@@ -238,20 +244,19 @@ def _variants(rows: RowBlocks, part: RowPart) -> list[tuple[Program, bool]]:
 
 
 def _add(
-    ready: Ready, number: int, part: RowPart, program: Program, kernel: Prepared, rows: RowBlocks, moving: bool
-) -> int:
-    """The words of a variant; the first one."""
+    ready: Ready, number: int, part: RowPart, program: Program, kernel: Prepared, rows: int,
+    bases: Sequence[int],
+) -> int:  # fmt: skip
+    """The words of a variant that moves on by so many rows from block to block; the first one."""
     words, first = ready.words, len(ready.words)
     words.extend([0] * shell.MOVES + [0, 0])
     moves = len(words)
-    for k, (word, offset, move) in enumerate(zip(kernel.pointers, program.offsets, program.moves, strict=True)):
+    operands = zip(kernel.pointers, program.offsets, program.moves, strict=True)
+    for k, (word, offset, move) in enumerate(operands):
         own = part.inside[k] >= 0
-        if own:
-            offset += part.inside[k]
-        else:
-            ready.addresses[number].append((len(words) + shell.AT, k))
-        offset -= part.start * move * moving
-        words.extend((8 * word, offset, move * rows.rows * moving, int(own), part.sources[k]))
+        offset += part.inside[k] if own else 0
+        offset -= part.start * move if rows else 0
+        words.extend((8 * word, 0 if own else bases[k], offset, move * rows, part.sources[k]))
     template = len(words)
     words.extend(kernel.words)
     words.extend([0] * (-len(kernel.words) % shell.WORDS))

@@ -137,9 +137,11 @@ class RowBlocks:
     blocks: int
     own_bytes: int
     """Memory for a block's values that only these steps read."""
+    spare: int = 0
+    """Bytes that NumPy would take for one of these values, and so they may take together."""
     delay: int = 0
-    """How many blocks a part may lag behind one whose values in a thread's own memory it reads, or any if none
-    does; 0 where no part lags."""
+    """How many blocks a part may lag behind one whose values in a thread's own memory it reads, one at least;
+    0 where no part lags."""
     watches: int = WATCHES
     """In how many launches blocks may yet be looked at before parts that lag overwrite what they read."""
     doubtful: tuple[int, ...] | None = None
@@ -159,7 +161,10 @@ class RowBlocks:
         """Where parts lag: how many pieces, each of successive blocks, run side by side."""
         if threads == 1:
             return 1
-        return max(1, min(STRIPS_EACH * threads, self.blocks // (STRIP_BLOCKS * max(1, self.most))))
+        most = min(STRIPS_EACH * threads, self.blocks // (STRIP_BLOCKS * max(1, self.most)))
+        if self.own_bytes:
+            most = min(most, self.spare // (slots(self.delay) * self.own_bytes))
+        return max(1, most)
 
     def block(self, number: int, part: RowPart) -> slice:
         """Its rows, in the axis of rows of a part's programs; the first and the last block have also those

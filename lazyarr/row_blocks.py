@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
+from lazyarr.codegen.rows_shell import slots
 from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.config import current
 from lazyarr.dtypes import PLAIN
@@ -25,11 +26,12 @@ from lazyarr.fusion.assembler import Unlike
 from lazyarr.fusion.group import Group
 from lazyarr.fusion.partition import Partition
 from lazyarr.fusion.program import Program
-from lazyarr.fusion.rows import Chain, Found, Touch, in_step
+from lazyarr.fusion.rows import Chain, Found
 from lazyarr.fusion.structure import Framed, Key
+from lazyarr.fusion.touches import Touch, in_step
 from lazyarr.launch import NONTEMPORAL_BYTES, program_worth_threads
 from lazyarr.launch_rows import may_stream
-from lazyarr.plan import RowBlocks, RowPart, Step, Walk, block_rows
+from lazyarr.plan import STRIPS_EACH, RowBlocks, RowPart, Step, Walk, block_rows
 from lazyarr.schedule import LINE, scattered
 from lazyarr.storage import SLACK
 from lazyarr.switches import is_off
@@ -99,6 +101,7 @@ class Joint(NamedTuple):
     rows: int
     blocks: int
     own_bytes: int
+    spare: int
     delay: int
     parts: list[tuple[Any, ...]]
     """Of each part, all but the step."""
@@ -132,7 +135,7 @@ class _Joining:
             return joint
         values = list(self.own)
         parts = tuple([RowPart(step, *part) for step, part in zip(self.steps, joint.parts, strict=True)])
-        found = RowBlocks(parts, joint.rows, joint.blocks, joint.own_bytes, joint.delay)
+        found = RowBlocks(parts, joint.rows, joint.blocks, joint.own_bytes, joint.spare, joint.delay)
         found.early = self._early(found.own_bytes * found.slots(get_num_threads()))
         return Step(
             tuple([k for s in self.steps for k in s.members]), tuple([values[k] for k, _ in joint.reusable]),
@@ -163,27 +166,26 @@ class _Joining:
             return rows
         blocks = self.chain.extent // rows
         last = self.chain.extent - (blocks - 1) * rows
-        slots, own_bytes = self._slots(last)
+        places, own_bytes = self._slots(last)
         try:
             programs = [self._programs(k, rows, blocks) for k in range(len(self.steps))]
         except Unlike as unlike:
             return unlike.why
         if any(scattered(p) for each in programs for p in each):
             return "random numbers are drawn in the order of their stream, many at a time"
-        parts = []
+        parts, chain = list[tuple[Any, ...]](), self.chain
         for k, (step, each) in enumerate(zip(self.steps, programs, strict=True)):
             streams = self._streams(k) and all(map(may_stream, each))
-            inside = tuple(slots.get(v, -1) for v in step.operands)
+            inside = tuple(places.get(v, -1) for v in step.operands)
             sources = tuple(self.made.get(v, 0) for v in step.operands)
             parts.append((
-                *each, inside, streams, self._axes(k), self.chain.lags[k], sources, self.chain.starts[k],
-                self.chain.rows(k),
+                *each, inside, streams, self._axes(k), chain.lags[k], sources, chain.starts[k], chain.rows(k),
             ))  # fmt: skip
-        delay = self._delay()
+        spare, delay = self._spare(), self._delay()
         if current.verify:
             made = tuple([RowPart(step, *part) for step, part in zip(self.steps, parts, strict=True)])
-            self._verify(RowBlocks(made, rows, blocks, own_bytes, delay))
-        return Joint(rows, blocks, own_bytes, delay, parts, list(self._reusable()))
+            self._verify(RowBlocks(made, rows, blocks, own_bytes, spare, delay))
+        return Joint(rows, blocks, own_bytes, spare, delay, parts, list(self._reusable()))
 
     def _rows(self) -> int | str:
         """Rows of a block."""
@@ -197,8 +199,12 @@ class _Joining:
         rows = (share - min(still, share // 2)) // row
         if self.chain.lagging and rows >= self.chain.reach:
             largest = max(touch.row_bytes(axis) for touch, axis in self._largest())
-            most = min(rows, room() // self.chain.window())
-            rows = max(self.chain.reach, min(most, -(-STAYS // largest)))
+            most = min(rows, room() // self.chain.window(), -(-STAYS // largest))
+            if self.inside:
+                own = sum(self.w.value(v).nbytes for v in self.inside) // self.chain.extent
+                strips = STRIPS_EACH * get_num_threads() if self._worth_threads() else 1
+                most = min(most, self._spare() // max(1, slots(self._delay()) * strips * own))
+            rows = max(self.chain.reach, most)
         spread = self.chain.spread
         least = max(-(-STRETCH // spread) if spread else 1, self.chain.reach)
         if rows < min(least, self.chain.extent):
@@ -223,6 +229,10 @@ class _Joining:
     def _worth_threads(self) -> bool:
         programs = {id(s.program): s.program for s in self.steps}
         return any(program_worth_threads(p) for p in programs.values() if p is not None)
+
+    def _spare(self) -> int:
+        """Bytes of the largest value that has memory of a thread's own."""
+        return max((self.w.nodes[self.numbers[v]].nbytes for v in self.inside), default=0)
 
     def _delay(self) -> int:
         """How many blocks a group lags behind one whose values in a thread's own memory it reads, at most."""

@@ -7,35 +7,37 @@ Out: ``void rows(words, chunk, tid)``, the same for all programs, and for chains
 Each thread has memory of its own: a copy of the words of the kernel that runs, in which the operands'
 addresses are the block's; and scratch memory.  The values that pass from kernel to kernel lie in a slot.
 
-`rows` runs a block as a chunk; each thread has one slot.  Where kernels lag, blocks follow one another within
-a strip, and the strips are chunks.  At a time each kernel runs on the block that is its lag behind the
-strip's, one kernel after the other.  What lags reads or overwrites what others write or read one block further
-away for each block of its lag; so at an end where another strip begins a kernel leaves out as many blocks
-as it lags, and strips need not wait for each other.  When all are done, `seams` runs what was left out, between
-each two strips, in the same manner.
+`rows` runs a block as a chunk; each thread has one slot.  Where kernels lag, blocks follow one another
+within a strip, and the strips are chunks.  At a time each kernel runs on the block that is its lag behind
+the strip's, one kernel after the other.  What lags reads or overwrites what others write or read one block
+further away for each block of its lag; so at an end where another strip begins a kernel leaves out as many
+blocks as it lags, and strips need not wait for each other.  When all are done, `seams` runs what was left
+out, between each two strips, in the same manner.
 
-A value in a slot may be read as many blocks later as DELAY says.  So blocks of a strip take turns with one slot
-more, and so many blocks at either end, which somebody may read in a seam, have slots to themselves.
+A value in a slot may be read as many blocks later as DELAY says.  So blocks of a strip take turns with one
+slot more, and so many blocks at either end, which somebody may read in a seam, have slots to themselves.
 
 Who launches them may want to look at what a block was computed from before kernels that lag overwrite that,
-if some kernel raised what it `CARE`s about there.  Then STOP is set, and strips and seams end before what they
-would run next: DONE says how far each came, counting kernels at each time, and so where it goes on when it
-is run again.
+if some kernel raised what it `CARE`s about there.  Then STOP is set, and strips and seams end before what
+they would run next: DONE says how far each came, counting kernels at each time, and so where it goes on
+when it is run again.
 
 Kernels without calls of NumPy's loops leave what they raise in the CPU's status flags, which are clear when
 a thread begins; the rest report it themselves.
 
 Words: FLAGS (unused), MEMORY and CALLS as `abi` has them, then MEMORY_BYTES (of one thread), SCRATCH_AT (in
-it), LAST (number of the last block), PARTS (number of kernels), STRIPS, MOST (the largest lag), DELAY, SLOTS_AT
-(in the memory), SLOT_BYTES, STOP, DONE_AT (a word for each strip, then for each seam); then a part for each of
-the kernels that take turns.
-A part: LAG, BEGIN and END (its blocks), RAISED (the word that collects floating-point status), CARE (what of that
-stops the strips), and its variants in the first block, in others, in the last one: HEAD, BODY, TAIL.
-A variant: KERNEL (function), CHUNKS (of a block), TEMPLATE and COUNT (its words, in lines of `WORDS`), MOVES and
-MOVE_COUNT.
-A move: WORD (of the operand's pointer), AT (address in block 0, or offset in the slot), STEP (bytes from block
-to block), OWN (1 for the slot, else 0), MADE (the lag of the kernel that fills the slot).  Places of words are in
-bytes from the words that hold them.
+it), LAST (number of the last block), PARTS (number of kernels), STRIPS, MOST (the largest lag), DELAY,
+SLOTS_AT (in the memory), SLOT_BYTES, STOP, DONE_AT (a word for each strip, then for each seam); then a part
+for each of the kernels that take turns.
+A part: LAG, BEGIN and END (its blocks), RAISED (the word that collects floating-point status), CARE (what
+of that stops the strips), and its variants in the first block, in others, in the last one: HEAD, BODY,
+TAIL.
+A variant: KERNEL (function), CHUNKS (of a block), TEMPLATE and COUNT (its words, in lines of `WORDS`),
+MOVES and MOVE_COUNT.
+A move: WORD (of the operand's pointer), BASE (the word of its buffer's address; 0 for the slot), AT (where
+it begins there in block 0), STEP (bytes from block to block), MADE (the lag of the kernel that fills the
+slot).
+Places of words are in bytes from the words that hold them.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ MEMORY = Layout.SCRATCH
 LAG, BEGIN, END, RAISED, CARE, HEAD, BODY, TAIL = range(8)
 PER_PART = 8
 KERNEL, CHUNKS, TEMPLATE, COUNT, MOVES, MOVE_COUNT = range(6)
-WORD, AT, STEP, OWN, MADE = range(5)
+WORD, BASE, AT, STEP, MADE = range(5)
 PER_MOVE = 5
 WORDS = 8
 """Of a template, which are copied together."""
@@ -135,7 +137,7 @@ def _strips(target: Target) -> str:
     """One strip: all but what lags where another one begins."""
     b = _public(target, STRIP)
     low, high = _edge(b, "%chunk"), _edge(b, b.add("%chunk", "1"))
-    head, tail = b.op(f"icmp eq i64 %chunk, 0"), b.op(f"icmp sgt i64 {high}, {b.word('%words', LAST)}")
+    head, tail = b.op("icmp eq i64 %chunk, 0"), b.op(f"icmp sgt i64 {high}, {b.word('%words', LAST)}")
     stretch = Stretch(
         low, b.op(f"select i1 {head}, i64 0, i64 1"), high, b.op(f"select i1 {tail}, i64 0, i64 -1"), "false"
     )
@@ -224,9 +226,9 @@ def _bind(b: Function, variant: str) -> None:
     with b.loop("0", b.word(variant, MOVE_COUNT)) as (k, _):
         move = b.at(moves, b.mul(k, str(8 * PER_MOVE)))
         at = b.add(b.word(move, AT), b.mul("%block", b.word(move, STEP)))
-        place = b.at("%own", b.word(move, WORD))
-        b.put(place, 0, "i64", at)
-        with b.when(b.op(f"icmp ne i64 {b.word(move, OWN)}, 0")):
+        place, base = b.at("%own", b.word(move, WORD)), b.word(move, BASE)
+        b.put(place, 0, "i64", b.add(at, b.word(b.at("%words", base), 0)))
+        with b.when(b.op(f"icmp eq i64 {base}, 0")):
             slot = b.op(f"ptrtoint ptr {_slot(b, b.word(move, MADE))} to i64")
             b.put(place, 0, "i64", b.add(at, slot))
 

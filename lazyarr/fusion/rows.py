@@ -18,8 +18,6 @@ import math
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import NamedTuple
 
 import numpy
 
@@ -28,6 +26,7 @@ from lazyarr.fusion.alias import ANYWHERE
 from lazyarr.fusion.collapse import broadcast_strides
 from lazyarr.fusion.fold import result_strides
 from lazyarr.fusion.group import Asked, Group, makes, region_of
+from lazyarr.fusion.touches import Touch, in_step, rows_apart, spread_out
 from lazyarr.geometry import offset_of
 
 MOST = 32
@@ -35,28 +34,6 @@ MOST = 32
 
 NEAR = 8
 """What a chain overwrites is read at most one part in so many of its rows away."""
-
-
-class Touch(NamedTuple):
-    """An access of a group, over the group's space."""
-
-    value: Expr
-    key: Expr
-    """Whose buffer (`Memory`)."""
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    offset: int
-    itemsize: int
-    writes: bool
-    anywhere: bool = False
-    """Any byte of the table, in any row."""
-
-    def row_bytes(self, axis: int) -> int:
-        """Bytes of one row; 0 where all rows are the same."""
-        if not self.strides[axis]:
-            return 0
-        others = (n for d, (n, s) in enumerate(zip(self.shape, self.strides, strict=True)) if s and d != axis)
-        return self.itemsize * math.prod(others)
 
 
 Placed = tuple[int, Touch, int]
@@ -114,7 +91,7 @@ class Chain:
     def spread(self) -> int:
         """Bytes from row to row where a row is not contiguous, the least; 0 if all are."""
         placed = ((t, a) for each in self.touched.values() for _, t, a in each)
-        return min((abs(t.strides[a]) for t, a in placed if _spread_out(t, a)), default=0)
+        return min((abs(t.strides[a]) for t, a in placed if spread_out(t, a)), default=0)
 
     @property
     def lagging(self) -> bool:
@@ -216,8 +193,8 @@ def _unfit(group: Group, out: Collection[int]) -> str | None:
 
 
 def _cut(chain: Chain, groups: Sequence[Group], room: int) -> int:
-    """After how many of its groups a chain should end: where what they lag behind with has room, and the least
-    is stored that others read later (between sweeps, nothing is)."""
+    """After how many of its groups a chain should end: where what they lag behind with has room, and the
+    least is stored that others read later (between sweeps, nothing is)."""
     every = len(chain.groups)
     if not chain.lagging:
         return every
@@ -323,8 +300,8 @@ def _extended(
 def _aligned(
     chain: Chain, group: Group, touches: list[Touch]
 ) -> Iterator[tuple[int, int, list[Touch]]]:
-    """Along which axis the rows of a group may lie, at which of the chain's they begin, and what it touches, as
-    if it began at the first.
+    """Along which axis the rows of a group may lie, at which of the chain's they begin, and what it touches,
+    as if it began at the first.
 
     Edges may have other rows than the chain: a column some more, another row one."""
     for axis in _open_axes(group):
@@ -338,7 +315,7 @@ def _aligned(
         return
     _, other, across = chain.written[id(write.key)][0]
     stride = other.strides[across]
-    if not stride or other.anywhere or _spread_out(other, across):
+    if not stride or other.anywhere or spread_out(other, across):
         return
     # (A row by itself gets an axis of one row.)
     row = [t._replace(shape=(*t.shape, 1), strides=(*t.strides, stride)) for t in touches]
@@ -352,7 +329,7 @@ def _aligned(
                 continue
             moved = [t._replace(offset=t.offset - start * stride) for t in mine]
             at = next(t for t in moved if t.writes)
-            if in_step(other, across, at, axis) and not any(_spread_out(t, axis) for t in moved):
+            if in_step(other, across, at, axis) and not any(spread_out(t, axis) for t in moved):
                 yield axis, start, moved
                 break
 
@@ -368,7 +345,7 @@ def _behind(chain: Chain, touches: list[Touch], axis: int, start: int) -> tuple[
     does; or why its rows depend on others from afar.
 
     A row by itself before the chain's first, or after its last, is in one block with those nearby."""
-    beyond = axis == len(touches[0].shape) - 1 and touches[0].shape[axis] == 1 and not 0 <= start < chain.extent
+    beyond = touches[0].shape[axis] == 1 and not 0 <= start < chain.extent
     lag = most = 0
     for mine in touches:
         for before, other, across in chain.latest.get(id(mine.key), {}).values():
@@ -384,76 +361,3 @@ def _behind(chain: Chain, touches: list[Touch], axis: int, start: int) -> tuple[
                 return "its rows need other rows of what the groups before make"
             lag, most = max(lag, before + (not beyond)), max(most, rows)
     return lag, most
-
-
-def rows_apart(a: Touch, axis_a: int, b: Touch, axis_b: int) -> int | None:
-    """How far apart rows of two accesses of one buffer may be that touch the same bytes, at most.
-
-    None where that is not known: rows that are not contiguous, or lie in another order."""
-    stride = a.strides[axis_a]
-    if a.anywhere or b.anywhere or not stride or stride != b.strides[axis_b]:
-        return None
-    period = abs(stride) * a.shape[axis_a]
-    low, high, repeats = _window(a.shape, a.strides, a.itemsize, axis_a, period)
-    low_b, high_b, repeats_b = _window(b.shape, b.strides, b.itemsize, axis_b, period)
-    if repeats or repeats_b:
-        return None
-    apart = b.offset - a.offset
-    return max(0, -(-max(apart + high_b - low, high - apart - low_b) // abs(stride)) - 1)
-
-
-def in_step(a: Touch, axis_a: int, b: Touch, axis_b: int) -> bool:
-    """Do two accesses of one buffer touch the same bytes in the same row only?
-
-    Row i is a window of bytes at i times the stride, perhaps again in each period, in which all rows lie
-    once.  So rows are apart if the windows of both accesses together are no longer than the stride."""
-    return not (a.anywhere or b.anywhere) and _in_step(
-        a.shape, a.strides, a.itemsize, axis_a, b.shape, b.strides, b.itemsize, axis_b, b.offset - a.offset
-    )
-
-
-Extents = tuple[int, ...]
-
-
-@lru_cache(maxsize=4096)
-def _in_step(
-    shape: Extents, strides: Extents, itemsize: int, axis: int,
-    shape_b: Extents, strides_b: Extents, itemsize_b: int, axis_b: int, apart: int,
-) -> bool:
-    stride = strides[axis]
-    if not stride or stride != strides_b[axis_b]:
-        return False
-    period = abs(stride) * shape[axis]
-    low, high, repeats = _window(shape, strides, itemsize, axis, period)
-    low_b, high_b, repeats_b = _window(shape_b, strides_b, itemsize_b, axis_b, period)
-    if repeats or repeats_b:
-        apart = (apart + period // 2) % period - period // 2
-    return max(high, apart + high_b) - min(low, apart + low_b) <= abs(stride)
-
-
-def _window(
-    shape: Extents, strides: Extents, itemsize: int, axis: int, period: int
-) -> tuple[int, int, bool]:
-    """First byte and end of a row, from its first element on, and whether it lies in several periods."""
-    low, high, repeats = 0, itemsize, False
-    for d, (n, s) in enumerate(zip(shape, strides, strict=True)):
-        if d == axis or n == 1 or not s:
-            continue
-        if s % period == 0:
-            repeats = True
-        elif s < 0:
-            low += s * (n - 1)
-        else:
-            high += s * (n - 1)
-    return low, high, repeats
-
-
-def _spread_out(t: Touch, axis: int) -> bool:
-    """Is a row not contiguous?"""
-    return _spread(t.shape, t.strides, t.itemsize, axis)
-
-
-@lru_cache(maxsize=4096)
-def _spread(shape: Extents, strides: Extents, itemsize: int, axis: int) -> bool:
-    stride = strides[axis]
-    return bool(stride) and _window(shape, strides, itemsize, axis, abs(stride) * shape[axis])[2]
