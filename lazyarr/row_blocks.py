@@ -232,7 +232,7 @@ class _Joining:
 
     def _spare(self) -> int:
         """Bytes of the largest value that has memory of a thread's own."""
-        return max((self.w.nodes[self.numbers[v]].nbytes for v in self.inside), default=0)
+        return max((self.w.value(v).nbytes for v in self.inside), default=0)
 
     def _delay(self) -> int:
         """How many blocks a group lags behind one whose values in a thread's own memory it reads, at most."""
