@@ -155,6 +155,9 @@ def _statement(rng: random.Random, names: Names, number: int) -> str:
         held = rng.choice(names.held) if names.held and rng.random() < 0.4 else p
         return f"{held if '.' not in held else 'w'} {rng.choice(IN_PLACE.split())} {q}"
     i = rng.randint(0, 9)
+    if kind < 0.97:
+        key = rng.choice(("np.array([0, 1, 1])", "w > 2", f"{p} > 2", "n[0, :2]", "[1, 0]"))
+        return f"{result} = {p}[{key}]"
     return rng.choice((
         f"{large}[{i}, 3] = {i}", f"{large}[{i}, 3] += 1", f"{result} = {large}[{i}, 3]",
             f"{result} = {large}[{i}][3]",
