@@ -121,6 +121,7 @@ def test_folds_of_all_elements(name: str) -> None:
 
 
 WRITES = """
+    np.concatenate((w[:50],w[50:]),out=p)  np.concatenate((w[:50],w[50:]),0,p)  np.stack([w[:50]],out=s[:1])
     p[:]=w  p[2:5]=7  p+=w  p*=3  p.sort()  p.fill(3)  p.put([0,1],9)  p.partition(3)  p.byteswap(True)
     p.byteswap(inplace=True)  p.setfield(2,'i1')  p.flat[3]=4  p.flat=8  p.itemset(3,4)  p.clip(2,5,p)
     p.clip(2,5,out=p)  p.round(1,p)  p.cumsum(out=p)  p.cumsum(0,None,p)  p.sum(out=p[:1].reshape(()))
@@ -258,7 +259,8 @@ def test_results_have_memory_of_their_own_and_views_do_not() -> None:
     views = [x[3][1:], x[3:5].T[1:, 0], x[3].reshape(10, 10).ravel()[1:], x[3].view()[1:],
         x[3].astype("f8", copy=False)[1:]]
     views += [np.array(x[3], copy=False)[1:], np.array(x[3], copy=None)[1:]]
-    fresh += [np.array(x[3]), np.concatenate((x[3],)), np.stack([x[3]]), np.hstack((x[3],)), x[3][np.arange(2)]]
+    fresh += [np.array(x[3]), np.concatenate((x[3],)), np.stack([x[3]]), np.hstack((x[3],))]
+    fresh += [x[3][np.arange(2)], x[3][x[3] > 2]]
     views += [x[3].conj()[1:], x[3].real[1:], np.asarray(x[3])[1:], np.ravel(x[3])[1:], x[3].squeeze()[1:],
         x[3].round(0)[1:]]
     before = [numpy.array(y) for y in fresh]
