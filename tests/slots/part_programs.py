@@ -213,8 +213,9 @@ def outcome(np: Any, lines: list[str], look: int) -> list[Any]:
             found.append((type(error).__name__, str(error)))
         result = names.get(line.split(" ")[0])
         if type(result).__name__ == "ndarray":
-            found.append((result.shape, str(result.dtype), result.flags.writeable, result.flags.owndata,
-                result.strides))
+            steps = [s for s, n in zip(result.strides, result.shape, strict=True) if n > 1]
+            flags = result.flags
+            found.append((result.shape, str(result.dtype), flags.writeable, flags.owndata, steps))
         if k and k % look == 0:
             found.append(everything(names))
     found.append(everything(names))
