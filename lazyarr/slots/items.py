@@ -109,7 +109,7 @@ class Items(Framed):
         a.compare_number(RAX, ELEMENT)
         a.jump_if("equal", "managed element")
         a.test(RAX)
-        a.jump_if("equal", "back")
+        a.jump_if("equal", "item parts")
 
         self.on("Py_IncRef", R15)
         a.copy(RDI, R15)

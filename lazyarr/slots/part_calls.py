@@ -21,7 +21,7 @@ class PartOperators(Framed):
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in self.binary, self.unary, self.ufunc, self.answer:
+        for write in self.binary, self.item, self.unary, self.ufunc, self.answer:
             write()
 
     def pair(self, first: int | At, second: int | At, leave: str) -> None:
@@ -58,6 +58,25 @@ class PartOperators(Framed):
         a.call_at(R13)
         a.store(At(RSP, 8), RAX)
         self.on("Py_DecRef", R15, y)
+        a.jump("parts answer")
+
+    def item(self) -> None:
+        """(a, key): copies by an array as key, a mask say, or by a part."""
+        a, y = self.asm, At(RSP)
+        a.label("item back")
+        a.jump("back")
+        a.label("item parts")
+        self.compare(At(RBP, TYPE), self.known.lazy, RAX)
+        a.jump_if("other", "back")
+        self.pair(RBX, RBP, "item back")
+        a.copy(RDI, R15)
+        a.load(RSI, y)
+        a.call_at(R13)
+        a.store(At(RSP, 8), RAX)
+        self.on("Py_DecRef", R15, y)
+        a.load(RAX, At(RSP, 8))
+        a.test(RAX)
+        a.jump_if("equal", "get_item refused")
         a.jump("parts answer")
 
     def unary(self) -> None:

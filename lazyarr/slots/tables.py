@@ -125,7 +125,7 @@ no arrays.  (Not `repeat`, whose result may be large, nor what gives views.)"""
 READING = {
     1: """
         sum prod max min amax amin any all mean std var ptp argmax argmin cumsum cumprod trace diff
-        clip sort argsort copy round around count_nonzero
+        clip sort argsort array copy round around count_nonzero
         linalg.norm linalg.inv linalg.det
     """,
     2: "dot inner outer vdot searchsorted allclose array_equal linalg.solve",

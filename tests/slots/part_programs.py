@@ -155,6 +155,9 @@ def _statement(rng: random.Random, names: Names, number: int) -> str:
         held = rng.choice(names.held) if names.held and rng.random() < 0.4 else p
         return f"{held if '.' not in held else 'w'} {rng.choice(IN_PLACE.split())} {q}"
     i = rng.randint(0, 9)
+    if kind < 0.97:
+        key = rng.choice(("np.array([0, 1, 1])", "w > 2", f"{p} > 2", "n[0, :2]", "[1, 0]"))
+        return f"{result} = {p}[{key}]"
     return rng.choice((
         f"{large}[{i}, 3] = {i}", f"{large}[{i}, 3] += 1", f"{result} = {large}[{i}, 3]",
             f"{result} = {large}[{i}][3]",
@@ -210,8 +213,9 @@ def outcome(np: Any, lines: list[str], look: int) -> list[Any]:
             found.append((type(error).__name__, str(error)))
         result = names.get(line.split(" ")[0])
         if type(result).__name__ == "ndarray":
-            found.append((result.shape, str(result.dtype), result.flags.writeable, result.flags.owndata,
-                result.strides))
+            steps = [s for s, n in zip(result.strides, result.shape, strict=True) if n > 1]
+            flags = result.flags
+            found.append((result.shape, str(result.dtype), flags.writeable, flags.owndata, steps))
         if k and k % look == 0:
             found.append(everything(names))
     found.append(everything(names))

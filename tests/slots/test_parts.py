@@ -41,6 +41,11 @@ READS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "ufunc of two": lambda np, m, w: np.maximum(m[3], w),
     "ufunc of a scalar": lambda np, m, w: np.add(2, m[3]),
     "element of a row": lambda np, m, w: m[3][4],
+    "elements": lambda np, m, w: m[3][np.argsort(w)],
+    "elements by a mask": lambda np, m, w: m[3][w > 2],
+    "joined": lambda np, m, w: np.concatenate((m[3], w, m[:5, 3])),
+    "stacked": lambda np, m, w: np.stack([m[3], m[4]], 1),
+    "copied": lambda np, m, w: np.array(m[3]),
 }
 
 
@@ -116,6 +121,7 @@ def test_folds_of_all_elements(name: str) -> None:
 
 
 WRITES = """
+    np.concatenate((w[:50],w[50:]),out=p)  np.concatenate((w[:50],w[50:]),0,p)  np.stack([w[:50]],out=s[:1])
     p[:]=w  p[2:5]=7  p+=w  p*=3  p.sort()  p.fill(3)  p.put([0,1],9)  p.partition(3)  p.byteswap(True)
     p.byteswap(inplace=True)  p.setfield(2,'i1')  p.flat[3]=4  p.flat=8  p.itemset(3,4)  p.clip(2,5,p)
     p.clip(2,5,out=p)  p.round(1,p)  p.cumsum(out=p)  p.cumsum(0,None,p)  p.sum(out=p[:1].reshape(()))
@@ -252,6 +258,9 @@ def test_results_have_memory_of_their_own_and_views_do_not() -> None:
         np.where(True, x[3], 0)]
     views = [x[3][1:], x[3:5].T[1:, 0], x[3].reshape(10, 10).ravel()[1:], x[3].view()[1:],
         x[3].astype("f8", copy=False)[1:]]
+    views += [np.array(x[3], copy=False)[1:], np.array(x[3], copy=None)[1:]]
+    fresh += [np.array(x[3]), np.concatenate((x[3],)), np.stack([x[3]]), np.hstack((x[3],))]
+    fresh += [x[3][np.arange(2)], x[3][x[3] > 2]]
     views += [x[3].conj()[1:], x[3].real[1:], np.asarray(x[3])[1:], np.ravel(x[3])[1:], x[3].squeeze()[1:],
         x[3].round(0)[1:]]
     before = [numpy.array(y) for y in fresh]
