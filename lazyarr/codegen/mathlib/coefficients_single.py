@@ -141,18 +141,18 @@ def _all_positive(x: Number, last: int, bits: int) -> tuple[float, ...]:
 def ratios() -> dict[str, Any]:
     """Of float32's arctanh: sixteenths of an octave; the difference of bits is within 0.0861 of log2.
 
-    The first two are 1, so that small results are no difference of larger numbers."""
-    powers = [mp.mpf(1)] * 2 + [mp.mpf(2) ** ((2 * mp.mpf(k) + 1) / 32) for k in range(2, 16)]
+    The first three are 1, so that small results are no difference of larger numbers."""
+    powers = [mp.mpf(1)] * 3 + [mp.mpf(2) ** ((2 * mp.mpf(k) + 1) / 32) for k in range(3, 16)]
     ratios = [mp.mpf(SINGLE.round(x)) for x in powers]
     logs = [mp.log(x) / 2 for x in ratios]
-    reach = mp.tanh((mp.mpf(1) / 8 + mp.mpf("0.0861")) * LN2 / 2)
+    reach = mp.tanh((mp.mpf(3) / 16 + mp.mpf("0.0861")) * LN2 / 2)
     high = short(LN2 / 2, 17)
     return {
         "RATIO_F": [float(x) for x in ratios],
         "RATIO_LOG_HIGH_F": [short(x, 17) for x in logs],
         "RATIO_LOG_LOW_F": [SINGLE.round(x - mp.mpf(short(x, 17))) for x in logs],
         "RATIO_STEP_F": (high, SINGLE.round(LN2 / 2 - mp.mpf(high))),
-        "RATIO_TAIL_F": fit(of_square(lambda x: (mp.atanh(x) / x - 1) / x**2, mp.mpf(1) / 3), 0, reach**2, 1),
+        "RATIO_TAIL_F": fit(of_square(lambda x: (mp.atanh(x) / x - 1) / x**2, mp.mpf(1) / 3), 0, reach**2, 2),
         "SINH_SERIES_F": fit(of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, 1, 3),
     }
 

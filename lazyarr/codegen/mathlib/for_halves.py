@@ -8,7 +8,7 @@ Where a function is not here, float32's own is as fast.
 from __future__ import annotations
 
 from lazyarr.codegen.mathlib.arithmetic import chain, fma
-from lazyarr.codegen.mathlib.exponential import INF, nearest
+from lazyarr.codegen.mathlib.exponential import INF, nearest, rounded
 from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Real
 from lazyarr.codegen.mathlib.logarithm_single import split
 from lazyarr.codegen.mathlib.lookup import look_up
@@ -19,18 +19,12 @@ _LARGEST = 11.78
 """From here on sinh and cosh may not fit."""
 
 
-def _power_of_two(k: Bits) -> Real:
-    """2**(k/16)."""
-    (root,) = look_up(k, k.on.table("EXP_HIGH"))
-    return (root.bits + (k << k.on.p.mantissa - 4)).real
-
-
 def exp2(on: Lanes, x: Real) -> tuple[Real, Mask]:
     """Results from 2**-115 on are taken here, and become zero; up to 2**15.9 they fit."""
     magic = on.p.magic / 16
     shifted = x + magic
     r = x - (shifted - magic)
-    s = _power_of_two(shifted.bits)
+    s = rounded(shifted.bits)
     return fma(s * r, chain(r, on.table("HALF_EXP2")), s), abs(x + 50.0).outside(65.9)
 
 
@@ -38,7 +32,7 @@ def _half_exp(size: Real) -> Real:
     """e**x / 2, of sizes."""
     k, shifts = nearest(size, less=16)
     r = fma(shifts, -size.on.table("HALF_EXP_STEP"), size)
-    s = _power_of_two(k)
+    s = rounded(k)
     return fma(s * r, fma(r, 0.5, 1.0), s)
 
 
