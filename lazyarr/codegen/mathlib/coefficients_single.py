@@ -153,8 +153,30 @@ def ratios() -> dict[str, Any]:
         "RATIO_LOG_LOW_F": [SINGLE.round(x - mp.mpf(short(x, 17))) for x in logs],
         "RATIO_STEP_F": (high, SINGLE.round(LN2 / 2 - mp.mpf(high))),
         "RATIO_TAIL_F": fit(of_square(lambda x: (mp.atanh(x) / x - 1) / x**2, mp.mpf(1) / 3), 0, reach**2, 2),
-        "SINH_SERIES_F": fit(of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, 1, 3),
+        "SINH_SERIES_F": fit(of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, mp.mpf(9) / 16, 2),
     }
+
+
+def short_cubes() -> dict[str, Any]:
+    """Numbers near the roots of 32 intervals, whose cubes' inverses are numbers, all but exactly."""
+    pairs = [_near_a_cube(*_thirty_second(k)) for k in range(32)]
+    third = mp.mpf(1) / 3
+    ends = [x * c - 1 for k, (_, c) in enumerate(pairs) for x in _thirty_second(k)]
+    tail = guarded(lambda r: ((1 + r) ** third - 1) / r, third)
+    return {
+        "ROOT_F": [root for root, _ in pairs], "ROOT_INVERSE_F": [c for _, c in pairs],
+        "ROOT_TAIL_F": fit(tail, min(ends), max(ends), 3),
+    }  # fmt: skip
+
+
+def _near_a_cube(low: float, high: float) -> tuple[float, float]:
+    root = numpy.float32(((low + high) / 2) ** (1 / 3))
+    for k in range(1 << 10):
+        x = root + numpy.spacing(root) * (k + 1 >> 1) * (-1) ** k
+        exact = 1 / mp.mpf(float(x)) ** 3
+        if abs(exact - mp.mpf(SINGLE.round(exact))) < exact * mp.mpf(2) ** -31:
+            return float(x), SINGLE.round(exact)
+    raise ValueError("no such number")
 
 
 def halves() -> dict[str, Any]:
@@ -175,9 +197,7 @@ def halves() -> dict[str, Any]:
     for name, base in (("LOG", mp.mpf(1)), ("LOG10", LN10)):
         found[name] = fit(partial(_above, base, mp.mpf(0)), -reach, reach, 2)
     single = {f"HALF_{name}_F": value for name, value in found.items()}
-    inverse = short_logarithms()["SHORT_LOG_INVERSE_F"]
-    roots = [SINGLE.round((1 / mp.mpf(c)) ** third) for c in inverse]
-    return {"HALF_EXP_STEP_F": SINGLE.round(LN2 / 16), "HALF_ROOT_F": roots, **single}
+    return {"HALF_EXP_STEP_F": SINGLE.round(LN2 / 16), **single}
 
 
-ALONE = (short_logarithms, powers, hyperbolas, short_circles, ratios, halves)
+ALONE = (short_logarithms, powers, hyperbolas, short_circles, ratios, short_cubes, halves)

@@ -42,7 +42,7 @@ def cosh(on: Lanes, x: Real) -> tuple[Real, Mask]:
 
 
 def sinh(on: Lanes, x: Real) -> tuple[Real, Mask]:
-    """Below 1 a series; above, e**-x needs no second number."""
+    """Below 3/4 a series; above, e**-x needs no second number."""
     size = abs(x)
     k, r = steps(size, less=16)
     s, low = scaled(k)
@@ -54,4 +54,4 @@ def sinh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     z = size * size
     near = fma(size * z, chain(z, on.table("SINH_SERIES")), size)
     far = s + fma(s, rise, -fma(u, fall, u))
-    return (size < 1.0).real(near, far).signed(x), size.outside(LARGE[on.p])
+    return (size < 0.75).real(near, far).signed(x), size.outside(LARGE[on.p])
