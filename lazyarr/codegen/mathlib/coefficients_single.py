@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -10,8 +11,18 @@ from typing import Any
 import mpmath as mp
 import numpy
 
-from lazyarr.codegen.mathlib.fitting import LN2, LN10, PI, SINGLE, Number, fit, guarded, of_square, parts, short
-
+from lazyarr.codegen.mathlib.fitting import (
+    LN2,
+    LN10,
+    PI,
+    SINGLE,
+    Number,
+    fit,
+    guarded,
+    of_square,
+    parts,
+    short,
+)
 
 TANH_FIRST = 0.0625
 """Where quarter octaves begin in the table; below 5/4 of it tanh is odd."""
@@ -68,8 +79,8 @@ def short_logarithms() -> dict[str, Any]:
 
 
 def powers() -> dict[str, Any]:
-    """Of float32's power: inverses with six bits below the point, so that m c - 1 is exact for all mantissas m
-    from 1 to 2, and their logarithms in base 2 as sums, of which the first number can be added to exponents."""
+    """Of float32's power: inverses with six bits below the point, so that m c - 1 is exact for all mantissas
+    from 1 to 2, and their logarithms in base 2 as sums, of which the first number adds to exponents."""
     inverse = [2 / (2 + mp.mpf(2 * k + 1) / 32) for k in range(32)]
     inverse = [mp.mpf(1), *(mp.mpf(short(c, 6)) for c in inverse[1:-1]), mp.mpf(1) / 2]
     ends = [(1 + mp.mpf(j) / 32) * c - 1 for k, c in enumerate(inverse) for j in (k, k + 1)]
@@ -147,13 +158,14 @@ def ratios() -> dict[str, Any]:
     logs = [mp.log(x) / 2 for x in ratios]
     reach = mp.tanh((mp.mpf(3) / 16 + mp.mpf("0.0861")) * LN2 / 2)
     high = short(LN2 / 2, 17)
+    sinh = of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6)
     return {
         "RATIO_F": [float(x) for x in ratios],
         "RATIO_LOG_HIGH_F": [short(x, 17) for x in logs],
         "RATIO_LOG_LOW_F": [SINGLE.round(x - mp.mpf(short(x, 17))) for x in logs],
         "RATIO_STEP_F": (high, SINGLE.round(LN2 / 2 - mp.mpf(high))),
         "RATIO_TAIL_F": fit(of_square(lambda x: (mp.atanh(x) / x - 1) / x**2, mp.mpf(1) / 3), 0, reach**2, 2),
-        "SINH_SERIES_F": fit(of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, mp.mpf(9) / 16, 2),
+        "SINH_SERIES_F": fit(sinh, 0, mp.mpf(9) / 16, 2),
     }
 
 

@@ -171,8 +171,8 @@ def tan(on: Lanes, x: Real) -> tuple[Real, Mask]:
 
 
 FAST = {
-    "exp2": exp2, "expm1": expm1, "cosh": cosh, "sinh": sinh, "log": log, "log10": log10, "log1p": log1p, "arcsinh": arcsinh,
-    "arccosh": arccosh, "arctanh": arctanh, "cbrt": cbrt, "arcsin": arcsin, "arccos": arccos, "sin": sin,
-    "cos": cos, "tan": tan,
+    "exp2": exp2, "expm1": expm1, "cosh": cosh, "sinh": sinh, "log": log, "log10": log10, "log1p": log1p,
+    "arcsinh": arcsinh, "arccosh": arccosh, "arctanh": arctanh, "cbrt": cbrt, "arcsin": arcsin,
+    "arccos": arccos, "sin": sin, "cos": cos, "tan": tan,
 }  # fmt: skip
 """Name -> float16's own definition; the rare path is float32's."""

@@ -1,4 +1,4 @@
-"""cbrt in float32: as `roots`, x = 2**k (1 + r) / c, by a table of 32 whose roots of 1/c need no second number.
+"""cbrt in float32: as `roots`, x = 2**k (1 + r) / c, by a table of 32, whose roots need no second number.
 
 The third of k and the rest of it are found among numbers, not integers.
 """
