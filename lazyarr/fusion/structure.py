@@ -17,7 +17,7 @@ import numpy
 
 from lazyarr.dtypes import char_of
 from lazyarr.error_state import ignores
-from lazyarr.expr import Expr, Read
+from lazyarr.expr import Expr, Read, Reduce
 from lazyarr.fusion.assemble import Arrange, Frame, assemble
 from lazyarr.fusion.assembler import Assembler
 from lazyarr.fusion.group import Group
@@ -64,8 +64,10 @@ class Tokens:
 
         add, number_of, place_of, place = parts.append, numbers.get, self._known.get, self._place
         for node, store in zip(nodes, stored, strict=True):
-            old, region = node.old, node.region
-            add(node.op)
+            op, old, region = node.op, node.old, node.region
+            add(op)
+            if op.__class__ is Reduce and op.initial is not None:
+                add(op.initial.tobytes())  # (-0.0 and 0.0 are equal)
             for i in node.inputs:
                 if i.__class__ is Read:
                     value, geo = i.expr, i.geo

@@ -203,6 +203,21 @@ def test_a_constant_on_either_side():
         assert numpy.asarray(got).tobytes() == want.tobytes()
 
 
+def test_the_sign_of_a_zero_to_start_from(monkeypatch):
+    """Not of groups in one evaluation, nor of one evaluation after the other."""
+    monkeypatch.setattr(partition, "MAX_NODES", 2)
+    x = numpy.full((3, 4), -0.0)
+
+    def sums(np):
+        return [(np.array(x) * 1).sum(1, initial=zero) for zero in (-0.0, 0.0, -0.0)]
+
+    for together in (True, False):
+        found = sums(lazyarr)
+        if together:
+            lazyarr.evaluate(*found)
+        assert [numpy.asarray(y).tobytes() for y in found] == [y.tobytes() for y in sums(numpy)]
+
+
 def test_what_is_stored_differs(monkeypatch):
     monkeypatch.setattr(partition, "MAX_NODES", 2)
     first, second = ((x, x * 2) for x in (lazyarr.array(A) + 1, lazyarr.array(A) + 1))
