@@ -41,7 +41,7 @@ BLOCKS_EACH = 4
 SHORTER = 4
 """Where groups run behind, blocks are so many times shorter: at a time there are two, and edges of strips."""
 
-STRETCH = 2048
+STRETCH = 512
 """Bytes of what successive rows have side by side, at least, where rows are not contiguous (columns, say)."""
 
 
@@ -140,6 +140,8 @@ class _Joining:
             rows = max(self.chain.reach, rows // SHORTER)
         spread = self.chain.spread
         least = max(-(-STRETCH // spread) if spread else 1, self.chain.reach)
+        if spread and rows < least:     # they come from the next cache about as fast as others from memory
+            rows = min(least, (share_bytes() // CACHE_PART - still) // row)
         if rows < min(least, self.chain.extent):
             return f"a row is {row} bytes: too few of them stay in the cache"
         if self._worth_threads():
@@ -263,6 +265,19 @@ class _Joining:
             peak = max(peak, live - node.nbytes if elided else live)
             live -= free
         return peak
+
+
+@cache
+def share_bytes() -> int:
+    """A core's share of the third-level cache, as far as the system says."""
+    at = "/sys/devices/system/cpu/cpu0/cache/index3"
+    try:
+        with open(f"{at}/size", encoding="ascii") as file:
+            size = int(file.read().strip().removesuffix("K")) << 10
+        with open(f"{at}/shared_cpu_map", encoding="ascii") as file:
+            return size // int(file.read().replace(",", ""), 16).bit_count()
+    except (OSError, ValueError, ZeroDivisionError):
+        return 0
 
 
 def _inside(chain: Chain, parted: Partition, w: Walk) -> dict[int, Inside]:
