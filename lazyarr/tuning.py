@@ -33,8 +33,8 @@ levels."""
 
 _OLD, _V3, _V4 = Tuning(16), Tuning(32, rows_ahead=0), Tuning(64, rows_ahead=0)
 _ICL = Tuning(64, fold_ahead=0)
-"""Measured on a Zen 4: its prefetchers follow a stream by themselves, where prefetching gets in their way, and
-rows not at all.  The other AVX-512 levels are Xeons', with which it is the other way about."""
+"""Measured on a Zen 4: its prefetchers follow a stream by themselves, where others get in their way, and rows
+not at all.  The other AVX-512 levels are Xeons', with which it is the other way about."""
 
 TABLE = {
     "X86_V2": _OLD, "X86_V3": _V3, "X86_V4": _V4, "AVX512_ICL": _ICL, "AVX512_SPR": _V4,

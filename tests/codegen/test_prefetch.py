@@ -1,4 +1,4 @@
-"""Which folds prefetch what they read, and where to: as the table of measured numbers has it for each level."""
+"""Which folds prefetch what they read, and where to: as the table of numbers has it for each level."""
 
 from __future__ import annotations
 
