@@ -50,7 +50,7 @@ STAYS = 1 << 13
 """Bytes of a block of each operand, where groups lag: what one of them makes the next one finds in the
 first-level cache (8 to 16 KiB were the best for all numbers of sweeps)."""
 
-STRETCH = 2048
+STRETCH = 512
 """Bytes of what successive rows have side by side, at least, where rows are not contiguous (columns, say)."""
 
 
@@ -62,6 +62,19 @@ def cache_bytes() -> int:
             return int(file.read().strip().removesuffix("K")) << 10
     except (OSError, ValueError):
         return 1 << 20
+
+
+@cache
+def share_bytes() -> int:
+    """A core's share of the third-level cache, as far as the system says."""
+    at = "/sys/devices/system/cpu/cpu0/cache/index3"
+    try:
+        with open(f"{at}/size", encoding="ascii") as file:
+            size = int(file.read().strip().removesuffix("K")) << 10
+        with open(f"{at}/shared_cpu_map", encoding="ascii") as file:
+            return size // int(file.read().replace(",", ""), 16).bit_count()
+    except (OSError, ValueError, ZeroDivisionError):
+        return 0
 
 
 def room() -> int:
@@ -207,6 +220,8 @@ class _Joining:
             rows = max(self.chain.reach, most)
         spread = self.chain.spread
         least = max(-(-STRETCH // spread) if spread else 1, self.chain.reach)
+        if spread and rows < least:     # they come from the next cache about as fast as others from memory
+            rows = min(least, (share_bytes() // CACHE_PART - still) // row)
         if rows < min(least, self.chain.extent):
             return f"a row is {row} bytes: too few of them stay in the cache"
         if self._worth_threads():

@@ -44,9 +44,8 @@ def moved(step: Step, w: Walk) -> Traffic:
         assert source.program is not None
         inner = _by_kernel(source, source.program, w)
         packed = _footprint(step.program, operand)      # in the cache: neither stored nor read
-        found += Traffic(inner.read - packed, -packed)
         out = next(k for k, o in enumerate(source.program.parfor.operands) if o.role != "in")
-        found += Traffic(0, inner.written - _footprint(source.program, out))
+        found += Traffic(inner.read - packed, inner.written - _footprint(source.program, out))
     return found
 
 
