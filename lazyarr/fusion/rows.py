@@ -55,8 +55,8 @@ class Chain:
     written: dict[int, list[Placed]] = field(default_factory=dict)
     """Those that write."""
     latest: dict[int, dict[tuple[object, ...], Placed]] = field(default_factory=dict)
-    """The touches of a buffer again, with the lag of the group in the place of its number; of those of the same
-    bytes, which sweeps touch again and again, the last one."""
+    """The touches of a buffer again, with the lag of the group in the place of its number; of those of the
+    same bytes, which sweeps touch again and again, the last one."""
     block: int = 0
     """Rows that run together; filled in by who makes a step of the chain."""
     lags: list[int] = field(default_factory=list)
