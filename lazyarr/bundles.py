@@ -45,8 +45,8 @@ MACHINES = {"x86_64": "x86", "aarch64": "arm"}
 
 
 MANY, LEAST = 1 << 17, 32
-"""Where any length will do: elements of the largest argument, more than what NumPy computes at the call; and the
-least length, lest loops be taken for short ones."""
+"""Where any length will do: elements of the largest argument, more than what NumPy computes at the call; and
+the least length, lest loops be taken for short ones."""
 
 
 class Exported(NamedTuple):
