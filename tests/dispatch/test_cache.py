@@ -193,12 +193,16 @@ for k in range(20):
     assert sum(file.stat().st_size for file in root.iterdir()) <= 5000
 
 
-def test_a_long_lived_process_sweeps_now_and_then(root, monkeypatch):
-    monkeypatch.setattr(cache, "_SWEEP_EVERY", 8)
+def test_a_running_process_stays_near_the_bound(root, monkeypatch):
+    """An eighth above it, and a file, at most; looking through the directory a few times for that."""
+    most, sweeps, sweep = 0, [], cache.sweep
+    monkeypatch.setattr(cache, "sweep", lambda: sweeps.append(sweep()))
     with options(cache_bytes=20000):
-        for k in range(64):
-            cache.store(cache.digest(str(k)), bytes(1000), ABOUT)
-    assert sum(file.stat().st_size for file in root.iterdir()) <= 20000 + 8 * 1100
+        for k in range(200):
+            cache.store(cache.digest(str(k)), bytes(100), ABOUT)
+            most = max(most, sum(file.stat().st_size for file in root.iterdir()))
+    assert 20000 - 300 < most <= 20000 + 20000 // 8 + 300
+    assert 10 < len(sweeps) < 20
 
 
 def test_racing_writers_and_readers(root):
