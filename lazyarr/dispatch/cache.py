@@ -21,7 +21,7 @@ import struct
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
@@ -231,18 +231,27 @@ def sweep() -> None:
     if root is None:
         return
     try:
-        with os.scandir(root) as entries:
-            ours = [entry for entry in entries if entry.name.endswith((SUFFIX, ".tmp"))]
-        about = [(entry.stat(follow_symlinks=False), entry.path) for entry in ours]
+        total = sum(size for _, size, _ in _files(root))
+        if total <= current.cache_bytes:
+            return
+        found = sorted(_files(root))
     except OSError:
         return
-    found = [(status.st_mtime, status.st_size, path) for status, path in about]
-    total = sum(size for _, size, _ in found)
-    for _, size, path in sorted(found):
+    for _, size, path in found:
         if total <= current.cache_bytes:
             break
         remove(path)
         total -= size
+
+
+def _files(root: str) -> Iterator[tuple[float, int, str]]:
+    """When each file of ours was last used, its bytes and path: one at a time, since there may be many."""
+    with os.scandir(root) as entries:
+        for entry in entries:
+            if entry.name.endswith((SUFFIX, ".tmp")):
+                with suppress(FileNotFoundError):       # somebody else may have been quicker
+                    status = entry.stat(follow_symlinks=False)
+                    yield status.st_mtime, status.st_size, entry.path
 
 
 def remove(path: str) -> None:

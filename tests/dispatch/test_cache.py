@@ -193,6 +193,27 @@ for k in range(20):
     assert sum(file.stat().st_size for file in root.iterdir()) <= 5000
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts in KiB")
+def test_a_sweep_takes_no_memory_for_each_file(root):
+    """A process that meets ten thousand kernels has as many files, and looks through them again and again."""
+    code = f"""
+import resource
+from lazyarr.config import set_options
+from lazyarr.dispatch import cache
+set_options(cache_dir={str(root)!r})
+for k in range(4000):
+    open(f"{{cache.directory()}}/{{k:064x}}.lzo", "w").close()
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
+cache.sweep()
+print(peak() - before)
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
+                         env={"PYTHONPATH": ":".join(sys.path)})
+    assert int(out.stdout) < 1000, out.stderr       # KiB; with a list of what was found: 4000
+
+
 def test_a_running_process_stays_near_the_bound(root, monkeypatch):
     """An eighth above it, and a file, at most; looking through the directory a few times for that."""
     most, sweeps, sweep = 0, [], cache.sweep
