@@ -33,7 +33,8 @@ from lazyarr.fusion.parfor import Parfor
 from lazyarr.fusion.program import Program
 from lazyarr.kernels import Code
 from lazyarr.public import evaluate
-from lazyarr.signatures import parsed
+from lazyarr.signatures import length_of
+from lazyarr.signatures import signatures as read
 from lazyarr.switches import code_off
 from lazyarr.target import Target
 from lazyarr.threading import loops_ir
@@ -41,6 +42,11 @@ from lazyarr.threading.system_ir import linux
 
 MACHINES = {"x86_64": "x86", "aarch64": "arm"}
 """Those that the thread pool's code is written for, and its names for them."""
+
+
+MANY, LEAST = 1 << 17, 32
+"""Where any length will do: elements of the largest argument, more than what NumPy computes at the call; and
+the least length, lest loops be taken for short ones."""
 
 
 class Exported(NamedTuple):
@@ -55,19 +61,20 @@ class Exported(NamedTuple):
 
 
 def export_kernels(
-    fn: Callable[..., Any], signatures: Sequence[Sequence[Any]], targets: Sequence[str] | None, path: str
+    fn: Callable[..., Any], signatures: str | Sequence[Any], targets: Sequence[str] | None, path: str
 ) -> Exported:
     """`lazyarr.export_kernels`."""
-    chosen, place = _targets(targets), os.fspath(path)
+    known, chosen, place = read(signatures), _targets(targets), os.fspath(path)
     if not jit.available():
         raise RuntimeError("without LLVM nothing can be compiled")
     jit.use_all_machines()
     wanted = _Wanted(chosen)
     with wanted.watching():
-        for signature in signatures:
+        for signature in known:
+            length = length_of(signature, MANY, LEAST)
             for mode, ask in product(("auto", "always"), (evaluate, _one_by_one)):
                 with config.options(jit=mode):
-                    ask(*_arrays(fn(*map(_argument, signature))))
+                    ask(*_arrays(fn(*[item.example(length) for item in signature])))
     if not wanted.kernels:
         raise ValueError("with these arguments the function leaves nothing to kernels")
     entries = wanted.entries()
@@ -128,16 +135,6 @@ def _targets(names: Sequence[str] | None) -> list[Target]:
         if name not in known:
             raise ValueError(f"there is no level {name} to export for; there are {', '.join(known)}")
     return [BY_NAME[name].target._replace(off=code_off()) for name in dict.fromkeys(chosen)]
-
-
-def _argument(given: Any) -> Any:
-    """What the function is called with: ``"float64[100, 200]"`` is an array of ones."""
-    if not isinstance(given, str):
-        return given
-    found = parsed(given)
-    if found.shape is None or None in found.shape:
-        raise ValueError(f"signature {given!r}: must be a dtype and a shape, such as 'float64[100, 200]'")
-    return found.example(0)
 
 
 def _one_by_one(*arrays: Any) -> None:

@@ -383,7 +383,7 @@ def available() -> bool:
 
     Raises
     ------
-    RuntimeError, ValueError
+    RuntimeError
         If the option ``cpu_level`` asks for what the host lacks.
     """
     with suppress(ImportError):
