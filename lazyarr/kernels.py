@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lazyarr import config, kernel_index
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.mathlib.names import own
+from lazyarr.codegen.mathlib.names import exact, own
 from lazyarr.counters import COUNT
 from lazyarr.cpu_features import here
 from lazyarr.dispatch import cache as disk
@@ -29,7 +29,7 @@ from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.numpy_loops import InnerLoop, inner_loop
 from lazyarr.op_targets import baseline_of, chosen, has, read
-from lazyarr.ops import OPS, called, function, given, row
+from lazyarr.ops import OPS, SHARED, called, function, given, row
 from lazyarr.reduce_order import SEARCHES
 from lazyarr.switches import code_off
 from lazyarr.target import Target
@@ -283,16 +283,22 @@ def _loop(name: str, sig: str) -> InnerLoop:
 
 def ours(name: str, sig: str) -> bool:
     """Do kernels call a function of ours for an op, not NumPy's loop?"""
-    return called(name) or (own(name, sig) and has(row(name).targets, host().name))
+    return called(name) or (own(name, sig) and has(_statement(name, sig), host().name))
 
 
 def _level(name: str, sig: str) -> str:
-    return _target_of(row(name).targets, host(), config.cpu_key()).name if ours(name, sig) else "numpy"
+    statement = _statement(name, sig)
+    return _target_of(statement, host(), config.cpu_key()).name if ours(name, sig) else "numpy"
+
+
+def _statement(name: str, sig: str) -> str:
+    """For which levels there is code of a function; an op's own statement is for what kernels write themselves."""
+    return SHARED if exact(name, sig) else row(name).targets
 
 
 def code_of_ours(name: str, sig: str = "") -> Code:
     """A function of ours, for the level that its statement chooses (`op_targets`)."""
-    targets = row(name).targets
+    targets = _statement(name, sig)
     target, opt = _target_of(targets, host(), config.cpu_key()), read(targets).opt
     if name in DRAWS:
         from lazyarr.codegen.draw_ir import draw_module

@@ -186,11 +186,11 @@ _ROWS: list[_Row] = [
     ("trunc", "", _REAL, 1, "any", "", "", "", "", "", ""),
     ("rint", "", "ef", 1, "any", "", "", "", "", "", ""),
     # anatomy of floats
-    ("frexp", "", "", 10, "any", "", "", "", "", "", ""),
-    ("ldexp", "", "", 10, "moderate", "", "", "oui", "oui", "", ""),
-    ("modf", "", "", 8, "any", "", "", "", "", "", ""),
-    ("nextafter", "", "", 8, "any", "", "", "oui", "oui", "", ""),
-    ("spacing", "", "", 8, "any", "", "", "oui", "oui", "", ""),
+    ("frexp", "", "ef", 10, "any", "", "", "", "", "", ""),
+    ("ldexp", "", "i", 10, "moderate", "", "", "oui", "oui", "", ""),
+    ("modf", "", "ef", 8, "any", "", "", "", "", "", ""),
+    ("nextafter", "", "ef", 8, "any", "", "", "oui", "oui", "", ""),
+    ("spacing", "", "ef", 8, "any", "", "", "oui", "oui", "", ""),
     # powers, exponentials, logarithms
     ("power", "", "", 30, "moderate", "", "", "doui", "doui", "", "raises"),
     ("float_power", "", "", 30, "moderate", "", "", "doui", "doui", "", ""),

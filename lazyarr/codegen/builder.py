@@ -22,6 +22,8 @@ class Builder:
         self.width = width
         self.lines: list[str] = []
         self.declarations: dict[str, None] = {}
+        self.block = "entry"
+        """Label of the basic block that is being written."""
         self._values = self._names = 0
 
     def ty(self, scalar: str) -> str:
@@ -46,6 +48,7 @@ class Builder:
 
     def label(self, name: str) -> None:
         self.lines.append(f"{name}:")
+        self.block = name
 
     def declare(self, text: str) -> None:
         """A module-level declaration, kept once."""

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import cache
 
 from lazyarr.codegen import (
+    emitters_anatomy,
     emitters_arith,
     emitters_bits,
     emitters_compare,
@@ -31,6 +32,7 @@ from lazyarr.target import Target
 Emit = Callable[[Builder, list[Value]], list[Value]]
 
 RULES: Rules = {
+    **emitters_anatomy.RULES,
     **emitters_arith.RULES,
     **emitters_bits.RULES,
     **emitters_compare.RULES,
@@ -57,9 +59,9 @@ def emitter(name: str, sig: str, target: Target) -> Emit | None:
     operand = inputs[-1]
     kinds = kind(operand)
     if name != "where" and inputs[0] != operand:
-        kinds = kind(inputs[0]) + kinds
-    if kinds == "e" and "e" not in rules:
-        return _bound(_through_float(rules["f"], outputs), "half")
+        kinds = inputs if inputs[0] in "efd" else kind(inputs[0]) + kinds
+    if inputs[0] == "e" and kinds not in rules:
+        return _bound(_through_float(rules[kinds.replace("e", "f")], inputs, outputs), lane(operand))
     return _bound(rules[kinds], lane(operand))
 
 
@@ -71,12 +73,17 @@ def _bound(fn: Fn, t: str) -> Emit:
     return emit
 
 
-def _through_float(fn: Fn, outputs: str) -> Fn:
-    def emit(b: Builder, t: str, *operands: str) -> Value | list[Value]:
-        found = fn(b, "float", *(convert(b, "fpext", "half", x, "float") for x in operands))
-        if outputs != "e":
-            return found
-        assert isinstance(found, str)
-        return convert(b, "fptrunc", "float", found, "half")
+def _through_float(fn: Fn, inputs: str, outputs: str) -> Fn:
+    def emit(b: Builder, t: str, *operands: str) -> list[Value]:
+        wide = (
+            convert(b, "fpext", "half", x, "float") if char == "e" else x
+            for char, x in zip(inputs, operands, strict=True)
+        )
+        found = fn(b, "float", *wide)
+        results: list[Value] = found if isinstance(found, list) else [found]
+        return [
+            convert(b, "fptrunc", "float", str(y), "half") if char == "e" else y
+            for char, y in zip(outputs, results, strict=True)
+        ]
 
     return emit

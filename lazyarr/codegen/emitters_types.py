@@ -22,7 +22,8 @@ Fn = Callable[..., Value | list[Value]]
 """``fn(b, t, *operands)``: emit one op on lanes of LLVM type `t` (of a component, if complex)."""
 
 Rules = dict[str, dict[str, Fn]]
-"""Emitter key -> kind letter (ops.py; 'iu' and 'ui' for mixed operands) -> how it is emitted."""
+"""Emitter key -> kind letter (ops.py; 'iu' and 'ui' for mixed operands, of floats and integers the
+signature's characters) -> how it is emitted."""
 
 ZERO = "zeroinitializer"
 """The zero (or False) of any type."""
@@ -155,7 +156,7 @@ _ROUNDING = 'metadata !"round.tonearest"'
 
 
 def raise_flag(b: Builder, flag: str, where: str) -> None:
-    """Set the CPU's 'divide' or 'overflow' status if any lane of `where` is True.
+    """Set one of the CPU's status flags if any lane of `where` is True.
 
     The status is an effect that the optimiser may not drop or move into lanes that did not ask,
     hence the constrained operation on one float.
@@ -173,8 +174,10 @@ def raise_flag(b: Builder, flag: str, where: str) -> None:
 
 
 _ONE = 0x3F800000
-"""The bits of 1.0, as of the harmful operands below: 0.0 and 2**127."""
+"""The bits of 1.0, as of the harmful operands below: 0.0, 2**127, 2**-20, infinity."""
 _RAISERS = {
     "divide": ("fdiv", "1.0", 0),
     "overflow": ("fmul", literal(2.0**127), 0x7F000000),
+    "underflow": ("fmul", literal(2.0**-126 * (1 + 2.0**-23)), 0x35800000),
+    "invalid": ("fmul", "0.0", 0x7F800000),
 }

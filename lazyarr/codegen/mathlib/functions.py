@@ -15,6 +15,7 @@ from lazyarr.codegen.mathlib import (
     circular_single,
     direction,
     error_function,
+    exact,
     exponential,
     for_halves,
     hyperbolic,
@@ -170,4 +171,5 @@ for _name, _rows in FUNCTIONS.items():
 @cache
 def module(name: str, sig: str, target: Target) -> Module:
     """The text of a function's loop."""
-    return write(FUNCTIONS[name][sig[0]], sig[0], target)
+    rows = FUNCTIONS.get(name) or exact.FUNCTIONS[name]
+    return write(rows[sig[0]], sig, target)

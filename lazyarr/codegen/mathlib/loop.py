@@ -1,6 +1,6 @@
 """A function over lanes -> the text of a loop that kernels call as they call NumPy's inner loops.
 
-In:  a `Function`, dtype, `Target`.
+In:  a `Function`, a loop signature, `Target`.
 Out: `Module`: ``void f(char **args, intp *dims, intp *steps, void *data)``.
 Holds: every element goes through the same vector code.  Elements that are not side by side, and those
 that do not fill a vector, pass through small arrays on the stack, so strides and ends change no bit.
@@ -8,11 +8,13 @@ The CPU's status flags of before are put back at the end, with those that the fu
 
 Elements whose result the fast path cannot give are redone in a branch that is rarely taken; what the branch
 gives for other elements is not used, so an element's result does not depend on its neighbours.
+
+A complex operand is two numbers for a function, one after the other, and so is a complex result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -25,6 +27,9 @@ from lazyarr.codegen.symbols import symbol_of
 from lazyarr.dtypes import PLAIN
 from lazyarr.target import Target
 
+Reals = tuple[Real, ...]
+"""Of functions with several results, and with complex ones."""
+
 _SELDOM = '!0 = !{!"branch_weights", i32 1, i32 4000}'
 _MOSTLY = '!1 = !{!"branch_weights", i32 4000, i32 1}'
 
@@ -35,30 +40,36 @@ class Function:
 
     operands: int
     precision: Precision
-    fast: Callable[..., tuple[Real, Mask | None]]
+    fast: Callable[..., tuple[Real | Reals, Mask | None]]
     """The results, and for which elements they do not hold."""
-    rare: Callable[..., tuple[Real, Raised]] | None
+    rare: Callable[..., tuple[Real | Reals, Raised]] | None
     """The results for these, and the flags that they raise; None: there are no such elements."""
     needs: Callable[[Target], str] | None = None
     """Scalar functions that `rare` calls."""
 
 
-def write(function: Function, char: str, target: Target) -> Module:
-    """The text of a function's loop over elements of a dtype."""
-    text = _Writer(function, char, target).text()
+def write(function: Function, sig: str, target: Target) -> Module:
+    """The text of a function's loop for a signature, whose dtypes are of one precision."""
+    text = _Writer(function, sig, target).text()
     symbol = symbol_of("math_", text, target)
     return Module(text.replace("@math(", f"@{symbol}("), symbol)
 
 
 class _Writer:
-    def __init__(self, function: Function, char: str, target: Target) -> None:
+    def __init__(self, function: Function, sig: str, target: Target) -> None:
         self.function = function
-        self.t, self.size = PLAIN[char].llvm, PLAIN[char].itemsize
+        ins, outs = sig.split("->")
+        self.ins, self.args = len(ins), range(len(ins + outs))
+        """How many of the arguments are operands; all arguments."""
+        self.parts = [2 if PLAIN[char].kind == "c" else 1 for char in ins + outs]
+        """How many numbers an element of each argument is."""
+        first = PLAIN[sig[0]]
+        self.t, self.size = first.llvm, first.itemsize // self.parts[0]
         self.real = function.precision.real
         registers = 1 if target.fma else 2      # so that emulated operations, which are slow, overlap
         self.width = registers * target.vector_bytes // function.precision.size
         self.b = Builder(target, 0)
-        self.soft = char == "e" and not target.half
+        self.soft = sig[0] == "e" and not target.half
         self.x86 = target.x86
 
     def text(self) -> str:
@@ -76,16 +87,16 @@ class _Writer:
 
     def entry(self) -> None:
         """Arguments, and whether all elements lie side by side."""
-        b, n = self.b, self.function.operands
+        b = self.b
         b.label("entry")
         b.do("%n = load i64, ptr %dims, align 8")
-        for k in range(n + 1):
-            b.do(f"%near{k} = alloca [{self.width} x {self.t}], align 64")
+        for k in self.args:
+            b.do(f"%near{k} = alloca [{self.width} x {self.element(k)}], align 64")
             b.do(f"%p{k} = load ptr, ptr {b.op(f'getelementptr ptr, ptr %args, i64 {k}')}, align 8")
             b.do(f"%s{k} = load i64, ptr {b.op(f'getelementptr i64, ptr %steps, i64 {k}')}, align 8")
         dense = "true"
-        for k in range(n + 1):
-            dense = b.op(f"and i1 {dense}, {b.op(f'icmp eq i64 %s{k}, {self.size}')}")
+        for k in self.args:
+            dense = b.op(f"and i1 {dense}, {b.op(f'icmp eq i64 %s{k}, {self.size * self.parts[k]}')}")
         b.do(f"%dense = and i1 {dense}, true")
         b.do("%raised = alloca i32, align 4")
         b.do("store i32 0, ptr %raised, align 4")
@@ -96,78 +107,117 @@ class _Writer:
             b.do(f"call void @{mxcsr.READ}(ptr %saved)")
         b.do(f"br i1 {b.op('icmp sgt i64 %n, 0')}, label %head, label %exit")
 
+    def element(self, k: int) -> str:
+        """The type of an argument's elements."""
+        return self.t if self.parts[k] == 1 else f"[{self.parts[k]} x {self.t}]"
+
     def sources(self) -> list[str]:
         """Where the operands of the next vector are, and go: in place, or copied together."""
-        b, n = self.b, self.function.operands
+        b = self.b
         b.label("head")
         b.do("%i = phi i64 [ 0, %entry ], [ %next, %latch ]")
         b.do("%left = sub i64 %n, %i")
         b.do("%last = sub i64 %n, 1")
         whole = b.op(f"icmp uge i64 %left, {self.width}")
         b.do(f"%direct = and i1 {whole}, %dense")
-        for k in range(n + 1):
-            b.do(f"%d{k} = getelementptr {self.t}, ptr %p{k}, i64 %i")
+        for k in self.args:
+            b.do(f"%d{k} = getelementptr {self.element(k)}, ptr %p{k}, i64 %i")
         b.do("br i1 %direct, label %compute, label %collect, !prof !1")
         b.label("collect")
         b.do("%j = phi i64 [ 0, %head ], [ %j.next, %collect ]")
         at = b.op("add i64 %i, %j")
         beyond = b.op(f"icmp ugt i64 {at}, %last")
         held = b.op(f"select i1 {beyond}, i64 %last, i64 {at}")
-        for k in range(n):
+        for k in self.args[: self.ins]:
             source = b.op(f"getelementptr i8, ptr %p{k}, i64 {b.op(f'mul i64 {held}, %s{k}')}")
-            item = b.op(f"load {self.t}, ptr {source}, align {self.size}")
-            near = b.op(f"getelementptr {self.t}, ptr %near{k}, i64 %j")
-            b.do(f"store {self.t} {item}, ptr {near}, align {self.size}")
+            self.copy(k, source, b.op(f"getelementptr {self.element(k)}, ptr %near{k}, i64 %j"))
         b.do("%j.next = add i64 %j, 1")
         b.do(f"br i1 {b.op(f'icmp ult i64 %j.next, {self.width}')}, label %collect, label %compute")
-        return [f"%d{k}" for k in range(n + 1)]
+        return [f"%d{k}" for k in self.args]
+
+    def copy(self, k: int, source: str, target: str) -> None:
+        """One element."""
+        b = self.b
+        for part in range(self.parts[k]):
+            at, to = (
+                b.op(f"getelementptr {self.t}, ptr {p}, i64 {part}") if part else p for p in (source, target)
+            )
+            item = b.op(f"load {self.t}, ptr {at}, align {self.size}")
+            b.do(f"store {self.t} {item}, ptr {to}, align {self.size}")
 
     def compute(self, sources: list[str]) -> None:
         b, lanes = self.b, Lanes(self.b, self.function.precision)
-        places = []
         for k, source in enumerate(sources):
             b.do(f"%at{k} = phi ptr [ {source}, %head ], [ %near{k}, %collect ]")
-            places.append(f"%at{k}")
-        xs = [self.load(lanes, place) for place in places[:-1]]
+        xs = [x for k in self.args[: self.ins] for x in self.load(lanes, k)]
         y, special = self.function.fast(lanes, *xs)
-        self.store(self.redone(lanes, xs, y, special), places[-1])
+        found = self.redone(lanes, xs, _several(y), special)
+        for k in self.args[self.ins :]:
+            self.store([found.pop(0) for _ in range(self.parts[k])], k)
 
-    def redone(self, lanes: Lanes, xs: list[Real], y: Real, special: Mask | None) -> str:
+    def redone(self, lanes: Lanes, xs: list[Real], ys: Reals, special: Mask | None) -> list[str]:
         """The results, after a branch for those that the fast path does not give."""
         b = self.b
         if special is None or self.function.rare is None:
             b.do("br label %done")
             b.label("done")
-            return y.name
+            return [y.name for y in ys]
         any_ = b.op(f"bitcast {b.ty('i1')} {special.name} to i{self.width}")
         b.do(f"br i1 {b.op(f'icmp ne i{self.width} {any_}, 0')}, label %rare, label %done, !prof !0")
+        before = b.block
         b.label("rare")
-        redone, raised = self.function.rare(lanes, *xs)
-        redone = special.real(redone, y)
+        again, raised = self.function.rare(lanes, *xs)
+        redone = [special.real(new, y) for new, y in zip(_several(again), ys, strict=True)]
         self.note({key: where & special for key, where in raised.items()})
         b.do("br label %done")
+        after = b.block
         b.label("done")
-        return b.op(f"phi {b.ty(self.real)} [ {y.name}, %compute ], [ {redone.name}, %rare ]")
+        t = b.ty(self.real)
+        return [
+            b.op(f"phi {t} [ {y.name}, %{before} ], [ {new.name}, %{after} ]")
+            for y, new in zip(ys, redone, strict=True)
+        ]
 
-    def load(self, lanes: Lanes, place: str) -> Real:
-        b = self.b
+    def load(self, lanes: Lanes, k: int) -> list[Real]:
+        """The numbers of an operand's elements: all first ones, then all second ones."""
+        b, t = self.b, "i16" if self.soft else self.t
+        n = self.parts[k] * self.width
+        raw = b.op(f"load <{n} x {t}>, ptr %at{k}, align {self.size}")
+        return [Real(lanes, self.converted(x)) for x in self.apart(raw, t, self.parts[k])]
+
+    def apart(self, raw: str, t: str, parts: int) -> list[str]:
+        if parts == 1:
+            return [raw]
+        b, v = self.b, f"<{parts * self.width} x {t}>"
+        orders = [range(part, parts * self.width, parts) for part in range(parts)]
+        return [b.op(f"shufflevector {v} {raw}, {v} poison, {_order(order)}") for order in orders]
+
+    def converted(self, x: str) -> str:
+        """To the lanes' type."""
+        b, types = self.b, self.conversions()
         if self.soft:
-            bits = b.op(f"load {b.ty('i16')}, ptr {place}, align 2")
-            types, x = self.conversions()[1:], halves.widened(b, bits)
-        else:
-            types, x = self.conversions(), b.op(f"load {b.ty(self.t)}, ptr {place}, align {self.size}")
+            types, x = types[1:], halves.widened(b, x)
         for narrow, wide in pairwise(types):
             x = b.op(f"fpext {b.ty(narrow)} {x} to {b.ty(wide)}")
-        return Real(lanes, x)
+        return x
 
-    def store(self, y: str, place: str) -> None:
-        b = self.b
-        types, t = self.conversions(), self.t
+    def store(self, ys: list[str], k: int) -> None:
+        """The numbers of a result's elements, side by side."""
+        b, t = self.b, "i16" if self.soft else self.t
+        parts = [self.rounded(y) for y in ys]
+        whole = parts[0]
+        if len(parts) == 2:
+            v = b.ty(t)
+            order = _order(lane + side * self.width for lane in range(self.width) for side in (0, 1))
+            whole = b.op(f"shufflevector {v} {parts[0]}, {v} {parts[1]}, {order}")
+        b.do(f"store <{len(parts) * self.width} x {t}> {whole}, ptr %at{k}, align {self.size}")
+
+    def rounded(self, y: str) -> str:
+        """To the dtype."""
+        b, types = self.b, self.conversions()
         for wide, narrow in pairwise(reversed(types[1:] if self.soft else types)):
             y = b.op(f"fptrunc {b.ty(wide)} {y} to {b.ty(narrow)}")
-        if self.soft:
-            y, t = halves.narrowed(b, y), "i16"
-        b.do(f"store {b.ty(t)} {y}, ptr {place}, align {self.size}")
+        return halves.narrowed(b, y) if self.soft else y
 
     def conversions(self) -> list[str]:
         """From the dtype to the lanes' type, one step at a time: that is what processors do."""
@@ -185,15 +235,14 @@ class _Writer:
 
     def after(self) -> None:
         """Results to their places; the next vector; at the end the flags."""
-        b, k = self.b, self.function.operands
+        b = self.b
         b.do("br i1 %direct, label %latch, label %spread, !prof !1")
         b.label("spread")
         b.do("%m = phi i64 [ 0, %done ], [ %m.next, %spread ]")
-        near = b.op(f"getelementptr {self.t}, ptr %near{k}, i64 %m")
-        item = b.op(f"load {self.t}, ptr {near}, align {self.size}")
-        offset = b.op(f"mul i64 {b.op('add i64 %i, %m')}, %s{k}")
-        place = b.op(f"getelementptr i8, ptr %p{k}, i64 {offset}")
-        b.do(f"store {self.t} {item}, ptr {place}, align {self.size}")
+        at = b.op("add i64 %i, %m")
+        for k in self.args[self.ins :]:
+            near = b.op(f"getelementptr {self.element(k)}, ptr %near{k}, i64 %m")
+            self.copy(k, near, b.op(f"getelementptr i8, ptr %p{k}, i64 {b.op(f'mul i64 {at}, %s{k}')}"))
         b.do("%m.next = add i64 %m, 1")
         most = b.op(f"icmp ult i64 %left, {self.width}")
         count = b.op(f"select i1 {most}, i64 %left, i64 {self.width}")
@@ -207,3 +256,13 @@ class _Writer:
             b.do(f"store i32 {b.op(f'or i32 {raised}, {saved}')}, ptr %saved, align 4")
             b.do(f"call void @{mxcsr.WRITE}(ptr %saved)")
         b.do("ret void")
+
+
+def _several(ys: Real | Reals) -> Reals:
+    return ys if isinstance(ys, tuple) else (ys,)
+
+
+def _order(lanes: Iterable[int]) -> str:
+    """Of a shuffle."""
+    numbers = list(lanes)
+    return f"<{len(numbers)} x i32> <{', '.join(f'i32 {k}' for k in numbers)}>"

@@ -16,5 +16,13 @@ DTYPES = {**dict.fromkeys(_NAMES.split(), "dfe"), "float_power": "d", **dict.fro
 """Function -> dtypes of its operands."""
 
 
+EXACT = dict.fromkeys("fmod remainder floor_divide divmod".split(), "dfe")
+"""Functions whose results nobody may round otherwise, so they are ours in every mode."""
+
+
+def exact(name: str, sig: str) -> bool:
+    return sig[0] in EXACT.get(name, "")
+
+
 def own(name: str, sig: str) -> bool:
-    return (current.math == "native" or name in OWN) and sig[0] in DTYPES.get(name, "")
+    return exact(name, sig) or (current.math == "native" or name in OWN) and sig[0] in DTYPES.get(name, "")
