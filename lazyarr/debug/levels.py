@@ -40,7 +40,7 @@ def _rewrites(told: Explanation, _: Programs) -> str:
 
 def _shapes(told: Explanation, _: Programs) -> str:
     rows = [f"#{o.serial} {o.op}: {o.dims}" for g in told.groups for o in g.operations]
-    return "\n".join([*rows, f"where {told.legend}"] if told.legend else rows)
+    return "\n".join([*rows, f"where {told.legend}", *told.links] if told.legend else rows)
 
 
 def _parfors(told: Explanation, _: Programs) -> str:
@@ -69,7 +69,7 @@ LEVELS = (
     Level(1, "expression", "operations of an evaluation; a line for each kernel that is loaded", _expression),
     Level(2, "llvm", "LLVM IR of kernels, when they are compiled or loaded; no passes run on it", None),
     Level(3, "rewrites", "which rule saved which operation", _rewrites),
-    Level(4, "shapes", "dims that the program makes equal", _shapes),
+    Level(4, "shapes", "dims that the program makes equal, and why", _shapes),
     Level(5, "parfors", "groups, the reasons for their boundaries, their bodies", _parfors),
     Level(6, "loops", "loop IR: tiled and vectorized", _loops),
     Level(7, "optimised", "LLVM IR as its code generator gets it, at no tier after passes", _optimised),
