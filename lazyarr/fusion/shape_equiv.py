@@ -77,7 +77,7 @@ class Dims:
         self._merged[dim] = tuple(axes)
 
     def split(self, whole: Dim, axes: Sequence[Dim]) -> None:
-        """The elements along `whole` are those along `axes`; axes of one split alike are one by one the same."""
+        """The elements along `whole` are those along `axes`; the axes of two equal splits are the same."""
         for base, known in self._splits:
             if self.same(base, whole) and [*map(self.extents.get, known)] == [*map(self.extents.get, axes)]:
                 for one, other in zip(known, axes, strict=True):
@@ -193,7 +193,8 @@ def _seen(dims: Dims, of: tuple[int, int], geo: numpy.ndarray, value: Expr) -> N
 
 def _split(dims: Dims, value: Expr, geo: numpy.ndarray) -> list[tuple[Dim, list[int]]]:
     """The axes of a value's memory that several axes of a view run through together, and these."""
-    steps = {s: (d, n) for d, (n, s) in enumerate(zip(geo.shape, geo.strides, strict=True)) if n > 1 and s > 0}
+    axes = enumerate(zip(geo.shape, geo.strides, strict=True))
+    steps = {s: (d, n) for d, (n, s) in axes if n > 1 and s > 0}
     found = []
     for axis in [d for d in dims.extents if d[:2] == (value.serial, MEMORY)]:
         pieces: list[int] = []

@@ -61,9 +61,8 @@ def test_reads_of_one_reshaped_value_have_the_same_dims():
         "[m*n], [m*n] -> [m*n]", "[m, n] -> [m, 1]", "[m, 1] -> [m, 1]", "[m, n], [m, 1] -> [m, n]"
     ]  # fmt: skip
     assert told.legend == "m = 5, n = 10"
-    assert "m: axis 0 of operand 0 of #{} is axis 0 of operand 0 of #{} (reshape)".format(
-        told.operations[1].serial, told.operations[3].serial
-    ) in told.links
+    first, last = told.operations[1].serial, told.operations[3].serial
+    assert f"m: axis 0 of operand 0 of #{first} is axis 0 of operand 0 of #{last} (reshape)" in told.links
 
 
 def test_other_splits_of_an_axis_are_other_dims_with_the_same_product():
