@@ -12,7 +12,7 @@ from __future__ import annotations
 import marshal
 import os
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -110,7 +110,7 @@ def _surroundings(target: Target, options: tuple[object, ...], nontemporal: bool
 def said(parfor: Parfor) -> bytes:
     """All that a parfor says, in a tenth of the time that its `repr` takes."""
     dims, operands, scalars, body = parfor
-    insts = list(map(tuple, body))
+    insts: list[tuple[Any, ...]] = list(map(tuple, body))
     if "r" in dims:                     # `marshal` takes plain tuples only
         insts = [(*i[:3], tuple(i[3]) if isinstance(i[3], Reduction) else i[3]) for i in insts]
     return marshal.dumps((dims, list(map(tuple, operands)), scalars, insts), FORMAT)

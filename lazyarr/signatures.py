@@ -116,7 +116,7 @@ def length_of(known: Signature, elements: int, least: int) -> int:
 
 def _root(n: float, k: int) -> int:
     """The least integer whose k-th power is `n` at least."""
-    return math.ceil(round(n ** (1 / k), 6))
+    return math.ceil(round(math.pow(n, 1 / k), 6))
 
 
 def matches(known: Signature, args: Sequence[Any]) -> bool:

@@ -105,7 +105,8 @@ class Difference(NamedTuple):
         rows = [f"  {name}: {_apart(*pair)}" for name, pair in self.fields.items()]
         return "\n".join([f"{what}: {self.why}; the nearest differs by", *rows])
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
 
 class Differences(list[Difference]):

@@ -164,8 +164,8 @@ def register_rewrite(rewrite: AnyRewrite, *, check: bool = False) -> AnyRewrite:
     rewrite : Rule or Rewrite
         What it promises (`keeps`, `keeps_flags`) is believed, unless `check` is True.
     check : bool, optional
-        First test what it promises, as `check_rule` does, which takes up to a second.  A test of the program is
-        the better place for that; without either, a rule that is wrong makes results wrong.
+        First test what it promises, as `check_rule` does, which takes up to a second.  A test of the program
+        is the better place for that; without either, a rule that is wrong makes results wrong.
 
     Returns
     -------
