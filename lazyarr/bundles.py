@@ -1,4 +1,4 @@
-"""Kernels ahead of time: those of a function, for several CPU levels in one file; such files loaded.
+"""Kernels ahead of time: those of a function, for several CPU levels in one file (`bundled` loads it).
 
 In:  a function, what it is called with, names of levels.   Out: a bundle (`dispatch.bundle`).
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
@@ -25,7 +24,7 @@ from lazyarr.codegen.rows_shell import ROWS
 from lazyarr.cpu_features import LEVELS
 from lazyarr.dispatch import bundle, jit
 from lazyarr.dispatch import cache as disk
-from lazyarr.dispatch.levels import BY_NAME, host_level, usable_levels
+from lazyarr.dispatch.levels import BY_NAME, usable_levels
 from lazyarr.dispatch.llvm import version
 from lazyarr.engine import groups_for
 from lazyarr.expr import Expr
@@ -86,42 +85,6 @@ def export_kernels(
     return Exported(
         place, tuple(about["levels"]), len(wanted.kernels), len(entries), os.stat(place).st_size
     )
-
-
-def load_kernels(path: str) -> tuple[str, ...]:
-    """`lazyarr.load_kernels`."""
-    place = os.path.abspath(os.fspath(path))
-    about = bundle.load(place).about
-    mine = {"numpy": numpy.__version__, "llvmlite": version(), "source": kernel_index.writers()}
-    differ = [name for name, value in mine.items() if about.get(name, value) != value]
-    if differ:
-        said = ", ".join(f"{'lazyarr' if name == 'source' else name}" for name in differ)
-        warnings.warn(
-            f"the kernels of {place} were made with another version of {said}, and are not used",
-            RuntimeWarning, stacklevel=3,
-        )  # fmt: skip
-        return ()
-    levels = tuple(about.get("levels", ()))
-    _meet(levels, place)
-    bundle.opened.cache_clear()
-    compiler.noted.cache_clear()
-    places = [p for p in config.current.kernel_path.split(os.pathsep) if p and p != place]
-    config.set_options(kernel_path=os.pathsep.join([*places, place]))
-    return levels
-
-
-def _meet(levels: Sequence[str], place: str) -> None:
-    """Have kernels compiled for the highest level that the bundle and the host have in common."""
-    if not levels or host_level().name in levels:
-        return
-    common = [level.target.name for level in usable_levels() if level.target.name in levels]
-    if not common:
-        warnings.warn(
-            f"the kernels of {place} are for {', '.join(levels)}, and this host has none of these",
-            RuntimeWarning, stacklevel=4,
-        )  # fmt: skip
-    elif not config.current.cpu_level:
-        config.set_options(cpu_level=common[-1])
 
 
 def _targets(names: Sequence[str] | None) -> list[Target]:

@@ -137,6 +137,15 @@ def test_bundles_of_other_levels_are_told_of(tmp_path, options_kept):
         lazyarr.load_kernels(tmp_path / "b")
 
 
+def test_loading_a_bundle_imports_nothing_that_writes_or_runs_kernels(made):
+    code = f"import sys, lazyarr; lazyarr.load_kernels({str(made / 'b.lzb')!r}); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "PYTHONPATH": ":".join(sys.path)})
+    there = set(done.stdout.split())
+    assert "lazyarr.kernel_index" in there, done.stderr
+    assert not there & {"lazyarr.engine", "lazyarr.kernels", "lazyarr.codegen.lower", "lazyarr.bundles"}
+
+
 def test_code_of_another_machine_is_an_object_of_it(made):
     whole = bundle.load(str(made / "b.lzb"))
     bodies = []
