@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lazyarr import config, kernel_index
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.mathlib.names import exact, own
+from lazyarr.codegen.mathlib.names import own
 from lazyarr.counters import COUNT
 from lazyarr.cpu_features import here
 from lazyarr.dispatch import cache as disk
@@ -292,8 +292,8 @@ def _level(name: str, sig: str) -> str:
 
 
 def _statement(name: str, sig: str) -> str:
-    """For which levels there is code of a function; an op's own statement is for what kernels write themselves."""
-    return SHARED if exact(name, sig) else row(name).targets
+    """For which levels there is code of a function; an op's own statement is of what kernels write."""
+    return SHARED if name in OPS and own(name, sig) else row(name).targets
 
 
 def code_of_ours(name: str, sig: str = "") -> Code:

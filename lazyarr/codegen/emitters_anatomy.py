@@ -1,12 +1,13 @@
 """The anatomy of floats: modf, frexp, ldexp, nextafter, spacing.
 
-In:  floats; for ldexp also integers of another width.   Out: NumPy's results, of two kinds for frexp and modf.
+In:  floats; for ldexp also integers of another width.   Out: NumPy's results, two of frexp and modf.
 Numbers are taken apart as the integers that they lie in memory as, so nothing is rounded but by `ldexp`,
 once.  What the C library says of a result (it left the range, it is subnormal) is said by raising the flag.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lazyarr.codegen.builder import Builder
@@ -102,6 +103,56 @@ def modf(b: Builder, t: str, x: str) -> list[Value]:
     return [b.intrinsic("copysign", t, (t, rest), (t, x)), whole]
 
 
+def _pieces(b: Builder, *values: tuple[str, str]) -> Iterator[tuple[str, ...]]:
+    """Registers of AVX-512 of each (type, value), in order."""
+    n = 64 // max(_BYTES[t] for t, _ in values)
+    for start in range(0, b.width, n):
+        order = ", ".join(f"i32 {k}" for k in range(start, start + n))
+        yield tuple(
+            v if n == b.width
+            else b.op(f"shufflevector {b.ty(t)} {v}, {b.ty(t)} poison, <{n} x i32> <{order}>")
+            for t, v in values
+        )  # fmt: skip
+
+
+def _joined(b: Builder, t: str, parts: list[str]) -> str:
+    """Registers side by side."""
+    n = b.width // len(parts)
+    while len(parts) > 1:
+        order = ", ".join(f"i32 {k}" for k in range(2 * n))
+        v = f"<{n} x {t}>"
+        parts = [
+            b.op(f"shufflevector {v} {x}, {v} {y}, <{2 * n} x i32> <{order}>")
+            for x, y in zip(parts[::2], parts[1::2], strict=True)
+        ]
+        n *= 2
+    return parts[0]
+
+
+def _avx512(b: Builder, name: str, t: str, *operands: tuple[str, str]) -> str:
+    """One of its instructions on parts of numbers, on whole registers; an i32 is a constant of it."""
+    n = 64 // _BYTES[t]
+    v = f"<{n} x {t}>"
+    found = []
+    wide = [(kind, x) for kind, x in operands if kind != "i32"]
+    rest = [("i32", x) for kind, x in operands if kind == "i32"]
+    rest += [(v, "zeroinitializer"), (f"i{n}", "-1"), ("i32", "4")]        # all lanes, the usual rounding
+    callee = f"{v} @llvm.x86.avx512.mask.{name}.p{'sd'[t == 'double']}.512"
+    b.declare(f"declare {callee}({', '.join([v] * len(wide) + [kind for kind, _ in rest])})")
+    for pieces in _pieces(b, *wide):
+        given = [(v, x) for x in pieces] + rest
+        found.append(b.op(f"call {callee}({', '.join(f'{kind} {x}' for kind, x in given)})"))
+    return _joined(b, t, found)
+
+
+_BYTES = {"float": 4, "double": 8}
+
+
+def _full(b: Builder, t: str) -> bool:
+    """Are these whole registers of AVX-512, whose instructions for parts of numbers apply?"""
+    return b.target.x86 and b.target.vector_bytes == 64 and b.width * _BYTES[t] >= 64
+
+
 def _taken_apart(b: Builder, t: str, x: str) -> tuple[str, str, str]:
     """The bits of x, its exponent, 1 for numbers from 0.5 to 1, and which numbers have none.
 
@@ -121,6 +172,13 @@ def _taken_apart(b: Builder, t: str, x: str) -> tuple[str, str, str]:
 def frexp(b: Builder, t: str, x: str) -> list[Value]:
     """Zeros, infinities and NaNs have the exponent 0, and stay."""
     f = FORMATS[t]
+    if _full(b, t):
+        size = _int(b, f, "and", convert(b, "bitcast", t, x, f.bits), f.size)
+        special = or_(b, _is(b, f, "eq", size, 0), _is(b, f, "uge", size, f.infinite))
+        part = select(b, t, special, x, _avx512(b, "getmant", t, (t, x), ("i32", "2")))
+        held = select(b, t, special, b.splat(t, "0.5"), x)
+        exponent = b.op(f"fadd {b.ty(t)} {_avx512(b, 'getexp', t, (t, held))}, {b.splat(t, '1.0')}")
+        return [part, convert(b, "fptosi", t, exponent, "i32")]
     bits, exponent, special = _taken_apart(b, t, x)
     half = _int(b, f, "or", _int(b, f, "and", bits, f.parts), f.one - f.least)
     part = select(b, t, special, x, convert(b, "bitcast", f.bits, half, t))
@@ -138,7 +196,10 @@ def ldexp(t: str, count: str) -> Fn:
         return convert(b, "bitcast", f.bits, bits, t)
 
     def emit(b: Builder, _t: str, x: str, n: str) -> str:
-        n = _held(b, count, n, -3 * f.bias, 3 * f.bias)
+        if count == "i64" or not _full(b, t):
+            n = _held(b, count, n, -3 * f.bias, 3 * f.bias)
+        if _full(b, t):
+            return _avx512(b, "scalef", t, (t, x), (t, convert(b, "sitofp", count, n, t)))
         if count != f.bits:
             n = convert(b, "sext" if size_of(count) < size_of(f.bits) else "trunc", count, n, f.bits)
         bits, exponent, special = _taken_apart(b, t, x)
@@ -204,8 +265,8 @@ def nextafter_half(b: Builder, t: str, x: str, y: str) -> str:
 
 
 def spacing_half(b: Builder, t: str, x: str) -> str:
-    """Always positive, and in the interval towards +infinity: below a power of two that is negative the smaller
-    one.  NumPy calls that of the largest number infinite, of what is not finite invalid."""
+    """Always positive, and in the interval towards +infinity: of a negative power of two the smaller one.
+    NumPy calls that of the largest number infinite, of what is not finite invalid."""
     f = FORMATS[t]
     a = convert(b, "bitcast", t, x, f.bits)
     size = _int(b, f, "and", a, f.size)

@@ -22,7 +22,7 @@ Remainder = tuple[Real, Real, Bits]
 """The remainder as a sum, and the number of quarters in the low bits."""
 
 
-def _quarters(x: Real) -> Remainder:
+def remainder(x: Real) -> Remainder:
     """The first two differences are exact, the third one all but."""
     shifted = fma(x, t.QUARTERS, MAGIC)
     k = shifted - MAGIC
@@ -32,12 +32,12 @@ def _quarters(x: Real) -> Remainder:
     return b, fma(k, -three, k.times(-two, a - b)), shifted.bits
 
 
-def _sine(r: Real, low: Real, z: Real) -> Real:
+def sine_beyond(r: Real, low: Real, z: Real) -> Real:
     """What sin(r + low) has beyond r."""
     return fma(r * z, chain(z, t.SIN_TAIL), fma(z, -0.5 * low, low))
 
 
-def _cosine(r: Real, low: Real, z: Real) -> Sum:
+def cosine_sum(r: Real, low: Real, z: Real) -> Sum:
     """cos(r + low): 1 - z / 2 rounded, and all else."""
     top = fma(z, -0.5, 1.0)
     left = fma(z, -0.5, 1.0 - top)
@@ -49,13 +49,13 @@ def _wave(rest: Remainder, quarter: int) -> Real:
     if quarter:
         quarters = quarters + quarter
     z = r * r
-    top, more = _cosine(r, low, z)
+    top, more = cosine_sum(r, low, z)
     cosine = (quarters & 1).differs(0)
-    y = cosine.real(top, r) + cosine.real(more, _sine(r, low, z))
+    y = cosine.real(top, r) + cosine.real(more, sine_beyond(r, low, z))
     return (y.bits ^ ((quarters & 2) << 62)).real
 
 
-def _far(on: Lanes, x: Real) -> Remainder:
+def far_remainder(on: Lanes, x: Real) -> Remainder:
     high, low, quarters = on.each(REDUCE, x, "ddq")
     assert isinstance(high, Real) and isinstance(low, Real) and isinstance(quarters, Bits)
     return high, low, quarters
@@ -67,28 +67,28 @@ def _of_infinity(x: Real, y: Real) -> tuple[Real, Raised]:
 
 
 def sin(on: Lanes, x: Real) -> tuple[Real, Mask]:
-    y = _wave(_quarters(x), 0)
+    y = _wave(remainder(x), 0)
     return x.is_(0.0).real(x, y), abs(x).outside(LIMIT)
 
 
 def sin_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
-    return _of_infinity(x, _wave(_far(on, x), 0))
+    return _of_infinity(x, _wave(far_remainder(on, x), 0))
 
 
 def cos(on: Lanes, x: Real) -> tuple[Real, Mask]:
-    return _wave(_quarters(x), 1), abs(x).outside(LIMIT)
+    return _wave(remainder(x), 1), abs(x).outside(LIMIT)
 
 
 def cos_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
-    return _of_infinity(x, _wave(_far(on, x), 1))
+    return _of_infinity(x, _wave(far_remainder(on, x), 1))
 
 
 def _ratio(rest: Remainder) -> Real:
     """sin / cos, or -cos / sin, both as sums; one division, corrected."""
     r, low, quarters = rest
     z, left = product(r, r)
-    sine, sine_low = ordered(r, _sine(r, low, z))
-    top, more = _cosine(r, low, z)
+    sine, sine_low = ordered(r, sine_beyond(r, low, z))
+    top, more = cosine_sum(r, low, z)
     cosine, cosine_low = ordered(top, left.times(-0.5, more))
     swap = (quarters & 1).differs(0)
     n, n_low = swap.real(cosine, sine), swap.real(cosine_low, sine_low)
@@ -99,8 +99,8 @@ def _ratio(rest: Remainder) -> Real:
 
 
 def tan(on: Lanes, x: Real) -> tuple[Real, Mask]:
-    return x.is_(0.0).real(x, _ratio(_quarters(x))), abs(x).outside(LIMIT)
+    return x.is_(0.0).real(x, _ratio(remainder(x))), abs(x).outside(LIMIT)
 
 
 def tan_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
-    return _of_infinity(x, _ratio(_far(on, x)))
+    return _of_infinity(x, _ratio(far_remainder(on, x)))

@@ -1,8 +1,8 @@
-"""fmod, remainder, floor_divide, divmod: exact, so they have NumPy's bits, and kernels call them in every mode.
+"""fmod, remainder, floor_divide, divmod: exact, so they have NumPy's bits, and kernels call them always.
 
-With q the whole part of the rounded quotient of sizes a and b, a - q b is exact where q has no more bits than a
-mantissa, and is the remainder or, since rounding may reach the next whole number, that less b.  Larger
-quotients are taken in steps: by b times a power of two first, until none is left.
+With q the whole part of the rounded quotient of sizes a and b, a - q b is exact where q has no more bits
+than a mantissa, and is the remainder or, since rounding may reach the next whole number, that less b.
+Larger quotients are taken in steps: by b times a power of two first, until none is left.
 
 NumPy computes a quotient again from what the remainder leaves, with roundings of its own that its last step
 undoes if the quotient has some bits to spare; else, on the rare path, this does the same roundings.
@@ -22,7 +22,7 @@ _LARGEST = 65520.0
 """What float16 rounds to infinity."""
 
 _MORE = {8: (2.0**600, 2.0**800, 2.0**-300), 4: (2.0**80, 2.0**100, 2.0**-30)}
-"""By the bytes of a number: what makes subnormal numbers normal; from where on others are made smaller, by what."""
+"""By the bytes of a number: what makes subnormal numbers normal; what is large; what makes that smaller."""
 
 Pair = tuple[Real, Real]
 
@@ -147,7 +147,7 @@ def remainder_rare(on: Lanes, x: Real, y: Real) -> tuple[Real, Raised]:
 
 
 def _quotient(on: Lanes, x: Real, y: Real, most: float) -> tuple[Real, Real, Mask]:
-    """Rest, whole quotient, and for which it may be another, or a quotient is so small that it raises a flag."""
+    """Rest, whole quotient, and which may be others or raise a flag, as quotients that are subnormal do."""
     a, b = abs(x), abs(y)
     left, q, near = _step(a, b)
     tiny = near.below(on.p.least) ^ a.is_(0.0)

@@ -26,6 +26,7 @@ from lazyarr.codegen.mathlib import (
     log_of_sums,
     logarithm,
     logarithm_single,
+    plane,
     power,
     power_single,
     roots,
@@ -141,7 +142,7 @@ def _half(name: str, function: Function) -> Function:
 
     def usual(on: Lanes, *xs: Real) -> tuple[Real, Mask]:
         y, special = function.fast(on, *xs)
-        assert special is not None
+        assert special is not None and isinstance(y, Real)
         return y, special
 
     def fast(on: Lanes, *xs: Real) -> tuple[Real, Mask]:
@@ -151,6 +152,7 @@ def _half(name: str, function: Function) -> Function:
     def rare(on: Lanes, *xs: Real) -> tuple[Real, Raised]:
         near, special = usual(on, *xs)
         y, raised = redo(on, *xs)
+        assert isinstance(y, Real)
         raised = {key: where & special for key, where in raised.items()}
         y = special.real(y, near)
         over = abs(y) >= _LARGEST
@@ -171,5 +173,5 @@ for _name, _rows in FUNCTIONS.items():
 @cache
 def module(name: str, sig: str, target: Target) -> Module:
     """The text of a function's loop."""
-    rows = FUNCTIONS.get(name) or exact.FUNCTIONS[name]
-    return write(rows[sig[0]], sig, target)
+    tables = (exact.FUNCTIONS, plane.FUNCTIONS, FUNCTIONS)
+    return write(next(t[name][sig[0]] for t in tables if sig[0] in t.get(name, {})), sig, target)

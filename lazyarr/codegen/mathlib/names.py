@@ -16,8 +16,12 @@ DTYPES = {**dict.fromkeys(_NAMES.split(), "dfe"), "float_power": "d", **dict.fro
 """Function -> dtypes of its operands."""
 
 
-EXACT = dict.fromkeys("fmod remainder floor_divide divmod".split(), "dfe")
+EXACT = dict.fromkeys(("fmod", "remainder", "floor_divide", "divmod"), "dfe")
 """Functions whose results nobody may round otherwise, so they are ours in every mode."""
+
+
+COMPLEX = {"absolute": "D", "sqrt": "DF", "exp": "DF"}
+"""Function -> dtypes, of complex numbers."""
 
 
 def exact(name: str, sig: str) -> bool:
@@ -25,4 +29,6 @@ def exact(name: str, sig: str) -> bool:
 
 
 def own(name: str, sig: str) -> bool:
-    return exact(name, sig) or (current.math == "native" or name in OWN) and sig[0] in DTYPES.get(name, "")
+    if current.math == "native" or name in OWN:
+        return sig[0] in DTYPES.get(name, "") + COMPLEX.get(name, "") or exact(name, sig)
+    return exact(name, sig)

@@ -13,7 +13,7 @@ from lazyarr.codegen.mathlib import exact
 from lazyarr.codegen.mathlib.functions import module
 from lazyarr.codegen.mathlib.names import EXACT
 from lazyarr.dispatch import jit
-from lazyarr.dispatch.levels import BY_NAME, host_levels
+from lazyarr.dispatch.levels import host_levels
 from lazyarr.op_targets import OPTIMISED
 
 pytestmark = pytest.mark.usefixtures("quiet")
