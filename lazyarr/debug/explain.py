@@ -10,7 +10,6 @@ import os
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from lazyarr.debug.lifetimes import eager_peak, input_bytes, peak_bytes
 from lazyarr.debug.traffic import Traffic, least, moved
 from lazyarr.debug.words import dims_of, input_word, label, links_of, size
 from lazyarr.engine import groups_for
@@ -21,6 +20,7 @@ from lazyarr.fusion.partition import Partition
 from lazyarr.fusion.rows import Found
 from lazyarr.fusion.shape_equiv import equivalence
 from lazyarr.kernels import tier_of
+from lazyarr.lifetimes import eager_peak, input_bytes, peak_bytes
 from lazyarr.materialize import closure, compiles
 from lazyarr.plan import Step, Walk
 from lazyarr.srcloc import line_of

@@ -56,6 +56,9 @@ LOOK_BACK = 8
 CROSSING = 1 << 17
 """Elements from which on it matters that memory is read in its own order."""
 
+ALONE = -1
+"""In the place of their number: none is tried, each node is a group."""
+
 IN_C_ORDER = (Tally, Compress, Scatter)
 """What runs in C order of its own space."""
 
@@ -95,19 +98,16 @@ class Barred:
 
 
 def partition(
-    nodes: list[Expr], asked: Asked, refuse: Refuse, tokens: Tokens, memory: Memory, barred: Barred
+    nodes: list[Expr], asked: Asked, refuse: Refuse, tokens: Tokens, memory: Memory, barred: Barred,
+    look_back: int = LOOK_BACK,
 ) -> Partition:
     """Put `nodes` (pending, in program order) into groups; those that are `asked` for must be stored."""
     on = current.parallel
     terms = Terms(
-        asked, Forms(refuse, tokens, memory), memory, barred, LOOK_BACK,
+        asked, Forms(refuse, tokens, memory), memory, barred, look_back,
         "fusion" in on, "reduction" in on, not is_off("views"),
     )  # fmt: skip
-    found = _attempt(nodes, terms)
-    passing = found.stored.difference(n.serial for n in nodes if asked(n))
-    if any(_crowded(g, passing) for g in found.groups):
-        return _attempt(nodes, terms._replace(look_back=0))
-    return found
+    return _attempt(nodes, terms)
 
 
 class Form(NamedTuple):
@@ -155,12 +155,6 @@ class Terms(NamedTuple):
     """With folds, too."""
     views: bool
     """Through views, too."""
-
-
-def _crowded(group: Group, passing: set[int]) -> bool:
-    """Does a group make more arrays that only later groups read than NumPy would hold at a time?"""
-    sizes = [n.nbytes for n in group.nodes if n.serial in passing and n.old is None]
-    return len(sizes) > 2 and sum(sizes) > 2 * max(sizes)
 
 
 def _attempt(nodes: list[Expr], terms: Terms) -> Partition:
@@ -246,7 +240,8 @@ def _place(
         why = own_conflict(node, terms.memory)
     refusals = [] if why is None else [Refusal(node.serial, why)]
     if why is None:
-        if not terms.look_back and floor < len(groups) - 1 > 0:
+        apart = terms.look_back == ALONE or (not terms.look_back and floor < len(groups) - 1)
+        if apart and groups:
             refusals.append(Refusal(node.serial, CROWDED, floor))
         for group in _candidates(groups, floor, terms.look_back):
             link = _link(node, group, epoch) if group.number in needed else None
@@ -283,9 +278,9 @@ def _candidates(groups: list[Group], floor: int, look_back: int) -> list[Group]:
     inputs first, since values pass in registers there, then the latest.
 
     Without `look_back` only the very last: then a group is a piece of the program as it was written, and
-    holds no more at a time than NumPy did."""
-    if not look_back:
-        return groups[-1:]
+    holds little more at a time than NumPy did."""
+    if look_back <= 0:
+        return [] if look_back == ALONE else groups[-1:]
     later = groups[max(floor + 1, len(groups) - look_back) :]
     later.reverse()
     return [groups[floor], *later] if floor >= 0 else later
