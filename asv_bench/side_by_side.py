@@ -25,6 +25,9 @@ from peers import ENGINES, peers
 from table import duration, equal_bits, repeats, seconds
 
 import lazyarr
+from lazyarr.config import OBSERVED
+from lazyarr.debug import watch
+from lazyarr.debug.explain import Explanation
 
 PAUSE = 5e-3
 """Seconds until idle threads of other engines sleep."""
@@ -32,7 +35,10 @@ WARM = 0.4
 """Seconds that each engine runs before it is measured: what compiles hot code does so by then."""
 BUDGET = 7.0
 ROUNDS = 7, 31
-HEAD = ("program", "NumPy", "lazyarr", *ENGINES, "over NumPy", "over the fastest peer", "results")
+HEAD = (
+    "program", "NumPy", "lazyarr", *ENGINES, "over NumPy", "over the fastest peer", "moved, over the least",
+    "results",
+)  # fmt: skip
 
 
 class Row(NamedTuple):
@@ -43,6 +49,10 @@ class Row(NamedTuple):
     over_numpy: tuple[float, ...]
     over_peer: tuple[float, ...] | None
     fastest: str
+    moved: int
+    """Bytes that lazyarr's plans of a call read and write, """
+    least: int
+    """and that they must: what each evaluation is given once, and what it leaves."""
     equal: bool
     strange: list[str]
     """Engines whose results are not NumPy's approximately."""
@@ -52,7 +62,8 @@ class Row(NamedTuple):
         peer = f"{spread(self.over_peer)} {self.fastest}" if self.over_peer else ""
         results = ["equal bits" if self.equal else "DIFFERENT"]
         results += [f"{engine}'s are not close" for engine in self.strange]
-        return [self.name, *times, spread(self.over_numpy), peer, ", ".join(results)]
+        moved = f"{self.moved / 1e6:.3g} MB, {self.moved / self.least:.2f}"
+        return [self.name, *times, spread(self.over_numpy), peer, moved, ", ".join(results)]
 
 
 def spread(ratio: tuple[float, ...]) -> str:
@@ -68,6 +79,19 @@ def close(mine: Any, theirs: Any) -> bool:
 
 def same(mine: Any, theirs: Any) -> bool:
     return all(equal_bits(a, b) for a, b in zip(as_tuple(mine), as_tuple(theirs), strict=True))
+
+
+def traffic(call: Callable[[], Any]) -> tuple[int, int]:
+    """Bytes that the plans of a call move, and the least that they could."""
+    found: list[Explanation] = []
+    watch.LISTENERS.append(found.append)
+    OBSERVED.append("traffic")
+    try:
+        call()
+    finally:
+        OBSERVED.remove("traffic")
+        watch.LISTENERS.remove(found.append)
+    return sum(e.bytes_moved for e in found), sum(e.bytes_least for e in found)
 
 
 def warm(call: Callable[[], Any]) -> None:
@@ -111,7 +135,7 @@ def measure(name: str) -> Row:
 
     fastest = min(others, key=medians.__getitem__, default="")
     peer = over(fastest) if fastest else None
-    return Row(name, medians, over("NumPy"), peer, fastest, equal, strange)
+    return Row(name, medians, over("NumPy"), peer, fastest, *traffic(ours), equal, strange)
 
 
 def line(cells: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Kernels ahead of time: those of a function, for several CPU levels in one file; such files loaded.
+"""Kernels ahead of time: those of a function, for several CPU levels in one file (`bundled` loads it).
 
 In:  a function, what it is called with, names of levels.   Out: a bundle (`dispatch.bundle`).
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
@@ -25,7 +24,7 @@ from lazyarr.codegen.rows_shell import ROWS
 from lazyarr.cpu_features import LEVELS
 from lazyarr.dispatch import bundle, jit
 from lazyarr.dispatch import cache as disk
-from lazyarr.dispatch.levels import BY_NAME, host_level, usable_levels
+from lazyarr.dispatch.levels import BY_NAME, usable_levels
 from lazyarr.dispatch.llvm import version
 from lazyarr.engine import groups_for
 from lazyarr.expr import Expr
@@ -33,7 +32,8 @@ from lazyarr.fusion.parfor import Parfor
 from lazyarr.fusion.program import Program
 from lazyarr.kernels import Code
 from lazyarr.public import evaluate
-from lazyarr.signatures import parsed
+from lazyarr.signatures import length_of
+from lazyarr.signatures import signatures as read
 from lazyarr.switches import code_off
 from lazyarr.target import Target
 from lazyarr.threading import loops_ir
@@ -41,6 +41,11 @@ from lazyarr.threading.system_ir import linux
 
 MACHINES = {"x86_64": "x86", "aarch64": "arm"}
 """Those that the thread pool's code is written for, and its names for them."""
+
+
+MANY, LEAST = 1 << 17, 32
+"""Where any length will do: elements of the largest argument, more than what NumPy computes at the call; and
+the least length, lest loops be taken for short ones."""
 
 
 class Exported(NamedTuple):
@@ -55,19 +60,20 @@ class Exported(NamedTuple):
 
 
 def export_kernels(
-    fn: Callable[..., Any], signatures: Sequence[Sequence[Any]], targets: Sequence[str] | None, path: str
+    fn: Callable[..., Any], signatures: str | Sequence[Any], targets: Sequence[str] | None, path: str
 ) -> Exported:
     """`lazyarr.export_kernels`."""
-    chosen, place = _targets(targets), os.fspath(path)
+    known, chosen, place = read(signatures), _targets(targets), os.fspath(path)
     if not jit.available():
         raise RuntimeError("without LLVM nothing can be compiled")
     jit.use_all_machines()
     wanted = _Wanted(chosen)
     with wanted.watching():
-        for signature in signatures:
+        for signature in known:
+            length = length_of(signature, MANY, LEAST)
             for mode, ask in product(("auto", "always"), (evaluate, _one_by_one)):
                 with config.options(jit=mode):
-                    ask(*_arrays(fn(*map(_argument, signature))))
+                    ask(*_arrays(fn(*[item.example(length) for item in signature])))
     if not wanted.kernels:
         raise ValueError("with these arguments the function leaves nothing to kernels")
     entries = wanted.entries()
@@ -81,42 +87,6 @@ def export_kernels(
     )
 
 
-def load_kernels(path: str) -> tuple[str, ...]:
-    """`lazyarr.load_kernels`."""
-    place = os.path.abspath(os.fspath(path))
-    about = bundle.load(place).about
-    mine = {"numpy": numpy.__version__, "llvmlite": version(), "source": kernel_index.writers()}
-    differ = [name for name, value in mine.items() if about.get(name, value) != value]
-    if differ:
-        said = ", ".join(f"{'lazyarr' if name == 'source' else name}" for name in differ)
-        warnings.warn(
-            f"the kernels of {place} were made with another version of {said}, and are not used",
-            RuntimeWarning, stacklevel=3,
-        )  # fmt: skip
-        return ()
-    levels = tuple(about.get("levels", ()))
-    _meet(levels, place)
-    bundle.opened.cache_clear()
-    compiler.noted.cache_clear()
-    places = [p for p in config.current.kernel_path.split(os.pathsep) if p and p != place]
-    config.set_options(kernel_path=os.pathsep.join([*places, place]))
-    return levels
-
-
-def _meet(levels: Sequence[str], place: str) -> None:
-    """Have kernels compiled for the highest level that the bundle and the host have in common."""
-    if not levels or host_level().name in levels:
-        return
-    common = [level.target.name for level in usable_levels() if level.target.name in levels]
-    if not common:
-        warnings.warn(
-            f"the kernels of {place} are for {', '.join(levels)}, and this host has none of these",
-            RuntimeWarning, stacklevel=4,
-        )  # fmt: skip
-    elif not config.current.cpu_level:
-        config.set_options(cpu_level=common[-1])
-
-
 def _targets(names: Sequence[str] | None) -> list[Target]:
     """Those that code is compiled for: all that can run here, if none is named."""
     if names is None:
@@ -128,16 +98,6 @@ def _targets(names: Sequence[str] | None) -> list[Target]:
         if name not in known:
             raise ValueError(f"there is no level {name} to export for; there are {', '.join(known)}")
     return [BY_NAME[name].target._replace(off=code_off()) for name in dict.fromkeys(chosen)]
-
-
-def _argument(given: Any) -> Any:
-    """What the function is called with: ``"float64[100, 200]"`` is an array of ones."""
-    if not isinstance(given, str):
-        return given
-    found = parsed(given)
-    if found.shape is None or None in found.shape:
-        raise ValueError(f"signature {given!r}: must be a dtype and a shape, such as 'float64[100, 200]'")
-    return found.example(0)
 
 
 def _one_by_one(*arrays: Any) -> None:

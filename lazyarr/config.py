@@ -58,6 +58,15 @@ def _tier(value: object) -> str:
     raise ValueError("must be 'auto' or 1 or 2")
 
 
+def _cpu_level(value: object) -> str:
+    text = _text(value).strip().upper()
+    if text:
+        from lazyarr.cpu_choice import known_level
+
+        known_level(text)
+    return text
+
+
 def _cpu_sets(value: object) -> str:
     text = _text(value)
     if text:
@@ -112,7 +121,7 @@ class Options:
     tier: str = _option("auto", _tier, code=True)
     """How well kernels are compiled: ``1``: quickly; ``2``: better, which takes four times as long; ``auto``:
     quickly, and what has run for long once more, better, in the background (`hot`)."""
-    cpu_level: str = _option("", _text, cpu=True)
+    cpu_level: str = _option("", _cpu_level, cpu=True)
     """Generate code for this level, such as ``X86_V3``; empty for the best that the host has and the five
     options below leave."""
     cpu_baseline: str = _option("min", _cpu_sets, cpu=True)
@@ -191,7 +200,7 @@ def _checked(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 def _hold(cpu: tuple[Any, ...]) -> None:
     """Hold the options that choose the target against the host, where that can be done without LLVM."""
-    if cpu[1:] == _ANY_CPU[1:]:
+    if cpu == _ANY_CPU:
         return
     from lazyarr.cpu_choice import Choice, resolve
     from lazyarr.cpu_features import of_the_system
@@ -226,13 +235,13 @@ def _parsed(text: str, default: object) -> object:
 
 
 def from_environment(environ: Mapping[str, str]) -> Options:
-    """The options that ``LAZYARR_<NAME>`` variables ask for.
+    """The options that ``LAZYARR_<NAME>`` variables ask for; an empty one asks for nothing.
 
     ValueError names a bad variable, RuntimeError says what the host lacks of what they ask for."""
     found = {}
     for name, f in _FIELDS.items():
-        text = environ.get(f"LAZYARR_{name.upper()}")
-        if text is None:
+        text = environ.get(f"LAZYARR_{name.upper()}", "")
+        if not text.strip():
             continue
         try:
             found[name] = f.metadata["check"](_parsed(text, f.default))

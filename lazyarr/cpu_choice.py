@@ -3,14 +3,15 @@
 In:  `Choice`, the options as words; the host's features.
 Out: `Selection`, or an error that names the option.
 
-    option = word (("," | " ")+ word)*           names in capitals or small letters
+    option = word (("," | " ")+ word)*           names in capitals or small letters, from left to right
     word   = ["+" | "-"] name                    "-" takes away; a first word with a sign changes the default
     name   = "min" | "max" | "native" | "none"   of this machine: the least level, all, the host's, none
            | level                               with all that it implies; taken away, with all that imply it
            | feature                             the lowest level that has it
 
 The baseline is what code may rely on; the dispatch set is what it is compiled for besides, to be chosen by
-what the host has.  Names of other machines are passed over, so one setting serves many.
+what the host has.  Names of other machines are passed over, so one setting serves many.  As with NumPy's
+build options of these names, the last word on a name counts: of "X86_V3 -X86_V3" nothing of X86_V3 is left.
 """
 
 from __future__ import annotations
@@ -76,17 +77,26 @@ def names(text: str) -> list[str]:
     return [name for _, name in found]
 
 
+def known_level(name: str) -> None:
+    """Accept the name of a level, of any machine; ValueError, with those of this one, for any other name."""
+    if name not in LEVEL:
+        raise ValueError(f"must be {' or '.join(_mine())}")
+
+
+def _mine() -> list[str]:
+    return [level.name for level in LEVELS if level.machine == here()]
+
+
 def known() -> str:
     """The names that the options take, for messages."""
-    mine = [level.name for level in LEVELS if level.machine == here()]
+    mine = _mine()
     own = dict.fromkeys(name for level in mine for name in features_of(level))
     return f"{', '.join(g.lower() for g in GROUPS)}; levels {', '.join(mine)}; features {', '.join(own)}"
 
 
 def level_of(name: str) -> str | None:
     """The level of this machine that a name stands for: itself, or the lowest that has the feature."""
-    mine = [level.name for level in LEVELS if level.machine == here()]
-    return next((level for level in mine if name == level or name in LEVEL[level].adds.split()), None)
+    return next((level for level in _mine() if name == level or name in LEVEL[level].adds.split()), None)
 
 
 def lacking(level: str, host: frozenset[str]) -> list[str]:
@@ -115,10 +125,9 @@ def _set(text: str, default: str, host: frozenset[str]) -> frozenset[str]:
 
 
 def _named(name: str, host: frozenset[str]) -> frozenset[str]:
-    mine = [level.name for level in LEVELS if level.machine == here()]
     if name in GROUPS:
         least = MACHINE[here()].least if here() in MACHINE else ""
-        groups = {"MIN": [least] if least else [], "MAX": mine, "NATIVE": host_levels(host), "NONE": []}
+        groups = {"MIN": [least] if least else [], "MAX": _mine(), "NATIVE": host_levels(host), "NONE": []}
         return frozenset(groups[name])
     level = level_of(name)
     return frozenset([level] if level else [])
@@ -138,7 +147,7 @@ def resolve(choice: Choice, host: frozenset[str]) -> Selection:
         For an unknown name.
     RuntimeError
         If the host lacks the baseline, something is both enabled and disabled, what is disabled is part
-        of the baseline, or what is enabled is not there to be enabled.
+        of the baseline, what is enabled is not there to be enabled, or the level asked for not to be used.
     """
     baseline = _baseline(choice, host)
     wanted = "none" if choice.disable_optimization else choice.cpu_dispatch
@@ -150,7 +159,19 @@ def resolve(choice: Choice, host: frozenset[str]) -> Selection:
     )
     compiled = (*_ordered(baseline)[-1:], *_ordered(on))
     usable = tuple(level for level in compiled if not lacking(level, host))
+    _hold(choice.cpu_level, usable, host)
     return Selection(_ordered(baseline), _ordered(dispatch), usable)
+
+
+def _hold(level: str, usable: tuple[str, ...], host: frozenset[str]) -> None:
+    """Is there the level that is asked for?"""
+    if not level or level in usable:
+        return
+    known_level(level)
+    lacks = lacking(level, host)
+    if lacks:
+        raise RuntimeError(f"cpu_level={level!r}: this host lacks {', '.join(lacks)}")
+    raise RuntimeError(f"cpu_level={level!r}: the options for CPUs leave {', '.join(usable)} (`get_options`)")
 
 
 def _baseline(choice: Choice, host: frozenset[str]) -> frozenset[str]:

@@ -45,6 +45,8 @@ def filled(shape: Any, value: Any, dtype: Any, order: Any = "C") -> ndarray:
     """A large array of `value` (already a NumPy scalar of `dtype`, or None: unset)."""
     if shape.__class__ is int:
         shape = (shape,)
+    elif any(isinstance(n, numpy.integer) for n in shape):
+        shape = tuple([int(n) if isinstance(n, numpy.integer) else n for n in shape])
     dtype = numpy.dtype(dtype)
     wrong = any(n.__class__ is not int or n < 0 for n in shape) or len(shape) > LEGACY_AXES
     if wrong or order not in ("C", "F") or char_of(dtype) is None or current.jit == "never":

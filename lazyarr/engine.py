@@ -10,7 +10,6 @@ place in the same order.
 
 from __future__ import annotations
 
-import math
 import time
 from functools import lru_cache
 from typing import Any
@@ -27,18 +26,17 @@ from lazyarr.expr import ELEMENTWISE, FOLDS, Expr, Map, Op, Read, Reduce, Scan, 
 from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.conflict import plain_node
 from lazyarr.fusion.fold import fold_order, signature
-from lazyarr.fusion.group import region_of, space
-from lazyarr.fusion.partition import Partition, Refuse
+from lazyarr.fusion.group import region_of
+from lazyarr.fusion.partition import TOO_FEW, Partition, Refuse
 from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.kernels import foldable, host, lowerable, scannable
 from lazyarr.launch import launch
 from lazyarr.launch_compress import Source, launch_fed, launch_pack, launch_tally
 from lazyarr.launch_rows import launch_rows
 from lazyarr.materialize import run_through_numpy
-from lazyarr.plan import Plan, RowBlocks, RowPart, Step, Walk, walk
-from lazyarr.planning import groups_of, plan_of
+from lazyarr.plan import Plan, RowBlocks, Step, Walk, walk
+from lazyarr.planning import groups_of, plan_of, too_few
 from lazyarr.reduce_order import Unproved
-from lazyarr.schedule import TINY
 from lazyarr.srcloc import note_lines
 from lazyarr.storage import SLACK
 from lazyarr.switches import is_node_off
@@ -46,8 +44,6 @@ from lazyarr.target import Target
 from lazyarr.values import LEDGER, is_held
 
 COMPILED = (*ELEMENTWISE, *FOLDS, Scatter)
-
-TOO_FEW = "too few elements for a kernel"
 
 
 def run(nodes: list[Expr], roots: list[Expr]) -> None:
@@ -93,8 +89,6 @@ def _refuse(node: Expr, memory: Memory) -> str | None:
     op = node.op
     if not isinstance(op, COMPILED):
         return "has no native lowering"
-    if config.current.jit == "auto" and math.prod(space(node)) <= TINY:
-        return TOO_FEW
     if is_node_off("jit", node.serial):
         return "kernels are switched off"
     if node.old is not None and not node.covers and "setitem" not in config.current.parallel:
@@ -108,7 +102,9 @@ def _refuse(node: Expr, memory: Memory) -> str | None:
     why = _by_types(op, chars, host())
     if why is None and None in chars:
         why = plain_node(node, chars)
-    return _misaligned(node, memory) if why is None and memory.odd else why
+    if why is None and memory.odd:
+        why = _misaligned(node, memory)
+    return TOO_FEW if why is None and too_few(node) else why
 
 
 @lru_cache(maxsize=4096)
@@ -184,7 +180,7 @@ def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
     members, placement = [w.nodes[k] for k in step.members], _placement(step, w)
     for k, reusable in zip(step.stored, step.reusable, strict=True):
         placement.place(w.nodes[k], map(w.value, reusable))
-    bases = [_bases(part, w, placement) for part in rows.parts]
+    bases = _bases(rows, w, placement)
     streamed = [part.step.operands[k] for part in rows.parts if part.streams for k in part.step.written]
     warm = all(placement.of(w.value(k)).recycled for k in streamed)
     watch = None
@@ -209,12 +205,14 @@ def _placement(step: Step, w: Walk) -> Placement:
     return Placement([w.nodes[k] for k in step.members], {w.nodes[k].serial for k in step.stored})
 
 
-def _bases(part: RowPart, w: Walk, placement: Placement) -> list[int]:
-    """Where the operands lie that have memory of their own."""
-    return [
-        0 if at >= 0 else placement.of(w.value(k)).address
-        for k, at in zip(part.step.operands, part.inside, strict=True)
-    ]
+def _bases(rows: RowBlocks, w: Walk, placement: Placement) -> list[list[int]]:
+    """Where the operands of each part lie that have memory of their own."""
+    known: dict[int, int] = {}
+    for part in rows.parts:
+        for k, at in zip(part.step.operands, part.inside, strict=True):
+            if at < 0 and k not in known:
+                known[k] = placement.of(w.value(k)).address
+    return [[known.get(k, 0) for k in part.step.operands] for part in rows.parts]
 
 
 def _by_cached_kernel(step: Step, w: Walk) -> bool:

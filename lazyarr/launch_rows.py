@@ -34,7 +34,6 @@ from lazyarr.target import Target
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
 
-
 SHELL_LEVEL = 2
 """Of code generation, for what runs the kernels: where blocks are small that is a part of the time, and it is
 compiled once for all programs."""
@@ -57,10 +56,10 @@ class Ready:
     """A launch that lacks addresses and scalars only."""
 
     words: array[int]
-    addresses: list[list[tuple[int, int]]]
-    """For each part: (word, operand) for what lies in a buffer; the word holds the offset in it."""
+    addresses: list[tuple[int, int, int]]
+    """The words for addresses of buffers, and which operand of which part lies there."""
     scalars: list[list[list[int]]]
-    """For each part, and each of its runtime scalars: the first words of it, in both programs."""
+    """For each part, and each of its runtime scalars: the first words of it, in all variants."""
     raised: list[tuple[int, int]]
     """For each part: the word that collects flags, and those that its ops can raise."""
     threads: int
@@ -104,9 +103,8 @@ def launch_rows(
     else:
         COUNT.memory_hits += len(rows.parts)
     words = ready.words[:]
-    for mine, addresses in zip(ready.addresses, bases, strict=True):
-        for word, operand in mine:
-            words[word] += addresses[operand]
+    for word, part, operand in ready.addresses:
+        words[word] = bases[part][operand]
     for mine, values in zip(ready.scalars, scalars, strict=True):
         for places, value in zip(mine, values, strict=True):
             put_scalar(words, places, value)
@@ -142,24 +140,23 @@ def _run(rows: RowBlocks, ready: Ready, words: array[int], watch: Watch | None) 
                 return
             collect()
             words[shell.STOP] = 0
-            _care(rows, words, watch.look(_last(rows, words, chunks, at_end)))
+            _care(words, watch.look(_last(rows, words, chunks, at_end)))
 
     if not strips:
         parallel_for(kernels[shell.ROWS], at, rows.blocks, ready.threads)
     else:
         if watch is not None:
-            _care(rows, words, watch.masks)
+            _care(words, watch.masks)
         run(shell.STRIP, strips, 0)
         run(shell.SEAM, strips - 1, strips)
     collect()
     return found
 
 
-def _care(rows: RowBlocks, words: array[int], masks: Sequence[int]) -> None:
+def _care(words: array[int], masks: Sequence[int]) -> None:
     """What strips stop for, by part."""
     for k, mask in enumerate(masks):
-        for part in (k, k + len(rows.parts)):           # of all blocks, and of the last one
-            words[shell.FIRST + part * shell.PER_PART + shell.CARE] = mask
+        words[shell.FIRST + k * shell.PER_PART + shell.CARE] = mask
 
 
 def _last(rows: RowBlocks, words: array[int], chunks: int, first: int) -> list[tuple[int, int]]:
@@ -185,36 +182,42 @@ def _aligned(rows: RowBlocks, bases: Sequence[Sequence[int]]) -> bool:
 
 def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
     """The words: head, parts, moves, templates, flags."""
-    parts, last = [(p, p.program) for p in rows.parts], [(p, p.last) for p in rows.parts]
-    past = [streams and part.streams for part, _ in (*parts, *last)]
-    kernels = [_kernel(program, each) for (_, program), each in zip((*parts, *last), past, strict=True)]
-    copy_bytes = -(-8 * max(len(k.words) for k in kernels) // LINE) * LINE
-    own_bytes = copy_bytes + -(-max(k.scratch_bytes for k in kernels) // LINE) * LINE
+    parts = [_variants(rows, part) for part in rows.parts]
+    distinct = {id(program): (program, part) for part in rows.parts for program, _ in _variants(rows, part)}
+    past = {key: streams and part.streams for key, (_, part) in distinct.items()}
+    kernels = {key: _kernel(program, past[key]) for key, (program, _) in distinct.items()}
+    copy_bytes = -(-8 * (max(len(k.words) for k in kernels.values()) + shell.WORDS) // LINE) * LINE
+    own_bytes = copy_bytes + -(-max(k.scratch_bytes for k in kernels.values()) // LINE) * LINE
     threads = min(threads, rows.blocks)
+    usual = [kernels[id(part.program)].kernel for part in rows.parts]
     ready = Ready(
-        array("q", bytes(8 * (shell.FIRST + shell.PER_PART * len(kernels)))), [[] for _ in parts],
-        [[] for _ in parts], [], threads, threads * own_bytes + rows.slots(threads) * rows.own_bytes,
-        sum(k.kernel.ops for k in kernels[: len(parts)]),
-        past == [k.kernel.nontemporal for k in kernels], [k.kernel for k in kernels],
+        array("q", bytes(8 * (shell.FIRST + shell.PER_PART * len(parts)))), [], [[] for _ in parts], [],
+        threads, threads * own_bytes + rows.slots(threads) * rows.own_bytes,
+        sum(k.ops for k in usual), all(past[key] == k.kernel.nontemporal for key, k in kernels.items()),
+        [*usual, *(k.kernel for k in kernels.values())],
     )  # fmt: skip
     words = ready.words
-    for kernel in kernels[: len(parts)]:
-        ready.raised.append((len(words), kernel.kernel.flags))
+    for kernel in usual:
+        ready.raised.append((len(words), kernel.flags))
         words.append(0)
-    for k, ((part, program), kernel) in enumerate(zip((*parts, *last), kernels, strict=True)):
-        number = k % len(parts)
-        moves = _add_moves(ready, number, (part, program), kernel, rows.rows)
-        template = len(words)
-        words.extend(kernel.words)
-        words.extend([0] * (-len(kernel.words) % shell.WORDS))
-        if k < len(parts):
-            ready.scalars[number] = [[] for _ in kernel.scalars]
-        for places, word in zip(ready.scalars[number], kernel.scalars, strict=True):
-            places.append(template + word)
-        words[shell.FIRST + k * shell.PER_PART : shell.FIRST + (k + 1) * shell.PER_PART] = array("q", [
-            kernel.kernel.address, kernel.chunks, 8 * template, -(-len(kernel.words) // shell.WORDS), 8 * moves,
-            len(kernel.pointers), 8 * ready.raised[number][0], 0, part.lag,
-        ])  # fmt: skip
+    places: dict[int, int] = {}
+    for k, part in enumerate(rows.parts):
+        for operand, value in enumerate(part.step.operands):
+            if part.inside[operand] < 0 and value not in places:
+                places[value] = len(words)
+                ready.addresses.append((len(words), k, operand))
+                words.append(0)
+    for k, (part, variants) in enumerate(zip(rows.parts, parts, strict=True)):
+        bases = [8 * places.get(value, 0) for value in part.step.operands]
+        made: dict[tuple[int, bool], int] = {}
+        for program, moving in variants:
+            if (id(program), moving) not in made:
+                first = _add(ready, k, part, program, kernels[id(program)], rows.rows * moving, bases)
+                made[id(program), moving] = 8 * first
+        at, added = shell.FIRST + k * shell.PER_PART, [made[id(p), moving] for p, moving in variants]
+        words[at : at + shell.PER_PART] = array(
+            "q", [part.lag, *rows.span(part), 8 * ready.raised[k][0], 0, *added]
+        )
     if rows.delay:
         words[shell.STRIPS] = rows.strips(threads)
         words[shell.SLOTS_AT] = threads * own_bytes
@@ -233,20 +236,38 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
     return ready
 
 
-def _add_moves(
-    ready: Ready, number: int, of: tuple[RowPart, Program], kernel: Prepared, rows: int
-) -> int:
-    """How the operands of a part move; the first word."""
-    part, program = of
-    first = len(ready.words)
-    places = zip(kernel.pointers, program.offsets, program.moves, strict=True)
-    for k, (word, offset, move) in enumerate(places):
+def _variants(rows: RowBlocks, part: RowPart) -> list[tuple[Program, bool]]:
+    """The programs of a part in its first block, in others, in its last one; and whether operands have moved
+    by then, to rows that are counted from the first block on."""
+    same = part.first is part.program and not part.start
+    return [(part.first, same), (part.program, True), (part.last, True)]
+
+
+def _add(
+    ready: Ready, number: int, part: RowPart, program: Program, kernel: Prepared, rows: int,
+    bases: Sequence[int],
+) -> int:  # fmt: skip
+    """The words of a variant that moves on by so many rows from block to block; the first one."""
+    words, first = ready.words, len(ready.words)
+    words.extend([0] * shell.MOVES + [0, 0])
+    moves = len(words)
+    operands = zip(kernel.pointers, program.offsets, program.moves, strict=True)
+    for k, (word, offset, move) in enumerate(operands):
         own = part.inside[k] >= 0
-        if own:
-            offset += part.inside[k]
-        else:
-            ready.addresses[number].append((len(ready.words) + shell.AT, k))
-        ready.words.extend((8 * word, offset, move * rows, int(own), part.sources[k]))
+        offset += part.inside[k] if own else 0
+        offset -= part.start * move if rows else 0
+        words.extend((8 * word, 0 if own else bases[k], offset, move * rows, part.sources[k]))
+    template = len(words)
+    words.extend(kernel.words)
+    words.extend([0] * (-len(kernel.words) % shell.WORDS))
+    if not ready.scalars[number]:
+        ready.scalars[number] = [[] for _ in kernel.scalars]
+    for places, word in zip(ready.scalars[number], kernel.scalars, strict=True):
+        places.append(template + word)
+    words[first:moves] = array("q", [
+        kernel.kernel.address, kernel.chunks, 8 * template, -(-len(kernel.words) // shell.WORDS), 8 * moves,
+        len(kernel.pointers),
+    ])  # fmt: skip
     return first
 
 

@@ -88,7 +88,7 @@ class _Made:
     def _beginning(self, k: int, char: str) -> Callable[..., None]:
         """What the loop of a dtype is until there is machine code."""
 
-        def loop(args: int, dims: int, steps: int, data: int | None) -> None:
+        def loop(args: int, dims: int, steps: int, data: int) -> None:
             try:
                 address = MACHINE[0](self.name, f"{char}->{char}")
             except Exception:           # there is no compiler; nobody hears of errors here
@@ -110,7 +110,7 @@ def _from_functions() -> Any:
     kind = ctypes.PYFUNCTYPE(
         ctypes.py_object, *words, *[ctypes.c_int] * 4, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int
     )
-    return kind(address)
+    return kind(address or 0)
 
 
 def _by_numbers(fn: Callable[[float], float], char: str, args: int, dims: int, steps: int) -> None:
@@ -127,7 +127,7 @@ def _strided(address: int, n: int, step: int, char: str) -> numpy.ndarray:
     """Memory as an array of one dimension."""
     reach = step * (n - 1)
     low = address + min(0, reach)
-    memory = (ctypes.c_char * (abs(reach) + numpy.dtype(char).itemsize)).from_address(low)
+    memory: Any = (ctypes.c_char * (abs(reach) + numpy.dtype(char).itemsize)).from_address(low)
     return numpy.ndarray((n,), char, memory, address - low, (step,))
 
 

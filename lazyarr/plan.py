@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy
@@ -105,9 +106,10 @@ class RowPart(NamedTuple):
     """One step of those that run together: its programs over the rows of a block."""
 
     step: Step
+    first: Program
     program: Program
     last: Program
-    """Over the last block, which has more rows."""
+    """Over the first block and the last one of its blocks, which may have other rows, and over all others."""
     inside: tuple[int, ...]
     """For each operand: where in a thread's own memory the rows of a block lie, or -1 if they lie in the
     value's buffer."""
@@ -119,6 +121,10 @@ class RowPart(NamedTuple):
     """How many blocks it runs behind the first part."""
     sources: tuple[int, ...]
     """For each operand in a thread's own memory the lag of the part that makes it; else 0."""
+    start: int
+    """Which row of the first part is its first row."""
+    rows: int
+    """How many it has."""
 
 
 @dataclass(slots=True, eq=False)
@@ -131,9 +137,11 @@ class RowBlocks:
     blocks: int
     own_bytes: int
     """Memory for a block's values that only these steps read."""
+    spare: int = 0
+    """Bytes that NumPy would take for one of these values, and so they may take together."""
     delay: int = 0
-    """How many blocks a part may lag behind one whose values in a thread's own memory it reads, or any if none
-    does; 0 where no part lags."""
+    """How many blocks a part may lag behind one whose values in a thread's own memory it reads, one at least;
+    0 where no part lags."""
     watches: int = WATCHES
     """In how many launches blocks may yet be looked at before parts that lag overwrite what they read."""
     doubtful: tuple[int, ...] | None = None
@@ -153,16 +161,31 @@ class RowBlocks:
         """Where parts lag: how many pieces, each of successive blocks, run side by side."""
         if threads == 1:
             return 1
-        return max(1, min(STRIPS_EACH * threads, self.blocks // (STRIP_BLOCKS * max(1, self.most))))
+        most = min(STRIPS_EACH * threads, self.blocks // (STRIP_BLOCKS * max(1, self.most)))
+        if self.own_bytes:
+            most = min(most, self.spare // (slots(self.delay) * self.own_bytes))
+        return max(1, most)
 
-    def block(self, number: int) -> slice:
-        """Its rows, in the programs' axis of rows."""
-        end = (number + 1) * self.rows if number < self.blocks - 1 else None
-        return slice(number * self.rows, end)
+    def block(self, number: int, part: RowPart) -> slice:
+        """Its rows, in the axis of rows of a part's programs; the first and the last block have also those
+        before and behind."""
+        return block_rows(number, self.rows, self.blocks, part.start, part.rows)
+
+    def span(self, part: RowPart) -> tuple[int, int]:
+        """The first block in which a part has rows, and the one after the last."""
+        ends = part.start, part.start + part.rows - 1
+        first, last = (min(max(0, row // self.rows), self.blocks - 1) for row in ends)
+        return first, last + 1
 
     def slots(self, threads: int) -> int:
         """How many blocks' values that only these steps read exist at a time."""
         return slots(self.delay) * self.strips(threads) if self.delay else min(threads, self.blocks)
+
+
+def block_rows(number: int, rows: int, blocks: int, start: int, count: int) -> slice:
+    """The rows in a block of a part that has so many, of which the first is the row `start`."""
+    first = max(0, number * rows - start) if number else 0
+    return slice(first, min(count, (number + 1) * rows - start) if number < blocks - 1 else count)
 
 
 @dataclass(slots=True, eq=False)
@@ -219,7 +242,7 @@ def walk(nodes: list[Expr], wanted: Sequence[Expr], literal: bool = True) -> Wal
     rules: Active = options[-1].at(Keeps.APPROX if config.current.fast_math else Keeps.BITWISE)
     tokens = Tokens(rules, literal)
     parts, leaves = tokens.of(nodes, outside, numbers, numbers)
-    asked = {n.serial for n, one in zip(nodes, outside, strict=True) if one}
+    asked = {n.serial for n in compress(nodes, outside)}
     return Walk(nodes, leaves, (options, buffer_size(), *parts), numbers, asked, tokens)
 
 

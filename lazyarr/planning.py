@@ -9,11 +9,13 @@ Plans are remembered by the walk's key.
 
 from __future__ import annotations
 
+import math
 from itertools import compress
 from typing import Any
 
 import numpy
 
+from lazyarr import config
 from lazyarr.codegen.reduce_plan import arrange
 from lazyarr.counters import COUNT
 from lazyarr.expr import Compress, Expr, Map, Read, Reduce, Scan, Tally
@@ -21,19 +23,24 @@ from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.assemble import assemble
 from lazyarr.fusion.assembler import Terms, Unlike, body_of
 from lazyarr.fusion.compress import fed, feedable
-from lazyarr.fusion.group import Group
-from lazyarr.fusion.partition import Barred, Partition, Refuse, is_draw, partition
-from lazyarr.fusion.rows import chains
+from lazyarr.fusion.group import Group, space
+from lazyarr.fusion.partition import ALONE, LOOK_BACK, TOO_FEW, Barred, Partition, Refuse, is_draw, partition
+from lazyarr.fusion.rows import Found, chains
 from lazyarr.fusion.structure import Framed, Key, structure_of
 from lazyarr.geometry import same
 from lazyarr.kernels import lowerable, not_together
+from lazyarr.lifetimes import excess
 from lazyarr.plan import Plan, Step, Walk
 from lazyarr.plan_patterns import for_shape, pattern_of
 from lazyarr.row_blocks import joined, room
-from lazyarr.schedule import scattered
+from lazyarr.schedule import TINY, scattered
 
 MAX_PLANS = 512
 """Plans kept; all are forgotten when there are more."""
+
+
+NARROWER = (LOOK_BACK, 0, ALONE)
+"""How far a node looks for a group: each next one holds less at a time, and moves more."""
 
 
 class Scattered(Exception):
@@ -74,28 +81,57 @@ def _met(w: Walk, refuse: Refuse) -> Plan:
 
 
 def groups_of(w: Walk, refuse: Refuse) -> tuple[Partition, list[Step]]:
-    """The fusion groups of a walk, and the steps of its plan."""
-    parted, made, absorbed = _planned(w, refuse)
+    """The fusion groups of a walk, and the steps of its plan.
+
+    Groups that would hold more than NumPy are made anew, of nodes that are nearer to each other."""
+    found: tuple[Partition, list[Step]] | None = None
+    least = 0
+    for look_back in NARROWER:
+        mine = _groups(w, refuse, look_back)
+        over = excess(w, mine[1])
+        if found is None or over < least:
+            found, least = mine, over
+        if not least:
+            break
+    assert found is not None
+    return found
+
+
+def _groups(w: Walk, refuse: Refuse, look_back: int) -> tuple[Partition, list[Step]]:
+    parted, made, absorbed = _planned(w, refuse, look_back)
     steps = {at: step for at, (step, _) in enumerate(made) if at not in absorbed}
     _let_go(list(steps.values()), w.nodes, w.numbers)
+    edges = {id(step) for at, step in steps.items() if parted.groups[at].edge}
+    if look_back == ALONE:
+        parted.rows = Found()
     joint, parted.rows = joined(w, parted, steps, [framed for _, framed in made])
-    return parted, joint
+    return parted, [_by_numpy(s) if id(s) in edges and too_few(w.nodes[s.members[0]]) else s for s in joint]
+
+
+def too_few(node: Expr) -> bool:
+    """Are its elements too few for a kernel of its own?"""
+    return config.current.jit == "auto" and math.prod(space(node)) <= TINY
+
+
+def _by_numpy(step: Step) -> Step:
+    """An edge that does not run with what sweeps over its array."""
+    return Step(step.members, step.stored, None, (), (), (), (), TOO_FEW, step.ends)
 
 
 Made = tuple[Step, Framed | None]
 """A step, and its program over some rows."""
 
 Alike = dict[Key, Made]
-"""For each structure of a group: the step of one group, which speaks of the group's own nodes and of the values
-that it needs by number.  It lives as long as the planning, since it holds nodes."""
+"""For each structure of a group: the step of one group, in which numbers are those of the group's own nodes
+and of the values that it needs.  It lives as long as the planning, since it holds nodes."""
 
 
-def _assembled(w: Walk, refuse: Refuse) -> tuple[Partition, list[Made]]:
+def _assembled(w: Walk, refuse: Refuse, look_back: int) -> tuple[Partition, list[Made]]:
     """Groups and their steps.  An attempt that fails bars nodes, so that the next one differs."""
     barred, memory, alike = Barred(), Memory(w.tokens.odd), Alike()
     while True:
         before = len(barred)
-        parted = partition(w.nodes, w.external, refuse, w.tokens, memory, barred)
+        parted = partition(w.nodes, w.external, refuse, w.tokens, memory, barred, look_back)
         made = [_attempt(group, w, parted, barred, alike) for group in parted.groups]
         steps = [step for step in made if step is not None]
         if len(barred) == before:
@@ -121,10 +157,10 @@ def _make(w: Walk, refuse: Refuse) -> Plan:
     return Plan(groups_of(w, refuse)[1], w.tokens.pins)
 
 
-def _planned(w: Walk, refuse: Refuse) -> tuple[Partition, list[Made], set[int]]:
+def _planned(w: Walk, refuse: Refuse, look_back: int) -> tuple[Partition, list[Made], set[int]]:
     """Groups, their steps, and which of these are part of others: compressions that need not be stored
     are in the steps that read them."""
-    parted, made = _assembled(w, refuse)
+    parted, made = _assembled(w, refuse, look_back)
     absorbed: set[int] = set()
     feeding: set[int] = set()
     for number, sources in fed(parted.groups, parted.stored, w.external).items():
@@ -158,7 +194,7 @@ def _let_go(steps: list[Step], nodes: list[Expr], numbers: dict[int, int]) -> No
             last[k] = over[k] = at
             for i in nodes[k].inputs:
                 if i.__class__ is Read:
-                    last[numbers[id(i.expr)]] = at      # type: ignore[union-attr]
+                    last[numbers[id(i.expr)]] = at
     for k in reversed(range(len(nodes))):
         old, at = nodes[k].old, over[k]
         while old is not None and id(old) not in numbers:

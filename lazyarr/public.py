@@ -155,9 +155,10 @@ def export_kernels(fn: Any, signatures: Any, targets: Any = None, path: Any = No
     ----------
     fn : callable
         Takes arrays; what it returns is evaluated.
-    signatures : sequence of sequences
-        What it is called with: arrays, other objects, and strings such as ``"float64[1000, 3]"`` for an
-        array.
+    signatures : str or sequence
+        What it is called with, written as for `compile`: ``"float64[1000, 3], float64[3]"``, or several such
+        texts or sequences of items.  An item is a dtype (a number), a dtype with lengths (an array; ``:`` is
+        any length, the same one for all arguments), or an object, an array too, that stands for itself.
     targets : sequence of str, optional
         Names of CPU levels, of x86-64 and aarch64: ``["X86_V3", "X86_V4", "ASIMD"]``.  By default those that
         can run here.
@@ -207,9 +208,9 @@ def load_kernels(path: Any) -> tuple[str, ...]:
     OSError, ValueError
         If it cannot be read, belongs to another user, or is damaged.
     """
-    from lazyarr import bundles
+    from lazyarr import bundled
 
-    return bundles.load_kernels(path)
+    return bundled.load_kernels(path)
 
 
 def coverage() -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 In:  a ufunc and its operands.   Out: a new lazy array, or None where the call must be looked at.
 A recipe goes by the operands' geometries, which `geometry.fresh` shares among arrays, and by the types of
-scalars.  It holds on to its geometries, so no other object ever has their identity.  Of a part of an array it
-is shape, strides and dtype that count: where it lies, nothing depends on.
+scalars.  It holds on to its geometries, so no other object ever has their identity.  Of a large part of an
+array it is shape, strides and dtype that count: where it lies, nothing depends on.
 """
 
 from __future__ import annotations
@@ -58,8 +58,16 @@ def _key(fn: numpy.ufunc, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _seen(geo: numpy.ndarray) -> Any:
-    """What a recipe knows a geometry by."""
-    return id(geo) if id(geo) in FRESH else (geo.shape, geo.strides, geo.dtype)
+    """What a recipe knows a geometry by.  (For small parts there is none: NumPy computes at once.)"""
+    i = id(geo)
+    if i in FRESH or geo.size <= current.eager_elements:
+        return i
+    return geo.shape, geo.strides, geo.dtype
+
+
+def _is_known(geo: numpy.ndarray) -> bool:
+    """Is what it is known by the same whenever it is met?"""
+    return id(geo) in FRESH or geo.size > current.eager_elements
 
 
 def remember(
@@ -68,7 +76,7 @@ def remember(
     """Keep a recipe for what was looked at, where geometries tell everything about it."""
     pins = tuple([x.geo for x in args if x.__class__ is ndarray and x.storage is not None])
     given = [x for x in args if x.__class__ is ndarray]
-    if len(args) > 2 or len(pins) < len(given) or not is_fresh(geo):
+    if len(args) > 2 or len(pins) < len(given) or not is_fresh(geo) or not all(map(_is_known, pins)):
         return
     if len(_recipes) >= MAX_RECIPES:
         _recipes.clear()

@@ -84,6 +84,8 @@ def explain(
         for key in keys:
             for span, bits in zip(spans, raised, strict=True):
                 found = suspects_of(members, span, key) if bits & BITS[key] else {}
+                if any(at in span and one.key == key for at, one in watched.finding):
+                    continue            # (others of the kernel may have raised it as well)
                 found = {who: at for who, at in found.items() if (at, key) not in watched.of}
                 if len(found) == 1:
                     sure += [(at, Raised(key, _words(key, name))) for (_, name), at in found.items()]

@@ -23,6 +23,9 @@ from lazyarr.plan import RowBlocks
 from lazyarr.replay import Suspects, Watched, spans_of, suspects_of
 from lazyarr.values import Buffer
 
+LOOKS = 200
+"""In a launch; what raises flags in more blocks than that has been found by then, most likely."""
+
 
 class BlockWatch:
     """One launch (`launch_rows.Watch`)."""
@@ -33,6 +36,7 @@ class BlockWatch:
             rows.doubtful = tuple(_doubtful(self._suspects(k)) for k in range(len(rows.parts)))
         self.masks = list(rows.doubtful)
         self.seen = Watched(set(), [])
+        self.looks = 0
 
     def look(self, at: Sequence[tuple[int, int]]) -> Sequence[int]:
         """Find out who of these parts raised what on these blocks; what is still of interest."""
@@ -41,18 +45,20 @@ class BlockWatch:
         for part in sorted({part for part, _ in at if self.masks[part]}):
             mask, self.masks[part] = self.masks[part], 0
             found, able = self._suspects(part), self._able(part)
-            wanted = {member for who in found.values() for member in who.values()}
-            if not wanted <= able:
+            wanted = {member for who in found.values() for member in who.values()} & able
+            if not wanted:
                 continue
             with suppress(MemoryError):
                 for block in (block for other, block in at if other == part):
-                    self._replay(wanted, able, self.rows.block(block))
-                self.seen.of.update((member, key) for key, who in found.items() for member in who.values())
-                told = {(member, one.key) for member, one in self.seen.finding}
-                self.masks[part] = mask & _doubtful(
-                    key for key, who in found.items()
-                    if any((member, key) not in told for member in who.values())
-                )
+                    self._replay(wanted, able, self.rows.block(block, self.rows.parts[part]))
+                watched = {(at, key) for key, who in found.items() for at in who.values() if at in wanted}
+                self.seen.of.update(watched)
+                quiet = watched - {(member, one.key) for member, one in self.seen.finding}
+                self.masks[part] = mask & _doubtful({key for _, key in quiet})
+        self.looks += 1
+        if self.looks == LOOKS:
+            self.seen.of.clear()
+            self.masks = [0] * len(self.masks)
         return self.masks
 
     def _suspects(self, part: int) -> Suspects:
@@ -70,7 +76,11 @@ class BlockWatch:
         what is there: what is overwritten by what has run on that block is not."""
         axes, lag, taken = self._axes(), self.rows.parts[part].lag, self.placement.taken
         spans = spans_of(self.rows)[: part + 1]
-        near = [at for span, p in zip(spans, self.rows.parts, strict=False) if p.lag == lag for at in span]
+        mine = self.rows.parts[part]
+        near = [
+            at for span, p in zip(spans, self.rows.parts, strict=False)
+            if (p.lag, p.start, p.rows) == (lag, mine.start, mine.rows) for at in span
+        ]  # fmt: skip
         ran = [at for span, p in zip(spans, self.rows.parts, strict=False) if p.lag <= lag for at in span]
         gone = {taken[s].serial for s in (self.members[at].serial for at in ran) if s in taken}
         inside = {n.serial for n in self.members} - self.placement.buffers.keys()

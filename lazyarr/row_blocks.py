@@ -14,8 +14,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from lazyarr.codegen.rows_shell import slots
 from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.config import current
 from lazyarr.dtypes import PLAIN
@@ -25,11 +26,12 @@ from lazyarr.fusion.assembler import Unlike
 from lazyarr.fusion.group import Group
 from lazyarr.fusion.partition import Partition
 from lazyarr.fusion.program import Program
-from lazyarr.fusion.rows import Chain, Found, Touch, in_step
-from lazyarr.fusion.structure import Framed
+from lazyarr.fusion.rows import Chain, Found
+from lazyarr.fusion.structure import Framed, Key
+from lazyarr.fusion.touches import Touch, in_step
 from lazyarr.launch import NONTEMPORAL_BYTES, program_worth_threads
 from lazyarr.launch_rows import may_stream
-from lazyarr.plan import RowBlocks, RowPart, Step, Walk
+from lazyarr.plan import STRIPS_EACH, RowBlocks, RowPart, Step, Walk, block_rows
 from lazyarr.schedule import LINE, scattered
 from lazyarr.storage import SLACK
 from lazyarr.switches import is_off
@@ -48,7 +50,7 @@ STAYS = 1 << 13
 """Bytes of a block of each operand, where groups lag: what one of them makes the next one finds in the
 first-level cache (8 to 16 KiB were the best for all numbers of sweeps)."""
 
-STRETCH = 2048
+STRETCH = 512
 """Bytes of what successive rows have side by side, at least, where rows are not contiguous (columns, say)."""
 
 
@@ -60,6 +62,19 @@ def cache_bytes() -> int:
             return int(file.read().strip().removesuffix("K")) << 10
     except (OSError, ValueError):
         return 1 << 20
+
+
+@cache
+def share_bytes() -> int:
+    """A core's share of the third-level cache, as far as the system says."""
+    at = "/sys/devices/system/cpu/cpu0/cache/index3"
+    try:
+        with open(f"{at}/size", encoding="ascii") as file:
+            size = int(file.read().strip().removesuffix("K")) << 10
+        with open(f"{at}/shared_cpu_map", encoding="ascii") as file:
+            return size // int(file.read().replace(",", ""), 16).bit_count()
+    except (OSError, ValueError, ZeroDivisionError):
+        return 0
 
 
 def room() -> int:
@@ -75,12 +90,13 @@ def joined(
     rows = Found() if apart else parted.rows
     found, kept = dict(steps), Found([], dict(rows.apart))
     uses = Uses.of(parted.groups if rows.chains else ())
+    alike: dict[Key, Joint | str] = {}
     for chain in rows.chains:
         numbers = chain.numbers
         mine = [f for f in (framed[k] for k in numbers) if f is not None]
         step: Step | str = "NumPy runs one of them"
         if len(mine) == len(numbers):
-            step = _Joining(w, uses, chain, [steps[k] for k in numbers], mine).step()
+            step = _Joining(w, uses, chain, [steps[k] for k in numbers], mine).step(alike)
         if isinstance(step, str):
             kept.apart.update(dict.fromkeys(numbers[1:], step))
             continue
@@ -90,6 +106,20 @@ def joined(
         for k in numbers[1:]:
             del found[k]
     return list(found.values()), kept
+
+
+class Joint(NamedTuple):
+    """What chains of one structure have in common; values go by the chain's own numbers."""
+
+    rows: int
+    blocks: int
+    own_bytes: int
+    spare: int
+    delay: int
+    parts: list[tuple[Any, ...]]
+    """Of each part, all but the step."""
+    reusable: list[tuple[int, tuple[int, ...]]]
+    """What is stored, and for each: values in whose memory it may lie."""
 
 
 class _Joining:
@@ -105,49 +135,70 @@ class _Joining:
             for k in (w.numbers[id(n)] for n in g.nodes) if k in self.inside
         }  # fmt: skip
         """How far the step lags that makes a value inside."""
-        self.reads: dict[int, list[tuple[int, int, Touch]]] = {}
-        """By number of a value: which steps read it, along which axis their rows lie, and where they read."""
-        for at, (axis, touches) in enumerate(zip(chain.axes, chain.touches, strict=True)):
-            for t in touches:
-                if not t.writes:
-                    self.reads.setdefault(w.numbers[id(t.value)], []).append((at, axis, t))
-        # (What a masked write leaves of an old value is among the operands only.)
-        self.last = {
-            v: at for at, s in enumerate(steps) for k, v in enumerate(s.operands) if k not in s.written
-        }
+        self.own: dict[int, int] = {}
+        """By number of a value: the chain's own number."""
 
-    def step(self) -> Step | str:
+    def step(self, alike: dict[Key, Joint | str]) -> Step | str:
         """The step, or why the groups run one by one after all."""
+        key = self._structure()
+        joint = alike.get(key)
+        if joint is None:
+            joint = alike[key] = self._joint()
+        if isinstance(joint, str):
+            return joint
+        values = list(self.own)
+        parts = tuple([RowPart(step, *part) for step, part in zip(self.steps, joint.parts, strict=True)])
+        found = RowBlocks(parts, joint.rows, joint.blocks, joint.own_bytes, joint.spare, joint.delay)
+        found.early = self._early(found.own_bytes * found.slots(get_num_threads()))
+        return Step(
+            tuple([k for s in self.steps for k in s.members]), tuple([values[k] for k, _ in joint.reusable]),
+            None, (), (), (), tuple([tuple([values[v] for v in r]) for _, r in joint.reusable]), "",
+            tuple([k for s in self.steps for k in s.ends]), rows=found,
+        )  # fmt: skip
+
+    def _structure(self) -> Key:
+        """All that a chain's rows go by: the groups' structures, and which values and buffers are which."""
+        own, keys, number = self.own, dict[int, int](), self.w.numbers
+        parts: list[Any] = [*self.chain.lags, *self.chain.starts, self.chain.reach]
+        for step, framed, axis, touches in zip(
+            self.steps, self.framed, self.chain.axes, self.chain.touches, strict=True
+        ):
+            parts += (id(framed), axis)             # (what is planned keeps it alive)
+            parts += [own.setdefault(v, len(own)) for v in step.operands]
+            for t in touches:
+                v = number[id(t.value)]
+                parts += (
+                    own.setdefault(v, len(own)), keys.setdefault(id(t.key), len(keys)), t.key.op is None,
+                    t.value.nbytes,
+                )  # fmt: skip
+        return (*parts, *[own[v] for v in self.inside])
+
+    def _joint(self) -> Joint | str:
         rows = self._rows()
         if isinstance(rows, str):
             return rows
         blocks = self.chain.extent // rows
         last = self.chain.extent - (blocks - 1) * rows
-        slots, own_bytes = self._slots(last)
+        places, own_bytes = self._slots(last)
         try:
-            full = [self._program(k, rows) for k in range(len(self.steps))]
-            rest = full if last == rows else [self._program(k, last) for k in range(len(self.steps))]
+            programs = [self._programs(k, rows, blocks) for k in range(len(self.steps))]
         except Unlike as unlike:
             return unlike.why
-        programs = list(zip(full, rest, strict=True))
-        if any(scattered(p) for pair in programs for p in pair):
+        if any(scattered(p) for each in programs for p in each):
             return "random numbers are drawn in the order of their stream, many at a time"
-        parts = []
-        for k, (step, pair) in enumerate(zip(self.steps, programs, strict=True)):
-            streams = self._streams(k) and all(map(may_stream, pair))
-            inside = tuple(slots.get(v, -1) for v in step.operands)
+        parts, chain = list[tuple[Any, ...]](), self.chain
+        for k, (step, each) in enumerate(zip(self.steps, programs, strict=True)):
+            streams = self._streams(k) and all(map(may_stream, each))
+            inside = tuple(places.get(v, -1) for v in step.operands)
             sources = tuple(self.made.get(v, 0) for v in step.operands)
-            parts.append(RowPart(step, *pair, inside, streams, self._axes(k), self.chain.lags[k], sources))
-        found = RowBlocks(tuple(parts), rows, blocks, own_bytes, self._delay())
+            parts.append((
+                *each, inside, streams, self._axes(k), chain.lags[k], sources, chain.starts[k], chain.rows(k),
+            ))  # fmt: skip
+        spare, delay = self._spare(), self._delay()
         if current.verify:
-            self._verify(found)
-        found.early = self._early(own_bytes * found.slots(get_num_threads()))
-        stored = [each for k in range(len(self.steps)) for each in self._reusable(k)]
-        stored = [(k, r) for k, r in stored if k not in self.inside]
-        return Step(
-            tuple(k for s in self.steps for k in s.members), tuple(k for k, _ in stored), None, (), (), (),
-            tuple(r for _, r in stored), "", tuple(k for s in self.steps for k in s.ends), rows=found,
-        )  # fmt: skip
+            made = tuple([RowPart(step, *part) for step, part in zip(self.steps, parts, strict=True)])
+            self._verify(RowBlocks(made, rows, blocks, own_bytes, spare, delay))
+        return Joint(rows, blocks, own_bytes, spare, delay, parts, list(self._reusable()))
 
     def _rows(self) -> int | str:
         """Rows of a block."""
@@ -161,10 +212,16 @@ class _Joining:
         rows = (share - min(still, share // 2)) // row
         if self.chain.lagging and rows >= self.chain.reach:
             largest = max(touch.row_bytes(axis) for touch, axis in self._largest())
-            most = min(rows, room() // self.chain.window())
-            rows = max(self.chain.reach, min(most, -(-STAYS // largest)))
+            most = min(rows, room() // self.chain.window(), -(-STAYS // largest))
+            if self.inside:
+                own = sum(self.w.value(v).nbytes for v in self.inside) // self.chain.extent
+                strips = STRIPS_EACH * get_num_threads() if self._worth_threads() else 1
+                most = min(most, self._spare() // max(1, slots(self._delay()) * strips * own))
+            rows = max(self.chain.reach, most)
         spread = self.chain.spread
         least = max(-(-STRETCH // spread) if spread else 1, self.chain.reach)
+        if spread and rows < least:     # they come from the next cache about as fast as others from memory
+            rows = min(least, (share_bytes() // CACHE_PART - still) // row)
         if rows < min(least, self.chain.extent):
             return f"a row is {row} bytes: too few of them stay in the cache"
         if self._worth_threads():
@@ -188,6 +245,10 @@ class _Joining:
         programs = {id(s.program): s.program for s in self.steps}
         return any(program_worth_threads(p) for p in programs.values() if p is not None)
 
+    def _spare(self) -> int:
+        """Bytes of the largest value that has memory of a thread's own."""
+        return max((self.w.value(v).nbytes for v in self.inside), default=0)
+
     def _delay(self) -> int:
         """How many blocks a group lags behind one whose values in a thread's own memory it reads, at most."""
         if not self.chain.lagging:
@@ -209,7 +270,7 @@ class _Joining:
         """Along which of its own axes the rows of each member lie, if the loops see it as NumPy would."""
         group, axis = self.chain.groups[k], self.chain.axes[k]
         nodes = [self.w.nodes[m] for m in self.steps[k].members]
-        return tuple(axis if group.plain(node) else -1 for node in nodes)
+        return tuple(axis if group.plain(node) and axis < len(group.shape) else -1 for node in nodes)
 
     def _streams(self, k: int) -> bool:
         """Does the chain neither read again what a step writes, nor write it before, and is that large?
@@ -226,43 +287,63 @@ class _Joining:
             or self.w.numbers[id(t.value)] in self.inside for t in written
         )
 
-    def _program(self, k: int, rows: int) -> Program:
+    def _programs(self, k: int, rows: int, blocks: int) -> tuple[Program, Program, Program]:
+        """Over the rows of a group's first block, of those between, and of its last one."""
+        chain, own = self.chain, self.steps[k].program
         inside = tuple(map(self.inside.get, self.steps[k].operands))
-        return self.framed[k].over(Frame(self.chain.axes[k], rows, inside))
+        assert own is not None
 
-    def _reusable(self, k: int) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """The stored nodes of a step, and for each: values in whose memory it may lie, since the chain reads
-        them no later, in time and not just in the order of steps, and in the same rows only."""
-        mine = {id(t.value): t for t in self.chain.touches[k] if t.writes}
-        for number in self.steps[k].stored:
-            node = self.w.nodes[number]
-            yield number, self._fitting(k, mine[id(node)]) if isinstance(node.op, Map) else ()
+        def program(extent: int) -> Program:
+            return self.framed[k].over(Frame(chain.axes[k], extent, inside)) if chain.rows(k) > 1 else own
 
-    def _fitting(self, k: int, mine: Touch) -> tuple[int, ...]:
-        axis, lags = self.chain.axes[k], self.chain.lags
-        return tuple(
-            v for v, reads in self.reads.items()
-            if reads[-1][0] <= k and self.last.get(v, -1) <= k and v not in self.inside
-            and all(
-                lags[at] <= lags[k] and in_step(t, a, mine, axis) if at < k else _alike(t, mine)
-                for at, a, t in reads
-            )
-        )
+        count, start = chain.rows(k), chain.starts[k]
+        begin, end = (min(max(0, row // rows), blocks - 1) for row in (start, start + count - 1))
+        first, last = (block_rows(number, rows, blocks, start, count) for number in (begin, end))
+        ends = program(first.stop - first.start), program(last.stop - last.start)
+        return ends[0], program(rows) if end - begin > 1 else ends[0], ends[1]
+
+    def _reusable(self) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """What is stored, and for each: values in whose memory it may lie, since the chain reads them no
+        later, in time and not just in the order of steps, and in the same rows only."""
+        reads: dict[int, list[tuple[int, int, Touch]]] = {}
+        for at, (axis, touches) in enumerate(zip(self.chain.axes, self.chain.touches, strict=True)):
+            for t in touches:
+                if not t.writes:
+                    reads.setdefault(self.w.numbers[id(t.value)], []).append((at, axis, t))
+        # (What a masked write leaves of an old value is among the operands only.)
+        last: dict[int, int] = {}
+        for at, s in enumerate(self.steps):
+            last.update((v, at) for k, v in enumerate(s.operands) if k not in s.written)
+        ending = [
+            (v, max(found[-1][0], last.get(v, -1)), found)
+            for v, found in reads.items() if v not in self.inside
+        ]
+        for k, (step, axis) in enumerate(zip(self.steps, self.chain.axes, strict=True)):
+            mine = {id(t.value): t for t in self.chain.touches[k] if t.writes}
+            for number in step.stored:
+                if number not in self.inside:
+                    node = self.w.nodes[number]
+                    to = mine[id(node)] if isinstance(node.op, Map) else None
+                    yield self.own[number], () if to is None else tuple([
+                        self.own[v] for v, end, found in ending
+                        if end <= k and _fits(found, k, to, axis, self.chain.lags)
+                    ])
 
     def _verify(self, found: RowBlocks) -> None:
         """Does each operand stay within its value, or within the thread's memory, in every block?"""
-        last, extent = found.blocks - 1, self.chain.extent
         for part in found.parts:
-            visits = [(part.program, block) for block in {0, last - 1} if 0 <= block < last]
-            for program, block in (*visits, (part.last, last)):
+            begin, end = found.span(part)
+            visits = {begin: part.first, end - 1: part.last if end - begin > 1 else part.first}
+            visits |= {block: part.program for block in (begin + 1, end - 2) if begin < block < end - 1}
+            for block, program in visits.items():
+                rows = found.block(block, part)
                 for k, (number, inside) in enumerate(zip(part.step.operands, part.inside, strict=True)):
-                    end = self.w.value(number).nbytes
+                    room = self.w.value(number).nbytes
                     if inside >= 0:
-                        rows = found.rows if program is part.program else extent - last * found.rows
-                        end = end // extent * rows
+                        room = room // self.chain.extent * (rows.stop - rows.start)
                     low, high = reach(program, k)
-                    moved = block * found.rows * program.moves[k]
-                    if not 0 <= moved + low <= moved + high <= end:
+                    moved = rows.start * program.moves[k]
+                    if not 0 <= moved + low <= moved + high <= room:
                         raise InvalidKernel(f"operand {k} leaves its memory in block {block}")
 
     def _early(self, own_bytes: int) -> tuple[int, ...]:
@@ -326,10 +407,10 @@ def _inside(chain: Chain, uses: Uses, w: Walk) -> dict[int, Inside]:
         if t.value.covers and not w.external(t.value) and t.value.serial not in uses.parts
         and mine.issuperset(uses.loads.get(t.value.serial, ()))
     }
-    for axis, touches in zip(chain.axes, chain.touches, strict=True) if chain.lagging else ():
+    for k, (axis, touches) in enumerate(zip(chain.axes, chain.touches, strict=True)):
         for t in touches:
             made = passing.get(t.value.serial)
-            if made is not None and not in_step(*made, t, axis):
+            if made is not None and not (chain.standard(k) and in_step(*made, t, axis)):
                 del passing[t.value.serial]         # rows of other blocks are read
     # Values that come to lie in an array that exists, or is made, need no memory: it is in the cache, too.
     lasting = {id(t.key) for t, _ in writes if t.value.serial not in passing or t.key.op is None}
@@ -345,6 +426,15 @@ def reach(program: Program, k: int) -> tuple[int, int]:
     for n, s in zip(program.loops.shape, program.loops.strides[k], strict=True):
         low, high = low + min(0, s * (n - 1)), high + max(0, s * (n - 1))
     return low, high + PLAIN[program.parfor.operands[k].dtype].itemsize
+
+
+def _fits(
+    reads: Sequence[tuple[int, int, Touch]], k: int, mine: Touch, axis: int, lags: Sequence[int]
+) -> bool:
+    """Are these reads over where group `k` writes: at the same element, or before, in the same rows?"""
+    return all(
+        lags[at] <= lags[k] and in_step(t, a, mine, axis) if at < k else _alike(t, mine) for at, a, t in reads
+    )
 
 
 def _alike(a: Touch, b: Touch) -> bool:

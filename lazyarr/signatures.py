@@ -10,6 +10,7 @@ In:  text.   Out: `Item`s, which say whether an argument is of their kind, and m
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -104,6 +105,18 @@ def signature(given: str | Sequence[Any]) -> Signature:
 def signatures(given: str | Sequence[Any]) -> tuple[Signature, ...]:
     """Several, or one text."""
     return tuple(map(signature, [given] if isinstance(given, str) else given))
+
+
+def length_of(known: Signature, elements: int, least: int) -> int:
+    """The length for all that any will do for, with which the largest argument has so many elements."""
+    open_ = [item.shape for item in known if isinstance(item, Item) and item.shape and None in item.shape]
+    found = (_root(elements / math.prod(n or 1 for n in shape), shape.count(None)) for shape in open_)
+    return max(least, min(found, default=least))
+
+
+def _root(n: float, k: int) -> int:
+    """The least integer whose k-th power is `n` at least."""
+    return math.ceil(round(math.pow(n, 1 / k), 6))
 
 
 def matches(known: Signature, args: Sequence[Any]) -> bool:

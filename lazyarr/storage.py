@@ -32,7 +32,7 @@ from lazyarr.expr import LOCK, Expr, Op, Read
 from lazyarr.geometry import address, geometry
 from lazyarr.ops import may_raise
 from lazyarr.srcloc import Loc, here
-from lazyarr.values import LEDGER, Buffer, Ledger, Unwritten, owner_of, results, written_below
+from lazyarr.values import LEDGER, Buffer, Ledger, Unwritten, is_held, owner_of, results, written_below
 
 SLACK = 1 << 20
 """Bytes that are not worth evaluating for."""
@@ -272,11 +272,19 @@ def catch_up() -> None:
             value = DUE.pop()()
             if value is not None and value.op is not None:
                 COUNT.node_bound += 1
-                evaluate(written_below(value))
+                evaluate(_ripe(value))
                 if value.op is not None:
                     value.weigh()
                     if _too_many(value):
                         evaluate([value])
+
+
+def _ripe(value: Expr) -> list[Expr]:
+    """What to compute of a value that is due: what it stands on, or itself where that takes less memory,
+    since it stands on several arrays that nobody else needs."""
+    below = written_below(value)
+    passing = sum(each.nbytes for each in below if not is_held(each))
+    return [value] if passing > value.nbytes + SLACK else below
 
 
 def bound(node: Expr) -> None:

@@ -12,7 +12,11 @@ import pytest
 import lazyarr
 from lazyarr import config
 from lazyarr.config import Options, current, from_environment, get_options, options, set_options
-from lazyarr.cpu_features import here
+from lazyarr.cpu_features import LEVELS, here
+from lazyarr.dispatch.levels import host_level
+
+MINE = [level.name for level in LEVELS if level.machine == here()]
+LEVEL = host_level().name
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +56,7 @@ def test_environment(variable, text, name, value):
         ("LAZYARR_MATH", "libm", "must be 'numpy' or 'native'"),
         ("LAZYARR_FAST_MATH", "2", "must be 0 or false or no or off or 1 or true or yes or on"),
         ("LAZYARR_CPU_BASELINE", "min +mmx2", "names MMX2; there are min, max"),
+        ("LAZYARR_CPU_LEVEL", "X86_V9", f"must be {' or '.join(MINE)}"),
         ("LAZYARR_ENABLE_CPU_FEATURES", "-SSE42", "takes names of features and levels, not -SSE42"),
     ],
 )
@@ -59,6 +64,25 @@ def test_environment_names_the_bad_variable(variable, text, why):
     with pytest.raises(ValueError, match=why) as caught:
         from_environment({variable: text})
     assert str(caught.value).startswith(f"{variable}={text!r}")
+
+
+@pytest.mark.parametrize("text", ["", "  "])
+def test_an_empty_variable_counts_as_unset(text):
+    assert from_environment({f"LAZYARR_{name.upper()}": text for name in get_options()}) == Options()
+
+
+@pytest.mark.parametrize("text", [LEVEL, LEVEL.lower()])
+def test_a_level_of_the_host_by_environment(text):
+    assert from_environment({"LAZYARR_CPU_LEVEL": text}).cpu_level == LEVEL
+
+
+def test_a_level_that_is_not_there_is_refused_at_once():
+    other = next(level.name for level in LEVELS if level.machine != here())
+    with pytest.raises(RuntimeError, match=f"cpu_level='{other}': this host lacks a CPU of type"):
+        from_environment({"LAZYARR_CPU_LEVEL": other})
+    if MINE[0] != LEVEL:
+        with pytest.raises(RuntimeError, match=f"the options for CPUs leave {MINE[0]}"):
+            from_environment({"LAZYARR_CPU_LEVEL": LEVEL, "LAZYARR_CPU_DISPATCH": "none"})
 
 
 def test_environment_is_read_at_import():

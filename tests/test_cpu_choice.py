@@ -44,6 +44,8 @@ def on_x86(monkeypatch):
         ("min", "SVE ASIMD", ("X86_V2", "", "X86_V2")),
         ("X86_V3 SVE", "none", ("X86_V2 X86_V3", "", "X86_V3")),
         ("none", "X86_V3", ("", "X86_V2 X86_V3", "X86_V2 X86_V3")),
+        ("X86_V3 -X86_V3", "X86_V4 -X86_V4", ("X86_V2", "X86_V3", "X86_V2 X86_V3")),
+        ("min", "max -X86_V3 X86_V3", ("X86_V2", "X86_V3", "X86_V2 X86_V3")),
     ],
 )
 def test_sets(baseline, dispatch, expected):

@@ -31,7 +31,17 @@ def wide(np: Any, nodes: int) -> list[Any]:
     return [((x + k) * y - x) / y for k in range(nodes // 4)]
 
 
-GRAPHS = {"chain": chain, "wide": wide}
+def folds(np: Any, nodes: int) -> list[Any]:
+    """Many softmaxes: groups with folds, in row blocks."""
+    found = []
+    for k in range(nodes // 5):
+        x = np.array([[k + 1.5] * 3] * ELEMENTS)
+        e = np.exp(x - x.max(axis=1, keepdims=True))
+        found.append(e / e.sum(axis=1, keepdims=True))
+    return found
+
+
+GRAPHS = {"chain": chain, "wide": wide, "folds": folds}
 
 
 class Graph:

@@ -1,4 +1,4 @@
-"""Calls on small arrays, and small parts of large ones, where what a call costs over NumPy's is all that counts."""
+"""Calls on small arrays and small parts of large ones, where all that counts is what a call costs."""
 
 import importlib
 from collections.abc import Callable

@@ -7,33 +7,37 @@ Out: ``void rows(words, chunk, tid)``, the same for all programs, and for chains
 Each thread has memory of its own: a copy of the words of the kernel that runs, in which the operands'
 addresses are the block's; and scratch memory.  The values that pass from kernel to kernel lie in a slot.
 
-`rows` runs a block as a chunk; each thread has one slot.  Where kernels lag, blocks follow one another within
-a strip, and the strips are chunks.  At a time each kernel runs on the block that is its lag behind the
-strip's, one kernel after the other.  What lags reads or overwrites what others write or read one block further
-away for each block of its lag; so at an end where another strip begins a kernel leaves out as many blocks
-as it lags, and strips need not wait for each other.  When all are done, `seams` runs what was left out, between
-each two strips, in the same manner.
+`rows` runs a block as a chunk; each thread has one slot.  Where kernels lag, blocks follow one another
+within a strip, and the strips are chunks.  At a time each kernel runs on the block that is its lag behind
+the strip's, one kernel after the other.  What lags reads or overwrites what others write or read one block
+further away for each block of its lag; so at an end where another strip begins a kernel leaves out as many
+blocks as it lags, and strips need not wait for each other.  When all are done, `seams` runs what was left
+out, between each two strips, in the same manner.
 
-A value in a slot may be read as many blocks later as DELAY says.  So blocks of a strip take turns with one slot
-more, and so many blocks at either end, which somebody may read in a seam, have slots to themselves.
+A value in a slot may be read as many blocks later as DELAY says.  So blocks of a strip take turns with one
+slot more, and so many blocks at either end, which somebody may read in a seam, have slots to themselves.
 
 Who launches them may want to look at what a block was computed from before kernels that lag overwrite that,
-if some kernel raised what it `CARE`s about there.  Then STOP is set, and strips and seams end before what they
-would run next: DONE says how far each came, counting kernels at each time, and so where it goes on when it
-is run again.
+if some kernel raised what it `CARE`s about there.  Then STOP is set, and strips and seams end before what
+they would run next: DONE says how far each came, counting kernels at each time, and so where it goes on
+when it is run again.
 
 Kernels without calls of NumPy's loops leave what they raise in the CPU's status flags, which are clear when
 a thread begins; the rest report it themselves.
 
 Words: FLAGS (unused), MEMORY and CALLS as `abi` has them, then MEMORY_BYTES (of one thread), SCRATCH_AT (in
-it), LAST (number of the last block), PARTS (number of kernels), STRIPS, MOST (the largest lag), DELAY, SLOTS_AT
-(in the memory), SLOT_BYTES, STOP, DONE_AT (a word for each strip, then for each seam); then for each kernel a
-part, and the same once more for the last block, which has more rows.
-A part: KERNEL (function), CHUNKS (of a block), TEMPLATE and COUNT (its words, in lines of `WORDS`), MOVES and
-MOVE_COUNT, RAISED (the word that collects floating-point status), CARE (what of that stops the strips), LAG.
-A move: WORD (of the operand's pointer), AT (address in block 0, or offset in the slot), STEP (bytes from block
-to block), OWN (1 for the slot, else 0), MADE (the lag of the kernel that fills the slot).  Places of words are in
-bytes from the words that hold them.
+it), LAST (number of the last block), PARTS (number of kernels), STRIPS, MOST (the largest lag), DELAY,
+SLOTS_AT (in the memory), SLOT_BYTES, STOP, DONE_AT (a word for each strip, then for each seam); then a part
+for each of the kernels that take turns.
+A part: LAG, BEGIN and END (its blocks), RAISED (the word that collects floating-point status), CARE (what
+of that stops the strips), and its variants in the first block, in others, in the last one: HEAD, BODY,
+TAIL.
+A variant: KERNEL (function), CHUNKS (of a block), TEMPLATE and COUNT (its words, in lines of `WORDS`),
+MOVES and MOVE_COUNT.
+A move: WORD (of the operand's pointer), BASE (the word of its buffer's address; 0 for the slot), AT (where
+it begins there in block 0), STEP (bytes from block to block), MADE (the lag of the kernel that fills the
+slot).
+Places of words are in bytes from the words that hold them.
 """
 
 from __future__ import annotations
@@ -51,9 +55,10 @@ MEMORY = Layout.SCRATCH
 (
     MEMORY_BYTES, SCRATCH_AT, LAST, PARTS, STRIPS, MOST, DELAY, SLOTS_AT, SLOT_BYTES, STOP, DONE_AT, FIRST
 ) = range(Layout.FIRST, Layout.FIRST + 12)  # fmt: skip
-KERNEL, CHUNKS, TEMPLATE, COUNT, MOVES, MOVE_COUNT, RAISED, CARE, LAG = range(9)
-PER_PART = 9
-WORD, AT, STEP, OWN, MADE = range(5)
+LAG, BEGIN, END, RAISED, CARE, HEAD, BODY, TAIL = range(8)
+PER_PART = 8
+KERNEL, CHUNKS, TEMPLATE, COUNT, MOVES, MOVE_COUNT = range(6)
+WORD, BASE, AT, STEP, MADE = range(5)
 PER_MOVE = 5
 WORDS = 8
 """Of a template, which are copied together."""
@@ -97,13 +102,16 @@ def _run_part(target: Target) -> str:
     b = Function(target, _RUN, _RUN_PARAMS)
     scratch = b.at("%own", b.word("%words", SCRATCH_AT))
     status = b.alloca("i32", 4)
-    last = b.op(f"icmp eq i64 %block, {b.word('%words', LAST)}")
-    first = b.op(f"select i1 {last}, i64 {b.word('%words', PARTS)}, i64 0")
-    part = _part(b, b.add(first, "%number"))
-    _bind(b, part)
+    part = _part(b, "%number")
+    is_last = b.op(f"icmp eq i64 %block, {b.add(b.word(part, END), '-1')}")
+    is_first = b.op(f"icmp eq i64 %block, {b.word(part, BEGIN)}")
+    place = b.op(f"select i1 {is_last}, i64 {b.word(part, TAIL)}, i64 {b.word(part, BODY)}")
+    place = b.op(f"select i1 {is_first}, i64 {b.word(part, HEAD)}, i64 {place}")
+    variant = b.at("%words", place)
+    _bind(b, variant)
     b.put("%own", 8 * Layout.SCRATCH, "ptr", scratch)
-    kernel = b.word(part, KERNEL, "ptr")
-    with b.loop("0", b.word(part, CHUNKS)) as (chunk, _):
+    kernel = b.word(variant, KERNEL, "ptr")
+    with b.loop("0", b.word(variant, CHUNKS)) as (chunk, _):
         b.do(f"call void {kernel}(ptr %own, i64 {chunk}, i64 0)")
     raised = b.at("%words", b.word(part, RAISED))
     take(b, status, raised)
@@ -129,7 +137,7 @@ def _strips(target: Target) -> str:
     """One strip: all but what lags where another one begins."""
     b = _public(target, STRIP)
     low, high = _edge(b, "%chunk"), _edge(b, b.add("%chunk", "1"))
-    head, tail = b.op(f"icmp eq i64 %chunk, 0"), b.op(f"icmp sgt i64 {high}, {b.word('%words', LAST)}")
+    head, tail = b.op("icmp eq i64 %chunk, 0"), b.op(f"icmp sgt i64 {high}, {b.word('%words', LAST)}")
     stretch = Stretch(
         low, b.op(f"select i1 {head}, i64 0, i64 1"), high, b.op(f"select i1 {tail}, i64 0, i64 -1"), "false"
     )
@@ -157,11 +165,14 @@ def _turns(b: Function, which: str, stretch: Stretch, begin: str, end: str) -> N
     done = b.at(b.at("%words", b.word("%words", DONE_AT)), b.mul(which, "8"))
     with b.loop(begin, end) as (time, _), b.loop("0", parts) as (number, _):
         turn = b.add(b.mul(b.op(f"sub i64 {time}, {begin}"), parts), number)
-        lag = b.word(_part(b, number), LAG)
+        part = _part(b, number)
+        lag = b.word(part, LAG)
         block = b.op(f"sub i64 {time}, {lag}")
         low, high = stretch.bounds(b, lag)
         within = [
             b.op(f"icmp sge i64 {block}, {low}"), b.op(f"icmp slt i64 {block}, {high}"),
+            b.op(f"icmp sge i64 {block}, {b.word(part, BEGIN)}"),
+            b.op(f"icmp slt i64 {block}, {b.word(part, END)}"),
             b.op(f"icmp sge i64 {turn}, {b.word(done, 0)}"), b.op(f"icmp eq i64 {_stopped(b)}, 0"),
         ]  # fmt: skip
         with b.when(reduce(lambda x, y: b.op(f"and i1 {x}, {y}"), within)):
@@ -204,20 +215,20 @@ def _run(b: Function, number: str, block: str, own: str, slots: str, alone: str,
     )
 
 
-def _bind(b: Function, part: str) -> None:
+def _bind(b: Function, variant: str) -> None:
     """The words of a kernel for this block."""
-    template = b.at("%words", b.word(part, TEMPLATE))
-    with b.loop("0", b.word(part, COUNT)) as (k, _):
+    template = b.at("%words", b.word(variant, TEMPLATE))
+    with b.loop("0", b.word(variant, COUNT)) as (k, _):
         at = b.mul(k, str(8 * WORDS))
         line = b.op(f"load <{WORDS} x i64>, ptr {b.at(template, at)}, align 8")
         b.do(f"store <{WORDS} x i64> {line}, ptr {b.at('%own', at)}, align 8")
-    moves = b.at("%words", b.word(part, MOVES))
-    with b.loop("0", b.word(part, MOVE_COUNT)) as (k, _):
+    moves = b.at("%words", b.word(variant, MOVES))
+    with b.loop("0", b.word(variant, MOVE_COUNT)) as (k, _):
         move = b.at(moves, b.mul(k, str(8 * PER_MOVE)))
         at = b.add(b.word(move, AT), b.mul("%block", b.word(move, STEP)))
-        place = b.at("%own", b.word(move, WORD))
-        b.put(place, 0, "i64", at)
-        with b.when(b.op(f"icmp ne i64 {b.word(move, OWN)}, 0")):
+        place, base = b.at("%own", b.word(move, WORD)), b.word(move, BASE)
+        b.put(place, 0, "i64", b.add(at, b.word(b.at("%words", base), 0)))
+        with b.when(b.op(f"icmp eq i64 {base}, 0")):
             slot = b.op(f"ptrtoint ptr {_slot(b, b.word(move, MADE))} to i64")
             b.put(place, 0, "i64", b.add(at, slot))
 

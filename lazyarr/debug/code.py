@@ -1,8 +1,8 @@
 """The code of a plan's kernels, stage by stage: loop IR, LLVM IR, assembly, and what it consists of.
 
 In:  a program of a plan.   Out: texts and counts, written anew for the target of this process.
-LLVM's passes do not run (`dispatch.jit`), so there is no optimised IR: what the pipeline writes is what
-LLVM's code generator gets.
+LLVM's passes run at no tier (`dispatch.jit`): what the pipeline writes is what LLVM's code generator gets,
+and tiers differ by its level only.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import re
 from typing import NamedTuple
 
 from lazyarr.codegen.pipeline import Source, compile_parfor, results
+from lazyarr.config import current
 from lazyarr.dispatch import jit
 from lazyarr.fusion.parfor import SCAN, Parfor
 from lazyarr.fusion.program import Program
-from lazyarr.kernels import host
+from lazyarr.kernels import TIERS, host, tier_of
 from lazyarr.launch import may_stream
 
 
@@ -59,8 +60,19 @@ def modules(found: Source) -> dict[str, str]:
     return parts
 
 
-def assembly(ir: str) -> str:
-    return jit.assembly(ir, host())
+def tiers(parfor: Parfor) -> dict[str, int]:
+    """Of each of the `modules` of a kernel: that which runs, or that which it begins with."""
+    first = 2 if current.tier == "2" else 1
+    return {"kernel": tier_of(parfor) or first, "shell": 1, "combine": 1}
+
+
+def optimised(ir: str) -> str:
+    """What LLVM's code generator gets, as LLVM says it."""
+    return jit.as_read(ir, host())
+
+
+def assembly(ir: str, tier: int = 1) -> str:
+    return jit.assembly(ir, host(), TIERS[tier])
 
 
 class Statistics(NamedTuple):

@@ -10,9 +10,8 @@ import os
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from lazyarr.debug.lifetimes import eager_peak, input_bytes, peak_bytes
 from lazyarr.debug.traffic import Traffic, least, moved
-from lazyarr.debug.words import dims_of, input_word, label, size
+from lazyarr.debug.words import dims_of, input_word, label, links_of, size
 from lazyarr.engine import groups_for
 from lazyarr.expr import LOCK, Compress, Expr, Read
 from lazyarr.fusion.group import Group as Fused
@@ -21,6 +20,7 @@ from lazyarr.fusion.partition import Partition
 from lazyarr.fusion.rows import Found
 from lazyarr.fusion.shape_equiv import equivalence
 from lazyarr.kernels import tier_of
+from lazyarr.lifetimes import eager_peak, input_bytes, peak_bytes
 from lazyarr.materialize import closure, compiles
 from lazyarr.plan import Step, Walk
 from lazyarr.srcloc import line_of
@@ -119,6 +119,8 @@ class Explanation:
     """Arrays that exist already, by name."""
     legend: str = ""
     """Extents of the letters for dims."""
+    links: tuple[str, ...] = ()
+    """Where each equality of dims comes from."""
     bytes_moved: int = 0
     """To and from memory, by all groups together."""
     bytes_least: int = 0
@@ -213,9 +215,11 @@ def explanation(w: Walk, parted: Partition, steps: list[Step]) -> Explanation:
         groups.append(_group(g, step, made, mine, w, _rows(g, parted.rows)))
     total = sum(traffic.values(), Traffic(0, 0))
     eager = [moved(_alone(k), w) for k in range(len(w.nodes))]
+    values = {v.serial: names[id(v)] for v in (*w.leaves, *w.nodes)}
+    links = links_of(dims, values)      # (they may need letters, which the legend has)
     return Explanation(
         tuple(made[n.serial] for n in w.nodes), tuple(groups),
-        tuple(f"x{k}: {size(v.nbytes)}" for k, v in enumerate(w.leaves)), dims.legend(),
+        tuple(f"x{k}: {size(v.nbytes)}" for k, v in enumerate(w.leaves)), dims.legend(), links,
         sum(total), sum(least(w)), sum(map(sum, eager)), input_bytes(w), peak_bytes(w, steps), eager_peak(w),
     )  # fmt: skip
 

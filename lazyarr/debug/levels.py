@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from lazyarr.debug.code import assembly, loop_ir, modules, source, statistics, streams
+from lazyarr.debug.code import assembly, loop_ir, modules, optimised, source, statistics, streams, tiers
 from lazyarr.debug.explain import Explanation
 from lazyarr.fusion.program import Program
 
@@ -40,7 +40,7 @@ def _rewrites(told: Explanation, _: Programs) -> str:
 
 def _shapes(told: Explanation, _: Programs) -> str:
     rows = [f"#{o.serial} {o.op}: {o.dims}" for g in told.groups for o in g.operations]
-    return "\n".join([*rows, f"where {told.legend}"] if told.legend else rows)
+    return "\n".join([*rows, f"where {told.legend}", *told.links] if told.legend else rows)
 
 
 def _parfors(told: Explanation, _: Programs) -> str:
@@ -51,25 +51,31 @@ def _loops(_: Explanation, programs: Programs) -> str:
     return "\n".join(f"{name}\n{loop_ir(p.parfor, streams(p))}" for name, p in programs)
 
 
-def _each(programs: Programs, show: Callable[[str], str]) -> str:
-    """Of each module of each kernel."""
+def _each(programs: Programs, show: Callable[[str, int], str]) -> str:
+    """Of each module of each kernel, at the tier that runs."""
     found = []
     for name, p in programs:
+        tier = tiers(p.parfor)
         for what, ir in modules(source(p.parfor, streams(p))).items():
-            found.append(f"{name} {what}: {show(ir)}")
+            found.append(f"{name} {what}, tier {tier[what]}: {show(ir, tier[what])}")
     return "\n".join(found)
+
+
+def _optimised(_: Explanation, programs: Programs) -> str:
+    return _each(programs, lambda ir, tier: f"no passes run\n{optimised(ir)}")
 
 
 LEVELS = (
     Level(1, "expression", "operations of an evaluation; a line for each kernel that is loaded", _expression),
     Level(2, "llvm", "LLVM IR of kernels, when they are compiled or loaded; no passes run on it", None),
     Level(3, "rewrites", "which rule saved which operation", _rewrites),
-    Level(4, "shapes", "dims that the program makes equal", _shapes),
+    Level(4, "shapes", "dims that the program makes equal, and why", _shapes),
     Level(5, "parfors", "groups, the reasons for their boundaries, their bodies", _parfors),
     Level(6, "loops", "loop IR: tiled and vectorized", _loops),
-    Level(7, "assembly", "machine code as text", lambda _, programs: _each(programs, assembly)),
-    Level(8, "statistics", "counts of instructions", lambda _, programs: _each(
-        programs, lambda ir: str(statistics(assembly(ir))))),
+    Level(7, "optimised", "LLVM IR as its code generator gets it, at no tier after passes", _optimised),
+    Level(8, "assembly", "machine code as text", lambda _, programs: _each(programs, assembly)),
+    Level(9, "statistics", "counts of instructions", lambda _, programs: _each(
+        programs, lambda ir, tier: str(statistics(assembly(ir, tier))))),
 )  # fmt: skip
 
 

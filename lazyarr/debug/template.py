@@ -20,7 +20,7 @@ import numpy
 import lazyarr
 
 OPTIONS = {options}
-lazyarr.set_options(**{{k: v for k, v in OPTIONS.items() if f"LAZYARR_{{k.upper()}}" not in os.environ}})
+lazyarr.set_options(**{{k: v for k, v in OPTIONS.items() if not os.environ.get(f"LAZYARR_{{k.upper()}}")}})
 HERE = os.path.dirname(os.path.abspath(__file__))
 ZEROS = {any_zero}
 

@@ -7,6 +7,7 @@ Counted are the elements that loops visit, each once where the loops stay on it;
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy
@@ -39,14 +40,11 @@ def moved(step: Step, w: Walk) -> Traffic:
         for k in step.members:
             found += _by_numpy(w.nodes[k])
         return found
-    found = _by_kernel(step, step.program, w)
-    for operand, source in step.feeds:
+    found = _by_kernel(step, step.program, w, {operand for operand, _ in step.feeds})
+    for _, source in step.feeds:                # what it packs is in the cache: neither stored nor read
         assert source.program is not None
-        inner = _by_kernel(source, source.program, w)
-        packed = _footprint(step.program, operand)      # in the cache: neither stored nor read
-        found += Traffic(inner.read - packed, -packed)
-        out = next(k for k, o in enumerate(source.program.parfor.operands) if o.role != "in")
-        found += Traffic(0, inner.written - _footprint(source.program, out))
+        packed = {k for k, o in enumerate(source.program.parfor.operands) if o.role != "in"}
+        found += _by_kernel(source, source.program, w, packed)
     return found
 
 
@@ -67,11 +65,15 @@ def _by_rows(rows: RowBlocks, w: Walk) -> Traffic:
     return Traffic(sum(read.values()), sum(written.values()))
 
 
-def _by_kernel(step: Step, program: Program, w: Walk) -> Traffic:
-    """What is read in several places (a value and its neighbours) is in the cache the next time."""
+def _by_kernel(step: Step, program: Program, w: Walk, without: Collection[int] = ()) -> Traffic:
+    """What is read in several places (a value and its neighbours) is in the cache the next time.
+
+    Operands `without` memory count nothing."""
     read: dict[int, int] = {}
     written = 0
     for k, (operand, number) in enumerate(zip(program.parfor.operands, step.operands, strict=True)):
+        if k in without:
+            continue
         value = w.value(number)
         nbytes = min(_footprint(program, k), value.nbytes)
         if operand.role != "out":

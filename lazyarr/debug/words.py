@@ -12,7 +12,7 @@ import numpy
 
 from lazyarr.expr import Compress, Expr, Gather, Map, Op, Opaque, Read, Reduce, Scan, Scatter, Tally
 from lazyarr.fusion.group import region_of
-from lazyarr.fusion.shape_equiv import RESULT, Dims
+from lazyarr.fusion.shape_equiv import MEMORY, RESULT, Dim, Dims
 from lazyarr.geometry import offset_of
 
 
@@ -57,6 +57,23 @@ def dims_of(node: Expr, dims: Dims) -> str:
     reads = [(k, i.geo.ndim) for k, i in enumerate(node.inputs) if isinstance(i, Read)]
     result = dims.names(node.serial, RESULT, region_of(node).ndim)
     return " ".join([", ".join(dims.names(node.serial, k, ndim) for k, ndim in reads), "->", result]).strip()
+
+
+def links_of(dims: Dims, values: Mapping[int, str]) -> tuple[str, ...]:
+    """Which dims are one, and why; but for those of length 1, and those of a value and its own memory."""
+    told = (link for link in dims.links if dims.extents[link.one] > 1 and link.why != "value")
+    return tuple([
+        f"{dims.name(link.one)}: {_dim(link.one, values)} is {_dim(link.other, values)} ({link.why})"
+        for link in told
+    ])
+
+
+def _dim(dim: Dim, values: Mapping[int, str]) -> str:
+    serial, slot, axis = dim
+    of = values.get(serial, f"#{serial}")
+    if slot == MEMORY:
+        return f"{of} along {axis} bytes"
+    return f"axis {axis} of {of}" if slot == RESULT else f"axis {axis} of operand {slot} of {of}"
 
 
 def size(nbytes: float) -> str:

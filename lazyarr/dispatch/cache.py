@@ -21,7 +21,7 @@ import struct
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
@@ -43,9 +43,10 @@ About = Mapping[str, str]
 _OPTIONS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _READ = os.O_RDONLY | _OPTIONS
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPTIONS
-_SWEEP_EVERY = 256          # stores between two sweeps of a long-lived process
+_SWEEP_AFTER = 8            # the part of the bound that a process stores between two sweeps
 _TOUCH_AFTER = 3600.0       # seconds: how exact "not used for longest" is
-_stores = 0
+_stored: int | None = None
+"""Bytes since the last sweep; None before the first."""
 
 
 class Missed(NamedTuple):
@@ -193,7 +194,7 @@ def store(key: bytes, body: bytes, about: About) -> None:
 
 def keep(key: bytes, entry: bytes) -> None:
     """Keep an entry under its key, if that is possible."""
-    global _stores
+    global _stored
     root = directory()
     if root is None:
         return
@@ -209,10 +210,10 @@ def keep(key: bytes, entry: bytes) -> None:
     except OSError:
         remove(temporary)
         return
-    if _stores == 0:
+    if _stored is None:
         atexit.register(sweep)
-    _stores += 1
-    if _stores % _SWEEP_EVERY == 0:
+    _stored = (_stored or 0) + len(entry)
+    if _stored > current.cache_bytes // _SWEEP_AFTER:
         sweep()
 
 
@@ -225,22 +226,32 @@ def forget(key: bytes) -> None:
 
 def sweep() -> None:
     """Remove the files not used for longest until the directory is within ``cache_bytes``."""
-    root = directory()
+    global _stored
+    _stored, root = 0, directory()
     if root is None:
         return
     try:
-        with os.scandir(root) as entries:
-            ours = [entry for entry in entries if entry.name.endswith((SUFFIX, ".tmp"))]
-        about = [(entry.stat(follow_symlinks=False), entry.path) for entry in ours]
+        total = sum(size for _, size, _ in _files(root))
+        if total <= current.cache_bytes:
+            return
+        found = sorted(_files(root))
     except OSError:
         return
-    found = [(status.st_mtime, status.st_size, path) for status, path in about]
-    total = sum(size for _, size, _ in found)
-    for _, size, path in sorted(found):
+    for _, size, path in found:
         if total <= current.cache_bytes:
             break
         remove(path)
         total -= size
+
+
+def _files(root: str) -> Iterator[tuple[float, int, str]]:
+    """When each file of ours was last used, its bytes and path: one at a time, since there may be many."""
+    with os.scandir(root) as entries:
+        for entry in entries:
+            if entry.name.endswith((SUFFIX, ".tmp")):
+                with suppress(FileNotFoundError):       # somebody else may have been quicker
+                    status = entry.stat(follow_symlinks=False)
+                    yield status.st_mtime, status.st_size, entry.path
 
 
 def remove(path: str) -> None:

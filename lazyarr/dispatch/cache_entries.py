@@ -98,14 +98,41 @@ class Difference(NamedTuple):
         return {name: pair for name, pair in differ.items() if name not in follow}
 
     def __str__(self) -> str:
-        what = f"{self.wanted['kind']} {self.wanted.get('symbol') or self.wanted.get('body', '')}".rstrip()
+        said = _part(self.wanted.get("symbol") or self.wanted.get("body", ""), 0)
+        what = f"{self.wanted['kind']} {said}".rstrip()
         if self.nearest is None:
             return f"{what}: {self.why}, nor any other of its kind"
-        rows = [
-            f"  {name}: wanted {wanted or 'none'}, there is {there or 'none'}"
-            for name, (wanted, there) in self.fields.items()
-        ]
+        rows = [f"  {name}: {_apart(*pair)}" for name, pair in self.fields.items()]
         return "\n".join([f"{what}: {self.why}; the nearest differs by", *rows])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class Differences(list[Difference]):
+    """Several, printed one below the other."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self)) or "no lookup has failed"
+
+    __repr__ = __str__
+
+
+SHOWN = 60
+"""Characters of a field's value that are printed at most."""
+
+
+def _apart(wanted: str, there: str) -> str:
+    """Two values, from just before where they differ."""
+    alike = next((k for k, (a, b) in enumerate(zip(wanted, there, strict=False)) if a != b), 0)
+    start = max(alike - SHOWN // 6, 0) if max(len(wanted), len(there)) > SHOWN else 0
+    return f"wanted {_part(wanted, start) or 'none'}, there is {_part(there, start) or 'none'}"
+
+
+def _part(text: str, start: int) -> str:
+    """A piece of a text, which begins at `start`."""
+    piece = text[start : start + SHOWN]
+    return ("…" if start else "") + piece + ("…" if len(text) > start + SHOWN else "")
 
 
 _FOLLOW = {
@@ -116,7 +143,7 @@ _WEIGHT = {"body": 8, "ops": 8, "symbol": 0, **dict.fromkeys(_FOLLOW["level"], 0
 """How much it says that two entries agree in a field, where if not 1: before all in what they compute."""
 
 
-def explain(most: int = 10) -> list[Difference]:
+def explain(most: int = 10) -> Differences:
     """Why the latest lookups of this process found nothing.
 
     Parameters
@@ -126,11 +153,12 @@ def explain(most: int = 10) -> list[Difference]:
 
     Returns
     -------
-    list of Difference
-        Each with the entry of the cache that is nearest to what was looked for; print them.
+    Differences
+        A list; each `Difference` has the entry of the cache that is nearest to what was looked for, and
+        prints the fields in which they differ.
     """
     there = [entry for entry in entries() if entry.sound]
-    found = []
+    found = Differences()
     for missed in list(disk.MISSED)[: -most - 1 : -1]:
         wanted = dict(missed.about())
         others = [e.about for e in there if e.key != missed.key and e.about.get("kind") == wanted["kind"]]

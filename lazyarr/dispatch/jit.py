@@ -312,6 +312,12 @@ def compile_object(ir: str, target: Target, opt: int = 0) -> bytes:
         return _compile_object(ir, _machine(target, opt))
 
 
+def as_read(ir: str, target: Target) -> str:
+    """A module of IR as LLVM has it, to be read: what its code generator gets."""
+    with lock:
+        return str(_module(ir, _machine(target, 0)))
+
+
 def assembly(ir: str, target: Target, opt: int = 0) -> str:
     """The assembly that a module of IR becomes, to be read; see `load`."""
     with lock:
@@ -383,7 +389,7 @@ def available() -> bool:
 
     Raises
     ------
-    RuntimeError, ValueError
+    RuntimeError
         If the option ``cpu_level`` asks for what the host lacks.
     """
     with suppress(ImportError):

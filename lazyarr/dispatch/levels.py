@@ -105,22 +105,10 @@ def host_level() -> Target:
 
     Raises
     ------
-    ValueError
-        If the option names no level.
     RuntimeError
         If the host lacks the level, the options leave it out, or there is none.
     """
-    usable, name = usable_levels(), current.cpu_level
-    if not name:
-        if not usable:
-            raise RuntimeError(f"no code can be generated for this CPU ({platform.machine()})")
-        return usable[-1].target
-    if name not in BY_NAME:
-        raise ValueError(f"cpu_level={name!r} must be {' or '.join(BY_NAME)}")
-    lacks = missing(BY_NAME[name])
-    if lacks:
-        raise RuntimeError(f"cpu_level={name!r}: this host lacks {', '.join(lacks)}")
-    if BY_NAME[name] not in usable:
-        left = ", ".join(level.target.name for level in usable)
-        raise RuntimeError(f"cpu_level={name!r}: the options for CPUs leave {left} (`get_options`)")
-    return BY_NAME[name].target
+    usable = usable_levels()
+    if not usable:
+        raise RuntimeError(f"no code can be generated for this CPU ({platform.machine()})")
+    return BY_NAME[current.cpu_level or usable[-1].target.name].target

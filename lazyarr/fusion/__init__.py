@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from lazyarr.fusion.rewrite import Rule as Rule
     from lazyarr.fusion.rewrite import Stage as Stage
     from lazyarr.fusion.rewrite import Value as Value
+    from lazyarr.fusion.soundness import Unsound as Unsound
     from lazyarr.fusion.soundness import check_rule as check_rule
 
 _HOMES = {
     "lazyarr.fusion.registry": "register_rewrite unregister_rewrite",
     "lazyarr.fusion.rewrite": "Keeps Rewrite Rule Stage Value",
-    "lazyarr.fusion.soundness": "check_rule",
+    "lazyarr.fusion.soundness": "Unsound check_rule",
     "lazyarr.lowerings": "check_lowering register_lowering unregister_lowering",
 }
 """Public names by module: imported when they are asked for, since the engine needs few of these modules."""

@@ -40,16 +40,13 @@ class Memory:
         """The oldest pending value that shares its buffer with `value` if all writes go in place."""
         if value.op is None or value.old is None:
             return value
-        known, passed = self._known, []
-        while value.op is not None and value.old is not None:
-            found = known.get(id(value))
-            if found is not None:
-                value = found
-                break
+        known, passed = self._known, list[int]()
+        while value.op is not None and value.old is not None and id(value) not in known:
             passed.append(id(value))
             value = value.old
-        known.update(dict.fromkeys(passed, value))
-        return value
+        found = known.get(id(value), value)
+        known.update(dict.fromkeys(passed, found))
+        return found
 
 
 def disjoint(g: numpy.ndarray, h: numpy.ndarray) -> bool:

@@ -8,7 +8,7 @@ write, either both are at the same element in the same iteration, or they are pr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy
 
@@ -16,11 +16,11 @@ from lazyarr.expr import FOLDS, Compress, Expr, Map, Read, Reduce, Scan, Scatter
 from lazyarr.fusion.alias import ANYWHERE, Memory, disjoint, injective
 from lazyarr.fusion.fold import fold_order, stricter
 from lazyarr.fusion.group import (
-    Access,
     Asked,
     Group,
     Loads,
     Placed,
+    Places,
     loop_inputs,
     makes,
     region_of,
@@ -101,7 +101,7 @@ def _load_conflict(loads: Loads, group: Group, epoch: int) -> str | None:
     for value, geo in loads:
         if makes(value, group, epoch):
             return "reads a value of the group at other elements"
-        if group.stores and _clashes(group.memory.key(value), geo, group.stores):
+        if group.stores and _clashes(geo, group.places.get(id(group.memory.key(value))), loads=False):
             return "reads memory that the group writes, at other elements"
     return None
 
@@ -116,14 +116,17 @@ def _store_conflict(node: Expr, placed: Placed, group: Group, epoch: int, asked:
             return "changes a part of what the group makes"
         if asked(old):
             return "somebody else still reads the value that it changes: a copy of it must exist first"
-    if _clashes(key, region, (*group.loads, *group.stores)):
+    if _clashes(region, group.places.get(id(key))):
         return "writes memory that the group uses, at other elements"
     return None
 
 
-def _clashes(key: Expr, geo: numpy.ndarray, accesses: Iterable[Access]) -> bool:
-    """Does one of the accesses touch the same buffer, at other elements?"""
-    return any(access.key is key and not _harmless(access.geo, geo) for access in accesses)
+def _clashes(geo: numpy.ndarray, places: Places | None, loads: bool = True) -> bool:
+    """Do stores of a buffer, or `loads`, touch the same bytes at other elements?"""
+    if places is None:
+        return False
+    found = not all(_harmless(store, geo) for store in places.stores)
+    return found or (loads and not all(_harmless(load, geo) for load in places.loads))
 
 
 def _cannot_repeat(node: Expr, group: Group, epoch: int, asked: Asked) -> str | None:

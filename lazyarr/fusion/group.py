@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy
 
@@ -38,6 +38,23 @@ def space(node: Expr) -> tuple[int, ...]:
         assert isinstance(first, Read)
         return first.geo.shape
     return node.op.shape if isinstance(node.op, Scatter) else region_of(node).shape
+
+
+THIN = 16
+"""What an edge writes is one part in so many of the array, at most."""
+
+
+def is_edge(node: Expr, memory: Memory) -> bool:
+    """Does it copy a few elements within an array, as a program does with borders between sweeps?
+
+    Such a node has a group to itself, which may run with the sweeps."""
+    old, region = node.old, node.region
+    if old is None or old.op is None or node.masked or not isinstance(node.op, Map) or region is None:
+        return False
+    if region.nbytes * THIN > node.nbytes or not region.size:
+        return False
+    key = memory.key(old)
+    return all(isinstance(i, Read) and memory.key(i.expr) is key for i in node.inputs)
 
 
 def written(node: Expr, region: numpy.ndarray) -> numpy.ndarray:
@@ -85,7 +102,7 @@ class Placed(NamedTuple):
     @classmethod
     def plainly(cls, node: Expr) -> Placed:
         """Over the node's own space."""
-        reads = [i.geo if i.__class__ is Read else None for i in node.inputs]   # type: ignore[union-attr]
+        reads = [i.geo if i.__class__ is Read else None for i in node.inputs]
         region = region_of(node)
         if isinstance(node.op, Gather):
             table = node.inputs[0]
@@ -108,6 +125,13 @@ def _first_elements(table: numpy.ndarray, dims: tuple[int, ...], shape: tuple[in
     return numpy.ndarray(shape, table.dtype, table.base, offset_of(table), strides)
 
 
+class Places(NamedTuple):
+    """Where a buffer is accessed: each geometry once."""
+
+    loads: list[numpy.ndarray]
+    stores: list[numpy.ndarray]
+
+
 @dataclass(slots=True, eq=False)
 class Group:
     """Nodes that run as one loop nest over `shape`; `opaque` ones run through NumPy instead."""
@@ -123,6 +147,8 @@ class Group:
     """Serials of the nodes that joined through a view."""
     loads: list[Access] = field(default_factory=list)
     stores: list[Access] = field(default_factory=list)
+    places: dict[int, Places] = field(default_factory=dict)
+    """By id of the memory key: where loads and stores are."""
     merged: set[int] = field(default_factory=set)
     """id(memory key) of what masked writes read besides: the elements that they leave."""
     refusals: list[Refusal] = field(default_factory=list)
@@ -132,6 +158,8 @@ class Group:
     """The axis along which nodes of it scan: its space stays as it is, and elements go in order there."""
     scatters: bool = False
     """It writes to positions: its space stays as it is, and elements go in C order where that matters."""
+    edge: bool = False
+    """Its one node is an edge (`is_edge`)."""
 
     @property
     def ordered(self) -> bool:
@@ -144,8 +172,24 @@ class Group:
         loads, stores = ([a.through(view) for a in accesses] for accesses in (self.loads, self.stores))
         if any(x is None for x in (*placed.values(), *loads, *stores)):
             return None
-        found: Any = {"placed": placed, "loads": loads, "stores": stores}
-        return replace(self, shape=shape, **found)
+        moved = replace(self, shape=shape, placed=placed, loads=[], stores=[], places={})    # type: ignore[arg-type]
+        for access in loads:
+            moved.load(access)              # type: ignore[arg-type]
+        for access in stores:
+            moved.store(access)             # type: ignore[arg-type]
+        return moved
+
+    def load(self, access: Access) -> None:
+        self.loads.append(access)
+        places = self.places.setdefault(id(access.key), Places([], []))
+        if not any(same(geo, access.geo) for geo in places.loads):
+            places.loads.append(access.geo)
+
+    def store(self, access: Access) -> None:
+        self.stores.append(access)
+        places = self.places.setdefault(id(access.key), Places([], []))
+        if not any(same(geo, access.geo) for geo in places.stores):
+            places.stores.append(access.geo)
 
     def plain(self, node: Expr) -> bool:
         """Do the loops see an operation as it was written: over its own space?"""
@@ -160,7 +204,7 @@ class Group:
     def become(self, other: Group) -> None:
         """Take the other's space, and how it sees the nodes."""
         self.shape, self.placed, self.fold = other.shape, other.placed, other.fold
-        self.loads, self.stores = other.loads, other.stores
+        self.loads, self.stores, self.places = other.loads, other.stores, other.places
 
 
 def makes(value: Expr, group: Group, epoch: int) -> bool:

@@ -33,6 +33,7 @@ from lazyarr.fusion.group import (
     Loads,
     Placed,
     Refusal,
+    is_edge,
     loop_inputs,
     makes,
     memory_reads,
@@ -43,7 +44,7 @@ from lazyarr.fusion.group import (
 from lazyarr.fusion.reindex import crossed, reindex, spread
 from lazyarr.fusion.rows import Found
 from lazyarr.fusion.structure import Key, Tokens
-from lazyarr.geometry import same
+from lazyarr.geometry import extent, same
 from lazyarr.switches import is_node_off, is_off
 
 MAX_NODES = 128
@@ -55,8 +56,13 @@ LOOK_BACK = 8
 CROSSING = 1 << 17
 """Elements from which on it matters that memory is read in its own order."""
 
+ALONE = -1
+"""In the place of their number: none is tried, each node is a group."""
+
 IN_C_ORDER = (Tally, Compress, Scatter)
 """What runs in C order of its own space."""
+
+TOO_FEW = "too few elements for a kernel"
 
 CROWDED = "together they would hold more arrays at a time than NumPy"
 
@@ -92,19 +98,16 @@ class Barred:
 
 
 def partition(
-    nodes: list[Expr], asked: Asked, refuse: Refuse, tokens: Tokens, memory: Memory, barred: Barred
+    nodes: list[Expr], asked: Asked, refuse: Refuse, tokens: Tokens, memory: Memory, barred: Barred,
+    look_back: int = LOOK_BACK,
 ) -> Partition:
     """Put `nodes` (pending, in program order) into groups; those that are `asked` for must be stored."""
     on = current.parallel
     terms = Terms(
-        asked, Forms(refuse, tokens, memory), memory, barred, LOOK_BACK,
+        asked, Forms(refuse, tokens, memory), memory, barred, look_back,
         "fusion" in on, "reduction" in on, not is_off("views"),
     )  # fmt: skip
-    found = _attempt(nodes, terms)
-    passing = found.stored.difference(n.serial for n in nodes if asked(n))
-    if any(_crowded(g, passing) for g in found.groups):
-        return _attempt(nodes, terms._replace(look_back=0))
-    return found
+    return _attempt(nodes, terms)
 
 
 class Form(NamedTuple):
@@ -154,12 +157,6 @@ class Terms(NamedTuple):
     """Through views, too."""
 
 
-def _crowded(group: Group, passing: set[int]) -> bool:
-    """Does a group make more arrays that only later groups read than NumPy would hold at a time?"""
-    sizes = [n.nbytes for n in group.nodes if n.serial in passing and n.old is None]
-    return len(sizes) > 2 and sum(sizes) > 2 * max(sizes)
-
-
 def _attempt(nodes: list[Expr], terms: Terms) -> Partition:
     """One pass over the nodes: each is placed once, and its accesses are entered."""
     epoch, asked, memory = next(_epochs), terms.asked, terms.memory
@@ -177,12 +174,12 @@ def _attempt(nodes: list[Expr], terms: Terms) -> Partition:
             group.scan = node.op.axis
         for value, geo in loads:
             key = memory.key(value)
-            group.loads.append(Access(value, key, geo))
+            group.load(Access(value, key, geo))
             last_reader[id(key)] = max(group.number, last_reader.get(id(key), -1))
             if value.op is not None:
                 stored.add(value.serial)
         if node.old is not None:
-            group.stores.append(Access(node, memory.key(node.old), written(node, placed.region)))
+            group.store(Access(node, memory.key(node.old), written(node, placed.region)))
             group.scatters = group.scatters or isinstance(node.op, Scatter)
             if node.masked:
                 group.merged.add(id(memory.key(node.old)))
@@ -235,23 +232,27 @@ def _place(
     """The group in whose loops a node runs, perhaps a new one, and how they see it."""
     needed, floor = _needed(node, last_reader, epoch, terms.memory)
     own, shape, plain = terms.forms.of(node)
+    edge = is_edge(node, terms.memory)
+    if edge and own is TOO_FEW:
+        own = None
     why = terms.barred.unlike.get(node.serial) or own
     if why is None and node.old is not None:
         why = own_conflict(node, terms.memory)
     refusals = [] if why is None else [Refusal(node.serial, why)]
     if why is None:
-        if not terms.look_back and floor < len(groups) - 1 > 0:
+        apart = terms.look_back == ALONE or (not terms.look_back and floor < len(groups) - 1)
+        if apart and groups:
             refusals.append(Refusal(node.serial, CROWDED, floor))
         for group in _candidates(groups, floor, terms.look_back):
             link = _link(node, group, epoch) if group.number in needed else None
             if refusals and link is None and shape != group.shape:
                 continue                    # no view leads there
-            found = _join(node, shape, plain, link, group, epoch, terms)
+            found = _join(node, shape, plain, edge, link, group, epoch, terms)
             if not isinstance(found, str):
                 return group, *found
             if not refusals:
                 refusals.append(Refusal(node.serial, found, group.number))
-    group = Group(len(groups), shape, terms.memory, opaque=why is not None, refusals=refusals)
+    group = Group(len(groups), shape, terms.memory, opaque=why is not None, refusals=refusals, edge=edge)
     groups.append(group)
     return group, plain, memory_reads(node, plain, group, epoch)
 
@@ -262,7 +263,7 @@ def _needed(
     """The groups that make what a node needs, and the last group that must not run after it."""
     found = {
         value.index for i in node.inputs
-        if i.__class__ is Read and (value := i.expr).op is not None and value.epoch == epoch  # type: ignore[union-attr]
+        if i.__class__ is Read and (value := i.expr).op is not None and value.epoch == epoch
     }
     old = node.old
     if old is None:
@@ -277,16 +278,17 @@ def _candidates(groups: list[Group], floor: int, look_back: int) -> list[Group]:
     inputs first, since values pass in registers there, then the latest.
 
     Without `look_back` only the very last: then a group is a piece of the program as it was written, and
-    holds no more at a time than NumPy did."""
-    if not look_back:
-        return groups[-1:]
+    holds little more at a time than NumPy did."""
+    if look_back <= 0:
+        return [] if look_back == ALONE else groups[-1:]
     later = groups[max(floor + 1, len(groups) - look_back) :]
     later.reverse()
     return [groups[floor], *later] if floor >= 0 else later
 
 
 def _join(
-    node: Expr, shape: tuple[int, ...], plain: Placed, link: Link | None, group: Group, epoch: int, terms: Terms
+    node: Expr, shape: tuple[int, ...], plain: Placed, edge: bool, link: Link | None, group: Group,
+    epoch: int, terms: Terms,
 ) -> Joined | str:
     """How the group's loops see a node that joins it, or why it cannot.
 
@@ -297,6 +299,8 @@ def _join(
         return "folds with what makes and uses their elements are switched off"
     if group.opaque:
         return "an input is made by NumPy"
+    if edge or group.edge:
+        return "a few elements are copied within an array, which may run with what sweeps over it"
     alone = terms.barred.alone
     if alone and any(n.serial in alone for n in (node, *group.nodes)):
         return "random numbers are drawn in the order of their stream, many at a time"
@@ -309,8 +313,8 @@ def _join(
         return _joined(node, plain, group, epoch, terms)
     if link is None or not views:
         return f"iteration space {shape} is not {group.shape}"
-    if math.prod(shape) != math.prod(group.shape):
-        return _elsewhere(shape, group.shape)
+    if math.prod(shape) != math.prod(group.shape) or extent(link[0]) != extent(link[1]):
+        return _elsewhere(shape, group.shape)       # (nor would a view lead there)
     seen, made = spread(link[0], shape), spread(link[1], group.shape)
     view = reindex(seen, made)
     if view is None:
@@ -372,8 +376,8 @@ Link = tuple[numpy.ndarray, numpy.ndarray]
 
 def _link(node: Expr, group: Group, epoch: int) -> Link | None:
     for i in node.inputs[1:] if isinstance(node.op, Gather) else loop_inputs(node):
-        if i.__class__ is Read and makes(value := i.expr, group, epoch) and isinstance(value.op, ELEMENTWISE):  # type: ignore[union-attr]
-            return i.geo, group.placed[value.serial].region         # type: ignore[union-attr]
+        if i.__class__ is Read and makes(value := i.expr, group, epoch) and isinstance(value.op, ELEMENTWISE):
+            return i.geo, group.placed[value.serial].region
     old = node.old
     if old is not None and not node.covers and makes(old, group, epoch) and isinstance(old.op, ELEMENTWISE):
         return region_of(node), group.placed[old.serial].region

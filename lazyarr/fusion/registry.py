@@ -156,13 +156,16 @@ def _put(rewrites: Sequence[AnyRewrite], made: Sequence[Lowering]) -> None:
     config.plan_by(found)
 
 
-def register_rewrite(rewrite: AnyRewrite) -> AnyRewrite:
+def register_rewrite(rewrite: AnyRewrite, *, check: bool = False) -> AnyRewrite:
     """Have a rule or rewrite applied to what is planned from now on, by all threads.
 
     Parameters
     ----------
     rewrite : Rule or Rewrite
-        What it promises (`keeps`, `keeps_flags`) is believed: `check_rule` tests it.
+        What it promises (`keeps`, `keeps_flags`) is believed, unless `check` is True.
+    check : bool, optional
+        First test what it promises, as `check_rule` does, which takes up to a second.  A test of the program
+        is the better place for that; without either, a rule that is wrong makes results wrong.
 
     Returns
     -------
@@ -174,7 +177,13 @@ def register_rewrite(rewrite: AnyRewrite) -> AnyRewrite:
     TypeError, ValueError
         If it is not well formed, its name is taken, it names ops that there are not, or if rewriting by it
         and the rules that there are may go on for ever.  Nothing is changed then.
+    Unsound
+        If it is checked, and does not keep what it promises.
     """
+    if check:
+        from lazyarr.fusion.soundness import check_rule
+
+        check_rule(rewrite)
     with _lock:
         there = _current
         made = {op.name: op for op in there.made}

@@ -16,10 +16,8 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import NamedTuple
 
 import numpy
 
@@ -28,6 +26,7 @@ from lazyarr.fusion.alias import ANYWHERE
 from lazyarr.fusion.collapse import broadcast_strides
 from lazyarr.fusion.fold import result_strides
 from lazyarr.fusion.group import Asked, Group, makes, region_of
+from lazyarr.fusion.touches import Touch, in_step, rows_apart, spread_out
 from lazyarr.geometry import offset_of
 
 MOST = 32
@@ -35,28 +34,6 @@ MOST = 32
 
 NEAR = 8
 """What a chain overwrites is read at most one part in so many of its rows away."""
-
-
-class Touch(NamedTuple):
-    """An access of a group, over the group's space."""
-
-    value: Expr
-    key: Expr
-    """Whose buffer (`Memory`)."""
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    offset: int
-    itemsize: int
-    writes: bool
-    anywhere: bool = False
-    """Any byte of the table, in any row."""
-
-    def row_bytes(self, axis: int) -> int:
-        """Bytes of one row; 0 where all rows are the same."""
-        if not self.strides[axis]:
-            return 0
-        others = (n for d, (n, s) in enumerate(zip(self.shape, self.strides, strict=True)) if s and d != axis)
-        return self.itemsize * math.prod(others)
 
 
 Placed = tuple[int, Touch, int]
@@ -69,6 +46,7 @@ class Chain:
 
     groups: list[Group]
     axes: list[int]
+    """A group of one row only has none: its number of axes stands for it."""
     touches: list[list[Touch]]
     extent: int
     """Rows."""
@@ -77,8 +55,8 @@ class Chain:
     written: dict[int, list[Placed]] = field(default_factory=dict)
     """Those that write."""
     latest: dict[int, dict[tuple[object, ...], Placed]] = field(default_factory=dict)
-    """The touches of a buffer again, with the lag of the group in the place of its number; of those of the same
-    bytes, which sweeps touch again and again, the last one."""
+    """The touches of a buffer again, with the lag of the group in the place of its number; of those of the
+    same bytes, which sweeps touch again and again, the last one."""
     block: int = 0
     """Rows that run together; filled in by who makes a step of the chain."""
     lags: list[int] = field(default_factory=list)
@@ -86,14 +64,20 @@ class Chain:
     in rows nearby."""
     reach: int = 0
     """How many rows away that is, at most: so many a block must have."""
+    starts: list[int] = field(default_factory=list)
+    """Which row of the first group is the first row of each group.  What begins before the first group's, or
+    ends after them, is part of the first block, or of the last."""
 
-    def add(self, group: Group, axis: int, touches: list[Touch], lag: int = 0) -> Chain:
+    def add(
+        self, group: Group, axis: int, touches: list[Touch], lag: int = 0, start: int = 0
+    ) -> Chain:
         """One more group."""
         at = len(self.groups)
         self.groups.append(group)
         self.axes.append(axis)
         self.touches.append(touches)
         self.lags.append(lag)
+        self.starts.append(start)
         for t in touches:
             latest, where = self.latest.setdefault(id(t.key), {}), (*t[2:], axis)
             if where not in latest or latest[where][0] <= lag:
@@ -107,7 +91,7 @@ class Chain:
     def spread(self) -> int:
         """Bytes from row to row where a row is not contiguous, the least; 0 if all are."""
         placed = ((t, a) for each in self.touched.values() for _, t, a in each)
-        return min((abs(t.strides[a]) for t, a in placed if _spread_out(t, a)), default=0)
+        return min((abs(t.strides[a]) for t, a in placed if spread_out(t, a)), default=0)
 
     @property
     def lagging(self) -> bool:
@@ -129,8 +113,16 @@ class Chain:
         """The first groups."""
         found = Chain([], [], [], self.extent, reach=self.reach)
         for k in range(n):
-            found.add(self.groups[k], self.axes[k], self.touches[k], self.lags[k])
+            found.add(self.groups[k], self.axes[k], self.touches[k], self.lags[k], self.starts[k])
         return found
+
+    def rows(self, k: int) -> int:
+        """How many rows a group has."""
+        return self.groups[k].shape[self.axes[k]] if self.axes[k] < len(self.groups[k].shape) else 1
+
+    def standard(self, k: int) -> bool:
+        """Has a group the rows of the first one?"""
+        return self.starts[k] == 0 and self.rows(k) == self.extent
 
     @property
     def numbers(self) -> list[int]:
@@ -201,8 +193,8 @@ def _unfit(group: Group, out: Collection[int]) -> str | None:
 
 
 def _cut(chain: Chain, groups: Sequence[Group], room: int) -> int:
-    """After how many of its groups a chain should end: where what they lag behind with has room, and the least
-    is stored that others read later (between sweeps, nothing is)."""
+    """After how many of its groups a chain should end: where what they lag behind with has room, and the
+    least is stored that others read later (between sweeps, nothing is)."""
     every = len(chain.groups)
     if not chain.lagging:
         return every
@@ -292,19 +284,54 @@ def _extended(
     longer, whys = [], []
     for chain in tried:
         why: str | None = f"it folds all axes of extent {chain.extent}, or has none"
-        for axis in _open_axes(group):
-            if group.shape[axis] != chain.extent:
-                continue
-            found = _behind(chain, touches, axis)
+        for axis, start, mine in _aligned(chain, group, touches):
+            found = _behind(chain, mine, axis, start)
             why = found if isinstance(found, str) else None
             if not isinstance(found, str):      # (the chain without the group is of no use any more)
                 lag, apart = found
                 chain.reach = max(chain.reach, apart)
-                longer.append(chain.add(group, axis, touches, lag))
+                longer.append(chain.add(group, axis, mine, lag, start))
                 break
         if why is not None:
             whys.append(why)
     return longer or whys[-1]
+
+
+def _aligned(
+    chain: Chain, group: Group, touches: list[Touch]
+) -> Iterator[tuple[int, int, list[Touch]]]:
+    """Along which axis the rows of a group may lie, at which of the chain's they begin, and what it touches,
+    as if it began at the first.
+
+    Edges may have other rows than the chain: a column some more, another row one."""
+    for axis in _open_axes(group):
+        if group.shape[axis] == chain.extent:
+            yield axis, 0, touches
+    if not group.edge:
+        return
+    ndim = len(group.shape)
+    write = next(t for t in touches if t.writes)
+    if id(write.key) not in chain.written:
+        return
+    _, other, across = chain.written[id(write.key)][0]
+    stride = other.strides[across]
+    if not stride or other.anywhere or spread_out(other, across):
+        return
+    # (A row by itself gets an axis of one row.)
+    row = [t._replace(shape=(*t.shape, 1), strides=(*t.strides, stride)) for t in touches]
+    for axis in (*(d for d in _open_axes(group) if write.strides[d] == stride), ndim):
+        mine = row if axis == ndim else touches
+        apart = (write.offset - other.offset) / stride
+        for start in (math.floor(apart), math.ceil(apart)):
+            rows = 1 if axis == ndim else group.shape[axis]
+            # (All begin or end near the chain's rows, or lie among them.)
+            if start < -(chain.extent // NEAR) or start + rows > chain.extent + chain.extent // NEAR:
+                continue
+            moved = [t._replace(offset=t.offset - start * stride) for t in mine]
+            at = next(t for t in moved if t.writes)
+            if in_step(other, across, at, axis) and not any(spread_out(t, axis) for t in moved):
+                yield axis, start, moved
+                break
 
 
 def _changes_what_stays(chain: Chain, group: Group, asked: Asked) -> bool:
@@ -313,9 +340,12 @@ def _changes_what_stays(chain: Chain, group: Group, asked: Asked) -> bool:
     return any(asked(old) and any(makes(old, g, old.epoch) for g in chain.groups) for old in olds)
 
 
-def _behind(chain: Chain, touches: list[Touch], axis: int) -> tuple[int, int] | str:
+def _behind(chain: Chain, touches: list[Touch], axis: int, start: int) -> tuple[int, int] | str:
     """How many blocks a group must run behind the chain's first, and how many rows away others touch what it
-    does; or why its rows depend on others from afar."""
+    does; or why its rows depend on others from afar.
+
+    A row by itself before the chain's first, or after its last, is in one block with those nearby."""
+    beyond = touches[0].shape[axis] == 1 and not 0 <= start < chain.extent
     lag = most = 0
     for mine in touches:
         for before, other, across in chain.latest.get(id(mine.key), {}).values():
@@ -329,78 +359,5 @@ def _behind(chain: Chain, touches: list[Touch], axis: int) -> tuple[int, int] | 
                 if mine.writes:
                     return "it writes memory that the groups before use, in other rows"
                 return "its rows need other rows of what the groups before make"
-            lag, most = max(lag, before + 1), max(most, rows)
+            lag, most = max(lag, before + (not beyond)), max(most, rows)
     return lag, most
-
-
-def rows_apart(a: Touch, axis_a: int, b: Touch, axis_b: int) -> int | None:
-    """How far apart rows of two accesses of one buffer may be that touch the same bytes, at most.
-
-    None where that is not known: rows that are not contiguous, or lie in another order."""
-    stride = a.strides[axis_a]
-    if a.anywhere or b.anywhere or not stride or stride != b.strides[axis_b]:
-        return None
-    period = abs(stride) * a.shape[axis_a]
-    low, high, repeats = _window(a.shape, a.strides, a.itemsize, axis_a, period)
-    low_b, high_b, repeats_b = _window(b.shape, b.strides, b.itemsize, axis_b, period)
-    if repeats or repeats_b:
-        return None
-    apart = b.offset - a.offset
-    return max(0, -(-max(apart + high_b - low, high - apart - low_b) // abs(stride)) - 1)
-
-
-def in_step(a: Touch, axis_a: int, b: Touch, axis_b: int) -> bool:
-    """Do two accesses of one buffer touch the same bytes in the same row only?
-
-    Row i is a window of bytes at i times the stride, perhaps again in each period, in which all rows lie
-    once.  So rows are apart if the windows of both accesses together are no longer than the stride."""
-    return not (a.anywhere or b.anywhere) and _in_step(
-        a.shape, a.strides, a.itemsize, axis_a, b.shape, b.strides, b.itemsize, axis_b, b.offset - a.offset
-    )
-
-
-Extents = tuple[int, ...]
-
-
-@lru_cache(maxsize=4096)
-def _in_step(
-    shape: Extents, strides: Extents, itemsize: int, axis: int,
-    shape_b: Extents, strides_b: Extents, itemsize_b: int, axis_b: int, apart: int,
-) -> bool:
-    stride = strides[axis]
-    if not stride or stride != strides_b[axis_b]:
-        return False
-    period = abs(stride) * shape[axis]
-    low, high, repeats = _window(shape, strides, itemsize, axis, period)
-    low_b, high_b, repeats_b = _window(shape_b, strides_b, itemsize_b, axis_b, period)
-    if repeats or repeats_b:
-        apart = (apart + period // 2) % period - period // 2
-    return max(high, apart + high_b) - min(low, apart + low_b) <= abs(stride)
-
-
-def _window(
-    shape: Extents, strides: Extents, itemsize: int, axis: int, period: int
-) -> tuple[int, int, bool]:
-    """First byte and end of a row, from its first element on, and whether it lies in several periods."""
-    low, high, repeats = 0, itemsize, False
-    for d, (n, s) in enumerate(zip(shape, strides, strict=True)):
-        if d == axis or n == 1 or not s:
-            continue
-        if s % period == 0:
-            repeats = True
-        elif s < 0:
-            low += s * (n - 1)
-        else:
-            high += s * (n - 1)
-    return low, high, repeats
-
-
-def _spread_out(t: Touch, axis: int) -> bool:
-    """Is a row not contiguous?"""
-    return _spread(t.shape, t.strides, t.itemsize, axis)
-
-
-@lru_cache(maxsize=4096)
-def _spread(shape: Extents, strides: Extents, itemsize: int, axis: int) -> bool:
-    stride = strides[axis]
-    return bool(stride) and _window(shape, strides, itemsize, axis, abs(stride) * shape[axis])[2]

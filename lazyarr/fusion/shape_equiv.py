@@ -5,7 +5,7 @@ Extents are known numbers when a plan is made, and partition decides by them.  T
 for other numbers, too: dims are one where a program makes them so (an elementwise operation, a fold's kept
 axis, a view), never because their extents happen to be equal.
 
-    name = letter | 1 | letter-k (a part, k shorter) | letter*letter (axes merged)
+    name = letter | 1 | letter-k (a part, k shorter) | letter*letter (axes merged, or an axis that is split)
 
 A dim is named by what it belongs to: (serial of a node, `RESULT` or the number of an input, axis), or
 (serial of a value, `MEMORY`, stride) for the axis of an array in memory.
@@ -45,6 +45,7 @@ class Dims:
         self._parents: dict[Dim, Dim] = {}
         self._parts: list[tuple[Dim, Dim]] = []
         self._merged: dict[Dim, tuple[Dim, ...]] = {}
+        self._splits: list[tuple[Dim, tuple[Dim, ...]]] = []
         self._letters: dict[Dim, str] = {}
 
     def add(self, dim: Dim, extent: int) -> None:
@@ -75,6 +76,16 @@ class Dims:
     def merge(self, dim: Dim, axes: Sequence[Dim]) -> None:
         self._merged[dim] = tuple(axes)
 
+    def split(self, whole: Dim, axes: Sequence[Dim]) -> None:
+        """The elements along `whole` are those along `axes`; the axes of two equal splits are the same."""
+        for base, known in self._splits:
+            if self.same(base, whole) and [*map(self.extents.get, known)] == [*map(self.extents.get, axes)]:
+                for one, other in zip(known, axes, strict=True):
+                    self.unite(one, other, "reshape")
+                return
+        self._splits.append((whole, tuple(axes)))
+        self.merge(whole, axes)
+
     def name(self, dim: Dim, within: tuple[Dim, ...] = ()) -> str:
         """Short, the same for all dims of a class; letters are given in the order of asking.
 
@@ -96,8 +107,12 @@ class Dims:
         return "[" + ", ".join(self.name((serial, slot, d)) for d in range(ndim)) + "]"
 
     def legend(self) -> str:
-        """The extents of the letters given so far."""
-        return ", ".join(f"{letter} = {self.extents[root]}" for root, letter in self._letters.items())
+        """The extents of the letters given so far, and products of some that are others'."""
+        ways: dict[Dim, dict[str, None]] = {}
+        for whole, axes in self._splits:
+            ways.setdefault(self.root(whole), {})["*".join(map(self.name, axes))] = None
+        extents = [f"{letter} = {self.extents[root]}" for root, letter in self._letters.items()]
+        return ", ".join([*extents, *(" = ".join(way) for way in ways.values() if len(way) > 1)])
 
 
 def equivalence(nodes: Iterable[Expr]) -> Dims:
@@ -157,8 +172,12 @@ def _seen(dims: Dims, of: tuple[int, int], geo: numpy.ndarray, value: Expr) -> N
     while value.op is not None and value.old is not None:
         value = value.old                       # a write leaves the axes of the memory as they are
     _declare(dims, of, geo.shape)
+    done = set()
+    for whole, pieces in _split(dims, value, geo):
+        dims.split(whole, [(*of, d) for d in pieces])
+        done.update(pieces)
     for d, (n, s) in enumerate(zip(geo.shape, geo.strides, strict=True)):
-        if n <= 1 or s == 0:
+        if n <= 1 or s == 0 or d in done:
             continue
         axis, mine = (value.serial, MEMORY, abs(s)), (*of, d)
         merged = _merged(dims, value, abs(s), n)
@@ -170,6 +189,23 @@ def _seen(dims: Dims, of: tuple[int, int], geo: numpy.ndarray, value: Expr) -> N
             abs(s) < t < abs(s) * dims.extents[axis] for t in map(abs, geo.strides)
         ):
             dims.part(mine, axis)
+
+
+def _split(dims: Dims, value: Expr, geo: numpy.ndarray) -> list[tuple[Dim, list[int]]]:
+    """The axes of a value's memory that several axes of a view run through together, and these."""
+    axes = enumerate(zip(geo.shape, geo.strides, strict=True))
+    steps = {s: (d, n) for d, (n, s) in axes if n > 1 and s > 0}
+    found = []
+    for axis in [d for d in dims.extents if d[:2] == (value.serial, MEMORY)]:
+        pieces: list[int] = []
+        step, length = axis[2], 1
+        while step in steps and length < dims.extents[axis]:
+            d, n = steps[step]
+            pieces.insert(0, d)
+            step, length = step * n, length * n
+        if len(pieces) > 1 and length == dims.extents[axis]:
+            found.append((axis, pieces))
+    return found
 
 
 def _merged(dims: Dims, value: Expr, stride: int, extent: int) -> list[Dim]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from random import Random
 from typing import Any, NamedTuple
 
 import numpy
@@ -45,6 +46,13 @@ SAMPLES = 2000
 
 ALONE = 150
 """Of these, tried one by one for their flags."""
+
+CONSTANTS = 6
+"""Values that a pattern's constants are given, one after the other."""
+
+LOOKED, TRIED = 4000, 400
+"""Choices of types that are looked at for a pattern, and of those that NumPy has loops for, tried: patterns
+with many casts have millions.  What is left out is left out at random, the same each time."""
 
 PLACES = 8
 """Units in the last place by which APPROX may differ."""
@@ -92,13 +100,11 @@ def check_rule(rewrite: AnyRewrite) -> tuple[str, ...]:
     examples = [(rewrite.pattern,)] if isinstance(rewrite, Rule) else [
         example if rewrite.stage is Stage.PARFOR else (example,) for example in rewrite.examples
     ]
-    tried = []
+    tried: list[str] = []
     for example in examples:
         patterns = [in_bodies(pattern, made) for pattern in example]
-        for choice in _choices(patterns):
-            told = _try(rewrite, rules, patterns, choice)
-            if told:
-                tried.append(told)
+        found = (_try(rewrite, rules, patterns, choice) for choice in _choices(patterns))
+        tried += itertools.islice(filter(None, found), TRIED)
     if not tried:
         raise ValueError(f"{rewrite.name!r} applies to none of its patterns: there is nothing to test")
     return tuple(tried)
@@ -115,13 +121,16 @@ def _choices(patterns: Sequence[Pattern]) -> Iterator[Choice]:
     }
     free = [n for n in dict.fromkeys(n for p in patterns for n in names(p)) if n not in masks]
     casts = sum(ops(p).count(CAST) for p in patterns)
-    if casts == 0 and len(free) == 2:
-        every: Any = itertools.product(PLAIN, repeat=2)
-    else:
-        every = ((char,) * len(free) for char in PLAIN)
-    for chars in every:
-        for targets in itertools.product(PLAIN, repeat=casts):
-            yield Choice({**dict.fromkeys(masks, "?"), **dict(zip(free, chars, strict=True))}, targets)
+    apart = casts == 0 and len(free) == 2           # else all names have one type
+    kinds, digits = list(PLAIN), 1 + apart + casts
+    total = len(kinds) ** digits
+    few = range(total) if total <= TRIED else Random(1).sample(range(total), min(total, LOOKED))
+    for number in few:
+        chars = [kinds[number // len(kinds) ** k % len(kinds)] for k in reversed(range(digits))]
+        types = chars[:2] if apart else chars[:1] * len(free)
+        yield Choice(
+            {**dict.fromkeys(masks, "?"), **dict(zip(free, types, strict=True))}, tuple(chars[1 + apart :])
+        )
 
 
 class _Leaves:
@@ -263,12 +272,13 @@ def _try(rewrite: AnyRewrite, rules: Active, patterns: Sequence[Any], choice: Ch
     outs = "".join(result_char(plain.body.insts[k]) for k in plain.results)
     told = f"{told} -> {outs}"
     scalars = set(choice.names) - set(plain.operands)
-    for k in range(6 if scalars else 1):
+    rounds = CONSTANTS if scalars else 1
+    for k in range(rounds):
         if scalars and k:
             given = {n: v[k:] for n, v in values.items()}
             plain, changed = (_made(patterns, choice, given, rules, on) for on in (False, True))
         _compare(rewrite, plain, changed, values, told)
-        _compare_flags(rewrite, plain, changed, values, told)
+        _compare_flags(rewrite, plain, changed, values, told, range(k, ALONE, rounds))
     return told
 
 
@@ -292,11 +302,12 @@ def _compare(
 
 
 def _compare_flags(
-    rewrite: AnyRewrite, plain: _Program, changed: _Program, values: Mapping[str, numpy.ndarray], told: str
+    rewrite: AnyRewrite, plain: _Program, changed: _Program, values: Mapping[str, numpy.ndarray], told: str,
+    elements: Iterable[int],
 ) -> None:
     if not rewrite.keeps_flags or not any(map(raises, (*plain.body.insts, *changed.body.insts))):
         return
-    for k in range(ALONE):
+    for k in elements:
         one = {name: v[k : k + 1] for name, v in values.items()}
         want, got = plain.run(one)[1], changed.run(one)[1]
         if want != got:

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy
 
+from lazyarr.dtypes import char_of
 from lazyarr.error_state import ignores
-from lazyarr.expr import Expr, Read
+from lazyarr.expr import Expr, Read, Reduce
 from lazyarr.fusion.assemble import Arrange, Frame, assemble
 from lazyarr.fusion.assembler import Assembler
 from lazyarr.fusion.group import Group
@@ -58,13 +59,15 @@ class Tokens:
             k = numbers[id(value)] = -len(leaves)
             if value.buf is not None and value.buf.bridge is not None:
                 parts.append(value.buf.address & 15)
-                self.odd = True
+                self.odd = self.odd or value.buf.address & 15 != 0
             return k
 
         add, number_of, place_of, place = parts.append, numbers.get, self._known.get, self._place
         for node, store in zip(nodes, stored, strict=True):
-            old, region = node.old, node.region
-            add(node.op)
+            op, old, region = node.op, node.old, node.region
+            add(op)
+            if op.__class__ is Reduce and op.initial is not None:
+                add(op.initial.tobytes())  # (-0.0 and 0.0 are equal)
             for i in node.inputs:
                 if i.__class__ is Read:
                     value, geo = i.expr, i.geo
@@ -92,10 +95,8 @@ class Tokens:
     def form(self, node: Expr) -> Key:
         """What a node is by itself, whatever its inputs are."""
         said, old = self._known, node.old is not None
-        return (
-            node.op, old, node.covers, said[id(node.region)],
-            *[said[id(i.geo)] for i in node.inputs if i.__class__ is Read],         # type: ignore[union-attr]
-        )
+        reads = [said[id(i.geo)] if i.__class__ is Read else None for i in node.inputs]
+        return node.op, old, node.covers, said[id(node.region)], *reads
 
     def _place(self, geo: numpy.ndarray) -> Any:
         """What keys say of a geometry: one that arrays share goes by its identity."""
@@ -111,7 +112,7 @@ class Tokens:
 
 
 def by_contents(geo: numpy.ndarray) -> Key:
-    return geo.shape, geo.strides, geo.dtype.char, offset_of(geo)
+    return geo.shape, geo.strides, char_of(geo.dtype) or geo.dtype, offset_of(geo)
 
 
 def structure_of(

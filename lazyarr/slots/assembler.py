@@ -7,7 +7,7 @@ from the first operation on.
 
 from __future__ import annotations
 
-from struct import pack
+from struct import Struct, pack_into
 from typing import NamedTuple
 
 RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 = range(16)
@@ -17,6 +17,7 @@ CONDITIONS = {"below": 2, "equal": 4, "other": 5, "above": 7, "negative": 8}
 
 _CMP, _MOV, _LOAD, _LEA, _TEST, _XOR, _INCREASE, _DECREASE = 0x39, 0x89, 0x8B, 0x8D, 0x85, 0x31, 0x03, 0x2B
 """Opcodes of a register and a register, or memory."""
+_INT, _CONSTANT = Struct("<i").pack, Struct("<BBQ").pack
 _ADD, _AND, _SUB, _COMPARE = 0, 4, 5, 7
 """What 0x81 does to a register, or memory, with a constant."""
 
@@ -44,13 +45,13 @@ class Assembler:
     def finished(self) -> bytes:
         """The code, its jumps led to their labels."""
         for at, name in self._jumps:
-            self.code[at : at + 4] = pack("<i", self.labels[name] - (at + 4))
+            pack_into("<i", self.code, at, self.labels[name] - (at + 4))
         return bytes(self.code)
 
     # ------------------------------------------------------------------------------ words
 
     def constant(self, to: int, word: int) -> None:
-        self.code += bytes((0x48 | to >> 3, 0xB8 | to & 7)) + pack("<Q", word)
+        self.code += _CONSTANT(0x48 | to >> 3, 0xB8 | to & 7, word)
 
     def copy(self, to: int, register: int) -> None:
         self._with(_MOV, register, to)
@@ -161,20 +162,24 @@ class Assembler:
 
     def _by(self, what: int, left: int | At, number: int, wide: bool = True) -> None:
         self._with(0x81, what, left, wide)
-        self.code += pack("<i", number)
+        self.code += _INT(number)
 
     def _with(self, opcode: int | bytes, register: int, other: int | At, wide: bool = True) -> None:
         """An instruction on a register (or what the opcode takes in its place) and a register or memory."""
-        base = other.base if isinstance(other, At) else other
+        code = self.code
+        base: int = other[0] if other.__class__ is At else other        # type: ignore[assignment]
         prefix = 0x40 | wide << 3 | (register >> 3) << 2 | base >> 3
         if prefix != 0x40:
-            self.code.append(prefix)
-        self.code += opcode if isinstance(opcode, bytes) else bytes((opcode,))
+            code.append(prefix)
+        if opcode.__class__ is int:
+            code.append(opcode)
+        else:
+            code += opcode                              # type: ignore[arg-type]
         low = (register & 7) << 3 | base & 7
-        if not isinstance(other, At):
-            self.code.append(0xC0 | low)
+        if other.__class__ is not At:
+            code.append(0xC0 | low)
             return
-        self.code.append(0x80 | low)
+        code.append(0x80 | low)
         if base & 7 == RSP:                             # these two need a second byte
-            self.code.append(0x24)
-        self.code += pack("<i", other.offset)
+            code.append(0x24)
+        code += _INT(other[1])

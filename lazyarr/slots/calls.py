@@ -8,6 +8,8 @@ Each has a record of words, to which its own function points in r10 before it ju
     PYTHONS  what lazyarr has: a Python function, which does all that is not done here
     FIRST    of functions: the routine for the first argument, which says whether the result is small, too
     READ     how many of the first arguments are arrays that it only reads, if that is known (`part_calls`)
+    FLAGS    of the windows that it is given instead
+    LARGEST  how many elements the first may have if there are no others
 
 Where all arguments are plain arrays or such as hold none (numbers, names, types, tuples of those), NumPy's is
 called on the real ones; what comes back is an argument, a view of the first one, a new array, or a scalar.
@@ -42,7 +44,7 @@ from lazyarr.slots.assembler import (
 from lazyarr.slots.fields import BASE, BYTES, ITEMS, LENGTH, NOUT, TYPE, USED
 from lazyarr.slots.routines import Known, Writer
 
-NUMPYS, PYTHONS, FIRST, READ = (At(R15, 8 * k) for k in range(4))
+NUMPYS, PYTHONS, FIRST, READ, FLAGS, LARGEST = (At(R15, 8 * k) for k in range(6))
 
 KEPT = RBX, R12, R13, R14, R15
 GIVEN, AT, LEFT, RESULT, RUN, OWNED = (At(RBP, -8 * (len(KEPT) + k)) for k in range(1, 7))

@@ -25,17 +25,19 @@ KEPT: list[Any] = []
 """What types and code refer to for ever."""
 
 
-def record(numpys: Any, pythons: Any, read: int = 0) -> int:
+def record(numpys: Any, pythons: Any, *numbers: int) -> int:
     """The address of a record (`calls`)."""
-    found = words(numpys, pythons, 0, read)
+    found = words(numpys, pythons, *numbers)
     KEPT.append(found)
     return id(found) + fields.BYTES
 
 
-def words(numpys: Any, pythons: Any, first: int = 0, read: int = 0) -> bytes:
+def words(
+    numpys: Any, pythons: Any, first: int = 0, read: int = 0, flags: int = 0, largest: int = 0
+) -> bytes:
     """A record."""
     KEPT.extend((numpys, pythons))
-    return struct.pack("4q", id(numpys), id(pythons), first, read)
+    return struct.pack("6q", id(numpys), id(pythons), first, read, flags, largest)
 
 
 class _Method(ctypes.Structure):

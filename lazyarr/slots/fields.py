@@ -64,7 +64,7 @@ def are_known() -> bool:
     locked = numpy.broadcast_to(x, (2, 2, 4))
     pair, items, names = (x, x.dtype), [x, x.dtype], {"a": 1, "b": 2, "c": 3}
     samples = (x, x.dtype, numpy.modf, pair, items, names)
-    return (
+    return bool(
         all(word(id(sample) + TYPE).value == id(type(sample)) for sample in samples)
         and word(id(x) + DATA_FIELD).value == x.__array_interface__["data"][0]
         and number(id(x) + NDIM) == 2
@@ -106,13 +106,14 @@ def _makes_arrays(x: numpy.ndarray) -> bool:
         ctypes.c_void_p,
     )(numpys_function(NEW_ARRAY))  # fmt: skip
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(x.dtype))
-    made = make(numpy.ndarray, x.dtype, x.ndim, *[word(id(x) + at).value for at in (DIMS, STRIDES, DATA)], 0, None)
-    alike: bool = made.base is None and not made.flags.writeable and made.strides == x.strides and (made == x).all()
-    return alike
+    given = [word(id(x) + at).value for at in (DIMS, STRIDES, DATA)]
+    made = make(numpy.ndarray, x.dtype, x.ndim, *given, 0, None)
+    bare: bool = made.base is None and not made.flags.writeable
+    return bare and made.strides == x.strides and bool((made == x).all())
 
 
 def owner_of(lock: Any) -> int:
-    """Where a lock (RLock) names the thread that holds it, a word that is zero while nobody does; 0 if nowhere."""
+    """Where a lock (RLock) names the thread that holds it, in a word that else is zero; 0 if nowhere."""
     for at in range(TYPE + 8, 64, 8):
         free = word(id(lock) + at).value
         with lock:

@@ -178,7 +178,7 @@ class Firsts(Writer):
         a.leave()
 
     def of_arrays(self) -> None:
-        """rdi: arrays to be joined.   rax: a tuple of the real ones, which `OWNED` keeps; else zero."""
+        """rdi: arrays to be joined.   rax: a tuple of the real ones and windows, kept by `OWNED`; or zero."""
         a, k = self.asm, self.known
         a.label("of arrays")
         self.compare(At(RDI, TYPE), k.tuples, RAX)
@@ -210,18 +210,32 @@ class Firsts(Writer):
         a.jump_if("equal", "of arrays all")
         a.load(RDI, At(R10))
         a.call("argument")
-        a.test(RAX)
-        a.jump_if("equal", "of arrays leave")
         a.push(R10, R11)
+        a.test(RAX)
+        a.jump_if("equal", "of arrays part")
         a.copy(R12, RAX)
         a.copy(RDI, RAX)
         self.call("Py_IncRef")
+        a.label("of arrays found")
         a.store(At(R13), R12)
         a.pop(R11, R10)
         a.add(R13, 8)
         a.add(R10, 8)
         a.count_down(R11)
         a.jump("of arrays next")
+        a.label("of arrays part")                   # of a managed array, which all these only read
+        a.load(RDI, At(R10))
+        self.compare(At(RDI, TYPE), k.lazy, RCX)
+        a.jump_if("other", "of arrays unknown")
+        self.compare(At(RDI, k.storage), k.none, RCX)
+        a.jump_if("equal", "of arrays unknown")
+        a.call("look")
+        a.copy(R12, RAX)
+        a.test(RAX)
+        a.jump_if("other", "of arrays found")
+        a.label("of arrays unknown")
+        a.pop(R11, R10)
+        a.jump("of arrays not")
         a.label("of arrays all")
         a.load(RAX, OWNED)
         a.jump("of arrays leave")

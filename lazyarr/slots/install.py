@@ -19,7 +19,7 @@ import numpy
 
 from lazyarr.arrays import ndarray
 from lazyarr.config import Options
-from lazyarr.elementwise import SCALARS
+from lazyarr.elementwise import FOLD, SCALARS
 from lazyarr.elision import ELIDED
 from lazyarr.expr import LOCK, Expr
 from lazyarr.fallback import finished
@@ -35,11 +35,23 @@ from lazyarr.slots.calls import Calls
 from lazyarr.slots.descriptors import KEPT, THEIRS, attributes, methods, record, words
 from lazyarr.slots.firsts import Firsts
 from lazyarr.slots.items import Items
-from lazyarr.slots.part_calls import PartCalls
+from lazyarr.slots.part_calls import PartCalls, PartOperators
 from lazyarr.slots.part_writes import PartWrites
 from lazyarr.slots.parts import Parts
 from lazyarr.slots.routines import Known, Routines
-from lazyarr.slots.tables import HELPERS, INERT, METHODS, OF_PROPERTY, QUICK, READING, READING_METHODS, SLOTS, Slot
+from lazyarr.slots.tables import (
+    COPIERS,
+    FOLDING,
+    HELPERS,
+    INERT,
+    METHODS,
+    OF_PROPERTY,
+    QUICK,
+    READING,
+    READING_METHODS,
+    SLOTS,
+    Slot,
+)
 from lazyarr.storage import Storage
 from lazyarr.switches import is_off
 from lazyarr.temporaries import through_slots
@@ -50,8 +62,10 @@ TOO_MANY = b"too many arguments"
 CALL = b"__call__"
 """The method of a ufunc that NumPy names when an operator met an array."""
 
-BYTES = 16384
-"""For all code: it takes 10 KB."""
+BYTES = 20480
+"""For all code: it takes 14 KB."""
+WRITERS = Routines, Parts, Bodies, PartOperators, Items, PartWrites, Calls, PartCalls, Firsts, Attributes
+"""Of the code."""
 
 
 def attach() -> None:
@@ -64,7 +78,7 @@ def attach() -> None:
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     asm = Assembler(address)
     known = _known()
-    for writer in Routines, Bodies, Parts, Items, PartWrites, Calls, PartCalls, Firsts, Attributes:
+    for writer in WRITERS:
         writer(asm, known)
     entries = [
         (place, _entry(asm, slot, place.value))
@@ -93,7 +107,8 @@ def attach() -> None:
     never = address + asm.labels["of nothing"]
 
     def hear(made: Function, x: Any) -> None:
-        made.record = words(x, made.__wrapped__, firsts.get(id(x), never), reads.get(id(x), 0))
+        first, read = firsts.get(id(x), never), reads.get(id(x), 0)
+        made.record = words(x, made.__wrapped__, first, read, *_windows(x.__name__ if read else ""))
 
     MADE.append(hear)
     for x, made in list(ADAPTED.values()):
@@ -137,10 +152,16 @@ def _entry(asm: Assembler, slot: Slot, before: int) -> int:
     return at
 
 
+def _windows(name: str) -> tuple[int, int]:
+    """Flags and most elements of the windows that a method or function is given."""
+    eager = Options().eager_elements
+    return fields.WRITEABLE if name in COPIERS else 0, FOLD * eager if name in FOLDING else eager
+
+
 def _call(asm: Assembler, body: str, name: str, read: int) -> int:
     """A method's own function: where it begins."""
     at = len(asm.code)
-    asm.constant(R10, record(THEIRS[name], vars(ndarray)[name], read))
+    asm.constant(R10, record(THEIRS[name], vars(ndarray)[name], 0, read, *_windows(name)))
     asm.jump(body)
     return at
 
@@ -181,12 +202,15 @@ def _known() -> Known:
     KEPT.extend(of.values())                        # the methods that operators go on to
     return Known(
         lazy=_kept(ndarray), real=_kept(numpy.ndarray), ufunc=_kept(numpy.ufunc), buffers=_kept(Buffer),
+        storages=_kept(Storage),
         tuples=_kept(tuple), lists=_kept(list), integers=_kept(int), slices=_kept(slice), text=_kept(str),
-        none=_kept(None), true=_kept(True), false=_kept(False), ellipsis=_kept(...), not_implemented=_kept(NotImplemented),
+        none=_kept(None), true=_kept(True), false=_kept(False), ellipsis=_kept(...),
+        not_implemented=_kept(NotImplemented),
         type_error=_kept(TypeError), too_many=_bytes(TOO_MANY), call=_bytes(CALL), finish=_kept(finished),
         acquire=_kept(LOCK.acquire), release=_kept(LOCK.release),
         lock=_kept(LOCK), owner=fields.owner_of(LOCK),
-        scalars=_types(SCALARS), complexes=_types(filter(_may_be_complex, SCALARS)), indices=_types(BASIC), inert=_types((*SCALARS, *INERT)),
+        scalars=_types(SCALARS), complexes=_types(filter(_may_be_complex, SCALARS)), indices=_types(BASIC),
+        inert=_types((*SCALARS, *INERT)),
         forced=_word(FORCED), answered=_word(ANSWERED),
         **{name: fields.offset_of(of[name]) for name in ("geo", "storage", "origin", "window")},
         **{name: fields.offset_of(of_value[name]) for name in ("op", "buf", "readers")},

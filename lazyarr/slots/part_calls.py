@@ -1,22 +1,150 @@
-"""Methods and functions of small parts of large arrays, in machine code.
+"""Operators, ufuncs, methods and functions that read small parts of large arrays, in machine code.
 
-In:  a call in which `calls` met an array that is not plain; how many of its first arguments are arrays that
-the callee only reads (`tables.READS`).
-Out: NumPy's answer on windows (`parts`), where it is a scalar or an array with memory of its own.
-An array in any other place, and so all that is written to, is Python's business: arguments with names are
-looked at as arguments, and not as the operands that they might stand for.
+In:  operands of which `bodies` found that not all are plain; calls of which `calls` did, and how many of the
+first arguments are arrays that the callee only reads (`tables.READING`).
+Out: NumPy's answer on windows (`parts`), where it is a scalar or an array with memory of its own; what is not
+computed yet, or is large, is for Python.
+An array in any other place, and so all that is written to, is Python's business; so are arrays given by name,
+whatever the name.
 """
 
 from __future__ import annotations
 
-from lazyarr.slots.assembler import R9, R12, R13, RAX, RBX, RCX, RDI, RDX, RSI, RSP, Assembler, At
-from lazyarr.slots.calls import AT, GIVEN, LEFT, READ, RESULT, NUMPYS, VALUES, Calls
-from lazyarr.slots.fields import BASE, TYPE
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.assembler import R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Assembler, At
+from lazyarr.slots.calls import FLAGS, GIVEN, LARGEST, LEFT, NUMPYS, READ, RESULT, VALUES, Calls
+from lazyarr.slots.fields import BASE, ITEMS, TYPE
+from lazyarr.slots.routines import Framed, Known, Writer
+
+
+class PartOperators(Framed):
+    """Writes the bodies of operators and ufuncs (`bodies`)."""
+
+    def __init__(self, asm: Assembler, known: Known) -> None:
+        super().__init__(asm, known)
+        for write in self.binary, self.item, self.unary, self.ufunc, self.answer:
+            write()
+
+    def pair(self, first: int | At, second: int | At, leave: str) -> None:
+        """What to read of two operands: to r15, and to the stack; on to `leave` if it is not NumPy's."""
+        a, y = self.asm, At(RSP)
+        self.real(R15, first, "look", leave)
+        self.real(y, second, "look", f"{leave} one")
+        for real, given in ((R15, first), (y, second)):     # a scalar fits whatever the array
+            self.move(RCX, given)
+            self.move(RAX, real)
+            a.compare(RAX, RCX)
+            a.jump_if("equal", f"{leave} not")
+        a.copy(RDI, R15)
+        a.load(RSI, y)
+        a.call("fits")
+        a.test(RAX)
+        a.jump_if("other", f"{leave} not")
+        self.on("Py_DecRef", y)
+        a.label(f"{leave} one")
+        self.on("Py_DecRef", R15)
+        a.jump(leave)
+        a.label(f"{leave} not")
+
+    def binary(self) -> None:
+        """(a, b, c)"""
+        a, y = self.asm, At(RSP)
+        a.label("binary back")
+        a.jump("back")
+        a.label("binary parts")
+        self.pair(RBX, RBP, "binary back")
+        a.copy(RDI, R15)
+        a.load(RSI, y)
+        a.copy(RDX, R12)
+        a.call_at(R13)
+        a.store(At(RSP, 8), RAX)
+        self.on("Py_DecRef", R15, y)
+        a.jump("parts answer")
+
+    def item(self) -> None:
+        """(a, key): copies by an array as key, a mask say, or by a part."""
+        a, y = self.asm, At(RSP)
+        a.label("item back")
+        a.jump("back")
+        a.label("item parts")
+        self.compare(At(RBP, TYPE), self.known.lazy, RAX)
+        a.jump_if("other", "back")
+        self.pair(RBX, RBP, "item back")
+        a.copy(RDI, R15)
+        a.load(RSI, y)
+        a.call_at(R13)
+        a.store(At(RSP, 8), RAX)
+        self.on("Py_DecRef", R15, y)
+        a.load(RAX, At(RSP, 8))
+        a.test(RAX)
+        a.jump_if("equal", "get_item refused")
+        a.jump("parts answer")
+
+    def unary(self) -> None:
+        """(a)"""
+        a = self.asm
+        a.label("unary parts")
+        self.real(R15, RBX, "look")
+        a.copy(RDI, R15)
+        a.call_at(R13)
+        a.store(At(RSP, 8), RAX)
+        self.on("Py_DecRef", R15)
+        a.jump("parts answer")
+
+    def ufunc(self) -> None:
+        """(ufunc, args, kwargs): r15 is how many operands there are, fn, on the stack, NumPy's ufunc."""
+        a, x, y, fn = self.asm, At(RSP), At(RSP, 8), At(RSP, 16)
+        first, second = At(RBP, ITEMS), At(RBP, ITEMS + 8)
+        a.label("ufunc back")
+        a.jump("back")
+        a.label("ufunc parts")
+        a.compare_number(R15, 2)
+        a.jump_if("equal", "ufunc parts two")
+        self.real(x, first, "look")
+        self._call_ufunc(1)
+        a.store(y, RAX)
+        self.on("Py_DecRef", x)
+        a.jump("parts answer")
+
+        a.label("ufunc parts two")
+        self.pair(first, second, "ufunc back")
+        a.load(RAX, x)
+        a.store(y, RAX)
+        a.store(x, R15)
+        self._call_ufunc(2)
+        a.store(fn, RAX)
+        self.on("Py_DecRef", x, y)
+        a.load(RAX, fn)
+        a.store(y, RAX)
+        a.jump("parts answer")
+
+    def _call_ufunc(self, operands: int) -> None:
+        a = self.asm
+        a.load(RDI, At(RSP, 16))
+        a.copy(RSI, RSP)
+        a.constant(RDX, operands)
+        a.zero(RCX)
+        a.call_at(R13)
+
+    def answer(self) -> None:
+        """NumPy's result is on the stack: ours, unless it is a view, which nothing here makes."""
+        a, k, result = self.asm, self.known, At(RSP, 8)
+        a.label("parts answer")
+        a.load(RAX, result)
+        a.test(RAX)
+        a.jump_if("equal", "parts given")
+        self.compare(At(RAX, TYPE), k.real, RCX)
+        a.jump_if("other", "parts given")
+        a.compare_number(At(RAX, BASE), 0)
+        a.jump_if("equal", "parts given")
+        self.on("Py_DecRef", RAX)
+        a.jump("back")
+        a.label("parts given")
+        a.load(R13, result)
+        a.jump("answer")
 
 
 class PartCalls(Calls):
-    """Writes the bodies."""
+    """Writes the bodies of methods and functions."""
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         Writer.__init__(self, asm, known)
@@ -48,7 +176,16 @@ class PartCalls(Calls):
         a.label("parts operand")
         self.compare(At(RDI, TYPE), k.lazy, RAX)
         a.jump_if("other", "parts other")
-        a.call("look")
+        a.load(RSI, FLAGS)
+        a.load(RDX, LARGEST)
+        a.compare_number(GIVEN, 0)
+        a.jump_if("other", "parts usual")           # else a scalar is all that there will be
+        a.test(R14)
+        a.jump_if("equal", "parts look")
+        a.label("parts usual")
+        a.constant(RDX, k.eager)
+        a.label("parts look")
+        a.call("look as")
         a.test(RAX)
         a.jump_if("equal", "parts refused")
         self._place()

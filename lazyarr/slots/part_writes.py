@@ -3,16 +3,11 @@
 In:  what the bodies of assignments and of operators in place found no plain array (`items`, `bodies`).
 Out: what NumPy does, at once, where nothing pending reads the value that is overwritten, and both array and
 memory may be written to; else Python finds out what must be computed before.
-
-Values are written to under the lock of all values, since an evaluation by another thread may be moving this
-one to other memory.  To take it takes longer than to store a row.  So where nobody holds it, and NumPy keeps
-the GIL while it writes, nobody can come in between, and it is left where it is.
 """
 
 from __future__ import annotations
 
 from lazyarr.slots.assembler import (
-    R8,
     R9,
     R12,
     R13,
@@ -20,7 +15,6 @@ from lazyarr.slots.assembler import (
     RAX,
     RBP,
     RBX,
-    RCX,
     RDI,
     RDX,
     RSI,
@@ -28,17 +22,10 @@ from lazyarr.slots.assembler import (
     Assembler,
     At,
 )  # fmt: skip
-from lazyarr.slots.fields import (
-    BASE, COMPLEX, DATA, DIMS, DTYPE, FLAGS, LENGTH, NDIM, STRIDES, TYPE, TYPE_NUMBER, WRITEABLE,
-)  # fmt: skip
+from lazyarr.slots.fields import FLAGS, TYPE, WRITEABLE
 from lazyarr.slots.items import ELEMENT, VIEW
+from lazyarr.slots.parts import KEEPS_GIL, NEEDLESS, TAKEN
 from lazyarr.slots.routines import Framed, Known
-
-KEEPS_GIL = 256
-"""Elements up to which NumPy writes without giving other threads a turn (it does from 500 on)."""
-
-TAKEN, NEEDLESS = 1, 2
-"""How a write is locked."""
 
 
 class PartWrites(Framed):
@@ -46,159 +33,8 @@ class PartWrites(Framed):
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in (
-            self.lock, self.unlock, self.free, self.warns, self.alike,
-            self.in_place, self.element, self.part, self.into_plain, self.failed,
-        ):  # fmt: skip
+        for write in self.in_place, self.element, self.part, self.into_plain, self.failed:
             write()
-
-    # ----------------------------------------------------------------------------- routines
-
-    def lock(self) -> None:
-        """rdi: not zero if others may get a turn meanwhile.   rax: how it is locked; zero if others have it."""
-        a, k = self.asm, self.known
-        a.label("lock")
-        if k.owner:
-            a.test(RDI)
-            a.jump_if("other", "lock take")
-            a.constant(RAX, k.lock)
-            a.compare_number(At(RAX, k.owner), 0)
-            a.jump_if("other", "lock take")
-            a.constant(RAX, NEEDLESS)
-            a.leave()
-        a.label("lock take")
-        a.push(RBX)
-        a.add(RSP, -16)
-        a.constant(RAX, k.false)
-        a.store(At(RSP), RAX)                       # not to wait
-        a.constant(RDI, k.acquire)
-        a.copy(RSI, RSP)
-        a.constant(RDX, 1)
-        a.zero(RCX)
-        self.call("PyObject_Vectorcall")
-        a.copy(RBX, RAX)
-        a.test(RAX)
-        a.jump_if("equal", "lock raised")
-        self.on("Py_DecRef", RBX)
-        a.constant(RAX, TAKEN)
-        self.compare(RBX, k.true, RCX)
-        a.jump_if("equal", "lock leave")
-        a.zero(RAX)
-        a.jump("lock leave")
-        a.label("lock raised")
-        self.call("PyErr_Clear")
-        a.zero(RAX)
-        a.label("lock leave")
-        a.add(RSP, 16)
-        a.pop(RBX)
-        a.leave()
-
-    def unlock(self) -> None:
-        """rdi: how it is locked."""
-        a = self.asm
-        a.label("unlock")
-        a.compare_number(RDI, TAKEN)
-        a.jump_if("other", "unlock leave")
-        a.add(RSP, -8)
-        a.constant(RDI, self.known.release)
-        for register in (RSI, RDX, RCX):
-            a.zero(register)
-        self.call("PyObject_Vectorcall")
-        self.on("Py_DecRef", RAX)
-        a.add(RSP, 8)
-        a.label("unlock leave")
-        a.leave()
-
-    def free(self) -> None:
-        """rdi: a storage on which a window was opened.   rax: not zero if nothing reads its value, and its
-        memory may be written to."""
-        a, k = self.asm, self.known
-        a.label("free")
-        a.load(RDI, At(RDI, k.value))
-        a.load(RCX, At(RDI, k.readers))
-        self.compare(RCX, k.none, RAX)
-        a.jump_if("equal", "free memory")
-        a.test(RCX)
-        a.jump_if("equal", "free not")
-        self.compare(At(RCX, TYPE), k.lists, RAX)
-        a.jump_if("other", "free not")
-        a.compare_number(At(RCX, LENGTH), 0)
-        a.jump_if("other", "free not")
-        a.label("free memory")
-        a.load(RAX, At(RDI, k.buf))
-        a.load(RAX, At(RAX, k.memory))
-        a.load_int(RAX, At(RAX, FLAGS))
-        a.keep(RAX, WRITEABLE)
-        a.leave()
-        a.label("free not")
-        a.zero(RAX)
-        a.leave()
-
-    def warns(self) -> None:
-        """rdi: a scalar or an array.   rsi: the geometry that is to hold it.   rax: not zero if NumPy may warn
-        before it stores it, of complex numbers, since Python runs then; or if it is of another kind."""
-        a, k = self.asm, self.known
-        a.label("warns")
-        a.load(RSI, At(RSI, DTYPE))
-        a.load(RAX, At(RDI, TYPE))
-        self.compare(RAX, k.real, RCX)
-        a.jump_if("other", "warns scalar")
-        a.load(RAX, At(RDI, DTYPE))
-        a.compare(RAX, RSI)
-        a.jump_if("equal", "warns not")
-        a.compare_number(At(RAX, TYPE_NUMBER), COMPLEX, wide=False)
-        a.jump_if("below", "warns not")
-        a.constant(RAX, 1)
-        a.leave()
-        a.label("warns not")
-        a.zero(RAX)
-        a.leave()
-        a.label("warns scalar")
-        self.found_in(k.complexes, "warns")
-        a.compare_number(At(RSI, TYPE_NUMBER), COMPLEX, wide=False)
-        a.jump_if("equal", "warns not")
-        a.compare_number(At(RSI, TYPE_NUMBER), COMPLEX + 1, wide=False)
-        a.jump_if("equal", "warns not")
-        a.constant(RAX, 1)
-        a.leave()
-
-    def alike(self) -> None:
-        """rdi, rsi: geometries.   rax: not zero if they are the same, as `geometry.same` says (or else it may
-        be, and Python knows)."""
-        a = self.asm
-        a.label("alike")
-        for at in (DATA, BASE, DTYPE):
-            a.load(RAX, At(RDI, at))
-            a.compare(At(RSI, at), RAX)
-            a.jump_if("other", "alike not")
-        a.load_int(RCX, At(RDI, NDIM))
-        a.load_int(RAX, At(RSI, NDIM))
-        a.compare(RAX, RCX)
-        a.jump_if("other", "alike not")
-        for to, at in ((R8, DIMS), (R9, STRIDES)):
-            a.load(to, At(RDI, at))
-            a.load(RDX, At(RSI, at))
-            a.decrease(RDX, to)                     # from one's numbers to the other's
-            a.push(RDX)
-        a.pop(RSI, RDI)
-        a.label("alike axis")
-        a.test(RCX)
-        a.jump_if("equal", "alike so")
-        for numbers, further in ((R8, RDI), (R9, RSI)):
-            a.load(RAX, At(numbers))
-            a.copy(RDX, numbers)
-            a.increase(RDX, further)
-            a.compare(At(RDX), RAX)
-            a.jump_if("other", "alike not")
-            a.add(numbers, 8)
-        a.add(RCX, -1)
-        a.jump("alike axis")
-        a.label("alike so")
-        a.constant(RAX, 1)
-        a.leave()
-        a.label("alike not")
-        a.zero(RAX)
-        a.leave()
 
     # ------------------------------------------------------------------------------- bodies
 
@@ -226,6 +62,7 @@ class PartWrites(Framed):
         self._lock(RDI, locked)
         a.copy(RDI, RBX)
         a.constant(RSI, WRITEABLE)
+        a.constant(RDX, k.eager)
         a.call("window")
         a.test(RAX)
         a.jump_if("equal", "write unlock back")
@@ -373,6 +210,7 @@ class PartWrites(Framed):
         a.load(R9, region)
         a.load(RDI, At(RBX, k.storage))
         a.constant(RSI, WRITEABLE)
+        a.constant(RDX, k.eager)
         a.call("window of")
         a.copy(R15, RAX)
         a.test(RAX)

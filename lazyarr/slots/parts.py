@@ -1,11 +1,14 @@
-"""Small parts of large arrays, in machine code: windows, and the operators and ufuncs that read them.
+"""Small parts of large arrays, in machine code: windows, and what must hold before one is written to.
 
-In:  what the bodies of operators and ufuncs found no plain array (`bodies`).
-Out: NumPy's result, as for plain arrays; what is not computed yet, or is large, is for Python.
-A *window* is a real array over the memory in which a managed array lies.  It is read-only, refers to the
-buffer, and not to the buffer's memory (whose references tell who can see it: `values.Buffer.shared`), and
-ends with the call: what NumPy answers is memory of its own, or the answer is thrown away, and Python asked.
-So a window is for what only reads.  Who reads a value that is to be overwritten, `part_writes` asks.
+In:  arrays, storages, geometries, values, in registers.   Out: answers in rax.
+A *window* is a real array over the memory in which a managed array lies.  It is read-only, unless it is made
+for a write, refers to the buffer, and not to the buffer's memory (whose references tell who can see it:
+`values.Buffer.shared`), and ends with the call: what NumPy answers is memory of its own, or the answer is
+thrown away, and Python asked.
+
+Values are written to under the lock of all values, since an evaluation by another thread may be moving this
+one to other memory.  To take it takes longer than to store a row.  So where nobody holds it, and NumPy keeps
+the GIL while it writes, nobody can come in between, and it is left where it is.
 """
 
 from __future__ import annotations
@@ -15,9 +18,6 @@ from lazyarr.slots.assembler import (
     R9,
     R10,
     R11,
-    R12,
-    R13,
-    R15,
     RAX,
     RBP,
     RBX,
@@ -30,24 +30,40 @@ from lazyarr.slots.assembler import (
     At,
 )  # fmt: skip
 from lazyarr.slots.fields import (
-    BASE, DATA, DIMS, DTYPE, ITEMS, ITEMSIZE, NDIM, STRIDES, TYPE,
+    BASE,
+    COMPLEX,
+    DATA,
+    DIMS,
+    DTYPE,
+    FLAGS,
+    ITEMSIZE,
+    LENGTH,
+    NDIM,
+    STRIDES,
+    TYPE,
+    TYPE_NUMBER,
+    WRITEABLE,
 )  # fmt: skip
-from lazyarr.slots.routines import Framed, Known
+from lazyarr.slots.routines import Known, Writer
+
+KEEPS_GIL = 500
+"""Elements up to which NumPy writes without giving other threads a turn (NPY_BEGIN_THREADS_THRESHOLDED)."""
+
+TAKEN, NEEDLESS = 1, 2
+"""How a write is locked."""
 
 
-class Parts(Framed):
-    """Writes the routines, and the bodies."""
+class Parts(Writer):
+    """Writes the routines."""
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in self.window, self.look, self.binary, self.unary, self.ufunc, self.answer:
+        for write in self.window, self.look, self.lock, self.unlock, self.free, self.warns, self.alike:
             write()
-
-    # ----------------------------------------------------------------------------- routines
 
     def window(self) -> None:
         """rdi: a managed array; "window of": rdi: a storage, r9: a geometry in it.   rsi: the new array's
-        flags.   rax: a new array over the memory, if that exists and the array is small; else zero.
+        flags.   rdx: the most elements.   rax: a new array over the memory, if that exists; else zero.
 
         As `windows.small_part`, and like NumPy's own constructor it looks whether all lies in that memory."""
         a, k = self.asm, self.known
@@ -59,6 +75,8 @@ class Parts(Framed):
         a.label("window of")
         a.test(RDI)
         a.jump_if("equal", "window none")
+        self.compare(At(RDI, TYPE), k.storages, RCX)        # what ran before may have made the array plain
+        a.jump_if("other", "window none")
         a.load(RAX, At(RDI, k.value))
         a.test(RAX)
         a.jump_if("equal", "window none")
@@ -85,6 +103,7 @@ class Parts(Framed):
         a.push(RBX, RBP)
         a.add(RSP, -24)                             # two arguments, and the data
         a.store(At(RSP), RSI)
+        a.store(At(RSP, 16), RDX)
         a.zero(RCX)
         a.store(At(RSP, 8), RCX)
         a.copy(RBP, R8)
@@ -115,8 +134,8 @@ class Parts(Framed):
         a.label("window whole")
         a.test(RAX)
         a.jump_if("equal", "window leave")
-        a.compare_number(RAX, k.eager)
-        a.jump_if("above", "window not")
+        a.compare(At(RSP, 16), RAX)
+        a.jump_if("below", "window not")
         a.test(RDX)
         a.jump_if("negative", "window not")
         a.load(RDI, At(R9, DTYPE))
@@ -155,13 +174,16 @@ class Parts(Framed):
 
     def look(self) -> None:
         """rdi: an operand.   rax: what NumPy is to read: a plain array's real one, a window on a managed
-        one, a scalar itself, with a reference that the caller owns; else zero."""
+        one, a scalar itself, with a reference that the caller owns; else zero.   "look as": rsi, rdx: the
+        flags and the most elements of windows."""
         a, k = self.asm, self.known
         a.label("look")
+        a.zero(RSI)
+        a.constant(RDX, k.eager)
+        a.label("look as")
         a.load(RAX, At(RDI, TYPE))
         self.compare(RAX, k.lazy, RCX)
         a.jump_if("other", "look scalar")
-        a.zero(RSI)
         self.compare(At(RDI, k.storage), k.none, RCX)
         a.jump_if("other", "window")
         a.load(RAX, At(RDI, k.geo))
@@ -179,103 +201,151 @@ class Parts(Framed):
         a.pop(RBX)
         a.leave()
 
-    # -------------------------------------------------------------------------------- bodies
+    # ------------------------------------------------------------------------------- writes
 
-    def pair(self, first: int | At, second: int | At, leave: str) -> None:
-        """What to read of two operands: to r15, and to the stack; on to `leave` if it is not NumPy's."""
-        a, y = self.asm, At(RSP)
-        self.real(R15, first, "look", leave)
-        self.real(y, second, "look", f"{leave} one")
-        for real, given in ((R15, first), (y, second)):     # a scalar fits whatever the array
-            self.move(RCX, given)
-            self.move(RAX, real)
-            a.compare(RAX, RCX)
-            a.jump_if("equal", f"{leave} not")
-        a.copy(RDI, R15)
-        a.load(RSI, y)
-        a.call("fits")
-        a.test(RAX)
-        a.jump_if("other", f"{leave} not")
-        self.on("Py_DecRef", y)
-        a.label(f"{leave} one")
-        self.on("Py_DecRef", R15)
-        a.jump(leave)
-        a.label(f"{leave} not")
-
-    def binary(self) -> None:
-        """(a, b, c)"""
-        a, y = self.asm, At(RSP)
-        a.label("binary back")
-        a.jump("back")
-        a.label("binary parts")
-        self.pair(RBX, RBP, "binary back")
-        a.copy(RDI, R15)
-        a.load(RSI, y)
-        a.copy(RDX, R12)
-        a.call_at(R13)
-        a.store(At(RSP, 8), RAX)
-        self.on("Py_DecRef", R15, y)
-        a.jump("parts answer")
-
-    def unary(self) -> None:
-        """(a)"""
-        a = self.asm
-        a.label("unary parts")
-        self.real(R15, RBX, "look")
-        a.copy(RDI, R15)
-        a.call_at(R13)
-        a.store(At(RSP, 8), RAX)
-        self.on("Py_DecRef", R15)
-        a.jump("parts answer")
-
-    def ufunc(self) -> None:
-        """(ufunc, args, kwargs): r15 is how many operands there are, fn, on the stack, NumPy's ufunc."""
-        a, x, y, fn = self.asm, At(RSP), At(RSP, 8), At(RSP, 16)
-        first, second = At(RBP, ITEMS), At(RBP, ITEMS + 8)
-        a.label("ufunc back")
-        a.jump("back")
-        a.label("ufunc parts")
-        a.compare_number(R15, 2)
-        a.jump_if("equal", "ufunc parts two")
-        self.real(x, first, "look")
-        self._call_ufunc(1)
-        a.store(y, RAX)
-        self.on("Py_DecRef", x)
-        a.jump("parts answer")
-
-        a.label("ufunc parts two")
-        self.pair(first, second, "ufunc back")
-        a.load(RAX, x)
-        a.store(y, RAX)
-        a.store(x, R15)
-        self._call_ufunc(2)
-        a.store(fn, RAX)
-        self.on("Py_DecRef", x, y)
-        a.load(RAX, fn)
-        a.store(y, RAX)
-        a.jump("parts answer")
-
-    def _call_ufunc(self, operands: int) -> None:
-        a = self.asm
-        a.load(RDI, At(RSP, 16))
+    def lock(self) -> None:
+        """rdi: not zero if others may get a turn meanwhile.   rax: how it is locked; zero if it is not."""
+        a, k = self.asm, self.known
+        a.label("lock")
+        a.constant(RDX, 1)
+        if k.owner:
+            a.constant(RAX, k.lock)
+            a.compare_number(At(RAX, k.owner), 0)
+            a.jump_if("other", "lock take")
+            a.zero(RDX)                             # there is nobody to wait for
+            a.test(RDI)
+            a.jump_if("other", "lock take")
+            a.constant(RAX, NEEDLESS)
+            a.leave()
+        a.label("lock take")
+        a.push(RBX)
+        a.add(RSP, -16)
+        a.constant(RAX, k.false)
+        a.store(At(RSP), RAX)                       # not to wait, if it is given
+        a.constant(RDI, k.acquire)
         a.copy(RSI, RSP)
-        a.constant(RDX, operands)
         a.zero(RCX)
-        a.call_at(R13)
-
-    def answer(self) -> None:
-        """NumPy's result is on the stack: ours, unless it is a view of something, which nothing here makes."""
-        a, k, result = self.asm, self.known, At(RSP, 8)
-        a.label("parts answer")
-        a.load(RAX, result)
+        self.call("PyObject_Vectorcall")
+        a.copy(RBX, RAX)
         a.test(RAX)
-        a.jump_if("equal", "parts given")
-        self.compare(At(RAX, TYPE), k.real, RCX)
-        a.jump_if("other", "parts given")
-        a.compare_number(At(RAX, BASE), 0)
-        a.jump_if("equal", "parts given")
+        a.jump_if("equal", "lock raised")
+        self.on("Py_DecRef", RBX)
+        a.constant(RAX, TAKEN)
+        self.compare(RBX, k.true, RCX)
+        a.jump_if("equal", "lock leave")
+        a.zero(RAX)
+        a.jump("lock leave")
+        a.label("lock raised")
+        self.call("PyErr_Clear")
+        a.zero(RAX)
+        a.label("lock leave")
+        a.add(RSP, 16)
+        a.pop(RBX)
+        a.leave()
+
+    def unlock(self) -> None:
+        """rdi: how it is locked."""
+        a = self.asm
+        a.label("unlock")
+        a.compare_number(RDI, TAKEN)
+        a.jump_if("other", "unlock leave")
+        a.add(RSP, -8)
+        a.constant(RDI, self.known.release)
+        for register in (RSI, RDX, RCX):
+            a.zero(register)
+        self.call("PyObject_Vectorcall")
         self.on("Py_DecRef", RAX)
-        a.jump("back")
-        a.label("parts given")
-        a.load(R13, result)
-        a.jump("answer")
+        a.add(RSP, 8)
+        a.label("unlock leave")
+        a.leave()
+
+    def free(self) -> None:
+        """rdi: a storage on which a window was opened.   rax: not zero if nothing reads its value, and its
+        memory may be written to."""
+        a, k = self.asm, self.known
+        a.label("free")
+        a.load(RDI, At(RDI, k.value))
+        a.load(RCX, At(RDI, k.readers))
+        self.compare(RCX, k.none, RAX)
+        a.jump_if("equal", "free memory")
+        a.test(RCX)
+        a.jump_if("equal", "free not")
+        self.compare(At(RCX, TYPE), k.lists, RAX)
+        a.jump_if("other", "free not")
+        a.compare_number(At(RCX, LENGTH), 0)
+        a.jump_if("other", "free not")
+        a.label("free memory")
+        a.load(RAX, At(RDI, k.buf))
+        a.load(RAX, At(RAX, k.memory))
+        a.load_int(RAX, At(RAX, FLAGS))
+        a.keep(RAX, WRITEABLE)
+        a.leave()
+        a.label("free not")
+        a.zero(RAX)
+        a.leave()
+
+    def warns(self) -> None:
+        """rdi: a scalar or an array.   rsi: the geometry to hold it.   rax: not zero if NumPy may warn
+        before it stores it, of complex numbers, since Python runs then; or if it is of another kind."""
+        a, k = self.asm, self.known
+        a.label("warns")
+        a.load(RSI, At(RSI, DTYPE))
+        a.load(RAX, At(RDI, TYPE))
+        self.compare(RAX, k.real, RCX)
+        a.jump_if("other", "warns scalar")
+        a.load(RAX, At(RDI, DTYPE))
+        a.compare(RAX, RSI)
+        a.jump_if("equal", "warns not")
+        a.compare_number(At(RAX, TYPE_NUMBER), COMPLEX, wide=False)
+        a.jump_if("below", "warns not")
+        a.constant(RAX, 1)
+        a.leave()
+        a.label("warns not")
+        a.zero(RAX)
+        a.leave()
+        a.label("warns scalar")
+        self.found_in(k.complexes, "warns")
+        a.compare_number(At(RSI, TYPE_NUMBER), COMPLEX, wide=False)
+        a.jump_if("equal", "warns not")
+        a.compare_number(At(RSI, TYPE_NUMBER), COMPLEX + 1, wide=False)
+        a.jump_if("equal", "warns not")
+        a.constant(RAX, 1)
+        a.leave()
+
+    def alike(self) -> None:
+        """rdi, rsi: geometries.   rax: not zero if they are the same, as `geometry.same` says (or else it may
+        be, and Python knows)."""
+        a = self.asm
+        a.label("alike")
+        for at in (DATA, BASE, DTYPE):
+            a.load(RAX, At(RDI, at))
+            a.compare(At(RSI, at), RAX)
+            a.jump_if("other", "alike not")
+        a.load_int(RCX, At(RDI, NDIM))
+        a.load_int(RAX, At(RSI, NDIM))
+        a.compare(RAX, RCX)
+        a.jump_if("other", "alike not")
+        for to, at in ((R8, DIMS), (R9, STRIDES)):
+            a.load(to, At(RDI, at))
+            a.load(RDX, At(RSI, at))
+            a.decrease(RDX, to)                     # from one's numbers to the other's
+            a.push(RDX)
+        a.pop(RSI, RDI)
+        a.label("alike axis")
+        a.test(RCX)
+        a.jump_if("equal", "alike so")
+        for numbers, further in ((R8, RDI), (R9, RSI)):
+            a.load(RAX, At(numbers))
+            a.copy(RDX, numbers)
+            a.increase(RDX, further)
+            a.compare(At(RDX), RAX)
+            a.jump_if("other", "alike not")
+            a.add(numbers, 8)
+        a.add(RCX, -1)
+        a.jump("alike axis")
+        a.label("alike so")
+        a.constant(RAX, 1)
+        a.leave()
+        a.label("alike not")
+        a.zero(RAX)
+        a.leave()

@@ -68,6 +68,8 @@ class Known(NamedTuple):
     """The type of NumPy's ufuncs."""
     window: int
     """In a lazy array: what elements are taken from (`windows`)."""
+    storages: int
+    """The type of storages."""
     value: int
     """In a storage: its value."""
     op: int

@@ -115,8 +115,8 @@ METHODS = """
 """What NumPy does for a plain array at the call; its result is an argument, a view, an array or a scalar."""
 READING_METHODS = {
     1: """
-        sum prod max min any all mean std var clip argmax argmin cumsum cumprod trace copy flatten astype round
-        take argsort argpartition item
+        sum prod max min any all mean std var clip argmax argmin cumsum cumprod trace
+        copy flatten astype round take argsort argpartition item
     """,
     2: "dot searchsorted",
 }
@@ -125,14 +125,20 @@ no arrays.  (Not `repeat`, whose result may be large, nor what gives views.)"""
 READING = {
     1: """
         sum prod max min amax amin any all mean std var ptp argmax argmin cumsum cumprod trace diff
-        clip sort argsort copy round around count_nonzero flatnonzero
+        clip sort argsort array copy round around count_nonzero
         linalg.norm linalg.inv linalg.det
     """,
-    2: "dot inner outer vdot cross searchsorted isclose allclose array_equal linalg.solve",
+    2: "dot inner outer vdot searchsorted allclose array_equal linalg.solve",
     3: "where",
 }
 """The same, of the first arguments of functions.  (Methods and functions of one name need not do the same:
 `ndarray.sort` writes.  Not `median`, `percentile`, `nan_to_num`: they write where an option says so.)"""
+FOLDING = {
+    "sum", "prod", "max", "min", "any", "all", "mean", "argmax", "argmin", "amax", "amin", "count_nonzero",
+}  # fmt: skip
+"""Without other arguments these are NumPy's at the call up to `elementwise.FOLD` times the size."""
+COPIERS = {"argmax", "argmin"}
+"""Read, but from a copy if they must not write."""
 ATTRIBUTES = {"attribute": "shape strides dtype ndim size nbytes itemsize", "view": "T mT real"}
 """Body -> attributes; those of the first kind ask the geometry, whatever the array."""
 

@@ -21,8 +21,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 BASE = "base"
 LAYERS = {
     BASE: "ops draws expr dtypes parallel target cpu_features cpu_choice op_targets config switches counters "
-    "slot_words own_ufuncs error_state flags forks srcloc interrupts geometry buffers mxcsr numpy_loops inner_strides "
-    "reduce_order reduce_proof tuning",
+    "slot_words own_ufuncs error_state flags forks srcloc interrupts geometry buffers mxcsr numpy_loops "
+    "inner_strides reduce_order reduce_proof tuning",
     "fusion": "fusion",
     "codegen": "codegen",
     "dispatch": "dispatch",
@@ -30,7 +30,7 @@ LAYERS = {
     "scalar": "scalar",
     "materialize": "materialize compiler engine plan plan_patterns planning row_blocks bufferize kernels "
     "kernel_index hot launch launch_compress launch_rows lowerings lowering_text replay replay_blocks "
-    "schedule values storage",
+    "schedule values storage lifetimes",
 }
 LAYER_OF = {module: layer for layer, modules in LAYERS.items() for module in modules.split()}
 MAY_IMPORT = {

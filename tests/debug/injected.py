@@ -25,7 +25,7 @@ pipeline.PASSES = tuple(
 """
 CONFLICT = """
 from lazyarr.fusion import conflict
-conflict._clashes = lambda key, geo, accesses: False
+conflict._clashes = lambda geo, places, loads=True: False
 """
 
 

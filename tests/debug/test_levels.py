@@ -36,7 +36,8 @@ MARKS = {
     "shapes": "sqrt d->d: [m, n] -> [m, n]",
     "parfors": "%0 = load[d]()",
     "loops": "loop main lanes",
-    "assembly": "kernel 0 kernel:",
+    "optimised": "tier 1: no passes run\n; ModuleID",
+    "assembly": "kernel 0 kernel, tier 1: \t.",
     "statistics": "instructions:",
 }
 
@@ -72,6 +73,15 @@ def test_a_level_shows_its_row_and_those_above(level: int, tmp_path: Path) -> No
         assert done.stdout == ("imported\n" if level else "")
         assert done.stderr.count("= sqrt d->d(x0)") == 2 * bool(level)
         assert done.stderr.count("negative: neg-neg") == (level >= 3)
+
+
+@pytest.mark.parametrize("tier", [1, 2])
+def test_code_is_shown_for_the_tier_that_runs(tier: int, tmp_path: Path) -> None:
+    shown = run(tmp_path, LAZYARR_DEBUG="9", LAZYARR_TIER=str(tier)).stderr
+    assert f"kernel 0 kernel, tier {tier}: no passes run\n" in shown
+    code = [part.partition("\nlazyarr: statistics")[0] for part in shown.split("lazyarr: assembly\n")[1:]]
+    assert code and all(f"kernel 0 kernel, tier {tier}: " in part for part in code)
+    assert any("kernel 0 shell, tier 1: " in part for part in code)
 
 
 def test_it_is_of_the_thread_and_ends_with_the_block(capfd: pytest.CaptureFixture[str]) -> None:

@@ -73,6 +73,14 @@ def test_neighbours_are_read_once() -> None:
     assert told.bytes_least <= told.bytes_moved <= x.nbytes + (x.size - 1) * x.itemsize
 
 
+def test_packed_elements_are_not_stored() -> None:
+    """What is kept of an array passes to the fold in the cache: all of it is read, and nothing else moves."""
+    x = np.array(numpy.random.default_rng(2).standard_normal(200_000))
+    told = explain(x[x > 0].sum(keepdims=True))
+    assert x.nbytes <= told.bytes_moved <= 1.1 * x.nbytes
+    assert told.bytes_moved <= 1.1 * told.bytes_least
+
+
 def test_each_part_that_changes_is_written() -> None:
     """The last of several writes to parts of an array is not all that is written."""
     x = np.array(numpy.ones((1000, 100)))

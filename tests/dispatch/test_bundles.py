@@ -137,6 +137,15 @@ def test_bundles_of_other_levels_are_told_of(tmp_path, options_kept):
         lazyarr.load_kernels(tmp_path / "b")
 
 
+def test_loading_a_bundle_imports_nothing_that_writes_or_runs_kernels(made):
+    code = f"import sys, lazyarr; lazyarr.load_kernels({str(made / 'b.lzb')!r}); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "PYTHONPATH": ":".join(sys.path)})
+    there = set(done.stdout.split())
+    assert "lazyarr.kernel_index" in there, done.stderr
+    assert not there & {"lazyarr.engine", "lazyarr.kernels", "lazyarr.codegen.lower", "lazyarr.bundles"}
+
+
 def test_code_of_another_machine_is_an_object_of_it(made):
     whole = bundle.load(str(made / "b.lzb"))
     bodies = []
@@ -155,6 +164,7 @@ def test_code_of_another_machine_is_an_object_of_it(made):
     ("signatures", "targets", "why"),
     [
         ([("float64(3)",)], None, "must be a dtype and a shape"),
+        ("float64", None, "leaves nothing to kernels"),
         ([("float64[3000]",)], ["RVV"], "no level RVV to export for; there are X86_V2"),
         ([("float64[3000]",)], ["AVX9"], "no level AVX9"),
         ([(1.0,)], None, "leaves nothing to kernels"),
@@ -164,6 +174,27 @@ def test_what_is_refused(tmp_path, signatures, targets, why):
     with pytest.raises(ValueError, match=why):
         lazyarr.export_kernels(lambda x: x * 2, signatures, targets=targets, path=tmp_path / "b")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("signatures", "shapes"),
+    [
+        ("float32[:, 64], float32[64]", [(2048, 64), (64,)]),
+        (["float32[:], float32[:]"], [(1 << 17,)] * 2),
+        ([["float32[:, :]", "float32[:]"]], [(363, 363), (363,)]),
+        ([("float32[7, 40000]", numpy.ones(40000, "f4"))], [(7, 40000), (40000,)]),
+        ("float32[:, 100000], float32", [(32, 100000), ()]),
+    ],
+)
+def test_signatures_are_written_as_for_compile(tmp_path, signatures, shapes):
+    seen = []
+
+    def fn(x, y):
+        seen.append([numpy.shape(x), numpy.shape(y)])
+        return x * 2 + y
+
+    made = lazyarr.export_kernels(fn, signatures, targets=[host_level().name], path=tmp_path / "b")
+    assert made.kernels and all(found == shapes for found in seen)
 
 
 def test_what_goes_wrong_while_planning_is_raised(tmp_path):

@@ -193,12 +193,37 @@ for k in range(20):
     assert sum(file.stat().st_size for file in root.iterdir()) <= 5000
 
 
-def test_a_long_lived_process_sweeps_now_and_then(root, monkeypatch):
-    monkeypatch.setattr(cache, "_SWEEP_EVERY", 8)
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts in KiB")
+def test_a_sweep_takes_no_memory_for_each_file(root):
+    """A process that meets ten thousand kernels has as many files, and looks through them again and again."""
+    code = f"""
+import resource
+from lazyarr.config import set_options
+from lazyarr.dispatch import cache
+set_options(cache_dir={str(root)!r})
+for k in range(4000):
+    open(f"{{cache.directory()}}/{{k:064x}}.lzo", "w").close()
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
+cache.sweep()
+print(peak() - before)
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
+                         env={"PYTHONPATH": ":".join(sys.path)})
+    assert int(out.stdout) < 1000, out.stderr       # KiB; with a list of what was found: 4000
+
+
+def test_a_running_process_stays_near_the_bound(root, monkeypatch):
+    """An eighth above it, and a file, at most; looking through the directory a few times for that."""
+    most, sweeps, sweep = 0, [], cache.sweep
+    monkeypatch.setattr(cache, "sweep", lambda: sweeps.append(sweep()))
     with options(cache_bytes=20000):
-        for k in range(64):
-            cache.store(cache.digest(str(k)), bytes(1000), ABOUT)
-    assert sum(file.stat().st_size for file in root.iterdir()) <= 20000 + 8 * 1100
+        for k in range(200):
+            cache.store(cache.digest(str(k)), bytes(100), ABOUT)
+            most = max(most, sum(file.stat().st_size for file in root.iterdir()))
+    assert 20000 - 300 < most <= 20000 + 20000 // 8 + 300
+    assert 10 < len(sweeps) < 20
 
 
 def test_racing_writers_and_readers(root):

@@ -12,7 +12,7 @@ import pytest
 import lazyarr
 from lazyarr import cache, config, kernel_index
 from lazyarr.config import options
-from lazyarr.dispatch import bundle, jit
+from lazyarr.dispatch import bundle, cache_entries, jit
 from lazyarr.dispatch import cache as disk
 from lazyarr.dispatch.levels import host_level
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
@@ -149,6 +149,23 @@ def test_explain_names_the_field_that_differs(warm):
     assert lines[at + 1] == f"  level: wanted {low}, there is {host_level().name}"
     assert not lines[at + 2].startswith(" ")
     assert "kernel" not in child(code, warm).stdout
+
+
+def test_explain_prints_short_pieces_from_where_values_differ(monkeypatch):
+    """Of a body of hundreds of operations the part that differs."""
+    ops = " ".join(["load", "multiply", "add"] * 60)
+    entry = {"kind": "kernel", "level": "X86_V3", "body": f"{ops} sqrt {ops}", "scalars": "d"}
+    wanted = {**entry, "body": f"{ops} exp {ops}"}
+    monkeypatch.setattr(disk, "MISSED", [disk.Missed(b"1", lambda: wanted, "there is no such entry")] * 2)
+    there = cache_entries.Entry("", b"2", entry, 0, 0.0, b"")
+    monkeypatch.setattr(cache_entries, "entries", lambda: [there])
+    found = cache.explain()
+    assert [d.fields for d in found] == [{"body": (wanted["body"], entry["body"])}] * 2
+    assert str(found) == repr(found) == "\n".join(map(str, found))
+    first, second = str(found[0]).splitlines()
+    assert first.endswith("…: there is no such entry; the nearest differs by") and len(first) < 150
+    assert "tiply add exp load" in second and "tiply add sqrt load" in second and len(second) < 200
+    assert "level" not in str(found)
 
 
 def test_explain_of_an_empty_cache(cold):

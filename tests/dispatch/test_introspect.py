@@ -48,7 +48,7 @@ def test_show_config_has_numpys_entries_and_ours():
     theirs, mine = numpy.show_config("dicts"), lazyarr.show_config("dicts")
     assert {name: mine[name] for name in theirs} == theirs
     assert mine["lazyarr"]["SIMD Extensions"] == introspect.simd_extensions()
-    assert list(mine["lazyarr"]["SIMD Extensions"]) == ["baseline", "found"]
+    assert list(mine["lazyarr"]["SIMD Extensions"])[:2] == ["baseline", "found"]
 
 
 def test_opt_func_info_tells_the_level_of_each_kernel(monkeypatch):

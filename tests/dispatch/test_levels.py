@@ -50,8 +50,8 @@ def test_levels_that_the_options_leave_out_cannot_be_asked_for():
     low, *_, high = [level.target.name for level in host_levels()]
     with options(cpu_dispatch="none"):
         assert host_level().name == low
-        with options(cpu_level=high), pytest.raises(RuntimeError, match=f"leave {low}"):
-            host_level()
+        with pytest.raises(RuntimeError, match=f"leave {low}"), options(cpu_level=high):
+            pass
     with options(cpu_level=high):
         assert host_level().name == high
 
@@ -103,13 +103,13 @@ def test_the_feature_list_decides(monkeypatch):
 
 def test_levels_of_other_machines_are_refused():
     other = "ASIMD" if X86 else "X86_V3"
-    with options(cpu_level=other), pytest.raises(RuntimeError, match="lacks a CPU of type"):
-        host_level()
+    with pytest.raises(RuntimeError, match="lacks a CPU of type"), options(cpu_level=other):
+        pass
 
 
 def test_unknown_levels_are_refused_with_the_names():
-    with options(cpu_level="AVX2"), pytest.raises(ValueError, match="X86_V2 or X86_V3"):
-        host_level()
+    with pytest.raises(ValueError, match="X86_V2 or X86_V3" if X86 else " or "), options(cpu_level="AVX2"):
+        pass
 
 
 @pytest.mark.parametrize("name", [level.target.name for level in LEVELS])

@@ -12,10 +12,11 @@ import numpy
 import pytest
 
 import lazyarr
+from lazyarr import launch_compress
 from lazyarr.codegen.reduce_plan import Cuts
 from lazyarr.counters import COUNT, reset
 from lazyarr.dispatch.levels import host_levels
-from lazyarr.launch_compress import BLOCK, CHUNK, ranks
+from lazyarr.launch_compress import BLOCK, CHUNK, EACH, FED, ranks
 
 RNG = numpy.random.default_rng(23)
 LENGTHS = (
@@ -353,3 +354,16 @@ def test_other_ways(jit: str) -> None:
         for n in (10, 100_000):
             a = values("d", n)
             same_sum(a, a > 0)
+
+
+@pytest.mark.parametrize("n", [2 * CHUNK, 64 * CHUNK, 32 * FED])
+def test_chunks_that_are_fed(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long ones, but at least a few for each thread."""
+    seen = []
+    run = launch_compress.parallel_for
+    monkeypatch.setattr(launch_compress, "parallel_for", lambda *how: (seen.append(how[2:]), run(*how)))
+    x = lazyarr.array(numpy.arange(n) % 2 + 1.0)
+    total = x[x > 1].sum()          # (An `assert` would hold the elements, and have them stored.)
+    assert total == n
+    chunks, threads = seen[-2]      # before partial results are combined
+    assert chunks <= max(n // FED, EACH * threads) and chunks >= min(n // CHUNK, EACH * threads)

@@ -125,3 +125,31 @@ def test_recipes_and_shared_geometries_are_forgotten_together(monkeypatch):
     geometry.FRESH.clear()
     a, b, x, y = pair(n=N + 3)
     assert same(a + b, x + y)
+
+
+def test_parts_of_arrays_are_known_by_their_layout(looked_at):
+    x = numpy.arange(400.0 * 500).reshape(400, 500)
+    a = np.array(x)
+    np.evaluate(a)
+    for k in range(4):
+        rows, below = slice(k, 300 + k), slice(k + 1, 301 + k)
+        assert same(a[rows, 1:-1] + a[below, 2:], x[rows, 1:-1] + x[below, 2:])
+    assert looked_at.count(numpy.add) == 1
+    assert same(a[:300, ::2] + a[1:301, ::2], x[:300, ::2] + x[1:301, ::2])
+    assert same(a.T[:300, 1:399] + a.T[1:301, 2:], x.T[:300, 1:399] + x.T[1:301, 2:])
+    real = x[:300, 1:-1]
+    assert same(a[:300, 1:-1] + real, real + real)      # as large as a part that was met, but NumPy's
+    assert looked_at.count(numpy.add) >= 3
+
+
+def test_results_of_parts_lie_as_numpys():
+    rng, shape = numpy.random.default_rng(5), (4, 3, 5)
+    whole = np.array(rng.random((9, 9, 11)))
+    views = [whole[:4, :3, :5], whole[1:5, 2:8:2, ::2][:, :, :5], whole[8:4:-1, :3, :5], whole.T[:4, :3, :5],
+             whole[:4, :1, :5], whole[:4, :3, :1].swapaxes(0, 2)[:, :, :4].T]  # fmt: skip
+    for v in views:
+        for w in views:
+            if v.shape == w.shape == shape:
+                real = numpy.asarray(v) + numpy.asarray(w)
+                found = elementwise.result_layout(real.dtype, shape, [v.geo, w.geo])
+                assert found.strides == real.strides

@@ -24,11 +24,14 @@ SHAPES = (
     (0, 5), (5, 0), (1, 1), (1, 40), (40, 1), (2, 3), (3, 700), (17, 33), (64, 100), (257, 65), (1000, 7),
 )  # fmt: skip
 CHARS = "?bBhiIlLefdFD"
+RNG = numpy.random.default_rng(29)
+SHARE = row_blocks.share_bytes
 
 
 @pytest.fixture(autouse=True, params=[1, 2])
 def forced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(row_blocks, "cache_bytes", lambda: 1 << 15)
+    monkeypatch.setattr(row_blocks, "share_bytes", lambda: 0)
     monkeypatch.setattr(row_blocks, "STRETCH", 64)
     planning._plans.clear()
     with lazyarr.options(jit="always", verify=True, num_threads=request.param):
@@ -375,3 +378,24 @@ def test_what_a_masked_write_leaves_is_not_overwritten_before(shape: tuple[int, 
     assert "in row blocks" in str(explain(got[-1]))
     for a, b in zip([numpy.asarray(a) for a in reversed(got)], reversed(want), strict=True):
         assert (a == b).all()
+
+
+@pytest.mark.parametrize("share", [0, 1 << 20])
+def test_tall_columns_stay_in_the_next_cache(share: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of a few columns, where that has room for them, and memory is read once."""
+    monkeypatch.setattr(row_blocks, "share_bytes", lambda: share)
+    a = RNG.standard_normal((2000, 100))
+    x = lazyarr.array(a)
+    mean, std = x.mean(axis=0), x.std(axis=0)
+    told = explain(mean, std)
+    assert (told.bytes_moved <= 1.1 * told.bytes_least) == bool(share)
+    reset()
+    lazyarr.evaluate(mean, std)
+    assert (COUNT.native_launches == 1) == bool(share)
+    assert numpy.asarray(mean).tobytes() == a.mean(axis=0).tobytes()
+    assert numpy.asarray(std).tobytes() == a.std(axis=0).tobytes()
+
+
+def test_the_share_of_a_cache_is_a_number() -> None:
+    """Whatever this system says of its caches."""
+    assert SHARE() >= 0

@@ -15,6 +15,7 @@ from lazyarr.fusion import (
     Rewrite,
     Rule,
     Stage,
+    Unsound,
     check_rule,
     register_rewrite,
     registry,
@@ -28,6 +29,16 @@ BITWISE, VALUE, APPROX = Keeps
 def _kernels():
     with lazyarr.options(jit="always"):
         yield
+
+
+def test_a_rule_that_lies_is_refused_where_registration_is_to_check():
+    lie = Rule("lie", ("add", "x", "x"), ("multiply", "x", 3), BITWISE, True, "wrong", "f")
+    with pytest.raises(Unsound, match="'lie' does not keep BITWISE"):
+        register_rewrite(lie, check=True)
+    with pytest.raises(ValueError, match="not registered"):
+        unregister_rewrite(lie)
+    twice = Rule("twice", ("add", "x", "x"), ("multiply", "x", 2), BITWISE, True, "exact", "f")
+    unregister_rewrite(register_rewrite(twice, check=True))
 
 
 def test_plans_of_before_do_not_hide_a_rule_and_come_back():

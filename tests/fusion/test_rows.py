@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 from lazyarr.expr import Expr
-from lazyarr.fusion.rows import Touch, in_step
+from lazyarr.fusion.touches import Touch, in_step
 from lazyarr.values import Buffer
 
 VALUE = Expr.leaf(Buffer(numpy.empty(4096, numpy.uint8)))

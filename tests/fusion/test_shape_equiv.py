@@ -53,6 +53,32 @@ def test_names(name):
     assert " ".join(named(program(a, b, v))) == want
 
 
+def test_reads_of_one_reshaped_value_have_the_same_dims():
+    v = lazy(50)
+    y = (v + v).reshape(5, 10)
+    told = explain(y - y.mean(1, keepdims=True))
+    assert [o.dims for o in told.operations] == [
+        "[m*n], [m*n] -> [m*n]", "[m, n] -> [m, 1]", "[m, 1] -> [m, 1]", "[m, n], [m, 1] -> [m, n]"
+    ]  # fmt: skip
+    assert told.legend == "m = 5, n = 10"
+    first, last = told.operations[1].serial, told.operations[3].serial
+    assert f"m: axis 0 of operand 0 of #{first} is axis 0 of operand 0 of #{last} (reshape)" in told.links
+
+
+def test_other_splits_of_an_axis_are_other_dims_with_the_same_product():
+    v = lazy(50)
+    w = v + v
+    told = explain(w.reshape(5, 10).sum(0), w.reshape(25, 2).sum(0), w)
+    assert told.legend.endswith(("m*n = p*q", "m*n = q*p", "p*q = m*n", "q*p = m*n")), told.legend
+
+
+def test_an_axis_is_split_beside_others():
+    a = lazy(40, 50)
+    y = (a + a).reshape(40, 5, 10)
+    assert named(y - y.max(2, keepdims=True)) == ["[m, n, p]", "[m, n, 1]", "[m, n, p]"]
+    assert explain(y + 1).operations[0].dims == "[m, n*p], [m, n*p] -> [m, n*p]"
+
+
 def test_equal_extents_that_nothing_relates_are_two_classes():
     assert named(lazy(50)[:, None] + lazy(50)) == ["[m, 1]", "[n]", "[m, n]"]
 
@@ -61,7 +87,7 @@ def test_every_link_joins_equal_extents_and_says_why():
     a, b = lazy(40, 50), lazy(40, 50)
     a += b.T.copy().T
     dims = equivalence(closure([((a - b)[1:] * 2).sum(axis=1, keepdims=True).storage.value]))
-    assert {link.why for link in dims.links} <= {"elementwise", "kept", "view", "slice", "value"}
+    assert {link.why for link in dims.links} <= {"elementwise", "kept", "view", "slice", "value", "reshape"}
     assert all(dims.extents[k.one] == dims.extents[k.other] and dims.same(k.one, k.other) for k in dims.links)
 
 

@@ -12,6 +12,7 @@ from lazyarr.fusion import (
     Stage,
     Value,
     check_rule,
+    soundness,
 )
 from lazyarr.fusion.soundness import Unsound
 
@@ -53,6 +54,28 @@ def test_lies_are_found(rule, words):
         return
     with pytest.raises(Unsound, match=words):
         check_rule(rule)
+
+
+def test_a_check_tries_so_many_types_and_no_more(monkeypatch):
+    """Four casts have half a million choices; lies are found all the same."""
+    tried = []
+    real = soundness._try
+    monkeypatch.setattr(soundness, "_try", lambda *args: tried.append(args[-1]) or real(*args))
+    monkeypatch.setattr(soundness, "LOOKED", 300)
+    deep = "x"
+    for _ in range(4):
+        deep = ("cast", deep)
+    rule = Rule("r", deep, ("cast", "x"), BITWISE, False, "", "f")
+    with pytest.raises(Unsound):
+        check_rule(rule)
+    assert 0 < len(tried) <= 300
+    tried.clear()
+    monkeypatch.setattr(soundness, "TRIED", 20)
+    twice = Rule("s", ("fabs", ("absolute", "x")), ("absolute", "x"), VALUE, True, "", "f")
+    everything = check_rule(twice)
+    monkeypatch.setattr(soundness, "TRIED", 2)
+    assert check_rule(twice) == check_rule(twice)
+    assert len(check_rule(twice)) == 2 < len(everything) and set(check_rule(twice)) < set(everything)
 
 
 def test_what_goes_on_for_ever_is_not_tried():

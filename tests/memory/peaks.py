@@ -368,6 +368,72 @@ def rows_of_a_temporary(np, n):
     return b, c, c.sum(1)
 
 
+def life(np, n):
+    """Neighbours are rolled arrays: several of them are pending when the graph becomes too large."""
+    a = np.full((1000, n // 1000), 1, np.uint8)
+    for _ in range(6):
+        near = sum(
+            np.roll(np.roll(a, i, 0), j, 1) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j
+        )
+        a = ((near == 3) | ((a == 1) & (near == 2))).astype(np.uint8)
+    return a
+
+
+def life_in_one_expression(np, n):
+    a = np.full((1000, n // 1000), 1, np.uint8)
+    for _ in range(4):
+        near = (
+            np.roll(a, 1, 0) + np.roll(a, -1, 0) + np.roll(a, 1, 1) + np.roll(a, -1, 1)
+            + np.roll(a, (1, 1), (0, 1)) + np.roll(a, (1, -1), (0, 1))
+            + np.roll(a, (-1, 1), (0, 1)) + np.roll(a, (-1, -1), (0, 1))
+        )  # fmt: skip
+        a = ((near == 3) | ((a == 1) & (near == 2))).astype(np.uint8)
+    return a
+
+
+def laplacian(np, n):
+    a = np.full((1000, n // 1000), 1.5)
+    for _ in range(3):
+        a = np.roll(a, 1, 0) + np.roll(a, -1, 0) + np.roll(a, 1, 1) + np.roll(a, -1, 1) - 4 * a
+    return a
+
+
+def rolled_products(np, n):
+    a, b = np.full((1000, n // 1000), 1.5), np.full((1000, n // 1000), 2.5)
+    return np.roll(a * b, 1, 0) * np.roll(a + b, 1, 0) + np.roll(b * b, 1, 0) * np.roll(a * a, 1, 0)
+
+
+def piecewise(np, n):
+    x = np.full(n, 1.5)
+    return np.piecewise(x, [x < 0, x >= 0], [-1, 1]) * 2
+
+
+def padded_steps(np, n):
+    a = np.full((1000, n // 1000), 1.5)
+    for _ in range(4):
+        q = np.pad(a, 1)
+        a = (q[:-2, 1:-1] + q[2:, 1:-1] + q[1:-1, :-2] + q[1:-1, 2:]) * 0.25
+    return a
+
+
+def padded_edges(np, n):
+    a = np.full((1000, n // 1000), 1.5) * 2
+    return np.pad(np.pad(a[1:-1, 1:-1], 1, mode="edge") - 1, ((2, 0), (0, 2)))
+
+
+def concatenated(np, n):
+    a = np.full(n // 2, 1.5)
+    for _ in range(3):
+        a = np.concatenate([a[n // 4 :] * 2, a[: n // 4] + 1]) + a
+    return a
+
+
+def blocks(np, n):
+    a = np.full((1000, n // 4000), 1.5)
+    s = np.stack([a * 2, a + 1])
+    return np.block([[a, a * 2], [s[0] + 1, s[1] - a]]) * 2
+
+
 PROGRAMS: dict[str, Callable[[Any, int], Any]] = {
     f.__name__: f
     for f in (
@@ -379,6 +445,8 @@ PROGRAMS: dict[str, Callable[[Any, int], Any]] = {
         gradient_descent, stacked, distances, joined, inserted, spaced, triangle,
         products_of_indices, scans,
         softmax_of_rows, softmax_in_place, standardised, rows_of_a_temporary,
+        life, life_in_one_expression, laplacian, rolled_products, piecewise, padded_steps, padded_edges,
+        concatenated, blocks,
         positive, positive_elements, rare_elements, held_mask,
     )
 }  # fmt: skip

@@ -50,3 +50,16 @@ def lazy(x: Any) -> Any:
     if isinstance(x, list | tuple):
         return type(x)(map(lazy, x))
     return np.array(x) if isinstance(x, numpy.ndarray) else x
+
+
+SHAPE = 4000, 100
+"""Of a large array, with small rows."""
+W = numpy.arange(100) % 7 + 0.5
+
+
+def both(dtype: Any = "f8") -> tuple[Any, numpy.ndarray]:
+    """A large array that is computed, and NumPy's of the same values."""
+    real = ((numpy.arange(400_000) * 7919) % 1009).reshape(SHAPE).astype(dtype)
+    x = np.array(real) * np.array(1, dtype)
+    np.evaluate(x)
+    return x, real

@@ -28,6 +28,7 @@ INSTRUCTIONS: dict[str, Callable[[Assembler], None]] = {
     "48 39 c8": lambda a: a.compare(RAX, RCX),
     "4c 39 87 20 00 00 00": lambda a: a.compare(At(RDI, 32), R8),
     "49 81 ff 02 00 00 00": lambda a: a.compare_number(R15, 2),
+    "48 81 e0 00 04 00 00": lambda a: a.keep(RAX, 0x400),
     "48 85 c0": lambda a: a.test(RAX),
     "45 85 ed": lambda a: a.test_int(R13),
     "41 ff d5": lambda a: a.call_at(R13),

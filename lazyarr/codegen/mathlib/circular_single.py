@@ -49,15 +49,11 @@ def cos(on: Lanes, x: Real) -> tuple[Real, Mask]:
 
 
 def tan(on: Lanes, x: Real) -> tuple[Real, Mask]:
-    """t, or -1 / t, of a t that is a sum."""
+    """t or -1 / t: both are rounded."""
     r, low, quarters = _quarters(x)
     z = r * r
-    rest = fma(r * z, chain(z, on.table("TANGENT")), low)
-    t = r - rest
-    left = (r - t) - rest
-    q = -1.0 / t
-    turned = fma(fma(q, left, fma(q, t, 1.0)), q, q)
-    return (quarters & 1).differs(0).real(turned, t), abs(x).outside(_LIMIT)
+    t = r - fma(r * z, chain(z, on.table("TANGENT")), low)
+    return (quarters & 1).differs(0).real(-1.0 / t, t), abs(x).outside(_LIMIT)
 
 
 def _far(rare: Callable[[Lanes, Real], tuple[Real, Raised]]) -> Callable[[Lanes, Real], tuple[Real, Raised]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -10,8 +11,18 @@ from typing import Any
 import mpmath as mp
 import numpy
 
-from lazyarr.codegen.mathlib.fitting import LN2, LN10, PI, SINGLE, Number, fit, guarded, of_square, parts, short
-
+from lazyarr.codegen.mathlib.fitting import (
+    LN2,
+    LN10,
+    PI,
+    SINGLE,
+    Number,
+    fit,
+    guarded,
+    of_square,
+    parts,
+    short,
+)
 
 TANH_FIRST = 0.0625
 """Where quarter octaves begin in the table; below 5/4 of it tanh is odd."""
@@ -68,8 +79,8 @@ def short_logarithms() -> dict[str, Any]:
 
 
 def powers() -> dict[str, Any]:
-    """Of float32's power: inverses with six bits below the point, so that m c - 1 is exact for all mantissas m
-    from 1 to 2, and their logarithms in base 2 as sums, of which the first number can be added to exponents."""
+    """Of float32's power: inverses with six bits below the point, so that m c - 1 is exact for all mantissas
+    from 1 to 2, and their logarithms in base 2 as sums, of which the first number adds to exponents."""
     inverse = [2 / (2 + mp.mpf(2 * k + 1) / 32) for k in range(32)]
     inverse = [mp.mpf(1), *(mp.mpf(short(c, 6)) for c in inverse[1:-1]), mp.mpf(1) / 2]
     ends = [(1 + mp.mpf(j) / 32) * c - 1 for k, c in enumerate(inverse) for j in (k, k + 1)]
@@ -141,20 +152,43 @@ def _all_positive(x: Number, last: int, bits: int) -> tuple[float, ...]:
 def ratios() -> dict[str, Any]:
     """Of float32's arctanh: sixteenths of an octave; the difference of bits is within 0.0861 of log2.
 
-    The first two are 1, so that small results are no difference of larger numbers."""
-    powers = [mp.mpf(1)] * 2 + [mp.mpf(2) ** ((2 * mp.mpf(k) + 1) / 32) for k in range(2, 16)]
+    The first three are 1, so that small results are no difference of larger numbers."""
+    powers = [mp.mpf(1)] * 3 + [mp.mpf(2) ** ((2 * mp.mpf(k) + 1) / 32) for k in range(3, 16)]
     ratios = [mp.mpf(SINGLE.round(x)) for x in powers]
     logs = [mp.log(x) / 2 for x in ratios]
-    reach = mp.tanh((mp.mpf(1) / 8 + mp.mpf("0.0861")) * LN2 / 2)
+    reach = mp.tanh((mp.mpf(3) / 16 + mp.mpf("0.0861")) * LN2 / 2)
     high = short(LN2 / 2, 17)
+    sinh = of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6)
     return {
         "RATIO_F": [float(x) for x in ratios],
         "RATIO_LOG_HIGH_F": [short(x, 17) for x in logs],
         "RATIO_LOG_LOW_F": [SINGLE.round(x - mp.mpf(short(x, 17))) for x in logs],
         "RATIO_STEP_F": (high, SINGLE.round(LN2 / 2 - mp.mpf(high))),
-        "RATIO_TAIL_F": fit(of_square(lambda x: (mp.atanh(x) / x - 1) / x**2, mp.mpf(1) / 3), 0, reach**2, 1),
-        "SINH_SERIES_F": fit(of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, 1, 3),
+        "RATIO_TAIL_F": fit(of_square(lambda x: (mp.atanh(x) / x - 1) / x**2, mp.mpf(1) / 3), 0, reach**2, 2),
+        "SINH_SERIES_F": fit(sinh, 0, mp.mpf(9) / 16, 2),
     }
+
+
+def short_cubes() -> dict[str, Any]:
+    """Numbers near the roots of 32 intervals, whose cubes' inverses are numbers, all but exactly."""
+    pairs = [_near_a_cube(*_thirty_second(k)) for k in range(32)]
+    third = mp.mpf(1) / 3
+    ends = [x * c - 1 for k, (_, c) in enumerate(pairs) for x in _thirty_second(k)]
+    tail = guarded(lambda r: ((1 + r) ** third - 1) / r, third)
+    return {
+        "ROOT_F": [root for root, _ in pairs], "ROOT_INVERSE_F": [c for _, c in pairs],
+        "ROOT_TAIL_F": fit(tail, min(ends), max(ends), 3),
+    }  # fmt: skip
+
+
+def _near_a_cube(low: float, high: float) -> tuple[float, float]:
+    root = numpy.float32(((low + high) / 2) ** (1 / 3))
+    for k in range(1 << 10):
+        x = root + numpy.spacing(root) * (k + 1 >> 1) * (-1) ** k
+        exact = 1 / mp.mpf(float(x)) ** 3
+        if abs(exact - mp.mpf(SINGLE.round(exact))) < exact * mp.mpf(2) ** -31:
+            return float(x), SINGLE.round(exact)
+    raise ValueError("no such number")
 
 
 def halves() -> dict[str, Any]:
@@ -175,9 +209,7 @@ def halves() -> dict[str, Any]:
     for name, base in (("LOG", mp.mpf(1)), ("LOG10", LN10)):
         found[name] = fit(partial(_above, base, mp.mpf(0)), -reach, reach, 2)
     single = {f"HALF_{name}_F": value for name, value in found.items()}
-    inverse = short_logarithms()["SHORT_LOG_INVERSE_F"]
-    roots = [SINGLE.round((1 / mp.mpf(c)) ** third) for c in inverse]
-    return {"HALF_EXP_STEP_F": SINGLE.round(LN2 / 16), "HALF_ROOT_F": roots, **single}
+    return {"HALF_EXP_STEP_F": SINGLE.round(LN2 / 16), **single}
 
 
-ALONE = (short_logarithms, powers, hyperbolas, short_circles, ratios, halves)
+ALONE = (short_logarithms, powers, hyperbolas, short_circles, ratios, short_cubes, halves)

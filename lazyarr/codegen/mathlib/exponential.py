@@ -36,6 +36,12 @@ def scaled(k: Bits) -> tuple[Real, Real]:
     return (high.bits + (k << on.p.mantissa - 4)).real, low
 
 
+def rounded(k: Bits) -> Real:
+    """2**(k/16)."""
+    (high,) = look_up(k, k.on.table("EXP_HIGH"))
+    return (high.bits + (k << k.on.p.mantissa - 4)).real
+
+
 def nearest(x: Real, less: int = 0) -> tuple[Bits, Real]:
     """The number of the step that x is next to, less so many in the low bits, and as a number."""
     magic = x.on.p.magic - less

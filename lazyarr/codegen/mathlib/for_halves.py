@@ -8,10 +8,11 @@ Where a function is not here, float32's own is as fast.
 from __future__ import annotations
 
 from lazyarr.codegen.mathlib.arithmetic import chain, fma
-from lazyarr.codegen.mathlib.exponential import INF, nearest
+from lazyarr.codegen.mathlib.exponential import INF, nearest, rounded
 from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Real
 from lazyarr.codegen.mathlib.logarithm_single import split
 from lazyarr.codegen.mathlib.lookup import look_up
+from lazyarr.codegen.mathlib.roots_single import split_root
 
 _SMALL = 0.0625
 """Up to here two terms of a series suffice."""
@@ -19,18 +20,12 @@ _LARGEST = 11.78
 """From here on sinh and cosh may not fit."""
 
 
-def _power_of_two(k: Bits) -> Real:
-    """2**(k/16)."""
-    (root,) = look_up(k, k.on.table("EXP_HIGH"))
-    return (root.bits + (k << k.on.p.mantissa - 4)).real
-
-
 def exp2(on: Lanes, x: Real) -> tuple[Real, Mask]:
     """Results from 2**-115 on are taken here, and become zero; up to 2**15.9 they fit."""
     magic = on.p.magic / 16
     shifted = x + magic
     r = x - (shifted - magic)
-    s = _power_of_two(shifted.bits)
+    s = rounded(shifted.bits)
     return fma(s * r, chain(r, on.table("HALF_EXP2")), s), abs(x + 50.0).outside(65.9)
 
 
@@ -38,7 +33,7 @@ def _half_exp(size: Real) -> Real:
     """e**x / 2, of sizes."""
     k, shifts = nearest(size, less=16)
     r = fma(shifts, -size.on.table("HALF_EXP_STEP"), size)
-    s = _power_of_two(k)
+    s = rounded(k)
     return fma(s * r, fma(r, 0.5, 1.0), s)
 
 
@@ -53,6 +48,15 @@ def sinh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     e, z = _half_exp(size), size * size
     near = fma(size * z, chain(z, on.table("HALF_SINH")), size)
     return (size < 0.5).real(near, e - 0.25 / e).signed(x), size.outside(_LARGEST)
+
+
+def expm1(on: Lanes, x: Real) -> tuple[Real, Mask]:
+    """Results of -71 and below are -1."""
+    k, shifts = nearest(x)
+    r = fma(shifts, -on.table("HALF_EXP_STEP"), x)
+    s = rounded(k)
+    p = fma(r * r, fma(r, 1 / 6, 0.5), r)
+    return fma(s, p, s - 1.0).signed(x), abs(x + 30.0).outside(41.08)
 
 
 def _log(x: Real, name: str = "LOG") -> Real:
@@ -100,17 +104,11 @@ def arctanh(on: Lanes, x: Real) -> tuple[Real, Mask]:
 
 
 def cbrt(on: Lanes, x: Real) -> tuple[Real, Mask]:
-    """As `roots`, by one number of each table."""
+    """As float32's, by one number of each table."""
     size = abs(x)
-    exponent, m, index = split(size)
-    c, root = look_up(index, on.table("SHORT_LOG_INVERSE"), on.table("HALF_ROOT"))
-    r = fma(m, c, -1.0)
-    shifted = fma(exponent, 1 / 3, on.p.magic)
-    rest = fma(shifted - on.p.magic, -3.0, exponent + on.p.magic)
-    (two,) = look_up(rest.bits, on.table("CBRT_TWO_HIGH"))
-    s = root * two
-    y = fma(s * r, chain(r, on.table("HALF_CBRT")), s)
-    return (y.bits + (shifted.bits << on.p.mantissa)).real.signed(x), size.odd()
+    split = split_root(size)
+    s = split.root * split.two
+    return split.grown(fma(s * split.r, chain(split.r, on.table("HALF_CBRT")), s)).signed(x), size.odd()
 
 
 def _arc(size: Real) -> tuple[Mask, Real]:
@@ -173,8 +171,8 @@ def tan(on: Lanes, x: Real) -> tuple[Real, Mask]:
 
 
 FAST = {
-    "exp2": exp2, "cosh": cosh, "sinh": sinh, "log": log, "log10": log10, "log1p": log1p, "arcsinh": arcsinh,
-    "arccosh": arccosh, "arctanh": arctanh, "cbrt": cbrt, "arcsin": arcsin, "arccos": arccos, "sin": sin,
-    "cos": cos, "tan": tan,
+    "exp2": exp2, "expm1": expm1, "cosh": cosh, "sinh": sinh, "log": log, "log10": log10, "log1p": log1p,
+    "arcsinh": arcsinh, "arccosh": arccosh, "arctanh": arctanh, "cbrt": cbrt, "arcsin": arcsin,
+    "arccos": arccos, "sin": sin, "cos": cos, "tan": tan,
 }  # fmt: skip
 """Name -> float16's own definition; the rare path is float32's."""

@@ -30,6 +30,7 @@ from lazyarr.codegen.mathlib import (
     power,
     power_single,
     roots,
+    roots_single,
 )
 from lazyarr.codegen.mathlib.exponential import INF
 from lazyarr.codegen.mathlib.lanes import DOUBLE, SINGLE, Lanes, Mask, Raised, Real
@@ -102,7 +103,10 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     "arctan2": _same(2, direction.arctan2, direction.arctan2_rare),
     "logaddexp": _same(2, log_of_sums.logaddexp, log_of_sums.logaddexp_rare),
     "logaddexp2": _same(2, log_of_sums.logaddexp2, log_of_sums.logaddexp2_rare),
-    "cbrt": _same(1, roots.cbrt, roots.cbrt_rare),
+    "cbrt": {
+        "d": Function(1, DOUBLE, roots.cbrt, roots.cbrt_rare),
+        "f": Function(1, SINGLE, roots_single.cbrt, roots.cbrt_rare),
+    },
     "power": {
         "d": Function(2, DOUBLE, power.power, power.power_rare),
         "f": Function(2, SINGLE, power_single.power, power_single.power_rare),

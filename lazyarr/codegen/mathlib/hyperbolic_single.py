@@ -3,12 +3,13 @@
 With x = k ln2 / 16 + r, s = 2**(k/16), p = e**r - 1:
 
     expm1(x) = (s - 1) + s p          cosh(x) = s / 2 + (s p / 2 + 1 / (4 (s / 2 + s p / 2)))
+    sinh(x) = s / 2 + (s p / 2 - e**-x / 2), where e**-x is computed as e**x
 """
 
 from __future__ import annotations
 
 from lazyarr.codegen.mathlib.arithmetic import chain, fma
-from lazyarr.codegen.mathlib.exponential import scaled, steps
+from lazyarr.codegen.mathlib.exponential import rounded, scaled, steps
 from lazyarr.codegen.mathlib.hyperbolic import LARGE
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Real
 
@@ -41,10 +42,16 @@ def cosh(on: Lanes, x: Real) -> tuple[Real, Mask]:
 
 
 def sinh(on: Lanes, x: Real) -> tuple[Real, Mask]:
-    """Below 1 a series."""
+    """Below 3/4 a series; above, e**-x needs no second number."""
     size = abs(x)
-    s, p = _parts(size)
-    left = s * p
+    k, r = steps(size, less=16)
+    s, low = scaled(k)
+    u = rounded(on.bits(-32) - k)
+    square = r * r
+    first, second = on.table("EXP_TAIL")
+    rise = r + fma(square, fma(r, second, first), low)
+    fall = fma(square, fma(r, -second, first), -r)
     z = size * size
     near = fma(size * z, chain(z, on.table("SINH_SERIES")), size)
-    return (size < 1.0).real(near, s + (left - 0.25 / (s + left))).signed(x), size.outside(LARGE[on.p])
+    far = s + fma(s, rise, -fma(u, fall, u))
+    return (size < 0.75).real(near, far).signed(x), size.outside(LARGE[on.p])

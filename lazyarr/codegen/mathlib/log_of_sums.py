@@ -101,7 +101,8 @@ def _remainder(x: Real, more: Real) -> tuple[Bits, Sum]:
 
 def _remainder2(x: Real, more: Real) -> tuple[Bits, Sum]:
     k, r = steps2(x)
-    return k, times((r, more), tuple(map(x.on.real, x.on.table("LOG2_STEPS"))))
+    high, low = x.on.table("LOG2_STEPS")
+    return k, times((r, more), (x.on.real(high), x.on.real(low)))
 
 
 def _precise(top: Real, e: Sum, based: Callable[[Sum], Sum]) -> Real:

@@ -1,7 +1,7 @@
 """power: the exponential of y log(x), with the logarithm as a sum that carries 65 bits or more.
 
-float32 (`power_single`) goes through float64 on the rare path only.  A base that is not positive, and results that may
-leave the exponents' range, take the rare path.
+A base that is not positive, and results that may leave the exponents' range, take the rare path; that of
+float32 (`power_single`) is float64's.
 """
 
 from __future__ import annotations

@@ -14,7 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from lazyarr.expr import Expr, Map, Opaque, Read
+from lazyarr.fusion.group import region_of
+from lazyarr.geometry import same
 from lazyarr.plan import Step, Walk
+from lazyarr.storage import SLACK
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.values import Positions, Unwritten, is_held
 
@@ -172,13 +175,16 @@ def peak_bytes(w: Walk, steps: Iterable[Step]) -> int:
 
 
 def eager_peak(w: Walk) -> int:
-    """The same where each operation is computed when it is called."""
+    """The same where each operation is computed when it is called, on what exists already."""
     memory, serials = _Memory(), {node.serial for node in w.nodes}
     last = {value.serial: node.serial for node in w.nodes for value in _used(node)}
     stays = {v.serial for v in (*w.nodes, *w.leaves) if _stays(v, serials) or w.external(v)}
+    for leaf in w.leaves:
+        if not _unread(leaf):
+            memory.new(leaf)
     for value in sorted((*w.nodes, *w.leaves), key=lambda v: v.serial):
         if value.op is None:
-            if value.buf is not None and value.buf.__class__ is not Positions:
+            if value.buf is not None and value.buf.__class__ is Unwritten:
                 memory.new(value)
             continue
         ending = [v for v in _used(value) if last[v.serial] == value.serial and v.serial not in stays]
@@ -197,4 +203,16 @@ def eager_peak(w: Walk) -> int:
 
 def _is_reused(value: Expr, node: Expr, memory: _Memory) -> bool:
     """Can an operator store its result over a temporary?"""
-    return isinstance(node.op, Map) and value.serial in memory.home and value.nbytes == node.nbytes
+    region = region_of(node)
+    return (
+        isinstance(node.op, Map) and value.serial in memory.home and value.nbytes == node.nbytes
+        and all(same(i.geo, region) for i in node.inputs if isinstance(i, Read) and i.expr is value)
+    )  # fmt: skip
+
+
+def excess(w: Walk, steps: Iterable[Step]) -> int:
+    """How many bytes more than NumPy, as the program was written, steps hold at a time, if that is worth
+    another plan."""
+    if sum([node.nbytes for node in w.nodes]) <= SLACK:
+        return 0
+    return max(0, peak_bytes(w, steps) - eager_peak(w) - SLACK)

@@ -1,0 +1,108 @@
+"""Touches: which rows of a buffer an access reads or writes, and how far those of two accesses are apart.
+
+In:  accesses over the spaces of groups, axes along which rows lie.   Out: bytes, rows, answers that err on
+the side of "other rows".
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+from lazyarr.expr import Expr
+
+
+class Touch(NamedTuple):
+    """An access of a group, over the group's space."""
+
+    value: Expr
+    key: Expr
+    """Whose buffer (`alias.Memory`)."""
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    itemsize: int
+    writes: bool
+    anywhere: bool = False
+    """Any byte of the table, in any row."""
+
+    def row_bytes(self, axis: int) -> int:
+        """Bytes of one row; 0 where all rows are the same."""
+        if not self.strides[axis]:
+            return 0
+        others = (n for d, (n, s) in enumerate(zip(self.shape, self.strides, strict=True)) if s and d != axis)
+        return self.itemsize * math.prod(others)
+
+
+def rows_apart(a: Touch, axis_a: int, b: Touch, axis_b: int) -> int | None:
+    """How far apart rows of two accesses of one buffer may be that touch the same bytes, at most.
+
+    None where that is not known: rows that are not contiguous, or lie in another order."""
+    stride = a.strides[axis_a]
+    if a.anywhere or b.anywhere or not stride or stride != b.strides[axis_b]:
+        return None
+    period = abs(stride) * a.shape[axis_a]
+    low, high, repeats = _window(a.shape, a.strides, a.itemsize, axis_a, period)
+    low_b, high_b, repeats_b = _window(b.shape, b.strides, b.itemsize, axis_b, period)
+    if repeats or repeats_b:
+        return None
+    apart = b.offset - a.offset
+    return max(0, -(-max(apart + high_b - low, high - apart - low_b) // abs(stride)) - 1)
+
+
+def in_step(a: Touch, axis_a: int, b: Touch, axis_b: int) -> bool:
+    """Do two accesses of one buffer touch the same bytes in the same row only?
+
+    Row i is a window of bytes at i times the stride, perhaps again in each period, in which all rows lie
+    once.  So rows are apart if the windows of both accesses together are no longer than the stride."""
+    return not (a.anywhere or b.anywhere) and _in_step(
+        a.shape, a.strides, a.itemsize, axis_a, b.shape, b.strides, b.itemsize, axis_b, b.offset - a.offset
+    )
+
+
+Extents = tuple[int, ...]
+
+
+@lru_cache(maxsize=4096)
+def _in_step(
+    shape: Extents, strides: Extents, itemsize: int, axis: int,
+    shape_b: Extents, strides_b: Extents, itemsize_b: int, axis_b: int, apart: int,
+) -> bool:
+    stride = strides[axis]
+    if not stride or stride != strides_b[axis_b]:
+        return False
+    period = abs(stride) * shape[axis]
+    low, high, repeats = _window(shape, strides, itemsize, axis, period)
+    low_b, high_b, repeats_b = _window(shape_b, strides_b, itemsize_b, axis_b, period)
+    if repeats or repeats_b:
+        apart = (apart + period // 2) % period - period // 2
+    return max(high, apart + high_b) - min(low, apart + low_b) <= abs(stride)
+
+
+def _window(
+    shape: Extents, strides: Extents, itemsize: int, axis: int, period: int
+) -> tuple[int, int, bool]:
+    """First byte and end of a row, from its first element on, and whether it lies in several periods."""
+    low, high, repeats = 0, itemsize, False
+    for d, (n, s) in enumerate(zip(shape, strides, strict=True)):
+        if d == axis or n == 1 or not s:
+            continue
+        if s % period == 0:
+            repeats = True
+        elif s < 0:
+            low += s * (n - 1)
+        else:
+            high += s * (n - 1)
+    return low, high, repeats
+
+
+def spread_out(t: Touch, axis: int) -> bool:
+    """Is a row not contiguous?"""
+    return _spread(t.shape, t.strides, t.itemsize, axis)
+
+
+@lru_cache(maxsize=4096)
+def _spread(shape: Extents, strides: Extents, itemsize: int, axis: int) -> bool:
+    stride = strides[axis]
+    return bool(stride) and _window(shape, strides, itemsize, axis, abs(stride) * shape[axis])[2]

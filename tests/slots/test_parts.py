@@ -1,0 +1,339 @@
+"""Small parts of large arrays: read and written by machine code, and in program order."""
+
+from __future__ import annotations
+
+import operator
+import sys
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy
+import pytest
+
+import lazyarr as np
+from lazyarr.slots.tables import FOLDING, READING, READING_METHODS
+from tests.slots.operands import ONLY_HERE, SHAPE, W, both, lazy, python_calls, same
+from tests.slots.part_programs import difference
+from tests.slots.test_calls import named
+
+pytestmark = ONLY_HERE
+
+V = W[:5].copy()
+SQUARE = (slice(7, 57), slice(0, 100, 2))
+"""A part of 50 rows and columns."""
+
+READS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "row * array": lambda np, m, w: m[3] * w,
+    "array - row": lambda np, m, w: w - m[3],
+    "scalar / row": lambda np, m, w: 2 / (m[3] + 1),
+    "NumPy's scalar * row": lambda np, m, w: numpy.float32(2) * m[3],
+    "row + column": lambda np, m, w: m[3] + m[:100, 4],
+    "row @ array": lambda np, m, w: m[3] @ w,
+    "square @ array": lambda np, m, w: m[:8, :8] @ w[:8],
+    "comparison": lambda np, m, w: m[3] < m[4, ::-1],
+    "equality": lambda np, m, w: m[3] == 4,
+    "power": lambda np, m, w: m[3] ** 2,
+    "negative": lambda np, m, w: -m[3, 5:8],
+    "abs": lambda np, m, w: abs(m[3]),
+    "ufunc": lambda np, m, w: np.sqrt(m[3]),
+    "ufunc of two": lambda np, m, w: np.maximum(m[3], w),
+    "ufunc of a scalar": lambda np, m, w: np.add(2, m[3]),
+    "element of a row": lambda np, m, w: m[3][4],
+    "elements": lambda np, m, w: m[3][np.argsort(w)],
+    "elements by a mask": lambda np, m, w: m[3][w > 2],
+    "joined": lambda np, m, w: np.concatenate((m[3], w, m[:5, 3])),
+    "stacked": lambda np, m, w: np.stack([m[3], m[4]], 1),
+    "copied": lambda np, m, w: np.array(m[3]),
+}
+
+
+@pytest.mark.parametrize("dtype", ["f8", "i4", "c16", "f4", "?"])
+@pytest.mark.parametrize("name", READS)
+def test_reads_run_no_python(name: str, dtype: str) -> None:
+    x, real = both(dtype)
+    read = READS[name]
+    with suppress(TypeError), numpy.errstate(all="ignore"):
+        expected = read(numpy, real, W)
+        read(np, x, lazy(W))                        # the module finds its names
+        found, calls = python_calls(read, np, x, lazy(W))
+        assert calls == 0 and same(found, expected)
+    assert same(x[...] + 0, real + 0)
+
+
+METHODS: dict[str, tuple[Any, ...]] = {
+    "item": (3, 4), "take": (2,), "dot": (W[:50],), "searchsorted": (3,), "argpartition": (3,),
+    "astype": ("f4",),
+    "clip": (1, 4), "round": (1,),
+}  # fmt: skip
+FUNCTIONS: dict[str, tuple[Any, ...]] = {
+    "clip": (1, 4), "dot": (W[:50],), "inner": (W[:50],), "outer": (V,), "vdot": (numpy.ones((50, 50)),),
+    "searchsorted": (3,), "allclose": (W[:50],),
+    "array_equal": (numpy.ones((50, 50)),), "linalg.solve": (W[:50],), "where": (W[:50], V[0]),
+}  # fmt: skip
+
+
+def part_of(x: Any, name: str) -> Any:
+    return x[3] if name == "searchsorted" else x[SQUARE]
+
+
+@pytest.mark.parametrize("name", " ".join(READING_METHODS.values()).split())
+def test_methods_only_read(name: str) -> None:
+    x, real = both()
+    args = METHODS.get(name, ())
+    later = x + 1
+    with numpy.errstate(all="ignore"):
+        found, calls = python_calls(getattr(part_of(x, name), name), *lazy(args))
+        assert calls == 0 and same(found, getattr(part_of(real, name), name)(*args))
+    assert not np.is_evaluated(later)
+    untouched(x, real, later)
+
+
+@pytest.mark.parametrize("name", " ".join(READING.values()).split())
+def test_functions_only_read(name: str) -> None:
+    x, real = both()
+    args = FUNCTIONS.get(name, ())
+    later = x + 1
+    with numpy.errstate(all="ignore"):
+        found, calls = python_calls(named(np, name), part_of(x, name), *lazy(args))
+        assert same(found, named(numpy, name)(part_of(real, name), *args))
+    assert calls == 0 and not np.is_evaluated(later)
+    untouched(x, real, later)
+
+
+def untouched(x: Any, real: numpy.ndarray, later: Any) -> None:
+    assert same(x[3] + 0, real[3]) and same(x[:60].copy(), real[:60]) and same(later[:60] + 0, real[:60] + 1)
+
+
+@pytest.mark.parametrize("name", sorted(FOLDING))
+def test_folds_of_all_elements(name: str) -> None:
+    x, real = both("i8")
+    for module, array, expected in ((np, x, real), (np, x[::-1, 1:], real[::-1, 1:])):
+        found, calls = python_calls(named(module, name), array)
+        assert calls == 0 and same(found, named(numpy, name)(expected))
+        if hasattr(array, name):
+            found, calls = python_calls(getattr(array, name))
+            assert calls == 0 and same(found, getattr(expected, name)())
+    later = x * 2
+    assert same(named(np, name)(later), named(numpy, name)(real * 2))
+    assert same(named(np, name)(x, axis=0), named(numpy, name)(real, axis=0))
+
+
+WRITES = """
+    np.concatenate((w[:50],w[50:]),out=p)  np.concatenate((w[:50],w[50:]),0,p)  np.stack([w[:50]],out=s[:1])
+    p[:]=w  p[2:5]=7  p+=w  p*=3  p.sort()  p.fill(3)  p.put([0,1],9)  p.partition(3)  p.byteswap(True)
+    p.byteswap(inplace=True)  p.setfield(2,'i1')  p.flat[3]=4  p.flat=8  p.itemset(3,4)  p.clip(2,5,p)
+    p.clip(2,5,out=p)  p.round(1,p)  p.cumsum(out=p)  p.cumsum(0,None,p)  p.sum(out=p[:1].reshape(()))
+    p.argmax(out=k[:1].reshape(()))  s.dot(w[:50],p[:50])  s.dot(out=p[:50],b=w[:50])
+    s.dot(w[:50],out=p[:50])  p.take([1,2],out=p[:2])  p.take([1,2],None,p[:2])  p.repeat(2).sort()
+    p.real.fill(2)  p.view('u8').fill(2)  p.choose([w,w],p,'clip')  p.compress([1,0],None,p[:1])
+    s.diagonal().sum(out=p[:1].reshape(()))  s.T.sort()  np.copyto(p,w)  np.copyto(p,2,where=w>1)
+    np.put(p,[1,2],4)  np.place(p,w>1,[7])  np.putmask(p,w>1,9)  np.fill_diagonal(s,3)
+    np.random.default_rng(1).shuffle(p)  np.add.at(p,[1,1],2)  np.negative.at(p,1)  np.add(p,w,p)
+    np.add(p,w,out=p)  np.sqrt(p,p)  np.sqrt(p,out=p)  np.multiply(p,w,where=w>1,out=p)
+    np.add.reduce(s,0,None,p[:50])  np.add.accumulate(p,out=p)  np.sum(s,0,None,p[:50])
+    np.sum(s,0,out=p[:50])  np.cumsum(p,out=p)  np.clip(p,1,3,p)  np.clip(p,1,3,out=p)  np.round(p,1,p)
+    np.dot(s,w[:50],p[:50])  np.dot(s,w[:50],out=p[:50])  np.matmul(s,w[:50],out=p[:50])
+    np.nan_to_num(p,False)  np.nan_to_num(p,copy=False)  np.median(p,overwrite_input=True)
+    np.percentile(p,3,overwrite_input=True)  np.take(p,[1],out=p[:1])
+    np.put_along_axis(p,np.array([2]),5,0)  np.mean(s,0,None,p[:50])  np.std(s,0,out=p[:50])
+    np.outer(w[:50],w[:50],s)  np.linalg.norm(p,out=p) np.max(s,0,p[:50])  np.any(s,0,p[:50])
+    np.diff(p).sort()  np.maximum(p,w,p)  np.lib.stride_tricks.as_strided(p)[...].fill(2)
+    np.asarray(p).sort()  np.asarray(p)[1]=2  np.ravel(p).sort()  p.ravel().fill(4)  p.reshape(10,10)[:]=3
+    p[None].fill(2)  p.squeeze()[1]=4  np.ndarray.sort(p)  np.ndarray.fill(p,2)
+    np.ndarray.dot(s,w[:50],p[:50])  memoryview(p).cast('B')[0]=3  p.__setitem__(2,5)  p.__iadd__(1)
+    operator.iadd(p,w)  p.resize(100)  p.setflags(write=True)
+"""
+
+
+@pytest.mark.parametrize("statement",
+    [w for line in WRITES.splitlines() for w in line.strip().split("  ") if w])
+@pytest.mark.parametrize("held", [False, True])
+def test_writes_come_after_what_reads_the_old_value(statement: str, held: bool) -> None:
+    """Among them all that writes, whatever its name and however it gets its operand."""
+    seen = []
+    for module in (numpy, np):
+        x, real = both()
+        array = real.copy() if module is numpy else x
+        later = array + 1
+        views = {"p": array[3], "s": array[SQUARE]}
+        names = {"np": module, "operator": operator, "m": array, "w": module.array(W),
+            "k": module.arange(5), **views}
+        text = statement
+        if not held:                                # the part ends with the statement
+            names.update(p=None, s=None)
+            text = text.replace("(p", "(m[3]").replace(",p", ",m[3]").replace("=p", "=m[3]").replace("(s",
+                "(m[S]")
+            text = "m[3]" + text[1:] if text[:2] in ("p.", "p[", "p+", "p*") else text
+            text = "m[S]" + text[1:] if text[:2] == "s." else text
+            names["S"] = SQUARE
+        try:
+            with numpy.errstate(all="ignore"):
+                exec(text, names)
+            error = None
+        except Exception as raised:
+            error = type(raised)
+        assert numpy.array_equal(later[:100], real[:100] + 1)
+        seen.append((error, numpy.array(array[:100]).tobytes()))
+    assert seen[0] == seen[1]
+
+
+STORES: dict[str, str] = {
+    "row = scalar": "m[3] = 2", "row = array": "m[3] = w", "row = row": "m[3] = m[4]",
+    "reversed": "m[3] = m[3, ::-1]",
+    "slice": "m[3, 4:9] = v", "rows": "m[3:5] = w", "column": "m[:5, 3] = v", "row += array": "m[3] += w",
+    "row -= scalar": "m[3] -= 2", "column *= row": "m[:50, 3] *= m[9, :50]", "plain = row": "w[:] = m[3]",
+    "plain += row": "w += m[3]", "long": "m[3:33] = w", "long in place": "m[3:33] += 1",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_writes_run_no_python(name: str) -> None:
+    x, real = both()
+    address = x.storage.value.buf.address
+    ours = {"m": x, "w": lazy(W), "v": lazy(V)}
+    theirs = {"m": real, "w": W.copy(), "v": V.copy()}
+    code = compile(STORES[name], "", "exec")
+    _, calls = python_calls(exec, code, ours)
+    exec(code, theirs)
+    assert calls == 0 and same(x[:100].copy(), real[:100]) and same(ours["w"], theirs["w"])
+    later = x * 2                                   # a reader: from now on not at once
+    exec(code, ours)
+    before = real.copy()
+    exec(code, theirs)
+    assert same(later[:100] + 0, before[:100] * 2) and same(x[:100].copy(), real[:100])
+    del later
+    exec(code, ours)                                # Python takes it off the list of readers
+    _, calls = python_calls(exec, code, ours)
+    assert calls == 0 and np.is_evaluated(x)
+    assert x.storage.value.buf.address == address or "plain" not in name
+
+
+def test_casts_and_errors_are_numpys() -> None:
+    programs = """
+        m[3] = 1j; m[3] = w * 1j; m[3] += 1j; m[3] = w[:7]; m[3] += w[:7]; m[5000] = 1; m[3, 200] = 1;
+        m[3] = 'a'; m[3] = None; m[3] = float('nan'); m[3, :2] = 10**30; m[3] /= 0; m[3] @ w[:7];
+        m[3] * w[:7]; m[3].sum(7); m[3].dot(w[:7]); m[3].item(1000); np.sum(m[3], 4);
+        np.dot(m[3], w[:7]); m[3].take(1000); m[3].astype('nothing'); m[3] << 2.5; m[3] += 2.5;
+        m[3] -= True; m[3] //= 0; m[3] **= -1; m[3] = 1e30; m[3].sum(what=1); m['a'] = 1;
+        m[3] = object()
+    """
+    for dtype in "f8", "i8", "f2", "c8", "?", "u1":
+        for text in programs.replace(";\n", ";").split(";"):
+            seen = []
+            for module, array, w in zip((np, numpy), both(dtype), (lazy(W), W.copy()), strict=True):
+                with warnings.catch_warnings(record=True) as given:
+                    warnings.simplefilter("always")
+                    try:
+                        exec(compile(text.strip(), "the program's", "exec"),
+                            {"np": module, "m": array, "w": w})
+                        error = None
+                    except Exception as raised:
+                        error = type(raised), str(raised)
+                told = [(x.category, str(x.message), x.filename) for x in given]
+                seen.append((error, told, numpy.array(array[:9]).tobytes()))
+            assert seen[0] == seen[1], (dtype, text)
+
+
+def test_what_is_read_only_stays() -> None:
+    x, _ = both()
+    row = x[3]
+    row.flags.writeable = False
+    for write in (lambda: row.__iadd__(1), lambda: operator.setitem(row, slice(3), 1), lambda: row.sort()):
+        with pytest.raises(ValueError, match="read-only"):
+            write()
+    foreign = numpy.arange(400_000.0).reshape(SHAPE)
+    foreign.flags.writeable = False
+    y = np.asarray(foreign)
+    for statement in ("y[3] = 1", "y[3] += 1", "y[3, 4:5] = 2", "y[3].fill(1)"):
+        with pytest.raises(ValueError, match="read-only"):
+            exec(statement, {"y": y})
+    assert same(y[3] * 1, foreign[3])
+
+
+def test_results_have_memory_of_their_own_and_views_do_not() -> None:
+    x, _ = both()
+    fresh = [x[3] * 1, +x[3], x[3].copy(), x[3].astype("f8"), x[3].flatten(), np.sum(x[3:4], 0),
+        np.where(True, x[3], 0)]
+    views = [x[3][1:], x[3:5].T[1:, 0], x[3].reshape(10, 10).ravel()[1:], x[3].view()[1:],
+        x[3].astype("f8", copy=False)[1:]]
+    views += [np.array(x[3], copy=False)[1:], np.array(x[3], copy=None)[1:]]
+    fresh += [np.array(x[3]), np.concatenate((x[3],)), np.stack([x[3]]), np.hstack((x[3],))]
+    fresh += [x[3][np.arange(2)], x[3][x[3] > 2]]
+    views += [x[3].conj()[1:], x[3].real[1:], np.asarray(x[3])[1:], np.ravel(x[3])[1:], x[3].squeeze()[1:],
+        x[3].round(0)[1:]]
+    before = [numpy.array(y) for y in fresh]
+    x[3] = -5
+    assert all(map(same, fresh, before))
+    assert all((y == -5).all() for y in views[:-1]) and (views[-1] != -5).any()
+    views[0][...] = 6
+    assert x[3, 1] == 6 and x[3, 0] == -5
+    integers, _ = both("i8")
+    rounded = integers[3].round()                   # which is the array itself, as in NumPy
+    integers[3] = 4
+    assert (rounded == (4 if numpy.arange(3).round().base is not None else rounded)).all()
+
+
+def test_windows_do_not_count_as_references_to_memory() -> None:
+    x, real = both()
+    buf = x.storage.value.buf
+    held, references = buf.memory, sys.getrefcount(buf)
+    counted = sys.getrefcount(held)
+    kept = [x[3] * 1, x[3].sum(), np.sqrt(x[3]), x[3] @ x[4], np.dot(x[3], x[4])]
+    x[3] += 1
+    x[4] = x[3]
+    for wrong in ("x[3] @ x[4, :3]", "x[3].sum(9)", "x[3] = x[4, :3]", "x[3] += x[4, :3]",
+        "np.dot(x[3], x[4, :3])"):
+        with suppress(Exception):
+            exec(wrong, {"x": x, "np": np})
+    assert sys.getrefcount(held) == counted and sys.getrefcount(buf) == references and len(kept) == 5
+    del held
+    assert not buf.shared()
+    x *= 2
+    np.evaluate(x)
+    assert x.storage.value.buf is buf and same(x[5] + 0, real[5] * 2)
+
+
+WRONG = [
+    "row @ w[:3]", "row * w[:3]", "x[3] = w[:3]", "row.__iadd__(w[:3])", "row.sum(9)", "x[3] = 'a'",
+    "x[9999] = 1",
+]  # fmt: skip
+
+
+def test_nothing_leaks() -> None:
+    x, _ = both()
+    w, row = lazy(W), x[3]
+    value = x.storage.value
+    held = x, w, row, row.geo, w.geo, x.storage, value, value.buf, None, ..., row.geo.dtype, np.sum
+
+    def work() -> None:
+        row * w, w * row, 2 * row, row + row, -row, np.sqrt(row), np.maximum(row,
+            w), row @ w, row.sum(), row.argmax()
+        np.sum(row, 0), np.dot(row, w), numpy.float64(2) * row, row.astype("f8",
+            copy=False), x[5][7], row < x[2]
+        row.clip(w, w), row.sum(None, None, w[:1].reshape(())), np.where(row > 3, row, w), np.add(x,
+            row), row * x
+        x[3], x[4] = 1, w
+        x[4] = row
+        row.__iadd__(w), row.__iadd__(x[5]), w.__iadd__(row), w.__setitem__(slice(None), row)
+        x[3:9] = w
+        x[4] += 1
+        for wrong in WRONG:
+            with suppress(Exception):
+                exec(wrong, {"x": x, "w": w, "row": row})
+
+    for _ in range(20):
+        work()
+    before = [sys.getrefcount(y) for y in held]
+    for _ in range(100):
+        work()
+    now = [sys.getrefcount(y) for y in held]
+    assert all(abs(a - b) < 20 for a, b in zip(now, before, strict=True)), (now, before)
+
+
+@pytest.mark.parametrize("first", range(0, 120, 20))
+def test_programs(first: int) -> None:
+    for seed in range(first, first + 20):
+        found = difference(np, seed)
+        assert not found, found
