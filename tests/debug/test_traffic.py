@@ -15,7 +15,7 @@ from lazyarr import config
 from lazyarr.debug import Explanation, explain, watch
 
 sys.path.append(str(Path(__file__).parents[2] / "asv_bench"))
-from benchmarks import targets  # noqa: E402  (the path is needed first)
+from benchmarks import targets
 
 
 @pytest.fixture(autouse=True)
@@ -95,8 +95,8 @@ SWEEPS = 4
 """So few wait together, and run in one launch."""
 
 RATIOS = {
-    # NumPy's mean is needed, to its last bit, before the first deviation is known: two passes.  (Along rows the
-    # second one finds its row in the cache; a column of 5000 rows is in no cache.)
+    # NumPy's mean is needed, to its last bit, before the first deviation is known: two passes.  (Along
+    # rows the second one finds its row in the cache; a column of 5000 rows is in no cache.)
     "mean, std, axis 0": 2.0,
     # The length of what a mask keeps is known at the call, so what it compares is read to count, then to sum.
     "masked sum": 2.0,
