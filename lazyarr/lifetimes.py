@@ -213,6 +213,6 @@ def _is_reused(value: Expr, node: Expr, memory: _Memory) -> bool:
 def excess(w: Walk, steps: Iterable[Step]) -> int:
     """How many bytes more than NumPy, as the program was written, steps hold at a time, if that is worth
     another plan."""
-    if sum([node.nbytes for node in w.nodes]) <= SLACK:
-        return 0
+    if sum([n.nbytes for n in w.nodes if n.old is None or n.old.op is None]) <= SLACK:
+        return 0            # (others write to memory that is there by then)
     return max(0, peak_bytes(w, steps) - eager_peak(w) - SLACK)

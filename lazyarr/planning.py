@@ -71,7 +71,7 @@ def _met(w: Walk, refuse: Refuse) -> Plan:
         return _make(w, refuse)
     key, shape = pattern
     known = _patterns.get(key)
-    if known is not None:
+    if known is not None and not excess(w, known.steps):
         return Plan(for_shape(known.steps, shape), w.tokens.pins, known.noted)
     found = _make(w, refuse)
     if len(_patterns) >= MAX_PLANS:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr.debug import explain
+from lazyarr import config
+from lazyarr.debug import Explanation, explain, watch
+
+sys.path.append(str(Path(__file__).parents[2] / "asv_bench"))
+from benchmarks import targets
 
 
 @pytest.fixture(autouse=True)
@@ -88,3 +94,55 @@ def test_each_part_that_changes_is_written() -> None:
     x[500:501] = 0
     told = explain(x)
     assert told.bytes_least >= 2 * 500 * 100 * 8
+
+
+SHORTER = 20
+"""The long arrays are so many times shorter here."""
+
+SWEEPS = 4
+"""So few wait together, and run in one launch."""
+
+RATIOS = {
+    # NumPy's mean is needed, to its last bit, before the first deviation is known: two passes.  (Along
+    # rows the second one finds its row in the cache; a column of 5000 rows is in no cache.)
+    "mean, std, axis 0": 2.0,
+    # The length of what a mask keeps is known at the call, so what it compares is read to count, then to sum.
+    "masked sum": 2.0,
+    # The array is copied first; then one launch for all the sweeps reads it and writes it.
+    "Jacobi": 2.0,
+    "heat": 2.0,
+}
+"""Bytes moved by the least that any program would; 1 where nothing else is said."""
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Explanation]]:
+    """What each evaluation would do."""
+    found: list[Explanation] = []
+    monkeypatch.setattr(watch, "LISTENERS", [found.append])
+    monkeypatch.setattr(config, "OBSERVED", config.OBSERVED)
+    config.OBSERVED.append("test")
+    yield found
+    config.OBSERVED.remove("test")
+
+
+@pytest.mark.parametrize("name", targets.TARGETS)
+def test_targets(name: str, told: list[Explanation], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inputs read once and results written once are the least; what the call evaluates counts, too."""
+    monkeypatch.setattr(targets, "SWEEPS", SWEEPS)
+    target = targets.TARGETS[name]
+    rng = numpy.random.default_rng(1)
+    given = []
+    for shape in target.shapes:
+        extents = (shape[0] // SHORTER,) if len(shape) == 1 else shape
+        low = 0.5 if target.positive else -0.5
+        given.append(np.array(rng.uniform(low, low + 1, extents).astype(target.dtype)))
+    np.evaluate(*given)
+    told.clear()
+    results = targets.as_tuple(target.call(np, *given))
+    np.evaluate(*[x for x in results if isinstance(x, np.ndarray)])
+    least = sum(x.nbytes for x in (*given, *results))
+    groups = [g for each in told for g in each.groups]
+    assert all(g.bytes_read >= 0 <= g.bytes_written for g in groups)
+    assert sum(g.bytes_read + g.bytes_written for g in groups) == sum(each.bytes_moved for each in told)
+    assert sum(each.bytes_moved for each in told) / least == pytest.approx(RATIOS.get(name, 1), rel=0.01)

@@ -29,6 +29,7 @@ EXPRESSIONS = {
     "casts": lambda np, a, m: a.astype(np.float32) * 2 + a.astype(np.int64),
     "copies": lambda np, a, m: m.T.copy() + m.copy().T,
     "strided copies": lambda np, a, m: a[::2].copy() + a[::2].astype("f4"),
+    "padded": lambda np, a, m: np.pad(m, 1) + 1,
     "makers": lambda np, a, m: np.zeros(N) + np.ones(N) * np.full(N, 3.0) + np.zeros_like(a),
 }
 
