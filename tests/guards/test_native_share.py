@@ -36,7 +36,7 @@ def operand(char, domain, shape):
 
 def elementwise_calls():
     for name, op in OPS.items():
-        fn = getattr(lazyarr, name, None)
+        fn = getattr(lazyarr, name, None) or getattr(lazyarr.special, name, None)
         for sig in loop_types(name):
             operands = [operand(c, op.domain, N) for c in sig.split("->")[0]]
             if name == "copy":
