@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any, NamedTuple
 
+from lazyarr.cache_sizes import cache_bytes, share_bytes
 from lazyarr.codegen.rows_shell import slots
 from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.config import current
@@ -52,29 +52,6 @@ first-level cache (8 to 16 KiB were the best for all numbers of sweeps)."""
 
 STRETCH = 512
 """Bytes of what successive rows have side by side, at least, where rows are not contiguous (columns, say)."""
-
-
-@cache
-def cache_bytes() -> int:
-    """What a core's second-level cache holds, as the system says, or as most do."""
-    try:
-        with open("/sys/devices/system/cpu/cpu0/cache/index2/size", encoding="ascii") as file:
-            return int(file.read().strip().removesuffix("K")) << 10
-    except (OSError, ValueError):
-        return 1 << 20
-
-
-@cache
-def share_bytes() -> int:
-    """A core's share of the third-level cache, as far as the system says."""
-    at = "/sys/devices/system/cpu/cpu0/cache/index3"
-    try:
-        with open(f"{at}/size", encoding="ascii") as file:
-            size = int(file.read().strip().removesuffix("K")) << 10
-        with open(f"{at}/shared_cpu_map", encoding="ascii") as file:
-            return size // int(file.read().replace(",", ""), 16).bit_count()
-    except (OSError, ValueError, ZeroDivisionError):
-        return 0
 
 
 def room() -> int:

@@ -1,0 +1,31 @@
+"""Cache sizes: how much a core keeps near itself, as the system says.
+
+In:  Linux's description of the first CPU's caches.   Out: bytes; by them blocks of rows are cut.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+
+@cache
+def cache_bytes() -> int:
+    """What a core's second-level cache holds, as the system says, or as most do."""
+    try:
+        with open("/sys/devices/system/cpu/cpu0/cache/index2/size", encoding="ascii") as file:
+            return int(file.read().strip().removesuffix("K")) << 10
+    except (OSError, ValueError):
+        return 1 << 20
+
+
+@cache
+def share_bytes() -> int:
+    """A core's share of the third-level cache, as far as the system says."""
+    at = "/sys/devices/system/cpu/cpu0/cache/index3"
+    try:
+        with open(f"{at}/size", encoding="ascii") as file:
+            size = int(file.read().strip().removesuffix("K")) << 10
+        with open(f"{at}/shared_cpu_map", encoding="ascii") as file:
+            return size // int(file.read().replace(",", ""), 16).bit_count()
+    except (OSError, ValueError, ZeroDivisionError):
+        return 0
