@@ -292,8 +292,8 @@ def _level(name: str, sig: str) -> str:
 
 
 def _statement(name: str, sig: str) -> str:
-    """For which levels there is code of a function; an op's own statement is of what kernels write."""
-    return SHARED if name in OPS and own(name, sig) else row(name).targets
+    """For which levels there is code of a function (an op whose loops kernels write says it of those)."""
+    return SHARED if name in OPS and row(name).native and own(name, sig) else row(name).targets
 
 
 def code_of_ours(name: str, sig: str = "") -> Code:

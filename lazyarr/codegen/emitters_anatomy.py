@@ -236,13 +236,15 @@ def nextafter(b: Builder, t: str, x: str, y: str) -> str:
 
 
 def spacing(b: Builder, t: str, x: str) -> str:
-    """The difference to the neighbour that is further from zero, with the sign of x; no NaN is made by it."""
+    """The difference to the neighbour that is further from zero, with the sign of x; no NaN is made by it.
+
+    NumPy calls zero's neighbours no underflow, but those of other tiny numbers."""
     f = FORMATS[t]
     a = convert(b, "bitcast", t, x, f.bits)
     size = _int(b, f, "and", a, f.size)
     step = _choose(b, f, _is(b, f, "eq", size, f.infinite), 1 << f.mantissa - 1, 1)
     moved = _choose(b, f, _is(b, f, "eq", size, 0), 1, _int(b, f, "add", a, step))
-    _left_the_range(b, f, _int(b, f, "add", size, step), fcmp(b, t, "ord", x, x))
+    _left_the_range(b, f, _int(b, f, "add", size, step), fcmp(b, t, "one", x, b.splat(t, "0.0")))
     return b.op(f"fsub {b.ty(t)} {convert(b, 'bitcast', f.bits, moved, t)}, {x}")
 
 

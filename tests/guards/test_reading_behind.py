@@ -35,8 +35,8 @@ SIGNALS = """
     signal.signal(signal.SIGALRM, stop)
     came = 0
     while came < 300:
-        signal.setitimer(signal.ITIMER_REAL, 0.0005)
         try:
+            signal.setitimer(signal.ITIMER_REAL, 0.0005)        # (it may ring before the next line)
             while True:
                 memoryview(x)
         except KeyboardInterrupt:
