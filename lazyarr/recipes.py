@@ -15,6 +15,7 @@ import numpy
 
 from lazyarr.arrays import fresh_array, ndarray
 from lazyarr.config import current
+from lazyarr.dtypes import char_of
 from lazyarr.error_state import loud
 from lazyarr.expr import Map, Read
 from lazyarr.geometry import FRESH, is_fresh
@@ -62,7 +63,7 @@ def _seen(geo: numpy.ndarray) -> Any:
     i = id(geo)
     if i in FRESH or geo.size <= current.eager_elements:
         return i
-    return geo.shape, geo.strides, geo.dtype
+    return geo.shape, geo.strides, char_of(geo.dtype) or geo.dtype
 
 
 def _is_known(geo: numpy.ndarray) -> bool:

@@ -6,9 +6,9 @@ A slot's own function puts two words into registers, and jumps to the body of it
     r10   the function of Python's C interface that does it, `PyNumber_Add` say
     r11   what finds the Python method: what was in the slot before, or a function of the kind `operator`
 
-Each body asks whether the operands are NumPy's business; where one is managed, it goes on in `parts`; if
-none of it is, it goes to r11 with the arguments that it
-was given, as if it had not been there.  Else it calls r10 with the real arrays, and wraps what comes back.
+Each body asks whether the operands are NumPy's business; where one is managed, it goes on in `part_calls` or
+`part_writes`; if none of it is, it goes to r11 with the arguments that it was given, as if it had not been
+there.  Else it calls r10 with the real arrays, and wraps what comes back.
 
 Registers that functions keep hold, in all bodies: rbx, rbp, r12 the arguments; r13 what is called, then its
 result; r14 what was there before; r15 the first array.  Other real arrays are on the stack.

@@ -114,7 +114,7 @@ def _makes_arrays(x: numpy.ndarray) -> bool:
 
 def owner_of(lock: Any) -> int:
     """Where a lock (RLock) names the thread that holds it, in a word that else is zero; 0 if nowhere."""
-    for at in range(TYPE + 8, 64, 8):
+    for at in range(TYPE + 8, type(lock).__basicsize__, 8):
         free = word(id(lock) + at).value
         with lock:
             held = word(id(lock) + at).value

@@ -1,8 +1,8 @@
 """Elements and parts of arrays, in machine code: the bodies of two slots.
 
 In:  as `bodies`.   Out: elements, views, copies by small keys.
-Of managed arrays, views are geometry, whatever the value; elements are read and written where the array's
-window still shows the memory that holds its value.  What else is asked of those is for Python.
+Of managed arrays, views are geometry, whatever the value; elements are read where the array's window still
+shows the memory that holds its value.  Writes are for `part_writes`, what else is asked is for Python.
 """
 
 from __future__ import annotations

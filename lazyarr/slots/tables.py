@@ -128,11 +128,11 @@ READING = {
         clip sort argsort array copy round around count_nonzero
         linalg.norm linalg.inv linalg.det
     """,
-    2: "dot inner outer vdot searchsorted allclose array_equal linalg.solve",
-    3: "where",
+    2: "dot inner vdot searchsorted allclose array_equal linalg.solve",
 }
 """The same, of the first arguments of functions.  (Methods and functions of one name need not do the same:
-`ndarray.sort` writes.  Not `median`, `percentile`, `nan_to_num`: they write where an option says so.)"""
+`ndarray.sort` writes.  Not `outer` and `where`, whose results may be large; not `median`, `percentile`,
+`nan_to_num`: they write where an option says so.)"""
 FOLDING = {
     "sum", "prod", "max", "min", "any", "all", "mean", "argmax", "argmin", "amax", "amin", "count_nonzero",
 }  # fmt: skip

@@ -127,7 +127,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Explanation]]:
 def test_targets(name: str, told: list[Explanation], monkeypatch: pytest.MonkeyPatch) -> None:
     """Inputs read once and results written once are the least; what the call evaluates counts, too."""
     monkeypatch.setattr(targets, "SWEEPS", SWEEPS)
-    # (Columns of 5000 rows are read once where a core's share of the third-level cache holds a block of them.)
+    # (Columns of 5000 rows are read once where a core's share of the third-level cache holds a block.)
     monkeypatch.setattr(row_blocks, "share_bytes", lambda: 16 << 20)
     target = targets.TARGETS[name]
     rng = numpy.random.default_rng(1)

@@ -68,9 +68,9 @@ METHODS: dict[str, tuple[Any, ...]] = {
     "clip": (1, 4), "round": (1,),
 }  # fmt: skip
 FUNCTIONS: dict[str, tuple[Any, ...]] = {
-    "clip": (1, 4), "dot": (W[:50],), "inner": (W[:50],), "outer": (V,), "vdot": (numpy.ones((50, 50)),),
+    "clip": (1, 4), "dot": (W[:50],), "inner": (W[:50],), "vdot": (numpy.ones((50, 50)),),
     "searchsorted": (3,), "allclose": (W[:50],),
-    "array_equal": (numpy.ones((50, 50)),), "linalg.solve": (W[:50],), "where": (W[:50], V[0]),
+    "array_equal": (numpy.ones((50, 50)),), "linalg.solve": (W[:50],),
 }  # fmt: skip
 
 
