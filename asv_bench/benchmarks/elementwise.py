@@ -6,6 +6,10 @@ import numpy
 
 from benchmarks.workloads import KEEP, MODULES, SIZES, Running, finisher, group
 from lazyarr.ops import DOMAINS, OPS, loop_types
+from lazyarr.own_ufuncs import OWN
+
+UFUNCS = [name for name, op in OPS.items() if op.is_ufunc and loop_types(name) and name not in OWN]
+"""Those that NumPy has, too."""
 
 
 class Elementwise:
@@ -23,7 +27,7 @@ class Elementwise:
 class Ops:
     """One call of each ufunc: on float64 where it has such a loop, else on its last one."""
 
-    params = (MODULES, [name for name, op in OPS.items() if op.is_ufunc and loop_types(name)], (1_000_000,))
+    params = (MODULES, UFUNCS, (1_000_000,))
     param_names = ("module", "op", "n")
 
     def setup(self, module: str, op: str, n: int) -> None:
