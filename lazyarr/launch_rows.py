@@ -182,8 +182,8 @@ def _aligned(rows: RowBlocks, bases: Sequence[Sequence[int]]) -> bool:
 
 def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
     """The words: head, parts, moves, templates, flags."""
-    parts = [_variants(rows, part) for part in rows.parts]
-    distinct = {id(program): (program, part) for part in rows.parts for program, _ in _variants(rows, part)}
+    parts = [_variants(part) for part in rows.parts]
+    distinct = {id(program): (program, part) for part in rows.parts for program, _ in _variants(part)}
     past = {key: streams and part.streams for key, (_, part) in distinct.items()}
     kernels = {key: _kernel(program, past[key]) for key, (program, _) in distinct.items()}
     copy_bytes = -(-8 * (max(len(k.words) for k in kernels.values()) + shell.WORDS) // LINE) * LINE
@@ -236,7 +236,7 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
     return ready
 
 
-def _variants(rows: RowBlocks, part: RowPart) -> list[tuple[Program, bool]]:
+def _variants(part: RowPart) -> list[tuple[Program, bool]]:
     """The programs of a part in its first block, in others, in its last one; and whether operands have moved
     by then, to rows that are counted from the first block on."""
     same = part.first is part.program and not part.start

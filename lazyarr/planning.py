@@ -52,15 +52,14 @@ _patterns: dict[tuple[Any, ...], Plan] = {}
 """Plans whose shape does not matter (see `plan_patterns`)."""
 
 
-def plan_of(w: Walk, refuse: Refuse, keep: bool = True) -> Plan:
+def plan_of(w: Walk, refuse: Refuse) -> Plan:
     """The plan of a walk, from memory if the structure was met before."""
-    found = _plans.get(w.key) if keep else None
+    found = _plans.get(w.key)
     if found is None:
-        found = _met(w, refuse) if keep else _make(w, refuse)
-        if keep:
-            if len(_plans) >= MAX_PLANS:
-                _plans.clear()
-            _plans[w.key] = found
+        found = _met(w, refuse)
+        if len(_plans) >= MAX_PLANS:
+            _plans.clear()
+        _plans[w.key] = found
     return found
 
 

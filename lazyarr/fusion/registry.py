@@ -136,8 +136,6 @@ def in_bodies(tree: Any, made: Mapping[str, Lowering]) -> Any:
     return (tree[0] if op is None else op.entered, *(in_bodies(part, made) for part in tree[1:]))
 
 
-NO_RULES = Active()
-
 _interned: WeakValueDictionary[tuple[int, ...], Rules] = WeakValueDictionary()
 _lock = threading.Lock()
 

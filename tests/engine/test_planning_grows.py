@@ -13,7 +13,7 @@ from lazyarr import storage
 from lazyarr.engine import _refuse
 from lazyarr.materialize import closure
 from lazyarr.plan import walk
-from lazyarr.planning import plan_of
+from lazyarr.planning import _make
 
 LONG = 500
 
@@ -88,8 +88,8 @@ def counted(build, n):
         nodes = closure(roots)
         assert len(nodes) > n // 3
         w = walk(nodes, roots)
-        plan_of(w, _refuse, keep=False)
-        cold = calls(lambda: plan_of(w, _refuse, keep=False))
+        _make(w, _refuse)
+        cold = calls(lambda: _make(w, _refuse))
         warm = calls(lambda: walk(nodes, roots))
     return cold / len(nodes), warm / len(nodes)
 

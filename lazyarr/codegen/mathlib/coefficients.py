@@ -177,7 +177,7 @@ def circles() -> dict[str, Any]:
         "COS_TAIL": fit(
             of_square(lambda x: (mp.cos(x) - 1 + x * x / 2) / x**4, mp.mpf(1) / 24), 0, quarter, 5
         ),
-        "TWO_OVER_PI": _digits(2 / PI, 1216),
+        "TWO_OVER_PI": _two_over_pi(1216),
         "PI_QUARTER_BITS": parts(PI / 2, 53, 2),
     }
 
@@ -189,8 +189,8 @@ def _second_and_third(x: Number) -> tuple[float, ...]:
     return second, float(rest - mp.mpf(second))
 
 
-def _digits(x: Number, bits: int) -> tuple[int, ...]:
-    """The first bits of a fraction, in words of 64."""
+def _two_over_pi(bits: int) -> tuple[int, ...]:
+    """Its first bits, in words of 64."""
     with mp.workprec(bits + 64):
         whole = int(mp.floor(mp.ldexp(2 / mp.pi, bits)))
     return tuple(whole >> (bits - 64 * (k + 1)) & 0xFFFFFFFFFFFFFFFF for k in range(bits // 64))
