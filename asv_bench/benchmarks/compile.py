@@ -69,7 +69,7 @@ def planned(ops: int, seed: int) -> Any:
         x, y = np.array([1.0] * 10), np.array([0.5] * 10)
         root = expression(np, x, y, ops, seed).storage.value
         walk = plan.walk(importlib.import_module("lazyarr.materialize").closure([root]), [root])
-        return planning.plan_of(walk, engine._refuse, keep=False).steps[0].program.parfor
+        return planning.plan_of(walk, engine._refuse).steps[0].program.parfor
 
 
 class Kernels:
