@@ -70,7 +70,7 @@ class Graph:
 
     def time_cold(self, module: str, graph: str, nodes: int) -> None:
         """Partition, rewriting and assembly: all but the code."""
-        self.planning.plan_of(self.walk(self.pending, self.roots), self.refuse, keep=False)
+        self.planning._make(self.walk(self.pending, self.roots), self.refuse)
 
     def time_warm(self, module: str, graph: str, nodes: int) -> None:
         """The walk, and the plan from memory."""
