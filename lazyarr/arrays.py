@@ -25,7 +25,7 @@ from lazyarr.config import OBSERVED, current
 from lazyarr.dtypes import char_of
 from lazyarr.error_state import remembered
 from lazyarr.expr import Expr, Op, Read
-from lazyarr.geometry import address, geometry
+from lazyarr.geometry import address, fresh, geometry
 from lazyarr.ops import may_raise
 from lazyarr.srcloc import THEIRS, nearest
 from lazyarr.storage import DUE, Storage, catch_up, geometry_in, launch, storage_of
@@ -282,7 +282,11 @@ def _snapshot(real: numpy.ndarray) -> Read:
     """A private copy as an input, of the same strides: NumPy's bits can depend on them."""
     low = at = address(real)
     nbytes = real.nbytes
-    if not real.flags.c_contiguous:
+    if real.flags.c_contiguous:
+        usual = fresh(real.shape, real.dtype)
+        if usual.strides == real.strides:       # axes of length 1 may have any
+            return Read(Expr.leaf(Buffer(numpy.frombuffer(ctypes.string_at(at, nbytes), numpy.uint8))), usual)
+    else:
         low, high = numpy.lib.array_utils.byte_bounds(real)
         nbytes = high - low
     memory = numpy.frombuffer(ctypes.string_at(low, nbytes), numpy.uint8)

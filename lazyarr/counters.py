@@ -10,6 +10,7 @@ from lazyarr.slot_words import ANSWERED
 
 NAMES = (
     "nodes_built",          # Expr nodes made by calls
+    "recalled",             # calls of NumPy's Python code whose nodes were made without running it
     "nodes_run",            # Expr nodes evaluated
     "node_bound",           # evaluations because the pending graph grew too large
     "memory_bound",         # evaluations because pending nodes kept too many bytes alive
@@ -50,6 +51,7 @@ class Counters:
     """What of `numpy_eager` is counted here; the rest, in the slots."""
 
     nodes_built: int
+    recalled: int
     nodes_run: int
     node_bound: int
     memory_bound: int

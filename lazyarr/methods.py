@@ -29,6 +29,9 @@ PYTHON = {
 ENDS = "sum prod max min any all mean argmax argmin"
 """Fold their array once: a temporary is not needed afterwards."""
 
+RECALLED = frozenset("sum prod max min any all mean std var".split())
+"""Of these: what makes the same nodes for all arrays of one geometry, whatever their values are."""
+
 LOOK = "item tobytes tolist dumps tofile"
 """Only look at the values."""
 
@@ -98,7 +101,7 @@ def attach() -> None:
     of_numpy = vars(numpy.ndarray)
     METHODS_SPACE["umr_sum"] = ends_function(METHODS_SPACE["umr_sum"], names=1)     # the x of _var
     for name, python in PYTHON.items():
-        setattr(ndarray, name, method(of_numpy[name], rebound(getattr(METHODS, python))))
+        setattr(ndarray, name, method(of_numpy[name], rebound(getattr(METHODS, python)), name in RECALLED))
     for name in VIEWS.split():
         setattr(ndarray, name, method(of_numpy[name], functools.partial(movement.view, of_numpy[name])))
     for name, rule in RULES.items():

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from lazyarr.arrays import fresh_array, ndarray
+from lazyarr.arrays import capture, fresh_array, is_pending, ndarray
 from lazyarr.config import current
 from lazyarr.dtypes import char_of
 from lazyarr.error_state import loud
@@ -51,16 +51,19 @@ def measure(size: int, itemsizes: Sequence[int]) -> float:
 
 def _key(fn: numpy.ufunc, args: tuple[Any, ...]) -> tuple[Any, ...]:
     x = args[0]
-    first = _seen(x.geo) if x.__class__ is ndarray else x.__class__
+    first = _seen(x) if x.__class__ is ndarray else x.__class__
     if len(args) == 1:
         return fn, first
     x = args[1]
-    return fn, first, _seen(x.geo) if x.__class__ is ndarray else x.__class__
+    return fn, first, _seen(x) if x.__class__ is ndarray else x.__class__
 
 
-def _seen(geo: numpy.ndarray) -> Any:
-    """What a recipe knows a geometry by.  (For small parts there is none: NumPy computes at once.)"""
+def _seen(x: ndarray) -> Any:
+    """What a recipe knows an array by.  (For small parts there is none: NumPy computes at once.)"""
+    geo = x.geo
     i = id(geo)
+    if x.storage is None:
+        return geo.shape, geo.strides, char_of(geo.dtype), None
     if i in FRESH or geo.size <= current.eager_elements:
         return i
     return geo.shape, geo.strides, char_of(geo.dtype) or geo.dtype
@@ -76,12 +79,14 @@ def remember(
 ) -> None:
     """Keep a recipe for what was looked at, where geometries tell everything about it."""
     pins = tuple([x.geo for x in args if x.__class__ is ndarray and x.storage is not None])
-    given = [x for x in args if x.__class__ is ndarray]
-    if len(args) > 2 or len(pins) < len(given) or not is_fresh(geo) or not all(map(_is_known, pins)):
+    given = [x.geo for x in args if x.__class__ is ndarray]
+    if len(args) > 2 or not pins or not is_fresh(geo) or not all(map(_is_known, pins)):
+        return
+    if not all(g.ndim for g in given):          # (a constant, if it is plain)
         return
     if len(_recipes) >= MAX_RECIPES:
         _recipes.clear()
-    size = measure(geo.size, [g.itemsize for g in pins])
+    size = measure(geo.size, [g.itemsize for g in given])
     _recipes[_key(fn, args)] = Recipe(op, types, geo, size, may_raise(op), pins)
 
 
@@ -90,23 +95,22 @@ def again(fn: numpy.ufunc, args: tuple[Any, ...], depth: int) -> ndarray | None:
     recipe = _recipes.get(_key(fn, args))
     if recipe is None or loud():
         return None
-    pending = False
+    jit = current.jit
+    if jit != "always" and (jit == "never" or recipe.measure <= current.eager_elements):
+        if jit == "never" or not any(x.__class__ is ndarray and is_pending(x) for x in args):
+            return None
     inputs = []
     for x, type_ in zip(args, recipe.types, strict=False):
         c = x.__class__
         if c is ndarray:
-            if x.storage is None:               # (as large as a part of an array that was met)
-                return None
-            value = x.storage.value
-            pending = pending or value.op is not None
-            x = Read(value, x.geo)
+            if x.storage is None:
+                x = capture(x)
+            else:
+                x = Read(x.storage.value, x.geo)
         elif c is not type_:
             try:
                 x = type_(x)
             except (OverflowError, TypeError):
                 return None
         inputs.append(x)
-    jit = current.jit
-    if jit != "always" and (jit == "never" or (not pending and recipe.measure <= current.eager_elements)):
-        return None
     return fresh_array(recipe.op, tuple(inputs), recipe.geo, None, depth if recipe.flagged else 0)
