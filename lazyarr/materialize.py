@@ -25,6 +25,7 @@ from lazyarr.config import OBSERVED
 from lazyarr.counters import COUNT
 from lazyarr.expr import LOCK, Expr, Opaque, Read
 from lazyarr.fusion import reference
+from lazyarr.habits import WATCHED, told_by
 from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.srcloc import note_lines
 from lazyarr.values import LEDGER, Buffer, is_held, results
@@ -42,20 +43,30 @@ def evaluate(roots: Iterable[Expr]) -> None:
             from lazyarr.debug.watch import watch
 
             watch(nodes, roots, native)
+        told = told_by(nodes) if WATCHED else None
+        began = time.perf_counter()
         if native:
             from lazyarr.engine import run
 
             run(nodes, roots)
-            return
-        late: list[flags.Late] = []
-        try:
-            for k in range(len(nodes)):
-                late += run_through_numpy(nodes[k])
-                nodes[k] = None         # what nobody needs any more goes, as in NumPy
-                COUNT.numpy_fallbacks += 1
-        finally:
-            if late:
-                flags.give(late)
+        else:
+            _one_by_one(nodes)
+        if told is not None:
+            habit, seconds, share = told
+            habit.ran_alone((seconds + time.perf_counter() - began) * share)
+
+
+def _one_by_one(nodes: list[Any]) -> None:
+    """Compute nodes through NumPy; what nobody needs any more goes, as in NumPy."""
+    late: list[flags.Late] = []
+    try:
+        for k in range(len(nodes)):
+            late += run_through_numpy(nodes[k])
+            nodes[k] = None
+            COUNT.numpy_fallbacks += 1
+    finally:
+        if late:
+            flags.give(late)
 
 
 def compiles(nodes: list[Expr]) -> bool:

@@ -29,7 +29,7 @@ PYTHON = {
 ENDS = "sum prod max min any all mean argmax argmin"
 """Fold their array once: a temporary is not needed afterwards."""
 
-RECALLED = frozenset("sum prod max min any all mean std var".split())
+RECALLED = frozenset({"sum", "prod", "max", "min", "any", "all", "mean", "std", "var"})
 """Of these: what makes the same nodes for all arrays of one geometry, whatever their values are."""
 
 LOOK = "item tobytes tolist dumps tofile"

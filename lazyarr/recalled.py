@@ -3,8 +3,9 @@
 In:  a method of an array, its arguments, and what the code made of them once.   Out: the same nodes on the
 array at hand, in a new array; None where the call must be run.
 `mean`, `var` and the like are Python code of NumPy's over ufuncs and folds.  For arrays of one geometry and
-one set of arguments they always make the same nodes: they go by no values.  To make nodes takes a tenth of the time of running the code, and after a kernel has passed
-over large data, which drives the interpreter out of the caches, much less still.
+one set of arguments they always make the same nodes: they go by no values.  To make nodes takes a fifth of
+the time of running the code, and after a kernel has passed over large data, which drives the interpreter out
+of the caches, every line of code that need not run counts several times.
 """
 
 from __future__ import annotations
@@ -101,12 +102,13 @@ def again(key: tuple[Any, ...], x: ndarray) -> ndarray | None:
     errors, loc = remembered(), here(3)
     made: list[Expr] = []
     for op, inputs, region, old, located in call.nodes:
-        reads = tuple([
-            Read(value if i[0] == ITSELF else made[i[0]], i[1]) if i.__class__ is tuple else i for i in inputs
-        ])
+        reads: Any = [
+            Read(value if i[0] == ITSELF else made[i[0]], i[1]) if isinstance(i, tuple) else i for i in inputs
+        ]
         if old is not None:
             made[old].replace()
-        node = Expr(op, reads, region, None if old is None else made[old], False, errors, loc if located else None)
+        below = None if old is None else made[old]
+        node = Expr(op, tuple(reads), region, below, False, errors, loc if located else None)
         node.home = _home
         made.append(node)
     result = managed(Storage(node), call.geo)
@@ -135,11 +137,10 @@ def note(key: tuple[Any, ...], x: ndarray, value: Expr, pending: bool, result: A
             return
         if value in older:
             return
-        inputs = tuple([
-            (numbers[i.expr.serial], i.geo) if i.__class__ is Read else i for i in node.inputs
-        ])
+        inputs: Any = [(numbers[i.expr.serial], i.geo) if i.__class__ is Read else i for i in node.inputs]
         old = None if node.old is None else numbers[node.old.serial]
-        made.append(Made(node.op, inputs, node.region, old, node.loc is not None))
+        assert node.op is not None and node.region is not None
+        made.append(Made(node.op, tuple(inputs), node.region, old, node.loc is not None))
     if len(_calls) >= MAX_CALLS:
         _calls.clear()
     _calls[key] = Call(tuple(made), result.geo, plan_key(), pending, x.geo)

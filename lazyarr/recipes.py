@@ -8,18 +8,25 @@ array it is shape, strides and dtype that count: where it lies, nothing depends 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy
 
-from lazyarr.arrays import capture, fresh_array, is_pending, ndarray
-from lazyarr.config import current
+from lazyarr.arrays import capture, fresh_array, is_pending, managed, ndarray, now
+from lazyarr.config import OBSERVED, current
+from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.error_state import loud
-from lazyarr.expr import Map, Read
+from lazyarr.expr import Expr, Map, Read
 from lazyarr.geometry import FRESH, is_fresh
+from lazyarr.habits import MEDIUM, habit_of, watch
 from lazyarr.ops import may_raise
+from lazyarr.srcloc import here
+from lazyarr.storage import Storage
+from lazyarr.values import Buffer
+from lazyarr.windows import element_of
 
 MAX_RECIPES = 4096
 """All are forgotten when there are more."""
@@ -90,23 +97,29 @@ def remember(
     _recipes[_key(fn, args)] = Recipe(op, types, geo, size, may_raise(op), pins)
 
 
+def _waits(args: tuple[Any, ...]) -> bool:
+    """Is an operand yet to be computed?"""
+    return any(x.__class__ is ndarray and is_pending(x) for x in args)
+
+
 def again(fn: numpy.ufunc, args: tuple[Any, ...], depth: int) -> ndarray | None:
     """fn(*args) by its recipe, if there is one and the result is not NumPy's at the call."""
     recipe = _recipes.get(_key(fn, args))
     if recipe is None or loud():
         return None
-    jit = current.jit
-    if jit != "always" and (jit == "never" or recipe.measure <= current.eager_elements):
-        if jit == "never" or not any(x.__class__ is ndarray and is_pending(x) for x in args):
-            return None
+    jit, measured = current.jit, recipe.measure
+    if jit == "auto" and measured <= MEDIUM * current.eager_elements and not _waits(args):
+        return None if measured <= current.eager_elements else _by_habit(fn, recipe, args, depth + 1)
+    return None if jit == "never" else _built(recipe, args, depth + 1)
+
+
+def _built(recipe: Recipe, args: tuple[Any, ...], depth: int) -> ndarray | None:
+    """The call as a node.  `depth`: callers above this function that are surely ours."""
     inputs = []
     for x, type_ in zip(args, recipe.types, strict=False):
         c = x.__class__
         if c is ndarray:
-            if x.storage is None:
-                x = capture(x)
-            else:
-                x = Read(x.storage.value, x.geo)
+            x = capture(x) if x.storage is None else Read(x.storage.value, x.geo)
         elif c is not type_:
             try:
                 x = type_(x)
@@ -114,3 +127,36 @@ def again(fn: numpy.ufunc, args: tuple[Any, ...], depth: int) -> ndarray | None:
                 return None
         inputs.append(x)
     return fresh_array(recipe.op, tuple(inputs), recipe.geo, None, depth if recipe.flagged else 0)
+
+
+def _by_habit(fn: numpy.ufunc, recipe: Recipe, args: tuple[Any, ...], depth: int) -> ndarray | None:
+    """A call whose result is of medium size: a node, or NumPy's where waiting gains nothing at this place."""
+    exact = current.math == "numpy" and not current.fast_math       # either way the bits are the same
+    loc = here(depth) if exact and not OBSERVED else None
+    if loc is None:
+        return _built(recipe, args, depth + 1)
+    habit, began = habit_of(loc, recipe), time.perf_counter()
+    if habit.is_numpys():
+        COUNT.eager += 1
+        COUNT.bytes_numpy += recipe.geo.nbytes
+        buf = Buffer.new(recipe.geo.nbytes)
+        fn(*[_seen_now(x) if x.__class__ is ndarray else x for x in args], out=buf.real(recipe.geo))
+        habit.took(time.perf_counter() - began)
+        return managed(Storage(Expr.leaf(buf)), recipe.geo)
+    result = _built(recipe, args, depth + 1)
+    if result is not None:
+        assert result.storage is not None
+        node, spent = result.storage.value, time.perf_counter() - began
+        if node.op is None:                     # it must not wait here
+            habit.ran_alone(spent)
+        else:
+            watch(node, habit, spent)
+    return result
+
+
+def _seen_now(x: ndarray) -> numpy.ndarray:
+    """The values of an array that exist, for NumPy to read while `x` holds them."""
+    if x.storage is None:
+        return x.geo
+    buf = x.storage.value.buf
+    return now(x) if buf.__class__ is not Buffer else element_of(x, buf)

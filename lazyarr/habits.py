@@ -1,0 +1,133 @@
+"""Which calls gain nothing by waiting: results of medium size that are always computed alone.
+
+In:  calls at a place of the program, and how long their results took, computed alone.   Out: is the next one
+NumPy's, at the call?
+To build a node, to plan and to launch take as long as NumPy needs for one operation on some hundred thousand
+elements.  Such a node pays where it is fused with others.  Whether it will be nobody can say at the call; but
+what happened to the results of this line before is known.  So a line whose results were computed alone a
+number of times, perhaps with a fold, has NumPy try, and the sooner of the two stays for some time.
+Only times depend on that, never a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+from lazyarr.compiler import numpy_ns
+from lazyarr.expr import Expr
+from lazyarr.srcloc import Loc
+
+MEDIUM = 16
+"""Up to so many times `eager_elements` a result is of medium size."""
+
+ALONE = 16
+"""So many results are computed alone before NumPy is tried."""
+
+MIXED = 2
+"""And so many in between may be computed with others, or not at all."""
+
+TRIES = 4
+"""Calls that NumPy does before there is a decision."""
+
+LASTING = 512
+"""Calls after which it is made anew."""
+
+FEW = 2
+"""Nodes that are as good as one alone.  (More of them are worth waiting for: NumPy's memory allocator gives
+pages back, and takes them anew, where several temporaries come and go.)"""
+
+MAX_HABITS = 4096
+"""All are forgotten when there are more."""
+
+MAX_WATCHED = 64
+"""Results that are waited for; all are given up when there are more."""
+
+
+class Habit:
+    """What is known of one kind of calls at one place."""
+
+    __slots__ = ("alone", "at_call", "calls", "sooner", "tries", "waited")
+
+    def __init__(self) -> None:
+        self.calls = 0
+        """Since the last change."""
+        self.alone = 0
+        """Of these, how many results were computed alone."""
+        self.waited = self.at_call = inf
+        """The least time that a result has taken, of the two ways."""
+        self.tries = 0
+        """That NumPy has yet to do."""
+        self.sooner = False
+        """Is NumPy the sooner one?"""
+
+    def is_numpys(self) -> bool:
+        """Is the call that is under way NumPy's?"""
+        self.calls += 1
+        if self.tries:
+            return True
+        if self.calls > LASTING or (not self.sooner and self.calls - self.alone > MIXED):
+            self._anew()
+        return self.sooner
+
+    def _anew(self) -> None:
+        self.calls, self.alone, self.sooner = 0, 0, False
+        self.waited = self.at_call = inf
+
+    def took(self, seconds: float) -> None:
+        """NumPy has done a call."""
+        self.at_call = min(self.at_call, seconds)
+        if self.tries:
+            self.tries -= 1
+            if not self.tries:
+                self.calls, self.alone, self.sooner = 0, 0, self.at_call < self.waited
+
+    def ran_alone(self, seconds: float) -> None:
+        """A result that had waited was computed alone."""
+        self.alone += 1
+        self.waited = min(self.waited, seconds)
+        if self.alone >= ALONE and not self.sooner:
+            self.tries = TRIES
+
+
+_habits: dict[tuple[int, int, int], Habit] = {}
+_pins: list[object] = []
+"""Whose identity the keys go by."""
+
+WATCHED: dict[int, tuple[Habit, float]] = {}
+"""Serial of a pending node -> the habit that it tells about, and the seconds that building it took."""
+
+
+def habit_of(loc: Loc, kind: object) -> Habit:
+    """What is known of calls of one `kind` (by identity) at a place."""
+    key = id(loc[0]), loc[1], id(kind)
+    found = _habits.get(key)
+    if found is None:
+        if len(_habits) >= MAX_HABITS:
+            _habits.clear()
+            _pins.clear()
+        found = _habits[key] = Habit()
+        _pins.append((loc[0], kind))
+    return found
+
+
+def watch(node: Expr, habit: Habit, seconds: float) -> None:
+    """See how a pending node is computed, which was built in so many seconds."""
+    if len(WATCHED) >= MAX_WATCHED:
+        WATCHED.clear()
+    WATCHED[node.serial] = habit, seconds
+
+
+def told_by(nodes: Sequence[Expr]) -> tuple[Habit, float, float] | None:
+    """The habit that an evaluation of these nodes tells about; the seconds of building; how much of the time
+    for all nodes is the habit's."""
+    found = WATCHED.pop(nodes[0].serial, None)
+    if found is None:
+        return None
+    if len(nodes) == 1:
+        return *found, 1.0
+    WATCHED.clear()                             # what else is among them is not alone
+    if len(nodes) > FEW:
+        return None
+    works = [*map(numpy_ns, nodes)]
+    return *found, works[0] / sum(works)

@@ -1,0 +1,202 @@
+"""Results of medium size that are always computed alone: NumPy's at the call, where that is sooner."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import numpy
+import pytest
+
+import lazyarr as np
+from lazyarr import habits, recipes
+from lazyarr.counters import COUNT
+from lazyarr.habits import ALONE, LASTING, MIXED, TRIES, Habit
+
+N = 100_000
+FIRST = ALONE + 1
+"""Calls that make nodes: the first one makes a recipe, too, and is not counted."""
+CALLS = FIRST + TRIES + 3
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    for known in (habits._habits, habits.WATCHED, recipes._recipes):
+        known.clear()
+    yield
+    for known in (habits._habits, habits.WATCHED, recipes._recipes):
+        known.clear()
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy is always found to be sooner."""
+    took = Habit.took
+    monkeypatch.setattr(Habit, "took", lambda self, seconds: took(self, 0.0))
+
+
+def arrays(n=N):
+    rng = numpy.random.default_rng(7)
+    real = rng.uniform(-2, 2, n), rng.uniform(-2, 2, n)
+    return *map(np.array, real), *real
+
+
+def built(call, times=CALLS):
+    """For each time whether the call made a node."""
+    found = []
+    for _ in range(times):
+        before = COUNT.nodes_built
+        call()
+        found.append(COUNT.nodes_built > before)
+    return found
+
+
+def alone(habit, seconds, times=ALONE):
+    for _ in range(times):
+        assert not habit.is_numpys()
+        habit.ran_alone(seconds)
+
+
+def test_the_sooner_way_stays():
+    for at_call, sooner in ((1.0, True), (3.0, False)):
+        habit = Habit()
+        alone(habit, 2.0)
+        for _ in range(TRIES):
+            assert habit.is_numpys()
+            habit.took(at_call)
+        assert habit.is_numpys() is sooner
+
+
+def test_the_least_times_decide():
+    habit = Habit()
+    alone(habit, 9.0, ALONE - 1)
+    alone(habit, 2.0, 1)
+    for seconds in (9.0, 9.0, 1.0, 9.0)[:TRIES]:
+        assert habit.is_numpys()
+        habit.took(seconds)
+    assert habit.is_numpys()
+
+
+def test_results_that_others_use_are_no_habit():
+    habit = Habit()
+    for _ in range(5 * ALONE):
+        alone(habit, 2.0, ALONE - 1)
+        for _ in range(MIXED + 1):
+            assert not habit.is_numpys()
+        assert not habit.tries
+
+
+def test_a_decision_is_made_anew():
+    habit = Habit()
+    alone(habit, 2.0)
+    for _ in range(TRIES):
+        assert habit.is_numpys()
+        habit.took(1.0)
+    assert all(habit.is_numpys() for _ in range(LASTING))
+    alone(habit, 0.5)
+    for _ in range(TRIES):
+        assert habit.is_numpys()
+        habit.took(1.0)
+    assert not habit.is_numpys()
+
+
+def test_lone_results_become_numpys(soon):
+    x, y, a, b = arrays()
+
+    def call():
+        z = x + y
+        np.evaluate(z)
+        assert numpy.asarray(z).tobytes() == (a + b).tobytes()
+
+    assert built(call) == [True] * FIRST + [False] * (CALLS - FIRST)
+    before = COUNT.eager
+    call()
+    assert COUNT.eager == before + 1
+
+
+def test_with_a_fold_as_well(soon):
+    x, _, a, _ = arrays()
+
+    def call():
+        assert (x > 1.999).any() == (a > 1.999).any()
+
+    made = built(call)
+    assert made == [True] * FIRST + [False] * (CALLS - FIRST)
+
+
+def test_chains_wait(soon):
+    x, y, a, b = arrays()
+
+    def call():
+        z = (x * y + x) / 3 - y
+        np.evaluate(z)
+        assert numpy.asarray(z).tobytes() == ((a * b + a) / 3 - b).tobytes()
+
+    before = COUNT.nodes_built
+    built(call)
+    assert COUNT.nodes_built - before == 4 * CALLS
+
+
+def test_each_line_has_its_own_habit(soon):
+    x, y, _, _ = arrays()
+    built(lambda: np.evaluate(x + y))
+    assert built(lambda: np.evaluate(x + y), 1) == [True]
+
+
+def test_large_and_pending_operands_wait(soon):
+    large = np.array(numpy.ones(habits.MEDIUM * np.get_options()["eager_elements"] + 1))
+    assert all(built(lambda: np.evaluate(large + 1)))
+    x, _, _, _ = arrays()
+
+    def call():
+        z = x * 2
+        w = z + 1
+        np.evaluate(z, w, x - z)
+
+    before = COUNT.nodes_built
+    built(call)
+    assert COUNT.nodes_built - before == 3 * CALLS
+
+
+@pytest.mark.parametrize(
+    "options", [{"jit": "always"}, {"math": "native"}, {"fast_math": True}, {"eager_elements": 0}]
+)
+def test_options_that_ask_for_kernels(soon, options):
+    x, y, _, _ = arrays()
+    with np.options(**options):
+        assert all(built(lambda: np.evaluate(x + y)))
+
+
+def test_warnings_and_errors_are_numpys(soon):
+    x, _, _, _ = arrays()
+    zero = np.zeros(N) * x
+
+    def call():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            np.evaluate(x / zero)
+        return [(str(w.message), w.filename) for w in caught]
+
+    np.evaluate(zero)
+    told = {tuple(call()) for _ in range(CALLS)}
+    assert told == {(("divide by zero encountered in divide", __file__),)}
+
+    def raising():
+        with numpy.errstate(divide="raise"), pytest.raises(FloatingPointError):
+            np.evaluate(x / zero)
+
+    built(raising)
+
+
+def test_what_numpy_made_is_an_array_like_others(soon):
+    x, y, a, b = arrays()
+    for _ in range(CALLS):
+        z = x - y
+        np.evaluate(z)
+    z = x - y
+    w = z[::2]
+    w += 1
+    expected = a - b
+    expected[::2] += 1
+    assert numpy.asarray(z).tobytes() == expected.tobytes()
+    assert type(z) is np.ndarray and z.flags.owndata and z.base is None
