@@ -237,6 +237,8 @@ def elementwise(
         return _by_numpy(fn, args, dtype, casting, over)
     if loop.raises and not _harmless(args[1]):
         raise Unsupported
+    if len(loop.maps) > 1 and prompt():         # each part would warn
+        raise Unsupported
     inputs = inputs_for(loop.types, args)
     if len(loop.maps) == 1:
         geo = result_layout(loop.outs[0], shape, geos) if over is None else like(over)
@@ -244,8 +246,6 @@ def elementwise(
             remember(fn, args, loop.maps[0], loop.types, geo)
         result = fresh_array(loop.maps[0], inputs, geo, None, 2 + above if may_raise(loop.maps[0]) else 0)
         return result if shape else now(result)[()]
-    if prompt():                        # each part would warn
-        raise Unsupported
     results = [
         fresh_array(op, inputs, layout(out, shape, geos))
         for op, out in zip(loop.maps, loop.outs, strict=True)

@@ -92,7 +92,8 @@ def again(fn: numpy.ufunc, args: tuple[Any, ...], depth: int) -> ndarray | None:
         return None
     pending = False
     inputs = []
-    for x, type_ in zip(args, recipe.types, strict=False):
+    scalar = -1
+    for k, x in enumerate(args):
         c = x.__class__
         if c is ndarray:
             if x.storage is None:               # (as large as a part of an array that was met)
@@ -100,13 +101,15 @@ def again(fn: numpy.ufunc, args: tuple[Any, ...], depth: int) -> ndarray | None:
             value = x.storage.value
             pending = pending or value.op is not None
             x = Read(value, x.geo)
-        elif c is not type_:
-            try:
-                x = type_(x)
-            except (OverflowError, TypeError):
-                return None
+        elif c is not recipe.types[k]:
+            scalar = k
         inputs.append(x)
     jit = current.jit
     if jit != "always" and (jit == "never" or (not pending and recipe.measure <= current.eager_elements)):
         return None
+    if scalar >= 0:                             # (NumPy may warn, so only now)
+        try:
+            inputs[scalar] = recipe.types[scalar](args[scalar])
+        except (OverflowError, TypeError):
+            return None
     return fresh_array(recipe.op, tuple(inputs), recipe.geo, None, depth if recipe.flagged else 0)
