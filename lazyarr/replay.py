@@ -30,7 +30,8 @@ from lazyarr.error_state import TEXTS
 from lazyarr.expr import Expr, Map, Read, Reduce, Scan
 from lazyarr.flags import BITS, Late, Listener, Raised, call_of, late, warns
 from lazyarr.fusion import reference
-from lazyarr.ops import flags, told
+from lazyarr.geometry import same
+from lazyarr.ops import flags, kind, told
 from lazyarr.plan import Finding, Known, RowBlocks, Step
 from lazyarr.values import Buffer
 
@@ -43,7 +44,7 @@ LIKELY = {
              "add subtract hypot ldexp logaddexp logaddexp2"],
     "under": ["exp exp2", "power float_power", "square multiply", "divide", "cast"],
     "invalid": ["sqrt log log2 log10 log1p arcsin arccos arccosh arctanh power float_power divide "
-                "floor_divide remainder divmod fmod", "cast", "multiply subtract add"],
+                "floor_divide remainder divmod fmod", "cast", "multiply", "subtract", "add"],
 }  # fmt: skip
 """Operations that raise a category, the most likely first; of those in one row the earliest: what becomes NaN
 or infinite there raises nothing any more further on.  Guesses go by it."""
@@ -150,7 +151,8 @@ def _names(node: Expr, key: str) -> Iterator[str]:
     part = outs[op.part] if isinstance(op, Map) else outs
     given = [char_of(i.geo.dtype if isinstance(i, Read) else i.dtype) for i in node.inputs]
     cast = any(key in flags("copy", f"{a}->{b}") for a, b in zip(given, ins, strict=False))
-    own = key in flags(op.name, op.sig) or key in flags("copy", f"{part}->{char_of(region.dtype)}")
+    own = key in flags(op.name, op.sig) and not (key == "invalid" and _squares(node))
+    own = own or key in flags("copy", f"{part}->{char_of(region.dtype)}")
     if isinstance(op, Reduce):
         if own or cast:
             yield "reduce"
@@ -162,6 +164,15 @@ def _names(node: Expr, key: str) -> Iterator[str]:
             yield "accumulate" if isinstance(op, Scan) else op.name
         if cast:
             yield "cast"
+
+
+def _squares(node: Expr) -> bool:
+    """Is it a real number times itself?  That is never an invalid operation, though its name may be."""
+    op = node.op
+    if not isinstance(op, Map) or op.name not in ("multiply", "square") or kind(op.sig[0]) == "c":
+        return False
+    x, y = node.inputs[0], node.inputs[-1 - node.masked]
+    return isinstance(x, Read) and isinstance(y, Read) and x.expr is y.expr and same(x.geo, y.geo)
 
 
 def _words(key: str, name: str) -> str:
