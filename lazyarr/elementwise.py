@@ -31,7 +31,7 @@ from lazyarr.dtypes import ELEMENTS, char_of
 from lazyarr.error_state import loud, prompt, remembered, shared
 from lazyarr.expr import Map, Read
 from lazyarr.flags import discards
-from lazyarr.geometry import broadcast_shapes, descends, fresh, layout
+from lazyarr.geometry import broadcast_shapes, descends, fresh, layout, like
 from lazyarr.ops import OPS, may_raise
 from lazyarr.recipes import WORD, again, measure, remember
 
@@ -203,10 +203,12 @@ def wrap_all(result: Any) -> Any:
 
 
 def elementwise(
-    fn: numpy.ufunc, args: tuple[Any, ...], dtype: Any = None, casting: Any = None, above: int = 1
+    fn: numpy.ufunc, args: tuple[Any, ...], dtype: Any = None, casting: Any = None, above: int = 1,
+    over: numpy.ndarray | None = None,
 ) -> Any:
-    """fn(*args) as new arrays, one per output.  `above`: callers that are surely ours."""
-    if dtype is None and casting is None and 0 < len(args) < 3:
+    """fn(*args) as new arrays, one per output.  `above`: callers that are surely ours.
+    `over`: the only result lies in memory as this operand."""
+    if dtype is None and casting is None and over is None and 0 < len(args) < 3:
         made = again(fn, args, 3 + above)
         if made is not None:
             return made
@@ -221,27 +223,29 @@ def elementwise(
         elif c in KEYS:
             keys.append(KEYS[c])
         else:
-            return elementwise(fn, tuple([operand(x) for x in args]), dtype, casting, above + 1)
+            return elementwise(fn, tuple([operand(x) for x in args]), dtype, casting, above + 1, over)
     if not geos or loud():
         raise Unsupported
     loop = loop_of(fn, tuple(keys), dtype, casting)
     if loop is None:
         raise Unsupported
+    if over is not None and loop.outs[0] != over.dtype:     # a shift of bools, which NumPy refuses in place
+        over = None
     shape = geos[0].shape if len(geos) == 1 else broadcast(geos)
     size = math.prod(shape)
     if (size <= WORD * current.eager_elements or current.jit == "never") and at_call(size, args):
-        return _by_numpy(fn, args, dtype, casting)
+        return _by_numpy(fn, args, dtype, casting, over)
     if loop.raises and not _harmless(args[1]):
+        raise Unsupported
+    if len(loop.maps) > 1 and prompt():         # each part would warn
         raise Unsupported
     inputs = inputs_for(loop.types, args)
     if len(loop.maps) == 1:
-        geo = result_layout(loop.outs[0], shape, geos)
-        if shape and dtype is None and casting is None and not loop.raises:
+        geo = result_layout(loop.outs[0], shape, geos) if over is None else like(over)
+        if shape and dtype is None and casting is None and over is None and not loop.raises:
             remember(fn, args, loop.maps[0], loop.types, geo)
         result = fresh_array(loop.maps[0], inputs, geo, None, 2 + above if may_raise(loop.maps[0]) else 0)
         return result if shape else now(result)[()]
-    if prompt():                        # each part would warn
-        raise Unsupported
     results = [
         fresh_array(op, inputs, layout(out, shape, geos))
         for op, out in zip(loop.maps, loop.outs, strict=True)
@@ -260,9 +264,13 @@ def result_layout(dtype: numpy.dtype, shape: tuple[int, ...], geos: list[numpy.n
     return fresh(shape, dtype)
 
 
-def _by_numpy(fn: numpy.ufunc, args: tuple[Any, ...], dtype: Any, casting: Any) -> Any:
+def _by_numpy(
+    fn: numpy.ufunc, args: tuple[Any, ...], dtype: Any, casting: Any, over: numpy.ndarray | None
+) -> Any:
     COUNT.eager += 1
     options: dict[str, Any] = {}
+    if over is not None:
+        options["out"] = numpy.empty_like(over)
     if dtype is not None:
         options["dtype"] = dtype
     if casting is not None:

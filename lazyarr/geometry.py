@@ -231,7 +231,7 @@ try:
     numpy.reshape(numpy.empty(1), (1,), copy=False)
 except TypeError:                               # NumPy 2.0: setting `.shape` copies first, and asks then
 
-    def reshaped(geo: numpy.ndarray, shape: tuple[int, ...], order: Any = "C") -> numpy.ndarray | None:
+    def reshaped(geo: numpy.ndarray, shape: Any, order: Any = "C") -> numpy.ndarray | None:
         """A view in another shape; None where NumPy would copy."""
         full = numpy.broadcast_to(numpy.zeros((), geo.dtype), geo.shape).reshape(shape).shape
         from_last = order == "F"
@@ -267,7 +267,7 @@ except TypeError:                               # NumPy 2.0: setting `.shape` co
         return strides[::-1]
 else:
 
-    def reshaped(geo: numpy.ndarray, shape: tuple[int, ...], order: Any = "C") -> numpy.ndarray | None:
+    def reshaped(geo: numpy.ndarray, shape: Any, order: Any = "C") -> numpy.ndarray | None:
         """A view in another shape; None where NumPy would copy."""
         try:
             return numpy.reshape(geo, shape, order=order, copy=False)

@@ -83,7 +83,7 @@ def _one_call(ins: Sequence[Seen], out: Seen) -> tuple[int, ...] | None:
     strides = []
     orders = {"C", "F"}
     for x in (*ins, out):
-        if x.cast or (x is out and min(x.strides, default=0) < 0):
+        if x.cast or (x is out and len(x.shape) == 1 and x.strides[0] < 0):
             return None
         if not x.shape and x is not out:
             strides.append(0)

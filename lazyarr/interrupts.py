@@ -6,7 +6,8 @@ So while such a step runs in the main thread, where Python runs its handlers, si
 their handlers run when the step is done.  (Blocking signals would not do: the system gives them to
 any other thread, and Python still runs the handler in the main thread.)
 
-In: nothing.   Out: `hold_signals`, `release_signals`; `deliver` for code that can stop at some points.
+In: nothing.   Out: `hold_signals`, `release_signals`; `deliver` for code that can stop at some points;
+`release_after` for functions that C code calls, out of which no exception gets.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import time
+from _thread import interrupt_main, start_new_thread
 from collections.abc import Callable
+from types import CodeType, FrameType
 from typing import Any
 
 _NAMES = (
@@ -71,3 +75,32 @@ def release_signals(held: Held | None) -> None:
     handlers = dict(held.handlers)
     for number in held.came:
         handlers[number](number, sys._getframe())
+
+
+def release_after(held: Held | None, code: CodeType) -> None:
+    """Put the handlers back; those whose signals came run when the main thread has left this code.
+
+    Another thread sends them again, since whatever Python runs in here could be interrupted in here."""
+    if held is None:
+        return
+    for number, handler in held.handlers:
+        _raw.signal(number, handler)
+    if held.came:
+        start_new_thread(_send_again, (held.came, code))
+
+
+_GLANCE = 0.001
+"""Seconds between two looks at what the main thread runs."""
+
+
+def _send_again(numbers: list[int], code: CodeType) -> None:
+    while _runs(sys._current_frames().get(_main.ident or 0), code):
+        time.sleep(_GLANCE)
+    for number in numbers:
+        interrupt_main(signal.Signals(number))
+
+
+def _runs(frame: FrameType | None, code: CodeType) -> bool:
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    return frame is not None

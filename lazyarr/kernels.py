@@ -29,7 +29,7 @@ from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.numpy_loops import InnerLoop, inner_loop
 from lazyarr.op_targets import baseline_of, chosen, has, read
-from lazyarr.ops import OPS, SHARED, called, function, given, row
+from lazyarr.ops import OPS, SHARED, WITHIN, called, function, given, row
 from lazyarr.reduce_order import SEARCHES
 from lazyarr.switches import code_off
 from lazyarr.target import Target
@@ -385,8 +385,8 @@ def _lowerable(name: str, sig: str, target: Target) -> bool:
     return loop is not None and not loop.needs_gil
 
 
-COSTS = {"scan": 1.5, "gather": 2.0, "scatter": 2.0, "offset": 0.5}
-"""Nanoseconds for one element of what is no op of NumPy's."""
+COSTS = {WITHIN: 0.2, "scan": 1.5, "gather": 2.0, "scatter": 2.0, "offset": 0.5}
+"""Nanoseconds for one element of what is no op of NumPy's by name."""
 
 
 @cache

@@ -182,7 +182,8 @@ def reshape(x: Any, *shape: Any, order: Any = "C", copy: Any = None) -> Any:
         order = "F" if geo.flags.fnc else "C"
     target = fresh(geo.shape, geo.dtype, order).reshape(*shape, order=order)
     if not copy:
-        result = reshaped(geo, target.shape, order)
+        # (NumPy asks for the shape as given: x[::7][:1].reshape(-1) has other strides than .reshape(1).)
+        result = reshaped(geo, shape[0] if len(shape) == 1 else shape, order)
         if result is not None:
             return seen(x, result)
         if copy is False:

@@ -18,7 +18,7 @@ from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.deferred import product as products
 from lazyarr.elementwise import SCALARS, elementwise, into
-from lazyarr.elision import ELIDED, REFLECTED_REFS, SECOND_REFS, swaps
+from lazyarr.elision import ELIDED, IN_PLACE, REFLECTED_REFS, SECOND_REFS, matters, swaps, taken
 from lazyarr.expr import LOCK
 from lazyarr.fallback import fallback
 from lazyarr.windows import is_free, small_part
@@ -55,6 +55,11 @@ CROSS = 4096
 """Elements: products of operand sizes up to this need no look at shapes."""
 
 
+def _alone(x: numpy.ndarray, y: numpy.ndarray) -> bool:
+    """Is each small, but not the result?  Or may NumPy compute in one of them?"""
+    return x.shape != y.shape or x.nbytes >= ELIDED or y.nbytes >= ELIDED
+
+
 def plain_pair(self: Any, other: Any) -> Any:
     """The other operand for NumPy, if both are its business; None if not (no operand is None).
 
@@ -65,7 +70,7 @@ def plain_pair(self: Any, other: Any) -> Any:
             return None
         y = other.geo
         x = self.geo
-        if x.size * y.size > CROSS and (x.shape != y.shape or y.nbytes >= ELIDED):
+        if x.size * y.size > CROSS and _alone(x, y):
             return None
     elif c in SCALARS:
         y = other
@@ -87,7 +92,7 @@ def small_pair(self: Any, other: Any) -> tuple[Any, Any] | None:
     c = other.__class__
     if c is ndarray:
         y = small_part(other)
-        if y is None or (x.size * y.size > CROSS and (x.shape != y.shape or y.nbytes >= ELIDED)):
+        if y is None or (x.size * y.size > CROSS and _alone(x, y)):
             return None
     elif c in SCALARS:
         y = other
@@ -120,6 +125,7 @@ def handed(by_numpy: Any, by_python: Any, self: Any, other: Any) -> Any:
 def binary(name: str, fn: numpy.ufunc) -> Any:
     by_python = _python(name)
     by_numpy = getattr(numpy.ndarray, f"__{name}__")
+    elides = name in IN_PLACE
 
     def call(self: Any, other: Any) -> Any:
         if self.storage is None:
@@ -131,6 +137,11 @@ def binary(name: str, fn: numpy.ufunc) -> Any:
             COUNT.eager += 1
             return wrapped(by_python(*pair))
         try:
+            if elides and other.__class__ is ndarray and matters(self, other):
+                first, second = getrefcount(self) == SECOND_REFS, getrefcount(other) == SECOND_REFS
+                whose = taken(name, self, other, first, second)
+                if whose is not None:
+                    return elementwise(fn, (self, other), over=whose.geo)
             return elementwise(fn, (self, other))
         except Unsupported:
             pass
@@ -172,9 +183,14 @@ def product(self: Any, other: Any) -> Any:
         COUNT.eager += 1
         return wrapped(pair[0] * pair[1])
     try:
-        first, second = getrefcount(self) == SECOND_REFS, getrefcount(other) == SECOND_REFS
-        if other.__class__ is ndarray and swaps(self, other, first, second):
-            return elementwise(numpy.multiply, (other, self))
+        if other.__class__ is ndarray:
+            first, second = getrefcount(self) == SECOND_REFS, getrefcount(other) == SECOND_REFS
+            operands = (other, self) if swaps(self, other, first, second) else (self, other)
+            if matters(self, other):
+                whose = taken("mul", self, other, first, second)
+                if whose is not None:
+                    return elementwise(numpy.multiply, operands, over=whose.geo)
+            return elementwise(numpy.multiply, operands)
         return elementwise(numpy.multiply, (self, other))
     except Unsupported:
         pass

@@ -302,6 +302,18 @@ def own_signature(name: str, sig: str) -> str:
     return next((str(t) for t in function(name).types if canonical(t) == sig), sig)
 
 
+WITHIN = "within"
+"""In bodies: `clip` of float32 and float64 between bounds that stay still in NumPy's inner loop."""
+
+
+def within(x: Any, low: Any, high: Any) -> Any:
+    """What `WITHIN` means: where x equals a bound it stays itself, and with it the sign of a zero."""
+    found = numpy.where(x < low, low, x)
+    found = numpy.where(found > high, high, found)
+    nan = numpy.isnan(low) | numpy.isnan(high)
+    return numpy.where(nan, found.dtype.type(numpy.nan), found)
+
+
 def native(name: str, sig: str) -> bool:
     """Does codegen emit this loop itself, at the levels that its targets say?"""
     op = OPS.get(name)

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy
 
+from lazyarr.interrupts import hold_signals, release_after
+
 MACHINE: list[Callable[[str, str], int]] = []
 """Name and signature of a loop -> its address; raises where there is no compiler."""
 
@@ -89,13 +91,16 @@ class _Made:
         """What the loop of a dtype is until there is machine code."""
 
         def loop(args: int, dims: int, steps: int, data: int) -> None:
+            held = hold_signals()       # nobody hears of what is raised here: it would be lost
             try:
                 address = MACHINE[0](self.name, f"{char}->{char}")
-            except Exception:           # there is no compiler; nobody hears of errors here
+            except Exception:           # there is no compiler
                 _by_numbers(getattr(math, self.name), char, args, dims, steps)
-                return
-            self.places[k] = address
-            _LOOP(address)(args, dims, steps, data)
+            else:
+                self.places[k] = address
+                _LOOP(address)(args, dims, steps, data)
+            finally:
+                release_after(held, loop.__code__)
 
         return loop
 

@@ -320,11 +320,12 @@ def base(self: Any) -> Any:
     return wrap(owner)
 
 
-def fill(self: Any, value: Any) -> None:
-    if self.storage is not None and value.__class__ in SCALARS:
-        setitem(self, ..., value)
+def fill(self: Any, *args: Any, **kwargs: Any) -> None:
+    """NumPy has words of its own for arguments that are too many, too few or named."""
+    if self.storage is not None and len(args) == 1 and not kwargs and args[0].__class__ in SCALARS:
+        setitem(self, ..., args[0])
     else:
-        fallback(numpy.ndarray.fill, self, value)
+        fallback(numpy.ndarray.fill, self, *args, **kwargs)
 
 
 def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:

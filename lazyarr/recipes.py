@@ -120,7 +120,7 @@ def _built(recipe: Recipe, args: tuple[Any, ...], depth: int) -> ndarray | None:
         c = x.__class__
         if c is ndarray:
             x = capture(x) if x.storage is None else Read(x.storage.value, x.geo)
-        elif c is not type_:
+        elif c is not type_:                    # (NumPy may warn of that: it is surely a node by now)
             try:
                 x = type_(x)
             except (OverflowError, TypeError):

@@ -30,7 +30,8 @@ from lazyarr.error_state import TEXTS
 from lazyarr.expr import Expr, Map, Read, Reduce, Scan
 from lazyarr.flags import BITS, Late, Listener, Raised, call_of, late, warns
 from lazyarr.fusion import reference
-from lazyarr.ops import flags, told
+from lazyarr.geometry import same
+from lazyarr.ops import flags, kind, told
 from lazyarr.plan import Finding, Known, RowBlocks, Step
 from lazyarr.values import Buffer
 
@@ -150,7 +151,8 @@ def _names(node: Expr, key: str) -> Iterator[str]:
     part = outs[op.part] if isinstance(op, Map) else outs
     given = [char_of(i.geo.dtype if isinstance(i, Read) else i.dtype) for i in node.inputs]
     cast = any(key in flags("copy", f"{a}->{b}") for a, b in zip(given, ins, strict=False))
-    own = key in flags(op.name, op.sig) or key in flags("copy", f"{part}->{char_of(region.dtype)}")
+    own = key in flags(op.name, op.sig) and not (key == "invalid" and _squares(node))
+    own = own or key in flags("copy", f"{part}->{char_of(region.dtype)}")
     if isinstance(op, Reduce):
         if own or cast:
             yield "reduce"
@@ -162,6 +164,15 @@ def _names(node: Expr, key: str) -> Iterator[str]:
             yield "accumulate" if isinstance(op, Scan) else op.name
         if cast:
             yield "cast"
+
+
+def _squares(node: Expr) -> bool:
+    """Is it a real number times itself?  That is never an invalid operation, though its name may be."""
+    op = node.op
+    if not isinstance(op, Map) or op.name not in ("multiply", "square") or kind(op.sig[0]) == "c":
+        return False
+    x, y = node.inputs[0], node.inputs[-1 - node.masked]
+    return isinstance(x, Read) and isinstance(y, Read) and x.expr is y.expr and same(x.geo, y.geo)
 
 
 def _words(key: str, name: str) -> str:

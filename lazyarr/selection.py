@@ -83,8 +83,9 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     if not x.geo.flags.writeable or char_of(value.geo.dtype) is None or loud():
         raise Unsupported
     if src.__class__ in (int, float, complex):  # weak: checked by value, and converted now
-        numpy.copyto(numpy.empty(0, x.geo.dtype), src, casting=casting)
-        value = plain(numpy.array(src).astype(x.geo.dtype))
+        constant = numpy.empty((), x.geo.dtype)
+        numpy.copyto(constant, src, casting=casting)
+        value = plain(constant)
     elif not numpy.can_cast(value.geo.dtype, x.geo.dtype, casting):
         raise Unsupported
     mask = mask_of(where)

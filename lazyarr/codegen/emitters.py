@@ -65,6 +65,12 @@ def emitter(name: str, sig: str, target: Target) -> Emit | None:
     return _bound(rules[kinds], lane(operand))
 
 
+@cache
+def clip_within(sig: str) -> Emit:
+    """How to emit `ops.WITHIN`."""
+    return _bound(emitters_select.WITHIN, lane(sig[0]))
+
+
 def _bound(fn: Fn, t: str) -> Emit:
     def emit(b: Builder, args: list[Value]) -> list[Value]:
         found = fn(b, t, *args)

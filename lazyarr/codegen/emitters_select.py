@@ -2,7 +2,8 @@
 
 In:  operands of one dtype; for `where` a bool first.   Out: one of the operands, unchanged.
 Holds: maximum, minimum and clip return a NaN if there is one, fmax and fmin the other operand.
-Ties between zeros go as in NumPy's vector loops: to the second operand, in float16 to the first.
+Ties between zeros go as in NumPy's vector loops: to the second operand, in float16 to the first, and
+so where bounds of clip stand still (`WITHIN`).
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ _LOW = {
     "b": binary("and"), "i": intrinsic("smin"), "u": intrinsic("umin"),
     "f": extremum("olt", True), "e": extremum("ole", True),
 }  # fmt: skip
+
+WITHIN = clip(extremum("oge", True), extremum("ole", True))
 
 RULES: Rules = {
     "maximum": _HIGH,

@@ -33,7 +33,7 @@ from lazyarr.codegen.loopir import (
 )
 from lazyarr.codegen.native import DENSE, OFFSET
 from lazyarr.dtypes import PLAIN
-from lazyarr.ops import own_signature, row
+from lazyarr.ops import WITHIN, own_signature, row, within
 
 
 def run_chunk(kernel: Kernel, words: numpy.ndarray, chunk: int, tid: int) -> None:
@@ -190,6 +190,8 @@ def evaluate(lane: Apply, args: list[Any]) -> list[Any]:
             return [args[0].astype(outs, casting="unsafe")]
         if lane.op == "where":
             return [numpy.where(*args)]
+        if lane.op == WITHIN:
+            return [within(*args)]
         results = row(lane.op).fn(*args, signature=own_signature(lane.op, lane.sig))
     return list(results) if len(outs) > 1 else [results]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lazyarr.codegen.builder import Builder
-from lazyarr.codegen.emitters import Emit, emitter
+from lazyarr.codegen.emitters import Emit, clip_within, emitter
 from lazyarr.codegen.emitters_types import Value
-from lazyarr.ops import OPS
+from lazyarr.ops import OPS, WITHIN
 from lazyarr.target import Target
 
 DENSE = "dense"
@@ -21,6 +21,8 @@ def native(op: str, sig: str, target: Target) -> Emit | None:
     """How to emit an instruction; None if NumPy's inner loop runs it."""
     if op in OWN:
         return OWN[op]
+    if op == WITHIN:
+        return clip_within(sig)
     if op in GIVEN:
         return GIVEN[op].get(sig)
     if target.without("emitters", op) and op in OPS and OPS[op].is_ufunc:

@@ -17,13 +17,16 @@ import numpy
 from lazyarr.arrays import ndarray
 from lazyarr.compiling.interpret import Link, Tracer, is_plain
 from lazyarr.compiling.values import Method, Near, NeedsValue, Number, Traced
-from lazyarr.elision import ELIDED
+from lazyarr.elision import ELIDED, IN_PLACE, matters
 from lazyarr.expr import Map, Read
 from lazyarr.windows import is_element
 
 SCALAR_ARITHMETIC = frozenset((operator.add, operator.sub, operator.mul, operator.truediv))
 """Operators that have the same bits on NumPy's scalars as on its arrays, of real floats."""
 BITWISE = frozenset((operator.and_, operator.or_, operator.xor, operator.invert))
+ELIDING = frozenset(
+    getattr(operator, f"{name}_" if name in ("and", "or") else name) for name in IN_PLACE
+)
 SCALAR_SIGNS = frozenset((operator.neg, operator.pos, abs))
 SCALARS = (bool, int, float, complex, numpy.generic)
 COMPARISONS = frozenset((operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge))
@@ -113,6 +116,8 @@ def operated(t: Tracer, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     values = [_operand(t, fn, x) for x in args]
     if fn is operator.mul and any(isinstance(x, ndarray) and _elides(x) for x in values):
         raise t.refuse("NumPy multiplies large complex temporaries in an order of its own")
+    if fn in ELIDING and _in_two_orders(values):
+        raise t.refuse("NumPy computes in large temporaries, whose memory order may be another one")
     result = attempted(t, fn, *values)
     if result.__class__ is not ndarray:
         raise t.refuse("an operator that makes no array")
@@ -140,6 +145,14 @@ def _operand(t: Tracer, fn: Callable[..., Any], x: Any) -> Any:
 
 def _elides(x: ndarray) -> bool:
     return x.geo.dtype.kind == "c" and x.geo.nbytes >= ELIDED
+
+
+def _in_two_orders(values: list[Any]) -> bool:
+    """Are these two arrays, of which NumPy might take one's memory, which lies in another order?"""
+    if len(values) < 2 or not all(isinstance(x, ndarray) for x in values) or not matters(*values):
+        return False
+    large = any(x.geo.nbytes >= ELIDED for x in values)
+    return large and not all(x.geo.flags.f_contiguous for x in values)
 
 
 def _scalar(fn: Callable[..., Any], result: ndarray, args: tuple[Any, ...]) -> bool:

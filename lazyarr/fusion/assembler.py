@@ -18,7 +18,7 @@ from lazyarr.expr import FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scan,
 from lazyarr.fusion.body import Body, Lowerable
 from lazyarr.fusion.fold import fold_order, signature
 from lazyarr.fusion.group import Group, makes
-from lazyarr.fusion.loop_strides import Call, is_call, strides_of
+from lazyarr.fusion.loop_strides import Call, is_call, is_clip, strides_of
 from lazyarr.fusion.parfor import SCAN, Inst, Reduction
 from lazyarr.fusion.registry import Active
 from lazyarr.fusion.rewrite import Rewrite
@@ -74,7 +74,7 @@ class Assembler:
     bindings: list[Binding] = field(default_factory=list)
     loads: dict[tuple[int, int, tuple[int, ...], tuple[int, ...], str], int] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
-    """What NumPy's inner loops compute."""
+    """What NumPy's inner loops compute, and what depends on their strides."""
 
     def load(self, value: Expr, geo: numpy.ndarray) -> int:
         key = _key(value, geo)
@@ -112,7 +112,7 @@ class Assembler:
                 args = self.harmless(node, args)
             inst, made = Inst(*self.body.one_for_one(op.name, op.sig, args), op.part), outs[op.part]
             number = self.body.emit(inst)
-            if is_call(inst) and self.body.insts[number] == inst:     # no rule found it an equal value
+            if (is_call(inst) or is_clip(inst)) and self.body.insts[number] == inst:  # no rule found an equal
                 self.calls.append(Call(number, node.serial, strides_of(node)))
         if not node.masked:
             return self.body.cast(number, made, region)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 from lazyarr.fusion.parfor import EFFECTS, SCAN, Parfor
-from lazyarr.ops import function, own_signature
+from lazyarr.ops import WITHIN, function, own_signature, within
 
 
 def run_parfor(parfor: Parfor, arrays: Sequence[numpy.ndarray], scalars: Sequence[Any]) -> None:
@@ -34,6 +34,8 @@ def run_parfor(parfor: Parfor, arrays: Sequence[numpy.ndarray], scalars: Sequenc
             result = numpy.broadcast_to(args[0], arrays[0].shape).copy()
         elif inst.op == "where":
             result = numpy.where(*args)
+        elif inst.op == WITHIN:
+            result = within(*args)
         elif inst.op == SCAN:
             assert isinstance(inst.attr, str)
             every = numpy.broadcast_to(args[0], arrays[0].shape)

@@ -6,6 +6,7 @@ Out: the body in which `dense` stands wherever NumPy sees contiguous memory and 
      strides; and the nodes for which that is not enough, so that NumPy must run them.
 
 Strides are compared by what NumPy's loops distinguish: none, contiguous, any other forwards, backwards.
+A `clip` that kernels write themselves is `within` where NumPy's loop sees both bounds standing still.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from lazyarr.expr import Expr, Map, Read
 from lazyarr.fusion.body import moved
 from lazyarr.fusion.parfor import Inst, result_char
 from lazyarr.inner_strides import Seen, inner_strides
-from lazyarr.ops import OPS, kind, row
+from lazyarr.ops import OPS, WITHIN, kind, row
 
 
 class Call(NamedTuple):
-    """A value that one of NumPy's inner loops computes."""
+    """A value that one of NumPy's inner loops computes, or that depends on the strides it would see."""
 
     value: int
     serial: int
@@ -36,6 +37,11 @@ class Call(NamedTuple):
 def is_call(inst: Inst) -> bool:
     """Does NumPy's inner loop run it?"""
     return inst.op in OPS and kind(inst.sig.partition("->")[0][-1]) not in row(inst.op).native
+
+
+def is_clip(inst: Inst) -> bool:
+    """A clip whose ties go by NumPy's strides?  (With float16 x stays itself at any.)"""
+    return inst.op == "clip" and kind(inst.sig[0]) == "f"
 
 
 def strides_of(node: Expr) -> tuple[int, ...] | None:
@@ -67,7 +73,7 @@ def _seen(x: Read | numpy.generic, char: str) -> Seen:
 
 
 def fit(body: Sequence[Inst], calls: Sequence[Call], rows: Mapping[int, int]) -> tuple[list[Inst], set[int]]:
-    """`body` with the `dense` that it needs, and the serials of nodes that NumPy must run.
+    """`body` with the `dense` and `within` that it needs, and the serials of nodes that NumPy must run.
 
     `rows` says for each operand its stride along the innermost loop."""
     if not calls:
@@ -75,15 +81,22 @@ def fit(body: Sequence[Inst], calls: Sequence[Call], rows: Mapping[int, int]) ->
     lone = not any(rows.values())
     still = _still(body, rows)
     wanted: dict[int, list[bool]] = {}
+    still_bounds: dict[int, bool] = {}
     unlike: set[int] = set()
     for call in calls:
         inst = body[call.value]
+        if is_clip(inst):
+            between = call.strides is not None and call.strides[1] == call.strides[2] == 0
+            if still_bounds.setdefault(call.value, between) != between:
+                unlike.add(call.serial)
+            continue
         dense = None
         if call.strides is not None:
             dense = _dense_arguments(inst, body, call.strides, rows, still, lone)
         if dense is None or wanted.setdefault(call.value, dense) != dense:
             unlike.add(call.serial)
-    return _with_dense(body, wanted), unlike
+    named = [i._replace(op=WITHIN) if still_bounds.get(k) else i for k, i in enumerate(body)]
+    return _with_dense(named, wanted), unlike
 
 
 def _still(body: Sequence[Inst], rows: Mapping[int, int]) -> list[bool]:

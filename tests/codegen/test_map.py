@@ -49,6 +49,17 @@ def test_ranks_and_tiles(program: Any, check: Any, shape: tuple[int, ...], acces
         check(p, tile=tuple(-(-n // part) for n in shape))
 
 
+@pytest.mark.parametrize("char", "fd")
+def test_between_bounds_that_stand_still(program: Any, check: Any, char: str) -> None:
+    for n in (1, 7, 300):
+        p = program((n,), seed=n)
+        x = p.load(char, "u", numpy.resize([-0.0, 0.0, 3, -3, numpy.nan], n).astype(char))
+        bounds = p.scalar(char, 0.0), p.load(char, "z")
+        p.store(p.op("within", f"{char * 3}->{char}", x, *bounds), char)
+        p.store(p.op("within", f"{char * 3}->{char}", x, p.scalar(char, numpy.nan), bounds[1]), char)
+        check(p, tile=(max(1, n // 2),))
+
+
 def test_transposed_operand(program: Any, check: Any) -> None:
     p = program((20, 30))
     v = p.op("add", "dd->d", p.load("d"), p.load("d", "s", numpy.arange(600.0).reshape(30, 20).T))

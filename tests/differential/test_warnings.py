@@ -243,6 +243,16 @@ ONCE = [
     "np.modf(x / y)",
     "np.select([x > 1], [x.astype(object)], 0)",
     "np.select([x > 1], [x.astype('g')], 0)",
+    "np.nan_to_num(h, nan=1e300)",
+    "np.where(h > 1e300, h, 0)",
+    "np.where(h > 1e300, h > 1e300, h < 1e300)",
+    "h * 1e300",
+    "divmod(h, 1e300)",
+    "np.copyto(h, 1e300)",
+    "np.clip(h, 0, 1e300)",
+    "np.nanvar(i)",
+    "np.nanstd(i)",
+    "np.var(i)",
 ]
 
 
@@ -253,8 +263,11 @@ def test_as_often_as_numpy(call: str, jit: str, n: int) -> None:
     def run(np: Any) -> Any:
         joining._dtypes.clear()
         x = np.arange(1.0 * n) * 1
-        value = eval(call, {"np": np, "x": x, "c": x + 1j, "y": x % 3})
-        return [numpy.asarray(v) for v in (value if isinstance(value, tuple) else (value,))]
+        scope = {"np": np, "x": x, "c": x + 1j, "y": x % 3, "h": (x % 7).astype("e"),
+                 "i": np.where(x == 3, np.inf, x)}
+        values = [eval(call, scope) for _ in "ab"]          # (the second time it is known)
+        each = [x for value in values for x in (value if isinstance(value, tuple) else (value,))]
+        return [numpy.asarray(x) for x in (*each, scope["h"])]
 
     with lazyarr.options(jit=jit):
         assert messages(run, lazyarr, False) == messages(run, numpy, False)

@@ -72,3 +72,45 @@ def test_an_interrupt_while_results_are_handed_out(monkeypatch, nth):
         assert numpy.array_equal(a, plain)
         assert numpy.array_equal(b, numpy.sqrt(plain) - plain)
         assert numpy.array_equal(c, (numpy.sqrt(plain) - plain).reshape(50, -1).sum(axis=1))
+
+FIRST_CALL = """
+import os, signal, sys, time
+import numpy
+import lazyarr as np
+from lazyarr import own_ufuncs
+
+number = getattr(signal, sys.argv[1])
+if number != signal.SIGINT:
+    signal.signal(number, signal.default_int_handler)
+load, = own_ufuncs.MACHINE
+
+def interrupted(*loop):
+    os.kill(os.getpid(), number)
+    time.sleep(0.05)
+    if sys.argv[2] == "no compiler":
+        raise RuntimeError
+    return load(*loop)
+
+own_ufuncs.MACHINE[0] = interrupted
+x = numpy.linspace(-1, 1, 100)
+came = False
+try:
+    found = np.special.erf(np.array(x))
+    time.sleep(1)
+except KeyboardInterrupt:
+    came = True
+own_ufuncs.MACHINE[0] = load
+assert numpy.allclose(np.special.erf(np.array(x)), np.special.erf(x)) and np.special.erf(x)[-1] > 0.84
+print(came)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs signals")
+@pytest.mark.parametrize("loaded", ["compiler", "no compiler"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_an_interrupt_while_a_function_is_loaded_is_heard(name, loaded):
+    """The loop that loads it is called by C code, out of which no exception gets."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", FIRST_CALL, name, loaded]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "True", "")

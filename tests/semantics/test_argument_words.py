@@ -80,6 +80,13 @@ np.maximum(a, a, a)
 np.minimum(a, a, None)
 np.maximum(a, a, out=a)
 np.fmax(a, a, a)
+a.fill()
+a.fill(1, 2)
+a.fill(value=3)
+a.fill([])
+a.fill('x')
+np.copyto(a, 10**400)
+np.copyto(u, -1)
 """
 
 

@@ -42,3 +42,22 @@ def test_answers(name, jit):
     with np.options(jit=jit):
         found = answer(np, pending(x), pending(x + 288)[4:].reshape(()))
     assert found == answer(numpy, x, zero_d)
+
+
+ONE = {
+    "reshape(-1)": lambda x: x[::7][:1].reshape(-1),
+    "reshape(1)": lambda x: x[::7][:1].reshape(1),
+    "reshape((-1,))": lambda x: x[::7][:1].reshape((-1,)),
+    "reshape(1, -1)": lambda x: x[::7][:1].reshape(1, -1),
+    "ravel": lambda x: x[::7][:1].ravel(),
+    "column": lambda x: x.reshape(-1, 5)[2:3, :1].reshape(-1),
+}
+
+
+@pytest.mark.parametrize("n", [35, 100_000])
+@pytest.mark.parametrize("name", ONE)
+def test_strides_of_axes_of_one_element(name, n):
+    """NumPy makes strides anew where a length is left to it, and keeps them where the shape is the same."""
+    x = numpy.arange(float(n))
+    with np.options(jit="always"):
+        assert ONE[name](np.array(x)).strides == ONE[name](x).strides
