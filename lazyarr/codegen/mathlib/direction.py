@@ -17,8 +17,8 @@ _SCALE = {DOUBLE: 600, SINGLE: 64}
 """By which all others are moved."""
 
 
-def _angle(n: Real, d: Real, base: Sum) -> Real:
-    """base + arctan(n / d), 0 <= n <= d, for a base that is 0 or above 1 in size."""
+def _angle(n: Real, d: Real, base: Sum) -> Sum:
+    """base + arctan(n / d), 0 <= n <= d > 0, for a base that is 0 or above 1 in size."""
     on, p = n.on, n.on.p
     first = on.real(0.0625).bits
     quotient = n.bits - d.bits + (on.real(1.0).bits - first)
@@ -32,10 +32,10 @@ def _angle(n: Real, d: Real, base: Sum) -> Real:
     more = fma(t * z, chain(z, on.table("SLOPE_TAIL")), left)
     whole, rest = ordered(on.real(base[0]), high)
     top, least = ordered(whole, t)
-    return top + (least + (rest + (base[1] + more)))
+    return top, least + (rest + (base[1] + more))
 
 
-def _turned(n: Real, d: Real, y: Real, x: Real) -> Real:
+def _turned(n: Real, d: Real, y: Real, x: Real) -> Sum:
     """The angle in its octant, with y's sign."""
     on = x.on
     high, low = on.table("HALF_PI")
@@ -44,7 +44,14 @@ def _turned(n: Real, d: Real, y: Real, x: Real) -> Real:
     up, up_low = back.real(high, -high), back.real(low, -low)
     found = _angle(n, d, (swap.real(up, side), swap.real(up_low, side_low)))
     turn = (swap ^ back).bits(on.p.sign, 0) ^ (y.bits & on.p.sign)
-    return (found.bits ^ turn).real
+    return (found[0].bits ^ turn).real, (found[1].bits ^ turn).real
+
+
+def angle(y: Real, x: Real) -> Sum:
+    """arctan2 as a sum: not both are 0, and those that are not have exponents in the middle range."""
+    a, b = abs(y), abs(x)
+    swap = a > b
+    return _turned(swap.real(b, a), swap.real(a, b), y, x)
 
 
 def arctan2(on: Lanes, y: Real, x: Real) -> tuple[Real, Mask]:
@@ -53,7 +60,8 @@ def arctan2(on: Lanes, y: Real, x: Real) -> tuple[Real, Mask]:
     n, d = swap.real(b, a), swap.real(a, b)
     least, most = (on.real(2.0 ** (sign * _FAR[on.p])).bits for sign in (-1, 1))
     special = (n.bits - least).at_least(most - least) | (d.bits - least).at_least(most - least)
-    return _turned(n, d, y, x), special
+    high, low = _turned(n, d, y, x)
+    return high + low, special
 
 
 def arctan2_rare(on: Lanes, y: Real, x: Real) -> tuple[Real, Raised]:
@@ -66,7 +74,7 @@ def arctan2_rare(on: Lanes, y: Real, x: Real) -> tuple[Real, Raised]:
     ratio = n / d
     tiny = ratio < 2.0 ** (-on.p.mantissa - 8)
     scale = (d > 1.0).real(2.0 ** -_SCALE[on.p], 2.0 ** _SCALE[on.p])
-    far = _turned(tiny.real(0.0, n * scale), d * scale, y, x)
+    high, low = _turned(tiny.real(0.0, n * scale), d * scale, y, x)
     near = tiny & ~swap & ~x.bits.negative()
-    found = near.real(ratio.signed(y), far)
+    found = near.real(ratio.signed(y), high + low)
     return (x.nan() | y.nan()).real(x + y, found), {}

@@ -33,7 +33,7 @@ _ONE = {DOUBLE: 20.0, SINGLE: 9.5}
 """From here on tanh is 1."""
 
 
-def _remainder(x: Real) -> tuple[Bits, Real, Real]:
+def remainder(x: Real) -> tuple[Bits, Real, Real]:
     """k, r, and what r's rounding left off."""
     k, shifts = nearest(x)
     high, low = x.on.table("EXP_STEP")
@@ -51,7 +51,7 @@ def _expm1(x: Real, one_off: Sum, s: Real, s_low: Real, r: Real, low: Real) -> S
 
 
 def expm1(on: Lanes, x: Real) -> tuple[Real, Mask]:
-    k, r, low = _remainder(x)
+    k, r, low = remainder(x)
     s, s_low = scaled(k)
     high, rest = _expm1(x, total(s, on.real(-1.0)), s, s_low, r, low)
     return (high + rest).signed(x), abs(x).outside(LARGE[on.p])
@@ -76,7 +76,7 @@ class _Parts:
 def _parts(x: Real) -> _Parts:
     """x is not negative, and its exponential in range."""
     on = x.on
-    k, r, low = _remainder(x)
+    k, r, low = remainder(x)
     (s, s_off), (u, u_off) = scaled(k - 16), scaled(on.bits(-16) - k)
     plus, plus_low = ordered(s, u)
     minus, minus_low = ordered(s, -u)
@@ -87,26 +87,42 @@ def _parts(x: Real) -> _Parts:
     return _Parts((plus, plus_low), (minus, minus_low), r, even, odd)
 
 
-def _sinh(p: _Parts) -> Real:
+def _sinh(p: _Parts) -> Sum:
     (plus, plus_low), (minus, minus_low) = p.plus, p.minus
     high, more = onto(minus, plus, p.r)
     rest = fma(plus_low, p.r, more + minus_low)
-    return high + fma(plus, p.odd, fma(minus, p.even, rest))
+    return high, fma(plus, p.odd, fma(minus, p.even, rest))
 
 
-def _cosh(p: _Parts) -> Real:
+def _cosh(p: _Parts) -> Sum:
     (plus, plus_low), (minus, _) = p.plus, p.minus
-    return plus + fma(plus, p.even, fma(minus, p.r + p.odd, plus_low))
+    return plus, fma(plus, p.even, fma(minus, p.r + p.odd, plus_low))
+
+
+def both(size: Real) -> tuple[Sum, Sum]:
+    """cosh and sinh of numbers without a sign, less than `LARGE`."""
+    p = _parts(size)
+    return _cosh(p), _sinh(p)
+
+
+def expm1_sum(x: Real) -> tuple[Sum, Sum]:
+    """e**x and e**x - 1, for sizes less than `LARGE`."""
+    k, r, low = remainder(x)
+    s, s_low = scaled(k)
+    less = _expm1(x, total(s, x.on.real(-1.0)), s, s_low, r, low)
+    return (s, s * tail(r, low + s_low)), less
 
 
 def sinh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     size = abs(x)
-    return _sinh(_parts(size)).signed(x), size.outside(LARGE[on.p])
+    high, low = _sinh(_parts(size))
+    return (high + low).signed(x), size.outside(LARGE[on.p])
 
 
 def cosh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     size = abs(x)
-    return _cosh(_parts(size)), size.outside(LARGE[on.p])
+    high, low = _cosh(_parts(size))
+    return high + low, size.outside(LARGE[on.p])
 
 
 def _half_exp(on: Lanes, size: Real) -> Real:
@@ -128,7 +144,7 @@ def cosh_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
 def tanh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     size = abs(x)
     twice = size + size
-    k, r, low = _remainder(twice)
+    k, r, low = remainder(twice)
     s, s_low = scaled(k)
     n, n_low = ordered(*_expm1(twice, ordered(s, on.real(-1.0)), s, s_low, r, low))
     d = n + 2.0

@@ -29,9 +29,21 @@ from lazyarr.target import Target
 
 Reals = tuple[Real, ...]
 """Of functions with several results, and with complex ones."""
+Way = tuple[Reals, str]
+"""Results, and the block that they come from."""
 
 _SELDOM = '!0 = !{!"branch_weights", i32 1, i32 4000}'
 _MOSTLY = '!1 = !{!"branch_weights", i32 4000, i32 1}'
+
+
+@dataclass(frozen=True, slots=True)
+class Short:
+    """A way that vectors take of which all elements allow it."""
+
+    where: Callable[..., Mask]
+    """Which elements do."""
+    found: Callable[..., tuple[Real | Reals, Mask]]
+    """The results, the same as those of `Function.rare`; and where they do not hold after all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +58,8 @@ class Function:
     """The results for these, and the flags that they raise; None: there are no such elements."""
     needs: Callable[[Target], str] | None = None
     """Scalar functions that `rare` calls."""
+    shorts: tuple[Short, ...] = ()
+    """The first one that applies is taken."""
 
 
 def write(function: Function, sig: str, target: Target) -> Module:
@@ -150,32 +164,51 @@ class _Writer:
         for k, source in enumerate(sources):
             b.do(f"%at{k} = phi ptr [ {source}, %head ], [ %near{k}, %collect ]")
         xs = [x for k in self.args[: self.ins] for x in self.load(lanes, k)]
+        ways = [self.shortened(lanes, xs, k, short) for k, short in enumerate(self.function.shorts)]
         y, special = self.function.fast(lanes, *xs)
-        found = self.redone(lanes, xs, _several(y), special)
+        found = self.redone(lanes, xs, _several(y), special, ways)
         for k in self.args[self.ins :]:
             self.store([found.pop(0) for _ in range(self.parts[k])], k)
 
-    def redone(self, lanes: Lanes, xs: list[Real], ys: Reals, special: Mask | None) -> list[str]:
+    def some(self, where: Mask) -> str:
+        """Is there such an element?"""
+        b = self.b
+        any_ = b.op(f"bitcast {b.ty('i1')} {where.name} to i{self.width}")
+        return b.op(f"icmp ne i{self.width} {any_}, 0")
+
+    def shortened(self, lanes: Lanes, xs: list[Real], k: int, short: Short) -> Way:
+        """The results of a short way, which ends where all others do."""
+        b = self.b
+        b.do(f"br i1 {self.some(~short.where(lanes, *xs))}, label %usual{k}, label %short{k}")
+        b.label(f"short{k}")
+        ys, special = short.found(lanes, *xs)
+        way = _several(ys), b.block
+        b.do(f"br i1 {self.some(special)}, label %usual{k}, label %done, !prof !0")
+        b.label(f"usual{k}")
+        return way
+
+    def redone(
+        self, lanes: Lanes, xs: list[Real], ys: Reals, special: Mask | None, ways: list[Way]
+    ) -> list[str]:
         """The results, after a branch for those that the fast path does not give."""
         b = self.b
         if special is None or self.function.rare is None:
             b.do("br label %done")
             b.label("done")
             return [y.name for y in ys]
-        any_ = b.op(f"bitcast {b.ty('i1')} {special.name} to i{self.width}")
-        b.do(f"br i1 {b.op(f'icmp ne i{self.width} {any_}, 0')}, label %rare, label %done, !prof !0")
-        before = b.block
+        b.do(f"br i1 {self.some(special)}, label %rare, label %done, !prof !0")
+        ways.append((ys, b.block))
         b.label("rare")
         again, raised = self.function.rare(lanes, *xs)
-        redone = [special.real(new, y) for new, y in zip(_several(again), ys, strict=True)]
+        redone = tuple(special.real(new, y) for new, y in zip(_several(again), ys, strict=True))
         self.note({key: where & special for key, where in raised.items()})
         b.do("br label %done")
-        after = b.block
+        ways.append((redone, b.block))
         b.label("done")
         t = b.ty(self.real)
         return [
-            b.op(f"phi {t} [ {y.name}, %{before} ], [ {new.name}, %{after} ]")
-            for y, new in zip(ys, redone, strict=True)
+            b.op(f"phi {t} {', '.join(f'[ {found[k].name}, %{block} ]' for found, block in ways)}")
+            for k in range(len(ys))
         ]
 
     def load(self, lanes: Lanes, k: int) -> list[Real]:
@@ -228,8 +261,7 @@ class _Writer:
         """Remember the flags that elements raise."""
         b = self.b
         for key, where in raised.items():
-            some = b.op(f"bitcast {b.ty('i1')} {where.name} to i{self.width}")
-            bit = b.op(f"select i1 {b.op(f'icmp ne i{self.width} {some}, 0')}, i32 {mxcsr.BITS[key]}, i32 0")
+            bit = b.op(f"select i1 {self.some(where)}, i32 {mxcsr.BITS[key]}, i32 0")
             before = b.op("load i32, ptr %raised, align 4")
             b.do(f"store i32 {b.op(f'or i32 {before}, {bit}')}, ptr %raised, align 4")
 
