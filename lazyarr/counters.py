@@ -15,7 +15,9 @@ NAMES = (
     "node_bound",           # evaluations because the pending graph grew too large
     "memory_bound",         # evaluations because pending nodes kept too many bytes alive
     "plans",                # evaluations that were planned anew, not by a known structure
+    "reshaped",             # others whose nodes are where they were in a plan of other extents
     "assembled",            # groups of these whose programs were made; others share those of groups like them
+    "bodies",               # of these, those whose bodies were written: others had one of another shape's
     "fused_ops",            # ops that ran inside native kernels
     "native_launches",      # kernel launches
     "parallel_launches",    # of these, the ones that used more than one thread
@@ -30,6 +32,7 @@ NAMES = (
     "disk_hits",            # kernels loaded from the object cache on disk
     "memory_hits",          # kernels found loaded
     "traces",               # kinds of calls that compiled functions can replay
+    "instances",            # others, of arrays of other lengths, for which a trace was there
     "traced_calls",         # calls of compiled functions that were replayed
     "misfits",              # such calls that the function itself had to do after all
     "loop_blocks",          # blocks of iterations of Python's loops that machine code began
@@ -56,7 +59,9 @@ class Counters:
     node_bound: int
     memory_bound: int
     plans: int
+    reshaped: int
     assembled: int
+    bodies: int
     fused_ops: int
     native_launches: int
     parallel_launches: int
@@ -70,6 +75,7 @@ class Counters:
     disk_hits: int
     memory_hits: int
     traces: int
+    instances: int
     traced_calls: int
     misfits: int
     loop_blocks: int

@@ -12,6 +12,7 @@ the size below which NumPy takes over, part of the key, and what a launch prepar
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ from lazyarr import config
 from lazyarr.dtypes import char_of
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.fusion.collapse import Loops
+from lazyarr.fusion.conflict import SHARED
+from lazyarr.fusion.partition import CROSSING
 from lazyarr.fusion.program import Program
 from lazyarr.geometry import is_fresh
 from lazyarr.ops import OPS, kind, row
@@ -88,3 +91,30 @@ def for_shape(steps: list[Step], shape: tuple[int, ...]) -> list[Step]:
             loops = Loops((math.prod(shape),), program.loops.strides, program.loops.offsets)
             made[id(program)] = replace(program, loops=loops, launches={})
     return [s if s.program is None else replace(s, program=made[id(s.program)]) for s in steps]
+
+
+def outline_of(w: Walk) -> Pattern:
+    """The key of an evaluation's structure, whatever the extents: which shapes are one, which axes have one
+    element, and what thresholds sizes are beyond."""
+    shared, shapes, told = w.tokens.shared, dict[tuple[int, ...], int](), dict[Any, Any]()
+    found = [*w.key[:2], w.tokens.literal]
+    for part in w.key[2:]:
+        geo = shared.get(part) if part.__class__ is int else None
+        is_place = geo is not None or (part.__class__ is tuple and len(part) == 4)
+        if not is_place:
+            found.append(part)
+            continue
+        known = told.get(part)
+        if known is None:
+            shape, char = part[:3:2] if geo is None else (geo.shape, geo.dtype.char)
+            size = math.prod(shape)
+            known = told[part] = (
+                char, shapes.setdefault(shape, len(shapes)), *[n if n < 2 else 2 for n in shape],
+                bisect_left(SIZES, size),
+            )  # fmt: skip
+        found += known
+    return tuple(found)
+
+
+SIZES = (TINY + 1, SHARED, CROSSING)
+"""Numbers of elements by which partition decides."""

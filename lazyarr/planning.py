@@ -10,6 +10,7 @@ Plans are remembered by the walk's key.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import compress
 from typing import Any
 
@@ -20,18 +21,31 @@ from lazyarr.codegen.reduce_plan import arrange
 from lazyarr.counters import COUNT
 from lazyarr.expr import Compress, Expr, Map, Read, Reduce, Scan, Tally
 from lazyarr.fusion.alias import Memory
-from lazyarr.fusion.assemble import assemble
-from lazyarr.fusion.assembler import Terms, Unlike, body_of
+from lazyarr.fusion.assemble import Filled, Mould, assemble, filled, mould_of
+from lazyarr.fusion.assembler import REGION, Terms, Unlike, body_of
 from lazyarr.fusion.compress import fed, feedable
 from lazyarr.fusion.group import Group, space
-from lazyarr.fusion.partition import ALONE, LOOK_BACK, TOO_FEW, Barred, Partition, Refuse, is_draw, partition
+from lazyarr.fusion.partition import (
+    ALONE,
+    LOOK_BACK,
+    TOO_FEW,
+    Barred,
+    Elsewhere,
+    Outline,
+    Partition,
+    Refuse,
+    is_draw,
+    outline,
+    partition,
+)
 from lazyarr.fusion.rows import Found, chains
-from lazyarr.fusion.structure import Framed, Key, structure_of
+from lazyarr.fusion.structure import Framed, Key, Tokens, form_of, structure_of
 from lazyarr.geometry import same
 from lazyarr.kernels import lowerable, not_together
 from lazyarr.lifetimes import excess
 from lazyarr.plan import Plan, Step, Walk
-from lazyarr.plan_patterns import for_shape, pattern_of
+from lazyarr.plan_patterns import for_shape, outline_of, pattern_of
+from lazyarr.resting import Resting
 from lazyarr.row_blocks import joined, room
 from lazyarr.schedule import TINY, scattered
 
@@ -50,13 +64,18 @@ class Scattered(Exception):
 _plans: dict[tuple[Any, ...], Plan] = {}
 _patterns: dict[tuple[Any, ...], Plan] = {}
 """Plans whose shape does not matter (see `plan_patterns`)."""
+_outlines: dict[Key, Outline] = {}
+"""Where nodes are, of plans by structure without extents."""
+_moulds: dict[Key, Mould] = {}
+"""Bodies of groups, by form and options: another plan, of other shapes perhaps, has one already."""
 
 
 def plan_of(w: Walk, refuse: Refuse) -> Plan:
     """The plan of a walk, from memory if the structure was met before."""
     found = _plans.get(w.key)
     if found is None:
-        found = _met(w, refuse)
+        with Resting():
+            found = _met(w, refuse)
         if len(_plans) >= MAX_PLANS:
             _plans.clear()
         _plans[w.key] = found
@@ -86,7 +105,7 @@ def groups_of(w: Walk, refuse: Refuse) -> tuple[Partition, list[Step]]:
     found: tuple[Partition, list[Step]] | None = None
     least = 0
     for look_back in NARROWER:
-        mine = _groups(w, refuse, look_back)
+        mine = _groups(w, refuse, Barred(), look_back)
         over = excess(w, mine[1])
         if found is None or over < least:
             found, least = mine, over
@@ -96,14 +115,17 @@ def groups_of(w: Walk, refuse: Refuse) -> tuple[Partition, list[Step]]:
     return found
 
 
-def _groups(w: Walk, refuse: Refuse, look_back: int) -> tuple[Partition, list[Step]]:
-    parted, made, absorbed = _planned(w, refuse, look_back)
+def _groups(
+    w: Walk, refuse: Refuse, barred: Barred, look_back: int, places: Sequence[int] | None = None
+) -> tuple[Partition, list[Step]]:
+    parted, made, absorbed = _planned(w, refuse, barred, look_back, places)
     steps = {at: step for at, (step, _) in enumerate(made) if at not in absorbed}
     _let_go(list(steps.values()), w.nodes, w.numbers)
     edges = {id(step) for at, step in steps.items() if parted.groups[at].edge}
     if look_back == ALONE:
         parted.rows = Found()
     joint, parted.rows = joined(w, parted, steps, [framed for _, framed in made])
+    parted.outline = outline(w.nodes, parted.groups, barred, look_back)
     return parted, [_by_numpy(s) if id(s) in edges and too_few(w.nodes[s.members[0]]) else s for s in joint]
 
 
@@ -125,17 +147,21 @@ Alike = dict[Key, Made]
 and of the values that it needs.  It lives as long as the planning, since it holds nodes."""
 
 
-def _assembled(w: Walk, refuse: Refuse, look_back: int) -> tuple[Partition, list[Made]]:
+def _assembled(
+    w: Walk, refuse: Refuse, barred: Barred, look_back: int, places: Sequence[int] | None
+) -> tuple[Partition, list[Made]]:
     """Groups and their steps.  An attempt that fails bars nodes, so that the next one differs."""
-    barred, memory, alike = Barred(), Memory(w.tokens.odd), Alike()
+    memory, alike = Memory(w.tokens.odd), Alike()
     while True:
         before = len(barred)
-        parted = partition(w.nodes, w.external, refuse, w.tokens, memory, barred, look_back)
+        parted = partition(w.nodes, w.external, refuse, w.tokens, memory, barred, look_back, places)
         made = [_attempt(group, w, parted, barred, alike) for group in parted.groups]
         steps = [step for step in made if step is not None]
         if len(barred) == before:
             assert len(steps) == len(made)
             return parted, steps
+        if places is not None:
+            raise Elsewhere
 
 
 def _attempt(group: Group, w: Walk, parted: Partition, barred: Barred, alike: Alike) -> Made | None:
@@ -152,14 +178,33 @@ def _attempt(group: Group, w: Walk, parted: Partition, barred: Barred, alike: Al
 
 
 def _make(w: Walk, refuse: Refuse) -> Plan:
+    """A plan, begun by where nodes were for other extents, if something of that structure was met."""
+    key = outline_of(w)
+    known = _outlines.get(key)
+    if known is not None:
+        try:
+            parted, steps = _groups(w, refuse, known.barred(w.nodes), known.look_back, known.places)
+        except Elsewhere:
+            pass
+        else:
+            if not excess(w, steps):
+                COUNT.reshaped += 1
+                return Plan(steps, w.tokens.pins)
     COUNT.plans += 1
-    return Plan(groups_of(w, refuse)[1], w.tokens.pins)
+    parted, steps = groups_of(w, refuse)
+    if len(_outlines) >= MAX_PLANS:
+        _outlines.clear()
+    assert parted.outline is not None
+    _outlines[key] = parted.outline
+    return Plan(steps, w.tokens.pins)
 
 
-def _planned(w: Walk, refuse: Refuse, look_back: int) -> tuple[Partition, list[Made], set[int]]:
+def _planned(
+    w: Walk, refuse: Refuse, barred: Barred, look_back: int, places: Sequence[int] | None
+) -> tuple[Partition, list[Made], set[int]]:
     """Groups, their steps, and which of these are part of others: compressions that need not be stored
     are in the steps that read them."""
-    parted, made = _assembled(w, refuse, look_back)
+    parted, made = _assembled(w, refuse, barred, look_back, places)
     absorbed: set[int] = set()
     feeding: set[int] = set()
     for number, sources in fed(parted.groups, parted.stored, w.external).items():
@@ -220,17 +265,31 @@ def _step(group: Group, w: Walk, parted: Partition, alike: Alike) -> Made:
     key, needed = structure_of(group, stored, w.tokens, w.numbers)
     found = alike.get(key)
     if found is None:
-        found = alike[key] = _first(group, needed, parted, Terms(w.tokens.rules, lowerable, w.tokens.literal))
+        form = form_of(group, key, w.tokens)
+        known = None if form is None else (w.key[:2], w.tokens.literal, form)
+        found = alike[key] = _first(group, needed, parted, known, w.tokens)
     step, framed = found
     return step.renumbered(members, [w.numbers[id(v)] for v in needed], why), framed
 
 
-def _first(group: Group, needed: list[Expr], parted: Partition, terms: Terms) -> Made:
+def _first(group: Group, needed: list[Expr], parted: Partition, form: Key | None, tokens: Tokens) -> Made:
     """The step of a group whose structure was not met before, in the group's own numbers."""
     numbers = {id(n): k for k, n in enumerate(group.nodes)} | {id(v): -1 - k for k, v in enumerate(needed)}
     stored = [n for n in group.nodes if n.serial in parted.stored]
-    body = body_of(group, parted.epoch, parted.stored, terms)
-    program, values, scalars = assemble(body, arrange)
+    mould = None if form is None else _moulds.get(form)
+    if mould is None:
+        body = body_of(group, parted.epoch, parted.stored, Terms(tokens.rules, lowerable, tokens.literal))
+        mould = mould_of(body, numbers)
+        COUNT.bodies += 1
+        values, geos = [b.value for b in body.bindings], [b.geo for b in body.bindings]
+        whole = filled(mould, group, [values[k] for k in mould.order], [geos[k] for k in mould.order])
+        if form is not None:
+            if len(_moulds) >= MAX_PLANS:
+                _moulds.clear()
+            _moulds[form] = mould
+    else:
+        whole = _filled(mould, group, needed)
+    program = assemble(whole, arrange)
     COUNT.assembled += 1
     if scattered(program):
         raise Scattered
@@ -241,13 +300,24 @@ def _first(group: Group, needed: list[Expr], parted: Partition, terms: Terms) ->
     ranks = last.inputs[2] if isinstance(last.op, Compress) else None
     return Step(
         tuple(range(len(group.nodes))), tuple([numbers[id(n)] for n in stored]), program,
-        tuple([numbers[id(v)] for v in values]),
-        tuple([(numbers[id(c[0])], c[1]) if isinstance(c, tuple) else c for c in scalars]),
-        tuple(k for k, o in enumerate(program.parfor.operands) if o.role != "in"),
+        tuple([s.value for s in mould.sources]), tuple(mould.constants),
+        tuple([k for k, kind in enumerate(mould.kinds) if kind.role != "in"]),
         tuple(_reusable(n, group, numbers, read) for n in stored), "",
         tallies=isinstance(last.op, Tally),
         ranks=numbers[id(ranks.expr)] if isinstance(ranks, Read) else None,
-    ), Framed(body, arrange)  # fmt: skip
+    ), Framed(whole, arrange)  # fmt: skip
+
+
+def _filled(mould: Mould, group: Group, needed: list[Expr]) -> Filled:
+    """A mould that a group of the same form has left, with the operands of this one."""
+    values = [group.nodes[s.value] if s.value >= 0 else needed[-1 - s.value] for s in mould.sources]
+    geos = []
+    for s in mould.sources:
+        placed = group.placed[group.nodes[s.member].serial]
+        geo = placed.region if s.input == REGION else placed.reads[s.input]
+        assert geo is not None
+        geos.append(geo)
+    return filled(mould, group, values, geos)
 
 
 def _read(group: Group) -> dict[int, tuple[Expr, numpy.ndarray | None]]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import ndarray
+from lazyarr.compiling.extents import Length, as_numbers, has_length
 from lazyarr.compiling.interpret import Link, Tracer, is_plain
 from lazyarr.compiling.values import Method, Near, NeedsValue, Number, Traced
 from lazyarr.elision import ELIDED, IN_PLACE, matters
@@ -59,6 +60,8 @@ def given(t: Tracer, x: Any) -> Any:
         raise t.refuse("it passes a method on")
     if isinstance(x, tuple | list):
         return type(x)([given(t, item) for item in x])
+    if t.asked is not None:
+        x = as_numbers(x)
     if is_plain(x) or isinstance(x, type):
         return x
     raise t.refuse(f"it passes on an object of type {type(x).__name__}")
@@ -85,6 +88,8 @@ def traced(t: Tracer, x: Any, foreign: bool) -> Any:
 
 def attempted(t: Tracer, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """fn(*args), refused where it asks for values or raises: the function itself does that best."""
+    if t.asked is not None and (has_length(args) or has_length([*kwargs.values()])):
+        raise t.refuse("it computes with lengths")
     try:
         return fn(*args, **kwargs)
     except NeedsValue:
@@ -138,6 +143,8 @@ def _operand(t: Tracer, fn: Callable[..., Any], x: Any) -> Any:
         if fn in BY_VALUE:
             raise t.pin(x)
         return x.value
+    if type(x) is Length and fn not in BY_VALUE:
+        return int(x)
     if is_plain(x) and isinstance(x, SCALARS):
         return x
     raise t.refuse(f"an operator on an array and an object of type {type(x).__name__}")
@@ -200,6 +207,7 @@ def element(t: Tracer, x: Any, key: Any) -> Any:
     if isinstance(x, Traced):
         if x.lone:
             raise t.refuse("it indexes a NumPy scalar")
+        _parted(t, x, key)
         index = given(t, key)
         if is_element(index, x.array.ndim):
             _count(t)
@@ -209,9 +217,17 @@ def element(t: Tracer, x: Any, key: Any) -> Any:
         return element(t, x.array, attempted(t, x.sight.slices, given(t, key)))
     if isinstance(key, Number):
         raise t.pin(key)
+    if type(x) is tuple and type(key) is int and -len(x) <= key < len(x):
+        return x[key]
     if isinstance(x, tuple | list | range | str) and isinstance(key, int | slice):
         return attempted(t, operator.getitem, x, key)
     raise t.refuse(f"an element of an object of type {type(x).__name__}")
+
+
+def _parted(t: Tracer, x: Traced, key: Any) -> None:
+    """Where lengths are samples: a key that means the same for others, too."""
+    if t.asked is not None and not t.asked.part(key, x.array.geo.shape):
+        raise t.refuse("what such a key shows depends on lengths")
 
 
 def _count(t: Tracer) -> None:
@@ -242,6 +258,7 @@ def store(t: Tracer, target: Any, key: Any, value: Any) -> None:
         return
     if not isinstance(target, Traced) or target.lone:
         raise t.refuse(f"it writes an element of an object of type {type(target).__name__}")
+    _parted(t, target, key)
     index = given(t, key)
     if is_element(index, target.array.ndim):
         _count(t)
@@ -270,6 +287,8 @@ def _holds(target: Traced, scalar: Traced) -> bool:
 
 def rows(t: Tracer, x: Traced) -> list[Any]:
     """What a loop over an array goes through."""
+    if t.asked is not None:
+        raise t.refuse("it goes through rows")
     if x.lone or x.array.ndim < 2 or len(x.array) > ROWS:
         raise t.refuse("it loops over elements, or over many rows")
     return [element(t, x, k) for k in range(len(x.array))]

@@ -36,6 +36,13 @@ METHODS = (FOLDS - {"amax", "amin"}) | frozenset([
     "clip", "round", "conj", "conjugate", "repeat", "fill", "trace", "diagonal", "cumsum", "cumprod", "dot",
 ])  # fmt: skip
 """Methods of arrays that have no effect but on arrays."""
+GENERIC = FOLDS | frozenset([
+    "transpose", "swapaxes", "moveaxis", "expand_dims", "squeeze", "matrix_transpose", "permute_dims",
+    "where", "clip", "astype", "copy", "reshape", "ravel", "flatten", "conj", "conjugate", "round", "around",
+    "cumsum", "cumprod", "argmax", "argmin", "zeros_like", "ones_like", "empty_like", "full_like", "zeros",
+    "ones", "full", "empty", "broadcast_to", "ptp", "fill", "copyto", "ndim", "result_type",
+])  # fmt: skip
+"""Functions and methods of which nothing depends on lengths but lengths."""
 OF_LISTS = frozenset(["append", "extend", "insert", "reverse", "copy", "pop"])
 """Methods of lists.  All that there are the function has made."""
 CONSTANT = frozenset(["numpy", "lazyarr", "math"])
@@ -75,7 +82,8 @@ def _of_array(t: Tracer, x: Traced, name: str) -> Any:
     if x.lone and name in LONE:
         return LONE[name]
     if name in LOOKS:
-        return getattr(x.array.geo, name)
+        found = getattr(x.array.geo, name)
+        return found if t.asked is None or name in ("ndim", "itemsize") else t.asked.told(found)
     if name in METHODS:
         return Method(x, name)
     if x.lone or name not in VIEWS:

@@ -29,7 +29,7 @@ from lazyarr.compiling.arrays import (
     rows,
     traced,
 )
-from lazyarr.compiling.attributes import FOLDS, OUT_AT, parameters
+from lazyarr.compiling.attributes import FOLDS, GENERIC, OUT_AT, attribute, parameters
 from lazyarr.compiling.interpret import NUMBERS, Tracer
 from lazyarr.compiling.stenciled import stenciled
 from lazyarr.compiling.tables import TABLES, table
@@ -111,6 +111,8 @@ def call(t: Tracer, callee: Any, args: tuple[Any, ...], named: dict[str, Any]) -
     if isinstance(callee, numpy.ufunc):         # ours are among them, by their `__class__`
         return _ufunc(t, callee, args, named)
     if type(callee) is Stencil:
+        if t.asked is not None:
+            raise t.refuse("a stencil, which depends on lengths")
         return stenciled(t, callee, args, named)
     if type(callee) is Compiled:
         callee = callee.__wrapped__
@@ -134,6 +136,8 @@ def call(t: Tracer, callee: Any, args: tuple[Any, ...], named: dict[str, Any]) -
 
 def _method(t: Tracer, callee: Method, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     x, name = callee.owner, callee.name
+    if isinstance(x, Traced) and t.asked is not None and name not in GENERIC:
+        raise t.refuse(f"`{name}`, which may depend on lengths")
     if not isinstance(x, Traced):
         return attempted(t, getattr(x, name), *args, **named)
     if name in ("conj", "conjugate") and x.dtype.kind != "c":
@@ -150,6 +154,8 @@ def _refused(t: Tracer, name: str) -> Any:
 def _function(t: Tracer, offered: Offered, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     _, fn, kind, theirs = offered
     name = fn.__name__
+    if t.asked is not None and (kind == "table" or name not in GENERIC):
+        raise t.refuse(f"`{name}`, which may depend on lengths")
     if kind == "table":
         return table(t, fn, args, named, theirs)
     if kind == "creation":
@@ -230,6 +236,8 @@ def _counted(t: Tracer, x: Traced, named: dict[str, Any]) -> None:
     least = min(x.array.geo.shape, default=1)
     for name in ("ddof", "correction"):
         ddof = named.get(name, 0)
+        if t.asked is not None and (name in named):
+            raise t.refuse("`std` or `var` with degrees of freedom less")
         if not isinstance(ddof, int | float) or ddof >= least:
             raise t.refuse("`std` or `var` with so many degrees of freedom less")
 
@@ -356,7 +364,7 @@ def _of_numbers(t: Tracer, fn: Any, args: tuple[Any, ...], named: dict[str, Any]
 
 def _plain(t: Tracer, fn: Any, args: tuple[Any, ...]) -> Any:
     if fn is len and len(args) == 1 and isinstance(args[0], Traced) and not args[0].lone:
-        return len(args[0].array)
+        return attribute(t, args[0], "shape")[0]
     if fn is isinstance and len(args) == 2:
         x, types_ = args
         if isinstance(x, Method) or not all(type(c) in METACLASSES for c in _flat([types_])):

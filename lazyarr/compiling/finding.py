@@ -6,24 +6,27 @@ inputs must be known first.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
 
 from lazyarr.arrays import ndarray
 from lazyarr.compiler import COMPILER
+from lazyarr.compiling.general import General, Lengthless, Varied, lengthless
 from lazyarr.compiling.interpret import Discovered
 from lazyarr.compiling.known import RUNTIME, Key, Known, structure
 from lazyarr.compiling.large import Large
 from lazyarr.compiling.replay import Replay
 from lazyarr.compiling.small import small
 from lazyarr.compiling.trace import Kind, Trace, trace
-from lazyarr.compiling.values import Pinned, Refused
+from lazyarr.compiling.values import NeedsValue, Pinned, Refused
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.expr import LOCK
 from lazyarr.scalar.compiled import Refusal
+from lazyarr.scalar.ir import NOWHERE
 
 REPLAYS = 256
 """Of one function: all are forgotten when there are more."""
@@ -46,12 +49,23 @@ def replay_for(known: Known, key: Key, inputs: tuple[Any, ...]) -> Replay | Refu
         return known.refuse("operations on arrays are switched off")
     if len(known.met) > MET:
         known.met.clear()
+        known.varied.clear()
     shapeless = structure(key)
-    if shapeless not in known.met:
-        known.met.add(shapeless)
-    elif key not in known.met and not known.eager:              # a new shape may never come again
-        known.met.add(key)
-        return ONCE
+    varied = known.varied.get(shapeless)
+    if varied is None:
+        known.varied[shapeless] = Varied(inputs)
+    else:
+        lengths = varied.met(inputs)
+        # (A new shape may never come again; where arrays are small the function itself takes less.)
+        if key not in known.met and not known.eager and not _is_large(inputs):
+            known.met.add(key)
+            return ONCE
+        general = _of_another_length(known, key, inputs, lengths)
+        if general is not None:
+            return general
+        if key not in known.met and not known.eager:
+            known.met.add(key)
+            return ONCE
     with LOCK:                              # the engine's: a fork waits for it, handlers may come back here
         return known.replays.get(key) or _traced(known, key, inputs)
 
@@ -78,6 +92,52 @@ def _traced(known: Known, key: Key, inputs: tuple[Any, ...]) -> Replay | Refusal
         found = known.refuse(refused.why, refused.place)
     known.replays[key] = found
     return found
+
+
+def _is_large(inputs: tuple[Any, ...]) -> bool:
+    """Is there an array of which operations are planned, and not computed at the call?"""
+    return any(isinstance(x, ndarray | numpy.ndarray) and x.size > current.eager_elements for x in inputs)
+
+
+def _of_another_length(
+    known: Known, key: Key, inputs: tuple[Any, ...], varied: Sequence[bool]
+) -> Replay | None:
+    """The replay of a call whose like was met with arrays of other lengths; None where lengths decide."""
+    if not COMPILER.usable:
+        return None
+    try:
+        kinds = _kinds(known, inputs)
+        like = lengthless(kinds, varied)
+        if like is None:
+            return None
+        with LOCK:
+            general = known.general.get((key[0], like.key))
+            if general is None:
+                if len(known.general) >= REPLAYS:
+                    known.general.clear()
+                known.general[key[0], like.key] = general = _general(known, kinds, like)
+            if isinstance(general, Refusal):
+                return None
+            found = general.trace(kinds, like.lengths)
+            if found is None:
+                return None
+            if len(known.replays) >= REPLAYS:
+                known.replays.clear()
+            replay = known.replays[key] = _replay_of(found)
+    except (Refused, NeedsValue):
+        return None
+    COUNT.instances += 1
+    known.refusal = None
+    return replay
+
+
+def _general(known: Known, kinds: list[Kind], like: Lengthless) -> General | Refusal:
+    try:
+        return General(known.fn, kinds, known.outside, known.root, like)
+    except Refused as refused:
+        return Refusal(refused.why, refused.place)
+    except (Pinned, Discovered, MemoryError):   # (the trace of these lengths finds what more must be known)
+        return Refusal("more must be known of its inputs", NOWHERE)
 
 
 def _replay_of(found: Trace) -> Replay:

@@ -14,6 +14,7 @@ from typing import Any
 from lazyarr.compiling import arrays
 from lazyarr.compiling.attributes import attribute
 from lazyarr.compiling.calls import call
+from lazyarr.compiling.extents import has_length
 from lazyarr.compiling.interpret import ABSENT, Cell, Frame, Tracer
 from lazyarr.compiling.values import Null, Number, Traced
 from lazyarr.scalar.bytecode import after_loop, names, rule_of
@@ -245,6 +246,8 @@ def _contains(t: Tracer, frame: Frame, i: dis.Instruction) -> None:
     x = frame.stack.pop()
     if isinstance(x, Number):
         raise t.pin(x)
+    if t.asked is not None and has_length((x, items)):
+        raise t.refuse("it looks for a length")
     known = arrays.is_static((items, x)) and isinstance(items, tuple | list | str | range)
     if not known:
         raise t.refuse("`in` of what is not known")

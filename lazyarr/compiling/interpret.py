@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 import numpy
 
 from lazyarr.arrays import ndarray
+from lazyarr.compiling.extents import Asked, has_length
 from lazyarr.compiling.values import Method, Number, Pinned, Refused, Traced
 from lazyarr.dtypes import PLAIN, char_of
 from lazyarr.expr import Expr
@@ -164,6 +165,8 @@ class Tracer:
         """How many single elements were read and written."""
         self.reach: Any = None
         """How far the last stencil looks."""
+        self.asked: Asked | None = None
+        """Where the lengths of arrays are samples: what is asked of them."""
 
     def refuse(self, why: str) -> Refused:
         if not self.frames:
@@ -190,6 +193,8 @@ class Tracer:
 
     def derive(self, fn: Callable[..., Any], *args: Any) -> Any:
         """fn(*args) for numbers, constants among them."""
+        if self.asked is not None and has_length(args):
+            return self.asked.computed(self, fn, args)
         values = [a.value if isinstance(a, Number) else a for a in args]
         types_ = tuple(map(type, values))
         if not all(map(known_within, values)) or _warns(fn, types_):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from lazyarr.arrays import ndarray
+from lazyarr.compiling.general import General, Varied
 from lazyarr.compiling.interpret import ABSENT, NUMBERS, Guard, Outside
 from lazyarr.compiling.replay import Replay
 from lazyarr.compiling.trace import Root
@@ -55,8 +56,12 @@ class Known:
         self.pinned: frozenset[int] = frozenset()
         """Inputs that are numbers, and count by value."""
         self.replays: dict[Key, Replay | Refusal] = {}
+        self.general: dict[Any, General | Refusal] = {}
+        """By options and kind (`general.lengthless`)."""
+        self.varied: dict[Key, Varied] = {}
+        """By structure of keys, those that were met."""
         self.met: set[Key] = set()
-        """Keys, and structures of keys, that were met once."""
+        """Keys that were met once."""
         self.last: Last | None = None
         self.refusal: Refusal | None = None
         self.eager = False

@@ -19,7 +19,7 @@ from lazyarr.compiling import entry
 from lazyarr.compiling.interpret import Link
 from lazyarr.compiling.places import Cell, Launch, layout
 from lazyarr.compiling.replay import Misfit, Replay, builder, converted, maker, over
-from lazyarr.compiling.trace import Trace
+from lazyarr.compiling.trace import Trace, parts
 from lazyarr.counters import COUNT
 from lazyarr.fusion.program import Program
 from lazyarr.geometry import address
@@ -140,12 +140,15 @@ def small(trace: Trace) -> Small | None:
     run = entry.entry()
     if run is None:
         return None
+    programs = [part.program for step in trace.plan.steps for part in parts(step)]
+    if any(program is None or _is_large(program) for program in programs):
+        return None
     placed = layout(trace, apart=True)
     writer = _Writer(trace, len(placed.results))
     for each in placed.launches:
         program = each.step.program
         assert program is not None
-        if each.copies or _is_large(program):
+        if each.copies:
             return None
         p = prepare(program, False, 1)
         if any(isinstance(s, Link) and s.type().itemsize > 8 for s in each.scalars[0]):

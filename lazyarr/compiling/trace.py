@@ -7,13 +7,15 @@ The nodes hang on arrays without memory, so nothing can be computed by mistake, 
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy
 
 from lazyarr.arrays import ndarray
+from lazyarr.compiling.extents import Asked
 from lazyarr.compiling.interpret import Derived, Discovered, Link, Outside, Tracer, is_plain
 from lazyarr.compiling.values import NeedsValue, Number, Pinned, Refused, Slot, Traced, argument
 from lazyarr.config import options
@@ -42,6 +44,10 @@ class Kind(NamedTuple):
     """It is NumPy's own array."""
 
 
+Layouts = dict[int, tuple[numpy.dtype, tuple[int, ...], tuple[int, ...]]]
+"""For each input that is an array: dtype, shape, strides."""
+
+
 class Result(NamedTuple):
     """A part of what the function returns."""
 
@@ -61,8 +67,7 @@ class Trace:
     plan: Plan
     inputs: list[Expr | None]
     """For each input that is an array: its value at the call."""
-    layouts: dict[int, tuple[numpy.dtype, tuple[int, ...], tuple[int, ...]]]
-    """Of these: dtype, shape, strides."""
+    layouts: Layouts
     offsets: list[int]
     """Bytes from the start of that value to the array's first element."""
     written: tuple[int, ...]
@@ -85,6 +90,22 @@ Root = Callable[[Tracer, dict[str, Any]], Any]
 """What is traced, of the function's arguments by name: without it, the function."""
 
 
+@dataclass(slots=True, eq=False)
+class Recorded:
+    """What a function does, as nodes that are yet to be planned."""
+
+    nodes: list[Expr]
+    roots: list[Expr]
+    inputs: list[Expr | None]
+    offsets: list[int]
+    last: dict[int, Expr]
+    result: Result
+    values: list[Expr]
+    numbers: list[int | Derived]
+    links: dict[tuple[int, int], Link]
+    reach: Any
+
+
 def trace(fn: types.FunctionType, kinds: Sequence[Kind], outside: Outside, root: Root | None = None) -> Trace:
     """The trace of a function.
 
@@ -95,22 +116,65 @@ def trace(fn: types.FunctionType, kinds: Sequence[Kind], outside: Outside, root:
     Pinned, Discovered
         If more must be known of the inputs.
     """
-    names = fn.__code__.co_varnames[: fn.__code__.co_argcount + fn.__code__.co_kwonlyargcount]
-    with numpy.errstate(all="ignore"), options(**OPTIONS), warning_of_no_cast():
+    with tracing():
         t = Tracer(outside, {})
-        values = [_value(t, k, kind) for k, kind in enumerate(kinds)]
-        t.found.update(zip((known for _, known in outside.inputs), values[len(names) :], strict=True))
-        before = [_current(x) for x in values]
-        try:
-            held = dict(zip(names, values, strict=False))
-            returned = root(t, held) if root is not None else t.run(fn, held)
-            return _planned(t, values, before, returned, kinds)
-        except NeedsValue:
-            raise t.refuse("it needs values at the call") from None
-        except (Refused, Pinned, Discovered, MemoryError):
-            raise
-        except Exception as error:          # whatever that is, the function itself does not meet it here
-            raise t.refuse(f"{type(error).__name__}: {error}") from None
+        with _refusing(t):
+            recorded, keep = _run(t, fn, kinds, root)
+            found = planned(recorded, layouts(kinds), t)
+            del keep
+            return found
+
+
+def record(
+    fn: types.FunctionType, kinds: Sequence[Kind], outside: Outside, asked: Asked, root: Root | None = None
+) -> Recorded:
+    """What a function does where the lengths of arrays are samples; raises as `trace` does."""
+    with tracing():
+        t = Tracer(outside, {})
+        t.asked = asked
+        with _refusing(t):
+            return _run(t, fn, kinds, root)[0]
+
+
+@contextmanager
+def tracing() -> Iterator[None]:
+    """Everything becomes nodes, and nothing evaluates itself or warns."""
+    with numpy.errstate(all="ignore"), options(**OPTIONS), warning_of_no_cast():
+        yield
+
+
+@contextmanager
+def _refusing(t: Tracer) -> Iterator[None]:
+    """Whatever the function raises is a refusal."""
+    try:
+        yield
+    except NeedsValue:
+        raise t.refuse("it needs values at the call") from None
+    except (Refused, Pinned, Discovered, MemoryError):
+        raise
+    except Exception as error:          # whatever that is, the function itself does not meet it here
+        raise t.refuse(f"{type(error).__name__}: {error}") from None
+
+
+def _run(
+    t: Tracer, fn: types.FunctionType, kinds: Sequence[Kind], root: Root | None
+) -> tuple[Recorded, list[Any]]:
+    """What the function does, and what must live until that is planned."""
+    names = fn.__code__.co_varnames[: fn.__code__.co_argcount + fn.__code__.co_kwonlyargcount]
+    values = [_value(t, k, kind) for k, kind in enumerate(kinds)]
+    t.found.update(zip((known for _, known in t.outside.inputs), values[len(names) :], strict=True))
+    before = [_current(x) for x in values]
+    held = dict(zip(names, values, strict=False))
+    returned = root(t, held) if root is not None else t.run(fn, held)
+    owners: list[Storage] = []
+    return _recorded(t, values, before, returned, owners), [values, owners]
+
+
+def layouts(kinds: Sequence[Kind]) -> Layouts:
+    return {
+        k: (kind.value.dtype, kind.value.shape, kind.value.strides)
+        for k, kind in enumerate(kinds) if kind.kind == "array"
+    }  # fmt: skip
 
 
 def _value(t: Tracer, k: int, kind: Kind) -> Any:
@@ -125,12 +189,9 @@ def _current(x: Any) -> Expr | None:
     return x.current() if isinstance(x, Traced) else None
 
 
-def _planned(
-    t: Tracer, values: list[Any], before: list[Expr | None], returned: Any, kinds: Sequence[Kind]
-) -> Trace:
-    from lazyarr.engine import planned
-
-    owners: list[Storage] = []
+def _recorded(
+    t: Tracer, values: list[Any], before: list[Expr | None], returned: Any, owners: list[Storage]
+) -> Recorded:
     result = _result(t, values, returned, owners, set())
     del returned
     last = {
@@ -151,19 +212,23 @@ def _planned(
         raise t.refuse("NumPy warns of a cast that discards the imaginary part")
     links = {id(link.node): link for link in t.links}
     numbered = {(k, links[id(n)].place): links[id(n)] for k, n in enumerate(nodes) if id(n) in links}
-    walk, plan = planned(nodes, roots, literal=False)       # (numbers of the program stand for all of them)
+    offsets = [offset_of(x.array.geo) if isinstance(x, Traced) else 0 for x in values]
+    return Recorded(nodes, roots, before, offsets, last, result, ends, t.numbers, numbered, t.reach)
+
+
+def planned(r: Recorded, known: Layouts, t: Tracer | None = None) -> Trace:
+    """The trace of what was recorded, for arrays of these layouts."""
+    from lazyarr import engine
+
+    walk, plan = engine.planned(r.nodes, r.roots, literal=False)    # (numbers of the program stand for all)
     for step in plan.steps:
         for part in parts(step):
             if part.program is None or part.tallies or part.ranks is not None or part.feeds:
-                raise t.refuse(f"NumPy itself is needed: {part.why or 'no kernel'}")
-    layouts = {
-        k: (kind.value.dtype, kind.value.shape, kind.value.strides)
-        for k, kind in enumerate(kinds) if kind.kind == "array"
-    }  # fmt: skip
-    offsets = [offset_of(x.array.geo) if isinstance(x, Traced) else 0 for x in values]
+                why = f"NumPy itself is needed: {part.why or 'no kernel'}"
+                raise Refused(why) if t is None else t.refuse(why)
     return Trace(
-        walk, plan, before, layouts, offsets, tuple(last), last, result, ends, t.numbers, numbered,
-        t.reach, any(n.op is not None and _flags(n) for n in walk.nodes),
+        walk, plan, r.inputs, known, r.offsets, tuple(r.last), r.last, r.result, r.values, r.numbers, r.links,
+        r.reach, any(n.op is not None and _flags(n) for n in walk.nodes),
     )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Assemble: the body of a fusion group -> a `Parfor` and what one launch of it binds.
 
-In:  a group's body (`assembler`).   Out: `Assembled`.
+In:  a group's body (`assembler`).   Out: its `Mould`, and the `Program`s that it gives over extents.
 Loops are arranged so that NumPy's inner loops get NumPy's strides; where no arrangement does that,
 `Unlike` names the nodes.
 """
@@ -8,17 +8,20 @@ Loops are arranged so that NumPy's inner loops get NumPy's strides; where no arr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy
 
 from lazyarr.expr import FOLDS, Expr, Scatter
-from lazyarr.fusion.assembler import Assembler, Binding, Unlike, element
+from lazyarr.fusion.assembler import Assembler, Unlike, element
 from lazyarr.fusion.body import constant_char, moved
 from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse, in_sequence, lengthen, scanning
 from lazyarr.fusion.fold import fold_order, result_strides
 from lazyarr.fusion.group import Group
-from lazyarr.fusion.loop_strides import Call, fit
+from lazyarr.fusion.loop_strides import Call, fit, strides_of
 from lazyarr.fusion.parfor import EFFECTS, Inst, Operand, Parfor, Reduction
-from lazyarr.fusion.program import Constant, Program
+from lazyarr.fusion.program import Program, Rewritten
 from lazyarr.geometry import offset_of
 from lazyarr.reduce_order import Order
 
@@ -70,52 +73,121 @@ class Frame(NamedTuple):
     """For each of the program's operands; None for what lies in the value's own memory."""
 
 
-class Assembled(NamedTuple):
-    """A program, and what it is of: the only part that knows nodes."""
+class Source(NamedTuple):
+    """Where an operand is among the accesses of a group."""
 
-    program: Program
-    values: list[Expr]
-    """For each operand."""
-    constants: list[Constant]
+    member: int
+    input: int
+    """Which of the member's inputs, or `assembler.REGION`."""
+    value: int
+    """Whose memory it is: k >= 0 is node k of the group, k < 0 is value -1 - k of others."""
 
 
-def assemble(a: Assembler, arrange: Arrange, frame: Frame | None = None) -> Assembled:
-    """The program of a body, over the group's space or over the part of it that a `frame` shows.
+class Kind(NamedTuple):
+    """What a program says of an operand, wherever that lies."""
 
-    Drop dead code, order the operands (stores first: they decide the loops), collapse, classify.
-    `arrange` orders the loops of a fold."""
-    body, place = live(a.body.insts)
-    used = {i.attr for i in body if i.op in MEMORY} | {
-        i.attr.out for i in body if isinstance(i.attr, Reduction)
+    char: str
+    itemsize: int
+    role: str
+
+
+Local = tuple[int, int] | numpy.generic
+"""A runtime scalar: which of the group's nodes and of its inputs, or a value that belongs to the op."""
+
+
+@dataclass(slots=True, eq=False)
+class Mould:
+    """A body without dead code, its operands in order: what its programs over any extents have in common.
+
+    It holds no node and no geometry, so plans of other shapes may have it, too."""
+
+    insts: list[Inst]
+    order: list[int]
+    """Numbers of the operands in the body, as they are in programs: stores first, which decide the loops."""
+    kinds: list[Kind]
+    sources: list[Source]
+    constants: list[Local]
+    chars: str
+    """Types of the constants."""
+    calls: list[tuple[int, int]]
+    """What NumPy's inner loops compute: the value's number, and the node's."""
+    rewrites: tuple[Rewritten, ...]
+    parfors: dict[tuple[Any, ...], Parfor] = field(default_factory=dict)
+    """By loops, accesses and what is made contiguous: launches of equal parfors find their kernel at once."""
+
+    def parfor(self, dims: str, accesses: str, fold_group: int, body: list[Inst]) -> Parfor:
+        key = dims, accesses, fold_group, None if len(body) == len(self.insts) else tuple(body)
+        found = self.parfors.get(key)
+        if found is None:
+            kinds = zip(self.kinds, accesses, strict=True)
+            operands = tuple([Operand(kind.char, access, kind.role) for kind, access in kinds])
+            made = renumber(body, self.order, fold_group)
+            found = self.parfors[key] = Parfor(dims, operands, self.chars, made)
+        return found
+
+
+def mould_of(a: Assembler, numbers: Mapping[int, int]) -> Mould:
+    """The mould of a body; `numbers`, by identity, are those of the group's nodes and of other values."""
+    insts, place = live(a.body.insts)
+    used = {i.attr for i in insts if i.op in MEMORY} | {
+        i.attr.out for i in insts if isinstance(i.attr, Reduction)
     }
     order = sorted(
         (k for k in range(len(a.bindings)) if k in used), key=lambda k: a.bindings[k].role == "in"
     )
     bindings = [a.bindings[k] for k in order]
-    strides = [_strides(b, a.group.shape) for b in bindings]
-    starts = [offset_of(b.geo) for b in bindings]
-    moves = [0] * len(bindings) if frame is None else [s[frame.axis] for s in strides]
-    shape = a.group.shape
+    scalars = (i.attr for i in insts if i.op == "scalar")
+    constants = [a.body.constants[k] for k in scalars if isinstance(k, int)]
+    return Mould(
+        insts, order, [Kind(element(b.geo), b.geo.itemsize, b.role) for b in bindings],
+        [Source(b.member, b.input, numbers[id(b.value)]) for b in bindings],
+        [(numbers[id(c[0])], c[1]) if isinstance(c, tuple) else c for c in constants],
+        "".join(map(constant_char, constants)),
+        [(place[value], member) for value, member in a.calls if value in place], tuple(a.body.rewrites),
+    )  # fmt: skip
+
+
+class Filled(NamedTuple):
+    """A mould, and the group whose program it gives."""
+
+    mould: Mould
+    group: Group
+    values: Sequence[Expr]
+    """For each operand."""
+    geos: Sequence[numpy.ndarray]
+    """Where in these, over the group's space."""
+    calls: Sequence[Call]
+
+
+def filled(mould: Mould, group: Group, values: Sequence[Expr], geos: Sequence[numpy.ndarray]) -> Filled:
+    nodes = group.nodes
+    calls = [Call(value, nodes[m].serial, strides_of(nodes[m])) for value, m in mould.calls]
+    return Filled(mould, group, values, geos, calls)
+
+
+def assemble(f: Filled, arrange: Arrange, frame: Frame | None = None) -> Program:
+    """The program of a body, over the group's space or over the part of it that a `frame` shows.
+
+    `arrange` orders the loops of a fold."""
+    mould, group = f.mould, f.group
+    shape = group.shape
+    strides = [_strides(*each, shape) for each in zip(f.values, f.geos, mould.kinds, strict=True)]
+    starts = list(map(offset_of, f.geos))
+    moves = [0] * len(starts) if frame is None else [s[frame.axis] for s in strides]
     if frame is not None:
         shape = (*shape[: frame.axis], frame.extent, *shape[frame.axis + 1 :])
         for k, inside in enumerate(frame.inside):
             if inside is not None:
                 moves[k] = 0
                 strides[k], starts[k] = inside.within(frame.extent, strides[k], starts[k])
-    scalars = (i.attr for i in body if i.op == "scalar")
-    constants = [a.body.constants[k] for k in scalars if isinstance(k, int)]
-    chars = "".join(map(constant_char, constants))
-    nests, run, fold_group = _nests(a.group, shape, strides, arrange)
-    calls = [c._replace(value=place[c.value]) for c in a.calls if c.value in place]
-    body, (dims, loops) = _fitting(body, calls, nests, order)
-    operands = tuple(
-        Operand(element(b.geo), access_class(s[-1], b.geo.itemsize), b.role)
-        for b, s in zip(bindings, loops.strides, strict=True)
-    )
-    parfor = Parfor(dims, operands, chars, renumber(body, order, fold_group))
+    nests, run, fold_group = _nests(group, shape, strides, arrange)
+    body, (dims, loops) = _fitting(mould.insts, f.calls, nests, mould.order)
+    accesses = "".join([
+        access_class(s[-1], kind.itemsize) for kind, s in zip(mould.kinds, loops.strides, strict=True)
+    ])  # fmt: skip
+    parfor = mould.parfor(dims, accesses, fold_group, body)
     offsets = tuple(at + t for at, t in zip(starts, loops.offsets, strict=True))
-    program = Program(parfor, loops, offsets, run, tuple(moves), tuple(a.body.rewrites))
-    return Assembled(program, [b.value for b in bindings], constants)
+    return Program(parfor, loops, offsets, run, tuple(moves), mould.rewrites)
 
 
 Arranged = tuple[str, Loops]
@@ -158,7 +230,7 @@ def _parallel(loops: Loops) -> Arranged:
 
 
 def _fitting(
-    body: list[Inst], calls: list[Call], nests: list[Callable[[], Arranged]], order: list[int]
+    body: list[Inst], calls: Sequence[Call], nests: list[Callable[[], Arranged]], order: list[int]
 ) -> tuple[list[Inst], Arranged]:
     """The first arrangement in which NumPy's inner loops see what they see in NumPy."""
     unlike: set[int] = set()
@@ -171,11 +243,11 @@ def _fitting(
     raise Unlike(unlike)
 
 
-def _strides(b: Binding, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _strides(value: Expr, geo: numpy.ndarray, kind: Kind, shape: tuple[int, ...]) -> tuple[int, ...]:
     """An operand's strides over the group's space."""
-    if b.role != "in" and isinstance(b.value.op, FOLDS):
-        return result_strides(b.value, len(shape))
-    return broadcast_strides(shape, b.geo.shape, b.geo.strides)
+    if kind.role != "in" and isinstance(value.op, FOLDS):
+        return result_strides(value, len(shape))
+    return broadcast_strides(shape, geo.shape, geo.strides)
 
 
 MEMORY = ("load", "gather", "store", "scatter")

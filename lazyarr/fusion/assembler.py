@@ -18,7 +18,7 @@ from lazyarr.expr import FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scan,
 from lazyarr.fusion.body import Body, Lowerable
 from lazyarr.fusion.fold import fold_order, signature
 from lazyarr.fusion.group import Group, makes
-from lazyarr.fusion.loop_strides import Call, is_call, is_clip, strides_of
+from lazyarr.fusion.loop_strides import is_call, is_clip
 from lazyarr.fusion.parfor import SCAN, Inst, Reduction
 from lazyarr.fusion.registry import Active
 from lazyarr.fusion.rewrite import Rewrite
@@ -35,6 +35,13 @@ class Binding:
     value: Expr
     geo: numpy.ndarray
     role: str
+    member: int
+    input: int
+    """Which access of which of the group's nodes it is (`assemble.Source`)."""
+
+
+REGION = -1
+"""In the place of an input's number: what the node writes."""
 
 
 class Unlike(Exception):
@@ -73,15 +80,20 @@ class Assembler:
     """Serial of a node -> the number of its value, in the dtype of its region."""
     bindings: list[Binding] = field(default_factory=list)
     loads: dict[tuple[int, int, tuple[int, ...], tuple[int, ...], str], int] = field(default_factory=dict)
-    calls: list[Call] = field(default_factory=list)
-    """What NumPy's inner loops compute, and what depends on their strides."""
+    calls: list[tuple[int, int]] = field(default_factory=list)
+    """What NumPy's inner loops compute, and what depends on their strides: the value's number, and which of the
+    group's nodes it is."""
 
-    def load(self, value: Expr, geo: numpy.ndarray) -> int:
+    def bind(self, value: Expr, geo: numpy.ndarray, role: str, input: int) -> int:
+        """The number of a new operand: an access of the node being assembled."""
+        self.bindings.append(Binding(value, geo, role, self.body.at, input))
+        return len(self.bindings) - 1
+
+    def load(self, value: Expr, geo: numpy.ndarray, input: int) -> int:
         key = _key(value, geo)
         operand = self.loads.get(key)
         if operand is None:
-            operand = self.loads[key] = len(self.bindings)
-            self.bindings.append(Binding(value, geo, "in"))
+            operand = self.loads[key] = self.bind(value, geo, "in", input)
         return self.body.emit(Inst("load", element(geo), (), operand))
 
     def input(self, node: Expr, k: int, char: str) -> int:
@@ -91,7 +103,7 @@ class Assembler:
             return self.body.cast(self.body.scalar((node, k)), element(i), char)
         value, geo = i.expr, self.group.placed[node.serial].reads[k]
         assert geo is not None
-        number = self.values[value.serial] if self.inside(value) else self.load(value, geo)
+        number = self.values[value.serial] if self.inside(value) else self.load(value, geo, k)
         return self.body.cast(number, element(i.geo), char)
 
     def inside(self, value: Expr) -> bool:
@@ -113,7 +125,7 @@ class Assembler:
             inst, made = Inst(*self.body.one_for_one(op.name, op.sig, args), op.part), outs[op.part]
             number = self.body.emit(inst)
             if (is_call(inst) or is_clip(inst)) and self.body.insts[number] == inst:  # no rule found an equal
-                self.calls.append(Call(number, node.serial, strides_of(node)))
+                self.calls.append((number, self.body.at))
         if not node.masked:
             return self.body.cast(number, made, region)
         mask, old = self.input(node, len(node.inputs) - 1, "?"), self.old(node)
@@ -132,8 +144,8 @@ class Assembler:
         op, table, first = node.op, node.inputs[0], self.group.placed[node.serial].reads[0]
         assert isinstance(op, Gather) and isinstance(table, Read) and first is not None
         offset = self.offset(node, op.axes, table.geo)
-        self.bindings.append(Binding(table.expr, first, "in"))
-        return self.body.emit(Inst("gather", element(first), (offset,), len(self.bindings) - 1))
+        operand = self.bind(table.expr, first, "in", 0)
+        return self.body.emit(Inst("gather", element(first), (offset,), operand))
 
     def scan(self, node: Expr) -> int:
         """Running results; the input is cast first."""
@@ -155,8 +167,8 @@ class Assembler:
         assert isinstance(node.op, Scatter) and node.region is not None
         char = element(node.region)
         args = self.input(node, 0, char), self.offset(node, node.op.axes, node.region)
-        self.bindings.append(Binding(node, self.group.placed[node.serial].region, "out"))
-        return Inst("scatter", char, args, len(self.bindings) - 1)
+        region = self.group.placed[node.serial].region
+        return Inst("scatter", char, args, self.bind(node, region, "out", REGION))
 
     def harmless(self, node: Expr, args: tuple[int, ...]) -> tuple[int, ...]:
         """Arguments that raise no floating-point flag where the mask, which picks results, is False:
@@ -189,7 +201,7 @@ class Assembler:
                 return self.values[old.serial]
             old = old.old
         assert old is not None
-        return self.load(old, region)
+        return self.load(old, region, REGION)
 
     def reduce(self, node: Expr) -> None:
         """Fold a value into a result operand."""
@@ -217,7 +229,7 @@ class Assembler:
 
     def fold(self, node: Expr, number: int, how: Reduction, char: str) -> None:
         assert node.region is not None
-        self.bindings.append(Binding(node, node.region, "out"))
+        self.bind(node, node.region, "out", REGION)
         self.body.effect(Inst("reduce", char, (number,), how))
 
     def tally(self, node: Expr) -> None:
@@ -234,7 +246,7 @@ class Assembler:
             number = self.input(node, 0, char)
         else:
             char = MOVED[x.geo.itemsize]
-            number = self.load(x.expr, x.geo.view(char))
+            number = self.load(x.expr, x.geo.view(char), 0)
         self.fold(node, number, Reduction("compress", "sequential", len(self.bindings), -1, mask), char)
         assert node.region is not None
         self.bindings[-1].geo = node.region.view(char)
@@ -247,8 +259,8 @@ class Assembler:
         before = self.body.insts
         self.body, place = found
         self.calls = [
-            c._replace(value=place[c.value]) for c in self.calls
-            if self.body.insts[place[c.value]][:2] == before[c.value][:2]
+            (place[value], member) for value, member in self.calls
+            if self.body.insts[place[value]][:2] == before[value][:2]
         ]
 
 
@@ -290,8 +302,7 @@ def body_of(group: Group, epoch: int, stored: set[int], terms: Terms) -> Assembl
         number = a.values[node.serial] = value(node)
         if node.serial in stored:
             region = group.placed[node.serial].region
-            stores.append(Inst("store", element(region), (number,), len(a.bindings)))
-            a.bindings.append(Binding(node, region, "out"))
+            stores.append(Inst("store", element(region), (number,), a.bind(node, region, "out", REGION)))
     for store in stores:
         a.body.effect(store)
     for rule in terms.rules.parfor:

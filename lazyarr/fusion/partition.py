@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -80,6 +80,8 @@ class Partition:
     epoch: int
     rows: Found = field(default_factory=Found)
     """Which groups run together, block by block; filled in by who makes steps of the groups."""
+    outline: Outline | None = None
+    """Filled in likewise."""
 
 
 @dataclass(slots=True, eq=False)
@@ -99,15 +101,55 @@ class Barred:
 
 def partition(
     nodes: list[Expr], asked: Asked, refuse: Refuse, tokens: Tokens, memory: Memory, barred: Barred,
-    look_back: int = LOOK_BACK,
+    look_back: int = LOOK_BACK, places: Sequence[int] | None = None,
 ) -> Partition:
-    """Put `nodes` (pending, in program order) into groups; those that are `asked` for must be stored."""
+    """Put `nodes` (pending, in program order) into groups; those that are `asked` for must be stored.
+
+    `places` says where each node was put for other extents (`Outline`).
+
+    Raises
+    ------
+    Elsewhere
+        If some node cannot be there."""
     on = current.parallel
     terms = Terms(
         asked, Forms(refuse, tokens, memory), memory, barred, look_back,
-        "fusion" in on, "reduction" in on, not is_off("views"),
+        "fusion" in on, "reduction" in on, not is_off("views"), places,
     )  # fmt: skip
     return _attempt(nodes, terms)
+
+
+class Elsewhere(Exception):
+    """A node cannot be where it was put for other extents."""
+
+
+class Outline(NamedTuple):
+    """Where the nodes of an evaluation are, by number: for other extents that is tried first."""
+
+    places: tuple[int, ...]
+    """The group of each node; -1 - k: the group k, which NumPy runs."""
+    look_back: int
+    unlike: tuple[tuple[int, str], ...]
+    apart: tuple[int, ...]
+    alone: tuple[int, ...]
+    """Which nodes were barred (`Barred`)."""
+
+    def barred(self, nodes: Sequence[Expr]) -> Barred:
+        return Barred(
+            {nodes[k].serial: why for k, why in self.unlike}, {nodes[k].serial for k in self.apart},
+            {nodes[k].serial for k in self.alone},
+        )  # fmt: skip
+
+
+def outline(nodes: Sequence[Expr], groups: Sequence[Group], barred: Barred, look_back: int) -> Outline:
+    """The outline of a partition."""
+    number = {n.serial: k for k, n in enumerate(nodes)}
+    places = {n.serial: -1 - g.number if g.opaque else g.number for g in groups for n in g.nodes}
+    return Outline(
+        tuple([places[n.serial] for n in nodes]), look_back,
+        tuple([(number[serial], why) for serial, why in barred.unlike.items()]),
+        tuple(map(number.__getitem__, barred.apart)), tuple(map(number.__getitem__, barred.alone)),
+    )  # fmt: skip
 
 
 class Form(NamedTuple):
@@ -155,6 +197,8 @@ class Terms(NamedTuple):
     """With folds, too."""
     views: bool
     """Through views, too."""
+    places: Sequence[int] | None
+    """Where each node was put for other extents."""
 
 
 def _attempt(nodes: list[Expr], terms: Terms) -> Partition:
@@ -163,8 +207,9 @@ def _attempt(nodes: list[Expr], terms: Terms) -> Partition:
     groups: list[Group] = []
     stored = {n.serial for n in nodes if asked(n)}
     last_reader: dict[int, int] = {}    # id(memory key) -> last group that loads it
-    for node in nodes:
-        group, placed, loads = _place(node, groups, last_reader, epoch, terms)
+    for k, node in enumerate(nodes):
+        place = None if terms.places is None else terms.places[k]
+        group, placed, loads = _place(node, groups, last_reader, epoch, terms, place)
         group.nodes.append(node)
         group.placed[node.serial] = placed
         node.epoch, node.index = epoch, group.number
@@ -227,9 +272,11 @@ Joined = tuple[Placed, Loads]
 
 
 def _place(
-    node: Expr, groups: list[Group], last_reader: dict[int, int], epoch: int, terms: Terms
+    node: Expr, groups: list[Group], last_reader: dict[int, int], epoch: int, terms: Terms, known: int | None
 ) -> tuple[Group, Placed, Loads]:
-    """The group in whose loops a node runs, perhaps a new one, and how they see it."""
+    """The group in whose loops a node runs, perhaps a new one, and how they see it.
+
+    Where `known` says which, it is that one."""
     needed, floor = _needed(node, last_reader, epoch, terms.memory)
     own, shape, plain = terms.forms.of(node)
     edge = is_edge(node, terms.memory)
@@ -243,7 +290,8 @@ def _place(
         apart = terms.look_back == ALONE or (not terms.look_back and floor < len(groups) - 1)
         if apart and groups:
             refusals.append(Refusal(node.serial, CROWDED, floor))
-        for group in _candidates(groups, floor, terms.look_back):
+        tried = _candidates(groups, floor, terms.look_back) if known is None else _known(groups, known, floor)
+        for group in tried:
             link = _link(node, group, epoch) if group.number in needed else None
             if refusals and link is None and shape != group.shape:
                 continue                    # no view leads there
@@ -252,6 +300,8 @@ def _place(
                 return group, *found
             if not refusals:
                 refusals.append(Refusal(node.serial, found, group.number))
+    if known is not None and known != (len(groups) if why is None else -1 - len(groups)):
+        raise Elsewhere
     group = Group(len(groups), shape, terms.memory, opaque=why is not None, refusals=refusals, edge=edge)
     groups.append(group)
     return group, plain, memory_reads(node, plain, group, epoch)
@@ -284,6 +334,13 @@ def _candidates(groups: list[Group], floor: int, look_back: int) -> list[Group]:
     later = groups[max(floor + 1, len(groups) - look_back) :]
     later.reverse()
     return [groups[floor], *later] if floor >= 0 else later
+
+
+def _known(groups: list[Group], known: int, floor: int) -> list[Group]:
+    """The group that a node was in for other extents, if it is not to be a new one."""
+    if known < floor:
+        raise Elsewhere
+    return groups[known : known + 1]
 
 
 def _join(

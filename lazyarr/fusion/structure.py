@@ -15,15 +15,17 @@ from typing import Any
 
 import numpy
 
+from lazyarr import switches
 from lazyarr.dtypes import char_of
 from lazyarr.error_state import ignores
-from lazyarr.expr import Expr, Read, Reduce
-from lazyarr.fusion.assemble import Arrange, Frame, assemble
-from lazyarr.fusion.assembler import Assembler
+from lazyarr.expr import Expr, Map, Read, Reduce, Scan
+from lazyarr.fusion.assemble import Arrange, Filled, Frame, assemble
+from lazyarr.fusion.fold import fold_order
 from lazyarr.fusion.group import Group
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.registry import NONE, Active
 from lazyarr.geometry import FRESH, offset_of
+from lazyarr.reduce_order import Order
 
 Key = tuple[Any, ...]
 
@@ -37,6 +39,8 @@ class Tokens:
     """Constants and error states are what they are at every run, and rules may go by them."""
     pins: list[Any] = field(default_factory=list)
     """Objects whose identity is a token."""
+    shared: dict[int, numpy.ndarray] = field(default_factory=dict)
+    """The geometries among them, by identity."""
     odd: bool = False
     """Some memory is somebody else's, or some access is not aligned."""
     _known: dict[int, Any] = field(default_factory=dict)
@@ -103,6 +107,7 @@ class Tokens:
         found: Any
         if id(geo) in FRESH:
             self.pins.append(geo)
+            self.shared[id(geo)] = geo
             found = id(geo)
         else:
             found = by_contents(geo)
@@ -129,16 +134,48 @@ def structure_of(
     return tuple(parts), leaves
 
 
+def form_of(group: Group, key: Key, tokens: Tokens) -> Key | None:
+    """What the body of a group depends on, whatever the extents: the group's key, in which geometries are
+    told by their types and by which of them are one; None where the body itself has extents in it.
+
+    (Equal loads are one by what they say of memory, values pass in registers by which elements they are: axes
+    of length 1 make a difference.)"""
+    if group.bridged or switches.OFF or any(not isinstance(n.op, SHAPELESS) for n in group.nodes):
+        return None
+    pinned, labels, form = tokens.shared, dict[Any, int](), list[Any]()
+    for part in key:
+        geo = pinned.get(part) if part.__class__ is int else None
+        said = part if part.__class__ is tuple else None if geo is None else by_contents(geo)
+        if said is None:
+            form.append(part)
+            continue
+        shape, strides, char, offset = said
+        steps = tuple([s for s, n in zip(strides, shape, strict=True) if n > 1])
+        seen = shape, steps, offset, char
+        form += (char, len(shape), labels.setdefault(said, len(labels)), labels.setdefault(seen, len(labels)))
+    for node in group.nodes:
+        if node.op.__class__ is Reduce:
+            order = fold_order(node)
+            assert isinstance(order, Order)
+            across = bool(order.loops) and order.loops[-1].kind == "p"
+            form += (node is group.fold, order.fold, order.start, across)
+    return tuple(form)
+
+
+SHAPELESS = (Map, Reduce, Scan)
+"""Ops of which no extent becomes a number in the body."""
+
+
 @dataclass(slots=True, eq=False)
 class Framed:
     """The programs of a group, and of all that are like it, over some of its rows."""
 
-    body: Assembler
+    filled: Filled
     arrange: Arrange
     _programs: dict[Frame, Program] = field(default_factory=dict)
 
     def over(self, frame: Frame) -> Program:
         found = self._programs.get(frame)
         if found is None:
-            found = self._programs[frame] = assemble(self.body, self.arrange, frame).program
+            found = self._programs[frame] = assemble(self.filled, self.arrange, frame)
         return found
