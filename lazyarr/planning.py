@@ -10,6 +10,7 @@ Plans are remembered by the walk's key.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import compress
 from typing import Any
 
@@ -25,6 +26,7 @@ from lazyarr.fusion.assembler import Terms, Unlike, body_of
 from lazyarr.fusion.compress import fed, feedable
 from lazyarr.fusion.group import Group, space
 from lazyarr.fusion.partition import ALONE, LOOK_BACK, TOO_FEW, Barred, Partition, Refuse, is_draw, partition
+from lazyarr.fusion.regions import Piece, Unit, arranged, read_through
 from lazyarr.fusion.rows import Found, chains
 from lazyarr.fusion.structure import Framed, Key, structure_of
 from lazyarr.geometry import same
@@ -34,6 +36,8 @@ from lazyarr.plan import Plan, Step, Walk
 from lazyarr.plan_patterns import for_shape, pattern_of
 from lazyarr.row_blocks import joined, room
 from lazyarr.schedule import TINY, scattered
+from lazyarr.switches import is_off
+from lazyarr.traffic import moved
 
 MAX_PLANS = 512
 """Plans kept; all are forgotten when there are more."""
@@ -93,11 +97,41 @@ def groups_of(w: Walk, refuse: Refuse) -> tuple[Partition, list[Step]]:
         if not least:
             break
     assert found is not None
-    return found
+    return _reading_through(w, refuse, found, least)
 
 
-def _groups(w: Walk, refuse: Refuse, look_back: int) -> tuple[Partition, list[Step]]:
-    parted, made, absorbed = _planned(w, refuse, look_back)
+def _reading_through(
+    w: Walk, refuse: Refuse, found: tuple[Partition, list[Step]], most: int
+) -> tuple[Partition, list[Step]]:
+    """The plan in which groups read through what is written piece by piece, where that moves fewer bytes and
+    holds no more."""
+    parted, steps = found
+    if is_off("regions") or "fusion" not in config.current.parallel or not w.tokens.literal:
+        return found
+    memory = Memory(w.tokens.odd)
+    chained = {number for chain in parted.rows.chains for number in chain.numbers}
+    regions = read_through(
+        w.nodes, parted.groups, parted.stored, w.external, memory, parted.epoch, chained,
+    )  # fmt: skip
+    parted.regions = regions
+    order = arranged(w.nodes, regions.units, memory) if regions.units else None
+    if order is None:
+        return found
+    mine = _groups(w, refuse, LOOK_BACK, order)
+    if excess(w, mine[1]) > most or _bytes(mine[1], w) >= _bytes(steps, w):
+        return found
+    mine[0].regions = regions
+    return mine
+
+
+def _bytes(steps: list[Step], w: Walk) -> int:
+    return sum(sum(moved(step, w)) for step in steps)
+
+
+def _groups(
+    w: Walk, refuse: Refuse, look_back: int, order: Sequence[Expr | Unit] | None = None
+) -> tuple[Partition, list[Step]]:
+    parted, made, absorbed = _planned(w, refuse, look_back, order)
     steps = {at: step for at, (step, _) in enumerate(made) if at not in absorbed}
     _let_go(list(steps.values()), w.nodes, w.numbers)
     edges = {id(step) for at, step in steps.items() if parted.groups[at].edge}
@@ -125,12 +159,14 @@ Alike = dict[Key, Made]
 and of the values that it needs.  It lives as long as the planning, since it holds nodes."""
 
 
-def _assembled(w: Walk, refuse: Refuse, look_back: int) -> tuple[Partition, list[Made]]:
+def _assembled(
+    w: Walk, refuse: Refuse, look_back: int, order: Sequence[Expr | Unit] | None
+) -> tuple[Partition, list[Made]]:
     """Groups and their steps.  An attempt that fails bars nodes, so that the next one differs."""
     barred, memory, alike = Barred(), Memory(w.tokens.odd), Alike()
     while True:
         before = len(barred)
-        parted = partition(w.nodes, w.external, refuse, w.tokens, memory, barred, look_back)
+        parted = partition(w.nodes, w.external, refuse, w.tokens, memory, barred, look_back, order)
         made = [_attempt(group, w, parted, barred, alike) for group in parted.groups]
         steps = [step for step in made if step is not None]
         if len(barred) == before:
@@ -156,10 +192,12 @@ def _make(w: Walk, refuse: Refuse) -> Plan:
     return Plan(groups_of(w, refuse)[1], w.tokens.pins)
 
 
-def _planned(w: Walk, refuse: Refuse, look_back: int) -> tuple[Partition, list[Made], set[int]]:
+def _planned(
+    w: Walk, refuse: Refuse, look_back: int, order: Sequence[Expr | Unit] | None
+) -> tuple[Partition, list[Made], set[int]]:
     """Groups, their steps, and which of these are part of others: compressions that need not be stored
     are in the steps that read them."""
-    parted, made = _assembled(w, refuse, look_back)
+    parted, made = _assembled(w, refuse, look_back, order)
     absorbed: set[int] = set()
     feeding: set[int] = set()
     for number, sources in fed(parted.groups, parted.stored, w.external).items():
@@ -217,12 +255,32 @@ def _step(group: Group, w: Walk, parted: Partition, alike: Alike) -> Made:
     stored = [n.serial in parted.stored for n in group.nodes]
     if group.opaque or not any(stored):         # (another thread let go of what was wanted when this began)
         return Step(members, tuple(compress(members, stored)), None, (), (), (), (), why), None
+    if group.unit is not None:
+        return _of_boxes(group, group.unit, w, parted, Step(
+            members, tuple(compress(members, stored)), None, (), (), (), ((),) * sum(stored), why,
+        )), None  # fmt: skip
     key, needed = structure_of(group, stored, w.tokens, w.numbers)
     found = alike.get(key)
     if found is None:
         found = alike[key] = _first(group, needed, parted, Terms(w.tokens.rules, lowerable, w.tokens.literal))
     step, framed = found
     return step.renumbered(members, [w.numbers[id(v)] for v in needed], why), framed
+
+
+def _of_boxes(group: Group, unit: Unit, w: Walk, parted: Partition, whole: Step) -> Step:
+    """The step of a group that runs as several loop nests."""
+    terms = Terms(w.tokens.rules, lowerable, w.tokens.literal)
+    for number, box in enumerate(unit.boxes):
+        part, stored, epoch = box.group(number, group.memory, parted.stored)
+        program, values, scalars = assemble(body_of(part, epoch, stored, terms), arrange)
+        COUNT.assembled += 1
+        numbers = [w.numbers[id(v.whole if isinstance(v, Piece) else v)] for v in values]
+        constants = [(w.numbers[id(c[0].whole)], c[1]) if isinstance(c, tuple) else c for c in scalars]
+        written = tuple(k for k, o in enumerate(program.parfor.operands) if o.role != "in")
+        whole.boxes += (
+            Step((), (), program, tuple(numbers), tuple(constants), written, (), ""),
+        )  # fmt: skip
+    return whole
 
 
 def _first(group: Group, needed: list[Expr], parted: Partition, terms: Terms) -> Made:

@@ -10,7 +10,6 @@ import os
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from lazyarr.debug.traffic import Traffic, least, moved
 from lazyarr.debug.words import dims_of, input_word, label, links_of, size
 from lazyarr.engine import groups_for
 from lazyarr.expr import LOCK, Compress, Expr, Read
@@ -24,6 +23,7 @@ from lazyarr.lifetimes import eager_peak, input_bytes, peak_bytes
 from lazyarr.materialize import closure, compiles
 from lazyarr.plan import Step, Walk
 from lazyarr.srcloc import line_of
+from lazyarr.traffic import Traffic, least, moved
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -41,6 +41,7 @@ from lazyarr.fusion.group import (
     space,
     written,
 )
+from lazyarr.fusion.regions import Regions, Unit
 from lazyarr.fusion.reindex import crossed, reindex, spread
 from lazyarr.fusion.rows import Found
 from lazyarr.fusion.structure import Key, Tokens
@@ -80,6 +81,8 @@ class Partition:
     epoch: int
     rows: Found = field(default_factory=Found)
     """Which groups run together, block by block; filled in by who makes steps of the groups."""
+    regions: Regions = field(default_factory=Regions)
+    """Which of them read through what is written piece by piece; filled in likewise."""
 
 
 @dataclass(slots=True, eq=False)
@@ -99,15 +102,17 @@ class Barred:
 
 def partition(
     nodes: list[Expr], asked: Asked, refuse: Refuse, tokens: Tokens, memory: Memory, barred: Barred,
-    look_back: int = LOOK_BACK,
+    look_back: int = LOOK_BACK, order: Sequence[Expr | Unit] | None = None,
 ) -> Partition:
-    """Put `nodes` (pending, in program order) into groups; those that are `asked` for must be stored."""
+    """Put `nodes` (pending, in program order) into groups; those that are `asked` for must be stored.
+
+    `order` has them with units in the place of those that these have."""
     on = current.parallel
     terms = Terms(
         asked, Forms(refuse, tokens, memory), memory, barred, look_back,
         "fusion" in on, "reduction" in on, not is_off("views"),
     )  # fmt: skip
-    return _attempt(nodes, terms)
+    return _attempt(nodes, terms, order)
 
 
 class Form(NamedTuple):
@@ -157,13 +162,16 @@ class Terms(NamedTuple):
     """Through views, too."""
 
 
-def _attempt(nodes: list[Expr], terms: Terms) -> Partition:
+def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | None) -> Partition:
     """One pass over the nodes: each is placed once, and its accesses are entered."""
     epoch, asked, memory = next(_epochs), terms.asked, terms.memory
     groups: list[Group] = []
     stored = {n.serial for n in nodes if asked(n)}
     last_reader: dict[int, int] = {}    # id(memory key) -> last group that loads it
-    for node in nodes:
+    for node in nodes if order is None else order:
+        if isinstance(node, Unit):
+            _enter_unit(node, groups, last_reader, epoch, stored, memory)
+            continue
         group, placed, loads = _place(node, groups, last_reader, epoch, terms)
         group.nodes.append(node)
         group.placed[node.serial] = placed
@@ -172,12 +180,7 @@ def _attempt(nodes: list[Expr], terms: Terms) -> Partition:
             group.fold = leader(node, group.fold)
         if isinstance(node.op, Scan) and not group.opaque:
             group.scan = node.op.axis
-        for value, geo in loads:
-            key = memory.key(value)
-            group.load(Access(value, key, geo))
-            last_reader[id(key)] = max(group.number, last_reader.get(id(key), -1))
-            if value.op is not None:
-                stored.add(value.serial)
+        _enter_loads(loads, group, last_reader, stored, memory)
         if node.old is not None:
             group.store(Access(node, memory.key(node.old), written(node, placed.region)))
             group.scatters = group.scatters or isinstance(node.op, Scatter)
@@ -188,7 +191,36 @@ def _attempt(nodes: list[Expr], terms: Terms) -> Partition:
     stored.update(node.serial for node in nodes if node.old is not None and not node.covers)
     for group in groups:
         stored -= {first.serial for first in _replaced(group) if not asked(first)}
+        if group.unit is not None:
+            stored -= group.unit.through
     return Partition(groups, stored, epoch)
+
+
+def _enter_loads(
+    loads: Loads, group: Group, last_reader: dict[int, int], stored: set[int], memory: Memory
+) -> None:
+    for value, geo in loads:
+        key = memory.key(value)
+        group.load(Access(value, key, geo))
+        last_reader[id(key)] = max(group.number, last_reader.get(id(key), -1))
+        if value.op is not None:
+            stored.add(value.serial)
+
+
+def _enter_unit(
+    unit: Unit, groups: list[Group], last_reader: dict[int, int], epoch: int, stored: set[int], memory: Memory
+) -> None:
+    """A unit is a group by itself."""
+    group = Group(len(groups), unit.shape, memory, nodes=unit.nodes, placed=unit.placed, unit=unit)
+    groups.append(group)
+    for node in unit.nodes:
+        node.epoch, node.index = epoch, group.number
+    _enter_loads(unit.loads, group, last_reader, stored, memory)
+    for node in unit.nodes:
+        if node.old is not None and node.serial not in unit.through:
+            group.store(Access(node, memory.key(node.old), written(node, unit.placed[node.serial].region)))
+            if not node.covers and node.old.op is not None:
+                stored.add(node.old.serial)
 
 
 def _replaced(group: Group) -> list[Expr]:
@@ -299,6 +331,8 @@ def _join(
         return "folds with what makes and uses their elements are switched off"
     if group.opaque:
         return "an input is made by NumPy"
+    if group.unit is not None:
+        return "the group runs as several loop nests, which read through what was joined"
     if edge or group.edge:
         return "a few elements are copied within an array, which may run with what sweeps over it"
     alone = terms.barred.alone
