@@ -23,10 +23,11 @@ from lazyarr.expr import Compress, Expr, Map, Read, Reduce, Scan, Tally
 from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.assemble import assemble
 from lazyarr.fusion.assembler import Terms, Unlike, body_of
+from lazyarr.fusion.boxes import Unit, whole_of
 from lazyarr.fusion.compress import fed, feedable
-from lazyarr.fusion.group import Group, space
-from lazyarr.fusion.partition import ALONE, LOOK_BACK, TOO_FEW, Barred, Partition, Refuse, is_draw, partition
-from lazyarr.fusion.regions import Piece, Unit, arranged, read_through
+from lazyarr.fusion.group import TOO_FEW, Group, space
+from lazyarr.fusion.partition import ALONE, LOOK_BACK, Barred, Partition, Refuse, is_draw, partition
+from lazyarr.fusion.regions import Regions, arranged, read_through
 from lazyarr.fusion.rows import Found, chains
 from lazyarr.fusion.structure import Framed, Key, structure_of
 from lazyarr.geometry import same
@@ -105,23 +106,43 @@ def _reading_through(
 ) -> tuple[Partition, list[Step]]:
     """The plan in which groups read through what is written piece by piece, where that moves fewer bytes and
     holds no more."""
-    parted, steps = found
+    parted, best = found[0], found
     if is_off("regions") or "fusion" not in config.current.parallel or not w.tokens.literal:
         return found
     memory = Memory(w.tokens.odd)
     chained = {number for chain in parted.rows.chains for number in chain.numbers}
-    regions = read_through(
-        w.nodes, parted.groups, parted.stored, w.external, memory, parted.epoch, chained,
-    )  # fmt: skip
-    parted.regions = regions
-    order = arranged(w.nodes, regions.units, memory) if regions.units else None
-    if order is None:
-        return found
-    mine = _groups(w, refuse, LOOK_BACK, order)
-    if excess(w, mine[1]) > most or _bytes(mine[1], w) >= _bytes(steps, w):
-        return found
-    mine[0].regions = regions
-    return mine
+    for out in (chained, set()) if chained else (chained,):     # (row blocks may be the better way)
+        regions = parted.regions = read_through(
+            w.nodes, parted.groups, parted.stored, w.asked, memory, parted.epoch, out,
+        )  # fmt: skip
+        mine = _in_boxes(w, refuse, regions, memory)
+        if mine is not None and _bytes(mine[1], w) < _bytes(best[1], w) and excess(w, mine[1]) <= most:
+            mine[0].regions = regions
+            best = mine
+    return best
+
+
+class Apart(Exception):
+    """NumPy's inner loops would see other strides in a unit's boxes."""
+
+    def __init__(self, unit: Unit) -> None:
+        super().__init__(unit)
+        self.unit = unit
+
+
+def _in_boxes(
+    w: Walk, refuse: Refuse, regions: Regions, memory: Memory
+) -> tuple[Partition, list[Step]] | None:
+    """The groups and steps with units, those that can be."""
+    while regions.units:
+        order = arranged(w.nodes, regions.units, memory)
+        if order is None:
+            return None
+        try:
+            return _groups(w, refuse, LOOK_BACK, order)
+        except Apart as found:
+            regions.units.remove(found.unit)
+    return None
 
 
 def _bytes(steps: list[Step], w: Walk) -> int:
@@ -181,6 +202,8 @@ def _attempt(group: Group, w: Walk, parted: Partition, barred: Barred, alike: Al
     except Scattered:
         barred.alone.update(n.serial for n in group.nodes if is_draw(n))
     except Unlike as found:
+        if group.unit is not None:
+            raise Apart(group.unit) from None
         barred.apart |= group.bridged           # perhaps they have NumPy's bits in a group of their own
         if not group.bridged:
             barred.unlike.update(dict.fromkeys(found.serials, found.why))
@@ -274,8 +297,8 @@ def _of_boxes(group: Group, unit: Unit, w: Walk, parted: Partition, whole: Step)
         part, stored, epoch = box.group(number, group.memory, parted.stored)
         program, values, scalars = assemble(body_of(part, epoch, stored, terms), arrange)
         COUNT.assembled += 1
-        numbers = [w.numbers[id(v.whole if isinstance(v, Piece) else v)] for v in values]
-        constants = [(w.numbers[id(c[0].whole)], c[1]) if isinstance(c, tuple) else c for c in scalars]
+        numbers = [w.numbers[id(whole_of(v))] for v in values]
+        constants = [(w.numbers[id(whole_of(c[0]))], c[1]) if isinstance(c, tuple) else c for c in scalars]
         written = tuple(k for k, o in enumerate(program.parfor.operands) if o.role != "in")
         whole.boxes += (
             Step((), (), program, tuple(numbers), tuple(constants), written, (), ""),

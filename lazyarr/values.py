@@ -77,7 +77,9 @@ LEDGER = Ledger()
 class Buffer:
     """The bytes of one storage: flat `memory`, its address, and who else may hold it."""
 
-    __slots__ = ("memory", "address", "nbytes", "bridge", "recycled", "orphan", "expected", "layout", "__weakref__")
+    __slots__ = (
+        "memory", "address", "nbytes", "bridge", "recycled", "orphan", "expected", "layout", "__weakref__",
+    )  # fmt: skip
 
     unwritten = False
 
@@ -145,6 +147,9 @@ class Unwritten(Buffer):
     __slots__ = ()
 
     unwritten = True
+
+    layout: numpy.ndarray
+    """The array that it was made for: what is written to parts of it goes along these axes."""
 
     def __init__(self, layout: numpy.ndarray) -> None:
         self.layout = layout

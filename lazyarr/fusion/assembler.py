@@ -16,11 +16,11 @@ from lazyarr.dtypes import char_of
 from lazyarr.error_state import ignores
 from lazyarr.expr import FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scan, Scatter, Tally
 from lazyarr.fusion.body import Body, Lowerable
+from lazyarr.fusion.boxes import whole_of
 from lazyarr.fusion.fold import fold_order, signature
 from lazyarr.fusion.group import Group, makes
 from lazyarr.fusion.loop_strides import Call, is_call, strides_of
 from lazyarr.fusion.parfor import SCAN, Inst, Reduction
-from lazyarr.fusion.regions import Piece
 from lazyarr.fusion.registry import Active
 from lazyarr.fusion.rewrite import Rewrite
 from lazyarr.geometry import offset_of, same
@@ -114,8 +114,7 @@ class Assembler:
             inst, made = Inst(*self.body.one_for_one(op.name, op.sig, args), op.part), outs[op.part]
             number = self.body.emit(inst)
             if is_call(inst) and self.body.insts[number] == inst:     # no rule found it an equal value
-                whole = node.whole if isinstance(node, Piece) else node
-                self.calls.append(Call(number, node.serial, strides_of(whole)))
+                self.calls.append(Call(number, node.serial, strides_of(whole_of(node))))
         if not node.masked:
             return self.body.cast(number, made, region)
         mask, old = self.input(node, len(node.inputs) - 1, "?"), self.old(node)

@@ -20,7 +20,7 @@ from lazyarr.fusion.reindex import Reindex
 from lazyarr.geometry import offset_of, same
 
 if TYPE_CHECKING:
-    from lazyarr.fusion.regions import Unit
+    from lazyarr.fusion.boxes import Unit
 
 Asked = Callable[[Expr], bool]
 """Does somebody outside ask for the value, now or later?"""
@@ -42,6 +42,8 @@ def space(node: Expr) -> tuple[int, ...]:
         return first.geo.shape
     return node.op.shape if isinstance(node.op, Scatter) else region_of(node).shape
 
+
+TOO_FEW = "too few elements for a kernel"
 
 THIN = 16
 """What an edge writes is one part in so many of the array, at most."""
@@ -164,7 +166,7 @@ class Group:
     edge: bool = False
     """Its one node is an edge (`is_edge`)."""
     unit: Unit | None = None
-    """It runs as several loop nests, and nothing joins it (`regions`)."""
+    """It runs as several loop nests, and nothing joins it (`boxes`)."""
 
     @property
     def ordered(self) -> bool:

@@ -6,7 +6,8 @@ Out: `Where` in the written space each element that is read lies, or None if non
     storage  = axes, the one of the longest stride first        `Layout`
     geometry = for each of these: first position, step, number  `along`
 
-What lies there in part only has to be cut first (`Cut`); where positions do not say it, nobody knows (`Unclear`).
+What lies there in part only has to be cut first (`Cut`); where positions do not say it, nobody knows
+(`Unclear`).
 """
 
 from __future__ import annotations

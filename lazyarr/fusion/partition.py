@@ -25,8 +25,10 @@ from lazyarr.config import current
 from lazyarr.draws import DRAWS
 from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scan, Scatter, Tally
 from lazyarr.fusion.alias import Memory
+from lazyarr.fusion.boxes import Unit
 from lazyarr.fusion.conflict import conflict, leader, own_conflict
 from lazyarr.fusion.group import (
+    TOO_FEW,
     Access,
     Asked,
     Group,
@@ -41,8 +43,8 @@ from lazyarr.fusion.group import (
     space,
     written,
 )
-from lazyarr.fusion.regions import Regions, Unit
-from lazyarr.fusion.reindex import crossed, reindex, spread
+from lazyarr.fusion.regions import Regions
+from lazyarr.fusion.reindex import CROSSING, crossed, reindex, spread
 from lazyarr.fusion.rows import Found
 from lazyarr.fusion.structure import Key, Tokens
 from lazyarr.geometry import extent, same
@@ -54,16 +56,11 @@ MAX_NODES = 128
 LOOK_BACK = 8
 """Groups that are tried for a node: more would make partition quadratic."""
 
-CROSSING = 1 << 17
-"""Elements from which on it matters that memory is read in its own order."""
-
 ALONE = -1
 """In the place of their number: none is tried, each node is a group."""
 
 IN_C_ORDER = (Tally, Compress, Scatter)
 """What runs in C order of its own space."""
-
-TOO_FEW = "too few elements for a kernel"
 
 CROWDED = "together they would hold more arrays at a time than NumPy"
 

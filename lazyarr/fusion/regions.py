@@ -1,105 +1,44 @@
-"""Regions: what a group reads of values that are written piece by piece, taken from where the pieces come from.
+"""Regions: a group takes what it reads of values written piece by piece from where the pieces come from.
 
 In:  a partition, the nodes that it is of.   Out: `Unit`s, and for other groups why they read from memory.
-``np.roll(u, 1)``, ``np.pad``, ``np.concatenate``, ``np.gradient``, a border of zeros around what a slice is assigned
-to: each is several writes to parts of new memory, which somebody then reads otherwise than it was written.
-Where one group alone reads them, its space is cut into boxes, so that within each every element is written by
-one node, at positions that a geometry describes.  Each box is a loop nest in which what wrote the elements
-is computed in the place of a load (`Piece`), and none of it is stored: elementwise(joined(parts)) becomes
-joined(elementwise(parts)).
+``np.roll(u, 1)``, ``np.pad``, ``np.concatenate``, ``np.gradient``, a border of zeros around what a slice is
+assigned to: each is several writes to parts of new memory, which somebody then reads otherwise than it was
+written.  Where one group alone reads them, its space is cut into boxes (`boxes`), each a loop nest in which
+what wrote the elements is computed in the place of a load, and none of it is stored: what was
+elementwise(joined(parts)) becomes joined(elementwise(parts)).
 
-The same goes for a value that is read at several places, as a stencil does: it is computed again for each of them
-where that takes less time than to store and load it.  Each operation is done on the elements on which
+The same goes for a value that is read at several places, as a stencil does: it is computed again for each of
+them where that takes less time than to store and load it.  Each operation is done on the elements on which
 NumPy does it, so flags are NumPy's: what nobody reads and may raise some is stored as before.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy
 
 from lazyarr.draws import DRAWS
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.fusion.alias import Memory
-from lazyarr.fusion.group import Asked, Group, Placed, forwards, makes, region_of
-from lazyarr.fusion.overlap import Cut, Layout, Unclear, Where, layout_of, where
-from lazyarr.fusion.reindex import spread
-from lazyarr.geometry import fresh
+from lazyarr.fusion.boxes import MOST_BOXES, MOST_NODES, Box, Reading, TooMany, Unit, Unreadable, is_piece
+from lazyarr.fusion.group import TOO_FEW, Group, Placed, region_of
+from lazyarr.fusion.overlap import Where
+from lazyarr.fusion.reindex import CROSSING, crossed
+from lazyarr.geometry import same
 from lazyarr.ops import may_raise, row
-
-MOST_BOXES = 27
-"""Boxes of a unit: as many as a cube has with its faces, edges and corners."""
-
-MOST_NODES = 128
-"""Nodes of one box's kernel, and of a unit."""
 
 BOX_BYTES = 1 << 16
 """What a launch more takes, in bytes that memory moves meanwhile."""
 
-BYTES_PER_NS = 12.0
-"""What memory moves."""
+BYTES_PER_NS = 24.0
+"""What memory moves for one thread, at best."""
 
 COST_NS = 0.1
 """Nanoseconds of an element of an op of cost 1."""
-
-BOXES = -2
-"""The epoch of pieces: no partition has it."""
-
-_serials = itertools.count(-1, -1)
-
-
-class Piece(Expr):
-    """A node in one box: planning alone knows it, and nobody evaluates it."""
-
-    __slots__ = ("whole",)
-    whole: Expr
-
-    def __init__(self, whole: Expr, inputs: tuple[Any, ...], region: numpy.ndarray) -> None:
-        self.whole, self.op, self.errors = whole, whole.op, whole.errors
-        self.inputs, self.region = inputs, region
-        self.old = self.buf = self.readers = self.home = self.loc = None
-        self.covers, self.nbytes = True, region.nbytes
-        self.masked = self.spared = self.replaced = False
-        self.epoch, self.index, self.serial = -1, 0, next(_serials)
-
-
-@dataclass(slots=True, eq=False)
-class Box:
-    """A part of a unit's space."""
-
-    shape: tuple[int, ...]
-    pieces: list[Piece]
-    own: dict[int, Piece]
-    """By serial: the nodes that run over the unit's space."""
-
-    def group(self, number: int, memory: Memory, stored: Collection[int]) -> tuple[Group, set[int], int]:
-        """The box as a group of pieces; which of these are stored; the epoch that they are of."""
-        group = Group(number, self.shape, memory, nodes=list(self.pieces))
-        for piece in self.pieces:
-            group.placed[piece.serial] = Placed.plainly(piece)
-            piece.epoch, piece.index = BOXES, number
-        return group, {piece.serial for serial, piece in self.own.items() if serial in stored}, BOXES
-
-
-@dataclass(slots=True, eq=False)
-class Unit:
-    """Nodes that run together, in a loop nest for each of some boxes that make up one space."""
-
-    shape: tuple[int, ...]
-    nodes: list[Expr]
-    """In program order."""
-    placed: dict[int, Placed]
-    through: set[int]
-    """Serials of those that are read through: nobody stores them."""
-    boxes: list[Box]
-    loads: list[tuple[Expr, numpy.ndarray]]
-
 
 @dataclass(slots=True, eq=False)
 class Regions:
@@ -110,42 +49,38 @@ class Regions:
     """By serial of a value that is stored and read by one group: why it is not read through."""
 
 
-class _Unreadable(Exception):
-    """A value has to be stored."""
-
-    def __init__(self, value: Expr, why: str) -> None:
-        super().__init__(value, why)
-        self.value, self.why = value, why
-
-
-class _TooMany(Exception):
-    """Boxes, or nodes, of one unit."""
-
-
 def read_through(
-    nodes: Sequence[Expr], groups: Sequence[Group], stored: Collection[int], asked: Asked, memory: Memory,
-    epoch: int, out: Collection[int],
+    nodes: Sequence[Expr], groups: Sequence[Group], stored: Collection[int], asked: Collection[int],
+    memory: Memory, epoch: int, out: Collection[int],
 ) -> Regions:
-    """The units that pay; groups numbered in `out` stay as they are."""
+    """The units that pay, of nodes of which some (serials) are stored, and some asked for from outside;
+    groups numbered in `out` stay as they are."""
     found = Regions()
-    if all(asked(n) for n in nodes if n.serial in stored):
+    if not any(_is_apart(group, asked) for group in groups):
         return found
     readers: dict[int, set[int]] = defaultdict(set)
     for node in nodes:
         for value in node.needs():
             readers[value.serial].add(node.serial)
-    taken: set[int] = set()
+    taken = {n.serial for g in groups if g.opaque and g.refusals[0].why is not TOO_FEW for n in g.nodes}
     for group in reversed(groups):
         mine = [n for n in group.nodes if n.serial not in taken]
-        if not mine or group.number in out or not _elementwise(group):
-            continue
-        if not any(v.op is not None and not asked(v) for v in (a.value for a in group.loads)):
+        if not mine or group.number in out or not _elementwise(group) or not _is_apart(group, asked):
             continue
         unit = _Uniting(group, mine, readers, stored, asked, memory, epoch, taken, found.refused).unit()
         if unit is not None:
             found.units.append(unit)
             taken.update(n.serial for n in unit.nodes)
     return found
+
+
+def _is_apart(group: Group, asked: Collection[int]) -> bool:
+    """Does it read what is made for it piece by piece, or at other elements?"""
+    return any(
+        value.op is not None and value.serial not in asked
+        and (value.old is not None or not same(geo, region_of(value)))
+        for value, _, geo in group.loads
+    )  # fmt: skip
 
 
 def _elementwise(group: Group) -> bool:
@@ -161,7 +96,7 @@ class _Uniting:
 
     def __init__(
         self, group: Group, nodes: list[Expr], readers: Mapping[int, set[int]], stored: Collection[int],
-        asked: Asked, memory: Memory, epoch: int, taken: Collection[int], refused: dict[int, str],
+        asked: Collection[int], memory: Memory, epoch: int, taken: Collection[int], refused: dict[int, str],
     ) -> None:
         self.group, self.nodes, self.readers, self.stored = group, nodes, readers, stored
         self.asked, self.memory, self.epoch, self.taken, self.refused = asked, memory, epoch, taken, refused
@@ -174,19 +109,22 @@ class _Uniting:
             through = self._through()
             if not any(serial in self.stored for serial in through):
                 return None
-            reading = _Reading(self.group, self.nodes, through, self.epoch)
+            reading = Reading(self.group, self.nodes, through, self.epoch)
             try:
                 boxes = reading.boxes()
-            except _Unreadable as found:
+            except Unreadable as found:
                 self._bar(found.value, found.why)
                 continue
-            except _TooMany:
+            except TooMany:
                 self._refuse(through.values(), f"that would take more than {MOST_BOXES} loop nests")
                 return None
             lost = self._lost(through, reading)
             if lost is not None:
                 self._bar(*lost)
                 continue
+            if self._crosses(boxes[0]):
+                self._refuse(through.values(), "its operands lie in another order of axes")
+                return None
             if self._saved(through, reading, len(boxes)) <= 0:
                 self._refuse(through.values(), "the loop nests take more time than memory saves")
                 return None
@@ -215,7 +153,7 @@ class _Uniting:
             serial = value.serial
             if (
                 value.op is None or serial in inside or serial in self.barred or serial in self.taken
-                or self.asked(value) or not _is_plain(value) or not region_of(value).size
+                or serial in self.asked or not _is_plain(value) or not region_of(value).size
                 or not self.readers[serial] <= inside
             ):  # fmt: skip
                 continue
@@ -224,7 +162,7 @@ class _Uniting:
             todo += value.needs()
         return found
 
-    def _lost(self, through: Mapping[int, Expr], reading: _Reading) -> tuple[Expr, str] | None:
+    def _lost(self, through: Mapping[int, Expr], reading: Reading) -> tuple[Expr, str] | None:
         """A value that has to be stored, since it would be computed too often, or not for all elements."""
         most, worst = 0.0, None
         spent = saved = 0.0
@@ -242,14 +180,23 @@ class _Uniting:
             return None
         return worst, "to compute it for each of its readers takes more time than to store it"
 
-    def _saved(self, through: Mapping[int, Expr], reading: _Reading, boxes: int) -> int:
+    def _saved(self, through: Mapping[int, Expr], reading: Reading, boxes: int) -> int:
         """Bytes that memory need not move, less what the loop nests take."""
         before = sum(region_of(n).nbytes for s, n in through.items() if s in self.stored)
         values = {v.serial: v for v, _ in reading.loads if v.op is not None}
         new = sum(v.nbytes for s, v in values.items() if s not in self.stored)
         return 2 * (before - new) - BOX_BYTES * (boxes - 1)
 
-    def _overwrites(self, reading: _Reading) -> bool:
+    def _crosses(self, box: Box) -> bool:
+        """Would the loops of the largest box stride across more operands than the group's?"""
+        if math.prod(box.shape) < CROSSING:
+            return False
+        reads = [i.geo for p in box.pieces for i in p.inputs if isinstance(i, Read) and not is_piece(i.expr)]
+        stores = [region_of(p) for serial, p in box.own.items() if serial in self.stored]
+        before = [a.geo for a in self.group.loads] + [self.group.placed[n.serial].region for n in self.nodes]
+        return crossed(reads + stores) > crossed(before)
+
+    def _overwrites(self, reading: Reading) -> bool:
         keys = {id(self.memory.key(value)) for value, _ in reading.loads}
         return any(n.old is not None and id(self.memory.key(n.old)) in keys for n in self.nodes)
 
@@ -268,128 +215,9 @@ def _all_of(shape: tuple[int, ...], made: Sequence[Where]) -> bool:
     edges = [sorted({0, n, *(at for b in boxes for at in b[d])}) for d, n in enumerate(shape)]
     seen = numpy.zeros([len(e) - 1 for e in edges], bool)
     for b in boxes:
-        seen[tuple(slice(e.index(low), e.index(high)) for e, (low, high) in zip(edges, b, strict=True))] = True
+        sides = zip(edges, b, strict=True)
+        seen[tuple(slice(edge.index(low), edge.index(high)) for edge, (low, high) in sides)] = True
     return bool(seen.all())
-
-
-class _Reading:
-    """The boxes of a group that reads through some values."""
-
-    def __init__(self, group: Group, nodes: Sequence[Expr], through: Mapping[int, Expr], epoch: int) -> None:
-        self.group, self.nodes, self.through, self.epoch = group, nodes, through, epoch
-        self.inside = {n.serial for n in nodes}
-        self.layouts: dict[int, Layout] = {}
-        self.loads: list[tuple[Expr, numpy.ndarray]] = []
-        self.made: dict[int, list[Where]] = {}
-        """By serial: which elements of a value that is read through are computed."""
-
-    def boxes(self) -> list[Box]:
-        """Cut until each box reads each value from one place."""
-        todo = [tuple(slice(0, n) for n in self.group.shape)]
-        found: list[Box] = []
-        while todo:
-            at = todo.pop()
-            if len(todo) + len(found) >= MOST_BOXES:
-                raise _TooMany
-            try:
-                box = _Cutting(self, at)
-                found.append(box.box())
-            except Cut as cut:
-                side = at[cut.axis]
-                middle = side.start + cut.at
-                for part in (slice(middle, side.stop), slice(side.start, middle)):
-                    todo.append((*at[: cut.axis], part, *at[cut.axis + 1 :]))
-                continue
-            self.loads += box.loads
-            for serial, w in box.made:
-                self.made.setdefault(serial, []).append(w)
-        return sorted(found, key=lambda b: -math.prod(b.shape))
-
-    def layout(self, value: Expr) -> Layout:
-        """How the storage of a value is laid out."""
-        chain: list[Expr] = []
-        while value.serial not in self.layouts:
-            chain.append(value)
-            if value.op is None:
-                geo = getattr(value.buf, "layout", None)
-                if geo is None:
-                    raise Unclear
-                self.layouts[value.serial] = layout_of(geo)
-            elif value.old is None:
-                self.layouts[value.serial] = layout_of(region_of(value))
-            else:
-                value = value.old
-        found = self.layouts[value.serial]
-        self.layouts.update((v.serial, found) for v in chain)
-        return found
-
-
-class _Cutting:
-    """One box, perhaps to be cut."""
-
-    def __init__(self, reading: _Reading, at: tuple[slice, ...]) -> None:
-        self.reading, self.at = reading, at
-        self.pieces: list[Piece] = []
-        self.known: dict[tuple[Any, ...], Piece] = {}
-        self.own: dict[int, Piece] = {}
-        self.loads: list[tuple[Expr, numpy.ndarray]] = []
-        self.made: list[tuple[int, Where]] = []
-
-    def box(self) -> Box:
-        r, group = self.reading, self.reading.group
-        for node in r.nodes:
-            placed = group.placed[node.serial]
-            inputs: list[Any] = []
-            for i, geo in zip(node.inputs, placed.reads, strict=True):
-                if geo is None or not isinstance(i, Read):
-                    inputs.append(i)
-                elif i.expr.serial in r.inside and forwards(i.expr, geo, group, r.epoch):
-                    piece = self.own[i.expr.serial]
-                    inputs.append(Read(piece, region_of(piece)))
-                else:
-                    inputs.append(self.source(i.expr, spread(geo, group.shape)[self.at]))
-            self.own[node.serial] = self._add(node, tuple(inputs), placed.region[self.at])
-        return Box(tuple(s.stop - s.start for s in self.at), self.pieces, self.own)
-
-    def source(self, value: Expr, geo: numpy.ndarray) -> Read:
-        """Where the elements of a value come from: memory, or a piece.  (No deeper than a unit has nodes.)"""
-        r = self.reading
-        while value.serial in r.through:
-            try:
-                found = where(r.layout(value), geo, region_of(value))
-            except Unclear:
-                raise _Unreadable(value, "its parts are not read along its axes") from None
-            if found is not None:
-                return self._piece(value, found)
-            if value.old is None or value.covers:
-                raise _Unreadable(value, "its parts are not read along its axes")
-            value = value.old
-        if makes(value, r.group, r.epoch) and value.serial in r.inside:
-            raise _Unreadable(value, "the group makes a part of it")
-        if value.op is None and value.buf.unwritten:
-            raise _Unreadable(value, "some of what is read was never written")
-        self.loads.append((value, geo))
-        return Read(value, geo)
-
-    def _piece(self, node: Expr, at: Where) -> Read:
-        key = node.serial, at
-        piece = self.known.get(key)
-        if piece is None:
-            region = region_of(node)
-            inputs = tuple(
-                self.source(i.expr, at.of(spread(i.geo, region.shape))) if isinstance(i, Read) else i
-                for i in node.inputs
-            )
-            piece = self.known[key] = self._add(node, inputs, fresh(at.shape, region.dtype))
-            self.made.append((node.serial, at))
-        return Read(piece, region_of(piece))
-
-    def _add(self, node: Expr, inputs: tuple[Any, ...], region: numpy.ndarray) -> Piece:
-        if len(self.pieces) >= MOST_NODES:
-            raise _TooMany
-        piece = Piece(node, inputs, region)
-        self.pieces.append(piece)
-        return piece
 
 
 def arranged(nodes: Sequence[Expr], units: Sequence[Unit], memory: Memory) -> list[Expr | Unit] | None:
