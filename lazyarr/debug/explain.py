@@ -253,12 +253,9 @@ def _through(group: Fused, regions: Regions) -> tuple[str, ...]:
     """What it reads through, or which of the values that it reads were stored for it, and why."""
     if group.unit is not None:
         parts = _count(len(group.unit.boxes), "loop nest")
-        return (f"in {parts}, one for each part of what it reads in registers",)
-    read = {a.value.serial for a in group.loads}
-    return tuple(
-        f"#{serial} is stored before it is read: {why}"
-        for serial, why in regions.refused.items() if serial in read
-    )
+        return (f"in {parts}: what is written piece by piece stays in registers",)
+    whys = dict.fromkeys(why for n in group.nodes for why in regions.refused.get(n.serial, ()))
+    return tuple(f"some of what it reads is stored for it: {why}" for why in whys)
 
 
 def _group(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy
@@ -45,8 +45,8 @@ class Regions:
     """What reading through makes of the groups of a partition."""
 
     units: list[Unit] = field(default_factory=list)
-    refused: dict[int, str] = field(default_factory=dict)
-    """By serial of a value that is stored and read by one group: why it is not read through."""
+    refused: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """By serial of a group's last node: why some of what it reads is stored for it."""
 
 
 def read_through(
@@ -67,7 +67,10 @@ def read_through(
         mine = [n for n in group.nodes if n.serial not in taken]
         if not mine or group.number in out or not _elementwise(group) or not _is_apart(group, asked):
             continue
-        unit = _Uniting(group, mine, readers, stored, asked, memory, epoch, taken, found.refused).unit()
+        uniting = _Uniting(group, mine, readers, stored, asked, memory, epoch, taken)
+        unit = uniting.unit()
+        if uniting.whys:
+            found.refused[group.nodes[-1].serial] = tuple(uniting.whys)
         if unit is not None:
             found.units.append(unit)
             taken.update(n.serial for n in unit.nodes)
@@ -96,12 +99,13 @@ class _Uniting:
 
     def __init__(
         self, group: Group, nodes: list[Expr], readers: Mapping[int, set[int]], stored: Collection[int],
-        asked: Collection[int], memory: Memory, epoch: int, taken: Collection[int], refused: dict[int, str],
+        asked: Collection[int], memory: Memory, epoch: int, taken: Collection[int],
     ) -> None:
         self.group, self.nodes, self.readers, self.stored = group, nodes, readers, stored
-        self.asked, self.memory, self.epoch, self.taken, self.refused = asked, memory, epoch, taken, refused
+        self.asked, self.memory, self.epoch, self.taken = asked, memory, epoch, taken
         self.barred = {n.old.serial for n in nodes if n.old is not None}
         """Serials of values that have to be stored."""
+        self.whys: dict[str, None] = {}
 
     def unit(self) -> Unit | None:
         """The unit, if reading through pays."""
@@ -116,20 +120,20 @@ class _Uniting:
                 self._bar(found.value, found.why)
                 continue
             except TooMany:
-                self._refuse(through.values(), f"that would take more than {MOST_BOXES} loop nests")
+                self.whys[f"that would take more than {MOST_BOXES} loop nests"] = None
                 return None
             lost = self._lost(through, reading)
             if lost is not None:
                 self._bar(*lost)
                 continue
             if self._crosses(boxes[0]):
-                self._refuse(through.values(), "its operands lie in another order of axes")
+                self.whys["its operands lie in another order of axes"] = None
                 return None
             if self._saved(through, reading, len(boxes)) <= 0:
-                self._refuse(through.values(), "the loop nests take more time than memory saves")
+                self.whys["the loop nests take more time than memory saves"] = None
                 return None
             if self._overwrites(reading):
-                self._refuse(through.values(), "the group writes memory that the parts come from")
+                self.whys["the group writes memory that the parts come from"] = None
                 return None
             members = sorted((*through.values(), *self.nodes), key=lambda n: n.serial)
             placed = {s: self.group.placed[s] for s in (n.serial for n in self.nodes)}
@@ -138,10 +142,7 @@ class _Uniting:
 
     def _bar(self, value: Expr, why: str) -> None:
         self.barred.add(value.serial)
-        self._refuse([value], why)
-
-    def _refuse(self, values: Iterable[Expr], why: str) -> None:
-        self.refused.update((v.serial, why) for v in values if v.serial in self.stored)
+        self.whys[why] = None
 
     def _through(self) -> dict[int, Expr]:
         """What only the group needs, and what only that needs, by serial."""
