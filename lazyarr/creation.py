@@ -58,7 +58,7 @@ def unset(geo: numpy.ndarray) -> ndarray:
     """A new array that takes its memory when something is first stored in it, or when it is read."""
     if geo.nbytes >= PROBED:
         probe(geo)
-    return managed(Storage(Expr.leaf(Unwritten(geo.nbytes))), geo)
+    return managed(Storage(Expr.leaf(Unwritten(geo))), geo)
 
 
 def _fill(geo: numpy.ndarray, value: Any) -> ndarray:

@@ -26,8 +26,8 @@ from lazyarr.expr import ELEMENTWISE, FOLDS, Expr, Map, Op, Read, Reduce, Scan, 
 from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.conflict import plain_node
 from lazyarr.fusion.fold import fold_order, signature
-from lazyarr.fusion.group import region_of
-from lazyarr.fusion.partition import TOO_FEW, Partition, Refuse
+from lazyarr.fusion.group import TOO_FEW, region_of
+from lazyarr.fusion.partition import Partition, Refuse
 from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.kernels import foldable, host, lowerable, scannable
 from lazyarr.launch import launch
@@ -137,7 +137,7 @@ def _misaligned(node: Expr, memory: Memory) -> str | None:
 
 def _run(step: Step, w: Walk) -> bool:
     """Compute a step; False if its kernel is yet to be compiled."""
-    if step.program is None:
+    if step.program is None and not step.boxes:
         if step.rows is None:
             _by_numpy(step, w)
             return True
@@ -256,11 +256,11 @@ def _by_kernel(step: Step, w: Walk) -> None:
     placement = Placement(members, {w.nodes[k].serial for k in step.stored})
     for k, reusable in zip(step.stored, step.reusable, strict=True):
         placement.place(w.nodes[k], map(w.value, reusable))
-    homes = [placement.of(w.value(k)) for k in step.operands]
-    streams = all(homes[k].recycled for k in step.written)
     held = hold_signals() if placement.taken else None
     try:
-        raised = _launch(step, w, placement, [home.address for home in homes], streams)
+        raised = 0
+        for part in step.boxes or (step,):
+            raised |= _launch_at(part, w, placement)
         if raised:
             from lazyarr.replay import explain
 
@@ -268,6 +268,12 @@ def _by_kernel(step: Step, w: Walk) -> None:
         _finish(members, placement)
     finally:
         release_signals(held)
+
+
+def _launch_at(step: Step, w: Walk, placement: Placement) -> int:
+    homes = [placement.of(w.value(k)) for k in step.operands]
+    streams = all(homes[k].recycled for k in step.written)
+    return _launch(step, w, placement, [home.address for home in homes], streams)
 
 
 def _scalars(step: Step, w: Walk) -> list[Any]:

@@ -80,7 +80,7 @@ class _Placement:
 
     def run(self, steps: Iterable[Step]) -> int:
         for step in steps:
-            if step.program is None and step.rows is None:
+            if step.program is None and step.rows is None and not step.boxes:
                 self.by_numpy(step)
             else:
                 self.by_kernel(step)

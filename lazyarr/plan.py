@@ -69,6 +69,8 @@ class Step:
     program, and the step that it would be by itself."""
     rows: RowBlocks | None = None
     """Steps that run together, block by block: this one has no program of its own."""
+    boxes: tuple[Step, ...] = ()
+    """Programs for boxes of one space, which together compute the members; nor has this one."""
     work: float | None = None
     """What NumPy would take for it (`compiler.numpy_ns`), once somebody asked."""
     raised: dict[tuple[str | int, ...], Known] = field(default_factory=dict)

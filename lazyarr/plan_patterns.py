@@ -23,8 +23,8 @@ from lazyarr.dtypes import char_of
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.fusion.collapse import Loops
 from lazyarr.fusion.conflict import SHARED
-from lazyarr.fusion.partition import CROSSING
 from lazyarr.fusion.program import Program
+from lazyarr.fusion.reindex import CROSSING
 from lazyarr.geometry import is_fresh
 from lazyarr.ops import OPS, kind, row
 from lazyarr.schedule import TINY

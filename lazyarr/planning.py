@@ -21,14 +21,14 @@ from lazyarr.codegen.reduce_plan import arrange
 from lazyarr.counters import COUNT
 from lazyarr.expr import Compress, Expr, Map, Read, Reduce, Scan, Tally
 from lazyarr.fusion.alias import Memory
-from lazyarr.fusion.assemble import Filled, Mould, assemble, filled, mould_of
-from lazyarr.fusion.assembler import REGION, Terms, Unlike, body_of
+from lazyarr.fusion.assemble import Filled, Local, Mould, assemble, filled, mould_of
+from lazyarr.fusion.assembler import REGION, Assembler, Terms, Unlike, body_of
+from lazyarr.fusion.boxes import Unit, whole_of
 from lazyarr.fusion.compress import fed, feedable
-from lazyarr.fusion.group import Group, space
+from lazyarr.fusion.group import TOO_FEW, Group, space
 from lazyarr.fusion.partition import (
     ALONE,
     LOOK_BACK,
-    TOO_FEW,
     Barred,
     Elsewhere,
     Outline,
@@ -38,6 +38,7 @@ from lazyarr.fusion.partition import (
     outline,
     partition,
 )
+from lazyarr.fusion.regions import Regions, arranged, read_through
 from lazyarr.fusion.rows import Found, chains
 from lazyarr.fusion.structure import Framed, Key, Tokens, form_of, structure_of
 from lazyarr.geometry import same
@@ -48,6 +49,8 @@ from lazyarr.plan_patterns import for_shape, outline_of, pattern_of
 from lazyarr.resting import Resting
 from lazyarr.row_blocks import joined, room
 from lazyarr.schedule import TINY, scattered
+from lazyarr.switches import is_off
+from lazyarr.traffic import moved
 
 MAX_PLANS = 512
 """Plans kept; all are forgotten when there are more."""
@@ -112,20 +115,75 @@ def groups_of(w: Walk, refuse: Refuse) -> tuple[Partition, list[Step]]:
         if not least:
             break
     assert found is not None
-    return found
+    return _reading_through(w, refuse, found, least)
+
+
+def _reading_through(
+    w: Walk, refuse: Refuse, found: tuple[Partition, list[Step]], most: int
+) -> tuple[Partition, list[Step]]:
+    """The plan in which groups read through what is written piece by piece, where that moves fewer bytes and
+    holds no more."""
+    parted, best = found[0], found
+    if is_off("regions") or "fusion" not in config.current.parallel or not w.tokens.literal:
+        return found
+    memory = Memory(w.tokens.odd)
+    chained = {number for chain in parted.rows.chains for number in chain.numbers}
+    for out in (chained, set()) if chained else (chained,):     # (row blocks may be the better way)
+        regions = parted.regions = read_through(
+            w.nodes, parted.groups, parted.stored, w.asked, memory, parted.epoch, out,
+        )  # fmt: skip
+        mine = _in_boxes(w, refuse, regions, memory)
+        if mine is not None and _bytes(mine[1], w) < _bytes(best[1], w) and excess(w, mine[1]) <= most:
+            mine[0].regions = regions
+            best = mine
+    return best
+
+
+class Apart(Exception):
+    """NumPy's inner loops would see other strides in a unit's boxes."""
+
+    def __init__(self, unit: Unit) -> None:
+        super().__init__(unit)
+        self.unit = unit
+
+
+def _in_boxes(
+    w: Walk, refuse: Refuse, regions: Regions, memory: Memory
+) -> tuple[Partition, list[Step]] | None:
+    """The groups and steps with units, those that can be."""
+    while regions.units:
+        order = arranged(w.nodes, regions.units, memory)
+        if order is None:
+            return None
+        try:
+            return _groups(w, refuse, Barred(), LOOK_BACK, order)
+        except Apart as found:
+            regions.units.remove(found.unit)
+    return None
+
+
+def _bytes(steps: list[Step], w: Walk) -> int:
+    return sum(sum(moved(step, w)) for step in steps)
+
+
+Order = Sequence[Expr | Unit] | None
+"""The nodes, with units in the place of those that these have; None for the nodes as they are."""
+Places = Sequence[int] | None
+"""Where each node was put for other extents."""
 
 
 def _groups(
-    w: Walk, refuse: Refuse, barred: Barred, look_back: int, places: Sequence[int] | None = None
+    w: Walk, refuse: Refuse, barred: Barred, look_back: int, order: Order = None, places: Places = None
 ) -> tuple[Partition, list[Step]]:
-    parted, made, absorbed = _planned(w, refuse, barred, look_back, places)
+    parted, made, absorbed = _planned(w, refuse, barred, look_back, order, places)
     steps = {at: step for at, (step, _) in enumerate(made) if at not in absorbed}
     _let_go(list(steps.values()), w.nodes, w.numbers)
     edges = {id(step) for at, step in steps.items() if parted.groups[at].edge}
     if look_back == ALONE:
         parted.rows = Found()
     joint, parted.rows = joined(w, parted, steps, [framed for _, framed in made])
-    parted.outline = outline(w.nodes, parted.groups, barred, look_back)
+    if order is None:
+        parted.outline = outline(w.nodes, parted.groups, barred, look_back)
     return parted, [_by_numpy(s) if id(s) in edges and too_few(w.nodes[s.members[0]]) else s for s in joint]
 
 
@@ -148,13 +206,13 @@ and of the values that it needs.  It lives as long as the planning, since it hol
 
 
 def _assembled(
-    w: Walk, refuse: Refuse, barred: Barred, look_back: int, places: Sequence[int] | None
+    w: Walk, refuse: Refuse, barred: Barred, look_back: int, order: Order, places: Places
 ) -> tuple[Partition, list[Made]]:
     """Groups and their steps.  An attempt that fails bars nodes, so that the next one differs."""
     memory, alike = Memory(w.tokens.odd), Alike()
     while True:
         before = len(barred)
-        parted = partition(w.nodes, w.external, refuse, w.tokens, memory, barred, look_back, places)
+        parted = partition(w.nodes, w.external, refuse, w.tokens, memory, barred, look_back, order, places)
         made = [_attempt(group, w, parted, barred, alike) for group in parted.groups]
         steps = [step for step in made if step is not None]
         if len(barred) == before:
@@ -171,6 +229,8 @@ def _attempt(group: Group, w: Walk, parted: Partition, barred: Barred, alike: Al
     except Scattered:
         barred.alone.update(n.serial for n in group.nodes if is_draw(n))
     except Unlike as found:
+        if group.unit is not None:
+            raise Apart(group.unit) from None
         barred.apart |= group.bridged           # perhaps they have NumPy's bits in a group of their own
         if not group.bridged:
             barred.unlike.update(dict.fromkeys(found.serials, found.why))
@@ -183,7 +243,8 @@ def _make(w: Walk, refuse: Refuse) -> Plan:
     known = _outlines.get(key)
     if known is not None:
         try:
-            parted, steps = _groups(w, refuse, known.barred(w.nodes), known.look_back, known.places)
+            barred = known.barred(w.nodes)
+            parted, steps = _groups(w, refuse, barred, known.look_back, places=known.places)
         except Elsewhere:
             pass
         else:
@@ -194,17 +255,17 @@ def _make(w: Walk, refuse: Refuse) -> Plan:
     parted, steps = groups_of(w, refuse)
     if len(_outlines) >= MAX_PLANS:
         _outlines.clear()
-    assert parted.outline is not None
-    _outlines[key] = parted.outline
+    if parted.outline is not None:
+        _outlines[key] = parted.outline
     return Plan(steps, w.tokens.pins)
 
 
 def _planned(
-    w: Walk, refuse: Refuse, barred: Barred, look_back: int, places: Sequence[int] | None
+    w: Walk, refuse: Refuse, barred: Barred, look_back: int, order: Order, places: Places
 ) -> tuple[Partition, list[Made], set[int]]:
     """Groups, their steps, and which of these are part of others: compressions that need not be stored
     are in the steps that read them."""
-    parted, made = _assembled(w, refuse, barred, look_back, places)
+    parted, made = _assembled(w, refuse, barred, look_back, order, places)
     absorbed: set[int] = set()
     feeding: set[int] = set()
     for number, sources in fed(parted.groups, parted.stored, w.external).items():
@@ -262,6 +323,10 @@ def _step(group: Group, w: Walk, parted: Partition, alike: Alike) -> Made:
     stored = [n.serial in parted.stored for n in group.nodes]
     if group.opaque or not any(stored):         # (another thread let go of what was wanted when this began)
         return Step(members, tuple(compress(members, stored)), None, (), (), (), (), why), None
+    if group.unit is not None:
+        return _of_boxes(group, group.unit, w, parted, Step(
+            members, tuple(compress(members, stored)), None, (), (), (), ((),) * sum(stored), why,
+        )), None  # fmt: skip
     key, needed = structure_of(group, stored, w.tokens, w.numbers)
     found = alike.get(key)
     if found is None:
@@ -272,6 +337,35 @@ def _step(group: Group, w: Walk, parted: Partition, alike: Alike) -> Made:
     return step.renumbered(members, [w.numbers[id(v)] for v in needed], why), framed
 
 
+def _of_boxes(group: Group, unit: Unit, w: Walk, parted: Partition, whole: Step) -> Step:
+    """The step of a group that runs as several loop nests."""
+    terms = Terms(w.tokens.rules, lowerable, w.tokens.literal)
+    for number, box in enumerate(unit.boxes):
+        part, stored, epoch = box.group(number, group.memory, parted.stored)
+        body = body_of(part, epoch, stored, terms)
+        values = [b.value for b in body.bindings]
+        values += [c[0] for c in body.body.constants if isinstance(c, tuple)]
+        mould, filling = _moulded(body, part, {id(v): w.numbers[id(whole_of(v))] for v in values})
+        whole.boxes += (
+            Step((), (), assemble(filling, arrange), *_bound(mould), (), ""),
+        )  # fmt: skip
+        COUNT.assembled += 1
+    return whole
+
+
+def _moulded(body: Assembler, group: Group, numbers: dict[int, int]) -> tuple[Mould, Filled]:
+    """The mould of a group's body, with the operands of this group."""
+    mould = mould_of(body, numbers)
+    bindings = [body.bindings[k] for k in mould.order]
+    return mould, filled(mould, group, [b.value for b in bindings], [b.geo for b in bindings])
+
+
+def _bound(mould: Mould) -> tuple[tuple[int, ...], tuple[Local, ...], tuple[int, ...]]:
+    """What a step says of a program's operands and constants, and which operands are written."""
+    written = [k for k, kind in enumerate(mould.kinds) if kind.role != "in"]
+    return tuple([s.value for s in mould.sources]), tuple(mould.constants), tuple(written)
+
+
 def _first(group: Group, needed: list[Expr], parted: Partition, form: Key | None, tokens: Tokens) -> Made:
     """The step of a group whose structure was not met before, in the group's own numbers."""
     numbers = {id(n): k for k, n in enumerate(group.nodes)} | {id(v): -1 - k for k, v in enumerate(needed)}
@@ -279,10 +373,8 @@ def _first(group: Group, needed: list[Expr], parted: Partition, form: Key | None
     mould = None if form is None else _moulds.get(form)
     if mould is None:
         body = body_of(group, parted.epoch, parted.stored, Terms(tokens.rules, lowerable, tokens.literal))
-        mould = mould_of(body, numbers)
+        mould, whole = _moulded(body, group, numbers)
         COUNT.bodies += 1
-        values, geos = [b.value for b in body.bindings], [b.geo for b in body.bindings]
-        whole = filled(mould, group, [values[k] for k in mould.order], [geos[k] for k in mould.order])
         if form is not None:
             if len(_moulds) >= MAX_PLANS:
                 _moulds.clear()
@@ -300,9 +392,7 @@ def _first(group: Group, needed: list[Expr], parted: Partition, form: Key | None
     ranks = last.inputs[2] if isinstance(last.op, Compress) else None
     return Step(
         tuple(range(len(group.nodes))), tuple([numbers[id(n)] for n in stored]), program,
-        tuple([s.value for s in mould.sources]), tuple(mould.constants),
-        tuple([k for k, kind in enumerate(mould.kinds) if kind.role != "in"]),
-        tuple(_reusable(n, group, numbers, read) for n in stored), "",
+        *_bound(mould), tuple(_reusable(n, group, numbers, read) for n in stored), "",
         tallies=isinstance(last.op, Tally),
         ranks=numbers[id(ranks.expr)] if isinstance(ranks, Read) else None,
     ), Framed(whole, arrange)  # fmt: skip

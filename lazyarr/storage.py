@@ -228,8 +228,9 @@ def reads_shared(node: Expr) -> bool:
 def apart(inputs: tuple[Any, ...], region: numpy.ndarray, buf: Buffer | None) -> tuple[Any, ...]:
     """The inputs of a write; copies of those that lie in the memory written, but in another storage's.
 
-    That takes two owners of one memory, as several views of a mapped file, so one of them is not ours."""
-    if buf is None:
+    That takes two owners of one memory, as several views of a mapped file, so one of them is not ours; and
+    that there is memory."""
+    if buf is None or buf.unwritten:
         return inputs
     for i in inputs:
         read = i.expr.buf if i.__class__ is Read else None

@@ -77,7 +77,9 @@ LEDGER = Ledger()
 class Buffer:
     """The bytes of one storage: flat `memory`, its address, and who else may hold it."""
 
-    __slots__ = ("memory", "address", "nbytes", "bridge", "recycled", "orphan", "expected", "__weakref__")
+    __slots__ = (
+        "memory", "address", "nbytes", "bridge", "recycled", "orphan", "expected", "layout", "__weakref__",
+    )  # fmt: skip
 
     unwritten = False
 
@@ -146,13 +148,17 @@ class Unwritten(Buffer):
 
     unwritten = True
 
-    def __init__(self, nbytes: int) -> None:
-        self.nbytes = nbytes
+    layout: numpy.ndarray
+    """The array that it was made for: what is written to parts of it goes along these axes."""
+
+    def __init__(self, layout: numpy.ndarray) -> None:
+        self.layout = layout
+        self.nbytes = layout.nbytes
         self.bridge = None
         self.orphan = False
         self.expected = True
-        LEDGER.unallocated += nbytes
-        COUNT.bytes_numpy += nbytes
+        LEDGER.unallocated += self.nbytes
+        COUNT.bytes_numpy += self.nbytes
 
     def __getattr__(self, name: str) -> Any:
         """`memory`, `address` or `recycled`: the others are set."""

@@ -259,7 +259,7 @@ class Node(NamedTuple):
 
 class Leaf(NamedTuple):
     kind: str
-    """"input" (`what`: which), "constant" (its buffer), "unwritten" (formula of its bytes)."""
+    """"input" (`what`: which), "constant" (its buffer), "unwritten" (number of its place)."""
     what: Any
 
 
@@ -293,7 +293,7 @@ class Template:
             if leaf.kind == "input":
                 leaves.append(inputs[leaf.what])
             else:
-                whole = Unwritten(leaf.what.at(lengths)) if leaf.kind == "unwritten" else leaf.what
+                whole = Unwritten(geos[leaf.what]) if leaf.kind == "unwritten" else leaf.what
                 leaves.append(Expr.leaf(whole))
         nodes: list[Expr] = []
 
@@ -401,19 +401,19 @@ class _Writer:
         if x.op is not None or y.op is not None:
             raise Refused("a value that has no place")
         given = [k for k, value in enumerate(self.one.inputs) if value is x]
+        self.leaves[id(x)] = y
         leaf: Leaf
         if given:
             if self.other.inputs[given[0]] is not y:
                 raise Refused("its operations depend on lengths")
             leaf = Leaf("input", given[0])
         elif x.buf.__class__ is Unwritten and y.buf.__class__ is Unwritten:
-            leaf = Leaf("unwritten", self.reader.formula(x.nbytes, y.nbytes))
+            leaf = Leaf("unwritten", self.place(x.buf.layout, y.buf.layout, x))
         elif x.buf.__class__ is Buffer and y.buf.__class__ is Buffer and _same_bytes(x, y):
             leaf = Leaf("constant", x.buf)
         else:
             raise Refused("it makes arrays whose elements depend on lengths")
         self.made.leaves.append(leaf)
-        self.leaves[id(x)] = y
         self.numbers[id(x)] = -len(self.made.leaves)
         return -len(self.made.leaves)
 

@@ -10,13 +10,13 @@ import os
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from lazyarr.debug.traffic import Traffic, least, moved
 from lazyarr.debug.words import dims_of, input_word, label, links_of, size
 from lazyarr.engine import groups_for
 from lazyarr.expr import LOCK, Compress, Expr, Read
 from lazyarr.fusion.group import Group as Fused
 from lazyarr.fusion.group import Refusal, region_of
 from lazyarr.fusion.partition import Partition
+from lazyarr.fusion.regions import Regions
 from lazyarr.fusion.rows import Found
 from lazyarr.fusion.shape_equiv import equivalence
 from lazyarr.kernels import tier_of
@@ -24,6 +24,7 @@ from lazyarr.lifetimes import eager_peak, input_bytes, peak_bytes
 from lazyarr.materialize import closure, compiles
 from lazyarr.plan import Step, Walk
 from lazyarr.srcloc import line_of
+from lazyarr.traffic import Traffic, least, moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,8 @@ class Group:
     refusals: tuple[Refusal, ...]
     """Why its first operation joined no other group: never empty but for the first group."""
     rows: tuple[str, ...]
-    """With which groups it runs together, block by block of rows, or why it does not follow the others."""
+    """With which groups it runs together, block by block of rows, or why it does not follow the others; as
+    how many loop nests it runs, or why what is written piece by piece is stored before it is read."""
     rewrites: tuple[Rewrite, ...]
     parfor: str
     bytes_read: int
@@ -212,7 +214,7 @@ def explanation(w: Walk, parted: Partition, steps: list[Step]) -> Explanation:
         step = by_node[g.nodes[-1].serial]
         mine = Traffic(0, 0) if id(step) in counted or _feeds(g, step, w) else traffic[id(step)]
         counted |= set() if mine == (0, 0) else {id(step)}
-        groups.append(_group(g, step, made, mine, w, _rows(g, parted.rows)))
+        groups.append(_group(g, step, made, mine, w, (*_rows(g, parted.rows), *_through(g, parted.regions))))
     total = sum(traffic.values(), Traffic(0, 0))
     eager = [moved(_alone(k), w) for k in range(len(w.nodes))]
     values = {v.serial: names[id(v)] for v in (*w.leaves, *w.nodes)}
@@ -247,10 +249,21 @@ def _rows(group: Fused, rows: Found) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def _through(group: Fused, regions: Regions) -> tuple[str, ...]:
+    """What it reads through, or which of the values that it reads were stored for it, and why."""
+    if group.unit is not None:
+        parts = _count(len(group.unit.boxes), "loop nest")
+        return (f"in {parts}: what is written piece by piece stays in registers",)
+    whys = dict.fromkeys(why for n in group.nodes for why in regions.refused.get(n.serial, ()))
+    return tuple(f"some of what it reads is stored for it: {why}" for why in whys)
+
+
 def _group(
     group: Fused, step: Step, made: dict[int, Operation], traffic: Traffic, w: Walk, rows: tuple[str, ...]
 ) -> Group:
     inner = [s for _, s in step.feeds]
+    if step.boxes:
+        step = step.boxes[0]
     inner += [part.step for part in step.rows.parts] if step.rows is not None else []
     source = next((s for s in inner if w.nodes[s.members[-1]] is group.nodes[-1]), step)
     program = source.program

@@ -61,6 +61,9 @@ def programs_of(steps: list[Step]) -> Programs:
         found += [(f"kernel {at}, packing", s.program) for _, s in step.feeds if s.program is not None]
         if step.program is not None:
             found.append((f"kernel {at}", step.program))
+        for box in step.boxes:
+            assert box.program is not None
+            found.append((f"kernel {at}, on a part", box.program))
         for part in step.rows.parts if step.rows is not None else ():
             assert part.step.program is not None
             found.append((f"kernel {at}, on rows", part.step.program))

@@ -16,6 +16,7 @@ import numpy
 from lazyarr.expr import FOLDS, Expr, Scatter
 from lazyarr.fusion.assembler import Assembler, Unlike, element
 from lazyarr.fusion.body import constant_char, moved
+from lazyarr.fusion.boxes import whole_of
 from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse, in_sequence, lengthen, scanning
 from lazyarr.fusion.fold import fold_order, result_strides
 from lazyarr.fusion.group import Group
@@ -161,7 +162,7 @@ class Filled(NamedTuple):
 
 def filled(mould: Mould, group: Group, values: Sequence[Expr], geos: Sequence[numpy.ndarray]) -> Filled:
     nodes = group.nodes
-    calls = [Call(value, nodes[m].serial, strides_of(nodes[m])) for value, m in mould.calls]
+    calls = [Call(value, nodes[m].serial, strides_of(whole_of(nodes[m]))) for value, m in mould.calls]
     return Filled(mould, group, values, geos, calls)
 
 

@@ -81,8 +81,8 @@ class Assembler:
     bindings: list[Binding] = field(default_factory=list)
     loads: dict[tuple[int, int, tuple[int, ...], tuple[int, ...], str], int] = field(default_factory=dict)
     calls: list[tuple[int, int]] = field(default_factory=list)
-    """What NumPy's inner loops compute, and what depends on their strides: the value's number, and which of the
-    group's nodes it is."""
+    """What NumPy's inner loops compute, and what depends on their strides: the value's number, and which of
+    the group's nodes it is."""
 
     def bind(self, value: Expr, geo: numpy.ndarray, role: str, input: int) -> int:
         """The number of a new operand: an access of the node being assembled."""

@@ -45,7 +45,7 @@ def _only_reader(node: Expr, groups: list[Group]) -> Group | None:
     assert region is not None
     whole = all(same(a.geo, region) for a in reader.loads if a.key is node)
     written = any(a.key is node for a in reader.stores)
-    fits = reader.shape == region.shape and not reader.opaque
+    fits = reader.shape == region.shape and not reader.opaque and reader.unit is None
     usual = reader.fold is None or isinstance(reader.fold.op, Reduce)
     return reader if whole and fits and not written and usual else None
 

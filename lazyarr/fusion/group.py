@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
@@ -18,6 +18,9 @@ from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Map, Read, 
 from lazyarr.fusion.alias import ANYWHERE, Memory, anywhere
 from lazyarr.fusion.reindex import Reindex
 from lazyarr.geometry import offset_of, same
+
+if TYPE_CHECKING:
+    from lazyarr.fusion.boxes import Unit
 
 Asked = Callable[[Expr], bool]
 """Does somebody outside ask for the value, now or later?"""
@@ -39,6 +42,8 @@ def space(node: Expr) -> tuple[int, ...]:
         return first.geo.shape
     return node.op.shape if isinstance(node.op, Scatter) else region_of(node).shape
 
+
+TOO_FEW = "too few elements for a kernel"
 
 THIN = 16
 """What an edge writes is one part in so many of the array, at most."""
@@ -160,6 +165,8 @@ class Group:
     """It writes to positions: its space stays as it is, and elements go in C order where that matters."""
     edge: bool = False
     """Its one node is an edge (`is_edge`)."""
+    unit: Unit | None = None
+    """It runs as several loop nests, and nothing joins it (`boxes`)."""
 
     @property
     def ordered(self) -> bool:

@@ -25,8 +25,10 @@ from lazyarr.config import current
 from lazyarr.draws import DRAWS
 from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scan, Scatter, Tally
 from lazyarr.fusion.alias import Memory
+from lazyarr.fusion.boxes import Unit
 from lazyarr.fusion.conflict import conflict, leader, own_conflict
 from lazyarr.fusion.group import (
+    TOO_FEW,
     Access,
     Asked,
     Group,
@@ -41,7 +43,8 @@ from lazyarr.fusion.group import (
     space,
     written,
 )
-from lazyarr.fusion.reindex import crossed, reindex, spread
+from lazyarr.fusion.regions import Regions
+from lazyarr.fusion.reindex import CROSSING, crossed, reindex, spread
 from lazyarr.fusion.rows import Found
 from lazyarr.fusion.structure import Key, Tokens
 from lazyarr.geometry import extent, same
@@ -53,16 +56,11 @@ MAX_NODES = 128
 LOOK_BACK = 8
 """Groups that are tried for a node: more would make partition quadratic."""
 
-CROSSING = 1 << 17
-"""Elements from which on it matters that memory is read in its own order."""
-
 ALONE = -1
 """In the place of their number: none is tried, each node is a group."""
 
 IN_C_ORDER = (Tally, Compress, Scatter)
 """What runs in C order of its own space."""
-
-TOO_FEW = "too few elements for a kernel"
 
 CROWDED = "together they would hold more arrays at a time than NumPy"
 
@@ -81,7 +79,9 @@ class Partition:
     rows: Found = field(default_factory=Found)
     """Which groups run together, block by block; filled in by who makes steps of the groups."""
     outline: Outline | None = None
-    """Filled in likewise."""
+    """Filled in likewise; None where groups read through what is written piece by piece."""
+    regions: Regions = field(default_factory=Regions)
+    """Which of them do; filled in likewise."""
 
 
 @dataclass(slots=True, eq=False)
@@ -101,11 +101,13 @@ class Barred:
 
 def partition(
     nodes: list[Expr], asked: Asked, refuse: Refuse, tokens: Tokens, memory: Memory, barred: Barred,
-    look_back: int = LOOK_BACK, places: Sequence[int] | None = None,
+    look_back: int = LOOK_BACK, order: Sequence[Expr | Unit] | None = None,
+    places: Sequence[int] | None = None,
 ) -> Partition:
     """Put `nodes` (pending, in program order) into groups; those that are `asked` for must be stored.
 
-    `places` says where each node was put for other extents (`Outline`).
+    `order` has them with units in the place of those that these have; `places` says where each was put for
+    other extents (`Outline`).
 
     Raises
     ------
@@ -116,7 +118,7 @@ def partition(
         asked, Forms(refuse, tokens, memory), memory, barred, look_back,
         "fusion" in on, "reduction" in on, not is_off("views"), places,
     )  # fmt: skip
-    return _attempt(nodes, terms)
+    return _attempt(nodes, terms, order)
 
 
 class Elsewhere(Exception):
@@ -201,13 +203,16 @@ class Terms(NamedTuple):
     """Where each node was put for other extents."""
 
 
-def _attempt(nodes: list[Expr], terms: Terms) -> Partition:
+def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | None) -> Partition:
     """One pass over the nodes: each is placed once, and its accesses are entered."""
     epoch, asked, memory = next(_epochs), terms.asked, terms.memory
     groups: list[Group] = []
     stored = {n.serial for n in nodes if asked(n)}
     last_reader: dict[int, int] = {}    # id(memory key) -> last group that loads it
-    for k, node in enumerate(nodes):
+    for k, node in enumerate(nodes if order is None else order):
+        if isinstance(node, Unit):
+            _enter_unit(node, groups, last_reader, epoch, stored, memory)
+            continue
         place = None if terms.places is None else terms.places[k]
         group, placed, loads = _place(node, groups, last_reader, epoch, terms, place)
         group.nodes.append(node)
@@ -217,12 +222,7 @@ def _attempt(nodes: list[Expr], terms: Terms) -> Partition:
             group.fold = leader(node, group.fold)
         if isinstance(node.op, Scan) and not group.opaque:
             group.scan = node.op.axis
-        for value, geo in loads:
-            key = memory.key(value)
-            group.load(Access(value, key, geo))
-            last_reader[id(key)] = max(group.number, last_reader.get(id(key), -1))
-            if value.op is not None:
-                stored.add(value.serial)
+        _enter_loads(loads, group, last_reader, stored, memory)
         if node.old is not None:
             group.store(Access(node, memory.key(node.old), written(node, placed.region)))
             group.scatters = group.scatters or isinstance(node.op, Scatter)
@@ -233,7 +233,36 @@ def _attempt(nodes: list[Expr], terms: Terms) -> Partition:
     stored.update(node.serial for node in nodes if node.old is not None and not node.covers)
     for group in groups:
         stored -= {first.serial for first in _replaced(group) if not asked(first)}
+        if group.unit is not None:
+            stored -= group.unit.through
     return Partition(groups, stored, epoch)
+
+
+def _enter_loads(
+    loads: Loads, group: Group, last_reader: dict[int, int], stored: set[int], memory: Memory
+) -> None:
+    for value, geo in loads:
+        key = memory.key(value)
+        group.load(Access(value, key, geo))
+        last_reader[id(key)] = max(group.number, last_reader.get(id(key), -1))
+        if value.op is not None:
+            stored.add(value.serial)
+
+
+def _enter_unit(
+    unit: Unit, groups: list[Group], last_reader: dict[int, int], epoch: int, stored: set[int], memory: Memory
+) -> None:
+    """A unit is a group by itself."""
+    group = Group(len(groups), unit.shape, memory, nodes=unit.nodes, placed=unit.placed, unit=unit)
+    groups.append(group)
+    for node in unit.nodes:
+        node.epoch, node.index = epoch, group.number
+    _enter_loads(unit.loads, group, last_reader, stored, memory)
+    for node in unit.nodes:
+        if node.old is not None and node.serial not in unit.through:
+            group.store(Access(node, memory.key(node.old), written(node, unit.placed[node.serial].region)))
+            if not node.covers and node.old.op is not None:
+                stored.add(node.old.serial)
 
 
 def _replaced(group: Group) -> list[Expr]:
@@ -356,6 +385,8 @@ def _join(
         return "folds with what makes and uses their elements are switched off"
     if group.opaque:
         return "an input is made by NumPy"
+    if group.unit is not None:
+        return "the group runs as several loop nests, which read through what was joined"
     if edge or group.edge:
         return "a few elements are copied within an array, which may run with what sweeps over it"
     alone = terms.barred.alone

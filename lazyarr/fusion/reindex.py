@@ -20,6 +20,9 @@ import numpy
 from lazyarr.fusion.collapse import SHORT, broadcast_strides
 from lazyarr.geometry import offset_of, reshaped, same
 
+CROSSING = 1 << 17
+"""Elements from which on it matters that memory is read in its own order."""
+
 Flips = tuple[Any, ...]
 """An index that turns axes round; the ellipsis keeps an element without axes an array."""
 

@@ -185,6 +185,8 @@ def _unfit(group: Group, out: Collection[int]) -> str | None:
     """Why a group is in no chain."""
     if group.opaque:
         return "NumPy runs it"
+    if group.unit is not None:
+        return "it runs as several loop nests"
     if group.number in out or (group.fold is not None and not isinstance(group.fold.op, Reduce)):
         return "elements are counted, kept or packed"
     if group.scatters:

@@ -35,6 +35,8 @@ def moved(step: Step, w: Walk) -> Traffic:
     """What one step moves."""
     if step.rows is not None:
         return _by_rows(step.rows, w)
+    if step.boxes:
+        return _by_boxes(step, w)
     if step.program is None:
         found = Traffic(0, 0)
         for k in step.members:
@@ -46,6 +48,21 @@ def moved(step: Step, w: Walk) -> Traffic:
         packed = {k for k, o in enumerate(source.program.parfor.operands) if o.role != "in"}
         found += _by_kernel(source, source.program, w, packed)
     return found
+
+
+def _by_boxes(step: Step, w: Walk) -> Traffic:
+    """Boxes of one space read what others do in their neighbours, too."""
+    read: dict[int, int] = {}
+    written = 0
+    for box in step.boxes:
+        assert box.program is not None
+        for k, (operand, number) in enumerate(zip(box.program.parfor.operands, box.operands, strict=True)):
+            value = w.value(number)
+            nbytes = min(_footprint(box.program, k), value.nbytes)
+            if operand.role != "out":
+                read[number] = min(read.get(number, 0) + nbytes, value.nbytes)
+            written += nbytes * (operand.role != "in")
+    return Traffic(sum(read.values()), written)
 
 
 def _by_rows(rows: RowBlocks, w: Walk) -> Traffic:

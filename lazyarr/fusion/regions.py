@@ -1,0 +1,260 @@
+"""Regions: a group takes what it reads of values written piece by piece from where the pieces come from.
+
+In:  a partition, the nodes that it is of.   Out: `Unit`s, and for other groups why they read from memory.
+``np.roll(u, 1)``, ``np.pad``, ``np.concatenate``, ``np.gradient``, a border of zeros around what a slice is
+assigned to: each is several writes to parts of new memory, which somebody then reads otherwise than it was
+written.  Where one group alone reads them, its space is cut into boxes (`boxes`), each a loop nest in which
+what wrote the elements is computed in the place of a load, and none of it is stored: what was
+elementwise(joined(parts)) becomes joined(elementwise(parts)).
+
+The same goes for a value that is read at several places, as a stencil does: it is computed again for each of
+them where that takes less time than to store and load it.  Each operation is done on the elements on which
+NumPy does it, so flags are NumPy's: what nobody reads and may raise some is stored as before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy
+
+from lazyarr.draws import DRAWS
+from lazyarr.expr import Expr, Map, Read
+from lazyarr.fusion.alias import Memory
+from lazyarr.fusion.boxes import MOST_BOXES, MOST_NODES, Box, Reading, TooMany, Unit, Unreadable, is_piece
+from lazyarr.fusion.group import TOO_FEW, Group, Placed, region_of
+from lazyarr.fusion.overlap import Where
+from lazyarr.fusion.reindex import CROSSING, crossed
+from lazyarr.geometry import same
+from lazyarr.ops import may_raise, row
+
+BOX_BYTES = 1 << 16
+"""What a launch more takes, in bytes that memory moves meanwhile."""
+
+BYTES_PER_NS = 24.0
+"""What memory moves for one thread, at best."""
+
+COST_NS = 0.1
+"""Nanoseconds of an element of an op of cost 1."""
+
+@dataclass(slots=True, eq=False)
+class Regions:
+    """What reading through makes of the groups of a partition."""
+
+    units: list[Unit] = field(default_factory=list)
+    refused: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """By serial of a group's last node: why some of what it reads is stored for it."""
+
+
+def read_through(
+    nodes: Sequence[Expr], groups: Sequence[Group], stored: Collection[int], asked: Collection[int],
+    memory: Memory, epoch: int, out: Collection[int],
+) -> Regions:
+    """The units that pay, of nodes of which some (serials) are stored, and some asked for from outside;
+    groups numbered in `out` stay as they are."""
+    found = Regions()
+    if not any(_is_apart(group, asked) for group in groups):
+        return found
+    readers: dict[int, set[int]] = defaultdict(set)
+    for node in nodes:
+        for value in node.needs():
+            readers[value.serial].add(node.serial)
+    taken = {n.serial for g in groups if g.opaque and g.refusals[0].why is not TOO_FEW for n in g.nodes}
+    for group in reversed(groups):
+        mine = [n for n in group.nodes if n.serial not in taken]
+        if not mine or group.number in out or not _elementwise(group) or not _is_apart(group, asked):
+            continue
+        uniting = _Uniting(group, mine, readers, stored, asked, memory, epoch, taken)
+        unit = uniting.unit()
+        if uniting.whys:
+            found.refused[group.nodes[-1].serial] = tuple(uniting.whys)
+        if unit is not None:
+            found.units.append(unit)
+            taken.update(n.serial for n in unit.nodes)
+    return found
+
+
+def _is_apart(group: Group, asked: Collection[int]) -> bool:
+    """Does it read what is made for it piece by piece, or at other elements?"""
+    return any(
+        value.op is not None and value.serial not in asked
+        and (value.old is not None or not same(geo, region_of(value)))
+        for value, _, geo in group.loads
+    )  # fmt: skip
+
+
+def _elementwise(group: Group) -> bool:
+    return not group.opaque and not group.edge and not group.ordered and all(map(_is_plain, group.nodes))
+
+
+def _is_plain(node: Expr) -> bool:
+    return isinstance(node.op, Map) and not node.masked and node.op.name not in DRAWS
+
+
+class _Uniting:
+    """One group on its way to a unit."""
+
+    def __init__(
+        self, group: Group, nodes: list[Expr], readers: Mapping[int, set[int]], stored: Collection[int],
+        asked: Collection[int], memory: Memory, epoch: int, taken: Collection[int],
+    ) -> None:
+        self.group, self.nodes, self.readers, self.stored = group, nodes, readers, stored
+        self.asked, self.memory, self.epoch, self.taken = asked, memory, epoch, taken
+        self.barred = {n.old.serial for n in nodes if n.old is not None}
+        """Serials of values that have to be stored."""
+        self.whys: dict[str, None] = {}
+
+    def unit(self) -> Unit | None:
+        """The unit, if reading through pays."""
+        while True:
+            through = self._through()
+            if not any(serial in self.stored for serial in through):
+                return None
+            reading = Reading(self.group, self.nodes, through, self.epoch)
+            try:
+                boxes = reading.boxes()
+            except Unreadable as found:
+                self._bar(found.value, found.why)
+                continue
+            except TooMany:
+                self.whys[f"that would take more than {MOST_BOXES} loop nests"] = None
+                return None
+            lost = self._lost(through, reading)
+            if lost is not None:
+                self._bar(*lost)
+                continue
+            if self._crosses(boxes[0]):
+                self.whys["its operands lie in another order of axes"] = None
+                return None
+            if self._saved(through, reading, len(boxes)) <= 0:
+                self.whys["the loop nests take more time than memory saves"] = None
+                return None
+            if self._overwrites(reading):
+                self.whys["the group writes memory that the parts come from"] = None
+                return None
+            members = sorted((*through.values(), *self.nodes), key=lambda n: n.serial)
+            placed = {s: self.group.placed[s] for s in (n.serial for n in self.nodes)}
+            placed |= {s: Placed.plainly(n) for s, n in through.items()}
+            return Unit(self.group.shape, members, placed, set(through), boxes, reading.loads)
+
+    def _bar(self, value: Expr, why: str) -> None:
+        self.barred.add(value.serial)
+        self.whys[why] = None
+
+    def _through(self) -> dict[int, Expr]:
+        """What only the group needs, and what only that needs, by serial."""
+        inside = {n.serial for n in self.nodes}
+        found: dict[int, Expr] = {}
+        todo = [value for n in self.nodes for value in n.needs()]
+        while todo and len(inside) < MOST_NODES:
+            value = todo.pop()
+            serial = value.serial
+            if (
+                value.op is None or serial in inside or serial in self.barred or serial in self.taken
+                or serial in self.asked or not _is_plain(value) or not region_of(value).size
+                or not self.readers[serial] <= inside
+            ):  # fmt: skip
+                continue
+            found[serial] = value
+            inside.add(serial)
+            todo += value.needs()
+        return found
+
+    def _lost(self, through: Mapping[int, Expr], reading: Reading) -> tuple[Expr, str] | None:
+        """A value that has to be stored, since it would be computed too often, or not for all elements."""
+        most, worst = 0.0, None
+        spent = saved = 0.0
+        for serial, node in through.items():
+            made = reading.made.get(serial, [])
+            if may_raise(node.op, region_of(node).dtype.char) and not _all_of(region_of(node).shape, made):
+                return node, "elements that nobody reads may raise floating-point flags"
+            again = sum(math.prod(w.shape) for w in made) - region_of(node).size
+            ns = _ns(node) * again
+            spent += max(0.0, ns)
+            saved += 2 * region_of(node).nbytes / BYTES_PER_NS * (serial in self.stored)
+            if ns > most:
+                most, worst = ns, node
+        if worst is None or spent <= saved:
+            return None
+        return worst, "to compute it for each of its readers takes more time than to store it"
+
+    def _saved(self, through: Mapping[int, Expr], reading: Reading, boxes: int) -> int:
+        """Bytes that memory need not move, less what the loop nests take."""
+        before = sum(region_of(n).nbytes for s, n in through.items() if s in self.stored)
+        values = {v.serial: v for v, _ in reading.loads if v.op is not None}
+        new = sum(v.nbytes for s, v in values.items() if s not in self.stored)
+        return 2 * (before - new) - BOX_BYTES * (boxes - 1)
+
+    def _crosses(self, box: Box) -> bool:
+        """Would the loops of the largest box stride across more operands than the group's?"""
+        if math.prod(box.shape) < CROSSING:
+            return False
+        reads = [i.geo for p in box.pieces for i in p.inputs if isinstance(i, Read) and not is_piece(i.expr)]
+        stores = [region_of(p) for serial, p in box.own.items() if serial in self.stored]
+        before = [a.geo for a in self.group.loads] + [self.group.placed[n.serial].region for n in self.nodes]
+        return crossed(reads + stores) > crossed(before)
+
+    def _overwrites(self, reading: Reading) -> bool:
+        keys = {id(self.memory.key(value)) for value, _ in reading.loads}
+        return any(n.old is not None and id(self.memory.key(n.old)) in keys for n in self.nodes)
+
+
+def _ns(node: Expr) -> float:
+    assert isinstance(node.op, Map)
+    return 0.0 if node.op.name == "copy" else COST_NS * row(node.op.name).cost
+
+
+def _all_of(shape: tuple[int, ...], made: Sequence[Where]) -> bool:
+    """Is every element of a space among what was read?"""
+    bounds = [w.bounds() for w in made]
+    boxes = [b for b in bounds if b is not None]
+    if not shape:
+        return bool(made)
+    edges = [sorted({0, n, *(at for b in boxes for at in b[d])}) for d, n in enumerate(shape)]
+    seen = numpy.zeros([len(e) - 1 for e in edges], bool)
+    for b in boxes:
+        sides = zip(edges, b, strict=True)
+        seen[tuple(slice(edge.index(low), edge.index(high)) for edge, (low, high) in sides)] = True
+    return bool(seen.all())
+
+
+def arranged(nodes: Sequence[Expr], units: Sequence[Unit], memory: Memory) -> list[Expr | Unit] | None:
+    """The nodes in an order in which those of each unit are together; None if others must run in between."""
+    order: list[Expr | Unit] = list(nodes)
+    for unit in units:
+        moved = _together(order, unit, memory)
+        if moved is None:
+            return None
+        order = moved
+    return order
+
+
+def _together(order: Sequence[Expr | Unit], unit: Unit, memory: Memory) -> list[Expr | Unit] | None:
+    """All that needs something of the unit comes after it, all else in between before it."""
+    members = {n.serial for n in unit.nodes}
+    mine = [k for k, each in enumerate(order) if isinstance(each, Expr) and each.serial in members]
+    first, last = mine[0], mine[-1]
+    made, read = set(members), {id(memory.key(value)) for value, _ in unit.loads}
+    before: list[Expr | Unit] = []
+    after: list[Expr | Unit] = []
+    later: set[int] = set()
+    late_reads: set[int] = set()
+    for each in order[first : last + 1]:
+        nodes = [each] if isinstance(each, Expr) else each.nodes
+        needs = {v.serial for n in nodes for v in (*n.needs(), *([n.old] if n.old is not None else []))}
+        writes = {id(memory.key(n.old)) for n in nodes if n.old is not None}
+        if isinstance(each, Expr) and each.serial in members:
+            if needs & later or writes & late_reads:
+                return None
+        elif needs & made or writes & (read | late_reads):
+            after.append(each)
+            serials = {n.serial for n in nodes}
+            made |= serials
+            later |= serials
+            late_reads |= {id(memory.key(v)) for n in nodes for v in n.needs()}
+        else:
+            before.append(each)
+    return [*order[:first], *before, unit, *after, *order[last + 1 :]]
