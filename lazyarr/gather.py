@@ -1,8 +1,9 @@
-"""a[i], a[i, j], take and take_along_axis: elements at any places, picked when they are needed.
+"""a[i], a[i, j], a[rows], take and take_along_axis: elements at any places, picked when they are needed.
 
 In:  an array and integer indices.   Out: lazy arrays of Gather nodes.
 Indices are looked through at the call, since NumPy refuses there what is out of bounds; what they pick
-waits, and joins the loops that use it.  `Unsupported` leaves the rest to NumPy, its errors too.
+waits, and joins the loops that use it.  A mask of some axes stands for the positions where it is True.
+`Unsupported` leaves the rest to NumPy, its errors too.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from lazyarr.arrays import Unsupported, capture, fresh_array, ndarray, now, part
+from lazyarr.arrays import Unsupported, capture, fresh_array, ndarray, now, part, wrap
 from lazyarr.compiler import COMPILER, GATHER_NS
 from lazyarr.config import current
 from lazyarr.counters import COUNT
@@ -49,27 +50,39 @@ class Picked(NamedTuple):
     axes: tuple[int, ...]
     at: int
     """Axes of the result before those of the indices."""
+    held: tuple[bool, ...] = ()
+    """For each array, are its positions in bounds already?"""
 
 
 def gathered(x: ndarray, key: Any) -> ndarray:
     """x[key], with arrays of integers in the key."""
-    picked = parsed(x, key if key.__class__ is tuple else (key,))
+    picked = parsed(x, key if key.__class__ is tuple else (key,), masks=True)
     shape = shape_of(picked.arrays)
     kept = [d for d in range(picked.view.ndim) if d not in picked.axes]
     dims = (*kept[: picked.at], *(-1,) * len(shape), *kept[picked.at :])
-    return _gather(part(x, picked.view), picked.arrays, Gather(picked.axes, dims), shape)
+    return _gather(part(x, picked.view), picked.arrays, Gather(picked.axes, dims), shape, held=picked.held)
 
 
-def parsed(x: ndarray, key: tuple[Any, ...]) -> Picked:
+def parsed(x: ndarray, key: tuple[Any, ...], masks: bool = False) -> Picked:
     """NumPy's rule: the indices' axes are where the first of them was, if they were neighbours; else first.
 
-    There an integer counts as an index array without axes."""
+    There an integer counts as an index array without axes.  `masks` of some axes are taken, too."""
     basic: list[Any] = []
     arrays: dict[int, ndarray] = {}         # by position in the key
+    masked: dict[int, tuple[int, ...]] = {}     # shapes of masks, likewise
+    held: list[bool] = []
     for k in key:
         if k.__class__ in (ndarray, numpy.ndarray, list):
-            arrays[len(basic)] = _positions(k)
-            basic.append(slice(None))
+            found = _index_array(k)
+            mask = found.geo.dtype == bool
+            if mask:
+                if not masks:
+                    raise Unsupported
+                masked[len(basic)] = found.geo.shape
+            for positions in kept_by(found) if mask else (found,):
+                arrays[len(basic)] = positions
+                held.append(mask)
+                basic.append(slice(None))
         else:
             basic.append(k)
     if not arrays or len(arrays) > MOST_ARRAYS:
@@ -82,18 +95,34 @@ def parsed(x: ndarray, key: tuple[Any, ...]) -> Picked:
     at = sum(before[: fancy[0]]) if together else 0
     if at != (axes[0] if axes[-1] - axes[0] < len(axes) else 0):
         raise Unsupported               # integers among the basic indices decide where the axes go
-    return Picked(view, tuple(arrays.values()), axes, at)
+    for first, shape in masked.items():
+        d = sum(before[:first])
+        if view.shape[d : d + len(shape)] != shape:
+            raise Unsupported           # NumPy says so
+    return Picked(view, tuple(arrays.values()), axes, at, tuple(held))
 
 
-def _positions(k: Any) -> ndarray:
+def _index_array(k: Any) -> ndarray:
+    """Positions, or a mask."""
     try:
         found: ndarray = operand(k)
     except ValueError:                      # lists of different lengths
         raise Unsupported from None
+    return found if found.geo.dtype == bool else _positions(found)
+
+
+def _positions(found: ndarray) -> ndarray:
     dtype = found.geo.dtype
     if dtype.kind not in "iu" or char_of(dtype) is None or not numpy.can_cast(dtype, numpy.intp):
         raise Unsupported
     return found
+
+
+def kept_by(mask: ndarray) -> tuple[ndarray, ...]:
+    """The positions where a mask is True, one array for each of its axes: how many is known at the call."""
+    if not mask.geo.ndim:
+        raise Unsupported
+    return tuple(map(wrap, now(mask).nonzero()))
 
 
 def _view(geo: numpy.ndarray, basic: tuple[Any, ...]) -> numpy.ndarray:
@@ -156,7 +185,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
         if mode not in HOLDS or not n or at_call(i.geo.size, (x, i), CACHED):
             raise Unsupported
         i = HOLDS[mode](astype(i, numpy.intp), n)
-    return _gather(x, (i,), Gather((axis,), dims), shape, order="C", held=mode != "raise")
+    return _gather(x, (i,), Gather((axis,), dims), shape, order="C", held=(mode != "raise",))
 
 
 def _clipped(i: ndarray, n: int) -> ndarray:
@@ -191,7 +220,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
 
 def _gather(
     x: ndarray, arrays: tuple[ndarray, ...], op: Gather, shape: tuple[int, ...], order: str | None = None,
-    held: bool = False,
+    held: tuple[bool, ...] = (),
 ) -> ndarray:
     """A pending gather; positions are `held` in bounds, or looked through now."""
     geo = x.geo
@@ -203,10 +232,9 @@ def _gather(
     size = math.prod(shape)
     if at_call(size, (x, *arrays), CACHED) or not COMPILER.ready(size * GATHER_NS):
         raise Unsupported               # (NumPy looks through positions while it picks)
-    if not held and not all(
-        inside(i, -geo.shape[d], geo.shape[d]) for i, d in zip(arrays, op.axes, strict=True)
-    ):
-        raise Unsupported
+    for i, d, known in zip(arrays, op.axes, held or (False,) * len(arrays), strict=True):
+        if not known and not inside(i, -geo.shape[d], geo.shape[d]):
+            raise Unsupported
     region = fresh(shape, geo.dtype) if order else _layout(geo, [i.geo for i in arrays], op, shape)
     behind = 0 if op.along else len(op.dims) - max(d for d, axis in enumerate(op.dims) if axis < 0) - 1
     return fresh_array(op, (_table(x), *(over(i, behind) for i in arrays)), region)

@@ -124,7 +124,7 @@ def _many(key: Any) -> bool:
 def _picks(x: Any, key: Any) -> bool:
     """Does it look as if this picked enough elements to be worth a closer look?"""
     if key.__class__ is ndarray:
-        n = key.geo.size if key.geo.dtype != bool else 0
+        n = key.geo.size if key.geo.dtype != bool or key.geo.ndim < x.geo.ndim else 0
     elif key.__class__ is tuple:
         n = max([k.geo.size for k in key if k.__class__ is ndarray], default=0)
     else:

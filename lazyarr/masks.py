@@ -17,6 +17,7 @@ from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import at_call, operand
 from lazyarr.expr import BLOCK, Compress, Expr, Map, Read, Tally
+from lazyarr.gather import kept_by, take
 from lazyarr.geometry import fresh, offset_of, same
 from lazyarr.movement import ravel
 from lazyarr.ops import flags, native, row
@@ -144,9 +145,11 @@ def _mask_and(condition: Any, a: Any) -> tuple[ndarray, ndarray]:
 
 
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
-    """numpy.compress along all axes, with a condition for each element."""
+    """numpy.compress along all axes, with a condition for each element, or along one of several."""
     mask, x = _mask_and(condition, a)
     along_all = axis is None or (axis == 0 and x.ndim == 1)
+    if out is None and not along_all and mask.geo.ndim == 1:
+        return take(x, kept_by(mask)[0], axis)
     if out is not None or not along_all or mask.geo.shape != (x.geo.size,):
         raise Unsupported
     return compressed(ravel(x), mask)

@@ -78,6 +78,20 @@ PROGRAMS: dict[str, Program] = {
     "transposed table": lambda np, array: array(B).T[array(I50)],
     "reversed table": lambda np, array: array(B)[::-1, ::-1][array(I60)],
     "Fortran table": lambda np, array: np.asfortranarray(array(B))[:, array(I50)],
+    "a mask of rows": lambda np, array: array(C)[array(C[:, 0, 0] > 40)],
+    "a mask of columns": lambda np, array: array(B)[:, array(B[0] > 40)],
+    "a mask of two axes": lambda np, array: array(C)[array(C[:, :, 0] > 40)],
+    "a mask of two axes behind": lambda np, array: array(C)[:, array(C[0] > 40)],
+    "masks of both axes": lambda np, array: array(B)[array(B[:, 0] > 40)][:, array(B[0] > 40)],
+    "a mask and positions": lambda np, array: array(C)[array(C[:, 0, 0] > 40), :, array(K14[:1])],
+    "a mask and a number": lambda np, array: array(C)[:, array(C[0, :, 0] > 40), 3],
+    "a mask of all, in a tuple": lambda np, array: array(C)[(array(C > 40),)],
+    "a computed mask": lambda np, array: array(C)[array(C).sum((1, 2)) > array(C).sum() / 12] * 2,
+    "rows of a transposed table": lambda np, array: array(B).T[array(B[0] > 40)],
+    "no row": lambda np, array: array(B)[array(B[:, 0] > 1000)],
+    "every row": lambda np, array: array(B)[array(B[:, 0] > -1000)],
+    "compress": lambda np, array: np.compress(array(B[:, 0] > 40), array(B), axis=0) * 2,
+    "compress, the method": lambda np, array: array(C).compress(array(C[0, :9, 0] > 40), axis=1) * 2,
     "ix_": lambda np, array: array(C)[np.ix_(array(K12[:50]), array(K13[:20]), array(K14[:10]))],
     "take": lambda np, array: np.take(array(C), array(K13), axis=1),
     "take, two axes": lambda np, array: np.take(array(B), array(I50), axis=-1),
@@ -89,6 +103,8 @@ PROGRAMS: dict[str, Program] = {
     "along the first": lambda np, array: np.take_along_axis(array(B), array(numpy.resize(I60, (9, 50))), 0),
     "sorted": lambda np, array: np.take_along_axis(array(B), np.argsort(array(B), axis=0), axis=0),
     "nothing": lambda np, array: array(B)[array(I60[:0])],
+    "masked rows, folded over them": lambda np, array: (array(B)[array(B[:, 1] > 40)] / 7).sum(0),
+    "masked rows, folded over all": lambda np, array: (array(B)[array(B[:, 1] > 40)] / 7).sum(keepdims=True),
     "folded over rows": lambda np, array: array(B)[array(I60)].sum(0),
     "folded over columns": lambda np, array: array(B)[array(I60)].sum(axis=2),
     "folded over two": lambda np, array: array(B)[array(I60)].sum(axis=(0, 1)),
@@ -116,6 +132,9 @@ WRONG: dict[str, Program] = {
     "of no axis": lambda np, array: array(B).sum(keepdims=True).reshape(())[array(K12)],
     "of an empty axis": lambda np, array: array(B[:0])[array(K12)],
     "computed": lambda np, array: array(B)[array(K12) + 60],
+    "a mask too short": lambda np, array: array(B)[array(B[1:, 0] > 40)],
+    "a mask too long": lambda np, array: array(B)[:, array(B[:, 0] > 40)],
+    "compress, beyond the end": lambda np, array: np.compress(array(B[:, 0] > -1), array(B), axis=1),
 }
 
 
@@ -142,6 +161,15 @@ def test_a_fold_stores_nothing(compiled: None) -> None:
     reset()
     float(a[i].sum())
     assert COUNT.native_launches == 2 and COUNT.bytes_allocated < 1000
+
+
+def test_masked_rows_are_read_where_they_are_used(compiled: None) -> None:
+    """Only positions and scratch memory are there besides, not 0.8 MB of rows."""
+    a, rows = lazyarr.array(RNG.random((5000, 40))), lazyarr.array(RNG.random(5000) < 0.5)
+    lazyarr.evaluate(a, rows)
+    reset()
+    float((a[rows] * 3).sum())
+    assert COUNT.native_launches == 1 and COUNT.bytes_allocated < 20_000 and COUNT.numpy_fallbacks == 0
 
 
 def test_narrow_positions_need_no_pass(compiled: None) -> None:
