@@ -54,6 +54,28 @@ def told(x):
     return x.dtype, x.strides, x.flags.c_contiguous, x.flags.f_contiguous, sums, numpy.asarray(x).tobytes()
 
 
+@pytest.mark.parametrize("dtype", ["d", "D", "g", "m8[s]"])
+@pytest.mark.parametrize("errors", ["warn", "raise"])
+@pytest.mark.parametrize("name", ["difference", "product", "product of a temporary second"])
+def test_what_numpy_computes_at_the_call(name, errors, dtype):
+    """Where errors are raised, or there is no loop of ours, it is NumPy that elides, or we in its place."""
+    programs = {
+        "difference": lambda np, c, f: (f + f) - c,
+        "product": lambda np, c, f: (f + f) * c,
+        "product of a temporary second": lambda np, c, f: c * (-f),
+    }
+    if dtype == "m8[s]" and name != "difference":
+        pytest.skip("NumPy does not multiply these")
+    a, b = (x.astype("i8").astype(dtype) for x in numpy.random.default_rng(6).uniform(1, 99, (2, 300, 300)))
+    if dtype == "D":
+        a, b = a + 0.3j * b, b - 0.7j * a
+    with numpy.errstate(all=errors):
+        want = programs[name](numpy, a, numpy.asfortranarray(b))
+        got = programs[name](lazyarr, lazyarr.array(a), lazyarr.array(b, order="F"))
+    assert got.strides == want.strides
+    assert numpy.asarray(got).tobytes() == want.tobytes() or dtype == "g"
+
+
 OPTIONS = [{}, {"jit": "always"}, {"jit": "never"}]
 
 
