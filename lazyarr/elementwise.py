@@ -241,13 +241,13 @@ def elementwise(
         raise Unsupported
     inputs = inputs_for(loop.types, args)
     if len(loop.maps) == 1:
-        geo = result_layout(loop.outs[0], shape, geos) if over is None else like(over)
+        geo = like(over) if over is not None else result_layout(loop, shape, args, geos)
         if shape and dtype is None and casting is None and over is None and not loop.raises:
             remember(fn, args, loop.maps[0], loop.types, geo)
         result = fresh_array(loop.maps[0], inputs, geo, None, 2 + above if may_raise(loop.maps[0]) else 0)
         return result if shape else now(result)[()]
     results = [
-        fresh_array(op, inputs, layout(out, shape, geos))
+        fresh_array(op, inputs, layout(out, shape, geos, at_once=False))
         for op, out in zip(loop.maps, loop.outs, strict=True)
     ]
     errors = shared()
@@ -256,12 +256,18 @@ def elementwise(
     return tuple(results) if shape else tuple(now(x)[()] for x in results)
 
 
-def result_layout(dtype: numpy.dtype, shape: tuple[int, ...], geos: list[numpy.ndarray]) -> numpy.ndarray:
-    """`geometry.layout`, short for the usual case."""
+def result_layout(
+    loop: Loop, shape: tuple[int, ...], args: tuple[Any, ...], geos: list[numpy.ndarray]
+) -> numpy.ndarray:
+    """`geometry.layout` of a loop's only result, short for the usual case."""
     for g in geos:
         if not (g.flags.c_contiguous or descends(g, shape)):
-            return layout(dtype, shape, geos)
-    return fresh(shape, dtype)
+            cast = any(
+                x.__class__ is ndarray and x.geo.dtype.type is not t
+                for x, t in zip(args, loop.types, strict=True)
+            )
+            return layout(loop.outs[0], shape, geos, not cast)
+    return fresh(shape, loop.outs[0])
 
 
 def _by_numpy(

@@ -120,7 +120,7 @@ def _is_dense(geo: numpy.ndarray) -> bool:
 def _elides(x: ndarray, y: Any) -> bool:
     """May a temporary x receive the result with y?"""
     geo = x.geo
-    if geo.nbytes < ELIDED or not geo.flags.writeable or not _owns(x):
+    if geo.nbytes < ELIDED or geo.dtype.kind not in "biufc" or not geo.flags.writeable or not _owns(x):
         return False
     if y.__class__ is ndarray:
         return y.geo.shape in (geo.shape, ()) and numpy.can_cast(y.geo.dtype, geo.dtype)

@@ -7,6 +7,7 @@ A function that is in no table goes through NumPy, on evaluated arrays.
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -41,6 +42,9 @@ VIEWS = """
     lib.stride_tricks.sliding_window_view lib.stride_tricks.as_strided linalg.diagonal linalg.matrix_transpose
 """
 """Make views of their first argument: NumPy's code runs on the geometry."""
+
+MEANS = ("mean", "std", "var")
+"""Those of them that warn of too few elements, at NumPy's own line that calls the method's code."""
 
 VALUES_BELOW = {"flip": 1, "unstack": 2, "min_scalar_type": 1}
 """Functions of the lists above and below that take elements of arrays with fewer axes than that."""
@@ -243,6 +247,21 @@ def _converter(fn: Any, positional: list[str], named: list[str], defaults: dict[
     return call
 
 
+def _of_enough(implementation: Any) -> Any:
+    """A mean's code, where there surely are elements to take it of."""
+
+    def call(a: Any, *args: Any, **kwargs: Any) -> Any:
+        shape, axis = a.geo.shape, kwargs.get("axis", args[0] if args else None)
+        if axis.__class__ is int and -len(shape) <= axis < len(shape):
+            shape = (shape[axis],)
+        ddof = kwargs.get("correction", kwargs.get("ddof", 0))
+        if 0 in a.geo.shape or (ddof.__class__ in (int, float) and math.prod(shape) <= ddof):
+            raise Unsupported
+        return implementation(a, *args, **kwargs)
+
+    return call
+
+
 def _with_its_words(implementation: Any) -> Any:
     """NumPy's code that calls a method, and after a TypeError a real array's, whose words for a lazy `out`
     are others: the first error is the one that NumPy gives."""
@@ -290,7 +309,8 @@ def attach() -> None:
     for name, fn in named(" ".join(VALUES_BELOW)):
         OVERRIDES[fn] = lazily(fn, movement.with_axes(VALUES_BELOW[name], OVERRIDES[fn]))
     for name, fn in named(BY_METHOD):
-        rule = lazily(fn, of_arrays(_with_its_words(fn._implementation)))
+        by_method = _with_its_words(fn._implementation)
+        rule = lazily(fn, of_arrays(_of_enough(by_method) if name in MEANS else by_method))
         OVERRIDES[fn] = ends_function(rule) if name in ENDS else rule
     for _, fn in named(REBOUND):
         OVERRIDES[fn] = lazily(fn, of_arrays(of_any(rebound(fn))))

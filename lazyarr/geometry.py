@@ -294,12 +294,17 @@ _nditer: Any = numpy.nditer
 """Untyped: NumPy's stubs know no lists of flags, and other overloads in each version."""
 
 
-def layout(dtype: numpy.dtype, shape: tuple[int, ...], geos: Sequence[numpy.ndarray]) -> numpy.ndarray:
-    """The geometry that a ufunc gives a fresh result: the memory order of its operands (nditer's K)."""
+def layout(
+    dtype: numpy.dtype, shape: tuple[int, ...], geos: Sequence[numpy.ndarray], at_once: bool = True
+) -> numpy.ndarray:
+    """The geometry that a ufunc gives a fresh result: the memory order of its operands (nditer's K).
+
+    `at_once`: NumPy calls its loop without an iterator, if all are contiguous in one order (which shows in
+    the strides of axes of length 1): nothing is cast, and there is one result."""
     if all(g.flags.c_contiguous for g in geos if g.ndim):
         return fresh(shape, dtype)
     full = [g for g in geos if g.ndim]
-    columns = full and all(g.shape == shape and g.flags.fnc for g in full)
+    columns = at_once and full and all(g.shape == shape and g.flags.fnc for g in full)
     operands: Any = [None, *geos]
     it = _nditer(
         operands,

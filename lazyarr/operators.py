@@ -136,18 +136,26 @@ def binary(name: str, fn: numpy.ufunc) -> Any:
         if pair is not None:
             COUNT.eager += 1
             return wrapped(by_python(*pair))
+        if elides and other.__class__ is ndarray and matters(self, other):
+            first, second = getrefcount(self) == SECOND_REFS, getrefcount(other) == SECOND_REFS
+            whose = taken(name, self, other, first, second)
+            if whose is not None:
+                return _over(whose, fn, (self, other))
         try:
-            if elides and other.__class__ is ndarray and matters(self, other):
-                first, second = getrefcount(self) == SECOND_REFS, getrefcount(other) == SECOND_REFS
-                whose = taken(name, self, other, first, second)
-                if whose is not None:
-                    return elementwise(fn, (self, other), over=whose.geo)
             return elementwise(fn, (self, other))
         except Unsupported:
             pass
         return handed(by_numpy, by_python, self, other)
 
     return call
+
+
+def _over(whose: ndarray, fn: numpy.ufunc, operands: tuple[Any, ...]) -> Any:
+    """fn(*operands) in the memory order of one of them."""
+    try:
+        return elementwise(fn, operands, above=2, over=whose.geo)
+    except Unsupported:
+        return fallback(fn, *operands, out=numpy.empty_like(whose.geo))
 
 
 def reflected(name: str, fn: numpy.ufunc) -> Any:
@@ -182,18 +190,21 @@ def product(self: Any, other: Any) -> Any:
     if pair is not None:
         COUNT.eager += 1
         return wrapped(pair[0] * pair[1])
+    first, second = getrefcount(self) == SECOND_REFS, getrefcount(other) == SECOND_REFS
+    operands = self, other                      # (counted after that they would have more references)
+    if other.__class__ is ndarray:
+        if swaps(self, other, first, second):
+            operands = other, self
+        if matters(self, other):
+            whose = taken("mul", self, other, first, second)
+            if whose is not None:
+                return _over(whose, numpy.multiply, operands)
     try:
-        if other.__class__ is ndarray:
-            first, second = getrefcount(self) == SECOND_REFS, getrefcount(other) == SECOND_REFS
-            operands = (other, self) if swaps(self, other, first, second) else (self, other)
-            if matters(self, other):
-                whose = taken("mul", self, other, first, second)
-                if whose is not None:
-                    return elementwise(numpy.multiply, operands, over=whose.geo)
-            return elementwise(numpy.multiply, operands)
-        return elementwise(numpy.multiply, (self, other))
+        return elementwise(numpy.multiply, operands)
     except Unsupported:
         pass
+    if operands[0] is not self:
+        return fallback(numpy.multiply, *operands)
     return handed(numpy.ndarray.__mul__, operator.mul, self, other)
 
 
@@ -202,13 +213,14 @@ def reflected_product(self: Any, other: Any) -> Any:
         y = plain_pair(self, other)
         if y is not None:
             return wrapped(y * self.geo)
+    ends = getrefcount(self) == REFLECTED_REFS
+    swapped = other.__class__ in SCALARS and swaps(other, self, False, ends)
     try:
-        ends = getrefcount(self) == REFLECTED_REFS
-        if other.__class__ in SCALARS and swaps(other, self, False, ends):
-            return elementwise(numpy.multiply, (self, other))
-        return elementwise(numpy.multiply, (other, self))
+        return elementwise(numpy.multiply, (self, other) if swapped else (other, self))
     except Unsupported:
         pass
+    if swapped:
+        return fallback(numpy.multiply, self, other)
     return handed(numpy.ndarray.__rmul__, operator.mul, self, other)
 
 

@@ -44,7 +44,7 @@ def accumulate(fn: numpy.ufunc, x: Any, axis: Any = 0, dtype: Any = None, out: A
         return _stored(op, x, result, out)
     if _at_call(op, x):
         raise Unsupported
-    return fresh_array(op, (capture(x),), layout(result, x.geo.shape, [x.geo]))
+    return fresh_array(op, (capture(x),), layout(result, x.geo.shape, [x.geo], at_once=False))
 
 
 def _discards(given: numpy.dtype, dtype: Any) -> bool:

@@ -71,7 +71,8 @@ def where(condition: Any, *choices: Any) -> Any:
     char = char_of(out)
     types = (numpy.bool, numpy.dtype(char).type, numpy.dtype(char).type)
     inputs = inputs_for(types, args)
-    return fresh_array(Map("where", f"?{char}{char}->{char}"), inputs, layout(out, shape, geos))
+    geo = layout(out, shape, geos, at_once=False)
+    return fresh_array(Map("where", f"?{char}{char}->{char}"), inputs, geo)
 
 
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:

@@ -97,7 +97,9 @@ def _map(node: Expr, op: Map, words: Sequence[str]) -> Call:
         return Call(text, layout(dtype, geos[0].shape, geos))
     args = _cast(node, ins, words, op)
     shape = numpy.broadcast_shapes(*(g.shape for g in geos)) if geos else ()
-    geo = layout(numpy.dtype(outs[op.part]), shape, geos) if geos else None
+    given = [(i.geo.dtype, c) for i, c in zip(node.inputs, ins, strict=False) if isinstance(i, Read)]
+    at_once = all(char_of(d) == c for d, c in given) and len(outs) == 1 and op.name != "where"
+    geo = layout(numpy.dtype(outs[op.part]), shape, geos, at_once) if geos else None
     if op.name == "where":
         return Call(f"np.where({', '.join(args)})", geo)
     several = len(outs) > 1

@@ -52,3 +52,13 @@ def test_product(name, dtype, nbytes, options):
         got = numpy.asarray(PRODUCTS[name](lazyarr, lazyarr.array(a), lazyarr.array(b)))
     assert got.dtype == want.dtype
     assert got.tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize("name", ["temporary second", "Python scalar", "temporary first", "chain"])
+def test_product_where_errors_are_raised(name):
+    random = numpy.random.default_rng(4)
+    a, b = random.normal(size=(2, 40_000)) + 1j * random.normal(size=(2, 40_000))
+    with numpy.errstate(all="raise"):
+        want = PRODUCTS[name](numpy, a.copy(), b.copy())
+        got = numpy.asarray(PRODUCTS[name](lazyarr, lazyarr.array(a), lazyarr.array(b)))
+    assert got.tobytes() == want.tobytes()

@@ -35,6 +35,16 @@ ORDERS = {
     "operator's function": lambda np, c, f: operator.sub(2 * f, c),
     "reduced": lambda np, c, f: functools.reduce(operator.add, [f, f, c, c]),
     "summed": lambda np, c, f: sum([f, c, c]),
+    "method called": lambda np, c, f: (f + f).__sub__(c),
+    "reflected method called": lambda np, c, f: (f + f).__radd__(c),
+    "out of a list": lambda np, c, f: [f + f].pop() - c,
+    "given back": lambda np, c, f: (lambda: f + f)() - c,
+    "mapped": lambda np, c, f: next(map(operator.sub, [f + f], [c])),
+    "no copy": lambda np, c, f: np.asarray(2 * f) - c,
+    "reshaped": lambda np, c, f: (2 * f).reshape(f.shape, order="F") - c,
+    "real part": lambda np, c, f: (f * 1j).real - c,
+    "filled": lambda np, c, f: np.full_like(f, 3) - c,
+    "in an array": lambda np, c, f: np.add(f, f, out=np.zeros_like(f)) - c,
     "row": lambda np, c, f: 2 * f + c[0],
     "number": lambda np, c, f: (2 * f + 1.5) - c,
     "array without axes": lambda np, c, f: 2 * f - np.array(2.0),
@@ -52,6 +62,28 @@ def told(x):
     """All that tells memory orders apart."""
     sums = [numpy.asarray(x.sum(axis)).tobytes() for axis in range(x.ndim)]
     return x.dtype, x.strides, x.flags.c_contiguous, x.flags.f_contiguous, sums, numpy.asarray(x).tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["d", "D", "g", "m8[s]"])
+@pytest.mark.parametrize("errors", ["warn", "raise"])
+@pytest.mark.parametrize("name", ["difference", "product", "product of a temporary second"])
+def test_what_numpy_computes_at_the_call(name, errors, dtype):
+    """Where errors are raised, or there is no loop of ours, it is NumPy that elides, or we in its place."""
+    programs = {
+        "difference": lambda np, c, f: (f + f) - c,
+        "product": lambda np, c, f: (f + f) * c,
+        "product of a temporary second": lambda np, c, f: c * (-f),
+    }
+    if dtype == "m8[s]" and name != "difference":
+        pytest.skip("NumPy does not multiply these")
+    a, b = (x.astype("i8").astype(dtype) for x in numpy.random.default_rng(6).uniform(1, 99, (2, 300, 300)))
+    if dtype == "D":
+        a, b = a + 0.3j * b, b - 0.7j * a
+    with numpy.errstate(all=errors):
+        want = programs[name](numpy, a, numpy.asfortranarray(b))
+        got = programs[name](lazyarr, lazyarr.array(a), lazyarr.array(b, order="F"))
+    assert got.strides == want.strides
+    assert numpy.asarray(got).tobytes() == want.tobytes() or dtype == "g"
 
 
 OPTIONS = [{}, {"jit": "always"}, {"jit": "never"}]

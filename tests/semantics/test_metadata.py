@@ -61,3 +61,31 @@ def test_strides_of_axes_of_one_element(name, n):
     x = numpy.arange(float(n))
     with np.options(jit="always"):
         assert ONE[name](np.array(x)).strides == ONE[name](x).strides
+
+
+NEW_AXES = {
+    "first": lambda x: x[None], "middle": lambda x: x[:, None], "last": lambda x: x[..., None],
+    "column": lambda x: x[:, :1], "row": lambda x: x[:1],
+}  # fmt: skip
+ONE_LOOP = {
+    "same type": lambda np, x: x + 1,
+    "cast": lambda np, x: np.sqrt(x),
+    "one cast": lambda np, x: x * 1.0 + x,
+    "two results": lambda np, x: divmod(x, 2),
+    "where": lambda np, x: (np.where(x > 0, x, 1), np.where(x > 0, x, 1.5)),
+    "clip": lambda np, x: np.clip(x, 0, 1.5),
+    "scan": lambda np, x: np.add.accumulate(x, axis=1),
+}
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("axis", NEW_AXES)
+@pytest.mark.parametrize("name", ONE_LOOP)
+def test_strides_of_results_along_axes_of_one_element(name, axis, order):
+    """They tell whether NumPy went through its iterator."""
+    def strides(np):
+        found = ONE_LOOP[name](np, NEW_AXES[axis](np.asarray(np.array(numpy.ones((5, 4), int)), order=order)))
+        return [x.strides for x in (found if isinstance(found, tuple) else (found,))]
+
+    with np.options(jit="always"):
+        assert strides(np) == strides(numpy)

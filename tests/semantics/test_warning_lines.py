@@ -10,7 +10,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import late_warnings
+import numpy
 import pytest
+
+import lazyarr
 
 ROOT = Path(__file__).parents[2]
 
@@ -104,3 +108,30 @@ def test_as_numpy(filters, tmp_path):
 def test_nothing_names_a_line_of_lazyarrs(tmp_path):
     _, warned, _, _ = shown("lazyarr", tmp_path, "always")
     assert warned and not [line for line in warned if "lazyarr" in line]
+
+
+FEW = """
+np.mean(a[:0])
+np.mean(np.zeros((0, 3)), axis=0)
+np.mean(a[:0], keepdims=True)
+np.var(np.zeros((3, 0)), axis=1)
+np.var(a, ddof=len(a))
+np.std(a, 0, ddof=len(a) + 1)
+np.var(a[:1], correction=1)
+np.var(a.reshape(2, -1), axis=0, ddof=2)
+np.var(a.reshape(2, -1), ddof=2)
+np.mean(a)
+"""
+
+
+@pytest.mark.parametrize("jit", ["auto", "always"])
+@pytest.mark.parametrize("call", FEW.strip().splitlines())
+def test_means_of_too_few_elements(call, jit):
+    """They warn at the line of NumPy's that calls a method's code, not the one for other classes."""
+    def warned(np):
+        with late_warnings.shown() as found:
+            numpy.asarray(eval(call, {"np": np, "a": np.arange(100_000.0)}))
+        return [(str(w.message), w.filename, w.lineno) for w in found]
+
+    with lazyarr.options(jit=jit):
+        assert warned(lazyarr) == warned(numpy)
