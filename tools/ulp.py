@@ -148,7 +148,8 @@ NumPy's, but for these:
 | power | an infinity or a NaN among the operands | invalid at comparisons and casts | fewer such flags |
 | absolute | overflow of finite numbers | no flag | overflow |
 
-absolute of complex64 and square run through NumPy's loops, which are the faster ones; angle is arctan2.
+absolute of complex64, square and reciprocal run through NumPy's loops, as ours were no faster on all levels;
+angle is arctan2.
 power's speed is that of arbitrary exponents; integers below 100 multiply as NumPy does (1.2 to 2 times as
 fast on X86_V4).
 
