@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ STORE = Path(__file__).parents[1] / "build" / "ulp.json"
 Row = dict[str, Any]
 
 
+@cache
 def code_of(name: str, char: str) -> str:
     """A digest of a function's code for all levels."""
     texts = (module(name, signature(name, char), level.target).ir for level in host_levels())
@@ -47,7 +49,11 @@ def stored() -> dict[str, Row]:
     return {key: same.get(key, {"code": code}) for key, code in current.items()}
 
 
-def keep(rows: dict[str, Row]) -> None:
+def keep(found: dict[str, Row]) -> None:
+    """Beside what is stored, also by others meanwhile."""
+    rows = stored()
+    for key, row in found.items():
+        rows[key].update(row)
     STORE.parent.mkdir(exist_ok=True)
     STORE.write_text(json.dumps(rows, indent=1), encoding="utf-8")
 
@@ -62,9 +68,8 @@ def all_speeds(levels: list[str], again: bool) -> None:
     rows = stored()
     for level in levels:
         names = [key.split() for key, row in _timed(rows).items() if again or level not in row]
-        for key, ratio in speeds(names, level).items() if names else ():
-            rows[key][level] = ratio
-    keep(rows)
+        found = speeds(names, level) if names else {}
+        keep({key: {level: ratio} for key, ratio in found.items()})
 
 
 def accuracy(name: str, char: str, count: int) -> Any:
@@ -76,9 +81,9 @@ def all_accuracies() -> None:
     rows = stored()
     for key, row in rows.items():
         if "accuracy" not in row:
-            row["accuracy"] = accuracy(*key.split(), 150 if key[-1] in "DF" else 3000)
-            print(key, *row["accuracy"], flush=True)
-            keep(rows)
+            found = accuracy(*key.split(), 150 if key[-1] in "DF" else 3000)
+            print(key, *found, flush=True)
+            keep({key: {"accuracy": found}})
 
 
 def _levels() -> list[str]:
