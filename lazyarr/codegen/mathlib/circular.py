@@ -89,10 +89,10 @@ def _ratio(rest: Remainder) -> Real:
     z, left = product(r, r)
     beyond = sine_beyond(r, low, z)
     top, more = cosine_sum(r, low, z)
-    rest = left.times(-0.5, more)
+    less = left.times(-0.5, more)
     swap = (quarters & 1).differs(0)
-    n, n_low = swap.real(top, r), swap.real(rest, beyond)
-    d, d_low = ordered(swap.real(-r, top), swap.real(-beyond, rest))
+    n, n_low = swap.real(top, r), swap.real(less, beyond)
+    d, d_low = ordered(swap.real(-r, top), swap.real(-beyond, less))
     inverse = 1.0 / d
     q = (n + n_low) * inverse
     return fma(fma(-q, d_low, fma(-q, d, n) + n_low), inverse, q)
