@@ -15,6 +15,7 @@ from typing import Any
 import numpy
 
 from lazyarr import (
+    bessel,
     creation,
     deferred,
     gather,
@@ -72,7 +73,7 @@ REBOUND = """
     average gradient diff trapezoid cov corrcoef angle sinc unwrap ediff1d roll isclose allclose array_equal
     array_equiv cross outer nanmin nanmax nansum nanprod nanmean nanvar nanstd nan_to_num fix isposinf
     isneginf iscomplex isreal real imag tril triu linalg.norm linalg.vector_norm fft.fftshift fft.ifftshift
-    asarray_chkfinite diag diag_indices_from fill_diagonal i0 kron piecewise vander linalg.cross
+    asarray_chkfinite diag diag_indices_from fill_diagonal kron piecewise vander linalg.cross
     linalg.matrix_norm linalg.outer linalg.trace lib.scimath.sqrt
     lib.scimath.log lib.scimath.log2 lib.scimath.log10 lib.scimath.arccos lib.scimath.arcsin
     lib.scimath.arctanh lib.scimath.power require
@@ -138,6 +139,7 @@ RULES: dict[str, Any] = {
     "ones_like": creation.ones_like,
     "empty_like": creation.empty_like,
     "full_like": creation.full_like,
+    "i0": bessel.i0,
 }
 
 

@@ -2,7 +2,7 @@
 
     python tools/ulp.py                 # all functions; takes minutes, of which most is mpmath's
     python tools/ulp.py --accuracy      # only that part, kept in build/ulp.json
-    python tools/ulp.py --speed X86_V2  # only that of a level; all that is missing follows without options
+    python tools/ulp.py --speed X86_V2  # only that of a level; what is missing follows without options
     python tools/ulp.py exp sin         # that of some functions, printed only
 
 In:  the functions of `lazyarr.codegen.mathlib`, through `ulp_functions`; errors of `ulp_errors` and of
@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ STORE = Path(__file__).parents[1] / "build" / "ulp.json"
 Row = dict[str, Any]
 
 
+@cache
 def code_of(name: str, char: str) -> str:
     """A digest of a function's code for all levels."""
     texts = (module(name, signature(name, char), level.target).ir for level in host_levels())
@@ -47,23 +49,27 @@ def stored() -> dict[str, Row]:
     return {key: same.get(key, {"code": code}) for key, code in current.items()}
 
 
-def keep(rows: dict[str, Row]) -> None:
+def keep(found: dict[str, Row]) -> None:
+    """Beside what is stored, also by others meanwhile."""
+    rows = stored()
+    for key, row in found.items():
+        rows[key].update(row)
     STORE.parent.mkdir(exist_ok=True)
     STORE.write_text(json.dumps(rows, indent=1), encoding="utf-8")
 
 
-def _timed(rows: dict[str, Row]) -> list[Row]:
+def _timed(rows: dict[str, Row]) -> dict[str, Row]:
     """Those of functions that NumPy has, too."""
-    return [row for key, row in rows.items() if hasattr(numpy, key.split()[0])]
+    return {key: row for key, row in rows.items() if hasattr(numpy, key.split()[0])}
 
 
-def all_speeds(levels: list[str]) -> None:
+def all_speeds(levels: list[str], again: bool) -> None:
+    """Of what was not measured yet, or of everything."""
     rows = stored()
-    names = [(name, char) for name, char in ROWS if hasattr(numpy, name)]
     for level in levels:
-        for key, ratio in speeds(names, level).items():
-            rows[key][level] = ratio
-    keep(rows)
+        names = [key.split() for key, row in _timed(rows).items() if again or level not in row]
+        found = speeds(names, level) if names else {}
+        keep({key: {level: ratio} for key, ratio in found.items()})
 
 
 def accuracy(name: str, char: str, count: int) -> Any:
@@ -75,9 +81,9 @@ def all_accuracies() -> None:
     rows = stored()
     for key, row in rows.items():
         if "accuracy" not in row:
-            row["accuracy"] = accuracy(*key.split(), 150 if key[-1] in "DF" else 3000)
-            print(key, *row["accuracy"], flush=True)
-            keep(rows)
+            found = accuracy(*key.split(), 150 if key[-1] in "DF" else 3000)
+            print(key, *found, flush=True)
+            keep({key: {"accuracy": found}})
 
 
 def _levels() -> list[str]:
@@ -125,7 +131,7 @@ NumPy's are off by hundreds there.
 erf and erfc are `lazyarr.special`'s, whatever the option is; in the place of NumPy's are C's functions of
 float64, and no speed is compared.  sinc is NumPy's composition of `sin` and a division, here as there: within
 1.6 ULP up to 1/2, far off next to its zeros (16.8 and 16.8 below 0.95, float64; 18.7 and 19.4, float32), and
-one kernel.  i0 runs through NumPy.
+one kernel.  i0 has NumPy's steps, and bits.
 
 """
 
@@ -147,7 +153,8 @@ NumPy's, but for these:
 | power | an infinity or a NaN among the operands | invalid at comparisons and casts | fewer such flags |
 | absolute | overflow of finite numbers | no flag | overflow |
 
-absolute of complex64 and square run through NumPy's loops, which are the faster ones; angle is arctan2.
+absolute of complex64, square and reciprocal run through NumPy's loops, as ours were no faster on all levels;
+angle is arctan2.
 power's speed is that of arbitrary exponents; integers below 100 multiply as NumPy does (1.2 to 2 times as
 fast on X86_V4).
 
@@ -157,7 +164,7 @@ fast on X86_V4).
 def main() -> None:
     asked = sys.argv[1:]
     if asked[:1] == ["--speed"]:
-        all_speeds(asked[1:] or _levels())
+        all_speeds(asked[1:] or _levels(), True)
     elif asked == ["--accuracy"]:
         all_accuracies()
     elif asked:
@@ -165,7 +172,7 @@ def main() -> None:
             if name in asked:
                 print(name, NAMES[char], *accuracy(name, char, 100 if char in "DF" else 1000))
     else:
-        all_speeds([level for level in _levels() if any(level not in row for row in _timed(stored()))])
+        all_speeds(_levels(), False)
         all_accuracies()
         rows = stored()
         real = table(rows, ["ULP", "ULP of NumPy"], "dfe")

@@ -31,7 +31,7 @@ LEVELS = {
 """Those that differ in the functions' code, and what NumPy is told to leave alone for them."""
 
 
-def speeds(names: list[tuple[str, str]], level: str) -> dict[str, float]:
+def speeds(names: list[list[str]], level: str) -> dict[str, float]:
     """NumPy's time over ours, in a process whose NumPy has the same level."""
     environment = dict(os.environ, NPY_DISABLE_CPU_FEATURES=LEVELS[level])
     if not LEVELS[level]:
@@ -42,7 +42,7 @@ def speeds(names: list[tuple[str, str]], level: str) -> dict[str, float]:
     return found
 
 
-def _measure(level: str, names: list[tuple[str, str]]) -> dict[str, float]:
+def _measure(level: str, names: list[list[str]]) -> dict[str, float]:
     found = {}
     for name, char in names:
         inputs = [_operands(name, char, seed) for seed in range(4)]
@@ -119,4 +119,4 @@ def _loops(name: str, char: str, level: str) -> list[tuple[Any, Any]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(_measure(sys.argv[1], [tuple(x) for x in json.loads(sys.argv[2])])))
+    print(json.dumps(_measure(sys.argv[1], json.loads(sys.argv[2]))))

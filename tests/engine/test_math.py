@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy
 import pytest
 
@@ -93,6 +95,30 @@ def test_complex_functions_are_ours_if_asked_for(name, char):
         near = 200 if name == "power" else 8
         assert (abs(y - (wanted + 1)) <= near * numpy.finfo(char).eps * (abs(wanted) + 1)).all()
     assert y.tobytes() == (wanted + 1).tobytes()
+
+
+@pytest.mark.parametrize("char", "dfe")
+def test_i0_is_hardly_more_than_a_loop_with_numpys_bits(char, jit_always):
+    rng = numpy.random.default_rng(4)
+    ends = [0.0, -0.0, 8.0, -8.0, numpy.nextafter(8, 9), 700.0, 720.0, numpy.inf, -numpy.inf, numpy.nan]
+    x = numpy.concatenate([rng.uniform(-20, 20, N), rng.uniform(-800, 800, 999), ends]).astype(char)
+    with numpy.errstate(all="ignore"), lazyarr.errstate(all="ignore"):
+        want = numpy.i0(x)
+        debug.reset()
+        got = numpy.asarray(lazyarr.i0(lazyarr.array(x)))
+    assert got.dtype == want.dtype and numpy.array_equal(got, want, equal_nan=True)
+    assert (numpy.signbit(got) == numpy.signbit(want)).all()
+    assert debug.counters()["native_launches"] <= 3 and debug.counters()["numpy_fallbacks"] == 0
+
+
+def test_i0_warns_as_numpy_does(jit_always):
+    x = numpy.linspace(-20, 20, N)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        numpy.asarray(lazyarr.i0(lazyarr.array(x)))         # at 0 nothing is divided by it
+    x[7] = 800
+    with pytest.warns(RuntimeWarning, match="overflow"):
+        numpy.asarray(lazyarr.i0(lazyarr.array(x)))
 
 
 def test_native_bits_are_not_numpys():

@@ -87,14 +87,14 @@ def _ratio(rest: Remainder) -> Real:
     """sin / cos, or -cos / sin, both as sums; one division, corrected."""
     r, low, quarters = rest
     z, left = product(r, r)
-    sine, sine_low = ordered(r, sine_beyond(r, low, z))
+    beyond = sine_beyond(r, low, z)
     top, more = cosine_sum(r, low, z)
-    cosine, cosine_low = ordered(top, left.times(-0.5, more))
+    less = left.times(-0.5, more)
     swap = (quarters & 1).differs(0)
-    n, n_low = swap.real(cosine, sine), swap.real(cosine_low, sine_low)
-    d, d_low = swap.real(-sine, cosine), swap.real(-sine_low, cosine_low)
+    n, n_low = swap.real(top, r), swap.real(less, beyond)
+    d, d_low = ordered(swap.real(-r, top), swap.real(-beyond, less))
     inverse = 1.0 / d
-    q = n * inverse
+    q = (n + n_low) * inverse
     return fma(fma(-q, d_low, fma(-q, d, n) + n_low), inverse, q)
 
 

@@ -7,6 +7,7 @@ for a lane, of a row with a number from each table, and a transposition.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from lazyarr.codegen.mathlib.lanes import DOUBLE, Bits, Lanes, Real
@@ -92,5 +93,9 @@ def _vector(t: str, length: int) -> str:
 
 
 def _hash(cells: Sequence[float]) -> int:
-    """The same in every process: numbers hash by value."""
-    return hash(tuple(cells)) & 0xFFFFFFFFFFFFFFFF
+    """The same in every process: numbers hash by value, but for NaNs, which do by where they are."""
+    return hash(tuple(_NONE if math.isnan(x) else x for x in cells)) & 0xFFFFFFFFFFFFFFFF
+
+
+_NONE = -1.5e300
+"""In no table."""
