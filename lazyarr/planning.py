@@ -27,6 +27,7 @@ from lazyarr.fusion.boxes import Unit, whole_of
 from lazyarr.fusion.compress import fed, feedable
 from lazyarr.fusion.group import TOO_FEW, Group, space
 from lazyarr.fusion.partition import ALONE, LOOK_BACK, Barred, Partition, Refuse, is_draw, partition
+from lazyarr.fusion.program import Constant
 from lazyarr.fusion.regions import Regions, arranged, read_through
 from lazyarr.fusion.rows import Found, chains
 from lazyarr.fusion.structure import Framed, Key, structure_of
@@ -298,12 +299,25 @@ def _of_boxes(group: Group, unit: Unit, w: Walk, parted: Partition, whole: Step)
         program, values, scalars = assemble(body_of(part, epoch, stored, terms), arrange)
         COUNT.assembled += 1
         numbers = [w.numbers[id(whole_of(v))] for v in values]
-        constants = [(w.numbers[id(whole_of(c[0]))], c[1]) if isinstance(c, tuple) else c for c in scalars]
+        constants = [_constant(c, w) for c in scalars]
         written = tuple(k for k, o in enumerate(program.parfor.operands) if o.role != "in")
         whole.boxes += (
             Step((), (), program, tuple(numbers), tuple(constants), written, (), ""),
         )  # fmt: skip
     return whole
+
+
+def _constant(c: Constant, w: Walk) -> tuple[int, int] | numpy.generic:
+    """A runtime scalar of a piece: an input of the node, or what a fold starts from."""
+    if not isinstance(c, tuple):
+        return c
+    piece, k = c
+    whole = whole_of(piece)
+    if isinstance(whole.op, Reduce):
+        value = piece.inputs[k]
+        assert isinstance(value, numpy.generic)
+        return value
+    return w.numbers[id(whole)], k
 
 
 def _first(group: Group, needed: list[Expr], parted: Partition, terms: Terms) -> Made:
