@@ -70,7 +70,7 @@ ENDS = {*methods.ENDS.split(), "amax", "amin", "count_nonzero", "compress", "ext
 """Use their first array once: a temporary is not needed afterwards."""
 
 REBOUND = """
-    average gradient diff trapezoid cov corrcoef angle sinc unwrap ediff1d roll isclose allclose array_equal
+    average gradient diff trapezoid cov corrcoef angle sinc unwrap ediff1d isclose allclose array_equal
     array_equiv cross outer nanmin nanmax nansum nanprod nanmean nanvar nanstd nan_to_num fix isposinf
     isneginf iscomplex isreal real imag tril triu linalg.norm linalg.vector_norm fft.fftshift fft.ifftshift
     asarray_chkfinite diag diag_indices_from fill_diagonal kron piecewise vander linalg.cross
@@ -117,6 +117,7 @@ RULES: dict[str, Any] = {
     "ravel": movement.ravel,
     "astype": movement.astype_function,
     "repeat": joining.repeat,
+    "roll": of_arrays(of_any(joining.roll)),
     "trace": reductions.trace,
     "cumsum": scans.scan(numpy.add),
     "cumprod": scans.scan(numpy.multiply),

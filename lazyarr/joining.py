@@ -23,7 +23,9 @@ from lazyarr.error_state import loud
 from lazyarr.fallback import NUMPYS_AXES
 from lazyarr.geometry import fresh, geometry, in_order
 from lazyarr.indexing import write
-from lazyarr.movement import copied, ravel, seen
+from lazyarr.movement import copied, ravel, reshape, seen
+from lazyarr.namespace import OVERRIDES
+from lazyarr.rebind import rebound
 from lazyarr.recipes import WORD
 from lazyarr.storage import SMALL_WRITES
 
@@ -242,6 +244,46 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
         return _filled(geo, lambda real: numpy.copyto(real.reshape(wide.shape), again))
     dtype = x.geo.dtype
     return copied(seen(x, wide), fresh(tuple(shape), dtype), fresh(wide.shape, dtype))
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    """numpy.roll: by integers its steps, without what they cost for each; its own code for all else."""
+    if a.__class__ is not ndarray or a.storage is None or not a.geo.size:
+        return _roll(a, shift, axis)
+    if axis is None and shift.__class__ in INTEGERS:
+        return reshape(roll(ravel(a), shift, 0), a.geo.shape)
+    shifts, axes = (x if x.__class__ is tuple else (x,) for x in (shift, axis))
+    ndim = a.geo.ndim
+    if len(shifts) != len(axes) or not all(
+        s.__class__ in INTEGERS and d.__class__ in INTEGERS and -ndim <= d < ndim
+        for s, d in zip(shifts, axes, strict=True)
+    ):
+        return _roll(a, shift, axis)
+    target: Any = OVERRIDES[numpy.empty_like](a)
+    if target.__class__ is not ndarray or target.storage is None:
+        return _roll(a, shift, axis)
+    sums = [0] * ndim
+    for s, d in zip(shifts, axes, strict=True):
+        sums[d] += int(s)
+    parts: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = [((), ())]
+    for n, s in zip(a.geo.shape, sums, strict=True):
+        parts = [((*x, i), (*y, o)) for x, y in parts for i, o in _wrapped(s % n)]
+    for given, to in parts:
+        write(target, target.geo[to], part(a, a.geo[given]))
+    return target
+
+
+WHOLE = slice(None)
+
+
+def _wrapped(shift: int) -> tuple[tuple[slice, slice], ...]:
+    """Which elements along an axis go where."""
+    if not shift:
+        return ((WHOLE, WHOLE),)
+    return (slice(-shift), slice(shift, None)), (slice(-shift, None), slice(shift))
+
+
+_roll = rebound(numpy.roll)
 
 
 INTEGERS: set[Any] = {int, *(numpy.dtype(c).type for c in "bhilqBHILQ")}

@@ -38,6 +38,7 @@ from lazyarr.fusion.partition import (
     outline,
     partition,
 )
+from lazyarr.fusion.program import Constant
 from lazyarr.fusion.regions import Regions, arranged, read_through
 from lazyarr.fusion.rows import Found, chains
 from lazyarr.fusion.structure import Framed, Key, Tokens, form_of, structure_of
@@ -343,6 +344,7 @@ def _of_boxes(group: Group, unit: Unit, w: Walk, parted: Partition, whole: Step)
     for number, box in enumerate(unit.boxes):
         part, stored, epoch = box.group(number, group.memory, parted.stored)
         body = body_of(part, epoch, stored, terms)
+        body.body.constants[:] = map(_piece_constant, body.body.constants)
         values = [b.value for b in body.bindings]
         values += [c[0] for c in body.body.constants if isinstance(c, tuple)]
         mould, filling = _moulded(body, part, {id(v): w.numbers[id(whole_of(v))] for v in values})
@@ -351,6 +353,15 @@ def _of_boxes(group: Group, unit: Unit, w: Walk, parted: Partition, whole: Step)
         )  # fmt: skip
         COUNT.assembled += 1
     return whole
+
+
+def _piece_constant(c: Constant) -> Constant:
+    """A runtime scalar of a piece: an input of the node; what a fold starts from pieces alone have."""
+    if isinstance(c, tuple) and isinstance(whole_of(c[0]).op, Reduce):
+        value = c[0].inputs[c[1]]
+        assert isinstance(value, numpy.generic)
+        return value
+    return c
 
 
 def _moulded(body: Assembler, group: Group, numbers: dict[int, int]) -> tuple[Mould, Filled]:

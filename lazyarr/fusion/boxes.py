@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy
 
-from lazyarr.expr import Expr, Read
+from lazyarr.dtypes import char_of
+from lazyarr.expr import Expr, Map, Op, Read, Reduce
 from lazyarr.fusion.alias import Memory
+from lazyarr.fusion.fold import folded
 from lazyarr.fusion.group import Group, Placed, forwards, makes, region_of
 from lazyarr.fusion.overlap import Cut, Layout, Unclear, Where, layout_of, where
 from lazyarr.fusion.reindex import spread
+from lazyarr.fusion.short_folds import layers, unrolled
 from lazyarr.geometry import fresh
 
 MOST_BOXES = 27
@@ -40,8 +43,10 @@ class Piece(Expr):
     __slots__ = ("whole",)
     whole: Expr
 
-    def __init__(self, whole: Expr, inputs: tuple[Any, ...], region: numpy.ndarray) -> None:
-        self.whole, self.op, self.errors = whole, whole.op, whole.errors
+    def __init__(
+        self, whole: Expr, inputs: tuple[Any, ...], region: numpy.ndarray, op: Op | None = None
+    ) -> None:
+        self.whole, self.op, self.errors = whole, op or whole.op, whole.errors
         self.inputs, self.region = inputs, region
         self.old = self.buf = self.readers = self.home = self.loc = None
         self.covers, self.nbytes = True, region.nbytes
@@ -169,6 +174,9 @@ class Cutting:
         r, group = self.reading, self.reading.group
         for node in r.nodes:
             placed = group.placed[node.serial]
+            if isinstance(node.op, Reduce):
+                self.own[node.serial] = self._folded(node, placed.region[self.at], lambda geo: geo[self.at])
+                continue
             inputs: list[Any] = []
             for i, geo in zip(node.inputs, placed.reads, strict=True):
                 if geo is None or not isinstance(i, Read):
@@ -206,17 +214,45 @@ class Cutting:
         piece = self.known.get(key)
         if piece is None:
             region = region_of(node)
-            inputs = tuple(
-                self.source(i.expr, at.of(spread(i.geo, region.shape))) if isinstance(i, Read) else i
-                for i in node.inputs
-            )
-            piece = self.known[key] = self._add(node, inputs, fresh(at.shape, region.dtype))
+            made = fresh(at.shape, region.dtype)
+            if isinstance(node.op, Reduce):
+                piece = self._folded(node, made, at.of)
+            else:
+                piece = self._add(node, self._inputs(node, at), made)
+            self.known[key] = piece
             self.made.append((node.serial, at))
         return Read(piece, region_of(piece))
 
-    def _add(self, node: Expr, inputs: tuple[Any, ...], region: numpy.ndarray) -> Piece:
+    def _inputs(self, node: Expr, at: Where) -> tuple[Any, ...]:
+        shape = region_of(node).shape
+        return tuple(
+            self.source(i.expr, at.of(spread(i.geo, shape))) if isinstance(i, Read) else i
+            for i in node.inputs
+        )
+
+    def _folded(
+        self, node: Expr, region: numpy.ndarray, at: Callable[[numpy.ndarray], numpy.ndarray]
+    ) -> Piece:
+        """A short fold; `at` says where in its space the box is."""
+        start, op = unrolled(node)
+        value = folded(node).expr
+        given: list[Any] = [self.source(value, at(geo)) for geo in layers(node)]
+        if start is not None:
+            given.insert(0, start)
+        if len(given) == 1:
+            copy = Map("copy", f"{char_of(folded(node).geo.dtype)}->{op.sig[-1]}")
+            return self._add(node, tuple(given), region, copy)
+        total = given[0]
+        for other in given[1:-1]:
+            piece = self._add(node, (total, other), fresh(region.shape, region.dtype), op)
+            total = Read(piece, region_of(piece))
+        return self._add(node, (total, given[-1]), region, op)
+
+    def _add(
+        self, node: Expr, inputs: tuple[Any, ...], region: numpy.ndarray, op: Op | None = None
+    ) -> Piece:
         if len(self.pieces) >= MOST_NODES:
             raise TooMany
-        piece = Piece(node, inputs, region)
+        piece = Piece(node, inputs, region, op)
         self.pieces.append(piece)
         return piece

@@ -17,17 +17,19 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy
 
 from lazyarr.draws import DRAWS
-from lazyarr.expr import Expr, Map, Read
+from lazyarr.expr import FOLDS, Expr, Map, Read, Reduce
 from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.boxes import MOST_BOXES, MOST_NODES, Box, Reading, TooMany, Unit, Unreadable, is_piece
+from lazyarr.fusion.fold import folded
 from lazyarr.fusion.group import TOO_FEW, Group, Placed, region_of
 from lazyarr.fusion.overlap import Where
 from lazyarr.fusion.reindex import CROSSING, crossed
+from lazyarr.fusion.short_folds import is_short
 from lazyarr.geometry import same
 from lazyarr.ops import may_raise, row
 
@@ -64,8 +66,14 @@ def read_through(
             readers[value.serial].add(node.serial)
     taken = {n.serial for g in groups if g.opaque and g.refusals[0].why is not TOO_FEW for n in g.nodes}
     for group in reversed(groups):
+        if group.number in out or not _is_apart(group, asked):
+            continue
         mine = [n for n in group.nodes if n.serial not in taken]
-        if not mine or group.number in out or not _elementwise(group) or not _is_apart(group, asked):
+        if group.fold is not None:
+            mine, group = _of_folds(mine, group)
+        elif not _elementwise(group):
+            continue
+        if not mine:
             continue
         uniting = _Uniting(group, mine, readers, stored, asked, memory, epoch, taken)
         unit = uniting.unit()
@@ -81,9 +89,19 @@ def _is_apart(group: Group, asked: Collection[int]) -> bool:
     """Does it read what is made for it piece by piece, or at other elements?"""
     return any(
         value.op is not None and value.serial not in asked
-        and (value.old is not None or not same(geo, region_of(value)))
+        and (value.old is not None or not same(geo, region_of(value)) or is_short(value))
         for value, _, geo in group.loads
     )  # fmt: skip
+
+
+def _of_folds(nodes: list[Expr], group: Group) -> tuple[list[Expr], Group]:
+    """The folds of a group that are short, over the space of their results; none if others are not."""
+    folds = [n for n in nodes if isinstance(n.op, FOLDS)]
+    shapes = {region_of(n).shape for n in folds}
+    if len(shapes) != 1 or not all(map(is_short, folds)):
+        return [], group
+    placed = {n.serial: Placed((folded(n).geo,), region_of(n)) for n in folds}
+    return folds, replace(group, shape=shapes.pop(), nodes=folds, placed=placed, fold=None, bridged=set())
 
 
 def _elementwise(group: Group) -> bool:
@@ -91,7 +109,9 @@ def _elementwise(group: Group) -> bool:
 
 
 def _is_plain(node: Expr) -> bool:
-    return isinstance(node.op, Map) and not node.masked and node.op.name not in DRAWS
+    if isinstance(node.op, Map):
+        return not node.masked and node.op.name not in DRAWS
+    return is_short(node)
 
 
 class _Uniting:
@@ -103,7 +123,7 @@ class _Uniting:
     ) -> None:
         self.group, self.nodes, self.readers, self.stored = group, nodes, readers, stored
         self.asked, self.memory, self.epoch, self.taken = asked, memory, epoch, taken
-        self.barred = {n.old.serial for n in nodes if n.old is not None}
+        self.barred = {n.old.serial for n in nodes if n.old is not None and not n.covers}
         """Serials of values that have to be stored."""
         self.whys: dict[str, None] = {}
 
@@ -203,7 +223,7 @@ class _Uniting:
 
 
 def _ns(node: Expr) -> float:
-    assert isinstance(node.op, Map)
+    assert isinstance(node.op, Map | Reduce)
     return 0.0 if node.op.name == "copy" else COST_NS * row(node.op.name).cost
 
 
