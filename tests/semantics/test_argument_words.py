@@ -95,6 +95,8 @@ a.view(b)
 u.view(a)
 a.copy(None)
 a.copy('K')
+np.subtract(a, a, ...)
+np.subtract(a, a, out=...)
 """
 
 
