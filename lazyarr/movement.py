@@ -110,6 +110,8 @@ def retyped(x: ndarray, *args: Any, **kwargs: Any) -> Any:
             return retyped(x, *lend(args, {}), **lend(kwargs, {}))
         if isinstance(a, type) and a is not numpy.ndarray and issubclass(a, numpy.ndarray):
             raise Unsupported
+        if a.__class__ is ndarray:              # which has a dtype, but is none to NumPy
+            raise Unsupported
     return seen(x, x.geo.view(*args, **kwargs))
 
 
@@ -175,7 +177,7 @@ def _widened(x: ndarray, shape: tuple[int, ...]) -> ndarray:
 
 def reshape(x: Any, *shape: Any, order: Any = "C", copy: Any = None) -> Any:
     """A view where NumPy makes a view, else one of a lazy copy."""
-    if x.__class__ is not ndarray or order not in ("C", "F", "A"):
+    if x.__class__ is not ndarray or order.__class__ is not str or order not in ("C", "F", "A"):
         raise Unsupported
     geo = x.geo
     if order == "A":
@@ -220,7 +222,7 @@ def flatten(x: ndarray, order: Any = "C") -> ndarray:
 def _flat_order(x: ndarray, order: Any) -> str:
     """The order in which the elements follow each other: "C" or "F"."""
     flags = x.geo.flags
-    if order not in ("C", "F", "A", "K") or (order == "K" and not flags.forc):
+    if order.__class__ is not str or order not in ("C", "F", "A", "K") or (order == "K" and not flags.forc):
         raise Unsupported
     return "F" if order == "F" or (order in "AK" and flags.fnc) else "C"
 
@@ -294,6 +296,8 @@ def astype_function(x: Any, dtype: Any, /, *, copy: Any = True, device: Any = No
 
 
 def copy_method(x: ndarray, order: Any = "C") -> ndarray:
+    if order.__class__ is not str:
+        raise Unsupported
     return copy_as(x, None, order)
 
 

@@ -155,7 +155,7 @@ def _over(whose: ndarray, fn: numpy.ufunc, operands: tuple[Any, ...]) -> Any:
     try:
         return elementwise(fn, operands, above=2, over=whose.geo)
     except Unsupported:
-        return fallback(fn, *operands, out=numpy.empty_like(whose.geo))
+        return fallback(lambda *given: fn(*given, out=numpy.empty_like(whose.geo)), *operands)
 
 
 def reflected(name: str, fn: numpy.ufunc) -> Any:

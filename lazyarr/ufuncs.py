@@ -106,7 +106,7 @@ class ufunc(metaclass=UfuncType):
         if options and options != _DEFAULTS:
             raise Unsupported
         if len(args) != fn.nin:
-            if len(args) < fn.nin or out is not _ABSENT or fn in DEPRECATED:
+            if len(args) < fn.nin or out is not _ABSENT or fn in DEPRECATED or any(x is ... for x in args):
                 raise Unsupported
             args, out = args[: fn.nin], args[fn.nin :]
         elif out is _ABSENT:

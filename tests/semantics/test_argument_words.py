@@ -87,6 +87,16 @@ a.fill([])
 a.fill('x')
 np.copyto(a, 10**400)
 np.copyto(u, -1)
+a.copy(a)
+a.flatten(a)
+a.ravel(order=a)
+np.reshape(a, 3, a)
+a.view(b)
+u.view(a)
+a.copy(None)
+a.copy('K')
+np.subtract(a, a, ...)
+np.subtract(a, a, out=...)
 """
 
 
