@@ -55,6 +55,7 @@ AT_CALL = {
         asarray_chkfinite nanargmax nanargmin nanmax nanmean nanmin nanstd nanvar
     """,
     "the length of the result depends on values": "compress extract",
+    "more steps than may wait": "i0",
     "positions may be out of bounds": "choose put put_along_axis take take_along_axis",
     "the type of the result depends on values": """
         lib.scimath.arccos lib.scimath.arcsin lib.scimath.arctanh lib.scimath.log lib.scimath.log10
@@ -75,7 +76,7 @@ NUMPY = {
         unique_inverse unique_values
     """,
     "indices are arrays": """
-        i0 kaiser place ravel_multi_index unravel_index
+        kaiser place ravel_multi_index unravel_index
     """,
     "BLAS or LAPACK": """
         einsum einsum_path vdot linalg.cholesky linalg.cond linalg.det linalg.eig linalg.eigh linalg.eigvals

@@ -80,7 +80,8 @@ class Root:
         high, low = _root(a * scale, b * scale)
         side = b * scale
         small = side < _TINY
-        over = _over(side * small.real(2.0**_FAR, 1.0), (high, low))
+        lifted = small.real(large.real(b, side * 2.0**_FAR), side)
+        over = _over(lifted, (high, low))
         root, other = (high * back, low * back), over * (back * small.real(2.0**-_FAR, 1.0))
         re, im = _sided(x, y, root[0] + root[1], other)
         zero, nan = most.is_(0.0), x.nan() | y.nan()

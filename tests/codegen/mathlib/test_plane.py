@@ -31,6 +31,8 @@ UNARY = [p for p in ALL if p.values[0] != "power"]
 LOOP = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
 BOUNDS = {"power": 2.0}
 """Other bounds than 1 unit in the last place of a result's modulus."""
+PARTS = {"power": numpy.inf, "expm1": 100.0, "log2": 1.5, "log10": 1.5}
+"""And than 1 of each part: there terms cancel, or a number is rounded once more."""
 
 
 @cache
@@ -84,7 +86,16 @@ def test_what_names_promises_there_is():
 @pytest.mark.parametrize("name, char", ALL)
 def test_parts_are_as_near_as_the_modulus_has_bits(name, char):
     zs = samples(name, char, 25)
-    assert errors(name, zs, (call(name, char, *zs),))[0, 0] <= BOUNDS.get(name, 1.0)
+    of_modulus, of_parts = errors(name, zs, (call(name, char, *zs),))[0]
+    assert of_modulus <= BOUNDS.get(name, 1.0)
+    assert of_parts <= PARTS.get(name, 1.0)
+
+
+@pytest.mark.parametrize("name", ["sqrt", "log", "absolute"])
+def test_parts_of_very_different_sizes(name):
+    exponents = [-1040, -900, -600, -500, -300, 0, 300, 500, 900, 1010]
+    z = pairs(numpy.ldexp([1.3, -1.7], list(itertools.product(exponents, repeat=2))), "D")
+    assert errors(name, (z,), (call(name, "D", z),))[0].max() <= 1
 
 
 @pytest.mark.parametrize("char", "DF")
