@@ -285,6 +285,14 @@ def same(g: numpy.ndarray, h: numpy.ndarray) -> bool:
     )
 
 
+def elements(geo: numpy.ndarray) -> tuple[Any, ...]:
+    """Equal for geometries that are the `same`."""
+    shape, strides = geo.shape, geo.strides
+    if 1 in shape:
+        strides = tuple(_steps(geo))
+    return shape, strides, geo.dtype, offset_of(geo)
+
+
 def _steps(geo: numpy.ndarray) -> list[int]:
     """Strides of the axes along which there is something to step over."""
     return [s for s, n in zip(geo.strides, geo.shape, strict=True) if n > 1]

@@ -70,12 +70,17 @@ _moulds: dict[Key, Mould] = {}
 """Bodies of groups, by form and options: another plan, of other shapes perhaps, has one already."""
 
 
+def forget() -> None:
+    """Let the next plan be one of which nothing was met before."""
+    for known in (_plans, _patterns, _outlines, _moulds):
+        known.clear()
+
+
 def plan_of(w: Walk, refuse: Refuse) -> Plan:
     """The plan of a walk, from memory if the structure was met before."""
     found = _plans.get(w.key)
     if found is None:
-        with Resting():
-            found = _met(w, refuse)
+        found = _met(w, refuse)
         if len(_plans) >= MAX_PLANS:
             _plans.clear()
         _plans[w.key] = found
@@ -178,6 +183,11 @@ def _attempt(group: Group, w: Walk, parted: Partition, barred: Barred, alike: Al
 
 
 def _make(w: Walk, refuse: Refuse) -> Plan:
+    with Resting():
+        return _made(w, refuse)
+
+
+def _made(w: Walk, refuse: Refuse) -> Plan:
     """A plan, begun by where nodes were for other extents, if something of that structure was met."""
     key = outline_of(w)
     known = _outlines.get(key)

@@ -28,6 +28,9 @@ FEW, MANY = (1009, 2503), (101, 211, 431, 877, 1777, 3571)
 NEAR = 40
 """How much longer or shorter than a sample a length may be, to count as that one and so many more or less."""
 
+EXACT = 4
+"""Bytes of a constant that holds a length: shorter floats round the samples."""
+
 SHAPELESS = (Map, Reduce, Scan)
 """Ops that say nothing of extents."""
 
@@ -451,7 +454,7 @@ class _Writer:
             return at, self.place(i.geo, j.geo, i.expr)
         if i.tobytes() == j.tobytes():
             return i
-        if i.dtype.kind not in "iuf" or i != int(i) or j != int(j):
+        if i.dtype.kind not in "iuf" or i.itemsize < EXACT or i != int(i) or j != int(j):
             raise Refused("it computes with numbers that depend on lengths")
         return type(i), self.reader.formula(int(i), int(j))
 
@@ -477,7 +480,9 @@ def _order(geo: numpy.ndarray, value: Expr | None) -> str:
 
 def _decided(left: Formula, right: Formula, q: Question) -> bool:
     """Do all lengths of the kind, 2 at least, answer a question alike?"""
-    if [k for k, _ in left.terms] == [k for k, _ in right.terms] and len(left.terms) < 2:
+    if not left.terms and not right.terms:
+        return True
+    if [k for k, _ in left.terms] == [k for k, _ in right.terms] and len(left.terms) == 1:
         return left.factor == right.factor
     positive = right.factor == 1 and len(right.terms) == 1 and right.terms[0][1] >= 0
     return q.sign == "<=" and q.answer and positive and not left.terms and left.factor <= 2

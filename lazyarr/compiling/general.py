@@ -58,8 +58,10 @@ def _layout(x: Any) -> numpy.ndarray:
     return x.geo if x.__class__ is ndarray else x
 
 
-def lengthless(kinds: Sequence[Kind], varied: Sequence[bool]) -> Lengthless | None:
-    """A call without the lengths that vary; None where an array is no whole one."""
+def lengthless(kinds: Sequence[Kind], known: Sequence[Any], varied: Sequence[bool]) -> Lengthless | None:
+    """A call without the lengths that vary; None where an array is no whole one.
+
+    `known` is what its key says of each input."""
     axis = iter(varied)
     found: dict[int, int] = {}
     key: list[Any] = []
@@ -67,7 +69,7 @@ def lengthless(kinds: Sequence[Kind], varied: Sequence[bool]) -> Lengthless | No
     shapes: dict[int, tuple[int, ...]] = {}
     for k, kind in enumerate(kinds):
         if kind.kind != "array":
-            key.append((kind.kind, type(kind.value), repr(kind.value) if kind.kind == "static" else ""))
+            key.append((kind.kind, known[k]))
             continue
         x = kind.value
         order = next((o for o in "CF" if fresh(x.shape, x.dtype, o).strides == x.strides), None)
