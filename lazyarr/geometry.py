@@ -181,7 +181,7 @@ def like(x: numpy.ndarray) -> numpy.ndarray:
 
 def offset_of(geo: numpy.ndarray) -> int:
     """Bytes from the start of the storage to the first element."""
-    if geo.size == 0:
+    if id(geo) in FRESH or geo.size == 0:
         return 0
     return address(geo) - _bases[id(geo.base)]
 
