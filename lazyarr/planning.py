@@ -25,19 +25,8 @@ from lazyarr.fusion.assemble import Filled, Mould, assemble, filled, mould_of
 from lazyarr.fusion.assembler import REGION, Terms, Unlike, body_of
 from lazyarr.fusion.compress import fed, feedable
 from lazyarr.fusion.group import Group, space
-from lazyarr.fusion.partition import (
-    ALONE,
-    LOOK_BACK,
-    TOO_FEW,
-    Barred,
-    Elsewhere,
-    Outline,
-    Partition,
-    Refuse,
-    is_draw,
-    outline,
-    partition,
-)
+from lazyarr.fusion.outline import Barred, Elsewhere, Outline, outline
+from lazyarr.fusion.partition import ALONE, LOOK_BACK, TOO_FEW, Partition, Refuse, is_draw, partition
 from lazyarr.fusion.rows import Found, chains
 from lazyarr.fusion.structure import Framed, Key, Tokens, form_of, structure_of
 from lazyarr.geometry import same
@@ -52,6 +41,9 @@ from lazyarr.schedule import TINY, scattered
 MAX_PLANS = 512
 """Plans kept; all are forgotten when there are more."""
 
+
+OUTLINED = 1000
+"""Nodes of an evaluation whose like may come again with other extents."""
 
 NARROWER = (LOOK_BACK, 0, ALONE)
 """How far a node looks for a group: each next one holds less at a time, and moves more."""
@@ -189,8 +181,8 @@ def _make(w: Walk, refuse: Refuse) -> Plan:
 
 def _made(w: Walk, refuse: Refuse) -> Plan:
     """A plan, begun by where nodes were for other extents, if something of that structure was met."""
-    key = outline_of(w)
-    known = _outlines.get(key)
+    key = outline_of(w) if len(w.nodes) <= OUTLINED else None
+    known = None if key is None else _outlines.get(key)
     if known is not None:
         try:
             parted, steps = _groups(w, refuse, known.barred(w.nodes), known.look_back, known.places)
@@ -202,10 +194,10 @@ def _made(w: Walk, refuse: Refuse) -> Plan:
                 return Plan(steps, w.tokens.pins)
     COUNT.plans += 1
     parted, steps = groups_of(w, refuse)
-    if len(_outlines) >= MAX_PLANS:
-        _outlines.clear()
-    assert parted.outline is not None
-    _outlines[key] = parted.outline
+    if key is not None and parted.outline is not None:
+        if len(_outlines) >= MAX_PLANS:
+            _outlines.clear()
+        _outlines[key] = parted.outline
     return Plan(steps, w.tokens.pins)
 
 

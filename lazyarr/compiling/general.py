@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy
 
 from lazyarr.arrays import ndarray
-from lazyarr.compiling.extents import Asked, Lengths, Reader, Recording, Template, samples, written
+from lazyarr.compiling.extents import Asked, Lengths, samples
 from lazyarr.compiling.interpret import Outside
 from lazyarr.compiling.replay import pieces
+from lazyarr.compiling.templates import Reader, Recording, Template, written
 from lazyarr.compiling.trace import Kind, Recorded, Result, Root, Trace, planned, record, tracing
 from lazyarr.compiling.values import Refused, argument
 from lazyarr.counters import COUNT

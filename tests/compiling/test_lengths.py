@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr.compiling.extents import Formula, Reader
+from lazyarr.compiling.templates import Formula, Reader
 from lazyarr.counters import COUNT
 from lazyarr.scalar.compiled import Refusal
 
