@@ -181,7 +181,7 @@ def like(x: numpy.ndarray) -> numpy.ndarray:
 
 def offset_of(geo: numpy.ndarray) -> int:
     """Bytes from the start of the storage to the first element."""
-    if geo.size == 0:
+    if id(geo) in FRESH or geo.size == 0:
         return 0
     return address(geo) - _bases[id(geo.base)]
 
@@ -283,6 +283,14 @@ def same(g: numpy.ndarray, h: numpy.ndarray) -> bool:
         and g.dtype == h.dtype
         and offset_of(g) == offset_of(h)
     )
+
+
+def elements(geo: numpy.ndarray) -> tuple[Any, ...]:
+    """Equal for geometries that are the `same`."""
+    shape, strides = geo.shape, geo.strides
+    if 1 in shape:
+        strides = tuple(_steps(geo))
+    return shape, strides, geo.dtype, offset_of(geo)
 
 
 def _steps(geo: numpy.ndarray) -> list[int]:

@@ -96,24 +96,17 @@ def for_shape(steps: list[Step], shape: tuple[int, ...]) -> list[Step]:
 def outline_of(w: Walk) -> Pattern:
     """The key of an evaluation's structure, whatever the extents: which shapes are one, which axes have one
     element, and what thresholds sizes are beyond."""
-    shared, shapes, told = w.tokens.shared, dict[tuple[int, ...], int](), dict[Any, Any]()
-    found = [*w.key[:2], w.tokens.literal]
-    for part in w.key[2:]:
-        geo = shared.get(part) if part.__class__ is int else None
-        is_place = geo is not None or (part.__class__ is tuple and len(part) == 4)
-        if not is_place:
-            found.append(part)
-            continue
-        known = told.get(part)
-        if known is None:
-            shape, char = part[:3:2] if geo is None else (geo.shape, geo.dtype.char)
-            size = math.prod(shape)
-            known = told[part] = (
-                char, shapes.setdefault(shape, len(shapes)), *[n if n < 2 else 2 for n in shape],
-                bisect_left(SIZES, size),
-            )  # fmt: skip
-        found += known
-    return tuple(found)
+    shapes: dict[tuple[int, ...], int] = {}
+    told: dict[Any, Any] = {}
+    for said in w.tokens.places():
+        geo = w.tokens.shared.get(said) if said.__class__ is int else None
+        shape, char = said[:3:2] if geo is None else (geo.shape, geo.dtype.char)
+        told[said] = (
+            char, shapes.setdefault(shape, len(shapes)), tuple([n if n < 2 else 2 for n in shape]),
+            bisect_left(SIZES, math.prod(shape)),
+        )  # fmt: skip
+    get = told.get
+    return (*w.key[:2], w.tokens.literal, *[get(part, part) for part in w.key[2:]])
 
 
 SIZES = (TINY + 1, SHARED, CROSSING)

@@ -26,18 +26,8 @@ from lazyarr.fusion.assembler import REGION, Assembler, Terms, Unlike, body_of
 from lazyarr.fusion.boxes import Unit, whole_of
 from lazyarr.fusion.compress import fed, feedable
 from lazyarr.fusion.group import TOO_FEW, Group, space
-from lazyarr.fusion.partition import (
-    ALONE,
-    LOOK_BACK,
-    Barred,
-    Elsewhere,
-    Outline,
-    Partition,
-    Refuse,
-    is_draw,
-    outline,
-    partition,
-)
+from lazyarr.fusion.outline import Barred, Elsewhere, Outline, outline
+from lazyarr.fusion.partition import ALONE, LOOK_BACK, Partition, Refuse, is_draw, partition
 from lazyarr.fusion.program import Constant
 from lazyarr.fusion.regions import Regions, arranged, read_through
 from lazyarr.fusion.rows import Found, chains
@@ -57,6 +47,9 @@ MAX_PLANS = 512
 """Plans kept; all are forgotten when there are more."""
 
 
+OUTLINED = 1000
+"""Nodes of an evaluation whose like may come again with other extents."""
+
 NARROWER = (LOOK_BACK, 0, ALONE)
 """How far a node looks for a group: each next one holds less at a time, and moves more."""
 
@@ -74,12 +67,17 @@ _moulds: dict[Key, Mould] = {}
 """Bodies of groups, by form and options: another plan, of other shapes perhaps, has one already."""
 
 
+def forget() -> None:
+    """Let the next plan be one of which nothing was met before."""
+    for known in (_plans, _patterns, _outlines, _moulds):
+        known.clear()
+
+
 def plan_of(w: Walk, refuse: Refuse) -> Plan:
     """The plan of a walk, from memory if the structure was met before."""
     found = _plans.get(w.key)
     if found is None:
-        with Resting():
-            found = _met(w, refuse)
+        found = _met(w, refuse)
         if len(_plans) >= MAX_PLANS:
             _plans.clear()
         _plans[w.key] = found
@@ -239,9 +237,14 @@ def _attempt(group: Group, w: Walk, parted: Partition, barred: Barred, alike: Al
 
 
 def _make(w: Walk, refuse: Refuse) -> Plan:
+    with Resting():
+        return _made(w, refuse)
+
+
+def _made(w: Walk, refuse: Refuse) -> Plan:
     """A plan, begun by where nodes were for other extents, if something of that structure was met."""
-    key = outline_of(w)
-    known = _outlines.get(key)
+    key = outline_of(w) if len(w.nodes) <= OUTLINED else None
+    known = None if key is None else _outlines.get(key)
     if known is not None:
         try:
             barred = known.barred(w.nodes)
@@ -254,9 +257,9 @@ def _make(w: Walk, refuse: Refuse) -> Plan:
                 return Plan(steps, w.tokens.pins)
     COUNT.plans += 1
     parted, steps = groups_of(w, refuse)
-    if len(_outlines) >= MAX_PLANS:
-        _outlines.clear()
-    if parted.outline is not None:
+    if key is not None and parted.outline is not None:
+        if len(_outlines) >= MAX_PLANS:
+            _outlines.clear()
         _outlines[key] = parted.outline
     return Plan(steps, w.tokens.pins)
 

@@ -82,6 +82,14 @@ REFUSALS: tuple[tuple[Callable[[], bool], str], ...] = (
 """When no function is compiled, and what is said of it."""
 
 
+def why_not() -> str:
+    """Why no function is compiled now; "" where nothing keeps it from that."""
+    for applies, why in REFUSALS:
+        if applies():
+            return why
+    return ""
+
+
 class Arguments(NamedTuple):
     """A call of the function, as far as it is vectorized."""
 

@@ -41,7 +41,38 @@ def folds(np: Any, nodes: int) -> list[Any]:
     return found
 
 
-GRAPHS = {"chain": chain, "wide": wide, "folds": folds}
+def norms(np: Any, nodes: int) -> list[Any]:
+    """Many layer norms."""
+    found = []
+    for k in range(nodes // 12):
+        x = np.array([[k + 1.5] * 3] * ELEMENTS)
+        m = x.mean(axis=1, keepdims=True)
+        v = ((x - m) ** 2).mean(axis=1, keepdims=True)
+        found.append((x - m) / np.sqrt(v + 1e-5) * 2 + 1)
+    return found
+
+
+def slices(np: Any, nodes: int) -> list[Any]:
+    """Differences of parts of one array, each of other elements."""
+    x = np.array([[1.5] * 3] * nodes)
+    return [(x[k : k + 4] - x[k + 1 : k + 5]) * 2 for k in range(nodes // 2)]
+
+
+def in_place(np: Any, nodes: int) -> list[Any]:
+    """Operations into halves of arrays."""
+    found = []
+    for k in range(nodes // 20):
+        u = np.array([k + 1.5] * 8)
+        for _ in range(10):
+            u[:4] *= 2
+            u[4:] += 1
+        found.append(u)
+    return found
+
+
+GRAPHS = {
+    "chain": chain, "wide": wide, "folds": folds, "norms": norms, "slices": slices, "in place": in_place,
+}  # fmt: skip
 
 
 class Graph:
@@ -62,14 +93,15 @@ class Graph:
             self.arrays = GRAPHS[graph](self.np, nodes)
         self.roots = [x.storage.value for x in self.arrays]
         self.pending = importlib.import_module("lazyarr.materialize").closure(self.roots)
-        assert nodes <= len(self.pending) <= nodes + 2
+        assert nodes / 5 <= len(self.pending) <= nodes + 20
         self.planning.plan_of(self.walk(self.pending, self.roots), self.refuse)
 
     def teardown(self, module: str, graph: str, nodes: int) -> None:
         self.np.set_options(jit="auto", pending_nodes=200)
 
     def time_cold(self, module: str, graph: str, nodes: int) -> None:
-        """Partition, rewriting and assembly: all but the code."""
+        """Partition, rewriting and assembly: all but the code, of what was never met."""
+        self.planning.forget()
         self.planning._make(self.walk(self.pending, self.roots), self.refuse)
 
     def time_warm(self, module: str, graph: str, nodes: int) -> None:

@@ -30,7 +30,7 @@ from lazyarr.scalar.body import Given, body_of, element_char
 from lazyarr.scalar.bytecode import Refused
 from lazyarr.scalar.compiled import Refusal, Refusing
 from lazyarr.scalar.ir import Place
-from lazyarr.vectorizing import REFUSALS
+from lazyarr.vectorizing import why_not
 
 ELEMENT_NS = 250.0
 """What an element takes in Python, roughly."""
@@ -96,7 +96,7 @@ class Comprehension:
 
     def _array(self, maker: Any, first: Any, inputs: tuple[Any, ...]) -> Any:
         """The array; None if it is Python's."""
-        why = next((why for applies, why in REFUSALS if applies()), "")
+        why = why_not()
         state = remembered()
         if "comprehension" not in current.parallel:
             why = "comprehensions are switched off"

@@ -227,11 +227,13 @@ class Compiled:
         Returns
         -------
         str
-            A line for each kind of arguments that was met.
+            A line for each kind of arguments that was met, and for each kind of arrays whose lengths vary:
+            which lengths are one (by letters), and what they must be for one trace to be theirs.
         """
         loops = self._lifted.loops if isinstance(self._lifted, Lifted) else ()
         others = self._lifted.refusals if isinstance(self._lifted, Lifted) else (self._lifted,)
-        return told(self.__wrapped__.__qualname__, self._known.replays, self.refusal, loops, others)
+        known = self._known
+        return told(self.__wrapped__.__qualname__, known.replays, self.refusal, loops, others, known.general)
 
     def __reduce__(self) -> Any:
         found: Any = sys.modules.get(self.__wrapped__.__module__)

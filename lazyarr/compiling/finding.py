@@ -35,6 +35,9 @@ CHANGES = 8
 MET = 4096
 """Kinds of calls that are remembered as met once."""
 
+LARGE = 1 << 18
+"""Elements of an array for which a replay is looked for at the first call of a new shape."""
+
 ONCE = Refusal("the first call of a new shape")
 
 
@@ -95,8 +98,8 @@ def _traced(known: Known, key: Key, inputs: tuple[Any, ...]) -> Replay | Refusal
 
 
 def _is_large(inputs: tuple[Any, ...]) -> bool:
-    """Is there an array of which operations are planned, and not computed at the call?"""
-    return any(isinstance(x, ndarray | numpy.ndarray) and x.size > current.eager_elements for x in inputs)
+    """Does NumPy take longer for a few operations than it takes to find a replay?"""
+    return any(isinstance(x, ndarray | numpy.ndarray) and x.size > LARGE for x in inputs)
 
 
 def _of_another_length(
@@ -107,7 +110,7 @@ def _of_another_length(
         return None
     try:
         kinds = _kinds(known, inputs)
-        like = lengthless(kinds, varied)
+        like = lengthless(kinds, key[1:], varied)
         if like is None:
             return None
         with LOCK:

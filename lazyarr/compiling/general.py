@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy
 
 from lazyarr.arrays import ndarray
-from lazyarr.compiling.extents import Asked, Lengths, Reader, Recording, Template, samples, written
+from lazyarr.compiling.extents import Asked, Lengths, samples
 from lazyarr.compiling.interpret import Outside
 from lazyarr.compiling.replay import pieces
+from lazyarr.compiling.templates import Reader, Recording, Template, written
 from lazyarr.compiling.trace import Kind, Recorded, Result, Root, Trace, planned, record, tracing
 from lazyarr.compiling.values import Refused, argument
 from lazyarr.counters import COUNT
@@ -58,8 +59,10 @@ def _layout(x: Any) -> numpy.ndarray:
     return x.geo if x.__class__ is ndarray else x
 
 
-def lengthless(kinds: Sequence[Kind], varied: Sequence[bool]) -> Lengthless | None:
-    """A call without the lengths that vary; None where an array is no whole one."""
+def lengthless(kinds: Sequence[Kind], known: Sequence[Any], varied: Sequence[bool]) -> Lengthless | None:
+    """A call without the lengths that vary; None where an array is no whole one.
+
+    `known` is what its key says of each input."""
     axis = iter(varied)
     found: dict[int, int] = {}
     key: list[Any] = []
@@ -67,7 +70,7 @@ def lengthless(kinds: Sequence[Kind], varied: Sequence[bool]) -> Lengthless | No
     shapes: dict[int, tuple[int, ...]] = {}
     for k, kind in enumerate(kinds):
         if kind.kind != "array":
-            key.append((kind.kind, type(kind.value), repr(kind.value) if kind.kind == "static" else ""))
+            key.append((kind.kind, known[k]))
             continue
         x = kind.value
         order = next((o for o in "CF" if fresh(x.shape, x.dtype, o).strides == x.strides), None)

@@ -22,7 +22,7 @@ from lazyarr.scalar.body import UNSETTLED, Body, Given, body_of
 from lazyarr.scalar.bytecode import Refused
 from lazyarr.scalar.compiled import Refusal, Refusing
 from lazyarr.scalar.ir import Place
-from lazyarr.vectorizing import REFUSALS
+from lazyarr.vectorizing import why_not
 
 FEW = 16
 """Iterations by which a loop is timed, and that Python does at least where a block has stopped."""
@@ -157,7 +157,7 @@ class Run:
     def _few(self, left: int, inputs: list[Any]) -> int:
         """How many iterations Python has to do next."""
         loop = self.loop
-        why = next((why for applies, why in REFUSALS if applies()), "")
+        why = why_not()
         state = remembered()
         if why or (state is not None and state["under"] == "warn"):
             loop.report = f"Python's: {why or 'underflows are to be warned of'}"

@@ -54,6 +54,7 @@ _ADDRESS = ctypes.c_void_p
 _FAILED = ctypes.c_size_t(-1).value
 
 
+@cache
 def here() -> bool:
     """Does this process load images?"""
     return sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 1 << 32

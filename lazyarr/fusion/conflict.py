@@ -125,8 +125,8 @@ def _clashes(geo: numpy.ndarray, places: Places | None, loads: bool = True) -> b
     """Do stores of a buffer, or `loads`, touch the same bytes at other elements?"""
     if places is None:
         return False
-    found = not all(_harmless(store, geo) for store in places.stores)
-    return found or (loads and not all(_harmless(load, geo) for load in places.loads))
+    found = not all(_harmless(store, geo) for store in places.stores.values())
+    return found or (loads and not all(_harmless(load, geo) for load in places.loads.values()))
 
 
 def _cannot_repeat(node: Expr, group: Group, epoch: int, asked: Asked) -> str | None:

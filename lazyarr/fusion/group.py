@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
 from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scatter
 from lazyarr.fusion.alias import ANYWHERE, Memory, anywhere
 from lazyarr.fusion.reindex import Reindex
-from lazyarr.geometry import offset_of, same
+from lazyarr.geometry import elements, offset_of, same
 
 if TYPE_CHECKING:
     from lazyarr.fusion.boxes import Unit
@@ -131,10 +131,10 @@ def _first_elements(table: numpy.ndarray, dims: tuple[int, ...], shape: tuple[in
 
 
 class Places(NamedTuple):
-    """Where a buffer is accessed: each geometry once."""
+    """Where a buffer is accessed: each geometry once, by its elements (`geometry.elements`)."""
 
-    loads: list[numpy.ndarray]
-    stores: list[numpy.ndarray]
+    loads: dict[Any, numpy.ndarray]
+    stores: dict[Any, numpy.ndarray]
 
 
 @dataclass(slots=True, eq=False)
@@ -188,15 +188,18 @@ class Group:
 
     def load(self, access: Access) -> None:
         self.loads.append(access)
-        places = self.places.setdefault(id(access.key), Places([], []))
-        if not any(same(geo, access.geo) for geo in places.loads):
-            places.loads.append(access.geo)
+        self.at(access.key).loads.setdefault(elements(access.geo), access.geo)
 
     def store(self, access: Access) -> None:
         self.stores.append(access)
-        places = self.places.setdefault(id(access.key), Places([], []))
-        if not any(same(geo, access.geo) for geo in places.stores):
-            places.stores.append(access.geo)
+        self.at(access.key).stores.setdefault(elements(access.geo), access.geo)
+
+    def at(self, key: Expr) -> Places:
+        """Where the buffer of a key is accessed."""
+        found = self.places.get(id(key))
+        if found is None:
+            found = self.places[id(key)] = Places({}, {})
+        return found
 
     def plain(self, node: Expr) -> bool:
         """Do the loops see an operation as it was written: over its own space?"""

@@ -43,6 +43,7 @@ from lazyarr.fusion.group import (
     space,
     written,
 )
+from lazyarr.fusion.outline import Barred, Elsewhere, Outline
 from lazyarr.fusion.regions import Regions
 from lazyarr.fusion.reindex import CROSSING, crossed, reindex, spread
 from lazyarr.fusion.rows import Found
@@ -84,21 +85,6 @@ class Partition:
     """Which of them do; filled in likewise."""
 
 
-@dataclass(slots=True, eq=False)
-class Barred:
-    """Nodes, by serial, that cannot be where attempts so far have put them."""
-
-    unlike: dict[int, str] = field(default_factory=dict)
-    """They cannot have NumPy's bits in compiled loops, and why: NumPy runs them."""
-    apart: set[int] = field(default_factory=set)
-    """They join no group through a view."""
-    alone: set[int] = field(default_factory=set)
-    """They share no group."""
-
-    def __len__(self) -> int:
-        return len(self.unlike) + len(self.apart) + len(self.alone)
-
-
 def partition(
     nodes: list[Expr], asked: Asked, refuse: Refuse, tokens: Tokens, memory: Memory, barred: Barred,
     look_back: int = LOOK_BACK, order: Sequence[Expr | Unit] | None = None,
@@ -119,39 +105,6 @@ def partition(
         "fusion" in on, "reduction" in on, not is_off("views"), places,
     )  # fmt: skip
     return _attempt(nodes, terms, order)
-
-
-class Elsewhere(Exception):
-    """A node cannot be where it was put for other extents."""
-
-
-class Outline(NamedTuple):
-    """Where the nodes of an evaluation are, by number: for other extents that is tried first."""
-
-    places: tuple[int, ...]
-    """The group of each node; -1 - k: the group k, which NumPy runs."""
-    look_back: int
-    unlike: tuple[tuple[int, str], ...]
-    apart: tuple[int, ...]
-    alone: tuple[int, ...]
-    """Which nodes were barred (`Barred`)."""
-
-    def barred(self, nodes: Sequence[Expr]) -> Barred:
-        return Barred(
-            {nodes[k].serial: why for k, why in self.unlike}, {nodes[k].serial for k in self.apart},
-            {nodes[k].serial for k in self.alone},
-        )  # fmt: skip
-
-
-def outline(nodes: Sequence[Expr], groups: Sequence[Group], barred: Barred, look_back: int) -> Outline:
-    """The outline of a partition."""
-    number = {n.serial: k for k, n in enumerate(nodes)}
-    places = {n.serial: -1 - g.number if g.opaque else g.number for g in groups for n in g.nodes}
-    return Outline(
-        tuple([places[n.serial] for n in nodes]), look_back,
-        tuple([(number[serial], why) for serial, why in barred.unlike.items()]),
-        tuple(map(number.__getitem__, barred.apart)), tuple(map(number.__getitem__, barred.alone)),
-    )  # fmt: skip
 
 
 class Form(NamedTuple):

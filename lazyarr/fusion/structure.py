@@ -9,7 +9,7 @@ A reference is a number: k >= 0 is node k, k < 0 is value -1 - k of others.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -101,6 +101,10 @@ class Tokens:
         said, old = self._known, node.old is not None
         reads = [said[id(i.geo)] if i.__class__ is Read else None for i in node.inputs]
         return node.op, old, node.covers, said[id(node.region)], *reads
+
+    def places(self) -> Iterable[Any]:
+        """What was said of geometries, in the order in which they were met, each once."""
+        return dict.fromkeys(self._known.values())
 
     def _place(self, geo: numpy.ndarray) -> Any:
         """What keys say of a geometry: one that arrays share goes by its identity."""

@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr.compiling.extents import Formula, Reader
+from lazyarr.compiling.templates import Formula, Reader
 from lazyarr.counters import COUNT
 from lazyarr.scalar.compiled import Refusal
 
@@ -119,10 +119,10 @@ def test_one_trace_for_all_lengths(name: str) -> None:
 
 def test_large_arrays_are_replayed_at_their_first_call() -> None:
     f = np.compile(softmax)
-    for n in (1000, 1000, 1001):
+    for n in (7000, 7000, 7001):
         f(draw(n, 40))
     before = COUNT.traces, COUNT.plans, COUNT.traced_calls
-    given = [draw(n, 40) for n in range(1002, 1012)]
+    given = [draw(n, 40) for n in range(7002, 7012)]
     got = [f(x) for x in given]
     assert (COUNT.traces, COUNT.plans, COUNT.traced_calls - 10) == before
     for x, y in zip(given, got, strict=True):
@@ -191,6 +191,7 @@ def test_guards_are_asked() -> None:
     f = np.compile(begins)
     for n in (40, 40, 50, 50):
         check(f, begins, [draw(n)])
+    assert "(float64[m]): all lengths where 10 <= m" in f.explain()
     traces, instances = COUNT.traces, COUNT.instances
     check(f, begins, [draw(10)])
     check(f, begins, [draw(10)])
@@ -214,6 +215,7 @@ def test_asserted_shapes_need_no_guard() -> None:
         check(f, bound, [draw(n, 3), draw(n), 1])
     (general,) = f._known.general.values()
     assert not isinstance(general, Refusal) and not general.template.guards
+    assert "(float64[m, 3], float64[m], int): all lengths\n" in f.explain()
     with pytest.raises(AssertionError):
         f(draw(5, 3), draw(6), 1)
     with pytest.raises(AssertionError):

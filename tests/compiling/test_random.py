@@ -72,17 +72,54 @@ def arguments(rng: numpy.random.Generator, shape: tuple[int, ...], how: str) -> 
     return [base[1:], base[1:] if how == "same" else rng.standard_normal(shape)]
 
 
+def picked(rng: numpy.random.Generator, steps: int, length: int) -> list[tuple[int, int, int]]:
+    """Which steps, of which values; few of those that write."""
+    picks = [
+        (int(rng.integers(steps)), int(rng.integers(4 + k)), int(rng.integers(4 + k))) for k in range(length)
+    ]
+    return [(op if op < steps - 5 or rng.random() < 0.5 else 0, i, j) for op, i, j in picks]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_programs_of_changing_lengths(seed: int) -> None:
+    """Lengths that vary, one of several, that are one by accident; short ones and long ones."""
+    rng = numpy.random.default_rng([seed, 77])
+    ours, theirs = tables(lazyarr), tables(numpy)
+    picks = picked(rng, len(ours), int(rng.integers(1, 8)))
+    compiled = lazyarr.compile(machine(tuple([(ours[op], i, j) for op, i, j in picks])))
+    plain = machine(tuple([(theirs[op], i, j) for op, i, j in picks]))
+    shapes: list[tuple[int, ...]]
+    if seed % 3 == 0:
+        shapes = [(int(n),) for n in rng.integers(3, 60, 12)]
+    elif seed % 3 == 1:
+        shapes = [(int(n), 6) for n in rng.integers(3, 12, 12)]
+    else:
+        shapes = [(int(n), int(m)) for n, m in rng.integers(3, 9, (12, 2))]
+    for shape in shapes:
+        a, given = float(rng.standard_normal()), arguments(rng, shape, "apart")
+        for _ in range(2):
+            args, want_args = ([x.copy() for x in given] for _ in range(2))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                want, got = plain(*want_args, a), compiled(*args, a)
+                assert bits(got) == bits(want), (picks, shape, compiled.explain())
+                assert bits(args) == bits(want_args), (picks, shape, compiled.explain())
+
+
+def test_most_random_programs_have_one_trace_for_all_lengths() -> None:
+    before = counters()["instances"]
+    for seed in range(9):
+        test_random_programs_of_changing_lengths(seed)
+    assert counters()["instances"] - before > 30
+
+
 @pytest.mark.parametrize("shape", [(9,), (5, 6), (64, 700)])
 @pytest.mark.parametrize("seed", range(25))
 def test_random_programs(seed: int, shape: tuple[int, ...]) -> None:
     rng = numpy.random.default_rng([seed, *shape])
     ours, theirs = tables(lazyarr), tables(numpy)
     length = int(rng.integers(2, 12))
-    picks = [
-        (int(rng.integers(len(ours))), int(rng.integers(4 + k)), int(rng.integers(4 + k)))
-        for k in range(length)
-    ]
-    picks = [(op if op < len(ours) - 5 or rng.random() < 0.5 else 0, i, j) for op, i, j in picks]
+    picks = picked(rng, len(ours), length)
     compiled = lazyarr.compile(machine(tuple([(ours[op], i, j) for op, i, j in picks])))
     plain = machine(tuple([(theirs[op], i, j) for op, i, j in picks]))
     layouts = ["C", "F", "strided", "reversed"]

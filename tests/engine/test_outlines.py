@@ -117,15 +117,15 @@ def test_what_cannot_be_where_it_was_is_planned_anew(monkeypatch: Any) -> None:
 def test_the_collector_rests_while_a_plan_is_made(on: bool, monkeypatch: Any) -> None:
     """And is as the program had it afterwards, even after an error."""
     seen = []
-    real = planning._met
-    monkeypatch.setattr(planning, "_met", lambda *args: seen.append(gc.isenabled()) or real(*args))
+    real = planning._made
+    monkeypatch.setattr(planning, "_made", lambda *args: seen.append(gc.isenabled()) or real(*args))
     before = gc.isenabled()
     (gc.enable if on else gc.disable)()
     try:
         check(sums, (40 + on, 41))
         assert seen == [False] * len(seen) and seen
         assert gc.isenabled() is on
-        monkeypatch.setattr(planning, "_met", lambda *args: 1 / 0)
+        monkeypatch.setattr(planning, "_made", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             lazyarr.evaluate(lazyarr.array(draw(5, 43)).sum(axis=1) * 2)
         assert gc.isenabled() is on
