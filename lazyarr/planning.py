@@ -114,7 +114,7 @@ def _reading_through(
     chained = {number for chain in parted.rows.chains for number in chain.numbers}
     for out in (chained, set()) if chained else (chained,):     # (row blocks may be the better way)
         regions = parted.regions = read_through(
-            w.nodes, parted.groups, parted.stored, w.asked, memory, parted.epoch, out,
+            w.nodes, parted.groups, parted.stored, w.asked, memory, out,
         )  # fmt: skip
         mine = _in_boxes(w, refuse, regions, memory)
         if mine is not None and _bytes(mine[1], w) < _bytes(best[1], w) and excess(w, mine[1]) <= most:
@@ -294,9 +294,13 @@ def _step(group: Group, w: Walk, parted: Partition, alike: Alike) -> Made:
 def _of_boxes(group: Group, unit: Unit, w: Walk, parted: Partition, whole: Step) -> Step:
     """The step of a group that runs as several loop nests."""
     terms = Terms(w.tokens.rules, lowerable, w.tokens.literal)
+    member = {id(n): k for k, n in enumerate(group.nodes)}
     for number, box in enumerate(unit.boxes):
         part, stored, epoch = box.group(number, group.memory, parted.stored)
         program, values, scalars = assemble(body_of(part, epoch, stored, terms), arrange)
+        program.rewrites = tuple(
+            r._replace(member=member[id(whole_of(part.nodes[r.member]))]) for r in program.rewrites
+        )
         COUNT.assembled += 1
         numbers = [w.numbers[id(whole_of(v))] for v in values]
         constants = [_constant(c, w) for c in scalars]

@@ -19,11 +19,11 @@ from lazyarr.dtypes import char_of
 from lazyarr.expr import Expr, Map, Op, Read, Reduce
 from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.fold import folded
-from lazyarr.fusion.group import Group, Placed, forwards, makes, region_of
+from lazyarr.fusion.group import Group, Placed, region_of
 from lazyarr.fusion.overlap import Cut, Layout, Unclear, Where, layout_of, where
 from lazyarr.fusion.reindex import spread
 from lazyarr.fusion.short_folds import layers, unrolled
-from lazyarr.geometry import fresh
+from lazyarr.geometry import fresh, same
 
 MOST_BOXES = 27
 """Boxes of a unit: as many as a cube has with its faces, edges and corners."""
@@ -110,8 +110,8 @@ class TooMany(Exception):
 class Reading:
     """The boxes of a group that reads through some values."""
 
-    def __init__(self, group: Group, nodes: Sequence[Expr], through: Mapping[int, Expr], epoch: int) -> None:
-        self.group, self.nodes, self.through, self.epoch = group, nodes, through, epoch
+    def __init__(self, group: Group, nodes: Sequence[Expr], through: Mapping[int, Expr]) -> None:
+        self.group, self.nodes, self.through = group, nodes, through
         self.inside = {n.serial for n in nodes}
         self.layouts: dict[int, Layout] = {}
         self.loads: list[tuple[Expr, numpy.ndarray]] = []
@@ -181,7 +181,7 @@ class Cutting:
             for i, geo in zip(node.inputs, placed.reads, strict=True):
                 if geo is None or not isinstance(i, Read):
                     inputs.append(i)
-                elif i.expr.serial in r.inside and forwards(i.expr, geo, group, r.epoch):
+                elif i.expr.serial in r.inside and same(geo, group.placed[i.expr.serial].region):
                     piece = self.own[i.expr.serial]
                     inputs.append(Read(piece, region_of(piece)))
                 else:
@@ -202,7 +202,7 @@ class Cutting:
             if value.old is None or value.covers:
                 raise Unreadable(value, "its parts are not read along its axes")
             value = value.old
-        if makes(value, r.group, r.epoch) and value.serial in r.inside:
+        if value.serial in r.inside:
             raise Unreadable(value, "the group makes a part of it")
         if value.op is None and value.buf.unwritten:
             raise Unreadable(value, "some of what is read was never written")

@@ -53,7 +53,7 @@ class Regions:
 
 def read_through(
     nodes: Sequence[Expr], groups: Sequence[Group], stored: Collection[int], asked: Collection[int],
-    memory: Memory, epoch: int, out: Collection[int],
+    memory: Memory, out: Collection[int],
 ) -> Regions:
     """The units that pay, of nodes of which some (serials) are stored, and some asked for from outside;
     groups numbered in `out` stay as they are."""
@@ -75,7 +75,7 @@ def read_through(
             continue
         if not mine:
             continue
-        uniting = _Uniting(group, mine, readers, stored, asked, memory, epoch, taken)
+        uniting = _Uniting(group, mine, readers, stored, asked, memory, taken)
         unit = uniting.unit()
         if uniting.whys:
             found.refused[group.nodes[-1].serial] = tuple(uniting.whys)
@@ -119,10 +119,10 @@ class _Uniting:
 
     def __init__(
         self, group: Group, nodes: list[Expr], readers: Mapping[int, set[int]], stored: Collection[int],
-        asked: Collection[int], memory: Memory, epoch: int, taken: Collection[int],
+        asked: Collection[int], memory: Memory, taken: Collection[int],
     ) -> None:
         self.group, self.nodes, self.readers, self.stored = group, nodes, readers, stored
-        self.asked, self.memory, self.epoch, self.taken = asked, memory, epoch, taken
+        self.asked, self.memory, self.taken = asked, memory, taken
         self.barred = {n.old.serial for n in nodes if n.old is not None and not n.covers}
         """Serials of values that have to be stored."""
         self.whys: dict[str, None] = {}
@@ -133,7 +133,7 @@ class _Uniting:
             through = self._through()
             if not any(serial in self.stored for serial in through):
                 return None
-            reading = Reading(self.group, self.nodes, through, self.epoch)
+            reading = Reading(self.group, self.nodes, through)
             try:
                 boxes = reading.boxes()
             except Unreadable as found:
