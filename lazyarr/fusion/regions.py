@@ -32,6 +32,7 @@ from lazyarr.fusion.reindex import CROSSING, crossed
 from lazyarr.fusion.short_folds import is_short
 from lazyarr.geometry import same
 from lazyarr.ops import may_raise, row
+from lazyarr.switches import is_node_off
 
 BOX_BYTES = 1 << 16
 """What a launch more takes, in bytes that memory moves meanwhile."""
@@ -41,6 +42,9 @@ BYTES_PER_NS = 24.0
 
 COST_NS = 0.1
 """Nanoseconds of an element of an op of cost 1."""
+
+IN_ORDER = "a fold goes through all of it, in an order of its own"
+
 
 @dataclass(slots=True, eq=False)
 class Regions:
@@ -74,6 +78,7 @@ def read_through(
         elif not _elementwise(group):
             continue
         if not mine:
+            found.refused[group.nodes[-1].serial] = (IN_ORDER,)
             continue
         uniting = _Uniting(group, mine, readers, stored, asked, memory, taken)
         unit = uniting.unit()
@@ -109,6 +114,8 @@ def _elementwise(group: Group) -> bool:
 
 
 def _is_plain(node: Expr) -> bool:
+    if is_node_off("fusion", node.serial):
+        return False
     if isinstance(node.op, Map):
         return not node.masked and node.op.name not in DRAWS
     return is_short(node)

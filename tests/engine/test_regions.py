@@ -97,6 +97,10 @@ PROGRAMS: dict[str, tuple[Program, tuple[numpy.ndarray, ...]]] = {
     "below each other": (lambda np, u, v: np.vstack([u, v]) * 2, (U, V)),
     "side by side": (lambda np, u, v: np.hstack([u, v * 2]) - 1, (U, V)),
     "stacked": (lambda np, x, y: np.stack([x * 2, y + 1]) * 3, (X, Y)),
+    "stacked and added": (lambda np, x, y: np.stack([x * 2, y + 1]).sum(0), (X, Y)),
+    "means": (lambda np, x, y, z: np.stack([x, y, z]).mean(0), (X, Y, Z)),
+    "greatest": (lambda np, u, v: np.stack([u, v * 2]).max(axis=0, keepdims=True) + 1, (U, V)),
+    "from a start": (lambda np, x, y: (np.stack([x, y]) * 3).prod(0, initial=2.5), (X, Y)),
     "appended": (lambda np, x: np.sqrt(np.append(x, 1.0)), (X,)),
     "gradient": (lambda np, x: np.gradient(x) * 2, (X,)),
     "steepness": (steepness, (U,)),
@@ -198,7 +202,12 @@ def turned(np: Any, x: Any) -> Any:
     return np.roll(a + 1, 1, 0).ravel() * 2
 
 
+def folded(np: Any, x: Any) -> Any:
+    return np.concatenate([x * 2, x]).reshape(4, -1).sum(axis=1) * 2
+
+
 REFUSED: dict[Program, str] = {
+    folded: "a fold goes through all of it, in an order of its own",
     dear: "to compute it for each of its readers takes more time than to store it",
     many: "that would take more than 27 loop nests",
     interleaved: "its parts are not read along its axes",
