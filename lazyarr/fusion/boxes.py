@@ -31,6 +31,9 @@ MOST_BOXES = 27
 MOST_NODES = 128
 """Nodes of one box's kernel, and of a unit."""
 
+DEEPEST = 32
+"""Pieces of which one is made of the next one, and so on: as deep as that planning calls itself."""
+
 BOXES = -2
 """The epoch of pieces: no partition has it."""
 
@@ -169,6 +172,7 @@ class Cutting:
         self.own: dict[int, Piece] = {}
         self.loads: list[tuple[Expr, numpy.ndarray]] = []
         self.made: list[tuple[int, Where]] = []
+        self.depth = 0
 
     def box(self) -> Box:
         r, group = self.reading, self.reading.group
@@ -190,7 +194,7 @@ class Cutting:
         return Box(tuple(s.stop - s.start for s in self.at), self.pieces, self.own)
 
     def source(self, value: Expr, geo: numpy.ndarray) -> Read:
-        """Where the elements of a value come from: memory, or a piece.  (No deeper than a unit has nodes.)"""
+        """Where the elements of a value come from: memory, or a piece."""
         r = self.reading
         while value.serial in r.through:
             try:
@@ -213,12 +217,16 @@ class Cutting:
         key = node.serial, at
         piece = self.known.get(key)
         if piece is None:
+            self.depth += 1
+            if self.depth > DEEPEST:
+                raise Unreadable(node, "it is made by too many operations, one after the other")
             region = region_of(node)
             made = fresh(at.shape, region.dtype)
             if isinstance(node.op, Reduce):
                 piece = self._folded(node, made, at.of)
             else:
                 piece = self._add(node, self._inputs(node, at), made)
+            self.depth -= 1
             self.known[key] = piece
             self.made.append((node.serial, at))
         return Read(piece, region_of(piece))

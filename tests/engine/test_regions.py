@@ -206,7 +206,15 @@ def folded(np: Any, x: Any) -> Any:
     return np.concatenate([x * 2, x]).reshape(4, -1).sum(axis=1) * 2
 
 
+def long(np: Any, x: Any) -> Any:
+    f = x
+    for _ in range(50):
+        f = -f
+    return f[1:] + f[:-1]
+
+
 REFUSED: dict[Program, str] = {
+    long: "it is made by too many operations, one after the other",
     folded: "a fold goes through all of it, in an order of its own",
     dear: "to compute it for each of its readers takes more time than to store it",
     many: "that would take more than 27 loop nests",
@@ -318,3 +326,26 @@ def test_compiled_functions_store_it() -> None:
     x = lazyarr.array(X)
     for _ in range(3):
         assert numpy.asarray(fn(x)).tobytes() == (numpy.roll(X, 1) * 2).tobytes()
+
+
+ROLLS: tuple[tuple[Any, ...], ...] = (
+    (3,), (-700,), (0,), (numpy.int8(5),), (True,), ((1, 2),), (1.5,), ("x",), (1, 0), (-1, -1), (10**30, 1),
+    (1, 2), ((1, -2), (0, 1)), ((1, 2), (0, 0)), ((1, 2), 1), (1, (0, 1)), ((), ()), ((1, 2, 3), (0, 1)),
+    (1, 0.5),
+    (numpy.array([1, 2]), (0, 1)), ([1], [1]), (numpy.array(4), numpy.int64(-2)), (None, 0),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("args", ROLLS, ids=str)
+@pytest.mark.parametrize("order", "CFT")
+def test_roll_takes_what_numpy_takes(args: tuple[Any, ...], order: str) -> None:
+    given = {"C": U, "F": numpy.asfortranarray(U), "T": U[::2].T}[order]
+
+    def outcome(np: Any) -> Any:
+        try:
+            found = np.roll(np.array(given, order="K"), *args)
+        except Exception as error:
+            return type(error), str(error)
+        return found.strides, found.shape, numpy.asarray(found).tobytes()
+
+    assert outcome(lazyarr) == outcome(numpy)
