@@ -179,7 +179,7 @@ class Cutting:
         for node in r.nodes:
             placed = group.placed[node.serial]
             if isinstance(node.op, Reduce):
-                self.own[node.serial] = self._folded(node, placed.region[self.at], lambda geo: geo[self.at])
+                self.own[node.serial] = self._folded(node, self.part(placed.region), self.part)
                 continue
             inputs: list[Any] = []
             for i, geo in zip(node.inputs, placed.reads, strict=True):
@@ -189,9 +189,13 @@ class Cutting:
                     piece = self.own[i.expr.serial]
                     inputs.append(Read(piece, region_of(piece)))
                 else:
-                    inputs.append(self.source(i.expr, spread(geo, group.shape)[self.at]))
-            self.own[node.serial] = self._add(node, tuple(inputs), placed.region[self.at])
+                    inputs.append(self.source(i.expr, self.part(spread(geo, group.shape))))
+            self.own[node.serial] = self._add(node, tuple(inputs), self.part(placed.region))
         return Box(tuple(s.stop - s.start for s in self.at), self.pieces, self.own)
+
+    def part(self, geo: numpy.ndarray) -> numpy.ndarray:
+        """The box of a geometry over the space.  (With an ellipsis it is an array, also without axes.)"""
+        return geo[(*self.at, ...)]
 
     def source(self, value: Expr, geo: numpy.ndarray) -> Read:
         """Where the elements of a value come from: memory, or a piece."""

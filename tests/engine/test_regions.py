@@ -299,6 +299,16 @@ def test_part_of_what_is_there() -> None:
     assert numpy.asarray(found).tobytes() == numpy.diff(want).tobytes()
 
 
+def test_without_axes() -> None:
+    x = lazyarr.array(X)
+    both = lazyarr.stack([x[:1] * 2, x[1:2] + 1])
+    total = both.reshape(2).sum(keepdims=True) * 2
+    small = numpy.arange(48.0).reshape(4, 3, 4) - 7
+    norm = lazyarr.linalg.norm(lazyarr.array(small), 1, (0, 1))
+    assert numpy.asarray(norm).tobytes() == numpy.linalg.norm(small, 1, (0, 1)).tobytes()
+    assert float(total[0]) == (X[0] * 2 + (X[1] + 1)) * 2
+
+
 def test_two_results_of_one_space() -> None:
     x = lazyarr.array(U)
     rolled = lazyarr.roll(x, 1, 0)
