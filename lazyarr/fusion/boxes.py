@@ -195,7 +195,9 @@ class Cutting:
 
     def part(self, geo: numpy.ndarray) -> numpy.ndarray:
         """The box of a geometry over the space.  (With an ellipsis it is an array, also without axes.)"""
-        return geo[(*self.at, ...)]
+        key: tuple[Any, ...] = (*self.at, ...)
+        found: numpy.ndarray = geo[key]
+        return found
 
     def source(self, value: Expr, geo: numpy.ndarray) -> Read:
         """Where the elements of a value come from: memory, or a piece."""
