@@ -129,7 +129,7 @@ def _reading_through(
     chained = {number for chain in parted.rows.chains for number in chain.numbers}
     for out in (chained, set()) if chained else (chained,):     # (row blocks may be the better way)
         regions = parted.regions = read_through(
-            w.nodes, parted.groups, parted.stored, w.asked, memory, parted.epoch, out,
+            w.nodes, parted.groups, parted.stored, w.asked, memory, out,
         )  # fmt: skip
         mine = _in_boxes(w, refuse, regions, memory)
         if mine is not None and _bytes(mine[1], w) < _bytes(best[1], w) and excess(w, mine[1]) <= most:
@@ -344,6 +344,7 @@ def _step(group: Group, w: Walk, parted: Partition, alike: Alike) -> Made:
 def _of_boxes(group: Group, unit: Unit, w: Walk, parted: Partition, whole: Step) -> Step:
     """The step of a group that runs as several loop nests."""
     terms = Terms(w.tokens.rules, lowerable, w.tokens.literal)
+    member = {id(n): k for k, n in enumerate(group.nodes)}
     for number, box in enumerate(unit.boxes):
         part, stored, epoch = box.group(number, group.memory, parted.stored)
         body = body_of(part, epoch, stored, terms)
@@ -351,6 +352,9 @@ def _of_boxes(group: Group, unit: Unit, w: Walk, parted: Partition, whole: Step)
         values = [b.value for b in body.bindings]
         values += [c[0] for c in body.body.constants if isinstance(c, tuple)]
         mould, filling = _moulded(body, part, {id(v): w.numbers[id(whole_of(v))] for v in values})
+        mould.rewrites = tuple([
+            r._replace(member=member[id(whole_of(part.nodes[r.member]))]) for r in mould.rewrites
+        ])
         whole.boxes += (
             Step((), (), assemble(filling, arrange), *_bound(mould), (), ""),
         )  # fmt: skip

@@ -19,17 +19,20 @@ from lazyarr.dtypes import char_of
 from lazyarr.expr import Expr, Map, Op, Read, Reduce
 from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.fold import folded
-from lazyarr.fusion.group import Group, Placed, forwards, makes, region_of
+from lazyarr.fusion.group import Group, Placed, region_of
 from lazyarr.fusion.overlap import Cut, Layout, Unclear, Where, layout_of, where
 from lazyarr.fusion.reindex import spread
 from lazyarr.fusion.short_folds import layers, unrolled
-from lazyarr.geometry import fresh
+from lazyarr.geometry import fresh, same
 
 MOST_BOXES = 27
 """Boxes of a unit: as many as a cube has with its faces, edges and corners."""
 
 MOST_NODES = 128
 """Nodes of one box's kernel, and of a unit."""
+
+DEEPEST = 32
+"""Pieces of which one is made of the next one, and so on: as deep as that planning calls itself."""
 
 BOXES = -2
 """The epoch of pieces: no partition has it."""
@@ -110,8 +113,8 @@ class TooMany(Exception):
 class Reading:
     """The boxes of a group that reads through some values."""
 
-    def __init__(self, group: Group, nodes: Sequence[Expr], through: Mapping[int, Expr], epoch: int) -> None:
-        self.group, self.nodes, self.through, self.epoch = group, nodes, through, epoch
+    def __init__(self, group: Group, nodes: Sequence[Expr], through: Mapping[int, Expr]) -> None:
+        self.group, self.nodes, self.through = group, nodes, through
         self.inside = {n.serial for n in nodes}
         self.layouts: dict[int, Layout] = {}
         self.loads: list[tuple[Expr, numpy.ndarray]] = []
@@ -169,28 +172,35 @@ class Cutting:
         self.own: dict[int, Piece] = {}
         self.loads: list[tuple[Expr, numpy.ndarray]] = []
         self.made: list[tuple[int, Where]] = []
+        self.depth = 0
 
     def box(self) -> Box:
         r, group = self.reading, self.reading.group
         for node in r.nodes:
             placed = group.placed[node.serial]
             if isinstance(node.op, Reduce):
-                self.own[node.serial] = self._folded(node, placed.region[self.at], lambda geo: geo[self.at])
+                self.own[node.serial] = self._folded(node, self.part(placed.region), self.part)
                 continue
             inputs: list[Any] = []
             for i, geo in zip(node.inputs, placed.reads, strict=True):
                 if geo is None or not isinstance(i, Read):
                     inputs.append(i)
-                elif i.expr.serial in r.inside and forwards(i.expr, geo, group, r.epoch):
+                elif i.expr.serial in r.inside and same(geo, group.placed[i.expr.serial].region):
                     piece = self.own[i.expr.serial]
                     inputs.append(Read(piece, region_of(piece)))
                 else:
-                    inputs.append(self.source(i.expr, spread(geo, group.shape)[self.at]))
-            self.own[node.serial] = self._add(node, tuple(inputs), placed.region[self.at])
+                    inputs.append(self.source(i.expr, self.part(spread(geo, group.shape))))
+            self.own[node.serial] = self._add(node, tuple(inputs), self.part(placed.region))
         return Box(tuple(s.stop - s.start for s in self.at), self.pieces, self.own)
 
+    def part(self, geo: numpy.ndarray) -> numpy.ndarray:
+        """The box of a geometry over the space.  (With an ellipsis it is an array, also without axes.)"""
+        key: tuple[Any, ...] = (*self.at, ...)
+        found: numpy.ndarray = geo[key]
+        return found
+
     def source(self, value: Expr, geo: numpy.ndarray) -> Read:
-        """Where the elements of a value come from: memory, or a piece.  (No deeper than a unit has nodes.)"""
+        """Where the elements of a value come from: memory, or a piece."""
         r = self.reading
         while value.serial in r.through:
             try:
@@ -202,7 +212,7 @@ class Cutting:
             if value.old is None or value.covers:
                 raise Unreadable(value, "its parts are not read along its axes")
             value = value.old
-        if makes(value, r.group, r.epoch) and value.serial in r.inside:
+        if value.serial in r.inside:
             raise Unreadable(value, "the group makes a part of it")
         if value.op is None and value.buf.unwritten:
             raise Unreadable(value, "some of what is read was never written")
@@ -213,12 +223,16 @@ class Cutting:
         key = node.serial, at
         piece = self.known.get(key)
         if piece is None:
+            self.depth += 1
+            if self.depth > DEEPEST:
+                raise Unreadable(node, "it is made by too many operations, one after the other")
             region = region_of(node)
             made = fresh(at.shape, region.dtype)
             if isinstance(node.op, Reduce):
                 piece = self._folded(node, made, at.of)
             else:
                 piece = self._add(node, self._inputs(node, at), made)
+            self.depth -= 1
             self.known[key] = piece
             self.made.append((node.serial, at))
         return Read(piece, region_of(piece))

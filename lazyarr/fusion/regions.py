@@ -32,6 +32,7 @@ from lazyarr.fusion.reindex import CROSSING, crossed
 from lazyarr.fusion.short_folds import is_short
 from lazyarr.geometry import same
 from lazyarr.ops import may_raise, row
+from lazyarr.switches import is_node_off
 
 BOX_BYTES = 1 << 16
 """What a launch more takes, in bytes that memory moves meanwhile."""
@@ -41,6 +42,9 @@ BYTES_PER_NS = 24.0
 
 COST_NS = 0.1
 """Nanoseconds of an element of an op of cost 1."""
+
+IN_ORDER = "a fold goes through all of it, in an order of its own"
+
 
 @dataclass(slots=True, eq=False)
 class Regions:
@@ -53,7 +57,7 @@ class Regions:
 
 def read_through(
     nodes: Sequence[Expr], groups: Sequence[Group], stored: Collection[int], asked: Collection[int],
-    memory: Memory, epoch: int, out: Collection[int],
+    memory: Memory, out: Collection[int],
 ) -> Regions:
     """The units that pay, of nodes of which some (serials) are stored, and some asked for from outside;
     groups numbered in `out` stay as they are."""
@@ -74,8 +78,9 @@ def read_through(
         elif not _elementwise(group):
             continue
         if not mine:
+            found.refused[group.nodes[-1].serial] = (IN_ORDER,)
             continue
-        uniting = _Uniting(group, mine, readers, stored, asked, memory, epoch, taken)
+        uniting = _Uniting(group, mine, readers, stored, asked, memory, taken)
         unit = uniting.unit()
         if uniting.whys:
             found.refused[group.nodes[-1].serial] = tuple(uniting.whys)
@@ -109,6 +114,8 @@ def _elementwise(group: Group) -> bool:
 
 
 def _is_plain(node: Expr) -> bool:
+    if is_node_off("fusion", node.serial):
+        return False
     if isinstance(node.op, Map):
         return not node.masked and node.op.name not in DRAWS
     return is_short(node)
@@ -119,10 +126,10 @@ class _Uniting:
 
     def __init__(
         self, group: Group, nodes: list[Expr], readers: Mapping[int, set[int]], stored: Collection[int],
-        asked: Collection[int], memory: Memory, epoch: int, taken: Collection[int],
+        asked: Collection[int], memory: Memory, taken: Collection[int],
     ) -> None:
         self.group, self.nodes, self.readers, self.stored = group, nodes, readers, stored
-        self.asked, self.memory, self.epoch, self.taken = asked, memory, epoch, taken
+        self.asked, self.memory, self.taken = asked, memory, taken
         self.barred = {n.old.serial for n in nodes if n.old is not None and not n.covers}
         """Serials of values that have to be stored."""
         self.whys: dict[str, None] = {}
@@ -133,7 +140,7 @@ class _Uniting:
             through = self._through()
             if not any(serial in self.stored for serial in through):
                 return None
-            reading = Reading(self.group, self.nodes, through, self.epoch)
+            reading = Reading(self.group, self.nodes, through)
             try:
                 boxes = reading.boxes()
             except Unreadable as found:

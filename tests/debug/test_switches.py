@@ -36,11 +36,12 @@ def program(np):
     a[2:] *= 3
     k = b[b > 0.5] * 2
     m = np.exp(a[:-1]) * np.sin(b[1:]) - a[1:]
+    r = np.roll(c, 1, 0) + np.roll(c, -1, 1)
     big = np.full(3_000_000, 1.5) * 2
     if np is lazyarr:
         np.evaluate(big)
     big *= 3
-    found = [c, d, e, f, a, k, m, big]
+    found = [c, d, e, f, a, k, m, r, big]
     if np is lazyarr:
         np.evaluate(*found)
     return found + [k.sum(), a.max(), c.argmin()]
@@ -96,6 +97,7 @@ CHANGES: dict[str, Any] = {
     "nontemporal": lambda off, on: off["kernels"] == on["kernels"],
     "inplace": lambda off, on: off["bytes_allocated"] > on["bytes_allocated"],
     "rows": lambda off, on: off["native_launches"] > on["native_launches"],
+    "regions": lambda off, on: off["groups"] > on["groups"],
     "feeds": lambda off, on: off["packed"] == 0 < on["packed"],
     "rewrites": lambda off, on: off["rules"] == 0 < on["rules"],
     "numbering": lambda off, on: off["equal"] == 0 < on["equal"],

@@ -97,6 +97,10 @@ PROGRAMS: dict[str, tuple[Program, tuple[numpy.ndarray, ...]]] = {
     "below each other": (lambda np, u, v: np.vstack([u, v]) * 2, (U, V)),
     "side by side": (lambda np, u, v: np.hstack([u, v * 2]) - 1, (U, V)),
     "stacked": (lambda np, x, y: np.stack([x * 2, y + 1]) * 3, (X, Y)),
+    "stacked and added": (lambda np, x, y: np.stack([x * 2, y + 1]).sum(0), (X, Y)),
+    "means": (lambda np, x, y, z: np.stack([x, y, z]).mean(0), (X, Y, Z)),
+    "greatest": (lambda np, u, v: np.stack([u, v * 2]).max(axis=0, keepdims=True) + 1, (U, V)),
+    "from a start": (lambda np, x, y: (np.stack([x, y]) * 3).prod(0, initial=2.5), (X, Y)),
     "appended": (lambda np, x: np.sqrt(np.append(x, 1.0)), (X,)),
     "gradient": (lambda np, x: np.gradient(x) * 2, (X,)),
     "steepness": (steepness, (U,)),
@@ -198,7 +202,20 @@ def turned(np: Any, x: Any) -> Any:
     return np.roll(a + 1, 1, 0).ravel() * 2
 
 
+def folded(np: Any, x: Any) -> Any:
+    return np.concatenate([x * 2, x]).reshape(4, -1).sum(axis=1) * 2
+
+
+def long(np: Any, x: Any) -> Any:
+    f = x
+    for _ in range(50):
+        f = -f
+    return f[1:] + f[:-1]
+
+
 REFUSED: dict[Program, str] = {
+    long: "it is made by too many operations, one after the other",
+    folded: "a fold goes through all of it, in an order of its own",
     dear: "to compute it for each of its readers takes more time than to store it",
     many: "that would take more than 27 loop nests",
     interleaved: "its parts are not read along its axes",
@@ -282,6 +299,16 @@ def test_part_of_what_is_there() -> None:
     assert numpy.asarray(found).tobytes() == numpy.diff(want).tobytes()
 
 
+def test_without_axes() -> None:
+    x = lazyarr.array(X)
+    both = lazyarr.stack([x[:1] * 2, x[1:2] + 1])
+    total = both.reshape(2).sum(keepdims=True) * 2
+    small = numpy.arange(48.0).reshape(4, 3, 4) - 7
+    norm = lazyarr.linalg.norm(lazyarr.array(small), 1, (0, 1))
+    assert numpy.asarray(norm).tobytes() == numpy.linalg.norm(small, 1, (0, 1)).tobytes()
+    assert float(total[0]) == (X[0] * 2 + (X[1] + 1)) * 2
+
+
 def test_two_results_of_one_space() -> None:
     x = lazyarr.array(U)
     rolled = lazyarr.roll(x, 1, 0)
@@ -309,3 +336,26 @@ def test_compiled_functions_store_it() -> None:
     x = lazyarr.array(X)
     for _ in range(3):
         assert numpy.asarray(fn(x)).tobytes() == (numpy.roll(X, 1) * 2).tobytes()
+
+
+ROLLS: tuple[tuple[Any, ...], ...] = (
+    (3,), (-700,), (0,), (numpy.int8(5),), (True,), ((1, 2),), (1.5,), ("x",), (1, 0), (-1, -1), (10**30, 1),
+    (1, 2), ((1, -2), (0, 1)), ((1, 2), (0, 0)), ((1, 2), 1), (1, (0, 1)), ((), ()), ((1, 2, 3), (0, 1)),
+    (1, 0.5),
+    (numpy.array([1, 2]), (0, 1)), ([1], [1]), (numpy.array(4), numpy.int64(-2)), (None, 0),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("args", ROLLS, ids=str)
+@pytest.mark.parametrize("order", "CFT")
+def test_roll_takes_what_numpy_takes(args: tuple[Any, ...], order: str) -> None:
+    given = {"C": U, "F": numpy.asfortranarray(U), "T": U[::2].T}[order]
+
+    def outcome(np: Any) -> Any:
+        try:
+            found = np.roll(np.array(given, order="K"), *args)
+        except Exception as error:
+            return type(error), str(error)
+        return found.strides, found.shape, numpy.asarray(found).tobytes()
+
+    assert outcome(lazyarr) == outcome(numpy)
