@@ -19,13 +19,15 @@ import numpy
 
 from lazyarr.error_state import ignores
 from lazyarr.expr import Expr, Gather, Map, Read, Reduce
-from lazyarr.geometry import geometry, offset_of, same
+from lazyarr.geometry import geometry, offset_of, reshaped, same
 from lazyarr.ops import may_raise, native
 from lazyarr.reduce_order import SEARCHES
 from lazyarr.switches import is_off
 from lazyarr.values import is_held, is_kept
 
 ON = not is_off("sinking")
+
+Inputs = tuple[Read | numpy.generic, ...]
 
 MOVES = ("copy", "where")
 """Maps that are no ufuncs of NumPy's."""
@@ -84,6 +86,19 @@ def _part(geo: numpy.ndarray, region: numpy.ndarray) -> _Part | None:
         moves.append((d, step))
     inside = all(0 <= at < n for at, n in zip(starts, region.shape, strict=True))
     return None if left or not inside else _Part(geo.shape, tuple(starts), tuple(moves))
+
+
+def _flat(region: numpy.ndarray, inputs: Inputs) -> tuple[numpy.ndarray, Inputs] | None:
+    """A region and what it is made of along one axis, in C order, if all of it can be seen so."""
+    found: list[numpy.ndarray | None] = [reshaped(region, (-1,))]
+    for i in inputs:
+        if isinstance(i, Read):
+            found.append(reshaped(_spread(i, region).geo, (-1,)))
+    if any(geo is None for geo in found):
+        return None
+    whole, *geos = (geo for geo in found if geo is not None)
+    rest = iter(geos)
+    return whole, tuple([Read(i.expr, next(rest)) if isinstance(i, Read) else i for i in inputs])
 
 
 def _dense(geo: numpy.ndarray) -> numpy.ndarray:
@@ -166,7 +181,13 @@ class _Sinking:
         assert region is not None
         if seen.size >= region.size or not all(same(g, seen) for g in geos):
             return None
+        given = value.inputs
         part = _part(seen, region)
+        if part is None and region.ndim > 1 and isinstance(value.op, Map):
+            flat = _flat(region, given)
+            if flat is not None:
+                region, given = flat
+                part = _part(seen, region)
         if part is None or not all(isinstance(r.op, Map | Reduce) for r in readers):
             return None
         target, nbytes = _dense(seen), seen.nbytes
@@ -175,12 +196,12 @@ class _Sinking:
                 return None             # NumPy's inner loops would see other strides
             if any(isinstance(r.op, Reduce) for r in readers):
                 target, nbytes = _as_it_lies(seen)
-        inputs: tuple[Read | numpy.generic, ...]
+        inputs: Inputs
         op = value.op
         if isinstance(op, Gather):
             op, inputs = _gather_in_part(value, op, part)
         else:
-            inputs = tuple([_input_in_part(i, part, region.ndim) for i in value.inputs])
+            inputs = tuple([_input_in_part(i, part, region.ndim) for i in given])
         assert op is not None
         made = value.instead(op, inputs, target, nbytes)
         for reader in readers:
@@ -219,7 +240,7 @@ def _older(i: Expr, value: Expr) -> bool:
     return i.op is None or i.serial < value.serial
 
 
-def _reading(reader: Expr, value: Expr, found: Read) -> tuple[Read | numpy.generic, ...]:
+def _reading(reader: Expr, value: Expr, found: Read) -> Inputs:
     """The inputs of a reader that finds a value elsewhere."""
     return tuple([found if isinstance(i, Read) and i.expr is value else i for i in reader.inputs])
 
@@ -238,7 +259,7 @@ def _input_in_part(i: Read | numpy.generic, part: _Part, ndim: int) -> Read | nu
 
 def _gather_in_part(
     value: Expr, op: Gather, part: _Part
-) -> tuple[Gather, tuple[Read | numpy.generic, ...]]:
+) -> tuple[Gather, Inputs]:
     """A gather of a part of what another one picks: of its positions, and of its table."""
     table, *positions = value.inputs
     assert isinstance(table, Read) and value.region is not None

@@ -48,6 +48,8 @@ PROGRAMS: dict[str, Program] = {
     "a search": lambda np, array: abs(array(A))[3:50, ::4].argmax(1),
     "NumPy's loop reads a part": lambda np, array: np.sin(abs(array(A))[3:50, ::4]),
     "a part of a view of another shape": lambda np, array: abs(array(A)).ravel()[50:900] * 2,
+    "a part of rows one after the other": lambda np, array: abs(array(A))[20:50].ravel().sum(keepdims=True),
+    "a part of turned rows": lambda np, array: abs(array(A).T).ravel()[50:900] * 2,
     "two parts": lambda np, array: (lambda b: b[1:] ^ b[:-1])(array(A) > 0),
     "elements of another type": lambda np, array: abs(array(X)).view("i8")[5:90] + 1,
     "rows that are picked": lambda np, array: array(A)[array(I300)][20:500] * 2,
@@ -77,6 +79,7 @@ MOVED = {
     "a step": 8 * 20_000, "a step, folded": 8 * 10_000, "transposed": 9 * 47 * 150, "a chain": 16 * 60,
     "rows and columns, folded over rows": 8 * 190 * 65 + 8 * 65, "a column of picked rows": 16 * 1000,
     "columns of picked rows": 2 * 8 * 160 * 23 + 8 * 160, "picked along both axes": 16 * 80 * 70 + 8 * 150,
+    "a part of a view of another shape": 16 * 850, "a part of rows one after the other": 8 * 30 * 90,
     "picked of computed": 16 * 200 * 90 + 8 * 200,
 }  # fmt: skip
 """Bytes to and from memory that the parts take."""
