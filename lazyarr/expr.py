@@ -315,6 +315,32 @@ class Expr:
         self.serial = next(_serials)
         return self
 
+    def instead(
+        self, op: Op, inputs: tuple[Read | numpy.generic, ...], region: numpy.ndarray, nbytes: int
+    ) -> Expr:
+        """A new array's node in this one's place in program order: what it reads is as old.
+
+        (So it is right to read a value that was replaced since, and nothing is captured anew.)"""
+        made = Expr.__new__(Expr)
+        made.op, made.region, made.old, made.covers, made.masked = op, region, None, True, False
+        made.buf = made.readers = made.home = None
+        made.errors, made.loc, made.serial, made.nbytes = self.errors, self.loc, self.serial, nbytes
+        made.spared = made.replaced = False
+        made.depth, made.weight, made.epoch, made.index = self.depth, self.weight, -1, 0
+        made.turn(op, inputs)
+        return made
+
+    def turn(self, op: Op, inputs: tuple[Read | numpy.generic, ...]) -> None:
+        """Compute the same in another way."""
+        self.op, self.inputs = op, inputs
+        me = weakref.ref(self)
+        for i in inputs:
+            if i.__class__ is Read:
+                if i.expr.readers is None:
+                    i.expr.readers = [me]
+                else:
+                    _enlist(i.expr, me)
+
     def needs(self) -> list[Expr]:
         """The values that must exist before this one can be computed."""
         if self.op is None:

@@ -39,7 +39,7 @@ from lazyarr.gather import BASIC, CACHED, FEW, gathered
 from lazyarr.geometry import broadcast_shapes, same
 from lazyarr.masks import compressed, unpacked
 from lazyarr.scatter import assign_at
-from lazyarr.temporaries import KEY_REFS, with_last
+from lazyarr.temporaries import KEY_REFS, element, with_last
 from lazyarr.values import Buffer
 from lazyarr.windows import element_of, is_element, is_free, small_part
 
@@ -81,7 +81,11 @@ def getitem(x: Any, key: Any, _: Any = None) -> Any:
         g = geo[key] if c is slice else _region(geo, key)
         if g.ndim or key is Ellipsis or (c is tuple and Ellipsis in key):
             return part(x, g)
-        return storage.real(g)[()]
+        if storage.value.op is None:
+            return storage.real(g)[()]
+        del storage                             # (references are counted)
+        refs = getrefcount(x)
+        return element(x, g, refs)
     if storage is None:
         if _many(key):
             try:

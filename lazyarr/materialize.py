@@ -2,8 +2,8 @@
 
 In: nodes that somebody needs.   Out: the same nodes, each with a buffer.
 
-    closure -> NumPy, node by node                 before compiling pays, or with jit off
-            -> engine: plan, then kernels          else
+    closure, sinking -> NumPy, node by node        before compiling pays, or with jit off
+                     -> engine: plan, then kernels else
 
 Never recursive.  Nodes run in an order that keeps program order; whatever still reads a buffer that
 a write is about to overwrite runs first, or the write takes another buffer where that costs less
@@ -27,6 +27,7 @@ from lazyarr.expr import LOCK, Expr, Opaque, Read
 from lazyarr.fusion import reference
 from lazyarr.habits import WATCHED, told_by
 from lazyarr.interrupts import hold_signals, release_signals
+from lazyarr.sinking import sunk
 from lazyarr.srcloc import note_lines
 from lazyarr.values import LEDGER, Buffer, is_held, results
 
@@ -37,7 +38,7 @@ def evaluate(roots: Iterable[Expr]) -> None:
         roots = [r for r in roots if r.op is not None]
         if not roots:
             return
-        nodes: list[Any] = closure(roots)
+        nodes: list[Any] = sunk(closure(roots), roots)
         native = compiles(nodes)
         if OBSERVED:
             from lazyarr.debug.watch import watch

@@ -41,6 +41,7 @@ SWITCHES = (
     Switch("vectorize", "maps go one element at a time"),
     Switch("tile", "a map is one chunk, and no two values share scratch memory"),
     Switch("emitters", "NumPy's inner loops compute what has native code", "op"),
+    Switch("sinking", "what is read in part is computed whole"),
     Switch("views", "no node joins a group through a view"),
     Switch("fusion", "each operation has loops of its own", "node"),
     Switch("slots", "operators on small arrays go through Python"),

@@ -15,7 +15,19 @@ from collections.abc import Callable
 from sys import getrefcount
 from typing import Any
 
+import numpy
+
 from lazyarr.arrays import ndarray
+from lazyarr.counters import COUNT
+from lazyarr.dtypes import char_of
+from lazyarr.expr import Expr, Map, Read
+from lazyarr.geometry import fresh
+from lazyarr.storage import evaluate
+
+
+class _Items:
+    def __getitem__(self, key: Any, _: Any = None) -> int:
+        return getrefcount(self)
 
 
 class _Probe:
@@ -43,6 +55,8 @@ FUNCTION_REFS = DIRECT_REFS
 KEY_REFS: int = _Probe()[_Probe()]
 """The same, of an index as ``__getitem__(self, key, _=None)`` sees it.  Without the third parameter the
 interpreter would call the method in one of two ways, of which one holds the index twice."""
+ITEM_REFS: int = _Items()[0]
+"""The same, of the array as that method sees it."""
 NAMED_REFS = 3
 """To what one attribute refers to: the attribute, a local name, and getrefcount's own."""
 
@@ -76,6 +90,24 @@ def with_last(fn: Callable[[ndarray, ndarray], Any], x: ndarray, last: ndarray) 
         return fn(x, last)
     finally:
         storage.dying = False
+
+
+def element(x: ndarray, geo: numpy.ndarray, refs: int) -> Any:
+    """An element of an array to which there are so many references, as in ``(x > 0)[3]``: no more of a value
+    that nobody else holds is computed than it takes (`sinking`)."""
+    dies = refs <= ITEM_REFS and _dying(x)
+    storage: Any = x.storage
+    if not dies:
+        return storage.real(geo)[()]
+    char, region = char_of(geo.dtype), fresh((), geo.dtype)
+    node = Expr(Map("copy", f"{char}->{char}"), (Read(storage.value, geo),), region)
+    COUNT.bytes_numpy -= node.nbytes            # a result that NumPy does not have
+    storage.dying = True
+    try:
+        evaluate([node])
+    finally:
+        storage.dying = False
+    return node.buf.real(region)[()]
 
 
 def ends_method(fn: Any) -> Any:

@@ -23,6 +23,7 @@ from lazyarr.kernels import tier_of
 from lazyarr.lifetimes import eager_peak, input_bytes, peak_bytes
 from lazyarr.materialize import closure, compiles
 from lazyarr.plan import Step, Walk
+from lazyarr.sinking import sunk
 from lazyarr.srcloc import line_of
 from lazyarr.traffic import Traffic, least, moved
 
@@ -192,7 +193,7 @@ def explain(*arrays: Any) -> Explanation:
         roots = [s.value for s in found if s is not None and s.value.op is not None]
         if not roots:
             return Explanation()
-        nodes = closure(roots)
+        nodes = sunk(closure(roots), roots)
         return explanation(*groups_for(roots, nodes, compiles(nodes)))
 
 

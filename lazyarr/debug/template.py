@@ -80,7 +80,7 @@ def difference(name, got, want):
 
 
 def main():
-    warnings.simplefilter("ignore")
+    warnings.showwarning = lambda *args, **kwargs: None     # a filter would let plans lose flags
     want = program(numpy)
     got = program(lazyarr)
     found = [difference(name, got[name], want[name]) for name in want]

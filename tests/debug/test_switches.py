@@ -41,7 +41,8 @@ def program(np):
     if np is lazyarr:
         np.evaluate(big)
     big *= 3
-    found = [c, d, e, f, a, k, m, r, big]
+    s = (a > b)[::3] & True
+    found = [s, c, d, e, f, a, k, m, r, big]
     if np is lazyarr:
         np.evaluate(*found)
     return found + [k.sum(), a.max(), c.argmin()]
@@ -104,6 +105,7 @@ CHANGES: dict[str, Any] = {
     "vectorize": lambda off, on: off["off"] == ["vectorize"],
     "tile": lambda off, on: off["off"] == ["tile"],
     "emitters": lambda off, on: off["numpy_loop_blocks"] > on["numpy_loop_blocks"],
+    "sinking": lambda off, on: off["native_launches"] > on["native_launches"],
     "views": lambda off, on: off["views"] == 0 < on["views"],
     "fusion": lambda off, on: off["groups"] == off["operations"] > on["groups"],
     "slots": lambda off, on: off["kernels"] == on["kernels"],
