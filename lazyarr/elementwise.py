@@ -241,7 +241,7 @@ def elementwise(
         raise Unsupported
     inputs = inputs_for(loop.types, args)
     if len(loop.maps) == 1:
-        geo = like(over) if over is not None else result_layout(loop, shape, args, geos)
+        geo = like(over) if over is not None else result_layout(loop.outs[0], shape, geos, args, loop.types)
         if shape and dtype is None and casting is None and over is None and not loop.raises:
             remember(fn, args, loop.maps[0], loop.types, geo)
         result = fresh_array(loop.maps[0], inputs, geo, None, 2 + above if may_raise(loop.maps[0]) else 0)
@@ -257,17 +257,20 @@ def elementwise(
 
 
 def result_layout(
-    loop: Loop, shape: tuple[int, ...], args: tuple[Any, ...], geos: list[numpy.ndarray]
+    dtype: numpy.dtype, shape: tuple[int, ...], geos: list[numpy.ndarray], args: tuple[Any, ...] = (),
+    types: tuple[type, ...] = (),
 ) -> numpy.ndarray:
-    """`geometry.layout` of a loop's only result, short for the usual case."""
+    """`geometry.layout` of a loop's only result, short for the usual case.
+
+    `args`, `types`: the operands, and what the loop takes."""
     for g in geos:
         if not (g.flags.c_contiguous or descends(g, shape)):
             cast = any(
                 x.__class__ is ndarray and x.geo.dtype.type is not t
-                for x, t in zip(args, loop.types, strict=True)
+                for x, t in zip(args, types, strict=True)
             )
-            return layout(loop.outs[0], shape, geos, not cast)
-    return fresh(shape, loop.outs[0])
+            return layout(dtype, shape, geos, not cast)
+    return fresh(shape, dtype)
 
 
 def _by_numpy(

@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy
 
-from lazyarr.interrupts import hold_signals, release_after
-
 MACHINE: list[Callable[[str, str], int]] = []
 """Name and signature of a loop -> its address; raises where there is no compiler."""
 
@@ -91,6 +89,8 @@ class _Made:
         """What the loop of a dtype is until there is machine code."""
 
         def loop(args: int, dims: int, steps: int, data: int) -> None:
+            from lazyarr.interrupts import hold_signals, release_after
+
             held = hold_signals()       # nobody hears of what is raised here: it would be lost
             try:
                 address = MACHINE[0](self.name, f"{char}->{char}")
