@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ import lazyarr as np
 from lazyarr.compiling.templates import Formula, Reader
 from lazyarr.counters import COUNT
 from lazyarr.scalar.compiled import Refusal
+from lazyarr.values import LEDGER
 
 RNG = numpy.random.default_rng(5)
 
@@ -199,6 +201,18 @@ def test_guards_are_asked() -> None:
     check(f, begins, [draw(9)])
     check(f, begins, [draw(9)])
     assert (COUNT.traces, COUNT.instances) == (traces + 1, instances + 1)
+
+
+def test_nothing_of_a_recording_stays_pending() -> None:
+    """What `np.empty` was recorded with counts as not allocated no longer than the recording."""
+    f = np.compile(beside)
+    before = LEDGER.unallocated
+    for n in (6, 6, 9, 9):
+        f(draw(n, 4), draw(n))
+    (general,) = f._known.general.values()
+    assert not isinstance(general, Refusal)
+    gc.collect()
+    assert LEDGER.unallocated <= before + 9 * 4 * 8
 
 
 def bound(x: Any, y: Any, k: int) -> Any:
