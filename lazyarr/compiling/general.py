@@ -104,8 +104,13 @@ class General:
             Recording(second.nodes, second.inputs, others, asked[1]), wholes, Reader(one, other),
         )  # fmt: skip
         self.template: Template = made.template
-        self.recorded = first
-        self.numbers, self.places = made.numbers, made.places
+        self.places = made.places
+        at = made.numbers
+        # (Nodes are let go of: what is pending counts.)
+        self.roots, self.values = ([at[id(x)] for x in some] for some in (first.roots, first.values))
+        self.last = {k: at[id(x)] for k, x in first.last.items()}
+        self.result, self.numbers, self.offsets = first.result, first.numbers, first.offsets
+        self.links = {k: link._replace(node=None) for k, link in first.links.items()}
         COUNT.traces += 1
 
     def trace(self, kinds: Sequence[Kind], lengths: Lengths) -> Trace | None:
@@ -121,16 +126,14 @@ class General:
                 return None
             nodes, leaves, geos = made
 
-            def value(x: Expr) -> Expr:
-                k = self.numbers[id(x)]
+            def value(k: int) -> Expr:
                 return nodes[k] if k >= 0 else leaves[-1 - k]
 
-            r = self.recorded
-            result = _moved(r.result, lambda geo: geos[self.places[id(geo)]])
+            result = _moved(self.result, lambda geo: geos[self.places[id(geo)]])
             found = Recorded(
-                nodes, [value(x) for x in r.roots], [given.get(k) for k in range(len(r.inputs))], r.offsets,
-                {k: value(x) for k, x in r.last.items()}, result, [value(x) for x in r.values], r.numbers,
-                r.links, r.reach,
+                nodes, list(map(value, self.roots)), [given.get(k) for k in range(len(self.offsets))],
+                self.offsets, {k: value(x) for k, x in self.last.items()}, result,
+                list(map(value, self.values)), self.numbers, self.links, None,
             )  # fmt: skip
             trace = planned(found, known)
             del arrays                  # (what somebody holds is not written over)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import lazyarr as np
 from lazyarr.compiling.templates import Formula, Reader
 from lazyarr.counters import COUNT
+from lazyarr.expr import Expr
 from lazyarr.scalar.compiled import Refusal
 
 RNG = numpy.random.default_rng(5)
@@ -199,6 +201,20 @@ def test_guards_are_asked() -> None:
     check(f, begins, [draw(9)])
     check(f, begins, [draw(9)])
     assert (COUNT.traces, COUNT.instances) == (traces + 1, instances + 1)
+
+
+def pending() -> int:
+    gc.collect()
+    return sum(type(x) is Expr and x.op is not None for x in gc.get_objects())
+
+
+def test_nothing_of_a_recording_stays_pending() -> None:
+    f = np.compile(beside)
+    before = pending()
+    for n in (6, 6, 9, 9):
+        f(draw(n, 4), draw(n))
+    (general,) = f._known.general.values()
+    assert not isinstance(general, Refusal) and pending() <= before
 
 
 def bound(x: Any, y: Any, k: int) -> Any:
