@@ -11,35 +11,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import compress
 from typing import Any
 
-import numpy
-
 from lazyarr import config
-from lazyarr.codegen.reduce_plan import arrange
 from lazyarr.counters import COUNT
-from lazyarr.expr import Compress, Expr, Map, Read, Reduce, Scan, Tally
+from lazyarr.expr import Expr, Read
 from lazyarr.fusion.alias import Memory
-from lazyarr.fusion.assemble import Filled, Local, Mould, assemble, filled, mould_of
-from lazyarr.fusion.assembler import REGION, Assembler, Terms, Unlike, body_of
-from lazyarr.fusion.boxes import Unit, whole_of
+from lazyarr.fusion.assembler import Unlike
+from lazyarr.fusion.boxes import Unit
 from lazyarr.fusion.compress import fed, feedable
 from lazyarr.fusion.group import TOO_FEW, Group, space
 from lazyarr.fusion.outline import Barred, Elsewhere, Outline, outline
 from lazyarr.fusion.partition import ALONE, LOOK_BACK, Partition, Refuse, is_draw, partition
-from lazyarr.fusion.program import Constant
 from lazyarr.fusion.regions import Regions, arranged, read_through
 from lazyarr.fusion.rows import Found, chains
-from lazyarr.fusion.structure import Framed, Key, Tokens, form_of, structure_of
-from lazyarr.geometry import same
-from lazyarr.kernels import lowerable, not_together
+from lazyarr.fusion.structure import Key
 from lazyarr.lifetimes import excess
 from lazyarr.plan import Plan, Step, Walk
 from lazyarr.plan_patterns import for_shape, outline_of, pattern_of
 from lazyarr.resting import Resting
 from lazyarr.row_blocks import joined, room
-from lazyarr.schedule import TINY, scattered
+from lazyarr.schedule import TINY
+from lazyarr.steps import MOULDS, Alike, Made, Scattered, step_of
 from lazyarr.switches import is_off
 from lazyarr.traffic import moved
 
@@ -54,22 +47,16 @@ NARROWER = (LOOK_BACK, 0, ALONE)
 """How far a node looks for a group: each next one holds less at a time, and moves more."""
 
 
-class Scattered(Exception):
-    """The random numbers of a group would be drawn in another order than the stream's, or few at a time."""
-
-
 _plans: dict[tuple[Any, ...], Plan] = {}
 _patterns: dict[tuple[Any, ...], Plan] = {}
 """Plans whose shape does not matter (see `plan_patterns`)."""
 _outlines: dict[Key, Outline] = {}
 """Where nodes are, of plans by structure without extents."""
-_moulds: dict[Key, Mould] = {}
-"""Bodies of groups, by form and options: another plan, of other shapes perhaps, has one already."""
 
 
 def forget() -> None:
     """Let the next plan be one of which nothing was met before."""
-    for known in (_plans, _patterns, _outlines, _moulds):
+    for known in (_plans, _patterns, _outlines, MOULDS):
         known.clear()
 
 
@@ -196,14 +183,6 @@ def _by_numpy(step: Step) -> Step:
     return Step(step.members, step.stored, None, (), (), (), (), TOO_FEW, step.ends)
 
 
-Made = tuple[Step, Framed | None]
-"""A step, and its program over some rows."""
-
-Alike = dict[Key, Made]
-"""For each structure of a group: the step of one group, in which numbers are those of the group's own nodes
-and of the values that it needs.  It lives as long as the planning, since it holds nodes."""
-
-
 def _assembled(
     w: Walk, refuse: Refuse, barred: Barred, look_back: int, order: Order, places: Places
 ) -> tuple[Partition, list[Made]]:
@@ -224,7 +203,7 @@ def _assembled(
 def _attempt(group: Group, w: Walk, parted: Partition, barred: Barred, alike: Alike) -> Made | None:
     """The step of a group; None where some of its nodes had to be barred."""
     try:
-        return _step(group, w, parted, alike)
+        return step_of(group, w, parted, alike)
     except Scattered:
         barred.alone.update(n.serial for n in group.nodes if is_draw(n))
     except Unlike as found:
@@ -318,135 +297,3 @@ def _let_go(steps: list[Step], nodes: list[Expr], numbers: dict[int, int]) -> No
         ends[at].append(k)
     for step, mine in zip(steps, ends, strict=True):
         step.ends = tuple(mine)
-
-
-def _step(group: Group, w: Walk, parted: Partition, alike: Alike) -> Made:
-    """The step of a group, with the program that a group like it has already."""
-    why = group.refusals[0].why if group.refusals else ""
-    members = tuple([w.numbers[id(n)] for n in group.nodes])
-    stored = [n.serial in parted.stored for n in group.nodes]
-    if group.opaque or not any(stored):         # (another thread let go of what was wanted when this began)
-        return Step(members, tuple(compress(members, stored)), None, (), (), (), (), why), None
-    if group.unit is not None:
-        return _of_boxes(group, group.unit, w, parted, Step(
-            members, tuple(compress(members, stored)), None, (), (), (), ((),) * sum(stored), why,
-        )), None  # fmt: skip
-    key, needed = structure_of(group, stored, w.tokens, w.numbers)
-    found = alike.get(key)
-    if found is None:
-        form = form_of(group, key, w.tokens)
-        known = None if form is None else (w.key[:2], w.tokens.literal, form)
-        found = alike[key] = _first(group, needed, parted, known, w.tokens)
-    step, framed = found
-    return step.renumbered(members, [w.numbers[id(v)] for v in needed], why), framed
-
-
-def _of_boxes(group: Group, unit: Unit, w: Walk, parted: Partition, whole: Step) -> Step:
-    """The step of a group that runs as several loop nests."""
-    terms = Terms(w.tokens.rules, lowerable, w.tokens.literal)
-    member = {id(n): k for k, n in enumerate(group.nodes)}
-    for number, box in enumerate(unit.boxes):
-        part, stored, epoch = box.group(number, group.memory, parted.stored)
-        body = body_of(part, epoch, stored, terms)
-        body.body.constants[:] = map(_piece_constant, body.body.constants)
-        values = [b.value for b in body.bindings]
-        values += [c[0] for c in body.body.constants if isinstance(c, tuple)]
-        mould, filling = _moulded(body, part, {id(v): w.numbers[id(whole_of(v))] for v in values})
-        mould.rewrites = tuple([
-            r._replace(member=member[id(whole_of(part.nodes[r.member]))]) for r in mould.rewrites
-        ])
-        whole.boxes += (
-            Step((), (), assemble(filling, arrange), *_bound(mould), (), ""),
-        )  # fmt: skip
-        COUNT.assembled += 1
-    return whole
-
-
-def _piece_constant(c: Constant) -> Constant:
-    """A runtime scalar of a piece: an input of the node; what a fold starts from pieces alone have."""
-    if isinstance(c, tuple) and isinstance(whole_of(c[0]).op, Reduce):
-        value = c[0].inputs[c[1]]
-        assert isinstance(value, numpy.generic)
-        return value
-    return c
-
-
-def _moulded(body: Assembler, group: Group, numbers: dict[int, int]) -> tuple[Mould, Filled]:
-    """The mould of a group's body, with the operands of this group."""
-    mould = mould_of(body, numbers)
-    bindings = [body.bindings[k] for k in mould.order]
-    return mould, filled(mould, group, [b.value for b in bindings], [b.geo for b in bindings])
-
-
-def _bound(mould: Mould) -> tuple[tuple[int, ...], tuple[Local, ...], tuple[int, ...]]:
-    """What a step says of a program's operands and constants, and which operands are written."""
-    written = [k for k, kind in enumerate(mould.kinds) if kind.role != "in"]
-    return tuple([s.value for s in mould.sources]), tuple(mould.constants), tuple(written)
-
-
-def _first(group: Group, needed: list[Expr], parted: Partition, form: Key | None, tokens: Tokens) -> Made:
-    """The step of a group whose structure was not met before, in the group's own numbers."""
-    numbers = {id(n): k for k, n in enumerate(group.nodes)} | {id(v): -1 - k for k, v in enumerate(needed)}
-    stored = [n for n in group.nodes if n.serial in parted.stored]
-    mould = None if form is None else _moulds.get(form)
-    if mould is None:
-        body = body_of(group, parted.epoch, parted.stored, Terms(tokens.rules, lowerable, tokens.literal))
-        mould, whole = _moulded(body, group, numbers)
-        COUNT.bodies += 1
-        if form is not None:
-            if len(_moulds) >= MAX_PLANS:
-                _moulds.clear()
-            _moulds[form] = mould
-    else:
-        whole = _filled(mould, group, needed)
-    program = assemble(whole, arrange)
-    COUNT.assembled += 1
-    if scattered(program):
-        raise Scattered
-    why_not = None if group.fold is None else not_together(program.parfor)
-    if why_not is not None:
-        raise Unlike({n.serial for n in group.nodes if isinstance(n.op, Reduce)}, why_not)
-    read, last = _read(group), group.nodes[-1]
-    ranks = last.inputs[2] if isinstance(last.op, Compress) else None
-    return Step(
-        tuple(range(len(group.nodes))), tuple([numbers[id(n)] for n in stored]), program,
-        *_bound(mould), tuple(_reusable(n, group, numbers, read) for n in stored), "",
-        tallies=isinstance(last.op, Tally),
-        ranks=numbers[id(ranks.expr)] if isinstance(ranks, Read) else None,
-    ), Framed(whole, arrange)  # fmt: skip
-
-
-def _filled(mould: Mould, group: Group, needed: list[Expr]) -> Filled:
-    """A mould that a group of the same form has left, with the operands of this one."""
-    values = [group.nodes[s.value] if s.value >= 0 else needed[-1 - s.value] for s in mould.sources]
-    geos = []
-    for s in mould.sources:
-        placed = group.placed[group.nodes[s.member].serial]
-        geo = placed.region if s.input == REGION else placed.reads[s.input]
-        assert geo is not None
-        geos.append(geo)
-    return filled(mould, group, values, geos)
-
-
-def _read(group: Group) -> dict[int, tuple[Expr, numpy.ndarray | None]]:
-    """By identity, the values that a group reads, and where; None if not always at the same elements."""
-    found: dict[int, tuple[Expr, numpy.ndarray | None]] = {}
-    for a in group.loads:
-        _, geo = found.setdefault(id(a.value), (a.value, a.geo))
-        if geo is not None and geo is not a.geo and not same(geo, a.geo):
-            found[id(a.value)] = a.value, None
-    return found
-
-
-def _reusable(
-    node: Expr, group: Group, numbers: dict[int, int], read: dict[int, tuple[Expr, numpy.ndarray | None]]
-) -> tuple[int, ...]:
-    """Inputs that the group reads only where the node writes: it may store over them."""
-    if not isinstance(node.op, Map | Scan):     # accumulators and ranks overlap nothing that is read
-        return ()
-    region = group.placed[node.serial].region
-    known: dict[int, bool] = {}
-    for _, geo in read.values():
-        if geo is not None and id(geo) not in known:
-            known[id(geo)] = same(geo, region)
-    return tuple(numbers[k] for k, (_, geo) in read.items() if geo is not None and known[id(geo)])

@@ -1,0 +1,176 @@
+"""Steps: a group of nodes -> its program, and what a plan says of its operands.
+
+In:  the groups of a partition, one by one.   Out: `Step`s, which speak of nodes and values by number.
+A group like one that was met has its program, or at least its body (`MOULDS`); one that reads through what is
+written piece by piece has a program for each of its boxes.
+"""
+
+from __future__ import annotations
+
+from itertools import compress
+
+import numpy
+
+from lazyarr.codegen.reduce_plan import arrange
+from lazyarr.counters import COUNT
+from lazyarr.expr import Compress, Expr, Map, Read, Reduce, Scan, Tally
+from lazyarr.fusion.assemble import Filled, Local, Mould, assemble, filled, mould_of
+from lazyarr.fusion.assembler import REGION, Assembler, Terms, Unlike, body_of
+from lazyarr.fusion.boxes import Unit, whole_of
+from lazyarr.fusion.group import Group
+from lazyarr.fusion.partition import Partition
+from lazyarr.fusion.program import Constant
+from lazyarr.fusion.structure import Framed, Key, Tokens, form_of, structure_of
+from lazyarr.geometry import same
+from lazyarr.kernels import lowerable, not_together
+from lazyarr.plan import Step, Walk
+from lazyarr.schedule import scattered
+
+MAX_MOULDS = 512
+"""All are forgotten when there are more."""
+
+MOULDS: dict[Key, Mould] = {}
+"""Bodies of groups, by form and options: another plan, of other shapes perhaps, has one already."""
+
+Made = tuple[Step, Framed | None]
+"""A step, and its program over some rows."""
+
+Alike = dict[Key, Made]
+"""For each structure of a group: the step of one group, in which numbers are those of the group's own nodes
+and of the values that it needs.  It lives as long as the planning, since it holds nodes."""
+
+
+class Scattered(Exception):
+    """The random numbers of a group would be drawn in another order than the stream's, or few at a time."""
+
+
+def step_of(group: Group, w: Walk, parted: Partition, alike: Alike) -> Made:
+    """The step of a group, with the program that a group like it has already."""
+    why = group.refusals[0].why if group.refusals else ""
+    members = tuple([w.numbers[id(n)] for n in group.nodes])
+    stored = [n.serial in parted.stored for n in group.nodes]
+    if group.opaque or not any(stored):         # (another thread let go of what was wanted when this began)
+        return Step(members, tuple(compress(members, stored)), None, (), (), (), (), why), None
+    if group.unit is not None:
+        return _of_boxes(group, group.unit, w, parted, Step(
+            members, tuple(compress(members, stored)), None, (), (), (), ((),) * sum(stored), why,
+        )), None  # fmt: skip
+    key, needed = structure_of(group, stored, w.tokens, w.numbers)
+    found = alike.get(key)
+    if found is None:
+        form = form_of(group, key, w.tokens)
+        known = None if form is None else (w.key[:2], w.tokens.literal, form)
+        found = alike[key] = _first(group, needed, parted, known, w.tokens)
+    step, framed = found
+    return step.renumbered(members, [w.numbers[id(v)] for v in needed], why), framed
+
+
+def _of_boxes(group: Group, unit: Unit, w: Walk, parted: Partition, whole: Step) -> Step:
+    """The step of a group that runs as several loop nests."""
+    terms = Terms(w.tokens.rules, lowerable, w.tokens.literal)
+    member = {id(n): k for k, n in enumerate(group.nodes)}
+    for number, box in enumerate(unit.boxes):
+        part, stored, epoch = box.group(number, group.memory, parted.stored)
+        body = body_of(part, epoch, stored, terms)
+        body.body.constants[:] = map(_piece_constant, body.body.constants)
+        values = [b.value for b in body.bindings]
+        values += [c[0] for c in body.body.constants if isinstance(c, tuple)]
+        mould, filling = _moulded(body, part, {id(v): w.numbers[id(whole_of(v))] for v in values})
+        mould.rewrites = tuple([
+            r._replace(member=member[id(whole_of(part.nodes[r.member]))]) for r in mould.rewrites
+        ])
+        whole.boxes += (
+            Step((), (), assemble(filling, arrange), *_bound(mould), (), ""),
+        )  # fmt: skip
+        COUNT.assembled += 1
+    return whole
+
+
+def _piece_constant(c: Constant) -> Constant:
+    """A runtime scalar of a piece: an input of the node; what a fold starts from pieces alone have."""
+    if isinstance(c, tuple) and isinstance(whole_of(c[0]).op, Reduce):
+        value = c[0].inputs[c[1]]
+        assert isinstance(value, numpy.generic)
+        return value
+    return c
+
+
+def _moulded(body: Assembler, group: Group, numbers: dict[int, int]) -> tuple[Mould, Filled]:
+    """The mould of a group's body, with the operands of this group."""
+    mould = mould_of(body, numbers)
+    bindings = [body.bindings[k] for k in mould.order]
+    return mould, filled(mould, group, [b.value for b in bindings], [b.geo for b in bindings])
+
+
+def _bound(mould: Mould) -> tuple[tuple[int, ...], tuple[Local, ...], tuple[int, ...]]:
+    """What a step says of a program's operands and constants, and which operands are written."""
+    written = [k for k, kind in enumerate(mould.kinds) if kind.role != "in"]
+    return tuple([s.value for s in mould.sources]), tuple(mould.constants), tuple(written)
+
+
+def _first(group: Group, needed: list[Expr], parted: Partition, form: Key | None, tokens: Tokens) -> Made:
+    """The step of a group whose structure was not met before, in the group's own numbers."""
+    numbers = {id(n): k for k, n in enumerate(group.nodes)} | {id(v): -1 - k for k, v in enumerate(needed)}
+    stored = [n for n in group.nodes if n.serial in parted.stored]
+    mould = None if form is None else MOULDS.get(form)
+    if mould is None:
+        body = body_of(group, parted.epoch, parted.stored, Terms(tokens.rules, lowerable, tokens.literal))
+        mould, whole = _moulded(body, group, numbers)
+        COUNT.bodies += 1
+        if form is not None:
+            if len(MOULDS) >= MAX_MOULDS:
+                MOULDS.clear()
+            MOULDS[form] = mould
+    else:
+        whole = _filled(mould, group, needed)
+    program = assemble(whole, arrange)
+    COUNT.assembled += 1
+    if scattered(program):
+        raise Scattered
+    why_not = None if group.fold is None else not_together(program.parfor)
+    if why_not is not None:
+        raise Unlike({n.serial for n in group.nodes if isinstance(n.op, Reduce)}, why_not)
+    read, last = _read(group), group.nodes[-1]
+    ranks = last.inputs[2] if isinstance(last.op, Compress) else None
+    return Step(
+        tuple(range(len(group.nodes))), tuple([numbers[id(n)] for n in stored]), program,
+        *_bound(mould), tuple(_reusable(n, group, numbers, read) for n in stored), "",
+        tallies=isinstance(last.op, Tally),
+        ranks=numbers[id(ranks.expr)] if isinstance(ranks, Read) else None,
+    ), Framed(whole, arrange)  # fmt: skip
+
+
+def _filled(mould: Mould, group: Group, needed: list[Expr]) -> Filled:
+    """A mould that a group of the same form has left, with the operands of this one."""
+    values = [group.nodes[s.value] if s.value >= 0 else needed[-1 - s.value] for s in mould.sources]
+    geos = []
+    for s in mould.sources:
+        placed = group.placed[group.nodes[s.member].serial]
+        geo = placed.region if s.input == REGION else placed.reads[s.input]
+        assert geo is not None
+        geos.append(geo)
+    return filled(mould, group, values, geos)
+
+
+def _read(group: Group) -> dict[int, tuple[Expr, numpy.ndarray | None]]:
+    """By identity, the values that a group reads, and where; None if not always at the same elements."""
+    found: dict[int, tuple[Expr, numpy.ndarray | None]] = {}
+    for a in group.loads:
+        _, geo = found.setdefault(id(a.value), (a.value, a.geo))
+        if geo is not None and geo is not a.geo and not same(geo, a.geo):
+            found[id(a.value)] = a.value, None
+    return found
+
+
+def _reusable(
+    node: Expr, group: Group, numbers: dict[int, int], read: dict[int, tuple[Expr, numpy.ndarray | None]]
+) -> tuple[int, ...]:
+    """Inputs that the group reads only where the node writes: it may store over them."""
+    if not isinstance(node.op, Map | Scan):     # accumulators and ranks overlap nothing that is read
+        return ()
+    region = group.placed[node.serial].region
+    known: dict[int, bool] = {}
+    for _, geo in read.values():
+        if geo is not None and id(geo) not in known:
+            known[id(geo)] = same(geo, region)
+    return tuple(numbers[k] for k, (_, geo) in read.items() if geo is not None and known[id(geo)])
