@@ -21,17 +21,21 @@ from lazyarr.srcloc import Loc
 MEDIUM = 16
 """Up to so many times `eager_elements` a result is of medium size."""
 
-ALONE = 16
-"""So many results are computed alone before NumPy is tried."""
+ALONE = 1000
+"""So many results are computed alone before NumPy is tried: they take a twentieth of a second, and a program
+that comes to a line so often comes there for long."""
 
-MIXED = 2
-"""And so many in between may be computed with others, or not at all."""
+AGAIN = 16
+"""The same where NumPy was the sooner one before."""
+
+MIXED = 16
+"""Of so many results that are computed alone, about one may be computed with others, or not at all."""
 
 TRIES = 4
 """Calls that NumPy does before there is a decision."""
 
 LASTING = 512
-"""Calls after which it is made anew."""
+"""Calls for which it stands."""
 
 FEW = 2
 """Nodes that are as good as one alone.  (More of them are worth waiting for: NumPy's memory allocator gives
@@ -47,13 +51,14 @@ MAX_WATCHED = 64
 class Habit:
     """What is known of one kind of calls at one place."""
 
-    __slots__ = ("alone", "at_call", "calls", "sooner", "tries", "waited")
+    __slots__ = ("alone", "at_call", "calls", "needed", "sooner", "tries", "waited")
 
     def __init__(self) -> None:
         self.calls = 0
         """Since the last change."""
         self.alone = 0
         """Of these, how many results were computed alone."""
+        self.needed = ALONE
         self.waited = self.at_call = inf
         """The least time that a result has taken, of the two ways."""
         self.tries = 0
@@ -66,7 +71,7 @@ class Habit:
         self.calls += 1
         if self.tries:
             return True
-        if self.calls > LASTING or (not self.sooner and self.calls - self.alone > MIXED):
+        if self.calls > LASTING if self.sooner else self.calls - self.alone > 2 + self.alone // MIXED:
             self._anew()
         return self.sooner
 
@@ -81,12 +86,13 @@ class Habit:
             self.tries -= 1
             if not self.tries:
                 self.calls, self.alone, self.sooner = 0, 0, self.at_call < self.waited
+                self.needed = AGAIN if self.sooner else LASTING
 
     def ran_alone(self, seconds: float) -> None:
         """A result that had waited was computed alone."""
         self.alone += 1
         self.waited = min(self.waited, seconds)
-        if self.alone >= ALONE and not self.sooner:
+        if self.alone >= self.needed and not self.sooner:
             self.tries = TRIES
 
 

@@ -114,10 +114,11 @@ class Mould:
     """What NumPy's inner loops compute: the value's number, and the node's."""
     rewrites: tuple[Rewritten, ...]
     parfors: dict[tuple[Any, ...], Parfor] = field(default_factory=dict)
-    """By loops, accesses and what is made contiguous: launches of equal parfors find their kernel at once."""
+    """By loops, accesses, and the body where it is fitted to NumPy's strides: launches of equal parfors find
+    their kernel at once."""
 
     def parfor(self, dims: str, accesses: str, fold_group: int, body: list[Inst]) -> Parfor:
-        key = dims, accesses, fold_group, None if len(body) == len(self.insts) else tuple(body)
+        key = dims, accesses, fold_group, None if body == self.insts else tuple(body)
         found = self.parfors.get(key)
         if found is None:
             kinds = zip(self.kinds, accesses, strict=True)

@@ -41,7 +41,7 @@ def program(np):
     if np is lazyarr:
         np.evaluate(big)
     big *= 3
-    s = (a > b)[::3] & True
+    s = abs(a)[np.array(rng.integers(0, 700, 400))] * 2
     found = [s, c, d, e, f, a, k, m, r, big]
     if np is lazyarr:
         np.evaluate(*found)

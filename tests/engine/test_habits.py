@@ -11,7 +11,7 @@ import pytest
 import lazyarr as np
 from lazyarr import habits, recipes
 from lazyarr.counters import COUNT
-from lazyarr.habits import ALONE, LASTING, MIXED, TRIES, Habit
+from lazyarr.habits import AGAIN, ALONE, LASTING, MIXED, TRIES, Habit
 
 N = 100_000
 FIRST = ALONE + 1
@@ -20,7 +20,9 @@ CALLS = FIRST + TRIES + 3
 
 
 @pytest.fixture(autouse=True)
-def forgotten() -> Iterator[None]:
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No habits at first, and nobody who looks on."""
+    monkeypatch.setattr(recipes, "OBSERVED", [])
     for known in (habits._habits, habits.WATCHED, recipes._recipes):
         known.clear()
     yield
@@ -81,7 +83,7 @@ def test_results_that_others_use_are_no_habit():
     habit = Habit()
     for _ in range(5 * ALONE):
         alone(habit, 2.0, ALONE - 1)
-        for _ in range(MIXED + 1):
+        for _ in range(3 + ALONE // MIXED):
             assert not habit.is_numpys()
         assert not habit.tries
 
@@ -93,7 +95,7 @@ def test_a_decision_is_made_anew():
         assert habit.is_numpys()
         habit.took(1.0)
     assert all(habit.is_numpys() for _ in range(LASTING))
-    alone(habit, 0.5)
+    alone(habit, 0.5, AGAIN)
     for _ in range(TRIES):
         assert habit.is_numpys()
         habit.took(1.0)
