@@ -2,7 +2,8 @@
 
 From 256 KiB on NumPy's operators reuse a temporary operand's memory: the first one's, or else, where the
 operator is commutative, the second one's.  So the result has that operand's memory order, whatever the
-other's is, and where operands are swapped the product of complex numbers has other last bits.
+other's is, and where operands are swapped the product of complex numbers has other last bits, or other flags:
+of one by a real number only these.
 
 In: the operands of an operator, and whether only the interpreter's stack holds them.   Out: in which one's
 memory NumPy would compute.
@@ -80,12 +81,11 @@ def taken(name: str, a: ndarray, b: ndarray, first: bool, second: bool) -> ndarr
 
 def swaps(a: Any, b: Any, first: bool, second: bool) -> bool:
     """Does NumPy compute a * b as b *= a, with other bits?  `first`, `second`: which are temporaries."""
-    if not second or b.geo.nbytes < ELIDED or b.geo.dtype.char not in "FD" or _is_real(a):
+    if not second or b.geo.nbytes < ELIDED or b.geo.dtype.char not in "FD":
         return False
     if not _elides(b, a) or (first and a.__class__ is ndarray and _elides(a, b)):
         return False
-    kind: Any = numpy.ndarray if a.__class__ is ndarray else type(a)
-    return numpy_swaps(kind)
+    return numpy_swaps(numpy.ndarray if a.__class__ is ndarray else _complex_kind(type(a)))
 
 
 @cache
@@ -104,8 +104,9 @@ def numpy_swaps(first: type) -> bool:
     return bool((a * (-b) != numpy.multiply(a, -b)).any())
 
 
-def _is_real(x: Any) -> bool:
-    return (x.geo.dtype.kind if x.__class__ is ndarray else numpy.result_type(type(x)).kind) != "c"
+def _complex_kind(scalar: type) -> Any:
+    """The type that is asked about for a scalar's: real ones cannot tell by bits."""
+    return numpy.result_type(scalar, numpy.complex64).type if issubclass(scalar, numpy.generic) else complex
 
 
 def _is_dense(geo: numpy.ndarray) -> bool:

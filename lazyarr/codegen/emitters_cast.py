@@ -16,6 +16,7 @@ from lazyarr.codegen.emitters_types import (
     ZERO,
     Fn,
     Value,
+    bits_of,
     convert,
     fcmp,
     icmp,
@@ -70,11 +71,19 @@ def real(b: Builder, source: str, x: str, target: str) -> str:
     return from_int(b, source, x, target) if to_float else int_to_int(b, source, x, target)
 
 
+ONES = {"half": str(0x3C00), "float": str(0x3F80_0000), "double": str(0x3FF0_0000_0000_0000)}
+"""The bits of 1."""
+
+
 def from_bool(b: Builder, x: str, target: str) -> str:
     t = lane(target)
     if kind(target) in "iu":
         return convert(b, "zext", "i1", x, t)
-    return select(b, t, x, b.splat(t, "0xH3C00" if t == "half" else "1.0"), ZERO)
+    # A select of 1 and 0 would be one whose other factor LLVM picks, of a product with it: after it has
+    # multiplied that by 0 on all lanes, which is invalid where it is infinite.
+    bits = bits_of(t)
+    mask = convert(b, "sext", "i1", x, bits)
+    return convert(b, "bitcast", bits, b.op(f"and {b.ty(bits)} {mask}, {b.splat(bits, ONES[t])}"), t)
 
 
 def int_to_int(b: Builder, source: str, x: str, target: str) -> str:

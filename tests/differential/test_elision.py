@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from types import SimpleNamespace
 
 import numpy
@@ -62,3 +63,19 @@ def test_product_where_errors_are_raised(name):
         want = PRODUCTS[name](numpy, a.copy(), b.copy())
         got = numpy.asarray(PRODUCTS[name](lazyarr, lazyarr.array(a), lazyarr.array(b)))
     assert got.tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize("left", [numpy.linspace(1, 2, 40_000), 3, 0.5, True], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("jit", ["auto", "always"])
+def test_real_numbers_are_swapped_for_the_flags(left, jit):
+    b = numpy.full(40_000, 1 + 1j)
+    b[77] = numpy.inf                           # b / 2. is inf + nan j there
+    warned = []
+    for np in (numpy, lazyarr):
+        with lazyarr.options(jit=jit), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            a = np.array(left) if isinstance(left, numpy.ndarray) else left
+            found = a * (np.array(b) / 2.0)
+            numpy.asarray(found)
+        warned.append([str(w.message) for w in caught])
+    assert warned[1] == warned[0]

@@ -282,3 +282,16 @@ def test_row_blocks_tell_what_plain_arithmetic_raises() -> None:
 
     with lazyarr.options(jit="always"):
         assert messages(run, lazyarr, False) == messages(run, numpy, False) != []
+
+
+@pytest.mark.parametrize("shape", [(41, 6), (41, 2, 3), (64, 3), (20_000,)], ids=str)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_a_product_with_a_bool_multiplies_by_no_other_number(dtype, shape):
+    at = (4,) + (1,) * (len(shape) - 1)
+    x = numpy.ones(shape, dtype)
+    mask = numpy.zeros(shape, bool, "F")        # (in C order the lanes of a load are masked)
+    x[at], mask[at] = numpy.inf, True
+    with lazyarr.options(jit="always"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = numpy.asarray(lazyarr.array(x) * lazyarr.array(mask))
+    assert found.tobytes() == (x * mask).tobytes()
