@@ -217,6 +217,24 @@ def test_nothing_of_a_recording_stays_pending() -> None:
     assert not isinstance(general, Refusal) and pending() <= before
 
 
+def written_first(x: Any) -> Any:
+    x += 1
+    return x * (len(x) * len(x))
+
+
+def test_numbers_beyond_their_type_raise_where_the_program_is() -> None:
+    """A length squared that int32 does not hold: what came before it was done."""
+    f = np.compile(written_first)
+    for n in (10, 10, 20, 20):
+        f(numpy.zeros(n, "i"))
+    for n in (46341, 46342, 400_000, 400_001):
+        for _ in range(2):
+            x = numpy.zeros(n, "i")
+            with pytest.raises(OverflowError, match="out of bounds for int32"):
+                f(x)
+            assert x.min() == 1
+
+
 def bound(x: Any, y: Any, k: int) -> Any:
     assert x.shape == (y.shape[0], 3)
     assert len(y) >= 2
