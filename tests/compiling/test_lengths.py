@@ -217,6 +217,19 @@ def test_nothing_of_a_recording_stays_pending() -> None:
     assert not isinstance(general, Refusal) and pending() <= before
 
 
+def parts_of(x: Any) -> Any:
+    return -x[3:], x[3:] * x[1:-2], x.T[..., 3:] + x.T[..., 3:]
+
+
+def test_strides_along_axes_of_one_element() -> None:
+    """NumPy's ufuncs give other strides there with an iterator than without."""
+    f = np.compile(parts_of)
+    for n in (9, 9, 12, 12, 12, 20, 20):
+        for shape in ((n, 1, 3), (n, 1), (n, 3, 1), (n, 1, 1)):
+            for order in "CF":
+                check(f, parts_of, [numpy.array(draw(*shape), order=order)])
+
+
 def written_first(x: Any) -> Any:
     x += 1
     return x * (len(x) * len(x))
