@@ -17,7 +17,7 @@ from lazyarr.arrays import plain
 from lazyarr.compiling.interpret import Derived, Ref
 from lazyarr.compiling.trace import Result, Trace
 from lazyarr.compiling.values import Refused
-from lazyarr.geometry import offset_of
+from lazyarr.geometry import fresh, offset_of
 
 
 class Misfit(Exception):
@@ -163,12 +163,18 @@ def maker(nbytes: int, k: int, result: Result) -> Make:
     r = next(r for r in pieces(result) if r.kind in ("array", "scalar") and r.at == k)
     geo = r.geo if r.origin is None else r.origin
     assert geo is not None
-    if geo.nbytes == nbytes and geo.flags.c_contiguous:
-        return numpy.empty, (geo.shape, geo.dtype)
-    if geo.nbytes == nbytes and geo.flags.f_contiguous and r.origin is None:
-        return numpy.empty, (geo.shape, geo.dtype, "F")
-    if geo.nbytes == nbytes and r.origin is None and numpy.empty_like(geo).strides == geo.strides:
-        return numpy.empty_like, (geo,)
+    shape, dtype, strides = geo.shape, geo.dtype, geo.strides
+    # (Strides along axes of one element are NumPy's, too, unless nobody sees them.)
+    if geo.nbytes == nbytes and (r.origin is not None or strides == fresh(shape, dtype).strides):
+        if geo.flags.c_contiguous:
+            return numpy.empty, (shape, dtype)
+    elif geo.nbytes == nbytes:
+        if strides == fresh(shape, dtype, "F").strides:
+            return numpy.empty, (shape, dtype, "F")
+        if geo.flags.forc:
+            return numpy.ndarray, (shape, dtype, None, 0, strides)
+        if strides == numpy.empty_like(geo).strides:
+            return numpy.empty_like, (geo,)
     raise Refused("it returns an array of an unusual layout")
 
 

@@ -182,7 +182,10 @@ class Template:
                 elif type(i[0]) is int:
                     made.append(Read(value(i[0]), geos[i[1]]))
                 else:
-                    made.append(i[0](i[1].at(lengths)))
+                    try:
+                        made.append(i[0](i[1].at(lengths)))
+                    except OverflowError:   # (NumPy says so when the program is there: it may have written)
+                        return None
             old = None if n.old is None else value(n.old)
             node = Expr(n.op, tuple(made), geos[n.region], old, n.masked, n.errors, n.loc)
             if node.covers is not n.covers:

@@ -217,6 +217,37 @@ def test_nothing_of_a_recording_stays_pending() -> None:
     assert not isinstance(general, Refusal) and pending() <= before
 
 
+def parts_of(x: Any) -> Any:
+    return -x[3:], x[3:] * x[1:-2], x.T[..., 3:] + x.T[..., 3:]
+
+
+def test_strides_along_axes_of_one_element() -> None:
+    """NumPy's ufuncs give other strides there with an iterator than without."""
+    f = np.compile(parts_of)
+    for n in (9, 9, 12, 12, 12, 20, 20):
+        for shape in ((n, 1, 3), (n, 1), (n, 3, 1), (n, 1, 1)):
+            for order in "CF":
+                check(f, parts_of, [numpy.array(draw(*shape), order=order)])
+
+
+def written_first(x: Any) -> Any:
+    x += 1
+    return x * (len(x) * len(x))
+
+
+def test_numbers_beyond_their_type_raise_where_the_program_is() -> None:
+    """A length squared that int32 does not hold: what came before it was done."""
+    f = np.compile(written_first)
+    for n in (10, 10, 20, 20):
+        f(numpy.zeros(n, "i"))
+    for n in (46341, 46342, 400_000, 400_001):
+        for _ in range(2):
+            x = numpy.zeros(n, "i")
+            with pytest.raises(OverflowError, match="out of bounds for int32"):
+                f(x)
+            assert x.min() == 1
+
+
 def bound(x: Any, y: Any, k: int) -> Any:
     assert x.shape == (y.shape[0], 3)
     assert len(y) >= 2
