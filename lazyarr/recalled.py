@@ -30,6 +30,9 @@ MAX_CALLS = 1024
 GIVEN = frozenset((type(None), int, bool, type))
 """Classes of arguments that say all about themselves, besides tuples of integers."""
 
+LESS = ("ddof", "correction")
+"""Words for what is subtracted from the number of elements; by position the fourth argument."""
+
 ITSELF = -1
 """Stands for the array's own value among a call's nodes."""
 
@@ -80,7 +83,18 @@ def key_of(name: str, x: ndarray, args: tuple[Any, ...], kwargs: dict[str, Any])
         if not _says_all(value):
             return None
         found += (word, value.__class__, value)
+    if not x.geo.size or _has_few(x, args, kwargs):
+        return None
     return tuple(found)
+
+
+def _has_few(x: ndarray, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """May a slice have no more elements than are subtracted from their number?  The code warns of that."""
+    less = [value for word, value in kwargs.items() if word in LESS] or args[3:4]
+    if not any(value.__class__ in (int, bool) and value > 0 for value in less):
+        return False
+    least = 1 if () in args or () in kwargs.values() else min(x.geo.shape, default=1)
+    return any(value.__class__ in (int, bool) and value >= least for value in less)
 
 
 def _says_all(value: Any) -> bool:

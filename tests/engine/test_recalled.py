@@ -206,3 +206,26 @@ def test_bad_arguments_are_numpys_to_refuse():
             with pytest.raises((ValueError, TypeError)) as theirs:
                 call(real)
             assert type(ours.value) is type(theirs.value) and str(ours.value) == str(theirs.value)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.var(axis=1, ddof=x.shape[1]),
+        lambda x: x.std(1, None, None, x.shape[1] + 1),
+        lambda x: x.var(axis=(), ddof=1),
+        lambda x: x[:, :0].mean(axis=1),
+    ],
+)
+def test_warnings_of_the_code_are_given_each_time(call):
+    told = []
+    for make in (lambda k: arrays(seed=k)[1], lambda k: arrays(seed=k)[0]):
+        given = []
+        for k in range(3):
+            x = make(k) + 1                 # (pending)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("default")
+                numpy.asarray(call(x))
+            given.append([str(w.message) for w in caught])
+        told.append([[text for text in each if "encountered" not in text] for each in given])
+    assert told[1] == told[0] and all(told[0])
