@@ -148,8 +148,7 @@ class _Sinking:
                 self.members.add(id(made))
                 self.gone[id(value)] = value
                 value.spared = value.spared or is_held(value)
-        seen: set[int] = set()
-        return [n for n in self.nodes if not (id(n) in seen or seen.add(id(n)))]    # type: ignore[func-returns-value]
+        return list({id(n): n for n in self.nodes}.values())
 
     def _movable(self, value: Expr) -> bool:
         op = value.op
@@ -257,9 +256,7 @@ def _input_in_part(i: Read | numpy.generic, part: _Part, ndim: int) -> Read | nu
     return Read(i.expr, part.of(i.geo, ndim)) if isinstance(i, Read) else i
 
 
-def _gather_in_part(
-    value: Expr, op: Gather, part: _Part
-) -> tuple[Gather, Inputs]:
+def _gather_in_part(value: Expr, op: Gather, part: _Part) -> tuple[Gather, Inputs]:
     """A gather of a part of what another one picks: of its positions, and of its table."""
     table, *positions = value.inputs
     assert isinstance(table, Read) and value.region is not None

@@ -15,9 +15,10 @@ import numpy
 
 from lazyarr.arrays import ndarray
 from lazyarr.compiling.extents import Asked, Lengths, samples
+from lazyarr.compiling.formulas import Reader
 from lazyarr.compiling.interpret import Outside
 from lazyarr.compiling.replay import pieces
-from lazyarr.compiling.templates import Reader, Recording, Template, written
+from lazyarr.compiling.templates import Recording, Template, written
 from lazyarr.compiling.trace import Kind, Recorded, Result, Root, Trace, planned, record, tracing
 from lazyarr.compiling.values import Refused, argument
 from lazyarr.counters import COUNT

@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr.compiling.templates import Formula, Reader
+from lazyarr.compiling.formulas import Formula, Reader
 from lazyarr.counters import COUNT
 from lazyarr.expr import Expr
 from lazyarr.scalar.compiled import Refusal
