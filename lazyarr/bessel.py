@@ -26,9 +26,10 @@ def _numpys() -> Any:
 
 
 def i0(x: Any) -> Any:
-    if _NEAR is None or _FAR is None or len(_FAR) > len(_NEAR) or x.dtype.kind != "f":
+    dtype = getattr(x, "dtype", None)
+    if dtype is None or dtype.kind != "f" or _NEAR is None or _FAR is None or len(_FAR) > len(_NEAR):
         return _numpys()(x)
-    where, type_ = adapt(numpy.where), x.dtype.type
+    where, type_ = adapt(numpy.where), dtype.type
     x = adapt(numpy.abs)(x)
     near = x <= 8.0
     far = where(near, type_(8.0), x)        # what the other series divides by; no flags of what is not used

@@ -39,9 +39,13 @@ def is_call(inst: Inst) -> bool:
     return inst.op in OPS and kind(inst.sig.partition("->")[0][-1]) not in row(inst.op).native
 
 
+TIES_BY_STRIDES = bool(numpy.signbit(numpy.clip(numpy.full(8, -0.0), 0.0, 1.0)).all())
+"""Does the running NumPy keep what equals a bound that stands still?  (2.0 has one rule for all strides.)"""
+
+
 def is_clip(inst: Inst) -> bool:
     """A clip whose ties go by NumPy's strides?  (With float16 x stays itself at any.)"""
-    return inst.op == "clip" and kind(inst.sig[0]) == "f"
+    return TIES_BY_STRIDES and inst.op == "clip" and kind(inst.sig[0]) == "f"
 
 
 def strides_of(node: Expr) -> tuple[int, ...] | None:

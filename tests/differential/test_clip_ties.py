@@ -8,6 +8,9 @@ import numpy
 import pytest
 
 import lazyarr
+from lazyarr.fusion.loop_strides import TIES_BY_STRIDES
+
+pytestmark = pytest.mark.skipif(not TIES_BY_STRIDES, reason="this NumPy's clip has another rule for ties")
 
 CLIP = numpy._core.umath.clip
 OURS = lazyarr.namespace.adapt(CLIP)

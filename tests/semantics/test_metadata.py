@@ -54,6 +54,10 @@ ONE = {
 }
 
 
+if numpy.arange(35)[::7][:1].reshape(1).strides != (8,):
+    del ONE["reshape(1)"]               # NumPy 2.0 keeps the view's stride
+
+
 @pytest.mark.parametrize("n", [35, 100_000])
 @pytest.mark.parametrize("name", ONE)
 def test_strides_of_axes_of_one_element(name, n):
