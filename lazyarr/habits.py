@@ -5,7 +5,7 @@ NumPy's, at the call?
 To build a node, to plan and to launch take as long as NumPy needs for one operation on some hundred thousand
 elements.  Such a node pays where it is fused with others.  Whether it will be nobody can say at the call; but
 what happened to the results of this line before is known.  So a line whose results were computed alone a
-number of times, perhaps with a fold, has NumPy try, and the sooner of the two stays for some time.
+thousand times, or with one operation more, has NumPy try, and the sooner of the two stays for some time.
 Only times depend on that, never a result.
 """
 

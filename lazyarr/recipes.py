@@ -140,7 +140,8 @@ def _by_habit(fn: numpy.ufunc, recipe: Recipe, args: tuple[Any, ...], depth: int
         COUNT.eager += 1
         COUNT.bytes_numpy += recipe.geo.nbytes
         buf = Buffer.new(recipe.geo.nbytes)
-        fn(*[_seen_now(x) if x.__class__ is ndarray else x for x in args], out=buf.real(recipe.geo))
+        seen = [_seen_now(x) if x.__class__ is ndarray else (x, None) for x in args]
+        fn(*[x for x, _ in seen], out=buf.real(recipe.geo))
         habit.took(time.perf_counter() - began)
         return managed(Storage(Expr.leaf(buf)), recipe.geo)
     result = _built(recipe, args, depth + 1)
@@ -154,9 +155,10 @@ def _by_habit(fn: numpy.ufunc, recipe: Recipe, args: tuple[Any, ...], depth: int
     return result
 
 
-def _seen_now(x: ndarray) -> numpy.ndarray:
-    """The values of an array that exist, for NumPy to read while `x` holds them."""
+def _seen_now(x: ndarray) -> tuple[numpy.ndarray, Buffer | None]:
+    """The values of an array that exist, for NumPy to read; and what to hold meanwhile, since another thread
+    may give the array another value, and the memory back."""
     if x.storage is None:
-        return x.geo
+        return x.geo, None
     buf = x.storage.value.buf
-    return now(x) if buf.__class__ is not Buffer else element_of(x, buf)
+    return (now(x), None) if buf.__class__ is not Buffer else (element_of(x, buf), buf)

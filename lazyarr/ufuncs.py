@@ -35,18 +35,18 @@ _ABSENT: Any = object()
 """For arguments where NumPy takes no None."""
 ONE_AXIS = "(n),(n)->()"
 """The signature of those that take `axis`, of the ones with `CORES`."""
+DEPRECATED = {numpy.maximum, numpy.minimum}
+"""NumPy may warn where they get `out` by position."""
+
+
+@functools.cache
 def _takes_ellipsis() -> bool:
+    """Does the running NumPy know ``out=...``?"""
     try:
         numpy.negative(1, out=...)
     except TypeError:
         return False
     return True
-
-
-TAKES_ELLIPSIS = _takes_ellipsis()
-"""Does the running NumPy know ``out=...``?"""
-DEPRECATED = {numpy.maximum, numpy.minimum}
-"""NumPy may warn where they get `out` by position."""
 
 
 class UfuncType(type):
@@ -126,7 +126,7 @@ class ufunc(metaclass=UfuncType):
                 raise Unsupported
             unset = all(x is None for x in out)
             out = out[0] if fn.nout == 1 or unset else self
-        if out is ... and fn.nout == 1 and TAKES_ELLIPSIS:      # an array, even without axes
+        if out is ... and fn.nout == 1 and _takes_ellipsis():    # an array, even without axes
             return arrayed(elementwise(fn, args, dtype, casting, 2))
         if out is not None:
             return into(fn, args, out, where, dtype, casting)

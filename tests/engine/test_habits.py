@@ -202,3 +202,14 @@ def test_what_numpy_made_is_an_array_like_others(soon):
     expected[::2] += 1
     assert numpy.asarray(z).tobytes() == expected.tobytes()
     assert type(z) is np.ndarray and z.flags.owndata and z.base is None
+
+
+def test_what_numpy_reads_is_held():
+    """Another thread may give the array another value while NumPy reads the one before."""
+    x, _, a, _ = arrays()
+    np.evaluate(x)
+    seen, held = recipes._seen_now(x)
+    assert held is x.storage.value.buf
+    x.storage.hold(np.zeros(N).storage.value)
+    np.evaluate(np.ones(N) * 3, np.ones(N) * 5)
+    assert seen.tobytes() == a.tobytes()
