@@ -1,4 +1,4 @@
-"""Programs that index with integers, against NumPy: with kernels on one thread and on two, and without.
+"""Programs that index with integers, against NumPy.
 
 Extents lie round the boundaries of vectors and chunks; positions count from both ends, and repeat.
 """
@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy
-import pytest
 
 import lazyarr
 
@@ -18,27 +17,6 @@ CHARS = "?bhilBHILefdFD"
 POSITIONS = "bhilBHI"
 
 Program = Callable[[Any, Callable[[Any], Any]], Any]
-
-COMPILED = [("always", 1), ("always", 2)]
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every test with kernels; those that count none of them also without."""
-    ways = COMPILED if "compiled" in metafunc.fixturenames else [*COMPILED, ("never", 1)]
-    metafunc.parametrize("forced", ways, indirect=True, ids=str)
-
-
-@pytest.fixture(autouse=True)
-def forced(request: pytest.FixtureRequest) -> Any:
-    jit, threads = request.param
-    with lazyarr.options(jit=jit, num_threads=threads, verify=True):
-        yield
-
-
-@pytest.fixture(name="compiled")
-def kernels_alone(forced: None) -> None:
-    """For tests that count kernels."""
-
 
 def values(char: str, shape: Any) -> numpy.ndarray:
     found = RNG.integers(0, 100, shape)

@@ -32,14 +32,14 @@ class Large(Replay):
         super().__init__(trace)
         self.placed = layout(trace, apart=False)
         self.launches = self.placed.launches
-        arrays = {r.at for r in pieces(trace.result) if r.kind == "scalar" or r.foreign}
+        arrays = {r.at for r in pieces(trace.recorded.result) if r.kind == "scalar" or r.foreign}
         least = 8 * current.eager_elements
         self.makes = [
-            maker(cell.nbytes, k, trace.result) if k in arrays or cell.nbytes <= least else None
+            maker(cell.nbytes, k, trace.recorded.result) if k in arrays or cell.nbytes <= least else None
             for k, cell in enumerate(self.placed.results)
         ]
         self.kernels = len(self.launches)
-        self.build = builder(trace.result, self._array, self.places)
+        self.build = builder(trace.recorded.result, self._array, self.places)
         self.alignments = [trace.layouts[k][0].alignment for k in self.arrays]
 
     def load(self) -> None:

@@ -67,18 +67,18 @@ class _Placing:
         self.trace, self.walk = trace, trace.walk
         self.steps = [part for s in trace.plan.steps for part in (parts(s) if apart else [s])]
         self.cells: dict[int, Cell] = {}
-        for k, value in enumerate(trace.inputs):
+        for k, value in enumerate(trace.recorded.inputs):
             if value is not None:
                 self.cells[id(value)] = Cell("input", value.nbytes, k)
         self.last_read = _last_reads(self.steps, self.walk)
 
     def done(self) -> Layout:
         made = Layout([self.launch(at, step) for at, step in enumerate(self.steps)])
-        for k, value in self.trace.last.items():
+        for k, value in self.trace.recorded.last.items():
             cell = self.cell(value)
             if cell.kind != "input" or cell.at != k:
                 raise Refused("an argument that is written to cannot be written in place")
-        for value in self.trace.values:
+        for value in self.trace.recorded.values:
             cell = self.cell(value)
             if cell.kind != "temporary":
                 cell = self.returned(cell)
@@ -123,7 +123,7 @@ class _Placing:
     def scalars(self, step: Step) -> list[Any]:
         found: list[Any] = []
         for c in step.constants:
-            link = self.trace.links.get(c) if isinstance(c, tuple) else None
+            link = self.trace.recorded.links.get(c) if isinstance(c, tuple) else None
             if link is not None:
                 found.append(link._replace(node=None))
             else:

@@ -102,13 +102,13 @@ class Replay:
     """It can look at layouts itself."""
 
     def __init__(self, trace: Trace) -> None:
-        self.written = trace.written
+        self.written = tuple(trace.recorded.last)
         self.flagged = trace.flagged
-        self.reach = trace.reach
-        self.numbers = Numbers(trace.numbers) if trace.numbers else None
+        self.reach = trace.recorded.reach
+        self.numbers = Numbers(trace.recorded.numbers) if trace.recorded.numbers else None
         self.places = self.numbers.places if self.numbers is not None else []
-        self.offsets = trace.offsets
-        self.arrays = [k for k, value in enumerate(trace.inputs) if value is not None]
+        self.offsets = trace.recorded.offsets
+        self.arrays = [k for k, value in enumerate(trace.recorded.inputs) if value is not None]
         self.misfits = 0
         """Calls in a row in which the function had to run as well."""
         self.kernels = self.ops = 0

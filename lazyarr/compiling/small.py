@@ -43,7 +43,7 @@ class _Writer:
 
     def __init__(self, trace: Trace, results: int) -> None:
         self.trace = trace
-        arrays = [k for k, value in enumerate(trace.inputs) if value is not None]
+        arrays = [k for k, value in enumerate(trace.recorded.inputs) if value is not None]
         self.place = {k: 1 + n for n, k in enumerate(arrays)}
         self.first_result = 1 + len(arrays)
         self.first_number = self.first_result + results
@@ -105,7 +105,7 @@ class _Writer:
 
     def operand(self, cell: Cell, word: int, offset: int, alignment: int, p: Prepared) -> None:
         if cell.kind == "input":
-            offset -= self.trace.offsets[cell.at]
+            offset -= self.trace.recorded.offsets[cell.at]
             self.pokes.append((self.place[cell.at], word, -alignment, offset))
         elif cell.kind == "result":
             self.pokes.append((self.first_result + cell.at, word, -1, offset))
@@ -172,7 +172,7 @@ class Small(Replay):
         self, trace: Trace, writer: _Writer, run: Callable[..., Any], results: list[Cell]
     ) -> None:
         super().__init__(trace)
-        self.again = not trace.written
+        self.again = not trace.recorded.last
         self.run, self.ops = run, sum(k.ops for k in writer.kernels)
         self.code = writer.kernels
         """Their addresses are among the words: code lives as long as its kernel."""
@@ -187,8 +187,8 @@ class Small(Replay):
         self.own_bytes = writer.own
         self.idle: list[tuple[numpy.ndarray, numpy.ndarray]] = []
         """Blocks that no thread is using, with their memory."""
-        self.makes = [maker(cell.nbytes, k, trace.result) for k, cell in enumerate(results)]
-        self.build = builder(trace.result, lambda r: over(r, self.makes[r.at]), self.places)
+        self.makes = [maker(cell.nbytes, k, trace.recorded.result) for k, cell in enumerate(results)]
+        self.build = builder(trace.recorded.result, lambda r: over(r, self.makes[r.at]), self.places)
         self.kernels = len(writer.calls)
         self.works = writer.works
         self.calls = 0

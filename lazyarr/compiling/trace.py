@@ -62,18 +62,17 @@ class Result(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Trace:
-    walk: Walk
-    plan: Plan
+class Recorded:
+    """What a function does, as nodes that are yet to be planned."""
+
+    nodes: list[Expr]
+    roots: list[Expr]
     inputs: list[Expr | None]
     """For each input that is an array: its value at the call."""
-    layouts: Layouts
     offsets: list[int]
     """Bytes from the start of that value to the array's first element."""
-    written: tuple[int, ...]
-    """Inputs that are written to."""
     last: dict[int, Expr]
-    """For each of them: the value at the end."""
+    """For each input that is written to: the value at the end."""
     result: Result
     values: list[Expr]
     """What results lie in."""
@@ -82,28 +81,20 @@ class Trace:
     """By node and place."""
     reach: Any
     """How far the last stencil looks, if there is one."""
+
+
+@dataclass(slots=True, eq=False)
+class Trace:
+    recorded: Recorded
+    layouts: Layouts
+    walk: Walk
+    plan: Plan
     flagged: bool
     """May it raise floating-point flags that NumPy warns of?"""
 
 
 Root = Callable[[Tracer, dict[str, Any]], Any]
 """What is traced, of the function's arguments by name: without it, the function."""
-
-
-@dataclass(slots=True, eq=False)
-class Recorded:
-    """What a function does, as nodes that are yet to be planned."""
-
-    nodes: list[Expr]
-    roots: list[Expr]
-    inputs: list[Expr | None]
-    offsets: list[int]
-    last: dict[int, Expr]
-    result: Result
-    values: list[Expr]
-    numbers: list[int | Derived]
-    links: dict[tuple[int, int], Link]
-    reach: Any
 
 
 def trace(fn: types.FunctionType, kinds: Sequence[Kind], outside: Outside, root: Root | None = None) -> Trace:
@@ -226,10 +217,7 @@ def planned(r: Recorded, known: Layouts, t: Tracer | None = None) -> Trace:
             if part.program is None or part.tallies or part.ranks is not None or part.feeds:
                 why = f"NumPy itself is needed: {part.why or 'no kernel'}"
                 raise Refused(why) if t is None else t.refuse(why)
-    return Trace(
-        walk, plan, r.inputs, known, r.offsets, tuple(r.last), r.last, r.result, r.values, r.numbers, r.links,
-        r.reach, any(n.op is not None and _flags(n) for n in walk.nodes),
-    )  # fmt: skip
+    return Trace(r, known, walk, plan, any(n.op is not None and _flags(n) for n in walk.nodes))
 
 
 def parts(step: Step) -> list[Step]:

@@ -6,22 +6,13 @@ from typing import Any
 
 import numpy
 import pytest
-from indexed import (  # noqa: F401
-    CHARS,
-    POSITIONS,
-    RNG,
-    Program,
-    alike,
-    forced,
-    kernels_alone,
-    positions,
-    pytest_generate_tests,
-    values,
-)
+from indexed import CHARS, POSITIONS, RNG, Program, alike, positions, values
 
 import lazyarr
 from lazyarr.counters import COUNT, reset
 from lazyarr.dispatch.levels import host_levels
+
+pytestmark = pytest.mark.usefixtures("forced")
 
 
 def said(program: Program, np: Any, array: Any) -> tuple[type, str]:
@@ -230,15 +221,15 @@ def test_memory_that_others_write() -> None:
     assert numpy.asarray(found).tobytes() == wanted.tobytes()
 
 
+@pytest.mark.parametrize("char", "bhifdFD")
 @pytest.mark.parametrize("level", [level.target.name for level in host_levels()])
-def test_levels(level: str, compiled: None) -> None:
+def test_levels(level: str, char: str, compiled: None) -> None:
+    a, i = values(char, (40, 50)), positions(40, 600)
     with lazyarr.options(cpu_level=level):
-        for char in "bhifdFD":
-            a, i = values(char, (40, 50)), positions(40, 600)
-            alike(lambda np, array: array(a)[array(i)])                     # noqa: B023
-            alike(lambda np, array: array(a).T[:, array(i)])                # noqa: B023
-            alike(lambda np, array: array(a)[array(i), array(i)] * 2)       # noqa: B023
-            alike(lambda np, array: np.take_along_axis(array(a), array(i[:50])[None], 0))   # noqa: B023
+        alike(lambda np, array: array(a)[array(i)])
+        alike(lambda np, array: array(a).T[:, array(i)])
+        alike(lambda np, array: array(a)[array(i), array(i)] * 2)
+        alike(lambda np, array: np.take_along_axis(array(a), array(i[:50])[None], 0))
 
 
 MASKED: dict[str, Program] = {

@@ -7,23 +7,14 @@ from typing import Any
 
 import numpy
 import pytest
-from indexed import (  # noqa: F401
-    CHARS,
-    POSITIONS,
-    RNG,
-    Program,
-    alike,
-    forced,
-    kernels_alone,
-    positions,
-    pytest_generate_tests,
-    values,
-)
+from indexed import CHARS, POSITIONS, RNG, Program, alike, positions, values
 
 import lazyarr
 from lazyarr.counters import COUNT, reset
 from lazyarr.dispatch.levels import host_levels
 from lazyarr.expr import Scatter
+
+pytestmark = pytest.mark.usefixtures("forced")
 
 
 def waits(x: Any) -> bool:
@@ -72,18 +63,19 @@ def test_dtypes_of_positions(char: str) -> None:
     alike(program)
 
 
+@pytest.mark.parametrize("per_place", [3, 0.5])
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 63, 64, 65, 1000, 65_537, 200_001])
-def test_lengths(n: int) -> None:
-    for m in (max(1, n // 3), 2 * n):
-        i, v = positions(m, n), RNG.random(n)
+def test_lengths(n: int, per_place: float) -> None:
+    m = max(1, int(n / per_place))
+    i, v = positions(m, n), RNG.random(n)
 
-        def program(np: Any, array: Any) -> Any:
-            x, y = np.zeros(m), np.zeros(m, "f4")           # noqa: B023
-            x[array(i)] = np.sqrt(array(v)) + 1             # noqa: B023
-            y[array(i)] = array(v)                          # noqa: B023
-            return x + y
+    def program(np: Any, array: Any) -> Any:
+        x, y = np.zeros(m), np.zeros(m, "f4")
+        x[array(i)] = np.sqrt(array(v)) + 1
+        y[array(i)] = array(v)
+        return x + y
 
-        alike(program)
+    alike(program)
 
 
 C, B = values("d", (12, 13, 14)), values("d", (60, 50))
@@ -175,18 +167,18 @@ WRITES: dict[str, tuple[numpy.ndarray, Callable[[Any, Any, Any], Any], numpy.nda
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("computed", [False, True])
 @pytest.mark.parametrize("name", WRITES)
-def test_writes(name: str) -> None:
+def test_writes(name: str, computed: bool) -> None:
     """Of a value that lies there, and of one that is to be computed."""
     given, write, v = WRITES[name]
-    for change in (lambda y: y, lambda y: y * 3 + 1):
 
-        def program(np: Any, array: Any) -> Any:
-            x = array(given)
-            write(np, x, change(array(v)))      # noqa: B023
-            return x
+    def program(np: Any, array: Any) -> Any:
+        x = array(given)
+        write(np, x, array(v) * 3 + 1 if computed else array(v))
+        return x
 
-        alike(program)
+    alike(program)
 
 
 ALIASED: dict[str, Callable[[Any, Any, Any], Any]] = {
@@ -383,22 +375,22 @@ def test_memory_that_others_read_positions_from() -> None:
     assert numpy.asarray(a).tobytes() == want.tobytes()
 
 
+@pytest.mark.parametrize("char", "bhifdFD")
 @pytest.mark.parametrize("level", [level.target.name for level in host_levels()])
-def test_levels(level: str, compiled: None) -> None:
+def test_levels(level: str, char: str, compiled: None) -> None:
+    a, v = values(char, (40, 50)), values(char, (600, 50))
+    i, j = positions(40, 600), positions(50, 600)
+
+    def program(np: Any, array: Any) -> Any:
+        x, y, z = array(a), array(a), array(a)
+        x[array(i)] = array(v)
+        y[array(i), array(j)] = array(v)[:, 7]
+        z[:, array(j)] = array(v)[:40, :1]
+        np.put_along_axis(z, array(i[:50])[None], array(v)[:1], 0)
+        return np.concatenate([x, y, z])
+
     with lazyarr.options(cpu_level=level):
-        for char in "bhifdFD":
-            a, v = values(char, (40, 50)), values(char, (600, 50))
-            i, j = positions(40, 600), positions(50, 600)
-
-            def program(np: Any, array: Any) -> Any:
-                x, y, z = array(a), array(a), array(a)          # noqa: B023
-                x[array(i)] = array(v)                          # noqa: B023
-                y[array(i), array(j)] = array(v)[:, 7]          # noqa: B023
-                z[:, array(j)] = array(v)[:40, :1]              # noqa: B023
-                np.put_along_axis(z, array(i[:50])[None], array(v)[:1], 0)  # noqa: B023
-                return np.concatenate([x, y, z])
-
-            alike(program)
+        alike(program)
 
 
 def test_what_is_told(compiled: None) -> None:

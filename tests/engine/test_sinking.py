@@ -7,18 +7,12 @@ from typing import Any
 
 import numpy
 import pytest
-from indexed import (  # noqa: F401
-    RNG,
-    Program,
-    alike,
-    forced,
-    kernels_alone,
-    positions,
-    pytest_generate_tests,
-)
+from indexed import RNG, Program, alike, positions
 
 import lazyarr
 from lazyarr.counters import COUNT, reset
+
+pytestmark = pytest.mark.usefixtures("forced")
 
 A, X = RNG.random((300, 90)) - 0.5, RNG.random(40_000) - 0.5
 I300, J = positions(300, 2000), positions(2000, 500)

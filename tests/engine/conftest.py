@@ -1,0 +1,30 @@
+"""What tests of this folder share: `forced`, with kernels on one thread and on two, and without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import lazyarr
+
+COMPILED = [("always", 1), ("always", 2)]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every test that asks for it with kernels; those that count none of them also without."""
+    if "forced" in metafunc.fixturenames:
+        ways = COMPILED if "compiled" in metafunc.fixturenames else [*COMPILED, ("never", 1)]
+        metafunc.parametrize("forced", ways, indirect=True, ids=str)
+
+
+@pytest.fixture
+def forced(request: pytest.FixtureRequest) -> Iterator[None]:
+    jit, threads = request.param
+    with lazyarr.options(jit=jit, num_threads=threads, verify=True):
+        yield
+
+
+@pytest.fixture
+def compiled(forced: None) -> None:
+    """For tests that count kernels."""
