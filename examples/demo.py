@@ -116,8 +116,9 @@ def median(runs: list[Run]) -> Run:
 
 def main(*programs: str) -> None:
     (HERE / "out").mkdir(exist_ok=True)
-    for module in ("matplotlib.pyplot", "lazyarr"):         # into the system's file cache, for all alike
-        subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)         # installers write it, for all alike
+    for use in ("import matplotlib.pyplot", "import lazyarr; lazyarr.ones(1 << 20).sum().item()"):
+        subprocess.run([sys.executable, "-c", use], check=True)     # into the system's file cache
     print(line(*HEAD))
     right = True
     for program in programs or PROGRAMS:
