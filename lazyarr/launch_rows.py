@@ -161,9 +161,9 @@ def _care(words: array[int], masks: Sequence[int]) -> None:
 
 def _last(rows: RowBlocks, words: array[int], chunks: int, first: int) -> list[tuple[int, int]]:
     """The parts that strips or seams ran last, and on which blocks; their words begin at the one `first`."""
-    strips, at, found = words[shell.STRIPS], words[shell.DONE_AT] // words.itemsize + first, []
+    strips, at, found = words[shell.STRIPS], words[shell.DONE_AT] // words.itemsize + first * shell.WORDS, []
     for k in range(chunks):
-        done = words[at + k]
+        done = words[at + k * shell.WORDS]
         if done:
             begin = (k + (first > 0)) * rows.blocks // strips
             time, part = divmod(done - 1, len(rows.parts))
@@ -231,8 +231,9 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
     words[shell.PARTS] = len(parts)
     words[shell.MOST] = rows.most
     words[shell.DELAY] = rows.delay
+    words.extend([0] * shell.WORDS)         # (what others read is in another cache line)
     words[shell.DONE_AT] = len(words) * words.itemsize
-    words.extend([0] * 2 * words[shell.STRIPS])
+    words.extend([0] * 2 * shell.WORDS * words[shell.STRIPS])
     return ready
 
 

@@ -40,7 +40,7 @@ SLACK = 1 << 20
 MAX_WEIGHT = 4096
 """Pending nodes below one result, shared ones counted again."""
 
-SHARED_DEPTH = 48
+SHARED_DEPTH = 72
 """But up to this depth: sweeps read the one before several times, and many run in one launch."""
 
 SMALL_WRITES = 16

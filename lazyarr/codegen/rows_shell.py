@@ -27,8 +27,8 @@ a thread begins; the rest report it themselves.
 
 Words: FLAGS (unused), MEMORY and CALLS as `abi` has them, then MEMORY_BYTES (of one thread), SCRATCH_AT (in
 it), LAST (number of the last block), PARTS (number of kernels), STRIPS, MOST (the largest lag), DELAY,
-SLOTS_AT (in the memory), SLOT_BYTES, STOP, DONE_AT (a word for each strip, then for each seam); then a part
-for each of the kernels that take turns.
+SLOTS_AT (in the memory), SLOT_BYTES, STOP, DONE_AT (a cache line for each strip, then for each seam: threads
+write there all the time); then a part for each of the kernels that take turns.
 A part: LAG, BEGIN and END (its blocks), RAISED (the word that collects floating-point status), CARE (what
 of that stops the strips), and its variants in the first block, in others, in the last one: HEAD, BODY,
 TAIL.
@@ -61,7 +61,7 @@ KERNEL, CHUNKS, TEMPLATE, COUNT, MOVES, MOVE_COUNT = range(6)
 WORD, BASE, AT, STEP, MADE = range(5)
 PER_MOVE = 5
 WORDS = 8
-"""Of a template, which are copied together."""
+"""Of a template, which are copied together; and of a cache line."""
 
 SYMBOLS = ROWS, STRIP, SEAM = "lazyarr_rows", "lazyarr_rows_strips", "lazyarr_rows_seams"
 
@@ -162,7 +162,7 @@ def _turns(b: Function, which: str, stretch: Stretch, begin: str, end: str) -> N
     each = b.mul(b.word("%words", SLOT_BYTES), b.add(b.mul(b.word("%words", DELAY), "3"), "1"))
     at = b.add(b.word("%words", SLOTS_AT), b.mul("%chunk", each))
     here = b.at(b.word("%words", MEMORY, "ptr"), at)
-    done = b.at(b.at("%words", b.word("%words", DONE_AT)), b.mul(which, "8"))
+    done = b.at(b.at("%words", b.word("%words", DONE_AT)), b.mul(which, str(8 * WORDS)))
     with b.loop(begin, end) as (time, _), b.loop("0", parts) as (number, _):
         turn = b.add(b.mul(b.op(f"sub i64 {time}, {begin}"), parts), number)
         part = _part(b, number)

@@ -29,8 +29,8 @@ from lazyarr.fusion.group import Asked, Group, makes, region_of
 from lazyarr.fusion.touches import Touch, in_step, rows_apart, spread_out
 from lazyarr.geometry import offset_of
 
-MOST = 32
-"""Groups of a chain: planning looks at all pairs of accesses of a buffer."""
+MOST = 64
+"""Groups of a chain: planning looks at all that is different of what they touch."""
 
 NEAR = 8
 """What a chain overwrites is read at most one part in so many of its rows away."""
@@ -54,9 +54,10 @@ class Chain:
     """By id of the key: the touches of a buffer."""
     written: dict[int, list[Placed]] = field(default_factory=dict)
     """Those that write."""
-    latest: dict[int, dict[tuple[object, ...], Placed]] = field(default_factory=dict)
-    """The touches of a buffer again, with the lag of the group in the place of its number; of those of the
-    same bytes, which sweeps touch again and again, the last one."""
+    latest: dict[int, dict[tuple[object, ...], tuple[Placed, bool]]] = field(default_factory=dict)
+    """The touches of a buffer again, with the lag of the group in the place of its number, and whether they
+    are of a row by itself before the first row or after the last; of those of the same bytes, which sweeps
+    touch again and again, the last one."""
     block: int = 0
     """Rows that run together; filled in by who makes a step of the chain."""
     lags: list[int] = field(default_factory=list)
@@ -78,10 +79,12 @@ class Chain:
         self.touches.append(touches)
         self.lags.append(lag)
         self.starts.append(start)
+        outside = not 0 <= start < self.extent
         for t in touches:
-            latest, where = self.latest.setdefault(id(t.key), {}), (*t[2:], axis)
-            if where not in latest or latest[where][0] <= lag:
-                latest[where] = lag, t, axis
+            beyond = outside and t.shape[axis] == 1
+            latest, where = self.latest.setdefault(id(t.key), {}), (*t[2:], axis, beyond)
+            if where not in latest or latest[where][0][0] <= lag:
+                latest[where] = (lag, t, axis), beyond
             self.touched.setdefault(id(t.key), []).append((at, t, axis))
             if t.writes:
                 self.written.setdefault(id(t.key), []).append((at, t, axis))
@@ -285,17 +288,20 @@ def _extended(
         return "somebody else still reads the value that it changes: a copy of it must exist first"
     longer, whys = [], []
     for chain in tried:
-        why: str | None = f"it folds all axes of extent {chain.extent}, or has none"
+        why = f"it folds all axes of extent {chain.extent}, or has none"
+        best: tuple[tuple[int, int], int, int, list[Touch]] | None = None
         for axis, start, mine in _aligned(chain, group, touches):
             found = _behind(chain, mine, axis, start)
-            why = found if isinstance(found, str) else None
-            if not isinstance(found, str):      # (the chain without the group is of no use any more)
-                lag, apart = found
-                chain.reach = max(chain.reach, apart)
-                longer.append(chain.add(group, axis, mine, lag, start))
-                break
-        if why is not None:
+            if isinstance(found, str):
+                why = found
+            elif best is None or found < best[0]:
+                best = found, axis, start, mine
+        if best is None:
             whys.append(why)
+            continue
+        (lag, apart), axis, start, mine = best      # (the chain without the group is of no use any more)
+        chain.reach = max(chain.reach, apart)
+        longer.append(chain.add(group, axis, mine, lag, start))
     return longer or whys[-1]
 
 
@@ -303,7 +309,7 @@ def _aligned(
     chain: Chain, group: Group, touches: list[Touch]
 ) -> Iterator[tuple[int, int, list[Touch]]]:
     """Along which axis the rows of a group may lie, at which of the chain's they begin, and what it touches,
-    as if it began at the first.
+    as if it began at the first; all ways there are.
 
     Edges may have other rows than the chain: a column some more, another row one."""
     for axis in _open_axes(group):
@@ -333,7 +339,6 @@ def _aligned(
             at = next(t for t in moved if t.writes)
             if in_step(other, across, at, axis) and not any(spread_out(t, axis) for t in moved):
                 yield axis, start, moved
-                break
 
 
 def _changes_what_stays(chain: Chain, group: Group, asked: Asked) -> bool:
@@ -347,10 +352,10 @@ def _behind(chain: Chain, touches: list[Touch], axis: int, start: int) -> tuple[
     does; or why its rows depend on others from afar.
 
     A row by itself before the chain's first, or after its last, is in one block with those nearby."""
-    beyond = touches[0].shape[axis] == 1 and not 0 <= start < chain.extent
+    alone = touches[0].shape[axis] == 1 and not 0 <= start < chain.extent
     lag = most = 0
     for mine in touches:
-        for before, other, across in chain.latest.get(id(mine.key), {}).values():
+        for (before, other, across), beyond in chain.latest.get(id(mine.key), {}).values():
             if not (mine.writes or other.writes):
                 continue
             if in_step(other, across, mine, axis):
@@ -361,5 +366,5 @@ def _behind(chain: Chain, touches: list[Touch], axis: int, start: int) -> tuple[
                 if mine.writes:
                     return "it writes memory that the groups before use, in other rows"
                 return "its rows need other rows of what the groups before make"
-            lag, most = max(lag, before + (not beyond)), max(most, rows)
+            lag, most = max(lag, before + (not (alone or beyond))), max(most, rows)
     return lag, most

@@ -99,7 +99,7 @@ def unbounded(monkeypatch):
     monkeypatch.setattr(storage, "MAX_WEIGHT", math.inf)
 
 
-MOST = {chains: 120, wide: 120, folds: 250, writes: 420, sweeps: 300}
+MOST = {chains: 120, wide: 120, folds: 270, writes: 420, sweeps: 300}
 """Calls for each operation, when the structure is new."""
 
 

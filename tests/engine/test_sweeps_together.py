@@ -16,6 +16,7 @@ from late_warnings import shown
 
 import lazyarr
 from lazyarr import launch_rows, plan, planning, row_blocks, storage
+from lazyarr.codegen import rows_shell
 from lazyarr.counters import COUNT
 from lazyarr.debug import explain
 from lazyarr.fusion import rows
@@ -87,6 +88,36 @@ def test_sweeps_are_one_launch(text: str) -> None:
     assert launches(text, 4) == 1
 
 
+def test_sweeps_with_borders_are_one_launch_however_many_wait() -> None:
+    assert launches(HEAT, 8) == 1
+
+
+def test_a_sweep_with_borders_lags_no_more_than_one_without() -> None:
+    """Each sweep two blocks: columns lie in the rows that were written just before, and a row before the
+    first one, or behind the last, is in one block with those that it copies."""
+    for text in (JACOBI, HEAT):
+        planning._plans.clear()
+        assert launches(text, 4) == 1
+        assert max(s.rows.most for p in planning._plans.values() for s in p.steps if s.rows) == 7
+
+
+def test_strips_write_to_cache_lines_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared, prepare = [], launch_rows._prepare
+
+    def noted(*given: Any) -> launch_rows.Ready:
+        prepared.append(prepare(*given))
+        return prepared[-1]
+
+    monkeypatch.setattr(launch_rows, "_prepare", noted)
+    launches(JACOBI, 2)
+    assert prepared
+    for ready in prepared:
+        words, line = ready.words, rows_shell.WORDS
+        first = words[rows_shell.DONE_AT] // words.itemsize
+        assert len(words) - first == 2 * line * words[rows_shell.STRIPS]
+        assert not any(words[first - line :])           # nothing else is there, or just before
+
+
 def test_sweeps_need_no_arrays_in_between_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storage, "SHARED_DEPTH", 200)
     u = lazyarr.array(values((600, 60)))
@@ -94,7 +125,7 @@ def test_sweeps_need_no_arrays_in_between_however_many_there_are(monkeypatch: py
     for _ in range(20):
         exec(JACOBI, {"u": u})
     told = explain(u)
-    assert "in row blocks with groups 0 to 31" in str(told)
+    assert "in row blocks with groups 0 to 39" in str(told)
     assert told.peak_bytes < told.eager_peak_bytes
     lazyarr.evaluate(u)
 
