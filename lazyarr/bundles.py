@@ -173,7 +173,7 @@ def _machinery(target: Target) -> list[Code]:
         Code(loops_ir.serial(system), "lazyarr_serial_for", least),
         Code(loops_ir.pool(system), "lazyarr_parallel_for", least),
         Code(rows, symbols[ROWS], target, launch_rows.SHELL_LEVEL),
-        Code(*launch_compress.feeder_module(target), target),
+        Code(*launch_compress.feeder_module(target), target, launch_compress.FEEDER_LEVEL),
     ]
 
 

@@ -13,10 +13,10 @@ import pytest
 
 import lazyarr
 from lazyarr import launch_compress
-from lazyarr.codegen.reduce_plan import Cuts
+
 from lazyarr.counters import COUNT, reset
 from lazyarr.dispatch.levels import host_levels
-from lazyarr.launch_compress import BLOCK, CHUNK, EACH, FED, ranks
+from lazyarr.launch_compress import BLOCK, CHUNK, EACH, FED
 
 RNG = numpy.random.default_rng(23)
 LENGTHS = (
@@ -330,22 +330,6 @@ def test_conditions_by_level(level: str, char: str) -> None:
                 equal(x[x == middle], a[a == middle])
                 equal(x[x != middle].sum(), a[a != middle].sum())
                 equal(lazyarr.count_nonzero(x != middle), numpy.count_nonzero(a != middle))
-
-
-def test_ranks_are_the_nodes_of_the_tree() -> None:
-    for n in (5000, 99_991):
-        for depth in (0, 1, 3):
-            for complex_ in (False, True):
-                cuts = Cuts((n,), (1,), 1 << depth, n, 1, depth, 1 << depth, 1, 16, 1)
-                assert ranks(cuts, n, complex_).tolist() == _tree(0, n, depth, complex_)
-
-
-def _tree(low: int, n: int, depth: int, complex_: bool) -> list[int]:
-    if not depth:
-        return [low]
-    reals = 2 * n if complex_ else n
-    left = (reals // 2 - reals // 2 % 8) // (2 if complex_ else 1)
-    return _tree(low, left, depth - 1, complex_) + _tree(low + left, n - left, depth - 1, complex_)
 
 
 @pytest.mark.parametrize("jit", ["auto", "never"])
