@@ -2,8 +2,9 @@
 
 In:  programs that count or pack, addresses.   Out: memory written, flags raised.
 At the call a mask is counted, block by block; the sums of the counts say at which rank each block's elements
-begin.  Later blocks are packed in parallel.  A consumer's steps are stretches of ranks, so the same sums say
-which blocks they need: at most one block at either end of a chunk is packed twice, by the chunks that share it.
+begin.  Later blocks are packed in parallel.  A consumer's steps are stretches of ranks, so the same sums
+say which blocks they need: at most one block at either end of a chunk is packed twice, by the chunks that
+share it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,15 @@ from typing import Any
 import numpy
 
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.compress_feed import MOVED, STATE_BYTES, TOLD
+from lazyarr.codegen.compress_feed import (
+    FEED,
+    MOVED,
+    RANKS_OF,
+    STATE_BYTES,
+    SYMBOLS,
+    TOLD,
+    feed_kernels,
+)
 from lazyarr.codegen.reduce_plan import SLACK, SLOT, Cuts, reductions
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
@@ -84,16 +93,12 @@ def launch_tally(
     """Count block by block, and write the sums of the counts to `tally`."""
     p = _by_blocks(program, CHUNK // BLOCK)
     words, keep = bind(p, addresses, scalars)
-    nbytes = SLOT * (len(tally) - 1)
-    partials, words[p.partials_word] = memory(nbytes)
-    assert partials is not None
+    partials, words[p.partials_word] = memory(SLOT * (len(tally) - 1))
     _run(p.kernel.address, words, p.chunks, p.threads, (p.kernel,))
     count_launch(p, words)
-    first = words[p.partials_word] - address(partials)
-    counts = partials[first : first + nbytes].view(numpy.int64)[:: SLOT // 8]
-    tally[0] = 0
-    numpy.cumsum(counts, out=tally[1:])
-    del keep
+    sums = array("q", [words[p.partials_word], len(tally) - 1, address(tally)])
+    parallel_for(_feeder(host())[RANKS_OF], sums.buffer_info()[0], 1, 1)
+    del keep, partials
     return words[Layout.FLAGS]
 
 
@@ -151,7 +156,7 @@ def launch_fed(
     words = array("q", [
         0, base, 0, at, p.kernel.address, inner.buffer_info()[0], len(inner), 0, *fed.words, len(feeds), *head,
     ])  # fmt: skip
-    _run(_feeder(host()), words, fed.chunks, threads, [each.kernel for each in (p, *packs)])
+    _run(_feeder(host())[FEED], words, fed.chunks, threads, [each.kernel for each in (p, *packs)])
     flags = words[Layout.FLAGS] & p.kernel.flags | words[TOLD]
     if p.partial_bytes:
         inner[Layout.FLAGS] = 0
@@ -284,17 +289,19 @@ def _run(entry: int, words: array[int], chunks: int, threads: int, kernels: Sequ
 
 
 @cache
-def _feeder(target: Target) -> int:
-    """The address of the feeding kernel."""
+def _feeder(target: Target) -> dict[str, int]:
+    """The addresses of the feeding kernels."""
     from lazyarr.dispatch.jit import load
 
-    ir, symbol = feeder_module(target)
-    return load(ir, (symbol,), target, FEEDER_LEVEL)[symbol]
+    ir, names = feeder_module(target)
+    found = load(ir, tuple(names.values()), target, FEEDER_LEVEL)
+    return {symbol: found[name] for symbol, name in names.items()}
 
 
-def feeder_module(target: Target) -> tuple[str, str]:
-    """Its text and symbol."""
-    from lazyarr.codegen.compress_feed import SYMBOL, feed_kernel
-
-    symbol = f"{SYMBOL}_{target.name}"
-    return feed_kernel(target).replace(f"@{SYMBOL}(", f"@{symbol}("), symbol
+def feeder_module(target: Target) -> tuple[str, dict[str, str]]:
+    """Their text, and its symbols by what they are called there."""
+    ir = feed_kernels(target)
+    names = {symbol: f"{symbol}_{target.name}" for symbol in SYMBOLS}
+    for symbol, name in names.items():
+        ir = ir.replace(f"@{symbol}(", f"@{name}(")
+    return ir, names

@@ -1,12 +1,13 @@
 """Feeding: the kernel that packs what another kernel's chunks need, each just before it runs.
 
 In:  at run time, addresses of a consumer's kernel and of packing kernels, with templates of their words.
-Out: ``void feed(words, chunk, tid)``, the same for all programs.
-The consumer's chunks, here called steps, are short stretches of ranks, one after the other; a chunk of this
-kernel is many of them.  Each thread has memory of its own: copies of the words, in which the pointers to
-packed elements are replaced, and one buffer for each feed, with room for a step.  So elements pass through the
-first-level cache: what waits in the second-level one would compete with what comes from memory.  A step begins
-at the buffer's beginning; what the last of its blocks has beyond it is moved there for the next one.
+Out: ``void feed(words, chunk, tid)``, the same for all programs; and `ranks`, which says where the elements
+of each block begin.
+The consumer's chunks, here called steps, are short stretches of ranks, one after the other; a chunk of
+this kernel is many of them.  Each thread has memory of its own: copies of the words, in which the pointers
+to packed elements are replaced, and one buffer for each feed, with room for a step.  So elements pass through
+the first-level cache: what waits in the second-level one would compete with what comes from memory.  A step
+begins at the buffer's beginning; what the last of its blocks has beyond it is moved there for the next one.
 
 Blocks of which nothing is kept are packed, too: they may raise flags.  They go with what comes after them.
 Chunks run from the last to the first one: whoever counted the elements has read these last.
@@ -18,6 +19,8 @@ GRAIN (steps of a chunk), STEPS, ELEMENTS (of all steps), RUN, DEPTH, COMPLEX (w
 PACK_COUNT, RANKS (of the first element of each block, and the total), BLOCKS, SIZE (bytes of an element),
 COPY_AT and BUFFER_AT (offsets in the thread's memory), OUT_WORD and IN_WORD (of the pointers, in bytes from
 the words).  Before a buffer there is room for a block: a chunk's first step may begin within one.
+Words of `ranks`: COUNTED (address of a slot for each block, as a fold leaves them), NUMBER (of blocks), SUMS
+(address of the results: for each block the sum of the counts before it, then that of all).
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from contextlib import contextmanager
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS
+from lazyarr.codegen.reduce_plan import SLOT
 from lazyarr.codegen.reduce_tree import halve, subtree
 from lazyarr.target import Target
 
@@ -43,15 +47,28 @@ STATE_BYTES = 8
 MOVED = 64
 """Bytes that are moved together: as many may be read and written beyond those that are meant."""
 
-SYMBOL = "lazyarr_feed"
+COUNTED, NUMBER, SUMS = range(3)
+
+SYMBOLS = FEED, RANKS_OF = "lazyarr_feed", "lazyarr_feed_ranks"
 
 
-def feed_kernel(target: Target) -> str:
-    """The text of its module."""
-    b = Function(target, SYMBOL, CHUNK_PARAMS)
-    b.public = True
-    Feeder(b).write()
-    return b.text()
+def feed_kernels(target: Target) -> str:
+    """The text of their module."""
+    feed, ranks = (Function(target, symbol, CHUNK_PARAMS) for symbol in SYMBOLS)
+    feed.public = ranks.public = True
+    Feeder(feed).write()
+    _sum_up(ranks)
+    return feed.text() + ranks.text()
+
+
+def _sum_up(b: Function) -> None:
+    """The ranks."""
+    counted, sums = b.word("%words", COUNTED, "ptr"), b.word("%words", SUMS, "ptr")
+    with b.loop("0", b.word("%words", NUMBER), "1", [("i64", "0")]) as (block, state):
+        b.put(b.at(sums, b.mul(block, "8")), 0, "i64", state.now[0])
+        count = b.word(b.at(counted, b.mul(block, str(SLOT))), 0)
+        state.next = [b.add(state.now[0], count)]
+    b.put(b.at(sums, b.mul(b.word("%words", NUMBER), "8")), 0, "i64", state.after[0])
 
 
 class Feeder:

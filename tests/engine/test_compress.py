@@ -13,7 +13,6 @@ import pytest
 
 import lazyarr
 from lazyarr import launch_compress
-
 from lazyarr.counters import COUNT, reset
 from lazyarr.dispatch.levels import host_levels
 from lazyarr.launch_compress import BLOCK, CHUNK, EACH, FED
