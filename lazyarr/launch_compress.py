@@ -154,7 +154,8 @@ def launch_fed(
         kept += words, memories
     block, base = memory(at * threads)
     words = array("q", [
-        0, base, 0, at, p.kernel.address, inner.buffer_info()[0], len(inner), 0, *fed.words, len(feeds), *head,
+        0, base, 0, at, p.kernel.address, inner.buffer_info()[0], len(inner), 0, *fed.words, len(feeds),
+        *head,
     ])  # fmt: skip
     _run(_feeder(host())[FEED], words, fed.chunks, threads, [each.kernel for each in (p, *packs)])
     flags = words[Layout.FLAGS] & p.kernel.flags | words[TOLD]
