@@ -163,8 +163,8 @@ class Rows:
     def fill(self, fold: Fold, start: Value, to: str, count: str) -> None:
         """One line of accumulators, then all others like it: there is room for whole lines."""
         b, size = self.b, PLAIN[fold.char].itemsize
-        for at in range(0, LINE, size):
-            store_scalar(b, fold.char, start, b.at(to, at))
+        for place in range(0, LINE, size):
+            store_scalar(b, fold.char, start, b.at(to, place))
         line = b.op(f"load {LINE_TYPE}, ptr {to}, align 1")
         with b.loop(str(LINE), b.mul(count, str(size)), str(LINE)) as (at, _):
             b.do(f"store {LINE_TYPE} {line}, ptr {b.at(to, at)}, align 1")

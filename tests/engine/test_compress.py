@@ -350,3 +350,16 @@ def test_chunks_that_are_fed(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert total == n
     chunks, threads = seen[-2]      # before partial results are combined
     assert chunks <= max(n // FED, EACH * threads) and chunks >= min(n // CHUNK, EACH * threads)
+
+
+def test_steps_stay_in_the_first_level_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the array is: what is kept passes from kernel to kernel a few kB at a time."""
+    asked = []
+    memory = launch_compress.memory
+    monkeypatch.setattr(launch_compress, "memory", lambda n: (asked.append(n), memory(n))[1])
+    a = values("d", 2_000_000)
+    x = lazyarr.array(a)
+    total = x[x > 0].sum()
+    equal(total, a[a > 0].sum())
+    assert asked[-1] < lazyarr.get_num_threads() * (32 << 10)
+
