@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from lazyarr import compiler, config, kernel_index, kernels, launch_compress, launch_rows
+from lazyarr.codegen.compress_feed import FEED
 from lazyarr.codegen.rows_shell import ROWS
 from lazyarr.cpu_features import LEVELS
 from lazyarr.dispatch import bundle, jit
@@ -169,11 +170,12 @@ def _machinery(target: Target) -> list[Code]:
     least = BY_NAME[next(level.name for level in LEVELS if level.machine == target.machine)].target
     system = linux(MACHINES[target.machine])
     rows, symbols = launch_rows.shell_module(target)
+    feeder, names = launch_compress.feeder_module(target)
     return [
         Code(loops_ir.serial(system), "lazyarr_serial_for", least),
         Code(loops_ir.pool(system), "lazyarr_parallel_for", least),
         Code(rows, symbols[ROWS], target, launch_rows.SHELL_LEVEL),
-        Code(*launch_compress.feeder_module(target), target),
+        Code(feeder, names[FEED], target, launch_compress.FEEDER_LEVEL),
     ]
 
 

@@ -2,8 +2,9 @@
 
 In:  programs that count or pack, addresses.   Out: memory written, flags raised.
 At the call a mask is counted, block by block; the sums of the counts say at which rank each block's elements
-begin.  Later blocks are packed in parallel.  A consumer's chunk is a range of ranks, so the same sums say
-which blocks it needs: at most one block at either end is packed twice, by the chunks that share it.
+begin.  Later blocks are packed in parallel.  A consumer's steps are stretches of ranks, so the same sums
+say which blocks they need: at most one block at either end of a chunk is packed twice, by the chunks that
+share it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,15 @@ from typing import Any
 import numpy
 
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.compress_feed import TOLD
+from lazyarr.codegen.compress_feed import (
+    FEED,
+    MOVED,
+    RANKS_OF,
+    STATE_BYTES,
+    SYMBOLS,
+    TOLD,
+    feed_kernels,
+)
 from lazyarr.codegen.reduce_plan import SLACK, SLOT, Cuts, reductions
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
@@ -39,15 +48,18 @@ CHUNK = 1 << 15
 """Elements of the source that a chunk reads, roughly: what they leave fits the second-level cache."""
 
 FED = 1 << 16
-"""The same of chunks that are fed: the more of them, the more often a fold starts anew (1 << 15 takes 1.04
-to 1.14 of the time; longer ones take memory).  But each thread has `EACH` chunks at least, of no less than
-`CHUNK` elements."""
+"""The same of chunks that are fed.  But each thread has `EACH` chunks at least, of no less than `CHUNK`
+elements."""
+
+STEP = 1 << 9
+"""Kept elements that such a chunk packs, and hands on, at a time, roughly: they stay in the first-level
+cache."""
+
+FEEDER_LEVEL = 2
+"""Of code generation, for what runs the kernels: it is compiled once for all programs."""
 
 EACH = 8
 """Chunks for each thread."""
-
-SMALLEST = 256
-"""Least elements of a subtree of a pairwise sum: NumPy splits all that are larger than 128."""
 
 
 @dataclass(slots=True, eq=False)
@@ -81,16 +93,12 @@ def launch_tally(
     """Count block by block, and write the sums of the counts to `tally`."""
     p = _by_blocks(program, CHUNK // BLOCK)
     words, keep = bind(p, addresses, scalars)
-    nbytes = SLOT * (len(tally) - 1)
-    partials, words[p.partials_word] = memory(nbytes)
-    assert partials is not None
+    partials, words[p.partials_word] = memory(SLOT * (len(tally) - 1))
     _run(p.kernel.address, words, p.chunks, p.threads, (p.kernel,))
     count_launch(p, words)
-    first = words[p.partials_word] - address(partials)
-    counts = partials[first : first + nbytes].view(numpy.int64)[:: SLOT // 8]
-    tally[0] = 0
-    numpy.cumsum(counts, out=tally[1:])
-    del keep
+    sums = array("q", [words[p.partials_word], len(tally) - 1, address(tally)])
+    parallel_for(_feeder(host())[RANKS_OF], sums.buffer_info()[0], 1, 1)
+    del keep, partials
     return words[Layout.FLAGS]
 
 
@@ -127,22 +135,29 @@ def launch_fed(
         NumPy's FPE flags of all chunks together.
     """
     sources = [source for _, source in feeds]
-    p, starts = _consumer(program, addresses, streams, max(s.size for s in sources))
-    packs = [_by_blocks(source.program, 1) for source in sources]
-    threads = max(each.threads for each in (p, *packs))
+    fed = _consumer(program, addresses, streams, max(s.size for s in sources))
+    p, packs = fed.consumer, [_by_blocks(source.program, 1) for source in sources]
+    threads = min(fed.chunks, max(each.threads for each in (p, *packs)))
     inner, keep = bind(p, addresses, scalars)
     at = -(-8 * len(inner) // LINE) * LINE
     head, kept = array("q"), list[Any](keep)
     for (operand, source), pack in zip(feeds, packs, strict=True):
-        fed = _feed(pack, source, starts, at)
-        head.extend(fed.words(8 * p.pointers[operand]))
-        at = fed.end
-        kept.append(fed)
+        words, memories = _bind(pack, source, source.addresses)
+        beyond = words[pack.kernel.layout.extra(SLACK)] = BLOCK * source.itemsize
+        buffer = at + -(-(8 * len(words) + STATE_BYTES + beyond) // LINE) * LINE
+        head.extend((
+            pack.kernel.address, words.buffer_info()[0], len(words), address(source.ranks),
+            len(source.ranks) - 1, source.itemsize, at, buffer, 8 * pack.pointers[source.out],
+            8 * p.pointers[operand],
+        ))  # fmt: skip
+        at = buffer + -(-(fed.most * source.itemsize + 2 * beyond + MOVED) // LINE) * LINE
+        kept += words, memories
     block, base = memory(at * threads)
     words = array("q", [
-        0, base, 0, at, p.kernel.address, inner.buffer_info()[0], len(inner), len(feeds), 0, *head,
+        0, base, 0, at, p.kernel.address, inner.buffer_info()[0], len(inner), 0, *fed.words, len(feeds),
+        *head,
     ])  # fmt: skip
-    _run(_feeder(host()), words, p.chunks, threads, [each.kernel for each in (p, *packs)])
+    _run(_feeder(host())[FEED], words, fed.chunks, threads, [each.kernel for each in (p, *packs)])
     flags = words[Layout.FLAGS] & p.kernel.flags | words[TOLD]
     if p.partial_bytes:
         inner[Layout.FLAGS] = 0
@@ -152,45 +167,6 @@ def launch_fed(
     COUNT.fused_ops += sum(each.kernel.ops for each in packs)
     del kept, block
     return flags
-
-
-@dataclass(slots=True, eq=False)
-class _Fed:
-    """One feed of a launch, and all the memory that its words point to."""
-
-    pack: Prepared
-    source: Source
-    pack_words: array[int]
-    table: numpy.ndarray
-    copy_at: int
-    buffer_at: int
-    end: int
-    keep: Any
-
-    def words(self, in_word: int) -> list[int]:
-        return [
-            self.pack.kernel.address, self.pack_words.buffer_info()[0], len(self.pack_words),
-            address(self.table), self.copy_at, self.buffer_at,
-            8 * self.pack.pointers[self.source.out], in_word,
-        ]  # fmt: skip
-
-
-def _feed(p: Prepared, source: Source, starts: numpy.ndarray, at: int) -> _Fed:
-    """Which blocks each chunk needs; `starts` are the chunks' first ranks, and the end."""
-    ranks, size = source.ranks, source.itemsize
-    words, keep = _bind(p, source, source.addresses)
-    slack = words[p.kernel.layout.extra(SLACK)] = BLOCK * size
-    table = numpy.empty((len(starts) - 1, 3), numpy.int64)
-    table[:, 0] = numpy.searchsorted(ranks, starts[:-1], "right") - 1
-    table[:, 1] = numpy.searchsorted(ranks, starts[1:], "left")
-    if p.kernel.flags:          # also blocks of which nothing is kept: what they raise is told
-        table[0, 0], table[-1, 1] = 0, len(ranks) - 1
-        table[1:, 0] = numpy.minimum(table[1:, 0], table[:-1, 1])
-    table[:, 2] = ranks[table[:, 0]] * size
-    # The last block ends at the rank after it, so the largest difference is room for every chunk.
-    room = int((ranks[table[:, 1]] - ranks[table[:, 0]]).max()) * size + slack
-    buffer_at = at + -(-8 * len(words) // LINE) * LINE
-    return _Fed(p, source, words, table, at, buffer_at, buffer_at + -(-room // LINE) * LINE, keep)
 
 
 def _bind(
@@ -218,71 +194,89 @@ def _by_blocks(program: Program, grain: int) -> Prepared:
     return found
 
 
-def _consumer(
-    program: Program, addresses: Sequence[int], streams: bool, size: int
-) -> tuple[Prepared, numpy.ndarray]:
-    """The consumer, cut into ranges of ranks: each chunk's first, and the end."""
+@dataclass(slots=True, eq=False)
+class _Fed:
+    """A consumer, cut into steps, and how many of these are a chunk."""
+
+    consumer: Prepared
+    cuts: Cuts
+    complex_: bool
+    """Are complex numbers summed?"""
+    elements: int
+    want: int
+    """Chunks, roughly."""
+
+    @property
+    def grain(self) -> int:
+        return -(-self.consumer.chunks // self.want)
+
+    @property
+    def chunks(self) -> int:
+        return -(-self.consumer.chunks // self.grain)
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """Of the feeding kernel: from CHUNKS on."""
+        cuts = self.cuts
+        return (
+            self.chunks, self.grain, self.consumer.chunks, self.elements, cuts.run, cuts.depth, self.complex_,
+        )
+
+    @property
+    def most(self) -> int:
+        """Elements of the longest step: right parts of a tree are longer, by less than that."""
+        return (self.cuts.run >> self.cuts.depth) + 16
+
+
+def _consumer(program: Program, addresses: Sequence[int], streams: bool, size: int) -> _Fed:
+    """A program of one loop, cut into ranges of ranks; `size` elements are there to be kept."""
     streams = streams and may_stream(program, addresses)
     key = "fed", streams, plan_key(), size
-    found: tuple[Prepared, numpy.ndarray] | None = program.launches.get(key)
+    found: _Fed | None = program.launches.get(key)
     if found is None:
         threads = get_num_threads()
         found = _cut_consumer(program, streams, threads, size)
-        found[0].scratch_bytes = found[0].kernel.scratch_bytes * threads
-        if found[0].kernel.nontemporal == streams:      # not a stand-in for what is yet to be compiled
+        p = found.consumer
+        p.scratch_bytes = p.kernel.scratch_bytes * threads
+        if p.kernel.nontemporal == streams:      # not a stand-in for what is yet to be compiled
             program.launches[key] = found
     else:
         COUNT.memory_hits += 1
     return found
 
 
-def _cut_consumer(
-    program: Program, streams: bool, threads: int, size: int
-) -> tuple[Prepared, numpy.ndarray]:
+def _cut_consumer(program: Program, streams: bool, threads: int, size: int) -> _Fed:
     n = program.loops.shape[0]
     want = max(1, size // FED, min(EACH * threads, size // CHUNK))
-    if "r" in program.parfor.dims:
-        cuts = _cuts(program, n, want)
-        starts = ranks(cuts, n, _complex(program))[:: cuts.grain]
-        return prepare(program, False, threads, cuts), numpy.append(starts, n)
-    tile = -(-n // (LINE * want)) * LINE
-    p = prepare(program, streams, threads, tile=[min(tile, n)])
-    return p, numpy.append(numpy.arange(0, n, tile), n)
+    folds = "r" in program.parfor.dims
+    cuts = _cuts(program, n) if folds else _in_runs(n, min(STEP, n), 0, 0)
+    p = prepare(program, streams and not folds, threads, cuts if folds else None, tile=[cuts.run])
+    return _Fed(p, cuts, folds and _complex(program), n, want)
 
 
-def _cuts(program: Program, n: int, want: int) -> Cuts:
-    """About `want` chunks: subtrees of a pairwise sum, runs, or anything where any order is right."""
+def _cuts(program: Program, n: int) -> Cuts:
+    """Subtrees of a pairwise sum, runs, or anything where any order is right."""
     folds = reductions(program.parfor)
-    run, depth, grain = -(-n // want), 0, 1
+    run, depth = min(STEP, n), 0
     if any(how.order == "pairwise" for _, how in folds):
-        run = program.run
-        if run >= n:
-            depth = max(0, min(want.bit_length(), (n // SMALLEST).bit_length()) - 1)
-        else:
-            grain = max(1, -(-n // run) // want)
+        run = min(program.run, n)
+        if run == n:
+            depth = max(0, (n // STEP).bit_length() - 1)
+    return _in_runs(n, run, depth, len(folds) * SLOT)
+
+
+def _in_runs(n: int, run: int, depth: int, each: int) -> Cuts:
+    """Each step is a chunk; `each` is the bytes that it leaves."""
     runs = -(-n // run)
     steps = runs << depth
-    size = steps * len(folds) * SLOT if steps > 1 else 0
-    return Cuts((n,), (1,), -(-steps // grain), run, runs, depth, steps, grain, size, 1 if size else 0)
+    size = steps * each if steps > 1 else 0
+    return Cuts((n,), (1,), steps, run, runs, depth, steps, 1, size, 1 if size else 0)
 
 
 def _complex(program: Program) -> bool:
     return any(
         how.order == "pairwise" and PLAIN[inst.sig].kind == "c" for inst, how in reductions(program.parfor)
     )
-
-
-def ranks(cuts: Cuts, n: int, complex_: bool) -> numpy.ndarray:
-    """The first element of each step of a fold over `n` elements, as its kernel finds them."""
-    steps = numpy.arange(cuts.steps)
-    starts = (steps >> cuts.depth) * cuts.run
-    counts = numpy.minimum(cuts.run, n - starts)
-    for level in reversed(range(cuts.depth)):
-        left = (counts & -8) >> 1 if complex_ else (counts >> 1) & -8
-        right = (steps >> level & 1).astype(bool)
-        starts = numpy.where(right, starts + left, starts)
-        counts = numpy.where(right, counts - left, left)
-    return starts
 
 
 def _run(entry: int, words: array[int], chunks: int, threads: int, kernels: Sequence[Kernel]) -> None:
@@ -296,17 +290,19 @@ def _run(entry: int, words: array[int], chunks: int, threads: int, kernels: Sequ
 
 
 @cache
-def _feeder(target: Target) -> int:
-    """The address of the feeding kernel."""
+def _feeder(target: Target) -> dict[str, int]:
+    """The addresses of the feeding kernels."""
     from lazyarr.dispatch.jit import load
 
-    ir, symbol = feeder_module(target)
-    return load(ir, (symbol,), target)[symbol]
+    ir, names = feeder_module(target)
+    found = load(ir, tuple(names.values()), target, FEEDER_LEVEL)
+    return {symbol: found[name] for symbol, name in names.items()}
 
 
-def feeder_module(target: Target) -> tuple[str, str]:
-    """Its text and symbol."""
-    from lazyarr.codegen.compress_feed import SYMBOL, feed_kernel
-
-    symbol = f"{SYMBOL}_{target.name}"
-    return feed_kernel(target).replace(f"@{SYMBOL}(", f"@{symbol}("), symbol
+def feeder_module(target: Target) -> tuple[str, dict[str, str]]:
+    """Their text, and its symbols by what they are called there."""
+    ir = feed_kernels(target)
+    names = {symbol: f"{symbol}_{target.name}" for symbol in SYMBOLS}
+    for symbol, name in names.items():
+        ir = ir.replace(f"@{symbol}(", f"@{name}(")
+    return ir, names

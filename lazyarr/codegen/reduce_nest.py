@@ -28,7 +28,7 @@ from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS, Reduce, accumulate
 from lazyarr.codegen.reduce_outputs import Chunk, decode, outputs
 from lazyarr.codegen.reduce_plan import DECIDED, DEPTH, FOLD, PARTIALS, RUN, RUNS, SLOT, STEPS
 from lazyarr.codegen.reduce_strict import POSITION
-from lazyarr.codegen.reduce_tree import LEAF, halve
+from lazyarr.codegen.reduce_tree import LEAF, halve, subtree
 
 
 def kernel_function(r: Reduce, name: str) -> Function:
@@ -98,19 +98,9 @@ class Nest:
         start = b.mul(b.op(f"urem i64 {rest}, {runs}"), self.run)
         n = b.smaller(self.run, b.op(f"sub i64 {self.space}, {start}"))
         rest = b.op(f"udiv i64 {rest}, {runs}")
-        with b.loop("0", depth, "1", [("i64", start), ("i64", n), ("i64", depth)]) as (_, state):
-            start, n, left = state.now
-            left = b.add(left, "-1")
-            cut = halve(b, n, r.per_element)
-            right = b.op(f"trunc i64 {b.op(f'lshr i64 {number}, {left}')} to i1")
-            further, others = b.add(start, cut), b.op(f"sub i64 {n}, {cut}")
-            state.next = [
-                b.op(f"select i1 {right}, i64 {further}, i64 {start}"),
-                b.op(f"select i1 {right}, i64 {others}, i64 {cut}"),
-                left,
-            ]
+        start, n = subtree(b, number, depth, start, n, lambda n: halve(b, n, r.per_element))
         first = b.op(f"icmp eq i64 {number}, 0")
-        return Step(number, state.after[0], state.after[1], self.rows(rest), first)
+        return Step(number, start, n, self.rows(rest), first)
 
     def rows(self, rest: str) -> dict[int, str]:
         """Bytes by which the outer 'r' loops move each operand."""

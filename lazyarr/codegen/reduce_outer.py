@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from lazyarr.codegen import emit_calls
 from lazyarr.codegen.builder import LINE, SECOND_LEVEL
 from lazyarr.codegen.emit import Range
+from lazyarr.codegen.emitters_types import Value
 from lazyarr.codegen.loopir import Kernel
 from lazyarr.codegen.lower import Lowering
 from lazyarr.codegen.reduce_body import Body
@@ -27,6 +28,9 @@ from lazyarr.codegen.vectorize import vectorize
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
 from lazyarr.tuning import TABLE
+
+LINE_TYPE = f"<{LINE // 8} x i64>"
+"""A cache line of accumulators."""
 
 
 def as_map(r: Reduce, first: bool) -> Parfor:
@@ -154,9 +158,16 @@ class Rows:
             assert start is not None
             if not r.sequential:
                 start = chosen(b, fold, whole, start, neutral_value(b, fold))
-            size = PLAIN[fold.char].itemsize
-            with b.loop("0", count) as (i, _):
-                store_scalar(b, fold.char, start, b.at(accs[fold.how.out], b.mul(i, str(size))))
+            self.fill(fold, start, accs[fold.how.out], count)
+
+    def fill(self, fold: Fold, start: Value, to: str, count: str) -> None:
+        """One line of accumulators, then all others like it: there is room for whole lines."""
+        b, size = self.b, PLAIN[fold.char].itemsize
+        for place in range(0, LINE, size):
+            store_scalar(b, fold.char, start, b.at(to, place))
+        line = b.op(f"load {LINE_TYPE}, ptr {to}, align 1")
+        with b.loop(str(LINE), b.mul(count, str(size)), str(LINE)) as (at, _):
+            b.do(f"store {LINE_TYPE} {line}, ptr {b.at(to, at)}, align 1")
 
     def fold_rows(self, low: str, high: str, at: dict[int, str], accs: dict[int, str], count: str) -> None:
         r, b = self.r, self.b
@@ -165,9 +176,15 @@ class Rows:
         chunk = Chunk({d: x for d, (x, _) in bounds.items()}, {d: y for d, (_, y) in bounds.items()}, "", "")
         strides = {(k, d): r.stride(b, k, d) for k in r.rows for d in r.folded}
         rows = {k: at[k] for k in r.rows}
+        end = high
+        for d in r.folded[1:]:
+            end = b.mul(end, bounds[d][1])
         with _rows(b, r.folded, chunk, "0", rows, strides, bounds) as (number, inside):
             pointers = Range({**inside, **accs}, count)
-            prefetch_rows(r, b, inside, {k: strides[k, r.folded[-1]] for k in r.rows}, count)
+            ahead = TABLE[r.target.name].rows_ahead
+            if ahead:
+                with b.when(b.op(f"icmp slt i64 {b.add(number, str(ahead))}, {end}")):
+                    prefetch_rows(r, b, inside, {k: strides[k, r.folded[-1]] for k in r.rows}, count)
             if self.other is None:
                 self.body.run(self.body.kernel.body, pointers)
                 return
@@ -178,8 +195,14 @@ class Rows:
                 self.body.run(self.body.kernel.body, pointers)
 
     def move(self, fold: Fold, source: str, count: str, out: str, stride: str) -> None:
+        """Accumulators to their results: by lines, where these are neighbours."""
         b, size = self.b, str(PLAIN[fold.char].itemsize)
-        with b.loop("0", count) as (i, _):
+        lines = b.op(f"and i64 {b.mul(count, size)}, {-LINE}")
+        lines = b.op(f"select i1 {b.op(f'icmp eq i64 {stride}, {size}')}, i64 {lines}, i64 0")
+        with b.loop("0", lines, str(LINE)) as (at, _):
+            line = b.op(f"load {LINE_TYPE}, ptr {b.at(source, at)}, align 1")
+            b.do(f"store {LINE_TYPE} {line}, ptr {b.at(out, at)}, align 1")
+        with b.loop(b.op(f"udiv i64 {lines}, {size}"), count) as (i, _):
             value = load_scalar(b, fold.char, b.at(source, b.mul(i, size)))
             store_scalar(b, fold.char, value, b.at(out, b.mul(i, stride)))
 

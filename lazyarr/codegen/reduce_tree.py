@@ -29,6 +29,26 @@ def halve(b: Function, n: str, per: int) -> str:
     return b.op(f"lshr i64 {b.op(f'and i64 {n}, -8')}, 1")
 
 
+def subtree(
+    b: Function, number: str, depth: str, start: str, n: str, cut: Callable[[str], str]
+) -> tuple[str, str]:
+    """Start and elements of one of a range's ``2**depth`` subtrees; the last bits of `number` say which.
+
+    `cut` says how many elements the left part of a range has."""
+    with b.loop("0", depth, "1", [("i64", start), ("i64", n), ("i64", depth)]) as (_, state):
+        start, n, left = state.now
+        left = b.add(left, "-1")
+        first = cut(n)
+        right = b.op(f"trunc i64 {b.op(f'lshr i64 {number}, {left}')} to i1")
+        further, others = b.add(start, first), b.op(f"sub i64 {n}, {first}")
+        state.next = [
+            b.op(f"select i1 {right}, i64 {further}, i64 {start}"),
+            b.op(f"select i1 {right}, i64 {others}, i64 {first}"),
+            left,
+        ]
+    return state.after[0], state.after[1]
+
+
 def tree_function(r: Reduce, name: str, largest: int, leaf: Callable[[Function], None]) -> Function:
     """`leaf` writes the folding of ``%n <= largest`` elements into ``%out``."""
     b = Function(r.target, name, FOLD_PARAMS)

@@ -32,6 +32,12 @@ def test_across_rows(level: str) -> None:
     assert (FAR in text("rp", "sequential", level)) == (TABLE[level].rows_ahead > 0)
 
 
+@pytest.mark.parametrize("level", TABLE)
+def test_accumulators_go_by_lines(level: str) -> None:
+    """They are filled, and stored where results are neighbours, a line at a time: few rows are long."""
+    assert text("rp", "sequential", level).count("store <8 x i64>") >= 2
+
+
 def test_levels_differ() -> None:
     """What helps Xeons gets in the way of a Zen 4, and the other way about."""
     xeon, zen = TABLE["AVX512_SPR"], TABLE["AVX512_ICL"]

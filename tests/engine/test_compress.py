@@ -13,10 +13,9 @@ import pytest
 
 import lazyarr
 from lazyarr import launch_compress
-from lazyarr.codegen.reduce_plan import Cuts
 from lazyarr.counters import COUNT, reset
 from lazyarr.dispatch.levels import host_levels
-from lazyarr.launch_compress import BLOCK, CHUNK, EACH, FED, ranks
+from lazyarr.launch_compress import BLOCK, CHUNK, EACH, FED
 
 RNG = numpy.random.default_rng(23)
 LENGTHS = (
@@ -332,22 +331,6 @@ def test_conditions_by_level(level: str, char: str) -> None:
                 equal(lazyarr.count_nonzero(x != middle), numpy.count_nonzero(a != middle))
 
 
-def test_ranks_are_the_nodes_of_the_tree() -> None:
-    for n in (5000, 99_991):
-        for depth in (0, 1, 3):
-            for complex_ in (False, True):
-                cuts = Cuts((n,), (1,), 1 << depth, n, 1, depth, 1 << depth, 1, 16, 1)
-                assert ranks(cuts, n, complex_).tolist() == _tree(0, n, depth, complex_)
-
-
-def _tree(low: int, n: int, depth: int, complex_: bool) -> list[int]:
-    if not depth:
-        return [low]
-    reals = 2 * n if complex_ else n
-    left = (reals // 2 - reals // 2 % 8) // (2 if complex_ else 1)
-    return _tree(low, left, depth - 1, complex_) + _tree(low + left, n - left, depth - 1, complex_)
-
-
 @pytest.mark.parametrize("jit", ["auto", "never"])
 def test_other_ways(jit: str) -> None:
     with lazyarr.options(jit=jit):
@@ -367,3 +350,16 @@ def test_chunks_that_are_fed(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert total == n
     chunks, threads = seen[-2]      # before partial results are combined
     assert chunks <= max(n // FED, EACH * threads) and chunks >= min(n // CHUNK, EACH * threads)
+
+
+def test_steps_stay_in_the_first_level_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the array is: what is kept passes from kernel to kernel a few kB at a time."""
+    asked = []
+    memory = launch_compress.memory
+    monkeypatch.setattr(launch_compress, "memory", lambda n: (asked.append(n), memory(n))[1])
+    a = values("d", 2_000_000)
+    x = lazyarr.array(a)
+    total = x[x > 0].sum()
+    equal(total, a[a > 0].sum())
+    assert asked[-1] < lazyarr.get_num_threads() * (32 << 10)
+
