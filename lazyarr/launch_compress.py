@@ -14,13 +14,13 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.compress_feed import TOLD
-from lazyarr.codegen.reduce_plan import SLACK, SLOT, Cuts, reductions
+from lazyarr.codegen.reduce_plan import SLACK, SLOT, Cuts, by_rows, reductions
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
@@ -74,6 +74,50 @@ class Source:
     def itemsize(self) -> int:
         return PLAIN[self.program.parfor.operands[self.out].dtype].itemsize
 
+    def feeds(self, starts: numpy.ndarray, at: int) -> list[Fed]:
+        """What packs the elements that each chunk needs."""
+        return [_feed(_by_blocks(self.program, 1), self, starts, at)]
+
+
+class Feeding(Protocol):
+    """What an operand of a kernel is made by, chunk by chunk, in each thread's own memory."""
+
+    in_turn = False
+    """Each chunk is made from what the one before left: one thread makes all."""
+
+    @property
+    def size(self) -> int:
+        """Elements of its loops."""
+
+    def feeds(self, starts: numpy.ndarray, at: int) -> list[Fed]:
+        """The kernels that make the elements that each chunk needs, with memory from the offset `at` on;
+        `starts` are the chunks' first elements, and the end."""
+
+
+@dataclass(slots=True, eq=False)
+class Fed:
+    """One kernel that makes a part of what chunks need, and all the memory that its words point to."""
+
+    pack: Prepared
+    words: array[int]
+    table: numpy.ndarray
+    """For each chunk: the first of the kernel's chunks that it needs, the end of these, bytes from where the
+    thread's buffer begins back to where all of the kernel's result would, and all of the operand."""
+    copy_at: int
+    buffer_at: int
+    end: int
+    """Offset behind its memory."""
+    out: int
+    """The operand that is made."""
+    keep: Any
+
+    def told(self, in_word: int) -> list[int]:
+        """What the feeding kernel reads of it."""
+        return [
+            self.pack.kernel.address, self.words.buffer_info()[0], len(self.words), address(self.table),
+            self.copy_at, self.buffer_at, 8 * self.pack.pointers[self.out], in_word,
+        ]  # fmt: skip
+
 
 def launch_tally(
     program: Program, addresses: Sequence[int], scalars: Sequence[Any], tally: numpy.ndarray
@@ -106,9 +150,9 @@ def launch_pack(source: Source) -> int:
 
 def launch_fed(
     program: Program, addresses: Sequence[int], scalars: Sequence[Any], streams: bool,
-    feeds: Sequence[tuple[int, Source]],
+    feeds: Sequence[tuple[int, Feeding]],
 ) -> int:
-    """Run a program of one loop some of whose operands are compressions that are never stored.
+    """Run a program some of whose operands are made for it chunk by chunk, and never stored.
 
     Parameters
     ----------
@@ -118,7 +162,7 @@ def launch_fed(
     scalars : sequence of numpy.generic
     streams : bool
         Whether the outputs' pages are warm.
-    feeds : sequence of (int, Source)
+    feeds : sequence of (int, Feeding)
         Number of the operand, and what it is.
 
     Returns
@@ -126,71 +170,50 @@ def launch_fed(
     int
         NumPy's FPE flags of all chunks together.
     """
-    sources = [source for _, source in feeds]
-    p, starts = _consumer(program, addresses, streams, max(s.size for s in sources))
-    packs = [_by_blocks(source.program, 1) for source in sources]
-    threads = max(each.threads for each in (p, *packs))
+    in_turn = any(source.in_turn for _, source in feeds)
+    p, starts = _consumer(program, addresses, streams, max(s.size for _, s in feeds), in_turn)
     inner, keep = bind(p, addresses, scalars)
     at = -(-8 * len(inner) // LINE) * LINE
     head, kept = array("q"), list[Any](keep)
-    for (operand, source), pack in zip(feeds, packs, strict=True):
-        fed = _feed(pack, source, starts, at)
-        head.extend(fed.words(8 * p.pointers[operand]))
-        at = fed.end
-        kept.append(fed)
+    packs: list[Fed] = []
+    for operand, source in feeds:
+        for fed in source.feeds(starts, at):
+            head.extend(fed.told(8 * p.pointers[operand]))
+            at = fed.end
+            packs.append(fed)
+    threads = 1 if in_turn else max(each.threads for each in (p, *(fed.pack for fed in packs)))
     block, base = memory(at * threads)
     words = array("q", [
-        0, base, 0, at, p.kernel.address, inner.buffer_info()[0], len(inner), len(feeds), 0, *head,
+        0, base, 0, at, p.kernel.address, inner.buffer_info()[0], len(inner), len(packs), 0, *head,
     ])  # fmt: skip
-    _run(_feeder(host()), words, p.chunks, threads, [each.kernel for each in (p, *packs)])
+    _run(_feeder(host()), words, p.chunks, threads, [p.kernel, *(fed.pack.kernel for fed in packs)])
     flags = words[Layout.FLAGS] & p.kernel.flags | words[TOLD]
     if p.partial_bytes:
         inner[Layout.FLAGS] = 0
         parallel_for(p.combine, inner.buffer_info()[0], p.combine_chunks, 1)
         flags |= inner[Layout.FLAGS]
     count_launch(p, words)
-    COUNT.fused_ops += sum(each.kernel.ops for each in packs)
-    del kept, block
+    COUNT.fused_ops += sum(fed.pack.kernel.ops for fed in packs)
+    del kept, packs, block
     return flags
 
 
-@dataclass(slots=True, eq=False)
-class _Fed:
-    """One feed of a launch, and all the memory that its words point to."""
-
-    pack: Prepared
-    source: Source
-    pack_words: array[int]
-    table: numpy.ndarray
-    copy_at: int
-    buffer_at: int
-    end: int
-    keep: Any
-
-    def words(self, in_word: int) -> list[int]:
-        return [
-            self.pack.kernel.address, self.pack_words.buffer_info()[0], len(self.pack_words),
-            address(self.table), self.copy_at, self.buffer_at,
-            8 * self.pack.pointers[self.source.out], in_word,
-        ]  # fmt: skip
-
-
-def _feed(p: Prepared, source: Source, starts: numpy.ndarray, at: int) -> _Fed:
+def _feed(p: Prepared, source: Source, starts: numpy.ndarray, at: int) -> Fed:
     """Which blocks each chunk needs; `starts` are the chunks' first ranks, and the end."""
     ranks, size = source.ranks, source.itemsize
     words, keep = _bind(p, source, source.addresses)
     slack = words[p.kernel.layout.extra(SLACK)] = BLOCK * size
-    table = numpy.empty((len(starts) - 1, 3), numpy.int64)
+    table = numpy.empty((len(starts) - 1, 4), numpy.int64)
     table[:, 0] = numpy.searchsorted(ranks, starts[:-1], "right") - 1
     table[:, 1] = numpy.searchsorted(ranks, starts[1:], "left")
     if p.kernel.flags:          # also blocks of which nothing is kept: what they raise is told
         table[0, 0], table[-1, 1] = 0, len(ranks) - 1
         table[1:, 0] = numpy.minimum(table[1:, 0], table[:-1, 1])
-    table[:, 2] = ranks[table[:, 0]] * size
+    table[:, 2] = table[:, 3] = ranks[table[:, 0]] * size
     # The last block ends at the rank after it, so the largest difference is room for every chunk.
     room = int((ranks[table[:, 1]] - ranks[table[:, 0]]).max()) * size + slack
     buffer_at = at + -(-8 * len(words) // LINE) * LINE
-    return _Fed(p, source, words, table, at, buffer_at, buffer_at + -(-room // LINE) * LINE, keep)
+    return Fed(p, words, table, at, buffer_at, buffer_at + -(-room // LINE) * LINE, source.out, keep)
 
 
 def _bind(
@@ -219,14 +242,14 @@ def _by_blocks(program: Program, grain: int) -> Prepared:
 
 
 def _consumer(
-    program: Program, addresses: Sequence[int], streams: bool, size: int
+    program: Program, addresses: Sequence[int], streams: bool, size: int, in_turn: bool
 ) -> tuple[Prepared, numpy.ndarray]:
     """The consumer, cut into ranges of ranks: each chunk's first, and the end."""
     streams = streams and may_stream(program, addresses)
-    key = "fed", streams, plan_key(), size
+    key = "fed", streams, plan_key(), size, in_turn
     found: tuple[Prepared, numpy.ndarray] | None = program.launches.get(key)
     if found is None:
-        threads = get_num_threads()
+        threads = 1 if in_turn else get_num_threads()
         found = _cut_consumer(program, streams, threads, size)
         found[0].scratch_bytes = found[0].kernel.scratch_bytes * threads
         if found[0].kernel.nontemporal == streams:      # not a stand-in for what is yet to be compiled
@@ -239,8 +262,12 @@ def _consumer(
 def _cut_consumer(
     program: Program, streams: bool, threads: int, size: int
 ) -> tuple[Prepared, numpy.ndarray]:
-    n = program.loops.shape[0]
+    n, *inside = program.loops.shape
     want = max(1, size // FED, min(EACH * threads, size // CHUNK))
+    if inside:
+        rows = -(-n // want)
+        cuts = by_rows(program.parfor, program.loops.shape, program.run, rows)
+        return prepare(program, False, threads, cuts), numpy.append(numpy.arange(0, n, rows), n)
     if "r" in program.parfor.dims:
         cuts = _cuts(program, n, want)
         starts = ranks(cuts, n, _complex(program))[:: cuts.grain]

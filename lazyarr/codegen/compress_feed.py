@@ -1,4 +1,4 @@
-"""Feeding: the kernel that packs what one chunk of another kernel needs, and then runs that chunk.
+"""Feeding: the kernel that makes or packs what one chunk of another kernel needs, and then runs that chunk.
 
 In:  at run time, addresses of a consumer's kernel and of packing kernels, with templates of their words.
 Out: ``void feed(words, chunk, tid)``, the same for all programs.
@@ -8,8 +8,9 @@ replaced, and one buffer for each feed.  So elements pass through the second-lev
 Words: FLAGS, MEMORY, CALLS as `abi` has them, then MEMORY_BYTES (of one thread), the consumer's INNER
 (function), INNER_WORDS (template) and INNER_COUNT, FEEDS, TOLD (flags that these kernels report themselves);
 then for each feed PACK (function), PACK_WORDS, PACK_COUNT, TABLE (for each chunk: its first block, the end of
-its blocks, and bytes from rank 0 to the first block's rank), COPY_AT and BUFFER_AT (offsets in the thread's
-memory), OUT_WORD and IN_WORD (of the pointers, in bytes from the words).
+its blocks, and bytes from where all of the packing kernel's result would begin, and all of what the consumer
+reads, to the thread's buffer), COPY_AT and BUFFER_AT (offsets in the thread's memory), OUT_WORD and IN_WORD (of
+the pointers, in bytes from the words).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ MEMORY = Layout.SCRATCH
 MEMORY_BYTES, INNER, INNER_WORDS, INNER_COUNT, FEEDS, TOLD, FIRST = range(Layout.FIRST, Layout.FIRST + 7)
 PACK, PACK_WORDS, PACK_COUNT, TABLE, COPY_AT, BUFFER_AT, OUT_WORD, IN_WORD = range(8)
 PER_FEED = 8
-TABLE_BYTES = 24
+TABLE_BYTES = 32
 
 SYMBOL = "lazyarr_feed"
 
@@ -53,10 +54,10 @@ def _pack(b: Function, feed: str, own: str) -> None:
     mine = b.at(own, b.word(feed, COPY_AT))
     _copy(b, b.word(feed, PACK_WORDS, "ptr"), mine, b.word(feed, PACK_COUNT))
     entry = b.at(b.word(feed, TABLE, "ptr"), b.mul("%chunk", str(TABLE_BYTES)))
-    first, end, before = (b.word(entry, k) for k in range(3))
-    rank0 = b.at(b.at(own, b.word(feed, BUFFER_AT)), b.op(f"sub i64 0, {before}"))
-    b.put(b.at(mine, b.word(feed, OUT_WORD)), 0, "ptr", rank0)
-    b.put(b.at(own, b.word(feed, IN_WORD)), 0, "ptr", rank0)
+    first, end, *before = (b.word(entry, k) for k in range(4))
+    buffer = b.at(own, b.word(feed, BUFFER_AT))
+    for words, word, each in ((mine, OUT_WORD, before[0]), (own, IN_WORD, before[1])):
+        b.put(b.at(words, b.word(feed, word)), 0, "ptr", b.at(buffer, b.op(f"sub i64 0, {each}")))
     pack = b.word(feed, PACK, "ptr")
     with b.loop(first, end) as (block, _):
         b.do(f"call void {pack}(ptr {mine}, i64 {block}, i64 %tid)")

@@ -263,11 +263,9 @@ def _group(
     group: Fused, step: Step, made: dict[int, Operation], traffic: Traffic, w: Walk, rows: tuple[str, ...]
 ) -> Group:
     inner = [s for _, s in step.feeds]
-    if step.boxes:
-        step = step.boxes[0]
     inner += [part.step for part in step.rows.parts] if step.rows is not None else []
     source = next((s for s in inner if w.nodes[s.members[-1]] is group.nodes[-1]), step)
-    program = source.program
+    program = (source.boxes[0] if source.boxes else source).program
     rewrites = () if program is None else tuple(
         Rewrite(group.nodes[r.member].serial, r.op, r.rule, r.instead) for r in program.rewrites
     )

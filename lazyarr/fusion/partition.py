@@ -211,7 +211,7 @@ def _enter_unit(
     for node in unit.nodes:
         node.epoch, node.index = epoch, group.number
     _enter_loads(unit.loads, group, last_reader, stored, memory)
-    for node in unit.nodes:
+    for node in unit.nodes if unit.fed is None else ():
         if node.old is not None and node.serial not in unit.through:
             group.store(Access(node, memory.key(node.old), written(node, unit.placed[node.serial].region)))
             if not node.covers and node.old.op is not None:
