@@ -122,7 +122,7 @@ def prepare(
     kernel = kernel_for(parfor, nontemporal)
     layout = kernel.layout
     folds, sequence = "r" in parfor.dims, "s" in parfor.dims
-    words = array("q", bytes(8 * (layout.extra(0) + (WORDS if folds else 0))))
+    words = array("q", bytes(8 * (layout.extra(0) + (WORDS if folds else parfor.dims == "s"))))
     for d, n in enumerate(loops.shape):
         words[layout.shape(d)] = n
     for k, strides in enumerate(loops.strides):

@@ -15,20 +15,24 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from lazyarr.codegen.scan_along import left_bytes
+from lazyarr.codegen.scan_along import BOUNDS, left_bytes
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import SCAN, Parfor
 from lazyarr.fusion.program import Program
+from lazyarr.geometry import address
 from lazyarr.launch import Prepared, bind, prepare
 from lazyarr.launch_compress import Fed
-from lazyarr.schedule import LINE, chunk_count
+from lazyarr.schedule import LINE
 from lazyarr.threading.limits import get_num_threads
 
 BLOCK = 1 << 12
 """Elements that are made at once, at most, where loops can be cut so: for either end of a chunk that many are
 made twice.  (1 << 11 and 1 << 13 were measured alike.)"""
+
+SPAN = 1 << 14
+"""Elements of the value between the first and the last of these, at most: a chunk's buffer has room for them."""
 
 
 class Blocks(NamedTuple):
@@ -52,6 +56,10 @@ class Part:
     out: int
     """The operand that is the result."""
 
+    @property
+    def itemsize(self) -> int:
+        return PLAIN[self.program.parfor.operands[self.out].dtype].itemsize
+
 
 @dataclass(slots=True, eq=False)
 class Portions:
@@ -73,7 +81,7 @@ class Portions:
         """What makes the elements that each chunk needs: all parts share a thread's buffer."""
         bounds = starts * self.step
         ready = [_prepared(part.program, part.out) for part in self.parts]
-        tables = [_table(blocks, bounds) for _, blocks in ready]
+        tables = [_pieces(bounds) if self.in_turn else _table(blocks, bounds) for _, blocks in ready]
         under = max(table[1] for table in tables)
         slack = -(-under // LINE) * LINE
         room = slack + max(table[2] for table in tables)
@@ -81,6 +89,10 @@ class Portions:
         at += -(-room // LINE) * LINE
         for part, (p, _), (table, _, _) in zip(self.parts, ready, tables, strict=True):
             words, keep = bind(p, part.addresses, part.scalars)
+            if self.in_turn:
+                pieces = bounds // part.itemsize
+                words[p.kernel.layout.extra(BOUNDS)] = address(pieces)
+                keep.append(pieces)
             table[:, 3] = bounds[:-1] - slack
             table[:, 2] = table[:, 3] - part.program.offsets[part.out]
             end = at + -(-8 * len(words) // LINE) * LINE
@@ -97,17 +109,18 @@ def is_in_turn(parfor: Parfor) -> bool:
 def blocks_of(program: Program, out: int) -> Blocks | None:
     """Chunks of a program that write its result from its first byte to the last; None if there are none such."""
     loops, dims = program.loops, program.parfor.dims
-    steps, itemsize = loops.strides[out], PLAIN[program.parfor.operands[out].dtype].itemsize
-    whole = "s" in dims and dims != "s"
+    itemsize = PLAIN[program.parfor.operands[out].dtype].itemsize
+    steps = [s if n > 1 else itemsize for n, s in zip(loops.shape, loops.strides[out], strict=True)]
+    whole = "s" in dims
     if "r" in dims or 0 in loops.shape or min(steps, default=1) <= 0 or (whole and not _rows_of_scans(dims)):
         return None
     tile, room, reach = list(loops.shape), BLOCK, itemsize
     for d in sorted(range(len(steps)), key=lambda d: steps[d]):
-        if steps[d] < reach:
+        if steps[d] < reach and loops.shape[d] > 1:
             return None                             # rows that overlap, or lie between each other
         reach += steps[d] * (loops.shape[d] - 1)
-        if not (whole and dims[d] == "s"):
-            tile[d] = max(1, min(loops.shape[d], room))
+        if dims[d] != "s":
+            tile[d] = max(1, min(loops.shape[d], room, SPAN * itemsize // steps[d]))
         room //= tile[d]
     cut = [d for d, (n, t) in enumerate(zip(loops.shape, tile, strict=True)) if t < n]
     if any(steps[a] < steps[b] for a, b in zip(cut, cut[1:], strict=False)):
@@ -121,6 +134,14 @@ def blocks_of(program: Program, out: int) -> Blocks | None:
 
 def _rows_of_scans(dims: str) -> bool:
     return dims == "p" * (len(dims) - 1) + "s"
+
+
+def _pieces(bounds: numpy.ndarray) -> tuple[numpy.ndarray, int, int]:
+    """The same of one sequence, a piece for each chunk."""
+    table = numpy.empty((len(bounds) - 1, 4), numpy.int64)
+    table[:, 0] = numpy.arange(len(table))
+    table[:, 1] = table[:, 0] + 1
+    return table, 0, int(numpy.diff(bounds).max())
 
 
 def _table(blocks: Blocks, bounds: numpy.ndarray) -> tuple[numpy.ndarray, int, int]:
@@ -148,7 +169,7 @@ def _prepared(program: Program, out: int) -> tuple[Prepared, Blocks]:
         p = prepare(program, False, threads, tile=list(blocks.tile))
         p.scratch_bytes = p.kernel.scratch_bytes * threads
         if is_in_turn(program.parfor):
-            p.scratch_bytes += left_bytes(program.parfor) * chunk_count(program.loops.shape, blocks.tile)
+            p.scratch_bytes += left_bytes(program.parfor)
         found = p, blocks
         program.launches[key] = found           # complete: from here on others run it
     else:

@@ -4,8 +4,8 @@ In:  a parfor ``p* s`` with scans.   Out: its chunk function.
 The stages before a scan leave its values in memory, block by block, unless they lie there already; a scan
 is a loop over a block, one element after the other, of `ROWS` rows at a time: each has a running result in a
 register.  Then come the stages that use the results.  What is left of the rows goes together, too.
-A single sequence may be cut into chunks that run one after the other: each leaves its last running results,
-behind the thread's scratch memory, for the next one.
+A single sequence may be cut into pieces, one chunk each, which one thread runs one after the other: each leaves
+its last running results, behind the scratch memory, for the next one.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ from lazyarr.fusion.parfor import SCAN, Parfor
 AT_ONCE = 16
 """Elements between two branches: there the code generator's lowest level keeps values in registers."""
 
+BOUNDS = 0
+"""The extra word of a single sequence: address of where each piece begins, and the end; 0: it is one piece."""
+
 CARRY = 16
 """Bytes for the last running result of a row."""
 
@@ -52,7 +55,7 @@ def row_bytes(parfor: Parfor, scratch_bytes: int) -> int:
 
 
 def left_bytes(parfor: Parfor) -> int:
-    """What a chunk of a single sequence leaves for the next one."""
+    """What a piece of a single sequence leaves for the next one."""
     return CARRY * sum(inst.op == SCAN for inst in parfor.body)
 
 
@@ -119,15 +122,21 @@ class _Along:
                 first = last
 
     def sequence(self, at: dict[int, str], extent: str) -> None:
-        """A chunk of a single sequence, which goes on where the one before has ended."""
-        b = self.b
-        tile, each = b.word("%words", self.r.layout.tile(0)), CARRY * len(self.carries)
-        low = b.mul("%chunk", tile)
-        high = b.smaller(b.add(low, tile), extent)
-        behind = b.add(b.mul("%chunk", str(each)), str(self.r.scratch_bytes))
-        left = b.at(b.word("%words", self.r.layout.SCRATCH, "ptr"), behind)
+        """A chunk of a single sequence: all of it, or the next piece, which goes on where the one before has
+        ended."""
+        b, r = self.b, self.r
+        bounds = b.word("%words", r.layout.extra(BOUNDS), "ptr")
+        span = b.alloca("[2 x i64]")
+        b.put(span, 0, "i64", "0")
+        b.put(span, 8, "i64", extent)
+        with b.when(b.op(f"icmp ne ptr {bounds}, null")):
+            mine = b.at(bounds, b.mul("%chunk", "8"))
+            b.put(span, 0, "i64", b.word(mine, 0))
+            b.put(span, 8, "i64", b.word(mine, 1))
+        low, high = b.word(span, 0), b.word(span, 1)
+        left = b.at(b.word("%words", r.layout.SCRATCH, "ptr"), r.scratch_bytes)
         with b.when(b.op(f"icmp ne i64 {low}, 0")):
-            self.hand_over(b.at(left, -each), back=True)
+            self.hand_over(left, back=True)
         self.rows(self.body.advance(at, low), {}, b.op(f"sub i64 {high}, {low}"), 1, low)
         with b.when(b.op(f"icmp ne i64 {high}, {extent}")):
             self.hand_over(left, back=False)
