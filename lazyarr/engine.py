@@ -31,6 +31,7 @@ from lazyarr.fusion.partition import Partition, Refuse
 from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.kernels import foldable, host, lowerable, scannable
 from lazyarr.launch import launch
+from lazyarr.launch_boxes import launch_boxes
 from lazyarr.launch_compress import Feeding, Source, launch_fed, launch_pack, launch_tally
 from lazyarr.launch_portions import Part, Portions
 from lazyarr.launch_rows import launch_rows
@@ -259,9 +260,7 @@ def _by_kernel(step: Step, w: Walk) -> None:
         placement.place(w.nodes[k], map(w.value, reusable))
     held = hold_signals() if placement.taken else None
     try:
-        raised = 0
-        for part in step.boxes or (step,):
-            raised |= _launch_at(part, w, placement)
+        raised = _launch_boxes(step, w, placement) if step.boxes else _launch_at(step, w, placement)
         if raised:
             from lazyarr.replay import explain
 
@@ -269,6 +268,14 @@ def _by_kernel(step: Step, w: Walk) -> None:
         _finish(members, placement)
     finally:
         release_signals(held)
+
+
+def _launch_boxes(step: Step, w: Walk, placement: Placement) -> int:
+    """Compute a step that runs as several loop nests."""
+    homes = {k: placement.of(w.value(k)) for box in step.boxes for k in dict.fromkeys(box.operands)}
+    warm = all(homes[box.operands[k]].recycled for box in step.boxes for k in box.written)
+    addresses = {k: home.address for k, home in homes.items()}
+    return launch_boxes(step.boxes, addresses, [_scalars(box, w) for box in step.boxes], warm)
 
 
 def _launch_at(step: Step, w: Walk, placement: Placement) -> int:

@@ -14,7 +14,7 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy
 
@@ -54,6 +54,7 @@ SMALLEST = 256
 class Source:
     """A compression and its memory."""
 
+    in_turn: ClassVar[bool] = False
     program: Program
     addresses: list[int]
     """Of each operand's first element."""
@@ -82,8 +83,9 @@ class Source:
 class Feeding(Protocol):
     """What an operand of a kernel is made by, chunk by chunk, in each thread's own memory."""
 
-    in_turn = False
-    """Each chunk is made from what the one before left: one thread makes all."""
+    @property
+    def in_turn(self) -> bool:
+        """Is each chunk made from what the one before left?  Then one thread makes all."""
 
     @property
     def size(self) -> int:
@@ -187,7 +189,10 @@ def launch_fed(
         0, base, 0, at, p.kernel.address, inner.buffer_info()[0], len(inner), len(packs), 0, *head,
     ])  # fmt: skip
     _run(_feeder(host()), words, p.chunks, threads, [p.kernel, *(fed.pack.kernel for fed in packs)])
-    flags = words[Layout.FLAGS] & p.kernel.flags | words[TOLD]
+    own = p.kernel.flags
+    for fed in packs:
+        own |= fed.pack.kernel.flags
+    flags = words[Layout.FLAGS] & own | words[TOLD]
     if p.partial_bytes:
         inner[Layout.FLAGS] = 0
         parallel_for(p.combine, inner.buffer_info()[0], p.combine_chunks, 1)

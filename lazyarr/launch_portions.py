@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy
@@ -28,11 +29,10 @@ from lazyarr.schedule import LINE
 from lazyarr.threading.limits import get_num_threads
 
 BLOCK = 1 << 12
-"""Elements that are made at once, at most, where loops can be cut so: for either end of a chunk that many are
-made twice.  (1 << 11 and 1 << 13 were measured alike.)"""
+"""Elements that are made at once, at most: so many are made twice for either end of a chunk."""
 
 SPAN = 1 << 14
-"""Elements of the value between the first and the last of these, at most: a chunk's buffer has room for them."""
+"""Elements of the value between the first and the last of these, at most: a buffer has room for them."""
 
 
 class Blocks(NamedTuple):
@@ -107,7 +107,7 @@ def is_in_turn(parfor: Parfor) -> bool:
 
 
 def blocks_of(program: Program, out: int) -> Blocks | None:
-    """Chunks of a program that write its result from its first byte to the last; None if there are none such."""
+    """Chunks of a program that write its result from its first byte to the last; None if none do."""
     loops, dims = program.loops, program.parfor.dims
     itemsize = PLAIN[program.parfor.operands[out].dtype].itemsize
     steps = [s if n > 1 else itemsize for n, s in zip(loops.shape, loops.strides[out], strict=True)]
@@ -123,7 +123,7 @@ def blocks_of(program: Program, out: int) -> Blocks | None:
             tile[d] = max(1, min(loops.shape[d], room, SPAN * itemsize // steps[d]))
         room //= tile[d]
     cut = [d for d, (n, t) in enumerate(zip(loops.shape, tile, strict=True)) if t < n]
-    if any(steps[a] < steps[b] for a, b in zip(cut, cut[1:], strict=False)):
+    if any(steps[a] < steps[b] for a, b in pairwise(cut)):
         return None
     low = numpy.full(1, program.offsets[out], numpy.int64)
     for d in cut:

@@ -24,7 +24,7 @@ from lazyarr.fusion.group import TOO_FEW, Group, space
 from lazyarr.fusion.outline import Barred, Elsewhere, Outline, outline
 from lazyarr.fusion.partition import ALONE, LOOK_BACK, Partition, Refuse, is_draw, partition
 from lazyarr.fusion.portions import portioned, takes
-from lazyarr.fusion.regions import Regions, arranged, read_through
+from lazyarr.fusion.regions import IN_ORDER, Regions, arranged, read_through
 from lazyarr.fusion.rows import Found, chains
 from lazyarr.fusion.structure import Key
 from lazyarr.launch_portions import blocks_of
@@ -147,6 +147,9 @@ def _in_boxes(
             return _groups(w, refuse, Barred(), LOOK_BACK, order)
         except Apart as found:
             regions.units.remove(found.unit)
+            for node in w.nodes if found.unit.fed is not None else ():
+                if found.unit.fed in node.needs():
+                    regions.refused[node.serial] = (IN_ORDER,)
     return None
 
 

@@ -4,8 +4,8 @@ In:  a parfor ``p* s`` with scans.   Out: its chunk function.
 The stages before a scan leave its values in memory, block by block, unless they lie there already; a scan
 is a loop over a block, one element after the other, of `ROWS` rows at a time: each has a running result in a
 register.  Then come the stages that use the results.  What is left of the rows goes together, too.
-A single sequence may be cut into pieces, one chunk each, which one thread runs one after the other: each leaves
-its last running results, behind the scratch memory, for the next one.
+A single sequence may be cut into pieces, one chunk each, which one thread runs one after the other: each
+leaves its last running results, behind the scratch memory, for the next one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ AT_ONCE = 16
 """Elements between two branches: there the code generator's lowest level keeps values in registers."""
 
 BOUNDS = 0
-"""The extra word of a single sequence: address of where each piece begins, and the end; 0: it is one piece."""
+"""The extra word of a single sequence: address of where each piece begins, and the end; 0: it is one."""
 
 CARRY = 16
 """Bytes for the last running result of a row."""

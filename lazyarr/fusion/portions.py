@@ -1,9 +1,9 @@
 """Portions: values that a fold reads from first to last, which are made for it a portion at a time.
 
-In:  groups, their steps.   Out: for the number of a group that folds: the group whose one result it is fed with.
-A group is fed with what runs as several loop nests (`regions`), and with running results of scans, which a fold
-cannot share loops with, since its order is not theirs.  The fold's kernel is the one that it would be anyhow, and
-reads each portion from a buffer in the cache, so its bits are NumPy's.
+In:  groups, their steps.   Out: for the number of a group that folds: the group whose one result it reads.
+A group is fed with what runs as several loop nests (`regions`), and with running results of scans, which a
+fold cannot share loops with, since its order is not theirs.  The fold's kernel is the one that it would be
+anyhow, and reads each portion from a buffer in the cache, so its bits are NumPy's.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ In:  a partition, the nodes that it is of.   Out: `Unit`s, and for other groups 
 assigned to: each is several writes to parts of new memory, which somebody then reads otherwise than it was
 written.  Where one group alone reads them, its space is cut into boxes (`boxes`), each a loop nest in which
 what wrote the elements is computed in the place of a load, and none of it is stored: what was
-elementwise(joined(parts)) becomes joined(elementwise(parts)).  Where a fold follows, its order goes through all
-boxes; so it is a group by itself, which is fed with what they make, portion by portion (`portions`).
+elementwise(joined(parts)) becomes joined(elementwise(parts)).  Where a fold follows, its order goes through
+all boxes; so it is a group by itself, which is fed with what they make, portion by portion (`portions`).
 
 The same goes for a value that is read at several places, as a stencil does: it is computed again for each of
 them where that takes less time than to store and load it.  Each operation is done on the elements on which
@@ -25,7 +25,17 @@ import numpy
 from lazyarr.draws import DRAWS
 from lazyarr.expr import FOLDS, Expr, Map, Read, Reduce
 from lazyarr.fusion.alias import Memory
-from lazyarr.fusion.boxes import MOST_BOXES, MOST_NODES, Box, Reading, TooMany, Unit, Unreadable, copy_of, is_piece
+from lazyarr.fusion.boxes import (
+    MOST_BOXES,
+    MOST_NODES,
+    Box,
+    Reading,
+    TooMany,
+    Unit,
+    Unreadable,
+    copy_of,
+    is_piece,
+)
 from lazyarr.fusion.fold import folded
 from lazyarr.fusion.group import TOO_FEW, Group, Placed, region_of
 from lazyarr.fusion.overlap import Where
@@ -124,7 +134,8 @@ def _fed(
 ) -> Parts | str:
     """What makes the one value that a group folds, which need not exist as a whole (`portions`)."""
     folds = [n for n in nodes if isinstance(n.op, FOLDS)]
-    if not folds or len(nodes) < len(group.nodes) or any(not isinstance(n.op, Reduce) or n.op.masked for n in folds):
+    plain = all(isinstance(n.op, Reduce) and not n.op.masked for n in folds)
+    if not folds or not plain or len(nodes) < len(group.nodes):
         return IN_ORDER
     value, geo = folded(folds[0]).expr, folded(folds[0]).geo
     others = [n for n in nodes if not isinstance(n.op, FOLDS)]

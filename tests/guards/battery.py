@@ -17,7 +17,7 @@ import numpy
 import numpy_hook
 
 import lazyarr
-from lazyarr import buffers, expr, kernels, launch, launch_compress, values
+from lazyarr import buffers, expr, kernels, launch, launch_boxes, launch_compress, values
 from lazyarr.counters import counters, reset
 from lazyarr.dispatch import image, llvm
 from lazyarr.slot_words import FORCED
@@ -120,9 +120,11 @@ def watch_launches() -> None:
         SEEN["numpy_loop_blocks"] += len(numpy_hook.CALLS) - before
         del numpy_hook.CALLS[before:]
         kernel = any(fn == k.address for k in kernels._kernels.values())
-        SEEN["native_launches"] += kernel or fn == launch_compress._feeder(kernels.host())
+        SEEN["native_launches"] += kernel or fn in shells
 
-    for module in (launch, launch_compress):
+    host = kernels.host()
+    shells = launch_compress._feeder(host), launch_boxes._shell(host)
+    for module in (launch, launch_boxes, launch_compress):
         module.parallel_for = watched
 
 
