@@ -14,6 +14,7 @@ import lazyarr
 from lazyarr import launch_portions
 from lazyarr.counters import COUNT
 from lazyarr.debug import explain
+from lazyarr.fusion.rows import Found
 
 RNG = numpy.random.default_rng(11)
 X, Y = (RNG.standard_normal(300_001) for _ in range(2))
@@ -72,10 +73,20 @@ def running_rows(np: Any, u: Any, v: Any) -> Any:
     return np.cumsum(u, 1).sum(1)
 
 
+def running_columns(np: Any, u: Any, v: Any) -> Any:
+    """(In row blocks, of which the rows are columns.)"""
+    return np.cumsum(u * v, 0).max(0)
+
+
+def below_the_top(np: Any, u: Any, v: Any) -> Any:
+    return (np.maximum.accumulate(u, 1) - u).max(1)
+
+
 PROGRAMS: dict[Program, tuple[Any, Any]] = {
     joined: (X, Y), joined_as_it_is: (X, Y), rolled: (X, Y), running: (X, Y), counted: (X, Y),
     drawdown: (X, Y), total: (X, Y),
     bordered: (U, V), turned: (U, V), side_by_side: (U, V), one_above_the_other: (U, V), running_rows: (U, V),
+    running_columns: (U, V), below_the_top: (U, V),
 }  # fmt: skip
 
 
@@ -104,6 +115,7 @@ def test_what_is_switched_off_is_stored(program: Program, monkeypatch: pytest.Mo
     """So the test above would fail without; and the bits are the same."""
     lazyarr.planning.forget()
     monkeypatch.setattr("lazyarr.fusion.portions.is_off", lambda name: name == "feeds")
+    monkeypatch.setattr("lazyarr.planning.chains", lambda *args: Found())
     given = PROGRAMS[program]
     found = program(lazyarr, *map(lazyarr.array, given))
     told = explain(found)
