@@ -1,7 +1,7 @@
 """What follows a matrix product writes over it: one buffer of its size, and no more.
 
-The product itself is one call of the BLAS: its bits depend on how rows are put into panels (a last panel of one
-row is another routine's), so the epilogue does not go into the call block by block.
+The product itself is one call of the BLAS: its bits depend on how rows are put into panels (a last panel of
+one row is another routine's), so the epilogue does not go into the call block by block.
 """
 
 from __future__ import annotations
