@@ -19,7 +19,16 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from lazyarr import compiler, config, kernel_index, kernels, launch_compress, launch_rows
+from lazyarr import (
+    compiler,
+    config,
+    kernel_index,
+    kernels,
+    launch_boxes,
+    launch_compress,
+    launch_feeds,
+    launch_rows,
+)
 from lazyarr.codegen.compress_feed import FEED
 from lazyarr.codegen.rows_shell import ROWS
 from lazyarr.cpu_features import LEVELS
@@ -176,6 +185,8 @@ def _machinery(target: Target) -> list[Code]:
         Code(loops_ir.pool(system), "lazyarr_parallel_for", least),
         Code(rows, symbols[ROWS], target, launch_rows.SHELL_LEVEL),
         Code(feeder, names[FEED], target, launch_compress.FEEDER_LEVEL),
+        Code(*launch_feeds.feeder_module(target), target),
+        Code(*launch_boxes.shell_module(target), target),
     ]
 
 

@@ -31,7 +31,10 @@ from lazyarr.fusion.partition import Partition, Refuse
 from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.kernels import foldable, host, lowerable, scannable
 from lazyarr.launch import launch
-from lazyarr.launch_compress import Source, launch_fed, launch_pack, launch_tally
+from lazyarr.launch_boxes import launch_boxes
+from lazyarr.launch_compress import Source, launch_kept, launch_pack, launch_tally
+from lazyarr.launch_feeds import Feeding, launch_fed
+from lazyarr.launch_portions import Part, Portions
 from lazyarr.launch_rows import launch_rows
 from lazyarr.materialize import run_through_numpy
 from lazyarr.plan import Plan, RowBlocks, Step, Walk, walk
@@ -258,9 +261,7 @@ def _by_kernel(step: Step, w: Walk) -> None:
         placement.place(w.nodes[k], map(w.value, reusable))
     held = hold_signals() if placement.taken else None
     try:
-        raised = 0
-        for part in step.boxes or (step,):
-            raised |= _launch_at(part, w, placement)
+        raised = _launch_boxes(step, w, placement) if step.boxes else _launch_at(step, w, placement)
         if raised:
             from lazyarr.replay import explain
 
@@ -270,10 +271,19 @@ def _by_kernel(step: Step, w: Walk) -> None:
         release_signals(held)
 
 
+def _launch_boxes(step: Step, w: Walk, placement: Placement) -> int:
+    """Compute a step that runs as several loop nests."""
+    homes = {k: placement.of(w.value(k)) for box in step.boxes for k in dict.fromkeys(box.operands)}
+    warm = all(homes[box.operands[k]].recycled for box in step.boxes for k in box.written)
+    addresses = {k: home.address for k, home in homes.items()}
+    return launch_boxes(step.boxes, addresses, [_scalars(box, w) for box in step.boxes], warm)
+
+
 def _launch_at(step: Step, w: Walk, placement: Placement) -> int:
-    homes = [placement.of(w.value(k)) for k in step.operands]
-    streams = all(homes[k].recycled for k in step.written)
-    return _launch(step, w, placement, [home.address for home in homes], streams)
+    fed = [operand for operand, _ in step.feeds]
+    homes = [None if at in fed else placement.of(w.value(k)) for at, k in enumerate(step.operands)]
+    streams = all(home is None or home.recycled for home in map(homes.__getitem__, step.written))
+    return _launch(step, w, placement, [0 if home is None else home.address for home in homes], streams)
 
 
 def _scalars(step: Step, w: Walk) -> list[Any]:
@@ -291,12 +301,28 @@ def _launch(step: Step, w: Walk, placement: Placement, bases: list[int], streams
         return launch_tally(program, addresses, scalars, tally.memory.view(numpy.int64))
     if step.ranks is not None:
         return launch_pack(_source(step, w, addresses))
-    feeds = [(operand, _source(source, w, _inputs(source, w))) for operand, source in step.feeds]
+    feeds = [(operand, _feeding(step, operand, source, w)) for operand, source in step.feeds]
+    kept = [(operand, source) for operand, source in feeds if isinstance(source, Source)]
+    if len(kept) == len(feeds):
+        return launch_kept(program, addresses, scalars, streams, kept)
     return launch_fed(program, addresses, scalars, streams, feeds)
 
 
+def _feeding(step: Step, operand: int, source: Step, w: Walk) -> Feeding:
+    """What makes an operand of a step."""
+    assert step.program is not None
+    if source.ranks is not None:
+        return _source(source, w, _inputs(source, w))
+    parts: list[Part] = []
+    for part in source.boxes or (source,):
+        assert part.program is not None
+        out = part.operands.index(step.operands[operand])
+        parts.append(Part(part.program, _inputs(part, w), _scalars(part, w), out))
+    return Portions(parts, step.program.loops.strides[operand][0])
+
+
 def _inputs(step: Step, w: Walk) -> list[int]:
-    """Where the operands of a compression lie that is not stored; its result lies nowhere."""
+    """Where the operands lie of a step whose result is not stored: that lies nowhere."""
     assert step.program is not None
     homes = [w.value(k).buf for k in step.operands]
     return [o if buf is None else buf.address + o for buf, o in zip(homes, step.program.offsets, strict=True)]

@@ -122,7 +122,7 @@ def prepare(
     kernel = kernel_for(parfor, nontemporal)
     layout = kernel.layout
     folds, sequence = "r" in parfor.dims, "s" in parfor.dims
-    words = array("q", bytes(8 * (layout.extra(0) + (WORDS if folds else 0))))
+    words = array("q", bytes(8 * (layout.extra(0) + (WORDS if folds else parfor.dims == "s"))))
     for d, n in enumerate(loops.shape):
         words[layout.shape(d)] = n
     for k, strides in enumerate(loops.strides):
@@ -137,9 +137,9 @@ def prepare(
         fill(words, layout, cuts, 0, kernel.fold)
         chunks, partial_bytes, combine_chunks = cuts.chunks, cuts.partial_bytes, cuts.combine_chunks
     else:
-        if any(inst.op == SCAN for inst in parfor.body):
+        if tile is None and any(inst.op == SCAN for inst in parfor.body):
             tile = tiles_along(parfor.dims, loops.shape, threads)
-        elif sequence:
+        elif tile is None and sequence:
             tile, threads = in_sequence(parfor.dims, loops.shape, threads)
         elif tile is None:
             sizes = [PLAIN[o.dtype].itemsize for o in parfor.operands]

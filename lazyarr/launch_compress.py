@@ -10,12 +10,11 @@ share it.
 from __future__ import annotations
 
 import math
-import time
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy
 
@@ -36,20 +35,13 @@ from lazyarr.dtypes import PLAIN
 from lazyarr.expr import BLOCK
 from lazyarr.fusion.program import Program
 from lazyarr.geometry import address
-from lazyarr.hot import ran
-from lazyarr.kernels import Kernel, host
+from lazyarr.kernels import host
 from lazyarr.launch import Prepared, bind, count_launch, may_stream, memory, prepare
+from lazyarr.launch_feeds import CHUNK, EACH, FED, Fed, run_chunks, sums_complex
 from lazyarr.schedule import LINE
 from lazyarr.target import Target
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
-
-CHUNK = 1 << 15
-"""Elements of the source that a chunk reads, roughly: what they leave fits the second-level cache."""
-
-FED = 1 << 16
-"""The same of chunks that are fed.  But each thread has `EACH` chunks at least, of no less than `CHUNK`
-elements."""
 
 STEP = 1 << 9
 """Kept elements that such a chunk packs, and hands on, at a time, roughly: they stay in the first-level
@@ -58,14 +50,12 @@ cache."""
 FEEDER_LEVEL = 2
 """Of code generation, for what runs the kernels: it is compiled once for all programs."""
 
-EACH = 8
-"""Chunks for each thread."""
-
 
 @dataclass(slots=True, eq=False)
 class Source:
     """A compression and its memory."""
 
+    in_turn: ClassVar[bool] = False
     program: Program
     addresses: list[int]
     """Of each operand's first element."""
@@ -86,6 +76,11 @@ class Source:
     def itemsize(self) -> int:
         return PLAIN[self.program.parfor.operands[self.out].dtype].itemsize
 
+    def feeds(self, starts: numpy.ndarray, at: int) -> list[Fed]:
+        """What packs the elements that each chunk needs, for a consumer of which other operands are no
+        compressions."""
+        return [_feed(_by_blocks(self.program, 1), self, starts, at)]
+
 
 def launch_tally(
     program: Program, addresses: Sequence[int], scalars: Sequence[Any], tally: numpy.ndarray
@@ -94,7 +89,7 @@ def launch_tally(
     p = _by_blocks(program, CHUNK // BLOCK)
     words, keep = bind(p, addresses, scalars)
     partials, words[p.partials_word] = memory(SLOT * (len(tally) - 1))
-    _run(p.kernel.address, words, p.chunks, p.threads, (p.kernel,))
+    run_chunks(p.kernel.address, words, p.chunks, p.threads, (p.kernel,))
     count_launch(p, words)
     sums = array("q", [words[p.partials_word], len(tally) - 1, address(tally)])
     parallel_for(_feeder(host())[RANKS_OF], sums.buffer_info()[0], 1, 1)
@@ -106,13 +101,13 @@ def launch_pack(source: Source) -> int:
     """Write the kept elements to memory."""
     p = _by_blocks(source.program, CHUNK // BLOCK)
     words, keep = _bind(p, source, source.addresses)
-    _run(p.kernel.address, words, p.chunks, p.threads, (p.kernel,))
+    run_chunks(p.kernel.address, words, p.chunks, p.threads, (p.kernel,))
     count_launch(p, words)
     del keep
     return words[Layout.FLAGS]
 
 
-def launch_fed(
+def launch_kept(
     program: Program, addresses: Sequence[int], scalars: Sequence[Any], streams: bool,
     feeds: Sequence[tuple[int, Source]],
 ) -> int:
@@ -157,7 +152,7 @@ def launch_fed(
         0, base, 0, at, p.kernel.address, inner.buffer_info()[0], len(inner), 0, *fed.words, len(feeds),
         *head,
     ])  # fmt: skip
-    _run(_feeder(host())[FEED], words, fed.chunks, threads, [each.kernel for each in (p, *packs)])
+    run_chunks(_feeder(host())[FEED], words, fed.chunks, threads, [each.kernel for each in (p, *packs)])
     flags = words[Layout.FLAGS] & p.kernel.flags | words[TOLD]
     if p.partial_bytes:
         inner[Layout.FLAGS] = 0
@@ -167,6 +162,24 @@ def launch_fed(
     COUNT.fused_ops += sum(each.kernel.ops for each in packs)
     del kept, block
     return flags
+
+
+def _feed(p: Prepared, source: Source, starts: numpy.ndarray, at: int) -> Fed:
+    """Which blocks each chunk needs; `starts` are the chunks' first ranks, and the end."""
+    ranks, size = source.ranks, source.itemsize
+    words, keep = _bind(p, source, source.addresses)
+    slack = words[p.kernel.layout.extra(SLACK)] = BLOCK * size
+    table = numpy.empty((len(starts) - 1, 4), numpy.int64)
+    table[:, 0] = numpy.searchsorted(ranks, starts[:-1], "right") - 1
+    table[:, 1] = numpy.searchsorted(ranks, starts[1:], "left")
+    if p.kernel.flags:          # also blocks of which nothing is kept: what they raise is told
+        table[0, 0], table[-1, 1] = 0, len(ranks) - 1
+        table[1:, 0] = numpy.minimum(table[1:, 0], table[:-1, 1])
+    table[:, 2] = table[:, 3] = ranks[table[:, 0]] * size
+    # The last block ends at the rank after it, so the largest difference is room for every chunk.
+    room = int((ranks[table[:, 1]] - ranks[table[:, 0]]).max()) * size + slack
+    buffer_at = at + -(-8 * len(words) // LINE) * LINE
+    return Fed(p, words, table, at, buffer_at, buffer_at + -(-room // LINE) * LINE, source.out, keep)
 
 
 def _bind(
@@ -251,7 +264,7 @@ def _cut_consumer(program: Program, streams: bool, threads: int, size: int) -> _
     folds = "r" in program.parfor.dims
     cuts = _cuts(program, n) if folds else _in_runs(n, min(STEP, n), 0, 0)
     p = prepare(program, streams and not folds, threads, cuts if folds else None, tile=[cuts.run])
-    return _Fed(p, cuts, folds and _complex(program), n, want)
+    return _Fed(p, cuts, folds and sums_complex(program), n, want)
 
 
 def _cuts(program: Program, n: int) -> Cuts:
@@ -271,22 +284,6 @@ def _in_runs(n: int, run: int, depth: int, each: int) -> Cuts:
     steps = runs << depth
     size = steps * each if steps > 1 else 0
     return Cuts((n,), (1,), steps, run, runs, depth, steps, 1, size, 1 if size else 0)
-
-
-def _complex(program: Program) -> bool:
-    return any(
-        how.order == "pairwise" and PLAIN[inst.sig].kind == "c" for inst, how in reductions(program.parfor)
-    )
-
-
-def _run(entry: int, words: array[int], chunks: int, threads: int, kernels: Sequence[Kernel]) -> None:
-    """`kernels` are what runs there, in equal parts as far as is known."""
-    began = time.perf_counter()
-    parallel_for(entry, words.buffer_info()[0], chunks, threads)
-    spent = time.perf_counter() - began
-    COUNT.seconds["run"] += spent
-    for kernel in kernels:
-        ran(kernel, spent / len(kernels))
 
 
 @cache

@@ -24,6 +24,7 @@ from lazyarr.codegen.reduce_plan import cut
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
+from lazyarr.fusion.parfor import SCAN
 from lazyarr.fusion.program import Program
 from lazyarr.hot import ran
 from lazyarr.kernels import Kernel, host
@@ -278,6 +279,8 @@ def _kernel(program: Program, streams: bool) -> Prepared:
     if "r" in parfor.dims:
         cuts = cut(parfor, loops.shape, program.run, loops.strides, 1, whole=True)
         return prepare(program, False, 1, cuts)
+    if any(inst.op == SCAN for inst in parfor.body):
+        return prepare(program, False, 1)
     return prepare(program, streams, 1, tile=_squares(program) or list(loops.shape))
 
 
@@ -290,7 +293,7 @@ def may_stream(program: Program) -> bool:
     """May the rows of a map be stored past the caches, if its results begin at cache lines?"""
     parfor, loops = program.parfor, program.loops
     places = zip(parfor.operands, loops.strides, program.offsets, program.moves, strict=True)
-    return "r" not in parfor.dims and _squares(program) is None and all(
+    return not set("rs") & set(parfor.dims) and _squares(program) is None and all(
         o.role == "in" or (o.access == "u" and not any(x % LINE for x in (*strides[:-1], offset, move)))
         for o, strides, offset, move in places
     )

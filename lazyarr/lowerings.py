@@ -30,7 +30,8 @@ from lazyarr.fusion.program import Program
 from lazyarr.fusion.registry import Active, add_op, registered, remove_op, replacement_form
 from lazyarr.fusion.replacement import Lowering, typed
 from lazyarr.fusion.rewrite import Keeps, Replacement, names
-from lazyarr.fusion.soundness import Unsound, differs, samples
+from lazyarr.fusion.samples import samples
+from lazyarr.fusion.soundness import Unsound, differs
 from lazyarr.kernels import lowerable
 from lazyarr.launch import launch
 from lazyarr.lowering_text import Lower, emitter_of

@@ -23,9 +23,11 @@ from lazyarr.fusion.compress import fed, feedable
 from lazyarr.fusion.group import TOO_FEW, Group, space
 from lazyarr.fusion.outline import Barred, Elsewhere, Outline, outline
 from lazyarr.fusion.partition import ALONE, LOOK_BACK, Partition, Refuse, is_draw, partition
-from lazyarr.fusion.regions import Regions, arranged, read_through
+from lazyarr.fusion.portions import portioned, takes
+from lazyarr.fusion.regions import IN_ORDER, Regions, arranged, read_through
 from lazyarr.fusion.rows import Found, chains
 from lazyarr.fusion.structure import Key
+from lazyarr.launch_portions import blocks_of
 from lazyarr.lifetimes import excess
 from lazyarr.plan import Plan, Step, Walk
 from lazyarr.plan_patterns import for_shape, outline_of, pattern_of
@@ -145,6 +147,9 @@ def _in_boxes(
             return _groups(w, refuse, Barred(), LOOK_BACK, order)
         except Apart as found:
             regions.units.remove(found.unit)
+            for node in w.nodes if found.unit.fed is not None else ():
+                if found.unit.fed in node.needs():
+                    regions.refused[node.serial] = (IN_ORDER,)
     return None
 
 
@@ -257,6 +262,14 @@ def _planned(
                 absorbed.add(source.number)
                 feeding.add(number)
                 parted.stored.discard(source.nodes[-1].serial)
+    for number, (group, value) in _portioned(parted, w).items():
+        if _portion(made[number][0], made[group.number][0], w.numbers[id(value)], value.nbytes):
+            absorbed.add(group.number)
+            feeding.add(number)
+            parted.stored.discard(value.serial)
+    for group in parted.groups:
+        if group.unit is not None and group.unit.fed is not None and group.number not in absorbed:
+            raise Apart(group.unit)
     parted.rows = chains(parted.groups, parted.stored, w.external, absorbed | feeding, room())
     return parted, made, absorbed
 
@@ -269,6 +282,24 @@ def _feed(step: Step, source: Step) -> bool:
         return False
     step.members = (*source.members, *step.members)
     step.operands = tuple(source.operands[-1] if k == mine else k for k in step.operands)
+    step.feeds += ((found[0], source),)
+    return True
+
+
+def _portioned(parted: Partition, w: Walk) -> dict[int, tuple[Group, Expr]]:
+    """What may be fed in portions.  (Where constants stand for others launches are not that kind's.)"""
+    return portioned(parted.groups, parted.stored, w.asked) if w.tokens.literal else {}
+
+
+def _portion(step: Step, source: Step, mine: int, nbytes: int) -> bool:
+    """Put what makes a value portion by portion into the step that reads it, if that can take it so."""
+    found = [at for at, k in enumerate(step.operands) if k == mine]
+    if step.program is None or len(found) != 1 or not takes(step.program, found[0], nbytes):
+        return False
+    for part in source.boxes or (source,):
+        if part.program is None or blocks_of(part.program, part.operands.index(mine)) is None:
+            return False
+    step.members = (*source.members, *step.members)
     step.feeds += ((found[0], source),)
     return True
 

@@ -99,6 +99,9 @@ UNLIKE = frozenset({"multiply", "divide", "logaddexp", "logaddexp2", "hypot"})
 
 SEARCHES = frozenset({"argmax", "argmin"})
 
+DECIDED_EARLY = frozenset({"logical_or", "logical_and"})
+"""Folds of which one element may tell the result."""
+
 HALF_RUNS = frozenset({"add", "subtract", "multiply", "divide"})
 """float16 loops that keep the accumulator in float32 for the whole run."""
 

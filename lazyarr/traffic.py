@@ -43,20 +43,25 @@ def moved(step: Step, w: Walk) -> Traffic:
             found += _by_numpy(w.nodes[k])
         return found
     found = _by_kernel(step, step.program, w, {operand for operand, _ in step.feeds})
-    for _, source in step.feeds:                # what it packs is in the cache: neither stored nor read
+    for operand, source in step.feeds:          # what it makes is in the cache: neither stored nor read
+        if source.boxes:
+            found += _by_boxes(source, w, step.operands[operand])
+            continue
         assert source.program is not None
         packed = {k for k, o in enumerate(source.program.parfor.operands) if o.role != "in"}
         found += _by_kernel(source, source.program, w, packed)
     return found
 
 
-def _by_boxes(step: Step, w: Walk) -> Traffic:
-    """Boxes of one space read what others do in their neighbours, too."""
+def _by_boxes(step: Step, w: Walk, without: int | None = None) -> Traffic:
+    """Boxes of one space read what others do in their neighbours, too; `without` is no memory."""
     read: dict[int, int] = {}
     written = 0
     for box in step.boxes:
         assert box.program is not None
         for k, (operand, number) in enumerate(zip(box.program.parfor.operands, box.operands, strict=True)):
+            if number == without:
+                continue
             value = w.value(number)
             nbytes = min(_footprint(box.program, k), value.nbytes)
             if operand.role != "out":

@@ -161,7 +161,8 @@ class Reduce:
     def decidable(self) -> bool:
         """Can the result be known before the last element, and is nothing lost with the others?"""
         lone = len(self.folds) == 1 and not any(inst.op == "store" for inst in self.parfor.body)
-        return lone and not self.categories and deciding(self.folds[0]) is not None
+        quiet = not self.categories or (lone and self.folds[0].how.quiet)
+        return lone and quiet and deciding(self.folds[0]) is not None
 
     def stride(self, b: Function, k: int, d: int) -> str:
         return b.word("%words", self.layout.stride(k, d))

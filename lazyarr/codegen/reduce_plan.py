@@ -202,6 +202,17 @@ def _by_outputs(
     return Cuts(tuple(tile), grid, math.prod(grid), run, runs, 0, steps, steps, 0, 0)
 
 
+def by_rows(parfor: Parfor, shape: Sequence[int], run: int, rows: int) -> Cuts:
+    """Chunks of so many rows of the outermost loop, whose outputs are each folded to the end."""
+    folded = [n for n, d in zip(shape, parfor.dims, strict=True) if d == "r"]
+    group = reductions(parfor)[0][1].group
+    runs = -(-math.prod(folded[len(folded) - group :]) // run)
+    tile = [rows, *shape[1:]]
+    grid = _grid(shape, tile)
+    steps = math.prod(folded[: len(folded) - group]) * runs
+    return Cuts(tuple(tile), grid, grid[0], run, runs, 0, steps, steps, 0, 0)
+
+
 def _cut_rows(
     parfor: Parfor, shape: Sequence[int], folded: Sequence[int], threads: int, whole: bool
 ) -> Cuts:

@@ -4,6 +4,8 @@ In:  a parfor ``p* s`` with scans.   Out: its chunk function.
 The stages before a scan leave its values in memory, block by block, unless they lie there already; a scan
 is a loop over a block, one element after the other, of `ROWS` rows at a time: each has a running result in a
 register.  Then come the stages that use the results.  What is left of the rows goes together, too.
+A single sequence may be cut into pieces, one chunk each, which one thread runs one after the other: each
+leaves its last running results, behind the scratch memory, for the next one.
 """
 
 from __future__ import annotations
@@ -24,10 +26,13 @@ from lazyarr.codegen.reduce_outputs import Chunk, outputs, tiles
 from lazyarr.codegen.scan_plan import ROWS
 from lazyarr.codegen.tile import LEAST, tile
 from lazyarr.codegen.vectorize import vectorize
-from lazyarr.fusion.parfor import Parfor
+from lazyarr.fusion.parfor import SCAN, Parfor
 
 AT_ONCE = 16
 """Elements between two branches: there the code generator's lowest level keeps values in registers."""
+
+BOUNDS = 0
+"""The extra word of a single sequence: address of where each piece begins, and the end; 0: it is one."""
 
 CARRY = 16
 """Bytes for the last running result of a row."""
@@ -47,6 +52,11 @@ def rows_of(parfor: Parfor) -> int:
 def row_bytes(parfor: Parfor, scratch_bytes: int) -> int:
     """Scratch memory of a thread: each row has its own."""
     return -(-scratch_bytes // 64) * 64 * rows_of(parfor)
+
+
+def left_bytes(parfor: Parfor) -> int:
+    """What a piece of a single sequence leaves for the next one."""
+    return CARRY * sum(inst.op == SCAN for inst in parfor.body)
 
 
 def along_function(r: Reduce, kernels: tuple[Kernel, ...], name: str) -> Function:
@@ -88,6 +98,7 @@ class _Along:
             id(stmt): b.alloca(f"[{CARRY * rows_of(r.parfor)} x i8]")
             for stmt in self.segments if isinstance(stmt, Scan)
         }  # fmt: skip
+        self.chars = {id(stmt): stmt.sig[-1] for stmt in self.segments if isinstance(stmt, Scan)}
 
     def write(self) -> None:
         r, b = self.r, self.b
@@ -95,7 +106,7 @@ class _Along:
         count = r.extent(b, len(r.parfor.dims) - 1)
         if not r.outer:
             with outputs(r, b, chunk, [], r.rows) as (_, at):
-                self.rows(at, {}, count, 1)
+                self.sequence(at, count)
             return
         near = r.outer[-1]
         low, high = chunk.low.pop(near), chunk.high.pop(near)
@@ -110,16 +121,46 @@ class _Along:
                     self.rows(at, apart, count, n)
                 first = last
 
-    def rows(self, at: dict[int, str], apart: dict[int, str], count: str, n: int) -> None:
-        """`n` rows from beginning to end, in blocks."""
+    def sequence(self, at: dict[int, str], extent: str) -> None:
+        """A chunk of a single sequence: all of it, or the next piece, which goes on where the one before has
+        ended."""
+        b, r = self.b, self.r
+        bounds = b.word("%words", r.layout.extra(BOUNDS), "ptr")
+        span = b.alloca("[2 x i64]")
+        b.put(span, 0, "i64", "0")
+        b.put(span, 8, "i64", extent)
+        with b.when(b.op(f"icmp ne ptr {bounds}, null")):
+            mine = b.at(bounds, b.mul("%chunk", "8"))
+            b.put(span, 0, "i64", b.word(mine, 0))
+            b.put(span, 8, "i64", b.word(mine, 1))
+        low, high = b.word(span, 0), b.word(span, 1)
+        left = b.at(b.word("%words", r.layout.SCRATCH, "ptr"), r.scratch_bytes)
+        with b.when(b.op(f"icmp ne i64 {low}, 0")):
+            self.hand_over(left, back=True)
+        self.rows(self.body.advance(at, low), {}, b.op(f"sub i64 {high}, {low}"), 1, low)
+        with b.when(b.op(f"icmp ne i64 {high}, {extent}")):
+            self.hand_over(left, back=False)
+
+    def hand_over(self, left: str, back: bool) -> None:
+        """Copy the last running results to memory, or `back`."""
+        for k, (scan, carry) in enumerate(self.carries.items()):
+            char, place = self.chars[scan], self.b.at(left, CARRY * k)
+            source, to = (place, carry) if back else (carry, place)
+            store_scalar(self.b, char, load_scalar(self.b, char, source), to)
+
+    def rows(
+        self, at: dict[int, str], apart: dict[int, str], count: str, n: int, origin: str = "0"
+    ) -> None:
+        """`n` rows in blocks, from their beginning, or from the element `origin`, to the end."""
         b = self.b
         if not self.block:
-            self.blocks(at, apart, "0", count, n)
+            self.blocks(at, apart, origin, count, n)
             return
         size = max(LEAST, self.block // n)
         with b.loop("0", count, str(size)) as (start, _):
             left = b.smaller(b.op(f"sub i64 {count}, {start}"), str(size))
-            self.blocks(self.body.advance(at, start), apart, start, left, n)
+            number = start if origin == "0" else b.add(origin, start)
+            self.blocks(self.body.advance(at, start), apart, number, left, n)
 
     def blocks(self, at: dict[int, str], apart: dict[int, str], start: str, count: str, n: int) -> None:
         """One block of `n` rows: `at` are the addresses of the first row's elements."""

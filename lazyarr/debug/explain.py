@@ -159,6 +159,9 @@ class Explanation:
         return text in str(self)
 
 
+PORTIONS = "made for the group that reads it, portion by portion"
+
+
 def _count(n: int, what: str) -> str:
     return f"{n} {what}{'' if n == 1 else 's'}"
 
@@ -204,9 +207,11 @@ def explanation(w: Walk, parted: Partition, steps: list[Step]) -> Explanation:
     views = {serial for g in parted.groups for serial in g.bridged}
     members = [n for g in parted.groups for n in g.nodes]
     told = {n.serial: dims_of(n, dims) for n in members}         # letters in the order of the groups
-    made = {
-        n.serial: _operation(n, names, told[n.serial], parted.stored, n.serial in views) for n in members
-    }
+    fates = dict.fromkeys(parted.stored, "stored")
+    for step in steps:
+        portions = [step.operands[k] for k, source in step.feeds if source.ranks is None]
+        fates.update((w.nodes[k].serial, PORTIONS) for k in portions)
+    made = {n.serial: _operation(n, names, told[n.serial], fates, n.serial in views) for n in members}
     by_node = {w.nodes[k].serial: step for step in steps for k in step.members}
     traffic = {id(step): moved(step, w) for step in steps}
     groups = []
@@ -263,11 +268,9 @@ def _group(
     group: Fused, step: Step, made: dict[int, Operation], traffic: Traffic, w: Walk, rows: tuple[str, ...]
 ) -> Group:
     inner = [s for _, s in step.feeds]
-    if step.boxes:
-        step = step.boxes[0]
     inner += [part.step for part in step.rows.parts] if step.rows is not None else []
     source = next((s for s in inner if w.nodes[s.members[-1]] is group.nodes[-1]), step)
-    program = source.program
+    program = (source.boxes[0] if source.boxes else source).program
     rewrites = () if program is None else tuple(
         Rewrite(group.nodes[r.member].serial, r.op, r.rule, r.instead) for r in program.rewrites
     )
@@ -278,14 +281,16 @@ def _group(
     )  # fmt: skip
 
 
-def _operation(node: Expr, names: dict[int, str], dims: str, stored: set[int], view: bool) -> Operation:
+def _operation(
+    node: Expr, names: dict[int, str], dims: str, fates: dict[int, str], view: bool
+) -> Operation:
     region, old = region_of(node), node.old
     while old is not None and id(old) not in names:
         old = old.old
     file, line = ("", 0) if node.loc is None else line_of(node.loc)
     inputs = tuple(input_word(i, names) for i in node.inputs)
     changes = "" if old is None else input_word(Read(old, region), names)
-    fate = "stored" if node.serial in stored else _fate(node)
+    fate = fates.get(node.serial) or _fate(node)
     return Operation(
         node.serial, label(node.op), inputs, region.shape, region.dtype.name, changes, file, line, dims,
         fate, view,

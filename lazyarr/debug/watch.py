@@ -58,7 +58,9 @@ def programs_of(steps: list[Step]) -> Programs:
     """The kernels of a plan, those that feed others before these."""
     found = []
     for at, step in enumerate(steps):
-        found += [(f"kernel {at}, packing", s.program) for _, s in step.feeds if s.program is not None]
+        for _, source in step.feeds:
+            made = source.boxes or (source,)
+            found += [(f"kernel {at}, feeding", s.program) for s in made if s.program is not None]
         if step.program is not None:
             found.append((f"kernel {at}", step.program))
         for box in step.boxes:

@@ -24,7 +24,7 @@ from lazyarr.fusion.registry import Active
 from lazyarr.fusion.rewrite import Rewrite
 from lazyarr.geometry import offset_of, same
 from lazyarr.ops import flags, function, kind
-from lazyarr.reduce_order import Order
+from lazyarr.reduce_order import DECIDED_EARLY, Order
 
 
 @dataclass(slots=True, eq=False)
@@ -76,6 +76,8 @@ class Assembler:
     group: Group
     epoch: int
     body: Body
+    quiet: bool = False
+    """All nodes ignore all floating-point flags, at every run."""
     values: dict[int, int] = field(default_factory=dict)
     """Serial of a node -> the number of its value, in the dtype of its region."""
     bindings: list[Binding] = field(default_factory=list)
@@ -225,7 +227,9 @@ class Assembler:
         elif order.start == "identity":
             identity: Any = numpy.array(function(op.name).identity).astype(sig[-1])
             start = self.body.scalar(identity[()])
-        self.fold(node, number, Reduction(op.name, order.fold, len(self.bindings), start, mask), sig[0])
+        quiet = op.name in DECIDED_EARLY and self.quiet
+        how = Reduction(op.name, order.fold, len(self.bindings), start, mask, quiet=quiet)
+        self.fold(node, number, how, sig[0])
 
     def fold(self, node: Expr, number: int, how: Reduction, char: str) -> None:
         assert node.region is not None
@@ -287,7 +291,8 @@ class Terms(NamedTuple):
 
 def body_of(group: Group, epoch: int, stored: set[int], terms: Terms) -> Assembler:
     """The body of a group, with all that it loads and stores."""
-    a = Assembler(group, epoch, Body(*terms))
+    quiet = terms.literal and all(ignores(node.errors) for node in group.nodes)
+    a = Assembler(group, epoch, Body(*terms), quiet)
     stores: list[Inst] = []
     for a.body.at, node in enumerate(group.nodes):
         a.body.ignores = terms.literal and ignores(node.errors)

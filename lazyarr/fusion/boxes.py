@@ -41,7 +41,9 @@ _serials = itertools.count(-1, -1)
 
 
 class Piece(Expr):
-    """A node in one box: planning alone knows it, and nobody evaluates it."""
+    """A node in one box: planning alone knows it, and nobody evaluates it.
+
+    A value that is read as it was joined has one, too, which copies it (`copy_of`)."""
 
     __slots__ = ("whole",)
     whole: Expr
@@ -55,6 +57,12 @@ class Piece(Expr):
         self.covers, self.nbytes = True, region.nbytes
         self.masked = self.spared = self.replaced = False
         self.epoch, self.index, self.serial = -1, 0, next(_serials)
+
+
+def copy_of(value: Expr, geo: numpy.ndarray) -> Piece:
+    """What a group reads of a value, as a node of its own."""
+    char = char_of(geo.dtype)
+    return Piece(value, (Read(value, geo),), geo, Map("copy", f"{char}->{char}"))
 
 
 def is_piece(value: Expr) -> bool:
@@ -96,6 +104,8 @@ class Unit:
     """Serials of those that are read through: nobody stores them."""
     boxes: list[Box]
     loads: list[tuple[Expr, numpy.ndarray]]
+    fed: Expr | None = None
+    """The value that a fold reads, portion by portion: it is no memory."""
 
 
 class Unreadable(Exception):
@@ -178,8 +188,9 @@ class Cutting:
         r, group = self.reading, self.reading.group
         for node in r.nodes:
             placed = group.placed[node.serial]
+            own = whole_of(node).serial
             if isinstance(node.op, Reduce):
-                self.own[node.serial] = self._folded(node, self.part(placed.region), self.part)
+                self.own[own] = self._folded(node, self.part(placed.region), self.part)
                 continue
             inputs: list[Any] = []
             for i, geo in zip(node.inputs, placed.reads, strict=True):
@@ -190,7 +201,7 @@ class Cutting:
                     inputs.append(Read(piece, region_of(piece)))
                 else:
                     inputs.append(self.source(i.expr, self.part(spread(geo, group.shape))))
-            self.own[node.serial] = self._add(node, tuple(inputs), self.part(placed.region))
+            self.own[own] = self._add(node, tuple(inputs), self.part(placed.region))
         return Box(tuple(s.stop - s.start for s in self.at), self.pieces, self.own)
 
     def part(self, geo: numpy.ndarray) -> numpy.ndarray:
@@ -267,6 +278,6 @@ class Cutting:
     ) -> Piece:
         if len(self.pieces) >= MOST_NODES:
             raise TooMany
-        piece = Piece(node, inputs, region, op)
+        piece = Piece(whole_of(node), inputs, region, op or node.op)
         self.pieces.append(piece)
         return piece

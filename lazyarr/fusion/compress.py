@@ -27,16 +27,16 @@ def fed(
         node = group.nodes[-1]
         if group.opaque or not isinstance(node.op, Compress) or external(node):
             continue
-        reader = _only_reader(node, groups)
+        reader = only_reader(node, groups)
         alone = all(n.serial not in stored for n in group.nodes[:-1])
         between = [] if reader is None else groups[group.number + 1 : reader.number + 1]
-        if reader is not None and alone and not _overwritten(group, between):
+        if reader is not None and alone and not overwritten(group, between):
             found.setdefault(reader.number, []).append(group)
     return found
 
 
-def _only_reader(node: Expr, groups: list[Group]) -> Group | None:
-    """The one group that reads a compression, if it does so whole and in order."""
+def only_reader(node: Expr, groups: Sequence[Group]) -> Group | None:
+    """The one group that reads a value, if it does so whole and in order."""
     readers = [g for g in groups if any(a.key is node for a in (*g.loads, *g.stores))]
     if len(readers) != 1:
         return None
@@ -50,8 +50,8 @@ def _only_reader(node: Expr, groups: list[Group]) -> Group | None:
     return reader if whole and fits and not written and usual else None
 
 
-def _overwritten(source: Group, groups: Sequence[Group]) -> bool:
-    """Does one of the groups write to memory that a compression's group reads?"""
+def overwritten(source: Group, groups: Sequence[Group]) -> bool:
+    """Does one of the groups write to memory that another one reads?"""
     return any(a.key is load.key for g in groups for a in g.stores for load in source.loads)
 
 

@@ -175,15 +175,18 @@ class Group:
 
     def through(self, view: Reindex, shape: tuple[int, ...]) -> Group | None:
         """The same group over another space, if all its accesses can follow."""
-        placed = {serial: p.through(view) for serial, p in self.placed.items()}
-        loads, stores = ([a.through(view) for a in accesses] for accesses in (self.loads, self.stores))
-        if any(x is None for x in (*placed.values(), *loads, *stores)):
-            return None
-        moved = replace(self, shape=shape, placed=placed, loads=[], stores=[], places={})    # type: ignore[arg-type]
-        for access in loads:
-            moved.load(access)              # type: ignore[arg-type]
-        for access in stores:
-            moved.store(access)             # type: ignore[arg-type]
+        moved = replace(self, shape=shape, placed={}, loads=[], stores=[], places={})
+        for serial, p in self.placed.items():
+            seen = p.through(view)
+            if seen is None:
+                return None
+            moved.placed[serial] = seen
+        for enter, accesses in ((moved.load, self.loads), (moved.store, self.stores)):
+            for each in accesses:
+                access = each.through(view)
+                if access is None:
+                    return None
+                enter(access)
         return moved
 
     def load(self, access: Access) -> None:

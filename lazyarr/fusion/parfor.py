@@ -66,6 +66,7 @@ class Reduction(NamedTuple):
     number of the runtime scalar that the accumulator starts from, or -1: from the first element.
     `mask` is the value number of a bool that says which elements take part, or -1.
     argmax and argmin count positions in the index space of the innermost `group` loops.
+    `quiet`: nobody asks for the flags of elements that cannot change the result any more.
 
     A parfor with reductions has its loops in one of two forms: ``p* r+``, folded along the innermost
     loop, or ``p* r+ p``, folded across rows (never 'pairwise').  `codegen.reduce_plan` arranges them.
@@ -77,6 +78,7 @@ class Reduction(NamedTuple):
     start: int = -1
     mask: int = -1
     group: int = 1
+    quiet: bool = False
 
 
 class Inst(NamedTuple):

@@ -44,6 +44,7 @@ from lazyarr.fusion.group import (
     written,
 )
 from lazyarr.fusion.outline import Barred, Elsewhere, Outline
+from lazyarr.fusion.overwrites import written_again
 from lazyarr.fusion.regions import Regions
 from lazyarr.fusion.reindex import CROSSING, crossed, reindex, spread
 from lazyarr.fusion.rows import Found
@@ -185,7 +186,7 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
                 stored.add(node.old.serial)
     stored.update(node.serial for node in nodes if node.old is not None and not node.covers)
     for group in groups:
-        stored -= {first.serial for first in _replaced(group) if not asked(first)}
+        stored -= {first.serial for first in written_again(group) if not asked(first)}
         if group.unit is not None:
             stored -= group.unit.through
     return Partition(groups, stored, epoch)
@@ -211,37 +212,11 @@ def _enter_unit(
     for node in unit.nodes:
         node.epoch, node.index = epoch, group.number
     _enter_loads(unit.loads, group, last_reader, stored, memory)
-    for node in unit.nodes:
+    for node in unit.nodes if unit.fed is None else ():
         if node.old is not None and node.serial not in unit.through:
             group.store(Access(node, memory.key(node.old), written(node, unit.placed[node.serial].region)))
             if not node.covers and node.old.op is not None:
                 stored.add(node.old.serial)
-
-
-def _replaced(group: Group) -> list[Expr]:
-    """Nodes whose elements a later node of the group writes again.
-
-    Where nobody else asks for them they are not stored: so a group stores each element once, and its
-    stores may happen in any order."""
-    found: list[Expr] = []
-    if all(node.old is None for node in group.nodes):
-        return found
-    regions = {serial: placed.region for serial, placed in group.placed.items()}
-    for at, first in enumerate(group.nodes):
-        for node in group.nodes[at + 1 :]:
-            if node.old is not None and _follows(node.old, first) and same(
-                regions[node.serial], regions[first.serial]
-            ):
-                found.append(first)
-                break
-    return found
-
-
-def _follows(value: Expr | None, first: Expr) -> bool:
-    """Is it `first`, or made from it by writes?"""
-    while value is not None and value.serial > first.serial:
-        value = value.old
-    return value is first
 
 
 def is_draw(node: Expr) -> bool:

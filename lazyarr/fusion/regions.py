@@ -5,7 +5,8 @@ In:  a partition, the nodes that it is of.   Out: `Unit`s, and for other groups 
 assigned to: each is several writes to parts of new memory, which somebody then reads otherwise than it was
 written.  Where one group alone reads them, its space is cut into boxes (`boxes`), each a loop nest in which
 what wrote the elements is computed in the place of a load, and none of it is stored: what was
-elementwise(joined(parts)) becomes joined(elementwise(parts)).
+elementwise(joined(parts)) becomes joined(elementwise(parts)).  Where a fold follows, its order goes through
+all boxes; so it is a group by itself, which is fed with what they make, portion by portion (`portions`).
 
 The same goes for a value that is read at several places, as a stencil does: it is computed again for each of
 them where that takes less time than to store and load it.  Each operation is done on the elements on which
@@ -24,7 +25,17 @@ import numpy
 from lazyarr.draws import DRAWS
 from lazyarr.expr import FOLDS, Expr, Map, Read, Reduce
 from lazyarr.fusion.alias import Memory
-from lazyarr.fusion.boxes import MOST_BOXES, MOST_NODES, Box, Reading, TooMany, Unit, Unreadable, is_piece
+from lazyarr.fusion.boxes import (
+    MOST_BOXES,
+    MOST_NODES,
+    Box,
+    Reading,
+    TooMany,
+    Unit,
+    Unreadable,
+    copy_of,
+    is_piece,
+)
 from lazyarr.fusion.fold import folded
 from lazyarr.fusion.group import TOO_FEW, Group, Placed, region_of
 from lazyarr.fusion.overlap import Where
@@ -44,6 +55,8 @@ COST_NS = 0.1
 """Nanoseconds of an element of an op of cost 1."""
 
 IN_ORDER = "a fold goes through all of it, in an order of its own"
+
+NOT_ONE = "several folds go through what is made of it, or other nodes use that"
 
 
 @dataclass(slots=True, eq=False)
@@ -73,17 +86,19 @@ def read_through(
         if group.number in out or not _is_apart(group, asked):
             continue
         mine = [n for n in group.nodes if n.serial not in taken]
+        last, fed = group.nodes[-1].serial, None
         if group.fold is not None:
-            mine, group = _of_folds(mine, group)
+            made = _of_folds(mine, group) or _fed(mine, group, asked, readers)
+            if isinstance(made, str):
+                found.refused[last] = (made,)
+                continue
+            mine, group, fed = made
         elif not _elementwise(group):
             continue
-        if not mine:
-            found.refused[group.nodes[-1].serial] = (IN_ORDER,)
-            continue
-        uniting = _Uniting(group, mine, readers, stored, asked, memory, taken)
+        uniting = _Uniting(group, mine, readers, stored, asked, memory, taken, fed)
         unit = uniting.unit()
         if uniting.whys:
-            found.refused[group.nodes[-1].serial] = tuple(uniting.whys)
+            found.refused[last] = tuple(uniting.whys)
         if unit is not None:
             found.units.append(unit)
             taken.update(n.serial for n in unit.nodes)
@@ -99,14 +114,46 @@ def _is_apart(group: Group, asked: Collection[int]) -> bool:
     )  # fmt: skip
 
 
-def _of_folds(nodes: list[Expr], group: Group) -> tuple[list[Expr], Group]:
-    """The folds of a group that are short, over the space of their results; none if others are not."""
+Parts = tuple[list[Expr], Group, Expr | None]
+"""Nodes that read piece by piece; their group; the value that a fold is fed with, if they make that."""
+
+
+def _of_folds(nodes: list[Expr], group: Group) -> Parts | None:
+    """The folds of a group that are short, over the space of their results; None if others are not."""
     folds = [n for n in nodes if isinstance(n.op, FOLDS)]
     shapes = {region_of(n).shape for n in folds}
     if len(shapes) != 1 or not all(map(is_short, folds)):
-        return [], group
+        return None
     placed = {n.serial: Placed((folded(n).geo,), region_of(n)) for n in folds}
-    return folds, replace(group, shape=shapes.pop(), nodes=folds, placed=placed, fold=None, bridged=set())
+    part = replace(group, shape=shapes.pop(), nodes=folds, placed=placed, fold=None, bridged=set())
+    return folds, part, None
+
+
+def _fed(
+    nodes: list[Expr], group: Group, asked: Collection[int], readers: Mapping[int, set[int]]
+) -> Parts | str:
+    """What makes the one value that a group folds, which need not exist as a whole (`portions`)."""
+    folds = [n for n in nodes if isinstance(n.op, FOLDS)]
+    plain = all(isinstance(n.op, Reduce) and not n.op.masked for n in folds)
+    if not folds or not plain or len(nodes) < len(group.nodes):
+        return IN_ORDER
+    value, geo = folded(folds[0]).expr, folded(folds[0]).geo
+    others = [n for n in nodes if not isinstance(n.op, FOLDS)]
+    once = all(folded(n).expr is value and same(folded(n).geo, geo) for n in folds)
+    if not once or value.op is None or value.serial in asked or any(n.serial in asked for n in others):
+        return NOT_ONE
+    if not readers[value.serial] <= {n.serial for n in folds} or geo.shape != group.shape:
+        return NOT_ONE
+    if not all(_is_plain(n) and n.old is None for n in others):
+        return IN_ORDER
+    if others:
+        if others[-1] is not value or not same(geo, region_of(value)):
+            return NOT_ONE
+        placed = {n.serial: group.placed[n.serial] for n in others}
+    else:
+        copy: Expr = copy_of(value, geo)
+        others, placed = [copy], {copy.serial: Placed.plainly(copy)}
+    return others, replace(group, nodes=others, placed=placed, fold=None, bridged=set()), value
 
 
 def _elementwise(group: Group) -> bool:
@@ -126,10 +173,10 @@ class _Uniting:
 
     def __init__(
         self, group: Group, nodes: list[Expr], readers: Mapping[int, set[int]], stored: Collection[int],
-        asked: Collection[int], memory: Memory, taken: Collection[int],
+        asked: Collection[int], memory: Memory, taken: Collection[int], fed: Expr | None,
     ) -> None:
         self.group, self.nodes, self.readers, self.stored = group, nodes, readers, stored
-        self.asked, self.memory, self.taken = asked, memory, taken
+        self.asked, self.memory, self.taken, self.fed = asked, memory, taken, fed
         self.barred = {n.old.serial for n in nodes if n.old is not None and not n.covers}
         """Serials of values that have to be stored."""
         self.whys: dict[str, None] = {}
@@ -162,10 +209,13 @@ class _Uniting:
             if self._overwrites(reading):
                 self.whys["the group writes memory that the parts come from"] = None
                 return None
-            members = sorted((*through.values(), *self.nodes), key=lambda n: n.serial)
-            placed = {s: self.group.placed[s] for s in (n.serial for n in self.nodes)}
+            own = [n for n in self.nodes if not is_piece(n)]
+            members = sorted((*through.values(), *own), key=lambda n: n.serial)
+            placed = {n.serial: self.group.placed[n.serial] for n in own}
             placed |= {s: Placed.plainly(n) for s, n in through.items()}
-            return Unit(self.group.shape, members, placed, set(through), boxes, reading.loads)
+            kept = set() if self.fed is None else {self.fed.serial}
+            shape, through_them = self.group.shape, set(through) - kept
+            return Unit(shape, members, placed, through_them, boxes, reading.loads, self.fed)
 
     def _bar(self, value: Expr, why: str) -> None:
         self.barred.add(value.serial)
@@ -174,6 +224,8 @@ class _Uniting:
     def _through(self) -> dict[int, Expr]:
         """What only the group needs, and what only that needs, by serial."""
         inside = {n.serial for n in self.nodes}
+        if self.fed is not None:
+            inside |= self.readers[self.fed.serial]
         found: dict[int, Expr] = {}
         todo = [value for n in self.nodes for value in n.needs()]
         while todo and len(inside) < MOST_NODES:

@@ -192,9 +192,7 @@ def _unfit(group: Group, out: Collection[int]) -> str | None:
         return "it runs as several loop nests"
     if group.number in out or (group.fold is not None and not isinstance(group.fold.op, Reduce)):
         return "elements are counted, kept or packed"
-    if group.scatters:
-        return "it writes to positions, in any row"
-    return "it scans" if group.scan is not None else None
+    return "it writes to positions, in any row" if group.scatters else None
 
 
 def _cut(chain: Chain, groups: Sequence[Group], room: int) -> int:
@@ -271,7 +269,7 @@ def _begun(group: Group, touches: list[Touch]) -> list[Chain]:
 
 def _open_axes(group: Group) -> list[int]:
     folded = group.fold.op.axes if group.fold is not None and isinstance(group.fold.op, Reduce) else ()
-    return [d for d, n in enumerate(group.shape) if n > 1 and d not in folded]
+    return [d for d, n in enumerate(group.shape) if n > 1 and d not in folded and d != group.scan]
 
 
 def _extended(

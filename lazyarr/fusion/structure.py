@@ -25,7 +25,7 @@ from lazyarr.fusion.group import Group
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.registry import NONE, Active
 from lazyarr.geometry import FRESH, offset_of
-from lazyarr.reduce_order import Order
+from lazyarr.reduce_order import DECIDED_EARLY, Order
 
 Key = tuple[Any, ...]
 
@@ -54,7 +54,7 @@ class Tokens:
         `numbers`, by identity, has the nodes'; those of the other values are added.  What is pending and not
         in `live` nobody asks for: it was overwritten."""
         rules, literal, numbers_matter = self.rules, self.literal, bool(self.rules.numbers)
-        flags_matter = rules.flagless
+        flags_matter, early = rules.flagless, False
         parts: list[Any] = []
         leaves: list[Expr] = []
 
@@ -70,8 +70,10 @@ class Tokens:
         for node, store in zip(nodes, stored, strict=True):
             op, old, region = node.op, node.old, node.region
             add(op)
-            if op.__class__ is Reduce and op.initial is not None:
-                add(op.initial.tobytes())  # (-0.0 and 0.0 are equal)
+            if op.__class__ is Reduce:
+                early = early or op.name in DECIDED_EARLY
+                if op.initial is not None:
+                    add(op.initial.tobytes())  # (-0.0 and 0.0 are equal)
             for i in node.inputs:
                 if i.__class__ is Read:
                     value, geo = i.expr, i.geo
@@ -94,6 +96,8 @@ class Tokens:
             if old is not None and below is None:
                 below = leaf(old)
             parts += (below, old is node.old, node.masked, node.covers)
+        if early and not flags_matter:
+            parts += [literal and ignores(node.errors) for node in nodes]
         return parts, leaves
 
     def form(self, node: Expr) -> Key:

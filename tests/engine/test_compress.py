@@ -12,7 +12,7 @@ import numpy
 import pytest
 
 import lazyarr
-from lazyarr import launch_compress
+from lazyarr import launch_compress, launch_feeds
 from lazyarr.counters import COUNT, reset
 from lazyarr.dispatch.levels import host_levels
 from lazyarr.launch_compress import BLOCK, CHUNK, EACH, FED
@@ -344,7 +344,8 @@ def test_chunks_that_are_fed(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Long ones, but at least a few for each thread."""
     seen = []
     run = launch_compress.parallel_for
-    monkeypatch.setattr(launch_compress, "parallel_for", lambda *how: (seen.append(how[2:]), run(*how)))
+    for module in launch_compress, launch_feeds:
+        monkeypatch.setattr(module, "parallel_for", lambda *how: (seen.append(how[2:]), run(*how)))
     x = lazyarr.array(numpy.arange(n) % 2 + 1.0)
     total = x[x > 1].sum()          # (An `assert` would hold the elements, and have them stored.)
     assert total == n

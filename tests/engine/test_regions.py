@@ -148,7 +148,7 @@ def test_one_launch_for_each_part() -> None:
     lazyarr.evaluate(x)
     copied = COUNT.native_launches
     lazyarr.evaluate(found)
-    assert copied - before <= 1 and COUNT.native_launches - copied == 9
+    assert copied - before <= 1 and COUNT.native_launches - copied == 1
     assert "in 9 loop nests" in explain(laplacian(lazyarr, x))
 
 
@@ -203,7 +203,7 @@ def turned(np: Any, x: Any) -> Any:
 
 
 def folded(np: Any, x: Any) -> Any:
-    return np.concatenate([x * 2, x]).reshape(4, -1).sum(axis=1) * 2
+    return np.concatenate([x * 2, x]).prod(keepdims=True) * 2
 
 
 def long(np: Any, x: Any) -> Any:

@@ -17,7 +17,8 @@ import numpy
 import numpy_hook
 
 import lazyarr
-from lazyarr import buffers, expr, kernels, launch, launch_compress, values
+from lazyarr import buffers, expr, kernels, launch, launch_boxes, launch_compress, launch_feeds, values
+from lazyarr.codegen.compress_feed import FEED
 from lazyarr.counters import counters, reset
 from lazyarr.dispatch import image, llvm
 from lazyarr.slot_words import FORCED
@@ -120,9 +121,12 @@ def watch_launches() -> None:
         SEEN["numpy_loop_blocks"] += len(numpy_hook.CALLS) - before
         del numpy_hook.CALLS[before:]
         kernel = any(fn == k.address for k in kernels._kernels.values())
-        SEEN["native_launches"] += kernel or fn == launch_compress._feeder(kernels.host())
+        SEEN["native_launches"] += kernel or fn in shells
 
-    for module in (launch, launch_compress):
+    host = kernels.host()
+    feeder = launch_compress._feeder(host)[FEED]
+    shells = feeder, launch_feeds._feeder(host), launch_boxes._shell(host)
+    for module in (launch, launch_boxes, launch_feeds, launch_compress):
         module.parallel_for = watched
 
 
@@ -194,6 +198,7 @@ def main() -> None:
     lazyarr.evaluate(warm * 7 - 2)          # loads LLVM and the pool, which are nobody's kernels
     warm.sum()
     launch_compress._feeder(kernels.host())     # shared, too: which the hook below asks for
+    launch_feeds._feeder(kernels.host())
     watch_all()
     for name, jit in ROUNDS:
         lazyarr.set_options(jit=jit)

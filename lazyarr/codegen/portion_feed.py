@@ -1,0 +1,74 @@
+"""Feeding: the kernel that makes or packs what one chunk of another kernel needs, and then runs that chunk.
+
+In:  at run time, addresses of a consumer's kernel and of packing kernels, with templates of their words.
+Out: ``void feed(words, chunk, tid)``, the same for all programs.
+Each thread has memory of its own: copies of the words, in which the pointers to packed elements are
+replaced, and one buffer for each feed.  So elements pass through the second-level cache, not through memory.
+
+Words: FLAGS, MEMORY, CALLS as `abi` has them, then MEMORY_BYTES (of one thread), the consumer's INNER
+(function), INNER_WORDS (template) and INNER_COUNT, FEEDS, TOLD (flags that these kernels report themselves);
+then for each feed PACK (function), PACK_WORDS, PACK_COUNT, TABLE (for each chunk: its first block, the end of
+its blocks, and bytes from where all of the packing kernel's result would begin, and all of what the
+consumer reads, to the thread's buffer), COPY_AT and BUFFER_AT (offsets in the thread's memory), OUT_WORD and
+IN_WORD (of the pointers, in bytes from the words).
+"""
+
+from __future__ import annotations
+
+from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.reduce_flow import Function
+from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS
+from lazyarr.target import Target
+
+MEMORY = Layout.SCRATCH
+MEMORY_BYTES, INNER, INNER_WORDS, INNER_COUNT, FEEDS, TOLD, FIRST = range(Layout.FIRST, Layout.FIRST + 7)
+PACK, PACK_WORDS, PACK_COUNT, TABLE, COPY_AT, BUFFER_AT, OUT_WORD, IN_WORD = range(8)
+PER_FEED = 8
+TABLE_BYTES = 32
+
+SYMBOL = "lazyarr_portions"
+
+
+def feed_kernel(target: Target) -> str:
+    """The text of its module."""
+    b = Function(target, SYMBOL, CHUNK_PARAMS)
+    b.public = True
+    own = b.at(b.word("%words", MEMORY, "ptr"), b.mul("%tid", b.word("%words", MEMORY_BYTES)))
+    _copy(b, b.word("%words", INNER_WORDS, "ptr"), own, b.word("%words", INNER_COUNT))
+    with b.loop("0", b.word("%words", FEEDS)) as (number, _):
+        feed = b.at("%words", b.add(b.mul(number, str(8 * PER_FEED)), str(8 * FIRST)))
+        _pack(b, feed, own)
+    b.do(f"call void {b.word('%words', INNER, 'ptr')}(ptr {own}, i64 %chunk, i64 %tid)")
+    _report(b, own)
+    return b.text()
+
+
+def _copy(b: Function, source: str, to: str, count: str) -> None:
+    with b.loop("0", count) as (k, _):
+        at = b.mul(k, "8")
+        b.put(b.at(to, at), 0, "i64", b.word(b.at(source, at), 0))
+
+
+def _pack(b: Function, feed: str, own: str) -> None:
+    """Pack the blocks that hold the chunk's elements, and tell the consumer where they are."""
+    mine = b.at(own, b.word(feed, COPY_AT))
+    _copy(b, b.word(feed, PACK_WORDS, "ptr"), mine, b.word(feed, PACK_COUNT))
+    entry = b.at(b.word(feed, TABLE, "ptr"), b.mul("%chunk", str(TABLE_BYTES)))
+    first, end, *before = (b.word(entry, k) for k in range(4))
+    buffer = b.at(own, b.word(feed, BUFFER_AT))
+    for words, word, each in ((mine, OUT_WORD, before[0]), (own, IN_WORD, before[1])):
+        b.put(b.at(words, b.word(feed, word)), 0, "ptr", b.at(buffer, b.op(f"sub i64 0, {each}")))
+    pack = b.word(feed, PACK, "ptr")
+    with b.loop(first, end) as (block, _):
+        b.do(f"call void {pack}(ptr {mine}, i64 {block}, i64 %tid)")
+    _report(b, mine)
+
+
+def _report(b: Function, words: str) -> None:
+    """What a thread's copy of some words tells: floating-point status, calls of NumPy's loops."""
+    flags = b.word(words, Layout.FLAGS)
+    with b.when(b.op(f"icmp ne i64 {flags}, 0")):
+        b.op(f"atomicrmw or ptr {b.at('%words', 8 * TOLD)}, i64 {flags} monotonic")
+    calls = b.word(words, Layout.CALLS)
+    with b.when(b.op(f"icmp ne i64 {calls}, 0")):
+        b.op(f"atomicrmw add ptr {b.at('%words', 8 * Layout.CALLS)}, i64 {calls} monotonic")
