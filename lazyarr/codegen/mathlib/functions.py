@@ -1,6 +1,6 @@
 """The functions that there are: NumPy's name -> dtype -> `Function`.
 
-In:  an op and a loop signature.   Out: the module of its loop.   A test compares the table with `names`.
+In:  an op and a loop signature.   Out: the module of its loop.   A test compares the table with `own_loops`.
 """
 
 from __future__ import annotations

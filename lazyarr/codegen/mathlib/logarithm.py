@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lazyarr.codegen.mathlib.arithmetic import chain, fma, ordered, product, total
+from lazyarr.codegen.mathlib.arithmetic import chain, fma, ordered, product, remains, total
 from lazyarr.codegen.mathlib.exponential import INF, NAN
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
@@ -33,7 +33,7 @@ def split(x: Real, base: str = "LOG") -> Split:
     m = (bits - (offset & on.p.exponent)).real
     tables = on.table("LOG_INVERSE"), on.table(f"{base}_HIGH"), on.table(f"{base}_LOW")
     c, high, low = look_up(offset >> on.p.mantissa - 4, *tables)
-    return Split(offset.exponent(), fma(m, c, -1.0), high, low)
+    return Split(offset.exponent(), remains(m, c, -1.0), high, low)
 
 
 def bend(r: Real, more: Real) -> Real:
@@ -100,7 +100,7 @@ def of_whole(whole: Real, low: Real) -> Real:
     octave = offset & on.p.exponent
     tables = on.table("LOG_INVERSE"), on.table("LOG_HIGH"), on.table("LOG_LOW")
     c, log_high, log_low = look_up(offset >> on.p.mantissa - 4, *tables)
-    upper = fma((bits - octave).real, c, -1.0)
+    upper = remains((bits - octave).real, c, -1.0)
     r, r_low = ordered(upper, low * (on.real(1.0).bits - octave).real * c)
     high, step_low = on.table("LOG_STEP")
     k = offset.exponent()
