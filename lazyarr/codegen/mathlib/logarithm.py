@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lazyarr.codegen.mathlib.arithmetic import chain, fma, ordered, product, remains, total
+from lazyarr.codegen.mathlib.arithmetic import chain, fma, ordered, product, remains
 from lazyarr.codegen.mathlib.exponential import INF, NAN
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
@@ -87,9 +87,11 @@ def _rare(core: Core, base: str) -> Callable[[Lanes, Real], tuple[Real, Raised]]
 
 
 def of_sum(x: Real, more: Real | float) -> tuple[Real, Real]:
-    """log1p(x + more), and 1 + x.  `more` is what rounding left off x, which is above -1."""
-    on = x.on
-    whole, low = total(on.real(1.0), x)
+    """log1p(x + more), and 1 + x.  `more` is what rounding left off x, which is above -1.
+
+    What rounding leaves off the sum is found, although x may be the larger one: 1 has no smaller bits than
+    an x of which the sum keeps some."""
+    whole, low = ordered(x.on.real(1.0), x)
     return of_whole(whole, low + more), whole
 
 
@@ -110,8 +112,14 @@ def of_whole(whole: Real, low: Real) -> Real:
 
 def log1p(on: Lanes, x: Real) -> tuple[Real, Mask]:
     y, whole = of_sum(x, 0.0)
-    least = 1 << on.p.mantissa
-    return y.signed(x), (whole.bits - least).at_least((on.p.bias * 15 // 8 << on.p.mantissa) - least)
+    return y.signed(x), out_of_range(whole)
+
+
+def out_of_range(whole: Real) -> Mask:
+    """Is it no positive number whose reciprocal is normal, too?"""
+    p = whole.on.p
+    least = 1 << p.mantissa
+    return (whole.bits - least).at_least((p.bias * 15 // 8 << p.mantissa) - least)
 
 
 def log1p_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:

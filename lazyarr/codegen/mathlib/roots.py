@@ -67,7 +67,8 @@ def _third(x: Real) -> Real:
         offset >> on.p.mantissa - 4, on.table("LOG_INVERSE"), on.table("CBRT_HIGH"), on.table("CBRT_LOW")
     )
     r = remains(m, c, -1.0)
-    shifted = fma(offset.exponent(), 1 / 3, on.p.magic)
+    third: Real = offset.exponent()
+    shifted = third.times(1 / 3, on.p.magic)       # the nearest integer, rounded or not
     k = shifted.bits
     rest = offset.shifted(on.p.mantissa) - (k + k + k)
     two, two_low = look_up(rest, on.table("CBRT_TWO_HIGH"), on.table("CBRT_TWO_LOW"))
