@@ -115,7 +115,7 @@ class Options:
     """``auto``: small results by NumPy at the call; ``always``: every size through kernels."""
     math: str = _option("numpy", _one_of("numpy", "native"), code=True)
     """``numpy``: elementary functions with NumPy's bits; ``native``: those that kernels compute and
-    `codegen.mathlib.names` lists are our own, within 1 ULP, the same bits on every CPU level."""
+    `own_loops` lists are our own, within 1 ULP, the same bits on every CPU level."""
     fast_math: bool = _option(False, _one_of(False, True), plan=True)
     """May rules (`fusion.rewrite`) change what kernels compute by roundings, or the sign of a zero?"""
     tier: str = _option("auto", _tier, code=True)

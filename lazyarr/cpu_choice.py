@@ -50,7 +50,7 @@ GROUPS = ("MIN", "MAX", "NATIVE", "NONE")
 
 
 def words(text: str) -> list[tuple[str, str]]:
-    """Signs and names of an option, in capitals.
+    """Signs and names of an option, in capitals; as NumPy does, it takes signs without spaces, too.
 
     Raises
     ------
@@ -58,13 +58,11 @@ def words(text: str) -> list[tuple[str, str]]:
         For a name that is no group, level or feature.
     """
     found = []
-    for word in re.split(r"[\s,]+", text.strip()):
-        sign = word[:1] if word[:1] in ("+", "-") else ""
-        name = word[len(sign) :].upper()
-        if name:
-            found.append((sign, name))
-        if name and name not in GROUPS and name not in LEVEL and name not in FEATURE:
+    for sign, word in re.findall(r"([+-]?)\s*([^\s,+-]+)", text):
+        name = word.upper()
+        if name not in GROUPS and name not in LEVEL and name not in FEATURE:
             raise ValueError(f"names {name}; there are {known()}")
+        found.append((sign, name))
     return found
 
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lazyarr import config, kernel_index
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.mathlib.names import own
 from lazyarr.counters import COUNT
 from lazyarr.cpu_features import here
 from lazyarr.dispatch import cache as disk
@@ -30,6 +29,7 @@ from lazyarr.fusion.parfor import Parfor
 from lazyarr.numpy_loops import InnerLoop, inner_loop
 from lazyarr.op_targets import baseline_of, chosen, has, read
 from lazyarr.ops import OPS, SHARED, WITHIN, called, function, given, row
+from lazyarr.own_loops import own
 from lazyarr.reduce_order import SEARCHES
 from lazyarr.switches import code_off
 from lazyarr.target import Target

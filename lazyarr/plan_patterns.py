@@ -23,10 +23,10 @@ from lazyarr.dtypes import char_of
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.fusion.collapse import Loops
 from lazyarr.fusion.conflict import SHARED
+from lazyarr.fusion.loop_strides import is_call
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.reindex import CROSSING
 from lazyarr.geometry import is_fresh
-from lazyarr.ops import OPS, kind, row
 from lazyarr.schedule import TINY
 
 if TYPE_CHECKING:
@@ -56,16 +56,12 @@ def _fits(node: Expr, shape: tuple[int, ...]) -> bool:
     reads = [i for i in node.inputs if isinstance(i, Read)]
     if not all(r.geo.shape in (shape, ()) and _whole(r.geo, r.expr.nbytes) for r in reads):
         return False
-    return not _is_call(op) or _called_once(node, op, shape)
+    # The strides that NumPy's inner loop sees may depend on extents.
+    return not is_call(op.name, op.sig) or _called_once(node, op, shape)
 
 
 def _whole(geo: numpy.ndarray, nbytes: int) -> bool:
     return geo.nbytes == nbytes and (not geo.ndim or (is_fresh(geo) and geo.flags.c_contiguous))
-
-
-def _is_call(op: Map) -> bool:
-    """Does NumPy's inner loop run it?  Its strides may depend on extents."""
-    return op.name in OPS and kind(op.sig.partition("->")[0][-1]) not in row(op.name).native
 
 
 def _called_once(node: Expr, op: Map, shape: tuple[int, ...]) -> bool:

@@ -4,8 +4,8 @@ import numpy
 
 import lazyarr
 from benchmarks.workloads import finisher
-from lazyarr.codegen.mathlib.names import DTYPES
 from lazyarr.ops import DOMAINS, OPS
+from lazyarr.own_loops import DTYPES
 from lazyarr.own_ufuncs import OWN
 
 

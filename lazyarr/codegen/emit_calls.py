@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.builder import Builder
-from lazyarr.codegen.mathlib.names import own
+from lazyarr.own_loops import own
 
 COUNT = "%calls"
 """Pointer to the chunk's count, in each function that calls a loop."""

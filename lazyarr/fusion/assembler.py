@@ -126,7 +126,8 @@ class Assembler:
                 args = self.harmless(node, args)
             inst, made = Inst(*self.body.one_for_one(op.name, op.sig, args), op.part), outs[op.part]
             number = self.body.emit(inst)
-            if (is_call(inst) or is_clip(inst)) and self.body.insts[number] == inst:  # no rule found an equal
+            called = is_call(inst.op, inst.sig) or is_clip(inst)
+            if called and self.body.insts[number] == inst:      # no rule found an equal
                 self.calls.append((number, self.body.at))
         if not node.masked:
             return self.body.cast(number, made, region)
@@ -180,7 +181,7 @@ class Assembler:
         op = node.op
         assert isinstance(op, Map)
         mask, safe = self.input(node, len(node.inputs) - 1, "?"), SAFE.get(op.name, 1.0)
-        called = is_call(Inst(op.name, op.sig))
+        called = is_call(op.name, op.sig)
         stay = {a for a in args if called and self.body.insts[a].op == "scalar"}
         if stay:
             if stay.issuperset(args) or op.name in NOT_A_NUMBER or kind(op.sig[0]) not in "ef":

@@ -22,6 +22,7 @@ from lazyarr.fusion.body import moved
 from lazyarr.fusion.parfor import Inst, result_char
 from lazyarr.inner_strides import Seen, inner_strides
 from lazyarr.ops import OPS, WITHIN, kind, row
+from lazyarr.own_loops import own
 
 
 class Call(NamedTuple):
@@ -34,9 +35,9 @@ class Call(NamedTuple):
     """Of inputs and outputs, as NumPy's loop sees them; None: not the same in all its calls."""
 
 
-def is_call(inst: Inst) -> bool:
-    """Does NumPy's inner loop run it?"""
-    return inst.op in OPS and kind(inst.sig.partition("->")[0][-1]) not in row(inst.op).native
+def is_call(op: str, sig: str) -> bool:
+    """Does NumPy's inner loop run it?  (The bits of our own do not depend on strides.)"""
+    return op in OPS and kind(sig.partition("->")[0][-1]) not in row(op).native and not own(op, sig)
 
 
 TIES_BY_STRIDES = bool(numpy.signbit(numpy.clip(numpy.full(8, -0.0), 0.0, 1.0)).all())

@@ -15,7 +15,6 @@ from lazyarr.expr import Expr, Map, Reduce
 from lazyarr.fusion.fold import fold_order, folded
 from lazyarr.fusion.group import region_of
 from lazyarr.fusion.loop_strides import is_call
-from lazyarr.fusion.parfor import Inst
 from lazyarr.ops import OPS, function
 from lazyarr.reduce_order import SEARCHES, Order
 
@@ -32,7 +31,7 @@ def is_short(node: Expr) -> bool:
     return (
         isinstance(order, Order) and order.fold != "pairwise" and not order.wide
         and geo.size > 0 and geo.shape[op.axes[0]] <= FEW
-        and op.name in OPS and op.sig == f"{char}{char}->{char}" and not is_call(Inst(op.name, op.sig))
+        and op.name in OPS and op.sig == f"{char}{char}->{char}" and not is_call(op.name, op.sig)
     )  # fmt: skip
 
 

@@ -20,7 +20,6 @@ from level_programs import CASES, PROGRAMS, inputs
 import lazyarr
 from lazyarr import engine, kernels, launch
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.mathlib.names import COMPLEX, DTYPES, EXACT
 from lazyarr.cpu_features import here
 from lazyarr.debug.call_all import _compare
 from lazyarr.dispatch import jit
@@ -30,6 +29,7 @@ from lazyarr.fusion.program import Program
 from lazyarr.kernels import Kernel
 from lazyarr.numpy_loops import InnerLoop
 from lazyarr.ops import OPS
+from lazyarr.own_loops import COMPLEX, DTYPES, EXACT
 
 pytestmark = [
     pytest.mark.skipif(EMULATOR is None, reason="no qemu-aarch64 (Debian: apt-get install qemu-user)"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy
@@ -9,8 +10,8 @@ import pytest
 
 import lazyarr
 from lazyarr import debug
-from lazyarr.codegen.mathlib.names import COMPLEX, DTYPES, EXACT
 from lazyarr.ops import OPS
+from lazyarr.own_loops import COMPLEX, DTYPES, EXACT
 
 N = 50_000
 ALL = [(name, char) for name, chars in DTYPES.items() for char in chars]
@@ -87,8 +88,8 @@ def test_complex_functions_are_ours_if_asked_for(name, char):
     fn, ours = getattr(numpy, name), getattr(lazyarr, name)
     zs = [z, z[::-1].copy()][: OPS[name].nin]
     wanted = fn(*zs)
-    for math, calls in (("native", False), ("numpy", True)):
-        with lazyarr.options(math=math, jit="always"):
+    for whose, calls in (("native", False), ("numpy", True)):
+        with lazyarr.options(math=whose, jit="always"):
             debug.reset()
             y = numpy.asarray(ours(*map(lazyarr.array, zs)) + 1)
             assert (debug.counters()["numpy_loop_blocks"] > 0) is calls
@@ -153,3 +154,42 @@ def test_i0_takes_what_numpy_takes():
 
     for x in (0.5, 3, [0.5, 2.0], Likeness(), numpy.float64(2.0), numpy.array([1, 9])):
         assert numpy.asarray(lazyarr.i0(x)).tobytes() == numpy.asarray(numpy.i0(x)).tobytes()
+
+
+IN = {
+    "strided": lambda a: a[::2],
+    "backwards": lambda a: a[::-2],
+    "transposed": lambda a: a.reshape(-1, 100).T,
+    "repeated": lambda a: lazyarr.broadcast_to(a[:100], (100, 100)),
+}
+OUT = {
+    "strided": lambda a, shape: a[::2].reshape(shape),
+    "backwards": lambda a, shape: a[::-2].reshape(shape),
+    "transposed": lambda a, shape: a[: math.prod(shape)].reshape(shape[::-1]).T,
+}
+
+
+@pytest.mark.parametrize("name, char", [("sin", "d"), ("exp", "f"), ("cbrt", "e"), ("fmod", "d")])
+@pytest.mark.parametrize("into", OUT)
+@pytest.mark.parametrize("way", IN)
+def test_bits_of_functions_of_our_own_depend_on_no_strides(name, char, way, into):
+    fn = getattr(lazyarr, name)
+    x = IN[way](lazyarr.array(operands("sin", char)[0] * 5))
+    out = OUT[into](lazyarr.array(numpy.zeros(2 * x.size, char)), x.shape)
+    others = [x.dtype.type(1.7)] * (OPS[name].nin - 1)
+    with lazyarr.options(math="native", jit="always"):
+        want = numpy.asarray(fn(x + 0, *others)).tobytes()
+        debug.reset()
+        fn(x, *others, out=out)
+        assert lazyarr.array(out).tobytes() == want
+        assert debug.counters()["numpy_loop_blocks"] == 0
+        assert debug.counters()["native_launches"] >= 1
+
+
+def test_masked_functions_of_our_own_raise_nothing_beside_the_mask():
+    x = numpy.linspace(-1, 5, N)
+    with lazyarr.options(math="native", jit="always"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        a = lazyarr.array(x)
+        y = numpy.asarray(lazyarr.log(a, where=a > 0, out=lazyarr.zeros(N)))
+        assert (y[x > 0] == numpy.asarray(lazyarr.log(lazyarr.array(x[x > 0])))).all()

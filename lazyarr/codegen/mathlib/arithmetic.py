@@ -4,12 +4,14 @@ In:  `Real`s.   Out: `Real`s, or sums of two.
 Holds: the same bits on every level.
 
     fma(a, b, c)           a * b + c, rounded once; by Boldo and Melquiond's way if need be
-    chain(x, c)            a polynomial by Horner's scheme, of these
+    remains(a, b, c)       the same where the product nearly is -c: cheaper to emulate
+    chain(x, c)            a polynomial by Horner's scheme, of FMAs
     product(a, b)          a * b as an unevaluated sum of two numbers, exact: one FMA, or Dekker's seventeen
     total(a, b)            a + b as such a sum (Knuth); `ordered` where a is the larger one (Dekker)
     plus(a, b), times      of such sums
 
 Levels without the instruction pay some forty for it, or twenty in float32: bits come before speed there.
+Functions of complex numbers do without (`Lanes.fused`): what corrects what is known may be rounded twice.
 """
 
 from __future__ import annotations
@@ -23,11 +25,26 @@ Sum = tuple[Real, Real]
 
 
 def fma(a: Real, b: Real | float, c: Real | float) -> Real:
-    """a * b + c, rounded once (emulated: unless the product's parts leave the exponents' range)."""
+    """a * b + c, rounded once (emulated: unless the product's parts leave the exponents' range); on lanes
+    that are not fused, twice."""
     on = a.on
+    if not on.fused:
+        return a * b + c
     if on.b.target.fma:
         return on.call("fma", a, b, c)
     return (_fma_by_double if on.p is SINGLE else _fma_by_sums)(a, on.real(b), on.real(c))
+
+
+def remains(a: Real, b: Real | float, c: Real | float) -> Real:
+    """a * b + c, rounded once, where c less the product's rounded value is exact: of half to twice its size,
+    or where one of both is 0."""
+    on = a.on
+    if on.b.target.fma:
+        return on.call("fma", a, b, c)
+    if on.p is SINGLE:
+        return (a.wide * on.real(b).wide + on.real(c).wide).narrow
+    high, low = product(a, b)
+    return (high + c) + low
 
 
 def _fma_by_double(a: Real, b: Real, c: Real) -> Real:
@@ -85,6 +102,10 @@ def product(a: Real, b: Real | float) -> Sum:
 
 def onto(base: Real, a: Real, b: Real | float) -> Sum:
     """base + a * b as a sum, all but exact: the base is 0 or twice the product in size."""
+    if not base.on.fused:
+        more, least = product(a, b)
+        high, low = ordered(base, more)
+        return high, low + least
     high = fma(a, b, base)
     return high, fma(a, b, base - high)
 

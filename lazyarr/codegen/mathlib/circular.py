@@ -8,7 +8,7 @@ nothing in an FMA, since |x| has no smaller bits; that with the second one, of 3
 from __future__ import annotations
 
 from lazyarr.codegen.mathlib import tables as t
-from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, ordered, product
+from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, ordered, product, remains
 from lazyarr.codegen.mathlib.exponential import INF, NAN
 from lazyarr.codegen.mathlib.lanes import DOUBLE, Bits, Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.payne_hanek import REDUCE
@@ -27,7 +27,7 @@ def remainder(x: Real) -> Remainder:
     shifted = fma(x, t.QUARTERS, MAGIC)
     k = shifted - MAGIC
     one, two, three = t.QUARTER_PARTS
-    a = fma(k, -one, x)
+    a = remains(k, -one, x)
     b = k.times(-two, a)
     return b, fma(k, -three, k.times(-two, a - b)), shifted.bits
 
@@ -39,8 +39,8 @@ def sine_beyond(r: Real, low: Real, z: Real) -> Real:
 
 def cosine_sum(r: Real, low: Real, z: Real) -> Sum:
     """cos(r + low): 1 - z / 2 rounded, and all else."""
-    top = fma(z, -0.5, 1.0)
-    left = fma(z, -0.5, 1.0 - top)
+    top = z.times(-0.5, 1.0)
+    left = z.times(-0.5, 1.0 - top)
     return top, fma(z * z, chain(z, t.COS_TAIL), fma(-r, low, left))
 
 
@@ -95,7 +95,7 @@ def _ratio(rest: Remainder) -> Real:
     d, d_low = ordered(swap.real(-r, top), swap.real(-beyond, less))
     inverse = 1.0 / d
     q = (n + n_low) * inverse
-    return fma(fma(-q, d_low, fma(-q, d, n) + n_low), inverse, q)
+    return fma(fma(-q, d_low, remains(-q, d, n) + n_low), inverse, q)
 
 
 def tan(on: Lanes, x: Real) -> tuple[Real, Mask]:

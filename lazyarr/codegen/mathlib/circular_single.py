@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lazyarr.codegen.mathlib import circular
-from lazyarr.codegen.mathlib.arithmetic import chain, fma
+from lazyarr.codegen.mathlib.arithmetic import chain, fma, remains
 from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Raised, Real
 
 _LIMIT = 12000.0
@@ -22,7 +22,7 @@ def _quarters(x: Real) -> tuple[Real, Real, Bits]:
     one, two, three = on.table("QUARTER_PARTS")
     shifted = fma(x, on.table("QUARTERS"), on.p.magic)
     k = shifted - on.p.magic
-    first = fma(k, -one, x)
+    first = remains(k, -one, x)
     r = k.times(-two, first)
     return r, fma(k, three, k.times(two, r - first)), shifted.bits
 

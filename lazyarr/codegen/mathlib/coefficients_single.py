@@ -64,18 +64,24 @@ def _near_a_number(f: Callable[[Number], Number], low: float, high: float) -> tu
 def short_logarithms() -> dict[str, Any]:
     """In float32: logarithms of few bits, so that multiples of log(2) can be added exactly."""
     found: dict[str, Any] = {}
-    for name, base, last in (("LOG", mp.mpf(1), 17), ("LOG2", LN2, 16), ("LOG10", LN10, 18)):
-        pairs = [_near_few_bits(*_thirty_second(k), base, last) for k in range(32)]
+    for name, base, last, near in (("LOG", mp.mpf(1), 17, 2), ("LOG2", LN2, 16, 1), ("LOG10", LN10, 18, 1)):
+        pairs = [_near_few_bits(*_part(k, 32), base, last, near) for k in range(32)]
         halved = base == LN2        # mantissas lie between 1 and 2 there, else from 3/4 to 3/2
         octave = short(LN2 / base, last)
-        first = SINGLE.round(1 / base)
-        slope = partial(_above, base, mp.mpf(first))
-        ends = [x * c - 1 for k, (c, _) in enumerate(pairs) for x in _thirty_second(k)]
+        ends = [x * c - 1 for k, (c, _) in enumerate(pairs) for x in _part(k, 32)]
         found[f"SHORT_{name}_INVERSE"] = [c / 2 if halved and k > 15 else c for k, (c, _) in enumerate(pairs)]
         found[f"SHORT_{name}"] = [t + 1 if halved and k > 15 else t for k, (_, t) in enumerate(pairs)]
         found[f"SHORT_{name}_STEP"] = (octave, SINGLE.round(LN2 / base - mp.mpf(octave)))
-        found[f"SHORT_{name}_BEND"] = (first, *fit(slope, min(ends), max(ends), 3))
+        found[f"SHORT_{name}_BEND"] = _bend(base, min(ends), max(ends))
     return {f"{name}_F": value for name, value in found.items()}
+
+
+def _bend(base: Number, low: Number, high: Number) -> tuple[float, ...]:
+    """p of log1p(r) = r + r**2 p(r); in other bases the slope at 1, and what that to 1 + r has beyond it."""
+    if base == 1:
+        return fit(guarded(lambda r: (mp.log1p(r) / r - 1) / r, mp.mpf(-1) / 2), low, high, 3)
+    first = SINGLE.round(1 / base)
+    return first, *fit(partial(_above, base, mp.mpf(first)), low, high, 3)
 
 
 def powers() -> dict[str, Any]:
@@ -104,17 +110,17 @@ def _above(base: Number, first: Number, r: Number) -> Number:
     return (mp.log1p(r) / r if abs(r) > mp.mpf("1e-25") else 1) / base - first
 
 
-def _thirty_second(k: int) -> tuple[float, float]:
-    """The mantissas of an index, from 3/4 to 3/2."""
-    low, high = 1 + k / 32, 1 + (k + 1) / 32
-    return (low, high) if k < 16 else (low / 2, high / 2)
+def _part(k: int, count: int) -> tuple[float, float]:
+    """The mantissas of one of so many equal parts of octaves, from 3/4 to 3/2."""
+    low, high = 1 + k / count, 1 + (k + 1) / count
+    return (low, high) if k < count // 2 else (low / 2, high / 2)
 
 
-def _near_few_bits(low: float, high: float, base: Number, last: int) -> tuple[float, float]:
+def _near_few_bits(low: float, high: float, base: Number, last: int, near: int) -> tuple[float, float]:
     """c near the inverse of an interval's middle, and -log(c) in units of 2**-last, off by little of it.
 
-    1 also next to the interval that ends there: else small results were a difference of larger numbers."""
-    if 31 / 32 <= low < high <= 33 / 32:
+    1 up to so many 32nds beside it: else small results were a difference of larger numbers."""
+    if 1 - near / 32 <= low < high <= 1 + near / 32:
         return 1.0, 0.0
     scale = float(2**last / base)
     unit = float(min(abs(mp.log(low)), abs(mp.log(high))) / base) * 2.0**-24
@@ -158,34 +164,46 @@ def ratios() -> dict[str, Any]:
     logs = [mp.log(x) / 2 for x in ratios]
     reach = mp.tanh((mp.mpf(3) / 16 + mp.mpf("0.0861")) * LN2 / 2)
     high = short(LN2 / 2, 17)
-    sinh = of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6)
     return {
         "RATIO_F": [float(x) for x in ratios],
         "RATIO_LOG_HIGH_F": [short(x, 17) for x in logs],
         "RATIO_LOG_LOW_F": [SINGLE.round(x - mp.mpf(short(x, 17))) for x in logs],
         "RATIO_STEP_F": (high, SINGLE.round(LN2 / 2 - mp.mpf(high))),
         "RATIO_TAIL_F": fit(of_square(lambda x: (mp.atanh(x) / x - 1) / x**2, mp.mpf(1) / 3), 0, reach**2, 2),
+    }
+
+
+def short_sines() -> dict[str, Any]:
+    """Of float32's sinh: 2**(-2 - k/16), with what all of k takes from exponents; a series."""
+    sinh = of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6)
+    falling = [SINGLE.bits(SINGLE.round(mp.mpf(2) ** (-2 - mp.mpf(k) / 16))) + (k << 19) for k in range(16)]
+    return {
+        "EXP_FALL_F": [SINGLE.of_bits(bits) for bits in falling],
         "SINH_SERIES_F": fit(sinh, 0, mp.mpf(9) / 16, 2),
     }
 
 
 def short_cubes() -> dict[str, Any]:
-    """Numbers near the roots of 32 intervals, whose cubes' inverses are numbers, all but exactly."""
-    pairs = [_near_a_cube(*_thirty_second(k)) for k in range(32)]
+    """Numbers near the roots of eighths of three octaves, whose cubes' inverses are numbers, all but exactly.
+
+    Beside the eighth an index has the octave's two lowest bits, of which 2 does not occur."""
+    octaves = [2.0 ** (0, 1, 0, -1)[k >> 3] for k in range(32)]
+    pairs = [_near_a_cube(octave, *_part(k & 7, 8)) for k, octave in enumerate(octaves)]
     third = mp.mpf(1) / 3
-    ends = [x * c - 1 for k, (_, c) in enumerate(pairs) for x in _thirty_second(k)]
+    ends = [x * c - 1 for k, (_, c) in enumerate(pairs) for x in _part(k & 7, 8)]
     tail = guarded(lambda r: ((1 + r) ** third - 1) / r, third)
     return {
         "ROOT_F": [root for root, _ in pairs], "ROOT_INVERSE_F": [c for _, c in pairs],
         "ROOT_TAIL_F": fit(tail, min(ends), max(ends), 3),
+        "HALF_CBRT_F": fit(tail, min(ends), max(ends), 1),
     }  # fmt: skip
 
 
-def _near_a_cube(low: float, high: float) -> tuple[float, float]:
-    root = numpy.float32(((low + high) / 2) ** (1 / 3))
-    for k in range(1 << 10):
+def _near_a_cube(octave: float, low: float, high: float) -> tuple[float, float]:
+    root = numpy.float32((octave * (low + high) / 2) ** (1 / 3))
+    for k in range(1 << 12):
         x = root + numpy.spacing(root) * (k + 1 >> 1) * (-1) ** k
-        exact = 1 / mp.mpf(float(x)) ** 3
+        exact = octave / mp.mpf(float(x)) ** 3
         if abs(exact - mp.mpf(SINGLE.round(exact))) < exact * mp.mpf(2) ** -31:
             return float(x), SINGLE.round(exact)
     raise ValueError("no such number")
@@ -194,22 +212,21 @@ def _near_a_cube(low: float, high: float) -> tuple[float, float]:
 def halves() -> dict[str, Any]:
     """Of float16's functions: to 2**-17 or so."""
     quarter, reach = (PI / 4 * mp.mpf("1.0001")) ** 2, mp.mpf(1) / 32
-    third, small = mp.mpf(1) / 3, mp.mpf(1) / 16
+    small = mp.mpf(1) / 16
     two = guarded(lambda r: mp.expm1(r * LN2) / r, LN2)
     found: dict[str, Any] = {
         "EXP2": fit(two, -reach, reach, 1),
         "SINH": fit(of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, mp.mpf(1) / 4, 1),
         "LOG1P": fit(guarded(lambda x: (mp.log1p(x) - x) / x**2, mp.mpf(-1) / 2), -small, small, 2),
-        "CBRT": fit(guarded(lambda r: ((1 + r) ** third - 1) / r, third), -reach, reach, 1),
         "ASIN": fit(of_square(lambda x: (mp.asin(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, mp.mpf("0.2501"), 3),
         "SINE": fit(of_square(lambda x: (mp.sin(x) / x - 1) / x**2, mp.mpf(-1) / 6), 0, quarter, 1),
         "COSINE": fit(of_square(lambda x: (mp.cos(x) - 1) / x**2, mp.mpf(-1) / 2), 0, quarter, 2),
         "TANGENT": fit(of_square(lambda x: (mp.tan(x) / x - 1) / x**2, mp.mpf(1) / 3), 0, quarter, 4),
     }
-    for name, base in (("LOG", mp.mpf(1)), ("LOG10", LN10)):
-        found[name] = fit(partial(_above, base, mp.mpf(0)), -reach, reach, 2)
+    for name, base, near, degree in (("LOG", mp.mpf(1), 2, 3), ("LOG10", LN10, 1, 2)):
+        found[name] = fit(partial(_above, base, mp.mpf(0)), -near * reach, near * reach, degree)
     single = {f"HALF_{name}_F": value for name, value in found.items()}
     return {"HALF_EXP_STEP_F": SINGLE.round(LN2 / 16), **single}
 
 
-ALONE = (short_logarithms, powers, hyperbolas, short_circles, ratios, short_cubes, halves)
+ALONE = (short_logarithms, powers, hyperbolas, short_circles, ratios, short_sines, short_cubes, halves)

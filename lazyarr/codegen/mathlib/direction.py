@@ -6,7 +6,7 @@ The quotient that the table needs comes from a difference of bits, which is at m
 
 from __future__ import annotations
 
-from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, ordered
+from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, ordered, remains
 from lazyarr.codegen.mathlib.exponential import INF
 from lazyarr.codegen.mathlib.lanes import DOUBLE, SINGLE, Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
@@ -24,10 +24,10 @@ def _angle(n: Real, d: Real, base: Sum) -> Sum:
     quotient = n.bits - d.bits + (on.real(1.0).bits - first)
     index = on.held(quotient.shifted(p.mantissa - 2), 0, 15)
     c, high, low = look_up(index, *map(on.table, ("SLOPE", "SLOPE_HIGH", "SLOPE_LOW")))
-    over, under = fma(-c, d, n), fma(c, n, d)
+    over, under = remains(-c, d, n), fma(c, n, d)
     inverse = 1.0 / under
     t = over * inverse
-    left = fma(fma(-t, under, over), inverse, low)
+    left = fma(remains(-t, under, over), inverse, low)
     z = t * t
     more = fma(t * z, chain(z, on.table("SLOPE_TAIL")), left)
     whole, rest = ordered(on.real(base[0]), high)

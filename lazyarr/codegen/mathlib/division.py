@@ -10,6 +10,7 @@ undoes if the quotient has some bits to spare; else, on the rare path, this does
 
 from __future__ import annotations
 
+from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.mathlib.arithmetic import fma
 from lazyarr.codegen.mathlib.exponential import INF, NAN
 from lazyarr.codegen.mathlib.lanes import DOUBLE, Bits, Lanes, Mask, Raised, Real
@@ -24,16 +25,19 @@ _LARGEST = 65520.0
 _MORE = {8: (2.0**600, 2.0**800, 2.0**-300), 4: (2.0**80, 2.0**100, 2.0**-30)}
 """By the bytes of a number: what makes subnormal numbers normal; what is large; what makes that smaller."""
 
+_REDUCED = "less_multiples"
+
 Pair = tuple[Real, Real]
 
 
 def _places(on: Lanes) -> int:
     """How many bits a quotient may have."""
-    return 26 if on.p is DOUBLE and not on.b.target.fma else on.p.mantissa + 1
+    return on.p.mantissa + 1
 
 
 def _less(a: Real, q: Real, b: Real) -> Real:
-    """a - q b, which is exact."""
+    """a - q b, which is exact, and so is all that it takes without a fused product: one half of q is cut off
+    by rounding, one of b by bits, which may be too large to be rounded so."""
     on = a.on
     if on.b.target.fma:
         return on.call("fma", -q, b, a)
@@ -42,10 +46,11 @@ def _less(a: Real, q: Real, b: Real) -> Real:
     large = a.outside(_FAR)
     scale = large.real(_SCALE, 1.0)
     a, b = a * scale, b * scale
-    high = (b.bits & -(1 << 27)).real
-    product = q * b
-    left = (a - product) - ((q * high - product) + q * (b - high))
-    return left * large.real(1 / _SCALE, 1.0)
+    high, spread = (b.bits & -(1 << 27)).real, q * (2.0**27 + 1)
+    upper, low = spread - (spread - q), b - high
+    lower, product = q - upper, q * b
+    off = (((upper * high - product) + upper * low) + lower * high) + lower * low
+    return ((a - product) - off) * large.real(1 / _SCALE, 1.0)
 
 
 def _step(a: Real, b: Real) -> tuple[Real, Real, Real]:
@@ -71,25 +76,39 @@ def _exponent(x: Real) -> Bits:
 
 
 def _reduced(a: Real, b: Real) -> Real:
-    """a less a multiple of b, so much that the quotient has no more than so many bits."""
+    """a less a multiple of b, so much that the quotient has no more than so many bits.
+
+    The loop is a function, so that what its caller keeps takes no registers from it."""
+    on, v = a.on, a.on.b.ty(a.on.p.real)
+    inside = Builder(on.b.target, on.b.width)
+    found = _loop(Real(Lanes(inside, on.p), "%a"), Real(Lanes(inside, on.p), "%b"))
+    inside.do(f"ret {v} {found.name}")
+    for declaration in inside.declarations:
+        on.b.declare(declaration)
+    head = f"define internal {v} @{_REDUCED}({v} %a, {v} %b) noinline cold nounwind {{"
+    on.b.declare("\n".join([head, *inside.lines, "}"]))
+    return Real(on, on.b.op(f"call {v} @{_REDUCED}({v} {a.name}, {v} {b.name})"))
+
+
+def _loop(a: Real, b: Real) -> Real:
     on = a.on
     w, t, places = on.b, on.b.ty(on.p.real), _places(on)
+    w.label("entry")
     exponent, (normal, more) = _exponent(b), _normal(b)
-    before, (head, latch, done) = w.block, (w.fresh(stem)[1:] for stem in ("again", "reduce", "reduced"))
-    w.do(f"br label %{head}")
-    w.label(head)
-    w.do(f"%a.{head} = phi {t} [ {a.name}, %{before} ], [ %a.{latch}, %{latch} ]")
-    now = Real(on, f"%a.{head}")
+    w.do("br label %again")
+    w.label("again")
+    w.do(f"%now = phi {t} [ {a.name}, %entry ], [ %next, %reduce ]")
+    now = Real(on, "%now")
     excess = on.held(_exponent(now) - exponent - (places - 1), 0, 4 * on.p.bias)
     some = w.op(f"bitcast {w.ty('i1')} {excess.differs(0).name} to i{w.width}")
-    w.do(f"br i1 {w.op(f'icmp ne i{w.width} {some}, 0')}, label %{latch}, label %{done}")
-    w.label(latch)
+    w.do(f"br i1 {w.op(f'icmp ne i{w.width} {some}, 0')}, label %reduce, label %reduced")
+    w.label("reduce")
     rest = excess - more
     half = rest.shifted(1)
     left, _, _ = _step(now, normal * on.power_of_two(half) * on.power_of_two(rest - half))
-    w.do(f"%a.{latch} = select {w.ty('i1')} {excess.differs(0).name}, {t} {left.name}, {t} {now.name}")
-    w.do(f"br label %{head}")
-    w.label(done)
+    w.do(f"%next = select {w.ty('i1')} {excess.differs(0).name}, {t} {left.name}, {t} {now.name}")
+    w.do("br label %again")
+    w.label("reduced")
     return now
 
 

@@ -1,6 +1,6 @@
 """The functions that there are: NumPy's name -> dtype -> `Function`.
 
-In:  an op and a loop signature.   Out: the module of its loop.   A test compares the table with `names`.
+In:  an op and a loop signature.   Out: the module of its loop.   A test compares the table with `own_loops`.
 """
 
 from __future__ import annotations
@@ -71,7 +71,10 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
         "d": Function(1, DOUBLE, logarithm.log10, logarithm.log10_rare),
         "f": Function(1, SINGLE, logarithm_single.log10, logarithm.log10_rare),
     },
-    "log1p": _same(1, logarithm.log1p, logarithm.log1p_rare),
+    "log1p": {
+        "d": Function(1, DOUBLE, logarithm.log1p, logarithm.log1p_rare),
+        "f": Function(1, SINGLE, logarithm_single.log1p, logarithm.log1p_rare),
+    },
     "expm1": {
         "d": Function(1, DOUBLE, hyperbolic.expm1, hyperbolic.expm1_rare),
         "f": Function(1, SINGLE, hyperbolic_single.expm1, hyperbolic.expm1_rare),
@@ -91,7 +94,10 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     "arctan": _same(1, inverse.arctan, inverse.arctan_rare),
     "arcsin": _same(1, inverse.arcsin, inverse.arc_rare),
     "arccos": _same(1, inverse.arccos, inverse.arc_rare),
-    "arcsinh": _same(1, inverse_hyperbolic.arcsinh, inverse_hyperbolic.arcsinh_rare),
+    "arcsinh": {
+        "d": Function(1, DOUBLE, inverse_hyperbolic.arcsinh, inverse_hyperbolic.arcsinh_rare),
+        "f": Function(1, SINGLE, inverse_hyperbolic_single.arcsinh, inverse_hyperbolic.arcsinh_rare),
+    },
     "arccosh": {
         "d": Function(1, DOUBLE, inverse_hyperbolic.arccosh, inverse_hyperbolic.arccosh_rare),
         "f": Function(1, SINGLE, inverse_hyperbolic_single.arccosh, inverse_hyperbolic.arccosh_rare),

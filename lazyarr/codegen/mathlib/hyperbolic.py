@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lazyarr.codegen.mathlib import tables as t
-from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, onto, ordered, total
+from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, onto, ordered, remains, total
 from lazyarr.codegen.mathlib.exponential import (
     clamped,
     exp_rare,
@@ -151,7 +151,7 @@ def tanh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     d_low = (n - (d - 2.0)) + n_low
     inverse = 1.0 / d
     q = n * inverse
-    y = fma(fma(-q, d_low, fma(-q, d, n) + n_low), inverse, q)
+    y = fma(fma(-q, d_low, remains(-q, d, n) + n_low), inverse, q)
     return y.signed(x), size.outside(_ONE[on.p])
 
 

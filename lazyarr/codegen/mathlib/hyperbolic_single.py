@@ -9,9 +9,10 @@ With x = k ln2 / 16 + r, s = 2**(k/16), p = e**r - 1:
 from __future__ import annotations
 
 from lazyarr.codegen.mathlib.arithmetic import chain, fma
-from lazyarr.codegen.mathlib.exponential import rounded, scaled, steps
+from lazyarr.codegen.mathlib.exponential import scaled, steps
 from lazyarr.codegen.mathlib.hyperbolic import LARGE
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Real
+from lazyarr.codegen.mathlib.lookup import look_up
 
 
 def _parts(x: Real) -> tuple[Real, Real]:
@@ -46,7 +47,8 @@ def sinh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     size = abs(x)
     k, r = steps(size, less=16)
     s, low = scaled(k)
-    u = rounded(on.bits(-32) - k)
+    (u,) = look_up(k, on.table("EXP_FALL"))
+    u = (u.bits - (k << on.p.mantissa - 4)).real
     square = r * r
     first, second = on.table("EXP_TAIL")
     rise = r + fma(square, fma(r, second, first), low)

@@ -7,7 +7,7 @@ arcsin: above 1/2, pi/2 - 2 arcsin(s), s = sqrt((1 - |x|) / 2), where s is taken
 
 from __future__ import annotations
 
-from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, ordered
+from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, ordered, remains
 from lazyarr.codegen.mathlib.exponential import NAN
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
@@ -40,7 +40,7 @@ def root(z: Real, more: Real | None = None) -> Sum:
     halving the exponent."""
     p = z.on.p
     high = z.sqrt()
-    rest = fma(-high, high, z)
+    rest = remains(-high, high, z)
     halved = z.on.bits(p.half_root) - (z.bits >> 1)
     return high, (rest if more is None else rest + more) * halved.real
 

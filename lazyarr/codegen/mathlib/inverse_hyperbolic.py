@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lazyarr.codegen.mathlib.arithmetic import fma, ordered, product, total
+from lazyarr.codegen.mathlib.arithmetic import fma, ordered, product, remains, total
 from lazyarr.codegen.mathlib.exponential import INF, NAN
 from lazyarr.codegen.mathlib.inverse import root
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
@@ -58,7 +58,7 @@ def arctanh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     d, d_low = ordered(on.real(1.0), -a)
     inverse, n = 1.0 / d, 2.0 * a
     w = n * inverse
-    y, _ = of_sum(w, fma(-w, d_low, fma(-w, d, n)) * inverse)
+    y, _ = of_sum(w, fma(-w, d_low, remains(-w, d, n)) * inverse)
     return (0.5 * y).signed(x), a.outside(1.0)
 
 

@@ -1,4 +1,4 @@
-"""arctanh and arccosh in float32.
+"""arctanh, arcsinh and arccosh in float32.
 
 arctanh: by the quotient q = (1 + a) / (1 - a), whose logarithm is twice the result.
 
@@ -8,7 +8,8 @@ With C = 2**k C' near q from a table, s = (1 + a - C (1 - a)) / (1 + a + C (1 - 
 
 k and the table's index are a difference of bits, which is near log2(q), and 0 for small a, where C is 1.
 
-arccosh: as `inverse_hyperbolic`, but for what rounding leaves off the square, of which the root has half.
+arcsinh, arccosh: as `inverse_hyperbolic`, by float32's logarithm; what rounding leaves off the second one's
+square, of which the root has half, does not count.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from lazyarr.codegen.mathlib.arithmetic import chain, fma, ordered
 from lazyarr.codegen.mathlib.inverse import root
 from lazyarr.codegen.mathlib.inverse_hyperbolic import limit
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Real
-from lazyarr.codegen.mathlib.logarithm import of_whole
+from lazyarr.codegen.mathlib.logarithm_single import of_sum
 from lazyarr.codegen.mathlib.lookup import look_up
 
 
@@ -39,8 +40,16 @@ def arctanh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     return y.signed(x), a.outside(1.0)
 
 
+def arcsinh(on: Lanes, x: Real) -> tuple[Real, Mask]:
+    a = abs(x)
+    square = a * a
+    w, low = ordered(a, square / (1.0 + fma(a, a, 1.0).sqrt()))
+    whole, more = ordered(on.real(1.0), w)
+    return of_sum(whole, more + low).signed(x), a.outside(limit(on))
+
+
 def arccosh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     t = x - 1.0
     side, side_low = root(fma(t, t, t + t))
     whole, low = ordered(x, side)
-    return of_whole(whole, low + side_low), t.bits.at_least(on.real(limit(on)).bits)
+    return of_sum(whole, low + side_low), t.bits.at_least(on.real(limit(on)).bits)

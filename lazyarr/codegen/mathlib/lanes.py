@@ -267,7 +267,7 @@ class Real:
     @property
     def narrow(self) -> Real:
         """Rounded to float32."""
-        b, on = self.on.b, Lanes(self.on.b, SINGLE)
+        b, on = self.on.b, Lanes(self.on.b, SINGLE, self.on.fused)
         return Real(on, b.op(f"fptrunc {b.ty(self.on.p.real)} {self.name} to {b.ty(on.p.real)}"))
 
     def odd(self) -> Mask:
@@ -326,13 +326,13 @@ Raised = dict[str, Mask]
 class Lanes:
     """One piece of straight-line code: makes constants, and what is no operator."""
 
-    def __init__(self, b: Builder, p: Precision = DOUBLE) -> None:
-        self.b, self.p = b, p
+    def __init__(self, b: Builder, p: Precision = DOUBLE, fused: bool = True) -> None:
+        self.b, self.p, self.fused = b, p, fused
 
     @property
     def wide(self) -> Lanes:
         """The same lanes in float64."""
-        return Lanes(self.b, DOUBLE)
+        return Lanes(self.b, DOUBLE, self.fused)
 
     def table(self, name: str) -> Any:
         """Constants for this precision."""

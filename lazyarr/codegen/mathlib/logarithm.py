@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lazyarr.codegen.mathlib.arithmetic import chain, fma, ordered, product, total
+from lazyarr.codegen.mathlib.arithmetic import chain, fma, ordered, product, remains
 from lazyarr.codegen.mathlib.exponential import INF, NAN
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
@@ -33,7 +33,7 @@ def split(x: Real, base: str = "LOG") -> Split:
     m = (bits - (offset & on.p.exponent)).real
     tables = on.table("LOG_INVERSE"), on.table(f"{base}_HIGH"), on.table(f"{base}_LOW")
     c, high, low = look_up(offset >> on.p.mantissa - 4, *tables)
-    return Split(offset.exponent(), fma(m, c, -1.0), high, low)
+    return Split(offset.exponent(), remains(m, c, -1.0), high, low)
 
 
 def bend(r: Real, more: Real) -> Real:
@@ -87,9 +87,11 @@ def _rare(core: Core, base: str) -> Callable[[Lanes, Real], tuple[Real, Raised]]
 
 
 def of_sum(x: Real, more: Real | float) -> tuple[Real, Real]:
-    """log1p(x + more), and 1 + x.  `more` is what rounding left off x, which is above -1."""
-    on = x.on
-    whole, low = total(on.real(1.0), x)
+    """log1p(x + more), and 1 + x.  `more` is what rounding left off x, which is above -1.
+
+    What rounding leaves off the sum is found, although x may be the larger one: 1 has no smaller bits than
+    an x of which the sum keeps some."""
+    whole, low = ordered(x.on.real(1.0), x)
     return of_whole(whole, low + more), whole
 
 
@@ -100,7 +102,7 @@ def of_whole(whole: Real, low: Real) -> Real:
     octave = offset & on.p.exponent
     tables = on.table("LOG_INVERSE"), on.table("LOG_HIGH"), on.table("LOG_LOW")
     c, log_high, log_low = look_up(offset >> on.p.mantissa - 4, *tables)
-    upper = fma((bits - octave).real, c, -1.0)
+    upper = remains((bits - octave).real, c, -1.0)
     r, r_low = ordered(upper, low * (on.real(1.0).bits - octave).real * c)
     high, step_low = on.table("LOG_STEP")
     k = offset.exponent()
@@ -110,8 +112,14 @@ def of_whole(whole: Real, low: Real) -> Real:
 
 def log1p(on: Lanes, x: Real) -> tuple[Real, Mask]:
     y, whole = of_sum(x, 0.0)
-    least = 1 << on.p.mantissa
-    return y.signed(x), (whole.bits - least).at_least((on.p.bias * 15 // 8 << on.p.mantissa) - least)
+    return y.signed(x), out_of_range(whole)
+
+
+def out_of_range(whole: Real) -> Mask:
+    """Is it no positive number whose reciprocal is normal, too?"""
+    p = whole.on.p
+    least = 1 << p.mantissa
+    return (whole.bits - least).at_least((p.bias * 15 // 8 << p.mantissa) - least)
 
 
 def log1p_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:

@@ -1,16 +1,18 @@
-"""log, log2, log10 in float32: as `logarithm`, but with a table of 32 and one number for each logarithm.
+"""log, log2, log10, log1p in float32: as `logarithm`, with a table of 32 and one number for each logarithm.
 
 x = 2**k m, r = m c - 1.  The table's c are those near 1/m whose logarithm t has so few bits, all but exactly,
 that it needs no second number and k log(2) + t none either, its lower part aside.  So what is rounded is
-log(1 + r), which is 1/2 of the result at most where c is not 1, and the sum.
+log(1 + r), which is 1/4 of the result at most where c is not 1 (1/2 in other bases), and the sum.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from lazyarr.codegen.mathlib.arithmetic import chain, fma
+from lazyarr.codegen.mathlib.arithmetic import chain, fma, onto, ordered, remains
 from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Real
+from lazyarr.codegen.mathlib.logarithm import out_of_range
 from lazyarr.codegen.mathlib.lookup import look_up
 
 Core = Callable[[Real], Real]
@@ -24,26 +26,60 @@ def split(x: Real) -> tuple[Real, Real, Bits]:
     return offset.exponent(), m, bits >> on.p.mantissa - 5
 
 
-def _natural(name: str) -> Core:
-    def log(x: Real) -> Real:
-        on = x.on
-        k, m, index = split(x)
-        c, t = look_up(index, on.table(f"SHORT_{name}_INVERSE"), on.table(f"SHORT_{name}"))
-        first, slopes = on.table(f"SHORT_{name}_BEND")[0], on.table(f"SHORT_{name}_BEND")[1:]
-        high, low = on.table(f"SHORT_{name}_STEP")
-        r = fma(m, c, -1.0)
-        rest = fma(r, chain(r, slopes), k * low)
-        near = r + rest if first == 1.0 else fma(r, first, rest)
-        return k.times(high, t) + near
+@dataclass(frozen=True, slots=True)
+class _Reduced:
+    top: Real
+    """k log(2), but for its lower part, and -log(c)."""
+    low: Real
+    """That lower part."""
+    r: Real
+    scale: Real
+    """c / 2**k."""
 
-    return log
+
+def _reduced(x: Real, name: str) -> _Reduced:
+    on = x.on
+    k, m, index = split(x)
+    c, t = look_up(index, on.table(f"SHORT_{name}_INVERSE"), on.table(f"SHORT_{name}"))
+    high, low = on.table(f"SHORT_{name}_STEP")
+    octave = (x.bits - on.real(0.75).bits) & on.p.exponent
+    return _Reduced(k.times(high, t), k * low, remains(m, c, -1.0), (c.bits - octave).real)
+
+
+def _natural(found: _Reduced, r: Real, more: Real) -> Real:
+    return found.top + (r + fma(r * r, chain(r, r.on.table("SHORT_LOG_BEND")), more))
+
+
+def _log(x: Real) -> Real:
+    found = _reduced(x, "LOG")
+    return _natural(found, found.r, found.low)
+
+
+def of_sum(x: Real, more: Real) -> Real:
+    """log(x + more), where `more` is what rounding left off x."""
+    found = _reduced(x, "LOG")
+    r, left = onto(found.r, more, found.scale)
+    return _natural(found, r, found.low + left)
+
+
+def log1p(on: Lanes, x: Real) -> tuple[Real, Mask]:
+    """Next to 1 the remainder is x."""
+    whole, more = ordered(on.real(1.0), x)
+    found = _reduced(whole, "LOG")
+    return _natural(found, fma(more, found.scale, found.r), found.low).signed(x), out_of_range(whole)
+
+
+def _decimal(x: Real) -> Real:
+    found = _reduced(x, "LOG10")
+    first, *slopes = x.on.table("SHORT_LOG10_BEND")
+    return found.top + fma(found.r, first, fma(found.r, chain(found.r, slopes), found.low))
 
 
 def _binary(x: Real) -> Real:
     on = x.on
     c, t = look_up(x.bits >> on.p.mantissa - 5, on.table("SHORT_LOG2_INVERSE"), on.table("SHORT_LOG2"))
     first, *slopes = on.table("SHORT_LOG2_BEND")
-    r = fma(x.fraction(), c, -1.0)
+    r = remains(x.fraction(), c, -1.0)
     return (x.floor_log2() + t) + fma(r, first, r * chain(r, slopes))
 
 
@@ -51,4 +87,4 @@ def _fast(core: Core) -> Callable[[Lanes, Real], tuple[Real, Mask]]:
     return lambda on, x: (core(x), x.odd())
 
 
-log, log2, log10 = (_fast(core) for core in (_natural("LOG"), _binary, _natural("LOG10")))
+log, log2, log10 = (_fast(core) for core in (_log, _binary, _decimal))

@@ -57,7 +57,7 @@ def _rows(index: Bits, tables: Sequence[Table]) -> list[Real]:
         places = [b.op(f"extractelement {b.ty(i)} {first.name}, i64 {k}") for k in range(lanes)]
     starts = [b.op(f"getelementptr {t}, ptr {name}, {i} {place}") for place in places]
     found: list[str] = []
-    step = min(pitch, lanes)
+    step = min(pitch, lanes, 16 // on.p.size)
     for column in range(0, len(tables), step):
         pieces = [_piece(on, start, column, step) for start in starts]
         found += _transposed(on, pieces, step) if b.width else pieces
@@ -72,20 +72,39 @@ def _piece(on: Lanes, start: str, column: int, length: int) -> str:
 
 
 def _transposed(on: Lanes, rows: list[str], length: int) -> list[str]:
-    """Rows of so many numbers, one for each lane -> so many vectors: joined two by two, number by number."""
+    """Rows of so many numbers, one for each lane -> so many vectors.
+
+    A vector takes every `length`-th row.  What is left are squares, side by side, which are transposed in
+    steps that interleave halves: instructions that do not cross 16 bytes."""
+    b, t = on.b, on.p.real
+    joined = [_joined(on, rows[k::length], length) for k in range(length)]
+    half, v = length // 2, b.ty(t)
+    orders = [_interleaved(b.width, length, half, first) for first in (0, half)]
+    for _ in range(length.bit_length() - 1):
+        joined = [
+            b.op(f"shufflevector {v} {x}, {v} {y}, {order}")
+            for x, y in zip(joined[:half], joined[half:], strict=True) for order in orders
+        ]
+    return joined
+
+
+def _interleaved(width: int, length: int, half: int, first: int) -> str:
+    """Numbers of two vectors in turn, of one half of each square."""
+    places = [square + first + k for square in range(0, width, length) for k in range(half)]
+    return f"<{width} x i32> <{', '.join(f'i32 {k + side}' for k in places for side in (0, width))}>"
+
+
+def _joined(on: Lanes, rows: list[str], length: int) -> str:
+    """One after the other."""
     b, t = on.b, on.p.real
     while len(rows) > 1:
-        half = len(rows) // 2
-        size = length * b.width // len(rows)
-        v = _vector(t, size)
-        joined = ", ".join(f"i32 {k + side * size}" for k in range(size) for side in (0, 1))
+        v, order = _vector(t, length), ", ".join(f"i32 {k}" for k in range(2 * length))
         rows = [
-            b.op(f"shufflevector {v} {x}, {v} {y}, <{2 * size} x i32> <{joined}>")
-            for x, y in zip(rows[:half], rows[half:], strict=True)
+            b.op(f"shufflevector {v} {x}, {v} {y}, <{2 * length} x i32> <{order}>")
+            for x, y in zip(rows[::2], rows[1::2], strict=True)
         ]
-    whole = _vector(t, length * b.width)
-    picks = [", ".join(f"i32 {k * b.width + lane}" for lane in range(b.width)) for k in range(length)]
-    return [b.op(f"shufflevector {whole} {rows[0]}, {whole} poison, <{b.width} x i32> <{p}>") for p in picks]
+        length *= 2
+    return rows[0]
 
 
 def _vector(t: str, length: int) -> str:

@@ -60,6 +60,8 @@ class Function:
     """Scalar functions that `rare` calls."""
     shorts: tuple[Short, ...] = ()
     """The first one that applies is taken."""
+    fused: bool = True
+    """Does it take one rounding for a product and a sum (`arithmetic.fma`)?"""
 
 
 def write(function: Function, sig: str, target: Target) -> Module:
@@ -160,7 +162,7 @@ class _Writer:
             b.do(f"store {self.t} {item}, ptr {to}, align {self.size}")
 
     def compute(self, sources: list[str]) -> None:
-        b, lanes = self.b, Lanes(self.b, self.function.precision)
+        b, lanes = self.b, Lanes(self.b, self.function.precision, self.function.fused)
         for k, source in enumerate(sources):
             b.do(f"%at{k} = phi ptr [ {source}, %head ], [ %near{k}, %collect ]")
         xs = [x for k in self.args[: self.ins] for x in self.load(lanes, k)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lazyarr.codegen.mathlib.arithmetic import Sum, fma, ordered, product, total
+from lazyarr.codegen.mathlib.arithmetic import Sum, fma, ordered, product, remains, total
 from lazyarr.codegen.mathlib.inverse import root
 from lazyarr.codegen.mathlib.lanes import Mask, Real
 
@@ -76,7 +76,7 @@ class Number:
             return self._plain(self.high / o.high)
         inverse = 1.0 / o.high
         q = self.high * inverse
-        left = fma(-q, o.high, self.high)
+        left = remains(-q, o.high, self.high)
         if self.low is not None:
             left = left + self.low
         if o.low is not None:

@@ -15,7 +15,7 @@ from lazyarr.codegen.mathlib import (
     plane_power,
     roots,
 )
-from lazyarr.codegen.mathlib.arithmetic import Sum, fma, ordered, product, total
+from lazyarr.codegen.mathlib.arithmetic import Sum, fma, ordered, product, remains, total
 from lazyarr.codegen.mathlib.exponential import INF, NAN
 from lazyarr.codegen.mathlib.lanes import DOUBLE, Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.loop import Function
@@ -36,18 +36,18 @@ def _root(a: Real, b: Real) -> Sum:
     two, two_low = product(n, n)
     high, low = ordered(one, two)
     length = high.sqrt()
-    left = (fma(-length, length, high) + (low + (one_low + two_low))) / (length + length)
+    left = (remains(-length, length, high) + (low + (one_low + two_low))) / (length + length)
     whole, rest = total(a, length)
     half = 0.5 * whole
     root = half.sqrt()
-    return root, (fma(-root, root, half) + 0.5 * (rest + left)) / (root + root)
+    return root, (remains(-root, root, half) + 0.5 * (rest + left)) / (root + root)
 
 
 def _over(b: Real, root: Sum) -> Real:
     """b over twice a root."""
     high, low = root[0] + root[0], root[1] + root[1]
     q = b / high
-    return q + fma(-q, low, fma(-q, high, b)) / high
+    return q + fma(-q, low, remains(-q, high, b)) / high
 
 
 def _sided(x: Real, y: Real, root: Real, other: Real) -> Pair:
@@ -101,8 +101,8 @@ _SQRT, _SQRT_F = Root(DOUBLE.least), Root(2.0**-126)
 FUNCTIONS: dict[str, dict[str, Function]] = {
     "absolute": {"D": Function(1, DOUBLE, roots.hypot, roots.hypot_rare)},
     "sqrt": {
-        "D": Function(1, DOUBLE, _SQRT.fast, _SQRT.rare),
-        "F": Function(1, DOUBLE, _SQRT_F.fast, _SQRT_F.rare),
+        "D": Function(1, DOUBLE, _SQRT.fast, _SQRT.rare, fused=False),
+        "F": Function(1, DOUBLE, _SQRT_F.fast, _SQRT_F.rare, fused=False),
     },
     **plane_exponential.FUNCTIONS,
     **plane_logarithm.FUNCTIONS,

@@ -3,7 +3,7 @@ cbrt: as the logarithm's split, x = 2**k (1 + r) / c, with tables of the roots o
 
 from __future__ import annotations
 
-from lazyarr.codegen.mathlib.arithmetic import chain, fma, ordered, product
+from lazyarr.codegen.mathlib.arithmetic import chain, fma, ordered, product, remains
 from lazyarr.codegen.mathlib.exponential import INF
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
@@ -66,8 +66,9 @@ def _third(x: Real) -> Real:
     c, high, low = look_up(
         offset >> on.p.mantissa - 4, on.table("LOG_INVERSE"), on.table("CBRT_HIGH"), on.table("CBRT_LOW")
     )
-    r = fma(m, c, -1.0)
-    shifted = fma(offset.exponent(), 1 / 3, on.p.magic)
+    r = remains(m, c, -1.0)
+    third: Real = offset.exponent()
+    shifted = third.times(1 / 3, on.p.magic)       # the nearest integer, rounded or not
     k = shifted.bits
     rest = offset.shifted(on.p.mantissa) - (k + k + k)
     two, two_low = look_up(rest, on.table("CBRT_TWO_HIGH"), on.table("CBRT_TWO_LOW"))

@@ -1,13 +1,14 @@
-"""cbrt in float32: as `roots`, x = 2**k (1 + r) / c, by a table of 32, whose roots need no second number.
+"""cbrt in float32: x = 2**(3 third + rest) m, by a table over rest and the eighths of an octave of m.
 
-The third of k and the rest of it are found among numbers, not integers.
+Its roots need no second number.  The exponent's third and its rest are found among numbers, not integers:
+the nearest one, whether the product with 1/3 is rounded or not.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lazyarr.codegen.mathlib.arithmetic import chain, fma, product
+from lazyarr.codegen.mathlib.arithmetic import chain, fma, remains
 from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Real
 from lazyarr.codegen.mathlib.logarithm_single import split
 from lazyarr.codegen.mathlib.lookup import look_up
@@ -15,35 +16,29 @@ from lazyarr.codegen.mathlib.lookup import look_up
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """x = (root * 2**(rest / 3) * 2**third)**3 * (1 + r)."""
+    """x = (root * 2**third)**3 * (1 + r)."""
 
     r: Real
     root: Real
-    two: Real
-    """2**(rest / 3), rest -1, 0, 1."""
-    two_low: Real
-    """What rounding left off it, relative to it."""
     third: Bits
 
-    def grown(self, y: Real) -> Real:
-        """y * 2**third."""
-        return (y.bits + (self.third << y.on.p.mantissa)).real
+    def grown(self, name: str) -> Real:
+        """The root, by a series of (1 + r)**(1/3)."""
+        more = self.r * chain(self.r, self.r.on.table(name))
+        return (fma(self.root, more, self.root).bits + (self.third << self.r.on.p.mantissa)).real
 
 
 def split_root(x: Real) -> Split:
     """Of positive normal numbers."""
     on, magic = x.on, x.on.p.magic
-    exponent, m, index = split(x)
-    root, c = look_up(index, on.table("ROOT"), on.table("ROOT_INVERSE"))
-    shifted = fma(exponent, 1 / 3, magic)
-    rest = fma(shifted - magic, -3.0, exponent + magic).bits
-    two, two_low = look_up(rest, on.table("CBRT_TWO_HIGH"), on.table("CBRT_TWO_LOW"))
-    return Split(fma(m, c, -1.0), root, two, two_low, shifted.bits)
+    exponent, m, _ = split(x)
+    shifted = exponent.times(1 / 3, magic)
+    rest = (shifted - magic).times(-3.0, exponent + magic).bits
+    eighth = (x.bits >> on.p.mantissa - 3) & 7
+    root, c = look_up((rest << 3) | eighth, on.table("ROOT"), on.table("ROOT_INVERSE"))
+    return Split(remains(m, c, -1.0), root, shifted.bits)
 
 
 def cbrt(on: Lanes, x: Real) -> tuple[Real, Mask]:
     size = abs(x)
-    part = split_root(size)
-    s, s_low = product(part.root, part.two)
-    more = fma(part.r, chain(part.r, on.table("ROOT_TAIL")), part.two_low)
-    return part.grown(s + fma(s, more, s_low)).signed(x), size.odd()
+    return split_root(size).grown("ROOT_TAIL").signed(x), size.odd()

@@ -11,10 +11,10 @@ import pytest
 
 from lazyarr.codegen.mathlib import exact
 from lazyarr.codegen.mathlib.functions import module
-from lazyarr.codegen.mathlib.names import EXACT
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.levels import host_levels
 from lazyarr.op_targets import OPTIMISED
+from lazyarr.own_loops import EXACT
 
 pytestmark = pytest.mark.usefixtures("quiet")
 

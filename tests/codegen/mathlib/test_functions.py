@@ -14,9 +14,9 @@ import ulp_functions
 import ulp_samples
 
 from lazyarr.codegen.mathlib.functions import FUNCTIONS
-from lazyarr.codegen.mathlib.names import DTYPES
 from lazyarr.dispatch.levels import host_levels
 from lazyarr.ops import OPS
+from lazyarr.own_loops import DTYPES
 
 LEVELS = [level.target for level in host_levels()]
 BEST = LEVELS[-1]

@@ -17,10 +17,10 @@ from ulp_plane import PART, errors, pairs, parts, samples
 
 from lazyarr.codegen.mathlib import plane
 from lazyarr.codegen.mathlib.functions import module
-from lazyarr.codegen.mathlib.names import COMPLEX
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.levels import BY_NAME, host_levels
 from lazyarr.op_targets import OPTIMISED
+from lazyarr.own_loops import COMPLEX
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
