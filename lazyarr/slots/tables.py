@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from lazyarr.arrays import ndarray
 from lazyarr.dtypes import ELEMENTS
+from lazyarr.elementwise import FOLD, MOMENTS
 from lazyarr.namespace import BindingFunction, Function
 from lazyarr.slots import fields
 from lazyarr.ufuncs import ufunc
@@ -133,10 +134,10 @@ READING = {
 """The same, of the first arguments of functions.  (Methods and functions of one name need not do the same:
 `ndarray.sort` writes.  Not `outer` and `where`, whose results may be large; not `median`, `percentile`,
 `nan_to_num`: they write where an option says so.)"""
-FOLDING = {
-    "sum", "prod", "max", "min", "any", "all", "mean", "argmax", "argmin", "amax", "amin", "count_nonzero",
-}  # fmt: skip
-"""Without other arguments these are NumPy's at the call up to `elementwise.FOLD` times the size."""
+FOLDING = dict.fromkeys(
+    "sum prod max min any all mean argmax argmin amax amin count_nonzero".split(), FOLD
+) | {"var": MOMENTS, "std": MOMENTS}  # fmt: skip
+"""What folds -> up to so many times the size it is NumPy's at the call."""
 COPIERS = {"argmax", "argmin"}
 """Read, but from a copy if they must not write."""
 ATTRIBUTES = {"attribute": "shape strides dtype ndim size nbytes itemsize", "view": "T mT real"}

@@ -13,6 +13,7 @@ import numpy
 import pytest
 
 import lazyarr as np
+from lazyarr.counters import COUNT
 from lazyarr.slots.tables import FOLDING, READING, READING_METHODS
 from tests.slots.operands import ONLY_HERE, SHAPE, W, both, lazy, python_calls, same
 from tests.slots.part_programs import difference
@@ -109,15 +110,29 @@ def untouched(x: Any, real: numpy.ndarray, later: Any) -> None:
 @pytest.mark.parametrize("name", sorted(FOLDING))
 def test_folds_of_all_elements(name: str) -> None:
     x, real = both("i8")
-    for module, array, expected in ((np, x, real), (np, x[::-1, 1:], real[::-1, 1:])):
-        found, calls = python_calls(named(module, name), array)
-        assert calls == 0 and same(found, named(numpy, name)(expected))
-        if hasattr(array, name):
-            found, calls = python_calls(getattr(array, name))
-            assert calls == 0 and same(found, getattr(expected, name)())
+    most = FOLDING[name] * np.get_options()["eager_elements"] // SHAPE[1]
+    for part in numpy.s_[:most], numpy.s_[: -most - 1 : -1], numpy.s_[1:most, 1:]:
+        array, expected = x[part], real[part]
+        for given in {}, {"axis": 0}, {"axis": -1}, {"axis": 1, "keepdims": True}:
+            found, calls = python_calls(named(np, name), array, **given)
+            assert calls == 0 and same(found, named(numpy, name)(expected, **given))
+            if hasattr(array, name):
+                found, calls = python_calls(getattr(array, name), **given)
+                assert calls == 0 and same(found, getattr(expected, name)(**given))
     later = x * 2
     assert same(named(np, name)(later), named(numpy, name)(real * 2))
     assert same(named(np, name)(x, axis=0), named(numpy, name)(real, axis=0))
+
+
+def test_large_results_of_folds_are_arrays_like_others() -> None:
+    x = np.array(numpy.arange(400_000.0)).reshape(4, 100_000) * 1
+    np.evaluate(x)
+    real = numpy.arange(400_000.0).reshape(4, 100_000)
+    built = COUNT.nodes_built
+    found = x.sum(axis=0)
+    assert COUNT.nodes_built == built and same(found, real.sum(axis=0))
+    later = found * 2
+    assert not np.is_evaluated(later) and same(later, real.sum(axis=0) * 2)
 
 
 WRITES = """
