@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr import config, flags
+from lazyarr import config, flags, ready
 from lazyarr.bufferize import Placement
 from lazyarr.compiler import COMPILER, name_of, note, numpy_ns
 from lazyarr.counters import COUNT
@@ -36,6 +36,7 @@ from lazyarr.launch_rows import launch_rows
 from lazyarr.materialize import run_through_numpy
 from lazyarr.plan import Plan, RowBlocks, Step, Walk, walk
 from lazyarr.planning import groups_of, plan_of, too_few
+from lazyarr.ready import Met, launched, walk_of
 from lazyarr.reduce_order import Unproved
 from lazyarr.srcloc import note_lines
 from lazyarr.storage import SLACK
@@ -46,11 +47,17 @@ from lazyarr.values import LEDGER, is_held
 COMPILED = (*ELEMENTWISE, *FOLDS, Scatter)
 
 
-def run(nodes: list[Expr], roots: list[Expr]) -> None:
-    """Compute `nodes`, of which `roots` must be stored."""
-    began = time.perf_counter()
-    w, plan = planned(nodes, roots)
-    COUNT.seconds["plan"] += time.perf_counter() - began
+def run(nodes: list[Expr], roots: list[Expr], met: Met | None = None) -> None:
+    """Compute `nodes`, of which `roots` must be stored; `met` is what was seen of them, if anything."""
+    if met is not None and met.plan is not None:
+        plan = met.plan
+        if plan.launch is not None and launched(met, plan.launch):
+            return
+        w = walk_of(met)
+    else:
+        began = time.perf_counter()
+        w, plan = planned(nodes, roots)
+        COUNT.seconds["plan"] += time.perf_counter() - began
     name = None if plan.noted else name_of(nodes)
     compiled = True
     try:
@@ -63,6 +70,8 @@ def run(nodes: list[Expr], roots: list[Expr]) -> None:
     if name is not None and compiled:
         note(name)
         plan.noted = True
+    if met is not None and met.plan is None:
+        ready.note(met, plan, w.tokens)
 
 
 def planned(nodes: list[Expr], roots: list[Expr], literal: bool = True) -> tuple[Walk, Plan]:

@@ -95,16 +95,21 @@ def launch(program: Program, bases: Sequence[int], scalars: Sequence[numpy.gener
             program.launches[key] = prepared
     else:
         COUNT.memory_hits += 1
-    return _run(prepared, addresses, scalars)
+    return run_prepared(prepared, addresses, scalars)
+
+
+def is_streamed(program: Program) -> bool:
+    """Is some result so large that stores past the caches might pay, wherever it lies?"""
+    shape = program.loops.shape
+    least = NONTEMPORAL_BYTES // (WIDEST * max(1, len(program.offsets)))
+    return len(shape) == 1 and shape[0] >= least and program.parfor.dims == "p"
 
 
 def may_stream(program: Program, addresses: Sequence[int]) -> bool:
     """Are the outputs such that stores past the caches pay?"""
-    shape = program.loops.shape
-    least = NONTEMPORAL_BYTES // (WIDEST * len(addresses))      # no result is large: the usual case, at once
-    if len(shape) != 1 or shape[0] < least or program.parfor.dims != "p":
+    if not is_streamed(program):
         return False
-    written = 0
+    shape, written = program.loops.shape, 0
     for o, at in zip(program.parfor.operands, addresses, strict=True):
         if o.role != "in":
             if o.access != "u" or at % LINE:
@@ -202,7 +207,8 @@ def put_scalar(words: array[int], places: Sequence[int], scalar: numpy.generic) 
         words[word : word + SCALAR_WORDS] = lanes
 
 
-def _run(p: Prepared, addresses: Sequence[int], scalars: Sequence[numpy.generic]) -> int:
+def run_prepared(p: Prepared, addresses: Sequence[int], scalars: Sequence[numpy.generic]) -> int:
+    """Run what is prepared; the flags that were raised."""
     words, keep = bind(p, addresses, scalars)
     began = time.perf_counter()
     at = words.buffer_info()[0]
