@@ -50,14 +50,11 @@ COMPILED = (*ELEMENTWISE, *FOLDS, Scatter)
 def run(nodes: list[Expr], roots: list[Expr], met: Met | None = None) -> None:
     """Compute `nodes`, of which `roots` must be stored; `met` is what was seen of them, if anything."""
     if met is not None and met.plan is not None:
-        plan = met.plan
-        if plan.launch is not None and launched(met, plan.launch):
-            return
-        w = walk_of(met)
-    else:
-        began = time.perf_counter()
-        w, plan = planned(nodes, roots)
-        COUNT.seconds["plan"] += time.perf_counter() - began
+        _run_known(met, met.plan)
+        return
+    began = time.perf_counter()
+    w, plan = planned(nodes, roots)
+    COUNT.seconds["plan"] += time.perf_counter() - began
     name = None if plan.noted else name_of(nodes)
     compiled = True
     try:
@@ -70,8 +67,21 @@ def run(nodes: list[Expr], roots: list[Expr], met: Met | None = None) -> None:
     if name is not None and compiled:
         note(name)
         plan.noted = True
-    if met is not None and met.plan is None:
+    if met is not None:
         ready.note(met, plan, w.tokens)
+
+
+def _run_known(met: Met, plan: Plan) -> None:
+    """Compute nodes by a plan that was run before."""
+    w = walk_of(met)
+    try:
+        for step, one in zip(plan.steps, plan.launches, strict=True):
+            if one is None or not launched(met, one, w.late):
+                _run(step, w)
+            w.let_go(step.ends)
+    finally:
+        if w.late:
+            flags.give(w.late)
 
 
 def planned(nodes: list[Expr], roots: list[Expr], literal: bool = True) -> tuple[Walk, Plan]:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from time import perf_counter
 
 import numpy
 
@@ -210,17 +210,20 @@ def put_scalar(words: array[int], places: Sequence[int], scalar: numpy.generic) 
 def run_prepared(p: Prepared, addresses: Sequence[int], scalars: Sequence[numpy.generic]) -> int:
     """Run what is prepared; the flags that were raised."""
     words, keep = bind(p, addresses, scalars)
-    began = time.perf_counter()
+    kernel, began = p.kernel, perf_counter()
     at = words.buffer_info()[0]
-    parallel_for(p.kernel.address, at, p.chunks, p.threads)
+    parallel_for(kernel.address, at, p.chunks, p.threads)
     if p.partial_bytes:
         parallel_for(p.combine, at, p.combine_chunks, 1)
-    spent = time.perf_counter() - began
+    spent = perf_counter() - began
     COUNT.seconds["run"] += spent
-    ran(p.kernel, spent)
-    count_launch(p, words)
+    if not kernel.heat.asked:
+        ran(kernel, spent)
+    COUNT.native_launches += 1
+    COUNT.fused_ops += kernel.ops
+    COUNT.numpy_loop_blocks += words[Layout.CALLS]
     del keep
-    return words[Layout.FLAGS] & p.kernel.flags
+    return words[Layout.FLAGS] & kernel.flags
 
 
 def count_launch(p: Prepared, words: array[int]) -> None:

@@ -197,8 +197,8 @@ class Plan:
     """Objects whose identity is part of the key."""
     noted: bool = False
     """Its kernels exist, and the cache says so (`compiler.note`)."""
-    launch: Any = None
-    """All of it as one launch (`ready.Launch`), if it is one."""
+    launches: list[Any] = field(default_factory=list)
+    """For each step what is ready of it (`ready.Launch`), or None, once that was looked for."""
 
 
 @dataclass(slots=True, eq=False)

@@ -1,7 +1,7 @@
 """Evaluations met before: from what is asked for to machine code with the least Python there is.
 
-In:  pending values that somebody asks for.   Out: the same, computed by a plan that was run before; or word of
-what is new (`Met`), by which the next one like it is known.
+In:  pending values that somebody asks for.   Out: the plan that was run before for such ones, its launches
+prepared; or word of what is new (`Met`), by which the next one like it is known.
 
     look (nodes, leaves, one flat key) -> the plan -> one launch, of which only addresses are missing
 
@@ -40,7 +40,7 @@ MAX_KNOWN = 1024
 
 
 class Launch(NamedTuple):
-    """The only step of a plan, where that is one launch."""
+    """A step that is one launch."""
 
     step: Step
     prepared: Prepared
@@ -48,9 +48,9 @@ class Launch(NamedTuple):
     """Whose memory each is, and where in it."""
     constants: tuple[Any, ...]
     stored: tuple[tuple[int, tuple[int, ...]], ...]
-    """The nodes that are stored, and in the place of which inputs they may be."""
+    """Its nodes that are stored, and in the place of which inputs they may be."""
     others: tuple[int, ...]
-    """The nodes that are not."""
+    """Its nodes that are not."""
 
 
 class Met(NamedTuple):
@@ -151,18 +151,17 @@ def note(met: Met, plan: Plan, tokens: Tokens) -> None:
     """Remember the plan of an evaluation, which was run, all of its kernels being there."""
     if not plan.noted or tokens.rules.numbers or tokens.rules.flagless:     # (these look at constants, too)
         return
-    if len(plan.steps) == 1:
-        plan.launch = _launch(plan.steps[0], len(met.nodes))
+    plan.launches = [*map(_launch, plan.steps)]
     if len(_known) >= MAX_KNOWN:
         _known.clear()
     plan.pins += met.pins
     _known[met.key] = weakref.ref(plan)
 
 
-def _launch(step: Step, nodes: int) -> Launch | None:
+def _launch(step: Step) -> Launch | None:
     program = step.program
     special = step.rows is not None or step.boxes or step.feeds or step.tallies or step.ranks is not None
-    if program is None or special or len(step.members) != nodes or is_streamed(program):
+    if program is None or special or is_streamed(program):
         return None
     prepared = program.launches.get((False, plan_key()))
     if prepared is None:
@@ -174,31 +173,33 @@ def _launch(step: Step, nodes: int) -> Launch | None:
     )  # fmt: skip
 
 
-def launched(met: Met, one: Launch) -> bool:
-    """Compute the nodes by one launch into fresh memory; False if they may lie elsewhere."""
+def launched(met: Met, one: Launch, late: list[flags.Late]) -> bool:
+    """Compute a step by one launch into fresh memory; False if its results may lie elsewhere.
+
+    Warnings to give are added to `late`."""
     nodes, leaves = met.nodes, met.leaves
-    buffers: dict[int, Buffer] = {}
     for _, reusable in one.stored:
         for k in reusable:
             value = nodes[k] if k >= 0 else leaves[-1 - k]
             storage = None if value.home is None else value.home()
             if storage is None or storage.value is not value:
                 return False                    # it ends here: a result may take its place
-    for k, _ in one.stored:
-        buffers[k] = Buffer.new(nodes[k].nbytes)
+    buffers = {k: Buffer.new(nodes[k].nbytes) for k, _ in one.stored}
     addresses = [
         (buffers[k] if k in buffers else nodes[k].buf if k >= 0 else leaves[-1 - k].buf).address + offset
         for k, offset in one.operands
     ]
-    scalars = [nodes[c[0]].inputs[c[1]] if c.__class__ is tuple else c for c in one.constants]
+    scalars: list[Any] = [nodes[c[0]].inputs[c[1]] if c.__class__ is tuple else c for c in one.constants]
     COUNT.memory_hits += 1
-    late: list[flags.Late] = []
     try:
         raised = run_prepared(one.prepared, addresses, scalars)
         if raised:
-            late = _explained(met, one, buffers, raised)
+            from lazyarr.replay import explain
+
+            members = [nodes[k] for k in one.step.members]
+            late += explain(one.step, members, [raised], _placement(nodes, one, buffers))
     except Exception as error:
-        note_lines(error, [node.loc for node in nodes])
+        note_lines(error, [nodes[k].loc for k in one.step.members])
         raise
     for k, buf in buffers.items():              # (first: see `engine._finish`)
         node = nodes[k]
@@ -206,29 +207,20 @@ def launched(met: Met, one: Launch) -> bool:
         if storage is not None and storage.value is node:
             LEDGER.unallocated -= node.nbytes
         node.done(buf)
-    waiting = _placement(met, one, buffers).waiting if met.kept else ()
+    waiting = _placement(nodes, one, buffers).waiting if met.kept else ()
     for k in one.others:
         node = nodes[k]
         if node.serial in waiting:
             node.spared, node.errors = True, flags.TOLD
         else:
             node.done(None)
-    COUNT.nodes_run += len(nodes)
-    if late:
-        flags.give(late)
+    COUNT.nodes_run += len(one.step.members)
     return True
 
 
-def _explained(met: Met, one: Launch, buffers: dict[int, Buffer], raised: int) -> list[flags.Late]:
-    from lazyarr.replay import explain
-
-    placement = _placement(met, one, buffers)
-    return explain(one.step, [met.nodes[k] for k in one.step.members], [raised], placement)
-
-
-def _placement(met: Met, one: Launch, buffers: dict[int, Buffer]) -> Placement:
-    placement = Placement([met.nodes[k] for k in one.step.members], {met.nodes[k].serial for k in buffers})
-    placement.buffers.update({met.nodes[k].serial: buf for k, buf in buffers.items()})
+def _placement(nodes: list[Expr], one: Launch, buffers: dict[int, Buffer]) -> Placement:
+    placement = Placement([nodes[k] for k in one.step.members], {nodes[k].serial for k in buffers})
+    placement.buffers.update({nodes[k].serial: buf for k, buf in buffers.items()})
     return placement
 
 

@@ -134,9 +134,8 @@ READING = {
 """The same, of the first arguments of functions.  (Methods and functions of one name need not do the same:
 `ndarray.sort` writes.  Not `outer` and `where`, whose results may be large; not `median`, `percentile`,
 `nan_to_num`: they write where an option says so.)"""
-FOLDING = dict.fromkeys(
-    "sum prod max min any all mean argmax argmin amax amin count_nonzero".split(), FOLD
-) | {"var": MOMENTS, "std": MOMENTS}  # fmt: skip
+_FOLDS = "sum prod max min any all mean argmax argmin amax amin count_nonzero"
+FOLDING = {**dict.fromkeys(_FOLDS.split(), FOLD), "var": MOMENTS, "std": MOMENTS}
 """What folds -> up to so many times the size it is NumPy's at the call."""
 COPIERS = {"argmax", "argmin"}
 """Read, but from a copy if they must not write."""
