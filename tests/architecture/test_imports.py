@@ -29,8 +29,8 @@ LAYERS = {
     "threading": "threading",
     "scalar": "scalar",
     "materialize": "materialize compiler engine ready plan plan_patterns planning row_blocks bufferize "
-    "kernels kernel_index hot launch launch_compress launch_rows lowerings lowering_text replay replay_blocks "
-    "schedule sinking values storage lifetimes habits resting steps traffic",
+    "kernels kernel_index hot launch launch_compress launch_rows lowerings lowering_text replay "
+    "replay_blocks schedule sinking values storage lifetimes habits resting steps traffic",
 }
 LAYER_OF = {module: layer for layer, modules in LAYERS.items() for module in modules.split()}
 MAY_IMPORT = {
