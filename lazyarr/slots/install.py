@@ -41,9 +41,9 @@ from lazyarr.slots.parts import Parts
 from lazyarr.slots.routines import Known, Routines
 from lazyarr.slots.tables import (
     COPIERS,
-    FOLDING,
     HELPERS,
     INERT,
+    LARGEST,
     METHODS,
     OF_PROPERTY,
     QUICK,
@@ -155,7 +155,7 @@ def _entry(asm: Assembler, slot: Slot, before: int) -> int:
 def _windows(name: str) -> tuple[int, int]:
     """Flags and most elements of the windows that a method or function is given."""
     eager = Options().eager_elements
-    return fields.WRITEABLE if name in COPIERS else 0, FOLDING.get(name, 1) * eager
+    return fields.WRITEABLE if name in COPIERS else 0, LARGEST.get(name, 1) * eager
 
 
 def _call(asm: Assembler, body: str, name: str, read: int) -> int:
