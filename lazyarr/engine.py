@@ -73,15 +73,19 @@ def run(nodes: list[Expr], roots: list[Expr], met: Met | None = None) -> None:
 
 def _run_known(met: Met, plan: Plan) -> None:
     """Compute nodes by a plan that was run before."""
-    w = walk_of(met)
+    late: list[flags.Late] = []
     try:
+        one = plan.launches[0]
+        if len(plan.launches) == 1 and one is not None and launched(met, one, late):
+            return
+        w = walk_of(met, late)
         for step, one in zip(plan.steps, plan.launches, strict=True):
-            if one is None or not launched(met, one, w.late):
+            if one is None or not launched(met, one, late):
                 _run(step, w)
             w.let_go(step.ends)
     finally:
-        if w.late:
-            flags.give(w.late)
+        if late:
+            flags.give(late)
 
 
 def planned(nodes: list[Expr], roots: list[Expr], literal: bool = True) -> tuple[Walk, Plan]:

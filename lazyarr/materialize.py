@@ -48,7 +48,7 @@ def evaluate(roots: Iterable[Expr]) -> None:
         told = told_by(nodes) if WATCHED else None
         began = time.perf_counter()
         if native:
-            _engine()(nodes, roots, met)
+            (_engine or _load()).run(nodes, roots, met)
         else:
             _one_by_one(nodes)
         if told is not None:
@@ -57,16 +57,16 @@ def evaluate(roots: Iterable[Expr]) -> None:
 
 
 _look: Any = None
-"""`ready.look`, once the engine is there."""
+"""`ready.look`, and the module `engine`, once that is there."""
+_engine: Any = None
 
 
-def _engine() -> Any:
-    global _look
-    from lazyarr.engine import run
+def _load() -> Any:
+    global _engine, _look
+    from lazyarr import engine as _engine
+    from lazyarr.ready import look as _look
 
-    if _look is None:
-        from lazyarr.ready import look as _look
-    return run
+    return _engine
 
 
 def _one_by_one(nodes: list[Any]) -> None:

@@ -224,6 +224,6 @@ def _placement(nodes: list[Expr], one: Launch, buffers: dict[int, Buffer]) -> Pl
     return placement
 
 
-def walk_of(met: Met) -> Walk:
+def walk_of(met: Met, late: list[flags.Late]) -> Walk:
     """What the steps of a known plan go by."""
-    return Walk(met.nodes, met.leaves, met.key, _UNASKED, _UNASKED, _UNASKED)
+    return Walk(met.nodes, met.leaves, met.key, _UNASKED, _UNASKED, _UNASKED, late)
