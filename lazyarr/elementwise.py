@@ -174,6 +174,9 @@ FOLD = 16
 """A fold of existing memory writes nothing: NumPy is the faster one up to so many times the size."""
 
 
+MOMENTS = 8
+"""The same of a variance, which to NumPy is four operations."""
+
 IN_PLACE = 4
 """A write over existing memory takes no fresh pages: there NumPy is the faster one up to so many times the
 size, unless operands wait as well."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr import config, flags
+from lazyarr import config, flags, ready
 from lazyarr.bufferize import Placement
 from lazyarr.compiler import COMPILER, name_of, note, numpy_ns
 from lazyarr.counters import COUNT
@@ -39,6 +39,7 @@ from lazyarr.launch_rows import launch_rows
 from lazyarr.materialize import run_through_numpy
 from lazyarr.plan import Plan, RowBlocks, Step, Walk, walk
 from lazyarr.planning import groups_of, plan_of, too_few
+from lazyarr.ready import Met, launched, walk_of
 from lazyarr.reduce_order import Unproved
 from lazyarr.srcloc import note_lines
 from lazyarr.storage import SLACK
@@ -49,8 +50,11 @@ from lazyarr.values import LEDGER, is_held
 COMPILED = (*ELEMENTWISE, *FOLDS, Scatter)
 
 
-def run(nodes: list[Expr], roots: list[Expr]) -> None:
-    """Compute `nodes`, of which `roots` must be stored."""
+def run(nodes: list[Expr], roots: list[Expr], met: Met | None = None) -> None:
+    """Compute `nodes`, of which `roots` must be stored; `met` is what was seen of them, if anything."""
+    if met is not None and met.plan is not None:
+        _run_known(met, met.plan)
+        return
     began = time.perf_counter()
     w, plan = planned(nodes, roots)
     COUNT.seconds["plan"] += time.perf_counter() - began
@@ -66,6 +70,25 @@ def run(nodes: list[Expr], roots: list[Expr]) -> None:
     if name is not None and compiled:
         note(name)
         plan.noted = True
+    if met is not None:
+        ready.note(met, plan, w.tokens)
+
+
+def _run_known(met: Met, plan: Plan) -> None:
+    """Compute nodes by a plan that was run before."""
+    late: list[flags.Late] = []
+    try:
+        one = plan.launches[0]
+        if len(plan.launches) == 1 and one is not None and launched(met, one, late):
+            return
+        w = walk_of(met, late)
+        for step, one in zip(plan.steps, plan.launches, strict=True):
+            if one is None or not launched(met, one, late):
+                _run(step, w)
+            w.let_go(step.ends)
+    finally:
+        if late:
+            flags.give(late)
 
 
 def planned(nodes: list[Expr], roots: list[Expr], literal: bool = True) -> tuple[Walk, Plan]:

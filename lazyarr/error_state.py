@@ -42,7 +42,8 @@ _seen: _Seen = (None, None, 0, None, False, None, 0)
 ``catch_warnings`` replaces the list of filters, and a new filter is put at its front or lengthens it."""
 
 
-def _look() -> _Seen:
+def look() -> _Seen:
+    """What `loud`, `remembered` and `buffer_size` say, as the last three."""
     global _seen
     state, filters = _state(), warnings.filters
     seen = _seen
@@ -102,22 +103,22 @@ def _recording() -> bool:
 
 def loud() -> bool:
     """Does any category raise, call, print or log?  Then an op runs at the call, through NumPy."""
-    return _look()[4]
+    return look()[4]
 
 
 def prompt() -> bool:
     """Are warnings awaited?"""
-    return _look()[5].__class__ is Prompt
+    return look()[5].__class__ is Prompt
 
 
 def remembered() -> dict[str, str] | None:
     """The error state as a node keeps it."""
-    return _look()[5]
+    return look()[5]
 
 
 def buffer_size() -> int:
     """`numpy.getbufsize()`, part of the same state: the order of folds that cast depends on it."""
-    return _look()[6]
+    return look()[6]
 
 
 def shared() -> Shared:

@@ -21,9 +21,9 @@ from lazyarr.srcloc import Loc
 MEDIUM = 16
 """Up to so many times `eager_elements` a result is of medium size."""
 
-ALONE = 1000
-"""So many results are computed alone before NumPy is tried: they take a twentieth of a second, and a program
-that comes to a line so often comes there for long."""
+ALONE = 64
+"""So many results are computed alone before NumPy is tried: a program that comes to a line so often comes
+there for long, and they have taken no more than some milliseconds."""
 
 AGAIN = 16
 """The same where NumPy was the sooner one before."""

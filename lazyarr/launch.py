@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from time import perf_counter
 
 import numpy
 
@@ -95,16 +95,21 @@ def launch(program: Program, bases: Sequence[int], scalars: Sequence[numpy.gener
             program.launches[key] = prepared
     else:
         COUNT.memory_hits += 1
-    return _run(prepared, addresses, scalars)
+    return run_prepared(prepared, addresses, scalars)
+
+
+def is_streamed(program: Program) -> bool:
+    """Is some result so large that stores past the caches might pay, wherever it lies?"""
+    shape = program.loops.shape
+    least = NONTEMPORAL_BYTES // (WIDEST * max(1, len(program.offsets)))
+    return len(shape) == 1 and shape[0] >= least and program.parfor.dims == "p"
 
 
 def may_stream(program: Program, addresses: Sequence[int]) -> bool:
     """Are the outputs such that stores past the caches pay?"""
-    shape = program.loops.shape
-    least = NONTEMPORAL_BYTES // (WIDEST * len(addresses))      # no result is large: the usual case, at once
-    if len(shape) != 1 or shape[0] < least or program.parfor.dims != "p":
+    if not is_streamed(program):
         return False
-    written = 0
+    shape, written = program.loops.shape, 0
     for o, at in zip(program.parfor.operands, addresses, strict=True):
         if o.role != "in":
             if o.access != "u" or at % LINE:
@@ -202,19 +207,23 @@ def put_scalar(words: array[int], places: Sequence[int], scalar: numpy.generic) 
         words[word : word + SCALAR_WORDS] = lanes
 
 
-def _run(p: Prepared, addresses: Sequence[int], scalars: Sequence[numpy.generic]) -> int:
+def run_prepared(p: Prepared, addresses: Sequence[int], scalars: Sequence[numpy.generic]) -> int:
+    """Run what is prepared; the flags that were raised."""
     words, keep = bind(p, addresses, scalars)
-    began = time.perf_counter()
+    kernel, began = p.kernel, perf_counter()
     at = words.buffer_info()[0]
-    parallel_for(p.kernel.address, at, p.chunks, p.threads)
+    parallel_for(kernel.address, at, p.chunks, p.threads)
     if p.partial_bytes:
         parallel_for(p.combine, at, p.combine_chunks, 1)
-    spent = time.perf_counter() - began
+    spent = perf_counter() - began
     COUNT.seconds["run"] += spent
-    ran(p.kernel, spent)
-    count_launch(p, words)
+    if not kernel.heat.asked:
+        ran(kernel, spent)
+    COUNT.native_launches += 1
+    COUNT.fused_ops += kernel.ops
+    COUNT.numpy_loop_blocks += words[Layout.CALLS]
     del keep
-    return words[Layout.FLAGS] & p.kernel.flags
+    return words[Layout.FLAGS] & kernel.flags
 
 
 def count_launch(p: Prepared, words: array[int]) -> None:

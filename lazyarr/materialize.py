@@ -38,8 +38,9 @@ def evaluate(roots: Iterable[Expr]) -> None:
         roots = [r for r in roots if r.op is not None]
         if not roots:
             return
-        nodes: list[Any] = sunk(closure(roots), roots)
-        native = compiles(nodes)
+        met = None if _look is None or OBSERVED else _look(roots)
+        nodes: list[Any] = sunk(closure(roots), roots) if met is None else met.nodes
+        native = (met is not None and met.plan is not None) or compiles(nodes)
         if OBSERVED:
             from lazyarr.debug.watch import watch
 
@@ -47,14 +48,25 @@ def evaluate(roots: Iterable[Expr]) -> None:
         told = told_by(nodes) if WATCHED else None
         began = time.perf_counter()
         if native:
-            from lazyarr.engine import run
-
-            run(nodes, roots)
+            (_engine or _load()).run(nodes, roots, met)
         else:
             _one_by_one(nodes)
         if told is not None:
             habit, seconds, share = told
             habit.ran_alone((seconds + time.perf_counter() - began) * share)
+
+
+_look: Any = None
+"""`ready.look`, and the module `engine`, once that is there."""
+_engine: Any = None
+
+
+def _load() -> Any:
+    global _engine, _look
+    from lazyarr import engine as _engine
+    from lazyarr.ready import look as _look
+
+    return _engine
 
 
 def _one_by_one(nodes: list[Any]) -> None:

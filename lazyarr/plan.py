@@ -190,13 +190,15 @@ def block_rows(number: int, rows: int, blocks: int, start: int, count: int) -> s
     return slice(first, min(count, (number + 1) * rows - start) if number < blocks - 1 else count)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Plan:
     steps: list[Step]
     pins: list[Any]
     """Objects whose identity is part of the key."""
     noted: bool = False
     """Its kernels exist, and the cache says so (`compiler.note`)."""
+    launches: list[Any] = field(default_factory=list)
+    """For each step what is ready of it (`ready.Launch`), or None, once that was looked for."""
 
 
 @dataclass(slots=True, eq=False)

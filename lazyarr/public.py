@@ -26,8 +26,8 @@ def evaluate(*arrays: Any) -> None:
     *arrays : array_like
         Lazy arrays; anything else is left as it is.
     """
-    own = map(face_of, arrays)
-    _evaluate([x.storage.value for x in own if x.__class__ is ndarray and is_pending(x)])
+    own = [x if x.__class__ is ndarray else face_of(x) for x in arrays]
+    _evaluate([x.storage.value for x in own if x.__class__ is ndarray and x.storage is not None])
 
 
 def is_evaluated(x: Any) -> bool:

@@ -8,23 +8,23 @@ array it is shape, strides and dtype that count: where it lies, nothing depends 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy
 
-from lazyarr.arrays import capture, fresh_array, is_pending, managed, ndarray, now
+from lazyarr.arrays import capture, managed, ndarray, now
 from lazyarr.config import OBSERVED, current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
-from lazyarr.error_state import loud
+from lazyarr.error_state import look
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.geometry import FRESH, is_fresh
 from lazyarr.habits import MEDIUM, habit_of, watch
 from lazyarr.ops import may_raise
-from lazyarr.srcloc import here
-from lazyarr.storage import Storage
+from lazyarr.srcloc import Loc, here
+from lazyarr.storage import DUE, Storage, catch_up, launch
 from lazyarr.values import Buffer
 from lazyarr.windows import element_of
 
@@ -57,12 +57,15 @@ def measure(size: int, itemsizes: Sequence[int]) -> float:
 
 
 def _key(fn: numpy.ufunc, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    x = args[0]
-    first = _seen(x) if x.__class__ is ndarray else x.__class__
-    if len(args) == 1:
-        return fn, first
-    x = args[1]
-    return fn, first, _seen(x) if x.__class__ is ndarray else x.__class__
+    found: list[Any] = [fn]
+    for x in args:
+        if x.__class__ is not ndarray:
+            found.append(x.__class__)
+        elif x.storage is not None and id(x.geo) in FRESH:
+            found.append(id(x.geo))             # (as `_seen`, at once)
+        else:
+            found.append(_seen(x))
+    return tuple(found)
 
 
 def _seen(x: ndarray) -> Any:
@@ -97,24 +100,32 @@ def remember(
     _recipes[_key(fn, args)] = Recipe(op, types, geo, size, may_raise(op), pins)
 
 
-def _waits(args: tuple[Any, ...]) -> bool:
-    """Is an operand yet to be computed?"""
-    return any(x.__class__ is ndarray and is_pending(x) for x in args)
-
-
 def again(fn: numpy.ufunc, args: tuple[Any, ...], depth: int) -> ndarray | None:
-    """fn(*args) by its recipe, if there is one and the result is not NumPy's at the call."""
+    """fn(*args) by its recipe, if there is one and the result is not NumPy's at the call.
+
+    `depth`: callers above whoever is called here that are surely ours."""
     recipe = _recipes.get(_key(fn, args))
-    if recipe is None or loud():
+    if recipe is None:
         return None
-    jit, measured = current.jit, recipe.measure
-    if jit == "auto" and measured <= MEDIUM * current.eager_elements and not _waits(args):
-        return None if measured <= current.eager_elements else _by_habit(fn, recipe, args, depth + 1)
-    return None if jit == "never" else _built(recipe, args, depth + 1)
+    _, _, _, _, is_loud, errors, _ = look()
+    if is_loud:
+        return None
+    jit, small = current.jit, current.eager_elements
+    if recipe.measure <= MEDIUM * small and jit == "auto":
+        for x in args:
+            if x.__class__ is ndarray and x.storage is not None and x.storage.value.op is not None:
+                break                           # an operand is yet to be computed
+        else:
+            return None if recipe.measure <= small else _by_habit(fn, recipe, args, errors, depth)
+    if jit == "never":
+        return None
+    return _built(recipe, args, errors, here(depth) if recipe.flagged or OBSERVED else None)
 
 
-def _built(recipe: Recipe, args: tuple[Any, ...], depth: int) -> ndarray | None:
-    """The call as a node.  `depth`: callers above this function that are surely ours."""
+def _built(recipe: Recipe, args: tuple[Any, ...], errors: Any, loc: Loc | None) -> ndarray | None:
+    """The call as a node, made at a place of the program."""
+    if DUE:
+        catch_up()
     inputs = []
     for x, type_ in zip(args, recipe.types, strict=False):
         c = x.__class__
@@ -126,28 +137,32 @@ def _built(recipe: Recipe, args: tuple[Any, ...], depth: int) -> ndarray | None:
             except (OverflowError, TypeError):
                 return None
         inputs.append(x)
-    return fresh_array(recipe.op, tuple(inputs), recipe.geo, None, depth if recipe.flagged else 0)
+    node = Expr(recipe.op, tuple(inputs), recipe.geo, None, False, errors, loc)
+    x = managed(Storage(node), recipe.geo)
+    launch(node)
+    return x
 
 
-def _by_habit(fn: numpy.ufunc, recipe: Recipe, args: tuple[Any, ...], depth: int) -> ndarray | None:
+def _by_habit(
+    fn: numpy.ufunc, recipe: Recipe, args: tuple[Any, ...], errors: Any, depth: int
+) -> ndarray | None:
     """A call whose result is of medium size: a node, or NumPy's where waiting gains nothing at this place."""
-    exact = current.math == "numpy" and not current.fast_math       # either way the bits are the same
-    loc = here(depth) if exact and not OBSERVED else None
-    if loc is None:
-        return _built(recipe, args, depth + 1)
-    habit, began = habit_of(loc, recipe), time.perf_counter()
+    loc = here(depth + 1)
+    if loc is None or OBSERVED or current.math != "numpy" or current.fast_math:     # (the bits might differ)
+        return _built(recipe, args, errors, loc if recipe.flagged or OBSERVED else None)
+    habit, began = habit_of(loc, recipe), perf_counter()
     if habit.is_numpys():
         COUNT.eager += 1
         COUNT.bytes_numpy += recipe.geo.nbytes
         buf = Buffer.new(recipe.geo.nbytes)
         seen = [_seen_now(x) if x.__class__ is ndarray else (x, None) for x in args]
         fn(*[x for x, _ in seen], out=buf.real(recipe.geo))
-        habit.took(time.perf_counter() - began)
+        habit.took(perf_counter() - began)
         return managed(Storage(Expr.leaf(buf)), recipe.geo)
-    result = _built(recipe, args, depth + 1)
+    result = _built(recipe, args, errors, loc if recipe.flagged else None)
     if result is not None:
-        assert result.storage is not None
-        node, spent = result.storage.value, time.perf_counter() - began
+        node: Expr = result.storage.value       # type: ignore[union-attr]
+        spent = perf_counter() - began
         if node.op is None:                     # it must not wait here
             habit.ran_alone(spent)
         else:

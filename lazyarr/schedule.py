@@ -38,8 +38,17 @@ LINE = 64
 PARALLEL_NS = 30_000.0
 """Work below which sleeping workers cost more than they give."""
 
+CACHED_NS = 80_000.0
+"""The same where memory need not be waited for: operations take less than half of what is reckoned then."""
+
 BYTES_PER_NS = 12.0
 """What one thread moves from and to memory."""
+
+CACHED_BYTES = 4 << 20
+"""So many bytes may well lie in the caches."""
+
+CACHED_BYTES_PER_NS = 64.0
+"""What one thread moves from and to these."""
 
 
 def tiles(
@@ -141,6 +150,8 @@ def scattered(program: Program) -> bool:
 
 def worth_threads(elements: int, bytes_per_element: int, ns_per_element: float) -> bool:
     """Does the work outweigh the waking of workers?"""
+    if elements * bytes_per_element <= CACHED_BYTES:
+        return elements * max(bytes_per_element / CACHED_BYTES_PER_NS, ns_per_element) > CACHED_NS
     return duration(elements, bytes_per_element, ns_per_element) > PARALLEL_NS
 
 

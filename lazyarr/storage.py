@@ -252,10 +252,19 @@ def _copied(given: Any, region: numpy.ndarray, buf: Buffer) -> Any:
 
 def launch(node: Expr) -> None:
     """Keep a fresh node pending, or run it where it must not wait."""
-    if reads_shared(node) or node.errors.__class__ is Prompt:
+    for i in node.inputs:               # (`reads_shared`, `bound`, written out: this runs for every node)
+        if i.__class__ is Read:
+            buf = i.expr.buf
+            if buf is not None and buf.shared():
+                evaluate([node])
+                return
+    if node.errors.__class__ is Prompt:
         evaluate([node])
-    else:
-        bound(node)
+        return
+    if node.depth > 1 and _too_many(node):
+        DUE.append(weakref.ref(node))
+    if LEDGER.kept > LEDGER.unallocated + SLACK:
+        settle()
 
 
 DUE: list[weakref.ref[Expr]] = []

@@ -9,7 +9,7 @@ Each has a record of words, to which its own function points in r10 before it ju
     FIRST    of functions: the routine for the first argument, which says whether the result is small, too
     READ     how many of the first arguments are arrays that it only reads, if that is known (`part_calls`)
     FLAGS    of the windows that it is given instead
-    LARGEST  how many elements the first may have if there are no others
+    LARGEST  how many elements such a one may have
 
 Where all arguments are plain arrays or such as hold none (numbers, names, types, tuples of those), NumPy's is
 called on the real ones; what comes back is an argument, a view of the first one, a new array, or a scalar.

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import ndarray
+from lazyarr.arrays import ndarray, wrap
 from lazyarr.config import Options
-from lazyarr.elementwise import FOLD, SCALARS
+from lazyarr.elementwise import SCALARS
 from lazyarr.elision import ELIDED
 from lazyarr.expr import LOCK, Expr
 from lazyarr.fallback import finished
@@ -41,9 +41,9 @@ from lazyarr.slots.parts import Parts
 from lazyarr.slots.routines import Known, Routines
 from lazyarr.slots.tables import (
     COPIERS,
-    FOLDING,
     HELPERS,
     INERT,
+    LARGEST,
     METHODS,
     OF_PROPERTY,
     QUICK,
@@ -155,7 +155,7 @@ def _entry(asm: Assembler, slot: Slot, before: int) -> int:
 def _windows(name: str) -> tuple[int, int]:
     """Flags and most elements of the windows that a method or function is given."""
     eager = Options().eager_elements
-    return fields.WRITEABLE if name in COPIERS else 0, FOLD * eager if name in FOLDING else eager
+    return fields.WRITEABLE if name in COPIERS else 0, LARGEST.get(name, 1) * eager
 
 
 def _call(asm: Assembler, body: str, name: str, read: int) -> int:
@@ -207,7 +207,7 @@ def _known() -> Known:
         none=_kept(None), true=_kept(True), false=_kept(False), ellipsis=_kept(...),
         not_implemented=_kept(NotImplemented),
         type_error=_kept(TypeError), too_many=_bytes(TOO_MANY), call=_bytes(CALL), finish=_kept(finished),
-        acquire=_kept(LOCK.acquire), release=_kept(LOCK.release),
+        managing=_kept(wrap), acquire=_kept(LOCK.acquire), release=_kept(LOCK.release),
         lock=_kept(LOCK), owner=fields.owner_of(LOCK),
         scalars=_types(SCALARS), complexes=_types(filter(_may_be_complex, SCALARS)), indices=_types(BASIC),
         inert=_types((*SCALARS, *INERT)),

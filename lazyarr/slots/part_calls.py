@@ -10,8 +10,8 @@ whatever the name.
 
 from __future__ import annotations
 
-from lazyarr.slots.assembler import R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Assembler, At
-from lazyarr.slots.calls import FLAGS, GIVEN, LARGEST, LEFT, NUMPYS, READ, RESULT, VALUES, Calls
+from lazyarr.slots.assembler import R12, R13, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Assembler, At
+from lazyarr.slots.calls import AT, FLAGS, GIVEN, LARGEST, LEFT, NUMPYS, READ, RESULT, VALUES, Calls
 from lazyarr.slots.fields import BASE, ITEMS, TYPE
 from lazyarr.slots.routines import Framed, Known, Writer
 
@@ -178,13 +178,6 @@ class PartCalls(Calls):
         a.jump_if("other", "parts other")
         a.load(RSI, FLAGS)
         a.load(RDX, LARGEST)
-        a.compare_number(GIVEN, 0)
-        a.jump_if("other", "parts usual")           # else a scalar is all that there will be
-        a.test(R14)
-        a.jump_if("equal", "parts look")
-        a.label("parts usual")
-        a.constant(RDX, k.eager)
-        a.label("parts look")
         a.call("look as")
         a.test(RAX)
         a.jump_if("equal", "parts refused")
@@ -239,10 +232,22 @@ class PartCalls(Calls):
         a.copy(RDI, RAX)
         a.call("nbytes")
         a.compare_number(RAX, k.plain)
-        a.jump_if("above", "parts thrown away")
+        a.jump_if("above", "parts large")
         self.count()
         a.constant(RSI, k.none)
         a.jump("take wrap")
+        a.label("parts large")                      # of a fold along a short axis
+        self.count()
+        a.constant(RDI, k.managing)
+        a.place(RSI, RESULT)
+        a.constant(RDX, 1)
+        a.zero(RCX)
+        self.call("PyObject_Vectorcall")
+        a.store(AT, RAX)
+        self.on("Py_DecRef", RESULT)
+        a.load(RAX, AT)
+        a.store(RESULT, RAX)
+        a.jump("take done")
         a.label("parts answered")
         self.count()
         a.jump("take done")

@@ -59,6 +59,8 @@ class Known(NamedTuple):
     """The same, of other arguments that hold no arrays."""
     finish: int
     """`fallback.finished`."""
+    managing: int
+    """`arrays.wrap`."""
     forced: int
     answered: int
     geo: int

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from lazyarr.arrays import ndarray
 from lazyarr.dtypes import ELEMENTS
+from lazyarr.elementwise import FOLD, MOMENTS
 from lazyarr.namespace import BindingFunction, Function
 from lazyarr.slots import fields
 from lazyarr.ufuncs import ufunc
@@ -95,6 +96,7 @@ QUICK = {
         copy astype zeros_like ones_like empty_like full_like diag tril triu diagonal real imag angle
         sort argsort searchsorted nonzero flatnonzero argwhere count_nonzero bincount unique digitize
         isclose allclose array_equal iscomplexobj isrealobj median average percentile interp trapezoid
+        convolve correlate digitize
         linalg.norm linalg.solve linalg.inv linalg.det linalg.matrix_power
         copyto put putmask fill_diagonal
     """,
@@ -128,15 +130,25 @@ READING = {
         clip sort argsort array copy round around count_nonzero
         linalg.norm linalg.inv linalg.det
     """,
-    2: "dot inner vdot searchsorted allclose array_equal linalg.solve",
+    2: """
+        dot inner vdot searchsorted allclose array_equal linalg.solve bincount digitize convolve correlate
+    """,
+    3: "interp",
 }
 """The same, of the first arguments of functions.  (Methods and functions of one name need not do the same:
 `ndarray.sort` writes.  Not `outer` and `where`, whose results may be large; not `median`, `percentile`,
 `nan_to_num`: they write where an option says so.)"""
-FOLDING = {
-    "sum", "prod", "max", "min", "any", "all", "mean", "argmax", "argmin", "amax", "amin", "count_nonzero",
+_FOLDS = "sum prod max min any all mean argmax argmin amax amin count_nonzero"
+_NUMPYS = """
+    dot inner vdot searchsorted sort argsort trace bincount digitize convolve correlate interp
+    solve inv det
+"""
+LARGEST = {
+    **dict.fromkeys(_FOLDS.split(), FOLD), "var": MOMENTS, "std": MOMENTS,
+    **dict.fromkeys(_NUMPYS.split(), 1 << 30),
 }  # fmt: skip
-"""Without other arguments these are NumPy's at the call up to `elementwise.FOLD` times the size."""
+"""What folds -> up to so many times the usual size it is NumPy's at the call; and what always is, where its
+arrays exist."""
 COPIERS = {"argmax", "argmin"}
 """Read, but from a copy if they must not write."""
 ATTRIBUTES = {"attribute": "shape strides dtype ndim size nbytes itemsize", "view": "T mT real"}

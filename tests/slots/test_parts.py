@@ -13,7 +13,9 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr.slots.tables import FOLDING, READING, READING_METHODS
+from lazyarr.counters import COUNT
+from lazyarr.elementwise import MOMENTS
+from lazyarr.slots.tables import LARGEST, READING, READING_METHODS
 from tests.slots.operands import ONLY_HERE, SHAPE, W, both, lazy, python_calls, same
 from tests.slots.part_programs import difference
 from tests.slots.test_calls import named
@@ -71,11 +73,17 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "clip": (1, 4), "dot": (W[:50],), "inner": (W[:50],), "vdot": (numpy.ones((50, 50)),),
     "searchsorted": (3,), "allclose": (W[:50],),
     "array_equal": (numpy.ones((50, 50)),), "linalg.solve": (W[:50],),
+    "bincount": (W,), "digitize": (numpy.arange(9.0),), "convolve": (W[:3],), "correlate": (W[:3],),
+    "interp": (numpy.arange(9.0), V.repeat(2)[:9]),
 }  # fmt: skip
 
 
+FOLDS = [name for name, times in LARGEST.items() if times <= MOMENTS]
+ALONG_ONE_AXIS = ["searchsorted", "bincount", "convolve", "correlate"]
+
+
 def part_of(x: Any, name: str) -> Any:
-    return x[3] if name == "searchsorted" else x[SQUARE]
+    return x[3] if name in ALONG_ONE_AXIS else x[SQUARE]
 
 
 @pytest.mark.parametrize("name", " ".join(READING_METHODS.values()).split())
@@ -92,7 +100,7 @@ def test_methods_only_read(name: str) -> None:
 
 @pytest.mark.parametrize("name", " ".join(READING.values()).split())
 def test_functions_only_read(name: str) -> None:
-    x, real = both()
+    x, real = both("i8" if name == "bincount" else "f8")
     args = FUNCTIONS.get(name, ())
     later = x + 1
     with numpy.errstate(all="ignore"):
@@ -106,18 +114,53 @@ def untouched(x: Any, real: numpy.ndarray, later: Any) -> None:
     assert same(x[3] + 0, real[3]) and same(x[:60].copy(), real[:60]) and same(later[:60] + 0, real[:60] + 1)
 
 
-@pytest.mark.parametrize("name", sorted(FOLDING))
+@pytest.mark.parametrize("name", sorted(FOLDS))
 def test_folds_of_all_elements(name: str) -> None:
     x, real = both("i8")
-    for module, array, expected in ((np, x, real), (np, x[::-1, 1:], real[::-1, 1:])):
-        found, calls = python_calls(named(module, name), array)
-        assert calls == 0 and same(found, named(numpy, name)(expected))
-        if hasattr(array, name):
-            found, calls = python_calls(getattr(array, name))
-            assert calls == 0 and same(found, getattr(expected, name)())
+    most = LARGEST[name] * np.get_options()["eager_elements"] // SHAPE[1]
+    for part in numpy.s_[:most], numpy.s_[: -most - 1 : -1], numpy.s_[1:most, 1:]:
+        array, expected = x[part], real[part]
+        for given in {}, {"axis": 0}, {"axis": -1}, {"axis": 1, "keepdims": True}:
+            found, calls = python_calls(named(np, name), array, **given)
+            assert calls == 0 and same(found, named(numpy, name)(expected, **given))
+            if hasattr(array, name):
+                found, calls = python_calls(getattr(array, name), **given)
+                assert calls == 0 and same(found, getattr(expected, name)(**given))
     later = x * 2
     assert same(named(np, name)(later), named(numpy, name)(real * 2))
     assert same(named(np, name)(x, axis=0), named(numpy, name)(real, axis=0))
+
+
+WHOLE: dict[str, tuple[Any, ...]] = {
+    "dot": (W,), "inner": (W,), "sort": (), "argsort": (), "trace": (),
+    "digitize": (numpy.arange(9.0),), "interp": (numpy.arange(9.0), V.repeat(2)[:9]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_what_is_always_numpys_needs_no_python(name: str) -> None:
+    """Of arrays of any size that exist; what is still to be computed waits for Python."""
+    x, real = both()
+    args = WHOLE[name]
+    later = x + 1
+    fallbacks = COUNT.numpy_fallbacks
+    found, calls = python_calls(named(np, name), x, *lazy(args))
+    assert same(found, named(numpy, name)(real, *args)) and not np.is_evaluated(later)
+    assert COUNT.numpy_fallbacks == fallbacks and (found.nbytes > 1 << 18 or not calls)
+    assert same(named(np, name)(x * 2, *lazy(args)), named(numpy, name)(real * 2, *args))
+    x[:] = 7
+    assert same(later, real + 1)
+
+
+def test_large_results_of_folds_are_arrays_like_others() -> None:
+    x = np.array(numpy.arange(400_000.0)).reshape(4, 100_000) * 1
+    np.evaluate(x)
+    real = numpy.arange(400_000.0).reshape(4, 100_000)
+    built = COUNT.nodes_built
+    found = x.sum(axis=0)
+    assert COUNT.nodes_built == built and same(found, real.sum(axis=0))
+    later = found * 2
+    assert not np.is_evaluated(later) and same(later, real.sum(axis=0) * 2)
 
 
 WRITES = """
