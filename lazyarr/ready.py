@@ -16,6 +16,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from lazyarr import flags
@@ -53,8 +54,9 @@ class Launch(NamedTuple):
     """Its nodes that are not."""
 
 
-class Met(NamedTuple):
-    """An evaluation, looked at."""
+@dataclass(slots=True, eq=False, repr=False)
+class Met:
+    """An evaluation, looked at.  (Nobody may print geometries, as of a tuple: no memory is there.)"""
 
     nodes: list[Expr]
     leaves: list[Expr]
