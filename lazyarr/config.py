@@ -157,7 +157,7 @@ class Options:
     """``native``: the work-queue pool; ``serial``: the calling thread only."""
     parallel: frozenset[str] = _option(optimisations.ALL, optimisations.parts, plan=True)
     """Optimisations that are on, by name: `parallel` is the table."""
-    eager_elements: int = _option(32768, _at_least(0))
+    eager_elements: int = _option(65536, _at_least(0))
     """Under ``jit=auto``, results up to this size are computed by NumPy at the call."""
     pending_nodes: int = _option(200, _at_least(1))
     """Longest chain of unevaluated nodes before it evaluates itself."""

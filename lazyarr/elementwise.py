@@ -170,14 +170,14 @@ def broadcast(geos: list[numpy.ndarray]) -> tuple[int, ...]:
     return shape
 
 
-FOLD = 16
+FOLD = 8
 """A fold of existing memory writes nothing: NumPy is the faster one up to so many times the size."""
 
 
-MOMENTS = 8
+MOMENTS = 4
 """The same of a variance, which to NumPy is four operations."""
 
-IN_PLACE = 4
+IN_PLACE = 2
 """A write over existing memory takes no fresh pages: there NumPy is the faster one up to so many times the
 size, unless operands wait as well."""
 

@@ -5,7 +5,7 @@ NumPy's, at the call?
 To build a node, to plan and to launch take as long as NumPy needs for one operation on some hundred thousand
 elements.  Such a node pays where it is fused with others.  Whether it will be nobody can say at the call; but
 what happened to the results of this line before is known.  So a line whose results were computed alone a
-thousand times, or with one operation more, has NumPy try, and the sooner of the two stays for some time.
+number of times, or with few operations more, has NumPy try, and the sooner of the two stays for some time.
 Only times depend on that, never a result.
 """
 
@@ -18,7 +18,7 @@ from lazyarr.compiler import numpy_ns
 from lazyarr.expr import Expr
 from lazyarr.srcloc import Loc
 
-MEDIUM = 16
+MEDIUM = 8
 """Up to so many times `eager_elements` a result is of medium size."""
 
 ALONE = 64
@@ -37,9 +37,9 @@ TRIES = 4
 LASTING = 512
 """Calls for which it stands."""
 
-FEW = 2
-"""Nodes that are as good as one alone.  (More of them are worth waiting for: NumPy's memory allocator gives
-pages back, and takes them anew, where several temporaries come and go.)"""
+FEW = 4
+"""Nodes of which the first may be sooner by itself: then the next one is the first.  (More of them are worth
+waiting for.)"""
 
 MAX_HABITS = 4096
 """All are forgotten when there are more."""

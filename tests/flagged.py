@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-N = 100_003
+N = 140_003
 USER = "user_program.py"
 NAMES = {
     "x": numpy.linspace(-1, 1, N),

@@ -106,7 +106,7 @@ def test_what_keeps_memory_is_computed():
     p = (a + 1) @ (a + 1).T
     waits = not lazyarr.is_evaluated(p)
     del a
-    q = lazyarr.ones(50_000) + 1
+    q = lazyarr.ones(100_000) + 1
     assert waits and lazyarr.is_evaluated(p)
     q = q - 1 + p[0, 0]
     assert lazyarr.debug.counters()["memory_bound"] > n

@@ -58,17 +58,17 @@ def test_product(name, dtype, nbytes, options):
 @pytest.mark.parametrize("name", ["temporary second", "Python scalar", "temporary first", "chain"])
 def test_product_where_errors_are_raised(name):
     random = numpy.random.default_rng(4)
-    a, b = random.normal(size=(2, 40_000)) + 1j * random.normal(size=(2, 40_000))
+    a, b = random.normal(size=(2, 80_000)) + 1j * random.normal(size=(2, 80_000))
     with numpy.errstate(all="raise"):
         want = PRODUCTS[name](numpy, a.copy(), b.copy())
         got = numpy.asarray(PRODUCTS[name](lazyarr, lazyarr.array(a), lazyarr.array(b)))
     assert got.tobytes() == want.tobytes()
 
 
-@pytest.mark.parametrize("left", [numpy.linspace(1, 2, 40_000), 3, 0.5, True], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("left", [numpy.linspace(1, 2, 80_000), 3, 0.5, True], ids=lambda x: type(x).__name__)
 @pytest.mark.parametrize("jit", ["auto", "always"])
 def test_real_numbers_are_swapped_for_the_flags(left, jit):
-    b = numpy.full(40_000, 1 + 1j)
+    b = numpy.full(80_000, 1 + 1j)
     b[77] = numpy.inf                           # b / 2. is inf + nan j there
     warned = []
     for np in (numpy, lazyarr):

@@ -18,7 +18,7 @@ from aarch64 import EMULATOR, Machine
 from level_programs import CASES, PROGRAMS, inputs
 
 import lazyarr
-from lazyarr import engine, kernels, launch
+from lazyarr import engine, kernels, launch, materialize
 from lazyarr.codegen.abi import Layout
 from lazyarr.cpu_features import here
 from lazyarr.debug.call_all import _compare
@@ -89,6 +89,8 @@ def launches(monkeypatch) -> Callable[[str, Callable[[], Any]], list[Launch]]:
         return flags
 
     monkeypatch.setattr(engine, "launch", watched)
+    materialize._load()
+    monkeypatch.setattr(materialize, "_look", None)         # nothing goes the short way
 
     def run(case: str, program: Callable[[], Any]) -> list[Launch]:
         found.clear()

@@ -1,4 +1,4 @@
-"""What tests of this folder share: `forced`, with kernels on one thread and on two, and without."""
+"""What tests of this folder share: `each_way`, with kernels on one thread and on two, and without."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ COMPILED = [("always", 1), ("always", 2)]
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Every test that asks for it with kernels; those that count none of them also without."""
-    if "forced" in metafunc.fixturenames:
+    if "each_way" in metafunc.fixturenames:
         ways = COMPILED if "compiled" in metafunc.fixturenames else [*COMPILED, ("never", 1)]
-        metafunc.parametrize("forced", ways, indirect=True, ids=str)
+        metafunc.parametrize("each_way", ways, indirect=True, ids=str)
 
 
 @pytest.fixture
-def forced(request: pytest.FixtureRequest) -> Iterator[None]:
+def each_way(request: pytest.FixtureRequest) -> Iterator[None]:
     jit, threads = request.param
     with lazyarr.options(jit=jit, num_threads=threads, verify=True):
         yield
 
 
 @pytest.fixture
-def compiled(forced: None) -> None:
+def compiled(each_way: None) -> None:
     """For tests that count kernels."""

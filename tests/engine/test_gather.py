@@ -12,7 +12,7 @@ import lazyarr
 from lazyarr.counters import COUNT, reset
 from lazyarr.dispatch.levels import host_levels
 
-pytestmark = pytest.mark.usefixtures("forced")
+pytestmark = pytest.mark.usefixtures("each_way")
 
 
 def said(program: Program, np: Any, array: Any) -> tuple[type, str]:

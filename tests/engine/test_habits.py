@@ -130,13 +130,26 @@ def test_chains_wait(soon):
     x, y, a, b = arrays()
 
     def call():
-        z = (x * y + x) / 3 - y
+        z = ((x * y + x) / 3 - y) * x
         np.evaluate(z)
-        assert numpy.asarray(z).tobytes() == ((a * b + a) / 3 - b).tobytes()
+        assert numpy.asarray(z).tobytes() == (((a * b + a) / 3 - b) * a).tobytes()
 
     before = COUNT.nodes_built
     built(call)
-    assert COUNT.nodes_built - before == 4 * CALLS
+    assert COUNT.nodes_built - before == 5 * CALLS
+
+
+def test_short_chains_go_one_by_one(soon):
+    """Where the first is sooner by itself, what is left is a shorter chain, of which the same is asked."""
+    x, y, a, b = arrays()
+
+    def call():
+        z = (x * y + x) / y
+        np.evaluate(z)
+        assert numpy.asarray(z).tobytes() == ((a * b + a) / b).tobytes()
+
+    built(call, 3 * CALLS)
+    assert built(call, 1) == [False]
 
 
 def test_each_line_has_its_own_habit(soon):
@@ -153,11 +166,11 @@ def test_large_and_pending_operands_wait(soon):
     def call():
         z = x * 2
         w = z + 1
-        np.evaluate(z, w, x - z)
+        np.evaluate(z, w, x - z, z * z, w * z)
 
     before = COUNT.nodes_built
     built(call)
-    assert COUNT.nodes_built - before == 3 * CALLS
+    assert COUNT.nodes_built - before == 5 * CALLS
 
 
 @pytest.mark.parametrize(

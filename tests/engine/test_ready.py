@@ -15,7 +15,7 @@ from lazyarr import engine, habits, materialize, planning, ready, recipes
 from lazyarr.compiler import COMPILER
 from lazyarr.counters import COUNT
 
-N = 60_000
+N = 120_000
 
 
 @pytest.fixture(autouse=True)
@@ -67,9 +67,9 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "chain": lambda np, a, b: (a * b - 3) / 7 + a,
     "part": lambda np, a, b: a[::2] * 2 + 1,
     "reversed": lambda np, a, b: a[::-1] - b,
-    "columns": lambda np, a, b: (a.reshape(300, 200) * 2).sum(axis=0),
-    "rows": lambda np, a, b: (a.reshape(300, 200) * 2).sum(axis=1, keepdims=True, initial=-0.0),
-    "norms": lambda np, a, b: a.reshape(300, 200) / np.sqrt((b * b).reshape(300, 200).sum(1, keepdims=True)),
+    "columns": lambda np, a, b: (a.reshape(600, 200) * 2).sum(axis=0),
+    "rows": lambda np, a, b: (a.reshape(600, 200) * 2).sum(axis=1, keepdims=True, initial=-0.0),
+    "norms": lambda np, a, b: a.reshape(600, 200) / np.sqrt((b * b).reshape(600, 200).sum(1, keepdims=True)),
     "cast": lambda np, a, b: (a * 10).astype("i4"),
     "choice": lambda np, a, b: np.where(a > b, a, 2 * b),
 }

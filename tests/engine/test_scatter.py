@@ -14,7 +14,7 @@ from lazyarr.counters import COUNT, reset
 from lazyarr.dispatch.levels import host_levels
 from lazyarr.expr import Scatter
 
-pytestmark = pytest.mark.usefixtures("forced")
+pytestmark = pytest.mark.usefixtures("each_way")
 
 
 def waits(x: Any) -> bool:

@@ -12,7 +12,7 @@ from indexed import RNG, Program, alike, positions
 import lazyarr
 from lazyarr.counters import COUNT, reset
 
-pytestmark = pytest.mark.usefixtures("forced")
+pytestmark = pytest.mark.usefixtures("each_way")
 
 A, X = RNG.random((300, 90)) - 0.5, RNG.random(40_000) - 0.5
 I300, J = positions(300, 2000), positions(2000, 500)

@@ -14,7 +14,7 @@ import numpy
 
 import lazyarr
 
-SIDE = 520
+SIDE = 740
 N = SIDE * SIDE
 MANY = 3 * N
 """Elements of an array that NumPy would not make faster at the call."""

@@ -25,7 +25,7 @@ assert compiler.COMPILER.thread is not None
     "LLVM is loading for a small result": """
 from lazyarr import compiler
 compiler.START_NS = 1
-b = np.ones(50_000) + 1
+b = np.ones(100_000) + 1
 print(b[0])
 assert compiler.COMPILER.thread is not None
 """,

@@ -115,8 +115,8 @@ Pythons name (tests of the buffer protocol have a file of their own: test_buffer
 def pending(request):
     """Arrays of two pending operations each: numbers, and integers."""
     with lazyarr.options(jit=request.param):
-        a = lazyarr.array(numpy.random.default_rng(3).random((300, 200)))
-        i = lazyarr.array(numpy.arange(60_000).reshape(300, 200) % 5)
+        a = lazyarr.array(numpy.random.default_rng(3).random((600, 200)))
+        i = lazyarr.array(numpy.arange(120_000).reshape(600, 200) % 5)
         lazyarr.evaluate(a, i)
         yield a * 2 + 1, (i + 1) * 2
 
