@@ -71,7 +71,7 @@ def run(nodes: list[Expr], roots: list[Expr], met: Met | None = None) -> None:
         note(name)
         plan.noted = True
     if met is not None:
-        ready.note(met, plan, w.tokens)
+        ready.note(met, plan, w.key)
 
 
 def _run_known(met: Met, plan: Plan) -> None:

@@ -24,12 +24,13 @@ from lazyarr.bufferize import Placement
 from lazyarr.compiler import COMPILER
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
-from lazyarr.error_state import buffer_size
+from lazyarr.error_state import buffer_size, ignores
 from lazyarr.expr import Expr, Gather, Read, Reduce
-from lazyarr.fusion.structure import Tokens, by_contents
+from lazyarr.fusion.structure import by_contents
 from lazyarr.geometry import FRESH
 from lazyarr.launch import Prepared, is_streamed, run_prepared
 from lazyarr.plan import Plan, Step, Walk
+from lazyarr.reduce_order import DECIDED_EARLY
 from lazyarr.srcloc import note_lines
 from lazyarr.values import LEDGER, Buffer
 
@@ -60,6 +61,7 @@ class Met:
 
     nodes: list[Expr]
     leaves: list[Expr]
+    """None if there is no plan yet."""
     key: tuple[Any, ...]
     pins: list[Any]
     kept: bool
@@ -98,16 +100,18 @@ def look(roots: Sequence[Expr]) -> Met | None:
                     return None
     nodes = [*found.values()] if len(found) == 1 else [found[serial] for serial in sorted(found)]
     numbers = {id(n): k for k, n in enumerate(nodes)}
-    wanted = {id(n) for n in roots}
+    wanted = set(map(id, roots))
     leaves: list[Expr] = []
     pins: list[Any] = []
     key: list[Any] = [plan_key(), buffer_size()]
-    add, kept = key.append, False
+    add, kept, early = key.append, False, False
     for node in nodes:
         op = node.op
         add(op)
-        if op.__class__ is Reduce and op.initial is not None:
-            add(op.initial.tobytes())           # (-0.0 and 0.0 are equal)
+        if op.__class__ is Reduce:
+            early = early or op.name in DECIDED_EARLY
+            if op.initial is not None:
+                add(op.initial.tobytes())       # (-0.0 and 0.0 are equal)
         for i in node.inputs:
             if i.__class__ is not Read:
                 add(i.dtype.char)               # type: ignore[union-attr]
@@ -144,14 +148,20 @@ def look(roots: Sequence[Expr]) -> Met | None:
                 if reader is not None and reader.op is not None and id(reader) not in numbers:
                     stored = True               # it needs the value
         add(stored)
+    if early:
+        key += [ignores(node.errors) for node in nodes]
     whole = tuple(key)
     known = _known.get(whole)
-    return Met(nodes, leaves, whole, pins, kept, None if known is None else known())
+    plan = None if known is None else known()
+    # (Who has no plan lets go of what is read as soon as that is over.)
+    return Met(nodes, [] if plan is None else leaves, whole, pins, kept, plan)
 
 
-def note(met: Met, plan: Plan, tokens: Tokens) -> None:
-    """Remember the plan of an evaluation, which was run, all of its kernels being there."""
-    if not plan.noted or tokens.rules.numbers or tokens.rules.flagless:     # (these look at constants, too)
+def note(met: Met, plan: Plan, key: tuple[Any, ...]) -> None:
+    """Remember the plan of an evaluation, which was run, all of its kernels being there; `key` is its walk's.
+
+    It differs where rules look at constants, and where somebody let go of an array since `look`."""
+    if not plan.noted or key != met.key:
         return
     plan.launches = [*map(_launch, plan.steps)]
     if len(_known) >= MAX_KNOWN:

@@ -29,6 +29,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.own_words import copy_words, report
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS
 from lazyarr.codegen.reduce_plan import SLOT
@@ -83,10 +84,10 @@ class Feeder:
         steps, grain = b.word("%words", STEPS), b.word("%words", GRAIN)
         low = b.mul(b.op(f"sub i64 {b.add(b.word('%words', CHUNKS), '-1')}, %chunk"), grain)
         high = b.smaller(b.add(low, grain), steps)
-        _copy(b, b.word("%words", INNER_WORDS, "ptr"), own, b.word("%words", INNER_COUNT))
+        copy_words(b, b.word("%words", INNER_WORDS, "ptr"), own, b.word("%words", INNER_COUNT))
         start, _ = self.stretch(low)
         with self.feeds() as (feed, mine):
-            _copy(b, b.word(feed, PACK_WORDS, "ptr"), mine, b.word(feed, PACK_COUNT))
+            copy_words(b, b.word(feed, PACK_WORDS, "ptr"), mine, b.word(feed, PACK_COUNT))
             b.put(self.state(feed, mine), 0, "i64", self.block_of(feed, start))
         with b.loop(low, high) as (step, _loop):
             start, count = self.stretch(step)
@@ -96,9 +97,10 @@ class Feeder:
             b.do(f"call void {b.word('%words', INNER, 'ptr')}(ptr {own}, i64 {step}, i64 %tid)")
             with self.feeds() as (feed, mine):
                 self.keep(feed, mine, start, count)
+        told = b.at("%words", 8 * TOLD)
         with self.feeds() as (_, mine):
-            _report(b, mine)
-        _report(b, own)
+            report(b, mine, told)
+        report(b, own, told)
 
     @contextmanager
     def feeds(self) -> Iterator[tuple[str, str]]:
@@ -175,19 +177,3 @@ class Feeder:
 
     def buffer(self, feed: str) -> str:
         return self.b.at(self.own, self.b.word(feed, BUFFER_AT))
-
-
-def _copy(b: Function, source: str, to: str, count: str) -> None:
-    with b.loop("0", count) as (k, _):
-        at = b.mul(k, "8")
-        b.put(b.at(to, at), 0, "i64", b.word(b.at(source, at), 0))
-
-
-def _report(b: Function, words: str) -> None:
-    """What a thread's copy of some words tells: floating-point status, calls of NumPy's loops."""
-    flags = b.word(words, Layout.FLAGS)
-    with b.when(b.op(f"icmp ne i64 {flags}, 0")):
-        b.op(f"atomicrmw or ptr {b.at('%words', 8 * TOLD)}, i64 {flags} monotonic")
-    calls = b.word(words, Layout.CALLS)
-    with b.when(b.op(f"icmp ne i64 {calls}, 0")):
-        b.op(f"atomicrmw add ptr {b.at('%words', 8 * Layout.CALLS)}, i64 {calls} monotonic")

@@ -16,6 +16,7 @@ IN_WORD (of the pointers, in bytes from the words).
 from __future__ import annotations
 
 from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.own_words import copy_words, report
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS
 from lazyarr.target import Target
@@ -34,25 +35,19 @@ def feed_kernel(target: Target) -> str:
     b = Function(target, SYMBOL, CHUNK_PARAMS)
     b.public = True
     own = b.at(b.word("%words", MEMORY, "ptr"), b.mul("%tid", b.word("%words", MEMORY_BYTES)))
-    _copy(b, b.word("%words", INNER_WORDS, "ptr"), own, b.word("%words", INNER_COUNT))
+    copy_words(b, b.word("%words", INNER_WORDS, "ptr"), own, b.word("%words", INNER_COUNT))
     with b.loop("0", b.word("%words", FEEDS)) as (number, _):
         feed = b.at("%words", b.add(b.mul(number, str(8 * PER_FEED)), str(8 * FIRST)))
         _pack(b, feed, own)
     b.do(f"call void {b.word('%words', INNER, 'ptr')}(ptr {own}, i64 %chunk, i64 %tid)")
-    _report(b, own)
+    report(b, own, b.at("%words", 8 * TOLD))
     return b.text()
-
-
-def _copy(b: Function, source: str, to: str, count: str) -> None:
-    with b.loop("0", count) as (k, _):
-        at = b.mul(k, "8")
-        b.put(b.at(to, at), 0, "i64", b.word(b.at(source, at), 0))
 
 
 def _pack(b: Function, feed: str, own: str) -> None:
     """Pack the blocks that hold the chunk's elements, and tell the consumer where they are."""
     mine = b.at(own, b.word(feed, COPY_AT))
-    _copy(b, b.word(feed, PACK_WORDS, "ptr"), mine, b.word(feed, PACK_COUNT))
+    copy_words(b, b.word(feed, PACK_WORDS, "ptr"), mine, b.word(feed, PACK_COUNT))
     entry = b.at(b.word(feed, TABLE, "ptr"), b.mul("%chunk", str(TABLE_BYTES)))
     first, end, *before = (b.word(entry, k) for k in range(4))
     buffer = b.at(own, b.word(feed, BUFFER_AT))
@@ -61,14 +56,4 @@ def _pack(b: Function, feed: str, own: str) -> None:
     pack = b.word(feed, PACK, "ptr")
     with b.loop(first, end) as (block, _):
         b.do(f"call void {pack}(ptr {mine}, i64 {block}, i64 %tid)")
-    _report(b, mine)
-
-
-def _report(b: Function, words: str) -> None:
-    """What a thread's copy of some words tells: floating-point status, calls of NumPy's loops."""
-    flags = b.word(words, Layout.FLAGS)
-    with b.when(b.op(f"icmp ne i64 {flags}, 0")):
-        b.op(f"atomicrmw or ptr {b.at('%words', 8 * TOLD)}, i64 {flags} monotonic")
-    calls = b.word(words, Layout.CALLS)
-    with b.when(b.op(f"icmp ne i64 {calls}, 0")):
-        b.op(f"atomicrmw add ptr {b.at('%words', 8 * Layout.CALLS)}, i64 {calls} monotonic")
+    report(b, mine, b.at("%words", 8 * TOLD))

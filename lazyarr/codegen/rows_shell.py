@@ -47,6 +47,7 @@ from typing import NamedTuple
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.emit_status import take
+from lazyarr.codegen.own_words import report
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS
 from lazyarr.target import Target
@@ -115,7 +116,7 @@ def _run_part(target: Target) -> str:
         b.do(f"call void {kernel}(ptr %own, i64 {chunk}, i64 0)")
     raised = b.at("%words", b.word(part, RAISED))
     take(b, status, raised)
-    _report(b, "%own", raised)
+    report(b, "%own", raised)
     _stop(b, b.op(f"and i64 {b.word(raised, 0)}, {b.word(part, CARE)}"))
     return "\n".join([b.text(), *b.declarations, ""])
 
@@ -252,13 +253,3 @@ def _slot(b: Function, lag: str) -> str:
     number = b.op(f"select i1 %seam, i64 {seam}, i64 {strip}")
     number = b.op(f"select i1 %alone, i64 0, i64 {number}")
     return b.at("%slots", b.mul(number, b.word("%words", SLOT_BYTES)))
-
-
-def _report(b: Function, own: str, raised: str) -> None:
-    """What the copy of a kernel's words tells: floating-point status, calls of NumPy's loops."""
-    flags = b.word(own, Layout.FLAGS)
-    with b.when(b.op(f"icmp ne i64 {flags}, 0")):
-        b.op(f"atomicrmw or ptr {raised}, i64 {flags} monotonic")
-    calls = b.word(own, Layout.CALLS)
-    with b.when(b.op(f"icmp ne i64 {calls}, 0")):
-        b.op(f"atomicrmw add ptr {b.at('%words', 8 * Layout.CALLS)}, i64 {calls} monotonic")

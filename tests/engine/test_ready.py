@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -161,6 +162,66 @@ def test_warnings_come_each_time_at_their_line() -> None:
     found = [call() for _ in range(3)]
     assert found[0] == found[1] == found[2]
     assert [told[:2] for told in found[0]] == [("divide by zero encountered in divide", __file__)]
+
+
+@pytest.mark.parametrize("first", ["ignore", "warn"])
+def test_folds_that_end_early_go_by_the_error_states(first: Any) -> None:
+    """Where flags are ignored the plan leaves out elements; another one asks for the flags of these."""
+    x = np.array(numpy.append(numpy.ones(10 * N), -1))
+
+    def warned(errors: Any) -> int:
+        with numpy.errstate(all=errors):
+            z = np.any(np.sqrt(x * 1.5) > 0.5, keepdims=True)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            np.evaluate(z)
+        return len(caught)
+
+    with np.options(num_threads=1):
+        for errors in (first, first, "ignore", "warn", "ignore", "warn"):
+            assert warned(errors) == (errors == "warn")
+
+
+def test_what_is_let_go_of_meanwhile_is_no_plan_for_what_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y, a, b = arrays("f8", "f8")
+    np.evaluate(x - y)
+    kept = [x * y]
+    look = materialize._look
+
+    def letting_go(roots: Any) -> Any:
+        met = look(roots)
+        kept.clear()                    # as another thread may do, or the collection of garbage
+        return met
+
+    with monkeypatch.context() as patch:
+        z = kept[0] * 2 + x
+        patch.setattr(materialize, "_look", letting_go)
+        np.evaluate(z)
+    held = x * y
+    np.evaluate(held * 2 + x)
+    assert numpy.asarray(held).tobytes() == (a * b).tobytes()
+
+
+def test_the_first_time_lets_go_of_what_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, _ = arrays("f8")
+    np.evaluate(x + 1)
+    given = x * 2
+    np.evaluate(given)
+    assert given.storage is not None
+    value = weakref.ref(given.storage.value)
+    with np.options(jit="always"):
+        first, other = given * 3, x[: N // 2] - 5
+    del given
+    alive: list[bool] = []
+    run = engine._run
+
+    def noting(*args: Any) -> bool:
+        alive.append(value() is not None)
+        return run(*args)
+
+    monkeypatch.setattr(engine, "_run", noting)
+    np.evaluate(first, other)
+    assert alive == [True, False]
 
 
 def test_an_interrupt_leaves_what_waits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import lazyarr as np
 from lazyarr.counters import COUNT
-from lazyarr.elementwise import MOMENTS
+from lazyarr.elementwise import FOLD
 from lazyarr.slots.tables import LARGEST, READING, READING_METHODS
 from tests.slots.operands import ONLY_HERE, SHAPE, W, both, lazy, python_calls, same
 from tests.slots.part_programs import difference
@@ -78,7 +78,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-FOLDS = [name for name, times in LARGEST.items() if times <= MOMENTS]
+FOLDS = [name for name, times in LARGEST.items() if times <= FOLD]
 ALONG_ONE_AXIS = ["searchsorted", "bincount", "convolve", "correlate"]
 
 
