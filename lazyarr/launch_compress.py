@@ -153,7 +153,7 @@ def launch_kept(
         *head,
     ])  # fmt: skip
     run_chunks(_feeder(host())[FEED], words, fed.chunks, threads, [each.kernel for each in (p, *packs)])
-    flags = words[Layout.FLAGS] & p.kernel.flags | words[TOLD]
+    flags = words[Layout.FLAGS] & p.kernel.flags | words[TOLD]      # (packing kernels tell theirs there)
     if p.partial_bytes:
         inner[Layout.FLAGS] = 0
         parallel_for(p.combine, inner.buffer_info()[0], p.combine_chunks, 1)
@@ -208,7 +208,7 @@ def _by_blocks(program: Program, grain: int) -> Prepared:
 
 
 @dataclass(slots=True, eq=False)
-class _Fed:
+class _Steps:
     """A consumer, cut into steps, and how many of these are a chunk."""
 
     consumer: Prepared
@@ -241,11 +241,11 @@ class _Fed:
         return (self.cuts.run >> self.cuts.depth) + 16
 
 
-def _consumer(program: Program, addresses: Sequence[int], streams: bool, size: int) -> _Fed:
+def _consumer(program: Program, addresses: Sequence[int], streams: bool, size: int) -> _Steps:
     """A program of one loop, cut into ranges of ranks; `size` elements are there to be kept."""
     streams = streams and may_stream(program, addresses)
     key = "fed", streams, plan_key(), size
-    found: _Fed | None = program.launches.get(key)
+    found: _Steps | None = program.launches.get(key)
     if found is None:
         threads = get_num_threads()
         found = _cut_consumer(program, streams, threads, size)
@@ -258,13 +258,13 @@ def _consumer(program: Program, addresses: Sequence[int], streams: bool, size: i
     return found
 
 
-def _cut_consumer(program: Program, streams: bool, threads: int, size: int) -> _Fed:
+def _cut_consumer(program: Program, streams: bool, threads: int, size: int) -> _Steps:
     n = program.loops.shape[0]
     want = max(1, size // FED, min(EACH * threads, size // CHUNK))
     folds = "r" in program.parfor.dims
     cuts = _cuts(program, n) if folds else _in_runs(n, min(STEP, n), 0, 0)
     p = prepare(program, streams and not folds, threads, cuts if folds else None, tile=[cuts.run])
-    return _Fed(p, cuts, folds and sums_complex(program), n, want)
+    return _Steps(p, cuts, folds and sums_complex(program), n, want)
 
 
 def _cuts(program: Program, n: int) -> Cuts:
