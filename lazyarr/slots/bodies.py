@@ -78,9 +78,9 @@ class Bodies(Framed):
         a.jump("answer")
         a.label("binary turned")                    # a scalar and an array, which may be a temporary
         a.load(RDI, y)
-        a.call("nbytes")
-        a.compare_number(RAX, self.known.elided)
-        a.jump_if("below", "binary two")
+        a.call("orderly")
+        a.test(RAX)
+        a.jump_if("other", "binary two")
         a.jump("back")
 
     def operator(self) -> None:

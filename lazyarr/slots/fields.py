@@ -25,8 +25,8 @@ USED = 16
 
 DATA, NDIM, DIMS, STRIDES, BASE, DTYPE, FLAGS = DATA_FIELD, 24, 32, 40, 48, 56, 64
 """Of an array (PyArrayObject); its flags are an int of 32 bits."""
-WRITEABLE = 0x400
-"""One of them (NPY_ARRAY_WRITEABLE)."""
+C_CONTIGUOUS, WRITEABLE = 1, 0x400
+"""Two of them (NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE)."""
 TYPE_NUMBER, ITEMSIZE = 28, 40
 """Of a dtype: an int of 32 bits, and a word."""
 COMPLEX, OBJECTS = numpy.dtype("F").num, numpy.dtype(object).num
@@ -73,6 +73,8 @@ def are_known() -> bool:
         and word(id(x) + BASE).value == id(x.base)
         and number(id(x) + FLAGS) & WRITEABLE
         and not number(id(locked) + FLAGS) & WRITEABLE
+        and number(id(x) + FLAGS) & C_CONTIGUOUS
+        and not number(id(locked) + FLAGS) & C_CONTIGUOUS
         and _makes_arrays(x)
         and word(id(x) + DTYPE).value == id(x.dtype)
         and all(number(id(numpy.dtype(c)) + TYPE_NUMBER) == numpy.dtype(c).num for c in "bfdgDO")

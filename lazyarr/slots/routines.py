@@ -28,7 +28,20 @@ from lazyarr.slots.assembler import (
     Assembler,
     At,
 )  # fmt: skip
-from lazyarr.slots.fields import DIMS, DTYPE, ITEMS, ITEMSIZE, LENGTH, NDIM, OBJECTS, TYPE, TYPE_NUMBER
+from lazyarr.slots.fields import (
+    C_CONTIGUOUS,
+    COMPLEX,
+    DIMS,
+    DTYPE,
+    FLAGS,
+    ITEMS,
+    ITEMSIZE,
+    LENGTH,
+    NDIM,
+    OBJECTS,
+    TYPE,
+    TYPE_NUMBER,
+)  # fmt: skip
 
 HUGE = (1 << 31) - 1
 """Sizes whose product might not fit a word."""
@@ -219,7 +232,10 @@ class Routines(Writer):
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in self.wrap, self.unwrap, self.index, self.argument, self.fits, self.nbytes, self.size:
+        for write in (
+            self.wrap, self.unwrap, self.index, self.argument, self.fits, self.orderly, self.nbytes,
+            self.size,
+        ):  # fmt: skip
             write()
 
     def wrap(self) -> None:
@@ -380,14 +396,35 @@ class Routines(Writer):
         a.count_down(RCX)
         a.jump("fits axis")
         a.label("fits alike")
-        a.call("nbytes")
-        a.compare_number(RAX, k.elided - 1)
-        a.jump_if("above", "fits not")
+        a.call("orderly")
+        a.test(RAX)
+        a.jump_if("equal", "fits not")
         a.copy(RDI, R9)
+        a.call("orderly")
+        a.test(RAX)
+        a.jump_if("other", "fits so")
+        a.label("fits not")
+        a.zero(RAX)
+        a.leave()
+
+    def orderly(self) -> None:
+        """rdi: an operand.   rax: not zero if nothing depends on whether NumPy computes in its memory
+        (`elision`): it is too small for that, or real and in C order; rcx and rdx are lost."""
+        a, k = self.asm, self.known
+        a.label("orderly")
         a.call("nbytes")
         a.compare_number(RAX, k.elided)
-        a.jump_if("below", "fits so")
-        a.label("fits not")
+        a.jump_if("below", "orderly so")
+        a.load(RCX, At(RDI, DTYPE))
+        a.compare_number(At(RCX, TYPE_NUMBER), COMPLEX - 1, wide=False)
+        a.jump_if("above", "orderly not")           # (complex, objects, half precision)
+        a.load_int(RAX, At(RDI, FLAGS))
+        a.keep(RAX, C_CONTIGUOUS)
+        a.leave()
+        a.label("orderly so")
+        a.constant(RAX, 1)
+        a.leave()
+        a.label("orderly not")
         a.zero(RAX)
         a.leave()
 

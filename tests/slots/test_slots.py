@@ -230,3 +230,21 @@ def test_objects_keep_their_identity() -> None:
     x = np.empty(3, object)
     x[0], x[1], x[2] = inner, None, 3
     assert x[0] is inner and x[1] is None and (x[2:] + 1)[0] == 4
+
+
+@pytest.mark.parametrize("text", ["a + b", "a * b + a", "2 * (a + b)", "(a < b) | (b < a)", "a / b - 3.0"])
+def test_operands_that_numpy_may_compute_in_need_no_python(text: str) -> None:
+    """From 256 KiB on NumPy's operators take a temporary's memory, which says nothing of real numbers in C
+    order.  In another order the result has it, and complex products have other bits: that is Python's."""
+    rising = numpy.linspace(1, 2, 48_000).reshape(200, 240)
+    real = {"a": rising, "b": rising[::-1].copy()}
+    code = compile(text, "", "eval")
+    for change, needless in ((lambda x: x, True), (lambda x: x.T, False), (lambda x: x * (1 + 0.1j), False)):
+        given = {name: change(x) for name, x in real.items()}
+        if given["a"].dtype.kind == "c" and "<" in text:
+            continue
+        ours = {name: np.array(x, copy=True) for name, x in given.items()}
+        found, calls = python_calls(eval, code, ours)
+        expected = eval(code, given)
+        assert calls == 0 or not needless
+        assert found.strides == expected.strides and numpy.asarray(found).tobytes() == expected.tobytes()
