@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 from lazyarr import deferred, gather, joining, movement, reductions, scans, scatter, selection
-from lazyarr.arrays import Unsupported, ndarray, now
+from lazyarr.arrays import Unsupported, ndarray, now, wrap
 from lazyarr.elementwise import elementwise
 from lazyarr.fallback import fallback, looking, method
 from lazyarr.geometry import fresh
@@ -93,6 +93,18 @@ RULES = {
 }  # fmt: skip
 
 
+def _mean(code: Any) -> Any:
+    """NumPy's mean, whose last step for float16 calls the scalar type: on an array of ours that gives a real
+    one."""
+
+    @functools.wraps(code, updated=())
+    def call(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, *args: Any, **kwargs: Any) -> Any:
+        result = code(x, axis, dtype, out, *args, **kwargs)
+        return wrap(result) if out is None else result
+
+    return call
+
+
 REST = ("__array_finalize__", "__array_wrap__", "__setstate__")
 """Protocols among them."""
 
@@ -101,7 +113,9 @@ def attach() -> None:
     of_numpy = vars(numpy.ndarray)
     METHODS_SPACE["umr_sum"] = ends_function(METHODS_SPACE["umr_sum"], names=1)     # the x of _var
     for name, python in PYTHON.items():
-        setattr(ndarray, name, method(of_numpy[name], rebound(getattr(METHODS, python)), name in RECALLED))
+        code = rebound(getattr(METHODS, python))
+        rule = _mean(code) if name == "mean" else code
+        setattr(ndarray, name, method(of_numpy[name], rule, name in RECALLED))
     for name in VIEWS.split():
         setattr(ndarray, name, method(of_numpy[name], functools.partial(movement.view, of_numpy[name])))
     for name, rule in RULES.items():

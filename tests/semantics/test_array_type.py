@@ -367,3 +367,18 @@ def test_foreign_operands_take_part(a):
     assert type(numpy.float64(2) * a) is np.ndarray
     masked = np.ma.array([1, 2], mask=[0, 1]) + np.arange(2)
     assert masked.tolist() == [1, None]
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("shape", [(2, 3), (1000, 700)])
+def test_means_of_halves_are_our_arrays(shape, keepdims):
+    real = numpy.random.default_rng(1).uniform(-4, 4, shape).astype("e")
+    for x, expected in ((np.array(real), real), (np.array(real) * 2, real * 2)):
+        for axis in (0, 1):
+            found, mean = x.mean(axis, keepdims=keepdims), expected.mean(axis, keepdims=keepdims)
+            assert type(found) is np.ndarray
+            assert found.dtype == mean.dtype and found.tobytes() == mean.tobytes()
+            assert type(np.mean(x, axis=axis)) is np.ndarray
+    out = numpy.zeros(shape[1], "e")
+    assert np.array(real).mean(0, out=out) is out
+    assert out.tobytes() == real.mean(0, out=out.copy()).tobytes()
