@@ -27,7 +27,7 @@ FREE = {
     "reshapes": lambda np, x: (x.reshape(-1), x.ravel(), x.reshape(200, 600), x.squeeze(), x[None]),
     "slices": lambda np, x: (x[1:, ::2], x[::-1], x[5], x[..., 3], x.diagonal(), np.split(x, 3)),
     "parts": lambda np, x: (x.real, x.imag, x.view("i8")),
-    "broadcasts": lambda np, x: np.broadcast_to(x, (3, 300, 200)),
+    "broadcasts": lambda np, x: np.broadcast_to(x, (3, 600, 200)),
     "iterator": lambda np, x: [row for row in x],  # noqa: C416
     "asarray": lambda np, x: (np.asarray(x), np.asanyarray(x), np.ascontiguousarray(x)),
     "arithmetic": lambda np, x: (x + 1, -x, x > 0, np.exp(x), np.where(x > 0, x, 0), np.clip(x, 0, 1)),
