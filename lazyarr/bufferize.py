@@ -16,7 +16,7 @@ from lazyarr.values import Buffer, is_held
 
 IN_PLACE = not is_off("inplace")
 
-ELIDED = 1 << 15
+IN_PLACE_BYTES = 1 << 15
 """Bytes of a result that takes a dying input's memory, where NumPy computes it: to hold signals meanwhile
 takes longer than what is smaller.  (NumPy's own operators do it for eight times as many.)"""
 
@@ -117,7 +117,7 @@ def place_single(node: Expr) -> tuple[Buffer, Expr | None]:
     if builds_on_old(node):
         assert old is not None
         return copy_of(old.buf), None
-    if isinstance(node.op, Map) and node.nbytes >= ELIDED and not _single(node):
+    if isinstance(node.op, Map) and node.nbytes >= IN_PLACE_BYTES and not _single(node):
         for value in _ending(node):
             return value.buf, value
     return Buffer.new(node.nbytes), None

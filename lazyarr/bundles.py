@@ -24,13 +24,8 @@ from lazyarr import (
     config,
     kernel_index,
     kernels,
-    launch_boxes,
-    launch_compress,
-    launch_feeds,
-    launch_rows,
+    shared_kernels,
 )
-from lazyarr.codegen.compress_feed import FEED
-from lazyarr.codegen.rows_shell import ROWS
 from lazyarr.cpu_features import LEVELS
 from lazyarr.dispatch import bundle, jit
 from lazyarr.dispatch import cache as disk
@@ -178,15 +173,10 @@ def _machinery(target: Target) -> list[Code]:
     """What all kernels of a machine share."""
     least = BY_NAME[next(level.name for level in LEVELS if level.machine == target.machine)].target
     system = linux(MACHINES[target.machine])
-    rows, symbols = launch_rows.shell_module(target)
-    feeder, names = launch_compress.feeder_module(target)
     return [
         Code(loops_ir.serial(system), "lazyarr_serial_for", least),
         Code(loops_ir.pool(system), "lazyarr_parallel_for", least),
-        Code(rows, symbols[ROWS], target, launch_rows.SHELL_LEVEL),
-        Code(feeder, names[FEED], target, launch_compress.FEEDER_LEVEL),
-        Code(*launch_feeds.feeder_module(target), target),
-        Code(*launch_boxes.shell_module(target), target),
+        *(shared.code(target)[0] for shared in shared_kernels.ALL),
     ]
 
 

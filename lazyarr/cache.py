@@ -56,7 +56,7 @@ def import_from(path: str | os.PathLike[str]) -> int:
     if root is None:
         raise ValueError("there is no cache directory (options cache_dir, cache_bytes)")
     found = bundle.load(os.fspath(path))
-    return sum(_add(root, key, found.entry(key)) for key in found.keys())  # noqa: SIM118
+    return sum(_add(root, key, found.entry(key)) for key in found.all_keys())
 
 
 def _add(root: str, key: bytes, data: bytes) -> bool:

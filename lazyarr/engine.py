@@ -33,7 +33,7 @@ from lazyarr.kernels import foldable, host, lowerable, scannable
 from lazyarr.launch import launch
 from lazyarr.launch_boxes import launch_boxes
 from lazyarr.launch_compress import Source, launch_kept, launch_pack, launch_tally
-from lazyarr.launch_feeds import Feeding, launch_fed
+from lazyarr.launch_feeds import launch_fed
 from lazyarr.launch_portions import Part, Portions
 from lazyarr.launch_rows import launch_rows
 from lazyarr.materialize import run_through_numpy
@@ -324,18 +324,16 @@ def _launch(step: Step, w: Walk, placement: Placement, bases: list[int], streams
         return launch_tally(program, addresses, scalars, tally.memory.view(numpy.int64))
     if step.ranks is not None:
         return launch_pack(_source(step, w, addresses))
-    feeds = [(operand, _feeding(step, operand, source, w)) for operand, source in step.feeds]
-    kept = [(operand, source) for operand, source in feeds if isinstance(source, Source)]
-    if len(kept) == len(feeds):
+    if step.feeds[0][1].ranks is not None:
+        kept = [(operand, _source(source, w, _inputs(source, w))) for operand, source in step.feeds]
         return launch_kept(program, addresses, scalars, streams, kept)
-    return launch_fed(program, addresses, scalars, streams, feeds)
+    portions = [(operand, _portions(step, operand, source, w)) for operand, source in step.feeds]
+    return launch_fed(program, addresses, scalars, streams, portions)
 
 
-def _feeding(step: Step, operand: int, source: Step, w: Walk) -> Feeding:
-    """What makes an operand of a step."""
+def _portions(step: Step, operand: int, source: Step, w: Walk) -> Portions:
+    """What makes an operand of a step portion by portion."""
     assert step.program is not None
-    if source.ranks is not None:
-        return _source(source, w, _inputs(source, w))
     parts: list[Part] = []
     for part in source.boxes or (source,):
         assert part.program is not None

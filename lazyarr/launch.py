@@ -219,7 +219,7 @@ def run_prepared(p: Prepared, addresses: Sequence[int], scalars: Sequence[numpy.
     COUNT.seconds["run"] += spent
     if not kernel.heat.asked:
         ran(kernel, spent)
-    COUNT.native_launches += 1
+    COUNT.native_launches += 1          # (`count_launch`, written out: this is the way of most launches)
     COUNT.fused_ops += kernel.ops
     COUNT.numpy_loop_blocks += words[Layout.CALLS]
     del keep

@@ -12,7 +12,6 @@ import time
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy
@@ -22,11 +21,10 @@ from lazyarr.codegen.abi import Layout
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.hot import ran
-from lazyarr.kernels import host
 from lazyarr.launch import Prepared, may_stream, memory, prepare, put_scalar, work
 from lazyarr.plan import Step
 from lazyarr.schedule import LINE, duration, worth_threads
-from lazyarr.target import Target
+from lazyarr.shared_kernels import BOXES
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
 
@@ -103,7 +101,7 @@ def launch_boxes(
     for word, offset in ready.scratch:
         words[word] = base + offset
     began = time.perf_counter()
-    parallel_for(_shell(host()), words.buffer_info()[0], ready.chunks, ready.threads)
+    parallel_for(BOXES.addresses()[shell.SYMBOL], words.buffer_info()[0], ready.chunks, ready.threads)
     spent = time.perf_counter() - began
     COUNT.seconds["run"] += spent
     for p, share in zip(ready.kernels, ready.shares, strict=True):
@@ -153,18 +151,3 @@ def _prepare(boxes: Sequence[Step], streams: Sequence[int], threads: int) -> Rea
             ready.scratch_bytes += -(-p.kernel.scratch_bytes * threads // LINE) * LINE
     ready.threads = min(threads, ready.chunks)
     return ready
-
-
-@cache
-def _shell(target: Target) -> int:
-    """The address of the kernel that runs the others."""
-    from lazyarr.dispatch.jit import load
-
-    ir, symbol = shell_module(target)
-    return load(ir, (symbol,), target)[symbol]
-
-
-def shell_module(target: Target) -> tuple[str, str]:
-    """Its text and symbol."""
-    symbol = f"{shell.SYMBOL}_{target.name}"
-    return shell.boxes_kernel(target).replace(f"@{shell.SYMBOL}(", f"@{symbol}("), symbol

@@ -13,8 +13,7 @@ import math
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy
 
@@ -24,9 +23,7 @@ from lazyarr.codegen.compress_feed import (
     MOVED,
     RANKS_OF,
     STATE_BYTES,
-    SYMBOLS,
     TOLD,
-    feed_kernels,
 )
 from lazyarr.codegen.reduce_plan import SLACK, SLOT, Cuts, reductions
 from lazyarr.config import plan_key
@@ -35,11 +32,10 @@ from lazyarr.dtypes import PLAIN
 from lazyarr.expr import BLOCK
 from lazyarr.fusion.program import Program
 from lazyarr.geometry import address
-from lazyarr.kernels import host
 from lazyarr.launch import Prepared, bind, count_launch, may_stream, memory, prepare
-from lazyarr.launch_feeds import CHUNK, EACH, FED, Fed, run_chunks, sums_complex
+from lazyarr.launch_feeds import CHUNK, EACH, FED, run_chunks, sums_complex
 from lazyarr.schedule import LINE
-from lazyarr.target import Target
+from lazyarr.shared_kernels import COMPRESS
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
 
@@ -47,15 +43,11 @@ STEP = 1 << 9
 """Kept elements that such a chunk packs, and hands on, at a time, roughly: they stay in the first-level
 cache."""
 
-FEEDER_LEVEL = 2
-"""Of code generation, for what runs the kernels: it is compiled once for all programs."""
-
 
 @dataclass(slots=True, eq=False)
 class Source:
     """A compression and its memory."""
 
-    in_turn: ClassVar[bool] = False
     program: Program
     addresses: list[int]
     """Of each operand's first element."""
@@ -76,11 +68,6 @@ class Source:
     def itemsize(self) -> int:
         return PLAIN[self.program.parfor.operands[self.out].dtype].itemsize
 
-    def feeds(self, starts: numpy.ndarray, at: int) -> list[Fed]:
-        """What packs the elements that each chunk needs, for a consumer of which other operands are no
-        compressions."""
-        return [_feed(_by_blocks(self.program, 1), self, starts, at)]
-
 
 def launch_tally(
     program: Program, addresses: Sequence[int], scalars: Sequence[Any], tally: numpy.ndarray
@@ -92,7 +79,7 @@ def launch_tally(
     run_chunks(p.kernel.address, words, p.chunks, p.threads, (p.kernel,))
     count_launch(p, words)
     sums = array("q", [words[p.partials_word], len(tally) - 1, address(tally)])
-    parallel_for(_feeder(host())[RANKS_OF], sums.buffer_info()[0], 1, 1)
+    parallel_for(COMPRESS.addresses()[RANKS_OF], sums.buffer_info()[0], 1, 1)
     del keep, partials
     return words[Layout.FLAGS]
 
@@ -111,26 +98,10 @@ def launch_kept(
     program: Program, addresses: Sequence[int], scalars: Sequence[Any], streams: bool,
     feeds: Sequence[tuple[int, Source]],
 ) -> int:
-    """Run a program of one loop some of whose operands are compressions that are never stored.
-
-    Parameters
-    ----------
-    program : Program
-    addresses : sequence of int
-        Of each operand's first element; those of fed operands are not looked at.
-    scalars : sequence of numpy.generic
-    streams : bool
-        Whether the outputs' pages are warm.
-    feeds : sequence of (int, Source)
-        Number of the operand, and what it is.
-
-    Returns
-    -------
-    int
-        NumPy's FPE flags of all chunks together.
-    """
+    """Run a program of one loop some of whose operands are compressions that are never stored: what
+    `launch_feeds.launch_fed` takes and returns."""
     sources = [source for _, source in feeds]
-    fed = _consumer(program, addresses, streams, max(s.size for s in sources))
+    fed = _in_steps(program, addresses, streams, max(s.size for s in sources))
     p, packs = fed.consumer, [_by_blocks(source.program, 1) for source in sources]
     threads = min(fed.chunks, max(each.threads for each in (p, *packs)))
     inner, keep = bind(p, addresses, scalars)
@@ -152,7 +123,7 @@ def launch_kept(
         0, base, 0, at, p.kernel.address, inner.buffer_info()[0], len(inner), 0, *fed.words, len(feeds),
         *head,
     ])  # fmt: skip
-    run_chunks(_feeder(host())[FEED], words, fed.chunks, threads, [each.kernel for each in (p, *packs)])
+    run_chunks(COMPRESS.addresses()[FEED], words, fed.chunks, threads, [each.kernel for each in (p, *packs)])
     flags = words[Layout.FLAGS] & p.kernel.flags | words[TOLD]      # (packing kernels tell theirs there)
     if p.partial_bytes:
         inner[Layout.FLAGS] = 0
@@ -162,24 +133,6 @@ def launch_kept(
     COUNT.fused_ops += sum(each.kernel.ops for each in packs)
     del kept, block
     return flags
-
-
-def _feed(p: Prepared, source: Source, starts: numpy.ndarray, at: int) -> Fed:
-    """Which blocks each chunk needs; `starts` are the chunks' first ranks, and the end."""
-    ranks, size = source.ranks, source.itemsize
-    words, keep = _bind(p, source, source.addresses)
-    slack = words[p.kernel.layout.extra(SLACK)] = BLOCK * size
-    table = numpy.empty((len(starts) - 1, 4), numpy.int64)
-    table[:, 0] = numpy.searchsorted(ranks, starts[:-1], "right") - 1
-    table[:, 1] = numpy.searchsorted(ranks, starts[1:], "left")
-    if p.kernel.flags:          # also blocks of which nothing is kept: what they raise is told
-        table[0, 0], table[-1, 1] = 0, len(ranks) - 1
-        table[1:, 0] = numpy.minimum(table[1:, 0], table[:-1, 1])
-    table[:, 2] = table[:, 3] = ranks[table[:, 0]] * size
-    # The last block ends at the rank after it, so the largest difference is room for every chunk.
-    room = int((ranks[table[:, 1]] - ranks[table[:, 0]]).max()) * size + slack
-    buffer_at = at + -(-8 * len(words) // LINE) * LINE
-    return Fed(p, words, table, at, buffer_at, buffer_at + -(-room // LINE) * LINE, source.out, keep)
 
 
 def _bind(
@@ -241,14 +194,14 @@ class _Steps:
         return (self.cuts.run >> self.cuts.depth) + 16
 
 
-def _consumer(program: Program, addresses: Sequence[int], streams: bool, size: int) -> _Steps:
+def _in_steps(program: Program, addresses: Sequence[int], streams: bool, size: int) -> _Steps:
     """A program of one loop, cut into ranges of ranks; `size` elements are there to be kept."""
     streams = streams and may_stream(program, addresses)
     key = "fed", streams, plan_key(), size
     found: _Steps | None = program.launches.get(key)
     if found is None:
         threads = get_num_threads()
-        found = _cut_consumer(program, streams, threads, size)
+        found = _cut_in_steps(program, streams, threads, size)
         p = found.consumer
         p.scratch_bytes = p.kernel.scratch_bytes * threads
         if p.kernel.nontemporal == streams:      # not a stand-in for what is yet to be compiled
@@ -258,16 +211,16 @@ def _consumer(program: Program, addresses: Sequence[int], streams: bool, size: i
     return found
 
 
-def _cut_consumer(program: Program, streams: bool, threads: int, size: int) -> _Steps:
+def _cut_in_steps(program: Program, streams: bool, threads: int, size: int) -> _Steps:
     n = program.loops.shape[0]
     want = max(1, size // FED, min(EACH * threads, size // CHUNK))
     folds = "r" in program.parfor.dims
-    cuts = _cuts(program, n) if folds else _in_runs(n, min(STEP, n), 0, 0)
+    cuts = _step_cuts(program, n) if folds else _in_runs(n, min(STEP, n), 0, 0)
     p = prepare(program, streams and not folds, threads, cuts if folds else None, tile=[cuts.run])
     return _Steps(p, cuts, folds and sums_complex(program), n, want)
 
 
-def _cuts(program: Program, n: int) -> Cuts:
+def _step_cuts(program: Program, n: int) -> Cuts:
     """Subtrees of a pairwise sum, runs, or anything where any order is right."""
     folds = reductions(program.parfor)
     run, depth = min(STEP, n), 0
@@ -284,22 +237,3 @@ def _in_runs(n: int, run: int, depth: int, each: int) -> Cuts:
     steps = runs << depth
     size = steps * each if steps > 1 else 0
     return Cuts((n,), (1,), steps, run, runs, depth, steps, 1, size, 1 if size else 0)
-
-
-@cache
-def _feeder(target: Target) -> dict[str, int]:
-    """The addresses of the feeding kernels."""
-    from lazyarr.dispatch.jit import load
-
-    ir, names = feeder_module(target)
-    found = load(ir, tuple(names.values()), target, FEEDER_LEVEL)
-    return {symbol: found[name] for symbol, name in names.items()}
-
-
-def feeder_module(target: Target) -> tuple[str, dict[str, str]]:
-    """Their text, and its symbols by what they are called there."""
-    ir = feed_kernels(target)
-    names = {symbol: f"{symbol}_{target.name}" for symbol in SYMBOLS}
-    for symbol, name in names.items():
-        ir = ir.replace(f"@{symbol}(", f"@{name}(")
-    return ir, names

@@ -11,13 +11,12 @@ import time
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Protocol
 
 import numpy
 
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.portion_feed import SYMBOL, TOLD, feed_kernel
+from lazyarr.codegen.portion_feed import SYMBOL, TOLD
 from lazyarr.codegen.reduce_plan import SLOT, Cuts, by_rows, reductions
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
@@ -25,10 +24,10 @@ from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.program import Program
 from lazyarr.geometry import address
 from lazyarr.hot import ran
-from lazyarr.kernels import Kernel, host
+from lazyarr.kernels import Kernel
 from lazyarr.launch import Prepared, bind, count_launch, may_stream, memory, prepare
 from lazyarr.schedule import LINE
-from lazyarr.target import Target
+from lazyarr.shared_kernels import PORTIONS
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
 
@@ -126,7 +125,8 @@ def launch_fed(
     words = array("q", [
         0, base, 0, at, p.kernel.address, inner.buffer_info()[0], len(inner), len(packs), 0, *head,
     ])  # fmt: skip
-    run_chunks(_feeder(host()), words, p.chunks, threads, [p.kernel, *(fed.pack.kernel for fed in packs)])
+    kernels = [p.kernel, *(fed.pack.kernel for fed in packs)]
+    run_chunks(PORTIONS.addresses()[SYMBOL], words, p.chunks, threads, kernels)
     own = p.kernel.flags
     for fed in packs:
         own |= fed.pack.kernel.flags
@@ -220,18 +220,3 @@ def run_chunks(entry: int, words: array[int], chunks: int, threads: int, kernels
     COUNT.seconds["run"] += spent
     for kernel in kernels:
         ran(kernel, spent / len(kernels))
-
-
-@cache
-def _feeder(target: Target) -> int:
-    """The address of the feeding kernel."""
-    from lazyarr.dispatch.jit import load
-
-    ir, symbol = feeder_module(target)
-    return load(ir, (symbol,), target)[symbol]
-
-
-def feeder_module(target: Target) -> tuple[str, str]:
-    """Its text and symbol."""
-    symbol = f"{SYMBOL}_{target.name}"
-    return feed_kernel(target).replace(f"@{SYMBOL}(", f"@{symbol}("), symbol

@@ -13,7 +13,6 @@ import time
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Protocol
 
 import numpy
@@ -27,17 +26,13 @@ from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import SCAN
 from lazyarr.fusion.program import Program
 from lazyarr.hot import ran
-from lazyarr.kernels import Kernel, host
+from lazyarr.kernels import Kernel
 from lazyarr.launch import Prepared, memory, prepare, put_scalar
 from lazyarr.plan import RowBlocks, RowPart
 from lazyarr.schedule import LINE, squares
-from lazyarr.target import Target
+from lazyarr.shared_kernels import ROWS
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
-
-SHELL_LEVEL = 2
-"""Of code generation, for what runs the kernels: where blocks are small that is a part of the time, and it is
-compiled once for all programs."""
 
 
 class Watch(Protocol):
@@ -125,7 +120,7 @@ def launch_rows(
 
 def _run(rows: RowBlocks, ready: Ready, words: array[int], watch: Watch | None) -> list[int]:
     """Run the blocks, and ask who watches about those that stop them; the flags of each part."""
-    kernels, at, strips = _shell(host()), words.buffer_info()[0], words[shell.STRIPS]
+    kernels, at, strips = ROWS.addresses(), words.buffer_info()[0], words[shell.STRIPS]
     found = [0] * len(rows.parts)
 
     def collect() -> None:
@@ -297,22 +292,3 @@ def may_stream(program: Program) -> bool:
         o.role == "in" or (o.access == "u" and not any(x % LINE for x in (*strides[:-1], offset, move)))
         for o, strides, offset, move in places
     )
-
-
-@cache
-def _shell(target: Target) -> dict[str, int]:
-    """The addresses of the kernels that run the others."""
-    from lazyarr.dispatch.jit import load
-
-    ir, names = shell_module(target)
-    found = load(ir, tuple(names.values()), target, SHELL_LEVEL, kernel=False)
-    return {symbol: found[name] for symbol, name in names.items()}
-
-
-def shell_module(target: Target) -> tuple[str, dict[str, str]]:
-    """Its text, and its symbols by what they are called there."""
-    ir = shell.rows_kernels(target)
-    names = {symbol: f"{symbol}_{target.name}" for symbol in shell.SYMBOLS}
-    for symbol, name in names.items():
-        ir = ir.replace(f"@{symbol}(", f"@{name}(")
-    return ir, names

@@ -296,6 +296,8 @@ def _portion(step: Step, source: Step, mine: int, nbytes: int) -> bool:
     found = [at for at, k in enumerate(step.operands) if k == mine]
     if step.program is None or len(found) != 1 or not takes(step.program, found[0], nbytes):
         return False
+    if any(other.ranks is not None for _, other in step.feeds):
+        return False                    # compressions are handed on in other steps
     for part in source.boxes or (source,):
         if part.program is None or blocks_of(part.program, part.operands.index(mine)) is None:
             return False

@@ -33,7 +33,7 @@ class Place(Protocol):
     def entry(self, key: bytes) -> bytes:
         """An entry as bytes; empty if there is none."""
 
-    def keys(self) -> list[bytes]: ...
+    def all_keys(self) -> list[bytes]: ...
 
 
 class Folder:
@@ -46,7 +46,7 @@ class Folder:
         file = disk.read(disk.path_of(self.root, key))
         return file[0] if file else b""
 
-    def keys(self) -> list[bytes]:
+    def all_keys(self) -> list[bytes]:
         with os.scandir(self.root) as files:
             names = sorted(file.name for file in files if file.name.endswith(disk.SUFFIX))
         return [bytes.fromhex(name.removesuffix(disk.SUFFIX)) for name in names]
@@ -81,7 +81,7 @@ class Bundle:
         at = self._begin + found[0]
         return bytes(self._data[at : at + found[1]])
 
-    def keys(self) -> list[bytes]:
+    def all_keys(self) -> list[bytes]:
         return [bytes.fromhex(key) for key in self._places]
 
 

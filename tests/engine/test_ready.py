@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ import lazyarr as np
 from lazyarr import engine, habits, materialize, planning, ready, recipes
 from lazyarr.compiler import COMPILER
 from lazyarr.counters import COUNT
+from tests.slots.operands import python_calls
 
 N = 120_000
 
@@ -45,22 +45,6 @@ def twice(program: Callable[..., Any], *args: Any) -> tuple[Any, bool]:
         found = program(np, *args)
         np.evaluate(found)
     return numpy.asarray(found), not looked
-
-
-def functions(call: Callable[[], Any]) -> int:
-    """How many Python functions of ours run."""
-    count = 0
-
-    def note(frame: Any, event: str, arg: Any) -> None:
-        nonlocal count
-        count += event == "call" and "lazyarr" in frame.f_globals.get("__name__", "")
-
-    sys.setprofile(note)
-    try:
-        call()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 PROGRAMS: dict[str, Callable[..., Any]] = {
@@ -98,8 +82,8 @@ def test_few_functions_run() -> None:
     for _ in range(3):
         np.evaluate(x + y)
     made: list[Any] = []
-    assert functions(lambda: made.append(x + y)) <= 28
-    assert functions(lambda: np.evaluate(made[0])) <= 28
+    assert python_calls(lambda: made.append(x + y))[1] <= 28
+    assert python_calls(np.evaluate, made[0])[1] <= 28
     assert numpy.asarray(made[0]).tobytes() == (a + b).tobytes()
 
 

@@ -21,6 +21,7 @@ from lazyarr import buffers, expr, kernels, launch, launch_boxes, launch_compres
 from lazyarr.codegen.compress_feed import FEED
 from lazyarr.counters import counters, reset
 from lazyarr.dispatch import image, llvm
+from lazyarr.shared_kernels import BOXES, COMPRESS, PORTIONS
 from lazyarr.slot_words import FORCED
 from lazyarr.threading import pool
 
@@ -123,9 +124,7 @@ def watch_launches() -> None:
         kernel = any(fn == k.address for k in kernels._kernels.values())
         SEEN["native_launches"] += kernel or fn in shells
 
-    host = kernels.host()
-    feeder = launch_compress._feeder(host)[FEED]
-    shells = feeder, launch_feeds._feeder(host), launch_boxes._shell(host)
+    shells = {COMPRESS.addresses()[FEED]}.union(PORTIONS.addresses().values(), BOXES.addresses().values())
     for module in (launch, launch_boxes, launch_feeds, launch_compress):
         module.parallel_for = watched
 
@@ -197,8 +196,6 @@ def main() -> None:
     lazyarr.evaluate(warm)
     lazyarr.evaluate(warm * 7 - 2)          # loads LLVM and the pool, which are nobody's kernels
     warm.sum()
-    launch_compress._feeder(kernels.host())     # shared, too: which the hook below asks for
-    launch_feeds._feeder(kernels.host())
     watch_all()
     for name, jit in ROUNDS:
         lazyarr.set_options(jit=jit)
