@@ -24,6 +24,9 @@ pytestmark = pytest.mark.skipif(not image.here(), reason="code is replaced where
 A, B = numpy.random.default_rng(3).standard_normal((2, 400, 100))
 F = A.astype(numpy.float32)
 
+LASTING: list[dict[bytes, image.Loaded]] = []
+"""Code that is kept until the process ends, of each test: addresses are remembered in many places."""
+
 
 @pytest.fixture
 def fresh(cold, monkeypatch):
@@ -33,6 +36,8 @@ def fresh(cold, monkeypatch):
     monkeypatch.setattr(planning, "_patterns", {})
     for table in ("_loaded", "_symbols"):
         monkeypatch.setattr(jit, table, WeakValueDictionary())
+    monkeypatch.setattr(jit, "_lasting", {})        # else what is loaded again would end what others call
+    LASTING.append(jit._lasting)
     with np.options(jit="always", num_threads=1):
         yield cold
     hot.wait()
