@@ -39,12 +39,16 @@ from lazyarr.slots.fields import (
     LENGTH,
     NDIM,
     OBJECTS,
+    STRIDES,
     TYPE,
     TYPE_NUMBER,
 )  # fmt: skip
 
 HUGE = (1 << 31) - 1
 """Sizes whose product might not fit a word."""
+
+LONGEST = (1 << 63) - 1
+"""Bytes from one element of an axis to the next one, at most."""
 
 
 class Known(NamedTuple):
@@ -409,7 +413,8 @@ class Routines(Writer):
 
     def orderly(self) -> None:
         """rdi: an operand.   rax: not zero if nothing depends on whether NumPy computes in its memory
-        (`elision`): it is too small for that, or real and in C order; rcx and rdx are lost."""
+        (`elision`): it is too small for that, or real, with axes in C's order, as a slice has them; rcx and
+        rdx are lost."""
         a, k = self.asm, self.known
         a.label("orderly")
         a.call("nbytes")
@@ -420,6 +425,19 @@ class Routines(Writer):
         a.jump_if("above", "orderly not")           # (complex, objects, half precision)
         a.load_int(RAX, At(RDI, FLAGS))
         a.keep(RAX, C_CONTIGUOUS)
+        a.test(RAX)
+        a.jump_if("other", "orderly so")            # (axes of one element may have any strides)
+        a.load_int(RCX, At(RDI, NDIM))
+        a.load(RDX, At(RDI, STRIDES))
+        a.constant(RAX, LONGEST)
+        a.label("orderly axis")
+        a.compare(At(RDX), RAX)
+        a.jump_if("above", "orderly not")           # (negative ones count as longer than all others)
+        a.load(RAX, At(RDX))
+        a.add(RDX, 8)
+        a.count_down(RCX)
+        a.jump_if("other", "orderly axis")
+        a.test(RAX)                                 # zero: an axis along which it repeats
         a.leave()
         a.label("orderly so")
         a.constant(RAX, 1)

@@ -234,8 +234,9 @@ def test_objects_keep_their_identity() -> None:
 
 @pytest.mark.parametrize("text", ["a + b", "a * b + a", "2 * (a + b)", "(a < b) | (b < a)", "a / b - 3.0"])
 def test_operands_that_numpy_may_compute_in_need_no_python(text: str) -> None:
-    """From 256 KiB on NumPy's operators take a temporary's memory, which says nothing of real numbers in C
-    order.  In another order the result has it, and complex products have other bits: that is Python's."""
+    """From 256 KiB on NumPy's operators take a temporary's memory, which says nothing of real numbers in C's
+    order, slices included.  In another order the result has it, and complex products have other bits: that is
+    Python's."""
     rising = numpy.linspace(1, 2, 48_000).reshape(200, 240)
     real = {"a": rising, "b": rising[::-1].copy()}
     code = compile(text, "", "eval")
@@ -248,3 +249,33 @@ def test_operands_that_numpy_may_compute_in_need_no_python(text: str) -> None:
         expected = eval(code, given)
         assert calls == 0 or not needless
         assert found.strides == expected.strides and numpy.asarray(found).tobytes() == expected.tobytes()
+
+
+SLICES: dict[str, tuple[Any, bool]] = {
+    "a part": (lambda x: x[1:221, 1:281], True),
+    "every other column": (lambda x: x[:220, ::2], True),
+    "one column of each": (lambda x: x[:220, 1:281].reshape(220, 1, 280), True),
+    "rows backwards": (lambda x: x[220:0:-1, 1:281], False),
+    "columns backwards": (lambda x: x[:220, ::-2], False),
+    "columns first": (lambda x: x[1:221, 1:281].T, False),
+    "axes in turn": (lambda x: x.reshape(10, 30, 560)[:, :20, :280].transpose(1, 0, 2), False),
+    "a row again and again": (lambda x: numpy.broadcast_to(x[0, :280], (220, 280)), False),
+}
+
+
+@pytest.mark.parametrize("text", ["a + b", "a * b + a", "2 * (a + b)", "(a < b) | (b < a)", "a / b - 3.0"])
+@pytest.mark.parametrize("name", SLICES)
+def test_large_slices_need_no_python(name: str, text: str) -> None:
+    take, needless = SLICES[name]
+    rising = numpy.linspace(1, 2, 300 * 560).reshape(300, 560)
+    real = {"a": rising, "b": rising[::-1].copy()}
+    code = compile(text, "", "eval")
+    given = {name: take(x) for name, x in real.items()}
+    ours = {name: np.asarray(take(np.array(x))) for name, x in real.items()}
+    found, calls = python_calls(eval, code, ours)
+    expected = eval(code, given)
+    assert calls == 0 or not needless
+    assert found.strides == expected.strides and numpy.asarray(found).tobytes() == expected.tobytes()
+    mixed = {"a": ours["a"], "b": np.array(given["b"], order="C")}
+    found, expected = eval(code, mixed), eval(code, {"a": given["a"], "b": given["b"].copy(order="C")})
+    assert found.strides == expected.strides and numpy.asarray(found).tobytes() == expected.tobytes()
