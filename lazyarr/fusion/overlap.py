@@ -12,6 +12,8 @@ What lies there in part only has to be cut first (`Cut`); where positions do not
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy
@@ -83,26 +85,31 @@ def layout_of(geo: numpy.ndarray) -> Layout:
     return tuple(sorted(((abs(s), n) for s, n in pairs if n > 1), reverse=True))
 
 
-def along(layout: Layout, geo: numpy.ndarray) -> list[Along]:
-    """A geometry by the axes of its storage."""
+Geometry = tuple[int, tuple[int, ...], tuple[int, ...]]
+"""First byte in the storage, strides and shape."""
+
+
+@lru_cache(4096)
+def along(layout: Layout, geo: Geometry) -> tuple[Along, ...] | None:
+    """A geometry by the axes of its storage; None if it does not go along these."""
+    left, strides, shape = geo
     found: list[Along] = []
-    left = offset_of(geo)
     for stride, _ in layout:
         at, left = divmod(left, stride)
         found.append(Along(at, 1, -1, 1))
     if left:
-        raise Unclear
-    for axis, (s, n) in enumerate(zip(geo.strides, geo.shape, strict=True)):
+        return None
+    for axis, (s, n) in enumerate(zip(strides, shape, strict=True)):
         if n == 1 or s == 0:
             continue
         d = next((d for d, (stride, _) in enumerate(layout) if stride <= abs(s)), None)
         if d is None or found[d].axis >= 0 or s % layout[d][0]:
-            raise Unclear
+            return None
         start, step = found[d].start, s // layout[d][0]
         if not 0 <= start + step * (n - 1) < layout[d][1]:
-            raise Unclear
+            return None
         found[d] = Along(start, step, axis, n)
-    return found
+    return tuple(found)
 
 
 def where(layout: Layout, read: numpy.ndarray, region: numpy.ndarray) -> Where | None:
@@ -117,12 +124,35 @@ def where(layout: Layout, read: numpy.ndarray, region: numpy.ndarray) -> Where |
     """
     if read.dtype != region.dtype:
         raise Unclear
-    starts, steps, axes = [0] * region.ndim, [1] * region.ndim, [-1] * region.ndim
+    found = _where(layout, _geometry(read), _geometry(region))
+    if isinstance(found, Where) or found is None:
+        return found
+    if not found:
+        raise Unclear
+    raise Cut(*found[0])
+
+
+def _geometry(geo: numpy.ndarray) -> Geometry:
+    return offset_of(geo), geo.strides, geo.shape
+
+
+Cuts = Sequence[tuple[int, int]]
+"""Axes and positions; none where it is unclear."""
+
+
+@lru_cache(4096)
+def _where(layout: Layout, read: Geometry, region: Geometry) -> Where | Cuts | None:
+    """The same, remembered: boxes that are cut ask again, and so do later steps of a loop."""
+    mine_along, its_along = along(layout, read), along(layout, region)
+    if mine_along is None or its_along is None:
+        return ()
+    ndim = len(region[2])
+    starts, steps, axes = [0] * ndim, [1] * ndim, [-1] * ndim
     cuts: list[tuple[int, int]] = []
-    for mine, its in zip(along(layout, read), along(layout, region), strict=True):
+    for mine, its in zip(mine_along, its_along, strict=True):
         apart = mine.start - its.start
         if mine.axis >= 0 and mine.step % its.step:
-            raise Unclear
+            return ()
         if apart % its.step:
             return None
         first, step = apart // its.step, mine.step // its.step if mine.axis >= 0 else 1
@@ -134,8 +164,8 @@ def where(layout: Layout, read: numpy.ndarray, region: numpy.ndarray) -> Where |
         if its.axis >= 0:
             starts[its.axis], steps[its.axis], axes[its.axis] = first, step, mine.axis
     if cuts:
-        raise Cut(*min(cuts))
-    return Where(tuple(starts), tuple(steps), tuple(axes), read.shape)
+        return sorted(cuts)
+    return Where(tuple(starts), tuple(steps), tuple(axes), read[2])
 
 
 def _within(first: int, step: int, n: int, extent: int) -> tuple[int, int]:
