@@ -27,6 +27,7 @@ import numpy
 from lazyarr import config
 from lazyarr.config import OBSERVED
 from lazyarr.counters import COUNT
+from lazyarr.cuts import is_deep, is_due, is_still_due
 from lazyarr.error_state import Prompt
 from lazyarr.expr import LOCK, Expr, Op, Read
 from lazyarr.geometry import address, geometry
@@ -36,12 +37,6 @@ from lazyarr.values import LEDGER, Buffer, Ledger, Unwritten, is_held, owner_of,
 
 SLACK = 1 << 20
 """Bytes that are not worth evaluating for."""
-
-MAX_WEIGHT = 4096
-"""Pending nodes below one result, shared ones counted again."""
-
-SHARED_DEPTH = 72
-"""But up to this depth: sweeps read the one before several times, and many run in one launch."""
 
 SMALL_WRITES = 16
 """So many small writes in a row are a loop over elements or rows: NumPy does the next ones at the call."""
@@ -261,7 +256,7 @@ def launch(node: Expr) -> None:
     if node.errors.__class__ is Prompt:
         evaluate([node])
         return
-    if node.depth > 1 and _too_many(node):
+    if node.depth > 1 and is_due(node):
         DUE.append(weakref.ref(node))
     if LEDGER.kept > LEDGER.unallocated + SLACK:
         settle()
@@ -280,12 +275,12 @@ def catch_up() -> None:
     with LOCK:
         while DUE:
             value = DUE.pop()()
-            if value is not None and value.op is not None:
+            if value is not None and value.op is not None and is_still_due(value):
                 COUNT.node_bound += 1
                 evaluate(_ripe(value))
                 if value.op is not None:
                     value.weigh()
-                    if _too_many(value):
+                    if is_deep(value):
                         evaluate([value])
 
 
@@ -299,15 +294,10 @@ def _ripe(value: Expr) -> list[Expr]:
 
 def bound(node: Expr) -> None:
     """The pending graph is bounded in nodes and in the memory that it keeps alive."""
-    if _too_many(node):
+    if is_due(node):
         DUE.append(weakref.ref(node))
     if LEDGER.kept > LEDGER.unallocated + SLACK:
         settle()
-
-
-def _too_many(node: Expr) -> bool:
-    depth = node.depth
-    return depth > config.current.pending_nodes or (node.weight > MAX_WEIGHT and depth > SHARED_DEPTH)
 
 
 def settle() -> None:

@@ -31,7 +31,7 @@ LAYERS = {
     "materialize": "materialize compiler engine ready plan plan_patterns planning row_blocks "
     "bufferize kernels kernel_index shared_kernels hot launch launch_boxes launch_compress launch_feeds "
     "launch_portions launch_rows lowerings lowering_text replay replay_blocks schedule sinking values "
-    "storage lifetimes habits resting steps traffic",
+    "storage cuts lifetimes habits resting steps traffic",
 }
 LAYER_OF = {module: layer for layer, modules in LAYERS.items() for module in modules.split()}
 MAY_IMPORT = {

@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 import lazyarr
-from lazyarr import storage
+from lazyarr import cuts
 from lazyarr.engine import _refuse
 from lazyarr.materialize import closure
 from lazyarr.plan import walk
@@ -96,7 +96,7 @@ def counted(build, n):
 
 @pytest.fixture(autouse=True)
 def unbounded(monkeypatch):
-    monkeypatch.setattr(storage, "MAX_WEIGHT", math.inf)
+    monkeypatch.setattr(cuts, "MAX_WEIGHT", math.inf)
 
 
 MOST = {chains: 120, wide: 120, folds: 270, writes: 420, sweeps: 300}

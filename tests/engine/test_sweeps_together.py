@@ -15,7 +15,7 @@ import pytest
 from late_warnings import shown
 
 import lazyarr
-from lazyarr import launch_rows, plan, planning, row_blocks, storage
+from lazyarr import cuts, launch_rows, plan, planning, row_blocks
 from lazyarr.codegen import rows_shell
 from lazyarr.counters import COUNT
 from lazyarr.debug import explain
@@ -119,7 +119,7 @@ def test_strips_write_to_cache_lines_of_their_own(monkeypatch: pytest.MonkeyPatc
 
 
 def test_sweeps_need_no_arrays_in_between_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storage, "SHARED_DEPTH", 200)
+    monkeypatch.setattr(cuts, "SHARED_DEPTH", 200)
     u = lazyarr.array(values((600, 60)))
     lazyarr.evaluate(u)
     for _ in range(20):

@@ -1,0 +1,68 @@
+"""Where the pending graph was cut since it had grown too large: a loop is cut in the same place again.
+
+In:  nodes, when they are made.   Out: whether what is pending is to be computed now.
+A graph that is cut wherever its size happens to end differs from time to time, and each such graph needs a
+plan of its own.  So a cut is remembered by what the node does; from three quarters of the size on, the
+next node that does the same is the place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lazyarr.config import current
+from lazyarr.expr import Expr, Read
+from lazyarr.geometry import offset_of
+
+MAX_WEIGHT = 4096
+"""Pending nodes below one result, shared ones counted again."""
+
+SHARED_DEPTH = 72
+"""But up to this depth: sweeps read the one before several times, and many run in one launch."""
+
+MOST = 64
+"""Places that are remembered; all are forgotten when there are more."""
+
+_places: dict[Any, None] = {}
+
+
+def is_deep(node: Expr) -> bool:
+    """Is what is pending below a node too large, whatever was met before?"""
+    return node.depth > _most(node)
+
+
+def is_still_due(node: Expr) -> bool:
+    """Is it large enough to be cut, now that some of what is below may have been computed for others?"""
+    node.weigh()
+    return node.depth > _least(_most(node))
+
+
+def is_due(node: Expr) -> bool:
+    """Is it too large, or large enough to be cut where it was before?"""
+    depth = node.depth
+    if depth <= SHARED_DEPTH >> 1:              # (most nodes: the rest need not be looked at)
+        return depth > current.pending_nodes
+    most = _most(node)
+    if depth > most:
+        if len(_places) >= MOST:
+            _places.clear()
+        _places[_likeness(node)] = None
+        return True
+    return depth > _least(most) and _likeness(node) in _places
+
+
+def _least(most: int) -> int:
+    return most - (most >> 2)
+
+
+def _most(node: Expr) -> int:
+    most = current.pending_nodes
+    return min(most, SHARED_DEPTH) if node.weight > MAX_WEIGHT else most
+
+
+def _likeness(node: Expr) -> Any:
+    """What a node does: its op, and which elements it reads and writes."""
+    assert node.region is not None
+    geos = [node.region, *(i.geo for i in node.inputs if i.__class__ is Read)]
+    places = [(offset_of(geo), geo.strides, geo.shape) for geo in geos]
+    return node.op.__class__, getattr(node.op, "name", None), *places

@@ -1,0 +1,62 @@
+"""Loops whose pending graph grows too large are cut in the same place again, so that few plans serve them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy
+import pytest
+
+import lazyarr as np
+from lazyarr import cuts, planning
+from lazyarr.counters import COUNT
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    planning.forget()
+    cuts._places.clear()
+    with np.options(jit="always"):
+        yield
+
+
+def life(np: Any, x: Any) -> Any:
+    """One generation: 42 nodes, which divide no bound."""
+    around = [np.roll(np.roll(x, i, 0), j, 1) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j]
+    n = sum(around)
+    return ((n == 3) | ((x == 1) & (n == 2))).astype(int)
+
+
+def smooth(np: Any, x: Any) -> Any:
+    """Seven nodes."""
+    y = (x + numpy.float64(0.25)) * 0.5 - x * x * 0.125
+    return np.minimum(np.maximum(y, -1.0), 1.0)
+
+
+PROGRAMS: dict[str, tuple[Callable[[Any, Any], Any], int, int]] = {
+    "life": (life, 60, 4),
+    "smooth": (smooth, 300, 3),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_few_plans_serve_a_loop(name: str) -> None:
+    program, times, most = PROGRAMS[name]
+    real = numpy.random.default_rng(1).integers(0, 2, (60, 70))
+    real = real if name == "life" else real.astype(float) * 0.3
+    x, before, bound = np.array(real), COUNT.plans, COUNT.node_bound
+    for _ in range(times):
+        x, real = program(np, x), program(numpy, real)
+    numpy.testing.assert_array_equal(numpy.asarray(x), real)
+    assert COUNT.node_bound - bound > 2 * most
+    assert COUNT.plans - before <= most + 1             # (and the last, shorter one)
+
+
+def test_places_are_bounded() -> None:
+    with np.options(pending_nodes=60):
+        for n in range(2, 2 + 2 * cuts.MOST):
+            x = np.ones(n)
+            for _ in range(70):
+                x = np.sqrt(x)
+        assert 0 < len(cuts._places) <= cuts.MOST
