@@ -3,22 +3,23 @@
 In:  `Real`s.   Out: `Real`s, or sums of two.
 Holds: the same bits on every level.
 
-    fma(a, b, c)           a * b + c, rounded once; by Boldo and Melquiond's way if need be
+    fma(a, b, c)           a * b + c, rounded once; emulated if need be
     remains(a, b, c)       the same where the product nearly is -c: cheaper to emulate
-    chain(x, c)            a polynomial by Horner's scheme, of FMAs
-    product(a, b)          a * b as an unevaluated sum of two numbers, exact: one FMA, or Dekker's seventeen
+    chain(x, c)            a polynomial by Horner's scheme, of FMAs; `series` by even and odd terms
+    product(a, b)          a * b as an unevaluated sum of two numbers, exact: one FMA, or Dekker's fifteen
     total(a, b)            a + b as such a sum (Knuth); `ordered` where a is the larger one (Dekker)
     plus(a, b), times      of such sums
 
-Levels without the instruction pay some forty for it, or twenty in float32: bits come before speed there.
-Functions of complex numbers do without (`Lanes.fused`): what corrects what is known may be rounded twice.
+Levels without the instruction pay some forty for it in float64 (Boldo and Melquiond's way), or a dozen in
+float32 (`doubtful`).  Most functions do without (`Lanes.fused`): what corrects what is known may be rounded
+twice.  `remains_of_short` and `product_of_short` are cheaper still, for factors of half the bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lazyarr.codegen.mathlib.lanes import SINGLE, Real
+from lazyarr.codegen.mathlib.lanes import SINGLE, Bits, Lanes, Mask, Real
 
 Sum = tuple[Real, Real]
 """An unevaluated sum: the number, and what rounding it left off."""
@@ -47,9 +48,48 @@ def remains(a: Real, b: Real | float, c: Real | float) -> Real:
     return (high + c) + low
 
 
+def remains_of_short(a: Real, b: Real, c: Real | float) -> Real:
+    """The same of a `b` that has half the bits at most: cheaper still."""
+    on = a.on
+    if on.b.target.fma or on.p is SINGLE:
+        return remains(a, b, c)
+    high, low = _cut(a)
+    return (high * b + c) + low * b
+
+
+def product_of_short(a: Real, b: Real) -> Sum:
+    """a * b exactly, where b has half the bits at most."""
+    if a.on.b.target.fma:
+        return product(a, b)
+    (high, low), whole = _cut(a), a * b
+    return whole, (high * b - whole) + low * b
+
+
 def _fma_by_double(a: Real, b: Real, c: Real) -> Real:
-    """The product is exact there; the sum is rounded so that rounding it again does no harm."""
-    return _odd(a.wide * b.wide, c.wide).narrow
+    """The product is exact there; the sum is rounded so that rounding it again does no harm, or, where it
+    is quicker, in a way that seldom does, which is noted."""
+    if a.on.doubts is None:
+        return _odd(a.wide * b.wide, c.wide).narrow
+    whole = a.wide * b.wide + c.wide
+    _doubt(a.on, whole)
+    return whole.narrow
+
+
+_MIDDLE = -(1 << 31)
+"""The last 29 bits, moved to the upper end of 32, of a float64 in the middle between two float32."""
+
+
+def _doubt(on: Lanes, whole: Real) -> None:
+    """Rounding to float32 is in doubt if float64's number is a middle, as the truth may lie beside it."""
+    b = on.b
+    low = Bits(on, b.op(f"trunc {b.ty('i64')} {whole.bits.name} to {b.ty('i32')}")) << 3
+    assert on.doubts is not None
+    on.doubts[:] = [low if not on.doubts else low.least(on.doubts[0])]
+
+
+def doubtful(on: Lanes) -> Mask | None:
+    """Where an emulated operation may be wrong; None if none was quick."""
+    return on.doubts[0].is_(_MIDDLE) if on.doubts else None
 
 
 def _fma_by_sums(a: Real, b: Real, c: Real) -> Real:
@@ -68,13 +108,24 @@ def _odd(a: Real, b: Real) -> Real:
     return (bits + inexact.bits(0, towards)).real
 
 
-def chain(x: Real, coefficients: Sequence[Real | float]) -> Real:
-    """A polynomial, lowest degree first, by Horner's scheme: fewest operations, one after the other."""
+def chain(x: Real, coefficients: Sequence[Real | float], apart: int = 0) -> Real:
+    """A polynomial, lowest degree first, by Horner's scheme: fewest operations, one after the other.
+
+    So many of them, the first ones, whose rounding does not count, are a product and a sum."""
     *rest, last = coefficients
     found = x.on.real(last)
-    for c in reversed(rest):
-        found = fma(found, x, c)
+    for step, c in enumerate(reversed(rest)):
+        found = fma(found, x, c) if step >= apart else found * x + c
     return found
+
+
+def series(x: Real, coefficients: Sequence[Real | float]) -> Real:
+    """The same; on lanes that are not fused by its even and its odd part, so that half as many operations
+    are one after the other, as each takes two."""
+    if x.on.fused:
+        return chain(x, coefficients)
+    z = x * x
+    return chain(z, coefficients[1::2]) * x + chain(z, coefficients[::2])
 
 
 def total(a: Real, b: Real) -> Sum:
@@ -123,7 +174,14 @@ def times(a: Sum, b: Sum) -> Sum:
 
 
 def _halves(a: Real) -> Sum:
-    """Two numbers of half the bits (Veltkamp)."""
-    scaled = a * (2.0 ** (a.on.p.mantissa // 2 + 1) + 1)
-    high = scaled - (scaled - a)
+    """Two numbers of half the bits: the lower one has a sign, and so one bit less than were cut off."""
+    places = a.on.p.mantissa // 2 + 1
+    return _cut(a, 1 << places - 1)
+
+
+def _cut(a: Real, more: int = 0) -> Sum:
+    """Two numbers, the first one of half the bits, cut off after adding that many units in the last place."""
+    unit = 1 << a.on.p.mantissa // 2 + 1
+    bits = a.bits + more if more else a.bits
+    high = (bits & (2 * a.on.p.sign - unit)).real
     return high, a - high

@@ -20,11 +20,11 @@ def _quarters(x: Real) -> tuple[Real, Real, Bits]:
     """r and l, the remainder is r - l; the number of quarters in the low bits."""
     on = x.on
     one, two, three = on.table("QUARTER_PARTS")
-    shifted = fma(x, on.table("QUARTERS"), on.p.magic)
+    shifted = x * on.table("QUARTERS") + on.p.magic
     k = shifted - on.p.magic
     first = remains(k, -one, x)
     r = k.times(-two, first)
-    return r, fma(k, three, k.times(two, r - first)), shifted.bits
+    return r, k * three + k.times(two, r - first), shifted.bits
 
 
 def _wave(x: Real, quarter: int) -> tuple[Real, Mask]:
@@ -34,7 +34,7 @@ def _wave(x: Real, quarter: int) -> tuple[Real, Mask]:
         quarters = quarters + quarter
     z = r * r
     sine = r - fma(r * z, chain(z, on.table("SINE")), low)
-    left = fma(fma(r, r, -z), -0.5, r * low)
+    left = remains(r, r, -z).times(-0.5, r * low)
     cosine = 1.0 + fma(z, chain(z, on.table("COSINE")), left)
     y = (quarters & 1).differs(0).real(cosine, sine)
     return (y.bits ^ ((quarters & 2) << 30)).real, abs(x).outside(_LIMIT)

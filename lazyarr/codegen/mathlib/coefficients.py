@@ -20,6 +20,7 @@ import mpmath as mp
 from lazyarr.codegen.mathlib.coefficients_error import errors
 from lazyarr.codegen.mathlib.coefficients_single import ALONE
 from lazyarr.codegen.mathlib.fitting import (
+    DOUBLE,
     LN2,
     LN10,
     PI,
@@ -52,37 +53,43 @@ def exponentials(f: Format) -> dict[str, Any]:
         "EXPM1_TAIL": fit(one, -2 * reach, 2 * reach, 3) if f.single else fit(one, -reach, reach, 5),
         "EXP2_TAIL": fit(two, -reach / LN2, reach / LN2, 2 if f.single else 5),
         "COSH_TAIL": fit(
-            of_square(lambda x: (mp.cosh(x) - 1) / x**2, mp.mpf(1) / 2), 0, reach**2, 1 if f.single else 3
+            of_square(lambda x: (mp.cosh(x) - 1) / x**2, mp.mpf(1) / 2), 0, reach**2, 1 if f.single else 2
         ),
         "SINH_TAIL": fit(
             of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, reach**2, 0 if f.single else 2
         ),
         "EXP_SCALE": f.round(16 / LN2),
-        "EXP_STEP": short_and_rest(f, LN2 / 16, 13 if f.single else 38),
+        "EXP_STEP": short_and_rest(f, LN2 / 16, 13) if f.single else parts(LN2 / 16, 38, 2),
         "EXP_HIGH": _without_exponents(f),
         "EXP_LOW": [f.round((h - mp.mpf(r)) / h) for h, r in zip(high, rounded, strict=True)],
     }
 
 
-def logarithms(f: Format) -> dict[str, Any]:
-    """Nine intervals and two thirds lie below 1, so that 1 is in the middle of one."""
-    step = 1 << f.mantissa - 4
-    first = f.bits(1.0) - 29 * step // 3
-    inverse, reach = [], mp.mpf(0)
+def _inverses(f: Format) -> tuple[list[float], Number]:
+    """Numbers near the inverses of mantissas, and how far their products are from 1."""
+    step, inverse, reach = 1 << f.mantissa - 4, [], mp.mpf(0)
     for k in range(16):
-        low, high = (f.of_bits(first + j * step) for j in (k, k + 1))
+        low, high = (f.of_bits(_first(f) + j * step) for j in (k, k + 1))
         c = 1.0 if low <= 1 <= high else round(128 / (low + high)) / 64
         inverse.append(c)
         reach = max(reach, abs(mp.mpf(low) * c - 1), abs(mp.mpf(high) * c - 1))
-    reach *= mp.mpf("1.001")
+    return inverse, reach * mp.mpf("1.001")
+
+
+def _first(f: Format) -> int:
+    """Nine intervals and two thirds lie below 1, so that 1 is in the middle of one."""
+    return f.bits(1.0) - 29 * (1 << f.mantissa - 4) // 3
+
+
+def logarithms(f: Format) -> dict[str, Any]:
+    inverse, reach = _inverses(f)
     tail = guarded(lambda r: (mp.log1p(r) - r + r * r / 2) / r**3, mp.mpf(1) / 3)
     found: dict[str, Any] = {
-        "LOG_FIRST": first,
+        "LOG_FIRST": _first(f),
         "LOG_INVERSE": inverse,
         "LOG_TAIL": fit(tail, -reach, reach, 2 if f.single else 7),
     }
     found["POWER_TAIL"] = [-2 * c for c in fit(tail, -reach, reach, 11)]
-    found |= cubes(f, inverse, reach)
     last = 15 if f.single else 42
     for name, base in (("LOG", mp.mpf(1)), ("LOG2", LN2), ("LOG10", LN10)):
         logs = [-mp.log(c) / base for c in inverse]
@@ -90,7 +97,8 @@ def logarithms(f: Format) -> dict[str, Any]:
         found[f"{name}_LOW"] = [f.round(x - mp.mpf(short(x, last))) for x in logs]
         octave = LN2 / base
         high = short(octave, last)
-        found[f"{name}_STEP"] = (high, f.round(octave - mp.mpf(high)))
+        left = octave - mp.mpf(high)
+        found[f"{name}_STEP"] = (high, *(parts(left, last, 1) if left else (0.0,)))
         scale = f.round(1 / base)
         found[f"{name}_SCALE"] = (scale, f.round(1 / base - mp.mpf(scale)))
         bend = fit(_bend, -reach, reach, 3 if f.single else 8)
@@ -101,18 +109,34 @@ def logarithms(f: Format) -> dict[str, Any]:
 _bend = guarded(lambda r: (mp.log1p(r) - r) / r**2, mp.mpf(-1) / 2)
 
 
-def cubes(f: Format, inverse: list[float], reach: Number) -> dict[str, Any]:
-    """Roots of what the logarithms' table inverts, and of 1/2, 1, 2 at the indices -1, 0, 1."""
+def cubes() -> dict[str, Any]:
+    """Numbers of 26 bits near the roots of what the logarithms' table inverts, and near those of 1/2, 1, 2 at
+    the indices -1, 0, 1; and what inverts their cubes, with the same power of two."""
+    inverse, reach = _inverses(DOUBLE)
     third = mp.mpf(1) / 3
-    roots = [(1 / mp.mpf(c)) ** third for c in inverse]
-    twos = [mp.mpf(2) ** (third * {1: 1, 15: -1}.get(k, 0)) for k in range(16)]
+    roots = [_near_a_cube((1 / mp.mpf(c)) ** third, 1) for c in inverse]
+    powers = [mp.mpf(2) ** {1: 1, 15: -1}.get(k, 0) for k in range(16)]
+    twos = [_near_a_cube(x**third, x) for x in powers]
     tail = guarded(lambda r: ((1 + r) ** third - 1) / r, third)
-    found: dict[str, Any] = {"CBRT_TAIL": fit(tail, -reach, reach, 3 if f.single else 9)}
-    for name, exact in (("CBRT", roots), ("CBRT_TWO", twos)):
-        high = [f.round(x) for x in exact]
-        found[f"{name}_HIGH"] = high
-        found[f"{name}_LOW"] = [f.round((x - mp.mpf(h)) / x) for x, h in zip(exact, high, strict=True)]
-    return found
+    return {
+        "CBRT": [root for root, _ in roots],
+        "CBRT_INVERSE": [c for _, c in roots],
+        "CBRT_TWO": [root for root, _ in twos],
+        "CBRT_TWO_INVERSE": [x for _, x in twos],
+        "CBRT_TAIL": fit(tail, -reach, reach, 7),
+    }
+
+
+def _near_a_cube(root: Number, cube: Number) -> tuple[float, float]:
+    """A number of 26 bits near a root, and cube / number**3, which is a number, within 2**-9 of its last
+    place."""
+    middle = parts(root, 26, 1)[0]
+    for k in range(1 << 14):
+        x = middle + (k + 1 >> 1) * (-1) ** k * 2.0**-26
+        exact = cube / mp.mpf(x) ** 3
+        if abs(exact - mp.mpf(float(exact))) < exact * mp.ldexp(1, -62):
+            return x, float(exact)
+    raise ValueError("no such number")
 
 
 def angles(f: Format) -> dict[str, Any]:
@@ -165,7 +189,11 @@ def growth() -> dict[str, Any]:
     def two(x: Number) -> list[float]:
         return [float(x), float(x - mp.mpf(float(x)))]
 
-    return {"FACTORIALS": [two(1 / mp.factorial(k)) for k in range(1, 8)], "LOG2_STEPS": two(LN2)}
+    return {
+        "FACTORIALS": [two(1 / mp.factorial(k)) for k in range(1, 8)],
+        "LOG2_STEPS": two(LN2),
+        "EXP_STEP_REST": parts(LN2 / 16, 38, 3)[2],
+    }
 
 
 def circles() -> dict[str, Any]:
@@ -198,7 +226,7 @@ def _two_over_pi(bits: int) -> tuple[int, ...]:
 
 FAMILIES: tuple[Callable[[], dict[str, Any]], ...] = (
     *(partial(both, family) for family in (exponentials, logarithms, angles, slopes, errors)),
-    growth, circles, *ALONE,
+    growth, circles, cubes, *ALONE,
 )
 
 

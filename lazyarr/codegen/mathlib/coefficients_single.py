@@ -168,7 +168,7 @@ def ratios() -> dict[str, Any]:
         "RATIO_F": [float(x) for x in ratios],
         "RATIO_LOG_HIGH_F": [short(x, 17) for x in logs],
         "RATIO_LOG_LOW_F": [SINGLE.round(x - mp.mpf(short(x, 17))) for x in logs],
-        "RATIO_STEP_F": (high, SINGLE.round(LN2 / 2 - mp.mpf(high))),
+        "RATIO_STEP_F": (high, *parts(LN2 / 2 - mp.mpf(high), 15, 1)),
         "RATIO_TAIL_F": fit(of_square(lambda x: (mp.atanh(x) / x - 1) / x**2, mp.mpf(1) / 3), 0, reach**2, 2),
     }
 

@@ -50,10 +50,11 @@ def nearest(x: Real, less: int = 0) -> tuple[Bits, Real]:
 
 
 def steps(x: Real, less: int = 0) -> Steps:
-    """The first product is exact, so the first difference is."""
+    """The first product is exact, so the first difference is; in float64 so is the second product."""
     k, r = nearest(x, less)
     high, low = x.on.table("EXP_STEP")
-    return k, fma(r, -low, r.times(-high, x))
+    first = r.times(-high, x)
+    return k, r.times(-low, first) if x.on.p is DOUBLE else fma(r, -low, first)
 
 
 def steps2(x: Real) -> Steps:
@@ -68,7 +69,7 @@ def tail(r: Real, more: Real) -> Real:
 
 
 def tail2(r: Real, more: Real) -> Real:
-    return fma(r, chain(r, r.on.table("EXP2_TAIL")), more)
+    return fma(r, chain(r, r.on.table("EXP2_TAIL"), apart=1), more)
 
 
 def gradual(k: Bits, beyond: Callable[[Real], Real]) -> Real:

@@ -7,7 +7,7 @@ Where a function is not here, float32's own is as fast.
 
 from __future__ import annotations
 
-from lazyarr.codegen.mathlib.arithmetic import chain, fma
+from lazyarr.codegen.mathlib.arithmetic import chain, fma, remains
 from lazyarr.codegen.mathlib.exponential import INF, nearest, rounded
 from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Real
 from lazyarr.codegen.mathlib.logarithm_single import split
@@ -32,7 +32,7 @@ def exp2(on: Lanes, x: Real) -> tuple[Real, Mask]:
 def _half_exp(size: Real) -> Real:
     """e**x / 2, of sizes."""
     k, shifts = nearest(size, less=16)
-    r = fma(shifts, -size.on.table("HALF_EXP_STEP"), size)
+    r = remains(shifts, -size.on.table("HALF_EXP_STEP"), size)
     s = rounded(k)
     return fma(s * r, fma(r, 0.5, 1.0), s)
 
@@ -136,7 +136,7 @@ def _quarters(x: Real) -> tuple[Real, Bits]:
     shifted = fma(x, on.table("QUARTERS"), on.p.magic)
     k = shifted - on.p.magic
     high, low = on.table("HALF_PI")
-    return fma(k, -low, fma(k, -high, x)), shifted.bits
+    return fma(k, -low, remains(k, -high, x)), shifted.bits
 
 
 def _wave(x: Real, quarter: int) -> tuple[Real, Mask]:

@@ -23,6 +23,7 @@ from lazyarr.codegen.mathlib import (
     inverse,
     inverse_hyperbolic,
     inverse_hyperbolic_single,
+    inverse_single,
     log_of_sums,
     logarithm,
     logarithm_single,
@@ -92,8 +93,14 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
         "f": Function(1, SINGLE, hyperbolic.tanh_f, None),
     },
     "arctan": _same(1, inverse.arctan, inverse.arctan_rare),
-    "arcsin": _same(1, inverse.arcsin, inverse.arc_rare),
-    "arccos": _same(1, inverse.arccos, inverse.arc_rare),
+    "arcsin": {
+        "d": Function(1, DOUBLE, inverse.arcsin, inverse.arc_rare),
+        "f": Function(1, SINGLE, inverse_single.arcsin, inverse.arc_rare),
+    },
+    "arccos": {
+        "d": Function(1, DOUBLE, inverse.arccos, inverse.arc_rare),
+        "f": Function(1, SINGLE, inverse_single.arccos, inverse.arc_rare),
+    },
     "arcsinh": {
         "d": Function(1, DOUBLE, inverse_hyperbolic.arcsinh, inverse_hyperbolic.arcsinh_rare),
         "f": Function(1, SINGLE, inverse_hyperbolic_single.arcsinh, inverse_hyperbolic.arcsinh_rare),
@@ -111,7 +118,7 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     "logaddexp2": _same(2, log_of_sums.logaddexp2, log_of_sums.logaddexp2_rare),
     "cbrt": {
         "d": Function(1, DOUBLE, roots.cbrt, roots.cbrt_rare),
-        "f": Function(1, SINGLE, roots_single.cbrt, roots.cbrt_rare),
+        "f": Function(1, SINGLE, roots_single.cbrt, roots_single.cbrt_rare),
     },
     "power": {
         "d": Function(2, DOUBLE, power.power, power.power_rare),
@@ -171,9 +178,35 @@ def _half(name: str, function: Function) -> Function:
     return replace(function, fast=own or fast, rare=rare)
 
 
+_APART = {
+    "d": (
+        "exp", "exp2", "expm1", "tanh", "arctan", "arcsin", "arccos", "arcsinh", "arccosh", "arctanh",
+        "arctan2", "logaddexp", "logaddexp2", "cbrt", "power", "hypot", "sin", "cos", "float_power",
+    ),
+    "f": ("exp", "log", "logaddexp", "logaddexp2", "hypot"),
+}  # fmt: skip
+"""Which functions round products and sums apart (`Function.fused`), by dtype: those that are no slower than
+NumPy's for it on CPUs that fuse them.  Where others are not fused, their operations are emulated."""
+_PAIRS = {
+    "d": (
+        "exp", "exp2", "expm1", "tanh", "arctan", "arcsin", "arccos", "arcsinh", "arccosh", "arctanh",
+        "logaddexp", "logaddexp2", "cbrt", "power", "sin", "cos", "tan", "float_power",
+    ),
+    "f": (
+        "exp", "log", "log1p", "cosh", "tanh", "arctan", "arcsin", "arccos", "arctanh", "logaddexp",
+        "logaddexp2", "cbrt", "power", "sin", "cos", "tan",
+    ),
+    "e": ("log1p", "tanh", "arccosh", "logaddexp", "logaddexp2", "cbrt"),
+}  # fmt: skip
+"""What AVX-512 computes in two registers side by side, by dtype: where it is faster."""
+
 for _name, _rows in FUNCTIONS.items():
+    for _char, _row in _rows.items():
+        _rows[_char] = replace(_row, fused=_name not in _APART[_char])
     if "f" in _rows:
-        _rows["e"] = _half(_name, _rows["f"])
+        _rows["e"] = replace(_half(_name, _rows["f"]), fused=None if _rows["f"].operands == 1 else False)
+    for _char, _row in _rows.items():
+        _rows[_char] = replace(_row, registers=2 if _name in _PAIRS[_char] else 1)
 
 
 @cache

@@ -34,12 +34,12 @@ _ONE = {DOUBLE: 20.0, SINGLE: 9.5}
 
 
 def remainder(x: Real) -> tuple[Bits, Real, Real]:
-    """k, r, and what r's rounding left off."""
+    """k, r, and what r's rounding left off, in float64, where both products are exact."""
     k, shifts = nearest(x)
     high, low = x.on.table("EXP_STEP")
     first = shifts.times(-high, x)
-    r = fma(shifts, -low, first)
-    return k, r, fma(shifts, -low, first - r)
+    r = shifts.times(-low, first)
+    return k, r, shifts.times(-low, first - r)
 
 
 def _expm1(x: Real, one_off: Sum, s: Real, s_low: Real, r: Real, low: Real) -> Sum:

@@ -7,7 +7,7 @@ arcsin: above 1/2, pi/2 - 2 arcsin(s), s = sqrt((1 - |x|) / 2), where s is taken
 
 from __future__ import annotations
 
-from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, ordered, remains
+from lazyarr.codegen.mathlib.arithmetic import Sum, fma, ordered, remains, series
 from lazyarr.codegen.mathlib.exponential import NAN
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
@@ -22,7 +22,7 @@ def arctan(on: Lanes, x: Real) -> tuple[Real, Mask]:
     t = fma(size, one, -c) / fma(size, c, one)
     z = t * t
     top, left = ordered(high, t)
-    y = top + (left + fma(t * z, chain(z, on.table("ATAN_TAIL")), low))
+    y = top + (left + fma(t * z, series(z, on.table("ATAN_TAIL")), low))
     return y.signed(x), size.outside(2.0 ** (p.bias // 2))
 
 
@@ -47,7 +47,7 @@ def root(z: Real, more: Real | None = None) -> Sum:
 
 def _series(z: Real) -> Real:
     """arcsin(s) / s - 1, of z = s * s."""
-    return z * chain(z, z.on.table("ASIN_TAIL"))
+    return z * series(z, z.on.table("ASIN_TAIL"))
 
 
 def arcsin(on: Lanes, x: Real) -> tuple[Real, Mask]:
@@ -64,21 +64,18 @@ def arcsin(on: Lanes, x: Real) -> tuple[Real, Mask]:
 
 
 def arccos(on: Lanes, x: Real) -> tuple[Real, Mask]:
+    """pi - 2 arcsin(s) for x near -1, 2 arcsin(s) near 1, else pi/2 - arcsin(x): base + side."""
     size = abs(x)
     large = size > 0.5
     z = large.real(size.times(-0.5, 0.5), size * size)
-    side, low = root(z)
-    bend = _series(z)
-    more = fma(side, bend, low)
+    found, low = root(z)
     high, high_low = on.table("HALF_PI")
-    # x near -1: pi - 2 arcsin(s); near 1: 2 arcsin(s); else pi/2 - arcsin(x)
-    double = -2.0 * side
-    top, left = ordered(on.real(2.0 * high), double)
-    behind = top + (left + more.times(-2.0, 2.0 * high_low))
-    beyond = (x < 0.0).real(behind, more.times(2.0, -double))
-    middle, rest = ordered(on.real(high), -x)
-    near = middle + (rest + fma(-x, bend, high_low))
-    return large.real(beyond, near), size.outside(1.0000001)
+    side = large.real((found + found).times_sign(x), -x)
+    base = large.real((x < 0.0).real(2.0 * high, 0.0), high)
+    left = large.real((low + low).times_sign(x), 0.0)
+    more = fma(side, _series(z), base.times(high_low / high, left))
+    top, rest = ordered(base, side)
+    return top + (rest + more), size.outside(1.0000001)
 
 
 def arc_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:

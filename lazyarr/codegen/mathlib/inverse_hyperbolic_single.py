@@ -14,7 +14,7 @@ square, of which the root has half, does not count.
 
 from __future__ import annotations
 
-from lazyarr.codegen.mathlib.arithmetic import chain, fma, ordered
+from lazyarr.codegen.mathlib.arithmetic import chain, fma, ordered, remains
 from lazyarr.codegen.mathlib.inverse import root
 from lazyarr.codegen.mathlib.inverse_hyperbolic import limit
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Real
@@ -30,13 +30,13 @@ def arctanh(on: Lanes, x: Real) -> tuple[Real, Mask]:
         offset >> on.p.mantissa - 4, *map(on.table, ("RATIO", "RATIO_LOG_HIGH", "RATIO_LOG_LOW"))
     )
     c = (center.bits + (offset & on.p.exponent)).real
-    n = fma(-down, c, up) + fma(-down_low, c, up_low)
+    n = fma(-down, c, up) + remains(-down_low, c, up_low)
     s = n / fma(down, c, up)
     z = s * s
     high, low = on.table("RATIO_STEP")
     k = offset.exponent()
     top, left = ordered(k.times(high, log), s)
-    y = top + (left + fma(s * z, chain(z, on.table("RATIO_TAIL")), fma(k, low, log_low)))
+    y = top + (left + fma(s * z, chain(z, on.table("RATIO_TAIL")), k.times(low, log_low)))
     return y.signed(x), a.outside(1.0)
 
 

@@ -22,7 +22,7 @@ import numpy
 
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emitters_types import literal
-from lazyarr.codegen.mathlib import tables
+from lazyarr.codegen.mathlib import registers, tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +155,11 @@ class Bits:
         """To the right, keeping the sign."""
         return self._op("ashr", places)
 
+    def least(self, other: Bits) -> Bits:
+        """The lesser one, as signed numbers."""
+        t = self.on.p.bits
+        return Bits(self.on, self.on.b.intrinsic("smin", t, (t, self.name), (t, other.name)))
+
     def at_least(self, other: Bits | int) -> Mask:
         """As unsigned numbers."""
         return self._compare("uge", other)
@@ -267,31 +272,28 @@ class Real:
     @property
     def narrow(self) -> Real:
         """Rounded to float32."""
-        b, on = self.on.b, Lanes(self.on.b, SINGLE, self.on.fused)
+        b, on = self.on.b, Lanes(self.on.b, SINGLE, self.on.fused, self.on.doubts)
         return Real(on, b.op(f"fptrunc {b.ty(self.on.p.real)} {self.name} to {b.ty(on.p.real)}"))
 
     def odd(self) -> Mask:
         """Is it no positive normal number?"""
         on, p = self.on, self.on.p
         if on.full:
-            b, v = on.b, on.b.ty(p.real)
-            callee = f"{b.ty('i1')} @llvm.x86.avx512.fpclass.p{'sd'[p.size == 8]}.512"
-            b.declare(f"declare {callee}({v}, i32)")
-            return Mask(on, b.op(f"call {callee}({v} {self.name}, i32 255)"))
+            return Mask(on, registers.odd(self))
         least, infinite = 1 << p.mantissa, p.exponent & ~p.sign
         return (self.bits - least).at_least(infinite - least)
 
     def floor_log2(self) -> Real:
         """The exponent of a positive normal number; infinite of 0 and infinity in AVX-512."""
         if self.on.full:
-            return self.on.avx512("getexp", self)
+            return Real(self.on, registers.part("getexp", self))
         p = self.on.p
         return (self.bits - (p.bias << p.mantissa)).exponent()
 
     def fraction(self) -> Real:
         """A positive normal number less its exponent: from 1 to 2; NaN of negative ones in AVX-512."""
         if self.on.full:
-            return self.on.avx512("getmant", self, 8)
+            return Real(self.on, registers.part("getmant", self, 8))
         p = self.on.p
         return ((self.bits & (1 << p.mantissa) - 1) | self.on.real(1.0).bits).real
 
@@ -326,13 +328,18 @@ Raised = dict[str, Mask]
 class Lanes:
     """One piece of straight-line code: makes constants, and what is no operator."""
 
-    def __init__(self, b: Builder, p: Precision = DOUBLE, fused: bool = True) -> None:
+    def __init__(
+        self, b: Builder, p: Precision = DOUBLE, fused: bool = True, doubts: list[Bits] | None = None
+    ) -> None:
         self.b, self.p, self.fused = b, p, fused
+        self.doubts = doubts
+        """Where emulated operations in float32 may be quick, and note where they may be wrong
+        (`arithmetic.doubtful`)."""
 
     @property
     def wide(self) -> Lanes:
         """The same lanes in float64."""
-        return Lanes(self.b, DOUBLE, self.fused)
+        return Lanes(self.b, DOUBLE, self.fused, self.doubts)
 
     def table(self, name: str) -> Any:
         """Constants for this precision."""
@@ -355,18 +362,9 @@ class Lanes:
 
     @property
     def full(self) -> bool:
-        """Is it one register of AVX-512, whose instructions for parts of numbers apply?"""
-        return self.b.target.x86 and self.b.target.vector_bytes == 64 == self.b.width * self.p.size
-
-    def avx512(self, name: str, *operands: Real | int) -> Real:
-        """An instruction on parts of numbers; integers are what it does."""
-        b, lanes = self.b, self.b.width
-        v, mask = b.ty(self.p.real), f"i{max(lanes, 8)}"
-        callee = f"{v} @llvm.x86.avx512.mask.{name}.p{'sd'[self.p.size == 8]}.512"
-        given = [(v, x.name) if isinstance(x, Real) else ("i32", str(x)) for x in operands]
-        given += [(v, "zeroinitializer"), (mask, "-1"), ("i32", "4")]      # all lanes, the usual rounding
-        b.declare(f"declare {callee}({', '.join(t for t, _ in given)})")
-        return Real(self, b.op(f"call {callee}({', '.join(f'{t} {x}' for t, x in given)})"))
+        """Is it whole registers of AVX-512, whose instructions for parts of numbers apply?"""
+        wide = self.b.target.x86 and self.b.target.vector_bytes == 64
+        return wide and self.b.width > 0 and self.b.width * self.p.size % 64 == 0
 
     def held(self, x: Bits, low: int, high: int) -> Bits:
         """Signed numbers, within limits."""

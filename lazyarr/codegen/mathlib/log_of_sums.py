@@ -95,8 +95,7 @@ def _exponential(k: Bits, r: Sum) -> tuple[Real, Sum]:
 def _remainder(x: Real, more: Real) -> tuple[Bits, Sum]:
     k, shifts = nearest(x)
     high, low = x.on.table("EXP_STEP")
-    main, rest = product(shifts, -low)
-    return k, plus((shifts.times(-high, x), more), (main, rest))
+    return k, plus((shifts.times(-high, x), more), (shifts * -low, shifts * -x.on.table("EXP_STEP_REST")))
 
 
 def _remainder2(x: Real, more: Real) -> tuple[Bits, Sum]:

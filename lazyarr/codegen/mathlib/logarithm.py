@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lazyarr.codegen.mathlib.arithmetic import chain, fma, ordered, product, remains
+from lazyarr.codegen.mathlib.arithmetic import fma, ordered, product, remains_of_short, series
 from lazyarr.codegen.mathlib.exponential import INF, NAN
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
@@ -33,18 +33,18 @@ def split(x: Real, base: str = "LOG") -> Split:
     m = (bits - (offset & on.p.exponent)).real
     tables = on.table("LOG_INVERSE"), on.table(f"{base}_HIGH"), on.table(f"{base}_LOW")
     c, high, low = look_up(offset >> on.p.mantissa - 4, *tables)
-    return Split(offset.exponent(), remains(m, c, -1.0), high, low)
+    return Split(offset.exponent(), remains_of_short(m, c, -1.0), high, low)
 
 
 def bend(r: Real, more: Real) -> Real:
     """log1p(r) - r + more."""
-    return fma(r * r, chain(r, (-0.5, *r.on.table("LOG_TAIL"))), more)
+    return fma(r * r, series(r, (-0.5, *r.on.table("LOG_TAIL"))), more)
 
 
 def plain(s: Split) -> Real:
     high, low = s.k.on.table("LOG_STEP")
     top, left = ordered(s.k.times(high, s.high), s.r)
-    return top + bend(s.r, left + fma(s.k, low, s.low))
+    return top + bend(s.r, left + s.k.times(low, s.low))
 
 
 def _based(name: str) -> Core:
@@ -54,10 +54,10 @@ def _based(name: str) -> Core:
         on, r = s.k.on, s.r
         high, low = on.table(f"{name}_STEP")
         scale, scale_low = on.table(f"{name}_SCALE")
-        below = fma(s.k, low, s.low) if low else s.low
+        below = s.k.times(low, s.low) if low else s.low
         main, rest = product(r, scale)
         top, left = ordered(s.k.times(high, s.high), main)
-        bent = chain(r, on.table(f"{name}_BEND"))
+        bent = series(r, on.table(f"{name}_BEND"))
         return top + fma(r * r, bent, left + fma(r, scale_low, rest + below))
 
     return log
@@ -102,12 +102,12 @@ def of_whole(whole: Real, low: Real) -> Real:
     octave = offset & on.p.exponent
     tables = on.table("LOG_INVERSE"), on.table("LOG_HIGH"), on.table("LOG_LOW")
     c, log_high, log_low = look_up(offset >> on.p.mantissa - 4, *tables)
-    upper = remains((bits - octave).real, c, -1.0)
+    upper = remains_of_short((bits - octave).real, c, -1.0)
     r, r_low = ordered(upper, low * (on.real(1.0).bits - octave).real * c)
     high, step_low = on.table("LOG_STEP")
     k = offset.exponent()
     top, left = ordered(k.times(high, log_high), r)
-    return top + bend(r, left + (fma(k, step_low, log_low) + r_low))
+    return top + bend(r, left + (k.times(step_low, log_low) + r_low))
 
 
 def log1p(on: Lanes, x: Real) -> tuple[Real, Mask]:

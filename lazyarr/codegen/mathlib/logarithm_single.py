@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from lazyarr.codegen.mathlib import registers
 from lazyarr.codegen.mathlib.arithmetic import chain, fma, onto, ordered, remains
 from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Real
 from lazyarr.codegen.mathlib.logarithm import out_of_range
@@ -22,7 +23,7 @@ def split(x: Real) -> tuple[Real, Real, Bits]:
     """k, m from 3/4 to 3/2, and the index of its interval."""
     on, bits = x.on, x.bits
     offset = bits - on.real(0.75).bits
-    m = on.avx512("getmant", x, 3) if on.full else (bits - (offset & on.p.exponent)).real
+    m = Real(on, registers.part("getmant", x, 3)) if on.full else (bits - (offset & on.p.exponent)).real
     return offset.exponent(), m, bits >> on.p.mantissa - 5
 
 

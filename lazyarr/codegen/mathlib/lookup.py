@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from lazyarr.codegen.mathlib.lanes import DOUBLE, Bits, Lanes, Real
+from lazyarr.codegen.mathlib import registers
+from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Real
 
 Table = Sequence[float]
 
@@ -18,26 +19,16 @@ Table = Sequence[float]
 def look_up(index: Bits, *tables: Table) -> list[Real]:
     """The element of each table."""
     on, n = index.on, len(tables[0])
-    b, lanes = on.b, 64 // on.p.size
-    if b.target.vector_bytes == 64 and b.width == lanes and n in (lanes, 2 * lanes):
+    if on.full and n in (registers.lanes(on), 2 * registers.lanes(on)):
         return [_permuted(index, table) for table in tables]
     return _rows(index, tables)
 
 
 def _permuted(index: Bits, table: Table) -> Real:
-    """The instruction takes the index modulo the lanes of its one or two registers."""
-    on = index.on
-    b, t, n = on.b, on.p.real, on.b.width
-    v, i = b.ty(t), b.ty(on.p.bits)
-    parts = [", ".join(f"{t} {on.constant(x)}" for x in table[k : k + n]) for k in (0, n)]
-    short = "d" if on.p is DOUBLE else "s"
-    if len(table) == n:
-        callee = f"{v} @llvm.x86.avx512.permvar.{short}f.512"
-        b.declare(f"declare {callee}({v}, {i})")
-        return Real(on, b.op(f"call {callee}({v} <{parts[0]}>, {i} {index.name})"))
-    callee = f"{v} @llvm.x86.avx512.vpermi2var.p{short}.512"
-    b.declare(f"declare {callee}({v}, {i}, {v})")
-    return Real(on, b.op(f"call {callee}({v} <{parts[0]}>, {i} {index.name}, {v} <{parts[1]}>)"))
+    on, n = index.on, registers.lanes(index.on)
+    rows = [table[k : k + n] for k in range(0, len(table), n)]
+    texts = [", ".join(f"{on.p.real} {on.constant(x)}" for x in row) for row in rows]
+    return Real(on, registers.permuted(index, texts))
 
 
 def _rows(index: Bits, tables: Sequence[Table]) -> list[Real]:

@@ -16,11 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
+from operator import or_
 
 from lazyarr import mxcsr
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.mathlib import halves
+from lazyarr.codegen.mathlib.arithmetic import doubtful
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Precision, Raised, Real
 from lazyarr.codegen.pipeline import Module
 from lazyarr.codegen.symbols import symbol_of
@@ -60,8 +63,11 @@ class Function:
     """Scalar functions that `rare` calls."""
     shorts: tuple[Short, ...] = ()
     """The first one that applies is taken."""
-    fused: bool = True
-    """Does it take one rounding for a product and a sum (`arithmetic.fma`)?"""
+    fused: bool | None = True
+    """Does it take one rounding for a product and a sum (`arithmetic.fma`)?  None: as the CPU does, which no
+    result shows, as float16 has few bits (a test tries all numbers)."""
+    registers: int = 1
+    """How many of AVX-512's are computed side by side: two where that hides latencies and needs few more."""
 
 
 def write(function: Function, sig: str, target: Target) -> Module:
@@ -82,7 +88,9 @@ class _Writer:
         first = PLAIN[sig[0]]
         self.t, self.size = first.llvm, first.itemsize // self.parts[0]
         self.real = function.precision.real
-        registers = 1 if target.fma else 2      # so that emulated operations, which are slow, overlap
+        registers = 2      # so that emulated operations, which are slow, overlap
+        if target.fma:
+            registers = function.registers if target.vector_bytes == 64 else 1
         self.width = registers * target.vector_bytes // function.precision.size
         self.b = Builder(target, 0)
         self.soft = sig[0] == "e" and not target.half
@@ -162,13 +170,15 @@ class _Writer:
             b.do(f"store {self.t} {item}, ptr {to}, align {self.size}")
 
     def compute(self, sources: list[str]) -> None:
-        b, lanes = self.b, Lanes(self.b, self.function.precision, self.function.fused)
+        b, p, fused = self.b, self.function.precision, self.function.fused
+        fused = b.target.fma if fused is None else fused
+        lanes, quick = Lanes(b, p, fused), Lanes(b, p, fused, [])
         for k, source in enumerate(sources):
             b.do(f"%at{k} = phi ptr [ {source}, %head ], [ %near{k}, %collect ]")
         xs = [x for k in self.args[: self.ins] for x in self.load(lanes, k)]
         ways = [self.shortened(lanes, xs, k, short) for k, short in enumerate(self.function.shorts)]
-        y, special = self.function.fast(lanes, *xs)
-        found = self.redone(lanes, xs, _several(y), special, ways)
+        y, special = self.function.fast(quick, *(Real(quick, x.name) for x in xs))
+        found = self.redone(lanes, xs, _several(y), special, doubtful(quick), ways)
         for k in self.args[self.ins :]:
             self.store([found.pop(0) for _ in range(self.parts[k])], k)
 
@@ -190,22 +200,28 @@ class _Writer:
         return way
 
     def redone(
-        self, lanes: Lanes, xs: list[Real], ys: Reals, special: Mask | None, ways: list[Way]
-    ) -> list[str]:
-        """The results, after a branch for those that the fast path does not give."""
+        self, lanes: Lanes, xs: list[Real], ys: Reals, special: Mask | None, doubt: Mask | None,
+        ways: list[Way],
+    ) -> list[str]:  # fmt: skip
+        """The results, after a branch for those that the fast path does not give, or not for certain."""
         b = self.b
-        if special is None or self.function.rare is None:
+        reasons = [where for where in (special, doubt) if where is not None]
+        if not reasons:
             b.do("br label %done")
             b.label("done")
             return [y.name for y in ys]
-        b.do(f"br i1 {self.some(special)}, label %rare, label %done, !prof !0")
+        b.do(f"br i1 {self.some(reduce(or_, reasons))}, label %rare, label %done, !prof !0")
         ways.append((ys, b.block))
         b.label("rare")
-        again, raised = self.function.rare(lanes, *xs)
-        redone = tuple(special.real(new, y) for new, y in zip(_several(again), ys, strict=True))
-        self.note({key: where & special for key, where in raised.items()})
+        if doubt is not None:
+            y, special = self.function.fast(lanes, *xs)
+            ys = _several(y)
+        if special is not None and self.function.rare is not None:
+            again, raised = self.function.rare(lanes, *xs)
+            ys = tuple(special.real(new, y) for new, y in zip(_several(again), ys, strict=True))
+            self.note({key: where & special for key, where in raised.items()})
         b.do("br label %done")
-        ways.append((redone, b.block))
+        ways.append((ys, b.block))
         b.label("done")
         t = b.ty(self.real)
         return [

@@ -6,7 +6,7 @@ float32 (`power_single`) is float64's.
 
 from __future__ import annotations
 
-from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, ordered, product
+from lazyarr.codegen.mathlib.arithmetic import Sum, fma, ordered, product, product_of_short, series
 from lazyarr.codegen.mathlib.exponential import INF, NAN, gradual, scaled, steps, tail
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
@@ -26,7 +26,7 @@ def log_sum(x: Real, more: Real | None = None, shift: Real | None = None) -> Sum
     octave = offset & on.p.exponent
     names = "LOG_INVERSE", "LOG_HIGH", "LOG_LOW"
     c, log_high, log_low = look_up(offset >> on.p.mantissa - 4, *map(on.table, names))
-    near, r_low = product((bits - octave).real, c)
+    near, r_low = product_of_short((bits - octave).real, c)
     r, k = near - 1.0, offset.exponent()
     if more is not None:
         r_low = fma(more * (on.real(1.0).bits - octave).real, c, r_low)
@@ -34,11 +34,12 @@ def log_sum(x: Real, more: Real | None = None, shift: Real | None = None) -> Sum
         k = k - shift
     high, low = on.table("LOG_STEP")
     top, left = ordered(k.times(high, log_high), r)
-    square, square_low = product(r, -0.5 * r)
-    top, more_left = ordered(top, square)
-    below = fma(-r, r_low, r_low) + fma(k, low, log_low)
-    rest = (more_left + left) + (square_low + below)
-    return top, fma(r * square, chain(r, on.table("POWER_TAIL")), rest)
+    square, square_low = product(r, r)
+    half = -0.5 * square
+    top, more_left = ordered(top, half)
+    below = fma(-r, r_low, r_low) + k.times(low, log_low)
+    rest = (more_left + left) + square_low.times(-0.5, below)
+    return top, fma(r * half, series(r, on.table("POWER_TAIL")), rest)
 
 
 def _exponent(y: Real, log: Sum) -> Sum:
@@ -50,9 +51,9 @@ def power(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
     high, low = _exponent(y, log_sum(x))
     k, r = steps(high)
     s, s_low = scaled(k)
-    special = x.odd() | abs(high).outside(_LIMIT)
-    # A huge exponent of 1 cannot be taken apart by what emulates exact products.
-    return fma(s, tail(r + low, s_low), s), special | abs(y).outside(2.0**900)
+    # A huge exponent of 1 cannot be taken apart by what emulates exact products: `low` is a NaN.
+    special = x.odd() | abs(high + low).outside(_LIMIT)
+    return fma(s, tail(r + low, s_low), s), special
 
 
 def _size(x: Real, y: Real) -> Real:

@@ -1,9 +1,12 @@
 """hypot: the squares as sums, so that only the root rounds; float32 in float64, where squares are exact.
-cbrt: as the logarithm's split, x = 2**k (1 + r) / c, with tables of the roots of 1/c and of 2**(k mod 3)."""
+cbrt: as the logarithm's split, x = 2**k (1 + r) / c, with tables of numbers of 26 bits, near the roots of 1/c
+and of 2**(k mod 3), whose cubes' inverses c is made of."""
 
 from __future__ import annotations
 
-from lazyarr.codegen.mathlib.arithmetic import chain, fma, ordered, product, remains
+from collections.abc import Callable
+
+from lazyarr.codegen.mathlib.arithmetic import ordered, product, remains, series
 from lazyarr.codegen.mathlib.exponential import INF
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
@@ -63,17 +66,15 @@ def _third(x: Real) -> Real:
     on = x.on
     offset = x.bits - on.table("LOG_FIRST")
     m = (x.bits - (offset & on.p.exponent)).real
-    c, high, low = look_up(
-        offset >> on.p.mantissa - 4, on.table("LOG_INVERSE"), on.table("CBRT_HIGH"), on.table("CBRT_LOW")
-    )
-    r = remains(m, c, -1.0)
+    c, root = look_up(offset >> on.p.mantissa - 4, on.table("CBRT_INVERSE"), on.table("CBRT"))
     third: Real = offset.exponent()
     shifted = third.times(1 / 3, on.p.magic)       # the nearest integer, rounded or not
     k = shifted.bits
     rest = offset.shifted(on.p.mantissa) - (k + k + k)
-    two, two_low = look_up(rest, on.table("CBRT_TWO_HIGH"), on.table("CBRT_TWO_LOW"))
-    s, s_low = product(high, two)
-    y = s + fma(s, fma(r, chain(r, on.table("CBRT_TAIL")), low + two_low), s_low)
+    two, inverse = look_up(rest, on.table("CBRT_TWO"), on.table("CBRT_TWO_INVERSE"))
+    r = remains(m, c * inverse, -1.0)
+    s = root * two      # exactly
+    y = s + s * (r * series(r, on.table("CBRT_TAIL")))
     return (y.bits + (k << on.p.mantissa)).real
 
 
@@ -82,8 +83,14 @@ def cbrt(on: Lanes, x: Real) -> tuple[Real, Mask]:
     return _third(size).signed(x), size.odd()
 
 
-def cbrt_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
-    """Of subnormal numbers; all others are their own roots."""
-    shift = on.p.mantissa // 3 * 3 + 3
-    y = _third(abs(x) * 2.0**shift) * 2.0 ** (-shift // 3)
-    return (abs(x) < on.p.least).real((x.is_(0.0)).real(x, y.signed(x)), x), {}
+def rare(third: Callable[[Real], Real]) -> Callable[[Lanes, Real], tuple[Real, Raised]]:
+    def function(on: Lanes, x: Real) -> tuple[Real, Raised]:
+        """Of subnormal numbers; all others are their own roots."""
+        shift = on.p.mantissa // 3 * 3 + 3
+        y = third(abs(x) * 2.0**shift) * 2.0 ** (-shift // 3)
+        return (abs(x) < on.p.least).real((x.is_(0.0)).real(x, y.signed(x)), x), {}
+
+    return function
+
+
+cbrt_rare = rare(_third)

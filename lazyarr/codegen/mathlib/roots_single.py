@@ -12,6 +12,7 @@ from lazyarr.codegen.mathlib.arithmetic import chain, fma, remains
 from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Real
 from lazyarr.codegen.mathlib.logarithm_single import split
 from lazyarr.codegen.mathlib.lookup import look_up
+from lazyarr.codegen.mathlib.roots import rare
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,13 @@ def split_root(x: Real) -> Split:
     return Split(remains(m, c, -1.0), root, shifted.bits)
 
 
+def _third(x: Real) -> Real:
+    return split_root(x).grown("ROOT_TAIL")
+
+
 def cbrt(on: Lanes, x: Real) -> tuple[Real, Mask]:
     size = abs(x)
-    return split_root(size).grown("ROOT_TAIL").signed(x), size.odd()
+    return _third(size).signed(x), size.odd()
+
+
+cbrt_rare = rare(_third)

@@ -10,7 +10,14 @@ import numpy
 import pytest
 
 from lazyarr.codegen.builder import Builder
-from lazyarr.codegen.mathlib.arithmetic import fma, product, total
+from lazyarr.codegen.mathlib.arithmetic import (
+    fma,
+    product,
+    product_of_short,
+    remains_of_short,
+    series,
+    total,
+)
 from lazyarr.codegen.mathlib.lanes import DOUBLE, SINGLE, Lanes, Real
 from lazyarr.codegen.mathlib.lookup import look_up
 from lazyarr.dispatch import jit
@@ -81,6 +88,34 @@ def rounded(x, mantissa):
 
 
 @pytest.mark.parametrize("target, width", CASES, ids=lambda case: str(getattr(case, "name", case)))
+def test_products_of_short_numbers(target, width):
+    """Of half the bits: exact as sums, and rounded once beside a number that is nearly theirs."""
+    rng = numpy.random.default_rng(4)
+    x = rng.uniform(0.7, 1.4, 200) * (-1.0) ** rng.integers(0, 2, 200)
+    y = numpy.rint(2.0**25 / x) / 2.0**25
+    high, low = compiled(target, width, lambda a, b, _: product_of_short(a, b))(x, y, y)
+    found, _ = compiled(target, width, lambda a, b, c: (remains_of_short(a, b, c), a))(x, y, -numpy.ones(200))
+    for a, b, h, l, r in zip(x, y, high, low, found, strict=True):
+        assert Fraction(h) + Fraction(l) == Fraction(a) * Fraction(b)
+        assert r == rounded(Fraction(a) * Fraction(b) - 1, 52)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("degree", range(1, 8))
+def test_series_are_polynomials(degree, fused):
+    rng = numpy.random.default_rng(5)
+    c, x = rng.uniform(-1, 1, degree + 1), rng.uniform(-1, 1, 64)
+
+    def write(a, _, __):
+        lanes = Lanes(a.on.b, DOUBLE, fused)
+        return series(Real(lanes, a.name), c.tolist()), a
+
+    found, _ = compiled(host_levels()[-1].target, 8, write)(x, x, x)
+    assert numpy.allclose(found, numpy.polynomial.polynomial.polyval(x, c), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("target, width", [*CASES, *((t, 16) for t, w in CASES if not w)],
+                         ids=lambda case: str(getattr(case, "name", case)))
 @pytest.mark.parametrize("columns", [1, 2, 3, 5, 8])
 def test_tables(columns, target, width):
     rng = numpy.random.default_rng(1)
