@@ -45,6 +45,10 @@ class Tokens:
     """Some memory is somebody else's, or some access is not aligned."""
     _known: dict[int, Any] = field(default_factory=dict)
     """By identity, what is said of the nodes' geometries: they hold these."""
+    _ones: dict[Any, numpy.ndarray] = field(default_factory=dict)
+    """By what is said of them: the first such geometry."""
+    _one_of: dict[int, numpy.ndarray] = field(default_factory=dict)
+    """The same, by identity."""
 
     def of(
         self, nodes: Sequence[Expr], stored: Sequence[bool], numbers: dict[int, int], live: Container[int]
@@ -100,11 +104,26 @@ class Tokens:
             parts += [literal and ignores(node.errors) for node in nodes]
         return parts, leaves
 
+    def one(self, geo: numpy.ndarray) -> numpy.ndarray:
+        """Of all geometries of nodes of which the same is said, one."""
+        found = self._one_of.get(id(geo))
+        if found is None:
+            found = self._one_of[id(geo)] = self._ones.setdefault(self._known[id(geo)], geo)
+        return found
+
     def form(self, node: Expr) -> Key:
         """What a node is by itself, whatever its inputs are."""
-        said, old = self._known, node.old is not None
-        reads = [said[id(i.geo)] if i.__class__ is Read else None for i in node.inputs]
-        return node.op, old, node.covers, said[id(node.region)], *reads
+        known, one, region = self._one_of, self.one, node.region
+        assert region is not None
+        where = known[id(region)] if id(region) in known else one(region)
+        key: list[Any] = [node.op, node.old is None, node.covers, id(where)]
+        for i in node.inputs:
+            if i.__class__ is Read:
+                geo = i.geo
+                key.append(id(known[id(geo)] if id(geo) in known else one(geo)))
+            else:
+                key.append(None)
+        return tuple(key)
 
     def places(self) -> Iterable[Any]:
         """What was said of geometries, in the order in which they were met, each once."""
