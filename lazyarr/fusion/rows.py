@@ -16,17 +16,18 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
-import numpy
-
-from lazyarr.expr import FOLDS, Expr, Reduce
+from lazyarr.expr import FOLDS, Reduce
 from lazyarr.fusion.alias import ANYWHERE
 from lazyarr.fusion.collapse import broadcast_strides
 from lazyarr.fusion.fold import result_strides
 from lazyarr.fusion.group import Asked, Group, makes, region_of
-from lazyarr.fusion.touches import Touch, in_step, rows_apart, spread_out
+from lazyarr.fusion.touches import Touch, in_step, like, rows_apart, spread_out
 from lazyarr.geometry import offset_of
 
 MOST = 64
@@ -68,6 +69,8 @@ class Chain:
     starts: list[int] = field(default_factory=list)
     """Which row of the first group is the first row of each group.  What begins before the first group's, or
     ends after them, is part of the first block, or of the last."""
+    folds: bool = False
+    """There is a fold."""
 
     def add(
         self, group: Group, axis: int, touches: list[Touch], lag: int = 0, start: int = 0
@@ -79,15 +82,21 @@ class Chain:
         self.touches.append(touches)
         self.lags.append(lag)
         self.starts.append(start)
+        self.folds = self.folds or group.fold is not None
         outside = not 0 <= start < self.extent
         for t in touches:
+            key, placed = id(t.key), (at, t, axis)
             beyond = outside and t.shape[axis] == 1
-            latest, where = self.latest.setdefault(id(t.key), {}), (*t[2:], axis, beyond)
-            if where not in latest or latest[where][0][0] <= lag:
-                latest[where] = (lag, t, axis), beyond
-            self.touched.setdefault(id(t.key), []).append((at, t, axis))
+            where = (t.like, axis, beyond) if t.like else (*t[2:], axis, beyond)
+            if key not in self.touched:
+                self.touched[key], self.latest[key] = [placed], {where: ((lag, t, axis), beyond)}
+            else:
+                self.touched[key].append(placed)
+                latest = self.latest[key]
+                if where not in latest or latest[where][0][0] <= lag:
+                    latest[where] = (lag, t, axis), beyond
             if t.writes:
-                self.written.setdefault(id(t.key), []).append((at, t, axis))
+                self.written.setdefault(key, []).append(placed)
         return self
 
     @property
@@ -154,6 +163,8 @@ def chains(
     if all(g.fold is None and not g.stores for g in groups):
         return found
     tried: list[Chain] = []
+    places: Seen = {}
+    last = Last(groups)
     at = 0
     while at < len(groups) or tried:
         group = groups[at] if at < len(groups) else None
@@ -161,17 +172,17 @@ def chains(
         if group is not None:
             why, mine = _unfit(group, out), []
             if why is None:
-                mine = _touches(group, stored)
+                mine = _touches(group, stored, places)
                 longer = _extended(tried, group, mine, asked)
                 if isinstance(longer, list):
                     tried, at = longer, at + 1
                     continue
                 why = longer
-            if any(g.fold is not None for g in (group, *(g for c in tried[:1] for g in c.groups))):
+            if group.fold is not None or (tried and tried[0].folds):
                 found.apart[group.number] = why
-        best = _best(tried)
+        best = _best(tried) if tried and len(tried[0].groups) > 1 else []
         if best:
-            kept = _cut(best[0], groups, room)
+            kept = _cut(best[0], last, room)
             if kept < len(best[0].groups):
                 at -= len(best[0].groups) - kept
                 best = [best[0].part(kept)]
@@ -195,7 +206,18 @@ def _unfit(group: Group, out: Collection[int]) -> str | None:
     return "it writes to positions, in any row" if group.scatters else None
 
 
-def _cut(chain: Chain, groups: Sequence[Group], room: int) -> int:
+class Last:
+    """Which group loads each value (serials) last; looked for when somebody first asks."""
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self.groups = groups
+
+    @cached_property
+    def reader(self) -> dict[int, int]:
+        return {access.value.serial: group.number for group in self.groups for access in group.loads}
+
+
+def _cut(chain: Chain, last: Last, room: int) -> int:
     """After how many of its groups a chain should end: where what they lag behind with has room, and the
     least is stored that others read later (between sweeps, nothing is)."""
     every = len(chain.groups)
@@ -204,28 +226,29 @@ def _cut(chain: Chain, groups: Sequence[Group], room: int) -> int:
     fits = next((n for n in range(every, 2, -1) if chain.window(n) * max(1, chain.reach) <= room), 2)
     if fits == every < MOST:
         return every
-    last: dict[int, int] = {}
-    for group in groups:
-        last.update((access.value.serial, group.number) for access in group.loads)
-
-    def passing(n: int) -> int:
-        """Bytes that only what comes after so many groups reads."""
-        end = chain.groups[n - 1].number
-        made = (t.value for touches in chain.touches[:n] for t in touches if t.writes)
-        return sum(v.nbytes for v in made if v.old is None and last.get(v.serial, 0) > end)
-
-    return min(range(fits, fits // 2, -1), key=passing)
+    passing, numbers = [0] * (every + 2), chain.numbers
+    """Bytes that only what comes after so many groups reads; at first, by how much that differs from those
+    after one group less."""
+    for made, touches in enumerate(chain.touches, 1):
+        for t in touches:
+            if t.writes and t.value.old is None:
+                until = bisect_left(numbers, last.reader.get(t.value.serial, 0))
+                if until >= made:
+                    passing[made] += t.value.nbytes
+                    passing[until + 1] -= t.value.nbytes
+    passing = list(itertools.accumulate(passing))
+    return min(range(fits, fits // 2, -1), key=passing.__getitem__)
 
 
 def _best(tried: Sequence[Chain]) -> list[Chain]:
     """Of chains of the same groups, the one whose rows are contiguous, if one is worth it."""
     worth = [c for c in tried if len(c.groups) > 1 and _saves(c)]
-    return sorted(worth, key=lambda c: c.spread > 0)[:1]
+    return worth if len(worth) < 2 else sorted(worth, key=lambda c: c.spread > 0)[:1]
 
 
 def _saves(chain: Chain) -> bool:
     """Is there a fold, or what is overwritten, and do two groups touch the same rows?"""
-    if not chain.lagging and not any(g.fold is not None for g in chain.groups):
+    if not chain.lagging and not chain.folds:
         return False
     seen: set[int] = set()
     for axis, touches in zip(chain.axes, chain.touches, strict=True):
@@ -236,30 +259,39 @@ def _saves(chain: Chain) -> bool:
     return False
 
 
-def _touches(group: Group, stored: Collection[int]) -> list[Touch]:
+Seen = dict[tuple[int, tuple[int, ...], bool], tuple[Any, ...]]
+"""What touches have besides value and key: by the geometry's identity, the space, and whether they write."""
+
+
+def _touches(group: Group, stored: Collection[int], seen: Seen) -> list[Touch]:
     """All that a group loads and stores."""
-    found = []
-    for a in group.loads:
-        anywhere = a.geo.dtype == ANYWHERE
-        found.append(_touch(group, a.value, a.key, a.geo, writes=False, anywhere=anywhere))
+    found, shape = [], group.shape
+    for value, key, geo in group.loads:
+        where = seen.get((id(geo), shape, False))
+        if where is None:
+            anywhere = geo.dtype == ANYWHERE
+            still = (0,) * len(shape)
+            strides = still if anywhere else broadcast_strides(shape, geo.shape, geo.strides)
+            where = like(shape, strides, offset_of(geo), geo.itemsize, False, anywhere)
+            seen[id(geo), shape, False] = where
+        found.append(Touch(value, key, *where))
     for node in group.nodes:
-        if node.serial in stored:
-            region = region_of(node) if isinstance(node.op, FOLDS) else group.placed[node.serial].region
-            found.append(_touch(group, node, group.memory.key(node), region, writes=True))
+        if node.serial not in stored:
+            continue
+        key = node if node.old is None else group.memory.key(node)
+        if isinstance(node.op, FOLDS):
+            geo = region_of(node)
+            strides = result_strides(node, len(shape))
+            where = like(shape, strides, offset_of(geo), geo.itemsize, True, False)
+        else:
+            geo = group.placed[node.serial].region
+            where = seen.get((id(geo), shape, True))
+            if where is None:
+                strides = broadcast_strides(shape, geo.shape, geo.strides)
+                where = like(shape, strides, offset_of(geo), geo.itemsize, True, False)
+                seen[id(geo), shape, True] = where
+        found.append(Touch(node, key, *where))
     return found
-
-
-def _touch(
-    group: Group, value: Expr, key: Expr, geo: numpy.ndarray, writes: bool, anywhere: bool = False
-) -> Touch:
-    shape = group.shape
-    if anywhere:
-        strides: tuple[int, ...] = (0,) * len(shape)
-    elif writes and isinstance(value.op, FOLDS):
-        strides = result_strides(value, len(shape))
-    else:
-        strides = broadcast_strides(shape, geo.shape, geo.strides)
-    return Touch(value, key, shape, strides, offset_of(geo), geo.itemsize, writes, anywhere)
 
 
 def _begun(group: Group, touches: list[Touch]) -> list[Chain]:
@@ -280,9 +312,10 @@ def _extended(
         return "there is no group before whose rows it could follow"
     if len(tried[0].groups) >= MOST:
         return f"{MOST} groups run together already"
-    if all(id(t.key) not in tried[0].touched for t in touches):
+    touched = tried[0].touched
+    if not any([id(t.key) in touched for t in touches]):
         return "it uses nothing that the groups before use"
-    if _changes_what_stays(tried[0], group, asked):
+    if group.stores and _changes_what_stays(tried[0], group, asked):
         return "somebody else still reads the value that it changes: a copy of it must exist first"
     longer, whys = [], []
     for chain in tried:
@@ -324,7 +357,7 @@ def _aligned(
     if not stride or other.anywhere or spread_out(other, across):
         return
     # (A row by itself gets an axis of one row.)
-    row = [t._replace(shape=(*t.shape, 1), strides=(*t.strides, stride)) for t in touches]
+    row = [t._replace(shape=(*t.shape, 1), strides=(*t.strides, stride), like=0) for t in touches]
     for axis in (*(d for d in _open_axes(group) if write.strides[d] == stride), ndim):
         mine = row if axis == ndim else touches
         apart = (write.offset - other.offset) / stride
@@ -333,7 +366,7 @@ def _aligned(
             # (All begin or end near the chain's rows, or lie among them.)
             if start < -(chain.extent // NEAR) or start + rows > chain.extent + chain.extent // NEAR:
                 continue
-            moved = [t._replace(offset=t.offset - start * stride) for t in mine]
+            moved = [t._replace(offset=t.offset - start * stride, like=0) for t in mine]
             at = next(t for t in moved if t.writes)
             if in_step(other, across, at, axis) and not any(spread_out(t, axis) for t in moved):
                 yield axis, start, moved
@@ -353,8 +386,9 @@ def _behind(chain: Chain, touches: list[Touch], axis: int, start: int) -> tuple[
     alone = touches[0].shape[axis] == 1 and not 0 <= start < chain.extent
     lag = most = 0
     for mine in touches:
-        for (before, other, across), beyond in chain.latest.get(id(mine.key), {}).values():
-            if not (mine.writes or other.writes):
+        latest, writes = chain.latest.get(id(mine.key)), mine.writes
+        for (before, other, across), beyond in () if latest is None else latest.values():
+            if not (writes or other.writes):
                 continue
             if in_step(other, across, mine, axis):
                 lag = max(lag, before)
