@@ -79,14 +79,14 @@ class Step:
     def renumbered(self, members: tuple[int, ...], others: Sequence[int], why: str) -> Step:
         """The step of a group like this one's, whose members and other values these are."""
 
-        def at(numbers: Sequence[int]) -> tuple[int, ...]:
-            return tuple([members[k] if k >= 0 else others[-1 - k] for k in numbers])
-
-        scalars = tuple([(members[c[0]], c[1]) if isinstance(c, tuple) else c for c in self.constants])
-        ranks = None if self.ranks is None else at((self.ranks,))[0]
+        at = [*members, *others[::-1]].__getitem__
+        constants: Any = self.constants
+        if constants:
+            constants = tuple([(members[c[0]], c[1]) if c.__class__ is tuple else c for c in constants])
+        reusable = tuple([tuple(map(at, each)) if each else () for each in self.reusable])
         return Step(
-            members, at(self.stored), self.program, at(self.operands), scalars, self.written,
-            tuple(map(at, self.reusable)), why, tallies=self.tallies, ranks=ranks,
+            members, tuple(map(at, self.stored)), self.program, tuple(map(at, self.operands)), constants,
+            self.written, reusable, why, (), self.tallies, None if self.ranks is None else at(self.ranks),
         )  # fmt: skip
 
 

@@ -30,12 +30,13 @@ class Memory:
     """Whose buffer values have, and what accesses of one buffer have in common: asked once for each, while
     nothing is evaluated."""
 
-    __slots__ = ("_known", "_elements", "_harmless", "odd")
+    __slots__ = ("_known", "_elements", "_harmless", "_seen", "odd")
 
     def __init__(self, odd: bool) -> None:
         self._known: dict[int, Expr] = {}
         self._elements: dict[int, tuple[numpy.ndarray, Any]] = {}
         self._harmless: dict[tuple[int, int], tuple[bool, numpy.ndarray, numpy.ndarray]] = {}
+        self._seen: dict[tuple[int, int], tuple[bool, bool, numpy.ndarray, numpy.ndarray]] = {}
         # (By identity: what is asked about stays here, so that no other geometry gets its identity.)
         self.odd = odd
         """Some of it, or some access, may not be aligned."""
@@ -71,6 +72,16 @@ class Memory:
             alike = (same(g, h) and g.dtype != ANYWHERE) or disjoint(g, h)
             found = self._harmless[key] = alike, g, h
         return found[0]
+
+    def seen(self, g: numpy.ndarray, h: numpy.ndarray) -> tuple[bool, bool]:
+        """Are two accesses of one value at the same elements; and do they at least reach equally far?"""
+        if g is h:
+            return True, True
+        key = id(g), id(h)
+        found = self._seen.get(key)
+        if found is None:
+            found = self._seen[key] = same(g, h), extent(g) == extent(h), g, h
+        return found[:2]
 
 
 def disjoint(g: numpy.ndarray, h: numpy.ndarray) -> bool:

@@ -195,11 +195,13 @@ class Group:
 
     def load(self, access: Access) -> None:
         self.loads.append(access)
-        self.at(access.key).loads.setdefault(self.memory.elements(access.geo), access.geo)
+        places = self.places.get(id(access.key)) or self.at(access.key)
+        places.loads.setdefault(self.memory.elements(access.geo), access.geo)
 
     def store(self, access: Access) -> None:
         self.stores.append(access)
-        self.at(access.key).stores.setdefault(self.memory.elements(access.geo), access.geo)
+        places = self.places.get(id(access.key)) or self.at(access.key)
+        places.stores.setdefault(self.memory.elements(access.geo), access.geo)
 
     def at(self, key: Expr) -> Places:
         """Where the buffer of a key is accessed."""

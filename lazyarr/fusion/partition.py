@@ -49,7 +49,7 @@ from lazyarr.fusion.regions import Regions
 from lazyarr.fusion.reindex import CROSSING, crossed, reindex, spread
 from lazyarr.fusion.rows import Found
 from lazyarr.fusion.structure import Key, Tokens
-from lazyarr.geometry import extent, same
+from lazyarr.geometry import same
 from lazyarr.switches import is_node_off, is_off
 
 MAX_NODES = 128
@@ -322,7 +322,7 @@ def _join(
     The group may take the node's space, `shape`, for that."""
     if not terms.fuses or (switches.OFF and is_node_off("fusion", node.serial)):
         return "fusion is switched off"
-    if not terms.folds and (group.fold is not None or isinstance(node.op, Reduce)):
+    if not terms.folds and (group.fold is not None or node.op.__class__ is Reduce):
         return "folds with what makes and uses their elements are switched off"
     if group.opaque:
         return "an input is made by NumPy"
@@ -333,16 +333,18 @@ def _join(
     alone = terms.barred.alone
     if alone and any(n.serial in alone for n in (node, *group.nodes)):
         return "random numbers are drawn in the order of their stream, many at a time"
-    if group.fold is not None and not isinstance(group.fold.op, Reduce):
+    if group.fold is not None and group.fold.op.__class__ is not Reduce:
         return "elements are counted or kept in a kernel of its own"
     if len(group.nodes) >= MAX_NODES:
         return f"the kernel has {MAX_NODES} nodes already"
-    views = terms.views and not (isinstance(node.op, IN_C_ORDER) or node.serial in terms.barred.apart)
-    if shape == group.shape and (link is None or not views or same(*link)):
+    apart = terms.barred.apart
+    views = terms.views and node.op.__class__ not in IN_C_ORDER and not (apart and node.serial in apart)
+    equal, reaches = (True, True) if link is None or not views else terms.memory.seen(*link)
+    if equal and shape == group.shape:
         return _joined(node, plain, group, epoch, terms)
     if link is None or not views:
         return f"iteration space {shape} is not {group.shape}"
-    if math.prod(shape) != math.prod(group.shape) or extent(link[0]) != extent(link[1]):
+    if not reaches or math.prod(shape) != math.prod(group.shape):
         return _elsewhere(shape, group.shape)       # (nor would a view lead there)
     seen, made = spread(link[0], shape), spread(link[1], group.shape)
     view = reindex(seen, made)

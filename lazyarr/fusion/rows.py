@@ -20,7 +20,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from lazyarr.expr import FOLDS, Reduce
 from lazyarr.fusion.alias import ANYWHERE
@@ -29,6 +29,8 @@ from lazyarr.fusion.fold import result_strides
 from lazyarr.fusion.group import Asked, Group, makes, region_of
 from lazyarr.fusion.touches import Touch, in_step, like, rows_apart, spread_out
 from lazyarr.geometry import offset_of
+
+STAYS = "somebody else still reads the value that it changes: a copy of it must exist first"
 
 MOST = 64
 """Groups of a chain: planning looks at all that is different of what they touch."""
@@ -163,22 +165,28 @@ def chains(
     if all(g.fold is None and not g.stores for g in groups):
         return found
     tried: list[Chain] = []
+    one: Begun | None = None            # in the place of chains that have this one group
     places: Seen = {}
+    refused: Refused = {}
     last = Last(groups)
     at = 0
-    while at < len(groups) or tried:
+    while at < len(groups) or tried:            # (of one group alone nothing is left to do)
         group = groups[at] if at < len(groups) else None
         why: str | None = "it is the last"
         if group is not None:
             why, mine = _unfit(group, out), []
             if why is None:
                 mine = _touches(group, stored, places)
-                longer = _extended(tried, group, mine, asked)
+                if one is None:
+                    longer = _extended(tried, group, mine, asked)
+                else:
+                    longer = _second(one, group, mine, asked, refused)
                 if isinstance(longer, list):
-                    tried, at = longer, at + 1
+                    tried, one, at = longer, None, at + 1
                     continue
                 why = longer
-            if group.fold is not None or (tried and tried[0].folds):
+            before = one.group.fold is not None if one is not None else tried and tried[0].folds
+            if group.fold is not None or before:
                 found.apart[group.number] = why
         best = _best(tried) if tried and len(tried[0].groups) > 1 else []
         if best:
@@ -188,10 +196,45 @@ def chains(
                 best = [best[0].part(kept)]
                 group = None
             found.chains += [c for c in best if _saves(c)]
-        tried = []
+        tried, one = [], None
         if group is not None:
-            tried = _begun(group, mine) if mine else []
+            one = Begun(group, mine) if mine and _open_axes(group) else None
             at += 1
+    return found
+
+
+class Begun(NamedTuple):
+    """A group that may be the first of a chain, and what it touches."""
+
+    group: Group
+    touches: list[Touch]
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """All that chains go by, but for whose memory is touched."""
+        group = self.group
+        folded = None if group.fold is None else group.fold.op
+        return (folded, group.scan, group.edge, group.shape, *[t.like for t in self.touches])
+
+
+Refused = dict[tuple[Any, ...], str]
+"""By kinds of two groups, and which of their touches are of one buffer: why the second is in no chain with
+the first."""
+
+
+def _second(
+    one: Begun, group: Group, touches: list[Touch], asked: Asked, refused: Refused
+) -> list[Chain] | str:
+    """The chains of a group and the one after it; or why there are none."""
+    number: dict[int, int] = {}
+    buffers = [number.setdefault(id(t.key), len(number)) for t in (*one.touches, *touches)]
+    kinds = one.kind, Begun(group, touches).kind, tuple(buffers)
+    why = refused.get(kinds)
+    if why is not None:
+        return STAYS if group.stores and _changes_what_stays([one.group], group, asked) else why
+    found = _extended(_begun(*one), group, touches, asked)
+    if isinstance(found, str) and found is not STAYS:
+        refused[kinds] = found
     return found
 
 
@@ -315,8 +358,8 @@ def _extended(
     touched = tried[0].touched
     if not any([id(t.key) in touched for t in touches]):
         return "it uses nothing that the groups before use"
-    if group.stores and _changes_what_stays(tried[0], group, asked):
-        return "somebody else still reads the value that it changes: a copy of it must exist first"
+    if group.stores and _changes_what_stays(tried[0].groups, group, asked):
+        return STAYS
     longer, whys = [], []
     for chain in tried:
         why = f"it folds all axes of extent {chain.extent}, or has none"
@@ -372,10 +415,14 @@ def _aligned(
                 yield axis, start, moved
 
 
-def _changes_what_stays(chain: Chain, group: Group, asked: Asked) -> bool:
-    """Does it write to a part of what the chain makes, while others want it as it was?"""
-    olds = [n.old for n in group.nodes if n.old is not None and not n.covers]
-    return any(asked(old) and any(makes(old, g, old.epoch) for g in chain.groups) for old in olds)
+def _changes_what_stays(groups: Sequence[Group], group: Group, asked: Asked) -> bool:
+    """Does it write to a part of what other groups make, while others want it as it was?"""
+    for node in group.nodes:
+        old = node.old
+        if old is not None and not node.covers and asked(old):
+            if any(makes(old, g, old.epoch) for g in groups):
+                return True
+    return False
 
 
 def _behind(chain: Chain, touches: list[Touch], axis: int, start: int) -> tuple[int, int] | str:
