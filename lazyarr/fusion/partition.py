@@ -48,7 +48,7 @@ from lazyarr.fusion.overwrites import written_again
 from lazyarr.fusion.regions import Regions
 from lazyarr.fusion.reindex import CROSSING, crossed, reindex, spread
 from lazyarr.fusion.rows import Found
-from lazyarr.fusion.structure import Key, Tokens
+from lazyarr.fusion.structure import Tokens
 from lazyarr.geometry import same
 from lazyarr.switches import is_node_off, is_off
 
@@ -129,16 +129,16 @@ class Forms:
         self.refuse, self.tokens, self.memory = refuse, tokens, memory
         self.single = tokens.odd or bool(switches.OFF)
         """Nodes that are alike may be refused for themselves."""
-        self.known: dict[Key, Form] = {}
+        self.known: dict[int, Form] = {}
 
     def of(self, node: Expr) -> Form:
-        key = self.tokens.form(node)
-        found = None if self.single else self.known.get(key)
+        number = self.tokens.form(node)
+        found = None if self.single else self.known.get(number)
         if found is None:
             why = self.refuse(node, self.memory)
             twice = node.old is not None and not injective(region_of(node))
             plain = Placed.plainly(node, self.tokens.one)
-            found = self.known[key] = Form(why, space(node), plain, twice)
+            found = self.known[number] = Form(why, space(node), plain, twice)
         return found
 
 
