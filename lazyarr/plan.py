@@ -26,7 +26,6 @@ from lazyarr.fusion.program import Program
 from lazyarr.fusion.registry import Active
 from lazyarr.fusion.rewrite import Keeps
 from lazyarr.fusion.structure import Tokens
-from lazyarr.values import is_kept
 
 Finding = Sequence[tuple[int, Raised]]
 """Which members of a step raised what."""
@@ -241,7 +240,7 @@ def walk(nodes: list[Expr], wanted: Sequence[Expr], literal: bool = True) -> Wal
     Unless it is `literal`, constants and error states stand for others, and no rule goes by them."""
     numbers = {id(n): k for k, n in enumerate(nodes)}
     roots = {id(n) for n in wanted}
-    outside = [id(n) in roots or is_kept(n) or _read_elsewhere(n, numbers) for n in nodes]
+    outside = [id(n) in roots or _is_asked(n, numbers) for n in nodes]
     options = config.plan_key()
     rules: Active = options[-1].at(Keeps.APPROX if config.current.fast_math else Keeps.BITWISE)
     tokens = Tokens(rules, literal)
@@ -250,8 +249,13 @@ def walk(nodes: list[Expr], wanted: Sequence[Expr], literal: bool = True) -> Wal
     return Walk(nodes, leaves, (options, buffer_size(), *parts), numbers, asked, tokens)
 
 
-def _read_elsewhere(node: Expr, numbers: dict[int, int]) -> bool:
-    """Does a pending node of no number read it?"""
+def _is_asked(node: Expr, numbers: dict[int, int]) -> bool:
+    """Is it worth its memory (`values.is_kept`, written out), or does a pending node of no number read it?"""
+    home = node.home
+    if home is not None:
+        storage = home()
+        if storage is not None and storage.value is node and (not storage.dying or node.spared):
+            return True
     for ref in node.readers or ():
         reader = ref()
         if reader is not None and id(reader) not in numbers and reader.op is not None:

@@ -137,17 +137,21 @@ class _Joining:
         """All that a chain's rows go by: the groups' structures, and which values and buffers are which."""
         own, keys, number = self.own, dict[int, int](), self.w.numbers
         parts: list[Any] = [*self.chain.lags, *self.chain.starts, self.chain.reach]
+        add = parts.append
         for step, framed, axis, touches in zip(
             self.steps, self.framed, self.chain.axes, self.chain.touches, strict=True
         ):
             parts += (id(framed), axis)             # (what is planned keeps it alive)
             parts += [own.setdefault(v, len(own)) for v in step.operands]
             for t in touches:
-                v = number[id(t.value)]
-                parts += (
-                    own.setdefault(v, len(own)), keys.setdefault(id(t.key), len(keys)), t.key.op is None,
-                    t.value.nbytes,
-                )  # fmt: skip
+                value, key = t.value, t.key
+                add(own.setdefault(number[id(value)], len(own)))
+                add(value.nbytes)
+                known = keys.get(id(key))
+                if known is None:                   # (a new number, and what is said of the buffer)
+                    keys[id(key)] = known = len(keys)
+                    add(key.op is None)
+                add(known)
         return (*parts, *[own[v] for v in self.inside])
 
     def _joint(self) -> Joint | str:
@@ -291,10 +295,21 @@ class _Joining:
         last: dict[int, int] = {}
         for at, s in enumerate(self.steps):
             last.update((v, at) for k, v in enumerate(s.operands) if k not in s.written)
+        lags, ways = self.chain.lags, dict[Any, int]()
         ending = [
-            (v, max(found[-1][0], last.get(v, -1)), found)
+            (self.own[v], max(found[-1][0], last.get(v, -1)), found, _way(found, lags, ways))
             for v, found in reads.items() if v not in self.inside
         ]
+        known: dict[tuple[int, ...], bool] = {}     # the answers for what is read in the same way before
+
+        def fits(found: Sequence[tuple[int, int, Touch]], end: int, way: int, k: int, to: Touch) -> bool:
+            if end == k or not (way and to.like):
+                return _fits(found, k, to, axis, lags)
+            key = way, to.like, axis, lags[k]
+            if key not in known:
+                known[key] = _fits(found, k, to, axis, lags)
+            return known[key]
+
         for k, (step, axis) in enumerate(zip(self.steps, self.chain.axes, strict=True)):
             mine = {id(t.value): t for t in self.chain.touches[k] if t.writes}
             for number in step.stored:
@@ -302,8 +317,7 @@ class _Joining:
                     node = self.w.nodes[number]
                     to = mine[id(node)] if isinstance(node.op, Map) else None
                     yield self.own[number], () if to is None else tuple([
-                        self.own[v] for v, end, found in ending
-                        if end <= k and _fits(found, k, to, axis, self.chain.lags)
+                        v for v, end, found, way in ending if end <= k and fits(found, end, way, k, to)
                     ])
 
     def _verify(self, found: RowBlocks) -> None:
@@ -380,14 +394,15 @@ def _inside(chain: Chain, uses: Uses, w: Walk) -> dict[int, Inside]:
     mine = set(chain.numbers)
     writes = [(t, axis) for axis, ts in zip(chain.axes, chain.touches, strict=True) for t in ts if t.writes]
     passing = {
-        t.value.serial: (t, axis) for t, axis in writes
-        if t.value.covers and not w.external(t.value) and t.value.serial not in uses.parts
-        and mine.issuperset(uses.loads.get(t.value.serial, ()))
+        serial: (t, axis) for t, axis in writes
+        if t.value.covers and (serial := t.value.serial) not in w.asked and serial not in uses.parts
+        and mine.issuperset(uses.loads.get(serial, ()))
     }
-    for k, (axis, touches) in enumerate(zip(chain.axes, chain.touches, strict=True)):
+    for k, (axis, touches) in enumerate(zip(chain.axes, chain.touches, strict=True) if passing else ()):
+        standard = chain.standard(k)
         for t in touches:
             made = passing.get(t.value.serial)
-            if made is not None and not (chain.standard(k) and in_step(*made, t, axis)):
+            if made is not None and not (standard and in_step(*made, t, axis)):
                 del passing[t.value.serial]         # rows of other blocks are read
     # Values that come to lie in an array that exists, or is made, need no memory: it is in the cache, too.
     lasting = {id(t.key) for t, _ in writes if t.value.serial not in passing or t.key.op is None}
@@ -403,6 +418,12 @@ def reach(program: Program, k: int) -> tuple[int, int]:
     for n, s in zip(program.loops.shape, program.loops.strides[k], strict=True):
         low, high = low + min(0, s * (n - 1)), high + max(0, s * (n - 1))
     return low, high + PLAIN[program.parfor.operands[k].dtype].itemsize
+
+
+def _way(found: Sequence[tuple[int, int, Touch]], lags: Sequence[int], known: dict[Any, int]) -> int:
+    """A number, from 1 on, for how a value is read; 0: in a way of its own."""
+    ways = {(lags[at], axis, t.like) for at, axis, t in found}
+    return known.setdefault(frozenset(ways), len(known) + 1) if all(like for *_, like in ways) else 0
 
 
 def _fits(

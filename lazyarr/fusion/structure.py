@@ -158,7 +158,8 @@ class Tokens:
 
 
 def by_contents(geo: numpy.ndarray) -> Key:
-    return geo.shape, geo.strides, char_of(geo.dtype) or geo.dtype, offset_of(geo)
+    dtype = geo.dtype
+    return geo.shape, geo.strides, char_of(dtype) or dtype, offset_of(geo)
 
 
 def structure_of(
