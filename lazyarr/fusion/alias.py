@@ -5,6 +5,7 @@ In: geometries of one storage.   Out: answers that err on the side of "yes".
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy
@@ -72,6 +73,14 @@ class Memory:
             alike = (same(g, h) and g.dtype != ANYWHERE) or disjoint(g, h)
             found = self._harmless[key] = alike, g, h
         return found[0]
+
+    def clashes(self, geo: numpy.ndarray, others: Mapping[Any, numpy.ndarray]) -> bool:
+        """Do accesses of a buffer touch the same bytes as another one, at other elements?"""
+        for other in others.values():
+            found = self._harmless.get((id(other), id(geo)))
+            if not (self.harmless(other, geo) if found is None else found[0]):
+                return True
+        return False
 
     def seen(self, g: numpy.ndarray, h: numpy.ndarray) -> tuple[bool, bool]:
         """Are two accesses of one value at the same elements; and do they at least reach equally far?"""

@@ -8,10 +8,7 @@ write, either both are at the same element in the same iteration, or they are pr
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-import numpy
+from collections.abc import Sequence
 
 from lazyarr.expr import FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scan, Scatter
 from lazyarr.fusion.alias import Memory
@@ -104,7 +101,7 @@ def _load_conflict(loads: Loads, group: Group, epoch: int) -> str | None:
             return "reads a value of the group at other elements"
         if stores:
             places = group.places.get(id(memory.key(value)))
-            if places is not None and _clashes(geo, places.stores, memory):
+            if places is not None and memory.clashes(geo, places.stores):
                 return "reads memory that the group writes, at other elements"
     return None
 
@@ -122,18 +119,10 @@ def _store_conflict(node: Expr, placed: Placed, group: Group, epoch: int, asked:
             return "somebody else still reads the value that it changes: a copy of it must exist first"
     places = group.places.get(id(key))
     if places is not None and (
-        _clashes(region, places.stores, memory) or _clashes(region, places.loads, memory)
+        memory.clashes(region, places.stores) or memory.clashes(region, places.loads)
     ):
         return "writes memory that the group uses, at other elements"
     return None
-
-
-def _clashes(geo: numpy.ndarray, others: Mapping[Any, numpy.ndarray], memory: Memory) -> bool:
-    """Do accesses of a buffer touch the same bytes as others, at other elements?"""
-    for other in others.values():
-        if not memory.harmless(other, geo):
-            return True
-    return False
 
 
 def _cannot_repeat(node: Expr, group: Group, epoch: int, asked: Asked) -> str | None:
@@ -192,7 +181,9 @@ def own_conflict(node: Expr, plain: Placed, memory: Memory) -> str | None:
         if i.__class__ is Read and memory.key(i.expr) is key:
             if over is None:
                 over = written(node, plain.region)
-            if not memory.harmless(i.geo if node.op.__class__ is Gather else geo, over):
+            if geo is None or node.op.__class__ is Gather:      # (a table as a whole)
+                geo = i.geo
+            if not memory.harmless(geo, over):
                 return "reads what it overwrites, at other elements"
     return None
 

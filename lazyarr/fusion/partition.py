@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -24,9 +24,10 @@ from lazyarr import switches
 from lazyarr.config import current
 from lazyarr.draws import DRAWS
 from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scan, Scatter, Tally
-from lazyarr.fusion.alias import Memory, injective
+from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.boxes import Unit
 from lazyarr.fusion.conflict import conflict, leader, own_conflict
+from lazyarr.fusion.forms import Forms, Refuse
 from lazyarr.fusion.group import (
     TOO_FEW,
     Access,
@@ -40,7 +41,6 @@ from lazyarr.fusion.group import (
     makes,
     memory_reads,
     region_of,
-    space,
     written,
 )
 from lazyarr.fusion.outline import Barred, Elsewhere, Outline
@@ -49,7 +49,6 @@ from lazyarr.fusion.regions import Regions
 from lazyarr.fusion.reindex import CROSSING, crossed, reindex, spread
 from lazyarr.fusion.rows import Found
 from lazyarr.fusion.structure import Tokens
-from lazyarr.geometry import same
 from lazyarr.switches import is_node_off, is_off
 
 MAX_NODES = 128
@@ -67,10 +66,6 @@ IN_C_ORDER = (Tally, Compress, Scatter)
 CROWDED = "together they would hold more arrays at a time than NumPy"
 
 _epochs = itertools.count()
-
-Refuse = Callable[[Expr, Memory], str | None]
-"""Why a node has no native lowering, or None if it has one."""
-
 
 @dataclass(slots=True, eq=False)
 class Partition:
@@ -106,40 +101,6 @@ def partition(
         "fusion" in on, "reduction" in on, not is_off("views"), places,
     )  # fmt: skip
     return _attempt(nodes, terms, order)
-
-
-class Form(NamedTuple):
-    """What does not depend on where a node's inputs come from."""
-
-    why: str | None
-    """Why it is not compiled."""
-    shape: tuple[int, ...]
-    """Its iteration space."""
-    plain: Placed
-    twice: bool
-    """It writes some element of what there is twice, perhaps."""
-
-
-class Forms:
-    """Forms of nodes: asked once for all that are alike."""
-
-    __slots__ = ("refuse", "tokens", "memory", "single", "known")
-
-    def __init__(self, refuse: Refuse, tokens: Tokens, memory: Memory) -> None:
-        self.refuse, self.tokens, self.memory = refuse, tokens, memory
-        self.single = tokens.odd or bool(switches.OFF)
-        """Nodes that are alike may be refused for themselves."""
-        self.known: dict[int, Form] = {}
-
-    def of(self, node: Expr) -> Form:
-        number = self.tokens.form(node)
-        found = None if self.single else self.known.get(number)
-        if found is None:
-            why = self.refuse(node, self.memory)
-            twice = node.old is not None and not injective(region_of(node))
-            plain = Placed.plainly(node, self.tokens.one)
-            found = self.known[number] = Form(why, space(node), plain, twice)
-        return found
 
 
 class Terms(NamedTuple):
@@ -411,7 +372,7 @@ def _link(node: Expr, plain: Placed, group: Group, epoch: int) -> Link | None:
     for k, i in enumerate(loop_inputs(node) if kind is Compress else node.inputs):
         if i.__class__ is not Read or (kind is Gather and not k):
             continue
-        value, geo = i.expr, plain.reads[k]     # type: ignore[union-attr]
+        value, geo = i.expr, plain.reads[k]
         if value.op is not None and value.index == number and value.epoch == epoch and isinstance(
             value.op, ELEMENTWISE
         ):

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from lazyarr.expr import Expr
 
-
 Extents = tuple[int, ...]
 
 
