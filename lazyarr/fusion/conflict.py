@@ -100,7 +100,7 @@ def _load_conflict(loads: Loads, group: Group, epoch: int) -> str | None:
         if value.op is not None and makes(value, group, epoch):
             return "reads a value of the group at other elements"
         if stores:
-            places = group.places.get(id(memory.key(value)))
+            places = group.at(memory.key(value))
             if places is not None and memory.clashes(geo, places.stores):
                 return "reads memory that the group writes, at other elements"
     return None
@@ -117,7 +117,7 @@ def _store_conflict(node: Expr, placed: Placed, group: Group, epoch: int, asked:
             return "changes a part of what the group makes"
         if asked(old):
             return "somebody else still reads the value that it changes: a copy of it must exist first"
-    places = group.places.get(id(key))
+    places = group.at(key)
     if places is not None and (
         memory.clashes(region, places.stores) or memory.clashes(region, places.loads)
     ):

@@ -157,7 +157,8 @@ class Group:
     loads: list[Access] = field(default_factory=list)
     stores: list[Access] = field(default_factory=list)
     places: dict[int, Places] = field(default_factory=dict)
-    """By id of the memory key: where loads and stores are."""
+    """By id of the memory key: where stores and loads are, of these the first `entered`."""
+    entered: int = 0
     merged: set[int] = field(default_factory=set)
     """id(memory key) of what masked writes read besides: the elements that they leave."""
     refusals: list[Refusal] = field(default_factory=list)
@@ -179,7 +180,7 @@ class Group:
 
     def through(self, view: Reindex, shape: tuple[int, ...]) -> Group | None:
         """The same group over another space, if all its accesses can follow."""
-        moved = replace(self, shape=shape, placed={}, loads=[], stores=[], places={})
+        moved = replace(self, shape=shape, placed={}, loads=[], stores=[], places={}, entered=0)
         for serial, p in self.placed.items():
             seen = p.through(view)
             if seen is None:
@@ -195,16 +196,20 @@ class Group:
 
     def load(self, access: Access) -> None:
         self.loads.append(access)
-        places = self.places.get(id(access.key)) or self.at(access.key)
-        places.loads.setdefault(self.memory.elements(access.geo), access.geo)
 
     def store(self, access: Access) -> None:
         self.stores.append(access)
-        places = self.places.get(id(access.key)) or self.at(access.key)
-        places.stores.setdefault(self.memory.elements(access.geo), access.geo)
+        self._at(access.key).stores.setdefault(self.memory.elements(access.geo), access.geo)
 
-    def at(self, key: Expr) -> Places:
-        """Where the buffer of a key is accessed."""
+    def at(self, key: Expr) -> Places | None:
+        """Where the buffer of a key is accessed, if it is."""
+        if self.entered < len(self.loads):                      # (most groups are never asked)
+            for access in self.loads[self.entered :]:
+                self._at(access.key).loads.setdefault(self.memory.elements(access.geo), access.geo)
+            self.entered = len(self.loads)
+        return self.places.get(id(key))
+
+    def _at(self, key: Expr) -> Places:
         found = self.places.get(id(key))
         if found is None:
             found = self.places[id(key)] = Places({}, {})
@@ -223,7 +228,8 @@ class Group:
     def become(self, other: Group) -> None:
         """Take the other's space, and how it sees the nodes."""
         self.shape, self.placed, self.fold = other.shape, other.placed, other.fold
-        self.loads, self.stores, self.places = other.loads, other.stores, other.places
+        self.loads, self.stores = other.loads, other.stores
+        self.places, self.entered = other.places, other.entered
 
 
 def makes(value: Expr, group: Group, epoch: int) -> bool:

@@ -165,10 +165,10 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
 def _enter_loads(
     loads: Loads, group: Group, last_reader: dict[int, int], stored: set[int], memory: Memory
 ) -> None:
-    number = group.number
+    number, enter = group.number, group.loads.append
     for value, geo in loads:
         key = value if value.old is None else memory.key(value)
-        group.load(Access(value, key, geo))
+        enter(Access(value, key, geo))
         if last_reader.get(id(key), -1) < number:
             last_reader[id(key)] = number
         if value.op is not None:
