@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy
+
 from lazyarr.expr import FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scan, Scatter
 from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.fold import fold_order, stricter
@@ -18,6 +20,7 @@ from lazyarr.fusion.group import (
     Group,
     Loads,
     Placed,
+    Places,
     loop_inputs,
     makes,
     region_of,
@@ -99,10 +102,8 @@ def _load_conflict(loads: Loads, group: Group, epoch: int) -> str | None:
     for value, geo in loads:
         if value.op is not None and makes(value, group, epoch):
             return "reads a value of the group at other elements"
-        if stores:
-            places = group.at(memory.key(value))
-            if places is not None and memory.clashes(geo, places.stores):
-                return "reads memory that the group writes, at other elements"
+        if stores and _clashes(geo, group.at(memory.key(value)), loads=False):
+            return "reads memory that the group writes, at other elements"
     return None
 
 
@@ -110,19 +111,23 @@ def _store_conflict(node: Expr, placed: Placed, group: Group, epoch: int, asked:
     old, region = node.old, written(node, placed.region)
     if old is None:
         return None
-    memory = group.memory
-    key = memory.key(old)
+    key = group.memory.key(old)
     if not node.covers and makes(old, group, epoch):
         if old is key and not same(group.placed[old.serial].region, region):
             return "changes a part of what the group makes"
         if asked(old):
             return "somebody else still reads the value that it changes: a copy of it must exist first"
-    places = group.at(key)
-    if places is not None and (
-        memory.clashes(region, places.stores) or memory.clashes(region, places.loads)
-    ):
+    if _clashes(region, group.at(key)):
         return "writes memory that the group uses, at other elements"
     return None
+
+
+def _clashes(geo: numpy.ndarray, places: Places | None, loads: bool = True) -> bool:
+    """Do stores of a buffer, or `loads`, touch the same bytes at other elements?"""
+    if places is None:
+        return False
+    clashes = places.memory.clashes
+    return clashes(geo, places.stores) or (loads and clashes(geo, places.loads))
 
 
 def _cannot_repeat(node: Expr, group: Group, epoch: int, asked: Asked) -> str | None:

@@ -139,6 +139,7 @@ class Places(NamedTuple):
 
     loads: dict[Any, numpy.ndarray]
     stores: dict[Any, numpy.ndarray]
+    memory: Memory
 
 
 @dataclass(slots=True, eq=False)
@@ -212,7 +213,7 @@ class Group:
     def _at(self, key: Expr) -> Places:
         found = self.places.get(id(key))
         if found is None:
-            found = self.places[id(key)] = Places({}, {})
+            found = self.places[id(key)] = Places({}, {}, self.memory)
         return found
 
     def plain(self, node: Expr) -> bool:
