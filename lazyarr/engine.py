@@ -26,8 +26,9 @@ from lazyarr.expr import ELEMENTWISE, FOLDS, Expr, Map, Op, Read, Reduce, Scan, 
 from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.conflict import plain_node
 from lazyarr.fusion.fold import fold_order, signature
+from lazyarr.fusion.forms import Refuse
 from lazyarr.fusion.group import TOO_FEW, region_of
-from lazyarr.fusion.partition import Partition, Refuse
+from lazyarr.fusion.partition import Partition
 from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.kernels import foldable, host, lowerable, scannable
 from lazyarr.launch import launch

@@ -35,9 +35,13 @@ def _slow_address(x: numpy.ndarray) -> int:
     return int(x.__array_interface__["data"][0])
 
 
+_words: Any = (ctypes.c_ssize_t * (1 << 58)).from_address(0)
+"""All of memory: reading a word of it makes no object but the number."""
+
+
 def _fast_address(x: numpy.ndarray) -> int:
-    """The data pointer, read from the object: `__array_interface__` takes five times as long."""
-    return ctypes.c_ssize_t.from_address(id(x) + DATA_FIELD).value
+    """The data pointer, read from the object: `__array_interface__` takes nine times as long."""
+    return _words[id(x) + DATA_FIELD >> 3]      # type: ignore[no-any-return]
 
 
 _probe = numpy.empty(3)[1:]

@@ -26,7 +26,6 @@ from lazyarr.fusion.program import Program
 from lazyarr.fusion.registry import Active
 from lazyarr.fusion.rewrite import Keeps
 from lazyarr.fusion.structure import Tokens
-from lazyarr.values import is_kept
 
 Finding = Sequence[tuple[int, Raised]]
 """Which members of a step raised what."""
@@ -79,14 +78,14 @@ class Step:
     def renumbered(self, members: tuple[int, ...], others: Sequence[int], why: str) -> Step:
         """The step of a group like this one's, whose members and other values these are."""
 
-        def at(numbers: Sequence[int]) -> tuple[int, ...]:
-            return tuple([members[k] if k >= 0 else others[-1 - k] for k in numbers])
-
-        scalars = tuple([(members[c[0]], c[1]) if isinstance(c, tuple) else c for c in self.constants])
-        ranks = None if self.ranks is None else at((self.ranks,))[0]
+        at = [*members, *others[::-1]].__getitem__
+        constants: Any = self.constants
+        if constants:
+            constants = tuple([(members[c[0]], c[1]) if c.__class__ is tuple else c for c in constants])
+        reusable = tuple([tuple(map(at, each)) if each else () for each in self.reusable])
         return Step(
-            members, at(self.stored), self.program, at(self.operands), scalars, self.written,
-            tuple(map(at, self.reusable)), why, tallies=self.tallies, ranks=ranks,
+            members, tuple(map(at, self.stored)), self.program, tuple(map(at, self.operands)), constants,
+            self.written, reusable, why, (), self.tallies, None if self.ranks is None else at(self.ranks),
         )  # fmt: skip
 
 
@@ -241,7 +240,7 @@ def walk(nodes: list[Expr], wanted: Sequence[Expr], literal: bool = True) -> Wal
     Unless it is `literal`, constants and error states stand for others, and no rule goes by them."""
     numbers = {id(n): k for k, n in enumerate(nodes)}
     roots = {id(n) for n in wanted}
-    outside = [id(n) in roots or is_kept(n) or _read_elsewhere(n, numbers) for n in nodes]
+    outside = [id(n) in roots or _is_asked(n, numbers) for n in nodes]
     options = config.plan_key()
     rules: Active = options[-1].at(Keeps.APPROX if config.current.fast_math else Keeps.BITWISE)
     tokens = Tokens(rules, literal)
@@ -250,8 +249,13 @@ def walk(nodes: list[Expr], wanted: Sequence[Expr], literal: bool = True) -> Wal
     return Walk(nodes, leaves, (options, buffer_size(), *parts), numbers, asked, tokens)
 
 
-def _read_elsewhere(node: Expr, numbers: dict[int, int]) -> bool:
-    """Does a pending node of no number read it?"""
+def _is_asked(node: Expr, numbers: dict[int, int]) -> bool:
+    """Is it worth its memory (`values.is_kept`, written out), or does a pending node of no number read it?"""
+    home = node.home
+    if home is not None:
+        storage = home()
+        if storage is not None and storage.value is node and (not storage.dying or node.spared):
+            return True
     for ref in node.readers or ():
         reader = ref()
         if reader is not None and id(reader) not in numbers and reader.op is not None:

@@ -20,9 +20,10 @@ from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.assembler import Unlike
 from lazyarr.fusion.boxes import Unit
 from lazyarr.fusion.compress import fed, feedable
+from lazyarr.fusion.forms import Refuse
 from lazyarr.fusion.group import TOO_FEW, Group, space
 from lazyarr.fusion.outline import Barred, Elsewhere, Outline, outline
-from lazyarr.fusion.partition import ALONE, LOOK_BACK, Partition, Refuse, is_draw, partition
+from lazyarr.fusion.partition import ALONE, LOOK_BACK, Partition, is_draw, partition
 from lazyarr.fusion.portions import portioned, takes
 from lazyarr.fusion.regions import IN_ORDER, Regions, arranged, read_through
 from lazyarr.fusion.rows import Found, chains

@@ -21,17 +21,18 @@ from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.config import current
 from lazyarr.dtypes import PLAIN
 from lazyarr.expr import Expr, Map
-from lazyarr.fusion.assemble import Frame, Inside
+from lazyarr.fusion.assemble import Frame
 from lazyarr.fusion.assembler import Unlike
-from lazyarr.fusion.group import Group
+from lazyarr.fusion.chain import Chain
 from lazyarr.fusion.partition import Partition
 from lazyarr.fusion.program import Program
-from lazyarr.fusion.rows import Chain, Found
+from lazyarr.fusion.rows import Found
 from lazyarr.fusion.structure import Framed, Key
 from lazyarr.fusion.touches import Touch, in_step
 from lazyarr.launch import NONTEMPORAL_BYTES, program_worth_threads
 from lazyarr.launch_rows import may_stream
 from lazyarr.plan import STRIPS_EACH, RowBlocks, RowPart, Step, Walk, block_rows
+from lazyarr.row_values import Uses, inside_of
 from lazyarr.schedule import LINE, scattered
 from lazyarr.storage import SLACK
 from lazyarr.switches import is_off
@@ -106,7 +107,7 @@ class _Joining:
         self, w: Walk, uses: Uses, chain: Chain, steps: Sequence[Step], framed: Sequence[Framed]
     ) -> None:
         self.w, self.chain, self.steps, self.framed = w, chain, steps, framed
-        self.inside = _inside(chain, uses, w)
+        self.inside = inside_of(chain, uses, w)
         self.made = {
             k: lag for g, lag in zip(chain.groups, chain.lags, strict=True)
             for k in (w.numbers[id(n)] for n in g.nodes) if k in self.inside
@@ -137,17 +138,21 @@ class _Joining:
         """All that a chain's rows go by: the groups' structures, and which values and buffers are which."""
         own, keys, number = self.own, dict[int, int](), self.w.numbers
         parts: list[Any] = [*self.chain.lags, *self.chain.starts, self.chain.reach]
+        add = parts.append
         for step, framed, axis, touches in zip(
             self.steps, self.framed, self.chain.axes, self.chain.touches, strict=True
         ):
             parts += (id(framed), axis)             # (what is planned keeps it alive)
             parts += [own.setdefault(v, len(own)) for v in step.operands]
             for t in touches:
-                v = number[id(t.value)]
-                parts += (
-                    own.setdefault(v, len(own)), keys.setdefault(id(t.key), len(keys)), t.key.op is None,
-                    t.value.nbytes,
-                )  # fmt: skip
+                value, key = t.value, t.key
+                add(own.setdefault(number[id(value)], len(own)))
+                add(value.nbytes)
+                known = keys.get(id(key))
+                if known is None:                   # (a new number, and what is said of the buffer)
+                    keys[id(key)] = known = len(keys)
+                    add(key.op is None)
+                add(known)
         return (*parts, *[own[v] for v in self.inside])
 
     def _joint(self) -> Joint | str:
@@ -282,7 +287,7 @@ class _Joining:
     def _reusable(self) -> Iterator[tuple[int, tuple[int, ...]]]:
         """What is stored, and for each: values in whose memory it may lie, since the chain reads them no
         later, in time and not just in the order of steps, and in the same rows only."""
-        reads: dict[int, list[tuple[int, int, Touch]]] = {}
+        reads: dict[int, Reads] = {}
         for at, (axis, touches) in enumerate(zip(self.chain.axes, self.chain.touches, strict=True)):
             for t in touches:
                 if not t.writes:
@@ -291,10 +296,21 @@ class _Joining:
         last: dict[int, int] = {}
         for at, s in enumerate(self.steps):
             last.update((v, at) for k, v in enumerate(s.operands) if k not in s.written)
+        lags, ways = self.chain.lags, dict[Any, int]()
         ending = [
-            (v, max(found[-1][0], last.get(v, -1)), found)
+            (self.own[v], max(found[-1][0], last.get(v, -1)), found, _way(found, lags, ways))
             for v, found in reads.items() if v not in self.inside
         ]
+        known: dict[tuple[int, ...], bool] = {}     # the answers for what is read in the same way before
+
+        def fits(found: Reads, end: int, way: int, k: int, to: Touch, axis: int) -> bool:
+            if end == k or not (way and to.like):
+                return _fits(found, k, to, axis, lags)
+            key = way, to.like, axis, lags[k]
+            if key not in known:
+                known[key] = _fits(found, k, to, axis, lags)
+            return known[key]
+
         for k, (step, axis) in enumerate(zip(self.steps, self.chain.axes, strict=True)):
             mine = {id(t.value): t for t in self.chain.touches[k] if t.writes}
             for number in step.stored:
@@ -302,8 +318,7 @@ class _Joining:
                     node = self.w.nodes[number]
                     to = mine[id(node)] if isinstance(node.op, Map) else None
                     yield self.own[number], () if to is None else tuple([
-                        self.own[v] for v, end, found in ending
-                        if end <= k and _fits(found, k, to, axis, self.chain.lags)
+                        v for v, end, found, way in ending if end <= k and fits(found, end, way, k, to, axis)
                     ])
 
     def _verify(self, found: RowBlocks) -> None:
@@ -357,46 +372,6 @@ class _Joining:
         return peak
 
 
-class Uses(NamedTuple):
-    """Who uses which values (serials)."""
-
-    loads: dict[int, set[int]]
-    """Numbers of the groups that load a value."""
-    parts: set[int]
-    """Values of which a write changes a part."""
-
-    @classmethod
-    def of(cls, groups: Sequence[Group]) -> Uses:
-        found = cls({}, set())
-        for group in groups:
-            for a in group.loads:
-                found.loads.setdefault(a.value.serial, set()).add(group.number)
-            found.parts.update(n.old.serial for n in group.nodes if n.old is not None and not n.covers)
-        return found
-
-
-def _inside(chain: Chain, uses: Uses, w: Walk) -> dict[int, Inside]:
-    """Values that only the chain reads, and whole: a thread's memory has room for a block of them."""
-    mine = set(chain.numbers)
-    writes = [(t, axis) for axis, ts in zip(chain.axes, chain.touches, strict=True) for t in ts if t.writes]
-    passing = {
-        t.value.serial: (t, axis) for t, axis in writes
-        if t.value.covers and not w.external(t.value) and t.value.serial not in uses.parts
-        and mine.issuperset(uses.loads.get(t.value.serial, ()))
-    }
-    for k, (axis, touches) in enumerate(zip(chain.axes, chain.touches, strict=True)):
-        for t in touches:
-            made = passing.get(t.value.serial)
-            if made is not None and not (chain.standard(k) and in_step(*made, t, axis)):
-                del passing[t.value.serial]         # rows of other blocks are read
-    # Values that come to lie in an array that exists, or is made, need no memory: it is in the cache, too.
-    lasting = {id(t.key) for t, _ in writes if t.value.serial not in passing or t.key.op is None}
-    return {
-        w.numbers[id(t.value)]: Inside(t.strides[axis], abs(t.strides[axis]) * chain.extent)
-        for t, axis in writes if id(t.key) not in lasting
-    }
-
-
 def reach(program: Program, k: int) -> tuple[int, int]:
     """First byte and end of what an operand visits, from its value's first byte on."""
     low = high = program.offsets[k]
@@ -405,9 +380,17 @@ def reach(program: Program, k: int) -> tuple[int, int]:
     return low, high + PLAIN[program.parfor.operands[k].dtype].itemsize
 
 
-def _fits(
-    reads: Sequence[tuple[int, int, Touch]], k: int, mine: Touch, axis: int, lags: Sequence[int]
-) -> bool:
+Reads = list[tuple[int, int, Touch]]
+"""Which group reads a value, along which axis its rows lie, and what it touches."""
+
+
+def _way(found: Reads, lags: Sequence[int], known: dict[Any, int]) -> int:
+    """A number, from 1 on, for how a value is read; 0: in a way of its own."""
+    ways = {(lags[at], axis, t.like) for at, axis, t in found}
+    return known.setdefault(frozenset(ways), len(known) + 1) if all(like for *_, like in ways) else 0
+
+
+def _fits(reads: Reads, k: int, mine: Touch, axis: int, lags: Sequence[int]) -> bool:
     """Are these reads over where group `k` writes: at the same element, or before, in the same rows?"""
     return all(
         lags[at] <= lags[k] and in_step(t, a, mine, axis) if at < k else _alike(t, mine) for at, a, t in reads

@@ -47,22 +47,23 @@ class Scattered(Exception):
 def step_of(group: Group, w: Walk, parted: Partition, alike: Alike) -> Made:
     """The step of a group, with the program that a group like it has already."""
     why = group.refusals[0].why if group.refusals else ""
-    members = tuple([w.numbers[id(n)] for n in group.nodes])
-    stored = [n.serial in parted.stored for n in group.nodes]
+    number, kept = w.numbers, parted.stored
+    members = tuple([number[id(n)] for n in group.nodes])
+    stored = [n.serial in kept for n in group.nodes]
     if group.opaque or not any(stored):         # (another thread let go of what was wanted when this began)
         return Step(members, tuple(compress(members, stored)), None, (), (), (), (), why), None
     if group.unit is not None:
         return _of_boxes(group, group.unit, w, parted, Step(
             members, tuple(compress(members, stored)), None, (), (), (), ((),) * sum(stored), why,
         )), None  # fmt: skip
-    key, needed = structure_of(group, stored, w.tokens, w.numbers)
+    key, needed = structure_of(group, stored, w.tokens, number)
     found = alike.get(key)
     if found is None:
-        form = form_of(group, key, w.tokens)
+        form = form_of(group, stored, w.tokens, w.numbers)
         known = None if form is None else (w.key[:2], w.tokens.literal, form)
         found = alike[key] = _first(group, needed, parted, known, w.tokens)
     step, framed = found
-    return step.renumbered(members, [w.numbers[id(v)] for v in needed], why), framed
+    return step.renumbered(members, [number[id(v)] for v in needed], why), framed
 
 
 def _of_boxes(group: Group, unit: Unit, w: Walk, parted: Partition, whole: Step) -> Step:

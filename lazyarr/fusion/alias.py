@@ -5,12 +5,13 @@ In: geometries of one storage.   Out: answers that err on the side of "yes".
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy
 
 from lazyarr.expr import Expr
-from lazyarr.geometry import extent, geometry, together
+from lazyarr.geometry import elements, extent, geometry, same, together
 
 EFFORT: Any = 200
 """Candidate solutions that NumPy's exact overlap test may look at."""
@@ -27,26 +28,69 @@ def anywhere(geo: numpy.ndarray) -> numpy.ndarray:
 
 
 class Memory:
-    """Whose buffer values have: asked once for each, while nothing is evaluated."""
+    """Whose buffer values have, and what accesses of one buffer have in common: asked once for each, while
+    nothing is evaluated."""
 
-    __slots__ = ("_known", "odd")
+    __slots__ = ("_known", "_elements", "_harmless", "_seen", "odd")
 
     def __init__(self, odd: bool) -> None:
         self._known: dict[int, Expr] = {}
+        self._elements: dict[int, tuple[numpy.ndarray, Any]] = {}
+        self._harmless: dict[tuple[int, int], tuple[bool, numpy.ndarray, numpy.ndarray]] = {}
+        self._seen: dict[tuple[int, int], tuple[bool, bool, numpy.ndarray, numpy.ndarray]] = {}
+        # (By identity: what is asked about stays here, so that no other geometry gets its identity.)
         self.odd = odd
         """Some of it, or some access, may not be aligned."""
 
     def key(self, value: Expr) -> Expr:
         """The oldest pending value that shares its buffer with `value` if all writes go in place."""
-        if value.op is None or value.old is None:
+        if value.old is None or value.op is None:
             return value
-        known, passed = self._known, list[int]()
+        known = self._known
+        found = known.get(id(value))
+        if found is not None:
+            return found
+        passed = list[int]()
         while value.op is not None and value.old is not None and id(value) not in known:
             passed.append(id(value))
             value = value.old
         found = known.get(id(value), value)
         known.update(dict.fromkeys(passed, found))
         return found
+
+    def elements(self, geo: numpy.ndarray) -> Any:
+        """`geometry.elements`."""
+        found = self._elements.get(id(geo))
+        if found is None:
+            found = self._elements[id(geo)] = geo, elements(geo)
+        return found[1]
+
+    def harmless(self, g: numpy.ndarray, h: numpy.ndarray) -> bool:
+        """Are two accesses of one buffer at the same element in the same iteration, or provably disjoint?"""
+        key = id(g), id(h)
+        found = self._harmless.get(key)
+        if found is None:
+            alike = (same(g, h) and g.dtype != ANYWHERE) or disjoint(g, h)
+            found = self._harmless[key] = alike, g, h
+        return found[0]
+
+    def clashes(self, geo: numpy.ndarray, others: Mapping[Any, numpy.ndarray]) -> bool:
+        """Do accesses of a buffer touch the same bytes as another one, at other elements?"""
+        for other in others.values():
+            found = self._harmless.get((id(other), id(geo)))
+            if not (self.harmless(other, geo) if found is None else found[0]):
+                return True
+        return False
+
+    def seen(self, g: numpy.ndarray, h: numpy.ndarray) -> tuple[bool, bool]:
+        """Are two accesses of one value at the same elements; and do they at least reach equally far?"""
+        if g is h:
+            return True, True
+        key = id(g), id(h)
+        found = self._seen.get(key)
+        if found is None:
+            found = self._seen[key] = same(g, h), extent(g) == extent(h), g, h
+        return found[:2]
 
 
 def disjoint(g: numpy.ndarray, h: numpy.ndarray) -> bool:

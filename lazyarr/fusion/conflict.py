@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import numpy
 
-from lazyarr.expr import FOLDS, Compress, Expr, Map, Read, Reduce, Scan, Scatter
-from lazyarr.fusion.alias import ANYWHERE, Memory, disjoint, injective
+from lazyarr.expr import FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scan, Scatter
+from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.fold import fold_order, stricter
 from lazyarr.fusion.group import (
     Asked,
@@ -35,8 +35,9 @@ def conflict(
     node: Expr, placed: Placed, loads: Loads, group: Group, epoch: int, asked: Asked
 ) -> str | None:
     """Why a node cannot run in the loops of a group, which have its space; `loads` are what it would load."""
-    if node.old is None and node.op.__class__ is Map and not group.ordered:
-        return _load_conflict(loads, group, epoch)              # the usual case, for which this is all
+    if node.op.__class__ is Map and group.scan is None and (node.old is None or not group.ordered):
+        found = _load_conflict(loads, group, epoch)             # the usual case, for which this is all
+        return found if found or node.old is None else _store_conflict(node, placed, group, epoch, asked)
     return (
         _order_conflict(node, group)
         or _waits_for_one(node, group)
@@ -70,8 +71,7 @@ SHARED = 1 << 16
 def _waits_for_one(node: Expr, group: Group) -> str | None:
     """Would work that threads can share wait for a sequence that one of them runs?"""
     axis = node.op.axis if isinstance(node.op, Scan) else group.scan
-    size = math.prod(group.shape)
-    if axis is None or size < SHARED or size != group.shape[axis]:
+    if axis is None or (size := math.prod(group.shape)) < SHARED or size != group.shape[axis]:
         return None
     work = sum(row(n.op.name).cost for n in (*group.nodes, node) if isinstance(n.op, Map))
     return "one thread scans, and threads share what is much work" if work >= HEAVY else None
@@ -98,10 +98,11 @@ def _fold_conflict(node: Expr, loads: Loads, group: Group) -> str | None:
 
 
 def _load_conflict(loads: Loads, group: Group, epoch: int) -> str | None:
+    memory, stores = group.memory, group.stores
     for value, geo in loads:
-        if makes(value, group, epoch):
+        if value.op is not None and makes(value, group, epoch):
             return "reads a value of the group at other elements"
-        if group.stores and _clashes(geo, group.places.get(id(group.memory.key(value))), loads=False):
+        if stores and _clashes(geo, group.at(memory.key(value)), loads=False):
             return "reads memory that the group writes, at other elements"
     return None
 
@@ -116,7 +117,7 @@ def _store_conflict(node: Expr, placed: Placed, group: Group, epoch: int, asked:
             return "changes a part of what the group makes"
         if asked(old):
             return "somebody else still reads the value that it changes: a copy of it must exist first"
-    if _clashes(region, group.places.get(id(key))):
+    if _clashes(region, group.at(key)):
         return "writes memory that the group uses, at other elements"
     return None
 
@@ -125,8 +126,8 @@ def _clashes(geo: numpy.ndarray, places: Places | None, loads: bool = True) -> b
     """Do stores of a buffer, or `loads`, touch the same bytes at other elements?"""
     if places is None:
         return False
-    found = not all(_harmless(store, geo) for store in places.stores.values())
-    return found or (loads and not all(_harmless(load, geo) for load in places.loads.values()))
+    clashes = places.memory.clashes
+    return clashes(geo, places.stores) or (loads and clashes(geo, places.loads))
 
 
 def _cannot_repeat(node: Expr, group: Group, epoch: int, asked: Asked) -> str | None:
@@ -175,21 +176,20 @@ def leader(node: Expr, fold: Expr | None) -> Expr | None:
     return None if found is None else fold if found is other else node
 
 
-def _harmless(g: numpy.ndarray, h: numpy.ndarray) -> bool:
-    return (same(g, h) and g.dtype != ANYWHERE) or disjoint(g, h)
+def own_conflict(node: Expr, plain: Placed, memory: Memory) -> str | None:
+    """Overlap within one node, as in ``a[1:] = a[:-1]``: NumPy's own rules apply, so NumPy runs it.
 
-
-def own_conflict(node: Expr, memory: Memory) -> str | None:
-    """Overlap within one node, as in ``a[1:] = a[:-1]``: NumPy's own rules apply, so NumPy runs it."""
-    if node.old is None:
-        return None
-    region, key = region_of(node), memory.key(node.old)
-    if not injective(region):
-        return "writes some element twice"
-    region = written(node, region)
-    for i in node.inputs:
-        if isinstance(i, Read) and memory.key(i.expr) is key and not _harmless(i.geo, region):
-            return "reads what it overwrites, at other elements"
+    `plain` has its accesses over its own space."""
+    assert node.old is not None
+    key, over = memory.key(node.old), None
+    for i, geo in zip(node.inputs, plain.reads, strict=True):
+        if i.__class__ is Read and memory.key(i.expr) is key:
+            if over is None:
+                over = written(node, plain.region)
+            if geo is None or node.op.__class__ is Gather:      # (a table as a whole)
+                geo = i.geo
+            if not memory.harmless(geo, over):
+                return "reads what it overwrites, at other elements"
     return None
 
 

@@ -17,7 +17,7 @@ import numpy
 from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scatter
 from lazyarr.fusion.alias import ANYWHERE, Memory, anywhere
 from lazyarr.fusion.reindex import Reindex
-from lazyarr.geometry import elements, offset_of, same
+from lazyarr.geometry import offset_of, same
 
 if TYPE_CHECKING:
     from lazyarr.fusion.boxes import Unit
@@ -54,9 +54,9 @@ def is_edge(node: Expr, memory: Memory) -> bool:
 
     Such a node has a group to itself, which may run with the sweeps."""
     old, region = node.old, node.region
-    if old is None or old.op is None or node.masked or not isinstance(node.op, Map) or region is None:
+    if old is None or old.op is None or region is None or region.nbytes * THIN > node.nbytes:
         return False
-    if region.nbytes * THIN > node.nbytes or not region.size:
+    if node.masked or not isinstance(node.op, Map) or not region.size:
         return False
     key = memory.key(old)
     return all(isinstance(i, Read) and memory.key(i.expr) is key for i in node.inputs)
@@ -95,6 +95,10 @@ class Access(NamedTuple):
         return None if geo is None else self._replace(geo=geo)
 
 
+def _itself(geo: numpy.ndarray) -> numpy.ndarray:
+    return geo
+
+
 class Placed(NamedTuple):
     """A node's accesses over the space of its group."""
 
@@ -105,10 +109,10 @@ class Placed(NamedTuple):
     are 0."""
 
     @classmethod
-    def plainly(cls, node: Expr) -> Placed:
-        """Over the node's own space."""
-        reads = [i.geo if i.__class__ is Read else None for i in node.inputs]
-        region = region_of(node)
+    def plainly(cls, node: Expr, one: Callable[[numpy.ndarray], numpy.ndarray] = _itself) -> Placed:
+        """Over the node's own space; `one` gives one geometry for all that are alike."""
+        reads = [one(i.geo) if i.__class__ is Read else None for i in node.inputs]
+        region = one(region_of(node))
         if isinstance(node.op, Gather):
             table = node.inputs[0]
             assert isinstance(table, Read)
@@ -135,6 +139,7 @@ class Places(NamedTuple):
 
     loads: dict[Any, numpy.ndarray]
     stores: dict[Any, numpy.ndarray]
+    memory: Memory
 
 
 @dataclass(slots=True, eq=False)
@@ -153,7 +158,8 @@ class Group:
     loads: list[Access] = field(default_factory=list)
     stores: list[Access] = field(default_factory=list)
     places: dict[int, Places] = field(default_factory=dict)
-    """By id of the memory key: where loads and stores are."""
+    """By id of the memory key: where stores and loads are, of these the first `entered`."""
+    entered: int = 0
     merged: set[int] = field(default_factory=set)
     """id(memory key) of what masked writes read besides: the elements that they leave."""
     refusals: list[Refusal] = field(default_factory=list)
@@ -175,7 +181,7 @@ class Group:
 
     def through(self, view: Reindex, shape: tuple[int, ...]) -> Group | None:
         """The same group over another space, if all its accesses can follow."""
-        moved = replace(self, shape=shape, placed={}, loads=[], stores=[], places={})
+        moved = replace(self, shape=shape, placed={}, loads=[], stores=[], places={}, entered=0)
         for serial, p in self.placed.items():
             seen = p.through(view)
             if seen is None:
@@ -191,17 +197,23 @@ class Group:
 
     def load(self, access: Access) -> None:
         self.loads.append(access)
-        self.at(access.key).loads.setdefault(elements(access.geo), access.geo)
 
     def store(self, access: Access) -> None:
         self.stores.append(access)
-        self.at(access.key).stores.setdefault(elements(access.geo), access.geo)
+        self._at(access.key).stores.setdefault(self.memory.elements(access.geo), access.geo)
 
-    def at(self, key: Expr) -> Places:
-        """Where the buffer of a key is accessed."""
+    def at(self, key: Expr) -> Places | None:
+        """Where the buffer of a key is accessed, if it is."""
+        if self.entered < len(self.loads):                      # (most groups are never asked)
+            for access in self.loads[self.entered :]:
+                self._at(access.key).loads.setdefault(self.memory.elements(access.geo), access.geo)
+            self.entered = len(self.loads)
+        return self.places.get(id(key))
+
+    def _at(self, key: Expr) -> Places:
         found = self.places.get(id(key))
         if found is None:
-            found = self.places[id(key)] = Places({}, {})
+            found = self.places[id(key)] = Places({}, {}, self.memory)
         return found
 
     def plain(self, node: Expr) -> bool:
@@ -217,7 +229,8 @@ class Group:
     def become(self, other: Group) -> None:
         """Take the other's space, and how it sees the nodes."""
         self.shape, self.placed, self.fold = other.shape, other.placed, other.fold
-        self.loads, self.stores, self.places = other.loads, other.stores, other.places
+        self.loads, self.stores = other.loads, other.stores
+        self.places, self.entered = other.places, other.entered
 
 
 def makes(value: Expr, group: Group, epoch: int) -> bool:
@@ -241,15 +254,21 @@ Loads = list[tuple[Expr, numpy.ndarray]]
 
 def memory_reads(node: Expr, placed: Placed, group: Group, epoch: int) -> Loads:
     """The values that a node of a group loads, and where."""
-    reads, found = placed.reads, []
-    if isinstance(node.op, Gather):
-        table = node.inputs[0]
+    reads, inputs, number, found = placed.reads, node.inputs, group.number, []
+    kind = node.op.__class__
+    if kind is Gather:
+        table = inputs[0]
         assert isinstance(table, Read)
         reads = (anywhere(table.geo), *reads[1:])
-    for i, geo in zip(loop_inputs(node), reads, strict=False):
+    elif kind is Compress:
+        inputs = loop_inputs(node)
+    for i, geo in zip(inputs, reads, strict=False):
         if geo is not None:
             value = i.expr                      # type: ignore[union-attr]
             # (What an earlier evaluation made, or another group: asked here, for nearly all.)
-            if value.op is None or value.epoch != epoch or not forwards(value, geo, group, epoch):
+            if (
+                value.op is None or value.index != number or value.epoch != epoch
+                or not forwards(value, geo, group, epoch)
+            ):  # fmt: skip
                 found.append((value, geo))
     return found

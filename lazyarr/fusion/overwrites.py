@@ -5,6 +5,8 @@ In:  a group.   Out: the nodes of which no element is left.
 
 from __future__ import annotations
 
+import itertools
+
 from lazyarr.expr import Expr
 from lazyarr.fusion.group import Group
 from lazyarr.geometry import same
@@ -20,10 +22,9 @@ def written_again(group: Group) -> list[Expr]:
         return found
     regions = {serial: placed.region for serial, placed in group.placed.items()}
     for at, first in enumerate(group.nodes):
-        for node in group.nodes[at + 1 :]:
-            if node.old is not None and _follows(node.old, first) and same(
-                regions[node.serial], regions[first.serial]
-            ):
+        region = regions[first.serial]
+        for node in itertools.islice(group.nodes, at + 1, None):
+            if node.old is not None and same(regions[node.serial], region) and _follows(node.old, first):
                 found.append(first)
                 break
     return found

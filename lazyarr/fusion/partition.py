@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Map, Read, 
 from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.boxes import Unit
 from lazyarr.fusion.conflict import conflict, leader, own_conflict
+from lazyarr.fusion.forms import Forms, Refuse
 from lazyarr.fusion.group import (
     TOO_FEW,
     Access,
@@ -40,7 +41,6 @@ from lazyarr.fusion.group import (
     makes,
     memory_reads,
     region_of,
-    space,
     written,
 )
 from lazyarr.fusion.outline import Barred, Elsewhere, Outline
@@ -48,8 +48,7 @@ from lazyarr.fusion.overwrites import written_again
 from lazyarr.fusion.regions import Regions
 from lazyarr.fusion.reindex import CROSSING, crossed, reindex, spread
 from lazyarr.fusion.rows import Found
-from lazyarr.fusion.structure import Key, Tokens
-from lazyarr.geometry import extent, same
+from lazyarr.fusion.structure import Tokens
 from lazyarr.switches import is_node_off, is_off
 
 MAX_NODES = 128
@@ -67,10 +66,6 @@ IN_C_ORDER = (Tally, Compress, Scatter)
 CROWDED = "together they would hold more arrays at a time than NumPy"
 
 _epochs = itertools.count()
-
-Refuse = Callable[[Expr, Memory], str | None]
-"""Why a node has no native lowering, or None if it has one."""
-
 
 @dataclass(slots=True, eq=False)
 class Partition:
@@ -108,36 +103,6 @@ def partition(
     return _attempt(nodes, terms, order)
 
 
-class Form(NamedTuple):
-    """What does not depend on where a node's inputs come from."""
-
-    why: str | None
-    """Why it is not compiled."""
-    shape: tuple[int, ...]
-    """Its iteration space."""
-    plain: Placed
-
-
-class Forms:
-    """Forms of nodes: asked once for all that are alike."""
-
-    __slots__ = ("refuse", "tokens", "memory", "single", "known")
-
-    def __init__(self, refuse: Refuse, tokens: Tokens, memory: Memory) -> None:
-        self.refuse, self.tokens, self.memory = refuse, tokens, memory
-        self.single = tokens.odd or bool(switches.OFF)
-        """Nodes that are alike may be refused for themselves."""
-        self.known: dict[Key, Form] = {}
-
-    def of(self, node: Expr) -> Form:
-        key = self.tokens.form(node)
-        found = None if self.single else self.known.get(key)
-        if found is None:
-            why = self.refuse(node, self.memory)
-            found = self.known[key] = Form(why, space(node), Placed.plainly(node))
-        return found
-
-
 class Terms(NamedTuple):
     """What decides about joining, besides the nodes."""
 
@@ -172,21 +137,26 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
         group.nodes.append(node)
         group.placed[node.serial] = placed
         node.epoch, node.index = epoch, group.number
-        if isinstance(node.op, FOLDS) and not group.opaque:
-            group.fold = leader(node, group.fold)
-        if isinstance(node.op, Scan) and not group.opaque:
-            group.scan = node.op.axis
+        op, old = node.op, node.old
+        if op.__class__ is not Map and not group.opaque:
+            if isinstance(op, FOLDS):
+                group.fold = leader(node, group.fold)
+            if isinstance(op, Scan):
+                group.scan = op.axis
         _enter_loads(loads, group, last_reader, stored, memory)
-        if node.old is not None:
-            group.store(Access(node, memory.key(node.old), written(node, placed.region)))
-            group.scatters = group.scatters or isinstance(node.op, Scatter)
+        if old is not None:
+            key = memory.key(old)
+            group.store(Access(node, key, written(node, placed.region)))
+            group.scatters = group.scatters or isinstance(op, Scatter)
             if node.masked:
-                group.merged.add(id(memory.key(node.old)))
-            if not node.covers and node.old.op is not None:
-                stored.add(node.old.serial)
-    stored.update(node.serial for node in nodes if node.old is not None and not node.covers)
+                group.merged.add(id(key))
+            if not node.covers:
+                stored.add(node.serial)
+                if old.op is not None:
+                    stored.add(old.serial)
     for group in groups:
-        stored -= {first.serial for first in written_again(group) if not asked(first)}
+        if len(group.nodes) > 1 and group.stores:
+            stored.difference_update([n.serial for n in written_again(group) if not asked(n)])
         if group.unit is not None:
             stored -= group.unit.through
     return Partition(groups, stored, epoch)
@@ -195,10 +165,12 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
 def _enter_loads(
     loads: Loads, group: Group, last_reader: dict[int, int], stored: set[int], memory: Memory
 ) -> None:
+    number, enter = group.number, group.loads.append
     for value, geo in loads:
-        key = memory.key(value)
-        group.load(Access(value, key, geo))
-        last_reader[id(key)] = max(group.number, last_reader.get(id(key), -1))
+        key = value if value.old is None else memory.key(value)
+        enter(Access(value, key, geo))
+        if last_reader.get(id(key), -1) < number:
+            last_reader[id(key)] = number
         if value.op is not None:
             stored.add(value.serial)
 
@@ -211,6 +183,7 @@ def _enter_unit(
     groups.append(group)
     for node in unit.nodes:
         node.epoch, node.index = epoch, group.number
+    stored.update(node.serial for node in unit.nodes if node.old is not None and not node.covers)
     _enter_loads(unit.loads, group, last_reader, stored, memory)
     for node in unit.nodes if unit.fed is None else ():
         if node.old is not None and node.serial not in unit.through:
@@ -235,13 +208,14 @@ def _place(
 
     Where `known` says which, it is that one."""
     needed, floor = _needed(node, last_reader, epoch, terms.memory)
-    own, shape, plain = terms.forms.of(node)
-    edge = is_edge(node, terms.memory)
+    own, shape, plain, twice = terms.forms.of(node)
+    edge = node.old is not None and is_edge(node, terms.memory)
     if edge and own is TOO_FEW:
         own = None
-    why = terms.barred.unlike.get(node.serial) or own
+    unlike = terms.barred.unlike
+    why = (unlike.get(node.serial) if unlike else None) or own
     if why is None and node.old is not None:
-        why = own_conflict(node, terms.memory)
+        why = "writes some element twice" if twice else own_conflict(node, plain, terms.memory)
     refusals = [] if why is None else [Refusal(node.serial, why)]
     if why is None:
         apart = terms.look_back == ALONE or (not terms.look_back and floor < len(groups) - 1)
@@ -249,7 +223,7 @@ def _place(
             refusals.append(Refusal(node.serial, CROWDED, floor))
         tried = _candidates(groups, floor, terms.look_back) if known is None else _known(groups, known, floor)
         for group in tried:
-            link = _link(node, group, epoch) if group.number in needed else None
+            link = _link(node, plain, group, epoch) if group.number in needed else None
             if refusals and link is None and shape != group.shape:
                 continue                    # no view leads there
             found = _join(node, shape, plain, edge, link, group, epoch, terms)
@@ -268,16 +242,16 @@ def _needed(
     node: Expr, last_reader: dict[int, int], epoch: int, memory: Memory
 ) -> tuple[set[int], int]:
     """The groups that make what a node needs, and the last group that must not run after it."""
-    found = {
-        value.index for i in node.inputs
-        if i.__class__ is Read and (value := i.expr).op is not None and value.epoch == epoch
-    }
-    old = node.old
+    found, old = set[int](), node.old
+    for i in node.inputs:
+        if i.__class__ is Read and (value := i.expr).op is not None and value.epoch == epoch:
+            found.add(value.index)
     if old is None:
-        return found, max(found, default=-1)
+        return found, max(found) if found else -1
     if old.op is not None and old.epoch == epoch:
         found.add(old.index)
-    return found, max(last_reader.get(id(memory.key(old)), -1), *found, -1)
+    floor = last_reader.get(id(memory.key(old)), -1)
+    return found, max(floor, *found) if found else floor
 
 
 def _candidates(groups: list[Group], floor: int, look_back: int) -> list[Group]:
@@ -307,9 +281,9 @@ def _join(
     """How the group's loops see a node that joins it, or why it cannot.
 
     The group may take the node's space, `shape`, for that."""
-    if not terms.fuses or is_node_off("fusion", node.serial):
+    if not terms.fuses or (switches.OFF and is_node_off("fusion", node.serial)):
         return "fusion is switched off"
-    if not terms.folds and (group.fold is not None or isinstance(node.op, Reduce)):
+    if not terms.folds and (group.fold is not None or node.op.__class__ is Reduce):
         return "folds with what makes and uses their elements are switched off"
     if group.opaque:
         return "an input is made by NumPy"
@@ -320,16 +294,18 @@ def _join(
     alone = terms.barred.alone
     if alone and any(n.serial in alone for n in (node, *group.nodes)):
         return "random numbers are drawn in the order of their stream, many at a time"
-    if group.fold is not None and not isinstance(group.fold.op, Reduce):
+    if group.fold is not None and group.fold.op.__class__ is not Reduce:
         return "elements are counted or kept in a kernel of its own"
     if len(group.nodes) >= MAX_NODES:
         return f"the kernel has {MAX_NODES} nodes already"
-    views = terms.views and not (isinstance(node.op, IN_C_ORDER) or node.serial in terms.barred.apart)
-    if shape == group.shape and (link is None or not views or same(*link)):
+    apart = terms.barred.apart
+    views = terms.views and node.op.__class__ not in IN_C_ORDER and not (apart and node.serial in apart)
+    equal, reaches = (True, True) if link is None or not views else terms.memory.seen(*link)
+    if equal and shape == group.shape:
         return _joined(node, plain, group, epoch, terms)
     if link is None or not views:
         return f"iteration space {shape} is not {group.shape}"
-    if math.prod(shape) != math.prod(group.shape) or extent(link[0]) != extent(link[1]):
+    if not reaches or math.prod(shape) != math.prod(group.shape):
         return _elsewhere(shape, group.shape)       # (nor would a view lead there)
     seen, made = spread(link[0], shape), spread(link[1], group.shape)
     view = reindex(seen, made)
@@ -337,7 +313,7 @@ def _join(
         return _elsewhere(shape, group.shape)
     placed = None if isinstance(node.op, (Reduce, Scan)) else plain.through(view)
     if placed is not None:
-        why = _strides_apart(node, placed, group, epoch)
+        why = _strides_apart(node, plain, placed, group, epoch)
         found = why or _joined(node, placed, group, epoch, terms)
         if not isinstance(found, str):
             group.bridged.add(node.serial)
@@ -346,7 +322,7 @@ def _join(
     moved = None if back is None else group.through(back, shape)
     if moved is None:
         return f"no view takes {shape} to {group.shape} for all operands"
-    found = _strides_apart(node, plain, moved, epoch) or _joined(node, plain, moved, epoch, terms)
+    found = _strides_apart(node, plain, plain, moved, epoch) or _joined(node, plain, moved, epoch, terms)
     if not isinstance(found, str):
         group.become(moved)
         group.bridged.add(node.serial)
@@ -365,12 +341,12 @@ def _elsewhere(shape: tuple[int, ...], other: tuple[int, ...]) -> str:
     return f"iteration space {shape} is not {other}"
 
 
-def _strides_apart(node: Expr, placed: Placed, group: Group, epoch: int) -> str | None:
+def _strides_apart(node: Expr, plain: Placed, placed: Placed, group: Group, epoch: int) -> str | None:
     """Would one loop nest stride across more large operands than two do, with the value that passes
     between them stored?"""
     if math.prod(group.shape) < CROSSING:
         return None
-    link = _link(node, group, epoch)
+    link = _link(node, plain, group, epoch)
     assert link is not None
     theirs = [a.geo for a in (*group.loads, *group.stores)]
     mine = [geo for _, geo in memory_reads(node, placed, group, epoch)]
@@ -390,11 +366,19 @@ Link = tuple[numpy.ndarray, numpy.ndarray]
 """A value of a group that a node needs: as the node's space and as the group's space has it."""
 
 
-def _link(node: Expr, group: Group, epoch: int) -> Link | None:
-    for i in node.inputs[1:] if isinstance(node.op, Gather) else loop_inputs(node):
-        if i.__class__ is Read and makes(value := i.expr, group, epoch) and isinstance(value.op, ELEMENTWISE):
-            return i.geo, group.placed[value.serial].region
+def _link(node: Expr, plain: Placed, group: Group, epoch: int) -> Link | None:
+    """`plain` has the node's accesses over its own space; a table and a compression's ranks are no links."""
+    kind, number = node.op.__class__, group.number
+    for k, i in enumerate(loop_inputs(node) if kind is Compress else node.inputs):
+        if i.__class__ is not Read or (kind is Gather and not k):
+            continue
+        value, geo = i.expr, plain.reads[k]
+        if value.op is not None and value.index == number and value.epoch == epoch and isinstance(
+            value.op, ELEMENTWISE
+        ):
+            assert geo is not None
+            return geo, group.placed[value.serial].region
     old = node.old
     if old is not None and not node.covers and makes(old, group, epoch) and isinstance(old.op, ELEMENTWISE):
-        return region_of(node), group.placed[old.serial].region
+        return region_of(node) if kind is Scatter else plain.region, group.placed[old.serial].region
     return None

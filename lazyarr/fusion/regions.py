@@ -75,17 +75,15 @@ def read_through(
     """The units that pay, of nodes of which some (serials) are stored, and some asked for from outside;
     groups numbered in `out` stay as they are."""
     found = Regions()
-    if not any(_is_apart(group, asked) for group in groups):
+    apart = [group for group in groups if _is_apart(group, asked)]
+    if not apart:
         return found
-    readers: dict[int, set[int]] = defaultdict(set)
-    for node in nodes:
-        for value in node.needs():
-            readers[value.serial].add(node.serial)
+    readers = Readers(nodes)
     taken = {n.serial for g in groups if g.opaque and g.refusals[0].why is not TOO_FEW for n in g.nodes}
-    for group in reversed(groups):
-        if group.number in out or not _is_apart(group, asked):
+    for group in reversed(apart):
+        if group.number in out:
             continue
-        mine = [n for n in group.nodes if n.serial not in taken]
+        mine = [n for n in group.nodes if n.serial not in taken] if taken else group.nodes
         last, fed = group.nodes[-1].serial, None
         if group.fold is not None:
             made = _of_folds(mine, group) or _fed(mine, group, asked, readers)
@@ -93,7 +91,7 @@ def read_through(
                 found.refused[last] = (made,)
                 continue
             mine, group, fed = made
-        elif not _elementwise(group):
+        elif not _may_unite(mine, asked, readers) or not _elementwise(group):
             continue
         uniting = _Uniting(group, mine, readers, stored, asked, memory, taken, fed)
         unit = uniting.unit()
@@ -105,13 +103,43 @@ def read_through(
     return found
 
 
+class Readers:
+    """Who needs each value, by serials; looked for when somebody first asks."""
+
+    def __init__(self, nodes: Sequence[Expr]) -> None:
+        self.nodes = nodes
+        self.known: dict[int, set[int]] = defaultdict(set)
+
+    def of(self, value: Expr) -> set[int]:
+        known = self.known
+        if not known:
+            for node in self.nodes:
+                for needed in node.needs():
+                    known[needed.serial].add(node.serial)
+        return known[value.serial]
+
+
 def _is_apart(group: Group, asked: Collection[int]) -> bool:
     """Does it read what is made for it piece by piece, or at other elements?"""
-    return any(
-        value.op is not None and value.serial not in asked
-        and (value.old is not None or not same(geo, region_of(value)) or is_short(value))
-        for value, _, geo in group.loads
-    )  # fmt: skip
+    for value, _, geo in group.loads:
+        if value.op is not None and value.serial not in asked and (
+            value.old is not None or not same(geo, region_of(value)) or is_short(value)
+        ):
+            return True
+    return False
+
+
+def _may_unite(nodes: Sequence[Expr], asked: Collection[int], readers: Readers) -> bool:
+    """Do nodes need a pending value that nobody else needs, and that they do not change a part of?"""
+    inside: set[int] = set()
+    for node in nodes:
+        for value in node.needs():
+            if value.op is None or value.serial in asked or (value is node.old and not node.covers):
+                continue
+            inside = inside or {n.serial for n in nodes}
+            if value.serial not in inside and readers.of(value) <= inside:
+                return True
+    return False
 
 
 Parts = tuple[list[Expr], Group, Expr | None]
@@ -130,7 +158,7 @@ def _of_folds(nodes: list[Expr], group: Group) -> Parts | None:
 
 
 def _fed(
-    nodes: list[Expr], group: Group, asked: Collection[int], readers: Mapping[int, set[int]]
+    nodes: list[Expr], group: Group, asked: Collection[int], readers: Readers
 ) -> Parts | str:
     """What makes the one value that a group folds, which need not exist as a whole (`portions`)."""
     folds = [n for n in nodes if isinstance(n.op, FOLDS)]
@@ -142,7 +170,7 @@ def _fed(
     once = all(folded(n).expr is value and same(folded(n).geo, geo) for n in folds)
     if not once or value.op is None or value.serial in asked or any(n.serial in asked for n in others):
         return NOT_ONE
-    if not readers[value.serial] <= {n.serial for n in folds} or geo.shape != group.shape:
+    if not readers.of(value) <= {n.serial for n in folds} or geo.shape != group.shape:
         return NOT_ONE
     if not all(_is_plain(n) and n.old is None for n in others):
         return IN_ORDER
@@ -172,7 +200,7 @@ class _Uniting:
     """One group on its way to a unit."""
 
     def __init__(
-        self, group: Group, nodes: list[Expr], readers: Mapping[int, set[int]], stored: Collection[int],
+        self, group: Group, nodes: list[Expr], readers: Readers, stored: Collection[int],
         asked: Collection[int], memory: Memory, taken: Collection[int], fed: Expr | None,
     ) -> None:
         self.group, self.nodes, self.readers, self.stored = group, nodes, readers, stored
@@ -225,7 +253,7 @@ class _Uniting:
         """What only the group needs, and what only that needs, by serial."""
         inside = {n.serial for n in self.nodes}
         if self.fed is not None:
-            inside |= self.readers[self.fed.serial]
+            inside |= self.readers.of(self.fed)
         found: dict[int, Expr] = {}
         todo = [value for n in self.nodes for value in n.needs()]
         while todo and len(inside) < MOST_NODES:
@@ -234,7 +262,7 @@ class _Uniting:
             if (
                 value.op is None or serial in inside or serial in self.barred or serial in self.taken
                 or serial in self.asked or not _is_plain(value) or not region_of(value).size
-                or not self.readers[serial] <= inside
+                or not self.readers.of(value) <= inside
             ):  # fmt: skip
                 continue
             found[serial] = value

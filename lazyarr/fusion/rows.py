@@ -16,120 +16,28 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
 
-import numpy
-
-from lazyarr.expr import FOLDS, Expr, Reduce
+from lazyarr.expr import FOLDS, Reduce
 from lazyarr.fusion.alias import ANYWHERE
+from lazyarr.fusion.chain import Chain
 from lazyarr.fusion.collapse import broadcast_strides
 from lazyarr.fusion.fold import result_strides
 from lazyarr.fusion.group import Asked, Group, makes, region_of
-from lazyarr.fusion.touches import Touch, in_step, rows_apart, spread_out
+from lazyarr.fusion.touches import Touch, in_step, like, rows_apart, spread_out
 from lazyarr.geometry import offset_of
+
+STAYS = "somebody else still reads the value that it changes: a copy of it must exist first"
 
 MOST = 64
 """Groups of a chain: planning looks at all that is different of what they touch."""
 
 NEAR = 8
 """What a chain overwrites is read at most one part in so many of its rows away."""
-
-
-Placed = tuple[int, Touch, int]
-"""Which group of a chain, a touch of it, and the axis along which its rows lie."""
-
-
-@dataclass(slots=True, eq=False)
-class Chain:
-    """Groups that run together, and the axis of each along which their rows lie."""
-
-    groups: list[Group]
-    axes: list[int]
-    """A group of one row only has none: its number of axes stands for it."""
-    touches: list[list[Touch]]
-    extent: int
-    """Rows."""
-    touched: dict[int, list[Placed]] = field(default_factory=dict)
-    """By id of the key: the touches of a buffer."""
-    written: dict[int, list[Placed]] = field(default_factory=dict)
-    """Those that write."""
-    latest: dict[int, dict[tuple[object, ...], tuple[Placed, bool]]] = field(default_factory=dict)
-    """The touches of a buffer again, with the lag of the group in the place of its number, and whether they
-    are of a row by itself before the first row or after the last; of those of the same bytes, which sweeps
-    touch again and again, the last one."""
-    block: int = 0
-    """Rows that run together; filled in by who makes a step of the chain."""
-    lags: list[int] = field(default_factory=list)
-    """How many blocks each group runs behind the first: what it reads or overwrites, others write or read
-    in rows nearby."""
-    reach: int = 0
-    """How many rows away that is, at most: so many a block must have."""
-    starts: list[int] = field(default_factory=list)
-    """Which row of the first group is the first row of each group.  What begins before the first group's, or
-    ends after them, is part of the first block, or of the last."""
-
-    def add(
-        self, group: Group, axis: int, touches: list[Touch], lag: int = 0, start: int = 0
-    ) -> Chain:
-        """One more group."""
-        at = len(self.groups)
-        self.groups.append(group)
-        self.axes.append(axis)
-        self.touches.append(touches)
-        self.lags.append(lag)
-        self.starts.append(start)
-        outside = not 0 <= start < self.extent
-        for t in touches:
-            beyond = outside and t.shape[axis] == 1
-            latest, where = self.latest.setdefault(id(t.key), {}), (*t[2:], axis, beyond)
-            if where not in latest or latest[where][0][0] <= lag:
-                latest[where] = (lag, t, axis), beyond
-            self.touched.setdefault(id(t.key), []).append((at, t, axis))
-            if t.writes:
-                self.written.setdefault(id(t.key), []).append((at, t, axis))
-        return self
-
-    @property
-    def spread(self) -> int:
-        """Bytes from row to row where a row is not contiguous, the least; 0 if all are."""
-        placed = ((t, a) for each in self.touched.values() for _, t, a in each)
-        return min((abs(t.strides[a]) for t, a in placed if spread_out(t, a)), default=0)
-
-    @property
-    def lagging(self) -> bool:
-        """Do groups run behind others?"""
-        return any(self.lags)
-
-    def window(self, most: int = MOST) -> int:
-        """Bytes of a row of each buffer, as often as there are blocks between the first of the groups that
-        touches it and the last; of so many groups at most."""
-        seen: dict[int, tuple[int, int, int]] = {}
-        placed = zip(self.axes, self.touches, self.lags, strict=True)
-        for axis, touches, lag in itertools.islice(placed, most):
-            for t in touches:
-                row, first, last = seen.get(id(t.key), (0, lag, lag))
-                seen[id(t.key)] = max(row, t.row_bytes(axis)), min(first, lag), max(last, lag)
-        return sum(row * (last - first + 1) for row, first, last in seen.values())
-
-    def part(self, n: int) -> Chain:
-        """The first groups."""
-        found = Chain([], [], [], self.extent, reach=self.reach)
-        for k in range(n):
-            found.add(self.groups[k], self.axes[k], self.touches[k], self.lags[k], self.starts[k])
-        return found
-
-    def rows(self, k: int) -> int:
-        """How many rows a group has."""
-        return self.groups[k].shape[self.axes[k]] if self.axes[k] < len(self.groups[k].shape) else 1
-
-    def standard(self, k: int) -> bool:
-        """Has a group the rows of the first one?"""
-        return self.starts[k] == 0 and self.rows(k) == self.extent
-
-    @property
-    def numbers(self) -> list[int]:
-        return [g.number for g in self.groups]
 
 
 @dataclass(slots=True, eq=False)
@@ -154,33 +62,76 @@ def chains(
     if all(g.fold is None and not g.stores for g in groups):
         return found
     tried: list[Chain] = []
+    one: Begun | None = None            # in the place of chains that have this one group
+    places: Seen = {}
+    refused: Refused = {}
+    last = Last(groups)
     at = 0
-    while at < len(groups) or tried:
+    while at < len(groups) or tried:            # (of one group alone nothing is left to do)
         group = groups[at] if at < len(groups) else None
         why: str | None = "it is the last"
         if group is not None:
             why, mine = _unfit(group, out), []
             if why is None:
-                mine = _touches(group, stored)
-                longer = _extended(tried, group, mine, asked)
+                mine = _touches(group, stored, places)
+                if one is None:
+                    longer = _extended(tried, group, mine, asked)
+                else:
+                    longer = _second(one, group, mine, asked, refused)
                 if isinstance(longer, list):
-                    tried, at = longer, at + 1
+                    tried, one, at = longer, None, at + 1
                     continue
                 why = longer
-            if any(g.fold is not None for g in (group, *(g for c in tried[:1] for g in c.groups))):
+            before = one.group.fold is not None if one is not None else tried and tried[0].folds
+            if group.fold is not None or before:
                 found.apart[group.number] = why
-        best = _best(tried)
+        best = _best(tried) if tried and len(tried[0].groups) > 1 else []
         if best:
-            kept = _cut(best[0], groups, room)
+            kept = _cut(best[0], last, room)
             if kept < len(best[0].groups):
                 at -= len(best[0].groups) - kept
                 best = [best[0].part(kept)]
                 group = None
             found.chains += [c for c in best if _saves(c)]
-        tried = []
+        tried, one = [], None
         if group is not None:
-            tried = _begun(group, mine) if mine else []
+            one = Begun(group, mine) if mine and _open_axes(group) else None
             at += 1
+    return found
+
+
+class Begun(NamedTuple):
+    """A group that may be the first of a chain, and what it touches."""
+
+    group: Group
+    touches: list[Touch]
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """All that chains go by, but for whose memory is touched."""
+        group = self.group
+        folded = None if group.fold is None else group.fold.op
+        return (folded, group.scan, group.edge, group.shape, *[t.like for t in self.touches])
+
+
+Refused = dict[tuple[Any, ...], str]
+"""By kinds of two groups, and which of their touches are of one buffer: why the second is in no chain with
+the first."""
+
+
+def _second(
+    one: Begun, group: Group, touches: list[Touch], asked: Asked, refused: Refused
+) -> list[Chain] | str:
+    """The chains of a group and the one after it; or why there are none."""
+    number: dict[int, int] = {}
+    buffers = [number.setdefault(id(t.key), len(number)) for t in (*one.touches, *touches)]
+    kinds = one.kind, Begun(group, touches).kind, tuple(buffers)
+    why = refused.get(kinds)
+    if why is not None:
+        return STAYS if group.stores and _changes_what_stays([one.group], group, asked) else why
+    found = _extended(_begun(*one), group, touches, asked)
+    if isinstance(found, str) and found is not STAYS:
+        refused[kinds] = found
     return found
 
 
@@ -195,7 +146,18 @@ def _unfit(group: Group, out: Collection[int]) -> str | None:
     return "it writes to positions, in any row" if group.scatters else None
 
 
-def _cut(chain: Chain, groups: Sequence[Group], room: int) -> int:
+class Last:
+    """Which group loads each value (serials) last; looked for when somebody first asks."""
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self.groups = groups
+
+    @cached_property
+    def reader(self) -> dict[int, int]:
+        return {access.value.serial: group.number for group in self.groups for access in group.loads}
+
+
+def _cut(chain: Chain, last: Last, room: int) -> int:
     """After how many of its groups a chain should end: where what they lag behind with has room, and the
     least is stored that others read later (between sweeps, nothing is)."""
     every = len(chain.groups)
@@ -204,28 +166,29 @@ def _cut(chain: Chain, groups: Sequence[Group], room: int) -> int:
     fits = next((n for n in range(every, 2, -1) if chain.window(n) * max(1, chain.reach) <= room), 2)
     if fits == every < MOST:
         return every
-    last: dict[int, int] = {}
-    for group in groups:
-        last.update((access.value.serial, group.number) for access in group.loads)
-
-    def passing(n: int) -> int:
-        """Bytes that only what comes after so many groups reads."""
-        end = chain.groups[n - 1].number
-        made = (t.value for touches in chain.touches[:n] for t in touches if t.writes)
-        return sum(v.nbytes for v in made if v.old is None and last.get(v.serial, 0) > end)
-
-    return min(range(fits, fits // 2, -1), key=passing)
+    passing, numbers = [0] * (every + 2), chain.numbers
+    """Bytes that only what comes after so many groups reads; at first, by how much that differs from those
+    after one group less."""
+    for made, touches in enumerate(chain.touches, 1):
+        for t in touches:
+            if t.writes and t.value.old is None:
+                until = bisect_left(numbers, last.reader.get(t.value.serial, 0))
+                if until >= made:
+                    passing[made] += t.value.nbytes
+                    passing[until + 1] -= t.value.nbytes
+    passing = list(itertools.accumulate(passing))
+    return min(range(fits, fits // 2, -1), key=passing.__getitem__)
 
 
 def _best(tried: Sequence[Chain]) -> list[Chain]:
     """Of chains of the same groups, the one whose rows are contiguous, if one is worth it."""
     worth = [c for c in tried if len(c.groups) > 1 and _saves(c)]
-    return sorted(worth, key=lambda c: c.spread > 0)[:1]
+    return worth if len(worth) < 2 else sorted(worth, key=lambda c: c.spread > 0)[:1]
 
 
 def _saves(chain: Chain) -> bool:
     """Is there a fold, or what is overwritten, and do two groups touch the same rows?"""
-    if not chain.lagging and not any(g.fold is not None for g in chain.groups):
+    if not chain.lagging and not chain.folds:
         return False
     seen: set[int] = set()
     for axis, touches in zip(chain.axes, chain.touches, strict=True):
@@ -236,30 +199,39 @@ def _saves(chain: Chain) -> bool:
     return False
 
 
-def _touches(group: Group, stored: Collection[int]) -> list[Touch]:
+Seen = dict[tuple[int, tuple[int, ...], bool], tuple[Any, ...]]
+"""What touches have besides value and key: by the geometry's identity, the space, and whether they write."""
+
+
+def _touches(group: Group, stored: Collection[int], seen: Seen) -> list[Touch]:
     """All that a group loads and stores."""
-    found = []
-    for a in group.loads:
-        anywhere = a.geo.dtype == ANYWHERE
-        found.append(_touch(group, a.value, a.key, a.geo, writes=False, anywhere=anywhere))
+    found, shape = [], group.shape
+    for value, key, geo in group.loads:
+        where = seen.get((id(geo), shape, False))
+        if where is None:
+            anywhere = geo.dtype == ANYWHERE
+            still = (0,) * len(shape)
+            strides = still if anywhere else broadcast_strides(shape, geo.shape, geo.strides)
+            where = like(shape, strides, offset_of(geo), geo.itemsize, False, anywhere)
+            seen[id(geo), shape, False] = where
+        found.append(Touch(value, key, *where))
     for node in group.nodes:
-        if node.serial in stored:
-            region = region_of(node) if isinstance(node.op, FOLDS) else group.placed[node.serial].region
-            found.append(_touch(group, node, group.memory.key(node), region, writes=True))
+        if node.serial not in stored:
+            continue
+        key = node if node.old is None else group.memory.key(node)
+        if isinstance(node.op, FOLDS):
+            geo = region_of(node)
+            strides = result_strides(node, len(shape))
+            where = like(shape, strides, offset_of(geo), geo.itemsize, True, False)
+        else:
+            geo = group.placed[node.serial].region
+            where = seen.get((id(geo), shape, True))
+            if where is None:
+                strides = broadcast_strides(shape, geo.shape, geo.strides)
+                where = like(shape, strides, offset_of(geo), geo.itemsize, True, False)
+                seen[id(geo), shape, True] = where
+        found.append(Touch(node, key, *where))
     return found
-
-
-def _touch(
-    group: Group, value: Expr, key: Expr, geo: numpy.ndarray, writes: bool, anywhere: bool = False
-) -> Touch:
-    shape = group.shape
-    if anywhere:
-        strides: tuple[int, ...] = (0,) * len(shape)
-    elif writes and isinstance(value.op, FOLDS):
-        strides = result_strides(value, len(shape))
-    else:
-        strides = broadcast_strides(shape, geo.shape, geo.strides)
-    return Touch(value, key, shape, strides, offset_of(geo), geo.itemsize, writes, anywhere)
 
 
 def _begun(group: Group, touches: list[Touch]) -> list[Chain]:
@@ -280,10 +252,10 @@ def _extended(
         return "there is no group before whose rows it could follow"
     if len(tried[0].groups) >= MOST:
         return f"{MOST} groups run together already"
-    if all(id(t.key) not in tried[0].touched for t in touches):
+    if tried[0].touched.keys().isdisjoint([id(t.key) for t in touches]):
         return "it uses nothing that the groups before use"
-    if _changes_what_stays(tried[0], group, asked):
-        return "somebody else still reads the value that it changes: a copy of it must exist first"
+    if group.stores and _changes_what_stays(tried[0].groups, group, asked):
+        return STAYS
     longer, whys = [], []
     for chain in tried:
         why = f"it folds all axes of extent {chain.extent}, or has none"
@@ -324,7 +296,7 @@ def _aligned(
     if not stride or other.anywhere or spread_out(other, across):
         return
     # (A row by itself gets an axis of one row.)
-    row = [t._replace(shape=(*t.shape, 1), strides=(*t.strides, stride)) for t in touches]
+    row = [t._replace(shape=(*t.shape, 1), strides=(*t.strides, stride), like=0) for t in touches]
     for axis in (*(d for d in _open_axes(group) if write.strides[d] == stride), ndim):
         mine = row if axis == ndim else touches
         apart = (write.offset - other.offset) / stride
@@ -333,16 +305,16 @@ def _aligned(
             # (All begin or end near the chain's rows, or lie among them.)
             if start < -(chain.extent // NEAR) or start + rows > chain.extent + chain.extent // NEAR:
                 continue
-            moved = [t._replace(offset=t.offset - start * stride) for t in mine]
+            moved = [t._replace(offset=t.offset - start * stride, like=0) for t in mine]
             at = next(t for t in moved if t.writes)
             if in_step(other, across, at, axis) and not any(spread_out(t, axis) for t in moved):
                 yield axis, start, moved
 
 
-def _changes_what_stays(chain: Chain, group: Group, asked: Asked) -> bool:
-    """Does it write to a part of what the chain makes, while others want it as it was?"""
-    olds = [n.old for n in group.nodes if n.old is not None and not n.covers]
-    return any(asked(old) and any(makes(old, g, old.epoch) for g in chain.groups) for old in olds)
+def _changes_what_stays(groups: Sequence[Group], group: Group, asked: Asked) -> bool:
+    """Does it write to a part of what other groups make, while others want it as it was?"""
+    olds = [n.old for n in group.nodes if n.old is not None and not n.covers and asked(n.old)]
+    return any(makes(old, g, old.epoch) for old in olds for g in groups)
 
 
 def _behind(chain: Chain, touches: list[Touch], axis: int, start: int) -> tuple[int, int] | str:
@@ -353,8 +325,9 @@ def _behind(chain: Chain, touches: list[Touch], axis: int, start: int) -> tuple[
     alone = touches[0].shape[axis] == 1 and not 0 <= start < chain.extent
     lag = most = 0
     for mine in touches:
-        for (before, other, across), beyond in chain.latest.get(id(mine.key), {}).values():
-            if not (mine.writes or other.writes):
+        latest, writes = chain.latest.get(id(mine.key)), mine.writes
+        for (before, other, across), beyond in () if latest is None else latest.values():
+            if not (writes or other.writes):
                 continue
             if in_step(other, across, mine, axis):
                 lag = max(lag, before)

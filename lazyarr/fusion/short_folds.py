@@ -6,6 +6,7 @@ So what is stacked and folded, as in ``np.stack([a, b]).sum(0)``, need not be st
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy
@@ -16,7 +17,7 @@ from lazyarr.fusion.fold import fold_order, folded
 from lazyarr.fusion.group import region_of
 from lazyarr.fusion.loop_strides import is_call
 from lazyarr.ops import OPS, function
-from lazyarr.reduce_order import SEARCHES, Order
+from lazyarr.reduce_order import SEARCHES, Order, Unproved
 
 FEW = 8
 """Elements along the axis, at most."""
@@ -25,14 +26,24 @@ FEW = 8
 def is_short(node: Expr) -> bool:
     """Does NumPy fold it element by element, along one axis of a few?"""
     op = node.op
-    if not isinstance(op, Reduce) or op.masked or len(op.axes) != 1 or op.name in SEARCHES:
+    if not isinstance(op, Reduce) or len(op.axes) != 1:
         return False
-    geo, order, char = folded(node).geo, fold_order(node), char_of(region_of(node).dtype)
+    geo = folded(node).geo
+    if geo.shape[op.axes[0]] > FEW or not geo.size:
+        return False
+    return _is_simple(op, char_of(region_of(node).dtype)) and _in_turn(fold_order(node))
+
+
+@lru_cache(maxsize=1024)
+def _is_simple(op: Reduce, char: str | None) -> bool:
     return (
-        isinstance(order, Order) and order.fold != "pairwise" and not order.wide
-        and geo.size > 0 and geo.shape[op.axes[0]] <= FEW
-        and op.name in OPS and op.sig == f"{char}{char}->{char}" and not is_call(op.name, op.sig)
+        not op.masked and op.name not in SEARCHES and op.name in OPS
+        and op.sig == f"{char}{char}->{char}" and not is_call(op.name, op.sig)
     )  # fmt: skip
+
+
+def _in_turn(order: Order | Unproved) -> bool:
+    return isinstance(order, Order) and order.fold != "pairwise" and not order.wide
 
 
 def layers(node: Expr) -> list[numpy.ndarray]:

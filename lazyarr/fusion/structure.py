@@ -45,6 +45,13 @@ class Tokens:
     """Some memory is somebody else's, or some access is not aligned."""
     _known: dict[int, Any] = field(default_factory=dict)
     """By identity, what is said of the nodes' geometries: they hold these."""
+    _ones: dict[Any, numpy.ndarray] = field(default_factory=dict)
+    """By what is said of them: the first such geometry."""
+    _one_of: dict[int, numpy.ndarray] = field(default_factory=dict)
+    """The same, by identity."""
+    _forms: dict[Key, int] = field(default_factory=dict)
+    _form_of: dict[int, int] = field(default_factory=dict)
+    """By serial of a node: its form."""
 
     def of(
         self, nodes: Sequence[Expr], stored: Sequence[bool], numbers: dict[int, int], live: Container[int]
@@ -100,11 +107,37 @@ class Tokens:
             parts += [literal and ignores(node.errors) for node in nodes]
         return parts, leaves
 
-    def form(self, node: Expr) -> Key:
-        """What a node is by itself, whatever its inputs are."""
-        said, old = self._known, node.old is not None
-        reads = [said[id(i.geo)] if i.__class__ is Read else None for i in node.inputs]
-        return node.op, old, node.covers, said[id(node.region)], *reads
+    def one(self, geo: numpy.ndarray) -> numpy.ndarray:
+        """Of all geometries of nodes of which the same is said, one."""
+        found = self._one_of.get(id(geo))
+        if found is None:
+            found = self._one_of[id(geo)] = self._ones.setdefault(self._known[id(geo)], geo)
+        return found
+
+    def form(self, node: Expr) -> int:
+        """A number for what a node is by itself, whatever its inputs are: for all that is said of it but
+        which values it needs and whether it is stored."""
+        number = self._form_of.get(node.serial)
+        if number is None:
+            known, one, op, region = self._one_of, self.one, node.op, node.region
+            assert region is not None
+            where = known[id(region)] if id(region) in known else one(region)
+            key: list[Any] = [op, node.old is None, node.covers, node.masked, id(where)]
+            add = key.append
+            for i in node.inputs:
+                if i.__class__ is Read:
+                    geo = i.geo
+                    add(id(known[id(geo)] if id(geo) in known else one(geo)))
+                else:
+                    add(i.dtype.char)                               # type: ignore[union-attr]
+                    if self.rules.numbers:
+                        add(self.rules.seen(i) if self.literal else NONE)       # type: ignore[arg-type]
+            if op.__class__ is Reduce and op.initial is not None:
+                add(op.initial.tobytes())
+            if self.rules.flagless:
+                add(self.literal and ignores(node.errors))
+            number = self._form_of[node.serial] = self._forms.setdefault(tuple(key), len(self._forms))
+        return number
 
     def places(self) -> Iterable[Any]:
         """What was said of geometries, in the order in which they were met, each once."""
@@ -125,7 +158,8 @@ class Tokens:
 
 
 def by_contents(geo: numpy.ndarray) -> Key:
-    return geo.shape, geo.strides, char_of(geo.dtype) or geo.dtype, offset_of(geo)
+    dtype = geo.dtype
+    return geo.shape, geo.strides, char_of(dtype) or dtype, offset_of(geo)
 
 
 def structure_of(
@@ -133,25 +167,52 @@ def structure_of(
 ) -> tuple[Key, list[Expr]]:
     """The key of a group, of whose nodes some are stored, and the values that it needs of others."""
     numbers = {id(n): k for k, n in enumerate(group.nodes)}
-    parts, leaves = tokens.of(group.nodes, stored, numbers, live)
+    parts: list[Any] = []
+    needed: list[Expr] = []
+    add, number_of, form = parts.append, numbers.get, tokens.form
+
+    def other(value: Expr) -> int:
+        needed.append(value)
+        if value.buf is not None and value.buf.bridge is not None:
+            add(value.buf.address & 15)
+        return numbers.setdefault(id(value), -len(needed))
+
+    for node, store in zip(group.nodes, stored, strict=True):
+        add(form(node))
+        add(store)
+        for i in node.inputs:
+            if i.__class__ is Read:
+                value = i.expr
+                k = number_of(id(value))
+                add(other(value) if k is None else k)
+        old = node.old
+        if old is not None:                         # (which the node's form says)
+            while old is not None and old.op is not None and id(old) not in live:
+                old = old.old
+            below = None if old is None else number_of(id(old))
+            parts += (other(old) if old is not None and below is None else below, old is node.old)
+    if group.fold is not None and any(
+        isinstance(n.op, Reduce) and n.op.name in DECIDED_EARLY for n in group.nodes
+    ):
+        parts += [tokens.literal and ignores(n.errors) for n in group.nodes]
     if group.bridged:               # the loops see nodes otherwise than these were written
         parts.append(group.shape)
         for node in group.nodes:
             placed = group.placed[node.serial]
             parts += [None if geo is None else by_contents(geo) for geo in (placed.region, *placed.reads)]
-    return tuple(parts), leaves
+    return tuple(parts), needed
 
 
-def form_of(group: Group, key: Key, tokens: Tokens) -> Key | None:
-    """What the body of a group depends on, whatever the extents: the group's key, in which geometries are
-    told by their types and by which of them are one; None where the body itself has extents in it.
+def form_of(group: Group, stored: Sequence[bool], tokens: Tokens, live: Container[int]) -> Key | None:
+    """What the body of a group depends on, whatever the extents: the tokens of its nodes, in which geometries
+    are told by their types and by which of them are one; None where the body itself has extents in it.
 
     (Equal loads are one by what they say of memory, values pass in registers by which elements they are: axes
     of length 1 make a difference.)"""
     if group.bridged or switches.OFF or any(not isinstance(n.op, SHAPELESS) for n in group.nodes):
         return None
     pinned, labels, form = tokens.shared, dict[Any, int](), list[Any]()
-    for part in key:
+    for part in tokens.of(group.nodes, stored, {id(n): k for k, n in enumerate(group.nodes)}, live)[0]:
         geo = pinned.get(part) if part.__class__ is int else None
         said = part if part.__class__ is tuple else None if geo is None else by_contents(geo)
         if said is None:

@@ -6,11 +6,14 @@ the side of "other rows".
 
 from __future__ import annotations
 
+import itertools
 import math
 from functools import lru_cache
 from typing import NamedTuple
 
 from lazyarr.expr import Expr
+
+Extents = tuple[int, ...]
 
 
 class Touch(NamedTuple):
@@ -26,6 +29,8 @@ class Touch(NamedTuple):
     writes: bool
     anywhere: bool = False
     """Any byte of the table, in any row."""
+    like: int = 0
+    """The same for all that differ in whose memory it is alone (`like`); 0: not known."""
 
     def row_bytes(self, axis: int) -> int:
         """Bytes of one row; 0 where all rows are the same."""
@@ -33,6 +38,26 @@ class Touch(NamedTuple):
             return 0
         others = (n for d, (n, s) in enumerate(zip(self.shape, self.strides, strict=True)) if s and d != axis)
         return self.itemsize * math.prod(others)
+
+
+_alike: dict[tuple[object, ...], int] = {}
+_numbers = itertools.count(1)
+
+MOST_ALIKE = 4096
+"""Kinds of touches that are remembered; all are forgotten when there are more."""
+
+
+def like(
+    shape: Extents, strides: Extents, offset: int, itemsize: int, writes: bool, anywhere: bool
+) -> tuple[Extents, Extents, int, int, bool, bool, int]:
+    """What touches have besides a value and its key, with a number for all that have the same."""
+    where = shape, strides, offset, itemsize, writes, anywhere
+    number = _alike.get(where)
+    if number is None:
+        if len(_alike) >= MOST_ALIKE:
+            _alike.clear()
+        number = _alike[where] = next(_numbers)
+    return (*where, number)
 
 
 def rows_apart(a: Touch, axis_a: int, b: Touch, axis_b: int) -> int | None:
@@ -56,12 +81,25 @@ def in_step(a: Touch, axis_a: int, b: Touch, axis_b: int) -> bool:
 
     Row i is a window of bytes at i times the stride, perhaps again in each period, in which all rows lie
     once.  So rows are apart if the windows of both accesses together are no longer than the stride."""
+    if not a.like or not b.like:
+        return _are_in_step(a, axis_a, b, axis_b)
+    key = a.like, axis_a, b.like, axis_b
+    found = _steps.get(key)
+    if found is None:
+        if len(_steps) >= MOST_ALIKE:
+            _steps.clear()
+        found = _steps[key] = _are_in_step(a, axis_a, b, axis_b)
+    return found
+
+
+_steps: dict[tuple[int, int, int, int], bool] = {}
+"""Answers by numbers of kinds, none of which is ever given twice."""
+
+
+def _are_in_step(a: Touch, axis_a: int, b: Touch, axis_b: int) -> bool:
     return not (a.anywhere or b.anywhere) and _in_step(
         a.shape, a.strides, a.itemsize, axis_a, b.shape, b.strides, b.itemsize, axis_b, b.offset - a.offset
     )
-
-
-Extents = tuple[int, ...]
 
 
 @lru_cache(maxsize=4096)

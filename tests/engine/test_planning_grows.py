@@ -65,6 +65,49 @@ def sweeps(n):
     return found
 
 
+def norms(n):
+    """Groups of several folds, in row blocks."""
+    found = []
+    for k in range(n // 12):
+        x = lazyarr.array([[k + 1.5] * 3] * 4)
+        m = x.mean(axis=1, keepdims=True)
+        v = ((x - m) ** 2).mean(axis=1, keepdims=True)
+        found.append((x - m) / lazyarr.sqrt(v + 1e-5) * 2 + 1)
+    return found
+
+
+def slices(n):
+    """Parts of one array, each of other elements."""
+    x = lazyarr.array([[1.5] * 3] * n)
+    return [(x[k : k + 4] - x[k + 1 : k + 5]) * 2 for k in range(n // 2)]
+
+
+def halves(n):
+    """One half of an array is changed, then the other: groups of one node, none of which joins another."""
+    found = []
+    for k in range(n // 20):
+        u = lazyarr.array([k + 1.5] * 8)
+        for _ in range(10):
+            u[:4] *= 2
+            u[4:] += 1
+        found.append(u)
+    return found
+
+
+def outputs(n):
+    """Ufuncs into views of arrays, at other elements than they read."""
+    found = []
+    for k in range(n // 40):
+        u, v = (lazyarr.array([[k + c] * 5] * 6) * 2.0 for c in (1.0, 2.0))
+        for _ in range(10):
+            lazyarr.multiply(u[1:], 2.0, out=v[1:])
+            lazyarr.add(v[:-1], u[:-1], out=u[:-1])
+            lazyarr.subtract(u, v, out=v)
+            v[2:4] = u[1:3]
+        found += [u, v]
+    return found
+
+
 def calls(what) -> int:
     """Function calls, those of C code included."""
     count = 0
@@ -99,7 +142,10 @@ def unbounded(monkeypatch):
     monkeypatch.setattr(cuts, "MAX_WEIGHT", math.inf)
 
 
-MOST = {chains: 120, wide: 120, folds: 270, writes: 420, sweeps: 300}
+MOST = {
+    chains: 70, wide: 75, folds: 245, norms: 185, writes: 180, sweeps: 190, slices: 155, halves: 230,
+    outputs: 300,
+}  # fmt: skip
 """Calls for each operation, when the structure is new."""
 
 

@@ -1,0 +1,116 @@
+"""Chains: groups that run together, block by block along the rows that they share, as they are put together.
+
+In:  groups, what they touch, how far they lag (`rows` decides).   Out: `Chain`, with its touches by buffer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from dataclasses import dataclass, field
+
+from lazyarr.fusion.group import Group
+from lazyarr.fusion.touches import Touch, spread_out
+
+Placed = tuple[int, Touch, int]
+"""Which group of a chain, a touch of it, and the axis along which its rows lie."""
+
+
+@dataclass(slots=True, eq=False)
+class Chain:
+    """Groups that run together, and the axis of each along which their rows lie."""
+
+    groups: list[Group]
+    axes: list[int]
+    """A group of one row only has none: its number of axes stands for it."""
+    touches: list[list[Touch]]
+    extent: int
+    """Rows."""
+    touched: dict[int, list[Placed]] = field(default_factory=dict)
+    """By id of the key: the touches of a buffer."""
+    written: dict[int, list[Placed]] = field(default_factory=dict)
+    """Those that write."""
+    latest: dict[int, dict[tuple[object, ...], tuple[Placed, bool]]] = field(default_factory=dict)
+    """The touches of a buffer again, with the lag of the group in the place of its number, and whether they
+    are of a row by itself before the first row or after the last; of those of the same bytes, which sweeps
+    touch again and again, the last one."""
+    block: int = 0
+    """Rows that run together; filled in by who makes a step of the chain."""
+    lags: list[int] = field(default_factory=list)
+    """How many blocks each group runs behind the first: what it reads or overwrites, others write or read
+    in rows nearby."""
+    reach: int = 0
+    """How many rows away that is, at most: so many a block must have."""
+    starts: list[int] = field(default_factory=list)
+    """Which row of the first group is the first row of each group.  What begins before the first group's, or
+    ends after them, is part of the first block, or of the last."""
+    folds: bool = False
+    """There is a fold."""
+
+    def add(
+        self, group: Group, axis: int, touches: list[Touch], lag: int = 0, start: int = 0
+    ) -> Chain:
+        """One more group."""
+        at = len(self.groups)
+        self.groups.append(group)
+        self.axes.append(axis)
+        self.touches.append(touches)
+        self.lags.append(lag)
+        self.starts.append(start)
+        self.folds = self.folds or group.fold is not None
+        outside = not 0 <= start < self.extent
+        for t in touches:
+            key, placed = id(t.key), (at, t, axis)
+            beyond = outside and t.shape[axis] == 1
+            where = (t.like, axis, beyond) if t.like else (*t[2:], axis, beyond)
+            if key not in self.touched:
+                self.touched[key], self.latest[key] = [placed], {where: ((lag, t, axis), beyond)}
+            else:
+                self.touched[key].append(placed)
+                latest = self.latest[key]
+                if where not in latest or latest[where][0][0] <= lag:
+                    latest[where] = (lag, t, axis), beyond
+            if t.writes:
+                self.written.setdefault(key, []).append(placed)
+        return self
+
+    @property
+    def spread(self) -> int:
+        """Bytes from row to row where a row is not contiguous, the least; 0 if all are."""
+        placed = ((t, a) for each in self.touched.values() for _, t, a in each)
+        return min((abs(t.strides[a]) for t, a in placed if spread_out(t, a)), default=0)
+
+    @property
+    def lagging(self) -> bool:
+        """Do groups run behind others?"""
+        return any(self.lags)
+
+    def window(self, most: int = sys.maxsize) -> int:
+        """Bytes of a row of each buffer, as often as there are blocks between the first of the groups that
+        touches it and the last; of so many groups at most."""
+        seen: dict[int, tuple[int, int, int]] = {}
+        placed = zip(self.axes, self.touches, self.lags, strict=True)
+        for axis, touches, lag in itertools.islice(placed, most):
+            for t in touches:
+                row, first, last = seen.get(id(t.key), (0, lag, lag))
+                seen[id(t.key)] = max(row, t.row_bytes(axis)), min(first, lag), max(last, lag)
+        return sum(row * (last - first + 1) for row, first, last in seen.values())
+
+    def part(self, n: int) -> Chain:
+        """The first groups."""
+        found = Chain([], [], [], self.extent, reach=self.reach)
+        for k in range(n):
+            found.add(self.groups[k], self.axes[k], self.touches[k], self.lags[k], self.starts[k])
+        return found
+
+    def rows(self, k: int) -> int:
+        """How many rows a group has."""
+        return self.groups[k].shape[self.axes[k]] if self.axes[k] < len(self.groups[k].shape) else 1
+
+    def standard(self, k: int) -> bool:
+        """Has a group the rows of the first one?"""
+        return self.starts[k] == 0 and self.rows(k) == self.extent
+
+    @property
+    def numbers(self) -> list[int]:
+        return [g.number for g in self.groups]
