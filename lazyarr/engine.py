@@ -169,6 +169,9 @@ def _run(step: Step, w: Walk) -> bool:
             return True
         if _outlive(step, step.rows, w):
             return _one_by_one(step.rows, w)
+    if step.shared and any(w.nodes[k].op is None for k in step.shared):
+        _by_numpy(step, w)                      # as it did the step that computed them before
+        return False
     try:
         if not COMPILER.usable:
             return _by_cached_kernel(step, w)
@@ -228,7 +231,8 @@ def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
 
 
 def _placement(step: Step, w: Walk) -> Placement:
-    return Placement([w.nodes[k] for k in step.members], {w.nodes[k].serial for k in step.stored})
+    serials = [{w.nodes[k].serial for k in those} for those in (step.stored, step.staying)]
+    return Placement([w.nodes[k] for k in step.members], *serials)
 
 
 def _bases(rows: RowBlocks, w: Walk, placement: Placement) -> list[list[int]]:
@@ -265,7 +269,8 @@ def _by_numpy(step: Step, w: Walk) -> None:
     """Node by node; each value goes as soon as nobody needs it any more, as in NumPy."""
     w.let_go([k for k in step.ends if k < 0])
     for k in step.members:
-        w.late += run_through_numpy(w.nodes[k])
+        if w.nodes[k].op is not None:
+            w.late += run_through_numpy(w.nodes[k])
         if k in step.ends:
             w.let_go((k,))
     if step.why == TOO_FEW:
@@ -279,7 +284,7 @@ def _by_kernel(step: Step, w: Walk) -> None:
         _by_rows(step, step.rows, w)
         return
     members = [w.nodes[k] for k in step.members]
-    placement = Placement(members, {w.nodes[k].serial for k in step.stored})
+    placement = _placement(step, w)
     for k, reusable in zip(step.stored, step.reusable, strict=True):
         placement.place(w.nodes[k], map(w.value, reusable))
     held = hold_signals() if placement.taken else None

@@ -46,6 +46,8 @@ class Scattered(Exception):
 
 def step_of(group: Group, w: Walk, parted: Partition, alike: Alike) -> Made:
     """The step of a group, with the program that a group like it has already."""
+    for node in group.nodes if parted.again else ():
+        node.index = group.number               # (others compute it, too)
     why = group.refusals[0].why if group.refusals else ""
     members = tuple([w.numbers[id(n)] for n in group.nodes])
     stored = [n.serial in parted.stored for n in group.nodes]

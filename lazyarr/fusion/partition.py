@@ -65,11 +65,10 @@ IN_C_ORDER = (Tally, Compress, Scatter)
 """What runs in C order of its own space."""
 
 CROWDED = "together they would hold more arrays at a time than NumPy"
-
 _epochs = itertools.count()
 
 Refuse = Callable[[Expr, Memory], str | None]
-"""Why a node has no native lowering, or None if it has one."""
+"""Why a node has no native lowering, None if it has one."""
 
 
 @dataclass(slots=True, eq=False)
@@ -83,7 +82,8 @@ class Partition:
     outline: Outline | None = None
     """Filled in likewise; None where groups read through what is written piece by piece."""
     regions: Regions = field(default_factory=Regions)
-    """Which of them do; filled in likewise."""
+    """Which of them do, filled in likewise."""
+    again: bool = False     # some groups compute what others do, too
 
 
 def partition(

@@ -251,7 +251,7 @@ class _Uniting:
             if may_raise(node.op, region_of(node).dtype.char) and not _all_of(region_of(node).shape, made):
                 return node, "elements that nobody reads may raise floating-point flags"
             again = sum(math.prod(w.shape) for w in made) - region_of(node).size
-            ns = _ns(node) * again
+            ns = ns_of(node) * again
             spent += max(0.0, ns)
             saved += 2 * region_of(node).nbytes / BYTES_PER_NS * (serial in self.stored)
             if ns > most:
@@ -281,7 +281,8 @@ class _Uniting:
         return any(n.old is not None and id(self.memory.key(n.old)) in keys for n in self.nodes)
 
 
-def _ns(node: Expr) -> float:
+def ns_of(node: Expr) -> float:
+    """Nanoseconds of an element."""
     assert isinstance(node.op, Map | Reduce)
     return 0.0 if node.op.name == "copy" else COST_NS * row(node.op.name).cost
 
