@@ -232,7 +232,7 @@ def _assembled(
         steps = [step for step in made if step is not None]
         if len(barred) == before:
             assert len(steps) == len(made)
-            if parted.again:
+            if parted.again or order is not None:
                 _share(parted, steps, w)
             return parted, steps
         if places is not None:

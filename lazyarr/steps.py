@@ -50,7 +50,8 @@ def step_of(group: Group, w: Walk, parted: Partition, alike: Alike) -> Made:
         node.index = group.number               # (others compute it, too)
     why = group.refusals[0].why if group.refusals else ""
     members = tuple([w.numbers[id(n)] for n in group.nodes])
-    stored = [n.serial in parted.stored for n in group.nodes]
+    through = () if group.unit is None else group.unit.through
+    stored = [n.serial in parted.stored and n.serial not in through for n in group.nodes]
     if group.opaque or not any(stored):         # (another thread let go of what was wanted when this began)
         return Step(members, tuple(compress(members, stored)), None, (), (), (), (), why), None
     if group.unit is not None:

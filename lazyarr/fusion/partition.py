@@ -189,6 +189,7 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
         stored -= {first.serial for first in written_again(group) if not asked(first)}
         if group.unit is not None:
             stored -= group.unit.through
+    stored.update(g.unit.fed.serial for g in groups if g.unit is not None and g.unit.fed is not None)
     return Partition(groups, stored, epoch)
 
 

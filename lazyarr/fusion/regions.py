@@ -64,8 +64,13 @@ class Regions:
     """What reading through makes of the groups of a partition."""
 
     units: list[Unit] = field(default_factory=list)
+    """The last one of the program first."""
     refused: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """By serial of a group's last node: why some of what it reads is stored for it."""
+
+    def reading(self, serial: int) -> int:
+        """How many units read through a value."""
+        return sum(serial in u.through or (u.fed is not None and u.fed.serial == serial) for u in self.units)
 
 
 def read_through(
@@ -74,13 +79,38 @@ def read_through(
 ) -> Regions:
     """The units that pay, of nodes of which some (serials) are stored, and some asked for from outside;
     groups numbered in `out` stay as they are."""
-    found = Regions()
     if not any(_is_apart(group, asked) for group in groups):
-        return found
+        return Regions()
     readers: dict[int, set[int]] = defaultdict(set)
     for node in nodes:
         for value in node.needs():
             readers[value.serial].add(node.serial)
+    shared = _shared(groups, asked, out)
+    while True:
+        found = _units(groups, readers, stored, asked, memory, out, shared)
+        lost = [serial for serial, number in shared.items() if found.reading(serial) < number]
+        if not lost:
+            return found
+        for serial in lost:
+            del shared[serial]
+
+
+def _shared(groups: Sequence[Group], asked: Collection[int], out: Collection[int]) -> dict[int, int]:
+    """What is written piece by piece and read by several groups, by serial: how many these are."""
+    found: dict[int, set[int]] = defaultdict(set)
+    for group in groups:
+        for value, _, _ in group.loads:
+            if value.op is not None and value.old is not None and value.serial not in asked:
+                found[value.serial].add(-1 if group.opaque or group.number in out else group.number)
+    return {serial: len(those) for serial, those in found.items() if len(those) > 1 and -1 not in those}
+
+
+def _units(
+    groups: Sequence[Group], readers: Mapping[int, set[int]], stored: Collection[int],
+    asked: Collection[int], memory: Memory, out: Collection[int], shared: Collection[int],
+) -> Regions:
+    """The units, each of its own nodes; what is made for a value that is `shared` several may have."""
+    found = Regions()
     taken = {n.serial for g in groups if g.opaque and g.refusals[0].why is not TOO_FEW for n in g.nodes}
     for group in reversed(groups):
         if group.number in out or not _is_apart(group, asked):
@@ -88,20 +118,33 @@ def read_through(
         mine = [n for n in group.nodes if n.serial not in taken]
         last, fed = group.nodes[-1].serial, None
         if group.fold is not None:
-            made = _of_folds(mine, group) or _fed(mine, group, asked, readers)
+            made = _of_folds(mine, group) or _fed(mine, group, asked, readers, shared)
             if isinstance(made, str):
                 found.refused[last] = (made,)
                 continue
             mine, group, fed = made
         elif not _elementwise(group):
             continue
-        uniting = _Uniting(group, mine, readers, stored, asked, memory, taken, fed)
+        uniting = _Uniting(group, mine, readers, stored, asked, memory, taken, fed, shared)
         unit = uniting.unit()
         if uniting.whys:
             found.refused[last] = tuple(uniting.whys)
         if unit is not None:
             found.units.append(unit)
-            taken.update(n.serial for n in unit.nodes)
+            taken.update({n.serial for n in unit.nodes} - below(unit, shared))
+    return found
+
+
+def below(unit: Unit, shared: Collection[int]) -> set[int]:
+    """Serials of a unit's nodes that make values which others have, too."""
+    members = {n.serial for n in unit.nodes}
+    found: set[int] = set()
+    todo = [n for n in unit.nodes if n.serial in shared]
+    while todo:
+        node = todo.pop()
+        if node.serial in members and node.serial not in found:
+            found.add(node.serial)
+            todo += node.needs()
     return found
 
 
@@ -130,7 +173,8 @@ def _of_folds(nodes: list[Expr], group: Group) -> Parts | None:
 
 
 def _fed(
-    nodes: list[Expr], group: Group, asked: Collection[int], readers: Mapping[int, set[int]]
+    nodes: list[Expr], group: Group, asked: Collection[int], readers: Mapping[int, set[int]],
+    shared: Collection[int],
 ) -> Parts | str:
     """What makes the one value that a group folds, which need not exist as a whole (`portions`)."""
     folds = [n for n in nodes if isinstance(n.op, FOLDS)]
@@ -142,9 +186,10 @@ def _fed(
     once = all(folded(n).expr is value and same(folded(n).geo, geo) for n in folds)
     if not once or value.op is None or value.serial in asked or any(n.serial in asked for n in others):
         return NOT_ONE
-    if not readers[value.serial] <= {n.serial for n in folds} or geo.shape != group.shape:
+    alone = value.serial in shared or readers[value.serial] <= {n.serial for n in folds}
+    if not alone or geo.shape != group.shape:
         return NOT_ONE
-    if not all(_is_plain(n) and n.old is None for n in others):
+    if not all(_is_plain(n) and n.covers for n in others):
         return IN_ORDER
     if others:
         if others[-1] is not value or not same(geo, region_of(value)):
@@ -174,9 +219,10 @@ class _Uniting:
     def __init__(
         self, group: Group, nodes: list[Expr], readers: Mapping[int, set[int]], stored: Collection[int],
         asked: Collection[int], memory: Memory, taken: Collection[int], fed: Expr | None,
+        shared: Collection[int],
     ) -> None:
         self.group, self.nodes, self.readers, self.stored = group, nodes, readers, stored
-        self.asked, self.memory, self.taken, self.fed = asked, memory, taken, fed
+        self.asked, self.memory, self.taken, self.fed, self.shared = asked, memory, taken, fed, shared
         self.barred = {n.old.serial for n in nodes if n.old is not None and not n.covers}
         """Serials of values that have to be stored."""
         self.whys: dict[str, None] = {}
@@ -234,7 +280,7 @@ class _Uniting:
             if (
                 value.op is None or serial in inside or serial in self.barred or serial in self.taken
                 or serial in self.asked or not _is_plain(value) or not region_of(value).size
-                or not self.readers[serial] <= inside
+                or not (serial in self.shared or self.readers[serial] <= inside)
             ):  # fmt: skip
                 continue
             found[serial] = value
@@ -304,19 +350,35 @@ def _all_of(shape: tuple[int, ...], made: Sequence[Where]) -> bool:
 def arranged(nodes: Sequence[Expr], units: Sequence[Unit], memory: Memory) -> list[Expr | Unit] | None:
     """The nodes in an order in which those of each unit are together; None if others must run in between."""
     order: list[Expr | Unit] = list(nodes)
-    for unit in units:
+    for unit in reversed(units):            # (the first one has what others make as well)
         moved = _together(order, unit, memory)
         if moved is None:
             return None
         order = moved
-    return order
+    return None if any(_too_late(order, unit, memory) for unit in units) else order
+
+
+def _too_late(order: Sequence[Expr | Unit], unit: Unit, memory: Memory) -> bool:
+    """Is something that a unit reads, for what another one has made before, overwritten in between?"""
+    members = {n.serial for n in unit.nodes}
+    read = {id(memory.key(value)) for value, _ in unit.loads}
+    between = False
+    for each in order:
+        if each is unit:
+            return False
+        between = between or (isinstance(each, Unit) and any(n.serial in members for n in each.nodes))
+        nodes = [each] if isinstance(each, Expr) else each.nodes
+        if between and any(n.old is not None and id(memory.key(n.old)) in read for n in nodes):
+            return True
+    return False
 
 
 def _together(order: Sequence[Expr | Unit], unit: Unit, memory: Memory) -> list[Expr | Unit] | None:
     """All that needs something of the unit comes after it, all else in between before it."""
-    members = {n.serial for n in unit.nodes}
-    mine = [k for k, each in enumerate(order) if isinstance(each, Expr) and each.serial in members]
+    every = {n.serial for n in unit.nodes}
+    mine = [k for k, each in enumerate(order) if isinstance(each, Expr) and each.serial in every]
     first, last = mine[0], mine[-1]
+    members = every.intersection(each.serial for each in order if isinstance(each, Expr))
     made, read = set(members), {id(memory.key(value)) for value, _ in unit.loads}
     before: list[Expr | Unit] = []
     after: list[Expr | Unit] = []
