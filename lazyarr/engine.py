@@ -184,9 +184,9 @@ def _run(step: Step, w: Walk) -> bool:
 
 def _one_by_one(rows: RowBlocks, w: Walk) -> bool:
     compiled = True
-    for step in rows.alone:
-        compiled = _run(step, w) and compiled
-        w.let_go(step.ends)
+    for part in rows.parts:
+        compiled = _run(part.step, w) and compiled
+        w.let_go(part.step.ends)
     return compiled
 
 

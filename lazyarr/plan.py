@@ -158,8 +158,6 @@ class RowBlocks:
     early: tuple[int, ...] = ()
     """Values that the steps one by one would let go of before all results have their memory; none where
     memory suffices all the same."""
-    alone: tuple[Step, ...] = ()
-    """The steps one by one."""
     launches: dict[Any, Any] = field(default_factory=dict)
     """Launches prepared (`launch_rows`), by options and whether they store past the caches."""
 

@@ -32,7 +32,6 @@ from lazyarr.fusion.touches import Touch, in_step
 from lazyarr.launch import NONTEMPORAL_BYTES, program_worth_threads
 from lazyarr.launch_rows import may_stream
 from lazyarr.plan import STRIPS_EACH, RowBlocks, RowPart, Step, Walk, block_rows
-from lazyarr.row_loans import fits, loans
 from lazyarr.schedule import LINE, scattered
 from lazyarr.storage import SLACK
 from lazyarr.switches import is_off
@@ -101,8 +100,6 @@ class Joint(NamedTuple):
     """Of each part, all but the step."""
     reusable: list[tuple[int, tuple[int, ...]]]
     """What is stored, and for each: values in whose memory it may lie."""
-    lent: list[tuple[int, int]]
-    """Values that lie where results will be, and which (`row_loans`)."""
 
 
 class _Joining:
@@ -118,7 +115,6 @@ class _Joining:
             for k in (w.numbers[id(n)] for n in g.nodes) if k in self.inside
         }  # fmt: skip
         """How far the step lags that makes a value inside."""
-        self.lent: dict[int, int] = {}
         self.own: dict[int, int] = {}
         """By number of a value: the chain's own number."""
 
@@ -131,12 +127,8 @@ class _Joining:
         if isinstance(joint, str):
             return joint
         values = list(self.own)
-        self.lent = {values[v]: values[k] for v, k in joint.lent}
-        parts = tuple(map(self._part, self.steps, joint.parts))
-        found = RowBlocks(
-            parts, joint.rows, joint.blocks, joint.own_bytes, joint.spare, joint.delay,
-            alone=tuple(self.steps),
-        )
+        parts = tuple([RowPart(step, *part) for step, part in zip(self.steps, joint.parts, strict=True)])
+        found = RowBlocks(parts, joint.rows, joint.blocks, joint.own_bytes, joint.spare, joint.delay)
         found.early = self._early(found.own_bytes * found.slots(get_num_threads()))
         return Step(
             tuple([k for s in self.steps for k in s.members]), tuple([values[k] for k, _ in joint.reusable]),
@@ -169,9 +161,6 @@ class _Joining:
         blocks = self.chain.extent // rows
         last = self.chain.extent - (blocks - 1) * rows
         places, own_bytes = self._slots(last)
-        if not self.chain.lagging and own_bytes * min(get_num_threads(), blocks) > SLACK:
-            self.lent = loans(self.w, self.chain, self.steps, self.inside)
-            places, own_bytes = self._slots(last)
         try:
             programs = [self._programs(k, rows, blocks) for k in range(len(self.steps))]
         except Unlike as unlike:
@@ -188,16 +177,9 @@ class _Joining:
             ))  # fmt: skip
         spare, delay = self._spare(), self._delay()
         if current.verify:
-            made = tuple(map(self._part, self.steps, parts))
+            made = tuple([RowPart(step, *part) for step, part in zip(self.steps, parts, strict=True)])
             self._verify(RowBlocks(made, rows, blocks, own_bytes, spare, delay))
-        lent = [(self.own[v], self.own[k]) for v, k in self.lent.items()]
-        return Joint(rows, blocks, own_bytes, spare, delay, parts, list(self._reusable()), lent)
-
-    def _part(self, step: Step, rest: tuple[Any, ...]) -> RowPart:
-        """A step as a part of the chain: what is lent lies where a result will be."""
-        if self.lent:
-            step = replace(step, operands=tuple([self.lent.get(k, k) for k in step.operands]))
-        return RowPart(step, *rest)
+        return Joint(rows, blocks, own_bytes, spare, delay, parts, list(self._reusable()))
 
     def _rows(self) -> int | str:
         """Rows of a block."""
@@ -259,7 +241,7 @@ class _Joining:
         """Where in a thread's own memory the rows of each value lie, and how much that takes."""
         at: dict[int, int] = {}
         end = 0
-        for number in (v for v in self.inside if v not in self.lent):
+        for number in self.inside:
             at[number] = end
             nbytes = self.w.value(number).nbytes // self.chain.extent * rows
             end += -(-nbytes // LINE) * LINE
@@ -283,14 +265,13 @@ class _Joining:
         touched, writing = self.chain.touched, self.chain.written
         return not any(
             touched[id(t.key)][-1][0] > k or writing[id(t.key)][0][0] < k
-            or self.w.numbers[id(t.value)] in self.inside
-            or self.w.numbers[id(t.value)] in self.lent.values() for t in written
+            or self.w.numbers[id(t.value)] in self.inside for t in written
         )
 
     def _programs(self, k: int, rows: int, blocks: int) -> tuple[Program, Program, Program]:
         """Over the rows of a group's first block, of those between, and of its last one."""
         chain, own = self.chain, self.steps[k].program
-        inside = tuple([None if v in self.lent else self.inside.get(v) for v in self.steps[k].operands])
+        inside = tuple(map(self.inside.get, self.steps[k].operands))
         assert own is not None
 
         def program(extent: int) -> Program:
@@ -323,11 +304,10 @@ class _Joining:
             for number in step.stored:
                 if number not in self.inside:
                     node = self.w.nodes[number]
-                    free = isinstance(node.op, Map) and number not in self.lent.values()
-                    to = mine[id(node)] if free else None
+                    to = mine[id(node)] if isinstance(node.op, Map) else None
                     yield self.own[number], () if to is None else tuple([
                         self.own[v] for v, end, found in ending
-                        if end <= k and fits(found, k, to, axis, self.chain.lags)
+                        if end <= k and _fits(found, k, to, axis, self.chain.lags)
                     ])
 
     def _verify(self, found: RowBlocks) -> None:
@@ -427,3 +407,17 @@ def reach(program: Program, k: int) -> tuple[int, int]:
     for n, s in zip(program.loops.shape, program.loops.strides[k], strict=True):
         low, high = low + min(0, s * (n - 1)), high + max(0, s * (n - 1))
     return low, high + PLAIN[program.parfor.operands[k].dtype].itemsize
+
+
+def _fits(
+    reads: Sequence[tuple[int, int, Touch]], k: int, mine: Touch, axis: int, lags: Sequence[int]
+) -> bool:
+    """Are these reads over where group `k` writes: at the same element, or before, in the same rows?"""
+    return all(
+        lags[at] <= lags[k] and in_step(t, a, mine, axis) if at < k else _alike(t, mine) for at, a, t in reads
+    )
+
+
+def _alike(a: Touch, b: Touch) -> bool:
+    """Is it the same element in the same iteration?"""
+    return (a.offset, a.strides, a.itemsize) == (b.offset, b.strides, b.itemsize)

@@ -28,7 +28,7 @@ LAYERS = {
     "dispatch": "dispatch",
     "threading": "threading",
     "scalar": "scalar",
-    "materialize": "materialize compiler engine ready plan plan_patterns planning row_blocks row_loans "
+    "materialize": "materialize compiler engine ready plan plan_patterns planning row_blocks "
     "bufferize kernels kernel_index shared_kernels hot launch launch_boxes launch_compress launch_feeds "
     "launch_portions launch_rows lowerings lowering_text replay replay_blocks schedule sinking values "
     "storage lifetimes habits resting steps traffic",
