@@ -46,8 +46,9 @@ MAX_PLANS = 512
 OUTLINED = 1000
 """Nodes of an evaluation whose like may come again with other extents."""
 
-NARROWER = (LOOK_BACK, 0, ALONE)
-"""How far a node looks for a group: each next one holds less at a time, and moves more."""
+NARROWER = ((LOOK_BACK, True), (LOOK_BACK, False), (0, True), (ALONE, False))
+"""How far a node looks for a group, and whether groups run in row blocks: each next one holds less at a
+time, and moves more."""
 
 
 _plans: dict[tuple[Any, ...], Plan] = {}
@@ -96,8 +97,10 @@ def groups_of(w: Walk, refuse: Refuse) -> tuple[Partition, list[Step]]:
     Groups that would hold more than NumPy are made anew, of nodes that are nearer to each other."""
     found: tuple[Partition, list[Step]] | None = None
     least = 0
-    for look_back in NARROWER:
-        mine = _groups(w, refuse, Barred(), look_back)
+    for look_back, in_rows in NARROWER:
+        if (look_back, in_rows) == NARROWER[1] and found is not None and not found[0].rows.chains:
+            continue                            # (it would be the same once more)
+        mine = _groups(w, refuse, Barred(), look_back, in_rows=in_rows)
         over = excess(w, mine[1])
         if found is None or over < least:
             found, least = mine, over
@@ -145,7 +148,7 @@ def _again(
     else:
         order = arranged(w.nodes, parted.regions.units, Memory(w.tokens.odd))
     try:
-        mine = _groups(w, refuse, Barred(), look_back, order, chained=chained)
+        mine = _groups(w, refuse, Barred(), look_back, order, chained=chained, in_rows=bool(chained))
     except Apart:
         return found
     if _bytes(mine[1], w) >= _bytes(found[1], w) or excess(w, mine[1]) > most:
@@ -192,14 +195,14 @@ Places = Sequence[int] | None
 
 def _groups(
     w: Walk, refuse: Refuse, barred: Barred, look_back: int, order: Order = None, places: Places = None,
-    chained: Chained | None = None,
+    chained: Chained | None = None, in_rows: bool = True,
 ) -> tuple[Partition, list[Step]]:
-    """Groups and steps; given what is `chained`, groups may compute again what others have computed."""
+    """Groups and steps, some `in_rows`; given what is `chained`, groups may compute again what others have computed."""
     parted, made, absorbed = _planned(w, refuse, barred, look_back, order, places, chained)
     steps = {at: step for at, (step, _) in enumerate(made) if at not in absorbed}
     _let_go(list(steps.values()), w.nodes, w.numbers)
     edges = {id(step) for at, step in steps.items() if parted.groups[at].edge}
-    if look_back == ALONE:
+    if look_back == ALONE or not in_rows:
         parted.rows = Found()
     joint, parted.rows = joined(w, parted, steps, [framed for _, framed in made])
     if order is None:
