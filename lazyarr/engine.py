@@ -11,7 +11,8 @@ place in the same order.
 from __future__ import annotations
 
 import time
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from typing import Any
 
 import numpy
@@ -225,7 +226,7 @@ def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
 
             watched = UNWATCHED if watch is None else watch.seen
             w.late += explain(step, members, found, placement, watched)
-        _finish(members, placement)
+        _finish(members, placement, reduce(or_, found))
     finally:
         release_signals(held)
 
@@ -294,7 +295,7 @@ def _by_kernel(step: Step, w: Walk) -> None:
             from lazyarr.replay import explain
 
             w.late += explain(step, members, [raised], placement)
-        _finish(members, placement)
+        _finish(members, placement, raised)
     finally:
         release_signals(held)
 
@@ -361,8 +362,8 @@ def _source(step: Step, w: Walk, addresses: list[int]) -> Source:
     return Source(step.program, addresses, _scalars(step, w), ranks)
 
 
-def _finish(members: list[Expr], placement: Placement) -> None:
-    """The values exist: hand out buffers, forget what only the computation needed.
+def _finish(members: list[Expr], placement: Placement, raised: int) -> None:
+    """The values exist, and these flags were raised: hand out buffers, forget what nobody needs any more.
 
     What is stored comes first: an interrupt half way must leave the others to whatever is computed again."""
     buffers = placement.buffers
@@ -372,7 +373,7 @@ def _finish(members: list[Expr], placement: Placement) -> None:
                 continue
             if node.serial in placement.waiting:
                 node.spared = True
-                node.errors = flags.TOLD
+                node.errors = flags.told_again(node.errors, raised)
                 continue
             if is_held(node):
                 LEDGER.unallocated -= node.nbytes

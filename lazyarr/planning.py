@@ -197,7 +197,7 @@ def _groups(
     w: Walk, refuse: Refuse, barred: Barred, look_back: int, order: Order = None, places: Places = None,
     chained: Chained | None = None, in_rows: bool = True,
 ) -> tuple[Partition, list[Step]]:
-    """Groups and steps, some `in_rows`; given what is `chained`, groups may compute again what others have computed."""
+    """Groups and steps, some `in_rows`; given what is `chained`, groups may compute again what others have."""
     parted, made, absorbed = _planned(w, refuse, barred, look_back, order, places, chained)
     steps = {at: step for at, (step, _) in enumerate(made) if at not in absorbed}
     _let_go(list(steps.values()), w.nodes, w.numbers)

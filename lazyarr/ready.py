@@ -223,7 +223,7 @@ def launched(met: Met, one: Launch, late: list[flags.Late]) -> bool:
     for k in one.others:
         node = nodes[k]
         if node.serial in waiting:
-            node.spared, node.errors = True, flags.TOLD
+            node.spared, node.errors = True, flags.told_again(node.errors, raised)
         else:
             node.done(None)
     COUNT.nodes_run += len(one.step.members)

@@ -54,6 +54,7 @@ def repeats(
     passing = {*stored}.difference(asked)
     if not passing:
         return
+    passing -= {n.old.serial for g in groups for n in g.nodes if n.old is not None and not n.covers}
     readers: dict[int, list[Group]] = {}
     for group in groups:
         for access in group.loads:
@@ -86,6 +87,8 @@ def repeat(groups: list[Group], stored: set[int], asked: Collection[int], chaine
         _leave(each.maker, stored)
     if not all(group.nodes for group in groups):
         _renumber(groups)
+    for group in groups if found else ():
+        group.refusals = [r._replace(serial=group.nodes[0].serial) for r in group.refusals]
     return found
 
 

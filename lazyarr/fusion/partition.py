@@ -83,7 +83,7 @@ class Partition:
     """Filled in likewise; None where groups read through what is written piece by piece."""
     regions: Regions = field(default_factory=Regions)
     """Which of them do, filled in likewise."""
-    again: bool = False     # some groups compute what others do, too
+    again: bool = False     # some compute what others do, too
 
 
 def partition(

@@ -22,7 +22,7 @@ def test_columns_for_whose_blocks_there_is_no_memory_are_fused_all_the_same(rows
     planning.forget()
     x = numpy.random.default_rng(3).random((rows, rows))
     with lazyarr.options(jit="always", num_threads=2):
-        y = lazyarr.asarray(x)
+        y = lazyarr.array(x)
         seen = debug.explain(softmax(lazyarr, y))
         assert len(seen.groups) == 3
         assert seen.bytes_moved == pytest.approx(5 * x.nbytes, rel=0.02)
