@@ -18,6 +18,7 @@ from lazyarr.counters import COUNT
 from lazyarr.expr import Expr, Read
 from lazyarr.fusion.again import Chained, repeat, repeats
 from lazyarr.fusion.alias import Memory
+from lazyarr.fusion.arranging import arranged
 from lazyarr.fusion.assembler import Unlike
 from lazyarr.fusion.boxes import Unit
 from lazyarr.fusion.compress import fed, feedable
@@ -25,7 +26,7 @@ from lazyarr.fusion.group import TOO_FEW, Group, space
 from lazyarr.fusion.outline import Barred, Elsewhere, Outline, outline
 from lazyarr.fusion.partition import ALONE, LOOK_BACK, Partition, Refuse, is_draw, partition
 from lazyarr.fusion.portions import portioned, takes
-from lazyarr.fusion.regions import IN_ORDER, Regions, arranged, read_through
+from lazyarr.fusion.regions import IN_ORDER, Regions, read_through
 from lazyarr.fusion.rows import Found, chains
 from lazyarr.fusion.structure import Key
 from lazyarr.launch_portions import blocks_of
@@ -46,9 +47,8 @@ MAX_PLANS = 512
 OUTLINED = 1000
 """Nodes of an evaluation whose like may come again with other extents."""
 
-NARROWER = ((LOOK_BACK, True), (LOOK_BACK, False), (0, True), (ALONE, False))
-"""How far a node looks for a group, and whether groups run in row blocks: each next one holds less at a
-time, and moves more."""
+NARROWER = (LOOK_BACK, 0, ALONE)
+"""How far a node looks for a group: each next one holds less at a time, and moves more."""
 
 
 _plans: dict[tuple[Any, ...], Plan] = {}
@@ -97,10 +97,8 @@ def groups_of(w: Walk, refuse: Refuse) -> tuple[Partition, list[Step]]:
     Groups that would hold more than NumPy are made anew, of nodes that are nearer to each other."""
     found: tuple[Partition, list[Step]] | None = None
     least = 0
-    for look_back, in_rows in NARROWER:
-        if (look_back, in_rows) == NARROWER[1] and found is not None and not found[0].rows.chains:
-            continue                            # (it would be the same once more)
-        mine = _groups(w, refuse, Barred(), look_back, in_rows=in_rows)
+    for look_back in NARROWER:
+        mine = _groups(w, refuse, Barred(), look_back)
         over = excess(w, mine[1])
         if found is None or over < least:
             found, least = mine, over
@@ -148,7 +146,7 @@ def _again(
     else:
         order = arranged(w.nodes, parted.regions.units, Memory(w.tokens.odd))
     try:
-        mine = _groups(w, refuse, Barred(), look_back, order, chained=chained, in_rows=bool(chained))
+        mine = _groups(w, refuse, Barred(), look_back, order, chained=chained)
     except Apart:
         return found
     if _bytes(mine[1], w) >= _bytes(found[1], w) or excess(w, mine[1]) > most:
@@ -176,7 +174,7 @@ def _in_boxes(
         try:
             return _groups(w, refuse, Barred(), LOOK_BACK, order)
         except Apart as found:
-            regions.units.remove(found.unit)
+            regions.drop(found.unit)
             for node in w.nodes if found.unit.fed is not None else ():
                 if found.unit.fed in node.needs():
                     regions.refused[node.serial] = (IN_ORDER,)
@@ -195,14 +193,14 @@ Places = Sequence[int] | None
 
 def _groups(
     w: Walk, refuse: Refuse, barred: Barred, look_back: int, order: Order = None, places: Places = None,
-    chained: Chained | None = None, in_rows: bool = True,
+    chained: Chained | None = None,
 ) -> tuple[Partition, list[Step]]:
-    """Groups and steps, some `in_rows`; given what is `chained`, groups may compute again what others have."""
+    """Groups and steps; given what is `chained`, groups may compute again what others have."""
     parted, made, absorbed = _planned(w, refuse, barred, look_back, order, places, chained)
     steps = {at: step for at, (step, _) in enumerate(made) if at not in absorbed}
     _let_go(list(steps.values()), w.nodes, w.numbers)
     edges = {id(step) for at, step in steps.items() if parted.groups[at].edge}
-    if look_back == ALONE or not in_rows:
+    if look_back == ALONE:
         parted.rows = Found()
     joint, parted.rows = joined(w, parted, steps, [framed for _, framed in made])
     if order is None:

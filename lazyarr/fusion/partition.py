@@ -66,7 +66,6 @@ IN_C_ORDER = (Tally, Compress, Scatter)
 
 CROWDED = "together they would hold more arrays at a time than NumPy"
 _epochs = itertools.count()
-
 Refuse = Callable[[Expr, Memory], str | None]
 """Why a node has no native lowering, None if it has one."""
 
@@ -83,7 +82,7 @@ class Partition:
     """Filled in likewise; None where groups read through what is written piece by piece."""
     regions: Regions = field(default_factory=Regions)
     """Which of them do, filled in likewise."""
-    again: bool = False     # some compute what others do, too
+    again: bool = False     # some compute what others do
 
 
 def partition(

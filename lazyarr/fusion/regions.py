@@ -68,9 +68,25 @@ class Regions:
     refused: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """By serial of a group's last node: why some of what it reads is stored for it."""
 
-    def reading(self, serial: int) -> int:
-        """How many units read through a value."""
-        return sum(serial in u.through or (u.fed is not None and u.fed.serial == serial) for u in self.units)
+    def reading(self, serial: int, number: int) -> bool:
+        """Do so many units read through a value, one of which at most feeds a fold with it as it is?"""
+        fed = sum(u.fed is not None and u.fed.serial == serial for u in self.units)
+        return fed < 2 and fed + sum(serial in u.through for u in self.units) == number
+
+    def distinct(self) -> bool:
+        """Has each unit but the first of the program a node of its own?"""
+        seen: set[int] = set()
+        for unit in reversed(self.units):
+            mine = {n.serial for n in unit.nodes}
+            if mine <= seen:
+                return False
+            seen |= mine
+        return True
+
+    def drop(self, unit: Unit) -> None:
+        """Take out a unit, and with it those that make something that it makes, too."""
+        gone = {n.serial for n in unit.nodes}
+        self.units = [u for u in self.units if gone.isdisjoint(n.serial for n in u.nodes)]
 
 
 def read_through(
@@ -88,7 +104,9 @@ def read_through(
     shared = _shared(groups, asked, out)
     while True:
         found = _units(groups, readers, stored, asked, memory, out, shared)
-        lost = [serial for serial, number in shared.items() if found.reading(serial) < number]
+        lost = [serial for serial, number in shared.items() if not found.reading(serial, number)]
+        if not lost and not found.distinct():
+            lost = list(shared)
         if not lost:
             return found
         for serial in lost:
@@ -345,58 +363,3 @@ def _all_of(shape: tuple[int, ...], made: Sequence[Where]) -> bool:
         sides = zip(edges, b, strict=True)
         seen[tuple(slice(edge.index(low), edge.index(high)) for edge, (low, high) in sides)] = True
     return bool(seen.all())
-
-
-def arranged(nodes: Sequence[Expr], units: Sequence[Unit], memory: Memory) -> list[Expr | Unit] | None:
-    """The nodes in an order in which those of each unit are together; None if others must run in between."""
-    order: list[Expr | Unit] = list(nodes)
-    for unit in reversed(units):            # (the first one has what others make as well)
-        moved = _together(order, unit, memory)
-        if moved is None:
-            return None
-        order = moved
-    return None if any(_too_late(order, unit, memory) for unit in units) else order
-
-
-def _too_late(order: Sequence[Expr | Unit], unit: Unit, memory: Memory) -> bool:
-    """Is something that a unit reads, for what another one has made before, overwritten in between?"""
-    members = {n.serial for n in unit.nodes}
-    read = {id(memory.key(value)) for value, _ in unit.loads}
-    between = False
-    for each in order:
-        if each is unit:
-            return False
-        between = between or (isinstance(each, Unit) and any(n.serial in members for n in each.nodes))
-        nodes = [each] if isinstance(each, Expr) else each.nodes
-        if between and any(n.old is not None and id(memory.key(n.old)) in read for n in nodes):
-            return True
-    return False
-
-
-def _together(order: Sequence[Expr | Unit], unit: Unit, memory: Memory) -> list[Expr | Unit] | None:
-    """All that needs something of the unit comes after it, all else in between before it."""
-    every = {n.serial for n in unit.nodes}
-    mine = [k for k, each in enumerate(order) if isinstance(each, Expr) and each.serial in every]
-    first, last = mine[0], mine[-1]
-    members = every.intersection(each.serial for each in order if isinstance(each, Expr))
-    made, read = set(members), {id(memory.key(value)) for value, _ in unit.loads}
-    before: list[Expr | Unit] = []
-    after: list[Expr | Unit] = []
-    later: set[int] = set()
-    late_reads: set[int] = set()
-    for each in order[first : last + 1]:
-        nodes = [each] if isinstance(each, Expr) else each.nodes
-        needs = {v.serial for n in nodes for v in (*n.needs(), *([n.old] if n.old is not None else []))}
-        writes = {id(memory.key(n.old)) for n in nodes if n.old is not None}
-        if isinstance(each, Expr) and each.serial in members:
-            if needs & later or writes & late_reads:
-                return None
-        elif needs & made or writes & (read | late_reads):
-            after.append(each)
-            serials = {n.serial for n in nodes}
-            made |= serials
-            later |= serials
-            late_reads |= {id(memory.key(v)) for n in nodes for v in n.needs()}
-        else:
-            before.append(each)
-    return [*order[:first], *before, unit, *after, *order[last + 1 :]]
