@@ -232,8 +232,8 @@ def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
 
 
 def _placement(step: Step, w: Walk) -> Placement:
-    serials = [{w.nodes[k].serial for k in those} for those in (step.stored, step.staying)]
-    return Placement([w.nodes[k] for k in step.members], *serials)
+    staying = {w.nodes[k].serial for k in step.staying} if step.shared else ()
+    return Placement([w.nodes[k] for k in step.members], {w.nodes[k].serial for k in step.stored}, staying)
 
 
 def _bases(rows: RowBlocks, w: Walk, placement: Placement) -> list[list[int]]:
