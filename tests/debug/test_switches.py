@@ -42,11 +42,11 @@ def program(np):
         np.evaluate(big)
     big *= 3
     s = abs(b)[np.array(rng.integers(0, 700, 400))] * 2
-    t = (lambda x: x - x.mean(keepdims=True))(b * 2)
-    found = [s, c, d, e, f, a, k, m, r, t, big]
+    found = [s, c, d, e, f, a, k, m, r, big]
     if np is lazyarr:
         np.evaluate(*found)
-    return found + [k.sum(), a.max(), c.argmin()]
+    t = (lambda x: x - x.mean(keepdims=True))(b * 2)
+    return found + [t, k.sum(), a.max(), c.argmin()]
 
 want = program(numpy)
 told = []
@@ -108,7 +108,7 @@ CHANGES: dict[str, Any] = {
     "vectorize": lambda off, on: off["off"] == ["vectorize"],
     "tile": lambda off, on: off["off"] == ["tile"],
     "emitters": lambda off, on: off["numpy_loop_blocks"] > on["numpy_loop_blocks"],
-    "sinking": lambda off, on: off["moved"] > on["moved"],
+    "sinking": lambda off, on: off["fused_ops"] != on["fused_ops"],
     "views": lambda off, on: off["views"] == 0 < on["views"],
     "fusion": lambda off, on: off["groups"] == off["operations"] > on["groups"],
     "slots": lambda off, on: off["kernels"] == on["kernels"],
