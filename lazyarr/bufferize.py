@@ -7,7 +7,7 @@ and the write covers only a part; in a dying input of the same layout; else in f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.geometry import same
@@ -24,15 +24,16 @@ takes longer than what is smaller.  (NumPy's own operators do it for eight times
 class Placement:
     """The buffers of one step: `buffers` by serial, and the value that each was `taken` from.
 
-    Members `waiting` stay pending: they are held, and spared for now (`temporaries`)."""
+    Members `waiting` stay pending: they are held, and spared for now (`temporaries`), or `staying` for steps
+    that compute them again."""
 
     __slots__ = ("buffers", "taken", "members", "waiting")
 
-    def __init__(self, members: Sequence[Expr], stored: set[int]) -> None:
+    def __init__(self, members: Sequence[Expr], stored: set[int], staying: Collection[int] = ()) -> None:
         self.buffers: dict[int, Buffer] = {}
         self.taken: dict[int, Expr] = {}
         self.members = {n.serial for n in members}
-        self.waiting: set[int] = set()
+        self.waiting: set[int] = {*staying}
         for node in reversed(members):
             if node.serial not in stored and (node.serial in self.waiting or is_held(node)):
                 self.waiting.add(node.serial)

@@ -11,7 +11,8 @@ place in the same order.
 from __future__ import annotations
 
 import time
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from typing import Any
 
 import numpy
@@ -170,6 +171,9 @@ def _run(step: Step, w: Walk) -> bool:
             return True
         if _outlive(step, step.rows, w):
             return _one_by_one(step.rows, w)
+    if step.shared and any(w.nodes[k].op is None for k in step.shared):
+        _by_numpy(step, w)                      # as it did the step that computed them before
+        return False
     try:
         if not COMPILER.usable:
             return _by_cached_kernel(step, w)
@@ -223,13 +227,14 @@ def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
 
             watched = UNWATCHED if watch is None else watch.seen
             w.late += explain(step, members, found, placement, watched)
-        _finish(members, placement)
+        _finish(members, placement, reduce(or_, found))
     finally:
         release_signals(held)
 
 
 def _placement(step: Step, w: Walk) -> Placement:
-    return Placement([w.nodes[k] for k in step.members], {w.nodes[k].serial for k in step.stored})
+    staying = {w.nodes[k].serial for k in step.staying} if step.shared else ()
+    return Placement([w.nodes[k] for k in step.members], {w.nodes[k].serial for k in step.stored}, staying)
 
 
 def _bases(rows: RowBlocks, w: Walk, placement: Placement) -> list[list[int]]:
@@ -266,7 +271,8 @@ def _by_numpy(step: Step, w: Walk) -> None:
     """Node by node; each value goes as soon as nobody needs it any more, as in NumPy."""
     w.let_go([k for k in step.ends if k < 0])
     for k in step.members:
-        w.late += run_through_numpy(w.nodes[k])
+        if w.nodes[k].op is not None:
+            w.late += run_through_numpy(w.nodes[k])
         if k in step.ends:
             w.let_go((k,))
     if step.why == TOO_FEW:
@@ -280,7 +286,7 @@ def _by_kernel(step: Step, w: Walk) -> None:
         _by_rows(step, step.rows, w)
         return
     members = [w.nodes[k] for k in step.members]
-    placement = Placement(members, {w.nodes[k].serial for k in step.stored})
+    placement = _placement(step, w)
     for k, reusable in zip(step.stored, step.reusable, strict=True):
         placement.place(w.nodes[k], map(w.value, reusable))
     held = hold_signals() if placement.taken else None
@@ -290,7 +296,7 @@ def _by_kernel(step: Step, w: Walk) -> None:
             from lazyarr.replay import explain
 
             w.late += explain(step, members, [raised], placement)
-        _finish(members, placement)
+        _finish(members, placement, raised)
     finally:
         release_signals(held)
 
@@ -357,8 +363,8 @@ def _source(step: Step, w: Walk, addresses: list[int]) -> Source:
     return Source(step.program, addresses, _scalars(step, w), ranks)
 
 
-def _finish(members: list[Expr], placement: Placement) -> None:
-    """The values exist: hand out buffers, forget what only the computation needed.
+def _finish(members: list[Expr], placement: Placement, raised: int) -> None:
+    """The values exist, and these flags were raised: hand out buffers, forget what nobody needs any more.
 
     What is stored comes first: an interrupt half way must leave the others to whatever is computed again."""
     buffers = placement.buffers
@@ -368,7 +374,7 @@ def _finish(members: list[Expr], placement: Placement) -> None:
                 continue
             if node.serial in placement.waiting:
                 node.spared = True
-                node.errors = flags.TOLD
+                node.errors = flags.told_again(node.errors, raised)
                 continue
             if is_held(node):
                 LEDGER.unallocated -= node.nbytes

@@ -27,6 +27,27 @@ BITS = dict(zip(TEXTS, (1, 2, 4, 8), strict=True))
 TOLD = dict.fromkeys(TEXTS, "ignore")
 """The error state of a node whose warnings were given, should it be computed again."""
 
+
+class Told(dict[str, str]):
+    """The same, where it is known which flags were raised when the node was computed."""
+
+    __slots__ = ("raised",)
+
+    def __init__(self, raised: int) -> None:
+        super().__init__(TOLD)
+        self.raised = raised
+
+
+def told_again(errors: dict[str, str] | None, raised: int) -> Told:
+    """The error state of a node that was computed, and stays pending: its kernel raised these flags."""
+    return Told(raised & errors.raised if isinstance(errors, Told) else raised)
+
+
+def may_have_raised(errors: dict[str, str] | None, key: str) -> bool:
+    """Can a node raise a category, as far as is known of what it raised before?"""
+    return not isinstance(errors, Told) or bool(errors.raised & BITS[key])
+
+
 _INTERNAL = ("lazyarr", "numpy")
 
 

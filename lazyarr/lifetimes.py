@@ -94,7 +94,7 @@ class _Placement:
         if step.rows is not None:
             own = step.rows.own_bytes * step.rows.slots(get_num_threads())
             self.memory.peak = max(self.memory.peak, self.memory.live + own)
-        self.done |= members
+        self.done |= members - {self.w.nodes[k].serial for k in step.staying}
         self.let_go(map(self.w.value, step.ends))
 
     def by_numpy(self, step: Step) -> None:

@@ -70,10 +70,17 @@ class Step:
     """Steps that run together, block by block: this one has no program of its own."""
     boxes: tuple[Step, ...] = ()
     """Programs for boxes of one space, which together compute the members; nor has this one."""
+    shared: tuple[int, ...] = ()
+    """Members that other steps compute, too, and nobody stores: they stay pending until the last one has."""
     work: float | None = None
     """What NumPy would take for it (`compiler.numpy_ns`), once somebody asked."""
     raised: dict[tuple[str | int, ...], Known] = field(default_factory=dict)
     """By the categories that were raised, and where that tells more by whom (`replay`)."""
+
+    @property
+    def staying(self) -> set[int]:
+        """Members that a later step computes again."""
+        return {*self.shared}.difference(self.ends)
 
     def renumbered(self, members: tuple[int, ...], others: Sequence[int], why: str) -> Step:
         """The step of a group like this one's, whose members and other values these are."""

@@ -16,7 +16,9 @@ from typing import Any
 from lazyarr import config
 from lazyarr.counters import COUNT
 from lazyarr.expr import Expr, Read
+from lazyarr.fusion.again import Chained, repeat, repeats
 from lazyarr.fusion.alias import Memory
+from lazyarr.fusion.arranging import arranged
 from lazyarr.fusion.assembler import Unlike
 from lazyarr.fusion.boxes import Unit
 from lazyarr.fusion.compress import fed, feedable
@@ -25,7 +27,7 @@ from lazyarr.fusion.group import TOO_FEW, Group, space
 from lazyarr.fusion.outline import Barred, Elsewhere, Outline, outline
 from lazyarr.fusion.partition import ALONE, LOOK_BACK, Partition, is_draw, partition
 from lazyarr.fusion.portions import portioned, takes
-from lazyarr.fusion.regions import IN_ORDER, Regions, arranged, read_through
+from lazyarr.fusion.regions import IN_ORDER, Regions, read_through
 from lazyarr.fusion.rows import Found, chains
 from lazyarr.fusion.structure import Key
 from lazyarr.launch_portions import blocks_of
@@ -104,7 +106,7 @@ def groups_of(w: Walk, refuse: Refuse) -> tuple[Partition, list[Step]]:
         if not least:
             break
     assert found is not None
-    return _reading_through(w, refuse, found, least)
+    return _again(w, refuse, _reading_through(w, refuse, found, least), least)
 
 
 def _reading_through(
@@ -128,6 +130,32 @@ def _reading_through(
     return best
 
 
+def _again(
+    w: Walk, refuse: Refuse, found: tuple[Partition, list[Step]], most: int
+) -> tuple[Partition, list[Step]]:
+    """The plan in which groups compute again what others have computed, where that moves fewer bytes and
+    holds no more."""
+    parted = found[0]
+    if is_off("again") or "fusion" not in config.current.parallel or not w.tokens.literal:
+        return found
+    chained: Chained = {k: chain.numbers for chain in parted.rows.chains for k in chain.numbers}
+    if next(repeats(parted.groups, parted.stored, w.asked, chained), None) is None:
+        return found
+    look_back, order = LOOK_BACK, None
+    if parted.outline is not None:
+        look_back = parted.outline.look_back
+    else:
+        order = arranged(w.nodes, parted.regions.units, Memory(w.tokens.odd))
+    try:
+        mine = _groups(w, refuse, Barred(), look_back, order, chained=chained)
+    except Apart:
+        return found
+    if _bytes(mine[1], w) >= _bytes(found[1], w) or excess(w, mine[1]) > most:
+        return found
+    mine[0].regions, mine[0].outline = parted.regions, parted.outline
+    return mine
+
+
 class Apart(Exception):
     """NumPy's inner loops would see other strides in a unit's boxes."""
 
@@ -147,7 +175,7 @@ def _in_boxes(
         try:
             return _groups(w, refuse, Barred(), LOOK_BACK, order)
         except Apart as found:
-            regions.units.remove(found.unit)
+            regions.drop(found.unit)
             for node in w.nodes if found.unit.fed is not None else ():
                 if found.unit.fed in node.needs():
                     regions.refused[node.serial] = (IN_ORDER,)
@@ -165,9 +193,11 @@ Places = Sequence[int] | None
 
 
 def _groups(
-    w: Walk, refuse: Refuse, barred: Barred, look_back: int, order: Order = None, places: Places = None
+    w: Walk, refuse: Refuse, barred: Barred, look_back: int, order: Order = None, places: Places = None,
+    chained: Chained | None = None,
 ) -> tuple[Partition, list[Step]]:
-    parted, made, absorbed = _planned(w, refuse, barred, look_back, order, places)
+    """Groups and steps; given what is `chained`, groups may compute again what others have."""
+    parted, made, absorbed = _planned(w, refuse, barred, look_back, order, places, chained)
     steps = {at: step for at, (step, _) in enumerate(made) if at not in absorbed}
     _let_go(list(steps.values()), w.nodes, w.numbers)
     edges = {id(step) for at, step in steps.items() if parted.groups[at].edge}
@@ -190,20 +220,37 @@ def _by_numpy(step: Step) -> Step:
 
 
 def _assembled(
-    w: Walk, refuse: Refuse, barred: Barred, look_back: int, order: Order, places: Places
+    w: Walk, refuse: Refuse, barred: Barred, look_back: int, order: Order, places: Places,
+    chained: Chained | None,
 ) -> tuple[Partition, list[Made]]:
     """Groups and their steps.  An attempt that fails bars nodes, so that the next one differs."""
     memory, alike = Memory(w.tokens.odd), Alike()
     while True:
         before = len(barred)
         parted = partition(w.nodes, w.external, refuse, w.tokens, memory, barred, look_back, order, places)
+        if chained is not None:
+            parted.again = repeat(parted.groups, parted.stored, w.asked, chained)
         made = [_attempt(group, w, parted, barred, alike) for group in parted.groups]
         steps = [step for step in made if step is not None]
         if len(barred) == before:
             assert len(steps) == len(made)
+            if parted.again or order is not None:
+                _share(parted, steps, w)
             return parted, steps
         if places is not None:
             raise Elsewhere
+
+
+def _share(parted: Partition, made: Sequence[Made], w: Walk) -> None:
+    """Say which members of steps several compute."""
+    seen: set[int] = set()
+    shared: set[int] = set()
+    for group in parted.groups:
+        serials = {n.serial for n in group.nodes}
+        shared |= seen & serials
+        seen |= serials
+    for group, (step, _) in zip(parted.groups, made, strict=True):
+        step.shared = tuple([w.numbers[id(n)] for n in group.nodes if n.serial in shared])
 
 
 def _attempt(group: Group, w: Walk, parted: Partition, barred: Barred, alike: Alike) -> Made | None:
@@ -234,6 +281,7 @@ def _made(w: Walk, refuse: Refuse) -> Plan:
         try:
             barred = known.barred(w.nodes)
             parted, steps = _groups(w, refuse, barred, known.look_back, places=known.places)
+            parted, steps = _again(w, refuse, (parted, steps), 0)
         except Elsewhere:
             pass
         else:
@@ -250,11 +298,12 @@ def _made(w: Walk, refuse: Refuse) -> Plan:
 
 
 def _planned(
-    w: Walk, refuse: Refuse, barred: Barred, look_back: int, order: Order, places: Places
+    w: Walk, refuse: Refuse, barred: Barred, look_back: int, order: Order, places: Places,
+    chained: Chained | None,
 ) -> tuple[Partition, list[Made], set[int]]:
     """Groups, their steps, and which of these are part of others: compressions that need not be stored
     are in the steps that read them."""
-    parted, made = _assembled(w, refuse, barred, look_back, order, places)
+    parted, made = _assembled(w, refuse, barred, look_back, order, places, chained)
     absorbed: set[int] = set()
     feeding: set[int] = set()
     for number, sources in fed(parted.groups, parted.stored, w.external).items():
@@ -275,15 +324,21 @@ def _planned(
     return parted, made, absorbed
 
 
+def _overlap(step: Step, source: Step) -> bool:
+    """Do both compute the same?"""
+    return not {*step.shared}.isdisjoint(source.shared)
+
+
 def _feed(step: Step, source: Step) -> bool:
     """Put a compression into the step that reads it, if it can take it chunk by chunk."""
     mine = source.members[-1]
     found = [at for at, k in enumerate(step.operands) if k == mine]
-    if step.program is None or len(found) != 1 or not feedable(step.program):
+    if step.program is None or len(found) != 1 or not feedable(step.program) or _overlap(step, source):
         return False
     step.members = (*source.members, *step.members)
     step.operands = tuple(source.operands[-1] if k == mine else k for k in step.operands)
     step.feeds += ((found[0], source),)
+    step.shared = (*source.shared, *step.shared)
     return True
 
 
@@ -297,6 +352,8 @@ def _portion(step: Step, source: Step, mine: int, nbytes: int) -> bool:
     found = [at for at, k in enumerate(step.operands) if k == mine]
     if step.program is None or len(found) != 1 or not takes(step.program, found[0], nbytes):
         return False
+    if _overlap(step, source):
+        return False
     if any(other.ranks is not None for _, other in step.feeds):
         return False                    # compressions are handed on in other steps
     for part in source.boxes or (source,):
@@ -304,6 +361,7 @@ def _portion(step: Step, source: Step, mine: int, nbytes: int) -> bool:
             return False
     step.members = (*source.members, *step.members)
     step.feeds += ((found[0], source),)
+    step.shared = (*source.shared, *step.shared)
     return True
 
 

@@ -219,11 +219,11 @@ def launched(met: Met, one: Launch, late: list[flags.Late]) -> bool:
         if storage is not None and storage.value is node:
             LEDGER.unallocated -= node.nbytes
         node.done(buf)
-    waiting = _placement(nodes, one, buffers).waiting if met.kept else ()
+    waiting = _placement(nodes, one, buffers).waiting if met.kept or one.step.shared else ()
     for k in one.others:
         node = nodes[k]
         if node.serial in waiting:
-            node.spared, node.errors = True, flags.TOLD
+            node.spared, node.errors = True, flags.told_again(node.errors, raised)
         else:
             node.done(None)
     COUNT.nodes_run += len(one.step.members)
@@ -231,7 +231,8 @@ def launched(met: Met, one: Launch, late: list[flags.Late]) -> bool:
 
 
 def _placement(nodes: list[Expr], one: Launch, buffers: dict[int, Buffer]) -> Placement:
-    placement = Placement([nodes[k] for k in one.step.members], {nodes[k].serial for k in buffers})
+    serials = [{nodes[k].serial for k in those} for those in (buffers, one.step.staying)]
+    placement = Placement([nodes[k] for k in one.step.members], *serials)
     placement.buffers.update({nodes[k].serial: buf for k, buf in buffers.items()})
     return placement
 

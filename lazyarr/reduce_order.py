@@ -24,6 +24,9 @@ import numpy
 
 from lazyarr.dtypes import PLAIN
 
+MASKED = 4096
+"""Longest run that a mask may cut: kernels have all of it in memory at a time."""
+
 BUFFER = 8192
 """Elements in an iterator's buffer (`numpy.setbufsize` changes it)."""
 
@@ -47,7 +50,8 @@ class Order(NamedTuple):
     """
 
     fold: str
-    """'pairwise': acc = acc + tree(run).  'sequential': acc = op(acc, x).  'any': any order."""
+    """'pairwise': acc = acc + tree(run).  'sequential': acc = op(acc, x).  'any': any order.
+    'cut': pairwise, where each stretch of a run between elements that a mask leaves out is a run."""
     loops: tuple[Loop, ...]
     """Outermost first, not coalesced; 'any' may permute them."""
     tree: int
@@ -165,8 +169,8 @@ def order_of(
         return order
     if not inner_reduced:
         return Order("sequential", loops, 0, 0, start, False)
-    if mask_strides is not None:
-        return Unproved("a mask cuts the runs of a float sum by its values")
+    if mask_strides is not None and (fold != "pairwise" or in_dtype != char):
+        return Unproved("a mask cuts the runs of a cast sum, or of a float16 fold, by its values")
     if char == "e" and start == "first":
         return Unproved("a float16 run that begins with its first element")
     merged = coalesced([a for a in axis_list if a.extent > 1])
@@ -178,6 +182,8 @@ def order_of(
         rule = rule_for(row)
         if rule is None:
             return Unproved(f"this NumPy does not follow a known order for: {row}")
+    if mask_strides is not None:
+        return _masked(order, merged, rule, char, buffer)
     return _with_runs(order, merged, rule, char, cast, buffer)
 
 
@@ -229,6 +235,21 @@ def _with_runs(order: Order, merged: list[Axis], rule: Runs, char: str, cast: bo
         tree += 1
     reals = 2 if char in "FD" else 1
     return Order(order.fold, order.loops, tree, run, order.start, char == "e", reals)
+
+
+def _masked(order: Order, merged: list[Axis], rule: Runs, char: str, buffer: int) -> Order | Unproved:
+    """`order` where a mask cuts the runs: short ones, that are as long as the innermost loops."""
+    from lazyarr.reduce_proof import cut_by_masks
+
+    found = _with_runs(order, merged, rule, char, False, buffer)
+    whole = merged and found.run == merged[0].extent == _product(found.loops, found.tree)
+    if char == "e" or not whole:
+        return Unproved("a mask cuts the runs of a float sum by its values, and rows do not merge")
+    if found.run > MASKED:
+        return Unproved(f"a mask cuts the runs of a float sum by its values, and rows have over {MASKED}")
+    if not cut_by_masks(char):
+        return Unproved("this NumPy does not cut runs of a float sum where the mask is False")
+    return found._replace(fold="cut")
 
 
 def row_of(fold: str, char: str, cast: bool, merged: Sequence[Axis]) -> str:

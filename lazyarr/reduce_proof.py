@@ -78,6 +78,24 @@ def rule_for(row: str) -> Runs | None:
 
 
 @cache
+def cut_by_masks(char: str) -> bool:
+    """Is each stretch of a run between elements that a mask leaves out a run of its own?"""
+    x = _random(Probe((6, 300), (6, 300), (1,)), char, "add", 3)
+    x[5] = -0.0
+    noise = (_mixed(9, x.shape) >> 11) % 100
+    keeps = noise < numpy.array([50, 97, 5, 100, 0, 80])[:, None]
+    expected = numpy.add.reduce(x, axis=1, where=keeps)
+    for values, kept, wanted in zip(x, keeps, expected, strict=True):
+        acc = numpy.zeros((), x.dtype)
+        edges = numpy.flatnonzero(numpy.diff(kept, prepend=False, append=False))
+        for low, high in edges.reshape(-1, 2):
+            acc = acc + tree(values[low:high])
+        if acc.tobytes() != wanted.tobytes():
+            return False
+    return True
+
+
+@cache
 def _followed() -> Runs | None:
     decisive = [row for row in ROWS if row.startswith("pairwise d")]
     return next((rule for rule in RULES if all(_agrees(rule, row) for row in decisive)), None)

@@ -28,7 +28,7 @@ from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.error_state import TEXTS
 from lazyarr.expr import Expr, Map, Read, Reduce, Scan
-from lazyarr.flags import BITS, Late, Listener, Raised, call_of, late, warns
+from lazyarr.flags import BITS, Late, Listener, Raised, call_of, late, may_have_raised, warns
 from lazyarr.fusion import reference
 from lazyarr.geometry import same
 from lazyarr.ops import flags, kind, told
@@ -135,7 +135,7 @@ def suspects_of(members: Sequence[Expr], span: range, key: str) -> dict[tuple[in
     for at in span:
         node = members[at]
         assert node.op is not None
-        for name in _names(node, key):
+        for name in _names(node, key) if may_have_raised(node.errors, key) else ():
             found.setdefault((call_of(node, node.op), name), at)
     return found
 

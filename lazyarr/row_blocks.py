@@ -73,7 +73,10 @@ def joined(
         numbers = chain.numbers
         mine = [f for f in (framed[k] for k in numbers) if f is not None]
         step: Step | str = "NumPy runs one of them"
-        if len(mine) == len(numbers):
+        shared = [k for number in numbers for k in steps[number].shared]
+        if len(shared) > len({*shared}):
+            step = "they compute the same"
+        elif len(mine) == len(numbers):
             step = _Joining(w, uses, chain, [steps[k] for k in numbers], mine).step(alike)
         if isinstance(step, str):
             kept.apart.update(dict.fromkeys(numbers[1:], step))
@@ -132,6 +135,7 @@ class _Joining:
             tuple([k for s in self.steps for k in s.members]), tuple([values[k] for k, _ in joint.reusable]),
             None, (), (), (), tuple([tuple([values[v] for v in r]) for _, r in joint.reusable]), "",
             tuple([k for s in self.steps for k in s.ends]), rows=found,
+            shared=tuple([k for s in self.steps for k in s.shared]),
         )  # fmt: skip
 
     def _structure(self) -> Key:

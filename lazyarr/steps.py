@@ -46,10 +46,13 @@ class Scattered(Exception):
 
 def step_of(group: Group, w: Walk, parted: Partition, alike: Alike) -> Made:
     """The step of a group, with the program that a group like it has already."""
+    for node in group.nodes if parted.again else ():
+        node.index = group.number               # (others compute it, too)
     why = group.refusals[0].why if group.refusals else ""
     number, kept = w.numbers, parted.stored
     members = tuple([number[id(n)] for n in group.nodes])
-    stored = [n.serial in kept for n in group.nodes]
+    through = () if group.unit is None else group.unit.through
+    stored = [n.serial in kept and n.serial not in through for n in group.nodes]
     if group.opaque or not any(stored):         # (another thread let go of what was wanted when this began)
         return Step(members, tuple(compress(members, stored)), None, (), (), (), (), why), None
     if group.unit is not None:

@@ -35,6 +35,7 @@ SWITCHES = (
     Switch("inplace", "results take memory of their own"),
     Switch("rows", "groups that share rows run one after the other, each on all rows"),
     Switch("regions", "what is written piece by piece is stored before it is read"),
+    Switch("again", "what several groups use is stored once, and computed where it can be first"),
     Switch("feeds", "compressions are stored before they are read"),
     Switch("rewrites", "no rule changes a body", "rule"),
     Switch("numbering", "equal instructions of a body are computed again"),

@@ -23,6 +23,7 @@ from lazyarr.codegen.stages import LOAD, ONCE
 from lazyarr.codegen.tile import tile
 from lazyarr.codegen.vectorize import vectorize
 from lazyarr.fusion.parfor import result_char
+from lazyarr.reduce_order import MASKED
 
 BLOCK = 2048
 """Elements of a block that has no slots."""
@@ -65,16 +66,17 @@ def staged(r: Reduce) -> Staged:
     once = low.once(stmts)
     last = Call(-1, tuple(slots.values()), ())      # slots live until here
     whole = kernel_of(r.parfor, (Once(once), *stmts, last), tuple(low.slots), tuple(low.loops))
-    kernel = tile(whole, not r.target.without("tile"))
+    cut = any(f.how.cut for f in r.folds)
+    kernel = tile(whole, not r.target.without("tile"), MASKED if cut else 0)
     once_, *rest = kernel.body
     inside = rest[0].body if isinstance(rest[0], Blocks) else rest
     kernel = vectorize(replace(kernel, body=(once_, *inside[:-1])), r.target)
-    return Staged(kernel, kernel.body, slots, kernel.block or BLOCK)
+    return Staged(kernel, kernel.body, slots, kernel.block or (MASKED if cut else BLOCK))
 
 
 def _stays(r: Reduce, kind: str) -> bool:
     """Is a load as good as a slot: in one piece for each block, and not overwritten meanwhile?"""
-    moved = any(f.called and f.how.mask >= 0 for f in r.folds)
+    moved = any(f.called and f.how.mask >= 0 and not f.how.cut for f in r.folds)
     untouched = all(inst.op != "store" for inst in r.parfor.body)
     return kind == LOAD and len(r.space) == 1 and untouched and not moved
 

@@ -78,7 +78,7 @@ def folds_of(parfor: Parfor, target: Target) -> list[Fold]:
             how, char = inst.attr, inst.sig
             wide = inner and char == "e" and how.order != "any" and how.ufunc in HALF_RUNS
             native = how.start >= 0 and emitter(how.ufunc, f"{char}{char}->{char}", target) is not None
-            called = how.order == "sequential" and not native and how.ufunc != "compress"
+            called = how.cut or (how.order == "sequential" and not native and how.ufunc != "compress")
             counting = inner and counts(inst, parfor)
             found.append(Fold(len(found), inst.args[0], char, how, wide, called, counting))
     return found

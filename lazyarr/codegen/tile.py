@@ -37,13 +37,13 @@ SINGLE = 64
 """Bytes of a slot for one element: a cache line of its own."""
 
 
-def tile(kernel: Kernel, share: bool = True) -> Kernel:
-    """`share`: may slots share places?"""
+def tile(kernel: Kernel, share: bool = True, block: int = 0) -> Kernel:
+    """`share`: may slots share places?  `block`: elements of a block, if that is given."""
     once = tuple(s for s in kernel.body if isinstance(s, Once))
     stages = tuple(s for s in kernel.body if not isinstance(s, Once))
     lives = _lifetimes(stages)
     places, sizes = _share(kernel.slots, lives if share else dict.fromkeys(lives, (0, len(stages))))
-    block = _block(sum(sizes))
+    block = block or _block(sum(sizes))
     bases = [block * sum(sizes[:place]) for place in range(len(sizes) + 1)]
     slots, end = [], bases[-1]
     for k, slot in enumerate(kernel.slots):

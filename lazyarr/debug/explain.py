@@ -212,7 +212,7 @@ def explanation(w: Walk, parted: Partition, steps: list[Step]) -> Explanation:
         portions = [step.operands[k] for k, source in step.feeds if source.ranks is None]
         fates.update((w.nodes[k].serial, PORTIONS) for k in portions)
     made = {n.serial: _operation(n, names, told[n.serial], fates, n.serial in views) for n in members}
-    by_node = {w.nodes[k].serial: step for step in steps for k in step.members}
+    by_node = {w.nodes[k].serial: step for step in reversed(steps) for k in step.members}     # the first one
     traffic = {id(step): moved(step, w) for step in steps}
     groups = []
     counted: set[int] = set()

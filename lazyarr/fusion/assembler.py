@@ -229,7 +229,9 @@ class Assembler:
             identity: Any = numpy.array(function(op.name).identity).astype(sig[-1])
             start = self.body.scalar(identity[()])
         quiet = op.name in DECIDED_EARLY and self.quiet
-        how = Reduction(op.name, order.fold, len(self.bindings), start, mask, quiet=quiet)
+        cut = order.fold == "cut"
+        fold = "sequential" if cut else order.fold
+        how = Reduction(op.name, fold, len(self.bindings), start, mask, quiet=quiet, cut=cut)
         self.fold(node, number, how, sig[0])
 
     def fold(self, node: Expr, number: int, how: Reduction, char: str) -> None:

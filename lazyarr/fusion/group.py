@@ -22,6 +22,9 @@ from lazyarr.geometry import offset_of, same
 if TYPE_CHECKING:
     from lazyarr.fusion.boxes import Unit
 
+View = Reindex | Callable[[numpy.ndarray], numpy.ndarray | None]
+"""A geometry over one space, as another space has it."""
+
 Asked = Callable[[Expr], bool]
 """Does somebody outside ask for the value, now or later?"""
 
@@ -121,7 +124,7 @@ class Placed(NamedTuple):
             region = _first_elements(region, node.op.dims, node.op.shape)
         return cls(tuple(reads), region)
 
-    def through(self, view: Reindex) -> Placed | None:
+    def through(self, view: View) -> Placed | None:
         region = view(self.region)
         reads = [None if geo is None else view(geo) for geo in self.reads]
         lost = any(geo is not None and found is None for geo, found in zip(self.reads, reads, strict=True))

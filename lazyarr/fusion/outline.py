@@ -54,7 +54,9 @@ class Outline(NamedTuple):
 def outline(nodes: Sequence[Expr], groups: Sequence[Group], barred: Barred, look_back: int) -> Outline:
     """The outline of a partition."""
     number = {n.serial: k for k, n in enumerate(nodes)}
-    places = {n.serial: -1 - g.number if g.opaque else g.number for g in groups for n in g.nodes}
+    places = {
+        n.serial: -1 - g.number if g.opaque else g.number for g in reversed(groups) for n in g.nodes
+    }       # (the first group of each: others compute it again)
     return Outline(
         tuple([places[n.serial] for n in nodes]), look_back,
         tuple([(number[serial], why) for serial, why in barred.unlike.items()]),

@@ -60,6 +60,8 @@ class Reduction(NamedTuple):
                     is given at launch; runs and outer 'r' loops go in sequence, each run adding the
                     sum of its pairwise tree to the accumulator
       'sequential'  strictly one after the other, in the order of the loops
+                    (`cut`: each stretch of elements that take part, without one that does not, is a run;
+                    the order is then 'sequential', and each run lies within `group` loops)
       'any'         associative and commutative without rounding: any order
     `out` is the operand that receives the result (stride 0 along all 'r' loops); it may be written before
     the last element is read, so its memory overlaps no other operand's.  `start` is the
@@ -79,6 +81,7 @@ class Reduction(NamedTuple):
     mask: int = -1
     group: int = 1
     quiet: bool = False
+    cut: bool = False
 
 
 class Inst(NamedTuple):

@@ -64,7 +64,6 @@ IN_C_ORDER = (Tally, Compress, Scatter)
 """What runs in C order of its own space."""
 
 CROWDED = "together they would hold more arrays at a time than NumPy"
-
 _epochs = itertools.count()
 
 @dataclass(slots=True, eq=False)
@@ -78,7 +77,8 @@ class Partition:
     outline: Outline | None = None
     """Filled in likewise; None where groups read through what is written piece by piece."""
     regions: Regions = field(default_factory=Regions)
-    """Which of them do; filled in likewise."""
+    """Which of them do, filled in likewise."""
+    again: bool = False     # some compute what others do
 
 
 def partition(
@@ -159,6 +159,7 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
             stored.difference_update([n.serial for n in written_again(group) if not asked(n)])
         if group.unit is not None:
             stored -= group.unit.through
+    stored.update(g.unit.fed.serial for g in groups if g.unit is not None and g.unit.fed is not None)
     return Partition(groups, stored, epoch)
 
 

@@ -64,8 +64,29 @@ class Regions:
     """What reading through makes of the groups of a partition."""
 
     units: list[Unit] = field(default_factory=list)
+    """The last one of the program first."""
     refused: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """By serial of a group's last node: why some of what it reads is stored for it."""
+
+    def reading(self, serial: int, number: int) -> bool:
+        """Do so many units read through a value, one of which at most feeds a fold with it as it is?"""
+        fed = sum(u.fed is not None and u.fed.serial == serial for u in self.units)
+        return fed < 2 and fed + sum(serial in u.through for u in self.units) == number
+
+    def distinct(self) -> bool:
+        """Has each unit but the first of the program a node of its own?"""
+        seen: set[int] = set()
+        for unit in reversed(self.units):
+            mine = {n.serial for n in unit.nodes}
+            if mine <= seen:
+                return False
+            seen |= mine
+        return True
+
+    def drop(self, unit: Unit) -> None:
+        """Take out a unit, and with it those that make something that it makes, too."""
+        gone = {n.serial for n in unit.nodes}
+        self.units = [u for u in self.units if gone.isdisjoint(n.serial for n in u.nodes)]
 
 
 def read_through(
@@ -74,11 +95,39 @@ def read_through(
 ) -> Regions:
     """The units that pay, of nodes of which some (serials) are stored, and some asked for from outside;
     groups numbered in `out` stay as they are."""
-    found = Regions()
     apart = [group for group in groups if _is_apart(group, asked)]
     if not apart:
-        return found
+        return Regions()
     readers = Readers(nodes)
+    shared = _shared(groups, asked, out)
+    while True:
+        found = _units(groups, apart, readers, stored, asked, memory, out, shared)
+        lost = [serial for serial, number in shared.items() if not found.reading(serial, number)]
+        if not lost and not found.distinct():
+            lost = list(shared)
+        if not lost:
+            return found
+        for serial in lost:
+            del shared[serial]
+
+
+def _shared(groups: Sequence[Group], asked: Collection[int], out: Collection[int]) -> dict[int, int]:
+    """What is written piece by piece and read by several groups, by serial: how many these are."""
+    found: dict[int, set[int]] = defaultdict(set)
+    for group in groups:
+        for value, _, _ in group.loads:
+            if value.op is not None and value.old is not None and value.serial not in asked:
+                found[value.serial].add(-1 if group.opaque or group.number in out else group.number)
+    return {serial: len(those) for serial, those in found.items() if len(those) > 1 and -1 not in those}
+
+
+def _units(
+    groups: Sequence[Group], apart: Sequence[Group], readers: Readers, stored: Collection[int],
+    asked: Collection[int], memory: Memory, out: Collection[int], shared: Collection[int],
+) -> Regions:
+    """The units of groups that are `apart`, each of its own nodes; what is made for a value that is `shared`
+    several may have."""
+    found = Regions()
     taken = {n.serial for g in groups if g.opaque and g.refusals[0].why is not TOO_FEW for n in g.nodes}
     for group in reversed(apart):
         if group.number in out:
@@ -86,20 +135,33 @@ def read_through(
         mine = [n for n in group.nodes if n.serial not in taken] if taken else group.nodes
         last, fed = group.nodes[-1].serial, None
         if group.fold is not None:
-            made = _of_folds(mine, group) or _fed(mine, group, asked, readers)
+            made = _of_folds(mine, group) or _fed(mine, group, asked, readers, shared)
             if isinstance(made, str):
                 found.refused[last] = (made,)
                 continue
             mine, group, fed = made
         elif not _may_unite(mine, asked, readers) or not _elementwise(group):
             continue
-        uniting = _Uniting(group, mine, readers, stored, asked, memory, taken, fed)
+        uniting = _Uniting(group, mine, readers, stored, asked, memory, taken, fed, shared)
         unit = uniting.unit()
         if uniting.whys:
             found.refused[last] = tuple(uniting.whys)
         if unit is not None:
             found.units.append(unit)
-            taken.update(n.serial for n in unit.nodes)
+            taken.update({n.serial for n in unit.nodes} - below(unit, shared))
+    return found
+
+
+def below(unit: Unit, shared: Collection[int]) -> set[int]:
+    """Serials of a unit's nodes that make values which others have, too."""
+    members = {n.serial for n in unit.nodes}
+    found: set[int] = set()
+    todo = [n for n in unit.nodes if n.serial in shared]
+    while todo:
+        node = todo.pop()
+        if node.serial in members and node.serial not in found:
+            found.add(node.serial)
+            todo += node.needs()
     return found
 
 
@@ -158,7 +220,7 @@ def _of_folds(nodes: list[Expr], group: Group) -> Parts | None:
 
 
 def _fed(
-    nodes: list[Expr], group: Group, asked: Collection[int], readers: Readers
+    nodes: list[Expr], group: Group, asked: Collection[int], readers: Readers, shared: Collection[int]
 ) -> Parts | str:
     """What makes the one value that a group folds, which need not exist as a whole (`portions`)."""
     folds = [n for n in nodes if isinstance(n.op, FOLDS)]
@@ -170,9 +232,10 @@ def _fed(
     once = all(folded(n).expr is value and same(folded(n).geo, geo) for n in folds)
     if not once or value.op is None or value.serial in asked or any(n.serial in asked for n in others):
         return NOT_ONE
-    if not readers.of(value) <= {n.serial for n in folds} or geo.shape != group.shape:
+    alone = value.serial in shared or readers.of(value) <= {n.serial for n in folds}
+    if not alone or geo.shape != group.shape:
         return NOT_ONE
-    if not all(_is_plain(n) and n.old is None for n in others):
+    if not all(_is_plain(n) and n.covers for n in others):
         return IN_ORDER
     if others:
         if others[-1] is not value or not same(geo, region_of(value)):
@@ -202,9 +265,10 @@ class _Uniting:
     def __init__(
         self, group: Group, nodes: list[Expr], readers: Readers, stored: Collection[int],
         asked: Collection[int], memory: Memory, taken: Collection[int], fed: Expr | None,
+        shared: Collection[int],
     ) -> None:
         self.group, self.nodes, self.readers, self.stored = group, nodes, readers, stored
-        self.asked, self.memory, self.taken, self.fed = asked, memory, taken, fed
+        self.asked, self.memory, self.taken, self.fed, self.shared = asked, memory, taken, fed, shared
         self.barred = {n.old.serial for n in nodes if n.old is not None and not n.covers}
         """Serials of values that have to be stored."""
         self.whys: dict[str, None] = {}
@@ -262,7 +326,7 @@ class _Uniting:
             if (
                 value.op is None or serial in inside or serial in self.barred or serial in self.taken
                 or serial in self.asked or not _is_plain(value) or not region_of(value).size
-                or not self.readers.of(value) <= inside
+                or not (serial in self.shared or self.readers.of(value) <= inside)
             ):  # fmt: skip
                 continue
             found[serial] = value
@@ -279,7 +343,7 @@ class _Uniting:
             if may_raise(node.op, region_of(node).dtype.char) and not _all_of(region_of(node).shape, made):
                 return node, "elements that nobody reads may raise floating-point flags"
             again = sum(math.prod(w.shape) for w in made) - region_of(node).size
-            ns = _ns(node) * again
+            ns = ns_of(node) * again
             spent += max(0.0, ns)
             saved += 2 * region_of(node).nbytes / BYTES_PER_NS * (serial in self.stored)
             if ns > most:
@@ -309,7 +373,8 @@ class _Uniting:
         return any(n.old is not None and id(self.memory.key(n.old)) in keys for n in self.nodes)
 
 
-def _ns(node: Expr) -> float:
+def ns_of(node: Expr) -> float:
+    """Nanoseconds of an element."""
     assert isinstance(node.op, Map | Reduce)
     return 0.0 if node.op.name == "copy" else COST_NS * row(node.op.name).cost
 
@@ -326,42 +391,3 @@ def _all_of(shape: tuple[int, ...], made: Sequence[Where]) -> bool:
         sides = zip(edges, b, strict=True)
         seen[tuple(slice(edge.index(low), edge.index(high)) for edge, (low, high) in sides)] = True
     return bool(seen.all())
-
-
-def arranged(nodes: Sequence[Expr], units: Sequence[Unit], memory: Memory) -> list[Expr | Unit] | None:
-    """The nodes in an order in which those of each unit are together; None if others must run in between."""
-    order: list[Expr | Unit] = list(nodes)
-    for unit in units:
-        moved = _together(order, unit, memory)
-        if moved is None:
-            return None
-        order = moved
-    return order
-
-
-def _together(order: Sequence[Expr | Unit], unit: Unit, memory: Memory) -> list[Expr | Unit] | None:
-    """All that needs something of the unit comes after it, all else in between before it."""
-    members = {n.serial for n in unit.nodes}
-    mine = [k for k, each in enumerate(order) if isinstance(each, Expr) and each.serial in members]
-    first, last = mine[0], mine[-1]
-    made, read = set(members), {id(memory.key(value)) for value, _ in unit.loads}
-    before: list[Expr | Unit] = []
-    after: list[Expr | Unit] = []
-    later: set[int] = set()
-    late_reads: set[int] = set()
-    for each in order[first : last + 1]:
-        nodes = [each] if isinstance(each, Expr) else each.nodes
-        needs = {v.serial for n in nodes for v in (*n.needs(), *([n.old] if n.old is not None else []))}
-        writes = {id(memory.key(n.old)) for n in nodes if n.old is not None}
-        if isinstance(each, Expr) and each.serial in members:
-            if needs & later or writes & late_reads:
-                return None
-        elif needs & made or writes & (read | late_reads):
-            after.append(each)
-            serials = {n.serial for n in nodes}
-            made |= serials
-            later |= serials
-            late_reads |= {id(memory.key(v)) for n in nodes for v in n.needs()}
-        else:
-            before.append(each)
-    return [*order[:first], *before, unit, *after, *order[last + 1 :]]

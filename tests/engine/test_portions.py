@@ -188,3 +188,66 @@ def _tree(low: int, n: int, depth: int, complex_: bool) -> list[int]:
     reals = 2 * n if complex_ else n
     left = (reals // 2 - reals // 2 % 8) // (2 if complex_ else 1)
     return _tree(low, left, depth - 1, complex_) + _tree(low + left, n - left, depth - 1, complex_)
+
+
+def deviations(np: Any, x: Any, y: Any) -> Any:
+    return np.concatenate([x * 2, y]).std(keepdims=True)
+
+
+def moments(np: Any, x: Any, y: Any) -> Any:
+    joined = np.concatenate([x, y])
+    return np.stack([joined.mean(keepdims=True), joined.std(keepdims=True)])
+
+
+def shares(np: Any, x: Any, y: Any) -> Any:
+    joined = np.concatenate([x, abs(y)])
+    return joined / joined.sum(keepdims=True)
+
+
+def from_the_mean(np: Any, x: Any, y: Any) -> Any:
+    rolled = np.roll(x, 1) - x
+    return (rolled - rolled.mean(keepdims=True)) * 2
+
+
+SHARED = {deviations: 2, moments: 2, shares: 2, from_the_mean: 3}
+"""Programs of which several groups read what is joined: how often memory of that size is passed over."""
+
+
+@pytest.mark.parametrize("program", SHARED, ids=lambda p: p.__name__)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_each_group_reads_through_by_itself(program: Program, threads: int) -> None:
+    wanted = program(numpy, X, Y)
+    with lazyarr.options(jit="always", num_threads=threads):
+        x, y = lazyarr.array(X), lazyarr.array(Y)
+        lazyarr.evaluate(x, y)
+        for _ in range(2):
+            found = program(lazyarr, x, y)
+            asked = found.nbytes if found.nbytes > 1000 else 0
+            assert explain(found).bytes_moved < 1.05 * (SHARED[program] * 2 * X.nbytes + asked)
+            assert numpy.asarray(found).tobytes() == wanted.tobytes()
+
+
+def test_what_was_joined_is_what_it_was_then() -> None:
+    """An operand is overwritten before the second group reads it: the joined array is stored."""
+
+    def program(np: Any, x: Any, y: Any) -> Any:
+        joined = np.concatenate([x, y])
+        mean = joined.mean(keepdims=True)
+        x[...] = 7
+        return joined - mean
+
+    with lazyarr.options(jit="always"):
+        found = program(lazyarr, lazyarr.array(X), lazyarr.array(Y))
+        assert numpy.asarray(found).tobytes() == program(numpy, X.copy(), Y).tobytes()
+
+
+@pytest.mark.parametrize("program", SHARED, ids=lambda p: p.__name__)
+def test_what_several_groups_compute_warns_once(program: Program) -> None:
+    x = X.copy()
+    x[[3, 77]] = 1.2e308, numpy.inf
+    with warnings.catch_warnings(record=True) as wanted:
+        warnings.simplefilter("always")
+        program(numpy, x, Y)
+    with lazyarr.options(jit="always"), shown() as found:
+        lazyarr.evaluate(program(lazyarr, lazyarr.array(x), lazyarr.array(Y)))
+    assert sorted(str(w.message) for w in found) == sorted(str(w.message) for w in wanted)

@@ -1,0 +1,145 @@
+"""Float sums with `where` along the innermost axes: NumPy's bits, threads, no temporaries."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy
+import pytest
+
+import lazyarr
+from lazyarr import debug, reduce_order
+from lazyarr.counters import COUNT
+from lazyarr.reduce_proof import cut_by_masks
+
+RNG = numpy.random.default_rng(11)
+SHAPES = [(3, 5), (40, 700), (3, reduce_order.MASKED), (3, reduce_order.MASKED + 1), (90, 7), (4, 5, 60)]
+KEPT = [0.0, 0.03, 0.5, 0.97, 1.0]
+CHARS = "efdFD"
+
+
+@pytest.fixture(autouse=True, params=[1, 2])
+def threads(request: pytest.FixtureRequest) -> Iterator[None]:
+    with lazyarr.options(jit="always", verify=True, num_threads=request.param):
+        yield
+
+
+def given(shape: tuple[int, ...], char: str) -> numpy.ndarray:
+    reach = 3 if char == "e" else 8
+    x = (RNG.random(shape) - 0.5) * 10.0 ** RNG.integers(-reach, reach, shape)
+    return (x + 1j * x[::-1] if char in "FD" else x).astype(char)
+
+
+def plain(np: Any, x: Any, m: Any) -> Any:
+    return np.sum(x, axis=-1, where=m)
+
+
+def of_products(np: Any, x: Any, m: Any) -> Any:
+    return np.sum(x * 2, axis=-1, where=m & (x.real > -1))
+
+
+def mean(np: Any, x: Any, m: Any) -> Any:
+    return np.mean(x + 1, axis=-1, where=m, keepdims=True)
+
+
+def from_a_start(np: Any, x: Any, m: Any) -> Any:
+    return np.sum(x, axis=-1, where=m, initial=3)
+
+
+def by_rows(np: Any, x: Any, m: Any) -> Any:
+    return np.sum(x, axis=-1, where=m[..., :1])
+
+
+def of_all(np: Any, x: Any, m: Any) -> Any:
+    return np.sum(x, where=m, keepdims=True)
+
+
+def around(np: Any, x: Any, m: Any) -> Any:
+    return np.sum(x, axis=(0, -1), where=m)
+
+
+def turned(np: Any, x: Any, m: Any) -> Any:
+    return np.sum(x.T, axis=0, where=m.T)
+
+
+def gaps(np: Any, x: Any, m: Any) -> Any:
+    return np.sum(x[..., ::2], axis=-1, where=m[..., ::2])
+
+
+def backwards(np: Any, x: Any, m: Any) -> Any:
+    return np.sum(x[..., ::-1], axis=-1, where=m)
+
+
+def cast(np: Any, x: Any, m: Any) -> Any:
+    return np.sum(x, axis=-1, where=m, dtype="D")
+
+
+PROGRAMS = [
+    plain, of_products, mean, from_a_start, by_rows, of_all, around, turned, gaps, backwards, cast,
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("char", CHARS)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_bits_of_numpy(program: Callable[..., Any], char: str) -> None:
+    for shape in SHAPES:
+        x = given(shape, char)
+        for kept in KEPT:
+            m = RNG.random(shape) < kept
+            wanted = program(numpy, x, m)
+            found = numpy.asarray(program(lazyarr, lazyarr.array(x), lazyarr.array(m)))
+            assert found.dtype == wanted.dtype
+            assert found.tobytes() == wanted.tobytes(), (shape, kept)
+
+
+def test_one_launch_reads_what_there_is_once() -> None:
+    x = given((300, 1000), "d")
+    y = lazyarr.asarray(x)
+    seen = debug.explain(np_sum(y))
+    assert len(seen.groups) == 1
+    assert seen.bytes_moved == seen.bytes_least
+    before = COUNT.numpy_fallbacks
+    found = numpy.asarray(np_sum(y))
+    assert COUNT.numpy_fallbacks == before
+    assert found.tobytes() == numpy.sum(x * 2, axis=1, where=x > 0).tobytes()
+
+
+def np_sum(y: Any) -> Any:
+    return lazyarr.sum(y * 2, axis=1, where=y > 0)
+
+
+def test_rows_that_are_too_long_are_numpys() -> None:
+    y = lazyarr.asarray(given((3, reduce_order.MASKED + 1), "d"))
+    assert not debug.explain(np_sum(y)).groups[-1].kernel
+
+
+def test_zeros_have_their_signs() -> None:
+    x = numpy.full((64, 40), -0.0)
+    for kept in KEPT:
+        m = RNG.random(x.shape) < kept
+        found = numpy.asarray(plain(lazyarr, lazyarr.array(x), lazyarr.array(m)))
+        assert found.tobytes() == plain(numpy, x, m).tobytes()
+
+
+@pytest.mark.parametrize("bad", [numpy.inf, 1.7e308])
+def test_warnings_are_numpys(bad: float) -> None:
+    def told(np: Any, x: Any, m: Any) -> list[str]:
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            numpy.asarray(plain(np, np.array(x), np.array(m)))
+        return [str(w.message) for w in found]
+
+    x = given((64, 400), "d")
+    x[3, 5:300] = bad
+    x[3, 60:90] = -bad
+    m = RNG.random(x.shape) < 0.5
+    m[3, 5:40] = True
+    for mask in (m, m & (numpy.arange(64) != 3)[:, None]):
+        assert told(lazyarr, x, mask) == told(numpy, x, mask)
+
+
+def test_this_numpy_is_looked_at() -> None:
+    assert all(cut_by_masks(char) for char in "fdFD")
