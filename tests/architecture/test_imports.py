@@ -20,7 +20,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 BASE = "base"
 LAYERS = {
-    BASE: "ops draws expr dtypes parallel target cpu_features cpu_choice op_targets config switches counters "
+    BASE: "ops draws expr calls dtypes parallel target cpu_features cpu_choice op_targets config switches counters "
     "slot_words own_ufuncs own_loops error_state flags forks srcloc interrupts geometry buffers mxcsr "
     "numpy_loops inner_strides reduce_order reduce_proof tuning cache_sizes",
     "fusion": "fusion",
@@ -28,7 +28,7 @@ LAYERS = {
     "dispatch": "dispatch",
     "threading": "threading",
     "scalar": "scalar",
-    "materialize": "materialize compiler engine ready plan plan_patterns planning row_blocks "
+    "materialize": "materialize compiler engine ready known_steps plan plan_patterns planning row_blocks "
     "bufferize kernels kernel_index shared_kernels hot launch launch_boxes launch_compress launch_feeds "
     "launch_portions launch_rows lowerings lowering_text replay replay_blocks schedule sinking values "
     "storage lifetimes habits resting steps traffic",
