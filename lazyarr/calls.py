@@ -1,10 +1,10 @@
 """Calls as one node: what a known call of NumPy's Python code makes is written out when somebody plans it.
 
-In:  a pending node whose op is a `Call`.   Out: the same node, computing the last of the call's nodes from the
-others, which read what the node has read.
+In:  a pending node whose op is a `Call`.   Out: the same node, which computes the last of the call's nodes
+from the others, and these read what it has read.
 `x.std(axis=1)` is seven nodes, of which the program can ask for one.  An evaluation that was met before needs
-none of the others, so they are not made (`recalled`, `ready`); all else meets nodes as the code would have made
-them, since whoever looks for what is to be computed writes them out first (`materialize.closure`).
+none of the others, so they are not made (`recalled`, `ready`); all else meets nodes as the code would have
+made them, since whoever looks for what is to be computed writes them out first (`materialize.closure`).
 The numbers in program order between a node and the one before are its own, so its nodes have their places.
 """
 
@@ -62,7 +62,7 @@ _home: Any = weakref.ref(_Gone())
 
 
 def written_out(node: Expr) -> list[Expr]:
-    """Let a node compute the last step of its call; the nodes for the others, in program order, and itself."""
+    """Let a node compute the last step of its call; the nodes for the others, in order, and itself."""
     with LOCK:
         call: Any = node.op
         if call.__class__ is not Call:          # another thread has done it

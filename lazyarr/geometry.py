@@ -140,8 +140,8 @@ _granted = 0
 def probe(geo: numpy.ndarray) -> None:
     """Raise NumPy's MemoryError, at the call as NumPy does, for what the system would refuse.
 
-    To take memory and give it back takes 0.1 ms where other threads run.  Linux, as it is usually set, refuses
-    what is more than the machine has, whatever is in use: so a size is asked for once."""
+    To take memory and give it back takes 0.1 ms where other threads run.  Linux, as it is usually set,
+    refuses what is more than the machine has, whatever is in use: so a size is asked for once."""
     global _granted
     if geo.nbytes > _granted or _is_limited():
         numpy.empty(geo.shape, geo.dtype)

@@ -1,10 +1,10 @@
 """Steps of evaluations met before: launches that lack nothing but addresses and the scalars of each call.
 
-In:  a step of a plan that was run.   Out: `KnownStep`; `Bound`, one launch with all that it takes side by side.
+In:  a step of a plan that was run.   Out: `KnownStep`; `Bound`, one launch with all that it takes.
 A kernel of its own and one that runs others in row blocks are the same here: words to copy, words to fill,
-memory for the time, somewhere to jump to.  Nothing here runs twice for a launch, and there is no call that could
-be left out: the interpreter's code and objects are out of the caches when large data went through them, and
-then each line of theirs takes a tenth of a microsecond.
+memory for the time, somewhere to jump to.  So what is left for each launch (`ready.launched`) is short:
+where large data went through the caches, the interpreter's code and objects are out of them, and all that need
+not be looked at saves several times what it takes otherwise.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from lazyarr.kernels import Kernel
 from lazyarr.launch import Prepared, put_scalar, stores_past
 from lazyarr.launch_rows import Ready
 from lazyarr.plan import RowBlocks, Step
-from lazyarr.schedule import LINE
 from lazyarr.shared_kernels import ROWS
 
 Source = tuple[int, int]
@@ -58,7 +57,7 @@ class Bound:
 
 
 class KnownStep(NamedTuple):
-    """A step that is one launch, by the numbers of an evaluation's nodes, some of which may stand for several."""
+    """A step that is one launch; its nodes are an evaluation's, some of which may stand for several."""
 
     step: Step
     stored: tuple[int, ...]
@@ -98,8 +97,8 @@ class Places:
         """Whose memory a value lies in: its own, or that of the last node of its call, written over it; None
         where that is none of the evaluation's nodes."""
         while number >= 0 and number not in self.at:
-            first = self.first[number]
-            over = [k for k, made in self.made.items() if self.first[k] == first and made.old == number - first]
+            first, made = self.first[number], self.made.items()
+            over = [k for k, one in made if self.first[k] == first and one.old == number - first]
             if len(over) != 1:
                 return None
             number = over[0]
@@ -167,7 +166,7 @@ def _of_program(step: Step, program: Program, places: Places, warm: bool) -> Bou
     p: Prepared | None = program.launches.get((warm, plan_key()))
     if p is None:
         return None
-    words, scalars = p.words[:], []
+    words, scalars = p.words[:], list[tuple[Sequence[int], Source]]()
     for word, given in zip(p.scalars, step.constants, strict=True):
         _put(words, (word,), places.constant(given), scalars)
     homes = [places.home(k) for k in step.operands]

@@ -103,7 +103,8 @@ def closure(roots: Iterable[Expr]) -> list[Expr]:
         node = todo.pop()
         if node.op is None or node.serial in needed:
             continue
-        if node.op.__class__ is Call:
+        op: Any = node.op
+        if op.__class__ is Call:
             written_out(node)
         needed[node.serial] = node
         # (`Expr.needs`, written out: this runs for every node that there ever is.)

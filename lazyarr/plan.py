@@ -198,8 +198,8 @@ class Plan:
     noted: bool = False
     """Its kernels exist, and the cache says so (`compiler.note`)."""
     ways: list[list[Any]] = field(default_factory=list)
-    """For each step what is ready of it (`known_steps.KnownStep`), or None; for evaluations in which some nodes
-    stand for several (`calls`), and for others."""
+    """For each step what is ready of it (`known_steps.KnownStep`), or None; once for evaluations in which
+    some nodes stand for several (`calls`), and once for others."""
 
 
 @dataclass(slots=True, eq=False)

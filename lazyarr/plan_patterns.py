@@ -119,15 +119,15 @@ def _runs_over(node: Expr, shape: tuple[int, ...]) -> bool:
         return True                             # it has nothing to do with them
     if isinstance(node.op, Map):
         return _fits(node, shape)
-    read = node.inputs[0]
-    return (
-        isinstance(node.op, Reduce) and len(node.inputs) == 1 and isinstance(read, Read)
-        and read.geo.shape == shape and _whole(read.geo, read.expr.nbytes) and node.nbytes == read.geo.itemsize
-    )  # fmt: skip
+    if not isinstance(node.op, Reduce) or len(node.inputs) > 1 or node.region.size > 1:
+        return False
+    (read,) = node.inputs
+    return isinstance(read, Read) and read.geo.shape == shape and _whole(read.geo, read.expr.nbytes)
 
 
 def for_count(steps: list[Step], w: Walk, count: int, known: int) -> list[Step] | None:
-    """The steps of a plan of the same pattern for another number of kept elements; None where it is made anew."""
+    """The steps of a plan of the same pattern for another number of kept elements; None where these are made
+    anew."""
     made: dict[int, Program] = {}
     for step in steps:
         program = step.program
@@ -138,7 +138,7 @@ def for_count(steps: list[Step], w: Walk, count: int, known: int) -> list[Step] 
         run = 0
         if program.run:
             orders = {fold_order(w.nodes[k]) for k in step.members if isinstance(w.nodes[k].op, Reduce)}
-            runs = {min(order.run, count) if order.run else count for order in orders if isinstance(order, Order)}
+            runs = {min(o.run or count, count) for o in orders if isinstance(o, Order)}
             if len(runs) != 1:
                 return None
             (run,) = runs

@@ -21,8 +21,8 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from lazyarr import flags
-from lazyarr.buffers import array, keep_warm
 from lazyarr.bufferize import Placement
+from lazyarr.buffers import array, keep_warm
 from lazyarr.calls import Call, written_out
 from lazyarr.codegen.abi import Layout
 from lazyarr.compiler import COMPILER
@@ -117,7 +117,7 @@ def look(roots: Sequence[Expr]) -> Met | None:
     calls: dict[int, Call] = {}
     stores: list[bool] = []
     for node in nodes:
-        op = node.op
+        op: Any = node.op
         add(op)
         if op.__class__ is Call:
             calls[numbers[id(node)]] = op
@@ -166,13 +166,13 @@ def look(roots: Sequence[Expr]) -> Met | None:
     if early:
         key += [ignores(node.errors) for node in nodes]
     whole = tuple(key)
-    ref, way = _known.get(whole, _NONE)
-    plan = None if ref is None else ref()
+    known, way = _known.get(whole, _NONE)
+    plan = None if known is None else known()
     # (Who has no plan lets go of what is read as soon as that is over.)
     return Met(nodes, [] if plan is None else leaves, whole, pins, kept, calls, stores, plan, way)
 
 
-_NONE = None, 0
+_NONE: tuple[weakref.ref[Plan] | None, int] = (None, 0)
 
 
 def written(met: Met) -> tuple[Folded, list[Expr]]:

@@ -37,7 +37,8 @@ LESS = ("ddof", "correction")
 
 
 class Known(NamedTuple):
-    op: Call | Op
+    op: Any
+    """A `Call`, or what the one node computes."""
     seen: numpy.ndarray
     """How it reads the array's value."""
     region: numpy.ndarray
@@ -98,17 +99,17 @@ def again(key: tuple[Any, ...], x: ndarray) -> ndarray | None:
     value: Expr = storage.value
     if call.pending is not (value.op is not None) or (value.buf is not None and value.buf.shared()):
         return None
-    op: Any = call.op
+    op, reads = call.op, (Read(value, call.seen),)
     loc = here(3) if call.located else None
     if op.__class__ is Call:
         for geo in op.probed:
             probe(geo)
-        node = Expr(op, (Read(value, call.seen),), call.region, None, False, remembered(), loc, op.inner)
+        node = Expr(call.op, reads, call.region, None, False, remembered(), loc, op.inner)
         node.depth += op.depth
         node.weight += op.inner
         COUNT.bytes_numpy += op.nbytes
     else:
-        node = Expr(op, (Read(value, call.seen),), call.region, None, False, remembered(), loc)
+        node = Expr(op, reads, call.region, None, False, remembered(), loc)
     result = managed(Storage(node), call.geo)
     launch(node)
     COUNT.recalled += 1
@@ -159,9 +160,9 @@ def _op(
     if len(made) == 1 and not more and isinstance(first, tuple):
         return made[0].op, first[1]
     fresh = [node for node in nodes if node.old is None]
-    large = [each.region for each, node in zip(made, nodes, strict=True) if node in fresh and node is not last]
+    large = [each.region for each in made[:-1] if each.old is None and each.region.nbytes >= PROBED]
     return Call(
         tuple(made), len(made) - 1, last.depth - depth - 1, sum(n.nbytes for n in fresh) - last.nbytes,
-        tuple([region for region in large if region.nbytes >= PROBED]), sum(map(numpy_ns, nodes)),
+        tuple(large), sum(map(numpy_ns, nodes)),
         any(isinstance(each.op, Reduce) and each.op.name in DECIDED_EARLY for each in made),
     ), geo  # fmt: skip
