@@ -3,7 +3,7 @@
 In:  a step of a plan that was run.   Out: `KnownStep`; `Bound`, one launch with all that it takes.
 A kernel of its own and one that runs others in row blocks are the same here: words to copy, words to fill,
 memory for the time, somewhere to jump to.  So what is left for each launch (`ready.launched`) is short:
-where large data went through the caches, the interpreter's code and objects are out of them, and all that need
+where large data went through the caches, the interpreter's code and objects are out of them, and what need
 not be looked at saves several times what it takes otherwise.
 """
 
