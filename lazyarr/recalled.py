@@ -22,7 +22,6 @@ from lazyarr.counters import COUNT
 from lazyarr.error_state import loud, remembered
 from lazyarr.expr import Expr, Op, Read, Reduce
 from lazyarr.geometry import FRESH, PROBED, probe
-from lazyarr.reduce_order import DECIDED_EARLY
 from lazyarr.srcloc import here
 from lazyarr.storage import DUE, Storage, catch_up, launch
 
@@ -156,6 +155,8 @@ def _op(
     made: list[Made], nodes: list[Expr], depth: int, geo: numpy.ndarray
 ) -> tuple[Call | Op, numpy.ndarray]:
     """What computes all these nodes at once, on a value of some depth, and how that is read."""
+    from lazyarr.reduce_order import DECIDED_EARLY      # here: whoever imports lazyarr need not wait for it
+
     (first, *more), last = made[0].inputs, nodes[-1]
     if len(made) == 1 and not more and isinstance(first, tuple):
         return made[0].op, first[1]
