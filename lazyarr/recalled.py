@@ -155,7 +155,7 @@ def _op(
     made: list[Made], nodes: list[Expr], depth: int, geo: numpy.ndarray
 ) -> tuple[Call | Op, numpy.ndarray]:
     """What computes all these nodes at once, on a value of some depth, and how that is read."""
-    from lazyarr.reduce_order import DECIDED_EARLY      # here: whoever imports lazyarr need not wait for it
+    from lazyarr.reduce_order import DECIDED_EARLY  # here: whoever imports lazyarr need not wait for it
 
     (first, *more), last = made[0].inputs, nodes[-1]
     if len(made) == 1 and not more and isinstance(first, tuple):
