@@ -15,8 +15,10 @@ import sys
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 from lazyarr import config
+from lazyarr.calls import Call
 from lazyarr.expr import FOLDS, Expr, Gather, Map, Read, Reduce, Scan, Scatter
 from lazyarr.ops import row
 
@@ -138,7 +140,10 @@ def loads_cached() -> bool:
 
 def numpy_ns(node: Expr) -> float:
     """What NumPy would take for a node, roughly: the op, and its result into fresh pages."""
-    op, region = node.op, node.region
+    op: Any = node.op
+    region = node.region
+    if op.__class__ is Call:
+        return op.ns
     assert region is not None
     elements, per_element = region.size, 0.3
     if isinstance(op, Map):

@@ -41,7 +41,7 @@ from lazyarr.launch_rows import launch_rows
 from lazyarr.materialize import run_through_numpy
 from lazyarr.plan import Plan, RowBlocks, Step, Walk, walk
 from lazyarr.planning import groups_of, plan_of, too_few
-from lazyarr.ready import Met, launched, walk_of
+from lazyarr.ready import Folded, Met, launched, walk_of
 from lazyarr.reduce_order import Unproved
 from lazyarr.srcloc import note_lines
 from lazyarr.storage import SLACK
@@ -52,11 +52,13 @@ from lazyarr.values import LEDGER, is_held
 COMPILED = (*ELEMENTWISE, *FOLDS, Scatter)
 
 
-def run(nodes: list[Expr], roots: list[Expr], met: Met | None = None) -> None:
+def run(nodes: list[Expr], roots: list[Expr], met: Met | Folded | None = None) -> None:
     """Compute `nodes`, of which `roots` must be stored; `met` is what was seen of them, if anything."""
-    if met is not None and met.plan is not None:
-        _run_known(met, met.plan)
-        return
+    if isinstance(met, Met) and met.plan is not None:
+        if _run_known(met, met.plan):
+            return
+        _, nodes = ready.written(met)
+        met = None
     began = time.perf_counter()
     w, plan = planned(nodes, roots)
     COUNT.seconds["plan"] += time.perf_counter() - began
@@ -73,21 +75,25 @@ def run(nodes: list[Expr], roots: list[Expr], met: Met | None = None) -> None:
         note(name)
         plan.noted = True
     if met is not None:
-        ready.note(met, plan, w.key)
+        ready.note(met, plan, w)
 
 
-def _run_known(met: Met, plan: Plan) -> None:
-    """Compute nodes by a plan that was run before."""
+def _run_known(met: Met, plan: Plan) -> bool:
+    """Compute nodes by a plan that was run before; False if their calls have to be written out first."""
     late: list[flags.Late] = []
+    way = plan.ways[met.way]
     try:
-        one = plan.launches[0]
-        if len(plan.launches) == 1 and one is not None and launched(met, one, late):
-            return
+        one = way[0]
+        if len(way) == 1 and one is not None and launched(met, one, late):
+            return True
+        if met.calls:
+            return False
         w = walk_of(met, late)
-        for step, one in zip(plan.steps, plan.launches, strict=True):
+        for step, one in zip(plan.steps, way, strict=True):
             if one is None or not launched(met, one, late):
                 _run(step, w)
             w.let_go(step.ends)
+        return True
     finally:
         if late:
             flags.give(late)

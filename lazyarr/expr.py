@@ -191,7 +191,7 @@ class Expr:
     spared : bool
         Computed once without being stored, because its array seemed to be a temporary.
     serial : int
-        Program order.
+        Program order.  (A node that stands for several has so many `inner` numbers before its own.)
     depth, weight : int
         Pending nodes below: on the longest path, and in total (shared ones counted again).
     epoch, index : scratch slots for walks (`epoch` says which walk `index` belongs to)
@@ -213,6 +213,7 @@ class Expr:
         masked: bool = False,
         errors: Any = None,
         loc: Loc | None = None,
+        inner: int = 0,
     ) -> None:
         self.op: Op | None = op
         self.inputs = inputs
@@ -227,8 +228,8 @@ class Expr:
         self.spared = self.replaced = False
         self.epoch = -1
         self.index = 0
-        self.serial = next(_serials)
-        COUNT.nodes_built += 1
+        self.serial = next(_serials) if not inner else next(itertools.islice(_serials, inner, None))
+        COUNT.nodes_built += 1 + inner
         # All fields are set before another thread can find this node among the readers of its inputs.
         self.depth = self.weight = 1
         if old is None:
@@ -277,7 +278,7 @@ class Expr:
         with LOCK:
             if self.op is not None:
                 self.follow()
-                self.serial = next(_serials)
+                self.serial = next(itertools.islice(_serials, getattr(self.op, "inner", 0), None))
 
     def follow(self) -> None:
         """Read the current values of the storages, where there are newer ones."""
@@ -321,14 +322,40 @@ class Expr:
         """A new array's node in this one's place in program order: what it reads is as old.
 
         (So it is right to read a value that was replaced since, and nothing is captured anew.)"""
-        made = Expr.__new__(Expr)
-        made.op, made.region, made.old, made.covers, made.masked = op, region, None, True, False
-        made.buf = made.readers = made.home = None
-        made.errors, made.loc, made.serial, made.nbytes = self.errors, self.loc, self.serial, nbytes
-        made.spared = made.replaced = False
-        made.depth, made.weight, made.epoch, made.index = self.depth, self.weight, -1, 0
+        made = self._beside(region, self.serial, nbytes)
         made.turn(op, inputs)
         return made
+
+    def _beside(self, region: numpy.ndarray, serial: int, nbytes: int) -> Expr:
+        """A node of the same call that is yet to be told what it computes."""
+        made = Expr.__new__(Expr)
+        made.op, made.region, made.old, made.covers, made.masked = None, region, None, True, False
+        made.buf = made.readers = made.home = None
+        made.errors, made.loc, made.serial, made.nbytes = self.errors, self.loc, serial, nbytes
+        made.spared = made.replaced = False
+        made.depth, made.weight, made.epoch, made.index = self.depth, self.weight, -1, 0
+        return made
+
+    def before(
+        self, op: Op, inputs: tuple[Read | numpy.generic, ...], region: numpy.ndarray, old: Expr | None,
+        serial: int,
+    ) -> Expr:
+        """One of the nodes that this one stands for (`calls`)."""
+        made = self._beside(region, serial, region.nbytes if old is None else old.nbytes)
+        made.become(op, inputs, region, old)
+        return made
+
+    def become(
+        self, op: Op, inputs: tuple[Read | numpy.generic, ...], region: numpy.ndarray, old: Expr | None
+    ) -> None:
+        """Compute something, perhaps in the place of a value that nobody else will ask for."""
+        self.region, self.old = region, old
+        self.covers = old is None or (region.nbytes == old.nbytes and is_dense(region))
+        if old is not None:
+            old.replace()
+            if not self.covers:
+                _enlist(old, weakref.ref(self))
+        self.turn(op, inputs)
 
     def turn(self, op: Op, inputs: tuple[Read | numpy.generic, ...]) -> None:
         """Compute the same in another way."""

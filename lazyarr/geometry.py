@@ -14,6 +14,7 @@ In: shapes, dtypes, indices.   Out: ndarrays over ghost memory, never read or wr
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import math
 import mmap
@@ -134,13 +135,31 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 PROBED = 1 << 26
-"""Bytes from which the system is asked for a result's memory at the call: it takes microseconds, and
-computing such a result takes milliseconds."""
+"""Bytes from which the system is asked for a result's memory at the call."""
+
+_granted = 0
+"""Bytes that the system has not refused; it would not refuse fewer."""
 
 
 def probe(geo: numpy.ndarray) -> None:
-    """Raise NumPy's MemoryError, at the call as NumPy does, for what the system would refuse."""
-    numpy.empty(geo.shape, geo.dtype)
+    """Raise NumPy's MemoryError, at the call as NumPy does, for what the system would refuse.
+
+    To take memory and give it back takes 0.1 ms where other threads run.  Linux, as it is usually set,
+    refuses what is more than the machine has, whatever is in use: so a size is asked for once."""
+    global _granted
+    if geo.nbytes > _granted or _is_limited():
+        numpy.empty(geo.shape, geo.dtype)
+        if _refuses_by_size():
+            _granted = max(_granted, geo.nbytes)
+
+
+@functools.cache
+def _refuses_by_size() -> bool:
+    try:
+        with open("/proc/sys/vm/overcommit_memory", encoding="ascii") as file:
+            return file.read(1) in ("0", "1")
+    except OSError:
+        return False
 
 
 def fresh(shape: tuple[int, ...], dtype: numpy.dtype, order: str = "C") -> numpy.ndarray:

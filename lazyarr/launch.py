@@ -107,8 +107,15 @@ def is_streamed(program: Program) -> bool:
 
 def may_stream(program: Program, addresses: Sequence[int]) -> bool:
     """Are the outputs such that stores past the caches pay?"""
-    if not is_streamed(program):
-        return False
+    return is_streamed(program) and _past(program, addresses)
+
+
+def stores_past(program: Program) -> bool:
+    """The same where each output's memory is an array's own, from its first cache line on."""
+    return is_streamed(program) and _past(program, program.offsets)
+
+
+def _past(program: Program, addresses: Sequence[int]) -> bool:
     shape, written = program.loops.shape, 0
     for o, at in zip(program.parfor.operands, addresses, strict=True):
         if o.role != "in":

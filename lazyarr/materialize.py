@@ -20,6 +20,7 @@ import numpy
 
 from lazyarr import config, flags
 from lazyarr.bufferize import builds_on_old, place_single
+from lazyarr.calls import Call, written_out
 from lazyarr.compiler import COMPILER
 from lazyarr.config import OBSERVED
 from lazyarr.counters import COUNT
@@ -40,7 +41,10 @@ def evaluate(roots: Iterable[Expr]) -> None:
             return
         met = None if _look is None or OBSERVED else _look(roots)
         nodes: list[Any] = sunk(closure(roots), roots) if met is None else met.nodes
-        native = (met is not None and met.plan is not None) or compiles(nodes)
+        known = met is not None and met.plan is not None
+        if met is not None and met.calls and not known:
+            met, nodes = _written(met)
+        native = known or compiles(nodes)
         if OBSERVED:
             from lazyarr.debug.watch import watch
 
@@ -57,14 +61,16 @@ def evaluate(roots: Iterable[Expr]) -> None:
 
 
 _look: Any = None
-"""`ready.look`, and the module `engine`, once that is there."""
+"""`ready.look`, `ready.written`, and the module `engine`, once that is there."""
+_written: Any = None
 _engine: Any = None
 
 
 def _load() -> Any:
-    global _engine, _look
+    global _engine, _look, _written
     from lazyarr import engine as _engine
     from lazyarr.ready import look as _look
+    from lazyarr.ready import written as _written
 
     return _engine
 
@@ -97,6 +103,9 @@ def closure(roots: Iterable[Expr]) -> list[Expr]:
         node = todo.pop()
         if node.op is None or node.serial in needed:
             continue
+        op: Any = node.op
+        if op.__class__ is Call:
+            written_out(node)
         needed[node.serial] = node
         # (`Expr.needs`, written out: this runs for every node that there ever is.)
         for i in node.inputs:

@@ -203,8 +203,9 @@ class Plan:
     """Objects whose identity is part of the key."""
     noted: bool = False
     """Its kernels exist, and the cache says so (`compiler.note`)."""
-    launches: list[Any] = field(default_factory=list)
-    """For each step what is ready of it (`ready.Launch`), or None, once that was looked for."""
+    ways: list[list[Any]] = field(default_factory=list)
+    """For each step what is ready of it (`known_steps.KnownStep`), or None; once for evaluations in which
+    some nodes stand for several (`calls`), and once for others."""
 
 
 @dataclass(slots=True, eq=False)

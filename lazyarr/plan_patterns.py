@@ -20,13 +20,15 @@ import numpy
 
 from lazyarr import config
 from lazyarr.dtypes import char_of
-from lazyarr.expr import Expr, Map, Read
+from lazyarr.expr import Compress, Expr, Map, Read, Reduce
 from lazyarr.fusion.collapse import Loops
 from lazyarr.fusion.conflict import SHARED
+from lazyarr.fusion.fold import fold_order
 from lazyarr.fusion.loop_strides import is_call
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.reindex import CROSSING
 from lazyarr.geometry import is_fresh
+from lazyarr.reduce_order import Order
 from lazyarr.schedule import TINY
 
 if TYPE_CHECKING:
@@ -87,6 +89,64 @@ def for_shape(steps: list[Step], shape: tuple[int, ...]) -> list[Step]:
             loops = Loops((math.prod(shape),), program.loops.strides, program.loops.offsets)
             made[id(program)] = replace(program, loops=loops, launches={})
     return [s if s.program is None else replace(s, program=made[id(s.program)]) for s in steps]
+
+
+def kept_of(w: Walk) -> tuple[Pattern, int] | None:
+    """The same where nothing may be new but how many elements masks keep: the key, and that number.
+
+    What runs over the kept elements runs over one sequence of them, whole and in order, so no extent decides
+    anything of it, but for the thresholds in the key; all else is what it was."""
+    kept = {n.region.shape for n in w.nodes if isinstance(n.op, Compress) and n.region is not None}
+    if len(kept) != 1:
+        return None
+    (shape,) = kept
+    over = [geo for geo in w.tokens.pins if geo.shape == shape]
+    places = [(geo.shape, geo.strides) for geo in w.tokens.pins if geo.shape != shape]
+    places += [said[:2] for said in w.tokens.places() if said.__class__ is tuple]
+    if shape[0] < 2 or any(math.prod(extents) == shape[0] for extents, _ in places):
+        return None                             # (spaces of as many elements may be one)
+    if not all(_runs_over(n, shape) for n in w.nodes):
+        return None
+    told = {id(geo): (geo.dtype.char, True) for geo in over}
+    return ("kept", bisect_left(SIZES, shape[0]), *[told.get(part, part) for part in w.key]), shape[0]
+
+
+def _runs_over(node: Expr, shape: tuple[int, ...]) -> bool:
+    geos = [i.geo for i in node.inputs if isinstance(i, Read)]
+    if node.old is not None or isinstance(node.op, Compress):
+        return node.old is None and all(geo.shape != shape for geo in geos)
+    if node.region is None or all(geo.shape != shape for geo in (node.region, *geos)):
+        return True                             # it has nothing to do with them
+    if isinstance(node.op, Map):
+        return _fits(node, shape)
+    if not isinstance(node.op, Reduce) or len(node.inputs) > 1 or node.region.size > 1:
+        return False
+    (read,) = node.inputs
+    return isinstance(read, Read) and read.geo.shape == shape and _whole(read.geo, read.expr.nbytes)
+
+
+def for_count(steps: list[Step], w: Walk, count: int, known: int) -> list[Step] | None:
+    """The steps of a plan of the same pattern for another number of kept elements; None where these are made
+    anew."""
+    made: dict[int, Program] = {}
+    for step in steps:
+        program = step.program
+        if program is None or step.boxes:
+            return None
+        if program.loops.shape != (known,) or id(program) in made:
+            continue
+        run = 0
+        if program.run:
+            orders = {fold_order(w.nodes[k]) for k in step.members if isinstance(w.nodes[k].op, Reduce)}
+            runs = {min(o.run or count, count) for o in orders if isinstance(o, Order)}
+            if len(runs) != 1:
+                return None
+            (run,) = runs
+        loops = Loops((count,), program.loops.strides, program.loops.offsets)
+        made[id(program)] = replace(program, loops=loops, run=run, launches={})
+    return [
+        replace(s, program=made.get(id(s.program), s.program), raised={}, work=None) for s in steps
+    ]
 
 
 def outline_of(w: Walk) -> Pattern:

@@ -33,7 +33,7 @@ from lazyarr.fusion.structure import Key
 from lazyarr.launch_portions import blocks_of
 from lazyarr.lifetimes import excess
 from lazyarr.plan import Plan, Step, Walk
-from lazyarr.plan_patterns import for_shape, outline_of, pattern_of
+from lazyarr.plan_patterns import for_count, for_shape, kept_of, outline_of, pattern_of
 from lazyarr.resting import Resting
 from lazyarr.row_blocks import joined, room
 from lazyarr.schedule import TINY
@@ -53,8 +53,9 @@ NARROWER = (LOOK_BACK, 0, ALONE)
 
 
 _plans: dict[tuple[Any, ...], Plan] = {}
-_patterns: dict[tuple[Any, ...], Plan] = {}
-"""Plans whose shape does not matter (see `plan_patterns`)."""
+_patterns: dict[tuple[Any, ...], tuple[Plan, int]] = {}
+"""Plans whose shape does not matter, or how many elements masks keep, and how many these are (see
+`plan_patterns`)."""
 _outlines: dict[Key, Outline] = {}
 """Where nodes are, of plans by structure without extents."""
 
@@ -79,16 +80,24 @@ def plan_of(w: Walk, refuse: Refuse) -> Plan:
 def _met(w: Walk, refuse: Refuse) -> Plan:
     """A plan for a new structure: a known one's, if only the shape is new."""
     pattern = pattern_of(w)
-    if pattern is None:
+    kept = kept_of(w) if pattern is None else None
+    if pattern is None and kept is None:
         return _make(w, refuse)
-    key, shape = pattern
+    key = pattern[0] if pattern is not None else kept[0]            # type: ignore[index]
     known = _patterns.get(key)
-    if known is not None and not excess(w, known.steps):
-        return Plan(for_shape(known.steps, shape), w.tokens.pins, known.noted)
+    if known is not None and not excess(w, known[0].steps):
+        steps: list[Step] | None
+        if pattern is not None:
+            steps = for_shape(known[0].steps, pattern[1])
+        else:
+            assert kept is not None
+            steps = for_count(known[0].steps, w, kept[1], known[1])
+        if steps is not None:
+            return Plan(steps, w.tokens.pins, known[0].noted)
     found = _make(w, refuse)
     if len(_patterns) >= MAX_PLANS:
         _patterns.clear()
-    _patterns[key] = found
+    _patterns[key] = found, 0 if kept is None else kept[1]
     return found
 
 

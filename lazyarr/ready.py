@@ -17,10 +17,16 @@ import sys
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from time import perf_counter
 from typing import Any, NamedTuple
 
 from lazyarr import flags
 from lazyarr.bufferize import Placement
+from lazyarr.buffers import array, keep_warm
+from lazyarr.calls import Call, written_out
+from lazyarr.codegen.abi import Layout
 from lazyarr.compiler import COMPILER
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
@@ -28,10 +34,13 @@ from lazyarr.error_state import buffer_size, ignores
 from lazyarr.expr import Expr, Gather, Read, Reduce
 from lazyarr.fusion.structure import by_contents
 from lazyarr.geometry import FRESH
-from lazyarr.launch import Prepared, is_streamed, run_prepared
-from lazyarr.plan import Plan, Step, Walk
+from lazyarr.hot import ran
+from lazyarr.known_steps import KnownStep, Places, bound, known_step
+from lazyarr.launch import put_scalar
+from lazyarr.plan import Plan, Walk
 from lazyarr.reduce_order import DECIDED_EARLY
 from lazyarr.srcloc import note_lines
+from lazyarr.threading.run import parallel_for
 from lazyarr.values import LEDGER, Buffer
 
 MOST = 32
@@ -39,20 +48,6 @@ MOST = 32
 
 MAX_KNOWN = 1024
 """Evaluations; all are forgotten when there are more."""
-
-
-class Launch(NamedTuple):
-    """A step that is one launch."""
-
-    step: Step
-    prepared: Prepared
-    operands: tuple[tuple[int, int], ...]
-    """Whose memory each is, and where in it."""
-    constants: tuple[Any, ...]
-    stored: tuple[tuple[int, tuple[int, ...]], ...]
-    """Its nodes that are stored, and in the place of which inputs they may be."""
-    others: tuple[int, ...]
-    """Its nodes that are not."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -66,11 +61,27 @@ class Met:
     pins: list[Any]
     kept: bool
     """Does an array that seems to be a temporary hold a node that is not to be stored?"""
+    calls: dict[int, Call]
+    """Of the nodes that stand for several: what for, by number."""
+    stored: list[bool]
     plan: Plan | None
+    way: int
+    """Which of the plan's `ways` it takes."""
 
 
-_known: dict[tuple[Any, ...], weakref.ref[Plan]] = {}
-"""Plans that `planning` remembers."""
+class Folded(NamedTuple):
+    """What remains of an evaluation whose calls were written out, for the next one like it."""
+
+    key: tuple[Any, ...]
+    pins: list[Any]
+    calls: dict[int, Call]
+    stored: list[bool]
+    serials: list[int]
+    """Of its nodes, which are the last ones of their calls."""
+
+
+_known: dict[tuple[Any, ...], tuple[weakref.ref[Plan], int]] = {}
+"""Plans that `planning` remembers, and which of their `ways`."""
 
 _UNASKED: Any = None
 """Stands for what planning alone asks of a walk."""
@@ -79,7 +90,7 @@ _UNASKED: Any = None
 def look(roots: Sequence[Expr]) -> Met | None:
     """The nodes to compute for pending `roots`, in program order, and their key; None if they go the long
     way.  (Written out, without calls: each would take as long as what it does.)"""
-    if not COMPILER.usable or sys.is_finalizing():
+    if COMPILER.usable is False or sys.is_finalizing():
         return None
     found: dict[int, Expr] = {}
     todo = [*roots]
@@ -105,10 +116,15 @@ def look(roots: Sequence[Expr]) -> Met | None:
     pins: list[Any] = []
     key: list[Any] = [plan_key(), buffer_size()]
     add, kept, early = key.append, False, False
+    calls: dict[int, Call] = {}
+    stores: list[bool] = []
     for node in nodes:
-        op = node.op
+        op: Any = node.op
         add(op)
-        if op.__class__ is Reduce:
+        if op.__class__ is Call:
+            calls[numbers[id(node)]] = op
+            early = early or op.early
+        elif op.__class__ is Reduce:
             early = early or op.name in DECIDED_EARLY
             if op.initial is not None:
                 add(op.initial.tobytes())       # (-0.0 and 0.0 are equal)
@@ -148,71 +164,116 @@ def look(roots: Sequence[Expr]) -> Met | None:
                 if reader is not None and reader.op is not None and id(reader) not in numbers:
                     stored = True               # it needs the value
         add(stored)
+        stores.append(stored)
     if early:
         key += [ignores(node.errors) for node in nodes]
     whole = tuple(key)
-    known = _known.get(whole)
+    known, way = _known.get(whole, _NONE)
     plan = None if known is None else known()
     # (Who has no plan lets go of what is read as soon as that is over.)
-    return Met(nodes, [] if plan is None else leaves, whole, pins, kept, plan)
+    return Met(nodes, [] if plan is None else leaves, whole, pins, kept, calls, stores, plan, way)
 
 
-def note(met: Met, plan: Plan, key: tuple[Any, ...]) -> None:
-    """Remember the plan of an evaluation, which was run, all of its kernels being there; `key` is its walk's.
+_NONE: tuple[weakref.ref[Plan] | None, int] = (None, 0)
 
-    It differs where rules look at constants, and where somebody let go of an array since `look`."""
-    if not plan.noted or key != met.key:
+
+def written(met: Met) -> tuple[Folded, list[Expr]]:
+    """Write out the calls of an evaluation: what remains of it, and the nodes to compute."""
+    folded = Folded(met.key, met.pins, met.calls, met.stored, [node.serial for node in met.nodes])
+    nodes = [each for node in met.nodes for each in written_out(node)]
+    met.nodes.clear()                           # (who called has the same list)
+    met.leaves.clear()
+    return folded, nodes
+
+
+def note(met: Met | Folded, plan: Plan, w: Walk) -> None:
+    """Remember the plan of an evaluation, which was run, all of its kernels being there.
+
+    Its walk's key differs where rules look at constants, and where somebody let go of an array since
+    `look`."""
+    if not plan.noted:
         return
-    plan.launches = [*map(_launch, plan.steps)]
+    if isinstance(met, Met):
+        if w.key == met.key:
+            way = [known_step(step, Places({}, len(met.stored))) for step in plan.steps]
+            _enter(plan, met.key, met.pins, way)
+        return
+    rules, places = w.tokens.rules, Places(met.calls, len(met.stored))
+    stored = [serial in w.asked for serial in met.serials]
+    if rules.numbers or rules.flagless or stored != met.stored or len(w.asked) != sum(stored):
+        return
+    if w.key[:2] == met.key[:2]:
+        one = known_step(plan.steps[0], places) if len(plan.steps) == 1 else None
+        _enter(plan, met.key, met.pins, [one])
+
+
+def _enter(plan: Plan, key: tuple[Any, ...], pins: list[Any], way: list[KnownStep | None]) -> None:
     if len(_known) >= MAX_KNOWN:
         _known.clear()
-    plan.pins += met.pins
-    _known[met.key] = weakref.ref(plan)
+    plan.pins += pins
+    plan.ways.append(way)
+    _known[key] = weakref.ref(plan), len(plan.ways) - 1
 
 
-def _launch(step: Step) -> Launch | None:
-    program = step.program
-    special = step.rows is not None or step.boxes or step.feeds or step.tallies or step.ranks is not None
-    if program is None or special or is_streamed(program):
-        return None
-    prepared = program.launches.get((False, plan_key()))
-    if prepared is None:
-        return None
-    return Launch(
-        step, prepared, tuple(zip(step.operands, program.offsets, strict=True)), step.constants,
-        tuple(zip(step.stored, step.reusable, strict=True)),
-        tuple([k for k in step.members if k not in step.stored]),
-    )  # fmt: skip
+def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
+    """Compute a step by one launch into fresh memory; False if it goes another way.
 
-
-def launched(met: Met, one: Launch, late: list[flags.Late]) -> bool:
-    """Compute a step by one launch into fresh memory; False if its results may lie elsewhere.
-
-    Warnings to give are added to `late`."""
+    Its results may lie elsewhere, or flags of calls have to be told apart.  Warnings to give are added to
+    `late`.  (Written out: see `known_steps`.)"""
     nodes, leaves = met.nodes, met.leaves
-    for _, reusable in one.stored:
-        for k in reusable:
-            value = nodes[k] if k >= 0 else leaves[-1 - k]
-            storage = None if value.home is None else value.home()
-            if storage is None or storage.value is not value:
-                return False                    # it ends here: a result may take its place
-    buffers = {k: Buffer.new(nodes[k].nbytes) for k, _ in one.stored}
-    addresses = [
-        (buffers[k] if k in buffers else nodes[k].buf if k >= 0 else leaves[-1 - k].buf).address + offset
-        for k, offset in one.operands
-    ]
-    scalars: list[Any] = [nodes[c[0]].inputs[c[1]] if c.__class__ is tuple else c for c in one.constants]
-    COUNT.memory_hits += 1
+    for k in one.held:
+        value = nodes[k] if k >= 0 else leaves[-1 - k]
+        storage = None if value.home is None else value.home()
+        if storage is None or storage.value is not value:
+            return False                        # it ends here: a result may take its place
+    buffers = {k: Buffer.new(nodes[k].nbytes) for k in one.stored}
+    warm = bool(one.streamed)
+    for k in one.streamed:
+        warm = warm and buffers[k].recycled
+    b = one.bound[warm] or bound(one, warm)
+    if b is None:
+        return False
+    words = b.words[:]
+    for word, k, offset in b.addresses:
+        buf = leaves[-1 - k].buf if k < 0 else buffers[k] if k in buffers else nodes[k].buf
+        words[word] = buf.address + offset
+    for places, (k, i) in b.scalars:
+        put_scalar(words, places, nodes[k].inputs[i])       # type: ignore[arg-type]
+    lent = []
+    for word, nbytes in b.memory:
+        memory, words[word], _ = array(nbytes)
+        lent.append((memory, words[word]))
+        del memory                              # (kept warm is what nobody else holds)
+    at = words.buffer_info()[0]
+    began = perf_counter()
     try:
-        raised = run_prepared(one.prepared, addresses, scalars)
-        if raised:
-            from lazyarr.replay import explain
-
-            members = [nodes[k] for k in one.step.members]
-            late += explain(one.step, members, [raised], _placement(nodes, one, buffers))
+        parallel_for(b.entry, at, b.chunks, b.threads)
+        if b.combine:
+            parallel_for(b.combine, at, b.combine_chunks, 1)
     except Exception as error:
-        note_lines(error, [nodes[k].loc for k in one.step.members])
+        note_lines(error, [nodes[k].loc for k in (*one.stored, *one.others)])
         raise
+    spent = perf_counter() - began
+    while lent:
+        keep_warm(*lent.pop())
+    raised = [words[word] & own for word, own in b.raised]
+    for kernel in b.kernels:
+        if not kernel.heat.asked:
+            ran(kernel, spent / len(b.kernels))
+    COUNT.seconds["run"] += spent
+    COUNT.memory_hits += len(b.kernels)
+    COUNT.native_launches += 1
+    COUNT.fused_ops += b.ops
+    COUNT.numpy_loop_blocks += words[Layout.CALLS]
+    if any(raised):
+        if met.calls:
+            assert met.plan is not None         # from now on they are written out: operations warn, not calls
+            met.plan.ways[met.way][:] = [None]
+            return False
+        from lazyarr.replay import explain
+
+        members = [nodes[k] for k in one.step.members]
+        late += explain(one.step, members, raised, _placement(nodes, one, buffers))
     for k, buf in buffers.items():              # (first: see `engine._finish`)
         node = nodes[k]
         storage = None if node.home is None else node.home()
@@ -223,16 +284,17 @@ def launched(met: Met, one: Launch, late: list[flags.Late]) -> bool:
     for k in one.others:
         node = nodes[k]
         if node.serial in waiting:
-            node.spared, node.errors = True, flags.told_again(node.errors, raised)
+            node.spared, node.errors = True, flags.told_again(node.errors, reduce(or_, raised))
         else:
             node.done(None)
     COUNT.nodes_run += len(one.step.members)
     return True
 
 
-def _placement(nodes: list[Expr], one: Launch, buffers: dict[int, Buffer]) -> Placement:
+def _placement(nodes: list[Expr], one: KnownStep, buffers: dict[int, Buffer]) -> Placement:
+    members = [nodes[k] for k in sorted((*one.stored, *one.others))]
     serials = [{nodes[k].serial for k in those} for those in (buffers, one.step.staying)]
-    placement = Placement([nodes[k] for k in one.step.members], *serials)
+    placement = Placement(members, *serials)
     placement.buffers.update({nodes[k].serial: buf for k, buf in buffers.items()})
     return placement
 

@@ -1,7 +1,7 @@
 """Calls of NumPy's Python code met before: their nodes are made again, without running the code.
 
-In:  a method of an array, its arguments, and what the code made of them once.   Out: the same nodes on the
-array at hand, in a new array; None where the call must be run.
+In:  a method of an array, its arguments, and what the code made of them once.   Out: a new array whose node
+stands for the same nodes on the array at hand (`calls`); None where the call must be run.
 `mean`, `var` and the like are Python code of NumPy's over ufuncs and folds.  For arrays of one geometry and
 one set of arguments they always make the same nodes: they go by no values.  To make nodes takes a fifth of
 the time of running the code, and after a kernel has passed over large data, which drives the interpreter out
@@ -10,17 +10,18 @@ of the caches, every line of code that need not run counts several times.
 
 from __future__ import annotations
 
-import weakref
 from typing import Any, NamedTuple
 
 import numpy
 
 from lazyarr.arrays import managed, ndarray
+from lazyarr.calls import ITSELF, Call, Made, written_out
+from lazyarr.compiler import numpy_ns
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.error_state import loud, remembered
-from lazyarr.expr import Expr, Op, Read
-from lazyarr.geometry import FRESH
+from lazyarr.expr import Expr, Op, Read, Reduce
+from lazyarr.geometry import FRESH, PROBED, probe
 from lazyarr.srcloc import here
 from lazyarr.storage import DUE, Storage, catch_up, launch
 
@@ -33,27 +34,18 @@ GIVEN = frozenset((type(None), int, bool, type))
 LESS = ("ddof", "correction")
 """Words for what is subtracted from the number of elements; by position the fourth argument."""
 
-ITSELF = -1
-"""Stands for the array's own value among a call's nodes."""
 
-
-class Made(NamedTuple):
-    """A node of a call."""
-
-    op: Op
-    inputs: tuple[tuple[int, numpy.ndarray] | numpy.generic, ...]
-    """What it reads, by number among the nodes; constants."""
+class Known(NamedTuple):
+    op: Any
+    """A `Call`, or what the one node computes."""
+    seen: numpy.ndarray
+    """How it reads the array's value."""
     region: numpy.ndarray
-    old: int | None
-    """The node whose bytes it overwrites."""
-    located: bool
-    """Does it know the place of the call?"""
-
-
-class Call(NamedTuple):
-    nodes: tuple[Made, ...]
+    """What it writes."""
     geo: numpy.ndarray
     """Of the result."""
+    located: bool
+    """Does any of its nodes know the place of the call?"""
     state: Any
     """`config.plan_key` of then: any other is another object."""
     pending: bool
@@ -62,14 +54,7 @@ class Call(NamedTuple):
     """The array's geometry, whose identity is part of the key."""
 
 
-_calls: dict[tuple[Any, ...], Call] = {}
-
-
-class _Gone:
-    """A storage that nothing refers to any more: the home of what a call overwrites or only passes on."""
-
-
-_home: Any = weakref.ref(_Gone())
+_calls: dict[tuple[Any, ...], Known] = {}
 
 
 def key_of(name: str, x: ndarray, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
@@ -113,18 +98,17 @@ def again(key: tuple[Any, ...], x: ndarray) -> ndarray | None:
     value: Expr = storage.value
     if call.pending is not (value.op is not None) or (value.buf is not None and value.buf.shared()):
         return None
-    errors, loc = remembered(), here(3)
-    made: list[Expr] = []
-    for op, inputs, region, old, located in call.nodes:
-        reads: Any = [
-            Read(value if i[0] == ITSELF else made[i[0]], i[1]) if isinstance(i, tuple) else i for i in inputs
-        ]
-        if old is not None:
-            made[old].replace()
-        below = None if old is None else made[old]
-        node = Expr(op, tuple(reads), region, below, False, errors, loc if located else None)
-        node.home = _home
-        made.append(node)
+    op, reads = call.op, (Read(value, call.seen),)
+    loc = here(3) if call.located else None
+    if op.__class__ is Call:
+        for geo in op.probed:
+            probe(geo)
+        node = Expr(call.op, reads, call.region, None, False, remembered(), loc, op.inner)
+        node.depth += op.depth
+        node.weight += op.inner
+        COUNT.bytes_numpy += op.nbytes
+    else:
+        node = Expr(op, reads, call.region, None, False, remembered(), loc)
     result = managed(Storage(node), call.geo)
     launch(node)
     COUNT.recalled += 1
@@ -139,6 +123,9 @@ def note(key: tuple[Any, ...], x: ndarray, value: Expr, pending: bool, result: A
     if last.op is None or pending is not (value.op is not None) or id(x.geo) not in FRESH:
         return
     since = value.serial
+    for node in last.pending(lambda node: node.serial <= since):
+        if node.serial > since:
+            written_out(node)
     nodes = [node for node in last.pending(lambda node: node.serial <= since) if node.serial > since]
     numbers = {node.serial: k for k, node in enumerate(nodes)}
     numbers[value.serial] = ITSELF
@@ -155,6 +142,28 @@ def note(key: tuple[Any, ...], x: ndarray, value: Expr, pending: bool, result: A
         old = None if node.old is None else numbers[node.old.serial]
         assert node.op is not None and node.region is not None
         made.append(Made(node.op, tuple(inputs), node.region, old, node.loc is not None))
+    if not nodes or not last.covers:
+        return
     if len(_calls) >= MAX_CALLS:
         _calls.clear()
-    _calls[key] = Call(tuple(made), result.geo, plan_key(), pending, x.geo)
+    located = any(each.located for each in made)
+    op, seen = _op(made, nodes, 0 if value.op is None else value.depth, x.geo)
+    _calls[key] = Known(op, seen, made[-1].region, result.geo, located, plan_key(), pending, x.geo)
+
+
+def _op(
+    made: list[Made], nodes: list[Expr], depth: int, geo: numpy.ndarray
+) -> tuple[Call | Op, numpy.ndarray]:
+    """What computes all these nodes at once, on a value of some depth, and how that is read."""
+    from lazyarr.reduce_order import DECIDED_EARLY  # here: whoever imports lazyarr need not wait for it
+
+    (first, *more), last = made[0].inputs, nodes[-1]
+    if len(made) == 1 and not more and isinstance(first, tuple):
+        return made[0].op, first[1]
+    fresh = [node for node in nodes if node.old is None]
+    large = [each.region for each in made[:-1] if each.old is None and each.region.nbytes >= PROBED]
+    return Call(
+        tuple(made), len(made) - 1, last.depth - depth - 1, sum(n.nbytes for n in fresh) - last.nbytes,
+        tuple(large), sum(map(numpy_ns, nodes)),
+        any(isinstance(each.op, Reduce) and each.op.name in DECIDED_EARLY for each in made),
+    ), geo  # fmt: skip

@@ -20,16 +20,16 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 BASE = "base"
 LAYERS = {
-    BASE: "ops draws expr dtypes parallel target cpu_features cpu_choice op_targets config switches counters "
-    "slot_words own_ufuncs own_loops error_state flags forks srcloc interrupts geometry buffers mxcsr "
-    "numpy_loops inner_strides reduce_order reduce_proof tuning cache_sizes",
+    BASE: "ops draws expr calls dtypes parallel target cpu_features cpu_choice op_targets config switches "
+    "counters slot_words own_ufuncs own_loops error_state flags forks srcloc interrupts geometry buffers "
+    "mxcsr numpy_loops inner_strides reduce_order reduce_proof tuning cache_sizes",
     "fusion": "fusion",
     "codegen": "codegen",
     "dispatch": "dispatch",
     "threading": "threading",
     "scalar": "scalar",
-    "materialize": "materialize compiler engine ready plan plan_patterns planning row_blocks row_values "
-    "bufferize kernels kernel_index shared_kernels hot launch launch_boxes launch_compress launch_feeds "
+    "materialize": "materialize compiler engine ready known_steps plan plan_patterns planning row_blocks "
+    "row_values bufferize kernels kernel_index shared_kernels hot launch launch_boxes launch_compress launch_feeds "
     "launch_portions launch_rows lowerings lowering_text replay replay_blocks schedule sinking values "
     "storage cuts lifetimes habits resting steps traffic",
 }

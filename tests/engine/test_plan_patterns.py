@@ -4,6 +4,7 @@ import numpy
 import pytest
 
 import lazyarr
+from lazyarr import planning
 from lazyarr.counters import COUNT, reset
 
 RNG = numpy.random.default_rng(11)
@@ -115,3 +116,44 @@ def test_numpys_buffer_size_is_part_of_the_pattern():
             assert numpy.asarray(rows).tobytes() == x.sum(1, dtype="d").tobytes()
     finally:
         numpy.setbufsize(usual)
+
+
+KEPT = {
+    "sum": lambda np, x, m: x[x > m].sum(),
+    "mean": lambda np, x, m: x[x > m].mean(keepdims=True),
+    "chain": lambda np, x, m: x[x > m] * 2 + 1,
+    "product": lambda np, x, m: (x[x > m] * 1e-3).prod(),
+    "cast by the fold": lambda np, x, m: x[x > m].sum(dtype="f4"),
+    "integers": lambda np, x, m: (x[x > m] * 100).astype("i4").sum(),
+    "largest": lambda np, x, m: x[x > m].max(),
+    "table": lambda np, x, m: x.reshape(300, -1)[x.reshape(300, -1) > m].sum(),
+    "part": lambda np, x, m: x[x > m][1:].sum(),
+    "twice": lambda np, x, m: x[x > m].sum() + x[x < m].sum(),
+    "both": lambda np, x, m: (x[x > m] * x[x > m]).sum(),
+}
+
+
+@pytest.mark.parametrize("n", [3000, 150_000, 300_000])
+@pytest.mark.parametrize("name", KEPT)
+def test_masks_that_keep_other_numbers(name, n):
+    for m in (0.1, 0.2, 0.3, -0.1, -0.3, 0.45, -0.6, 0.49, 0.0, 0.01, 0.02):
+        a = RNG.uniform(-0.5, 0.5, n)
+        found = numpy.asarray(KEPT[name](lazyarr, lazyarr.array(a), m))
+        expected = numpy.asarray(KEPT[name](numpy, a, m))
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        assert found.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("name", ["sum", "chain", "largest", "integers"])
+def test_one_plan_for_all_numbers_that_masks_keep(name):
+    def planned(k):
+        x = lazyarr.array(RNG.uniform(-0.5, 0.5, 400_000))
+        lazyarr.evaluate(x)
+        before = COUNT.plans + COUNT.reshaped
+        found = KEPT[name](lazyarr, x, 0.01 * k)
+        lazyarr.evaluate(*[found] if isinstance(found, lazyarr.ndarray) else [])
+        return COUNT.plans + COUNT.reshaped - before
+
+    planning.forget()                   # (as it happens when there are many: not in the middle of this)
+    planned(0)
+    assert not any(planned(k) for k in range(8))

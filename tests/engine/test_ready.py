@@ -217,7 +217,7 @@ def test_an_interrupt_leaves_what_waits(monkeypatch: pytest.MonkeyPatch) -> None
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(ready, "run_prepared", interrupted)
+        patch.setattr(ready, "parallel_for", interrupted)
         with pytest.raises(KeyboardInterrupt):
             np.evaluate(z)
     assert not np.is_evaluated(z)

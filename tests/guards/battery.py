@@ -17,7 +17,7 @@ import numpy
 import numpy_hook
 
 import lazyarr
-from lazyarr import buffers, expr, kernels, launch, launch_boxes, launch_compress, launch_feeds, values
+from lazyarr import buffers, expr, kernels, launch, launch_boxes, launch_compress, launch_feeds, ready, values
 from lazyarr.codegen.compress_feed import FEED
 from lazyarr.counters import counters, reset
 from lazyarr.dispatch import image, llvm
@@ -125,7 +125,7 @@ def watch_launches() -> None:
         SEEN["native_launches"] += kernel or fn in shells
 
     shells = {COMPRESS.addresses()[FEED]}.union(PORTIONS.addresses().values(), BOXES.addresses().values())
-    for module in (launch, launch_boxes, launch_feeds, launch_compress):
+    for module in (launch, launch_boxes, launch_feeds, launch_compress, ready):
         module.parallel_for = watched
 
 
@@ -162,6 +162,7 @@ def watch_all() -> None:
     watch(buffers._allocator._pages, "fresh", count("bytes_fresh", lambda _, nbytes: nbytes))
     watch(expr.Expr, "__init__", count("nodes_built"))
     watch(values, "array", count("bytes_allocated", lambda _, nbytes: nbytes))
+    watch(ready, "array", count("bytes_allocated", lambda _, nbytes: nbytes))
     watch(launch, "empty", count("bytes_allocated", lambda _, nbytes: nbytes))
 
 
