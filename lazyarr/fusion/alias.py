@@ -5,12 +5,15 @@ In: geometries of one storage.   Out: answers that err on the side of "yes".
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from lazyarr.expr import Expr
 from lazyarr.geometry import extent, geometry, together
+
+if TYPE_CHECKING:
+    from lazyarr.fusion.turns import Turns
 
 EFFORT: Any = 200
 """Candidate solutions that NumPy's exact overlap test may look at."""
@@ -29,15 +32,24 @@ def anywhere(geo: numpy.ndarray) -> numpy.ndarray:
 class Memory:
     """Whose buffer values have: asked once for each, while nothing is evaluated."""
 
-    __slots__ = ("_known", "odd")
+    __slots__ = ("_known", "odd", "turns")
 
-    def __init__(self, odd: bool) -> None:
+    def __init__(self, odd: bool, turns: Turns | None = None) -> None:
         self._known: dict[int, Expr] = {}
         self.odd = odd
         """Some of it, or some access, may not be aligned."""
+        self.turns = turns
+        """Writes that do not go in place."""
+        for node, source in turns.sources() if turns is not None else ():
+            self.turn(node, source)
+
+    def turn(self, node: Expr, source: Expr | None) -> None:
+        """A write does not go in place, but to the buffer of `source`, or to a new one."""
+        self._known[id(node)] = node if source is None else self.key(source)
 
     def key(self, value: Expr) -> Expr:
-        """The oldest pending value that shares its buffer with `value` if all writes go in place."""
+        """The oldest pending value that shares its buffer with `value`, if all writes go in place but those
+        that take turns with another buffer."""
         if value.op is None or value.old is None:
             return value
         known, passed = self._known, list[int]()

@@ -110,7 +110,7 @@ def _store_conflict(node: Expr, placed: Placed, group: Group, epoch: int, asked:
     old, region = node.old, written(node, placed.region)
     if old is None:
         return None
-    key = group.memory.key(old)
+    key = group.memory.key(node)
     if not node.covers and makes(old, group, epoch):
         if old is key and not same(group.placed[old.serial].region, region):
             return "changes a part of what the group makes"
@@ -153,7 +153,7 @@ def _passes(node: Expr, reader: Expr, group: Group, epoch: int, asked: Asked) ->
 def _overwrites(node: Expr, group: Group) -> bool:
     """Does a write go to memory that the group, or the node itself, reads?"""
     assert node.old is not None
-    key = group.memory.key(node.old)
+    key = group.memory.key(node)
     own = [group.memory.key(i.expr) for i in node.inputs if isinstance(i, Read)]
     return (
         not node.covers
@@ -183,7 +183,7 @@ def own_conflict(node: Expr, memory: Memory) -> str | None:
     """Overlap within one node, as in ``a[1:] = a[:-1]``: NumPy's own rules apply, so NumPy runs it."""
     if node.old is None:
         return None
-    region, key = region_of(node), memory.key(node.old)
+    region, key = region_of(node), memory.key(node)
     if not injective(region):
         return "writes some element twice"
     region = written(node, region)

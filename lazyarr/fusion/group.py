@@ -58,7 +58,7 @@ def is_edge(node: Expr, memory: Memory) -> bool:
         return False
     if region.nbytes * THIN > node.nbytes or not region.size:
         return False
-    key = memory.key(old)
+    key = memory.key(node)
     return all(isinstance(i, Read) and memory.key(i.expr) is key for i in node.inputs)
 
 

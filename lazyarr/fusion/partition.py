@@ -178,7 +178,7 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
             group.scan = node.op.axis
         _enter_loads(loads, group, last_reader, stored, memory)
         if node.old is not None:
-            group.store(Access(node, memory.key(node.old), written(node, placed.region)))
+            group.store(Access(node, memory.key(node), written(node, placed.region)))
             group.scatters = group.scatters or isinstance(node.op, Scatter)
             if node.masked:
                 group.merged.add(id(memory.key(node.old)))
@@ -214,7 +214,7 @@ def _enter_unit(
     _enter_loads(unit.loads, group, last_reader, stored, memory)
     for node in unit.nodes if unit.fed is None else ():
         if node.old is not None and node.serial not in unit.through:
-            group.store(Access(node, memory.key(node.old), written(node, unit.placed[node.serial].region)))
+            group.store(Access(node, memory.key(node), written(node, unit.placed[node.serial].region)))
             if not node.covers and node.old.op is not None:
                 stored.add(node.old.serial)
 
@@ -277,7 +277,7 @@ def _needed(
         return found, max(found, default=-1)
     if old.op is not None and old.epoch == epoch:
         found.add(old.index)
-    return found, max(last_reader.get(id(memory.key(old)), -1), *found, -1)
+    return found, max(last_reader.get(id(memory.key(node)), -1), *found, -1)
 
 
 def _candidates(groups: list[Group], floor: int, look_back: int) -> list[Group]:
@@ -313,6 +313,10 @@ def _join(
         return "folds with what makes and uses their elements are switched off"
     if group.opaque:
         return "an input is made by NumPy"
+    turns = terms.memory.turns
+    last = None if turns is None else turns.last.get(node.serial)
+    if last is not None and makes(last, group, epoch):
+        return "sweeps take turns, and this is part of the next one"
     if group.unit is not None:
         return "the group runs as several loop nests, which read through what was joined"
     if edge or group.edge:

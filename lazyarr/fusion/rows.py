@@ -282,6 +282,8 @@ def _extended(
         return f"{MOST} groups run together already"
     if all(id(t.key) not in tried[0].touched for t in touches):
         return "it uses nothing that the groups before use"
+    if _begins_anew(tried[0], group):
+        return "sweeps take turns with a new buffer, which begins as a part of what the groups before make"
     if _changes_what_stays(tried[0], group, asked):
         return "somebody else still reads the value that it changes: a copy of it must exist first"
     longer, whys = [], []
@@ -337,6 +339,15 @@ def _aligned(
             at = next(t for t in moved if t.writes)
             if in_step(other, across, at, axis) and not any(spread_out(t, axis) for t in moved):
                 yield axis, start, moved
+
+
+def _begins_anew(chain: Chain, group: Group) -> bool:
+    """Does it write to a new buffer (`turns`), into which something is copied before the chain begins?"""
+    turns = group.memory.turns
+    if turns is None:
+        return False
+    new = (n.old for n in group.nodes if n.serial in turns.first and turns.first[n.serial].source is None)
+    return any(makes(old, g, old.epoch) for old in new if old is not None for g in chain.groups)
 
 
 def _changes_what_stays(chain: Chain, group: Group, asked: Asked) -> bool:
