@@ -31,7 +31,7 @@ TAKE_TURNS = {
     "wide": "u[2:-2] += u[4:] - u[:-4] * q",
     "upwards": "u[1:] = u[:-1] * q + u[1:]",
     "something held": f"{ADDED}\nkept.append(u[1:-1] * 2)",
-    "lifted": f"a = u[2:] + u[:-2]\nu[1:-1] = a * q - u[1:-1]\ndel a",
+    "lifted": "a = u[2:] + u[:-2]\nu[1:-1] = a * q - u[1:-1]\ndel a",
     "two arrays": f"a = {AROUND} * v[1:-1, 1:-1]\nb = v[2:, 1:-1] - v[:-2, 1:-1]\n"
                   f"{INNER} += a\nv[1:-1, 1:-1] -= b * {INNER}\ndel a, b",
 }  # fmt: skip
