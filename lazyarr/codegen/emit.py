@@ -310,15 +310,16 @@ class Emitter:
         bases = {ref: self.base(ref, at.pointers) for ref in refs}
         walk, leader = emit_rows.Walk(b, apart, at.count, whole, loop.lanes), emit_rows.leader(loop)
         assert leader is not None
-        walk.begin(bases[leader], PLAIN[leader.char].itemsize)
+        second = walk.second(bases[leader], PLAIN[leader.char].itemsize)
         end = b.op(f"select i1 {apart}, i64 {at.count}, i64 {whole}")
         b.do(f"br label %{head}")
         self.label(head)
         b.do(f"%i.{head} = phi i64 [ 0, %{pre} ], [ %n.{head}, %{head} ]")
+        b.do(f"%n.{head} = phi i64 [ {second}, %{pre} ], [ %m.{head}, %{head} ]")
         emit_body(loop.body, wide, lambda ref: self.place(ref, bases[ref], f"%i.{head}"))
         b.width = 0
-        more, following = walk.next(f"%i.{head}")
-        b.do(f"%n.{head} = add i64 {following}, 0")
+        b.do(f"%m.{head} = add i64 {walk.after(f'%n.{head}')}, 0")
+        more = b.op(f"icmp ult i64 %i.{head}, {walk.last}")
         b.do(f"br i1 {more}, label %{head}, label %{done}")
         self.label(done)
         return b.op(f"phi i64 [ 0, %{before} ], [ {end}, %{head} ]")

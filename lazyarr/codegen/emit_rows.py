@@ -59,18 +59,18 @@ class Walk:
         self.b, self.apart, self.lanes = b, apart, lanes
         self.last = b.op(f"sub i64 {b.op(f'select i1 {apart}, i64 {count}, i64 {whole}')}, {lanes}")
 
-    def begin(self, first: str, itemsize: int) -> None:
-        """The row's first element lies at this address."""
+    def second(self, first: str, itemsize: int) -> str:
+        """Where the second vector begins, if the row's first element lies at this address: at a multiple."""
         b = self.b
         number = b.op(f"lshr i64 {b.op(f'ptrtoint ptr {first} to i64')}, {itemsize.bit_length() - 1}")
-        self.before = b.op(f"select i1 {self.apart}, i64 {number}, i64 0")
+        before = b.op(f"and i64 {number}, {self.lanes - 1}")
+        before = b.op(f"select i1 {self.apart}, i64 {before}, i64 0")
+        return self.within(b.op(f"sub i64 {self.lanes}, {before}"))
 
-    def next(self, at: str) -> tuple[str, str]:
-        """After the vector that begins `at`: is there another one, and where?"""
-        b = self.b
-        beyond = b.op(f"and i64 {b.op(f'add i64 {at}, {self.before}')}, {self.lanes - 1}")
-        step = b.op(f"sub i64 {b.op(f'add i64 {at}, {self.lanes}')}, {beyond}")
-        behind = b.op(f"icmp ult i64 {self.last}, {step}")
-        return b.op(f"icmp ult i64 {at}, {self.last}"), b.op(
-            f"select i1 {behind}, i64 {self.last}, i64 {step}"
-        )
+    def after(self, at: str) -> str:
+        """Where the vector begins that follows one at a multiple."""
+        return self.within(self.b.op(f"add i64 {at}, {self.lanes}"))
+
+    def within(self, at: str) -> str:
+        behind = self.b.op(f"icmp ult i64 {self.last}, {at}")
+        return self.b.op(f"select i1 {behind}, i64 {self.last}, i64 {at}")
