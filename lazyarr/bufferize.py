@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+import numpy
+
 from lazyarr.expr import Expr, Map, Read
+from lazyarr.fusion.turns import Margin
 from lazyarr.geometry import same
 from lazyarr.switches import is_off
 from lazyarr.values import Buffer, is_held
@@ -69,6 +72,23 @@ class Placement:
             if dying is not None:
                 self.taken[node.serial] = dying
             self.buffers[node.serial] = Buffer.new(node.nbytes) if dying is None else dying.buf
+
+    def turn(self, node: Expr, source: Expr | None, margins: Iterable[Margin]) -> None:
+        """Place a node that takes turns with another buffer (`fusion.turns`): that of `source`, or a new
+        one."""
+        old = node.old
+        assert old is not None
+        if source is None:
+            found, begun = Buffer.new(node.nbytes), self.of(old)
+            for shape, char, offset, strides in margins:
+                to, of = (numpy.ndarray(shape, char, b.memory, offset, strides) for b in (found, begun))
+                to[...] = of
+            self.buffers[node.serial] = found
+        elif source.serial in self.members or self._free(source) or _stays(self.of(source)):
+            self.buffers[node.serial] = self.of(source)
+            self.taken[node.serial] = source
+        else:
+            self.buffers[node.serial] = copy_of(self.of(source))
 
     def _free(self, value: Expr) -> bool:
         """May the step overwrite this value's buffer?  (real.imag is read-only memory.)"""

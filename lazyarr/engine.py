@@ -215,8 +215,14 @@ def _outlive(step: Step, rows: RowBlocks, w: Walk) -> bool:
 def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
     """Compute steps that run together."""
     members, placement = [w.nodes[k] for k in step.members], _placement(step, w)
+    turns = {turn.node: turn for turn in step.turns}
     for k, reusable in zip(step.stored, step.reusable, strict=True):
-        placement.place(w.nodes[k], map(w.value, reusable))
+        turn = turns.get(k)
+        if turn is None:
+            placement.place(w.nodes[k], map(w.value, reusable))
+        else:
+            source = None if turn.source is None else w.value(turn.source)
+            placement.turn(w.nodes[k], source, turn.margins)
     bases = _bases(rows, w, placement)
     streamed = [part.step.operands[k] for part in rows.parts if part.streams for k in part.step.written]
     warm = all(placement.of(w.value(k)).recycled for k in streamed)

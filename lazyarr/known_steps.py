@@ -116,7 +116,7 @@ class Places:
 def known_step(step: Step, places: Places) -> KnownStep | None:
     """What is ready of a step; None if it is no such launch."""
     rows, program = step.rows, step.program
-    if step.boxes or step.feeds or step.tallies or step.ranks is not None:
+    if step.boxes or step.feeds or step.tallies or step.turns or step.ranks is not None:
         return None
     if (rows is None or rows.delay) if program is None else 0 in program.loops.shape:
         return None

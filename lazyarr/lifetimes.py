@@ -89,8 +89,12 @@ class _Placement:
     def by_kernel(self, step: Step) -> None:
         members = {self.w.nodes[k].serial for k in step.members}
         taken: set[int] = set()
+        turns = {turn.node: turn for turn in step.turns}
         for k, reusable in zip(step.stored, step.reusable, strict=True):
-            self.place(self.w.nodes[k], list(map(self.w.value, reusable)), members, taken)
+            if k in turns:
+                self.turn(self.w.nodes[k], turns[k].source, members, taken)
+            else:
+                self.place(self.w.nodes[k], list(map(self.w.value, reusable)), members, taken)
         if step.rows is not None:
             own = step.rows.own_bytes * step.rows.slots(get_num_threads())
             self.memory.peak = max(self.memory.peak, self.memory.live + own)
@@ -137,6 +141,15 @@ class _Placement:
         else:
             taken.add(source.serial)
             self.memory.move(node, source)
+
+    def turn(self, node: Expr, source: int | None, members: set[int], taken: set[int]) -> None:
+        """As `bufferize.Placement.turn` does it."""
+        of = None if source is None else self.w.value(source)
+        if of is not None and (of.serial in members or self.free(of, members, taken) or _lent(of)):
+            taken.add(of.serial)
+            self.memory.move(node, of)
+        else:
+            self.memory.new(node)
 
     def free(self, value: Expr, members: set[int], taken: set[int]) -> bool:
         gone = self.done | members

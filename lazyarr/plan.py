@@ -26,6 +26,7 @@ from lazyarr.fusion.program import Program
 from lazyarr.fusion.registry import Active
 from lazyarr.fusion.rewrite import Keeps
 from lazyarr.fusion.structure import Tokens
+from lazyarr.fusion.turns import Margin
 
 Finding = Sequence[tuple[int, Raised]]
 """Which members of a step raised what."""
@@ -37,6 +38,14 @@ class Known(NamedTuple):
     left: int
     """Times that it may yet be looked at closely."""
     finding: Finding | None
+
+
+class PlacedTurn(NamedTuple):
+    """The first write of a sweep that takes turns with another buffer (`fusion.turns.Turn`)."""
+
+    node: int
+    source: int | None
+    margins: tuple[Margin, ...]
 
 
 @dataclass(slots=True, eq=False)
@@ -68,6 +77,8 @@ class Step:
     program, and the step that it would be by itself."""
     rows: RowBlocks | None = None
     """Steps that run together, block by block: this one has no program of its own."""
+    turns: tuple[PlacedTurn, ...] = ()
+    """Which of the stored nodes do not lie where the old value does."""
     boxes: tuple[Step, ...] = ()
     """Programs for boxes of one space, which together compute the members; nor has this one."""
     shared: tuple[int, ...] = ()

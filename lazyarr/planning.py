@@ -16,6 +16,7 @@ from typing import Any
 from lazyarr import config
 from lazyarr.counters import COUNT
 from lazyarr.expr import Expr, Read
+from lazyarr.fusion import rows
 from lazyarr.fusion.again import Chained, repeat, repeats
 from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.arranging import arranged
@@ -30,6 +31,7 @@ from lazyarr.fusion.portions import portioned, takes
 from lazyarr.fusion.regions import IN_ORDER, Regions, read_through
 from lazyarr.fusion.rows import Found, chains
 from lazyarr.fusion.structure import Key
+from lazyarr.fusion.turns import Turns, turns
 from lazyarr.launch_portions import blocks_of
 from lazyarr.lifetimes import excess
 from lazyarr.plan import Plan, Step, Walk
@@ -203,19 +205,39 @@ Places = Sequence[int] | None
 
 def _groups(
     w: Walk, refuse: Refuse, barred: Barred, look_back: int, order: Order = None, places: Places = None,
-    chained: Chained | None = None,
+    chained: Chained | None = None, in_place: bool = False,
 ) -> tuple[Partition, list[Step]]:
-    """Groups and steps; given what is `chained`, groups may compute again what others have."""
-    parted, made, absorbed = _planned(w, refuse, barred, look_back, order, places, chained)
+    """Groups and steps; given what is `chained`, groups may compute again what others have; writes that go
+    `in_place` do not take turns with another buffer."""
+    memory = Memory(w.tokens.odd, None if in_place else _turns(w, look_back, order))
+    parted, made, absorbed = _planned(w, refuse, barred, look_back, order, places, memory, chained)
     steps = {at: step for at, (step, _) in enumerate(made) if at not in absorbed}
     _let_go(list(steps.values()), w.nodes, w.numbers)
     edges = {id(step) for at, step in steps.items() if parted.groups[at].edge}
     if look_back == ALONE:
         parted.rows = Found()
     joint, parted.rows = joined(w, parted, steps, [framed for _, framed in made])
+    if memory.turns is not None and not _together(memory.turns, parted.rows):
+        return _groups(w, refuse, barred, look_back, order, places, chained, in_place=True)
     if order is None:
         parted.outline = outline(w.nodes, parted.groups, barred, look_back)
     return parted, [_by_numpy(s) if id(s) in edges and too_few(w.nodes[s.members[0]]) else s for s in joint]
+
+
+def _turns(w: Walk, look_back: int, order: Order) -> Turns | None:
+    """Which sweeps take turns with another buffer."""
+    if look_back == ALONE or order is not None or is_off("rows"):
+        return None
+    if not {"fusion", "reduction", "setitem"} <= config.current.parallel:
+        return None
+    found = turns(w.nodes, w.external, room(), rows.MOST)
+    return found if found.first else None
+
+
+def _together(found: Turns, joint: Found) -> bool:
+    """Do all writes of each run of sweeps run together?"""
+    chain = {id(n): k for k, each in enumerate(joint.chains) for g in each.groups for n in g.nodes}
+    return all(len({chain.get(id(n), -1 - k) for k, n in enumerate(run)}) == 1 for run in found.runs)
 
 
 def too_few(node: Expr) -> bool:
@@ -229,11 +251,11 @@ def _by_numpy(step: Step) -> Step:
 
 
 def _assembled(
-    w: Walk, refuse: Refuse, barred: Barred, look_back: int, order: Order, places: Places,
+    w: Walk, refuse: Refuse, barred: Barred, look_back: int, order: Order, places: Places, memory: Memory,
     chained: Chained | None,
 ) -> tuple[Partition, list[Made]]:
     """Groups and their steps.  An attempt that fails bars nodes, so that the next one differs."""
-    memory, alike = Memory(w.tokens.odd), Alike()
+    alike = Alike()
     while True:
         before = len(barred)
         parted = partition(w.nodes, w.external, refuse, w.tokens, memory, barred, look_back, order, places)
@@ -307,12 +329,12 @@ def _made(w: Walk, refuse: Refuse) -> Plan:
 
 
 def _planned(
-    w: Walk, refuse: Refuse, barred: Barred, look_back: int, order: Order, places: Places,
+    w: Walk, refuse: Refuse, barred: Barred, look_back: int, order: Order, places: Places, memory: Memory,
     chained: Chained | None,
 ) -> tuple[Partition, list[Made], set[int]]:
     """Groups, their steps, and which of these are part of others: compressions that need not be stored
     are in the steps that read them."""
-    parted, made = _assembled(w, refuse, barred, look_back, order, places, chained)
+    parted, made = _assembled(w, refuse, barred, look_back, order, places, memory, chained)
     absorbed: set[int] = set()
     feeding: set[int] = set()
     for number, sources in fed(parted.groups, parted.stored, w.external).items():

@@ -87,13 +87,20 @@ class BlockWatch:
         made, able = set[int](), set[int]()
         for at in sorted(near, key=lambda at: self.members[at].serial):
             node = self.members[at]
-            if axes[at] >= 0 and (node.old is None or node.covers) and all(
+            fresh, moved = node.old is None or node.covers, self._moves(node)
+            if axes[at] >= 0 and (fresh or moved) and all(
                 v.serial in made or (v.serial not in inside and v.serial not in gone) for v in node.needs()
-                if v is not node.old
+                if moved or v is not node.old
             ):  # fmt: skip
                 able.add(at)
-                made.add(node.serial)
+                if fresh:
+                    made.add(node.serial)
         return able
+
+    def _moves(self, node: Expr) -> bool:
+        """Does it leave the old value where that is?"""
+        buffer, old = self.placement.buffers.get(node.serial), node.old
+        return old is not None and buffer is not None and buffer is not self.placement.of(old)
 
     def _replay(self, wanted: set[int], able: set[int], rows: slice) -> None:
         positions, needed = {self.members[at].serial: at for at in able}, set[int]()
@@ -128,8 +135,10 @@ class BlockWatch:
         mask = inputs.pop() if node.masked else True
         if isinstance(op, Reduce) and not op.keepdims:
             axis -= sum(d < axis for d in op.axes)
-        made[node.serial] = Buffer.new(node.nbytes)
-        reference.run(op, _cut(made[node.serial].real(region), axis - region.ndim, rows), tuple(inputs), mask)
+        to = Buffer.new(node.nbytes)
+        reference.run(op, _cut(to.real(region), axis - region.ndim, rows), tuple(inputs), mask)
+        if node.old is None or node.covers:
+            made[node.serial] = to              # (of others it is a part)
 
 
 def _doubtful(keys: Iterable[str]) -> int:

@@ -31,7 +31,7 @@ from lazyarr.fusion.structure import Framed, Key
 from lazyarr.fusion.touches import Touch, in_step
 from lazyarr.launch import NONTEMPORAL_BYTES, program_worth_threads
 from lazyarr.launch_rows import may_stream
-from lazyarr.plan import STRIPS_EACH, RowBlocks, RowPart, Step, Walk, block_rows
+from lazyarr.plan import STRIPS_EACH, PlacedTurn, RowBlocks, RowPart, Step, Walk, block_rows
 from lazyarr.row_values import Uses, inside_of
 from lazyarr.schedule import LINE, scattered
 from lazyarr.storage import SLACK
@@ -130,13 +130,25 @@ class _Joining:
         values = list(self.own)
         parts = tuple([RowPart(step, *part) for step, part in zip(self.steps, joint.parts, strict=True)])
         found = RowBlocks(parts, joint.rows, joint.blocks, joint.own_bytes, joint.spare, joint.delay)
-        found.early = self._early(found.own_bytes * found.slots(get_num_threads()))
+        turns = self._turns()
+        found.early = () if turns else self._early(found.own_bytes * found.slots(get_num_threads()))
         return Step(
             tuple([k for s in self.steps for k in s.members]), tuple([values[k] for k, _ in joint.reusable]),
             None, (), (), (), tuple([tuple([values[v] for v in r]) for _, r in joint.reusable]), "",
-            tuple([k for s in self.steps for k in s.ends]), rows=found,
+            tuple([k for s in self.steps for k in s.ends]), rows=found, turns=turns,
             shared=tuple([k for s in self.steps for k in s.shared]),
         )  # fmt: skip
+
+    def _turns(self) -> tuple[PlacedTurn, ...]:
+        """The nodes that take turns with another buffer."""
+        turns, found = self.chain.groups[0].memory.turns, list[PlacedTurn]()
+        for group in self.chain.groups if turns is not None else ():
+            for node in group.nodes:
+                turn = turns.first.get(node.serial) if turns is not None else None
+                if turn is not None:
+                    source = None if turn.source is None else self.w.numbers[id(turn.source)]
+                    found.append(PlacedTurn(self.w.numbers[id(node)], source, turn.margins))
+        return tuple(found)
 
     def _structure(self) -> Key:
         """All that a chain's rows go by: the groups' structures, and which values and buffers are which."""

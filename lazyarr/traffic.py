@@ -7,7 +7,7 @@ Counted are the elements that loops visit, each once where the loops stay on it;
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy
@@ -17,7 +17,7 @@ from lazyarr.expr import Expr, Gather, Read, Scatter
 from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.group import region_of, space
 from lazyarr.fusion.program import Program
-from lazyarr.plan import RowBlocks, Step, Walk
+from lazyarr.plan import PlacedTurn, RowBlocks, Step, Walk
 
 
 class Traffic(NamedTuple):
@@ -34,7 +34,7 @@ class Traffic(NamedTuple):
 def moved(step: Step, w: Walk) -> Traffic:
     """What one step moves."""
     if step.rows is not None:
-        return _by_rows(step.rows, w)
+        return _by_rows(step.rows, step.turns, w)
     if step.boxes:
         return _by_boxes(step, w)
     if step.program is None:
@@ -70,11 +70,13 @@ def _by_boxes(step: Step, w: Walk, without: int | None = None) -> Traffic:
     return Traffic(sum(read.values()), written)
 
 
-def _by_rows(rows: RowBlocks, w: Walk) -> Traffic:
+def _by_rows(rows: RowBlocks, turns: Sequence[PlacedTurn], w: Walk) -> Traffic:
     """Between the steps of a chain a block of rows stays in the cache: memory is read and written once."""
     read: dict[int, int] = {}
     written: dict[int, int] = {}
     memory = Memory(w.tokens.odd)
+    for turn in turns:
+        memory.turn(w.nodes[turn.node], None if turn.source is None else w.value(turn.source))
     for part in rows.parts:
         program = part.step.program
         assert program is not None

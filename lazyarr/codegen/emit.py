@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lazyarr.codegen import emit_calls
+from lazyarr.codegen import emit_calls, emit_rows
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emit_body import Registers, emit_body
@@ -63,6 +63,8 @@ class Emitter:
         self.strides: dict[tuple[int, int], str] = {}
         """Operand and loop -> its stride in bytes."""
         self.status = _status(self.b, kernel)
+        self.apart: str | None = None
+        """Whether results lie where nothing is read; None where it does not matter."""
 
     def text(self) -> str:
         """The function from its parameter list on."""
@@ -74,6 +76,7 @@ class Emitter:
             emit_calls.begin(b)
         low, counts = self.chunk()
         pointers = self.bases(low)
+        self.apart = emit_rows.apart(b, self.kernel, pointers) if emit_rows.overlapping(self.kernel) else None
         b.do("br label %start")
         self.label("start")
         self.nest(pointers, counts)
@@ -274,6 +277,8 @@ class Emitter:
         end = at.count
         if loop.part == "main":
             end = b.op(f"and i64 {at.count}, {-loop.lanes}")
+            if self.apart is not None:
+                return self.row(loop, at, end, self.apart)
         head, pre, done = (b.fresh(stem)[1:] for stem in ("loop", "pre", "done"))
         b.do(f"br i1 {b.op(f'icmp ult i64 {start}, {end}')}, label %{pre}, label %{done}")
         self.label(pre)
@@ -291,6 +296,33 @@ class Emitter:
         b.do(f"br i1 {more}, label %{head}, label %{done}")
         self.label(done)
         return end
+
+    def row(self, loop: Loop, at: Range, whole: str, apart: str) -> str:
+        """A loop whose vectors may overlap; where it ends."""
+        b = self.b
+        head, pre, done = (b.fresh(stem)[1:] for stem in ("loop", "pre", "done"))
+        b.do(f"br i1 {b.op(f'icmp ne i64 {whole}, 0')}, label %{pre}, label %{done}")
+        before = self.block
+        self.label(pre)
+        b.width = loop.lanes
+        wide = self.fixed.spread(dict.fromkeys(a for lane in loop.body for a in arguments(lane)))
+        refs = (lane.ref for lane in loop.body if isinstance(lane, Load | Store))
+        bases = {ref: self.base(ref, at.pointers) for ref in refs}
+        walk, leader = emit_rows.Walk(b, apart, at.count, whole, loop.lanes), emit_rows.leader(loop)
+        assert leader is not None
+        second = walk.second(bases[leader], PLAIN[leader.char].itemsize)
+        end = b.op(f"select i1 {apart}, i64 {at.count}, i64 {whole}")
+        b.do(f"br label %{head}")
+        self.label(head)
+        b.do(f"%i.{head} = phi i64 [ 0, %{pre} ], [ %n.{head}, %{head} ]")
+        b.do(f"%n.{head} = phi i64 [ {second}, %{pre} ], [ %m.{head}, %{head} ]")
+        emit_body(loop.body, wide, lambda ref: self.place(ref, bases[ref], f"%i.{head}"))
+        b.width = 0
+        b.do(f"%m.{head} = add i64 {walk.after(f'%n.{head}')}, 0")
+        more = b.op(f"icmp ult i64 %i.{head}, {walk.last}")
+        b.do(f"br i1 {more}, label %{head}, label %{done}")
+        self.label(done)
+        return b.op(f"phi i64 [ 0, %{before} ], [ {end}, %{head} ]")
 
     # Where a Ref lies
 

@@ -6,12 +6,15 @@ In: geometries of one storage.   Out: answers that err on the side of "yes".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from lazyarr.expr import Expr
 from lazyarr.geometry import elements, extent, geometry, same, together
+
+if TYPE_CHECKING:
+    from lazyarr.fusion.turns import Turns
 
 EFFORT: Any = 200
 """Candidate solutions that NumPy's exact overlap test may look at."""
@@ -31,9 +34,9 @@ class Memory:
     """Whose buffer values have, and what accesses of one buffer have in common: asked once for each, while
     nothing is evaluated."""
 
-    __slots__ = ("_known", "_elements", "_harmless", "_seen", "odd")
+    __slots__ = ("_known", "_elements", "_harmless", "_seen", "odd", "turns")
 
-    def __init__(self, odd: bool) -> None:
+    def __init__(self, odd: bool, turns: Turns | None = None) -> None:
         self._known: dict[int, Expr] = {}
         self._elements: dict[int, tuple[numpy.ndarray, Any]] = {}
         self._harmless: dict[tuple[int, int], tuple[bool, numpy.ndarray, numpy.ndarray]] = {}
@@ -41,9 +44,18 @@ class Memory:
         # (By identity: what is asked about stays here, so that no other geometry gets its identity.)
         self.odd = odd
         """Some of it, or some access, may not be aligned."""
+        self.turns = turns
+        """Writes that do not go in place."""
+        for node, source in turns.sources() if turns is not None else ():
+            self.turn(node, source)
+
+    def turn(self, node: Expr, source: Expr | None) -> None:
+        """A write does not go in place, but to the buffer of `source`, or to a new one."""
+        self._known[id(node)] = node if source is None else self.key(source)
 
     def key(self, value: Expr) -> Expr:
-        """The oldest pending value that shares its buffer with `value` if all writes go in place."""
+        """The oldest pending value that shares its buffer with `value`, if all writes go in place but those
+        that take turns with another buffer."""
         if value.old is None or value.op is None:
             return value
         known = self._known

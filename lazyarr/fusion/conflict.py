@@ -111,7 +111,7 @@ def _store_conflict(node: Expr, placed: Placed, group: Group, epoch: int, asked:
     old, region = node.old, written(node, placed.region)
     if old is None:
         return None
-    key = group.memory.key(old)
+    key = group.memory.key(node)
     if not node.covers and makes(old, group, epoch):
         if old is key and not same(group.placed[old.serial].region, region):
             return "changes a part of what the group makes"
@@ -154,7 +154,7 @@ def _passes(node: Expr, reader: Expr, group: Group, epoch: int, asked: Asked) ->
 def _overwrites(node: Expr, group: Group) -> bool:
     """Does a write go to memory that the group, or the node itself, reads?"""
     assert node.old is not None
-    key = group.memory.key(node.old)
+    key = group.memory.key(node)
     own = [group.memory.key(i.expr) for i in node.inputs if isinstance(i, Read)]
     return (
         not node.covers
@@ -181,7 +181,7 @@ def own_conflict(node: Expr, plain: Placed, memory: Memory) -> str | None:
 
     `plain` has its accesses over its own space."""
     assert node.old is not None
-    key, over = memory.key(node.old), None
+    key, over = memory.key(node), None
     for i, geo in zip(node.inputs, plain.reads, strict=True):
         if i.__class__ is Read and memory.key(i.expr) is key:
             if over is None:

@@ -61,7 +61,7 @@ def is_edge(node: Expr, memory: Memory) -> bool:
         return False
     if node.masked or not isinstance(node.op, Map) or not region.size:
         return False
-    key = memory.key(old)
+    key = memory.key(node)
     return all(isinstance(i, Read) and memory.key(i.expr) is key for i in node.inputs)
 
 

@@ -145,7 +145,7 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
                 group.scan = op.axis
         _enter_loads(loads, group, last_reader, stored, memory)
         if old is not None:
-            key = memory.key(old)
+            key = memory.key(node)
             group.store(Access(node, key, written(node, placed.region)))
             group.scatters = group.scatters or isinstance(op, Scatter)
             if node.masked:
@@ -188,7 +188,7 @@ def _enter_unit(
     _enter_loads(unit.loads, group, last_reader, stored, memory)
     for node in unit.nodes if unit.fed is None else ():
         if node.old is not None and node.serial not in unit.through:
-            group.store(Access(node, memory.key(node.old), written(node, unit.placed[node.serial].region)))
+            group.store(Access(node, memory.key(node), written(node, unit.placed[node.serial].region)))
             if not node.covers and node.old.op is not None:
                 stored.add(node.old.serial)
 
@@ -251,7 +251,7 @@ def _needed(
         return found, max(found) if found else -1
     if old.op is not None and old.epoch == epoch:
         found.add(old.index)
-    floor = last_reader.get(id(memory.key(old)), -1)
+    floor = last_reader.get(id(memory.key(node)), -1)
     return found, max(floor, *found) if found else floor
 
 
@@ -288,6 +288,10 @@ def _join(
         return "folds with what makes and uses their elements are switched off"
     if group.opaque:
         return "an input is made by NumPy"
+    turns = terms.memory.turns
+    last = None if turns is None else turns.last.get(node.serial)
+    if last is not None and makes(last, group, epoch):
+        return "sweeps take turns, and this is part of the next one"
     if group.unit is not None:
         return "the group runs as several loop nests, which read through what was joined"
     if edge or group.edge:

@@ -254,6 +254,8 @@ def _extended(
         return f"{MOST} groups run together already"
     if tried[0].touched.keys().isdisjoint([id(t.key) for t in touches]):
         return "it uses nothing that the groups before use"
+    if _begins_anew(tried[0], group):
+        return "sweeps take turns with a new buffer, which begins as a part of what the groups before make"
     if group.stores and _changes_what_stays(tried[0].groups, group, asked):
         return STAYS
     longer, whys = [], []
@@ -309,6 +311,15 @@ def _aligned(
             at = next(t for t in moved if t.writes)
             if in_step(other, across, at, axis) and not any(spread_out(t, axis) for t in moved):
                 yield axis, start, moved
+
+
+def _begins_anew(chain: Chain, group: Group) -> bool:
+    """Does it write to a new buffer (`turns`), into which something is copied before the chain begins?"""
+    turns = group.memory.turns
+    if turns is None:
+        return False
+    new = (n.old for n in group.nodes if n.serial in turns.first and turns.first[n.serial].source is None)
+    return any(makes(old, g, old.epoch) for old in new if old is not None for g in chain.groups)
 
 
 def _changes_what_stays(groups: Sequence[Group], group: Group, asked: Asked) -> bool:

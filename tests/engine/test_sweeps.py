@@ -180,7 +180,7 @@ def test_several_sweeps_at_a_time() -> None:
     for _ in range(4):
         jacobi(lazyarr, u)
     lazyarr.evaluate(u)
-    assert COUNT.native_launches - before == 4
+    assert COUNT.native_launches - before == 2          # (of two sweeps each: more have no room)
 
 
 def test_rows_read_from_afar_are_not_waited_for() -> None:

@@ -93,12 +93,12 @@ def test_sweeps_with_borders_are_one_launch_however_many_wait() -> None:
 
 
 def test_a_sweep_with_borders_lags_no_more_than_one_without() -> None:
-    """Each sweep two blocks: columns lie in the rows that were written just before, and a row before the
+    """Each sweep one block: columns lie in the rows that were written just before, and a row before the
     first one, or behind the last, is in one block with those that it copies."""
     for text in (JACOBI, HEAT):
         planning._plans.clear()
         assert launches(text, 4) == 1
-        assert max(s.rows.most for p in planning._plans.values() for s in p.steps if s.rows) == 7
+        assert max(s.rows.most for p in planning._plans.values() for s in p.steps if s.rows) == 3
 
 
 def test_strips_write_to_cache_lines_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,17 +125,20 @@ def test_sweeps_need_no_arrays_in_between_however_many_there_are(monkeypatch: py
     for _ in range(20):
         exec(JACOBI, {"u": u})
     told = explain(u)
-    assert "in row blocks with groups 0 to 39" in str(told)
-    assert told.peak_bytes < told.eager_peak_bytes
+    assert "in row blocks with groups 0 to 19" in str(told)
+    assert told.peak_bytes - told.eager_peak_bytes == u.nbytes - u[1:-1, 1:-1].nbytes   # (NumPy's temporary)
     lazyarr.evaluate(u)
 
 
 def test_a_chain_ends_where_nothing_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not between what computes new rows and what writes them."""
+    """Not between what computes new rows and what writes them, nor between sweeps that take turns with
+    another buffer."""
+    masked = f"np.copyto({INNER}, {AROUND}, where={INNER} > 0)"
     monkeypatch.setattr(rows, "MOST", 5)
-    assert launches(JACOBI, 4) == 2
+    assert launches(masked, 4) == launches(JACOBI, 6) == 2
     sized(monkeypatch, 1 << 14, 1 << 9)
-    assert launches(JACOBI, 4) > 1
+    assert launches(masked, 4) > 1
+    assert launches(JACOBI, 20) > 1
 
 
 def test_borders_alone_are_numpys() -> None:

@@ -1,0 +1,293 @@
+"""Turns: sweeps over one array that take turns with two buffers, so that none overwrites what it reads.
+
+In:  the nodes of an evaluation, who asks for values.   Out: `Turns`.
+``u[1:-1] = f(u[2:], u[:-2])`` in place is two groups: one that computes, one that copies the results where
+they belong.  Where such sweeps follow each other, every other one writes to another buffer instead, which
+takes the place of NumPy's temporary: then each is one group.  An even number of them ends where it began.
+A sweep may be several writes, of which the first computes and others copy borders, say; all sweeps make the
+same writes.  So what none of them writes is the same in both buffers, once it was copied to the new one
+(`margins`), and all else must be written anew by each sweep before somebody reads it.  Whether it is, a
+small array with the same borders tells, on which one sweep is gone through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy
+
+from lazyarr.expr import Expr, Map, Read
+from lazyarr.fusion.alias import disjoint
+from lazyarr.fusion.group import Asked
+from lazyarr.fusion.rows import NEAR
+from lazyarr.geometry import elements, offset_of, same
+
+LONGEST = 8
+"""Writes of a sweep, at most."""
+
+BORDER = 8
+"""A border is at most so wide, and the small array has as much besides two of them."""
+
+SLACK = 1 << 20
+"""Bytes by which the other buffer may be larger than NumPy's temporary."""
+
+Margin = tuple[tuple[int, ...], str, int, tuple[int, ...]]
+"""What is copied to a new buffer: shape, type, offset, strides."""
+
+
+class Turn(NamedTuple):
+    """The first write of a sweep, and where its value lives."""
+
+    source: Expr | None
+    """The value whose buffer it takes: the one before the last sweep's.  None: a new buffer."""
+    margins: tuple[Margin, ...] = ()
+    """Of a new one: what it has in common with the old value's."""
+
+
+@dataclass(slots=True)
+class Turns:
+    """Which sweeps take turns."""
+
+    first: dict[int, Turn] = field(default_factory=dict)
+    """By serial of the first write of a sweep."""
+    last: dict[int, Expr] = field(default_factory=dict)
+    """By serial of what a sweep computes to write it: the last sweep's first write.  The loops of that one
+    have its elements in registers, but all else that the sweep reads is beside them."""
+    runs: list[list[Expr]] = field(default_factory=list)
+    """Writes of sweeps that share a new buffer: it lives for one step, so they must be in one."""
+
+    def sources(self) -> Iterator[tuple[Expr, Expr | None]]:
+        """The first writes of sweeps, oldest first, each with the value whose buffer it takes."""
+        for run in self.runs:
+            yield from ((n, self.first[n.serial].source) for n in run if n.serial in self.first)
+
+
+def turns(nodes: Sequence[Expr], asked: Asked, room: int, groups: int) -> Turns:
+    """Sweeps of these nodes that take turns.
+
+    Those with one new buffer keep no more than `room` bytes near, a row of either buffer for each of them,
+    and are no more than so many `groups`."""
+    found = Turns()
+    for writes in _written(nodes):
+        sweep = _sweep_of(writes, asked)
+        if sweep is None:
+            continue
+        length, at = sweep
+        frame = _frame(writes[at])
+        if frame is None or not _spared(writes[at], asked):
+            continue
+        readers = _readers(nodes, writes) if length > 1 else {}
+        count = (len(writes) - at) // length
+        if length > 1 and not all(
+            _complete(writes[k : k + length], readers, frame) for k in range(at, at + count * length, length)
+        ):
+            continue
+        margins = tuple(_margins(writes[at : at + length], frame))
+        most = max(2, min(room // (2 * frame.strides[0]), groups // length) // 2 * 2)
+        while count > 1:
+            mine = min(count // 2 * 2, most)
+            _enter(found, writes[at : at + mine * length], length, margins)
+            at, count = at + mine * length, count - mine
+    return found
+
+
+def _enter(found: Turns, writes: Sequence[Expr], length: int, margins: tuple[Margin, ...]) -> None:
+    """One run of sweeps: they write to a new buffer, and back, and so on."""
+    base = writes[0].old
+    found.runs.append(list(writes))
+    for k in range(0, len(writes), length):
+        before = base if k == length else writes[k - length - 1] if k else None
+        found.first[writes[k].serial] = Turn(before, () if k else margins)
+        if k:
+            below = (n.serial for n in _below(writes[k]))
+            found.last.update(dict.fromkeys(below, writes[k - length]))
+
+
+def _written(nodes: Sequence[Expr]) -> Iterator[list[Expr]]:
+    """For each array of which parts are written, the writes, where each changes what the last one left."""
+    found: dict[int, list[Expr]] = {}
+    for node in nodes:
+        if node.old is not None:
+            writes = found.pop(id(node.old), [])
+            writes.append(node)
+            found[id(node)] = writes
+    return (writes for writes in found.values() if len(writes) > 1)
+
+
+def _sweep_of(writes: Sequence[Expr], asked: Asked) -> tuple[int, int] | None:
+    """How many writes make a sweep, and with which the first one begins: the last writes repeat it."""
+    last = len(writes) - 1
+    if any(asked(node) for node in writes[:-1]):
+        return None
+    same_as = [(n.op, n.masked, n.covers, elements(n.region)) for n in writes if n.region is not None]
+    for length in range(1, min(LONGEST, len(writes) // 2) + 1):
+        begin = last + 1 - length
+        while begin and same_as[begin - 1] == same_as[begin - 1 + length]:
+            begin -= 1
+        if begin + 2 * length <= last + 1:
+            starts = [k for k in range(begin, begin + length) if _shifts(writes[k])]
+            return (length, starts[0]) if len(starts) == 1 else None
+    return None
+
+
+def _shifts(write: Expr) -> bool:
+    """Does it compute what it writes from elements beside these?"""
+    region, old = write.region, write.old
+    assert region is not None
+    if not isinstance(write.op, Map) or write.covers or write.masked:
+        return False
+    return any(
+        i.expr is old and not same(i.geo, region) and not disjoint(i.geo, region)
+        for node in _below(write) for i in node.inputs if isinstance(i, Read)
+    )
+
+
+def _below(write: Expr) -> Iterator[Expr]:
+    """The write, and pending results that it is made of."""
+    seen, todo = {id(write)}, [write]
+    while todo:
+        node = todo.pop()
+        yield node
+        for i in node.inputs:
+            value = i.expr if isinstance(i, Read) else None
+            if value is not None and value.op is not None and value.old is None and id(value) not in seen:
+                seen.add(id(value))
+                todo.append(value)
+
+
+def _spared(write: Expr, asked: Asked) -> bool:
+    """Has NumPy a temporary in the place of which the other buffer may be?"""
+    made = (n.nbytes for n in _below(write) if n is not write and not asked(n))
+    return max(made, default=0) + SLACK >= write.nbytes
+
+
+class _Frame(NamedTuple):
+    """The axes of an array, by its strides."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: Any
+
+    @property
+    def small(self) -> tuple[int, ...]:
+        """The shape of the small array."""
+        return tuple(min(n, 3 * BORDER) for n in self.shape)
+
+    def bounds(self, geo: numpy.ndarray) -> list[tuple[int, int]] | None:
+        """Where a part of the array begins and ends along each axis; None for what is no such part."""
+        if geo.dtype != self.dtype or not geo.size:
+            return None
+        at, offset, left = 0, offset_of(geo), list(zip(geo.shape, geo.strides, strict=True))
+        found = []
+        for n, stride in zip(self.shape, self.strides, strict=True):
+            begin, offset = divmod(offset, stride)
+            extent = 1
+            while at < len(left) and left[at][0] == 1:
+                at += 1
+            if at < len(left) and left[at][1] == stride:
+                extent, at = left[at][0], at + 1
+            if begin + extent > n:
+                return None
+            found.append((begin, begin + extent))
+        at += sum(n == 1 for n, _ in left[at:])
+        return found if at == len(left) and not offset else None
+
+    def part(self, geo: numpy.ndarray) -> tuple[slice, ...] | None:
+        """The same part of the small array."""
+        bounds = self.bounds(geo)
+        if bounds is None:
+            return None
+        found = []
+        for n, few, ends in zip(self.shape, self.small, bounds, strict=True):
+            if any(BORDER < end < n - BORDER for end in ends) and n > few:
+                return None
+            found.append(slice(*[end if end <= BORDER or n == few else few - (n - end) for end in ends]))
+        return tuple(found)
+
+
+def _frame(write: Expr) -> _Frame | None:
+    """The axes along which a write goes, of the whole array; in C order."""
+    region = write.region
+    assert region is not None
+    strides = region.strides
+    if not strides or strides[-1] != region.itemsize or min(region.shape) < 2 or max(region.shape) < NEAR:
+        return None                         # (too few rows run one by one)
+    outer = (write.nbytes, *strides)
+    pairs = list(zip(outer, strides, strict=False))
+    if any(stride <= 0 or large % stride or large == stride for large, stride in pairs):
+        return None
+    frame = _Frame(tuple(large // stride for large, stride in pairs), strides, region.dtype)
+    return frame if frame.part(region) is not None else None
+
+
+_Readers = dict[int, list[tuple[Expr, numpy.ndarray]]]
+"""By id of a value, who reads it, and where."""
+
+
+def _readers(nodes: Sequence[Expr], writes: Sequence[Expr]) -> _Readers:
+    found: _Readers = {id(n): [] for n in writes}
+    for node in nodes:
+        for i in node.inputs:
+            if isinstance(i, Read) and id(i.expr) in found:
+                found[id(i.expr)].append((node, i.geo))
+    return found
+
+
+def _complete(sweep: Sequence[Expr], readers: _Readers, frame: _Frame) -> bool:
+    """Is all that one sweep writes there before it is read, and at the end?
+
+    What is copied before it is there must be written again."""
+    there = numpy.ones(frame.small, bool)
+    parts = []
+    for node in sweep:
+        part = frame.part(node.region) if node.region is not None and isinstance(node.op, Map) else None
+        if part is None:
+            return False
+        parts.append(part)
+        there[part] = False
+    for k, (node, part) in enumerate(zip(sweep, parts, strict=True)):
+        copied = _copied(node, sweep[k - 1], frame) if k else None
+        if copied is not None:
+            there[part] = there[copied].reshape(there[part].shape)
+        elif not (node.masked and k):
+            there[part] = True
+        for reader, geo in readers[id(node)] if k + 1 < len(sweep) else ():
+            if reader is sweep[k + 1] and _copied(reader, node, frame) is not None:
+                continue                    # (what it copies so is not there either)
+            source = frame.part(geo)
+            if source is None or not there[source].all():
+                return False
+    return bool(there.all())
+
+
+def _copied(node: Expr, value: Expr, frame: _Frame) -> tuple[slice, ...] | None:
+    """The part of a value that a write but moves elsewhere, element by element."""
+    op, i, region = node.op, node.inputs[0], node.region
+    if not isinstance(op, Map) or op.name != "copy" or op.sig[0] != op.sig[-1] or node.masked:
+        return None
+    if not isinstance(i, Read) or i.expr is not value or region is None or i.geo.shape != region.shape:
+        return None
+    return frame.part(i.geo)
+
+
+def _margins(sweep: Sequence[Expr], frame: _Frame) -> Iterator[Margin]:
+    """What surrounds the first write of a sweep, axis by axis, if the sweep does not write all of it."""
+    there = numpy.zeros(frame.small, bool)
+    for node in sweep:
+        part = frame.part(node.region) if node.region is not None else None
+        assert part is not None
+        there[part] = True
+    if there.all():
+        return
+    assert sweep[0].region is not None
+    bounds = frame.bounds(sweep[0].region)
+    assert bounds is not None
+    shape, offset = list(frame.shape), 0
+    for d, (low, high) in enumerate(bounds):
+        for begin, end in ((0, low), (high, frame.shape[d])):
+            if begin < end:
+                where = offset + begin * frame.strides[d]
+                yield (*shape[:d], end - begin, *shape[d + 1 :]), frame.dtype.str, where, frame.strides
+        shape[d], offset = high - low, offset + low * frame.strides[d]
