@@ -22,7 +22,7 @@ from lazyarr import config, flags
 from lazyarr.bufferize import builds_on_old, place_single
 from lazyarr.calls import Call, written_out
 from lazyarr.compiler import COMPILER
-from lazyarr.config import OBSERVED
+from lazyarr.config import OBSERVED, is_observed
 from lazyarr.counters import COUNT
 from lazyarr.expr import LOCK, Expr, Opaque, Read
 from lazyarr.fusion import reference
@@ -39,13 +39,14 @@ def evaluate(roots: Iterable[Expr]) -> None:
         roots = [r for r in roots if r.op is not None]
         if not roots:
             return
-        met = None if _look is None or OBSERVED else _look(roots)
+        observed = bool(OBSERVED) and is_observed()
+        met = None if _look is None or observed else _look(roots)
         nodes: list[Any] = sunk(closure(roots), roots) if met is None else met.nodes
         known = met is not None and met.plan is not None
         if met is not None and met.calls and not known:
             met, nodes = _written(met)
         native = known or compiles(nodes)
-        if OBSERVED:
+        if observed:
             from lazyarr.debug.watch import watch
 
             watch(nodes, roots, native)
