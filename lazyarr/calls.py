@@ -69,7 +69,6 @@ def written_out(node: Expr) -> list[Expr]:
             return [node]
         read: Any = node.inputs[0]
         value, loc = read.expr, node.loc
-        value.readers.remove(weakref.ref(node))
         made: list[Expr] = []
         first = node.serial - call.inner
         for k, (op, inputs, region, old, located) in enumerate(call.nodes):
@@ -86,4 +85,5 @@ def written_out(node: Expr) -> list[Expr]:
                 node.become(op, tuple(reads), region, below)
             each.loc = loc if located else None
             made.append(each)
+        value.readers.remove(weakref.ref(node))     # (last: an interrupt before leaves the call as it was)
         return made

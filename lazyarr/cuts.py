@@ -26,11 +26,6 @@ MOST = 64
 _places: dict[Any, None] = {}
 
 
-def is_deep(node: Expr) -> bool:
-    """Is what is pending below a node too large, whatever was met before?"""
-    return node.depth > _most(node)
-
-
 def is_still_due(node: Expr) -> bool:
     """Is it large enough to be cut, now that some of what is below may have been computed for others?"""
     node.weigh()

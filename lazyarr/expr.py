@@ -394,8 +394,8 @@ class Expr:
         """Count the pending nodes below anew: some of them were computed."""
         for node in self.pending():
             below = [n for n in node.needs() if n.op is not None]
-            node.depth = 1 + max((n.depth for n in below), default=0)
-            node.weight = 1 + sum(n.weight for n in below)
+            node.depth = 1 + getattr(node.op, "depth", 0) + max((n.depth for n in below), default=0)
+            node.weight = 1 + getattr(node.op, "inner", 0) + sum(n.weight for n in below)
 
     def waiting(self, reader: Expr | None = None) -> list[Expr]:
         """Pending nodes that still read this value, oldest first.

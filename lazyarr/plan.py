@@ -96,7 +96,7 @@ class Step:
     def renumbered(self, members: tuple[int, ...], others: Sequence[int], why: str) -> Step:
         """The step of a group like this one's, whose members and other values these are."""
 
-        at = [*members, *others[::-1]].__getitem__
+        at = [*members, *others[::-1]].__getitem__      # (-1 is the first of the others)
         constants: Any = self.constants
         if constants:
             constants = tuple([(members[c[0]], c[1]) if c.__class__ is tuple else c for c in constants])

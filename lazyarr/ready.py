@@ -80,7 +80,7 @@ class Folded(NamedTuple):
     """Of its nodes, which are the last ones of their calls."""
 
 
-_known: dict[tuple[Any, ...], tuple[weakref.ref[Plan], int]] = {}
+_known: dict[tuple[Any, ...], tuple[weakref.ref[Plan], int, list[Any]]] = {}
 """Plans that `planning` remembers, and which of their `ways`."""
 
 _UNASKED: Any = None
@@ -168,13 +168,13 @@ def look(roots: Sequence[Expr]) -> Met | None:
     if early:
         key += [ignores(node.errors) for node in nodes]
     whole = tuple(key)
-    known, way = _known.get(whole, _NONE)
+    known, way, _ = _known.get(whole, _NONE)
     plan = None if known is None else known()
     # (Who has no plan lets go of what is read as soon as that is over.)
     return Met(nodes, [] if plan is None else leaves, whole, pins, kept, calls, stores, plan, way)
 
 
-_NONE: tuple[weakref.ref[Plan] | None, int] = (None, 0)
+_NONE: tuple[weakref.ref[Plan] | None, int, list[Any]] = (None, 0, [])
 
 
 def written(met: Met) -> tuple[Folded, list[Expr]]:
@@ -207,12 +207,19 @@ def note(met: Met | Folded, plan: Plan, w: Walk) -> None:
         _enter(plan, met.key, met.pins, [one])
 
 
+MOST_WAYS = 16
+"""Of one plan; all are forgotten when there are more."""
+
+
 def _enter(plan: Plan, key: tuple[Any, ...], pins: list[Any], way: list[KnownStep | None]) -> None:
+    if len(plan.ways) == MOST_WAYS:             # (calls that are noted anew are others each time)
+        for each in [k for k, found in _known.items() if found[0]() is plan]:
+            del _known[each]
+        plan.ways.clear()
     if len(_known) >= MAX_KNOWN:
         _known.clear()
-    plan.pins += pins
     plan.ways.append(way)
-    _known[key] = weakref.ref(plan), len(plan.ways) - 1
+    _known[key] = weakref.ref(plan), len(plan.ways) - 1, pins
 
 
 def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
@@ -221,6 +228,8 @@ def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
     Its results may lie elsewhere, or flags of calls have to be told apart.  Warnings to give are added to
     `late`.  (Written out: see `known_steps`.)"""
     nodes, leaves = met.nodes, met.leaves
+    if one.step.shared and any(nodes[k].op is None for k in one.step.shared):
+        return False                            # NumPy did the step that computed them before
     for k in one.held:
         value = nodes[k] if k >= 0 else leaves[-1 - k]
         storage = None if value.home is None else value.home()

@@ -165,10 +165,11 @@ class _Joining:
                 add(own.setdefault(number[id(value)], len(own)))
                 add(value.nbytes)
                 known = keys.get(id(key))
-                if known is None:                   # (a new number, and what is said of the buffer)
-                    keys[id(key)] = known = len(keys)
-                    add(key.op is None)
-                add(known)
+                if known is not None:
+                    add(known)
+                    continue
+                keys[id(key)] = len(keys)
+                parts += (len(keys) - 1, key.op is None)    # (a new number, and what is said of the buffer)
         return (*parts, *[own[v] for v in self.inside])
 
     def _joint(self) -> Joint | str:

@@ -27,7 +27,7 @@ import numpy
 from lazyarr import config
 from lazyarr.config import OBSERVED
 from lazyarr.counters import COUNT
-from lazyarr.cuts import is_deep, is_due, is_still_due
+from lazyarr.cuts import is_due, is_still_due
 from lazyarr.error_state import Prompt
 from lazyarr.expr import LOCK, Expr, Op, Read
 from lazyarr.geometry import address, geometry
@@ -278,10 +278,8 @@ def catch_up() -> None:
             if value is not None and value.op is not None and is_still_due(value):
                 COUNT.node_bound += 1
                 evaluate(_ripe(value))
-                if value.op is not None:
-                    value.weigh()
-                    if is_deep(value):
-                        evaluate([value])
+                if value.op is not None and is_still_due(value):
+                    evaluate([value])
 
 
 def _ripe(value: Expr) -> list[Expr]:

@@ -106,7 +106,7 @@ def _repeat(
         return None
     loads = list(_loads(made, maker))
     keys = {id(maker.memory.key(v)) for v, _ in loads}
-    between = groups[maker.number + 1 : readers[-1].number + 1]
+    between = groups[maker.number : readers[-1].number + 1]
     if any(id(a.key) in keys for g in between for a in g.stores):
         return None
     saved, views = float(value.nbytes), list[View]()

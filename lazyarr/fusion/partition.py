@@ -64,7 +64,9 @@ IN_C_ORDER = (Tally, Compress, Scatter)
 """What runs in C order of its own space."""
 
 CROWDED = "together they would hold more arrays at a time than NumPy"
+
 _epochs = itertools.count()
+
 
 @dataclass(slots=True, eq=False)
 class Partition:
@@ -78,7 +80,8 @@ class Partition:
     """Filled in likewise; None where groups read through what is written piece by piece."""
     regions: Regions = field(default_factory=Regions)
     """Which of them do, filled in likewise."""
-    again: bool = False     # some compute what others do
+    again: bool = False
+    """Some groups compute what others do."""
 
 
 def partition(

@@ -31,14 +31,16 @@ def is_short(node: Expr) -> bool:
     geo = folded(node).geo
     if geo.shape[op.axes[0]] > FEW or not geo.size:
         return False
-    return _is_simple(op, char_of(region_of(node).dtype)) and _in_turn(fold_order(node))
+    if not _is_simple(op, char_of(region_of(node).dtype)) or is_call(op.name, op.sig):    # (goes by options)
+        return False
+    return _in_turn(fold_order(node))
 
 
 @lru_cache(maxsize=1024)
 def _is_simple(op: Reduce, char: str | None) -> bool:
     return (
         not op.masked and op.name not in SEARCHES and op.name in OPS
-        and op.sig == f"{char}{char}->{char}" and not is_call(op.name, op.sig)
+        and op.sig == f"{char}{char}->{char}"
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ import lazyarr as np
 from lazyarr import calls, engine, habits, planning, ready, recalled
 from lazyarr.compiler import COMPILER
 from lazyarr.counters import COUNT
+from lazyarr.expr import Expr
 from tests.slots.operands import python_calls
 
 SHAPE = 1200, 1000
@@ -248,3 +249,32 @@ def test_large_results_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(geometry, "_is_limited", lambda: True)
     geometry.probe(large)
     assert len(asked) == 3
+
+
+def test_an_interrupt_while_it_is_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, real = array()
+    np.evaluate(x.std(axis=1))
+    y = x.std(axis=1)
+    before = Expr.before
+
+    def interrupted(*args: Any) -> Any:
+        monkeypatch.setattr(Expr, "before", before)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Expr, "before", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        np.evaluate(y * 2)
+    assert Expr.before is before
+    x[:] = 0
+    numpy.testing.assert_array_equal(numpy.asarray(y), real.std(axis=1))
+
+
+def test_ways_are_bounded() -> None:
+    """Within options a call is noted anew each time."""
+    x, _ = array()
+    for _ in range(3 * ready.MOST_WAYS):
+        with np.options(num_threads=1):
+            for _ in range(3):
+                np.evaluate(x.std(axis=1))
+    plans = {id(plan): plan for known in ready._known.values() if (plan := known[0]()) is not None}
+    assert plans and all(len(plan.ways) <= ready.MOST_WAYS for plan in plans.values())

@@ -359,3 +359,18 @@ def test_roll_takes_what_numpy_takes(args: tuple[Any, ...], order: str) -> None:
         return found.strides, found.shape, numpy.asarray(found).tobytes()
 
     assert outcome(lazyarr) == outcome(numpy)
+
+
+def test_short_folds_go_by_the_option_for_functions() -> None:
+    """`logaddexp` is a call of NumPy's loop, or vectors."""
+    a = lazyarr.array(numpy.random.default_rng(5).random((3, 3000)))
+    found = []
+    for math in ("native", "numpy", "native", "numpy"):
+        with lazyarr.options(jit="always", math=math):
+            rows = lazyarr.stack([a[0] * 2, a[1] + 1, a[2]])
+            found.append(numpy.asarray(lazyarr.logaddexp.reduce(rows, axis=0)))
+    real = numpy.asarray(a)
+    expected = numpy.logaddexp.reduce(numpy.stack([real[0] * 2, real[1] + 1, real[2]]), axis=0)
+    for each in found[1::2]:
+        numpy.testing.assert_array_equal(each, expected)
+    numpy.testing.assert_allclose(found[0], expected)
