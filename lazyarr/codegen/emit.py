@@ -282,10 +282,7 @@ class Emitter:
         head, pre, done = (b.fresh(stem)[1:] for stem in ("loop", "pre", "done"))
         b.do(f"br i1 {b.op(f'icmp ult i64 {start}, {end}')}, label %{pre}, label %{done}")
         self.label(pre)
-        b.width = loop.lanes
-        wide = self.fixed.spread(dict.fromkeys(a for lane in loop.body for a in arguments(lane)))
-        refs = (lane.ref for lane in loop.body if isinstance(lane, Load | Gather | Store | Scatter))
-        bases = {ref: self.base(ref, at.pointers) for ref in refs}
+        wide, bases = self.entered(loop, at)
         b.do(f"br label %{head}")
         self.label(head)
         b.do(f"%i.{head} = phi i64 [ {start}, %{pre} ], [ %n.{head}, %{head} ]")
@@ -297,6 +294,13 @@ class Emitter:
         self.label(done)
         return end
 
+    def entered(self, loop: Loop, at: Range) -> tuple[Registers, dict[Ref, str]]:
+        """Before a loop: in all lanes what its body takes, and where its operands' rows begin."""
+        self.b.width = loop.lanes
+        wide = self.fixed.spread(dict.fromkeys(a for lane in loop.body for a in arguments(lane)))
+        refs = (lane.ref for lane in loop.body if isinstance(lane, Load | Gather | Store | Scatter))
+        return wide, {ref: self.base(ref, at.pointers) for ref in refs}
+
     def row(self, loop: Loop, at: Range, whole: str, apart: str) -> str:
         """A loop whose vectors may overlap; where it ends."""
         b = self.b
@@ -304,10 +308,7 @@ class Emitter:
         b.do(f"br i1 {b.op(f'icmp ne i64 {whole}, 0')}, label %{pre}, label %{done}")
         before = self.block
         self.label(pre)
-        b.width = loop.lanes
-        wide = self.fixed.spread(dict.fromkeys(a for lane in loop.body for a in arguments(lane)))
-        refs = (lane.ref for lane in loop.body if isinstance(lane, Load | Store))
-        bases = {ref: self.base(ref, at.pointers) for ref in refs}
+        wide, bases = self.entered(loop, at)
         walk, leader = emit_rows.Walk(b, apart, at.count, whole, loop.lanes), emit_rows.leader(loop)
         assert leader is not None
         second = walk.second(bases[leader], PLAIN[leader.char].itemsize)

@@ -75,23 +75,25 @@ class Tokens:
 
         add, number_of, place_of, place = parts.append, numbers.get, self._known.get, self._place
         for node, store in zip(nodes, stored, strict=True):
-            op, old, region = node.op, node.old, node.region
+            op, old = node.op, node.old
+            region: Any = node.region
+            inputs: Sequence[Any] = node.inputs
             add(op)
             if op.__class__ is Reduce:
                 early = early or op.name in DECIDED_EARLY
                 if op.initial is not None:
                     add(op.initial.tobytes())  # (-0.0 and 0.0 are equal)
-            for i in node.inputs:
+            for i in inputs:
                 if i.__class__ is Read:
                     value, geo = i.expr, i.geo
                     k = number_of(id(value))
                     add(leaf(value) if k is None else k)
                     add(place_of(id(geo)) or place(geo))
                 else:
-                    add(i.dtype.char)                           # type: ignore[union-attr]
+                    add(i.dtype.char)
                     if numbers_matter:
-                        add(rules.seen(i) if literal else NONE)         # type: ignore[arg-type]
-            add(place_of(id(region)) or place(region))          # type: ignore[arg-type]
+                        add(rules.seen(i) if literal else NONE)
+            add(place_of(id(region)) or place(region))
             add(store)
             if flags_matter:
                 add(literal and ignores(node.errors))
@@ -119,19 +121,20 @@ class Tokens:
         which values it needs and whether it is stored."""
         number = self._form_of.get(node.serial)
         if number is None:
-            known, one, op, region = self._one_of, self.one, node.op, node.region
-            assert region is not None
+            known, one, op = self._one_of, self.one, node.op
+            region: Any = node.region
+            inputs: Sequence[Any] = node.inputs
             where = known[id(region)] if id(region) in known else one(region)
             key: list[Any] = [op, node.old is None, node.covers, node.masked, id(where)]
             add = key.append
-            for i in node.inputs:
+            for i in inputs:
                 if i.__class__ is Read:
                     geo = i.geo
                     add(id(known[id(geo)] if id(geo) in known else one(geo)))
                 else:
-                    add(i.dtype.char)                               # type: ignore[union-attr]
+                    add(i.dtype.char)
                     if self.rules.numbers:
-                        add(self.rules.seen(i) if self.literal else NONE)       # type: ignore[arg-type]
+                        add(self.rules.seen(i) if self.literal else NONE)
             if op.__class__ is Reduce and op.initial is not None:
                 add(op.initial.tobytes())
             if self.rules.flagless:

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 import warnings
 import weakref
@@ -23,6 +22,7 @@ from lazyarr.compiling import chunks, loops
 from lazyarr.debug import counters
 from lazyarr.parallel import ALL
 from tests.compiling.loops import Writer, both, defined, outcome
+from tests.crowd import at_once
 
 N = 100
 
@@ -586,11 +586,7 @@ def test_loops_in_several_threads() -> None:
                 if got != want:
                     wrong.append(got)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    at_once(work)
     assert not wrong
 
 

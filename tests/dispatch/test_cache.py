@@ -6,7 +6,6 @@ import os
 import stat
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from lazyarr.config import get_options, options, set_options
 from lazyarr.dispatch import cache
 from lazyarr.dispatch.bundle import opened
 from lazyarr.dispatch.cache_entries import entries
+from tests.crowd import at_once
 
 KEY = cache.digest("a", "b")
 ABOUT = {"kind": "test"}
@@ -235,11 +235,7 @@ def test_racing_writers_and_readers(root):
             if cache.fetch(KEY) != b"object" * 1000:
                 wrong.append(1)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    at_once(work)
     assert not wrong
     assert os.listdir(root) == [entry(root).name]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,6 +14,7 @@ from lazyarr import calls, engine, habits, planning, ready, recalled
 from lazyarr.compiler import COMPILER
 from lazyarr.counters import COUNT
 from lazyarr.expr import Expr
+from tests.crowd import at_once
 from tests.slots.operands import python_calls
 
 SHAPE = 1200, 1000
@@ -226,11 +226,7 @@ def test_threads_that_write_and_read() -> None:
             if numpy.asarray(found).tobytes() != expected.tobytes():
                 wrong.append(found)
 
-    threads = [threading.Thread(target=read) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(read)
     assert not wrong
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import numpy
@@ -16,6 +15,7 @@ from lazyarr.config import options
 from lazyarr.counters import COUNT
 from lazyarr.threading import pool, run
 from lazyarr.threading.run import parallel_for
+from tests.crowd import at_once
 
 HERE = str(Path(__file__).parent)
 POSIX = hasattr(pool.os, "fork")
@@ -95,11 +95,7 @@ def test_many_python_threads_at_once():
             if not (hits("hit", 50, 3) == 1).all():
                 wrong.append(1)
 
-    threads = [threading.Thread(target=work) for _ in range(6)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    at_once(work, 6)
     assert not wrong
 
 
