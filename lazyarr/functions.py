@@ -157,6 +157,11 @@ def _square(n: Any, m: Any = None, *_: Any, **__: Any) -> Any:
     return n * (n if m is None else m)
 
 
+def _extents(dimensions: Any, *_: Any, **__: Any) -> Any:
+    """A shape.  An iterator is none (a TypeError, as it has no slices): NumPy could not read it again."""
+    return tuple(dimensions[:])
+
+
 def _samples(start: Any, stop: Any, num: int = 50, *_: Any, **__: Any) -> int:
     return num
 
@@ -172,8 +177,8 @@ SIZED: dict[str, Any] = {
     **dict.fromkeys(["eye", "tri"], _square),
     **dict.fromkeys(["diag_indices", "fft.fftfreq", "fft.rfftfreq"], _first),
     "identity": lambda n, *_, **__: n * n,
-    "indices": lambda dimensions, *_, **__: tuple(dimensions),
-    "fromfunction": lambda function, shape, **_: tuple(shape),
+    "indices": _extents,
+    "fromfunction": lambda function, shape, **_: _extents(shape),
 }
 """NumPy's code runs over lazyarr's names where the result, as large as its arguments say, is large."""
 

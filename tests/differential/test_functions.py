@@ -44,6 +44,11 @@ CALLS = {
     "samples": lambda np, a: (np.linspace(a[0], a[1], 5), np.linspace(a[1], a[0] + 9, 3, axis=1),
                               np.logspace(a[0, 0], a[1, 0], 4), np.geomspace(a[2] + 9, a[3], 5)),
     "axes": lambda np, a: many_axes(np, a.reshape((1,) * 38 + (12, 4))),
+    "iterators": lambda np, a: (np.indices(iter((2, 3))), np.fromfunction(np.add, iter((3, 2))),
+                                np.broadcast_to(a[0, 0], iter((2, 4))), np.tile(a[0], iter((2, 1))),
+                                np.moveaxis(a, iter((0, 1)), iter((1, 2))), np.flip(a, iter((0, 2))),
+                                np.tensordot(a, a, iter(([0, 1], [0, 1]))),
+                                np.median(a, axis=iter((0, 1)))),
     "text": lambda np, a: (repr(a), str(a[0]), f"{a[0, 0, 0]:.2f}", np.array2string(a[0, 0])),
 }  # fmt: skip
 
