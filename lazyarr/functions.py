@@ -36,6 +36,7 @@ from lazyarr.lazy_calls import all_plain, anywhere, is_worth, of_any, of_arrays
 from lazyarr.namespace import LATE, OVERRIDES
 from lazyarr.rebind import rebound
 from lazyarr.temporaries import ends_function
+from lazyarr.warning_sites import ours
 
 VIEWS = """
     transpose swapaxes moveaxis rollaxis rot90 matrix_transpose permute_dims expand_dims squeeze flip flipud
@@ -110,6 +111,16 @@ POLYNOMIAL = "numpy.polynomial."
 def _diagflat(v: Any, k: Any = 0) -> Any:
     """numpy.diagflat by numpy.diag: its code goes through an index array."""
     return OVERRIDES[numpy.diag](movement.ravel(v), k)
+
+
+def _bmat(obj: Any, ldict: Any = None, gdict: Any = None) -> Any:
+    """numpy.bmat.  Names in a string are the caller's, whom its code takes for the nearest one."""
+    if isinstance(obj, str) and gdict is None:
+        frame = sys._getframe(1)
+        while frame.f_back is not None and ours(frame.f_code.co_filename):
+            frame = frame.f_back
+        ldict, gdict = frame.f_locals, frame.f_globals
+    return fallback(numpy.bmat, obj, ldict, gdict)
 
 
 RULES: dict[str, Any] = {
@@ -342,6 +353,7 @@ def attach() -> None:
         OVERRIDES[fn] = creation.sized(fn, rule, SIZED[name], factor, OVERRIDES.get(fn))
     for _, fn in named("may_share_memory shares_memory"):
         OVERRIDES[fn] = lazily(fn, movement.overlap(fn), by_first=False)
+    OVERRIDES[numpy.bmat] = functools.wraps(numpy.bmat, updated=())(_bmat)
     OVERRIDES[numpy.arange] = creation.arange_function(numpy.arange)
     for fn, rule in list(OVERRIDES.items()):
         for name in IMPLEMENTATIONS:

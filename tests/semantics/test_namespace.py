@@ -107,6 +107,16 @@ def test_c_functions_are_no_methods():
     assert Holder().make([1, 2]).tolist() == [1, 2]
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_bmat_looks_for_names_where_it_is_called():
+    here = np.arange(4.0).reshape(2, 2) + 1
+    want = numpy.bmat([[numpy.asarray(here), numpy.asarray(here)]])
+    for got in (np.bmat("here here"), np.bmat("a a", {"a": here}, {})):
+        assert type(got) is numpy.matrix and got.tobytes() == want.tobytes()
+    with pytest.raises(NameError, match="'nobody' is not defined"):
+        np.bmat("nobody")
+
+
 def test_archives_hold_our_arrays(tmp_path):
     np.savez(tmp_path / "a.npz", x=np.arange(4))
     with np.load(tmp_path / "a.npz") as archive:
