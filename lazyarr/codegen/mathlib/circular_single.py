@@ -7,11 +7,10 @@ other sign.  All parts are positive, so that zeros keep theirs.  Above that, `pa
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from lazyarr.codegen.mathlib import circular
 from lazyarr.codegen.mathlib.arithmetic import chain, fma, remains
-from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Raised, Real
+from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Real
+from lazyarr.codegen.mathlib.wider import rare_by_double
 
 _LIMIT = 12000.0
 
@@ -56,12 +55,6 @@ def tan(on: Lanes, x: Real) -> tuple[Real, Mask]:
     return (quarters & 1).differs(0).real(-1.0 / t, t), abs(x).outside(_LIMIT)
 
 
-def _far(rare: Callable[[Lanes, Real], tuple[Real, Raised]]) -> Callable[[Lanes, Real], tuple[Real, Raised]]:
-    def function(on: Lanes, x: Real) -> tuple[Real, Raised]:
-        y, raised = rare(on.wide, x.wide)
-        return y.narrow, raised
-
-    return function
-
-
-sin_rare, cos_rare, tan_rare = map(_far, (circular.sin_rare, circular.cos_rare, circular.tan_rare))
+sin_rare, cos_rare, tan_rare = map(
+    rare_by_double, (circular.sin_rare, circular.cos_rare, circular.tan_rare)
+)

@@ -82,15 +82,18 @@ def _first(f: Format) -> int:
 
 
 def logarithms(f: Format) -> dict[str, Any]:
+    """Beside the tables: P of log1p(r) = r - s (r - s**2 P(s**2)), s = r / (2 + r); in other bases s is the
+    scaled one, and the first term what the scale lacks."""
     inverse, reach = _inverses(f)
     tail = guarded(lambda r: (mp.log1p(r) - r + r * r / 2) / r**3, mp.mpf(1) / 3)
+    bow = fit(of_square(lambda s: 2 * (mp.atanh(s) - s) / s**3, mp.mpf(2) / 3), 0, (reach / (2 - reach)) ** 2, 2)
+    last = 15 if f.single else 42
     found: dict[str, Any] = {
         "LOG_FIRST": _first(f),
         "LOG_INVERSE": inverse,
-        "LOG_TAIL": fit(tail, -reach, reach, 2 if f.single else 7),
+        "LOG_BOW": bow,
+        "POWER_TAIL": [-2 * c for c in fit(tail, -reach, reach, 11)],
     }
-    found["POWER_TAIL"] = [-2 * c for c in fit(tail, -reach, reach, 11)]
-    last = 15 if f.single else 42
     for name, base in (("LOG", mp.mpf(1)), ("LOG2", LN2), ("LOG10", LN10)):
         logs = [-mp.log(c) / base for c in inverse]
         found[f"{name}_HIGH"] = [short(x, last) for x in logs]
@@ -100,13 +103,11 @@ def logarithms(f: Format) -> dict[str, Any]:
         left = octave - mp.mpf(high)
         found[f"{name}_STEP"] = (high, *(parts(left, last, 1) if left else (0.0,)))
         scale = f.round(1 / base)
-        found[f"{name}_SCALE"] = (scale, f.round(1 / base - mp.mpf(scale)))
-        bend = fit(_bend, -reach, reach, 3 if f.single else 8)
-        found[f"{name}_BEND"] = [float(mp.mpf(c) / base) for c in bend]
+        lacks = 1 / base - mp.mpf(scale)
+        found[f"{name}_SCALE"] = (scale, f.round(lacks))
+        scaled = [float(mp.mpf(c) / mp.mpf(scale) ** (2 * k + 2)) for k, c in enumerate(bow)]
+        found[f"{name}_BOW"] = [float(2 * lacks / scale), *scaled] if lacks else scaled
     return found
-
-
-_bend = guarded(lambda r: (mp.log1p(r) - r) / r**2, mp.mpf(-1) / 2)
 
 
 def cubes() -> dict[str, Any]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lazyarr.codegen.mathlib import registers
+from lazyarr.codegen.mathlib import logarithm, registers
 from lazyarr.codegen.mathlib.arithmetic import chain, fma, onto, ordered, remains
 from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Real
 from lazyarr.codegen.mathlib.logarithm import out_of_range
 from lazyarr.codegen.mathlib.lookup import look_up
+from lazyarr.codegen.mathlib.wider import rare_by_double
 
 Core = Callable[[Real], Real]
 
@@ -89,3 +90,6 @@ def _fast(core: Core) -> Callable[[Lanes, Real], tuple[Real, Mask]]:
 
 
 log, log2, log10 = (_fast(core) for core in (_log, _binary, _decimal))
+log_rare, log2_rare, log10_rare, log1p_rare = map(
+    rare_by_double, (logarithm.log_rare, logarithm.log2_rare, logarithm.log10_rare, logarithm.log1p_rare)
+)
