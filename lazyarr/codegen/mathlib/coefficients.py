@@ -42,6 +42,12 @@ def _without_exponents(f: Format) -> list[float]:
     return [f.of_bits(f.bits(x) - (j << f.mantissa - 4)) for j, x in enumerate(powers)]
 
 
+def _falling(f: Format) -> list[float]:
+    """2**(-2 - j/16), the same with the index taken away."""
+    powers = [f.round(mp.mpf(2) ** (-2 - mp.mpf(j) / 16)) for j in range(16)]
+    return [f.of_bits(f.bits(x) + (j << f.mantissa - 4)) for j, x in enumerate(powers)]
+
+
 def exponentials(f: Format) -> dict[str, Any]:
     reach = LN2 / 32 * mp.mpf("1.0005")
     high = [mp.mpf(2) ** (mp.mpf(j) / 16) for j in range(16)]
@@ -58,10 +64,15 @@ def exponentials(f: Format) -> dict[str, Any]:
         "SINH_TAIL": fit(
             of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, reach**2, 0 if f.single else 2
         ),
+        "SINH_SERIES": fit(
+            of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, mp.mpf(9) / 16,
+            2 if f.single else 5,
+        ),
         "EXP_SCALE": f.round(16 / LN2),
         "EXP_STEP": short_and_rest(f, LN2 / 16, 13) if f.single else parts(LN2 / 16, 38, 2),
         "EXP_HIGH": _without_exponents(f),
         "EXP_LOW": [f.round((h - mp.mpf(r)) / h) for h, r in zip(high, rounded, strict=True)],
+        "EXP_FALL": _falling(f),
     }
 
 

@@ -173,16 +173,6 @@ def ratios() -> dict[str, Any]:
     }
 
 
-def short_sines() -> dict[str, Any]:
-    """Of float32's sinh: 2**(-2 - k/16), with what all of k takes from exponents; a series."""
-    sinh = of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6)
-    falling = [SINGLE.bits(SINGLE.round(mp.mpf(2) ** (-2 - mp.mpf(k) / 16))) + (k << 19) for k in range(16)]
-    return {
-        "EXP_FALL_F": [SINGLE.of_bits(bits) for bits in falling],
-        "SINH_SERIES_F": fit(sinh, 0, mp.mpf(9) / 16, 2),
-    }
-
-
 def short_cubes() -> dict[str, Any]:
     """Numbers near the roots of eighths of three octaves, whose cubes' inverses are numbers, all but exactly.
 
@@ -229,4 +219,4 @@ def halves() -> dict[str, Any]:
     return {"HALF_EXP_STEP_F": SINGLE.round(LN2 / 16), **single}
 
 
-ALONE = (short_logarithms, powers, hyperbolas, short_circles, ratios, short_sines, short_cubes, halves)
+ALONE = (short_logarithms, powers, hyperbolas, short_circles, ratios, short_cubes, halves)

@@ -180,8 +180,9 @@ def _half(name: str, function: Function) -> Function:
 
 _APART = {
     "d": (
-        "exp", "exp2", "log", "log2", "log10", "log1p", "expm1", "tanh", "arctan", "arcsin", "arccos",
-        "arcsinh", "arccosh", "arctanh", "arctan2", "logaddexp", "logaddexp2", "cbrt", "power", "hypot", "sin", "cos", "float_power",
+        "exp", "exp2", "log", "log2", "log10", "log1p", "expm1", "sinh", "cosh", "tanh", "arctan",
+        "arcsin", "arccos", "arcsinh", "arccosh", "arctanh", "arctan2", "logaddexp", "logaddexp2", "cbrt",
+        "power", "hypot", "sin", "cos", "float_power",
     ),
     "f": ("exp", "log", "logaddexp", "logaddexp2", "hypot"),
 }  # fmt: skip
@@ -189,9 +190,9 @@ _APART = {
 NumPy's for it on CPUs that fuse them.  Where others are not fused, their operations are emulated."""
 _PAIRS = {
     "d": (
-        "exp", "exp2", "log", "log2", "log10", "log1p", "expm1", "tanh", "arctan", "arcsin", "arccos",
-        "arcsinh", "arccosh", "arctanh", "logaddexp", "logaddexp2", "cbrt", "power", "sin", "cos", "tan",
-        "float_power",
+        "exp", "exp2", "log", "log2", "log10", "log1p", "expm1", "sinh", "cosh", "tanh", "arctan",
+        "arcsin", "arccos", "arcsinh", "arccosh", "arctanh", "logaddexp", "logaddexp2", "cbrt", "power",
+        "sin", "cos", "tan", "float_power",
     ),
     "f": (
         "exp", "log", "log1p", "cosh", "tanh", "arctan", "arcsin", "arccos", "arctanh", "logaddexp",
