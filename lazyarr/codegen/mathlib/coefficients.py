@@ -210,9 +210,17 @@ def growth() -> dict[str, Any]:
 
 def circles() -> dict[str, Any]:
     quarter = (PI / 4 * mp.mpf("1.0001")) ** 2
+    tangents = [mp.tan(PI / 32 * (k - 8)) for k in range(16)]
     return {
         "QUARTERS": float(2 / PI),
-        "QUARTER_PARTS": (*parts(PI / 2, 53, 1), *_second_and_third(PI / 2)),
+        "QUARTER_PARTS": (*parts(PI / 2, 53, 1), *_second_and_third(PI / 2, 31)),
+        "SIXTEENTHS": float(32 / PI),
+        "SIXTEENTH_PARTS": (*parts(PI / 32, 53, 1), *_second_and_third(PI / 32, 29)),
+        "TAN_HIGH": [float(x) for x in tangents],
+        "TAN_LOW": [float(x - mp.mpf(float(x))) for x in tangents],
+        "TAN_TAIL": fit(
+            of_square(lambda x: (mp.tan(x) / x - 1) / x**2, mp.mpf(1) / 3), 0, quarter / 256, 3
+        ),
         "SIN_TAIL": fit(of_square(lambda x: (mp.sin(x) / x - 1) / x**2, mp.mpf(-1) / 6), 0, quarter, 5),
         "COS_TAIL": fit(
             of_square(lambda x: (mp.cos(x) - 1 + x * x / 2) / x**4, mp.mpf(1) / 24), 0, quarter, 5
@@ -222,10 +230,10 @@ def circles() -> dict[str, Any]:
     }
 
 
-def _second_and_third(x: Number) -> tuple[float, ...]:
-    """What a double lacks of x: 31 bits, and the rest."""
+def _second_and_third(x: Number, bits: int) -> tuple[float, ...]:
+    """What a double lacks of x: so many bits, and the rest."""
     rest = x - mp.mpf(float(x))
-    second = parts(rest, 31, 1)[0]
+    second = parts(rest, bits, 1)[0]
     return second, float(rest - mp.mpf(second))
 
 

@@ -182,7 +182,7 @@ _APART = {
     "d": (
         "exp", "exp2", "log", "log2", "log10", "log1p", "expm1", "sinh", "cosh", "tanh", "arctan",
         "arcsin", "arccos", "arcsinh", "arccosh", "arctanh", "arctan2", "logaddexp", "logaddexp2", "cbrt",
-        "power", "hypot", "sin", "cos", "float_power",
+        "power", "hypot", "sin", "cos", "tan", "float_power",
     ),
     "f": ("exp", "log", "logaddexp", "logaddexp2", "hypot"),
 }  # fmt: skip

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lazyarr.codegen.mathlib import tables as t
-from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, onto, ordered, remains, series, total
+from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, onto, ordered, remains, total
 from lazyarr.codegen.mathlib.exponential import (
     clamped,
     exp_rare,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
+from lazyarr.codegen.mathlib.lanes import Lanes, Raised, Real
 
 
 def rare_by_double(rare: Callable[..., tuple[Real, Raised]]) -> Callable[..., tuple[Real, Raised]]:
