@@ -97,12 +97,12 @@ def logarithms(f: Format) -> dict[str, Any]:
     scaled one, and the first term what the scale lacks."""
     inverse, reach = _inverses(f)
     tail = guarded(lambda r: (mp.log1p(r) - r + r * r / 2) / r**3, mp.mpf(1) / 3)
-    bow = fit(of_square(lambda s: 2 * (mp.atanh(s) - s) / s**3, mp.mpf(2) / 3), 0, (reach / (2 - reach)) ** 2, 2)
+    bow = of_square(lambda s: 2 * (mp.atanh(s) - s) / s**3, mp.mpf(2) / 3)
+    slopes = fit(bow, 0, (reach / (2 - reach)) ** 2, 2)
     last = 15 if f.single else 42
     found: dict[str, Any] = {
         "LOG_FIRST": _first(f),
         "LOG_INVERSE": inverse,
-        "LOG_BOW": bow,
         "POWER_TAIL": [-2 * c for c in fit(tail, -reach, reach, 11)],
     }
     for name, base in (("LOG", mp.mpf(1)), ("LOG2", LN2), ("LOG10", LN10)):
@@ -116,7 +116,7 @@ def logarithms(f: Format) -> dict[str, Any]:
         scale = f.round(1 / base)
         lacks = 1 / base - mp.mpf(scale)
         found[f"{name}_SCALE"] = (scale, f.round(lacks))
-        scaled = [float(mp.mpf(c) / mp.mpf(scale) ** (2 * k + 2)) for k, c in enumerate(bow)]
+        scaled = [float(mp.mpf(c) / mp.mpf(scale) ** (2 * k + 2)) for k, c in enumerate(slopes)]
         found[f"{name}_BOW"] = [float(2 * lacks / scale), *scaled] if lacks else scaled
     return found
 
