@@ -147,6 +147,8 @@ def product(a: Real, b: Real | float) -> Sum:
     high = a * b
     if a.on.b.target.fma:
         return high, a.on.call("fma", a, b, -high)
+    if a.on.p is SINGLE:
+        return high, (a.wide * b.wide - high.wide).narrow
     (ah, al), (bh, bl) = _halves(a), _halves(b)
     return high, al * bl - (((high - ah * bh) - al * bh) - ah * bl)
 

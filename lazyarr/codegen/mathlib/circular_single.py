@@ -32,9 +32,9 @@ def _wave(x: Real, quarter: int) -> tuple[Real, Mask]:
     if quarter:
         quarters = quarters + quarter
     z = r * r
-    sine = r - fma(r * z, chain(z, on.table("SINE")), low)
+    sine = r - fma(r * z, chain(z, on.table("SINE"), apart=2), low)
     left = remains(r, r, -z).times(-0.5, r * low)
-    cosine = 1.0 + fma(z, chain(z, on.table("COSINE")), left)
+    cosine = 1.0 + fma(z, chain(z, on.table("COSINE"), apart=3), left)
     y = (quarters & 1).differs(0).real(cosine, sine)
     return (y.bits ^ ((quarters & 2) << 30)).real, abs(x).outside(_LIMIT)
 

@@ -49,7 +49,7 @@ def _reduced(x: Real, name: str) -> _Reduced:
 
 
 def _natural(found: _Reduced, r: Real, more: Real) -> Real:
-    return found.top + (r + fma(r * r, chain(r, r.on.table("SHORT_LOG_BEND")), more))
+    return found.top + (r + fma(r * r, chain(r, r.on.table("SHORT_LOG_BEND"), apart=1), more))
 
 
 def _log(x: Real) -> Real:
@@ -82,7 +82,7 @@ def _binary(x: Real) -> Real:
     c, t = look_up(x.bits >> on.p.mantissa - 5, on.table("SHORT_LOG2_INVERSE"), on.table("SHORT_LOG2"))
     first, *slopes = on.table("SHORT_LOG2_BEND")
     r = remains(x.fraction(), c, -1.0)
-    return (x.floor_log2() + t) + fma(r, first, r * chain(r, slopes))
+    return (x.floor_log2() + t) + fma(r, first, r * chain(r, slopes, apart=1))
 
 
 def _fast(core: Core) -> Callable[[Lanes, Real], tuple[Real, Mask]]:
