@@ -185,12 +185,14 @@ def slopes(f: Format) -> dict[str, Any]:
     for c, low, high in zip(slopes[1:], edges, edges[1:], strict=False):
         reach = max(reach, *(abs(mp.tan(mp.atan(x) - mp.atan(c))) for x in (low * 8 / 9, high)))
     exact = [mp.atan(c) for c in slopes]
-    high = [f.round(x) for x in exact]
+    last = f.mantissa - 1        # multiples of it below 4 are numbers
+    high, quarter = [short(x, last) for x in exact], short(PI / 2, last)
     tail = of_square(lambda x: (mp.atan(x) / x - 1) / x**2, mp.mpf(-1) / 3)
     return {
         "SLOPE": [float(c) for c in slopes],
         "SLOPE_HIGH": high,
         "SLOPE_LOW": [f.round(x - mp.mpf(h)) for x, h in zip(exact, high, strict=True)],
+        "QUARTER_TURN": (quarter, f.round(PI / 2 - mp.mpf(quarter))),
         "SLOPE_TAIL": fit(tail, 0, (reach * mp.mpf("1.001")) ** 2, 1 if f.single else 6),
     }
 
