@@ -18,7 +18,7 @@ from typing import Any
 import mpmath as mp
 
 from lazyarr.codegen.mathlib.coefficients_error import errors
-from lazyarr.codegen.mathlib.coefficients_single import ALONE
+from lazyarr.codegen.mathlib.coefficients_single import ALONE, near_a_number
 from lazyarr.codegen.mathlib.fitting import (
     DOUBLE,
     LN2,
@@ -152,10 +152,15 @@ def _near_a_cube(root: Number, cube: Number) -> tuple[float, float]:
 
 
 def angles(f: Format) -> dict[str, Any]:
-    """Tangents in the middle of half octaves from 1/8 to 8, of few bits; 0 below, infinity above."""
+    """Tangents around the middle of half octaves from 1/8 to 8, 0 below, infinity above: of few bits; those
+    of float32 belong to angles that are numbers, all but, and so need no lower part."""
     edges = [mp.ldexp(m, e) for e in range(-3, 3) for m in (mp.mpf(1), mp.mpf("1.5"))] + [mp.mpf(8)]
     middle = [float(mp.tan((mp.atan(a) + mp.atan(b)) / 2)) for a, b in pairwise(edges)]
     tangents = [short(mp.mpf(c), 7 - math.frexp(c)[1]) for c in middle]
+    endless = mp.mpf(0)     # the last c's reciprocal
+    if f.single:
+        tangents = [near_a_number(mp.atan, c * 0.96, c * 1.04)[0] for c in middle]
+        endless = mp.cot(mp.mpf(f.round(PI / 2)))
     reach = mp.mpf(1) / 8
     for c, low, high in zip(tangents, edges, edges[1:], strict=False):
         reach = max(reach, *(abs(mp.atan(x) - mp.atan(c)) for x in (low, high)))
@@ -165,11 +170,12 @@ def angles(f: Format) -> dict[str, Any]:
     half = f.round(PI / 2)
     tail = of_square(lambda x: (mp.atan(x) / x - 1) / x**2, mp.mpf(-1) / 3)
     arc = of_square(lambda x: (mp.asin(x) / x - 1) / x**2, mp.mpf(1) / 6)
+    low = [f.round(x - mp.mpf(h)) for x, h in zip(exact, high, strict=True)]
     return {
-        "ATAN_P": [1.0] * 13 + [0.0, 1.0, 1.0],
+        **({} if f.single else {"ATAN_LOW": low}),
+        "ATAN_P": [1.0] * 13 + [f.round(endless), 1.0, 1.0],
         "ATAN_Q": [0.0, *tangents, 1.0, 0.0, 0.0],
         "ATAN_HIGH": high,
-        "ATAN_LOW": [f.round(x - mp.mpf(h)) for x, h in zip(exact, high, strict=True)],
         "ATAN_TAIL": fit(tail, 0, limit, 2 if f.single else 7),
         "ASIN_TAIL": fit(arc, 0, mp.mpf("0.2501"), 5 if f.single else 12),
         "HALF_PI": (half, f.round(PI / 2 - mp.mpf(half))),
