@@ -195,7 +195,7 @@ _PAIRS = {
         "sin", "cos", "tan", "float_power",
     ),
     "f": (
-        "exp", "log", "log2", "log10", "log1p", "cosh", "tanh", "arctan", "arcsin", "arccos", "arctanh",
+        "exp", "log", "log2", "log10", "log1p", "cosh", "sinh", "tanh", "arctan", "arcsin", "arccos", "arctanh",
         "logaddexp", "logaddexp2", "cbrt", "power", "sin", "cos", "tan",
     ),
     "e": ("log1p", "tanh", "arccosh", "logaddexp", "logaddexp2", "cbrt"),

@@ -115,7 +115,7 @@ def expm1_sum(x: Real) -> tuple[Sum, Sum]:
     return (s, s * tail(r, low + s_low)), less
 
 
-def _halves(size: Real) -> tuple[Real, Real, Real, Real]:
+def halves(size: Real) -> tuple[Real, Real, Real, Real]:
     """s / 2 and what rounding left off, relative to it; u / 2; the remainder."""
     on = size.on
     k, r = steps(size, less=16)
@@ -127,7 +127,7 @@ def _halves(size: Real) -> tuple[Real, Real, Real, Real]:
 def sinh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     """The series is the remainder's, too."""
     size = abs(x)
-    s, low, u, r = _halves(size)
+    s, low, u, r = halves(size)
     small = size < 0.75
     w = small.real(size, r)
     z = w * w
@@ -139,7 +139,7 @@ def sinh(on: Lanes, x: Real) -> tuple[Real, Mask]:
 
 def cosh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     size = abs(x)
-    s, low, u, r = _halves(size)
+    s, low, u, r = halves(size)
     z = r * r
     odd = r + r * z * chain(z, on.table("SINH_TAIL"))
     even = z * chain(z, on.table("COSH_TAIL"))

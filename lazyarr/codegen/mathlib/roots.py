@@ -1,4 +1,4 @@
-"""hypot: the squares as sums of two, so that only the root rounds; float32 in float64, where squares are exact.
+"""hypot: the squares as sums of two, so that only the root rounds; float32 in float64, where they are exact.
 cbrt: as the logarithm's split, x = 2**k (1 + r) / c, with tables of numbers of 26 bits, near the roots of 1/c
 and of 2**(k mod 3), whose cubes' inverses c is made of."""
 
