@@ -195,8 +195,8 @@ _PAIRS = {
         "sin", "cos", "tan", "float_power",
     ),
     "f": (
-        "exp", "log", "log2", "log10", "log1p", "cosh", "sinh", "tanh", "arctan", "arcsin", "arccos", "arctanh",
-        "logaddexp", "logaddexp2", "cbrt", "power", "sin", "cos", "tan",
+        "exp", "log", "log2", "log10", "log1p", "sinh", "cosh", "tanh", "arctan", "arcsin", "arccos",
+        "arctanh", "arctan2", "logaddexp", "logaddexp2", "cbrt", "power", "sin", "cos", "tan",
     ),
     "e": ("log1p", "tanh", "arccosh", "logaddexp", "logaddexp2", "cbrt"),
 }  # fmt: skip

@@ -72,14 +72,13 @@ def _third(x: Real) -> Real:
     offset = x.bits - on.table("LOG_FIRST")
     m = (x.bits - (offset & on.p.exponent)).real
     c, root = look_up(offset >> on.p.mantissa - 4, on.table("CBRT_INVERSE"), on.table("CBRT"))
-    third: Real = offset.exponent()
-    shifted = third.times(1 / 3, on.p.magic)       # the nearest integer, rounded or not
-    k = shifted.bits
-    rest = offset.shifted(on.p.mantissa) - (k + k + k)
+    exponent, magic = offset.exponent(), on.p.magic
+    shifted = exponent.times(1 / 3, magic)       # the nearest integer, rounded or not
+    k, rest = shifted.bits, (shifted - magic).times(-3.0, exponent + magic).bits
     two, inverse = look_up(rest, on.table("CBRT_TWO"), on.table("CBRT_TWO_INVERSE"))
     r = remains(m, c * inverse, -1.0)
     s = root * two      # exactly
-    y = s + s * (r * series(r, on.table("CBRT_TAIL")))
+    y = s + s * r * series(r, on.table("CBRT_TAIL"))
     return (y.bits + (k << on.p.mantissa)).real
 
 
