@@ -72,7 +72,8 @@ def _third(x: Real) -> Real:
     offset = x.bits - on.table("LOG_FIRST")
     m = (x.bits - (offset & on.p.exponent)).real
     c, root = look_up(offset >> on.p.mantissa - 4, on.table("CBRT_INVERSE"), on.table("CBRT"))
-    exponent, magic = offset.exponent(), on.p.magic
+    exponent: Real = offset.exponent()
+    magic: float = on.p.magic
     shifted = exponent.times(1 / 3, magic)       # the nearest integer, rounded or not
     k, rest = shifted.bits, (shifted - magic).times(-3.0, exponent + magic).bits
     two, inverse = look_up(rest, on.table("CBRT_TWO"), on.table("CBRT_TWO_INVERSE"))
