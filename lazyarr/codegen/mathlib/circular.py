@@ -119,23 +119,24 @@ def _ratio(rest: Remainder) -> Real:
 def tan(on: Lanes, x: Real) -> tuple[Real, Mask]:
     """By a table of tangents T of sixteenths of a quarter: (T + t) / (1 - T t), or what that turns into.
 
-    T t is a twentieth at most, so that rounding it does no harm."""
-    size = abs(x)
-    r, low, steps = remainder(size, "SIXTEENTH", 8)
+    T t is a twentieth at most, so that rounding it does no harm.  T of 0 is -0, and what the remainder
+    lacks of its tangent is taken from it with the other sign, so that zeros keep theirs."""
+    r, low, steps = remainder(x, "SIXTEENTH", 8)
     high, high_low = look_up(steps, t.TAN_HIGH, t.TAN_LOW)
     z = r * r
-    tangent, left = ordered(r, r * z * series(z, t.TAN_TAIL) + low)
+    less = r * z * series(z, t.TAN_TAIL) - low
+    tangent = r - less
+    n = high + tangent
+    n_low = ((high - n) + r) + (high_low - less)
     product = high * tangent
-    n, n_low = ordered(high, tangent)
-    n_low = n_low + (high_low + left)
     d = product - 1.0
     d_low = product - (d + 1.0)
     swap = (steps & 16).differs(0)
     y = _quotient(
         (swap.real(d, n), swap.real(d_low, n_low)), (swap.real(n, d), swap.real(n_low, d_low))
     )
-    turn = ((steps << 59) ^ x.bits ^ on.p.sign) & on.p.sign
-    return (y.bits ^ turn).real, size.outside(LIMIT)
+    turn = ((steps << 59) ^ on.p.sign) & on.p.sign
+    return (y.bits ^ turn).real, abs(x).outside(LIMIT)
 
 
 def tan_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:

@@ -224,10 +224,10 @@ def circles() -> dict[str, Any]:
         "QUARTER_PARTS": (*parts(PI / 2, 53, 1), *_second_and_third(PI / 2, 31)),
         "SIXTEENTHS": float(32 / PI),
         "SIXTEENTH_PARTS": (*parts(PI / 32, 53, 1), *_second_and_third(PI / 32, 29)),
-        "TAN_HIGH": [float(x) for x in tangents],
+        "TAN_HIGH": [float(x) or -0.0 for x in tangents],
         "TAN_LOW": [float(x - mp.mpf(float(x))) for x in tangents],
         "TAN_TAIL": fit(
-            of_square(lambda x: (mp.tan(x) / x - 1) / x**2, mp.mpf(1) / 3), 0, quarter / 256, 3
+            of_square(lambda x: (1 - mp.tan(x) / x) / x**2, mp.mpf(-1) / 3), 0, quarter / 256, 3
         ),
         "SIN_TAIL": fit(of_square(lambda x: (mp.sin(x) / x - 1) / x**2, mp.mpf(-1) / 6), 0, quarter, 5),
         "COS_TAIL": fit(
