@@ -53,7 +53,7 @@ def remains_of_short(a: Real, b: Real, c: Real | float) -> Real:
     on = a.on
     if on.b.target.fma or on.p is SINGLE:
         return remains(a, b, c)
-    high, low = _cut(a)
+    high, low = cut(a)
     return (high * b + c) + low * b
 
 
@@ -61,7 +61,7 @@ def product_of_short(a: Real, b: Real) -> Sum:
     """a * b exactly, where b has half the bits at most."""
     if a.on.b.target.fma:
         return product(a, b)
-    (high, low), whole = _cut(a), a * b
+    (high, low), whole = cut(a), a * b
     return whole, (high * b - whole) + low * b
 
 
@@ -147,6 +147,8 @@ def product(a: Real, b: Real | float) -> Sum:
     high = a * b
     if a.on.b.target.fma:
         return high, a.on.call("fma", a, b, -high)
+    if a.on.p is SINGLE:
+        return high, (a.wide * b.wide - high.wide).narrow
     (ah, al), (bh, bl) = _halves(a), _halves(b)
     return high, al * bl - (((high - ah * bh) - al * bh) - ah * bl)
 
@@ -176,10 +178,10 @@ def times(a: Sum, b: Sum) -> Sum:
 def _halves(a: Real) -> Sum:
     """Two numbers of half the bits: the lower one has a sign, and so one bit less than were cut off."""
     places = a.on.p.mantissa // 2 + 1
-    return _cut(a, 1 << places - 1)
+    return cut(a, 1 << places - 1)
 
 
-def _cut(a: Real, more: int = 0) -> Sum:
+def cut(a: Real, more: int = 0) -> Sum:
     """Two numbers, the first one of half the bits, cut off after adding that many units in the last place."""
     unit = 1 << a.on.p.mantissa // 2 + 1
     bits = a.bits + more if more else a.bits

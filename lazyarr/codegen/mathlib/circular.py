@@ -8,9 +8,19 @@ nothing in an FMA, since |x| has no smaller bits; that with the second one, of 3
 from __future__ import annotations
 
 from lazyarr.codegen.mathlib import tables as t
-from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, ordered, product, remains
+from lazyarr.codegen.mathlib.arithmetic import (
+    Sum,
+    chain,
+    fma,
+    ordered,
+    product,
+    remains,
+    remains_of_short,
+    series,
+)
 from lazyarr.codegen.mathlib.exponential import INF, NAN
 from lazyarr.codegen.mathlib.lanes import DOUBLE, Bits, Lanes, Mask, Raised, Real
+from lazyarr.codegen.mathlib.lookup import look_up
 from lazyarr.codegen.mathlib.payne_hanek import REDUCE
 
 MAGIC = DOUBLE.magic
@@ -22,12 +32,15 @@ Remainder = tuple[Real, Real, Bits]
 """The remainder as a sum, and the number of quarters in the low bits."""
 
 
-def remainder(x: Real) -> Remainder:
-    """The first two differences are exact, the third one all but."""
-    shifted = fma(x, t.QUARTERS, MAGIC)
-    k = shifted - MAGIC
-    one, two, three = t.QUARTER_PARTS
-    a = remains(k, -one, x)
+def remainder(x: Real, part: str = "QUARTER", more: int = 0) -> Remainder:
+    """By a part of a circle, of which so many more are counted.
+
+    The first two differences are exact, the third one all but."""
+    on, magic = x.on, MAGIC + more
+    shifted = fma(x, on.table(f"{part}S"), magic)
+    k = shifted - magic
+    one, two, three = on.table(f"{part}_PARTS")
+    a = remains_of_short(on.real(-one), k, x)
     b = k.times(-two, a)
     return b, fma(k, -three, k.times(-two, a - b)), shifted.bits
 
@@ -83,23 +96,47 @@ def cos_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
     return _of_infinity(x, _wave(far_remainder(on, x), 1))
 
 
+def _quotient(n: Sum, d: Sum) -> Real:
+    """One division, corrected; second numbers are what rounding left off."""
+    (over, over_low), (under, under_low) = n, d
+    inverse = 1.0 / under
+    q = over * inverse
+    return fma(fma(-q, under_low, remains(-q, under, over) + over_low), inverse, q)
+
+
 def _ratio(rest: Remainder) -> Real:
-    """sin / cos, or -cos / sin, both as sums; one division, corrected."""
+    """sin / cos, or -cos / sin, both as sums."""
     r, low, quarters = rest
     z, left = product(r, r)
     beyond = sine_beyond(r, low, z)
     top, more = cosine_sum(r, low, z)
     less = left.times(-0.5, more)
     swap = (quarters & 1).differs(0)
-    n, n_low = swap.real(top, r), swap.real(less, beyond)
-    d, d_low = ordered(swap.real(-r, top), swap.real(-beyond, less))
-    inverse = 1.0 / d
-    q = (n + n_low) * inverse
-    return fma(fma(-q, d_low, remains(-q, d, n) + n_low), inverse, q)
+    n = ordered(swap.real(top, r), swap.real(less, beyond))
+    return _quotient(n, ordered(swap.real(-r, top), swap.real(-beyond, less)))
 
 
 def tan(on: Lanes, x: Real) -> tuple[Real, Mask]:
-    return x.is_(0.0).real(x, _ratio(remainder(x))), abs(x).outside(LIMIT)
+    """By a table of tangents T of sixteenths of a quarter: (T + t) / (1 - T t), or what that turns into.
+
+    T t is a twentieth at most, so that rounding it does no harm.  T of 0 is -0, and what the remainder
+    lacks of its tangent is taken from it with the other sign, so that zeros keep theirs."""
+    r, low, steps = remainder(x, "SIXTEENTH", 8)
+    high, high_low = look_up(steps, t.TAN_HIGH, t.TAN_LOW)
+    z = r * r
+    less = r * z * series(z, t.TAN_TAIL) - low
+    tangent = r - less
+    n = high + tangent
+    n_low = ((high - n) + r) + (high_low - less)
+    product = high * tangent
+    d = product - 1.0
+    d_low = product - (d + 1.0)
+    swap = (steps & 16).differs(0)
+    y = _quotient(
+        (swap.real(d, n), swap.real(d_low, n_low)), (swap.real(n, d), swap.real(n_low, d_low))
+    )
+    turn = ((steps << 59) ^ on.p.sign) & on.p.sign
+    return (y.bits ^ turn).real, abs(x).outside(LIMIT)
 
 
 def tan_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:

@@ -7,11 +7,10 @@ other sign.  All parts are positive, so that zeros keep theirs.  Above that, `pa
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from lazyarr.codegen.mathlib import circular
 from lazyarr.codegen.mathlib.arithmetic import chain, fma, remains
-from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Raised, Real
+from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Real
+from lazyarr.codegen.mathlib.wider import rare_by_double
 
 _LIMIT = 12000.0
 
@@ -33,9 +32,9 @@ def _wave(x: Real, quarter: int) -> tuple[Real, Mask]:
     if quarter:
         quarters = quarters + quarter
     z = r * r
-    sine = r - fma(r * z, chain(z, on.table("SINE")), low)
+    sine = r - fma(r * z, chain(z, on.table("SINE"), apart=2), low)
     left = remains(r, r, -z).times(-0.5, r * low)
-    cosine = 1.0 + fma(z, chain(z, on.table("COSINE")), left)
+    cosine = 1.0 + fma(z, chain(z, on.table("COSINE"), apart=3), left)
     y = (quarters & 1).differs(0).real(cosine, sine)
     return (y.bits ^ ((quarters & 2) << 30)).real, abs(x).outside(_LIMIT)
 
@@ -56,12 +55,6 @@ def tan(on: Lanes, x: Real) -> tuple[Real, Mask]:
     return (quarters & 1).differs(0).real(-1.0 / t, t), abs(x).outside(_LIMIT)
 
 
-def _far(rare: Callable[[Lanes, Real], tuple[Real, Raised]]) -> Callable[[Lanes, Real], tuple[Real, Raised]]:
-    def function(on: Lanes, x: Real) -> tuple[Real, Raised]:
-        y, raised = rare(on.wide, x.wide)
-        return y.narrow, raised
-
-    return function
-
-
-sin_rare, cos_rare, tan_rare = map(_far, (circular.sin_rare, circular.cos_rare, circular.tan_rare))
+sin_rare, cos_rare, tan_rare = map(
+    rare_by_double, (circular.sin_rare, circular.cos_rare, circular.tan_rare)
+)

@@ -18,7 +18,7 @@ from typing import Any
 import mpmath as mp
 
 from lazyarr.codegen.mathlib.coefficients_error import errors
-from lazyarr.codegen.mathlib.coefficients_single import ALONE
+from lazyarr.codegen.mathlib.coefficients_single import ALONE, near_a_number
 from lazyarr.codegen.mathlib.fitting import (
     DOUBLE,
     LN2,
@@ -42,6 +42,12 @@ def _without_exponents(f: Format) -> list[float]:
     return [f.of_bits(f.bits(x) - (j << f.mantissa - 4)) for j, x in enumerate(powers)]
 
 
+def _falling(f: Format) -> list[float]:
+    """2**(-2 - j/16), the same with the index taken away."""
+    powers = [f.round(mp.mpf(2) ** (-2 - mp.mpf(j) / 16)) for j in range(16)]
+    return [f.of_bits(f.bits(x) + (j << f.mantissa - 4)) for j, x in enumerate(powers)]
+
+
 def exponentials(f: Format) -> dict[str, Any]:
     reach = LN2 / 32 * mp.mpf("1.0005")
     high = [mp.mpf(2) ** (mp.mpf(j) / 16) for j in range(16)]
@@ -58,10 +64,15 @@ def exponentials(f: Format) -> dict[str, Any]:
         "SINH_TAIL": fit(
             of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, reach**2, 0 if f.single else 2
         ),
+        "SINH_SERIES": fit(
+            of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, mp.mpf(9) / 16,
+            2 if f.single else 5,
+        ),
         "EXP_SCALE": f.round(16 / LN2),
         "EXP_STEP": short_and_rest(f, LN2 / 16, 13) if f.single else parts(LN2 / 16, 38, 2),
         "EXP_HIGH": _without_exponents(f),
         "EXP_LOW": [f.round((h - mp.mpf(r)) / h) for h, r in zip(high, rounded, strict=True)],
+        "EXP_FALL": _falling(f),
     }
 
 
@@ -82,15 +93,18 @@ def _first(f: Format) -> int:
 
 
 def logarithms(f: Format) -> dict[str, Any]:
+    """Beside the tables: P of log1p(r) = r - s (r - s**2 P(s**2)), s = r / (2 + r); in other bases s is the
+    scaled one, and the first term what the scale lacks."""
     inverse, reach = _inverses(f)
     tail = guarded(lambda r: (mp.log1p(r) - r + r * r / 2) / r**3, mp.mpf(1) / 3)
+    bow = of_square(lambda s: 2 * (mp.atanh(s) - s) / s**3, mp.mpf(2) / 3)
+    slopes = fit(bow, 0, (reach / (2 - reach)) ** 2, 2)
+    last = 15 if f.single else 42
     found: dict[str, Any] = {
         "LOG_FIRST": _first(f),
         "LOG_INVERSE": inverse,
-        "LOG_TAIL": fit(tail, -reach, reach, 2 if f.single else 7),
+        "POWER_TAIL": [-2 * c for c in fit(tail, -reach, reach, 11)],
     }
-    found["POWER_TAIL"] = [-2 * c for c in fit(tail, -reach, reach, 11)]
-    last = 15 if f.single else 42
     for name, base in (("LOG", mp.mpf(1)), ("LOG2", LN2), ("LOG10", LN10)):
         logs = [-mp.log(c) / base for c in inverse]
         found[f"{name}_HIGH"] = [short(x, last) for x in logs]
@@ -100,13 +114,11 @@ def logarithms(f: Format) -> dict[str, Any]:
         left = octave - mp.mpf(high)
         found[f"{name}_STEP"] = (high, *(parts(left, last, 1) if left else (0.0,)))
         scale = f.round(1 / base)
-        found[f"{name}_SCALE"] = (scale, f.round(1 / base - mp.mpf(scale)))
-        bend = fit(_bend, -reach, reach, 3 if f.single else 8)
-        found[f"{name}_BEND"] = [float(mp.mpf(c) / base) for c in bend]
+        lacks = 1 / base - mp.mpf(scale)
+        found[f"{name}_SCALE"] = (scale, f.round(lacks))
+        scaled = [float(mp.mpf(c) / mp.mpf(scale) ** (2 * k + 2)) for k, c in enumerate(slopes)]
+        found[f"{name}_BOW"] = [float(2 * lacks / scale), *scaled] if lacks else scaled
     return found
-
-
-_bend = guarded(lambda r: (mp.log1p(r) - r) / r**2, mp.mpf(-1) / 2)
 
 
 def cubes() -> dict[str, Any]:
@@ -140,10 +152,15 @@ def _near_a_cube(root: Number, cube: Number) -> tuple[float, float]:
 
 
 def angles(f: Format) -> dict[str, Any]:
-    """Tangents in the middle of half octaves from 1/8 to 8, of few bits; 0 below, infinity above."""
+    """Tangents around the middle of half octaves from 1/8 to 8, 0 below, infinity above: of few bits; those
+    of float32 belong to angles that are numbers, all but, and so need no lower part."""
     edges = [mp.ldexp(m, e) for e in range(-3, 3) for m in (mp.mpf(1), mp.mpf("1.5"))] + [mp.mpf(8)]
     middle = [float(mp.tan((mp.atan(a) + mp.atan(b)) / 2)) for a, b in pairwise(edges)]
     tangents = [short(mp.mpf(c), 7 - math.frexp(c)[1]) for c in middle]
+    endless = mp.mpf(0)     # the last c's reciprocal
+    if f.single:
+        tangents = [near_a_number(mp.atan, c * 0.96, c * 1.04)[0] for c in middle]
+        endless = mp.cot(mp.mpf(f.round(PI / 2)))
     reach = mp.mpf(1) / 8
     for c, low, high in zip(tangents, edges, edges[1:], strict=False):
         reach = max(reach, *(abs(mp.atan(x) - mp.atan(c)) for x in (low, high)))
@@ -153,11 +170,12 @@ def angles(f: Format) -> dict[str, Any]:
     half = f.round(PI / 2)
     tail = of_square(lambda x: (mp.atan(x) / x - 1) / x**2, mp.mpf(-1) / 3)
     arc = of_square(lambda x: (mp.asin(x) / x - 1) / x**2, mp.mpf(1) / 6)
+    low = [f.round(x - mp.mpf(h)) for x, h in zip(exact, high, strict=True)]
     return {
-        "ATAN_P": [1.0] * 13 + [0.0, 1.0, 1.0],
+        **({} if f.single else {"ATAN_LOW": low}),
+        "ATAN_P": [1.0] * 13 + [f.round(endless), 1.0, 1.0],
         "ATAN_Q": [0.0, *tangents, 1.0, 0.0, 0.0],
         "ATAN_HIGH": high,
-        "ATAN_LOW": [f.round(x - mp.mpf(h)) for x, h in zip(exact, high, strict=True)],
         "ATAN_TAIL": fit(tail, 0, limit, 2 if f.single else 7),
         "ASIN_TAIL": fit(arc, 0, mp.mpf("0.2501"), 5 if f.single else 12),
         "HALF_PI": (half, f.round(PI / 2 - mp.mpf(half))),
@@ -173,12 +191,14 @@ def slopes(f: Format) -> dict[str, Any]:
     for c, low, high in zip(slopes[1:], edges, edges[1:], strict=False):
         reach = max(reach, *(abs(mp.tan(mp.atan(x) - mp.atan(c))) for x in (low * 8 / 9, high)))
     exact = [mp.atan(c) for c in slopes]
-    high = [f.round(x) for x in exact]
+    last = f.mantissa - 1        # multiples of it below 4 are numbers
+    high, quarter = [short(x, last) for x in exact], short(PI / 2, last)
     tail = of_square(lambda x: (mp.atan(x) / x - 1) / x**2, mp.mpf(-1) / 3)
     return {
         "SLOPE": [float(c) for c in slopes],
         "SLOPE_HIGH": high,
         "SLOPE_LOW": [f.round(x - mp.mpf(h)) for x, h in zip(exact, high, strict=True)],
+        "QUARTER_TURN": (quarter, f.round(PI / 2 - mp.mpf(quarter))),
         "SLOPE_TAIL": fit(tail, 0, (reach * mp.mpf("1.001")) ** 2, 1 if f.single else 6),
     }
 
@@ -198,9 +218,17 @@ def growth() -> dict[str, Any]:
 
 def circles() -> dict[str, Any]:
     quarter = (PI / 4 * mp.mpf("1.0001")) ** 2
+    tangents = [mp.tan(PI / 32 * (k - 8)) for k in range(16)]
     return {
         "QUARTERS": float(2 / PI),
-        "QUARTER_PARTS": (*parts(PI / 2, 53, 1), *_second_and_third(PI / 2)),
+        "QUARTER_PARTS": (*parts(PI / 2, 53, 1), *_second_and_third(PI / 2, 31)),
+        "SIXTEENTHS": float(32 / PI),
+        "SIXTEENTH_PARTS": (*parts(PI / 32, 53, 1), *_second_and_third(PI / 32, 29)),
+        "TAN_HIGH": [float(x) or -0.0 for x in tangents],
+        "TAN_LOW": [float(x - mp.mpf(float(x))) for x in tangents],
+        "TAN_TAIL": fit(
+            of_square(lambda x: (1 - mp.tan(x) / x) / x**2, mp.mpf(-1) / 3), 0, quarter / 256, 3
+        ),
         "SIN_TAIL": fit(of_square(lambda x: (mp.sin(x) / x - 1) / x**2, mp.mpf(-1) / 6), 0, quarter, 5),
         "COS_TAIL": fit(
             of_square(lambda x: (mp.cos(x) - 1 + x * x / 2) / x**4, mp.mpf(1) / 24), 0, quarter, 5
@@ -210,10 +238,10 @@ def circles() -> dict[str, Any]:
     }
 
 
-def _second_and_third(x: Number) -> tuple[float, ...]:
-    """What a double lacks of x: 31 bits, and the rest."""
+def _second_and_third(x: Number, bits: int) -> tuple[float, ...]:
+    """What a double lacks of x: so many bits, and the rest."""
     rest = x - mp.mpf(float(x))
-    second = parts(rest, 31, 1)[0]
+    second = parts(rest, bits, 1)[0]
     return second, float(rest - mp.mpf(second))
 
 

@@ -34,7 +34,7 @@ def hyperbolas() -> dict[str, Any]:
     low = fit(of_square(lambda x: (mp.tanh(x) / x - 1) / x**2, mp.mpf(-1) / 3), 0, mp.mpf(edges[0]) ** 2, 1)
     rows: list[tuple[float, ...]] = [(0.0, 0.0, 0.0, 0.0, low[0], 0.0, low[1])]
     for a, b in pairwise(edges):
-        center, value = _near_a_number(mp.tanh, a, b)
+        center, value = near_a_number(mp.tanh, a, b)
         reach = mp.mpf(a) - center, mp.mpf(b) - center
         rows.append((center, value, *fit(partial(_secant, mp.mpf(center)), *reach, 4)))
     columns = enumerate(zip(*rows, strict=True))
@@ -47,7 +47,7 @@ def _secant(center: Number, r: Number) -> Number:
     return mp.sech(center) ** 2 if near else (mp.tanh(center + r) - mp.tanh(center)) / r
 
 
-def _near_a_number(f: Callable[[Number], Number], low: float, high: float) -> tuple[float, float]:
+def near_a_number(f: Callable[[Number], Number], low: float, high: float) -> tuple[float, float]:
     """A number around the middle where f is a float32, within a hundredth of its last place if any is."""
     found = []
     for k in range(500):
@@ -173,16 +173,6 @@ def ratios() -> dict[str, Any]:
     }
 
 
-def short_sines() -> dict[str, Any]:
-    """Of float32's sinh: 2**(-2 - k/16), with what all of k takes from exponents; a series."""
-    sinh = of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6)
-    falling = [SINGLE.bits(SINGLE.round(mp.mpf(2) ** (-2 - mp.mpf(k) / 16))) + (k << 19) for k in range(16)]
-    return {
-        "EXP_FALL_F": [SINGLE.of_bits(bits) for bits in falling],
-        "SINH_SERIES_F": fit(sinh, 0, mp.mpf(9) / 16, 2),
-    }
-
-
 def short_cubes() -> dict[str, Any]:
     """Numbers near the roots of eighths of three octaves, whose cubes' inverses are numbers, all but exactly.
 
@@ -229,4 +219,4 @@ def halves() -> dict[str, Any]:
     return {"HALF_EXP_STEP_F": SINGLE.round(LN2 / 16), **single}
 
 
-ALONE = (short_logarithms, powers, hyperbolas, short_circles, ratios, short_sines, short_cubes, halves)
+ALONE = (short_logarithms, powers, hyperbolas, short_circles, ratios, short_cubes, halves)

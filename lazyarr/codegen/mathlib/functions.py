@@ -62,19 +62,19 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     "exp2": _same(1, exponential.exp2, exponential.exp2_rare),
     "log": {
         "d": Function(1, DOUBLE, logarithm.log, logarithm.log_rare),
-        "f": Function(1, SINGLE, logarithm_single.log, logarithm.log_rare),
+        "f": Function(1, SINGLE, logarithm_single.log, logarithm_single.log_rare),
     },
     "log2": {
         "d": Function(1, DOUBLE, logarithm.log2, logarithm.log2_rare),
-        "f": Function(1, SINGLE, logarithm_single.log2, logarithm.log2_rare),
+        "f": Function(1, SINGLE, logarithm_single.log2, logarithm_single.log2_rare),
     },
     "log10": {
         "d": Function(1, DOUBLE, logarithm.log10, logarithm.log10_rare),
-        "f": Function(1, SINGLE, logarithm_single.log10, logarithm.log10_rare),
+        "f": Function(1, SINGLE, logarithm_single.log10, logarithm_single.log10_rare),
     },
     "log1p": {
         "d": Function(1, DOUBLE, logarithm.log1p, logarithm.log1p_rare),
-        "f": Function(1, SINGLE, logarithm_single.log1p, logarithm.log1p_rare),
+        "f": Function(1, SINGLE, logarithm_single.log1p, logarithm_single.log1p_rare),
     },
     "expm1": {
         "d": Function(1, DOUBLE, hyperbolic.expm1, hyperbolic.expm1_rare),
@@ -103,11 +103,11 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     },
     "arcsinh": {
         "d": Function(1, DOUBLE, inverse_hyperbolic.arcsinh, inverse_hyperbolic.arcsinh_rare),
-        "f": Function(1, SINGLE, inverse_hyperbolic_single.arcsinh, inverse_hyperbolic.arcsinh_rare),
+        "f": Function(1, SINGLE, inverse_hyperbolic_single.arcsinh, inverse_hyperbolic_single.arcsinh_rare),
     },
     "arccosh": {
         "d": Function(1, DOUBLE, inverse_hyperbolic.arccosh, inverse_hyperbolic.arccosh_rare),
-        "f": Function(1, SINGLE, inverse_hyperbolic_single.arccosh, inverse_hyperbolic.arccosh_rare),
+        "f": Function(1, SINGLE, inverse_hyperbolic_single.arccosh, inverse_hyperbolic_single.arccosh_rare),
     },
     "arctanh": {
         "d": Function(1, DOUBLE, inverse_hyperbolic.arctanh, inverse_hyperbolic.arctanh_rare),
@@ -180,8 +180,9 @@ def _half(name: str, function: Function) -> Function:
 
 _APART = {
     "d": (
-        "exp", "exp2", "expm1", "tanh", "arctan", "arcsin", "arccos", "arcsinh", "arccosh", "arctanh",
-        "arctan2", "logaddexp", "logaddexp2", "cbrt", "power", "hypot", "sin", "cos", "float_power",
+        "exp", "exp2", "log", "log2", "log10", "log1p", "expm1", "sinh", "cosh", "tanh", "arctan",
+        "arcsin", "arccos", "arcsinh", "arccosh", "arctanh", "arctan2", "logaddexp", "logaddexp2", "cbrt",
+        "power", "hypot", "sin", "cos", "tan", "float_power",
     ),
     "f": ("exp", "log", "logaddexp", "logaddexp2", "hypot"),
 }  # fmt: skip
@@ -189,12 +190,13 @@ _APART = {
 NumPy's for it on CPUs that fuse them.  Where others are not fused, their operations are emulated."""
 _PAIRS = {
     "d": (
-        "exp", "exp2", "expm1", "tanh", "arctan", "arcsin", "arccos", "arcsinh", "arccosh", "arctanh",
-        "logaddexp", "logaddexp2", "cbrt", "power", "sin", "cos", "tan", "float_power",
+        "exp", "exp2", "log", "log2", "log10", "log1p", "expm1", "sinh", "cosh", "tanh", "arctan",
+        "arcsin", "arccos", "arcsinh", "arccosh", "arctanh", "logaddexp", "logaddexp2", "cbrt", "power",
+        "sin", "cos", "tan", "float_power",
     ),
     "f": (
-        "exp", "log", "log1p", "cosh", "tanh", "arctan", "arcsin", "arccos", "arctanh", "logaddexp",
-        "logaddexp2", "cbrt", "power", "sin", "cos", "tan",
+        "exp", "log", "log2", "log10", "log1p", "sinh", "cosh", "tanh", "arctan", "arcsin", "arccos",
+        "arctanh", "arctan2", "logaddexp", "logaddexp2", "cbrt", "power", "sin", "cos", "tan",
     ),
     "e": ("log1p", "tanh", "arccosh", "logaddexp", "logaddexp2", "cbrt"),
 }  # fmt: skip

@@ -1,11 +1,13 @@
 """expm1, sinh, cosh, tanh: exponentials of both signs with one remainder.
 
-With |x| = k ln2 / 16 + r, s = 2**(k/16), u = 1/s, P = (s + u) / 2, M = (s - u) / 2:
+With |x| = k ln2 / 16 + r, s = 2**(k/16), u = 1/s, from tables both:
 
-    sinh(|x|) = M cosh(r) + P sinh(r)        cosh(|x|) = P cosh(r) + M sinh(r)
+    2 cosh(|x|) = s e**r + u e**-r        2 sinh(|x|) = s e**r - u e**-r, below 3/4 a series
     tanh(|x|) = E / (E + 2), E = expm1(2 |x|)
 
-For k = 0 M is 0, and small results keep their precision.
+As sums, for complex numbers: with P = (s + u) / 2, M = (s - u) / 2, which is 0 where k is,
+
+    sinh(|x|) = M cosh(r) + P sinh(r)     cosh(|x|) = P cosh(r) + M sinh(r)
 """
 
 from __future__ import annotations
@@ -113,16 +115,35 @@ def expm1_sum(x: Real) -> tuple[Sum, Sum]:
     return (s, s * tail(r, low + s_low)), less
 
 
+def halves(size: Real) -> tuple[Real, Real, Real, Real]:
+    """s / 2 and what rounding left off, relative to it; u / 2; the remainder."""
+    on = size.on
+    k, r = steps(size, less=16)
+    up, low, down = look_up(k, *map(on.table, ("EXP_HIGH", "EXP_LOW", "EXP_FALL")))
+    shift = k << on.p.mantissa - 4
+    return (up.bits + shift).real, low, (down.bits - shift).real, r
+
+
 def sinh(on: Lanes, x: Real) -> tuple[Real, Mask]:
+    """The series is the remainder's, too."""
     size = abs(x)
-    high, low = _sinh(_parts(size))
-    return (high + low).signed(x), size.outside(LARGE[on.p])
+    s, low, u, r = halves(size)
+    small = size < 0.75
+    w = small.real(size, r)
+    z = w * w
+    odd = w + w * z * chain(z, on.table("SINH_SERIES"))
+    even = z * chain(z, on.table("COSH_TAIL"))
+    far = s + (s * (odd + (even + low)) - (u + u * (even - odd)))
+    return small.real(odd, far).signed(x), size.outside(LARGE[on.p])
 
 
 def cosh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     size = abs(x)
-    high, low = _cosh(_parts(size))
-    return high + low, size.outside(LARGE[on.p])
+    s, low, u, r = halves(size)
+    z = r * r
+    odd = r + r * z * chain(z, on.table("SINH_TAIL"))
+    even = z * chain(z, on.table("COSH_TAIL"))
+    return s + (u + (s * (odd + (even + low)) + u * (even - odd))), size.outside(LARGE[on.p])
 
 
 def _half_exp(on: Lanes, size: Real) -> Real:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from lazyarr.codegen.mathlib.arithmetic import chain, fma
 from lazyarr.codegen.mathlib.exponential import scaled, steps
-from lazyarr.codegen.mathlib.hyperbolic import LARGE
+from lazyarr.codegen.mathlib.hyperbolic import LARGE, halves
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Real
-from lazyarr.codegen.mathlib.lookup import look_up
 
 
 def _parts(x: Real) -> tuple[Real, Real]:
@@ -43,17 +42,13 @@ def cosh(on: Lanes, x: Real) -> tuple[Real, Mask]:
 
 
 def sinh(on: Lanes, x: Real) -> tuple[Real, Mask]:
-    """Below 3/4 a series; above, e**-x needs no second number."""
+    """Below 3/4 a series, which is the remainder's, too; above, e**-x needs no second number."""
     size = abs(x)
-    k, r = steps(size, less=16)
-    s, low = scaled(k)
-    (u,) = look_up(k, on.table("EXP_FALL"))
-    u = (u.bits - (k << on.p.mantissa - 4)).real
-    square = r * r
-    first, second = on.table("EXP_TAIL")
-    rise = r + fma(square, fma(r, second, first), low)
-    fall = fma(square, fma(r, -second, first), -r)
-    z = size * size
-    near = fma(size * z, chain(z, on.table("SINH_SERIES")), size)
-    far = s + fma(s, rise, -fma(u, fall, u))
-    return (size < 0.75).real(near, far).signed(x), size.outside(LARGE[on.p])
+    s, low, u, r = halves(size)
+    small = size < 0.75
+    w = small.real(size, r)
+    z = w * w
+    odd = fma(w * z, chain(z, on.table("SINH_SERIES")), w)
+    half = on.table("EXP_TAIL")[0]
+    far = s + fma(s, fma(z, half, odd) + low, -fma(u, fma(z, half, -odd), u))
+    return small.real(odd, far).signed(x), size.outside(LARGE[on.p])

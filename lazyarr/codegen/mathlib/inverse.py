@@ -1,7 +1,7 @@
 """arctan, arcsin, arccos: a table of angles, or a square root, and a series.
 
 arctan: with c = q / p near |x| from a table by half octaves, t = (p |x| - q) / (p + q |x|) is the tangent of
-the angle that is left, at most 1/8; the last c is infinite.
+the angle that is left, at most 1/8; the last c is infinite, all but.  float32's c are tangents of float32.
 arcsin: above 1/2, pi/2 - 2 arcsin(s), s = sqrt((1 - |x|) / 2), where s is taken as a sum.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from lazyarr.codegen.mathlib.arithmetic import Sum, fma, ordered, remains, series
 from lazyarr.codegen.mathlib.exponential import NAN
-from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
+from lazyarr.codegen.mathlib.lanes import DOUBLE, Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
 
 
@@ -17,12 +17,12 @@ def arctan(on: Lanes, x: Real) -> tuple[Real, Mask]:
     size, p = abs(x), on.p
     first = on.real(0.125).bits - (1 << p.mantissa - 1)
     index = on.held((size.bits - first).shifted(p.mantissa - 1), 0, 13)
-    names = "ATAN_P", "ATAN_Q", "ATAN_HIGH", "ATAN_LOW"
-    one, c, high, low = look_up(index, *map(on.table, names))
+    names = "ATAN_P", "ATAN_Q", "ATAN_HIGH", *(("ATAN_LOW",) if p is DOUBLE else ())
+    one, c, high, *low = look_up(index, *map(on.table, names))
     t = fma(size, one, -c) / fma(size, c, one)
     z = t * t
     top, left = ordered(high, t)
-    y = top + (left + fma(t * z, series(z, on.table("ATAN_TAIL")), low))
+    y = top + fma(t * z, series(z, on.table("ATAN_TAIL")), left + low[0] if low else left)
     return y.signed(x), size.outside(2.0 ** (p.bias // 2))
 
 

@@ -14,12 +14,14 @@ square, of which the root has half, does not count.
 
 from __future__ import annotations
 
+from lazyarr.codegen.mathlib import inverse_hyperbolic as wide
 from lazyarr.codegen.mathlib.arithmetic import chain, fma, ordered, remains
 from lazyarr.codegen.mathlib.inverse import root
 from lazyarr.codegen.mathlib.inverse_hyperbolic import limit
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Real
 from lazyarr.codegen.mathlib.logarithm_single import of_sum
 from lazyarr.codegen.mathlib.lookup import look_up
+from lazyarr.codegen.mathlib.wider import rare_by_double
 
 
 def arctanh(on: Lanes, x: Real) -> tuple[Real, Mask]:
@@ -53,3 +55,6 @@ def arccosh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     side, side_low = root(fma(t, t, t + t))
     whole, low = ordered(x, side)
     return of_sum(whole, low + side_low), t.bits.at_least(on.real(limit(on)).bits)
+
+
+arcsinh_rare, arccosh_rare = map(rare_by_double, (wide.arcsinh_rare, wide.arccosh_rare))

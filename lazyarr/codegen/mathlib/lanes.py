@@ -366,11 +366,12 @@ class Lanes:
         wide = self.b.target.x86 and self.b.target.vector_bytes == 64
         return wide and self.b.width > 0 and self.b.width * self.p.size % 64 == 0
 
-    def held(self, x: Bits, low: int, high: int) -> Bits:
+    def held(self, x: Bits, low: int, high: int | None = None) -> Bits:
         """Signed numbers, within limits."""
         t = self.p.bits
         for name, limit in (("smax", low), ("smin", high)):
-            x = Bits(self, self.b.intrinsic(name, t, (t, x.name), (t, self.bits(limit).name)))
+            if limit is not None:
+                x = Bits(self, self.b.intrinsic(name, t, (t, x.name), (t, self.bits(limit).name)))
         return x
 
     def call(self, name: str, *operands: Real | float) -> Real:

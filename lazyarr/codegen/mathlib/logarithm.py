@@ -1,7 +1,10 @@
-"""log, log2, log10: the exponent, a table of 16 logarithms, and a series for what is left.
+"""log, log2, log10, log1p: the exponent, a table of 16 logarithms, and a series for what is left.
 
 x = 2**k m, and r = m c - 1 with c near 1/m from a table: log(x) = k ln2 - log(c) + log1p(r).  c has 7 bits,
 so r is exact but for its last bit, and around 1 c is 1: results near 0 keep their precision.
+
+With s = r / (2 + r), log1p(r) = r - s (r - s**2 P(s**2)): a division, and three terms that need no fused
+products.  In other bases s is the scaled one, and r is multiplied exactly.
 """
 
 from __future__ import annotations
@@ -9,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lazyarr.codegen.mathlib.arithmetic import fma, ordered, product, remains_of_short, series
+from lazyarr.codegen.mathlib.arithmetic import ordered, product, remains_of_short
 from lazyarr.codegen.mathlib.exponential import INF, NAN
-from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
+from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
 
 
@@ -24,41 +27,49 @@ class Split:
     high: Real
     """-log(c) of few bits, in the base asked for."""
     low: Real
+    c: Real
+    octave: Bits
+    """k as a part of a number's bits."""
 
 
 def split(x: Real, base: str = "LOG") -> Split:
     """Of positive normal numbers."""
     on, bits = x.on, x.bits
     offset = bits - on.table("LOG_FIRST")
-    m = (bits - (offset & on.p.exponent)).real
+    octave = offset & on.p.exponent
     tables = on.table("LOG_INVERSE"), on.table(f"{base}_HIGH"), on.table(f"{base}_LOW")
     c, high, low = look_up(offset >> on.p.mantissa - 4, *tables)
-    return Split(offset.exponent(), remains_of_short(m, c, -1.0), high, low)
+    r = remains_of_short((bits - octave).real, c, -1.0)
+    return Split(offset.exponent(), r, high, low, c, octave)
 
 
-def bend(r: Real, more: Real) -> Real:
-    """log1p(r) - r + more."""
-    return fma(r * r, series(r, (-0.5, *r.on.table("LOG_TAIL"))), more)
+def _bow(r: Real, s: Real, base: str) -> Real:
+    """How far the logarithm of 1 + r is below its tangent at 1."""
+    z = s * s
+    *slopes, last = r.on.table(f"{base}_BOW")
+    tail = r.on.real(last)
+    for slope in reversed(slopes):
+        tail = tail * z + slope
+    return s * (r - (tail * z if base == "LOG" else tail))
 
 
 def plain(s: Split) -> Real:
     high, low = s.k.on.table("LOG_STEP")
     top, left = ordered(s.k.times(high, s.high), s.r)
-    return top + bend(s.r, left + s.k.times(low, s.low))
+    return top + ((left + s.k.times(low, s.low)) - _bow(s.r, s.r / (s.r + 2.0), "LOG"))
 
 
-def _based(name: str) -> Core:
+def _based(base: str) -> Core:
     """In another base: r is multiplied exactly."""
 
     def log(s: Split) -> Real:
         on, r = s.k.on, s.r
-        high, low = on.table(f"{name}_STEP")
-        scale, scale_low = on.table(f"{name}_SCALE")
+        high, low = on.table(f"{base}_STEP")
+        scale, _ = on.table(f"{base}_SCALE")
         below = s.k.times(low, s.low) if low else s.low
         main, rest = product(r, scale)
         top, left = ordered(s.k.times(high, s.high), main)
-        bent = series(r, on.table(f"{name}_BEND"))
-        return top + fma(r * r, bent, left + fma(r, scale_low, rest + below))
+        return top + ((left + (rest + below)) - _bow(r, main / (r + 2.0), base))
 
     return log
 
@@ -96,18 +107,10 @@ def of_sum(x: Real, more: Real | float) -> tuple[Real, Real]:
 
 
 def of_whole(whole: Real, low: Real) -> Real:
-    """log(whole + low), where `low` is what rounding left off: it joins the remainder."""
-    on, bits = whole.on, whole.bits
-    offset = bits - on.table("LOG_FIRST")
-    octave = offset & on.p.exponent
-    tables = on.table("LOG_INVERSE"), on.table("LOG_HIGH"), on.table("LOG_LOW")
-    c, log_high, log_low = look_up(offset >> on.p.mantissa - 4, *tables)
-    upper = remains_of_short((bits - octave).real, c, -1.0)
-    r, r_low = ordered(upper, low * (on.real(1.0).bits - octave).real * c)
-    high, step_low = on.table("LOG_STEP")
-    k = offset.exponent()
-    top, left = ordered(k.times(high, log_high), r)
-    return top + bend(r, left + (k.times(step_low, log_low) + r_low))
+    """log(whole + low), where `low` is what rounding left off: that times the slope there is added."""
+    s = split(whole)
+    more = low * (s.c.bits - s.octave).real
+    return plain(replace(s, low=s.low + (more - more * s.r)))
 
 
 def log1p(on: Lanes, x: Real) -> tuple[Real, Mask]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lazyarr.codegen.mathlib import registers
+from lazyarr.codegen.mathlib import logarithm, registers
 from lazyarr.codegen.mathlib.arithmetic import chain, fma, onto, ordered, remains
 from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Real
 from lazyarr.codegen.mathlib.logarithm import out_of_range
 from lazyarr.codegen.mathlib.lookup import look_up
+from lazyarr.codegen.mathlib.wider import rare_by_double
 
 Core = Callable[[Real], Real]
 
@@ -48,7 +49,7 @@ def _reduced(x: Real, name: str) -> _Reduced:
 
 
 def _natural(found: _Reduced, r: Real, more: Real) -> Real:
-    return found.top + (r + fma(r * r, chain(r, r.on.table("SHORT_LOG_BEND")), more))
+    return found.top + (r + fma(r * r, chain(r, r.on.table("SHORT_LOG_BEND"), apart=1), more))
 
 
 def _log(x: Real) -> Real:
@@ -81,7 +82,7 @@ def _binary(x: Real) -> Real:
     c, t = look_up(x.bits >> on.p.mantissa - 5, on.table("SHORT_LOG2_INVERSE"), on.table("SHORT_LOG2"))
     first, *slopes = on.table("SHORT_LOG2_BEND")
     r = remains(x.fraction(), c, -1.0)
-    return (x.floor_log2() + t) + fma(r, first, r * chain(r, slopes))
+    return (x.floor_log2() + t) + fma(r, first, r * chain(r, slopes, apart=1))
 
 
 def _fast(core: Core) -> Callable[[Lanes, Real], tuple[Real, Mask]]:
@@ -89,3 +90,6 @@ def _fast(core: Core) -> Callable[[Lanes, Real], tuple[Real, Mask]]:
 
 
 log, log2, log10 = (_fast(core) for core in (_log, _binary, _decimal))
+log_rare, log2_rare, log10_rare, log1p_rare = map(
+    rare_by_double, (logarithm.log_rare, logarithm.log2_rare, logarithm.log10_rare, logarithm.log1p_rare)
+)

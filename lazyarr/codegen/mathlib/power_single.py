@@ -10,7 +10,7 @@ all is kept as sums that counts in the last place of 2**126: the table, the slop
 from __future__ import annotations
 
 from lazyarr.codegen.mathlib import power as wide
-from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, ordered
+from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, ordered, product, remains
 from lazyarr.codegen.mathlib.exponential import scaled, tail2
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
@@ -25,21 +25,19 @@ def _log2(x: Real) -> Sum:
     tables = map(on.table, ("POWER_INVERSE", "POWER_LOG_HIGH", "POWER_LOG_LOW"))
     c, high, low = look_up(x.bits >> on.p.mantissa - 5, *tables)
     scale, scale_low, first = on.table("POWER_SCALE")
-    r = fma(x.fraction(), c, -1.0)
-    bend = r * first
-    bend_low = fma(r, first, -bend) + scale_low
+    r = remains(x.fraction(), c, -1.0)
+    bend, bend_low = product(r, first)
     slope, left = ordered(on.real(scale), bend)
-    rest = left + fma(r, chain(r, on.table("POWER_BEND")), bend_low)
-    main = r * slope
-    main_low = fma(r, rest, fma(r, slope, -main))
+    rest = left + fma(r, chain(r, on.table("POWER_BEND")), bend_low + scale_low)
+    main, main_low = product(r, slope)
     top, more = ordered(x.floor_log2() + high, main)
-    return top, more + (main_low + low)
+    return top, more + (fma(r, rest, main_low) + low)
 
 
 def power(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
     high, low = _log2(x)
-    exponent = y * high
-    rest = fma(y, low, fma(y, high, -exponent))
+    exponent, left = product(y, high)
+    rest = fma(y, low, left)
     magic = on.p.magic / 16
     shifted = (exponent + rest) + magic
     s, s_low = scaled(shifted.bits)

@@ -1,4 +1,4 @@
-"""hypot: the squares as sums, so that only the root rounds; float32 in float64, where squares are exact.
+"""hypot: the squares as sums of two, so that only the root rounds; float32 in float64, where they are exact.
 cbrt: as the logarithm's split, x = 2**k (1 + r) / c, with tables of numbers of 26 bits, near the roots of 1/c
 and of 2**(k mod 3), whose cubes' inverses c is made of."""
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lazyarr.codegen.mathlib.arithmetic import ordered, product, remains, series
+from lazyarr.codegen.mathlib.arithmetic import cut, ordered, remains, series
 from lazyarr.codegen.mathlib.exponential import INF
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
@@ -15,10 +15,15 @@ _FAR = 600
 """Exponent by which numbers out of the middle range are moved into it."""
 
 
+def _square(a: Real) -> tuple[Real, Real]:
+    """a * a: that of its upper half, exactly, and what is left, all but."""
+    upper, lower = cut(a)
+    return upper * upper, lower * (a + upper)
+
+
 def _length(a: Real, b: Real) -> tuple[Real, Real]:
     """sqrt(a * a + b * b), |a| >= |b|, and the sum of the squares."""
-    one, one_low = product(a, a)
-    two, two_low = product(b, b)
+    (one, one_low), (two, two_low) = _square(a), _square(b)
     high, low = ordered(one, two)
     square = high + (low + (one_low + two_low))
     return square.sqrt(), square
@@ -67,14 +72,14 @@ def _third(x: Real) -> Real:
     offset = x.bits - on.table("LOG_FIRST")
     m = (x.bits - (offset & on.p.exponent)).real
     c, root = look_up(offset >> on.p.mantissa - 4, on.table("CBRT_INVERSE"), on.table("CBRT"))
-    third: Real = offset.exponent()
-    shifted = third.times(1 / 3, on.p.magic)       # the nearest integer, rounded or not
-    k = shifted.bits
-    rest = offset.shifted(on.p.mantissa) - (k + k + k)
+    exponent: Real = offset.exponent()
+    magic: float = on.p.magic
+    shifted = exponent.times(1 / 3, magic)       # the nearest integer, rounded or not
+    k, rest = shifted.bits, (shifted - magic).times(-3.0, exponent + magic).bits
     two, inverse = look_up(rest, on.table("CBRT_TWO"), on.table("CBRT_TWO_INVERSE"))
     r = remains(m, c * inverse, -1.0)
     s = root * two      # exactly
-    y = s + s * (r * series(r, on.table("CBRT_TAIL")))
+    y = s + s * r * series(r, on.table("CBRT_TAIL"))
     return (y.bits + (k << on.p.mantissa)).real
 
 

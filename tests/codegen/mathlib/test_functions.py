@@ -14,6 +14,7 @@ import ulp_errors
 import ulp_functions
 import ulp_samples
 
+from lazyarr.codegen.mathlib import arithmetic, circular
 from lazyarr.codegen.mathlib.arithmetic import fma
 from lazyarr.codegen.mathlib.functions import FUNCTIONS
 from lazyarr.codegen.mathlib.lanes import SINGLE
@@ -98,6 +99,37 @@ def test_sums_that_cancel_their_logarithm(name):
     roots = [mpmath.log(1 - base ** mpmath.mpf(v)) / mpmath.log(base) for v in y]
     x = numpy.array(roots, "d") * (1 + rng.uniform(-1, 1, 300) * 2.0 ** rng.integers(-30, 0, 300))
     assert ulp_errors.errors(name, (x, y), (ulp_functions.call(name, "d", BEST)(x, y),))[0].max() < 1
+
+
+@pytest.mark.parametrize("where", [0.5, 1.0], ids=["between", "at"])
+def test_tangents_of_sixteenths_of_a_quarter(where):
+    """At the table's angles, of which every sixteenth is a zero or a pole, and where it goes from one to the
+    next, up to the largest numbers that are not reduced in another way."""
+    rng = numpy.random.default_rng(6)
+    k = numpy.concatenate([numpy.arange(-40, 40), rng.integers(-(10**7), 10**7, 200)])
+    angles = [mpmath.pi / 32 * (int(j) + where) for j in k]
+    x = numpy.array(angles, "d")
+    x = numpy.concatenate([x, numpy.nextafter(x, 9e9), x * (1 + 2.0**-40)])
+    assert abs(x).max() < circular.LIMIT
+    assert ulp_errors.errors("tan", (x,), (ulp_functions.call("tan", "d", BEST)(x),))[0].max() < 1
+
+
+@pytest.mark.parametrize("char", "df")
+def test_sines_where_their_series_ends(char):
+    rng = numpy.random.default_rng(7)
+    x = (0.75 + rng.uniform(-1, 1, 400) * 2.0 ** rng.integers(-20, -4, 400)).astype(char)
+    x = numpy.concatenate([x, -x])
+    assert ulp_errors.errors("sinh", (x,), (ulp_functions.call("sinh", char, BEST)(x),))[0].max() < 1
+
+
+@pytest.mark.parametrize("name", [name for name, char in ALL_PAIRS if char == "d" and name[:3] != "erf"])
+def test_no_function_of_float64_emulates_fused_products(name, monkeypatch):
+    """On a CPU without them that takes forty operations each."""
+    fused = []
+    monkeypatch.setattr(arithmetic, "_fma_by_sums", lambda a, b, c: fused.append(name) or a * b + c)
+    function = FUNCTIONS[name]["d"]
+    write(function, f"{'d' * function.operands}->d", next(t for t in LEVELS if not t.fma))
+    assert not fused
 
 
 @pytest.mark.parametrize("name, char", ALL)

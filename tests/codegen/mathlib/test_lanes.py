@@ -11,6 +11,7 @@ import pytest
 
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.mathlib.arithmetic import (
+    cut,
     fma,
     product,
     product_of_short,
@@ -49,14 +50,27 @@ def compiled(target, width, write, p=DOUBLE):
 
 
 @pytest.mark.parametrize("target, width", CASES, ids=lambda case: str(getattr(case, "name", case)))
+@pytest.mark.parametrize("precision", [DOUBLE, SINGLE], ids=lambda p: p.real)
 @pytest.mark.parametrize("operation", [product, total])
-def test_sums_of_two_are_exact(operation, target, width):
+def test_sums_of_two_are_exact(operation, precision, target, width):
     rng = numpy.random.default_rng(2)
-    x, y = (rng.uniform(-1, 1, 200) * 2.0 ** rng.integers(-60, 60, 200) for _ in range(2))
-    high, low = compiled(target, width, lambda a, b, _: operation(a, b))(x, y, y)
-    for a, b, h, l in zip(x, y, high, low, strict=True):
+    reach, dtype = (60, "d") if precision is DOUBLE else (20, "f")
+    x, y = (
+        (rng.uniform(-1, 1, 200) * 2.0 ** rng.integers(-reach, reach, 200)).astype(dtype) for _ in range(2)
+    )
+    high, low = compiled(target, width, lambda a, b, _: operation(a, b), precision)(x, y, y)
+    for a, b, h, l in zip(*(v.astype("d") for v in (x, y, high, low)), strict=True):
         exact = Fraction(a) * Fraction(b) if operation is product else Fraction(a) + Fraction(b)
         assert Fraction(h) + Fraction(l) == exact
+
+
+@pytest.mark.parametrize("target, width", CASES, ids=lambda case: str(getattr(case, "name", case)))
+def test_numbers_are_cut_in_two(target, width):
+    """The first one has half the bits, so that its square is exact, and the second one is what is left."""
+    x = numpy.random.default_rng(8).uniform(-2, 2, 200)
+    upper, lower = compiled(target, width, lambda a, b, _: cut(a))(x, x, x)
+    assert (upper + lower == x).all() and (abs(lower) < abs(x) * 2.0**-25).all()
+    assert all(Fraction(u) ** 2 == Fraction(u * u) for u in upper)
 
 
 @pytest.mark.parametrize("target, width", CASES, ids=lambda case: str(getattr(case, "name", case)))
