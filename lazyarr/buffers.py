@@ -22,13 +22,14 @@ import sys
 import threading
 from bisect import bisect_left, insort
 from collections import deque
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.geometry import address as address_of
+from lazyarr.records import NamedTuple
 
 SMALL = 32 << 10
 """Smaller blocks come from NumPy: malloc keeps them warm by itself."""

@@ -22,13 +22,13 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
 from lazyarr.counters import COUNT
 from lazyarr.geometry import PROBED, probe
+from lazyarr.records import NamedTuple, dataclass
 from lazyarr.srcloc import Loc
 
 LOCK = threading.RLock()

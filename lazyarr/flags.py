@@ -13,12 +13,13 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from operator import attrgetter
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy
 
 from lazyarr.error_state import TEXTS, Prompt, Shared, raises_warnings
 from lazyarr.expr import Expr, Map, Op
+from lazyarr.records import NamedTuple
 from lazyarr.srcloc import Loc, line_of, module_of
 
 BITS = dict(zip(TEXTS, (1, 2, 4, 8), strict=True))

@@ -18,7 +18,7 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import ndarray, wrap
-from lazyarr.config import Options
+from lazyarr.config import DEFAULTS
 from lazyarr.elementwise import SCALARS
 from lazyarr.elision import ELIDED
 from lazyarr.expr import LOCK, Expr
@@ -154,7 +154,7 @@ def _entry(asm: Assembler, slot: Slot, before: int) -> int:
 
 def _windows(name: str) -> tuple[int, int]:
     """Flags and most elements of the windows that a method or function is given."""
-    eager = Options().eager_elements
+    eager = DEFAULTS["eager_elements"]
     return fields.WRITEABLE if name in COPIERS else 0, LARGEST.get(name, 1) * eager
 
 
@@ -217,7 +217,7 @@ def _known() -> Known:
         value=fields.offset_of(vars(Storage)["value"]),
         **{name: fields.offset_of(vars(Buffer)[name]) for name in ("address", "memory")},
         fn=fields.offset_of(vars(ufunc)["fn"]), record=fields.offset_of(vars(Function)["record"]),
-        cross=CROSS, elided=ELIDED, eager=Options().eager_elements, plain=8 * Options().eager_elements,
+        cross=CROSS, elided=ELIDED, eager=DEFAULTS["eager_elements"], plain=8 * DEFAULTS["eager_elements"],
         functions={
             **{name: _function(name) for name in HELPERS.split()},
             "PyArray_NewFromDescr": fields.numpys_function(fields.NEW_ARRAY),

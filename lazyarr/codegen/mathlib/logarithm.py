@@ -7,12 +7,13 @@ so r is exact but for its last bit, and around 1 c is 1: results near 0 keep the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lazyarr.codegen.mathlib.arithmetic import fma, ordered, product, remains_of_short, series
 from lazyarr.codegen.mathlib.exponential import INF, NAN
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
+from lazyarr.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
