@@ -12,6 +12,7 @@ import ctypes
 import mmap
 import platform
 import sys
+from _thread import RLock
 from collections.abc import Iterator
 from typing import Any
 
@@ -71,7 +72,7 @@ WRITERS = Routines, Parts, Bodies, PartOperators, Items, PartWrites, Calls, Part
 def attach() -> None:
     """Put functions into the slots, where this machine and this interpreter are known."""
     if KEPT:
-        return                                      # once: a module may be loaded again
+        return                                      # once: a package may be loaded again
     if sys.platform != "linux" or platform.machine() != "x86_64" or is_off("slots") or not fields.are_known():
         return
     memory = mmap.mmap(-1, BYTES)
@@ -208,7 +209,7 @@ def _known() -> Known:
         not_implemented=_kept(NotImplemented),
         type_error=_kept(TypeError), too_many=_bytes(TOO_MANY), call=_bytes(CALL), finish=_kept(finished),
         managing=_kept(wrap), acquire=_kept(LOCK.acquire), release=_kept(LOCK.release),
-        lock=_kept(LOCK), owner=fields.owner_of(LOCK),
+        lock=_kept(LOCK), owner=fields.owner_of(RLock()),
         scalars=_types(SCALARS), complexes=_types(filter(_may_be_complex, SCALARS)), indices=_types(BASIC),
         inert=_types((*SCALARS, *INERT)),
         forced=_word(FORCED), answered=_word(ANSWERED),
