@@ -11,7 +11,7 @@ rewrite rules in force (`plan_by`).
 from __future__ import annotations
 
 import os
-import threading
+from _thread import _local, allocate_lock
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from operator import attrgetter
@@ -266,7 +266,7 @@ def from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 Keys = tuple[object, tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]
 
 
-class _Current(threading.local):
+class _Current(_local):
     """Class attributes are the process's options, instance attributes this thread's own.
 
     Looking up an attribute of a thread-local object tries the thread's dict, then the class: the
@@ -295,7 +295,7 @@ def _force(more: int) -> None:
         FORCED.value += more
 
 
-_forcing = threading.Lock()
+_forcing = allocate_lock()
 
 _at_start = from_environment(os.environ)
 _observe(_at_start)

@@ -8,8 +8,8 @@ gets here: such operations are evaluated by NumPy at the call.
 from __future__ import annotations
 
 import sys
-import threading
 import warnings
+from _thread import _local
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from operator import attrgetter
@@ -130,7 +130,7 @@ class WouldWarn(Exception):
     """A call that warns, where it must not."""
 
 
-_silent = threading.local()
+_silent = _local()
 
 
 @contextmanager
