@@ -59,7 +59,7 @@ for _part in (
 ):  # fmt: skip
     _part.attach()
 _methods.attach_rest()
-_slots.attach()
+_slots.wait()
 
 __lazyarr_version__ = "0.1.0"
 __version__ = numpy.__version__

@@ -19,16 +19,17 @@ import ctypes
 import mmap
 import os
 import sys
-import threading
+from _thread import allocate_lock
 from bisect import bisect_left, insort
 from collections import deque
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.geometry import address as address_of
+from lazyarr.records import NamedTuple
 
 SMALL = 32 << 10
 """Smaller blocks come from NumPy: malloc keeps them warm by itself."""
@@ -186,7 +187,7 @@ class _Allocator:
         self._pages = pages
         self._free = _FreeSpans()
         self._returned: deque[tuple[int, int]] = deque()
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
         self._held_for_fork = False
         self.live = 0
         self.peak = 0
@@ -262,7 +263,7 @@ class _Allocator:
     def after_fork_in_child(self) -> None:
         if not self._held_for_fork:
             self._free = _FreeSpans()       # half changed: leave those pages alone
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
         self._held_for_fork = False
 
 

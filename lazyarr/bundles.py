@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
@@ -37,6 +37,7 @@ from lazyarr.fusion.parfor import Parfor
 from lazyarr.fusion.program import Program
 from lazyarr.kernels import Code
 from lazyarr.public import evaluate
+from lazyarr.records import NamedTuple
 from lazyarr.signatures import length_of
 from lazyarr.signatures import signatures as read
 from lazyarr.switches import code_off

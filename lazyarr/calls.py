@@ -11,12 +11,12 @@ The numbers in program order between a node and the one before are its own, so i
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
 from lazyarr.expr import LOCK, Expr, Op, Read
+from lazyarr.records import NamedTuple, dataclass
 
 ITSELF = -1
 """Stands for the value that a call reads, among its nodes' inputs."""

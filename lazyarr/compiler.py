@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import math
 import sys
-import threading
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lazyarr import config
 from lazyarr.calls import Call
 from lazyarr.expr import FOLDS, Expr, Gather, Map, Read, Reduce, Scan, Scatter
 from lazyarr.ops import row
+
+if TYPE_CHECKING:
+    from threading import Thread
 
 LOAD_NS = 250e6
 """After so much work LLVM is waited for: loading it and compiling the first kernels costs about half."""
@@ -52,7 +54,7 @@ class _Compiler:
 
     def __init__(self) -> None:
         self.usable: bool | None = None
-        self.thread: threading.Thread | None = None
+        self.thread: Thread | None = None
         self.debt = 0.0
         self.work = 0.0
 
@@ -79,9 +81,11 @@ class _Compiler:
                 self.load()
             elif self.thread is None and self.debt > START_NS:
                 # Imported here: a fork during an import would leave the child without the module.
+                from threading import Thread
+
                 from lazyarr.dispatch import jit as _  # noqa: F401
 
-                self.thread = threading.Thread(target=self.load, name="lazyarr-compiler", daemon=True)
+                self.thread = Thread(target=self.load, name="lazyarr-compiler", daemon=True)
                 self.thread.start()
         return bool(self.usable)
 

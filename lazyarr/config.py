@@ -1,4 +1,4 @@
-"""The options: one dataclass, read through `current`, set by environment, call or `with` block.
+"""The options: one class, read through `current`, set by environment, call or `with` block.
 
 In:  ``LAZYARR_<NAME>`` at import, `set_options` (all threads), `options` (this thread, for a block).
 Out: `current.<name>`, cheap enough for every call.
@@ -11,14 +11,14 @@ rewrite rules in force (`plan_by`).
 from __future__ import annotations
 
 import os
-import threading
+from _thread import _local, allocate_lock
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
 from operator import attrgetter
 from typing import Any, cast
 
 from lazyarr import parallel as optimisations
+from lazyarr.records import NamedTuple
 from lazyarr.slot_words import FORCED
 
 Check = Callable[[Any], Any]
@@ -85,17 +85,29 @@ def _cpu_names(value: object) -> str:
     return text
 
 
+class _Row(NamedTuple):
+    """What is known of an option."""
+
+    default: Any
+    check: Check
+    code: bool
+    """Does it change generated code for a given target?"""
+    cpu: bool
+    """Does it choose the target?"""
+    plan: bool
+    """Does it change plans or launches?"""
+    watches: bool
+    """Does it look at evaluations?"""
+    fixed: bool
+    """Is it set at the start only?"""
+
+
 def _option(
     default: Any, check: Check, *, code: bool = False, cpu: bool = False, plan: bool = False,
     watches: bool = False, fixed: bool = False,
 ) -> Any:  # fmt: skip
-    """A field: does it change generated code for a given target, does it choose the target, does it (else)
-    change plans or launches, does it look at evaluations, is it set at the start only?"""
-    about = {
-        "check": check, "code": code, "cpu": cpu, "plan": plan or code or cpu, "watches": watches,
-        "fixed": fixed,
-    }  # fmt: skip
-    return field(default=default, metadata=about)
+    """An option's row, which stands for its value in `Options`."""
+    return _Row(default, check, code, cpu, plan or code or cpu, watches, fixed)
 
 
 def _default_cache() -> int:
@@ -107,9 +119,8 @@ def _default_cache() -> int:
     return min(1 << 30, memory // 8)
 
 
-@dataclass(frozen=True, slots=True)
 class Options:
-    """Every option with its default, its check, and whether it changes generated code."""
+    """Every option: the type of its value, its default, its check, and whether it changes generated code."""
 
     jit: str = _option("auto", _one_of("auto", "always", "never"), plan=True)
     """``auto``: small results by NumPy at the call; ``always``: every size through kernels."""
@@ -165,11 +176,12 @@ class Options:
     """Most bytes of freed result memory that are kept for the next results."""
 
 
-_FIELDS = {f.name: f for f in fields(Options)}
-CODE, _CPU, _PLAN = (
-    tuple(name for name, f in _FIELDS.items() if f.metadata[what]) for what in ("code", "cpu", "plan")
-)
-_ANY_CPU = tuple(_FIELDS[name].default for name in _CPU)
+_ROWS: dict[str, _Row] = {name: vars(Options)[name] for name in Options.__annotations__}
+DEFAULTS = {name: row.default for name, row in _ROWS.items()}
+CODE = tuple(name for name, row in _ROWS.items() if row.code)
+_CPU = tuple(name for name, row in _ROWS.items() if row.cpu)
+_PLAN = tuple(name for name, row in _ROWS.items() if row.plan)
+_ANY_CPU = tuple(DEFAULTS[name] for name in _CPU)
 _cpu_values, _plan_values = attrgetter(*_CPU), attrgetter(*_PLAN)
 OBSERVED: list[str] = []
 """Options that look at evaluations, once they were on: while there is none, nobody asks for their values."""
@@ -183,14 +195,14 @@ def _checked(changes: Mapping[str, Any]) -> dict[str, Any]:
     """The changes, each through its field's check."""
     found = {}
     for name, value in changes.items():
-        if name not in _FIELDS:
-            raise TypeError(f"unknown option {name!r}; there are {', '.join(_FIELDS)}")
-        about = _FIELDS[name].metadata
+        if name not in _ROWS:
+            raise TypeError(f"unknown option {name!r}; there are {', '.join(_ROWS)}")
+        row = _ROWS[name]
         try:
-            found[name] = about["check"](value)
+            found[name] = row.check(value)
         except (TypeError, ValueError) as error:
             raise type(error)(f"option {name}={value!r} {error}") from None
-        if about["fixed"] and value != getattr(current, name):
+        if row.fixed and value != getattr(current, name):
             raise ValueError(f"option {name} is set by LAZYARR_{name.upper()}, for the whole process")
     if any(name in _CPU for name in found):
         _hold(tuple(found.get(name, getattr(current, name)) for name in _CPU))
@@ -211,13 +223,13 @@ def _hold(cpu: tuple[Any, ...]) -> None:
 
 
 def _observe(values: Mapping[str, Any]) -> None:
-    watching = [name for name, value in values.items() if value and _FIELDS[name].metadata["watches"]]
+    watching = [name for name, value in values.items() if value and _ROWS[name].watches]
     OBSERVED.extend(name for name in watching if name not in OBSERVED)
 
 
 def is_observed() -> bool:
     """Does somebody look at the evaluations of this thread?"""
-    return any(name not in _FIELDS or getattr(current, name) for name in OBSERVED)
+    return any(name not in _ROWS or getattr(current, name) for name in OBSERVED)
 
 
 def _parsed(text: str, default: object) -> object:
@@ -234,28 +246,27 @@ def _parsed(text: str, default: object) -> object:
     return text
 
 
-def from_environment(environ: Mapping[str, str]) -> Options:
-    """The options that ``LAZYARR_<NAME>`` variables ask for; an empty one asks for nothing.
+def from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    """All options, with the values that ``LAZYARR_<NAME>`` variables ask for; an empty one asks for nothing.
 
     ValueError names a bad variable, RuntimeError says what the host lacks of what they ask for."""
-    found = {}
-    for name, f in _FIELDS.items():
+    found = dict(DEFAULTS)
+    for name, row in _ROWS.items():
         text = environ.get(f"LAZYARR_{name.upper()}", "")
         if not text.strip():
             continue
         try:
-            found[name] = f.metadata["check"](_parsed(text, f.default))
+            found[name] = row.check(_parsed(text, row.default))
         except (TypeError, ValueError) as error:
             raise ValueError(f"LAZYARR_{name.upper()}={text!r} {error}") from None
-    made = Options(**found)
-    _hold(_cpu_values(made))
-    return made
+    _hold(tuple(found[name] for name in _CPU))
+    return found
 
 
 Keys = tuple[object, tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]
 
 
-class _Current(threading.local):
+class _Current(_local):
     """Class attributes are the process's options, instance attributes this thread's own.
 
     Looking up an attribute of a thread-local object tries the thread's dict, then the class: the
@@ -271,7 +282,7 @@ _rules: object = None
 """The rewrite rules in force (`fusion.registry`): equal ones are one object."""
 
 
-_EAGER = Options().eager_elements
+_EAGER: int = DEFAULTS["eager_elements"]
 
 
 def _forces(jit: str = "auto", eager_elements: int = _EAGER, **_: Any) -> bool:
@@ -284,9 +295,9 @@ def _force(more: int) -> None:
         FORCED.value += more
 
 
-_forcing = threading.Lock()
+_forcing = allocate_lock()
 
-_at_start = asdict(from_environment(os.environ))
+_at_start = from_environment(os.environ)
 _observe(_at_start)
 _force(_forces(**_at_start))
 for _name, _value in _at_start.items():
@@ -295,7 +306,7 @@ for _name, _value in _at_start.items():
 
 def _process() -> dict[str, Any]:
     """The process's options."""
-    return {name: vars(_Current)[name] for name in _FIELDS}
+    return {name: vars(_Current)[name] for name in _ROWS}
 
 
 _thread = _Current()
@@ -311,7 +322,7 @@ def get_options() -> dict[str, Any]:
     dict
         Value of every option by name.
     """
-    return {name: getattr(current, name) for name in _FIELDS}
+    return {name: getattr(current, name) for name in _ROWS}
 
 
 def own_options() -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """What happened, as plain numbers: the one place where the engine's events are counted.
 
 In:  `COUNT.name += 1` wherever an event happens.   Out: `counters()`, a snapshot.
-Counts are what tests assert and what `--stats` prints; nothing reads them to decide anything.
+Counts are what tests assert and what `--stats` prints; nothing reads them to decide anything.  (Whoever waits
+for many small calls hears of each.)
 """
 
 from __future__ import annotations
 
-from lazyarr.slot_words import ANSWERED
+from lazyarr.slot_words import ANSWERED, WAITING
 
 NAMES = (
     "nodes_built",          # Expr nodes made by calls
@@ -48,9 +49,9 @@ STAGES = ("plan", "compile", "run", "fallback")
 class Counters:
     """One int per name of `NAMES`, and the seconds spent in each of `STAGES`."""
 
-    __slots__ = (*(name for name in NAMES if name != "numpy_eager"), "eager", "seconds")
+    __slots__ = (*(name for name in NAMES if name != "numpy_eager"), "by_python", "seconds")
 
-    eager: int
+    by_python: int
     """What of `numpy_eager` is counted here; the rest, in the slots."""
 
     nodes_built: int
@@ -90,8 +91,19 @@ class Counters:
         self.reset()
 
     @property
+    def eager(self) -> int:
+        """The same, while somebody waits for many."""
+        return self.by_python
+
+    @eager.setter
+    def eager(self, count: int) -> None:
+        self.by_python = count
+        if WAITING:
+            WAITING[0]()
+
+    @property
     def numpy_eager(self) -> int:
-        return self.eager + ANSWERED.value
+        return self.by_python + ANSWERED.value
 
     def reset(self) -> None:
         for name in Counters.__slots__:

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
 
 from lazyarr.cpu_features import FEATURE, LEVEL, LEVELS, MACHINE, features_of, here, with_implied
+from lazyarr.records import NamedTuple
 
 
 class Choice(NamedTuple):

@@ -13,7 +13,8 @@ import struct
 import sys
 from collections.abc import Iterable
 from functools import cache
-from typing import NamedTuple
+
+from lazyarr.records import NamedTuple
 
 
 class Feature(NamedTuple):

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy
+
+from lazyarr.records import NamedTuple
 
 MASK = (1 << 64) - 1
 
@@ -28,8 +29,7 @@ Captured = tuple[tuple[int, ...], int]
 """A stream as words of 64 bits, and a number in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
+class Stream(NamedTuple):
     """A bit generator of NumPy's whose state after any number of steps is cheap to compute.
 
     Here it is a linear congruential one, s -> m s + inc modulo 2**128."""
@@ -84,15 +84,17 @@ class Counter(Stream):
         bits.random_raw((steps - 1) % 4 + 1, output=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Draw:
+class Draw(NamedTuple):
     """Uniform numbers of a stream, of one dtype; `name` is the op's."""
 
     stream: Stream
     dtype: str
     cost: float = 20.0
     """As in the op table."""
-    nout: ClassVar[int] = 1
+
+    @property
+    def nout(self) -> int:
+        return 1
 
     @property
     def name(self) -> str:

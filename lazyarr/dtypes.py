@@ -8,13 +8,12 @@ signatures (``dd->d``) are written in them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy
 
+from lazyarr.records import NamedTuple
 
-@dataclass(frozen=True, slots=True)
-class Plain:
+
+class Plain(NamedTuple):
     """One row of the table: how an element type looks to NumPy and to LLVM."""
 
     char: str

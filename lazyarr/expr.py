@@ -19,19 +19,19 @@ Nothing here recurses: walks iterate and a chain of a million nodes is freed ite
 from __future__ import annotations
 
 import itertools
-import threading
 import weakref
+from _thread import RLock
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
 from lazyarr.counters import COUNT
 from lazyarr.geometry import PROBED, probe
+from lazyarr.records import NamedTuple, dataclass
 from lazyarr.srcloc import Loc
 
-LOCK = threading.RLock()
+LOCK = RLock()
 """Held while values are computed or replaced: nodes are shared by all Python threads."""
 
 

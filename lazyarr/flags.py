@@ -8,17 +8,18 @@ gets here: such operations are evaluated by NumPy at the call.
 from __future__ import annotations
 
 import sys
-import threading
 import warnings
+from _thread import _local
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from operator import attrgetter
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy
 
 from lazyarr.error_state import TEXTS, Prompt, Shared, raises_warnings
 from lazyarr.expr import Expr, Map, Op
+from lazyarr.records import NamedTuple
 from lazyarr.srcloc import Loc, line_of, module_of
 
 BITS = dict(zip(TEXTS, (1, 2, 4, 8), strict=True))
@@ -129,7 +130,7 @@ class WouldWarn(Exception):
     """A call that warns, where it must not."""
 
 
-_silent = threading.local()
+_silent = _local()
 
 
 @contextmanager

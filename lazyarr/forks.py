@@ -7,13 +7,13 @@ A fork takes them in the order of the calls, so a lock that is taken inside anot
 from __future__ import annotations
 
 import os
-import threading
+from _thread import RLock
 
-_locks: list[threading.RLock] = []
-_held: list[threading.RLock] = []
+_locks: list[RLock] = []
+_held: list[RLock] = []
 
 
-def hold_at_forks(lock: threading.RLock) -> None:
+def hold_at_forks(lock: RLock) -> None:
     """Hold `lock` during forks, from now on."""
     _locks.append(lock)
 

@@ -73,7 +73,7 @@ ENDS = {*methods.ENDS.split(), "amax", "amin", "count_nonzero", "compress", "ext
 REBOUND = """
     average gradient diff trapezoid cov corrcoef angle sinc unwrap ediff1d isclose allclose array_equal
     array_equiv cross outer nanmin nanmax nansum nanprod nanmean nanvar nanstd nan_to_num fix isposinf
-    isneginf iscomplex isreal real imag tril triu linalg.norm linalg.vector_norm fft.fftshift fft.ifftshift
+    isneginf iscomplex isreal real imag tril triu linalg.norm linalg.vector_norm
     asarray_chkfinite diag diag_indices_from fill_diagonal kron piecewise vander linalg.cross
     linalg.matrix_norm linalg.outer linalg.trace lib.scimath.sqrt
     lib.scimath.log lib.scimath.log2 lib.scimath.log10 lib.scimath.arccos lib.scimath.arcsin
@@ -106,6 +106,8 @@ OF_SERIES = """
 """What they compute array by array; the rest goes element by element through the coefficients."""
 
 POLYNOMIAL = "numpy.polynomial."
+FFT = "numpy.fft"
+"""As those, imported when somebody asks for it."""
 
 
 def _diagflat(v: Any, k: Any = 0) -> Any:
@@ -186,7 +188,7 @@ SIZED: dict[str, Any] = {
     **dict.fromkeys(CURVES.split(), _first),
     **dict.fromkeys(["linspace", "logspace", "geomspace"], _samples),
     **dict.fromkeys(["eye", "tri"], _square),
-    **dict.fromkeys(["diag_indices", "fft.fftfreq", "fft.rfftfreq"], _first),
+    "diag_indices": _first,
     "identity": lambda n, *_, **__: n * n,
     "indices": _extents,
     "fromfunction": lambda function, shape, **_: _extents(shape),
@@ -316,8 +318,30 @@ def attach_series(name: str) -> None:
             OVERRIDES[fn] = creation.sized(fn, rebound(fn), _first, 1)
 
 
+def attach_fft(name: str) -> None:
+    """The functions of `numpy.fft` that transform nothing."""
+    module = sys.modules[name]
+    for fn in (module.fftshift, module.ifftshift):
+        _enter(fn, _over_names(fn))
+    for fn in (module.fftfreq, module.rfftfreq):
+        _enter(fn, creation.sized(fn, rebound(fn), _first, FOLD))
+
+
+def _over_names(fn: Any) -> Any:
+    """NumPy's code over lazyarr's names."""
+    return lazily(fn, of_arrays(of_any(rebound(fn))))
+
+
+def _enter(fn: Any, rule: Any) -> None:
+    """A rule, under all names that NumPy's code has for the function."""
+    OVERRIDES[fn] = rule
+    for name in IMPLEMENTATIONS:
+        OVERRIDES.setdefault(getattr(fn, name, fn), rule)
+
+
 def attach() -> None:
     LATE.update((POLYNOMIAL + module, attach_series) for module in FAMILIES)
+    LATE[FFT] = attach_fft
     for _, fn in named(VIEWS):
         OVERRIDES[fn] = lazily(fn, functools.partial(movement.view, fn))
     for _, fn in named(EACH):
@@ -332,7 +356,7 @@ def attach() -> None:
         rule = lazily(fn, of_arrays(_of_enough(by_method) if name in MEANS else by_method))
         OVERRIDES[fn] = ends_function(rule) if name in ENDS else rule
     for _, fn in named(REBOUND):
-        OVERRIDES[fn] = lazily(fn, of_arrays(of_any(rebound(fn))))
+        OVERRIDES[fn] = _over_names(fn)
     for fn in (numpy.array_equal, numpy.array_equiv):
         OVERRIDES[fn] = standing_in(OVERRIDES[fn])
     for _, fn in named(REBOUND_ANYWHERE):
@@ -356,8 +380,7 @@ def attach() -> None:
     OVERRIDES[numpy.bmat] = functools.wraps(numpy.bmat, updated=())(_bmat)
     OVERRIDES[numpy.arange] = creation.arange_function(numpy.arange)
     for fn, rule in list(OVERRIDES.items()):
-        for name in IMPLEMENTATIONS:
-            OVERRIDES.setdefault(getattr(fn, name, fn), rule)
+        _enter(fn, rule)
     for _, fn in named("concatenate concat"):
         OVERRIDES[fn] = anywhere(fn, joining.concatenate)
     OVERRIDES[numpy.where] = lazily(numpy.where, selection.where, by_first=False)

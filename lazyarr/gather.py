@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
@@ -23,6 +23,7 @@ from lazyarr.elementwise import FOLD, SCALARS, at_call, elementwise, operand
 from lazyarr.expr import Expr, Gather, Read, Reduce
 from lazyarr.geometry import broadcast_shapes, fresh, geometry
 from lazyarr.movement import astype, ravel
+from lazyarr.records import NamedTuple
 from lazyarr.storage import evaluate
 
 BASIC = {int, slice, type(None), type(...)} | {t for t in SCALARS if issubclass(t, numpy.integer)}

@@ -18,7 +18,7 @@ import functools
 import itertools
 import math
 import mmap
-import platform
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -49,7 +49,7 @@ _probe = numpy.empty(3)[1:]
 address = _fast_address if _fast_address(_probe) == _slow_address(_probe) else _slow_address
 
 
-_KNOWN = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
+_KNOWN = sys.platform == "linux" and os.uname().machine in ("x86_64", "aarch64")
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if _KNOWN else 0)       # Python has it from 3.13 on
 _RESERVE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE
 _SMALL = 1 << 24                    # bytes of address space that nobody misses

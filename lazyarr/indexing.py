@@ -39,6 +39,7 @@ from lazyarr.gather import BASIC, CACHED, FEW, gathered
 from lazyarr.geometry import broadcast_shapes, same
 from lazyarr.masks import compressed, unpacked
 from lazyarr.scatter import assign_at
+from lazyarr.slot_words import WAITING
 from lazyarr.temporaries import KEY_REFS, element, with_last
 from lazyarr.values import Buffer
 from lazyarr.windows import element_of, is_element, is_free, small_part
@@ -71,9 +72,13 @@ def getitem(x: Any, key: Any, _: Any = None) -> Any:
         value = storage.value
         buf = value.buf
         if value.op is None and buf.__class__ is Buffer:
+            if WAITING:
+                WAITING[0]()
             return element_of(x, buf)[key]
     if c in BASIC or (c is tuple and BASIC.issuperset(map(type, key))):     # `is_basic`, without the call
         if storage is None:
+            if WAITING:
+                WAITING[0]()
             g = geo[key]
             if g.__class__ is numpy.ndarray:
                 return part(x, g) if geo.dtype.num != OBJECTS else _seen_or_element(x, g)
@@ -180,6 +185,8 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
                 element_of(x, buf)[key] = value         # (a window is read-only where x or its memory is)
                 return None
     if storage is None and not (current.jit == "always" and manage(x)):
+        if WAITING:
+            WAITING[0]()
         geo = x.geo
         if value.__class__ is ndarray:
             value = kept(value) if keeps(geo.dtype, geo.ndim, key) else now(value)

@@ -16,8 +16,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from lazyarr.records import NamedTuple
 from lazyarr.reduce_order import BUFFER, RULES, Axis, Runs, coalesced, insert, runs_where_needed
 
 

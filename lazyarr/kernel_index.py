@@ -12,7 +12,7 @@ from __future__ import annotations
 import marshal
 import os
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
@@ -21,13 +21,14 @@ from lazyarr.codegen.abi import Layout
 from lazyarr.dispatch import cache as disk
 from lazyarr.dispatch.llvm import version
 from lazyarr.fusion.parfor import Parfor, Reduction
+from lazyarr.records import NamedTuple
 from lazyarr.target import Target
 
 WRITERS = (
     "codegen", "codegen/mathlib", "config.py", "cpu_choice.py", "cpu_features.py", "op_targets.py",
     "mxcsr.py", "fusion/parfor.py", "ops.py", "own_ufuncs.py", "own_loops.py", "interrupts.py", "draws.py",
     "dtypes.py", "target.py", "reduce_order.py", "reduce_proof.py", "tuning.py", "kernel_index.py",
-    "parallel.py", "slot_words.py",
+    "parallel.py", "records.py", "slot_words.py",
 )  # fmt: skip
 """Files and folders that the text of a kernel follows from (a test compares them with the imports)."""
 

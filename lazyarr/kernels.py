@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from lazyarr import config, kernel_index
 from lazyarr.codegen.abi import Layout
@@ -30,6 +30,7 @@ from lazyarr.numpy_loops import InnerLoop, inner_loop
 from lazyarr.op_targets import baseline_of, chosen, has, read
 from lazyarr.ops import OPS, SHARED, WITHIN, called, function, given, row
 from lazyarr.own_loops import own
+from lazyarr.records import NamedTuple
 from lazyarr.reduce_order import SEARCHES
 from lazyarr.switches import code_off
 from lazyarr.target import Target

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from lazyarr.calls import Call, Made
 from lazyarr.codegen import rows_shell as shell
@@ -23,6 +22,7 @@ from lazyarr.kernels import Kernel
 from lazyarr.launch import Prepared, put_scalar, stores_past
 from lazyarr.launch_rows import Ready
 from lazyarr.plan import RowBlocks, Step
+from lazyarr.records import NamedTuple, dataclass
 from lazyarr.shared_kernels import ROWS
 
 Source = tuple[int, int]

@@ -13,7 +13,6 @@ import math
 import sys
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from time import perf_counter
 
 import numpy
@@ -31,6 +30,7 @@ from lazyarr.fusion.program import Program
 from lazyarr.geometry import address
 from lazyarr.hot import ran
 from lazyarr.kernels import Kernel, cost, kernel_for
+from lazyarr.records import dataclass
 from lazyarr.schedule import LINE, chunk_count, in_sequence, tiles, worth_threads
 from lazyarr.switches import is_off
 from lazyarr.threading.limits import get_num_threads

@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy
@@ -23,6 +22,7 @@ from lazyarr.counters import COUNT
 from lazyarr.hot import ran
 from lazyarr.launch import Prepared, may_stream, memory, prepare, put_scalar, work
 from lazyarr.plan import Step
+from lazyarr.records import dataclass
 from lazyarr.schedule import LINE, duration, worth_threads
 from lazyarr.shared_kernels import BOXES
 from lazyarr.threading.limits import get_num_threads

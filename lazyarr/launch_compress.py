@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy
@@ -34,6 +33,7 @@ from lazyarr.fusion.program import Program
 from lazyarr.geometry import address
 from lazyarr.launch import Prepared, bind, count_launch, may_stream, memory, prepare
 from lazyarr.launch_feeds import CHUNK, EACH, FED, run_chunks, sums_complex
+from lazyarr.records import dataclass
 from lazyarr.schedule import LINE
 from lazyarr.shared_kernels import COMPRESS
 from lazyarr.threading.limits import get_num_threads

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy
@@ -26,6 +25,7 @@ from lazyarr.geometry import address
 from lazyarr.hot import ran
 from lazyarr.kernels import Kernel
 from lazyarr.launch import Prepared, bind, count_launch, may_stream, memory, prepare
+from lazyarr.records import dataclass
 from lazyarr.schedule import LINE
 from lazyarr.shared_kernels import PORTIONS
 from lazyarr.threading.limits import get_num_threads

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
@@ -25,6 +24,7 @@ from lazyarr.fusion.program import Program
 from lazyarr.geometry import address
 from lazyarr.launch import Prepared, bind, prepare
 from lazyarr.launch_feeds import Fed
+from lazyarr.records import NamedTuple, dataclass
 from lazyarr.schedule import LINE
 from lazyarr.threading.limits import get_num_threads
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy
@@ -29,6 +28,7 @@ from lazyarr.hot import ran
 from lazyarr.kernels import Kernel
 from lazyarr.launch import Prepared, memory, prepare, put_scalar
 from lazyarr.plan import RowBlocks, RowPart
+from lazyarr.records import dataclass
 from lazyarr.schedule import LINE, squares
 from lazyarr.shared_kernels import ROWS
 from lazyarr.threading.limits import get_num_threads

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emitters import Emit
@@ -21,6 +21,7 @@ from lazyarr.cpu_features import here
 from lazyarr.dispatch import cache as disk
 from lazyarr.dispatch.levels import LEVELS
 from lazyarr.dispatch.llvm import binding, lock
+from lazyarr.records import NamedTuple
 from lazyarr.target import Target
 
 Lower = Callable[..., str]

@@ -59,9 +59,11 @@ LATE: dict[str, Callable[[str], None]] = {}
 
 def rule_of(x: Any) -> Any:
     """The lazy rule of a function, or None."""
-    late = LATE.pop(getattr(x, "__module__", None) or "", None)
+    name = getattr(x, "__module__", None) or ""
+    late = LATE.get(name)
     if late is not None:
-        late(x.__module__)
+        late(name)
+        LATE.pop(name, None)            # (now: who interrupts leaves them for the next)
     return OVERRIDES.get(x)
 
 

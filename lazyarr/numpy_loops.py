@@ -18,12 +18,13 @@ from __future__ import annotations
 import ctypes
 import platform
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
 from lazyarr.dtypes import PLAIN, canonical
 from lazyarr.ops import OPS, kind, row
+from lazyarr.records import NamedTuple
 
 
 class InnerLoop(NamedTuple):

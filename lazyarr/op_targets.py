@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
 
 from lazyarr.cpu_features import LEVEL, LEVELS, MACHINE, with_implied
+from lazyarr.records import NamedTuple
 
 GROUPS = {
     "each": tuple(level.name for level in LEVELS),

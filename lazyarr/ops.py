@@ -13,7 +13,6 @@ that depend on the element type, are one letter each:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -22,10 +21,10 @@ import numpy
 from lazyarr.draws import DRAWS
 from lazyarr.dtypes import CANONICAL, PLAIN, canonical
 from lazyarr.own_ufuncs import OWN
+from lazyarr.records import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Op:
+class Op(NamedTuple):
     """One row.  `native`, `commutative` and `order_free` are strings of kind letters."""
 
     name: str

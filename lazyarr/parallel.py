@@ -7,7 +7,9 @@ Results are the same whatever is on; a row says what happens where one is off.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
+
+from lazyarr.records import NamedTuple
 
 
 class Part(NamedTuple):

@@ -11,9 +11,9 @@ is node k of the evaluation, k < 0 is leaf -1 - k.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
@@ -27,6 +27,7 @@ from lazyarr.fusion.registry import Active
 from lazyarr.fusion.rewrite import Keeps
 from lazyarr.fusion.structure import Tokens
 from lazyarr.fusion.turns import Margin
+from lazyarr.records import NamedTuple, dataclass
 
 Finding = Sequence[tuple[int, Raised]]
 """Which members of a step raised what."""

@@ -23,7 +23,7 @@ from lazyarr.flat import FlatIter
 from lazyarr.geometry import within
 from lazyarr.indexing import getitem, setitem
 from lazyarr.movement import own_copy, seen
-from lazyarr.namespace import LATE, OVERRIDES
+from lazyarr.namespace import LATE, rule_of
 from lazyarr.overrides import defers, operands, overrides
 from lazyarr.resizing import CountedMethod, resize
 from lazyarr.storage import Storage
@@ -87,7 +87,7 @@ def __array_function__(self: Any, func: Any, types: Any, args: Any, kwargs: Any)
         return func(*[export(x) if x.__class__ is ndarray else x for x in args], **kwargs)
     if not any(x is self for x in operands(args, kwargs)):
         args = tuple([list(x) if _holds(x, self) else x for x in args])     # (NumPy asked each of them)
-    rule = OVERRIDES.get(func)
+    rule = rule_of(func)
     result = fallback(func, *args, **kwargs) if rule is None else rule(*args, **kwargs)
     return _given_back(result, args, kwargs)
 

@@ -16,11 +16,10 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 from lazyarr import flags
 from lazyarr.bufferize import Placement
@@ -38,6 +37,7 @@ from lazyarr.hot import ran
 from lazyarr.known_steps import KnownStep, Places, bound, known_step
 from lazyarr.launch import put_scalar
 from lazyarr.plan import Plan, Walk
+from lazyarr.records import NamedTuple, dataclass
 from lazyarr.reduce_order import DECIDED_EARLY
 from lazyarr.srcloc import note_lines
 from lazyarr.threading.run import parallel_for

@@ -10,7 +10,7 @@ of the caches, every line of code that need not run counts several times.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
@@ -22,6 +22,7 @@ from lazyarr.counters import COUNT
 from lazyarr.error_state import loud, remembered
 from lazyarr.expr import Expr, Op, Read, Reduce
 from lazyarr.geometry import FRESH, PROBED, probe
+from lazyarr.records import NamedTuple
 from lazyarr.srcloc import here
 from lazyarr.storage import DUE, Storage, catch_up, launch
 

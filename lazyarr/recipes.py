@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
@@ -23,6 +23,7 @@ from lazyarr.expr import Expr, Map, Read
 from lazyarr.geometry import FRESH, is_fresh
 from lazyarr.habits import MEDIUM, habit_of, watch
 from lazyarr.ops import may_raise
+from lazyarr.records import NamedTuple
 from lazyarr.srcloc import Loc, here
 from lazyarr.storage import DUE, Storage, catch_up, launch
 from lazyarr.values import Buffer

@@ -18,11 +18,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy
 
 from lazyarr.dtypes import PLAIN
+from lazyarr.records import NamedTuple
 
 MASKED = 4096
 """Longest run that a mask may cut: kernels have all of it in memory at a time."""

@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
+from lazyarr.records import NamedTuple
 from lazyarr.reduce_order import RULES, Order, Runs, Unproved, order_of
 
 Array = numpy.ndarray[Any, Any]

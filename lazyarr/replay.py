@@ -19,7 +19,6 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import accumulate, pairwise
 from operator import or_
-from typing import NamedTuple
 
 import numpy
 
@@ -33,6 +32,7 @@ from lazyarr.fusion import reference
 from lazyarr.geometry import same
 from lazyarr.ops import flags, kind, told
 from lazyarr.plan import Finding, Known, RowBlocks, Step
+from lazyarr.records import NamedTuple
 from lazyarr.values import Buffer
 
 MOST = 4

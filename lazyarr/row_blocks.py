@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from lazyarr.cache_sizes import cache_bytes, share_bytes
 from lazyarr.codegen.rows_shell import slots
@@ -32,6 +32,7 @@ from lazyarr.fusion.touches import Touch, in_step
 from lazyarr.launch import NONTEMPORAL_BYTES, program_worth_threads
 from lazyarr.launch_rows import may_stream
 from lazyarr.plan import STRIPS_EACH, PlacedTurn, RowBlocks, RowPart, Step, Walk, block_rows
+from lazyarr.records import NamedTuple
 from lazyarr.row_values import Uses, inside_of
 from lazyarr.schedule import LINE, scattered
 from lazyarr.storage import SLACK

@@ -6,13 +6,13 @@ In:  a chain of groups (`fusion.rows`), who uses which values.   Out: the values
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from lazyarr.fusion.assemble import Inside
 from lazyarr.fusion.chain import Chain
 from lazyarr.fusion.group import Group
 from lazyarr.fusion.touches import in_step
 from lazyarr.plan import Walk
+from lazyarr.records import NamedTuple
 
 
 class Uses(NamedTuple):

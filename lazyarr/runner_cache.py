@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 from lazyarr import cache
 from lazyarr.dispatch.cache import directory
+from lazyarr.records import NamedTuple
 from lazyarr.runner_report import size
 
 

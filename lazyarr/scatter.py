@@ -10,7 +10,7 @@ rest to NumPy.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
@@ -25,6 +25,7 @@ from lazyarr.flags import discards
 from lazyarr.gather import CACHED, HOLDS, inside, operands, over, parsed, shape_of
 from lazyarr.geometry import broadcast_shapes, reshaped
 from lazyarr.movement import astype, ravel
+from lazyarr.records import NamedTuple
 
 FEW = 65
 """Positions that are looked at before all of them."""

@@ -7,11 +7,11 @@ A symbol's name in memory ends with the target's, as different targets' are ther
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
 from lazyarr.codegen import boxes_shell, compress_feed, portion_feed, rows_shell
 from lazyarr.kernels import Code, host
+from lazyarr.records import dataclass
 from lazyarr.target import Target
 
 

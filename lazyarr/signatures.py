@@ -13,12 +13,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
 from lazyarr.arrays import ndarray
 from lazyarr.dtypes import char_of
+from lazyarr.records import NamedTuple
 
 _ITEM = re.compile(r"\s*(?P<dtype>[^\[\],]+?)\s*(?:\[(?P<shape>[\d\s,:]*)\])?\s*")
 _SEPARATOR = re.compile(r",(?![^\[]*\])")

@@ -13,7 +13,6 @@ for: NumPy computes all elements, and warns of those that nobody reads, too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy
 
@@ -21,6 +20,7 @@ from lazyarr.error_state import ignores
 from lazyarr.expr import Expr, Gather, Map, Read, Reduce
 from lazyarr.geometry import geometry, offset_of, reshaped, same
 from lazyarr.ops import may_raise, native
+from lazyarr.records import NamedTuple
 from lazyarr.reduce_order import SEARCHES
 from lazyarr.switches import is_off
 from lazyarr.values import is_held, is_kept

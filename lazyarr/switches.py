@@ -11,9 +11,9 @@ Nothing that runs at a launch asks: plans, kernels and constants are made with a
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
 
 from lazyarr.config import current
+from lazyarr.records import NamedTuple
 
 
 class Switch(NamedTuple):

@@ -6,7 +6,7 @@ Equal targets generate equal code; the name is part of every kernel's cache key.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from lazyarr.records import NamedTuple
 
 
 class Target(NamedTuple):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 import numpy
 
@@ -18,6 +17,7 @@ from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.group import region_of, space
 from lazyarr.fusion.program import Program
 from lazyarr.plan import PlacedTurn, RowBlocks, Step, Walk
+from lazyarr.records import NamedTuple
 
 
 class Traffic(NamedTuple):

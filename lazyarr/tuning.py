@@ -7,7 +7,7 @@ chosen by.  They are part of what kernels' text follows from.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from lazyarr.records import NamedTuple
 
 
 class Tuning(NamedTuple):

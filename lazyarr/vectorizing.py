@@ -18,7 +18,7 @@ import types
 from array import array
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
@@ -34,6 +34,7 @@ from lazyarr.fallback import fallback
 from lazyarr.flags import warn_at_call
 from lazyarr.geometry import layout
 from lazyarr.interrupts import Held, deliver, hold_signals, release_signals
+from lazyarr.records import NamedTuple
 from lazyarr.scalar.capture import number_type
 from lazyarr.scalar.compiled import Compiled, Known, Refusal, known
 from lazyarr.scalar.emit import FUEL, Words

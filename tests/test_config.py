@@ -11,7 +11,7 @@ import pytest
 
 import lazyarr
 from lazyarr import config
-from lazyarr.config import Options, current, from_environment, get_options, options, set_options
+from lazyarr.config import DEFAULTS, current, from_environment, get_options, options, set_options
 from lazyarr.cpu_features import LEVELS, here
 from lazyarr.dispatch.levels import host_level
 
@@ -41,7 +41,7 @@ def restored():
     ],
 )
 def test_environment(variable, text, name, value):
-    found = getattr(from_environment({variable: text}), name)
+    found = from_environment({variable: text})[name]
     assert found == value
     assert type(found) is type(value)
 
@@ -68,12 +68,12 @@ def test_environment_names_the_bad_variable(variable, text, why):
 
 @pytest.mark.parametrize("text", ["", "  "])
 def test_an_empty_variable_counts_as_unset(text):
-    assert from_environment({f"LAZYARR_{name.upper()}": text for name in get_options()}) == Options()
+    assert from_environment({f"LAZYARR_{name.upper()}": text for name in get_options()}) == DEFAULTS
 
 
 @pytest.mark.parametrize("text", [LEVEL, LEVEL.lower()])
 def test_a_level_of_the_host_by_environment(text):
-    assert from_environment({"LAZYARR_CPU_LEVEL": text}).cpu_level == LEVEL
+    assert from_environment({"LAZYARR_CPU_LEVEL": text})["cpu_level"] == LEVEL
 
 
 def test_a_level_that_is_not_there_is_refused_at_once():
@@ -120,7 +120,7 @@ def test_blocks_nest_and_restore_after_errors():
             assert (current.jit, current.debug) == ("never", 1)
             raise KeyError
         assert current.jit == "always"
-    assert (current.jit, current.debug) == (Options().jit, Options().debug)
+    assert (current.jit, current.debug) == (DEFAULTS["jit"], DEFAULTS["debug"])
 
 
 def test_set_options_within_a_block_is_seen_and_survives_it():

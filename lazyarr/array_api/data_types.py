@@ -6,13 +6,13 @@ In: dtypes, and arrays for their dtypes.   Out: NumPy's dtypes; Python numbers w
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy
 
 import lazyarr
 from lazyarr.array_api.array_type import Array, on_cpu, plain, standard
+from lazyarr.records import dataclass
 
 NAMES = """
     bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128

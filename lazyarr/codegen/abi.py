@@ -12,7 +12,7 @@ Innermost strides of 'u' operands are not read.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from lazyarr.records import NamedTuple
 
 SCALAR_WORDS = 8
 SCALAR_BYTES = 8 * SCALAR_WORDS

@@ -8,8 +8,6 @@ at the ends of blocks).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lazyarr.codegen import emit_calls, emit_rows
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.builder import Builder
@@ -34,6 +32,7 @@ from lazyarr.codegen.loopir import (
 from lazyarr.codegen.native import OWN
 from lazyarr.dtypes import PLAIN
 from lazyarr.ops import flags
+from lazyarr.records import dataclass
 from lazyarr.target import Target
 
 STREAM_BYTES = 16

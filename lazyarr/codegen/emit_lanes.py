@@ -7,11 +7,10 @@ emitters take it (bool i1, complex a pair).  What is only moved stays raw, so it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lazyarr.codegen.builder import FIRST_LEVEL, LINE, Builder
 from lazyarr.codegen.emitters_types import ZERO, Value, lane
 from lazyarr.dtypes import PLAIN
+from lazyarr.records import dataclass
 from lazyarr.tuning import TABLE
 
 GATHER_BYTES = 16

@@ -8,7 +8,6 @@ once.  What the C library says of a result (it left the range, it is subnormal) 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emitters_types import (
@@ -27,6 +26,7 @@ from lazyarr.codegen.emitters_types import (
     select,
     size_of,
 )
+from lazyarr.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-from dataclasses import dataclass
 from typing import Any
 
 import numpy
@@ -34,6 +33,7 @@ from lazyarr.codegen.loopir import (
 from lazyarr.codegen.native import DENSE, OFFSET
 from lazyarr.dtypes import PLAIN
 from lazyarr.ops import WITHIN, own_signature, row, within
+from lazyarr.records import dataclass
 
 
 def run_chunk(kernel: Kernel, words: numpy.ndarray, chunk: int, tid: int) -> None:

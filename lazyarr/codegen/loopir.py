@@ -32,9 +32,9 @@ loads of an element happen before its stores.  Bool lies in memory as a byte, co
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from lazyarr.fusion.parfor import Operand
+from lazyarr.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ Equal input gives equal text, so the symbol, a hash of the text, names the same 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.emit import Emitter
@@ -19,6 +18,7 @@ from lazyarr.codegen.tile import tile
 from lazyarr.codegen.vectorize import vectorize
 from lazyarr.codegen.verify import verify_kernel
 from lazyarr.fusion.parfor import SCAN, Parfor
+from lazyarr.records import NamedTuple, dataclass
 from lazyarr.target import Target
 
 

@@ -8,7 +8,7 @@ came from; the same tree then runs over these.  Blocks are subtrees, so the cuts
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lazyarr.codegen.emit import Range
 from lazyarr.codegen.loopir import Blocks, Call, Kernel, Load, Loop, Once, Ref, Stmt, Store
@@ -23,6 +23,7 @@ from lazyarr.codegen.stages import LOAD, ONCE
 from lazyarr.codegen.tile import tile
 from lazyarr.codegen.vectorize import vectorize
 from lazyarr.fusion.parfor import result_char
+from lazyarr.records import dataclass
 from lazyarr.reduce_order import MASKED
 
 BLOCK = 2048

@@ -7,8 +7,6 @@ is float32: NumPy rounds to float16 only at the end of a run.  In memory it take
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lazyarr.codegen.emitters import emitter
 from lazyarr.codegen.emitters_types import Value, convert, lane, literal
 from lazyarr.codegen.reduce_count import counts
@@ -16,6 +14,7 @@ from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_plan import SLOT, across
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor, Reduction
+from lazyarr.records import dataclass
 from lazyarr.reduce_order import HALF_RUNS
 from lazyarr.target import Target
 

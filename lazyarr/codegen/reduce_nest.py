@@ -8,8 +8,6 @@ Steps are the outer loop: where runs of one output lie far apart, those of its n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lazyarr.codegen import emit_calls
 from lazyarr.codegen.emitters_types import Value, convert
 from lazyarr.codegen.reduce_beside import OUTPUTS
@@ -29,6 +27,7 @@ from lazyarr.codegen.reduce_outputs import Chunk, decode, outputs
 from lazyarr.codegen.reduce_plan import DECIDED, DEPTH, FOLD, PARTIALS, RUN, RUNS, SLOT, STEPS
 from lazyarr.codegen.reduce_strict import POSITION
 from lazyarr.codegen.reduce_tree import LEAF, halve, subtree
+from lazyarr.records import dataclass
 
 
 def kernel_function(r: Reduce, name: str) -> Function:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.codegen.reduce_plan import GRAIN
+from lazyarr.records import dataclass
 
 
 @dataclass(slots=True)

@@ -38,10 +38,10 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.fusion.parfor import Inst, Parfor, Reduction
+from lazyarr.records import NamedTuple
 from lazyarr.reduce_order import Loop, Order
 
 RUN, RUNS, DEPTH, STEPS, GRAIN, PARTIALS, DECIDED, FOLD, SLACK = range(9)

@@ -8,9 +8,9 @@ numbers for ``pshufb`` (SSSE3).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from lazyarr.codegen.reduce_flow import Function
+from lazyarr.records import dataclass
 from lazyarr.target import Target
 
 

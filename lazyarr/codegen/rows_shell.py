@@ -43,13 +43,13 @@ Places of words are in bytes from the words that hold them.
 from __future__ import annotations
 
 from functools import reduce
-from typing import NamedTuple
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.emit_status import take
 from lazyarr.codegen.own_words import report
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS
+from lazyarr.records import NamedTuple
 from lazyarr.target import Target
 
 MEMORY = Layout.SCRATCH

@@ -18,10 +18,10 @@ happens before the last stage that reads an operand.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from lazyarr.codegen.native import DENSE, GATHER, SCATTER
 from lazyarr.fusion.parfor import EFFECTS, SCAN, Inst, Parfor
+from lazyarr.records import dataclass
 
 ONCE, LOAD, NATIVE, CALL, PART, EFFECT = "once", "load", "native", "call", "part", "effect"
 

@@ -14,7 +14,7 @@ import threading
 import time
 from array import array
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
@@ -30,6 +30,7 @@ from lazyarr.flags import BITS
 from lazyarr.geometry import address
 from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.kernels import host
+from lazyarr.records import NamedTuple
 from lazyarr.scalar.body import Body, Given, result_type
 from lazyarr.scalar.elements import CHARS
 from lazyarr.scalar.emit_elements import ENTRY

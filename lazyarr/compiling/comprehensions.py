@@ -16,7 +16,7 @@ import ast
 import copy
 import types
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
@@ -26,6 +26,7 @@ from lazyarr.compiling.chunks import SOONER, Chunks, Ran, Unfit, fits, is_array,
 from lazyarr.compiling.syntax import is_plain_call, loads
 from lazyarr.config import current
 from lazyarr.error_state import remembered
+from lazyarr.records import NamedTuple
 from lazyarr.scalar.body import Given, body_of, element_char
 from lazyarr.scalar.bytecode import Refused
 from lazyarr.scalar.compiled import Refusal, Refusing

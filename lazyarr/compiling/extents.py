@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from lazyarr.compiling.values import Refused
+from lazyarr.records import NamedTuple
 
 FEW, MANY = (1009, 2503), (101, 211, 431, 877, 1777, 3571)
 """Samples of lengths; those of the second recording are a bit longer, each by another number."""

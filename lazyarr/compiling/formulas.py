@@ -6,10 +6,10 @@ In:  two sets of lengths, and a number as it is with either.   Out: a `Formula`,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from lazyarr.compiling.extents import NEAR, Lengths
 from lazyarr.compiling.values import Refused
+from lazyarr.records import NamedTuple
 
 
 class Formula(NamedTuple):

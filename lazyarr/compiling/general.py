@@ -9,7 +9,7 @@ which of the others are one, and which are 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
@@ -24,6 +24,7 @@ from lazyarr.compiling.values import Refused, argument
 from lazyarr.counters import COUNT
 from lazyarr.expr import Expr
 from lazyarr.geometry import fresh
+from lazyarr.records import NamedTuple
 
 
 class Lengthless(NamedTuple):

@@ -11,8 +11,8 @@ from __future__ import annotations
 import operator
 import types
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import field
+from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy
@@ -23,6 +23,7 @@ from lazyarr.compiling.values import Method, Number, Pinned, Refused, Traced
 from lazyarr.dtypes import PLAIN, char_of
 from lazyarr.expr import Expr
 from lazyarr.namespace import Function
+from lazyarr.records import NamedTuple, dataclass
 from lazyarr.scalar.bytecode import Code, decoded
 from lazyarr.scalar.bytecode import Refused as NotPlain
 from lazyarr.scalar.ir import Place

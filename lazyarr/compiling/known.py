@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
@@ -20,6 +20,7 @@ from lazyarr.compiling.replay import Replay
 from lazyarr.compiling.trace import Root
 from lazyarr.config import plan_key
 from lazyarr.dtypes import char_of
+from lazyarr.records import NamedTuple
 from lazyarr.scalar.bytecode import bound, parameters
 from lazyarr.scalar.capture import defaults
 from lazyarr.scalar.compiled import Refusal

@@ -23,7 +23,6 @@ from __future__ import annotations
 import ast
 import dis
 import types
-from typing import NamedTuple
 
 from lazyarr.compiling import comprehensions
 from lazyarr.compiling.comprehensions import Comprehension
@@ -40,6 +39,7 @@ from lazyarr.compiling.syntax import (
     targets,
     unbound,
 )
+from lazyarr.records import NamedTuple
 from lazyarr.scalar.bytecode import Refused, decoded
 from lazyarr.scalar.compiled import Refusal
 from lazyarr.scalar.ir import Place

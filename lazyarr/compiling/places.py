@@ -8,7 +8,7 @@ place, or the function is refused.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy
@@ -18,6 +18,7 @@ from lazyarr.compiling.trace import Trace, parts
 from lazyarr.compiling.values import Refused, Slot
 from lazyarr.expr import Expr, Read
 from lazyarr.plan import Step, Walk
+from lazyarr.records import dataclass
 from lazyarr.values import Buffer, Unwritten
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
@@ -24,6 +23,7 @@ from lazyarr.flags import warning_of_no_cast
 from lazyarr.geometry import offset_of
 from lazyarr.materialize import closure
 from lazyarr.plan import Plan, Step, Walk
+from lazyarr.records import NamedTuple, dataclass
 from lazyarr.storage import Storage
 
 MOST_NODES = 2000

@@ -15,9 +15,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import field
 
+from lazyarr.records import NamedTuple, dataclass
 from lazyarr.switches import SWITCHES, Switch
 
 Off = tuple[str, ...]

@@ -7,7 +7,7 @@ Operands are cast where NumPy would choose another loop for them than the node's
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
@@ -18,6 +18,7 @@ from lazyarr.fusion.group import region_of
 from lazyarr.geometry import fresh, layout, reduced_layout
 from lazyarr.ops import function
 from lazyarr.own_ufuncs import OWN
+from lazyarr.records import NamedTuple
 from lazyarr.reduce_order import SEARCHES
 
 TARGET = "TARGET"

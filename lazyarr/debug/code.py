@@ -8,7 +8,6 @@ and tiers differ by its level only.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from lazyarr.codegen.pipeline import Source, compile_parfor, results
 from lazyarr.config import current
@@ -17,6 +16,7 @@ from lazyarr.fusion.parfor import SCAN, Parfor
 from lazyarr.fusion.program import Program
 from lazyarr.kernels import TIERS, host, tier_of
 from lazyarr.launch import may_stream
+from lazyarr.records import NamedTuple
 
 
 def streams(program: Program) -> bool:

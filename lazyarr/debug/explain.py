@@ -7,8 +7,7 @@ Made of texts and numbers alone: it keeps no array alive.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from lazyarr.debug.words import dims_of, input_word, label, links_of, size
 from lazyarr.engine import groups_for
@@ -23,6 +22,7 @@ from lazyarr.kernels import tier_of
 from lazyarr.lifetimes import eager_peak, input_bytes, peak_bytes
 from lazyarr.materialize import closure, compiles
 from lazyarr.plan import Step, Walk
+from lazyarr.records import NamedTuple, dataclass
 from lazyarr.sinking import sunk
 from lazyarr.srcloc import line_of
 from lazyarr.traffic import Traffic, least, moved

@@ -8,11 +8,11 @@ expression is shown again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from lazyarr.debug.code import assembly, loop_ir, modules, optimised, source, statistics, streams, tiers
 from lazyarr.debug.explain import Explanation
 from lazyarr.fusion.program import Program
+from lazyarr.records import NamedTuple
 
 Programs = Sequence[tuple[str, Program]]
 """The kernels of a plan, with the name of the group of each."""

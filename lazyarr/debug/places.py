@@ -7,11 +7,10 @@ the program's own `view`, which sees the memory as it is told (`template`).
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy
 
 from lazyarr.geometry import offset_of, same
+from lazyarr.records import NamedTuple
 
 
 class Place(NamedTuple):

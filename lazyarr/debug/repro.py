@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy
@@ -26,6 +26,7 @@ from lazyarr.fusion import reference
 from lazyarr.fusion.group import region_of
 from lazyarr.geometry import fresh, geometry, same
 from lazyarr.plan import Walk
+from lazyarr.records import dataclass
 from lazyarr.srcloc import line_of
 from lazyarr.values import Positions, Unwritten, is_held
 
@@ -231,7 +232,7 @@ def _plain(state: Any) -> str:
 
 def _options(native: bool) -> dict[str, Any]:
     """The options that were in force; compiled kernels are asked for where they were used."""
-    plain = asdict(config.Options())
+    plain = config.DEFAULTS
     found = {n: v for n, v in config.get_options().items() if n not in ABOUT_LOOKING and v != plain[n]}
     found["jit"] = "always" if native else config.current.jit
     return found

@@ -24,9 +24,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
-from typing import NamedTuple
 
 from lazyarr.config import current
+from lazyarr.records import NamedTuple
 
 try:
     from _blake2 import blake2b  # hashlib's own, without OpenSSL, which takes 2 ms to load

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from lazyarr.config import current
 from lazyarr.dispatch import cache as disk
+from lazyarr.records import NamedTuple
 
 
 class Entry(NamedTuple):

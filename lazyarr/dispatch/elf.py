@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from lazyarr.dispatch.image import PAGE, Image
+from lazyarr.records import NamedTuple
 
 _HEADER = struct.Struct("<4sBB10xHH20xQ10xHHH")   # ..., type, machine, sections: offset, size, count, names
 _SECTION = struct.Struct("<IIQQQQIIQQ")   # name, type, flags, address, offset, size, link, info, align, entry

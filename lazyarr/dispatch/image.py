@@ -20,7 +20,8 @@ import platform
 import sys
 from contextlib import suppress
 from functools import cache
-from typing import NamedTuple
+
+from lazyarr.records import NamedTuple
 
 PAGE = 4096
 """Bytes of a page: x86-64 has no smaller ones, and all larger ones are multiples."""

@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakValueDictionary
 
 from lazyarr.config import current
@@ -34,6 +34,7 @@ from lazyarr.dispatch.levels import (
     usable_levels,
 )
 from lazyarr.dispatch.llvm import binding, loading, lock, version
+from lazyarr.records import NamedTuple
 from lazyarr.target import Target
 
 _loaded: WeakValueDictionary[bytes, image.Loaded] = WeakValueDictionary()

@@ -11,13 +11,13 @@ from __future__ import annotations
 import platform
 from contextlib import suppress
 from functools import cache
-from typing import NamedTuple
 
 from lazyarr import cpu_choice, cpu_features
 from lazyarr.config import cpu_key, current
 from lazyarr.cpu_choice import Choice, Selection
 from lazyarr.cpu_features import FEATURES, MACHINE, feature_string, of_the_system, whole
 from lazyarr.dispatch.llvm import binding, lock
+from lazyarr.records import NamedTuple
 from lazyarr.target import Target
 
 

@@ -11,7 +11,7 @@ import json
 import os
 from contextlib import suppress
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from lazyarr import cpu_features
 from lazyarr.config import cpu_key
@@ -22,6 +22,7 @@ from lazyarr.dispatch.levels import BY_NAME, denied_by_llvm, llvm_features, miss
 from lazyarr.dispatch.llvm import binding, lock, version
 from lazyarr.op_targets import built, read
 from lazyarr.ops import HALF, OPS, PYTHONS, SHARED
+from lazyarr.records import NamedTuple
 
 FORMAT = "1"
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy
 
@@ -23,6 +22,7 @@ from lazyarr.fusion.regions import BYTES_PER_NS, ns_of
 from lazyarr.fusion.reindex import CROSSING, crossed, reindex, spread
 from lazyarr.geometry import same
 from lazyarr.ops import native
+from lazyarr.records import NamedTuple
 from lazyarr.switches import is_node_off
 
 MOST = 16

@@ -8,8 +8,8 @@ Loops are arranged so that NumPy's inner loops get NumPy's strides; where no arr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from dataclasses import field
+from typing import Any, Protocol
 
 import numpy
 
@@ -24,6 +24,7 @@ from lazyarr.fusion.loop_strides import Call, fit, strides_of
 from lazyarr.fusion.parfor import EFFECTS, Inst, Operand, Parfor, Reduction
 from lazyarr.fusion.program import Program, Rewritten
 from lazyarr.geometry import offset_of
+from lazyarr.records import NamedTuple, dataclass
 from lazyarr.reduce_order import Order
 
 

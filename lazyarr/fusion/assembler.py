@@ -7,8 +7,8 @@ Constants are runtime scalars, one each, so that ``x * 0.1`` and ``x * 0.2`` sha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import field
+from typing import Any
 
 import numpy
 
@@ -24,6 +24,7 @@ from lazyarr.fusion.registry import Active
 from lazyarr.fusion.rewrite import Rewrite
 from lazyarr.geometry import offset_of, same
 from lazyarr.ops import flags, function, kind
+from lazyarr.records import NamedTuple, dataclass
 from lazyarr.reduce_order import DECIDED_EARLY, Order
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy
@@ -24,6 +23,7 @@ from lazyarr.fusion.overlap import Cut, Layout, Unclear, Where, layout_of, where
 from lazyarr.fusion.reindex import spread
 from lazyarr.fusion.short_folds import layers, unrolled
 from lazyarr.geometry import fresh, same
+from lazyarr.records import dataclass
 
 MOST_BOXES = 27
 """Boxes of a unit: as many as a cube has with its faces, edges and corners."""

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import itertools
 import sys
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from lazyarr.fusion.group import Group
 from lazyarr.fusion.touches import Touch, spread_out
+from lazyarr.records import dataclass
 
 Placed = tuple[int, Touch, int]
 """Which group of a chain, a touch of it, and the axis along which its rows lie."""

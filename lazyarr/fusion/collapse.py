@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+
+from lazyarr.records import NamedTuple
 
 
 class Loops(NamedTuple):

@@ -6,13 +6,13 @@ In:  nodes.   Out: `Form`s.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from lazyarr import switches
 from lazyarr.expr import Expr
 from lazyarr.fusion.alias import Memory, injective
 from lazyarr.fusion.group import Placed, region_of, space
 from lazyarr.fusion.structure import Tokens
+from lazyarr.records import NamedTuple
 
 Refuse = Callable[[Expr, Memory], str | None]
 """Why a node has no native lowering, or None if it has one."""

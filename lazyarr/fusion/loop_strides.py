@@ -12,7 +12,6 @@ A `clip` that kernels write themselves is `within` where NumPy's loop sees both 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy
 
@@ -23,6 +22,7 @@ from lazyarr.fusion.parfor import Inst, result_char
 from lazyarr.inner_strides import Seen, inner_strides
 from lazyarr.ops import OPS, WITHIN, kind, row
 from lazyarr.own_loops import own
+from lazyarr.records import NamedTuple
 
 
 class Call(NamedTuple):

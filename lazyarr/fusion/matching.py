@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Inst
 from lazyarr.fusion.rewrite import AS, CONSTANT, AnyRewrite, Number, Pattern, is_number, named_parts, names
+from lazyarr.records import NamedTuple
 
 
 class Match(NamedTuple):

@@ -7,11 +7,11 @@ Partition tries these places first, and checks each as it checks any other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import field
 
 from lazyarr.expr import Expr
 from lazyarr.fusion.group import Group
+from lazyarr.records import NamedTuple, dataclass
 
 
 @dataclass(slots=True, eq=False)

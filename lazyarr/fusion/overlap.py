@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy
 
 from lazyarr.geometry import offset_of
+from lazyarr.records import NamedTuple
 
 Layout = tuple[tuple[int, int], ...]
 """Stride and extent of each axis of a dense storage."""

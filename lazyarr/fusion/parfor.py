@@ -40,7 +40,7 @@ gives the same result (equal addressing in the same iteration, or reads only).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from lazyarr.records import NamedTuple
 
 
 class Operand(NamedTuple):

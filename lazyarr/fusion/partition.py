@@ -15,8 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import field
 
 import numpy
 
@@ -49,6 +48,7 @@ from lazyarr.fusion.regions import Regions
 from lazyarr.fusion.reindex import CROSSING, crossed, reindex, spread
 from lazyarr.fusion.rows import Found
 from lazyarr.fusion.structure import Tokens
+from lazyarr.records import NamedTuple, dataclass
 from lazyarr.switches import is_node_off, is_off
 
 MAX_NODES = 128

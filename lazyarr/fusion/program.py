@@ -6,14 +6,15 @@ Whose memory the operands are, and where runtime scalars come from, is for a ste
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import field
+from typing import Any
 
 import numpy
 
 from lazyarr.expr import Expr
 from lazyarr.fusion.collapse import Loops
 from lazyarr.fusion.parfor import Parfor
+from lazyarr.records import NamedTuple, dataclass
 
 Constant = tuple[Expr, int] | numpy.generic
 """A runtime scalar: a node and which of its inputs it is, or a value that belongs to the op."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy
 
@@ -43,6 +43,7 @@ from lazyarr.fusion.reindex import CROSSING, crossed
 from lazyarr.fusion.short_folds import is_short
 from lazyarr.geometry import same
 from lazyarr.ops import may_raise, row
+from lazyarr.records import dataclass
 from lazyarr.switches import is_node_off
 
 BOX_BYTES = 1 << 16

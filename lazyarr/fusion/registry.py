@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -39,6 +39,7 @@ from lazyarr.fusion.rewrite import (
     ops,
 )
 from lazyarr.fusion.rules import RULES
+from lazyarr.records import dataclass
 from lazyarr.switches import is_off
 
 NONE = -1

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
 from lazyarr.fusion.collapse import SHORT, broadcast_strides
 from lazyarr.geometry import offset_of, reshaped, same
+from lazyarr.records import NamedTuple
 
 CROSSING = 1 << 17
 """Elements from which on it matters that memory is read in its own order."""

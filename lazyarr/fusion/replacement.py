@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
 from lazyarr.dtypes import char_of
 from lazyarr.fusion.rewrite import CAST, Replacement, Value, is_number
 from lazyarr.ops import OPS
+from lazyarr.records import NamedTuple
 
 Operand = str | type
 """The type of an operand: a character, or a Python type that follows the others."""

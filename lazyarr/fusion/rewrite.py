@@ -19,11 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum, IntEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
 from lazyarr.fusion.parfor import Inst
+from lazyarr.records import NamedTuple
 
 Number = bool | int | float | complex | numpy.generic
 NUMBERS = (bool, int, float, complex, numpy.generic)

@@ -18,9 +18,9 @@ import math
 import sys
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from lazyarr.expr import FOLDS, Reduce
 from lazyarr.fusion.alias import ANYWHERE
@@ -30,6 +30,7 @@ from lazyarr.fusion.fold import result_strides
 from lazyarr.fusion.group import Asked, Group, makes, region_of
 from lazyarr.fusion.touches import Touch, in_step, like, rows_apart, spread_out
 from lazyarr.geometry import offset_of
+from lazyarr.records import NamedTuple, dataclass
 
 STAYS = "somebody else still reads the value that it changes: a copy of it must exist first"
 

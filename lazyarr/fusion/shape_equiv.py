@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy
 
 from lazyarr.expr import ELEMENTWISE, Expr, Gather, Read, Reduce
+from lazyarr.records import NamedTuple
 
 Dim = tuple[int, int, int]
 

@@ -12,7 +12,7 @@ import itertools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
@@ -41,6 +41,7 @@ from lazyarr.fusion.rewrite import (
     ops,
 )
 from lazyarr.fusion.samples import samples
+from lazyarr.records import NamedTuple
 
 ALONE = 150
 """Of the elements that are tried, those that are tried one by one for their flags."""

@@ -10,7 +10,7 @@ A reference is a number: k >= 0 is node k, k < 0 is value -1 - k of others.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy
@@ -25,6 +25,7 @@ from lazyarr.fusion.group import Group
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.registry import NONE, Active
 from lazyarr.geometry import FRESH, offset_of
+from lazyarr.records import dataclass
 from lazyarr.reduce_order import DECIDED_EARLY, Order
 
 Key = tuple[Any, ...]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import itertools
 import math
 from functools import lru_cache
-from typing import NamedTuple
 
 from lazyarr.expr import Expr
+from lazyarr.records import NamedTuple
 
 Extents = tuple[int, ...]
 

@@ -13,8 +13,8 @@ small array with the same borders tells, on which one sweep is gone through.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import field
+from typing import Any
 
 import numpy
 
@@ -23,6 +23,7 @@ from lazyarr.fusion.alias import disjoint
 from lazyarr.fusion.group import Asked
 from lazyarr.fusion.rows import NEAR
 from lazyarr.geometry import elements, offset_of, same
+from lazyarr.records import NamedTuple, dataclass
 
 LONGEST = 8
 """Writes of a sweep, at most."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from lazyarr.config import current
+from lazyarr.records import NamedTuple
 from lazyarr.scalar.bytecode import Refused
 from lazyarr.scalar.capture import Captured
 from lazyarr.scalar.elements import CHARS

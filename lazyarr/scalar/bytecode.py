@@ -11,10 +11,10 @@ import dis
 import inspect
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from lazyarr.records import dataclass
 from lazyarr.scalar.ir import NOWHERE, Place
 
 R = TypeVar("R")

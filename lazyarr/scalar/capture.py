@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from lazyarr.records import NamedTuple
 from lazyarr.scalar.bytecode import parameters
 from lazyarr.scalar.ops import HIGH, LOW
 from lazyarr.scalar.values import TYPES

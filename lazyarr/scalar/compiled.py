@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from lazyarr.config import current
 from lazyarr.expr import LOCK
+from lazyarr.records import NamedTuple
 from lazyarr.scalar.bytecode import Refused
 from lazyarr.scalar.capture import Captured, Runs, runs
 from lazyarr.scalar.ir import NOWHERE, Place

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import hashlib
 from enum import IntEnum
-from typing import NamedTuple
 
 from lazyarr import mxcsr
 from lazyarr.dtypes import PLAIN
+from lazyarr.records import NamedTuple
 from lazyarr.scalar.emit_elements import EMIT as OF_ELEMENTS
 from lazyarr.scalar.emit_lanes import QUIET, lanes, literal
 from lazyarr.scalar.emit_ops import EMIT as OF_NUMBERS

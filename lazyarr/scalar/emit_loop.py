@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import hashlib
 from enum import IntEnum
-from typing import NamedTuple
 
 from lazyarr import mxcsr
+from lazyarr.records import NamedTuple
 from lazyarr.scalar.emit import FUEL, LLVM, Lines, blocks
 from lazyarr.scalar.emit import Words as First
 from lazyarr.scalar.emit_elements import ENTRY, undo

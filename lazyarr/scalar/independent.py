@@ -9,8 +9,8 @@ along which all its accesses are at the same place, one that is another in each 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
+from lazyarr.records import NamedTuple
 from lazyarr.scalar.ir import Function, Inst
 
 

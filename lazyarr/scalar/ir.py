@@ -19,8 +19,7 @@ Every way round a loop takes a `tick` of the fuel, so nothing runs for ever unse
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from lazyarr.records import NamedTuple, dataclass
 
 Number = bool | int | float
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from lazyarr.records import dataclass
 
 LOW, HIGH = -(1 << 63), (1 << 63) - 1
 EXACT = 1 << 53

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import field
+from typing import Any
 
+from lazyarr.records import NamedTuple, dataclass
 from lazyarr.scalar.bytecode import Code, Refused, decoded
 from lazyarr.scalar.capture import ABSENT, Captured, OfType, Path, found, known_as, number_type
 from lazyarr.scalar.ir import Block, Branch, Edge, End, Function, Inst, Jump, Place, Return, Stop

@@ -7,7 +7,9 @@ bring of different kinds makes two translations of the piece; so no value is eve
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
+
+from lazyarr.records import NamedTuple
 
 TYPES = {bool: "b", int: "i", float: "f"}
 """Python's types of numbers, exactly, and what they are called here."""

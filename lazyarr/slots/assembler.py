@@ -8,7 +8,8 @@ from the first operation on.
 from __future__ import annotations
 
 from struct import Struct, pack_into
-from typing import NamedTuple
+
+from lazyarr.records import NamedTuple
 
 RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 = range(16)
 

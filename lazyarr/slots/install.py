@@ -12,13 +12,14 @@ import ctypes
 import mmap
 import platform
 import sys
+from _thread import RLock
 from collections.abc import Iterator
 from typing import Any
 
 import numpy
 
 from lazyarr.arrays import ndarray, wrap
-from lazyarr.config import Options
+from lazyarr.config import DEFAULTS
 from lazyarr.elementwise import SCALARS
 from lazyarr.elision import ELIDED
 from lazyarr.expr import LOCK, Expr
@@ -71,7 +72,7 @@ WRITERS = Routines, Parts, Bodies, PartOperators, Items, PartWrites, Calls, Part
 def attach() -> None:
     """Put functions into the slots, where this machine and this interpreter are known."""
     if KEPT:
-        return                                      # once: a module may be loaded again
+        return                                      # once: a package may be loaded again
     if sys.platform != "linux" or platform.machine() != "x86_64" or is_off("slots") or not fields.are_known():
         return
     memory = mmap.mmap(-1, BYTES)
@@ -154,7 +155,7 @@ def _entry(asm: Assembler, slot: Slot, before: int) -> int:
 
 def _windows(name: str) -> tuple[int, int]:
     """Flags and most elements of the windows that a method or function is given."""
-    eager = Options().eager_elements
+    eager = DEFAULTS["eager_elements"]
     return fields.WRITEABLE if name in COPIERS else 0, LARGEST.get(name, 1) * eager
 
 
@@ -208,7 +209,7 @@ def _known() -> Known:
         not_implemented=_kept(NotImplemented),
         type_error=_kept(TypeError), too_many=_bytes(TOO_MANY), call=_bytes(CALL), finish=_kept(finished),
         managing=_kept(wrap), acquire=_kept(LOCK.acquire), release=_kept(LOCK.release),
-        lock=_kept(LOCK), owner=fields.owner_of(LOCK),
+        lock=_kept(LOCK), owner=fields.owner_of(RLock()),
         scalars=_types(SCALARS), complexes=_types(filter(_may_be_complex, SCALARS)), indices=_types(BASIC),
         inert=_types((*SCALARS, *INERT)),
         forced=_word(FORCED), answered=_word(ANSWERED),
@@ -217,7 +218,7 @@ def _known() -> Known:
         value=fields.offset_of(vars(Storage)["value"]),
         **{name: fields.offset_of(vars(Buffer)[name]) for name in ("address", "memory")},
         fn=fields.offset_of(vars(ufunc)["fn"]), record=fields.offset_of(vars(Function)["record"]),
-        cross=CROSS, elided=ELIDED, eager=Options().eager_elements, plain=8 * Options().eager_elements,
+        cross=CROSS, elided=ELIDED, eager=DEFAULTS["eager_elements"], plain=8 * DEFAULTS["eager_elements"],
         functions={
             **{name: _function(name) for name in HELPERS.split()},
             "PyArray_NewFromDescr": fields.numpys_function(fields.NEW_ARRAY),

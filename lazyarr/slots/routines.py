@@ -6,8 +6,7 @@ A routine takes rdi (and rsi), answers in rax, and leaves all registers alone th
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from lazyarr.records import NamedTuple
 from lazyarr.slots.assembler import (
     R8,
     R9,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from lazyarr.arrays import ndarray
 from lazyarr.dtypes import ELEMENTS
 from lazyarr.elementwise import FOLD, MOMENTS
 from lazyarr.namespace import BindingFunction, Function
+from lazyarr.records import NamedTuple
 from lazyarr.slots import fields
 from lazyarr.ufuncs import ufunc
 

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import platform
 import time
-from typing import NamedTuple
+
+from lazyarr.records import NamedTuple
 
 
 class System(NamedTuple):

@@ -144,7 +144,7 @@ def test_values() -> None:
     assert parts(True) == parts("all") == parts("1") == ALL == {part.name for part in PARTS}
     assert parts(False) == parts("none") == parts(()) == frozenset()
     assert parts("fusion numpy") == parts({"numpy", "fusion"}) == {"numpy", "fusion"}
-    assert from_environment({"LAZYARR_PARALLEL": "fusion,prange"}).parallel == {"fusion", "prange"}
+    assert from_environment({"LAZYARR_PARALLEL": "fusion,prange"})["parallel"] == {"fusion", "prange"}
     with pytest.raises(ValueError, match="LAZYARR_PARALLEL"):
         from_environment({"LAZYARR_PARALLEL": "fission"})
 

@@ -10,7 +10,9 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr.slots import fields
+from lazyarr.slots import attach, fields
+
+attach()                                    # else they wait until they pay
 
 VALUES = numpy.arange(12.0) - 3
 

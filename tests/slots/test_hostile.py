@@ -129,6 +129,7 @@ def test_loading_lazyarr_again() -> None:
     """In a process of its own, whose types Python's methods have again from then on."""
     code = """
 import importlib, lazyarr
+lazyarr.slots.attach()
 np = importlib.reload(lazyarr)
 x = np.arange(5.0)
 for name in ("size", "ndim", "itemsize"):
@@ -149,6 +150,7 @@ def test_code_outlives_its_modules() -> None:
     code = """
 import gc, numpy, lazyarr as np
 from lazyarr.debug import counters
+np.slots.attach()
 x, large = np.arange(5.0), np.arange(1e6) * 2
 large[3], np.concatenate((x, x))
 counted = counters()["numpy_eager"]

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import mpmath as mp
 import numpy
+
+from lazyarr.records import NamedTuple
 
 mp.mp.dps = 60
 Number = Any

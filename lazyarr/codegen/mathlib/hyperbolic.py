@@ -12,8 +12,6 @@ As sums, for complex numbers: with P = (s + u) / 2, M = (s - u) / 2, which is 0 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lazyarr.codegen.mathlib import tables as t
 from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, onto, ordered, remains, total
 from lazyarr.codegen.mathlib.exponential import (
@@ -28,6 +26,7 @@ from lazyarr.codegen.mathlib.exponential import (
 )
 from lazyarr.codegen.mathlib.lanes import DOUBLE, SINGLE, Bits, Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
+from lazyarr.records import dataclass
 
 LARGE = {DOUBLE: 685.0, SINGLE: 78.0}
 """Below here products of exponentials can be exact; above, e**-x no longer counts."""

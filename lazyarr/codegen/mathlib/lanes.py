@@ -15,7 +15,6 @@ Flags are nobody's business here: whoever calls a function's code saves and sets
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy
@@ -23,6 +22,7 @@ import numpy
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emitters_types import literal
 from lazyarr.codegen.mathlib import registers, tables
+from lazyarr.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ log(1 + r), which is 1/4 of the result at most where c is not 1 (1/2 in other ba
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from lazyarr.codegen.mathlib import logarithm, registers
 from lazyarr.codegen.mathlib.arithmetic import chain, fma, onto, ordered, remains
@@ -16,6 +15,7 @@ from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Real
 from lazyarr.codegen.mathlib.logarithm import out_of_range
 from lazyarr.codegen.mathlib.lookup import look_up
 from lazyarr.codegen.mathlib.wider import rare_by_double
+from lazyarr.records import dataclass
 
 Core = Callable[[Real], Real]
 

@@ -15,7 +15,6 @@ A complex operand is two numbers for a function, one after the other, and so is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 from operator import or_
@@ -28,6 +27,7 @@ from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Precision, Raised, Real
 from lazyarr.codegen.pipeline import Module
 from lazyarr.codegen.symbols import symbol_of
 from lazyarr.dtypes import PLAIN
+from lazyarr.records import dataclass
 from lazyarr.target import Target
 
 Reals = tuple[Real, ...]

@@ -8,11 +8,11 @@ cancels), so that results are rounded once, all but; complex64 with float64's nu
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from lazyarr.codegen.mathlib.arithmetic import Sum, fma, ordered, product, remains, total
 from lazyarr.codegen.mathlib.inverse import root
 from lazyarr.codegen.mathlib.lanes import Mask, Real
+from lazyarr.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ for parts without signs.  arctan is arctanh with the parts changed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import pi
 
 from lazyarr.codegen.mathlib import tables as t
@@ -18,6 +17,7 @@ from lazyarr.codegen.mathlib.number import Number, number
 from lazyarr.codegen.mathlib.plane_inverse import LARGE, SMALL, UP, log1p_of
 from lazyarr.codegen.mathlib.plane_logarithm import direction, log_length
 from lazyarr.codegen.mathlib.plane_rules import Kind, Pair, Special, beyond, rows
+from lazyarr.records import dataclass
 
 
 def _parts(kind: Kind, a: Real, b: Real) -> tuple[Number, Number, Mask]:

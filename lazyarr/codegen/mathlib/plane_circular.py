@@ -9,8 +9,6 @@ Factors are sums, so that a product is rounded once.  What leaves the exponents'
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lazyarr.codegen.mathlib import circular
 from lazyarr.codegen.mathlib.arithmetic import Sum, ordered
 from lazyarr.codegen.mathlib.exponential import INF, NAN, clamped, scaled, steps2, tail, tail2
@@ -20,6 +18,7 @@ from lazyarr.codegen.mathlib.loop import Function
 from lazyarr.codegen.mathlib.number import Number, choose, number
 from lazyarr.codegen.mathlib.payne_hanek import reduce_text
 from lazyarr.codegen.mathlib.plane_rules import FORMULA, Kind, Pair, Special, beyond, rows
+from lazyarr.records import dataclass
 
 SMALL = 2.0**-400
 """Below here sines are their operands."""

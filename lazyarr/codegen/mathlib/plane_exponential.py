@@ -8,7 +8,6 @@ where cos(y) - 1 keeps its precision next to multiples of 2 pi, so that only the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from lazyarr.codegen.mathlib import circular
 from lazyarr.codegen.mathlib import tables as t
@@ -39,6 +38,7 @@ from lazyarr.codegen.mathlib.plane_rules import (
     beyond,
     rows,
 )
+from lazyarr.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ With r = |z + 1|, s = |z - 1|, a = (r + s) / 2, for parts x, y without signs:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import pi
 
 from lazyarr.codegen.mathlib import tables as t
@@ -19,6 +18,7 @@ from lazyarr.codegen.mathlib.loop import Function
 from lazyarr.codegen.mathlib.number import Number, choose, number
 from lazyarr.codegen.mathlib.plane_logarithm import angle_of, direction, log_length, log_of
 from lazyarr.codegen.mathlib.plane_rules import FORMULA, Kind, Pair, Special, beyond, rows
+from lazyarr.records import dataclass
 
 SMALL, LARGE = 2.0**-300, 2.0**200
 """Between these squares, and products of four parts, are normal numbers."""

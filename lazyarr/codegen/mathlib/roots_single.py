@@ -6,13 +6,12 @@ the nearest one, whether the product with 1/3 is rounded or not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lazyarr.codegen.mathlib.arithmetic import chain, fma, remains
 from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Real
 from lazyarr.codegen.mathlib.logarithm_single import split
 from lazyarr.codegen.mathlib.lookup import look_up
 from lazyarr.codegen.mathlib.roots import rare
+from lazyarr.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

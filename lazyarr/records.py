@@ -1,0 +1,160 @@
+"""`NamedTuple` and `dataclass`, whose constructors are made when the first object is.
+
+In:  class statements, as for `typing.NamedTuple` and `dataclasses.dataclass`.   Out: what these give.
+Those two write a class's methods as text and compile it, which takes 0.1 and 0.5 ms for each class, and a
+program makes objects of a few of our hundred classes.  Here a class begins with a constructor that has the
+real one made, which takes its place; all else that the methods do needs no text.
+Always holds: the real constructor is put in last, so an interrupt leaves a class as it was; of two threads
+both put in what does the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as dataclass
+    from typing import NamedTuple as NamedTuple
+else:
+    from _collections import _tuplegetter
+    from collections import namedtuple
+    from operator import attrgetter
+
+    def _said(x, fields, values):
+        """As both say it: the class, and what each field holds."""
+        parts = ", ".join(f"{name}={value!r}" for name, value in zip(fields, values, strict=True))
+        return f"{x.__class__.__qualname__}({parts})"
+
+    # ------------------------------------------------------------------------ named tuples
+
+    class _Named(tuple):
+        """What `collections.namedtuple` writes out for each class."""
+
+        __slots__ = ()
+
+        @classmethod
+        def _make(cls, iterable):
+            made = tuple.__new__(cls, iterable)
+            if len(made) != len(cls._fields):
+                raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(made)}")
+            return made
+
+        def _replace(self, /, **changes):
+            made = self._make(map(changes.pop, self._fields, self))
+            if changes:
+                raise ValueError(f"Got unexpected field names: {list(changes)!r}")
+            return made
+
+        def _asdict(self):
+            return dict(zip(self._fields, self, strict=True))
+
+        def __repr__(self):
+            return _said(self, self._fields, self)
+
+        def __getnewargs__(self):
+            return tuple(self)
+
+        __replace__ = _replace
+
+    class _NamedType(type):
+        """Makes the classes, which are no objects of its own."""
+
+        def __new__(cls, name, bases, space):
+            fields = tuple(space.get("__annotations__", ()))
+            defaults = {field: space[field] for field in fields if field in space}
+            space.update({field: _tuplegetter(k, None) for k, field in enumerate(fields)})
+            return type(name, (_Named,), {
+                **space, "__slots__": (), "__match_args__": fields, "_fields": fields,
+                "_field_defaults": defaults, "__new__": _first_new,
+            })  # fmt: skip
+
+    def _first_new(cls, *args, **kwargs):
+        owner = next(base for base in cls.__mro__ if "_fields" in vars(base))
+        new = namedtuple(owner.__name__, owner._fields, defaults=owner._field_defaults.values()).__new__
+        owner.__new__ = staticmethod(new)
+        return new(cls, *args, **kwargs)
+
+    class _Base:
+        def __mro_entries__(self, bases):
+            return (_ROOT,)
+
+    _ROOT = type.__new__(_NamedType, "NamedTuple", (), {})
+    NamedTuple = _Base()
+
+    # ------------------------------------------------------------------------- dataclasses
+
+    def dataclass(*, slots, frozen=False, eq=True, repr=True, weakref_slot=False):
+        assert slots
+
+        def made(cls):
+            space = dict(vars(cls))
+            kinds = space.get("__annotations__", {})
+            fields = tuple(name for name, kind in kinds.items() if not kind.startswith("ClassVar"))
+            defaults = {name: space.pop(name) for name in fields if name in space}
+            for name in ("__dict__", "__weakref__"):
+                space.pop(name, None)
+            space["__slots__"] = (*fields, "__weakref__") if weakref_slot else fields
+            space["__match_args__"] = fields
+            if eq:
+                space.update(__eq__=_equal, __hash__=_hash if frozen else None)
+                space["_compared"] = staticmethod(_all_of(fields))
+            if repr:
+                space["__repr__"] = _represented
+            if frozen:
+                space.update(__setattr__=_kept, __delattr__=_kept)
+                space.update(__getstate__=_state, __setstate__=_set_state)
+            found = type(cls.__name__, cls.__bases__, space)
+            found.__qualname__ = cls.__qualname__
+            found.__init__ = _beginning(found, defaults, frozen)
+            return found
+
+        return made
+
+    def _all_of(fields):
+        """Object -> the values of all its fields."""
+        if len(fields) > 1:
+            return attrgetter(*fields)
+        return lambda x: tuple([getattr(x, name) for name in fields])
+
+    def _equal(self, other):
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return self._compared(self) == self._compared(other)
+
+    def _hash(self):
+        return hash(self._compared(self))
+
+    def _represented(self):
+        return _said(self, self.__match_args__, [getattr(self, name) for name in self.__match_args__])
+
+    def _kept(self, name, *_):
+        from dataclasses import FrozenInstanceError
+
+        raise FrozenInstanceError(f"cannot change field {name!r}")
+
+    def _state(self):
+        return [getattr(self, name) for name in self.__match_args__]
+
+    def _set_state(self, state):
+        for name, value in zip(self.__match_args__, state, strict=True):
+            object.__setattr__(self, name, value)
+
+    def _beginning(cls, defaults, frozen):
+        """The constructor that has the real one made."""
+
+        def __init__(self, *args, **kwargs):
+            _complete(cls, defaults, frozen)
+            cls.__init__(self, *args, **kwargs)
+
+        return __init__
+
+    def _complete(cls, defaults, frozen):
+        from dataclasses import dataclass as written_out
+
+        names = ("__annotations__", "__module__", "__post_init__")
+        space = {name: vars(cls)[name] for name in names if name in vars(cls)}
+        like = type(cls.__name__, (), {"__doc__": "", **space, **defaults})
+        made = written_out(like, repr=False, eq=False, match_args=False, frozen=frozen)
+        cls.__dataclass_fields__ = made.__dataclass_fields__
+        cls.__dataclass_params__ = made.__dataclass_params__
+        cls.__init__ = made.__init__
