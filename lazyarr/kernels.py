@@ -159,7 +159,7 @@ def kernel_for(parfor: Parfor, nontemporal: bool = False) -> Kernel:
     found = _kernels[key] = known or _compiled(parfor, nontemporal, entry)
     COUNT.seconds["compile"] += time.perf_counter() - began
     if known is not None and config.current.debug > 1:      # what is compiled, `dispatch.jit` shows
-        print(_source(parfor, nontemporal).ir, file=sys.stderr)
+        print(_source(parfor, nontemporal, entry.tier if entry else 1).ir, file=sys.stderr)
     return found
 
 
@@ -183,12 +183,15 @@ def _compiled(parfor: Parfor, nontemporal: bool, known: kernel_index.Entry | Non
     """The kernel, its text written and compiled (or found in the cache), and entered into the index.
 
     `known` is what the index has, if that was not enough."""
-    source, tier = _source(parfor, nontemporal), 2 if config.current.tier == "2" else 1
-    own, main = _own(source, 2), None
+    tier = 2 if config.current.tier == "2" else 1
+    main = None
     if config.current.tier == "auto":               # it may have been hot in another process
+        source = _source(parfor, nontemporal, 2)
+        own = _own(source, 2)
         main = jit.recall(jit.key_of(own.ir, host(), own.opt), (own.symbol,), lasting=False)
         tier = 1 if main is None else 2
     if main is None:
+        source = _source(parfor, nontemporal, tier)
         own = _own(source, tier)
         main = jit.load(own.ir, (own.symbol,), host(), own.opt, lasting=False)
     shell = _shared(source.shell) if source.shell is not None else 0
@@ -205,7 +208,7 @@ def improve(kernel: Kernel) -> None:
     parfor, nontemporal, *_ = heat.made_for
     if heat.gate is None or heat.made_for != _key(parfor, nontemporal):
         return                          # the options of the process are others by now
-    source = _source(parfor, nontemporal)
+    source = _source(parfor, nontemporal, 2)
     own = _own(source, 2)
     found = jit.load_behind(own.ir, (own.symbol,), host(), own.opt)
     heat.better = found
@@ -246,7 +249,8 @@ def written(parfor: Parfor, nontemporal: bool) -> tuple[kernel_index.Entry, list
     """What the index says of a kernel, and all code of ours that it runs, itself first; not compiled.
 
     There is time for the best that the option `tier` allows."""
-    source, tier = _source(parfor, nontemporal), 1 if config.current.tier == "1" else 2
+    tier = 1 if config.current.tier == "1" else 2
+    source = _source(parfor, nontemporal, tier)
     parts = source.shell, source.combine
     shells = [Code(part.ir, part.symbol, host()) for part in parts if part is not None]
     loops = (code_of_ours(name, sig) for name, sig in source.loops if ours(name, sig))
@@ -337,15 +341,16 @@ def _combine(parfor: Parfor, nontemporal: bool, piece: kernel_index.Piece) -> in
         return found[piece.symbol]
     if not jit.may_compile():
         raise jit.NotCompiled(piece.symbol)
-    module = _source(parfor, nontemporal).combine
+    module = _source(parfor, nontemporal, 1).combine
     assert module is not None
     return _shared(module)
 
 
-def _source(parfor: Parfor, nontemporal: bool) -> Source:
+def _source(parfor: Parfor, nontemporal: bool, tier: int) -> Source:
     from lazyarr.codegen.pipeline import compile_parfor
 
-    return compile_parfor(parfor, host(), nontemporal=nontemporal, verify=config.current.verify)
+    checked = config.current.verify
+    return compile_parfor(parfor, host(), nontemporal=nontemporal, verify=checked, hot=tier > 1)
 
 
 def _piece(module: Module | Source) -> kernel_index.Piece:

@@ -39,6 +39,7 @@ SWITCHES = (
     Switch("feeds", "compressions are stored before they are read"),
     Switch("rewrites", "no rule changes a body", "rule"),
     Switch("numbering", "equal instructions of a body are computed again"),
+    Switch("jam", "rows of stencils run one by one"),
     Switch("vectorize", "maps go one element at a time"),
     Switch("tile", "a map is one chunk, and no two values share scratch memory"),
     Switch("emitters", "NumPy's inner loops compute what has native code", "op"),
@@ -51,7 +52,7 @@ SWITCHES = (
 """The finer an answer a switch is, the earlier it stands (`debug.bisect`)."""
 
 BY_NAME = {switch.name: switch for switch in SWITCHES}
-CODE = ("vectorize", "tile", "emitters")
+CODE = ("jam", "vectorize", "tile", "emitters")
 """Those that code generation goes by: part of the `Target`, and so of every kernel's key."""
 
 

@@ -12,7 +12,9 @@ from lazyarr.codegen import emit_calls, emit_rows
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emit_body import Registers, emit_body
+from lazyarr.codegen.emit_jam import Jammed
 from lazyarr.codegen.emit_lanes import Place
+from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emit_status import Status
 from lazyarr.codegen.loopir import (
     Blocks,
@@ -32,20 +34,10 @@ from lazyarr.codegen.loopir import (
 from lazyarr.codegen.native import OWN
 from lazyarr.dtypes import PLAIN
 from lazyarr.ops import flags
-from lazyarr.records import dataclass
 from lazyarr.target import Target
 
 STREAM_BYTES = 16
 """Narrower vectors are stored through the caches even when the kernel streams."""
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """Consecutive elements of the innermost loop: what statements run on."""
-
-    pointers: dict[int, str]
-    """Operand -> address of the range's first element."""
-    count: str
 
 
 class Emitter:
@@ -64,6 +56,7 @@ class Emitter:
         self.status = _status(self.b, kernel)
         self.apart: str | None = None
         """Whether results lie where nothing is read; None where it does not matter."""
+        self.jammed: Jammed | None = None
 
     def text(self) -> str:
         """The function from its parameter list on."""
@@ -76,6 +69,8 @@ class Emitter:
         low, counts = self.chunk()
         pointers = self.bases(low)
         self.apart = emit_rows.apart(b, self.kernel, pointers) if emit_rows.overlapping(self.kernel) else None
+        if self.kernel.jam is not None and self.apart is not None:
+            self.jammed = Jammed(self, self.apart, pointers)
         b.do("br label %start")
         self.label("start")
         self.nest(pointers, counts)
@@ -166,17 +161,21 @@ class Emitter:
         """The outer loops, then the body at each of their positions."""
         opened = []
         for d, count in enumerate(counts[:-1]):
-            head, latch = self.b.fresh("row")[1:], self.b.fresh("next")[1:]
-            pointers = self.open_row(head, latch, pointers)
-            opened.append((head, latch, d, count, pointers))
+            head, latch, done = (self.b.fresh(stem)[1:] for stem in ("row", "next", "done"))
+            some = ""
+            if self.jammed is not None and d == self.kernel.rank - 2:
+                pointers, count = self.jammed.nest(pointers, count, counts[-1])
+                some = self.b.op(f"icmp ne i64 {count}, 0")
+            pointers = self.open_row(head, latch, pointers, f"i1 {some}, label %{head}, label %{done}" if some else "")
+            opened.append((head, latch, done, d, count, pointers))
         self.statements(self.kernel.body, Range(pointers, counts[-1]))
         for row in reversed(opened):
             self.close_row(*row)
 
-    def open_row(self, head: str, latch: str, pointers: dict[int, str]) -> dict[int, str]:
-        """Begin a loop: operands' addresses at its position."""
+    def open_row(self, head: str, latch: str, pointers: dict[int, str], enter: str = "") -> dict[int, str]:
+        """Begin a loop, or `enter` it if there is a row: operands' addresses at its position."""
         b, before = self.b, self.block
-        b.do(f"br label %{head}")
+        b.do(f"br {enter or f'label %{head}'}")
         self.label(head)
         b.do(f"%i.{head} = phi i64 [ 0, %{before} ], [ %i.{latch}, %{latch} ]")
         inside = {}
@@ -185,7 +184,9 @@ class Emitter:
             b.do(f"{inside[k]} = phi ptr [ {pointer}, %{before} ], [ %p{k}.{latch}, %{latch} ]")
         return inside
 
-    def close_row(self, head: str, latch: str, d: int, count: str, pointers: dict[int, str]) -> None:
+    def close_row(
+        self, head: str, latch: str, done: str, d: int, count: str, pointers: dict[int, str]
+    ) -> None:
         b = self.b
         b.do(f"br label %{latch}")
         self.label(latch)
@@ -193,7 +194,6 @@ class Emitter:
         for k, pointer in pointers.items():
             b.do(f"%p{k}.{latch} = getelementptr i8, ptr {pointer}, i64 {self.strides[k, d]}")
         more = b.op(f"icmp ult i64 %i.{latch}, {count}")
-        done = b.fresh("done")[1:]
         b.do(f"br i1 {more}, label %{head}, label %{done}")
         self.label(done)
 

@@ -11,10 +11,20 @@ from the row's first element in steps of whole vectors, as the usual loop.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.loopir import Apply, Kernel, Load, Loop, Once, Ref, Store
 from lazyarr.dtypes import PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Consecutive elements of the innermost loop: what statements run on."""
+
+    pointers: dict[int, str]
+    """Operand -> address of the range's first element."""
+    count: str
 
 
 def overlapping(kernel: Kernel) -> bool:

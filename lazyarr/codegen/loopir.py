@@ -2,7 +2,7 @@
 
 In:  `lower` makes it from a parfor; `tile` and `vectorize` refine it.   Out: `emit` writes LLVM IR from it.
 
-    kernel = Kernel(rank, operands, scalars, loops, slots, block, body)
+    kernel = Kernel(rank, operands, scalars, loops, slots, block, body, jam)
     body   = stmt*           run at every position of the outer loops, on the range [lo, hi) of the
                              innermost one; each statement's elements are counted from the range's start
     stmt   = Once(lane*)              once, before all elements: what does not vary along the range
@@ -24,6 +24,7 @@ In:  `lower` makes it from a parfor; `tile` and `vectorize` refine it.   Out: `e
     space  = 'operand' | 'scalar' (runtime scalars) | 'slot' (scratch of the thread)
     access = 'u' next to each other | 'z' one for all | 's' at the operand's own stride
     slot   = Slot(char, single)       memory for one element, or for one block of elements
+    jam    = Jam(rows, begin, end)    so many rows side by side, which share what they load
 
 A value is a number, defined once before it is used, in the same Loop or in a Once.  In one Loop all
 loads of an element happen before its stores.  Bool lies in memory as a byte, complex as two parts.
@@ -33,7 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lazyarr.fusion.parfor import Operand
+from lazyarr.fusion.parfor import Operand, Shift
 from lazyarr.records import dataclass
 
 
@@ -130,6 +131,17 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
+class Jam:
+    """How rows of the last loop but one run side by side."""
+
+    rows: int
+    begin: int
+    end: int
+    """Vectors at multiples of their size, and those on either side, are loaded whole at positions from
+    `begin` on, up to the row's number of elements and (less than none) `end` more."""
+
+
+@dataclass(frozen=True, slots=True)
 class Kernel:
     rank: int
     operands: tuple[Operand, ...]
@@ -143,6 +155,9 @@ class Kernel:
     body: tuple[Stmt, ...]
     nontemporal: bool = False
     """Whole vectors of contiguous operands are stored past the caches."""
+    shifts: tuple[Shift, ...] = ()
+    """Which operands are others, further on (`fusion.parfor`), where that is of interest."""
+    jam: Jam | None = None
 
     def __str__(self) -> str:
         lines = [f"kernel rank {self.rank} block {self.block} scratch {self.scratch_bytes}"]
@@ -150,6 +165,8 @@ class Kernel:
         if self.scalars:
             lines.append(f"  scalars: {self.scalars}")
         lines += [f"  loop {k}: {name} {sig}" for k, (name, sig) in enumerate(self.loops)]
+        if self.jam is not None:
+            lines.append(f"  jam: {self.jam.rows} rows, from {self.jam.begin} to {self.jam.end}")
         for k, slot in enumerate(self.slots):
             lines.append(f"  slot {k}: {slot.char} {'single' if slot.single else 'block'} at {slot.offset}")
         return "\n".join(lines + [line for stmt in self.body for line in printed(stmt, "  ")])

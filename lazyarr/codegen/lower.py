@@ -11,6 +11,7 @@ stride, and a program's temporaries are contiguous.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from lazyarr.codegen.loopir import (
     Apply,
@@ -50,9 +51,12 @@ def is_native(inst: Inst, target: Target) -> bool:
     return False
 
 
-def lower(parfor: Parfor, target: Target, nontemporal: bool = False) -> Kernel:
-    """The kernel of a map, in its first form: no blocks, no vectors."""
-    return Lowering(parfor, target, nontemporal).kernel()
+def lower(parfor: Parfor, target: Target, nontemporal: bool = False, hot: bool = False) -> Kernel:
+    """The kernel of a map, in its first form: no blocks, no vectors.
+
+    One that is `hot` is worth more code."""
+    kernel = Lowering(parfor, target, nontemporal).kernel()
+    return replace(kernel, shifts=parfor.shifts) if hot and parfor.shifts else kernel
 
 
 class Lowering:

@@ -11,6 +11,7 @@ from typing import Any
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.emit import Emitter
+from lazyarr.codegen.jam import jam
 from lazyarr.codegen.loopir import Kernel
 from lazyarr.codegen.lower import lower
 from lazyarr.codegen.symbols import symbol_of
@@ -60,20 +61,21 @@ class Pass(NamedTuple):
 
 
 PASSES = (
-    Pass("lower", lambda job, target: lower(job[0], target, nontemporal=job[1]), verify_kernel),
+    Pass("lower", lambda job, target: lower(job[0], target, job[1], job[2]), verify_kernel),
     Pass("tile", lambda kernel, target: tile(kernel, not target.without("tile")), verify_kernel),
     Pass("vectorize", vectorize, verify_kernel),
+    Pass("jam", jam, verify_kernel),
     Pass("emit", lambda kernel, target: source_of(kernel, target), None),
 )
-"""From a parfor and whether its kernel streams, through `Kernel`s, to `Source`."""
+"""From a parfor, whether its kernel streams, and whether it is hot, through `Kernel`s, to `Source`."""
 
 
 def results(
-    parfor: Parfor, target: Target, *, nontemporal: bool = False, verify: bool = False
+    parfor: Parfor, target: Target, *, nontemporal: bool = False, verify: bool = False, hot: bool = False
 ) -> dict[str, Any]:
     """What each pass makes, by the pass's name, in order."""
     found: dict[str, Any] = {}
-    result: Any = parfor, nontemporal
+    result: Any = parfor, nontemporal, hot
     for step in PASSES:
         result = found[step.name] = step.run(result, target)
         if verify and step.verify is not None:
@@ -82,7 +84,7 @@ def results(
 
 
 def compile_parfor(
-    parfor: Parfor, target: Target, *, nontemporal: bool = False, verify: bool = False
+    parfor: Parfor, target: Target, *, nontemporal: bool = False, verify: bool = False, hot: bool = False
 ) -> Source:
     """Write the kernel of a parfor.
 
@@ -97,6 +99,8 @@ def compile_parfor(
         aligned to 64 bytes, and tiles of a multiple of 64 elements.
     verify : bool, optional
         Check the loop IR after each pass.
+    hot : bool, optional
+        There is time to compile more code than one loop over a row.
 
     Returns
     -------
@@ -117,7 +121,7 @@ def compile_parfor(
         from lazyarr.codegen.scan_pipeline import compile_scan
 
         return compile_scan(parfor, target, verify)
-    source = results(parfor, target, nontemporal=nontemporal, verify=verify)["emit"]
+    source = results(parfor, target, nontemporal=nontemporal, verify=verify, hot=hot)["emit"]
     assert isinstance(source, Source)
     return source
 

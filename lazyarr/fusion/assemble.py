@@ -21,8 +21,9 @@ from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse, in_seque
 from lazyarr.fusion.fold import fold_order, result_strides
 from lazyarr.fusion.group import Group
 from lazyarr.fusion.loop_strides import Call, fit, strides_of
-from lazyarr.fusion.parfor import EFFECTS, Inst, Operand, Parfor, Reduction
+from lazyarr.fusion.parfor import EFFECTS, Inst, Operand, Parfor, Reduction, Shift
 from lazyarr.fusion.program import Program, Rewritten
+from lazyarr.fusion.shifts import shifts
 from lazyarr.geometry import offset_of
 from lazyarr.records import NamedTuple, dataclass
 from lazyarr.reduce_order import Order
@@ -115,17 +116,21 @@ class Mould:
     """What NumPy's inner loops compute: the value's number, and the node's."""
     rewrites: tuple[Rewritten, ...]
     parfors: dict[tuple[Any, ...], Parfor] = field(default_factory=dict)
-    """By loops, accesses, and the body where it is fitted to NumPy's strides: launches of equal parfors find
+    """By loops, operands, and the body where it is fitted to NumPy's strides: launches of equal parfors find
     their kernel at once."""
 
-    def parfor(self, dims: str, accesses: str, fold_group: int, body: list[Inst]) -> Parfor:
-        key = dims, accesses, fold_group, None if body == self.insts else tuple(body)
+    def parfor(self, dims: str, loops: Loops, offsets: tuple[int, ...], fold_group: int, body: list[Inst]) -> Parfor:
+        rows = zip(self.kinds, loops.strides, strict=True)
+        operands = tuple([Operand(k.char, access_class(s[-1], k.itemsize), k.role) for k, s in rows])
+        near: tuple[Shift, ...] = ()
+        if len(dims) > 1 and set(dims) == {"p"}:
+            values, sizes = [s.value for s in self.sources], [k.itemsize for k in self.kinds]
+            near = shifts(operands, values, loops.strides, offsets, sizes)
+        key = dims, operands, near, fold_group, None if body == self.insts else tuple(body)
         found = self.parfors.get(key)
         if found is None:
-            kinds = zip(self.kinds, accesses, strict=True)
-            operands = tuple([Operand(kind.char, access, kind.role) for kind, access in kinds])
             made = renumber(body, self.order, fold_group)
-            found = self.parfors[key] = Parfor(dims, operands, self.chars, made)
+            found = self.parfors[key] = Parfor(dims, operands, self.chars, made, near)
         return found
 
 
@@ -185,11 +190,8 @@ def assemble(f: Filled, arrange: Arrange, frame: Frame | None = None) -> Program
                 strides[k], starts[k] = inside.within(frame.extent, strides[k], starts[k])
     nests, run, fold_group = _nests(group, shape, strides, arrange)
     body, (dims, loops) = _fitting(mould.insts, f.calls, nests, mould.order)
-    accesses = "".join([
-        access_class(s[-1], kind.itemsize) for kind, s in zip(mould.kinds, loops.strides, strict=True)
-    ])  # fmt: skip
-    parfor = mould.parfor(dims, accesses, fold_group, body)
     offsets = tuple(at + t for at, t in zip(starts, loops.offsets, strict=True))
+    parfor = mould.parfor(dims, loops, offsets, fold_group, body)
     return Program(parfor, loops, offsets, run, tuple(moves), mould.rewrites)
 
 

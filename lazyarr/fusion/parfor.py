@@ -4,13 +4,15 @@ A parfor is one loop nest over an iteration space with a straight-line body in S
 nothing of sizes: shapes, strides, pointers and scalar values are arguments of a launch.  So the
 parfor itself (frozen, hashable) is the kernel's signature: equal parfors share one kernel.
 
-    parfor   = Parfor(dims, operands, scalars, body)
+    parfor   = Parfor(dims, operands, scalars, body, shifts)
     dims     = one letter a loop, outermost first: 'p' parallel, 'r' reduced, 's' in sequence
     operand  = Operand(dtype, access, role)      memory, addressed by base + sum(index * stride)
     access   = how it moves along the innermost loop: 'u' unit stride, 'z' stride 0, 's' any other
     role     = 'in' | 'out' | 'inout'
     scalars  = one dtype character per runtime scalar
     body     = Inst*     value number k is the result of body[k]
+    shifts   = one Shift(leader, rows, elements) an operand, or none at all: it is operand `leader`, so many
+               rows (of the last loop but one) and elements further on; what is no such operand leads itself
     inst     = Inst(op, sig, args, attr)
       ('load',   'd',     (),        k)      element of operand k (role in or inout)
       ('gather', 'd',     (v,),      k)      element of operand k, v bytes further on; v is an 'offset'
@@ -91,15 +93,26 @@ class Inst(NamedTuple):
     attr: int | str | Reduction | None = None
 
 
+class Shift(NamedTuple):
+    leader: int
+    rows: int
+    elements: int
+
+
 class Parfor(NamedTuple):
     dims: str
     operands: tuple[Operand, ...]
     scalars: str
     body: tuple[Inst, ...]
+    shifts: tuple[Shift, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"parfor {self.dims}"]
         lines += [f"  operand {k}: {o.dtype} {o.access} {o.role}" for k, o in enumerate(self.operands)]
+        lines += [
+            f"  operand {k} is {s.leader}, moved by {s.rows}, {s.elements}"
+            for k, s in enumerate(self.shifts) if s.leader != k
+        ]  # fmt: skip
         if self.scalars:
             lines.append(f"  scalars: {self.scalars}")
         for k, i in enumerate(self.body):

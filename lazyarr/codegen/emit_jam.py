@@ -1,0 +1,227 @@
+"""Rows side by side: the code of a `Jam`.
+
+In:  an emitter at the last loop but one.   Out: code of a loop over blocks of rows; rows that are left are
+the usual loop's.
+Vectors lie as `emit_rows` has them: the first row's results at multiples of their size, and the first and
+the last vector of a row overlap others.  Within a block of rows a vector of an array is loaded once, by its
+row and how far beside the results it lies.  Where that is some elements, a row's vectors at multiples pass from
+one position to the next in registers, and what lies between two of them is a shuffle; at the first two
+positions of a row, and at the last ones, it is a load.
+Kernels depend on what operands are to each other, but not on whose they are: addresses and strides are
+compared first, and where they are others than was said, all rows are the usual loop's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lazyarr.codegen import emit_rows
+from lazyarr.codegen.emit_body import PlaceOf, Registers, emit_body
+from lazyarr.codegen.emit_lanes import Place, load_raw, raw_type
+from lazyarr.codegen.jam import Row, columns, main_of, once_of, rows_read
+from lazyarr.codegen.loopir import Load, arguments
+from lazyarr.dtypes import PLAIN
+
+if TYPE_CHECKING:
+    from lazyarr.codegen.emit import Emitter
+
+Vectors = dict[tuple[Row, int], str]
+"""By row of an array, and how many elements (or, at multiples, vectors) beside the results."""
+
+
+class Jammed:
+    """The rows of one kernel that run side by side."""
+
+    def __init__(self, e: Emitter, apart: str, pointers: dict[int, str]) -> None:
+        kernel = e.kernel
+        assert kernel.jam is not None
+        self.e, self.b, self.kernel, self.how = e, e.b, kernel, kernel.jam
+        self.loop = main_of(kernel)
+        self.lanes, self.d = self.loop.lanes, kernel.rank - 2
+        self.read = rows_read(kernel, self.how.rows)
+        self.across = {
+            row: found for row, reads in self.read.items()
+            if (found := columns(reads, self.char(row), self.lanes, e.target))
+        }  # fmt: skip
+        once = once_of(kernel)
+        self.varies = any(
+            isinstance(x, Load) and x.ref.space == "operand" for x in (once.body if once is not None else ())
+        )
+        """Is there something that is the same along a row, but not in all rows?"""
+        self.as_said = self.compared(apart, pointers)
+
+    def char(self, row: Row) -> str:
+        return self.kernel.operands[row[0]].dtype
+
+    def compared(self, apart: str, pointers: dict[int, str]) -> str:
+        """Are results apart, and operands to each other as was said?"""
+        b, strides, found = self.b, self.e.strides, [apart]
+        for k, (leader, rows, elements) in enumerate(self.kernel.shifts):
+            if leader == k:
+                continue
+            at = self.moved(pointers[leader], leader, rows)
+            size = PLAIN[self.kernel.operands[k].dtype].itemsize
+            at = b.op(f"getelementptr i8, ptr {at}, i64 {elements * size}")
+            found.append(b.op(f"icmp eq ptr {at}, {pointers[k]}"))
+            found += [b.op(f"icmp eq i64 {strides[k, d]}, {strides[leader, d]}") for d in range(self.d + 1)]
+        both = found[0]
+        for other in found[1:]:
+            both = b.op(f"and i1 {both}, {other}")
+        return both
+
+    def moved(self, pointer: str, k: int, rows: int) -> str:
+        """An operand's address some rows further on."""
+        if not rows:
+            return pointer
+        far = self.b.op(f"mul i64 {self.e.strides[k, self.d]}, {rows}")
+        return self.b.op(f"getelementptr i8, ptr {pointer}, i64 {far}")
+
+    def nest(self, pointers: dict[int, str], rows: str, count: str) -> tuple[dict[int, str], str]:
+        """The loop over blocks of rows; where the rows begin that are left, and how many these are."""
+        e, b = self.e, self.b
+        head, latch, after = (b.fresh(stem)[1:] for stem in ("block", "next", "left"))
+        some = b.op(f"and i1 {self.as_said}, {b.op(f'icmp uge i64 {count}, {2 * self.lanes}')}")
+        blocks = b.op(f"select i1 {some}, i64 {b.op(f'udiv i64 {rows}, {self.how.rows}')}, i64 0")
+        before = e.block
+        b.do(f"br i1 {b.op(f'icmp ne i64 {blocks}, 0')}, label %{head}, label %{after}")
+        e.label(head)
+        b.do(f"%i.{head} = phi i64 [ 0, %{before} ], [ %i.{latch}, %{latch} ]")
+        inside, left = {}, {}
+        for k, pointer in pointers.items():
+            inside[k] = f"%p{k}.{head}"
+            b.do(f"{inside[k]} = phi ptr [ {pointer}, %{before} ], [ %p{k}.{latch}, %{latch} ]")
+        self.block(inside, count)
+        b.do(f"br label %{latch}")
+        e.label(latch)
+        b.do(f"%i.{latch} = add i64 %i.{head}, 1")
+        for k, pointer in inside.items():
+            far = b.op(f"mul i64 {e.strides[k, self.d]}, {self.how.rows}")
+            b.do(f"%p{k}.{latch} = getelementptr i8, ptr {pointer}, i64 {far}")
+        more = b.op(f"icmp ult i64 %i.{latch}, {blocks}")
+        b.do(f"br i1 {more}, label %{head}, label %{after}")
+        e.label(after)
+        for k, pointer in pointers.items():
+            left[k] = b.op(f"phi ptr [ {pointer}, %{before} ], [ %p{k}.{latch}, %{latch} ]")
+        return left, b.op(f"sub i64 {rows}, {b.op(f'mul i64 {blocks}, {self.how.rows}')}")
+
+    def block(self, pointers: dict[int, str], count: str) -> None:
+        """One block of rows."""
+        e, b, lanes = self.e, self.b, self.lanes
+        rows = [{k: self.moved(p, k, r) for k, p in pointers.items()} for r in range(self.how.rows)]
+        self.arrays = {row: self.moved(pointers[row[0]], *row) for row in self.read}
+        self.wide = [self.entered(row, count) for row in (rows if self.varies else rows[:1])]
+        self.wide *= 1 if self.varies else len(rows)
+        b.width = 0
+        walk, leader = emit_rows.Walk(b, "true", count, count, lanes), emit_rows.leader(self.loop)
+        assert leader is not None
+        second = walk.second(pointers[leader.index], PLAIN[leader.char].itemsize)
+        limit = b.op(f"add i64 {count}, {self.how.end}")
+        pre, plain, turn, lead, whole, done = (
+            b.fresh(stem)[1:] for stem in ("pre", "plain", "turn", "lead", "whole", "done")
+        )  # fmt: skip
+        b.do(f"br label %{pre}")
+        e.label(pre)
+        b.do(f"br label %{plain}")
+        e.label(plain)
+        edges = [f"[ 0, %{pre} ]", f"[ %n.{plain}, %{turn} ]"]
+        edges += [f"[ %n.{whole}, %{whole} ]"] if self.across else []
+        at = f"%i.{plain}"
+        b.do(f"{at} = phi i64 {', '.join(edges)}")
+        self.vectors(rows, at, {})
+        first = b.op(f"icmp eq i64 {at}, 0")
+        following = b.op(f"select i1 {first}, i64 {second}, i64 {b.op(f'add i64 {at}, {lanes}')}")
+        b.do(f"%n.{plain} = add i64 {walk.within(following)}, 0")
+        b.do(f"br i1 {b.op(f'icmp ult i64 {at}, {walk.last}')}, label %{turn}, label %{done}")
+        e.label(turn)
+        if self.across:
+            room = b.op(f"icmp sle i64 {following}, {limit}")
+            room = b.op(f"and i1 {room}, {b.op(f'icmp sge i64 {following}, {self.how.begin}')}")
+            b.do(f"br i1 {room}, label %{lead}, label %{plain}")
+            self.between(rows, following, limit, walk, (turn, lead, whole, plain))
+        else:
+            b.do(f"br label %{plain}")
+        e.label(done)
+
+    def entered(self, row: dict[int, str], count: str) -> Registers:
+        """What does not vary along a row, in all lanes."""
+        e, once = self.e, once_of(self.kernel)
+        if once is not None:
+            e.once(once, emit_rows.Range(row, count))
+        self.b.width = self.lanes
+        return e.fixed.spread(dict.fromkeys(a for lane in self.loop.body for a in arguments(lane)))
+
+    def between(
+        self, rows: list[dict[int, str]], start: str, limit: str, walk: emit_rows.Walk,
+        labels: tuple[str, str, str, str],
+    ) -> None:  # fmt: skip
+        """The loop in which vectors at multiples pass from position to position."""
+        e, b = self.e, self.b
+        _, lead, whole, plain = labels
+        e.label(lead)
+        held = [(row, c) for row, across in self.across.items() for c in across[:-1]]
+        b.width = self.lanes
+        begun = [self.load(row, start, c * self.lanes) for row, c in held]
+        b.do(f"br label %{whole}")
+        e.label(whole)
+        at = f"%i.{whole}"
+        b.do(f"{at} = phi i64 [ {start}, %{lead} ], [ %m.{whole}, %{whole} ]")
+        vectors: Vectors = {place: f"%v{k}.{whole}" for k, place in enumerate(held)}
+        passing = len(b.lines)
+        b.lines += [""] * len(held)         # (what comes next from where is known below)
+        for row, across in self.across.items():
+            vectors[row, across[-1]] = self.load(row, at, across[-1] * self.lanes)
+        self.vectors(rows, at, vectors)
+        for k, (row, c) in enumerate(held):
+            ty, following = raw_type(self.char(row), self.lanes), vectors[row, c + 1]
+            b.lines[passing + k] = (
+                f"  {vectors[row, c]} = phi {ty} [ {begun[k]}, %{lead} ], [ {following}, %{whole} ]"
+            )
+        b.do(f"%m.{whole} = add i64 {at}, {self.lanes}")
+        b.do(f"%n.{whole} = add i64 {walk.within(f'%m.{whole}')}, 0")
+        b.do(f"br i1 {b.op(f'icmp sle i64 %m.{whole}, {limit}')}, label %{whole}, label %{plain}")
+
+    def load(self, row: Row, at: str, elements: int) -> str:
+        """A vector of a row, so many elements beside a position."""
+        char = self.char(row)
+        pointer = self.arrays[row]
+        if elements:
+            far = elements * PLAIN[char].itemsize
+            pointer = self.b.op(f"getelementptr i8, ptr {pointer}, i64 {far}")
+        return load_raw(self.b, Place(char, "u", pointer, at, ""))
+
+    def vectors(self, rows: list[dict[int, str]], at: str, whole: Vectors) -> None:
+        """One vector of each row; `whole` are vectors at multiples."""
+        b = self.b
+        known: Vectors = {}
+        b.width = self.lanes
+        for r, pointers in enumerate(rows):
+            registers = self.wide[r].copy()
+            for lane in self.loop.body:
+                if isinstance(lane, Load) and self.row_of(lane.ref.index, r) in self.read:
+                    row, elements = self.row_of(lane.ref.index, r), self.kernel.shifts[lane.ref.index].elements
+                    if (row, elements) not in known:
+                        known[row, elements] = self.beside(row, at, elements, whole)
+                    registers.chars[lane.value] = lane.ref.char
+                    registers.raws[lane.value] = known[row, elements]
+                else:
+                    emit_body((lane,), registers, self.places(pointers, at))
+        b.width = 0
+
+    def places(self, pointers: dict[int, str], at: str) -> PlaceOf:
+        return lambda ref: self.e.place(ref, pointers[ref.index], at)
+
+    def row_of(self, operand: int, r: int) -> Row:
+        shift = self.kernel.shifts[operand]
+        return shift.leader, shift.rows + r
+
+    def beside(self, row: Row, at: str, elements: int, whole: Vectors) -> str:
+        """The vector so many elements beside the results."""
+        if (row, 0) not in whole or abs(elements) >= self.lanes:
+            return self.load(row, at, elements)
+        if not elements:
+            return whole[row, 0]
+        first, second = (whole[row, c] for c in ((-1, 0) if elements < 0 else (0, 1)))
+        ty = raw_type(self.char(row), self.lanes)
+        order = range(elements % self.lanes, elements % self.lanes + self.lanes)
+        mask = ", ".join(f"i32 {k}" for k in order)
+        return self.b.op(f"shufflevector {ty} {first}, {ty} {second}, <{self.lanes} x i32> <{mask}>")
