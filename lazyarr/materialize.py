@@ -55,7 +55,7 @@ def evaluate(roots: Iterable[Expr]) -> None:
         if native:
             (_engine or _load()).run(nodes, roots, met)
         else:
-            _one_by_one(nodes)
+            one_by_one(nodes)
         if told is not None:
             habit, seconds, share = told
             habit.ran_alone((seconds + time.perf_counter() - began) * share)
@@ -76,7 +76,7 @@ def _load() -> Any:
     return _engine
 
 
-def _one_by_one(nodes: list[Any]) -> None:
+def one_by_one(nodes: list[Any]) -> None:
     """Compute nodes through NumPy; what nobody needs any more goes, as in NumPy."""
     late: list[flags.Late] = []
     try:
