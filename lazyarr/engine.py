@@ -38,7 +38,7 @@ from lazyarr.launch_compress import Source, launch_kept, launch_pack, launch_tal
 from lazyarr.launch_feeds import launch_fed
 from lazyarr.launch_portions import Part, Portions
 from lazyarr.launch_rows import launch_rows
-from lazyarr.materialize import one_by_one, run_through_numpy
+from lazyarr.materialize import run_through_numpy, unplanned
 from lazyarr.plan import Plan, RowBlocks, Step, Walk, walk
 from lazyarr.planning import groups_of, plan_if, plan_of, too_few
 from lazyarr.ready import Folded, Met, launched, walk_of
@@ -53,24 +53,25 @@ from lazyarr.worth import Account
 COMPILED = (*ELEMENTWISE, *FOLDS, Scatter)
 
 
-def run(nodes: list[Expr], roots: list[Expr], met: Met | Folded | None = None) -> None:
-    """Compute `nodes`, of which `roots` must be stored; `met` is what was seen of them, if anything."""
+def run(
+    nodes: list[Expr], roots: list[Expr], met: Met | Folded | None = None, account: Account | None = None
+) -> None:
+    """Compute `nodes`, of which `roots` must be stored; `met` is what was seen of them, if anything.
+
+    Given an `account`, those without a plan may be NumPy's."""
     if isinstance(met, Met) and met.plan is not None:
         if _run_known(met, met.plan):
             return
         _, nodes = ready.written(met)
         met = None
-    account = Account(nodes)
-    if account.waits():
-        _unplanned(nodes, account)
-        return
     began = time.perf_counter()
     w = walk(nodes, roots)
-    plan = plan_if(w, _refuse, account.still_waits)
+    plan = plan_if(w, _refuse, None if account is None else account.still_waits)
     COUNT.seconds["plan"] += time.perf_counter() - began
     if plan is None:
+        assert account is not None
         w.leaves.clear()                # what is read goes with its last reader, as in NumPy
-        _unplanned(nodes, account)
+        unplanned(nodes, account)
         return
     name = None if plan.noted else name_of(nodes)
     compiled = True
@@ -86,14 +87,6 @@ def run(nodes: list[Expr], roots: list[Expr], met: Met | Folded | None = None) -
         plan.noted = True
     if met is not None:
         ready.note(met, plan, w)
-
-
-def _unplanned(nodes: list[Expr], account: Account) -> None:
-    """Compute nodes through NumPy, as long as no plan is worth its price."""
-    COUNT.unplanned += 1
-    began = time.perf_counter()
-    one_by_one(nodes)
-    account.took(1e9 * (time.perf_counter() - began))
 
 
 def _run_known(met: Met, plan: Plan) -> bool:

@@ -315,7 +315,7 @@ def _attempt(group: Group, w: Walk, parted: Partition, barred: Barred, alike: Al
     return None
 
 
-def _make(w: Walk, refuse: Refuse, waits: Waits) -> Plan | None:
+def _make(w: Walk, refuse: Refuse, waits: Waits = None) -> Plan | None:
     key = outline_of(w) if len(w.nodes) <= OUTLINED else None
     known = None if key is None else _outlines.get(key)
     if waits is not None and waits(w, key, known is not None):
