@@ -142,12 +142,25 @@ def loads_cached() -> bool:
     return jit.loads_cached()
 
 
+PAGES_NS = 0.15
+"""What a byte of fresh pages takes."""
+
+
 def numpy_ns(node: Expr) -> float:
     """What NumPy would take for a node, roughly: the op, and its result into fresh pages."""
     op: Any = node.op
-    region = node.region
     if op.__class__ is Call:
         return op.ns
+    if isinstance(op, Scatter):
+        return warm_ns(node)
+    assert node.region is not None
+    return warm_ns(node) + node.region.nbytes * PAGES_NS
+
+
+def warm_ns(node: Expr) -> float:
+    """The same, its result into memory that was used before."""
+    op: Any = node.op
+    region = node.region
     assert region is not None
     elements, per_element = region.size, 0.3
     if isinstance(op, Map):
@@ -160,4 +173,4 @@ def numpy_ns(node: Expr) -> float:
         return math.prod(op.shape) * SCATTER_NS
     elif isinstance(op, FOLDS) and isinstance(node.inputs[0], Read):
         elements = node.inputs[0].geo.size
-    return elements * (0.3 + per_element) + region.nbytes * 0.15
+    return elements * (0.3 + per_element)

@@ -124,6 +124,9 @@ class Options:
 
     jit: str = _option("auto", _one_of("auto", "always", "never"), plan=True)
     """``auto``: small results by NumPy at the call; ``always``: every size through kernels."""
+    plan: str = _option("auto", _one_of("auto", "always"))
+    """``auto``: an evaluation unlike all before is NumPy's until that has taken as long as a plan and its
+    kernels would (`worth`); ``always``: it is planned at once."""
     math: str = _option("numpy", _one_of("numpy", "native"), code=True)
     """``numpy``: elementary functions with NumPy's bits; ``native``: those that kernels compute and
     `own_loops` lists are our own, within 1 ULP, the same bits on every CPU level."""

@@ -16,6 +16,7 @@ NAMES = (
     "node_bound",           # evaluations because the pending graph grew too large
     "memory_bound",         # evaluations because pending nodes kept too many bytes alive
     "plans",                # evaluations that were planned anew, not by a known structure
+    "unplanned",            # evaluations that NumPy did, since no plan was worth its price yet (`worth`)
     "reshaped",             # others whose nodes are where they were in a plan of other extents
     "assembled",            # groups of these whose programs were made; others share those of groups like them
     "bodies",               # of these, those whose bodies were written: others had one of another shape's
@@ -60,6 +61,7 @@ class Counters:
     node_bound: int
     memory_bound: int
     plans: int
+    unplanned: int
     reshaped: int
     assembled: int
     bodies: int

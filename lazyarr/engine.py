@@ -38,9 +38,9 @@ from lazyarr.launch_compress import Source, launch_kept, launch_pack, launch_tal
 from lazyarr.launch_feeds import launch_fed
 from lazyarr.launch_portions import Part, Portions
 from lazyarr.launch_rows import launch_rows
-from lazyarr.materialize import run_through_numpy
+from lazyarr.materialize import run_through_numpy, unplanned
 from lazyarr.plan import Plan, RowBlocks, Step, Walk, walk
-from lazyarr.planning import groups_of, plan_of, too_few
+from lazyarr.planning import groups_of, plan_if, plan_of, too_few
 from lazyarr.ready import Folded, Met, launched, walk_of
 from lazyarr.reduce_order import Unproved
 from lazyarr.srcloc import note_lines
@@ -48,20 +48,31 @@ from lazyarr.storage import SLACK
 from lazyarr.switches import is_node_off
 from lazyarr.target import Target
 from lazyarr.values import LEDGER, is_held
+from lazyarr.worth import Account
 
 COMPILED = (*ELEMENTWISE, *FOLDS, Scatter)
 
 
-def run(nodes: list[Expr], roots: list[Expr], met: Met | Folded | None = None) -> None:
-    """Compute `nodes`, of which `roots` must be stored; `met` is what was seen of them, if anything."""
+def run(
+    nodes: list[Expr], roots: list[Expr], met: Met | Folded | None = None, account: Account | None = None
+) -> None:
+    """Compute `nodes`, of which `roots` must be stored; `met` is what was seen of them, if anything.
+
+    Given an `account`, those without a plan may be NumPy's."""
     if isinstance(met, Met) and met.plan is not None:
         if _run_known(met, met.plan):
             return
         _, nodes = ready.written(met)
         met = None
     began = time.perf_counter()
-    w, plan = planned(nodes, roots)
+    w = walk(nodes, roots)
+    plan = plan_if(w, _refuse, None if account is None else account.still_waits)
     COUNT.seconds["plan"] += time.perf_counter() - began
+    if plan is None:
+        assert account is not None
+        w.leaves.clear()                # what is read goes with its last reader, as in NumPy
+        unplanned(nodes, account)
+        return
     name = None if plan.noted else name_of(nodes)
     compiled = True
     try:

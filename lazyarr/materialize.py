@@ -13,7 +13,7 @@ memory.  The engine is imported when it is first used: a short program never nee
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy
@@ -27,10 +27,11 @@ from lazyarr.counters import COUNT
 from lazyarr.expr import LOCK, Expr, Opaque, Read
 from lazyarr.fusion import reference
 from lazyarr.habits import WATCHED, told_by
-from lazyarr.interrupts import hold_signals, release_signals
+from lazyarr.interrupts import Held, deliver, hold_signals, release_signals
 from lazyarr.sinking import sunk
 from lazyarr.srcloc import note_lines
 from lazyarr.values import LEDGER, Buffer, is_held, results
+from lazyarr.worth import Account
 
 
 def evaluate(roots: Iterable[Expr]) -> None:
@@ -45,7 +46,9 @@ def evaluate(roots: Iterable[Expr]) -> None:
         known = met is not None and met.plan is not None
         if met is not None and met.calls and not known:
             met, nodes = _written(met)
-        native = known or compiles(nodes)
+        account = None if known or not may_compile() else Account(nodes)
+        waits = account is not None and account.waits()
+        native = known or (account is not None and not waits and COMPILER.plans(nodes))
         if observed:
             from lazyarr.debug.watch import watch
 
@@ -53,9 +56,11 @@ def evaluate(roots: Iterable[Expr]) -> None:
         told = told_by(nodes) if WATCHED else None
         began = time.perf_counter()
         if native:
-            (_engine or _load()).run(nodes, roots, met)
+            (_engine or _load()).run(nodes, roots, met, account)
+        elif waits:
+            unplanned(nodes, account)           # type: ignore[arg-type]
         else:
-            _one_by_one(nodes)
+            one_by_one(nodes)
         if told is not None:
             habit, seconds, share = told
             habit.ran_alone((seconds + time.perf_counter() - began) * share)
@@ -76,22 +81,45 @@ def _load() -> Any:
     return _engine
 
 
-def _one_by_one(nodes: list[Any]) -> None:
+def one_by_one(nodes: list[Any]) -> None:
     """Compute nodes through NumPy; what nobody needs any more goes, as in NumPy."""
     late: list[flags.Late] = []
+    listener = flags.Listener()
+    began = time.perf_counter()
+    held = hold_signals() if len(nodes) > 1 else None       # (once: for each node it takes as long as that)
     try:
-        for k in range(len(nodes)):
-            late += run_through_numpy(nodes[k])
-            nodes[k] = None
-            COUNT.numpy_fallbacks += 1
+        with numpy.errstate(all="log", call=listener):
+            for k in range(len(nodes)):
+                if held is not None and held.came:
+                    deliver(held)
+                late += _through_numpy(nodes[k], listener, held)
+                nodes[k] = None
+                COUNT.numpy_fallbacks += 1
     finally:
-        if late:
-            flags.give(late)
+        COUNT.seconds["fallback"] += time.perf_counter() - began
+        try:
+            release_signals(held)
+        finally:
+            if late:
+                flags.give(late)
 
 
 def compiles(nodes: list[Expr]) -> bool:
     """Are kernels the way to compute these nodes?"""
-    return config.current.jit != "never" and "numpy" in config.current.parallel and COMPILER.plans(nodes)
+    return may_compile() and COMPILER.plans(nodes)
+
+
+def may_compile() -> bool:
+    """Do the options leave anything to kernels?"""
+    return config.current.jit != "never" and "numpy" in config.current.parallel
+
+
+def unplanned(nodes: list[Any], account: Account) -> None:
+    """Compute nodes through NumPy, since no plan is worth its price yet."""
+    COUNT.unplanned += 1
+    began = time.perf_counter()
+    one_by_one(nodes)
+    account.took(1e9 * (time.perf_counter() - began))
 
 
 def closure(roots: Iterable[Expr]) -> list[Expr]:
@@ -156,9 +184,19 @@ def _first(node: Expr, needed: dict[int, Expr]) -> list[Expr]:
     return waiting
 
 
-def run_through_numpy(node: Expr) -> list[flags.Late]:
+def run_through_numpy(node: Expr) -> Sequence[flags.Late]:
     """One node through NumPy: the warnings to give."""
     began = time.perf_counter()
+    listener = flags.Listener()
+    try:
+        with numpy.errstate(all="log", call=listener):
+            return _through_numpy(node, listener, None)
+    finally:
+        COUNT.seconds["fallback"] += time.perf_counter() - began
+
+
+def _through_numpy(node: Expr, listener: flags.Listener, holding: Held | None) -> Sequence[flags.Late]:
+    """The same, in an error state that tells a listener, perhaps with all signals held."""
     op = node.op
     made = op if isinstance(op, Opaque) and op.makes else None
     buf: Any = None
@@ -177,14 +215,12 @@ def run_through_numpy(node: Expr) -> list[flags.Late]:
     mask: Any = inputs.pop() if node.masked else True
     region = node.region
     assert op is not None and region is not None
-    listener = flags.Listener()
-    held = None if taken is None else hold_signals()
+    held = None if taken is None or holding is not None else hold_signals()
     try:
-        with numpy.errstate(all="log", call=listener):
-            if made is not None:
-                buf = Buffer.borrow(made.run(*inputs, *made.options))
-            else:
-                reference.run(op, buf.real(region), tuple(inputs), mask)
+        if made is not None:
+            buf = Buffer.borrow(made.run(*inputs, *made.options))
+        else:
+            reference.run(op, buf.real(region), tuple(inputs), mask)
         if is_held(node):
             LEDGER.unallocated -= node.nbytes
         node.done(buf)
@@ -196,5 +232,7 @@ def run_through_numpy(node: Expr) -> list[flags.Late]:
     finally:
         release_signals(held)
     COUNT.nodes_run += 1
-    COUNT.seconds["fallback"] += time.perf_counter() - began
-    return list(flags.late(node, listener.raised, op)) if listener.raised else []
+    if not listener.raised:
+        return ()
+    raised, listener.raised = listener.raised, []
+    return list(flags.late(node, raised, op))

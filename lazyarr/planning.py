@@ -10,7 +10,7 @@ Plans are remembered by the walk's key.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from lazyarr import config
@@ -70,21 +70,35 @@ def forget() -> None:
 
 def plan_of(w: Walk, refuse: Refuse) -> Plan:
     """The plan of a walk, from memory if the structure was met before."""
+    found = plan_if(w, refuse, None)
+    assert found is not None
+    return found
+
+
+Waits = Callable[[Walk, Key | None, bool], bool] | None
+"""Says of a walk that no plan is to be made for it yet: given the key of those that differ in extents only,
+and whether one of them has a plan (`worth`).  None: plans are made."""
+
+
+def plan_if(w: Walk, refuse: Refuse, waits: Waits) -> Plan | None:
+    """The plan of a walk; None if it was not met before and has to wait."""
     found = _plans.get(w.key)
     if found is None:
-        found = _met(w, refuse)
+        found = _met(w, refuse, waits)
+        if found is None:
+            return None
         if len(_plans) >= MAX_PLANS:
             _plans.clear()
         _plans[w.key] = found
     return found
 
 
-def _met(w: Walk, refuse: Refuse) -> Plan:
+def _met(w: Walk, refuse: Refuse, waits: Waits) -> Plan | None:
     """A plan for a new structure: a known one's, if only the shape is new."""
     pattern = pattern_of(w)
     kept = kept_of(w) if pattern is None else None
     if pattern is None and kept is None:
-        return _make(w, refuse)
+        return _make(w, refuse, waits)
     key = pattern[0] if pattern is not None else kept[0]            # type: ignore[index]
     known = _patterns.get(key)
     if known is not None and not excess(w, known[0].steps):
@@ -96,7 +110,9 @@ def _met(w: Walk, refuse: Refuse) -> Plan:
             steps = for_count(known[0].steps, w, kept[1], known[1])
         if steps is not None:
             return Plan(steps, w.tokens.pins, known[0].noted)
-    found = _make(w, refuse)
+    found = _make(w, refuse, waits)
+    if found is None:
+        return None
     if len(_patterns) >= MAX_PLANS:
         _patterns.clear()
     _patterns[key] = found, 0 if kept is None else kept[1]
@@ -299,15 +315,17 @@ def _attempt(group: Group, w: Walk, parted: Partition, barred: Barred, alike: Al
     return None
 
 
-def _make(w: Walk, refuse: Refuse) -> Plan:
-    with Resting():
-        return _made(w, refuse)
-
-
-def _made(w: Walk, refuse: Refuse) -> Plan:
-    """A plan, begun by where nodes were for other extents, if something of that structure was met."""
+def _make(w: Walk, refuse: Refuse, waits: Waits = None) -> Plan | None:
     key = outline_of(w) if len(w.nodes) <= OUTLINED else None
     known = None if key is None else _outlines.get(key)
+    if waits is not None and waits(w, key, known is not None):
+        return None
+    with Resting():
+        return _made(w, refuse, key, known)
+
+
+def _made(w: Walk, refuse: Refuse, key: Key | None, known: Outline | None) -> Plan:
+    """A plan, begun by where nodes were for other extents, if something of that structure was met."""
     if known is not None:
         try:
             barred = known.barred(w.nodes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -14,6 +15,9 @@ sys.path.append(str(Path(__file__).parent))     # for what tests of several fold
 
 # A shell that runs the tests in the background ignores Ctrl-C for them, and so would what they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# What is tested is compiled code, from the first evaluation on; `tests/engine/test_worth.py` tests who waits.
+os.environ.setdefault("LAZYARR_PLAN", "always")
 
 # Whoever reads ghost memory, where users find zeros, does not get away with it here.
 with suppress(ImportError):                     # an impostor (test_is_not_numpy) has none

@@ -1,0 +1,122 @@
+"""When plans are worth their price: once NumPy has taken as long as they will.
+
+A plan takes Python's time, and its kernels LLVM's, which come back only if the structure is met again, or its
+arrays are large.  Nobody knows whether it will be.  So, as who rents skis until that has cost what skis cost,
+a structure is NumPy's, node by node, until that has taken longer than to plan and to compile it will.  A
+program whose structures never come again stays at NumPy's speed, and one that repeats itself has lost little
+by the time it has its plans.  Only times depend on that; where bits would, or where compiled code is asked
+for, plans are made at once.
+
+In:  pending nodes, and how long NumPy took for their like.   Out: is NumPy to compute them, too?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple
+
+from lazyarr.compiler import name_of, noted, warm_ns
+from lazyarr.config import OBSERVED, current, is_observed
+from lazyarr.expr import FOLDS, Expr
+
+if TYPE_CHECKING:
+    from lazyarr.fusion.structure import Key
+    from lazyarr.plan import Walk
+
+
+class Price(NamedTuple):
+    """Nanoseconds; `asv_bench/cold.py` shows what becomes of them."""
+
+    evaluation: float
+    node: float
+    fold: float
+    """A node that folds, besides."""
+    part: float
+    """A node that writes to a part of an array, besides: who reads that may be cut into boxes."""
+
+    def of(self, nodes: Sequence[Expr]) -> float:
+        folds = sum([isinstance(n.op, FOLDS) for n in nodes])
+        parts = sum([n.old is not None and not n.covers for n in nodes])
+        return self.evaluation + len(nodes) * self.node + folds * self.fold + parts * self.part
+
+
+PLAN = Price(350e3, 50e3, 100e3, 250e3)
+"""A plan that begins with nothing."""
+
+PLACED = Price(200e3, 40e3, 50e3, 50e3)
+"""A plan that begins with where nodes were for other extents; its kernels are there."""
+
+KERNELS = Price(2.5e6, 150e3, 6e6, 500e3)
+"""Kernels that the cache does not have."""
+
+SURE = 1.5
+"""So many times the price NumPy's time is before it is paid: kernels take some time, too."""
+
+MAX_ACCOUNTS = 1024
+"""Structures whose time is remembered; all are forgotten when there are more."""
+
+_spent: dict[int, float] = {}
+"""By account: nanoseconds that NumPy has taken; infinite where plans are made."""
+
+
+class Account:
+    """On what the time of an evaluation goes: at first on what its ops are, since to ask for a key takes
+    longer; where these have a plan, on the structure."""
+
+    __slots__ = ("key", "nodes", "is_first")
+
+    def __init__(self, nodes: Sequence[Expr]) -> None:
+        self.nodes = nodes
+        self.key = hash(tuple([n.op for n in nodes]))
+        self.is_first = False
+        """Are these ops planned for the first time?"""
+
+    def waits(self) -> bool:
+        """Are the nodes NumPy's, before anybody looks for a plan?"""
+        if at_once() or _spent.get(self.key) == inf:
+            return False
+        self.is_first = not self._waits(PLAN)
+        return not self.is_first
+
+    def still_waits(self, w: Walk, like: Key | None, placed: bool) -> bool:
+        """Are they NumPy's, given that there is no plan?
+
+        `like` is the key of those that differ in extents only; `placed` says that one of them has a plan."""
+        if self.is_first or at_once():
+            return False
+        self.key = hash(w.key if placed or like is None else like)
+        return self._waits(PLACED if placed else PLAN)
+
+    def _waits(self, price: Price) -> bool:
+        nodes = self.nodes
+        spent = _spent.get(self.key, 0.0) + sum(map(warm_ns, nodes))
+        least = price.of(nodes)
+        if spent < SURE * least:
+            return True
+        if price is PLAN and spent < SURE * (least + KERNELS.of(nodes)) and not noted(name_of(nodes)):
+            return True
+        _enter(self.key, inf)
+        return False
+
+    def took(self, ns: float) -> None:
+        """So long NumPy took."""
+        _enter(self.key, _spent.get(self.key, 0.0) + ns)
+
+
+def _enter(key: int, ns: float) -> None:
+    if len(_spent) >= MAX_ACCOUNTS:
+        _spent.clear()
+    _spent[key] = ns
+
+
+def at_once() -> bool:
+    """Are plans made whatever they cost, since somebody asks for compiled code, looks on, or would get other
+    bits from NumPy?"""
+    asked = current.plan == "always" or current.jit == "always"
+    return asked or current.math == "native" or current.fast_math or (bool(OBSERVED) and is_observed())
+
+
+def forget() -> None:
+    """Let no structure have been met before."""
+    _spent.clear()
