@@ -181,6 +181,10 @@ IN_PLACE = 2
 """A write over existing memory takes no fresh pages: there NumPy is the faster one up to so many times the
 size, unless operands wait as well."""
 
+MOVED = 4
+"""A copy of what exists is memory moved, which NumPy does as fast as anybody: up to so many times the size a
+node takes longer."""
+
 
 def at_call(size: int, args: tuple[Any, ...], factor: int = 1) -> bool:
     """Is this NumPy's, at the call?  Small results of evaluated operands are."""

@@ -124,9 +124,9 @@ def watch(node: Expr, habit: Habit, seconds: float) -> None:
     WATCHED[node.serial] = habit, seconds
 
 
-def told_by(nodes: Sequence[Expr]) -> tuple[Habit, float, float] | None:
+def told_by(nodes: Sequence[Expr], share: float | None = None) -> tuple[Habit, float, float] | None:
     """The habit that an evaluation of these nodes tells about; the seconds of building; how much of the time
-    for all nodes is the habit's."""
+    for all nodes is the habit's.  `share`: the first one's, if that is known."""
     found = WATCHED.pop(nodes[0].serial, None)
     if found is None:
         return None
@@ -135,5 +135,7 @@ def told_by(nodes: Sequence[Expr]) -> tuple[Habit, float, float] | None:
     WATCHED.clear()                             # what else is among them is not alone
     if len(nodes) > FEW:
         return None
+    if share is not None:
+        return *found, share
     works = [*map(numpy_ns, nodes)]
     return *found, works[0] / sum(works)

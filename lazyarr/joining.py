@@ -18,7 +18,7 @@ from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.creation import unset
 from lazyarr.dtypes import char_of
-from lazyarr.elementwise import FOLD, at_call, operand
+from lazyarr.elementwise import MOVED, FOLD, at_call, operand
 from lazyarr.error_state import loud
 from lazyarr.fallback import NUMPYS_AXES
 from lazyarr.geometry import fresh, geometry, in_order
@@ -268,6 +268,16 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     parts: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = [((), ())]
     for n, s in zip(a.geo.shape, sums, strict=True):
         parts = [((*x, i), (*y, o)) for x, y in parts for i, o in _wrapped(s % n)]
+    if at_call(a.geo.size, (a,), MOVED):
+        COUNT.eager += 1
+        real = now(a)
+
+        def fill(out: numpy.ndarray) -> None:
+            for given, to in parts:
+                out[to] = real[given]
+
+        target.storage.put(target.geo, fill)
+        return target
     for given, to in parts:
         write(target, target.geo[to], part(a, a.geo[given]))
     return target

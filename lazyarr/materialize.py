@@ -41,7 +41,14 @@ def evaluate(roots: Iterable[Expr]) -> None:
         if not roots:
             return
         observed = bool(OBSERVED) and is_observed()
-        met = None if _look is None or observed else _look(roots)
+        met = None
+        if _look is not None and not observed:
+            alone = len(roots) == 1
+            met = _at_sight(roots[0]) if alone else None
+            if met is None:
+                met = _look(roots)
+                if alone and met is not None and met.plan is not None:
+                    _note_sight(met, roots[0])
         nodes: list[Any] = sunk(closure(roots), roots) if met is None else met.nodes
         known = met is not None and met.plan is not None
         if met is not None and met.calls and not known:
@@ -53,7 +60,7 @@ def evaluate(roots: Iterable[Expr]) -> None:
             from lazyarr.debug.watch import watch
 
             watch(nodes, roots, native)
-        told = told_by(nodes) if WATCHED else None
+        told = told_by(nodes, None if met is None else met.share) if WATCHED else None
         began = time.perf_counter()
         if native:
             (_engine or _load()).run(nodes, roots, met, account)
@@ -67,14 +74,19 @@ def evaluate(roots: Iterable[Expr]) -> None:
 
 
 _look: Any = None
-"""`ready.look`, `ready.written`, and the module `engine`, once that is there."""
+"""`ready.look`, `ready.written`, `at_sight.at_sight`, `at_sight.note`, and the module `engine`, once that is
+there."""
 _written: Any = None
+_at_sight: Any = None
+_note_sight: Any = None
 _engine: Any = None
 
 
 def _load() -> Any:
-    global _engine, _look, _written
+    global _at_sight, _engine, _look, _note_sight, _written
     from lazyarr import engine as _engine
+    from lazyarr.at_sight import at_sight as _at_sight
+    from lazyarr.at_sight import note as _note_sight
     from lazyarr.ready import look as _look
     from lazyarr.ready import written as _written
 

@@ -17,6 +17,7 @@ from lazyarr.arrays import (
     face_of,
     fresh_array,
     is_pending,
+    managed,
     ndarray,
     now,
     part,
@@ -26,12 +27,15 @@ from lazyarr.arrays import (
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
+from lazyarr.elementwise import MOVED, at_call
 from lazyarr.error_state import loud
-from lazyarr.expr import Map
+from lazyarr.expr import Expr, Map
 from lazyarr.fallback import NESTED, NUMPYS_AXES, fallback, lend
 from lazyarr.flags import warn_of_cast
 from lazyarr.geometry import fresh, like, reshaped, together, view_geometry
 from lazyarr.ops import may_raise
+from lazyarr.storage import Storage
+from lazyarr.values import Buffer
 
 # ------------------------------------------------------------------------------------ views
 
@@ -242,6 +246,12 @@ def copied(x: ndarray, geo: numpy.ndarray, region: numpy.ndarray | None = None, 
         target = real if region is None else numpy.ndarray(region.shape, geo.dtype, real, 0, region.strides)
         numpy.copyto(target, now(x), casting="unsafe")
         return wrap(real)
+    if at_call(x.geo.size, (x,), MOVED):
+        COUNT.eager += 1
+        COUNT.bytes_numpy += geo.nbytes
+        buf = Buffer.new(geo.nbytes)
+        numpy.copyto(buf.real(geo if region is None else region), now(x), casting="unsafe")
+        return managed(Storage(Expr.leaf(buf)), geo)
     warn_of_cast(x.geo.dtype, geo.dtype)
     given = capture(x)
     sig = f"{char_of(x.geo.dtype)}->{char_of(geo.dtype)}"

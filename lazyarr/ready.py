@@ -65,8 +65,12 @@ class Met:
     """Of the nodes that stand for several: what for, by number."""
     stored: list[bool]
     plan: Plan | None
-    way: int
-    """Which of the plan's `ways` it takes."""
+    way: list[KnownStep | None]
+    """The plan's steps, as this evaluation takes them."""
+    share: float | None = None
+    """How much of the time for all nodes is the first one's, to NumPy; None where nobody asked."""
+    ignored: list[bool] | None = None
+    """Which nodes ask for no flag, where that makes a difference."""
 
 
 class Folded(NamedTuple):
@@ -80,7 +84,9 @@ class Folded(NamedTuple):
     """Of its nodes, which are the last ones of their calls."""
 
 
-_known: dict[tuple[Any, ...], tuple[weakref.ref[Plan], int, list[Any]]] = {}
+Way = list[KnownStep | None]
+
+_known: dict[tuple[Any, ...], tuple[weakref.ref[Plan], Way, list[Any]]] = {}
 """Plans that `planning` remembers, and which of their `ways`."""
 
 _UNASKED: Any = None
@@ -165,16 +171,17 @@ def look(roots: Sequence[Expr]) -> Met | None:
                     stored = True               # it needs the value
         add(stored)
         stores.append(stored)
-    if early:
-        key += [ignores(node.errors) for node in nodes]
+    ignored = [ignores(node.errors) for node in nodes] if early else None
+    if ignored:
+        key += ignored
     whole = tuple(key)
     known, way, _ = _known.get(whole, _NONE)
     plan = None if known is None else known()
     # (Who has no plan lets go of what is read as soon as that is over.)
-    return Met(nodes, [] if plan is None else leaves, whole, pins, kept, calls, stores, plan, way)
+    return Met(nodes, [] if plan is None else leaves, whole, pins, kept, calls, stores, plan, way, None, ignored)
 
 
-_NONE: tuple[weakref.ref[Plan] | None, int, list[Any]] = (None, 0, [])
+_NONE: tuple[weakref.ref[Plan] | None, Way, list[Any]] = (None, [], [])
 
 
 def written(met: Met) -> tuple[Folded, list[Expr]]:
@@ -219,7 +226,7 @@ def _enter(plan: Plan, key: tuple[Any, ...], pins: list[Any], way: list[KnownSte
     if len(_known) >= MAX_KNOWN:
         _known.clear()
     plan.ways.append(way)
-    _known[key] = weakref.ref(plan), len(plan.ways) - 1, pins
+    _known[key] = weakref.ref(plan), way, pins
 
 
 def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
@@ -276,8 +283,7 @@ def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
     COUNT.numpy_loop_blocks += words[Layout.CALLS]
     if any(raised):
         if met.calls:
-            assert met.plan is not None         # from now on they are written out: operations warn, not calls
-            met.plan.ways[met.way][:] = [None]
+            met.way[:] = [None]                 # from now on they are written out: operations warn, not calls
             return False
         from lazyarr.replay import explain
 

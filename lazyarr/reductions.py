@@ -119,12 +119,28 @@ def reduce(
         COUNT.eager += 1
         options = {"where": now(mask[0])} if mask else {}
         return wrap(fn.reduce(now(x), axis, dtype, None, keepdims, initial, **options))
-    op = Reduce(fn.__name__, sig, axes, bool(keepdims), bool(mask), start)
+    op = _fold_of(fn.__name__, sig, axes, bool(keepdims), bool(mask), start)
     inputs = [capture(x)]
     for m in mask:
         seen = capture(m)
         inputs.append(Read(seen.expr, numpy.broadcast_to(seen.geo, x.geo.shape)))
     return _folded(op, tuple(inputs), reduced_layout(result, x.geo, axes, bool(keepdims)))
+
+
+_folds: dict[tuple[Any, ...], Reduce] = {}
+
+
+def _fold_of(*said: Any) -> Reduce:
+    """A fold: the same object each time, by which evaluations are known at sight (`at_sight`)."""
+    if said[-1] is not None:                    # (-0.0 and 0.0 are equal)
+        return Reduce(*said)
+    if len(_folds) >= MAX_FOLDS:
+        _folds.clear()
+    return _folds.setdefault(said, Reduce(*said))
+
+
+MAX_FOLDS = 1024
+"""All are forgotten when there are more."""
 
 
 def _folded(op: Reduce, inputs: tuple[Any, ...], geo: numpy.ndarray) -> Any:

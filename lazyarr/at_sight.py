@@ -1,0 +1,194 @@
+"""Evaluations known at sight: a program that comes round again is compared with what it was, node by node.
+
+In:  one pending value that somebody asks for.   Out: what `ready.look` would say of it (`Met`), or None.
+`look` makes a key of all that an evaluation depends on, and hashes it.  To compare the same things with what
+they were the last time takes a third of that, since nothing is made: ops, geometries and constants' types are
+the very objects, or it is not known at sight.
+Always holds: what is known at sight has the key by which `look` has found its plan.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from typing import Any
+
+from lazyarr.compiler import COMPILER, numpy_ns
+from lazyarr.config import plan_key
+from lazyarr.error_state import buffer_size, ignores
+from lazyarr.expr import Expr, Gather, Read
+from lazyarr.fusion.structure import by_contents
+from lazyarr.geometry import FRESH
+from lazyarr.plan import Plan
+from lazyarr.ready import Met
+
+MOST = 1024
+"""Last nodes; all are forgotten when there are more."""
+
+EACH = 4
+"""Evaluations that end with the same node."""
+
+LEAF, NODE, AGAIN, CONSTANT = range(4)
+"""What an input is: a value met for the first time, that exists or is to be computed; one of those met
+before; no array."""
+
+
+class Sight:
+    """An evaluation, as it looks from its last node."""
+
+    __slots__ = (
+        "buffers", "calls", "ignored", "key", "leaves", "nodes", "order", "pins", "plan", "share", "state",
+        "stored", "way",
+    )  # fmt: skip
+
+    nodes: list[tuple[int, Any, Any, tuple[tuple[int, int, Any], ...], bool, int]]
+    """Of each: its place among the values met, op, region, inputs; is it stored, and how many of the others
+    read it?  An input: what it is, its place, and how it is seen (or its type)."""
+    order: tuple[int, ...]
+    """The places of the nodes, in program order."""
+    share: float
+    """How much of the time for all nodes is the first one's, to NumPy."""
+
+
+_sights: dict[tuple[int, int], list[Sight]] = {}
+
+_noted: set[tuple[Any, ...]] = set()
+"""Keys of what was noted."""
+
+
+def at_sight(root: Expr) -> Met | None:
+    """What `ready.look` says of a value, if it looks as one did before."""
+    known = _sights.get((id(root.op), id(root.region)))
+    if known is None or COMPILER.usable is False or sys.is_finalizing():
+        return None
+    for sight in known:
+        values = _values(sight, root)
+        if values is None:
+            continue
+        plan = sight.plan()
+        if plan is None or sight.state is not plan_key() or sight.buffers != buffer_size():
+            known.remove(sight)
+            _noted.discard(sight.key)
+            return None
+        nodes = [values[k] for k in sight.order]
+        kept = _kept(sight, nodes, values)
+        if kept is None:
+            continue
+        if sight.ignored is not None and sight.ignored != [ignores(node.errors) for node in nodes]:
+            continue
+        leaves = [values[k] for k in sight.leaves]
+        return Met(
+            nodes, leaves, sight.key, sight.pins, kept, sight.calls, sight.stored, plan, sight.way, sight.share
+        )
+    return None
+
+
+def _values(sight: Sight, root: Expr) -> list[Any] | None:
+    """The values of an evaluation, in the order in which they are met; None if it is another one."""
+    values: list[Any] = [root]
+    for at, op, region, inputs, _, _ in sight.nodes:
+        node = values[at]
+        if node.op is not op or node.region is not region or node.old is not None:
+            return None
+        for i, (kind, place, seen) in zip(node.inputs, inputs, strict=False):
+            if i.__class__ is not Read:
+                if i.__class__ is not seen:
+                    return None
+                continue
+            value, geo = i.expr, i.geo
+            if geo is not seen and (seen.__class__ is not tuple or id(geo) in FRESH or by_contents(geo) != seen):
+                return None
+            if kind == AGAIN:
+                if values[place] is not value:
+                    return None
+                continue
+            if kind == LEAF:
+                buf = value.buf
+                if value.op is not None or buf is None or buf.bridge is not None:
+                    return None
+            elif kind == CONSTANT:
+                return None
+            values.append(value)
+    return values if len({*map(id, values)}) == len(values) else None
+
+
+def _kept(sight: Sight, nodes: list[Expr], values: list[Any]) -> bool | None:
+    """Does an array that seems to be a temporary hold a node that is not stored?  None if others are stored
+    than before, or the nodes have another order."""
+    kept, before = False, 0
+    for node in nodes:
+        if node.serial < before:
+            return None
+        before = node.serial
+    for at, _, _, _, expected, readers in sight.nodes[1:]:
+        node, stored = values[at], False
+        storage = None if node.home is None else node.home()
+        if storage is not None and storage.value is node:
+            stored = not storage.dying or node.spared
+            kept = kept or not stored
+        if not stored and len(node.readers) != readers:
+            for ref in node.readers:
+                reader = ref()
+                if reader is not None and reader.op is not None and reader not in nodes:
+                    stored = True
+        if stored is not expected:
+            return None
+    return kept
+
+
+def note(met: Met, root: Expr) -> None:
+    """Remember what the evaluation of one value looks like, whose plan `look` has found.
+
+    One that was noted before and is not known at sight has ops of its own each time."""
+    plan: Plan | None = met.plan
+    assert plan is not None
+    if met.key in _noted:
+        return
+    if len(_noted) >= MOST:
+        _noted.clear()
+    _noted.add(met.key)
+    places: dict[int, int] = {id(root): 0}
+    numbers = {id(node): k for k, node in enumerate(met.nodes)}
+    values, todo, found = [root], [root], list[Any]()
+    while todo:
+        node = todo.pop(0)
+        inputs: list[tuple[int, int, Any]] = []
+        for i in node.inputs:
+            if i.__class__ is not Read:
+                inputs.append((CONSTANT, 0, i.__class__))
+                continue
+            value: Any = i.expr
+            seen = i.geo if id(i.geo) in FRESH else by_contents(i.geo)
+            if id(value) in places:
+                inputs.append((AGAIN, places[id(value)], seen))
+                continue
+            if value.op is None and value.buf.bridge is not None:
+                return                          # (where it lies makes a difference)
+            place = places[id(value)] = len(values)
+            values.append(value)
+            if value.op is not None:
+                todo.append(value)
+            inputs.append((LEAF if value.op is None else NODE, place, seen))
+        if id(node.region) not in FRESH or node.op.__class__ is Gather:
+            return
+        stored = met.stored[numbers[id(node)]]
+        found.append((places[id(node)], node.op, node.region, tuple(inputs), stored, 0))
+    readers = [0] * len(values)
+    for _, _, _, inputs, _, _ in found:
+        for place in {place for kind, place, _ in inputs if kind != CONSTANT}:
+            readers[place] += 1
+    sight = Sight()
+    sight.nodes = [(*each[:5], readers[each[0]]) for each in found]
+    sight.order = tuple([places[id(node)] for node in met.nodes])
+    sight.leaves = tuple([places[id(leaf)] for leaf in met.leaves])
+    works = [*map(numpy_ns, met.nodes)]
+    sight.share = works[0] / sum(works)
+    sight.ignored = met.ignored
+    sight.state, sight.buffers = plan_key(), buffer_size()
+    sight.key, sight.pins, sight.calls, sight.stored = met.key, met.pins, met.calls, met.stored
+    sight.plan, sight.way = weakref.ref(plan), met.way
+    if len(_sights) >= MOST:
+        _sights.clear()
+    known = _sights.setdefault((id(root.op), id(root.region)), [])
+    known.append(sight)
+    del known[:-EACH]
