@@ -23,6 +23,7 @@ from lazyarr import (
     masks,
     methods,
     movement,
+    nan_folds,
     reductions,
     scans,
     scatter,
@@ -72,7 +73,7 @@ ENDS = {*methods.ENDS.split(), "amax", "amin", "count_nonzero", "compress", "ext
 
 REBOUND = """
     average gradient diff trapezoid cov corrcoef angle sinc unwrap ediff1d isclose allclose array_equal
-    array_equiv cross outer nanmin nanmax nansum nanprod nanmean nanvar nanstd nan_to_num fix isposinf
+    array_equiv cross outer nanmin nanmax nanstd nan_to_num fix isposinf
     isneginf iscomplex isreal real imag tril triu linalg.norm linalg.vector_norm
     asarray_chkfinite diag diag_indices_from fill_diagonal kron piecewise vander linalg.cross
     linalg.matrix_norm linalg.outer linalg.trace lib.scimath.sqrt
@@ -82,6 +83,9 @@ REBOUND = """
     linalg.vecdot linalg.matrix_power nanargmax nanargmin real_if_close
 """
 """NumPy's code runs over lazyarr's names where the first argument is a lazy array."""
+
+OF_NUMBERS = "nansum nanprod nanmean nanvar"
+"""NumPy's code, but for what is evaluated together (`nan_folds`)."""
 
 REBOUND_ANYWHERE = """
     polyadd polysub polyder polyint polyval select apply_over_axes ix_ linspace lib.scimath.logn
@@ -357,6 +361,8 @@ def attach() -> None:
         OVERRIDES[fn] = ends_function(rule) if name in ENDS else rule
     for _, fn in named(REBOUND):
         OVERRIDES[fn] = _over_names(fn)
+    for _, fn in named(OF_NUMBERS):
+        OVERRIDES[fn] = lazily(fn, of_arrays(of_any(nan_folds.rule(fn))))
     for fn in (numpy.array_equal, numpy.array_equiv):
         OVERRIDES[fn] = standing_in(OVERRIDES[fn])
     for _, fn in named(REBOUND_ANYWHERE):

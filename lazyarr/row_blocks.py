@@ -19,7 +19,6 @@ from lazyarr.cache_sizes import cache_bytes, share_bytes
 from lazyarr.codegen.rows_shell import slots
 from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.config import current
-from lazyarr.dtypes import PLAIN
 from lazyarr.expr import Expr, Map
 from lazyarr.fusion.assemble import Frame
 from lazyarr.fusion.assembler import Unlike
@@ -28,11 +27,12 @@ from lazyarr.fusion.partition import Partition
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.rows import Found
 from lazyarr.fusion.structure import Framed, Key
-from lazyarr.fusion.touches import Touch, in_step
+from lazyarr.fusion.touches import Touch
 from lazyarr.launch import NONTEMPORAL_BYTES, program_worth_threads
 from lazyarr.launch_rows import may_stream
 from lazyarr.plan import STRIPS_EACH, PlacedTurn, RowBlocks, RowPart, Step, Walk, block_rows
 from lazyarr.records import NamedTuple
+from lazyarr.row_reads import Reads, fits_in, reach, way_of
 from lazyarr.row_values import Uses, inside_of
 from lazyarr.schedule import LINE, scattered
 from lazyarr.storage import SLACK
@@ -177,9 +177,10 @@ class _Joining:
         rows = self._rows()
         if isinstance(rows, str):
             return rows
-        blocks = self.chain.extent // rows
+        # (Of columns the last block has fewer, not more: what they pass on is to take no more than it must.)
+        blocks = (self.chain.extent + (rows - 1 if self._columns() else 0)) // rows
         last = self.chain.extent - (blocks - 1) * rows
-        places, own_bytes = self._slots(last)
+        places, own_bytes = self._slots(max(rows, last))
         try:
             programs = [self._programs(k, rows, blocks) for k in range(len(self.steps))]
         except Unlike as unlike:
@@ -214,9 +215,8 @@ class _Joining:
             largest = max(touch.row_bytes(axis) for touch, axis in self._largest())
             most = min(rows, room() // self.chain.window(), -(-STAYS // largest))
             if self.inside:
-                own = sum(self.w.value(v).nbytes for v in self.inside) // self.chain.extent
                 strips = STRIPS_EACH * get_num_threads() if self._worth_threads() else 1
-                most = min(most, self._spare() // max(1, slots(self._delay()) * strips * own))
+                most = min(most, self._spare() // (slots(self._delay()) * strips * self._row_inside()))
             rows = max(self.chain.reach, most)
         spread = self.chain.spread
         least = max(-(-STRETCH // spread) if spread else 1, self.chain.reach)
@@ -226,9 +226,20 @@ class _Joining:
             return f"a row is {row} bytes: too few of them stay in the cache"
         if self._worth_threads():
             rows = min(rows, max(least, self.chain.extent // (BLOCKS_EACH * get_num_threads())))
+        if self._columns() and self.inside:     # as wide as NumPy's memory permits, or as they were
+            most = SLACK // (get_num_threads() * self._row_inside())
+            rows = most if least // 2 <= most < rows else rows
         if spread and rows > LINE:
             rows = max(rows // LINE * LINE, self.chain.reach)
         return min(self.chain.extent, rows)
+
+    def _columns(self) -> bool:
+        """Are rows not contiguous, in any order of blocks?"""
+        return self.chain.spread > 0 and not self.chain.lagging
+
+    def _row_inside(self) -> int:
+        """Bytes of a row of what only the chain reads."""
+        return max(1, sum(self.w.value(v).nbytes for v in self.inside) // self.chain.extent)
 
     def _largest(self) -> Iterator[tuple[Touch, int]]:
         """One access for each buffer or block in a thread's own memory."""
@@ -316,17 +327,17 @@ class _Joining:
             last.update((v, at) for k, v in enumerate(s.operands) if k not in s.written)
         lags, ways = self.chain.lags, dict[Any, int]()
         ending = [
-            (self.own[v], max(found[-1][0], last.get(v, -1)), found, _way(found, lags, ways))
+            (self.own[v], max(found[-1][0], last.get(v, -1)), found, way_of(found, lags, ways))
             for v, found in reads.items() if v not in self.inside
         ]
         known: dict[tuple[int, ...], bool] = {}     # the answers for what is read in the same way before
 
         def fits(found: Reads, end: int, way: int, k: int, to: Touch, axis: int) -> bool:
             if end == k or not (way and to.like):
-                return _fits(found, k, to, axis, lags)
+                return fits_in(found, k, to, axis, lags)
             key = way, to.like, axis, lags[k]
             if key not in known:
-                known[key] = _fits(found, k, to, axis, lags)
+                known[key] = fits_in(found, k, to, axis, lags)
             return known[key]
 
         for k, (step, axis) in enumerate(zip(self.steps, self.chain.axes, strict=True)):
@@ -388,33 +399,3 @@ class _Joining:
             peak = max(peak, live - node.nbytes if elided else live)
             live -= free
         return peak
-
-
-def reach(program: Program, k: int) -> tuple[int, int]:
-    """First byte and end of what an operand visits, from its value's first byte on."""
-    low = high = program.offsets[k]
-    for n, s in zip(program.loops.shape, program.loops.strides[k], strict=True):
-        low, high = low + min(0, s * (n - 1)), high + max(0, s * (n - 1))
-    return low, high + PLAIN[program.parfor.operands[k].dtype].itemsize
-
-
-Reads = list[tuple[int, int, Touch]]
-"""Which group reads a value, along which axis its rows lie, and what it touches."""
-
-
-def _way(found: Reads, lags: Sequence[int], known: dict[Any, int]) -> int:
-    """A number, from 1 on, for how a value is read; 0: in a way of its own."""
-    ways = {(lags[at], axis, t.like) for at, axis, t in found}
-    return known.setdefault(frozenset(ways), len(known) + 1) if all(like for *_, like in ways) else 0
-
-
-def _fits(reads: Reads, k: int, mine: Touch, axis: int, lags: Sequence[int]) -> bool:
-    """Are these reads over where group `k` writes: at the same element, or before, in the same rows?"""
-    return all(
-        lags[at] <= lags[k] and in_step(t, a, mine, axis) if at < k else _alike(t, mine) for at, a, t in reads
-    )
-
-
-def _alike(a: Touch, b: Touch) -> bool:
-    """Is it the same element in the same iteration?"""
-    return (a.offset, a.strides, a.itemsize) == (b.offset, b.strides, b.itemsize)

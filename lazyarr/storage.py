@@ -29,7 +29,7 @@ from lazyarr.config import OBSERVED
 from lazyarr.counters import COUNT
 from lazyarr.cuts import is_due, is_still_due
 from lazyarr.error_state import Prompt
-from lazyarr.expr import LOCK, Expr, Op, Read
+from lazyarr.expr import LOCK, Expr, Map, Op, Read, is_dense
 from lazyarr.geometry import address, geometry
 from lazyarr.ops import may_raise
 from lazyarr.srcloc import Loc, here
@@ -126,11 +126,15 @@ class Storage:
         if DUE:
             catch_up()
         old = self.value
+        choice = _choice(old, region, op, inputs) if masked else None
+        if choice is not None:
+            (op, inputs), masked = choice, False
         old.replace()                           # before the node has its serial (see Expr.recapture)
         node = Expr(op, apart(inputs, region, old.buf), region, old, masked, errors, loc)
         unmade = old.op is not None or old.buf.__class__ is Unwritten
-        if node.covers and unmade and not any(i.__class__ is Read and i.expr is old for i in inputs):
-            node.old = None                     # a dead store: nobody can ask for the old value
+        reads = any(i.__class__ is Read and i.expr is old for i in inputs)
+        if choice is not None or (node.covers and unmade and not reads):
+            node.old = None                     # nobody can ask for the old value
         seen = old.buf is not None and old.buf.shared()
         if seen or reads_shared(node) or node.errors.__class__ is Prompt:
             try:
@@ -208,6 +212,19 @@ def geometry_in(storage: Storage, x: numpy.ndarray) -> numpy.ndarray:
     if not x.flags.num & WRITEABLE:             # (`x.flags.writeable` warns of what broadcast_arrays gave)
         geo.flags.writeable = False
     return geo
+
+
+def _choice(
+    old: Expr, region: numpy.ndarray, op: Op, inputs: tuple[Any, ...]
+) -> tuple[Map, tuple[Any, ...]] | None:
+    """A masked write that moves elements to all of a value that waits, and has no memory yet: each element of
+    the new value is one of two, and the old one need not be stored for the others to stay there."""
+    if op.__class__ is not Map or old.op.__class__ is not Map or old.old is not None:
+        return None
+    if op.name != "copy" or op.sig[0] != op.sig[-1] or region.nbytes != old.nbytes or not is_dense(region):
+        return None
+    value, mask = inputs
+    return Map("where", f"?{op.sig[0]}{op.sig}"), (mask, value, Read(old, region))
 
 
 def reads_shared(node: Expr) -> bool:

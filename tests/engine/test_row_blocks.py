@@ -166,6 +166,24 @@ def test_memory_is_passed_over_once(program: Callable[..., Any]) -> None:
     assert told.peak_bytes <= x.nbytes + program(lazyarr, x, 1).nbytes + 2 * (1 << 14)
 
 
+@pytest.mark.parametrize("program", [softmax, normalised], ids=lambda p: p.__name__)
+def test_columns_pass_on_no_more_than_numpy_holds(
+    program: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What passes within blocks of columns is as wide as memory permits; the last block has fewer columns."""
+    for name, number in (("cache_bytes", 1 << 20), ("share_bytes", 16 << 20)):
+        monkeypatch.setattr(row_blocks, name, lambda number=number: number)
+    monkeypatch.setattr(row_blocks, "STRETCH", 512)
+    x = lazyarr.array(values(numpy.random.default_rng(17), "d", (1000, 3010)))
+    lazyarr.evaluate(x)
+    with lazyarr.options(num_threads=2):
+        y = program(lazyarr, x, 0)
+        told = explain(y)
+        assert told.bytes_moved <= 1.1 * told.bytes_least
+        assert told.peak_bytes <= 2 * x.nbytes + (5 << 18)
+        assert numpy.asarray(y).tobytes() == program(numpy, numpy.asarray(x), 0).tobytes()
+
+
 def test_a_switch_turns_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
     x = lazyarr.array(values(numpy.random.default_rng(8), "d", (600, 300)))
     counts = []
