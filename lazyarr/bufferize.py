@@ -8,14 +8,17 @@ and the write covers only a part; in a dying input of the same layout; else in f
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy
 
 from lazyarr.expr import Expr, Map, Read
-from lazyarr.fusion.turns import Margin
 from lazyarr.geometry import same
 from lazyarr.switches import is_off
 from lazyarr.values import Buffer, is_held
+
+if TYPE_CHECKING:                   # NumPy's evaluations need no plans
+    from lazyarr.fusion.turns import Margin
 
 IN_PLACE = not is_off("inplace")
 

@@ -28,10 +28,9 @@ from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.numpy_loops import InnerLoop, inner_loop
 from lazyarr.op_targets import baseline_of, chosen, has, read
-from lazyarr.ops import OPS, SHARED, WITHIN, called, function, given, row
+from lazyarr.ops import OPS, SEARCHES, SHARED, WITHIN, called, function, given, row
 from lazyarr.own_loops import own
 from lazyarr.records import NamedTuple
-from lazyarr.reduce_order import SEARCHES
 from lazyarr.switches import code_off
 from lazyarr.target import Target
 

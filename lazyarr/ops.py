@@ -301,6 +301,9 @@ def own_signature(name: str, sig: str) -> str:
     return next((str(t) for t in function(name).types if canonical(t) == sig), sig)
 
 
+SEARCHES = frozenset({"argmax", "argmin"})
+"""Folds that tell where an element is."""
+
 WITHIN = "within"
 """In bodies: `clip` of float32 and float64 between bounds that stay still in NumPy's inner loop."""
 

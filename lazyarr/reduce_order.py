@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 import numpy
 
 from lazyarr.dtypes import PLAIN
+from lazyarr.ops import SEARCHES
 from lazyarr.records import NamedTuple
 
 MASKED = 4096
@@ -100,8 +101,6 @@ IN_SEQUENCE = frozenset({
 
 UNLIKE = frozenset({"multiply", "divide", "logaddexp", "logaddexp2", "hypot"})
 """Not for complex types: multiplication uses FMA in some of its loop's paths."""
-
-SEARCHES = frozenset({"argmax", "argmin"})
 
 DECIDED_EARLY = frozenset({"logical_or", "logical_and"})
 """Folds of which one element may tell the result."""

@@ -13,7 +13,6 @@ import builtins
 import importlib.util
 import os
 import sys
-import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from types import CodeType, ModuleType
@@ -26,7 +25,8 @@ _import: Callable[..., ModuleType] = builtins.__import__
 _LIBRARIES = tuple(
     os.path.realpath(folder) + os.sep
     for folder in {
-        *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+        os.path.dirname(os.__file__),
+        os.path.join(sys.exec_prefix, sys.platlibdir, "python{}.{}".format(*sys.version_info)),
         os.path.dirname(__file__),
         os.path.dirname(numpy.__file__),
     }

@@ -19,9 +19,8 @@ import numpy
 from lazyarr.error_state import ignores
 from lazyarr.expr import Expr, Gather, Map, Read, Reduce
 from lazyarr.geometry import geometry, offset_of, reshaped, same
-from lazyarr.ops import may_raise, native
+from lazyarr.ops import SEARCHES, may_raise, native
 from lazyarr.records import NamedTuple
-from lazyarr.reduce_order import SEARCHES
 from lazyarr.switches import is_off
 from lazyarr.values import is_held, is_kept
 

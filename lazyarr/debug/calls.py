@@ -16,10 +16,9 @@ from lazyarr.dtypes import CANONICAL, char_of
 from lazyarr.expr import Compress, Expr, Gather, Map, Opaque, Read, Reduce, Scan, Scatter, Tally
 from lazyarr.fusion.group import region_of
 from lazyarr.geometry import fresh, layout, reduced_layout
-from lazyarr.ops import function
+from lazyarr.ops import SEARCHES, function
 from lazyarr.own_ufuncs import OWN
 from lazyarr.records import NamedTuple
-from lazyarr.reduce_order import SEARCHES
 
 TARGET = "TARGET"
 

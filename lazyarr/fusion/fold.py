@@ -12,7 +12,8 @@ from functools import lru_cache
 from lazyarr.dtypes import char_of
 from lazyarr.error_state import buffer_size
 from lazyarr.expr import Expr, Read, Reduce
-from lazyarr.reduce_order import SEARCHES, Order, Unproved, in_c_order, order_of
+from lazyarr.ops import SEARCHES
+from lazyarr.reduce_order import Order, Unproved, in_c_order, order_of
 
 
 @lru_cache(maxsize=4096)

@@ -12,8 +12,7 @@ import numpy
 
 from lazyarr.expr import BLOCK, Compress, Gather, Map, Op, Opaque, Reduce, Scan, Scatter, Tally
 from lazyarr.flags import discards
-from lazyarr.ops import function, own_signature
-from lazyarr.reduce_order import SEARCHES
+from lazyarr.ops import SEARCHES, function, own_signature
 
 
 def run(op: Op, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any = True) -> None:

@@ -16,8 +16,8 @@ from lazyarr.expr import Expr, Map, Reduce
 from lazyarr.fusion.fold import fold_order, folded
 from lazyarr.fusion.group import region_of
 from lazyarr.fusion.loop_strides import is_call
-from lazyarr.ops import OPS, function
-from lazyarr.reduce_order import SEARCHES, Order, Unproved
+from lazyarr.ops import OPS, SEARCHES, function
+from lazyarr.reduce_order import Order, Unproved
 
 FEW = 8
 """Elements along the axis, at most."""

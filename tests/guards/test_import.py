@@ -8,13 +8,13 @@ import pytest
 from children import output
 
 LOADED = "import sys, json; import {}; print(json.dumps(sorted(sys.modules)))"
-MOST = 91
+MOST = 70
 """Modules over NumPy's: the face of lazyarr itself, and little else."""
 
 LATE = (
     "llvmlite", "lazyarr.codegen", "lazyarr.dispatch", "lazyarr.threading", "lazyarr.fusion", "lazyarr.debug",
     "lazyarr.materialize", "asyncio", "multiprocessing", "concurrent", "unittest", "hashlib", "tempfile",
-    "ssl", "socket", "inspect",
+    "ssl", "socket", "inspect", "threading", "dataclasses", "sysconfig", "numpy.fft", "lazyarr.slots.install",
 )  # fmt: skip
 """The engine is loaded when something is first computed, and some of these never."""
 
@@ -34,7 +34,7 @@ def test_few_modules(added):
 
 def test_most_of_them_are_ours(added):
     others = {name for name in added if name.partition(".")[0] != "lazyarr"}
-    assert len(others) <= 15, sorted(others)
+    assert len(others) <= 4, sorted(others)
 
 
 @pytest.mark.parametrize("name", LATE)
@@ -50,3 +50,48 @@ def test_small_arrays_never_load_llvm():
         print(float((a * 2 + np.exp(-a)).sum()), 'llvmlite' in sys.modules)
     """
     assert output(source, LAZYARR_JIT="auto").split()[1] == "False"
+
+
+SMALL = """
+    import sys, json
+    import lazyarr as np
+    before = set(sys.modules)
+    x = np.arange(10.0)
+    y = np.array([1, 2])
+    results = float((x * 2 + 1).sum()), x[3], np.sin(x)[2], np.linalg.norm(x), y @ y, np.concatenate([x, x])
+    print(json.dumps(sorted(set(sys.modules) - before)))
+"""
+FIRST = """
+    import sys, json
+    import lazyarr as np
+    before = set(sys.modules)
+    x = np.arange(1e6)
+    assert float((x * 2 + 1).sum()) == 1e12
+    print(json.dumps(sorted(set(sys.modules) - before)))
+"""
+
+
+def test_small_operations_load_nothing_more():
+    assert json.loads(output(SMALL, LAZYARR_JIT="auto")) == ["lazyarr.linalg"]
+
+
+def test_a_first_evaluation_by_numpy_loads_little():
+    """It plans nothing."""
+    found = json.loads(output(FIRST, LAZYARR_JIT="auto"))
+    assert "lazyarr.engine" not in found and len(found) <= 12, found
+    assert [name for name in found if "fusion" in name] == ["lazyarr.fusion", "lazyarr.fusion.reference"]
+
+
+def test_the_runner_loads_little(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("import sys, json, numpy; print(json.dumps(sorted(sys.modules)))")
+    source = f"""
+        import runpy, sys
+        sys.argv = ["lazyarr", {str(program)!r}]
+        runpy.run_module("lazyarr", run_name="__main__")
+    """
+    found = set(json.loads(output(source, LAZYARR_JIT="auto"))) - modules("lazyarr")
+    assert "sysconfig" not in found and "runpy" in found
+    assert {name for name in found if name.startswith("lazyarr")} == {
+        "lazyarr.runner", "lazyarr.runner_imports",
+    }  # fmt: skip
