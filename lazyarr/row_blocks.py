@@ -19,7 +19,6 @@ from lazyarr.cache_sizes import cache_bytes, share_bytes
 from lazyarr.codegen.rows_shell import slots
 from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.config import current
-from lazyarr.dtypes import PLAIN
 from lazyarr.expr import Expr, Map
 from lazyarr.fusion.assemble import Frame
 from lazyarr.fusion.assembler import Unlike
@@ -28,15 +27,16 @@ from lazyarr.fusion.partition import Partition
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.rows import Found
 from lazyarr.fusion.structure import Framed, Key
-from lazyarr.fusion.touches import Touch, in_step
+from lazyarr.fusion.touches import Touch
 from lazyarr.launch import NONTEMPORAL_BYTES, program_worth_threads
 from lazyarr.launch_rows import may_stream
 from lazyarr.plan import STRIPS_EACH, PlacedTurn, RowBlocks, RowPart, Step, Walk, block_rows
-from lazyarr.row_values import Uses, inside_of
+from lazyarr.row_values import Reads, Uses, inside_of, reach, read_before, way_of
 from lazyarr.schedule import LINE, scattered
 from lazyarr.storage import SLACK
 from lazyarr.switches import is_off
 from lazyarr.threading.limits import get_num_threads
+from lazyarr.tuning import SIDE_BY_SIDE
 
 CACHE_PART = 4
 """Of the cache, one part in so many is for the rows of a block (2 to 16 were measured alike)."""
@@ -50,6 +50,10 @@ ROOM = 2
 STAYS = 1 << 13
 """Bytes of a block of each operand, where groups lag: what one of them makes the next one finds in the
 first-level cache (8 to 16 KiB were the best for all numbers of sweeps)."""
+
+MOST_STAYS = 1 << 15
+"""The same where a kernel takes rows side by side, which makes up for it up to here: sweeps over rows of 3000
+doubles take twice the time then."""
 
 STRETCH = 512
 """Bytes of what successive rows have side by side, at least, where rows are not contiguous (columns, say)."""
@@ -212,6 +216,8 @@ class _Joining:
         if self.chain.lagging and rows >= self.chain.reach:
             largest = max(touch.row_bytes(axis) for touch, axis in self._largest())
             most = min(rows, room() // self.chain.window(), -(-STAYS // largest))
+            if rows >= SIDE_BY_SIDE and self._jams(largest):
+                most = max(most, SIDE_BY_SIDE)
             if self.inside:
                 own = sum(self.w.value(v).nbytes for v in self.inside) // self.chain.extent
                 strips = STRIPS_EACH * get_num_threads() if self._worth_threads() else 1
@@ -239,6 +245,11 @@ class _Joining:
                 if key not in found or found[key][0].row_bytes(found[key][1]) < t.row_bytes(axis):
                     found[key] = t, axis
         return iter(found.values())
+
+    def _jams(self, row: int) -> bool:
+        """Does a kernel take rows side by side, which stay in the caches as single rows would?"""
+        near = SIDE_BY_SIDE * row <= MOST_STAYS and SIDE_BY_SIDE * self.chain.window() <= cache_bytes()
+        return near and any(s.program is not None and s.program.parfor.shifts for s in self.steps)
 
     def _worth_threads(self) -> bool:
         programs = {id(s.program): s.program for s in self.steps}
@@ -315,17 +326,17 @@ class _Joining:
             last.update((v, at) for k, v in enumerate(s.operands) if k not in s.written)
         lags, ways = self.chain.lags, dict[Any, int]()
         ending = [
-            (self.own[v], max(found[-1][0], last.get(v, -1)), found, _way(found, lags, ways))
+            (self.own[v], max(found[-1][0], last.get(v, -1)), found, way_of(found, lags, ways))
             for v, found in reads.items() if v not in self.inside
         ]
         known: dict[tuple[int, ...], bool] = {}     # the answers for what is read in the same way before
 
         def fits(found: Reads, end: int, way: int, k: int, to: Touch, axis: int) -> bool:
             if end == k or not (way and to.like):
-                return _fits(found, k, to, axis, lags)
+                return read_before(found, k, to, axis, lags)
             key = way, to.like, axis, lags[k]
             if key not in known:
-                known[key] = _fits(found, k, to, axis, lags)
+                known[key] = read_before(found, k, to, axis, lags)
             return known[key]
 
         for k, (step, axis) in enumerate(zip(self.steps, self.chain.axes, strict=True)):
@@ -387,33 +398,3 @@ class _Joining:
             peak = max(peak, live - node.nbytes if elided else live)
             live -= free
         return peak
-
-
-def reach(program: Program, k: int) -> tuple[int, int]:
-    """First byte and end of what an operand visits, from its value's first byte on."""
-    low = high = program.offsets[k]
-    for n, s in zip(program.loops.shape, program.loops.strides[k], strict=True):
-        low, high = low + min(0, s * (n - 1)), high + max(0, s * (n - 1))
-    return low, high + PLAIN[program.parfor.operands[k].dtype].itemsize
-
-
-Reads = list[tuple[int, int, Touch]]
-"""Which group reads a value, along which axis its rows lie, and what it touches."""
-
-
-def _way(found: Reads, lags: Sequence[int], known: dict[Any, int]) -> int:
-    """A number, from 1 on, for how a value is read; 0: in a way of its own."""
-    ways = {(lags[at], axis, t.like) for at, axis, t in found}
-    return known.setdefault(frozenset(ways), len(known) + 1) if all(like for *_, like in ways) else 0
-
-
-def _fits(reads: Reads, k: int, mine: Touch, axis: int, lags: Sequence[int]) -> bool:
-    """Are these reads over where group `k` writes: at the same element, or before, in the same rows?"""
-    return all(
-        lags[at] <= lags[k] and in_step(t, a, mine, axis) if at < k else _alike(t, mine) for at, a, t in reads
-    )
-
-
-def _alike(a: Touch, b: Touch) -> bool:
-    """Is it the same element in the same iteration?"""
-    return (a.offset, a.strides, a.itemsize) == (b.offset, b.strides, b.itemsize)
