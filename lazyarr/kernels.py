@@ -182,15 +182,14 @@ def _compiled(parfor: Parfor, nontemporal: bool, known: kernel_index.Entry | Non
     """The kernel, its text written and compiled (or found in the cache), and entered into the index.
 
     `known` is what the index has, if that was not enough."""
-    tier = 2 if config.current.tier == "2" else 1
-    main = None
+    source, tier = _source(parfor, nontemporal, 2), 2 if config.current.tier == "2" else 1
+    own, main = _own(source, 2), None
     if config.current.tier == "auto":               # it may have been hot in another process
-        source = _source(parfor, nontemporal, 2)
-        own = _own(source, 2)
         main = jit.recall(jit.key_of(own.ir, host(), own.opt), (own.symbol,), lasting=False)
         tier = 1 if main is None else 2
     if main is None:
-        source = _source(parfor, nontemporal, tier)
+        if tier == 1 and parfor.shifts:             # (all else has the same text at both tiers)
+            source = _source(parfor, nontemporal, 1)
         own = _own(source, tier)
         main = jit.load(own.ir, (own.symbol,), host(), own.opt, lasting=False)
     shell = _shared(source.shell) if source.shell is not None else 0

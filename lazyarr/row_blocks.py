@@ -38,6 +38,7 @@ from lazyarr.schedule import LINE, scattered
 from lazyarr.storage import SLACK
 from lazyarr.switches import is_off
 from lazyarr.threading.limits import get_num_threads
+from lazyarr.tuning import SIDE_BY_SIDE
 
 CACHE_PART = 4
 """Of the cache, one part in so many is for the rows of a block (2 to 16 were measured alike)."""
@@ -51,6 +52,10 @@ ROOM = 2
 STAYS = 1 << 13
 """Bytes of a block of each operand, where groups lag: what one of them makes the next one finds in the
 first-level cache (8 to 16 KiB were the best for all numbers of sweeps)."""
+
+MOST_STAYS = 1 << 15
+"""The same where a kernel takes rows side by side, which makes up for it up to here: sweeps over rows of 3000
+doubles take twice the time then."""
 
 STRETCH = 512
 """Bytes of what successive rows have side by side, at least, where rows are not contiguous (columns, say)."""
@@ -214,6 +219,8 @@ class _Joining:
         if self.chain.lagging and rows >= self.chain.reach:
             largest = max(touch.row_bytes(axis) for touch, axis in self._largest())
             most = min(rows, room() // self.chain.window(), -(-STAYS // largest))
+            if rows >= SIDE_BY_SIDE and self._jams(largest):
+                most = max(most, SIDE_BY_SIDE)
             if self.inside:
                 strips = STRIPS_EACH * get_num_threads() if self._worth_threads() else 1
                 most = min(most, self._spare() // (slots(self._delay()) * strips * self._row_inside()))
@@ -251,6 +258,11 @@ class _Joining:
                 if key not in found or found[key][0].row_bytes(found[key][1]) < t.row_bytes(axis):
                     found[key] = t, axis
         return iter(found.values())
+
+    def _jams(self, row: int) -> bool:
+        """Does a kernel take rows side by side, which stay in the caches as single rows would?"""
+        near = SIDE_BY_SIDE * row <= MOST_STAYS and SIDE_BY_SIDE * self.chain.window() <= cache_bytes()
+        return near and any(s.program is not None and s.program.parfor.shifts for s in self.steps)
 
     def _worth_threads(self) -> bool:
         programs = {id(s.program): s.program for s in self.steps}

@@ -162,20 +162,20 @@ class Emitter:
         opened = []
         for d, count in enumerate(counts[:-1]):
             head, latch, done = (self.b.fresh(stem)[1:] for stem in ("row", "next", "done"))
-            some = ""
+            enter = f"label %{head}"
             if self.jammed is not None and d == self.kernel.rank - 2:
                 pointers, count = self.jammed.nest(pointers, count, counts[-1])
-                some = self.b.op(f"icmp ne i64 {count}, 0")
-            pointers = self.open_row(head, latch, pointers, f"i1 {some}, label %{head}, label %{done}" if some else "")
+                enter = f"i1 {self.b.op(f'icmp ne i64 {count}, 0')}, {enter}, label %{done}"
+            pointers = self.open_row(head, latch, pointers, enter)
             opened.append((head, latch, done, d, count, pointers))
         self.statements(self.kernel.body, Range(pointers, counts[-1]))
         for row in reversed(opened):
             self.close_row(*row)
 
-    def open_row(self, head: str, latch: str, pointers: dict[int, str], enter: str = "") -> dict[int, str]:
-        """Begin a loop, or `enter` it if there is a row: operands' addresses at its position."""
+    def open_row(self, head: str, latch: str, pointers: dict[int, str], enter: str) -> dict[int, str]:
+        """Begin a loop, which a branch enters: operands' addresses at its position."""
         b, before = self.b, self.block
-        b.do(f"br {enter or f'label %{head}'}")
+        b.do(f"br {enter}")
         self.label(head)
         b.do(f"%i.{head} = phi i64 [ 0, %{before} ], [ %i.{latch}, %{latch} ]")
         inside = {}

@@ -4,8 +4,8 @@ In:  an emitter at the last loop but one.   Out: code of a loop over blocks of r
 the usual loop's.
 Vectors lie as `emit_rows` has them: the first row's results at multiples of their size, and the first and
 the last vector of a row overlap others.  Within a block of rows a vector of an array is loaded once, by its
-row and how far beside the results it lies.  Where that is some elements, a row's vectors at multiples pass from
-one position to the next in registers, and what lies between two of them is a shuffle; at the first two
+row and how far beside the results it lies.  Where that is some elements, a row's vectors at multiples pass
+from one position to the next in registers, and what lies between two of them is a shuffle; at the first two
 positions of a row, and at the last ones, it is a load.
 Kernels depend on what operands are to each other, but not on whose they are: addresses and strides are
 compared first, and where they are others than was said, all rows are the usual loop's.
@@ -18,12 +18,15 @@ from typing import TYPE_CHECKING
 from lazyarr.codegen import emit_rows
 from lazyarr.codegen.emit_body import PlaceOf, Registers, emit_body
 from lazyarr.codegen.emit_lanes import Place, load_raw, raw_type
-from lazyarr.codegen.jam import Row, columns, main_of, once_of, rows_read
+from lazyarr.codegen.jam import Row, main_of, once_of, rows_read
 from lazyarr.codegen.loopir import Load, arguments
 from lazyarr.dtypes import PLAIN
 
 if TYPE_CHECKING:
     from lazyarr.codegen.emit import Emitter
+
+LONG = 12
+"""Vectors of a row, at least: shorter rows are done before those around the loop at multiples pay."""
 
 Vectors = dict[tuple[Row, int], str]
 """By row of an array, and how many elements (or, at multiples, vectors) beside the results."""
@@ -39,10 +42,7 @@ class Jammed:
         self.loop = main_of(kernel)
         self.lanes, self.d = self.loop.lanes, kernel.rank - 2
         self.read = rows_read(kernel, self.how.rows)
-        self.across = {
-            row: found for row, reads in self.read.items()
-            if (found := columns(reads, self.char(row), self.lanes, e.target))
-        }  # fmt: skip
+        self.across = {(leader, row): range(c, d + 1) for leader, row, c, d in self.how.across}
         once = once_of(kernel)
         self.varies = any(
             isinstance(x, Load) and x.ref.space == "operand" for x in (once.body if once is not None else ())
@@ -80,7 +80,7 @@ class Jammed:
         """The loop over blocks of rows; where the rows begin that are left, and how many these are."""
         e, b = self.e, self.b
         head, latch, after = (b.fresh(stem)[1:] for stem in ("block", "next", "left"))
-        some = b.op(f"and i1 {self.as_said}, {b.op(f'icmp uge i64 {count}, {2 * self.lanes}')}")
+        some = b.op(f"and i1 {self.as_said}, {b.op(f'icmp uge i64 {count}, {LONG * self.lanes}')}")
         blocks = b.op(f"select i1 {some}, i64 {b.op(f'udiv i64 {rows}, {self.how.rows}')}, i64 0")
         before = e.block
         b.do(f"br i1 {b.op(f'icmp ne i64 {blocks}, 0')}, label %{head}, label %{after}")
@@ -198,7 +198,8 @@ class Jammed:
             registers = self.wide[r].copy()
             for lane in self.loop.body:
                 if isinstance(lane, Load) and self.row_of(lane.ref.index, r) in self.read:
-                    row, elements = self.row_of(lane.ref.index, r), self.kernel.shifts[lane.ref.index].elements
+                    row = self.row_of(lane.ref.index, r)
+                    elements = self.kernel.shifts[lane.ref.index].elements
                     if (row, elements) not in known:
                         known[row, elements] = self.beside(row, at, elements, whole)
                     registers.chars[lane.value] = lane.ref.char

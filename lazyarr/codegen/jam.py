@@ -17,9 +17,7 @@ from lazyarr.codegen import emit_rows
 from lazyarr.codegen.loopir import Apply, Jam, Kernel, Load, Loop, Once, Store
 from lazyarr.dtypes import PLAIN
 from lazyarr.target import Target
-
-ROWS = (4, 3, 2)
-"""Side by side; more gain nothing (6 and 8 rows of a five-point stencil take 0.95 to 1.05 of the time of 4)."""
+from lazyarr.tuning import SIDE_BY_SIDE
 
 WIDE, SHUFFLED = 64, (4, 8)
 """Bytes of registers, and of the elements in them, that are shuffled: a load of narrower registers crosses a
@@ -27,6 +25,9 @@ cache line less often, and smaller elements take several instructions."""
 
 REGISTERS = {16: 16, 32: 16, 64: 32}
 """Vector registers of a processor, by their bytes."""
+
+ADDRESSES = 14
+"""Of rows, which lie in registers of their own."""
 
 MEMORY_OPERANDS = 3
 """Registers for what is taken from memory once and goes into an operation at once."""
@@ -39,9 +40,11 @@ def jam(kernel: Kernel, target: Target) -> Kernel:
     """Let rows run side by side."""
     if not kernel.shifts or target.without("jam") or not can_jam(kernel):
         return kernel
-    for rows in ROWS:
+    for rows in range(SIDE_BY_SIDE, 1, -1):
+        if _addresses(kernel, rows) > ADDRESSES:
+            continue
         if _registers(kernel, rows, target) <= REGISTERS[target.vector_bytes]:
-            return replace(kernel, jam=Jam(rows, *ends(kernel, rows, target)))
+            return replace(kernel, jam=_jam(kernel, rows, target))
     return kernel
 
 
@@ -99,15 +102,17 @@ def columns(reads: Reads, char: str, lanes: int, target: Target) -> range:
     return range(-(least < 0), (most > 0) + 1) if least or most else range(0)
 
 
-def ends(kernel: Kernel, rows: int, target: Target) -> tuple[int, int]:
-    """Where whole vectors may be loaded: from which position on, and how many before the row's end."""
+def _jam(kernel: Kernel, rows: int, target: Target) -> Jam:
+    """Which rows' vectors are loaded whole, and at which positions they may be."""
     lanes, begin, end = main_of(kernel).lanes, 0, 0
-    for (leader, _), reads in rows_read(kernel, rows).items():
-        across = columns(reads, kernel.operands[leader].dtype, lanes, target)
+    whole: list[tuple[int, int, int, int]] = []
+    for row, reads in rows_read(kernel, rows).items():
+        across = columns(reads, kernel.operands[row[0]].dtype, lanes, target)
         if across:
+            whole.append((*row, across[0], across[-1]))
             begin = max(begin, reads.least - lanes * across[0])
             end = min(end, reads.most - lanes * (across[-1] + 1))
-    return begin, end
+    return Jam(rows, tuple(whole), begin, end)
 
 
 def _registers(kernel: Kernel, rows: int, target: Target) -> int:
@@ -122,6 +127,13 @@ def _registers(kernel: Kernel, rows: int, target: Target) -> int:
         each = -(-lanes * PLAIN[char].itemsize // target.vector_bytes)
         found += each * (len(across) or (len(reads.elements) if uses > len(reads.elements) else 0))
     return found + sum(_taken_once(kernel)) + _deepest(loop)
+
+
+def _addresses(kernel: Kernel, rows: int) -> int:
+    """Rows of all operands that are touched."""
+    shared = rows_read(kernel, rows)
+    led = {leader for leader, _ in shared}
+    return len(shared) + rows * sum(s.leader not in led for s in kernel.shifts)
 
 
 def _taken_once(kernel: Kernel) -> Iterator[bool]:

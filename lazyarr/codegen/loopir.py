@@ -24,7 +24,7 @@ In:  `lower` makes it from a parfor; `tile` and `vectorize` refine it.   Out: `e
     space  = 'operand' | 'scalar' (runtime scalars) | 'slot' (scratch of the thread)
     access = 'u' next to each other | 'z' one for all | 's' at the operand's own stride
     slot   = Slot(char, single)       memory for one element, or for one block of elements
-    jam    = Jam(rows, begin, end)    so many rows side by side, which share what they load
+    jam    = Jam(rows, across, begin, end)    so many rows side by side, which share what they load
 
 A value is a number, defined once before it is used, in the same Loop or in a Once.  In one Loop all
 loads of an element happen before its stores.  Bool lies in memory as a byte, complex as two parts.
@@ -135,10 +135,12 @@ class Jam:
     """How rows of the last loop but one run side by side."""
 
     rows: int
+    across: tuple[tuple[int, int, int, int], ...]
+    """Rows of arrays whose vectors are loaded whole, at multiples of their size: leading operand, how many
+    rows further on, and which vectors, from the one before (-1) to the one behind (1)."""
     begin: int
     end: int
-    """Vectors at multiples of their size, and those on either side, are loaded whole at positions from
-    `begin` on, up to the row's number of elements and (less than none) `end` more."""
+    """At positions from `begin` on, up to the row's number of elements and (less than none) `end` more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,8 @@ class Kernel:
             lines.append(f"  scalars: {self.scalars}")
         lines += [f"  loop {k}: {name} {sig}" for k, (name, sig) in enumerate(self.loops)]
         if self.jam is not None:
-            lines.append(f"  jam: {self.jam.rows} rows, from {self.jam.begin} to {self.jam.end}")
+            lines.append(f"  jam: {self.jam.rows} rows, whole from {self.jam.begin} to {self.jam.end}")
+            lines += ["  whole: operand {} row {} vectors {} to {}".format(*each) for each in self.jam.across]
         for k, slot in enumerate(self.slots):
             lines.append(f"  slot {k}: {slot.char} {'single' if slot.single else 'block'} at {slot.offset}")
         return "\n".join(lines + [line for stmt in self.body for line in printed(stmt, "  ")])

@@ -12,8 +12,8 @@ output's, with the results' addresses among the operands'.
 
 from __future__ import annotations
 
-from lazyarr.codegen.emit import Range
 from lazyarr.codegen.emit_lanes import from_raw, raw_type, splat_value, to_raw
+from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emitters_types import Value, lane
 from lazyarr.codegen.loopir import Kernel
 from lazyarr.codegen.reduce_flow import Function

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lazyarr.codegen.emit import Range
+from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.loopir import Blocks, Call, Kernel, Load, Loop, Once, Ref, Stmt, Store
 from lazyarr.codegen.lower import Lowering
 from lazyarr.codegen.reduce_body import Body, kernel_of, wanted

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from lazyarr.codegen import emit_calls
 from lazyarr.codegen.builder import FIRST_LEVEL, LINE
-from lazyarr.codegen.emit import Emitter, Range
+from lazyarr.codegen.emit import Emitter
 from lazyarr.codegen.emit_body import Registers, emit_body
+from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.loopir import Apply, Call, Gather, Kernel, Lane, Load, Loop, Once, Ref, Slot, Stmt, Store
 from lazyarr.codegen.lower import Lowering
 from lazyarr.codegen.reduce_flow import Function

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lazyarr.codegen.emit import Range
 from lazyarr.codegen.emit_body import Registers
+from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emitters_types import Value, lane
 from lazyarr.codegen.loopir import Kernel, Loop, Once
 from lazyarr.codegen.reduce_body import Body, straight

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from lazyarr.codegen import emit_calls
 from lazyarr.codegen.builder import LINE, SECOND_LEVEL
-from lazyarr.codegen.emit import Range
+from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emitters_types import Value
 from lazyarr.codegen.loopir import Kernel
 from lazyarr.codegen.lower import Lowering

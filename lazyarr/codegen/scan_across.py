@@ -9,7 +9,7 @@ moves its values to the accumulators as they are.
 from __future__ import annotations
 
 from lazyarr.codegen import emit_calls
-from lazyarr.codegen.emit import Range
+from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.loopir import Kernel
 from lazyarr.codegen.lower import Lowering
 from lazyarr.codegen.native import DENSE

@@ -11,8 +11,8 @@ leaves its last running results, behind the scratch memory, for the next one.
 from __future__ import annotations
 
 from lazyarr.codegen import emit_calls
-from lazyarr.codegen.emit import Range
 from lazyarr.codegen.emit_lanes import element
+from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emitters_types import Value, lane
 from lazyarr.codegen.loopir import Blocks, Kernel, Once, Ref, Scan, Stmt
 from lazyarr.codegen.lower import Lowering

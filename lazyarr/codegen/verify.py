@@ -14,16 +14,20 @@ say, `scratch_bytes` per thread), it holds for a kernel that passes:
     what was written is read again; every output is written by exactly one statement;
   * a gather's or scatter's offset is what an 'offset' made of positions, extents and strides, the latter two
     runtime scalars: whatever the positions are, it ends inside the table that the launch describes;
+  * where rows run side by side, whole vectors are loaded only of elements that some operand visits in that
+    row; what operands are to each other, the kernel compares with their addresses (`emit_jam`);
   * values are defined before use and have the dtypes that ops and memory expect.
 """
 
 from __future__ import annotations
 
+from lazyarr.codegen.jam import can_jam, main_of, rows_read
 from lazyarr.codegen.loopir import (
     Apply,
     Blocks,
     Call,
     Gather,
+    Jam,
     Kernel,
     Lane,
     Load,
@@ -81,6 +85,8 @@ class Checker:
             for k in range(len(self.kernel.slots)):
                 self.slot_fits(k)
         self.statements(self.kernel.body)
+        if self.kernel.jam is not None:
+            self.jam(self.kernel.jam)
         outputs = {k for k, operand in enumerate(self.kernel.operands) if operand.role != "in"}
         require(self.written == outputs, f"operands {sorted(outputs - self.written)} are never stored")
 
@@ -94,6 +100,21 @@ class Checker:
         """Bytes of a slot."""
         slot = self.kernel.slots[k]
         return PLAIN[slot.char].itemsize * (1 if slot.single else self.kernel.block)
+
+    def jam(self, how: Jam) -> None:
+        """Do whole vectors lie within what is visited?"""
+        kernel = self.kernel
+        require(how.rows > 1 and can_jam(kernel), "these rows cannot run side by side")
+        for k, (operand, shift) in enumerate(zip(kernel.operands, kernel.shifts, strict=True)):
+            same = operand == kernel.operands[shift.leader] and (operand.role, operand.access) == ("in", "u")
+            leads = kernel.shifts[shift.leader] == (shift.leader, 0, 0)
+            require(leads and (same or shift.leader == k), f"operand {k} is no other one, further on")
+        lanes, read = main_of(kernel).lanes, rows_read(kernel, how.rows)
+        for leader, row, first, last in how.across:
+            require((leader, row) in read, f"row {row} of operand {leader} is not read")
+            reads = read[leader, row]
+            require(how.begin + first * lanes >= reads.least, "a vector begins before its row")
+            require(how.end + (last + 1) * lanes <= reads.most, "a vector ends behind its row")
 
     def overlap(self, j: int, k: int) -> bool:
         a, z = self.kernel.slots[j].offset, self.kernel.slots[k].offset

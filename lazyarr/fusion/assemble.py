@@ -119,7 +119,9 @@ class Mould:
     """By loops, operands, and the body where it is fitted to NumPy's strides: launches of equal parfors find
     their kernel at once."""
 
-    def parfor(self, dims: str, loops: Loops, offsets: tuple[int, ...], fold_group: int, body: list[Inst]) -> Parfor:
+    def parfor(
+        self, dims: str, loops: Loops, offsets: tuple[int, ...], fold_group: int, body: list[Inst]
+    ) -> Parfor:
         rows = zip(self.kinds, loops.strides, strict=True)
         operands = tuple([Operand(k.char, access_class(s[-1], k.itemsize), k.role) for k, s in rows])
         near: tuple[Shift, ...] = ()

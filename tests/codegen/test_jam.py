@@ -1,0 +1,177 @@
+"""Rows of stencils side by side: what they share is loaded once, and the bits are those of one row alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy
+import pytest
+
+import lazyarr as np
+from lazyarr.codegen.loopir import Kernel
+from lazyarr.codegen.pipeline import compile_parfor, results
+from lazyarr.codegen.verify import InvalidKernel, verify_kernel
+from lazyarr.dispatch.levels import BY_NAME
+from lazyarr.fusion.collapse import Loops
+from lazyarr.fusion.parfor import Inst, Operand, Parfor, Shift
+from lazyarr.fusion.program import Program
+from lazyarr.kernels import kernel_for
+from lazyarr.launch import prepare, run_prepared
+
+V4 = BY_NAME["X86_V4"].target
+LEVELS = ["X86_V2", "X86_V3", "X86_V4", "AVX512_ICL"]
+
+
+def five_points(char: str = "d") -> Parfor:
+    """The sum of the four neighbours."""
+    loads = [Inst("load", char, (), k) for k in (1, 2, 3, 4)]
+    sums = [Inst("add", f"{char}{char}->{char}", args, 0) for args in ((0, 1), (4, 2), (5, 3))]
+    operands = (Operand(char, "u", "out"), *[Operand(char, "u")] * 4)
+    shifts = (Shift(0, 0, 0), Shift(1, 0, 0), Shift(1, 2, 0), Shift(1, 1, -1), Shift(1, 1, 1))
+    return Parfor("pp", operands, "", (*loads, *sums, Inst("store", char, (6,), 0)), shifts)
+
+
+def jammed(parfor: Parfor, level: str = "X86_V4") -> Kernel:
+    kernel: Kernel = results(parfor, BY_NAME[level].target, hot=True, verify=True)["jam"]
+    return kernel
+
+
+def around(np, x):
+    return x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:]
+
+
+def corners(np, x):
+    return (x[:-2, :-2] - x[2:, 2:]) * x[1:-1, 1:-1] + x[:-2, 2:] - x[2:, :-2]
+
+
+def far(np, x):
+    return x[:-3, 6:] + x[3:, :-6] - x[1:-2, 3:-3]
+
+
+def one_side(np, x):
+    return x[1:, 1:] + x[:-1, :-1] * x[1:, :-1]
+
+
+def of_rows(np, x):
+    """Each row has a factor of its own."""
+    return (x[2:, 1:] - x[:-2, :-1]) * x[1:-1, :1]
+
+
+def two_arrays(np, x):
+    y = x[::-1]
+    return x[:-2] + x[2:] - y[:-2] + y[1:-1]
+
+
+def deep(np, x):
+    x = x.reshape(-1, 5, x.shape[1])
+    return x[:, :-2, 1:-1] + x[:, 2:, 1:-1] + x[:, 1:-1, :-2] - x[:, 1:-1, 2:]
+
+
+PROGRAMS = {f.__name__: f for f in (around, corners, far, one_side, of_rows, two_arrays, deep)}
+
+
+def data(shape: tuple[int, int], dtype: str) -> numpy.ndarray:
+    rng = numpy.random.default_rng(shape[1])
+    return (rng.random(shape) * 200 - 100).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i8", "i4", "i2", "u1", "c16", "c8"])
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("shape", [(20, 130), (25, 515), (10, 1000), (45, 1001), (5, 97)])
+def test_bits(program, dtype, shape):
+    x = data(shape, dtype)
+    with np.options(jit="always", tier="2", verify=True), np.errstate(all="ignore"):
+        got = numpy.asarray(PROGRAMS[program](np, np.array(x)))
+    with numpy.errstate(all="ignore"):
+        expected = PROGRAMS[program](numpy, x)
+    assert got.dtype == expected.dtype
+    assert got.tobytes() == numpy.ascontiguousarray(expected).tobytes()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_sweeps(threads):
+    x = data((203, 301), "f8")
+
+    def sweep(np, u):
+        for _ in range(5):
+            u[1:-1, 1:-1] = 0.25 * around(np, u)
+            u[0] = u[1]
+        return u
+
+    with np.options(jit="always", tier="2", verify=True, num_threads=threads):
+        got = numpy.asarray(sweep(np, np.array(x)))
+    assert got.tobytes() == sweep(numpy, x.copy()).tobytes()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_row_is_loaded_once(level):
+    """Six rows for four; beside the results by shuffles where registers are as long as cache lines."""
+    kernel = jammed(five_points(), level)
+    assert kernel.jam is not None
+    wide = BY_NAME[level].target.vector_bytes == 64
+    assert len(kernel.jam.across) == (kernel.jam.rows if wide else 0)
+    text = compile_parfor(five_points(), BY_NAME[level].target, hot=True).ir
+    if wide:
+        assert kernel.jam.rows == 4
+        whole = text[text.index("\nwhole") :]
+        loop = whole[: whole.index("\n  br ")]
+        assert loop.count("load <8 x double>") == 6
+        assert loop.count("shufflevector") == 8
+
+
+def test_only_hot_kernels_have_more_code():
+    parfor = five_points()
+    cold, hot = compile_parfor(parfor, V4), compile_parfor(parfor, V4, hot=True)
+    assert cold.ir == compile_parfor(parfor._replace(shifts=()), V4).ir
+    assert len(hot.ir) > 2 * len(cold.ir)
+    off = V4._replace(off=("jam",))
+    assert results(parfor, off, hot=True)["jam"].jam is None
+
+
+def test_registers_are_not_exceeded():
+    rows = {level: jammed(five_points(), level).jam for level in LEVELS}
+    assert all(jam is not None and 2 <= jam.rows <= 4 for jam in rows.values())
+    operands = (Operand("d", "u", "out"), *[Operand("d", "u")] * 9)
+    shifts = (Shift(0, 0, 0), *[Shift(1, row, element) for row in range(3) for element in range(3)])
+    loads = [Inst("load", "d", (), k) for k in range(1, 10)]
+    sums = [Inst("add", "dd->d", (8 + k if k > 1 else 0, k), 0) for k in range(1, 9)]
+    nine = Parfor("pp", operands, "", (*loads, *sums, Inst("store", "d", (16,), 0)), shifts)
+    few, many = jammed(nine, "X86_V3").jam, jammed(nine, "X86_V4").jam
+    assert many is not None and (few is None or few.rows < many.rows)
+
+
+def test_operands_that_are_others_than_was_said():
+    """Equal parfors share a kernel, whatever their addresses are: these are compared."""
+    rng = numpy.random.default_rng(0)
+    arrays = [rng.random((20, 200)) for _ in range(4)]
+    out = numpy.zeros((20, 200))
+    strides = ((1600, 8),) * 5
+    program = Program(five_points(), Loops((20, 200), strides, (0,) * 5), (0,) * 5, 0, (0,) * 5)
+    with np.options(jit="always", tier="2"):
+        assert kernel_for(program.parfor).heat.tier == 2
+        prepared = prepare(program, False, 1)
+        run_prepared(prepared, [x.ctypes.data for x in (out, *arrays)], [])
+    assert out.tobytes() == (((arrays[0] + arrays[1]) + arrays[2]) + arrays[3]).tobytes()
+
+
+BREAKS = {
+    "before": lambda jam: replace(jam, begin=jam.begin - 1),
+    "behind": lambda jam: replace(jam, end=jam.end + 1),
+    "another row": lambda jam: replace(jam, across=((1, 9, 0, 1),)),
+    "one row": lambda jam: replace(jam, rows=1),
+}
+
+
+@pytest.mark.parametrize("how", BREAKS)
+def test_the_verifier_finds(how):
+    kernel = jammed(five_points())
+    verify_kernel(kernel, "jam")
+    with pytest.raises(InvalidKernel):
+        verify_kernel(replace(kernel, jam=BREAKS[how](kernel.jam)), "jam")
+
+
+def test_the_verifier_finds_operands_that_are_no_others():
+    kernel = jammed(five_points())
+    shifts = (Shift(0, 0, 0), Shift(0, 0, 0), *kernel.shifts[2:])
+    with pytest.raises(InvalidKernel):
+        verify_kernel(replace(kernel, shifts=shifts), "jam")
