@@ -2,8 +2,8 @@
 
     python asv_bench/cold.py [rounds [name...]]
 
-For each size: NumPy's time over ours for the first evaluation, and for the first fifty together.  The imports of
-the engine and of LLVM are paid before; kernels come from an empty cache.
+For each size: NumPy's time over ours, of the first evaluation and of the first fifty together.  Imports of
+the engine and LLVM are paid before; kernels come from an empty cache.
 """
 
 from __future__ import annotations
