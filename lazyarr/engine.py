@@ -27,7 +27,6 @@ from lazyarr.expr import ELEMENTWISE, FOLDS, Expr, Map, Op, Read, Reduce, Scan, 
 from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.conflict import plain_node
 from lazyarr.fusion.fold import fold_order, signature
-from lazyarr.fusion.forms import Refuse
 from lazyarr.fusion.group import TOO_FEW, region_of
 from lazyarr.fusion.partition import Partition
 from lazyarr.interrupts import hold_signals, release_signals
@@ -53,12 +52,10 @@ from lazyarr.worth import Account
 COMPILED = (*ELEMENTWISE, *FOLDS, Scatter)
 
 
-def run(
-    nodes: list[Expr], roots: list[Expr], met: Met | Folded | None = None, account: Account | None = None
-) -> None:
+def run(nodes: list[Expr], roots: list[Expr], met: Met | Folded | None, account: Account | None) -> None:
     """Compute `nodes`, of which `roots` must be stored; `met` is what was seen of them, if anything.
 
-    Given an `account`, those without a plan may be NumPy's."""
+    Given an `account`, they may be NumPy's where there is no plan."""
     if isinstance(met, Met) and met.plan is not None:
         if _run_known(met, met.plan):
             return
@@ -69,8 +66,7 @@ def run(
     plan = plan_if(w, _refuse, None if account is None else account.still_waits)
     COUNT.seconds["plan"] += time.perf_counter() - began
     if plan is None:
-        assert account is not None
-        w.leaves.clear()                # what is read goes with its last reader, as in NumPy
+        w.leaves.clear()                # what is read goes with its last reader
         unplanned(nodes, account)
         return
     name = None if plan.noted else name_of(nodes)
@@ -116,13 +112,10 @@ def planned(nodes: list[Expr], roots: list[Expr], literal: bool = True) -> tuple
     return w, plan_of(w, _refuse)
 
 
-def groups_for(
-    roots: list[Expr], nodes: list[Expr], native: bool
-) -> tuple[Walk, Partition, list[Step]]:
+def groups_for(roots: list[Expr], nodes: list[Expr], native: bool) -> tuple[Walk, Partition, list[Step]]:
     """How `roots` would be evaluated, with kernels or without, for `explain`."""
-    refuse: Refuse = _refuse if native else _sooner
     w = walk(list(nodes), roots)
-    return w, *groups_of(w, refuse)
+    return w, *groups_of(w, _refuse if native else _sooner)
 
 
 def _sooner(node: Expr, memory: Memory) -> str | None:

@@ -65,7 +65,7 @@ def evaluate(roots: Iterable[Expr]) -> None:
         if native:
             (_engine or _load()).run(nodes, roots, met, account)
         elif waits:
-            unplanned(nodes, account)           # type: ignore[arg-type]
+            unplanned(nodes, account)
         else:
             one_by_one(nodes)
         if told is not None:
@@ -126,12 +126,13 @@ def may_compile() -> bool:
     return config.current.jit != "never" and "numpy" in config.current.parallel
 
 
-def unplanned(nodes: list[Any], account: Account) -> None:
+def unplanned(nodes: list[Any], account: Account | None) -> None:
     """Compute nodes through NumPy, since no plan is worth its price yet."""
     COUNT.unplanned += 1
     began = time.perf_counter()
     one_by_one(nodes)
-    account.took(1e9 * (time.perf_counter() - began))
+    if account is not None:
+        account.took(1e9 * (time.perf_counter() - began))
 
 
 def closure(roots: Iterable[Expr]) -> list[Expr]:

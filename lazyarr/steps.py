@@ -70,7 +70,12 @@ def step_of(group: Group, w: Walk, parted: Partition, alike: Alike) -> Made:
 
 
 def _of_boxes(group: Group, unit: Unit, w: Walk, parted: Partition, whole: Step) -> Step:
-    """The step of a group that runs as several loop nests."""
+    """The step of a group that runs as several loop nests; where other attempts stored the same, theirs."""
+    kept = tuple([n.serial for n in unit.nodes if n.serial in parted.stored])
+    known = unit.programs.get(kept)
+    if known is not None:
+        whole.boxes = known
+        return whole
     terms = Terms(w.tokens.rules, lowerable, w.tokens.literal)
     member = {id(n): k for k, n in enumerate(group.nodes)}
     for number, box in enumerate(unit.boxes):
@@ -87,6 +92,7 @@ def _of_boxes(group: Group, unit: Unit, w: Walk, parted: Partition, whole: Step)
             Step((), (), assemble(filling, arrange), *_bound(mould), (), ""),
         )  # fmt: skip
         COUNT.assembled += 1
+    unit.programs[kept] = whole.boxes
     return whole
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Price(NamedTuple):
-    """Nanoseconds; `asv_bench/cold.py` shows what becomes of them."""
+    """Nanoseconds, measured on a Zen 4; `asv_bench/cold.py` shows what comes of them."""
 
     evaluation: float
     node: float

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy
@@ -106,6 +107,8 @@ class Unit:
     loads: list[tuple[Expr, numpy.ndarray]]
     fed: Expr | None = None
     """The value that a fold reads, portion by portion: it is no memory."""
+    programs: dict[tuple[int, ...], tuple[Any, ...]] = field(default_factory=dict)
+    """By the serials of what is stored: the steps of the boxes, which `steps` has made."""
 
 
 class Unreadable(Exception):

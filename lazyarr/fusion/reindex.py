@@ -71,6 +71,8 @@ class Reindex(NamedTuple):
 
 def spread(geo: numpy.ndarray, shape: tuple[int, ...]) -> numpy.ndarray:
     """A geometry over the whole space that it is broadcast to."""
+    if geo.shape == shape:
+        return geo
     strides = broadcast_strides(shape, geo.shape, geo.strides)
     return numpy.ndarray(shape, geo.dtype, geo.base, offset_of(geo), strides)
 

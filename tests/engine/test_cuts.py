@@ -65,9 +65,9 @@ def test_places_are_bounded() -> None:
 def test_calls_count_as_what_they_are_made_of() -> None:
     """`std` is one node until it is planned, of seven."""
     x, sizes = np.array(numpy.random.default_rng(2).random((300, 40))), list[int]()
-    planned = engine.planned
+    walk = engine.walk
     with pytest.MonkeyPatch.context() as patch, np.options(pending_nodes=100):
-        patch.setattr(engine, "planned", lambda nodes, *a: sizes.append(len(nodes)) or planned(nodes, *a))
+        patch.setattr(engine, "walk", lambda nodes, *a: sizes.append(len(nodes)) or walk(nodes, *a))
         y = x
         for _ in range(120):
             y = (y + 1).std(axis=1, keepdims=True) + x

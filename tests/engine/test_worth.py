@@ -1,0 +1,218 @@
+"""Who waits for a plan: structures that have not yet taken NumPy as long as their plans will."""
+
+import warnings
+
+import numpy
+import pytest
+
+import lazyarr as np
+from lazyarr import materialize, planning, worth
+from lazyarr.compiler import COMPILER
+from lazyarr.counters import COUNT
+from lazyarr.worth import Price
+
+SIZE = 100_000
+FREE, DEAR = Price(0, 0, 0, 0), Price(1e18, 0, 0, 0)
+
+
+@pytest.fixture(autouse=True)
+def auto(monkeypatch):
+    """Plans are what they are by default, of structures that are new; time is a millisecond an evaluation."""
+    COMPILER.load()
+    if not COMPILER.usable:
+        pytest.skip("no LLVM")
+    took = worth.Account.took
+    monkeypatch.setattr(worth.Account, "took", lambda account, ns: took(account, 1e6))
+    monkeypatch.setattr(worth, "noted", lambda name: False)
+    worth.forget()
+    planning.forget()
+    with np.options(plan="auto"):
+        yield
+    worth.forget()
+
+
+@pytest.fixture
+def prices(monkeypatch):
+    def set_to(plan=FREE, kernels=FREE, placed=FREE):
+        for name, price in (("PLAN", plan), ("KERNELS", kernels), ("PLACED", placed)):
+            monkeypatch.setattr(worth, name, price)
+
+    return set_to
+
+
+def counted(run):
+    """The result, and what was planned, left to NumPy, and launched."""
+    before = COUNT.plans, COUNT.unplanned, COUNT.native_launches
+    result = numpy.asarray(run())
+    return result, (COUNT.plans - before[0], COUNT.unplanned - before[1], COUNT.native_launches - before[2])
+
+
+def operands(n=SIZE):
+    values = numpy.random.default_rng(5).random((2, n))
+    return [np.array(v) for v in values], list(values)
+
+
+def chain(x, y):
+    return (x * 3 + y) * (x - 2) + y * y
+
+
+def test_what_is_new_waits_until_its_price_is_paid(prices):
+    """At a millisecond each, and three for a plan, the third evaluation finds two paid: half as much again
+    has to be there."""
+    prices(Price(3e6, 0, 0, 0))
+    (x, y), (a, b) = operands()
+    seen = []
+    for _ in range(8):
+        result, counts = counted(lambda: chain(x, y))
+        seen.append(counts)
+        assert result.tobytes() == chain(a, b).tobytes()
+    waited = [k for k, counts in enumerate(seen) if counts == (0, 1, 0)]
+    assert waited == list(range(len(waited))) and 3 <= len(waited) <= 5
+    assert seen[len(waited)] == (1, 0, 1)
+    assert all(counts == (0, 0, 1) for counts in seen[len(waited) + 1 :])
+
+
+def test_kernels_are_part_of_the_price(prices, monkeypatch):
+    prices(kernels=DEAR)
+    (x, y), _ = operands()
+    assert counted(lambda: chain(x, y))[1] == (0, 1, 0)
+    monkeypatch.setattr(worth, "noted", lambda name: True)      # an earlier process has compiled them
+    assert counted(lambda: chain(x, y))[1] == (1, 0, 1)
+
+
+def test_structures_that_never_come_again_are_numpys(prices):
+    prices(Price(1.9e6, 0, 0, 0))
+    x, a = np.array(numpy.arange(SIZE) + 0.5), numpy.arange(SIZE) + 0.5
+    before = COUNT.plans
+    for k in range(1, 20):
+        got, want = x, a
+        for _ in range(k):
+            got, want = got * 1.5 - x, want * 1.5 - a
+        assert numpy.asarray(got).tobytes() == want.tobytes()
+    assert COUNT.plans == before
+
+
+def test_large_work_is_planned_at_once():
+    """By what the tables say."""
+    values = numpy.random.default_rng(6).random(7_500_000)
+    x = np.array(values)
+    result, counts = counted(lambda: chain(x, x))
+    assert counts[:2] == (1, 0) and result.tobytes() == chain(values, values).tobytes()
+
+
+@pytest.mark.parametrize(
+    "options", [{"plan": "always"}, {"jit": "always"}, {"math": "native"}, {"fast_math": True}], ids=str
+)
+def test_who_asks_for_compiled_code_does_not_wait(prices, options):
+    prices(DEAR)
+    (x, y), _ = operands()
+    with np.options(**options):
+        assert counted(lambda: chain(x, y))[1][:2] == (1, 0)
+    assert counted(lambda: chain(x, y) + 1)[1][:2] == (0, 1)
+
+
+def test_what_is_looked_at_is_planned(prices, capsys):
+    prices(DEAR)
+    (x, y), _ = operands()
+    assert len(chain(x, y).explain().groups) == 1
+    with np.options(debug=1):
+        assert counted(lambda: chain(x, y))[1][:2] == (1, 0)
+    assert capsys.readouterr().err
+
+
+def test_other_extents_pay_for_themselves(prices):
+    """Where the plan of some extents is known, that of others costs less."""
+    prices(placed=DEAR)
+
+    def program(n):
+        x = np.array(numpy.arange(n * 300.0).reshape(n, 300))
+        return counted(lambda: (x[1:] - x[:-1]) * x[1:].sum(1, keepdims=True))[1][:2]
+
+    assert program(400) == (1, 0)
+    assert program(401) == (0, 1)
+    prices()
+    assert program(402) == (0, 0)
+
+
+def test_writes_views_and_what_is_held(prices):
+    """The same program, its evaluations NumPy's at first and planned in the middle."""
+    prices(Price(2.5e6, 0, 0, 0))
+
+    def program(np, x):
+        seen = []
+        for k in range(6):
+            held = x * 2 + k
+            view = held[10:-10]
+            x[5:] = x[:-5] + held[5:]
+            held += view.mean()
+            np.multiply(x, 0.5, out=x, where=held > 1)
+            seen += [held.copy(), view[::2] + 1, x[3:9].copy(), np.cumsum(x) / 4]
+        return [numpy.asarray(s) for s in seen]
+
+    start = numpy.random.default_rng(9).random(SIZE)
+    before = COUNT.plans, COUNT.unplanned
+    got = program(np, np.array(start))
+    assert COUNT.plans > before[0] and COUNT.unplanned > before[1]
+    for mine, its in zip(got, program(numpy, start.copy()), strict=True):
+        assert mine.tobytes() == its.tobytes() and mine.dtype == its.dtype
+
+
+def test_warnings_are_those_of_the_call(prices):
+    prices(DEAR)
+    x = np.array(numpy.linspace(-1, 1, SIZE + 1))
+
+    def told(make):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            numpy.asarray(make())
+        return [(str(w.message), w.filename) for w in found]
+
+    def two():
+        root = np.sqrt(x)
+        with np.errstate(divide="ignore"):
+            return root + 1 / (x - x)
+
+    expected = [("invalid value encountered in sqrt", __file__)]
+    waited = told(two)
+    prices()
+    assert waited == told(two) == expected
+
+
+def test_values_go_with_their_last_readers(prices):
+    """A chain takes the memory of two results, however long it is."""
+    prices(DEAR)
+    x = np.array(numpy.ones(SIZE))
+    before, y = COUNT.bytes_allocated, x
+    for _ in range(12):
+        y = np.sqrt(y) + x
+    assert counted(lambda: y)[1] == (0, 1, 0)
+    assert COUNT.bytes_allocated - before <= 2 * y.nbytes
+
+
+def test_an_interrupt_in_the_middle_leaves_what_can_be_asked_again(prices, monkeypatch):
+    prices(DEAR)
+    (x, y), (a, b) = operands()
+    run, left = materialize._through_numpy, [3]
+
+    def through(*rest):
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+        return run(*rest)
+
+    z = chain(x, y)
+    z[:50] = z[50:100] + 1
+    monkeypatch.setattr(materialize, "_through_numpy", through)
+    with pytest.raises(KeyboardInterrupt):
+        numpy.asarray(z)
+    monkeypatch.undo()
+    want = chain(a, b)
+    want[:50] = want[50:100] + 1
+    assert numpy.asarray(z).tobytes() == want.tobytes()
+
+
+def test_accounts_are_bounded(prices):
+    prices(DEAR)
+    for k in range(3 * worth.MAX_ACCOUNTS):
+        worth._enter(k, 1.0)
+    assert len(worth._spent) <= worth.MAX_ACCOUNTS
