@@ -18,7 +18,7 @@ from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.creation import unset
 from lazyarr.dtypes import char_of
-from lazyarr.elementwise import MOVED, FOLD, at_call, operand
+from lazyarr.elementwise import FOLD, MOVED, at_call, operand
 from lazyarr.error_state import loud
 from lazyarr.fallback import NUMPYS_AXES
 from lazyarr.geometry import fresh, geometry, in_order

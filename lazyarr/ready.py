@@ -178,7 +178,8 @@ def look(roots: Sequence[Expr]) -> Met | None:
     known, way, _ = _known.get(whole, _NONE)
     plan = None if known is None else known()
     # (Who has no plan lets go of what is read as soon as that is over.)
-    return Met(nodes, [] if plan is None else leaves, whole, pins, kept, calls, stores, plan, way, None, ignored)
+    leaves = [] if plan is None else leaves
+    return Met(nodes, leaves, whole, pins, kept, calls, stores, plan, way, None, ignored)
 
 
 _NONE: tuple[weakref.ref[Plan] | None, Way, list[Any]] = (None, [], [])
@@ -242,7 +243,9 @@ def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
         storage = None if value.home is None else value.home()
         if storage is None or storage.value is not value:
             return False                        # it ends here: a result may take its place
-    buffers = {k: Buffer.new(nodes[k].nbytes) for k in one.stored}
+    buffers = {}
+    for k in one.stored:                        # (no comprehension: that is a function, too)
+        buffers[k] = Buffer.new(nodes[k].nbytes)
     warm = bool(one.streamed)
     for k in one.streamed:
         warm = warm and buffers[k].recycled
@@ -272,7 +275,9 @@ def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
     spent = perf_counter() - began
     while lent:
         keep_warm(*lent.pop())
-    raised = [words[word] & own for word, own in b.raised]
+    raised = []
+    for word, own in b.raised:
+        raised.append(words[word] & own)
     for kernel in b.kernels:
         if not kernel.heat.asked:
             ran(kernel, spent / len(b.kernels))

@@ -24,9 +24,9 @@ def forgotten() -> Iterator[None]:
     """LLVM is there, nothing was met, and nothing is NumPy's by habit."""
     COMPILER.load()
     planning.forget()
-    habits._habits.clear()
+    habits.HABITS.clear()
     yield
-    habits._habits.clear()
+    habits.HABITS.clear()
 
 
 def arrays(*dtypes: str, n: int = N) -> list[Any]:
@@ -82,8 +82,8 @@ def test_few_functions_run() -> None:
     for _ in range(3):
         np.evaluate(x + y)
     made: list[Any] = []
-    assert python_calls(lambda: made.append(x + y))[1] <= 28
-    assert python_calls(np.evaluate, made[0])[1] <= 28
+    assert python_calls(lambda: made.append(x + y))[1] <= 26
+    assert python_calls(np.evaluate, made[0])[1] <= 25
     assert numpy.asarray(made[0]).tobytes() == (a + b).tobytes()
 
 
