@@ -20,9 +20,8 @@ from lazyarr.error_state import buffer_size, ignores
 from lazyarr.expr import Expr, Gather, Read
 from lazyarr.fusion.structure import by_contents
 from lazyarr.geometry import FRESH
-from lazyarr.known_steps import KnownStep
 from lazyarr.plan import Plan
-from lazyarr.ready import Met
+from lazyarr.ready import Met, Way
 
 MOST = 1024
 """Last nodes; all are forgotten when there are more."""
@@ -55,7 +54,7 @@ class Sight:
     calls: dict[int, Call]
     stored: list[bool]
     plan: weakref.ref[Plan]
-    way: list[KnownStep | None]
+    way: weakref.ref[Way]
     ignored: list[bool] | None
     """These are the fields of `Met`."""
     state: object
@@ -81,8 +80,8 @@ def at_sight(root: Expr) -> Met | None:
         values = _values(sight, root)
         if values is None:
             continue
-        plan = sight.plan()
-        if plan is None or sight.state is not plan_key() or sight.buffers != buffer_size():
+        plan, way = sight.plan(), sight.way()
+        if plan is None or way is None or sight.state is not plan_key() or sight.buffers != buffer_size():
             known.remove(sight)
             _noted.discard(sight.key)
             return None
@@ -94,7 +93,7 @@ def at_sight(root: Expr) -> Met | None:
             continue
         leaves = [*map(values.__getitem__, sight.leaves)]
         stored, share = sight.stored, sight.share
-        return Met(nodes, leaves, sight.key, sight.pins, kept, sight.calls, stored, plan, sight.way, share)
+        return Met(nodes, leaves, sight.key, sight.pins, kept, sight.calls, stored, plan, way, share)
     return None
 
 
@@ -158,7 +157,7 @@ def note(met: Met, root: Expr) -> None:
 
     One that was noted before and is not known at sight has ops of its own each time."""
     plan: Plan | None = met.plan
-    assert plan is not None
+    assert plan is not None and met.way is not None
     if met.key in _noted:
         return
     if len(_noted) >= MOST:
@@ -203,7 +202,7 @@ def note(met: Met, root: Expr) -> None:
     sight.ignored = met.ignored
     sight.state, sight.buffers = plan_key(), buffer_size()
     sight.key, sight.pins, sight.calls, sight.stored = met.key, met.pins, met.calls, met.stored
-    sight.plan, sight.way = weakref.ref(plan), met.way
+    sight.plan, sight.way = weakref.ref(plan), weakref.ref(met.way)
     if len(_sights) >= MOST:
         _sights.clear()
     known = _sights.setdefault((id(root.op), id(root.region)), [])
