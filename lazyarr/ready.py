@@ -51,7 +51,7 @@ MAX_KNOWN = 1024
 
 
 class Way(list[KnownStep | None]):
-    """A plan's steps, as an evaluation takes them: the plan holds it, all others look whether it is there, for
+    """A plan's steps, as an evaluation takes them.  The plan holds it, all others look whether it is there:
     kernels go with the last plan that runs them."""
 
     __slots__ = ("__weakref__",)
