@@ -13,6 +13,7 @@ import sys
 import weakref
 from typing import Any
 
+from lazyarr.calls import Call
 from lazyarr.compiler import COMPILER, numpy_ns
 from lazyarr.config import plan_key
 from lazyarr.error_state import buffer_size, ignores
@@ -20,7 +21,7 @@ from lazyarr.expr import Expr, Gather, Read
 from lazyarr.fusion.structure import by_contents
 from lazyarr.geometry import FRESH
 from lazyarr.plan import Plan
-from lazyarr.ready import Met
+from lazyarr.ready import Met, Way
 
 MOST = 1024
 """Last nodes; all are forgotten when there are more."""
@@ -46,6 +47,20 @@ class Sight:
     read it?  An input: what it is, its place, and how it is seen (or its type)."""
     order: tuple[int, ...]
     """The places of the nodes, in program order."""
+    leaves: tuple[int, ...]
+    """And of the leaves, as a plan numbers them."""
+    key: tuple[Any, ...]
+    pins: list[Any]
+    calls: dict[int, Call]
+    stored: list[bool]
+    plan: weakref.ref[Plan]
+    way: weakref.ref[Way]
+    ignored: list[bool] | None
+    """These are the fields of `Met`."""
+    state: object
+    """`config.plan_key` of then: any other is another object."""
+    buffers: int
+    """And `error_state.buffer_size`."""
     share: float
     """How much of the time for all nodes is the first one's, to NumPy."""
 
@@ -65,29 +80,28 @@ def at_sight(root: Expr) -> Met | None:
         values = _values(sight, root)
         if values is None:
             continue
-        plan = sight.plan()
-        if plan is None or sight.state is not plan_key() or sight.buffers != buffer_size():
+        plan, way = sight.plan(), sight.way()
+        if plan is None or way is None or sight.state is not plan_key() or sight.buffers != buffer_size():
             known.remove(sight)
             _noted.discard(sight.key)
             return None
-        nodes = [values[k] for k in sight.order]
+        nodes = [*map(values.__getitem__, sight.order)]
         kept = _kept(sight, nodes, values)
         if kept is None:
             continue
         if sight.ignored is not None and sight.ignored != [ignores(node.errors) for node in nodes]:
             continue
-        leaves = [values[k] for k in sight.leaves]
-        return Met(
-            nodes, leaves, sight.key, sight.pins, kept, sight.calls, sight.stored, plan, sight.way, sight.share
-        )
+        leaves = [*map(values.__getitem__, sight.leaves)]
+        stored, share = sight.stored, sight.share
+        return Met(nodes, leaves, sight.key, sight.pins, kept, sight.calls, stored, plan, way, share)
     return None
 
 
 def _values(sight: Sight, root: Expr) -> list[Any] | None:
     """The values of an evaluation, in the order in which they are met; None if it is another one."""
     values: list[Any] = [root]
-    for at, op, region, inputs, _, _ in sight.nodes:
-        node = values[at]
+    for place_of_node, op, region, inputs, _, _ in sight.nodes:
+        node = values[place_of_node]
         if node.op is not op or node.region is not region or node.old is not None:
             return None
         for i, (kind, place, seen) in zip(node.inputs, inputs, strict=False):
@@ -96,7 +110,9 @@ def _values(sight: Sight, root: Expr) -> list[Any] | None:
                     return None
                 continue
             value, geo = i.expr, i.geo
-            if geo is not seen and (seen.__class__ is not tuple or id(geo) in FRESH or by_contents(geo) != seen):
+            if geo is not seen and (
+                seen.__class__ is not tuple or id(geo) in FRESH or by_contents(geo) != seen
+            ):
                 return None
             if kind == AGAIN:
                 if values[place] is not value:
@@ -141,7 +157,7 @@ def note(met: Met, root: Expr) -> None:
 
     One that was noted before and is not known at sight has ops of its own each time."""
     plan: Plan | None = met.plan
-    assert plan is not None
+    assert plan is not None and met.way is not None
     if met.key in _noted:
         return
     if len(_noted) >= MOST:
@@ -186,7 +202,7 @@ def note(met: Met, root: Expr) -> None:
     sight.ignored = met.ignored
     sight.state, sight.buffers = plan_key(), buffer_size()
     sight.key, sight.pins, sight.calls, sight.stored = met.key, met.pins, met.calls, met.stored
-    sight.plan, sight.way = weakref.ref(plan), met.way
+    sight.plan, sight.way = weakref.ref(plan), weakref.ref(met.way)
     if len(_sights) >= MOST:
         _sights.clear()
     known = _sights.setdefault((id(root.op), id(root.region)), [])

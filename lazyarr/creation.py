@@ -17,7 +17,7 @@ from lazyarr.arrays import Unsupported, fresh_array, managed, ndarray, wrap
 from lazyarr.config import current
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import FOLD, SCALARS
-from lazyarr.expr import Expr, Map, Opaque
+from lazyarr.expr import Expr, Opaque, map_of
 from lazyarr.fallback import fallback, through
 from lazyarr.geometry import LEGACY_AXES, PROBED, fresh, like, probe
 from lazyarr.movement import metadata
@@ -65,7 +65,7 @@ def _fill(geo: numpy.ndarray, value: Any) -> ndarray:
     if value is None:
         return unset(geo)
     char = char_of(geo.dtype)
-    return fresh_array(Map("copy", f"{char}->{char}"), (value,), geo)
+    return fresh_array(map_of("copy", f"{char}->{char}"), (value,), geo)
 
 
 def zeros(shape: Any, dtype: Any = float, order: Any = "C") -> ndarray:

@@ -89,6 +89,7 @@ def _run_known(met: Met, plan: Plan) -> bool:
     """Compute nodes by a plan that was run before; False if their calls have to be written out first."""
     late: list[flags.Late] = []
     way = met.way
+    assert way is not None
     try:
         one = way[0]
         if len(way) == 1 and one is not None and launched(met, one, late):

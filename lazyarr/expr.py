@@ -18,6 +18,7 @@ Nothing here recurses: walks iterate and a chain of a million nodes is freed ite
 
 from __future__ import annotations
 
+import functools
 import itertools
 import weakref
 from _thread import RLock
@@ -50,6 +51,12 @@ class Map(NamedTuple):
     name: str
     sig: str
     part: int = 0
+
+
+@functools.cache
+def map_of(name: str, sig: str) -> Map:
+    """The same object each time, by which evaluations are known at sight (`at_sight`)."""
+    return Map(name, sig)
 
 
 class Reduce(NamedTuple):

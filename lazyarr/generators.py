@@ -20,7 +20,7 @@ from lazyarr.config import current
 from lazyarr.creation import MOST
 from lazyarr.draws import DRAWS, conforms
 from lazyarr.dtypes import char_of
-from lazyarr.expr import Expr, Map, Read
+from lazyarr.expr import Expr, Read, map_of
 from lazyarr.fallback import fallback
 from lazyarr.geometry import LEGACY_AXES, PROBED, fresh, probe
 from lazyarr.values import Positions
@@ -122,7 +122,7 @@ def _drawn(
     constants = [numpy.uint64(x) for x in (origin, *words)]
     scale = (low, length) if char == "d" else ()
     inputs = (Read(Expr.leaf(positions), places), *constants, *scale)
-    return fresh_array(Map(draw.name, draw.sig), inputs, region)
+    return fresh_array(map_of(draw.name, draw.sig), inputs, region)
 
 
 LAZY = {"random": random, "uniform": uniform}

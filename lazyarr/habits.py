@@ -96,7 +96,7 @@ class Habit:
             self.tries = TRIES
 
 
-_habits: dict[tuple[int, int, int], Habit] = {}
+HABITS: dict[tuple[int, int, int], Habit] = {}
 _pins: list[object] = []
 """Whose identity the keys go by."""
 
@@ -107,12 +107,12 @@ WATCHED: dict[int, tuple[Habit, float]] = {}
 def habit_of(loc: Loc, kind: object) -> Habit:
     """What is known of calls of one `kind` (by identity) at a place."""
     key = id(loc[0]), loc[1], id(kind)
-    found = _habits.get(key)
+    found = HABITS.get(key)
     if found is None:
-        if len(_habits) >= MAX_HABITS:
-            _habits.clear()
+        if len(HABITS) >= MAX_HABITS:
+            HABITS.clear()
             _pins.clear()
-        found = _habits[key] = Habit()
+        found = HABITS[key] = Habit()
         _pins.append((loc[0], kind))
     return found
 

@@ -29,7 +29,7 @@ from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import MOVED, at_call
 from lazyarr.error_state import loud
-from lazyarr.expr import Expr, Map
+from lazyarr.expr import Expr, map_of
 from lazyarr.fallback import NESTED, NUMPYS_AXES, fallback, lend
 from lazyarr.flags import warn_of_cast
 from lazyarr.geometry import fresh, like, reshaped, together, view_geometry
@@ -255,7 +255,7 @@ def copied(x: ndarray, geo: numpy.ndarray, region: numpy.ndarray | None = None, 
     warn_of_cast(x.geo.dtype, geo.dtype)
     given = capture(x)
     sig = f"{char_of(x.geo.dtype)}->{char_of(geo.dtype)}"
-    op = Map("copy", sig)
+    op = map_of("copy", sig)
     return fresh_array(op, (given,), geo, region, depth if may_raise(op) else 0)
 
 

@@ -21,6 +21,7 @@ from lazyarr.elementwise import SCALARS, elementwise, into
 from lazyarr.elision import ELIDED, IN_PLACE, REFLECTED_REFS, SECOND_REFS, matters, swaps, taken
 from lazyarr.expr import LOCK
 from lazyarr.fallback import fallback
+from lazyarr.recipes import again
 from lazyarr.windows import is_free, small_part
 
 BINARY = {
@@ -132,7 +133,7 @@ def binary(name: str, fn: numpy.ufunc) -> Any:
             y = plain_pair(self, other)
             if y is not None:
                 return wrapped(by_python(self.geo, y))
-        pair = small_pair(self, other)
+        pair = small_pair(self, other) if self.geo.size <= current.eager_elements else None
         if pair is not None:
             COUNT.eager += 1
             return wrapped(by_python(*pair))
@@ -141,6 +142,10 @@ def binary(name: str, fn: numpy.ufunc) -> Any:
             whose = taken(name, self, other, first, second)
             if whose is not None:
                 return _over(whose, fn, (self, other))
+        ends = elides and getrefcount(self) == SECOND_REFS
+        made = again(fn, (self, other), 3, ends)    # (the way of most calls: one function less to call)
+        if made is not None:
+            return made
         try:
             return elementwise(fn, (self, other))
         except Unsupported:
@@ -167,10 +172,13 @@ def reflected(name: str, fn: numpy.ufunc) -> Any:
             y = plain_pair(self, other)
             if y is not None:
                 return wrapped(by_python(y, self.geo))
-        pair = small_pair(self, other)
+        pair = small_pair(self, other) if self.geo.size <= current.eager_elements else None
         if pair is not None:
             COUNT.eager += 1
             return wrapped(by_python(pair[1], pair[0]))
+        made = again(fn, (other, self), 3)
+        if made is not None:
+            return made
         try:
             return elementwise(fn, (other, self))
         except Unsupported:
@@ -186,7 +194,7 @@ def product(self: Any, other: Any) -> Any:
         y = plain_pair(self, other)
         if y is not None:
             return wrapped(self.geo * y)
-    pair = small_pair(self, other)
+    pair = small_pair(self, other) if self.geo.size <= current.eager_elements else None
     if pair is not None:
         COUNT.eager += 1
         return wrapped(pair[0] * pair[1])
@@ -199,6 +207,9 @@ def product(self: Any, other: Any) -> Any:
             whose = taken("mul", self, other, first, second)
             if whose is not None:
                 return _over(whose, numpy.multiply, operands)
+    made = again(numpy.multiply, operands, 3, first and operands[0] is self)
+    if made is not None:
+        return made
     try:
         return elementwise(numpy.multiply, operands)
     except Unsupported:

@@ -50,6 +50,13 @@ MAX_KNOWN = 1024
 """Evaluations; all are forgotten when there are more."""
 
 
+class Way(list[KnownStep | None]):
+    """A plan's steps, as an evaluation takes them.  The plan holds it, all others look whether it is there:
+    kernels go with the last plan that runs them."""
+
+    __slots__ = ("__weakref__",)
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class Met:
     """An evaluation, looked at.  (Nobody may print geometries, as of a tuple: no memory is there.)"""
@@ -65,8 +72,7 @@ class Met:
     """Of the nodes that stand for several: what for, by number."""
     stored: list[bool]
     plan: Plan | None
-    way: list[KnownStep | None]
-    """The plan's steps, as this evaluation takes them."""
+    way: Way | None
     share: float | None = None
     """How much of the time for all nodes is the first one's, to NumPy; None where nobody asked."""
     ignored: list[bool] | None = None
@@ -84,9 +90,7 @@ class Folded(NamedTuple):
     """Of its nodes, which are the last ones of their calls."""
 
 
-Way = list[KnownStep | None]
-
-_known: dict[tuple[Any, ...], tuple[weakref.ref[Plan], Way, list[Any]]] = {}
+_known: dict[tuple[Any, ...], tuple[weakref.ref[Plan], weakref.ref[Way], list[Any]]] = {}
 """Plans that `planning` remembers, and which of their `ways`."""
 
 _UNASKED: Any = None
@@ -175,13 +179,16 @@ def look(roots: Sequence[Expr]) -> Met | None:
     if ignored:
         key += ignored
     whole = tuple(key)
-    known, way, _ = _known.get(whole, _NONE)
-    plan = None if known is None else known()
+    known, there, _ = _known.get(whole, _NONE)
+    plan, way = (None, None) if known is None or there is None else (known(), there())
+    if way is None:
+        plan = None
     # (Who has no plan lets go of what is read as soon as that is over.)
-    return Met(nodes, [] if plan is None else leaves, whole, pins, kept, calls, stores, plan, way, None, ignored)
+    leaves = [] if plan is None else leaves
+    return Met(nodes, leaves, whole, pins, kept, calls, stores, plan, way, None, ignored)
 
 
-_NONE: tuple[weakref.ref[Plan] | None, Way, list[Any]] = (None, [], [])
+_NONE: tuple[weakref.ref[Plan] | None, weakref.ref[Way] | None, list[Any]] = (None, None, [])
 
 
 def written(met: Met) -> tuple[Folded, list[Expr]]:
@@ -202,8 +209,8 @@ def note(met: Met | Folded, plan: Plan, w: Walk) -> None:
         return
     if isinstance(met, Met):
         if w.key == met.key:
-            way = [known_step(step, Places({}, len(met.stored))) for step in plan.steps]
-            _enter(plan, met.key, met.pins, way)
+            steps = [known_step(step, Places({}, len(met.stored))) for step in plan.steps]
+            _enter(plan, met.key, met.pins, Way(steps))
         return
     rules, places = w.tokens.rules, Places(met.calls, len(met.stored))
     stored = [serial in w.asked for serial in met.serials]
@@ -211,14 +218,14 @@ def note(met: Met | Folded, plan: Plan, w: Walk) -> None:
         return
     if w.key[:2] == met.key[:2]:
         one = known_step(plan.steps[0], places) if len(plan.steps) == 1 else None
-        _enter(plan, met.key, met.pins, [one])
+        _enter(plan, met.key, met.pins, Way([one]))
 
 
 MOST_WAYS = 16
 """Of one plan; all are forgotten when there are more."""
 
 
-def _enter(plan: Plan, key: tuple[Any, ...], pins: list[Any], way: list[KnownStep | None]) -> None:
+def _enter(plan: Plan, key: tuple[Any, ...], pins: list[Any], way: Way) -> None:
     if len(plan.ways) == MOST_WAYS:             # (calls that are noted anew are others each time)
         for each in [k for k, found in _known.items() if found[0]() is plan]:
             del _known[each]
@@ -226,7 +233,7 @@ def _enter(plan: Plan, key: tuple[Any, ...], pins: list[Any], way: list[KnownSte
     if len(_known) >= MAX_KNOWN:
         _known.clear()
     plan.ways.append(way)
-    _known[key] = weakref.ref(plan), way, pins
+    _known[key] = weakref.ref(plan), weakref.ref(way), pins
 
 
 def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
@@ -242,7 +249,9 @@ def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
         storage = None if value.home is None else value.home()
         if storage is None or storage.value is not value:
             return False                        # it ends here: a result may take its place
-    buffers = {k: Buffer.new(nodes[k].nbytes) for k in one.stored}
+    buffers = {}
+    for k in one.stored:                        # (no comprehension: that is a function, too)
+        buffers[k] = Buffer.new(nodes[k].nbytes)
     warm = bool(one.streamed)
     for k in one.streamed:
         warm = warm and buffers[k].recycled
@@ -272,7 +281,9 @@ def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
     spent = perf_counter() - began
     while lent:
         keep_warm(*lent.pop())
-    raised = [words[word] & own for word, own in b.raised]
+    raised = []
+    for word, own in b.raised:
+        raised.append(words[word] & own)
     for kernel in b.kernels:
         if not kernel.heat.asked:
             ran(kernel, spent / len(b.kernels))
@@ -283,6 +294,7 @@ def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
     COUNT.numpy_loop_blocks += words[Layout.CALLS]
     if any(raised):
         if met.calls:
+            assert met.way is not None
             met.way[:] = [None]                 # from now on they are written out: operations warn, not calls
             return False
         from lazyarr.replay import explain

@@ -8,23 +8,25 @@ array it is shape, strides and dtype that count: where it lies, nothing depends 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from sys import getrefcount
 from time import perf_counter
 from typing import Any
 
 import numpy
 
-from lazyarr.arrays import capture, managed, ndarray, now
+from lazyarr.arrays import capture, is_quiet, managed, ndarray, now
 from lazyarr.config import OBSERVED, current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.error_state import look
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.geometry import FRESH, is_fresh
-from lazyarr.habits import MEDIUM, habit_of, watch
+from lazyarr.habits import HABITS, LASTING, MEDIUM, habit_of, watch
 from lazyarr.ops import may_raise
 from lazyarr.records import NamedTuple
-from lazyarr.srcloc import Loc, here
+from lazyarr.srcloc import THEIRS, Loc, here, nearest
 from lazyarr.storage import DUE, Storage, catch_up, launch
 from lazyarr.values import Buffer
 from lazyarr.windows import element_of
@@ -101,10 +103,11 @@ def remember(
     _recipes[_key(fn, args)] = Recipe(op, types, geo, size, may_raise(op), pins)
 
 
-def again(fn: numpy.ufunc, args: tuple[Any, ...], depth: int) -> ndarray | None:
+def again(fn: numpy.ufunc, args: tuple[Any, ...], depth: int, ends: bool = False) -> ndarray | None:
     """fn(*args) by its recipe, if there is one and the result is not NumPy's at the call.
 
-    `depth`: callers above whoever is called here that are surely ours."""
+    `depth`: callers above whoever is called here that are surely ours.   `ends`: the first operand is a
+    temporary, in whose memory NumPy would compute the result."""
     recipe = _recipes.get(_key(fn, args))
     if recipe is None:
         return None
@@ -117,7 +120,7 @@ def again(fn: numpy.ufunc, args: tuple[Any, ...], depth: int) -> ndarray | None:
             if x.__class__ is ndarray and x.storage is not None and x.storage.value.op is not None:
                 break                           # an operand is yet to be computed
         else:
-            return None if recipe.measure <= small else _by_habit(fn, recipe, args, errors, depth)
+            return None if recipe.measure <= small else _by_habit(fn, recipe, args, errors, depth, ends)
     if jit == "never":
         return None
     return _built(recipe, args, errors, here(depth) if recipe.flagged or OBSERVED else None)
@@ -145,21 +148,27 @@ def _built(recipe: Recipe, args: tuple[Any, ...], errors: Any, loc: Loc | None) 
 
 
 def _by_habit(
-    fn: numpy.ufunc, recipe: Recipe, args: tuple[Any, ...], errors: Any, depth: int
+    fn: numpy.ufunc, recipe: Recipe, args: tuple[Any, ...], errors: Any, depth: int, ends: bool,
+    getframe: Any = sys._getframe,
 ) -> ndarray | None:
     """A call whose result is of medium size: a node, or NumPy's where waiting gains nothing at this place."""
-    loc = here(depth + 1)
+    try:                                # (`srcloc.here`, `habits.habit_of`, written out)
+        frame = getframe(depth)
+        code = frame.f_code
+        loc = (code, frame.f_lasti) if id(code) in THEIRS else nearest(frame)
+    except ValueError:
+        loc = None
     if loc is None or OBSERVED or current.math != "numpy" or current.fast_math:     # (the bits might differ)
         return _built(recipe, args, errors, loc if recipe.flagged or OBSERVED else None)
-    habit, began = habit_of(loc, recipe), perf_counter()
+    habit = HABITS.get((id(loc[0]), loc[1], id(recipe))) or habit_of(loc, recipe)
+    if habit.sooner and not habit.tries and habit.calls < LASTING:
+        habit.calls += 1                # (settled: nobody asks what it takes)
+        return _at_call(fn, recipe, args, ends)
+    began = perf_counter()
     if habit.is_numpys():
-        COUNT.eager += 1
-        COUNT.bytes_numpy += recipe.geo.nbytes
-        buf = Buffer.new(recipe.geo.nbytes)
-        seen = [_seen_now(x) if x.__class__ is ndarray else (x, None) for x in args]
-        fn(*[x for x, _ in seen], out=buf.real(recipe.geo))
+        result: ndarray | None = _at_call(fn, recipe, args, ends)
         habit.took(perf_counter() - began)
-        return managed(Storage(Expr.leaf(buf)), recipe.geo)
+        return result
     result = _built(recipe, args, errors, loc if recipe.flagged else None)
     if result is not None:
         node: Expr = result.storage.value       # type: ignore[union-attr]
@@ -171,10 +180,51 @@ def _by_habit(
     return result
 
 
+def _at_call(fn: numpy.ufunc, recipe: Recipe, args: tuple[Any, ...], ends: bool) -> ndarray:
+    """The call by NumPy, on what exists, into memory of ours, that is recycled; or over the first operand,
+    which `ends`, if it lies as the result does and nobody else may ask for it."""
+    geo = recipe.geo
+    COUNT.eager += 1
+    COUNT.bytes_numpy += geo.nbytes
+    given, held = [], []
+    for x in args:
+        if x.__class__ is ndarray:
+            x, buf = _seen_now(x)
+            held.append(buf)
+        given.append(x)
+    over: ndarray = args[0]
+    if ends and over.geo is geo and geo.dtype.kind != "c" and _is_alone(over, getrefcount(over.storage)):
+        fn(*given, given[0])
+        return over                             # (as NumPy's own operators)
+    buf = Buffer.new(geo.nbytes)
+    fn(*given, numpy.ndarray(geo.shape, geo.dtype, buf.memory, 0, geo.strides))
+    return managed(Storage(Expr.leaf(buf)), geo)
+
+
+def _is_alone(x: ndarray, references: int) -> bool:
+    """Does an array alone refer to its storage, which has so many references, and that to its memory?"""
+    if references > STORAGE_REFS or x.origin is not None or not is_quiet(x):
+        return False
+    buf: Any = x.storage.value.buf              # type: ignore[union-attr]
+    return buf.__class__ is Buffer and not buf.shared()
+
+
+STORAGE_REFS = 2
+"""To what only one attribute refers to, as an argument of getrefcount."""
+
+
 def _seen_now(x: ndarray) -> tuple[numpy.ndarray, Buffer | None]:
     """The values of an array that exist, for NumPy to read; and what to hold meanwhile, since another thread
     may give the array another value, and the memory back."""
     if x.storage is None:
         return x.geo, None
     buf = x.storage.value.buf
-    return (now(x), None) if buf.__class__ is not Buffer else (element_of(x, buf), buf)
+    if buf.__class__ is not Buffer:
+        return now(x), None
+    try:                                # (`windows.element_of`, written out)
+        at, geo, found = x.window
+        if at == buf.address and geo is x.geo:
+            return found, buf
+    except AttributeError:
+        pass
+    return element_of(x, buf), buf

@@ -27,7 +27,7 @@ from lazyarr.elementwise import (
     wrap_all,
 )
 from lazyarr.error_state import loud
-from lazyarr.expr import Map
+from lazyarr.expr import map_of
 from lazyarr.gather import inside
 from lazyarr.geometry import LEGACY_AXES, layout
 from lazyarr.indexing import assign_masked, write
@@ -72,7 +72,7 @@ def where(condition: Any, *choices: Any) -> Any:
     types = (numpy.bool, numpy.dtype(char).type, numpy.dtype(char).type)
     inputs = inputs_for(types, args)
     geo = layout(out, shape, geos, at_once=False)
-    return fresh_array(Map("where", f"?{char}{char}->{char}"), inputs, geo)
+    return fresh_array(map_of("where", f"?{char}{char}->{char}"), inputs, geo)
 
 
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:

@@ -25,7 +25,7 @@ def forgotten() -> Iterator[None]:
     """LLVM is there, and nothing was met."""
     COMPILER.load()
     planning.forget()
-    habits._habits.clear()
+    habits.HABITS.clear()
     recalled._calls.clear()
     ready._known.clear()
     yield

@@ -23,10 +23,10 @@ CALLS = FIRST + TRIES + 3
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No habits at first, and nobody who looks on."""
     monkeypatch.setattr(recipes, "OBSERVED", [])
-    for known in (habits._habits, habits.WATCHED, recipes._recipes):
+    for known in (habits.HABITS, habits.WATCHED, recipes._recipes):
         known.clear()
     yield
-    for known in (habits._habits, habits.WATCHED, recipes._recipes):
+    for known in (habits.HABITS, habits.WATCHED, recipes._recipes):
         known.clear()
 
 
@@ -226,3 +226,79 @@ def test_what_numpy_reads_is_held():
     x.storage.hold(np.zeros(N).storage.value)
     np.evaluate(np.ones(N) * 3, np.ones(N) * 5)
     assert seen.tobytes() == a.tobytes()
+
+
+def test_temporaries_are_computed_over(soon):
+    """As in NumPy: the second operation of a line takes the first one's memory."""
+    x, y, a, b = arrays()
+
+    def call():
+        z = x * 2.0 + y
+        np.evaluate(z)
+        return z
+
+    def named():
+        t = x * 2.0
+        z = t + y
+        np.evaluate(z)
+        return t, z
+
+    for program, many in ((call, 1), (named, 2)):
+        built(program, 6 * CALLS)
+        assert built(program, 1) == [False]
+        before = COUNT.bytes_allocated
+        found = program()
+        assert COUNT.bytes_allocated - before == many * x.nbytes
+        *first, last = found if many == 2 else (found,)
+        assert numpy.asarray(last).tobytes() == (a * 2 + b).tobytes()
+        assert all(numpy.asarray(each).tobytes() == (a * 2).tobytes() for each in first)
+
+
+def test_temporaries_that_somebody_sees_are_not(soon):
+    x, y, a, b = arrays()
+    seen = []
+
+    class Keeping(list):
+        def __call__(self, z):
+            self.append(numpy.asarray(z))
+            return z
+
+    keep = Keeping()
+
+    def call():
+        z = keep(x * 2.0) + y
+        part = (x * 2.0)[::1]
+        w = part + y
+        np.evaluate(z, w, part)
+        seen.append((z, w, part))
+
+    built(call, 6 * CALLS)
+    for (z, w, part), kept in zip(seen, keep, strict=True):
+        assert kept.tobytes() == numpy.asarray(part).tobytes() == (a * 2).tobytes()
+        assert numpy.asarray(z).tobytes() == numpy.asarray(w).tobytes() == (a * 2 + b).tobytes()
+
+
+def test_memory_is_moved_at_the_call():
+    """Of what exists, up to a size; what is pending is computed into its place."""
+    x, _, a, _ = arrays()
+    d, e = np.zeros(N), numpy.zeros(N)
+    np.evaluate(x, d)
+    moves = [
+        lambda np, x, d: x.copy(), lambda np, x, d: x.astype("f4"), lambda np, x, d: np.roll(x, 5),
+        lambda np, x, d: np.roll(x.reshape(-1, 100), (1, 3), (0, 1)), lambda np, x, d: d.__setitem__(..., x),
+        lambda np, x, d: d.__setitem__(slice(1, None), x[:-1]), lambda np, x, d: d.__setitem__(slice(3), 7),
+        lambda np, x, d: x.reshape(-1, 100).T.copy(),
+    ]  # fmt: skip
+    for move in moves:
+        before = COUNT.nodes_built
+        found, expected = move(np, x, d), move(numpy, a, e)
+        assert COUNT.nodes_built == before
+        if expected is not None:
+            assert found.dtype == expected.dtype and found.strides == expected.strides
+            assert numpy.asarray(found).tobytes() == expected.tobytes()
+        assert numpy.asarray(d).tobytes() == e.tobytes()
+    before = COUNT.nodes_built
+    t = x * 2
+    for pending in (t.copy(), np.roll(t, 5)):
+        assert not np.is_evaluated(pending)
+    assert COUNT.nodes_built > before
