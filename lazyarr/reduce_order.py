@@ -24,7 +24,7 @@ import numpy
 
 from lazyarr.dtypes import PLAIN
 
-MASKED = 4096
+MASKED = 1 << 15
 """Longest run that a mask may cut: kernels have all of it in memory at a time."""
 
 BUFFER = 8192
