@@ -25,7 +25,7 @@ from lazyarr.dtypes import PLAIN
 from lazyarr.ops import SEARCHES
 from lazyarr.records import NamedTuple
 
-MASKED = 4096
+MASKED = 1 << 15
 """Longest run that a mask may cut: kernels have all of it in memory at a time."""
 
 BUFFER = 8192

@@ -13,10 +13,8 @@ from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import Fold, load_scalar, store_scalar
 from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.codegen.reduce_plan import SLOT
+from lazyarr.codegen.reduce_stretches import stretches
 from lazyarr.dtypes import PLAIN
-
-FEW = 7
-"""Elements of the longest stretch that NumPy's pairwise sum adds up one by one."""
 
 POSITION = 8
 """Offset of the position in a search's slot."""
@@ -31,7 +29,7 @@ def called_fold(
     acc = b.at("%ctx", r.carry(fold))
     if fold.how.cut:
         assert mask is not None
-        _stretches(r, body, fold, values, mask, count)
+        stretches(r, body, fold, values, mask, count)
         return
     if mask is not None:
         count = _close_up(b, fold, values, mask, count)
@@ -43,47 +41,6 @@ def called_fold(
         first = b.at(values, b.mul(fresh, str(size)))
         left = b.op(f"sub i64 {count}, {fresh}")
     body.call_on(r.loops.index((fold.how.ufunc, fold.sig)), (acc, first, acc), ("0", str(size), "0"), left)
-
-
-def _stretches(r: Reduce, body: Body, fold: Fold, values: str, mask: str, count: str) -> None:
-    """A call for each stretch of elements that take part: the block is a whole run."""
-    b, size = body.f, str(PLAIN[fold.char].itemsize)
-    acc = b.at("%ctx", r.carry(fold))
-
-    def taken(at: str) -> str:
-        value = load_scalar(b, "?", b.at(mask, at))
-        assert isinstance(value, str)
-        return value
-
-    with b.loop("0", count) as (at, state):
-        first = b.until(at, count, "1", taken)
-        last = b.until(first, count, "1", lambda k: b.op(f"xor i1 {taken(k)}, true"))
-        n = b.op(f"sub i64 {last}, {first}")
-        most = 0
-        if PLAIN[fold.char].kind == "f":
-            most = FEW
-            with b.when(b.op(f"icmp ult i64 {b.add(n, '-1')}, {most}")):
-                _few(b, fold, values, first, last, acc)
-        with b.when(b.op(f"icmp ugt i64 {n}, {most}")):
-            here = b.at(values, b.mul(first, size))
-            body.call_on(r.loops.index((fold.how.ufunc, fold.sig)), (acc, here, acc), ("0", size, "0"), n)
-        state.step = b.op(f"sub i64 {last}, {at}")
-
-
-def _few(b: Function, fold: Fold, values: str, first: str, last: str, acc: str) -> None:
-    """A stretch that NumPy's tree folds one by one: without the call, which would take longer."""
-    size, t = str(PLAIN[fold.char].itemsize), PLAIN[fold.char].llvm
-
-    def element(at: str) -> str:
-        return b.op(f"load {t}, ptr {b.at(values, b.mul(at, size))}, align 1")
-
-    def added(x: str, y: str) -> str:
-        return b.op(f"fadd {t} {x}, {y}")
-
-    with b.loop(b.add(first, "1"), last, "1", [(t, element(first))]) as (at, state):
-        state.next = [added(state.now[0], element(at))]
-    total = added(b.op(f"load {t}, ptr {acc}, align 1"), state.after[0])
-    b.do(f"store {t} {total}, ptr {acc}, align 1")
 
 
 def _close_up(b: Function, fold: Fold, values: str, mask: str, count: str) -> str:

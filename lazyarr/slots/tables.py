@@ -148,7 +148,7 @@ LARGEST = {
 }  # fmt: skip
 """What folds -> up to so many times the usual size it is NumPy's at the call; and what always is, where its
 arrays exist."""
-COPIERS = {"argmax", "argmin"}
+COPIERS = {"argmax", "argmin", "bincount", "convolve", "correlate", "interp"}
 """Read, but from a copy if they must not write."""
 ATTRIBUTES = {"attribute": "shape strides dtype ndim size nbytes itemsize", "view": "T mT real"}
 """Body -> attributes; those of the first kind ask the geometry, whatever the array."""

@@ -95,6 +95,35 @@ def test_bits_of_numpy(program: Callable[..., Any], char: str) -> None:
             assert found.tobytes() == wanted.tobytes(), (shape, kept)
 
 
+def stretched(n: int, taken: int, apart: int, first: int) -> numpy.ndarray:
+    """A mask of stretches that long, so far apart."""
+    return (numpy.arange(n) - first) % (taken + apart) < taken
+
+
+@pytest.mark.parametrize("char", "fdD")
+def test_stretches_of_all_lengths(char: str) -> None:
+    """Around what is added up without a call, what a word of the mask holds, and what NumPy's tree cuts."""
+    for n in (1, 7, 63, 64, 65, 500, 4097):
+        x = given((40, n), char)
+        for taken in (1, 2, 7, 8, 9, 56, 57, 63, 64, 65, 130, 300):
+            for apart in (1, 2, 8, 64):
+                firsts = range(0, 40 * 3, 3)
+                m = numpy.array([stretched(n, taken, apart, first) for first in firsts])
+                found = numpy.asarray(plain(lazyarr, lazyarr.array(x), lazyarr.array(m)))
+                assert found.tobytes() == plain(numpy, x, m).tobytes(), (n, taken, apart)
+
+
+def test_what_is_left_out_raises_no_flag() -> None:
+    x = given((30, 200), "d")
+    m = RNG.random(x.shape) < 0.5
+    for bad in (numpy.inf, -numpy.inf, numpy.nan, 1.7e308):
+        x[~m] = bad
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = numpy.asarray(plain(lazyarr, lazyarr.array(x), lazyarr.array(m)))
+        assert found.tobytes() == plain(numpy, x, m).tobytes()
+
+
 def test_one_launch_reads_what_there_is_once() -> None:
     x = given((300, 1000), "d")
     y = lazyarr.asarray(x)

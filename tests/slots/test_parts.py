@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
+import tracemalloc
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -277,6 +278,23 @@ def test_casts_and_errors_are_numpys() -> None:
                 told = [(x.category, str(x.message), x.filename) for x in given]
                 seen.append((error, told, numpy.array(array[:9]).tobytes()))
             assert seen[0] == seen[1], (dtype, text)
+
+
+@pytest.mark.parametrize("call", [
+    lambda np, x, y: np.bincount(x, minlength=9), lambda np, x, y: np.interp(y[:2], y, y),
+    lambda np, x, y: np.convolve(y, y[:2])[:9], lambda np, x, y: np.correlate(y, y[:2])[:9],
+])  # fmt: skip
+def test_what_copies_what_it_must_not_write_is_given_what_it_might(call: Any) -> None:
+    real = numpy.arange(200_000) // 2
+    peaks = []
+    for module, given in ((numpy, (real, real * 1.0)), (np, (np.array(real), np.array(real * 1.0)))):
+        call(module, *given)
+        tracemalloc.start()
+        found = call(module, *given)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        numpy.testing.assert_array_equal(found, call(numpy, real, real * 1.0))
+    assert peaks[1] < peaks[0] + real.nbytes // 2
 
 
 def test_what_is_read_only_stays() -> None:
