@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
@@ -19,6 +19,7 @@ from lazyarr.arrays import Unsupported, ndarray, now
 from lazyarr.materialize import evaluate
 from lazyarr.namespace import adapt
 from lazyarr.rebind import rebound
+from lazyarr.records import NamedTuple
 from lazyarr.reductions import MISSING, axes_of
 
 _NUMPYS = sys.modules[getattr(numpy.nansum, "_implementation", numpy.nansum).__module__]

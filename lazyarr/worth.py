@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from lazyarr.compiler import name_of, noted, warm_ns
 from lazyarr.config import OBSERVED, current, is_observed
 from lazyarr.expr import FOLDS, Expr
+from lazyarr.records import NamedTuple
 
 if TYPE_CHECKING:
     from lazyarr.fusion.structure import Key

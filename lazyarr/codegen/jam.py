@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
 from lazyarr.codegen import emit_rows
 from lazyarr.codegen.loopir import Apply, Jam, Kernel, Load, Loop, Once, Store
 from lazyarr.dtypes import PLAIN
+from lazyarr.records import NamedTuple
 from lazyarr.target import Target
 from lazyarr.tuning import SIDE_BY_SIDE
 
