@@ -11,11 +11,11 @@ from the row's first element in steps of whole vectors, as the usual loop.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.loopir import Apply, Kernel, Load, Loop, Once, Ref, Store
 from lazyarr.dtypes import PLAIN
+from lazyarr.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
