@@ -51,8 +51,9 @@ def evaluate(roots: Iterable[Expr]) -> None:
                     _note_sight(met, roots[0])
         nodes: list[Any] = sunk(closure(roots), roots) if met is None else met.nodes
         known = met is not None and met.plan is not None
+        share = None if met is None else met.share
         if met is not None and met.calls and not known:
-            met, nodes = _written(met)
+            (met, nodes), share = _written(met), None
         account = None if known or not may_compile() else Account(nodes)
         waits = account is not None and account.waits()
         native = known or (account is not None and not waits and COMPILER.plans(nodes))
@@ -60,7 +61,7 @@ def evaluate(roots: Iterable[Expr]) -> None:
             from lazyarr.debug.watch import watch
 
             watch(nodes, roots, native)
-        told = told_by(nodes, None if met is None else met.share) if WATCHED else None
+        told = told_by(nodes, share) if WATCHED else None
         began = time.perf_counter()
         if native:
             (_engine or _load()).run(nodes, roots, met, account)

@@ -16,7 +16,6 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import Unsupported, ndarray, now
-from lazyarr.materialize import evaluate
 from lazyarr.namespace import adapt
 from lazyarr.rebind import rebound
 from lazyarr.records import NamedTuple
@@ -93,6 +92,8 @@ def _as_asked(folded: Any, asked: Asked) -> Any:
 
 
 def _together(*arrays: Any) -> None:
+    from lazyarr.materialize import evaluate       # (what only evaluations need is imported with the first)
+
     evaluate([x.storage.value for x in arrays if x.__class__ is ndarray and x.storage is not None])
 
 

@@ -105,9 +105,7 @@ def test_an_op_without_code_for_a_level_runs_numpys_loop(monkeypatch):
 
 
 def _with(op, targets):
-    from dataclasses import replace
-
-    return replace(op, targets=targets)
+    return op._replace(targets=targets)
 
 
 @pytest.mark.skipif(not jit.available() or here() != "x86_64", reason="compiles for x86 levels")

@@ -105,6 +105,7 @@ CHANGES: dict[str, Any] = {
     "feeds": lambda off, on: off["packed"] == 0 < on["packed"],
     "rewrites": lambda off, on: off["rules"] == 0 < on["rules"],
     "numbering": lambda off, on: off["equal"] == 0 < on["equal"],
+    "jam": lambda off, on: off["off"] == ["jam"],
     "vectorize": lambda off, on: off["off"] == ["vectorize"],
     "tile": lambda off, on: off["off"] == ["tile"],
     "emitters": lambda off, on: off["numpy_loop_blocks"] > on["numpy_loop_blocks"],

@@ -15,7 +15,7 @@ from lazyarr.config import options
 from lazyarr.dispatch import bundle, cache_entries, jit
 from lazyarr.dispatch import cache as disk
 from lazyarr.dispatch.levels import host_level
-from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
+from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction, Shift
 
 pytestmark = pytest.mark.skipif(not jit.available(), reason="looks at compiled kernels")
 
@@ -30,6 +30,7 @@ CHANGED = {
     "operands": (Operand("d", "s"), Operand("d", "u", "out")),
     "scalars": "f",
     "body": (*PARFOR.body[:2], Inst("multiply", "dd->d", (0, 1)), PARFOR.body[3]),
+    "shifts": (Shift(0, 0, 0), Shift(0, 0, 1)),
 }
 TARGET = host_level()
 OTHER_TARGET = {

@@ -73,27 +73,27 @@ row1:
   %54 = getelementptr i64, ptr %words, i64 18
   %55 = load double, ptr %54, align 8
   %56 = getelementptr i64, ptr %words, i64 18
-  br label %block3
-block3:
-  %i.block3 = phi i64 [ 0, %row1 ], [ %i.next4, %next4 ]
-  %57 = sub i64 %20, %i.block3
+  br label %block4
+block4:
+  %i.block4 = phi i64 [ 0, %row1 ], [ %i.next5, %next5 ]
+  %57 = sub i64 %20, %i.block4
   %58 = icmp ult i64 %57, 1024
   %59 = select i1 %58, i64 %57, i64 1024
-  %60 = mul i64 %i.block3, %36
+  %60 = mul i64 %i.block4, %36
   %61 = getelementptr i8, ptr %p0.row1, i64 %60
-  %62 = mul i64 %i.block3, 8
+  %62 = mul i64 %i.block4, 8
   %63 = getelementptr i8, ptr %p2.row1, i64 %62
   %64 = and i64 %59, -4
   %65 = icmp ult i64 0, %64
-  br i1 %65, label %pre7, label %done8
-pre7:
+  br i1 %65, label %pre8, label %done9
+pre8:
   %66 = load <4 x double>, ptr %56, align 8
   %67 = insertelement <4 x double> poison, double %53, i64 0
   %68 = shufflevector <4 x double> %67, <4 x double> poison, <4 x i32> zeroinitializer
-  br label %loop6
-loop6:
-  %i.loop6 = phi i64 [ 0, %pre7 ], [ %n.loop6, %loop6 ]
-  %69 = mul i64 %i.loop6, %36
+  br label %loop7
+loop7:
+  %i.loop7 = phi i64 [ 0, %pre8 ], [ %n.loop7, %loop7 ]
+  %69 = mul i64 %i.loop7, %36
   %70 = getelementptr i8, ptr %61, i64 %69
   %71 = load i64, ptr %70, align 8
   %72 = insertelement <2 x i64> poison, i64 %71, i64 0
@@ -110,29 +110,29 @@ loop6:
   %83 = bitcast <4 x i64> %82 to <4 x double>
   %84 = fmul <4 x double> %66, %83
   %85 = fadd <4 x double> %84, %68
-  %86 = getelementptr double, ptr %3, i64 %i.loop6
+  %86 = getelementptr double, ptr %3, i64 %i.loop7
   store <4 x double> %85, ptr %86, align 8
-  %n.loop6 = add i64 %i.loop6, 4
-  %87 = icmp ult i64 %n.loop6, %64
-  br i1 %87, label %loop6, label %done8
-done8:
+  %n.loop7 = add i64 %i.loop7, 4
+  %87 = icmp ult i64 %n.loop7, %64
+  br i1 %87, label %loop7, label %done9
+done9:
   %88 = icmp ult i64 %64, %59
-  br i1 %88, label %pre10, label %done11
-pre10:
-  br label %loop9
-loop9:
-  %i.loop9 = phi i64 [ %64, %pre10 ], [ %n.loop9, %loop9 ]
-  %89 = mul i64 %i.loop9, %36
+  br i1 %88, label %pre11, label %done12
+pre11:
+  br label %loop10
+loop10:
+  %i.loop10 = phi i64 [ %64, %pre11 ], [ %n.loop10, %loop10 ]
+  %89 = mul i64 %i.loop10, %36
   %90 = getelementptr i8, ptr %61, i64 %89
   %91 = load double, ptr %90, align 8
   %92 = fmul double %55, %91
   %93 = fadd double %92, %53
-  %94 = getelementptr double, ptr %3, i64 %i.loop9
+  %94 = getelementptr double, ptr %3, i64 %i.loop10
   store double %93, ptr %94, align 8
-  %n.loop9 = add i64 %i.loop9, 1
-  %95 = icmp ult i64 %n.loop9, %59
-  br i1 %95, label %loop9, label %done11
-done11:
+  %n.loop10 = add i64 %i.loop10, 1
+  %95 = icmp ult i64 %n.loop10, %59
+  br i1 %95, label %loop10, label %done12
+done12:
   %96 = call i32 @fetestexcept(i32 29)
   %97 = load i32, ptr %raised, align 4
   %98 = or i32 %96, %97
@@ -150,12 +150,12 @@ done11:
   store i64 8, ptr %104, align 8
   store i64 %59, ptr %count, align 8
   call void %5(ptr %args, ptr %count, ptr %steps, ptr %7)
-  br label %next4
-next4:
-  %i.next4 = add i64 %i.block3, 1024
-  %105 = icmp ult i64 %i.next4, %20
-  br i1 %105, label %block3, label %done5
-done5:
+  br label %next5
+next5:
+  %i.next5 = add i64 %i.block4, 1024
+  %105 = icmp ult i64 %i.next5, %20
+  br i1 %105, label %block4, label %done6
+done6:
   br label %next2
 next2:
   %i.next2 = add i64 %i.row1, 1
@@ -163,8 +163,8 @@ next2:
   %p1.next2 = getelementptr i8, ptr %p1.row1, i64 %42
   %p2.next2 = getelementptr i8, ptr %p2.row1, i64 %48
   %106 = icmp ult i64 %i.next2, %28
-  br i1 %106, label %row1, label %done12
-done12:
+  br i1 %106, label %row1, label %done3
+done3:
   br label %exit
 exit:
   %107 = getelementptr i64, ptr %words, i64 2
