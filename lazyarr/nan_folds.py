@@ -92,7 +92,7 @@ def _as_asked(folded: Any, asked: Asked) -> Any:
 
 
 def _together(*arrays: Any) -> None:
-    from lazyarr.materialize import evaluate       # (what only evaluations need is imported with the first)
+    from lazyarr.materialize import evaluate  # (what only evaluations need is imported with the first)
 
     evaluate([x.storage.value for x in arrays if x.__class__ is ndarray and x.storage is not None])
 
