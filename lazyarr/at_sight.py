@@ -205,6 +205,7 @@ def note(met: Met, root: Expr) -> None:
     sight.plan, sight.way = weakref.ref(plan), weakref.ref(met.way)
     if len(_sights) >= MOST:
         _sights.clear()
+        _noted.clear()
     known = _sights.setdefault((id(root.op), id(root.region)), [])
     known.append(sight)
     del known[:-EACH]

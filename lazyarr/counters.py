@@ -100,8 +100,8 @@ class Counters:
     @eager.setter
     def eager(self, count: int) -> None:
         self.by_python = count
-        if WAITING:
-            WAITING[0]()
+        for hear in WAITING:
+            hear()
 
     @property
     def numpy_eager(self) -> int:

@@ -84,9 +84,6 @@ REBOUND = """
 """
 """NumPy's code runs over lazyarr's names where the first argument is a lazy array."""
 
-OF_NUMBERS = "nansum nanprod nanmean nanvar"
-"""NumPy's code, but for what is evaluated together (`nan_folds`)."""
-
 REBOUND_ANYWHERE = """
     polyadd polysub polyder polyint polyval select apply_over_axes ix_ linspace lib.scimath.logn
     linalg.multi_dot
@@ -361,7 +358,7 @@ def attach() -> None:
         OVERRIDES[fn] = ends_function(rule) if name in ENDS else rule
     for _, fn in named(REBOUND):
         OVERRIDES[fn] = _over_names(fn)
-    for _, fn in named(OF_NUMBERS):
+    for _, fn in named(" ".join(nan_folds.STEPS)):
         OVERRIDES[fn] = lazily(fn, of_arrays(of_any(nan_folds.rule(fn))))
     for fn in (numpy.array_equal, numpy.array_equiv):
         OVERRIDES[fn] = standing_in(OVERRIDES[fn])

@@ -72,13 +72,13 @@ def getitem(x: Any, key: Any, _: Any = None) -> Any:
         value = storage.value
         buf = value.buf
         if value.op is None and buf.__class__ is Buffer:
-            if WAITING:
-                WAITING[0]()
+            for hear in WAITING:
+                hear()
             return element_of(x, buf)[key]
     if c in BASIC or (c is tuple and BASIC.issuperset(map(type, key))):     # `is_basic`, without the call
         if storage is None:
-            if WAITING:
-                WAITING[0]()
+            for hear in WAITING:
+                hear()
             g = geo[key]
             if g.__class__ is numpy.ndarray:
                 return part(x, g) if geo.dtype.num != OBJECTS else _seen_or_element(x, g)
@@ -185,8 +185,8 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
                 element_of(x, buf)[key] = value         # (a window is read-only where x or its memory is)
                 return None
     if storage is None and not (current.jit == "always" and manage(x)):
-        if WAITING:
-            WAITING[0]()
+        for hear in WAITING:
+            hear()
         geo = x.geo
         if value.__class__ is ndarray:
             value = kept(value) if keeps(geo.dtype, geo.ndim, key) else now(value)

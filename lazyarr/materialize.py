@@ -98,14 +98,17 @@ def one_by_one(nodes: list[Any]) -> None:
     """Compute nodes through NumPy; what nobody needs any more goes, as in NumPy."""
     late: list[flags.Late] = []
     listener = flags.Listener()
+    usual: Any = {**numpy.geterr(), "call": numpy.geterrcall()}
     began = time.perf_counter()
     held = hold_signals() if len(nodes) > 1 else None       # (once: for each node it takes as long as that)
     try:
         with numpy.errstate(all="log", call=listener):
             for k in range(len(nodes)):
                 if held is not None and held.came:
-                    deliver(held)
-                late += _through_numpy(nodes[k], listener, held)
+                    with numpy.errstate(**usual):
+                        deliver(held)
+                if nodes[k].op is not None:             # (a handler may have asked for it)
+                    late += _through_numpy(nodes[k], listener, held)
                 nodes[k] = None
                 COUNT.numpy_fallbacks += 1
     finally:

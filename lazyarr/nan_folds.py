@@ -48,7 +48,7 @@ UNUSED = {
 
 def _asked(a: Any, axis: Any = None, *, keepdims: Any = False, ddof: Any = 0, **others: Any) -> Asked | None:
     """The arguments, if the steps below are NumPy's for them."""
-    if any(UNUSED.get(name, name) is not value for name, value in others.items()):
+    if any(name not in UNUSED or UNUSED[name] is not value for name, value in others.items()):
         return None
     keepdims = False if keepdims is MISSING else keepdims
     if a.__class__ is not ndarray or a.geo.dtype.kind not in "fc" or not a.geo.ndim or not a.geo.size:
@@ -64,9 +64,11 @@ def _asked(a: Any, axis: Any = None, *, keepdims: Any = False, ddof: Any = 0, **
 def rule(fn: Any) -> Any:
     """The function: by the steps below, where they are NumPy's; else by NumPy's code."""
     numpys, steps = rebound(fn), STEPS[fn.__name__]
+    code = getattr(fn, "_implementation", fn).__code__
+    names = frozenset(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
 
     def call(a: Any, *args: Any, **kwargs: Any) -> Any:
-        asked = _asked(a, *args, **kwargs) if len(args) < 2 else None
+        asked = _asked(a, *args, **kwargs) if len(args) < 2 and kwargs.keys() <= names else None
         return numpys(a, *args, **kwargs) if asked is None else steps(a, asked)
 
     return call

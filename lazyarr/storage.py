@@ -29,7 +29,7 @@ from lazyarr.config import OBSERVED
 from lazyarr.counters import COUNT
 from lazyarr.cuts import is_due, is_still_due
 from lazyarr.error_state import Prompt
-from lazyarr.expr import LOCK, Expr, Map, Op, Read, is_dense
+from lazyarr.expr import LOCK, Expr, Map, Op, Read, is_dense, map_of
 from lazyarr.geometry import address, geometry
 from lazyarr.ops import may_raise
 from lazyarr.srcloc import Loc, here
@@ -224,7 +224,7 @@ def _choice(
     if op.name != "copy" or op.sig[0] != op.sig[-1] or region.nbytes != old.nbytes or not is_dense(region):
         return None
     value, mask = inputs
-    return Map("where", f"?{op.sig[0]}{op.sig}"), (mask, value, Read(old, region))
+    return map_of("where", f"?{op.sig[0]}{op.sig}"), (mask, value, Read(old, region))
 
 
 def reads_shared(node: Expr) -> bool:

@@ -8,9 +8,14 @@ what is said holds for arrays of any shape.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from lazyarr.fusion.parfor import Operand, Shift
+
+LEAST = 3
+"""Reads of one array that make a stencil.  (Two arrays may lie in any way to each other, lag by lag, and each
+way would be a kernel of its own.)"""
 
 NEAR = 8
 """Elements, and rows, that one operand may lie beside another."""
@@ -20,7 +25,7 @@ def shifts(
     operands: Sequence[Operand], values: Sequence[int], strides: Sequence[tuple[int, ...]],
     offsets: Sequence[int], sizes: Sequence[int],
 ) -> tuple[Shift, ...]:
-    """What operands are to each other; empty if none is beside another.
+    """What operands are to each other; empty if no array is read at some places.
 
     Equal `values` are one array.  Rows lie along the last loop but one."""
     found: list[Shift] = []
@@ -34,7 +39,8 @@ def shifts(
             if shift.leader == k:
                 others.append(k)
         found.append(shift)
-    return tuple(found) if any(shift.leader != k for k, shift in enumerate(found)) else ()
+    beside = Counter([shift.leader for shift in found])
+    return tuple(found) if max(beside.values(), default=0) >= LEAST else ()
 
 
 def _apart(nbytes: int, stride: int, size: int, leader: int) -> Shift | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import sys
 
+from lazyarr.arrays import ndarray
 from lazyarr.counters import Counters
 from lazyarr.slot_words import WAITING
 
@@ -21,29 +22,49 @@ PAYS = 2000
 """Small calls through Python, after which there will be as many again."""
 
 
+ROOM = 200
+"""Frames that putting it in place may take: an error on the way would leave types half done."""
+
+
 def wait() -> None:
     """Put the code in place when it pays."""
-    left = iter(range(PAYS))
+    left, begun = PAYS, dict(vars(ndarray))
 
     def hear() -> None:
-        if next(left, None) is None and not sys.is_finalizing():
+        nonlocal left
+        left -= 1
+        if left > 0 or sys.is_finalizing():
+            return
+        if not _has_room():
+            left = PAYS
+        elif begun == vars(ndarray):
             attach()
+        else:
+            WAITING.clear()                         # methods of somebody else's, which Python calls
 
     WAITING.append(hear)
 
 
+def _has_room() -> bool:
+    try:
+        sys._getframe(max(0, sys.getrecursionlimit() - ROOM))
+    except ValueError:
+        return True
+    return False
+
+
 def attach() -> None:
     """Put the code in place, unless somebody has begun to."""
+    from lazyarr.interrupts import hold_signals, release_signals
+
+    held = hold_signals()                           # modules and types are whole when their handlers run
     try:
+        from lazyarr.slots.install import attach as put_in_place
+
         WAITING.pop()
+        type.__setattr__(Counters, "eager", vars(Counters)["by_python"])
+        put_in_place()
     except IndexError:
         return
-    type.__setattr__(Counters, "eager", vars(Counters)["by_python"])
-    from lazyarr.interrupts import hold_signals, release_signals
-    from lazyarr.slots.install import attach
-
-    held = hold_signals()                           # types are whole when their handlers run
-    try:
-        attach()
     finally:
         release_signals(held)

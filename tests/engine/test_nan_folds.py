@@ -84,6 +84,9 @@ def test_other_arguments_are_numpys_codes() -> None:
     assert np.nansum(np.array(numpy.arange(9))) == 36
     with pytest.raises(TypeError):
         np.nansum(y, 0, None, None, False, 0, True, 1)
+    for name, options in (("nansum", {"ddof": 1}), ("nanmean", {"ddof": 0}), ("nanmean", {"initial": 0})):
+        with pytest.raises(TypeError, match="unexpected keyword"):
+            getattr(np, name)(y, **options)
     with pytest.raises(numpy.exceptions.AxisError):
         np.nanmean(y, axis=2)
 

@@ -1,5 +1,6 @@
 """Who waits for a plan: structures that have not yet taken NumPy as long as their plans will."""
 
+import signal
 import warnings
 
 import numpy
@@ -216,3 +217,29 @@ def test_accounts_are_bounded(prices):
     for k in range(3 * worth.MAX_ACCOUNTS):
         worth._enter(k, 1.0)
     assert len(worth._spent) <= worth.MAX_ACCOUNTS
+
+
+def test_a_handler_between_nodes_has_the_programs_error_state(prices, monkeypatch):
+    """And may ask for what is yet to be computed."""
+    prices(DEAR)
+    (x, y), (a, b) = operands()
+    run, states = materialize._through_numpy, []
+
+    def through(*rest):
+        if not states:
+            signal.raise_signal(signal.SIGUSR1)
+        return run(*rest)
+
+    def handler(*_):
+        states.append(numpy.geterr()["divide"])
+        numpy.asarray(z)
+
+    z = chain(x, y)
+    before = signal.signal(signal.SIGUSR1, handler)
+    monkeypatch.setattr(materialize, "_through_numpy", through)
+    try:
+        with numpy.errstate(divide="raise"):
+            assert numpy.asarray(z).tobytes() == chain(a, b).tobytes()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert states == ["raise"]

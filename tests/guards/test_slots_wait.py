@@ -57,6 +57,60 @@ def test_values_before_and_after() -> None:
     assert output(source).strip() == "done"
 
 
+def test_little_room_on_the_stack() -> None:
+    """An error on the way would come out of the program's own operator."""
+    source = BEGIN + f"""
+    def deep(levels):
+        if levels:
+            return deep(levels - 1)
+        for k in range({PAYS} * 2):
+            assert (x + k)[1] == 1 + k
+    depth = 0
+    frame = sys._getframe()
+    while frame is not None:
+        frame, depth = frame.f_back, depth + 1
+    deep(sys.getrecursionlimit() - depth - 40)
+    assert not there()
+    for k in range({PAYS} + 1):
+        x + k
+    assert there()
+    print("done")
+    """
+    assert output(source).strip() == "done"
+
+
+def test_methods_that_a_program_put_there_stay() -> None:
+    source = BEGIN + f"""
+    np.ndarray.sum = lambda self: "mine"
+    for k in range({PAYS} + 1):
+        x + k
+    assert x.sum() == "mine" and not WAITING and "lazyarr.slots.install" not in sys.modules
+    print("done")
+    """
+    assert output(source).strip() == "done"
+
+
+def test_many_threads_that_are_traced() -> None:
+    source = BEGIN + f"""
+    import threading
+    sys.setswitchinterval(1e-6)
+    wrong = []
+    def run():
+        sys.settrace(lambda *_: None)
+        try:
+            for k in range({PAYS} // 4):
+                assert (x + k)[3] == k + 3
+        except BaseException as error:
+            wrong.append(error)
+    threads = [threading.Thread(target=run) for _ in range(6)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert there() and not wrong, wrong
+    print("done")
+    """
+    assert output(source).strip() == "done"
+
+
 def test_many_threads() -> None:
     source = BEGIN + f"""
     import threading
@@ -85,7 +139,6 @@ def test_interrupts_come_afterwards() -> None:
         if frame.f_globals.get("__name__", "").startswith("lazyarr.slots."):
             signal.raise_signal(signal.SIGINT)
         return at_each_line
-    import lazyarr.slots.install
     sys.settrace(at_each_line)
     try:
         attach()
