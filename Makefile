@@ -8,7 +8,7 @@ PYTEST_ARGS ?=
 PYTEST := -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 BENCH_ARGS ?=
 
-.PHONY: demo test test-interop bench lint asv-check test-oldest clean
+.PHONY: demo test test-waiting test-interop bench lint asv-check test-oldest clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.has-examples
@@ -16,6 +16,10 @@ demo: $(VENV)/.has-examples
 
 test: $(VENV)/.has-test
 	$(RUN) $(PYTEST) $(PYTEST_ARGS)
+
+# As users have it: NumPy computes until a plan is worth its price.  (`make test` plans at once.)
+test-waiting: $(VENV)/.has-test
+	LAZYARR_PLAN=auto $(RUN) $(PYTEST) tests/differential tests/semantics $(PYTEST_ARGS)
 
 # Programs of SciPy, scikit-learn, pandas and Matplotlib; without them `make test` skips these.
 test-interop: $(VENV)/.has-interop

@@ -215,6 +215,14 @@ def test_classes_of_others_answer(jit):
     assert lazyarr.concatenate([words, a[:1]]).dtype == object
 
 
+@pytest.fixture
+def planned():
+    """What is evaluated is planned at once."""
+    with lazyarr.options(plan="always"):
+        yield
+
+
+@pytest.mark.usefixtures("planned")
 def test_laziness_and_memory():
     """Pending parts are computed into their places, and nothing is computed at the call."""
     from lazyarr.compiler import COMPILER
