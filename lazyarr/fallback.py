@@ -218,6 +218,8 @@ def _out_positions(fn: Any) -> slice:
 
 def looking(fn: Any, x: ndarray, *args: Any, **kwargs: Any) -> Any:
     """fn on the values of x, for an fn that neither keeps nor writes what it gets."""
+    if x.geo.dtype.kind == "V":                     # its elements may hold arrays, which look into x
+        return fallback(fn, x, *args, **kwargs)
     found = fn(now(x), *args, **kwargs)
     return wrap(found) if found.__class__ is numpy.ndarray else found       # item() of an array of arrays
 

@@ -46,6 +46,22 @@ def test_many_small_calls(what: str) -> None:
     assert output(source).strip() == "done"
 
 
+def test_elements_that_hold_arrays() -> None:
+    source = BEGIN + """
+    from lazyarr.slots import attach
+    def look():
+        records = np.ones(3, dtype=[("f", "i", 3)])
+        found = records.item(0)[0], records.tolist()[1][0]
+        assert all(type(x) is np.ndarray and x.tolist() == [1, 1, 1] for x in found)
+        assert found[0].base is records
+    look()
+    attach()
+    look()
+    print("done")
+    """
+    assert output(source).strip() == "done"
+
+
 def test_values_before_and_after() -> None:
     source = BEGIN + f"""
     y = numpy.arange(10.0)
