@@ -89,7 +89,7 @@ def repeat(groups: list[Group], stored: set[int], asked: Collection[int], chaine
         stored.discard(each.value.serial)
         for group, view in zip(each.readers, each.views, strict=True):
             _enter(each, group, view)
-        _leave(each.maker, stored)
+        _leave(each, stored)
     if not all(group.nodes for group in groups):
         _renumber(groups)
     for group in groups if found else ():
@@ -149,12 +149,16 @@ def _made_of(value: Expr, maker: Group, stored: Collection[int]) -> list[Expr] |
     return [found[serial] for serial in sorted(found)]
 
 
-def _leave(maker: Group, stored: Collection[int]) -> None:
-    """Take from a group what it computes for others alone."""
+def _leave(repeat: Repeat, stored: Collection[int]) -> None:
+    """Take from the maker what it computes for others alone: no more than what they compute.
+
+    (What nobody needs at all stays: a thread may have let go of it since it was to be computed.)"""
+    maker, theirs = repeat.maker, {node.serial for node in repeat.made}
     live: set[int] = set()
     for node in reversed(maker.nodes):
-        if node.serial in stored or node.serial in live:
-            live.add(node.serial)
+        serial = node.serial
+        if serial not in theirs or serial in stored or serial in live:
+            live.add(serial)
             live.update(v.serial for v in node.needs())
     if all(node.serial in live for node in maker.nodes):
         return
