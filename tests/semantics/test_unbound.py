@@ -38,8 +38,8 @@ TAKES: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 """Arguments; one number for operators, and nothing for all others."""
 ELSEWHERE = {
-    "__array_interface__", "__array_namespace__", "__array_priority__", "__array_struct__", "__dlpack__", "dump",
-    "tofile",
+    "__array_interface__", "__array_namespace__", "__array_priority__", "__array_struct__", "__dlpack__",
+    "dump", "tofile",
 }  # fmt: skip
 """Not NumPy's property, or namespace; addresses; files."""
 NAMES = sorted({k for k, found in vars(numpy.ndarray).items() if isinstance(found, DESCRIPTORS)} - ELSEWHERE)
