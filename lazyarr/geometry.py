@@ -365,8 +365,8 @@ def reduced_layout(
     dtype: numpy.dtype, geo: numpy.ndarray, axes: Sequence[int], keepdims: bool,
     mask: numpy.ndarray | None = None,
 ) -> numpy.ndarray:
-    """The geometry that a reduction gives its result: the memory order of the input, and of the `mask` that says
-    where, without `axes`."""
+    """The geometry that a reduction gives its result: the memory order of the input, and of the `mask` that
+    says where, without `axes`."""
     if geo.flags.c_contiguous and (mask is None or mask.flags.c_contiguous):
         ones = (1,) if keepdims else ()
         shape: tuple[int, ...] = ()
