@@ -21,16 +21,36 @@ Number = Any
 LN2, LN10, PI = mp.log(2), mp.log(10), +mp.pi
 
 
+def _nodes(low: Number, high: Number, n: int) -> list[Number]:
+    """Chebyshev's."""
+    return [(low + high) / 2 + (high - low) / 2 * mp.cos(mp.pi * (2 * k + 1) / (2 * n)) for k in range(n)]
+
+
 def fit(f: Callable[[Number], Number], low: Number, high: Number, degree: int) -> tuple[float, ...]:
     """Coefficients, lowest degree first, of the polynomial that equals f at the Chebyshev nodes."""
-    n, low, high = degree + 1, mp.mpf(low), mp.mpf(high)
-    nodes = [(low + high) / 2 + (high - low) / 2 * mp.cos(mp.pi * (2 * k + 1) / (2 * n)) for k in range(n)]
+    n = degree + 1
+    nodes = _nodes(mp.mpf(low), mp.mpf(high), n)
     powers = mp.matrix(n, n)
     for i, x in enumerate(nodes):
         for j in range(n):
             powers[i, j] = x**j
     found = mp.lu_solve(powers, mp.matrix([f(x) for x in nodes]))
     return tuple(float(c) for c in found)
+
+
+def ratio(
+    f: Callable[[Number], Number], high: Number, over: int, under: int
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The coefficients beyond the first, which is 1, of two polynomials of these degrees whose quotient
+    equals f, which is 1 at 0, at the Chebyshev nodes from 0 on."""
+    n = over + under
+    nodes = _nodes(mp.mpf(0), mp.mpf(high), n)
+    powers = mp.matrix(n, n)
+    for i, x in enumerate(nodes):
+        for j in range(n):
+            powers[i, j] = x ** (j + 1) if j < over else -f(x) * x ** (j - over + 1)
+    found = [float(c) for c in mp.lu_solve(powers, mp.matrix([f(x) - 1 for x in nodes]))]
+    return tuple(found[:over]), tuple(found[over:])
 
 
 def short(x: Number, last: int) -> float:
