@@ -28,8 +28,19 @@ def _nodes(low: Number, high: Number, n: int) -> list[Number]:
 
 def fit(f: Callable[[Number], Number], low: Number, high: Number, degree: int) -> tuple[float, ...]:
     """Coefficients, lowest degree first, of the polynomial that equals f at the Chebyshev nodes."""
-    n = degree + 1
-    nodes = _nodes(mp.mpf(low), mp.mpf(high), n)
+    return _through(f, _nodes(mp.mpf(low), mp.mpf(high), degree + 1))
+
+
+def fit_factor(f: Callable[[Number], Number], high: Number, degree: int) -> tuple[float, ...]:
+    """The same from 0 on, of what is multiplied by x, so that small numbers may be off by more: the nodes of
+    a longer interval, of which the first one is 0."""
+    n, high = degree + 1, mp.mpf(high)
+    c = mp.cos(mp.pi / (2 * n + 2))
+    return _through(f, _nodes(-high * (1 - c) / (1 + c), high, n + 1)[:-1])
+
+
+def _through(f: Callable[[Number], Number], nodes: list[Number]) -> tuple[float, ...]:
+    n = len(nodes)
     powers = mp.matrix(n, n)
     for i, x in enumerate(nodes):
         for j in range(n):
