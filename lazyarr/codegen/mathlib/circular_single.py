@@ -40,7 +40,7 @@ def _wave(x: Real, quarter: int) -> tuple[Real, Mask]:
     left = cosine.real(remains(r, r, -z).times(0.5, -(r * low)), low)
     slopes = [cosine.real(*pair) for pair in zip(on.table("COSINE"), on.table("SINE"), strict=True)]
     base = cosine.real(1.0, r)
-    y = base - fma(base * z, chain(z, slopes, apart=1), left)
+    y = base - fma(base * z, chain(z, slopes, apart=2), left)
     return (y.bits ^ ((quarters << 30) & on.p.sign)).real, abs(x).outside(_LIMIT)
 
 
