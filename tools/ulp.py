@@ -117,7 +117,7 @@ _HEAD = """# Elementary functions under `math="native"`
 place; every level gives the same bits.  Speed is NumPy's time over ours, one thread, 4,096 elements in
 cache, NumPy restricted to the same CPU level (but for the C library's functions, which take the CPU's best).
 What is not listed runs through NumPy's own loops.  Shared cores make X86_V4's speeds differ by up to 0.2
-with what else runs: the least that were seen are, of float64, 0.98 for tan, 1.00 for cbrt, 1.02 for power,
+with what else runs: the least that were seen are, of float64, 1.00 for tan and cbrt, 1.02 for power,
 1.03 for log10, 1.05 for sinh, 6.6 for sin and cos; of float32 1.03 for log10, 1.06 for cbrt, 1.10 for
 arcsinh, 1.12 for sinh, 1.16 for power, 1.22 for log2.  X86_V2's logaddexp2 of float64 is between 0.77 and
 1.05, as NumPy's varies.
