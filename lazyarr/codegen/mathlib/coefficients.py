@@ -172,12 +172,11 @@ def angles(f: Format) -> dict[str, Any]:
     arc = of_square(lambda x: (mp.asin(x) / x - 1) / x**2, mp.mpf(1) / 6)
     low = [f.round(x - mp.mpf(h)) for x, h in zip(exact, high, strict=True)]
     return {
-        **({} if f.single else {"ATAN_LOW": low}),
+        **({} if f.single else {"ATAN_LOW": low, "ASIN_TAIL": fit(arc, 0, mp.mpf("0.2501"), 12)}),
         "ATAN_P": [1.0] * 13 + [f.round(endless), 1.0, 1.0],
         "ATAN_Q": [0.0, *tangents, 1.0, 0.0, 0.0],
         "ATAN_HIGH": high,
         "ATAN_TAIL": fit(tail, 0, limit, 2 if f.single else 7),
-        "ASIN_TAIL": fit(arc, 0, mp.mpf("0.2501"), 5 if f.single else 12),
         "HALF_PI": (half, f.round(PI / 2 - mp.mpf(half))),
     }
 

@@ -28,9 +28,9 @@ LEVELS = [level.target for level in host_levels()]
 BEST = LEVELS[-1]
 ALL_PAIRS = [(name, char) for name, chars in DTYPES.items() for char in chars]
 ALL = [pytest.param(name, char, id=f"{name}-{char}") for name, char in ALL_PAIRS]
-LOOSE = {("log", "f"), ("log2", "f"), ("log10", "f"), ("expm1", "f"), ("tan", "f"), ("arcsin", "f"),
-         ("arccos", "f"), ("arcsinh", "f"), ("logaddexp2", "f")}
-"""Above 1 ULP in places, up to 1.6 (docs/ulp.md)."""
+LOOSE = {"log": 1.6, "log2": 1.6, "log10": 1.6, "expm1": 1.6, "tan": 2.4, "arcsin": 1.6, "arccos": 1.6,
+         "arctan2": 1.6, "arcsinh": 1.6, "logaddexp2": 1.6}
+"""float32's that are above 1 ULP in places (docs/ulp.md)."""
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
@@ -46,7 +46,8 @@ def test_within_one_ulp(name, char):
             y = ours(*xs)
         error = ulp_errors.errors(name, xs, (y,))[0]
         k = error.argmax()
-        assert error[k] <= (1.6 if (name, char) in LOOSE else 1), (error[k], [x[k] for x in xs], y[k])
+        limit = LOOSE.get(name, 1) if char == "f" else 1
+        assert error[k] <= limit, (error[k], [x[k] for x in xs], y[k])
 
 
 @pytest.mark.parametrize("name", [name for name, char in ALL_PAIRS if char == "e" and OPS[name].nin == 1])
