@@ -160,7 +160,7 @@ def onto(base: Real, a: Real, b: Real | float) -> Sum:
         high, low = ordered(base, more)
         return high, low + least
     high = fma(a, b, base)
-    return high, fma(a, b, base - high)
+    return high, remains(a, b, base - high)
 
 
 def plus(a: Sum, b: Sum) -> Sum:

@@ -176,17 +176,22 @@ def ratios() -> dict[str, Any]:
 def short_cubes() -> dict[str, Any]:
     """Numbers near the roots of eighths of three octaves, whose cubes' inverses are numbers, all but exactly.
 
-    Beside the eighth an index has the octave's two lowest bits, of which 2 does not occur."""
-    octaves = [2.0 ** (0, 1, 0, -1)[k >> 3] for k in range(32)]
-    pairs = [_near_a_cube(octave, *_part(k & 7, 8)) for k, octave in enumerate(octaves)]
+    Beside the eighth an index has what the octave is above -1, modulo 4."""
+    octaves = [2.0 ** (1, 0, -1, 0)[k >> 3] for k in range(32)]
+    pairs = [_near_a_cube(octave, *_eighth(k)) for k, octave in enumerate(octaves)]
     third = mp.mpf(1) / 3
-    ends = [x * c - 1 for k, (_, c) in enumerate(pairs) for x in _part(k & 7, 8)]
+    ends = [x * c - 1 for k, (_, c) in enumerate(pairs) for x in _eighth(k)]
     tail = guarded(lambda r: ((1 + r) ** third - 1) / r, third)
     return {
         "ROOT_F": [root for root, _ in pairs], "ROOT_INVERSE_F": [c for _, c in pairs],
         "ROOT_TAIL_F": fit(tail, min(ends), max(ends), 3),
         "HALF_CBRT_F": fit(tail, min(ends), max(ends), 1),
     }  # fmt: skip
+
+
+def _eighth(k: int) -> tuple[float, float]:
+    """The mantissas of one, modulo 8."""
+    return 1 + (k & 7) / 8, 1 + ((k & 7) + 1) / 8
 
 
 def _near_a_cube(octave: float, low: float, high: float) -> tuple[float, float]:
