@@ -31,14 +31,27 @@ TANH_FIRST = 0.0625
 def hyperbolas() -> dict[str, Any]:
     """tanh in float32: a polynomial for each quarter octave around a number whose tanh is one, all but."""
     edges = [TANH_FIRST * 2.0 ** (k // 4) * (1 + (k % 4) / 4) for k in range(1, 33)]
-    low = fit(of_square(lambda x: (mp.tanh(x) / x - 1) / x**2, mp.mpf(-1) / 3), 0, mp.mpf(edges[0]) ** 2, 1)
-    rows: list[tuple[float, ...]] = [(0.0, 0.0, 0.0, 0.0, low[0], 0.0, low[1])]
+    odd = of_square(lambda x: (mp.tanh(x) / x - 1) / x**2, mp.mpf(-1) / 3)
+    low = fit(odd, mp.mpf("0.06") ** 2, mp.mpf(edges[0]) ** 2, 1)       # where roundings are the largest
+    rows: list[tuple[float, ...]] = [(0.0, 0.0, 1.0, 0.0, low[0], 0.0, low[1])]
     for a, b in pairwise(edges):
         center, value = near_a_number(mp.tanh, a, b)
         reach = mp.mpf(a) - center, mp.mpf(b) - center
         rows.append((center, value, *fit(partial(_secant, mp.mpf(center)), *reach, 4)))
-    columns = enumerate(zip(*rows, strict=True))
-    return {"TANH_FIRST": TANH_FIRST} | {f"TANH_ROWS_{k}": list(column) for k, column in columns}
+    first = SINGLE.bits(TANH_FIRST) >> 21
+    columns = enumerate(zip(*(rows[(k - first) % 32] for k in range(32)), strict=True))
+    octave = mp.mpf(SINGLE.round(LN2))
+    reach = (LN2 / 2 * mp.mpf("1.0005")) ** 2
+    sine = of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6)
+    cosine = of_square(lambda x: (mp.cosh(x) - 1) / x**2, mp.mpf(1) / 2)
+    return {
+        "TANH_FIRST": TANH_FIRST,
+        **{f"TANH_ROWS_{k}": list(column) for k, column in columns},
+        "OCTAVES_F": SINGLE.round(1 / LN2),
+        "OCTAVE_F": (float(octave), SINGLE.round(LN2 - octave)),
+        "OCTAVE_SINH_F": fit(sine, 0, reach, 2),
+        "OCTAVE_COSH_F": fit(cosine, 0, reach, 2),
+    }
 
 
 def _secant(center: Number, r: Number) -> Number:

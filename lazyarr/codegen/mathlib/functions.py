@@ -90,7 +90,7 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     },
     "tanh": {
         "d": Function(1, DOUBLE, hyperbolic.tanh, hyperbolic.tanh_rare),
-        "f": Function(1, SINGLE, hyperbolic.tanh_f, None),
+        "f": Function(1, SINGLE, hyperbolic_single.tanh, None),
     },
     "arctan": _same(1, inverse.arctan, inverse.arctan_rare),
     "arcsin": {
