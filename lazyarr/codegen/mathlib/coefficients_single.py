@@ -171,9 +171,10 @@ def _all_positive(x: Number, last: int, bits: int) -> tuple[float, ...]:
 def ratios() -> dict[str, Any]:
     """Of float32's arctanh: sixteenths of an octave; the difference of bits is within 0.0861 of log2.
 
-    The first three are 1, so that small results are no difference of larger numbers."""
+    The first three are 1, so that small results are no difference of larger numbers; all have seven bits
+    behind the point."""
     powers = [mp.mpf(1)] * 3 + [mp.mpf(2) ** ((2 * mp.mpf(k) + 1) / 32) for k in range(3, 16)]
-    ratios = [mp.mpf(SINGLE.round(x)) for x in powers]
+    ratios = [mp.mpf(short(x, 7)) for x in powers]
     logs = [mp.log(x) / 2 for x in ratios]
     reach = mp.tanh((mp.mpf(3) / 16 + mp.mpf("0.0861")) * LN2 / 2)
     high = short(LN2 / 2, 17)

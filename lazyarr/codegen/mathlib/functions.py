@@ -111,7 +111,7 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     },
     "arctanh": {
         "d": Function(1, DOUBLE, inverse_hyperbolic.arctanh, inverse_hyperbolic.arctanh_rare),
-        "f": Function(1, SINGLE, inverse_hyperbolic_single.arctanh, inverse_hyperbolic.arctanh_rare),
+        "f": Function(1, SINGLE, inverse_hyperbolic_single.arctanh, inverse_hyperbolic_single.arctanh_rare),
     },
     "arctan2": _same(2, direction.arctan2, direction.arctan2_rare),
     "logaddexp": _same(2, log_of_sums.logaddexp, log_of_sums.logaddexp_rare),
