@@ -38,7 +38,7 @@ def fma(a: Real, b: Real | float, c: Real | float) -> Real:
 
 def remains(a: Real, b: Real | float, c: Real | float) -> Real:
     """a * b + c, rounded once, where c less the product's rounded value is exact: of half to twice its size,
-    or where one of both is 0."""
+    or where one of both is 0.  In float32: where float64 has the sum."""
     on = a.on
     if on.b.target.fma:
         return on.call("fma", a, b, c)

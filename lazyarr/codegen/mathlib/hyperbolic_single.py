@@ -58,12 +58,12 @@ def sinh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     r = first + more
     shift, half = k << on.p.mantissa, on.real(0.5).bits
     up, down = (half + shift).real, (half - shift).real
-    minus, plus = up - down, up + down
+    less, plus = down - up, up + down       # -M, so that -0 stays one
     z = r * r
     odd = fma(r * z, chain(z, on.table("OCTAVE_SINH")), more)
     even = z * chain(z, on.table("OCTAVE_COSH"))
-    rest = fma(plus, first, fma(minus, even, plus * odd))
-    return minus + rest, abs(x).outside(LARGE[on.p])
+    rest = fma(plus, first, fma(-less, even, plus * odd))
+    return rest - less, abs(x).outside(LARGE[on.p])
 
 
 def nearest_octave(x: Real) -> tuple[Bits, Real]:

@@ -38,7 +38,7 @@ def arctanh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     )
     c = (center.bits + (offset & on.p.exponent)).real
     up, down = 1.0 + c, 1.0 - c
-    s = fma(a, up, down) / fma(a, down, up)
+    s = remains(a, up, down) / remains(a, down, up)
     high, low = on.table("RATIO_STEP")
     k, z = offset.exponent(), s * s
     y = k.times(high, log) + (s + fma(s * z, chain(z, on.table("RATIO_TAIL")), k.times(low, log_low)))
