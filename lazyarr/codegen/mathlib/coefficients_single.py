@@ -40,7 +40,7 @@ def hyperbolas() -> dict[str, Any]:
         rows.append((center, value, *fit(partial(_secant, mp.mpf(center)), *reach, 4)))
     first = SINGLE.bits(TANH_FIRST) >> 21
     columns = enumerate(zip(*(rows[(k - first) % 32] for k in range(32)), strict=True))
-    octave = mp.mpf(SINGLE.round(LN2))
+    octave = mp.floor(mp.ldexp(LN2, 24)) / 2**24        # zeros keep their sign if what is left is positive
     reach = (LN2 / 2 * mp.mpf("1.0005")) ** 2
     sine = of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6)
     cosine = of_square(lambda x: (mp.cosh(x) - 1) / x**2, mp.mpf(1) / 2)
