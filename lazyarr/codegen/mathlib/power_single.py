@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from lazyarr.codegen.mathlib import power as wide
 from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, onto, remains
-from lazyarr.codegen.mathlib.exponential import scaled, tail2
+from lazyarr.codegen.mathlib.exponential import scaled
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
 
@@ -27,9 +27,9 @@ def _log2(x: Real) -> Sum:
     scale, scale_low, first = on.table("POWER_SCALE")
     r = remains(x.fraction(), c, -1.0)
     slope, left = onto(on.real(scale), r, first)
-    rest = fma(r, chain(r, on.table("POWER_BEND")), left + scale_low)
+    rest = fma(r, chain(r, on.table("POWER_BEND")), left)
     top, more = onto(x.floor_log2() + high, r, slope)
-    return top, fma(r, rest, more) + low
+    return top, fma(r, rest, more + fma(r, scale_low, low))
 
 
 def power(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
@@ -38,9 +38,11 @@ def power(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
     magic = on.p.magic / 16
     shifted = fma(y, high + low, magic)
     near = shifted - magic
-    left = fma(y, low, remains(y, high, -near))
+    left = remains(y, high, -near) + y * low
     s, s_low = scaled(shifted.bits)
-    return fma(s, tail2(left, s_low), s), x.odd() | abs(near).outside(_LIMIT)
+    one, two, three = on.table("EXP2_TAIL")
+    p = fma(left * left, fma(left, three, two), fma(left, one, s_low))
+    return fma(s, p, s), x.odd() | abs(near).outside(_LIMIT)
 
 
 def power_rare(on: Lanes, x: Real, y: Real) -> tuple[Real, Raised]:
