@@ -1,4 +1,4 @@
-"""expm1, cosh, sinh and tanh in float32: of the exponential, whose parts are rounded where it no longer counts.
+"""expm1, cosh, sinh, tanh in float32: of the exponential, whose parts are rounded where it no longer counts.
 
 With x = k ln2 / 16 + r, s = 2**(k/16), p = e**r - 1:
 

@@ -367,7 +367,7 @@ class Lanes:
         wide = self.b.target.x86 and self.b.target.vector_bytes == 64
         return wide and self.b.width > 0 and self.b.width * self.p.size % 64 == 0
 
-    def held(self, x: Bits, low: int, high: int | None = None) -> Bits:
+    def held(self, x: Bits, low: Bits | int, high: int | None = None) -> Bits:
         """Signed numbers, within limits."""
         t = self.p.bits
         for name, limit in (("smax", low), ("smin", high)):
