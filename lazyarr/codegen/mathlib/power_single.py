@@ -27,9 +27,9 @@ def _log2(x: Real) -> Sum:
     scale, scale_low, first = on.table("POWER_SCALE")
     r = remains(x.fraction(), c, -1.0)
     slope, left = onto(on.real(scale), r, first)
-    rest = fma(r, chain(r, on.table("POWER_BEND")), left)
+    rest = fma(r, chain(r, on.table("POWER_BEND")), left + scale_low)
     top, more = onto(x.floor_log2() + high, r, slope)
-    return top, fma(r, rest, more + fma(r, scale_low, low))
+    return top, fma(r, rest, more + low)
 
 
 def power(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
@@ -40,9 +40,8 @@ def power(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
     near = shifted - magic
     left = remains(y, high, -near) + y * low
     s, s_low = scaled(shifted.bits)
-    one, two, three = on.table("EXP2_TAIL")
-    p = fma(left * left, fma(left, three, two), fma(left, one, s_low))
-    return fma(s, p, s), x.odd() | abs(near).outside(_LIMIT)
+    more = fma(left, chain(left, on.table("EXP2_TAIL")), s_low)
+    return fma(s, more, s), x.odd() | abs(near).outside(_LIMIT)
 
 
 def power_rare(on: Lanes, x: Real, y: Real) -> tuple[Real, Raised]:

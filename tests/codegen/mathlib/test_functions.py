@@ -116,8 +116,8 @@ def test_tangents_of_sixteenths_of_a_quarter(where):
 
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_powers_where_the_logarithms_second_number_is_large(sign):
-    """Next to the first number that the table's second inverse is for, and to the ends of the exponents: there
-    it moves the exponent by more than half a sixteenth."""
+    """Next to the first number that the table's second inverse is for, and to the ends of the exponents: it
+    moves the exponent by half a sixteenth there."""
     rng = numpy.random.default_rng(9)
     x = rng.uniform(1.029, 1.0312, 500).astype("f")
     y = (sign * rng.uniform(115, 124, 500) / numpy.log2(x.astype("d"))).astype("f")
