@@ -9,8 +9,8 @@ With C = 2**k C' near q from a table, s = (1 + a - C (1 - a)) / (1 + a + C (1 - 
 k and the table's index are a difference of bits, which is near log2(q), and 0 for small a, where C is 1.
 
 arcsinh: log(a + sqrt(1 + a**2)) with the root as a sum, so that small results need no division.
-arccosh: as `inverse_hyperbolic`, by float32's logarithm; what rounding leaves off the square, of which the root
-has half, does not count.
+arccosh: as `inverse_hyperbolic`, by float32's logarithm; what rounding leaves off the square, of which the
+root has half, does not count.
 """
 
 from __future__ import annotations
