@@ -42,7 +42,9 @@ ELSEWHERE = {
     "dump", "tofile",
 }  # fmt: skip
 """Not NumPy's property, or namespace; addresses; files."""
-NAMES = sorted({k for k, found in vars(numpy.ndarray).items() if isinstance(found, DESCRIPTORS)} - ELSEWHERE)
+FOUND = {name for name, found in vars(numpy.ndarray).items() if isinstance(found, DESCRIPTORS)}
+NAMES = sorted(name for name in FOUND - ELSEWHERE if hasattr(numpy.ones((2, 2)), name))
+"""Those that this NumPy still has: it keeps names that it took away, to say what to use."""
 OPERATORS = {
     "add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "and", "or", "xor", "lshift",
     "rshift", "matmul", "eq", "ne", "lt", "le", "gt", "ge",
