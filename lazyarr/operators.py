@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import Unsupported, ndarray, now, wrapped
+from lazyarr.arrays import Unsupported, ndarray, now, wrap, wrapped
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.deferred import product as products
@@ -22,7 +22,7 @@ from lazyarr.elision import ELIDED, IN_PLACE, REFLECTED_REFS, SECOND_REFS, matte
 from lazyarr.expr import LOCK
 from lazyarr.fallback import fallback
 from lazyarr.recipes import again
-from lazyarr.windows import is_free, small_part
+from lazyarr.windows import existing, is_free, small_part
 
 BINARY = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "floordiv": "floor_divide",
@@ -56,9 +56,14 @@ CROSS = 4096
 """Elements: products of operand sizes up to this need no look at shapes."""
 
 
-def _alone(x: numpy.ndarray, y: numpy.ndarray) -> bool:
+def _apart(x: numpy.ndarray, y: numpy.ndarray) -> bool:
     """Is each small, but not the result?  Or may NumPy compute in one of them?"""
-    return x.shape != y.shape or x.nbytes >= ELIDED or y.nbytes >= ELIDED
+    if x.shape == y.shape:
+        return x.nbytes >= ELIDED or y.nbytes >= ELIDED
+    try:
+        return numpy.broadcast(x, y).size > current.eager_elements
+    except ValueError:
+        return False                            # NumPy says so
 
 
 def plain_pair(self: Any, other: Any) -> Any:
@@ -71,7 +76,7 @@ def plain_pair(self: Any, other: Any) -> Any:
             return None
         y = other.geo
         x = self.geo
-        if x.size * y.size > CROSS and _alone(x, y):
+        if x.size * y.size > CROSS and _apart(x, y):
             return None
     elif c in SCALARS:
         y = other
@@ -93,13 +98,21 @@ def small_pair(self: Any, other: Any) -> tuple[Any, Any] | None:
     c = other.__class__
     if c is ndarray:
         y = small_part(other)
-        if y is None or (x.size * y.size > CROSS and _alone(x, y)):
+        if y is None or (x.size * y.size > CROSS and _apart(x, y)):
             return None
     elif c in SCALARS:
         y = other
     else:
         return None
     return x, y
+
+
+def existing_pair(self: ndarray, other: ndarray) -> tuple[numpy.ndarray, numpy.ndarray] | None:
+    """Both operands for NumPy, of any size, where they exist: what is NumPy's anyway gains nothing by waiting."""
+    if current.jit == "always" or self.geo.dtype.hasobject or other.geo.dtype.hasobject:
+        return None
+    x, y = existing(self), existing(other)
+    return None if x is None or y is None else (x, y)
 
 
 def handed(by_numpy: Any, by_python: Any, self: Any, other: Any) -> Any:
@@ -367,7 +380,11 @@ def _matmul(name: str, by_python: Any) -> Any:
     turned, in_place = name in REFLECTED, name == "__imatmul__"
 
     def call(self: Any, other: Any) -> Any:
-        if other.__class__ is ndarray and not in_place and (self.storage or other.storage):
+        if other.__class__ is ndarray and not in_place:
+            pair = existing_pair(self, other)
+            if pair is not None:
+                COUNT.eager += 1
+                return wrap(by_python(*pair[::-1]) if turned else by_python(*pair))
             try:
                 return products(numpy.matmul, (other, self) if turned else (self, other))
             except Unsupported:

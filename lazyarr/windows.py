@@ -57,12 +57,17 @@ def is_element(key: Any, ndim: int) -> bool:
 
 def small_part(x: ndarray) -> numpy.ndarray | None:
     """The values of a small array that exist; only to look at, or to write under the lock."""
+    if x.storage is not None and x.geo.size > current.eager_elements:
+        return None
+    return existing(x)
+
+
+def existing(x: ndarray) -> numpy.ndarray | None:
+    """The values of an array of any size that exist; only to look at."""
     geo = x.geo
     storage = x.storage
     if storage is None:
         return geo
-    if geo.size > current.eager_elements:
-        return None
     value = storage.value
     buf = value.buf
     if value.op is not None or buf.__class__ is not Buffer:

@@ -15,13 +15,16 @@ from lazyarr.slots.calls import AT, FLAGS, GIVEN, LARGEST, LEFT, NUMPYS, READ, R
 from lazyarr.slots.fields import BASE, ITEMS, TYPE
 from lazyarr.slots.routines import Framed, Known, Writer
 
+ANY_SIZE = 1 << 40
+"""Elements: as many as there are."""
+
 
 class PartOperators(Framed):
     """Writes the bodies of operators and ufuncs (`bodies`)."""
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in self.binary, self.item, self.unary, self.ufunc, self.answer:
+        for write in self.binary, self.product, self.item, self.unary, self.ufunc, self.answer:
             write()
 
     def pair(self, first: int | At, second: int | At, leave: str) -> None:
@@ -59,6 +62,38 @@ class PartOperators(Framed):
         a.store(At(RSP, 8), RAX)
         self.on("Py_DecRef", R15, y)
         a.jump("parts answer")
+
+    def product(self) -> None:
+        """(a, b): a matrix product, which only NumPy computes, of all that exists, however large."""
+        a, y = self.asm, At(RSP)
+        a.label("product")
+        self.enter()
+        for place, given, leave in ((R15, RBX, "back"), (y, RBP, "product one")):
+            a.copy(RDI, given)
+            a.zero(RSI)
+            a.constant(RDX, ANY_SIZE)
+            a.call("look as")
+            a.test(RAX)
+            a.jump_if("equal", leave)
+            self.move(place, RAX)
+        for given, real in ((RBX, R15), (RBP, y)):
+            self.compare(At(given, TYPE), self.known.lazy, RAX)
+            a.jump_if("other", f"product {given}")
+            self.move(RDI, real)
+            self.is_objects(RDI, RCX)
+            a.jump_if("equal", "product two")
+            a.label(f"product {given}")
+        a.copy(RDI, R15)
+        a.load(RSI, y)
+        a.call_at(R13)
+        a.store(At(RSP, 8), RAX)
+        self.on("Py_DecRef", R15, y)
+        a.jump("parts answer")
+        a.label("product two")
+        self.on("Py_DecRef", y)
+        a.label("product one")
+        self.on("Py_DecRef", R15)
+        a.jump("back")
 
     def item(self) -> None:
         """(a, key): copies by an array as key, a mask say, or by a part."""

@@ -52,8 +52,8 @@ ARRAYS = [
         Or 31 15 or
         FloorDivide 12 29 floordiv
         TrueDivide 37 30 truediv
-        MatrixMultiply 75 34 matmul
     """),
+    *_numbers("product", "PyNumber_", "MatrixMultiply 75 34 matmul"),
     *_numbers("in_place", "PyNumber_InPlace", """
         Add 14 19
         Subtract 23 20
