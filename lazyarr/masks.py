@@ -31,6 +31,13 @@ HIDDEN = 8.0
 """Work (`ops.Op.cost`) on one element that hides behind the loads of an array."""
 
 
+FEW = 64
+"""NumPy finds few elements, one of so many, at the speed of memory, where more cost it a mispredicted branch each."""
+
+PICKED = 8
+"""Few elements of what exists are NumPy's up to so many times the usual size."""
+
+
 def compressed(x: ndarray, mask: ndarray) -> ndarray:
     """x[mask]."""
     if at_call(x.geo.size, (x, mask)) or not x.geo.ndim:
@@ -50,6 +57,10 @@ def compressed(x: ndarray, mask: ndarray) -> ndarray:
     if not n:
         nothing: ndarray = wrap(numpy.empty(0, x.geo.dtype))
         return nothing
+    if n * FEW <= x.geo.size and at_call(x.geo.size, (x, mask), PICKED):
+        COUNT.eager += 1
+        few: ndarray = wrap(now(x)[now(mask)])
+        return few
     return fresh_array(Compress(), (given, kept, ranks), fresh((n,), x.geo.dtype))
 
 

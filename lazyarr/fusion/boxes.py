@@ -133,6 +133,8 @@ class Reading:
         self.loads: list[tuple[Expr, numpy.ndarray]] = []
         self.made: dict[int, list[Where]] = {}
         """By serial: which elements of a value that is read through are computed."""
+        self.pieces = 0
+        """Made so far, in boxes that were cut, too."""
 
     def boxes(self) -> list[Box]:
         """Cut until each box reads each value from one place."""
@@ -281,6 +283,7 @@ class Cutting:
     ) -> Piece:
         if len(self.pieces) >= MOST_NODES:
             raise TooMany
+        self.reading.pieces += 1
         piece = Piece(whole_of(node), inputs, region, op or node.op)
         self.pieces.append(piece)
         return piece

@@ -55,6 +55,11 @@ BYTES_PER_NS = 24.0
 COST_NS = 0.1
 """Nanoseconds of an element of an op of cost 1."""
 
+IN_VAIN = 8
+"""Pieces for each node of an evaluation that may be made for units that do not come about: what is made of what
+is made, each from several places, has more pieces than anybody would run, and planning is to end in a time that
+grows with the nodes."""
+
 IN_ORDER = "a fold goes through all of it, in an order of its own"
 
 NOT_ONE = "several folds go through what is made of it, or other nodes use that"
@@ -101,8 +106,9 @@ def read_through(
         return Regions()
     readers = Readers(nodes)
     shared = _shared(groups, asked, out)
+    search = Search(IN_VAIN * len(nodes))
     while True:
-        found = _units(groups, apart, readers, stored, asked, memory, out, shared)
+        found = _units(groups, apart, readers, stored, asked, memory, out, shared, search)
         lost = [serial for serial, number in shared.items() if not found.reading(serial, number)]
         if not lost and not found.distinct():
             lost = list(shared)
@@ -110,6 +116,13 @@ def read_through(
             return found
         for serial in lost:
             del shared[serial]
+
+
+class Search:
+    """How many pieces may yet be made in vain."""
+
+    def __init__(self, pieces: int) -> None:
+        self.left = pieces
 
 
 def _shared(groups: Sequence[Group], asked: Collection[int], out: Collection[int]) -> dict[int, int]:
@@ -124,7 +137,7 @@ def _shared(groups: Sequence[Group], asked: Collection[int], out: Collection[int
 
 def _units(
     groups: Sequence[Group], apart: Sequence[Group], readers: Readers, stored: Collection[int],
-    asked: Collection[int], memory: Memory, out: Collection[int], shared: Collection[int],
+    asked: Collection[int], memory: Memory, out: Collection[int], shared: Collection[int], search: Search,
 ) -> Regions:
     """The units of groups that are `apart`, each of its own nodes; what is made for a value that is `shared`
     several may have."""
@@ -144,7 +157,7 @@ def _units(
         elif not _may_unite(mine, asked, readers) or not _elementwise(group):
             continue
         uniting = _Uniting(group, mine, readers, stored, asked, memory, taken, fed, shared)
-        unit = uniting.unit()
+        unit = uniting.unit(search)
         if uniting.whys:
             found.refused[last] = tuple(uniting.whys)
         if unit is not None:
@@ -274,23 +287,29 @@ class _Uniting:
         """Serials of values that have to be stored."""
         self.whys: dict[str, None] = {}
 
-    def unit(self) -> Unit | None:
+    def unit(self, search: Search) -> Unit | None:
         """The unit, if reading through pays."""
         while True:
             through = self._through()
             if not any(serial in self.stored for serial in through):
                 return None
+            if search.left <= 0:
+                self.whys["to look for loop nests that might takes longer than they would save"] = None
+                return None
             reading = Reading(self.group, self.nodes, through)
             try:
                 boxes = reading.boxes()
             except Unreadable as found:
+                search.left -= reading.pieces
                 self._bar(found.value, found.why)
                 continue
             except TooMany:
+                search.left -= reading.pieces
                 self.whys[f"that would take more than {MOST_BOXES} loop nests"] = None
                 return None
             lost = self._lost(through, reading)
             if lost is not None:
+                search.left -= reading.pieces
                 self._bar(*lost)
                 continue
             if self._crosses(boxes[0]):
