@@ -28,6 +28,7 @@ from lazyarr.expr import LOCK, Expr, Opaque, Read
 from lazyarr.fusion import reference
 from lazyarr.habits import WATCHED, told_by
 from lazyarr.interrupts import Held, deliver, hold_signals, release_signals
+from lazyarr.resting import Resting
 from lazyarr.sinking import sunk
 from lazyarr.srcloc import note_lines
 from lazyarr.values import LEDGER, Buffer, is_held, results
@@ -85,11 +86,12 @@ _engine: Any = None
 
 def _load() -> Any:
     global _at_sight, _engine, _look, _note_sight, _written
-    from lazyarr import engine as _engine
-    from lazyarr.at_sight import at_sight as _at_sight
-    from lazyarr.at_sight import note as _note_sight
-    from lazyarr.ready import look as _look
-    from lazyarr.ready import written as _written
+    with Resting():
+        from lazyarr import engine as _engine
+        from lazyarr.at_sight import at_sight as _at_sight
+        from lazyarr.at_sight import note as _note_sight
+        from lazyarr.ready import look as _look
+        from lazyarr.ready import written as _written
 
     return _engine
 

@@ -1,7 +1,7 @@
-"""Python's garbage collector, which rests while a plan is made.
+"""Python's garbage collector, which rests while modules are imported and plans are made.
 
-A plan of many nodes is many objects that live, none of them garbage: the collector would go through all that
-the program has, again and again, for half of the time that planning takes.
+Both are many objects that live, none of them garbage: the collector would go through all that the program
+has, again and again, for half of the time that planning takes, and a fifth of that of importing.
 """
 
 from __future__ import annotations
