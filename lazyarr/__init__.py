@@ -25,9 +25,9 @@ from __future__ import annotations
 
 import importlib
 
-from lazyarr.resting import Resting
+from lazyarr.resting import Lasting
 
-with Resting():                         # nothing of what is made here is garbage
+with Lasting():                         # nothing of what is made here is garbage
     import numpy
 
     from lazyarr import buffer_protocol as _buffer_protocol

@@ -25,3 +25,18 @@ class Resting:
     ) -> None:
         if self._was:
             gc.enable()
+
+
+class Lasting(Resting):
+    """The same around what stays for good, which counts as old from then on: else the first collection would
+    go through all of it."""
+
+    __slots__ = ()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        if self._was and not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()                       # into the oldest generation
+        super().__exit__(kind, error, at)
