@@ -25,6 +25,7 @@ from lazyarr.expr import Expr, Map, Read
 from lazyarr.geometry import FRESH, is_fresh
 from lazyarr.habits import HABITS, LASTING, MEDIUM, habit_of, watch
 from lazyarr.ops import may_raise
+from lazyarr.pace import NOW, may_try, pace_of
 from lazyarr.records import NamedTuple
 from lazyarr.srcloc import THEIRS, Loc, here, nearest
 from lazyarr.storage import DUE, Storage, catch_up, launch
@@ -116,6 +117,8 @@ def again(fn: numpy.ufunc, args: tuple[Any, ...], depth: int, ends: bool = False
         return None
     jit, small = current.jit, current.eager_elements
     if recipe.measure <= MEDIUM * small and jit == "auto":
+        if recipe.measure > small and _is_numpys(depth, recipe.measure):
+            return _at_call(fn, recipe, args, ends)
         for x in args:
             if x.__class__ is ndarray and x.storage is not None and x.storage.value.op is not None:
                 break                           # an operand is yet to be computed
@@ -124,6 +127,18 @@ def again(fn: numpy.ufunc, args: tuple[Any, ...], depth: int, ends: bool = False
     if jit == "never":
         return None
     return _built(recipe, args, errors, here(depth) if recipe.flagged or OBSERVED else None)
+
+
+def _is_numpys(depth: int, measure: float, getframe: Any = sys._getframe) -> bool:
+    """Does the code that makes the call have NumPy compute results of this size?"""
+    try:
+        frame = getframe(depth)
+    except ValueError:
+        return False
+    code = frame.f_code
+    if id(code) not in THEIRS and (nearest(frame) or (None,))[0] is not code:
+        return NOW.numpys and may_try()         # a part of what the program calls
+    return pace_of(code, measure).counts() and may_try()
 
 
 def _built(recipe: Recipe, args: tuple[Any, ...], errors: Any, loc: Loc | None) -> ndarray | None:
@@ -194,10 +209,10 @@ def _at_call(fn: numpy.ufunc, recipe: Recipe, args: tuple[Any, ...], ends: bool)
         given.append(x)
     over: ndarray = args[0]
     if ends and over.geo is geo and geo.dtype.kind != "c" and _is_alone(over, getrefcount(over.storage)):
-        fn(*given, given[0])
+        fn(*given, out=given[0])        # (by its name: maximum and minimum warn of it without)
         return over                             # (as NumPy's own operators)
     buf = Buffer.new(geo.nbytes)
-    fn(*given, numpy.ndarray(geo.shape, geo.dtype, buf.memory, 0, geo.strides))
+    fn(*given, out=numpy.ndarray(geo.shape, geo.dtype, buf.memory, 0, geo.strides))
     return managed(Storage(Expr.leaf(buf)), geo)
 
 
