@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from time import thread_time
 from types import CodeType
 
-from lazyarr.compiler import warm_ns
 from lazyarr.config import at_once, current
 from lazyarr.counters import COUNT
 from lazyarr.expr import Expr
@@ -145,6 +144,8 @@ def pace_of(code: CodeType, measure: float) -> Pace:
 
 def evaluated(nodes: Sequence[Expr]) -> None:
     """Somebody looks, and these are about to be computed."""
+    from lazyarr.compiler import warm_ns  # here: whoever imports lazyarr need not wait for it
+
     NOW.work += 1e-9 * sum(map(warm_ns, nodes))
 
 
