@@ -362,10 +362,12 @@ def descends(geo: numpy.ndarray, shape: tuple[int, ...]) -> bool:
 
 
 def reduced_layout(
-    dtype: numpy.dtype, geo: numpy.ndarray, axes: Sequence[int], keepdims: bool
+    dtype: numpy.dtype, geo: numpy.ndarray, axes: Sequence[int], keepdims: bool,
+    mask: numpy.ndarray | None = None,
 ) -> numpy.ndarray:
-    """The geometry that a reduction gives its result: the input's memory order without `axes`."""
-    if geo.flags.c_contiguous:
+    """The geometry that a reduction gives its result: the memory order of the input, and of the `mask` that
+    says where, without `axes`."""
+    if geo.flags.c_contiguous and (mask is None or mask.flags.c_contiguous):
         ones = (1,) if keepdims else ()
         shape: tuple[int, ...] = ()
         for i, n in enumerate(geo.shape):
@@ -376,13 +378,14 @@ def reduced_layout(
         to = [i + _REDUCED if i in axes else i for i in range(geo.ndim)]
     else:
         to = [-1 if i in axes else next(kept) for i in range(geo.ndim)]
-    operands: Any = [None, geo]
+    read = [geo] if mask is None else [geo, mask]
+    operands: Any = [None, *read]
     it = _nditer(
         operands,
         ["reduce_ok"],
-        [["readwrite", "allocate"], ["readonly"]],
-        op_dtypes=[dtype, None],
-        op_axes=[to, list(range(geo.ndim))],
+        [["readwrite", "allocate"], *[["readonly"]] * len(read)],
+        op_dtypes=[dtype] + [None] * len(read),
+        op_axes=[to, *([-1] * (geo.ndim - g.ndim) + list(range(g.ndim)) for g in read)],
     )
     return like(it.operands[0])
 

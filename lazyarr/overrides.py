@@ -41,6 +41,32 @@ def operands(inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Any]:
     yield kwargs.get("where")
 
 
+def opened(
+    args: tuple[Any, ...], kwargs: dict[str, Any], x: Any
+) -> tuple[tuple[Any, ...], dict[str, Any], bool]:
+    """Arguments of which NumPy has asked `x`, with lists in the place of what holds it and is no list or
+    tuple: a deque, a named tuple, an array of objects.  And, is it among them now?"""
+    if _is_within((*args, *kwargs.values()), x):
+        return args, kwargs, True
+    args = tuple([list(each) if _holds(each, x) else each for each in args])
+    kwargs = {name: list(each) if _holds(each, x) else each for name, each in kwargs.items()}
+    return args, kwargs, _is_within((*args, *kwargs.values()), x)
+
+
+def _holds(container: Any, x: Any) -> bool:
+    if isinstance(container, numpy.ndarray):
+        return container.dtype == object and any(each is x for each in container.flat)
+    if isinstance(container, (ndarray, dict, str, bytes)) or not hasattr(type(container), "__getitem__"):
+        return False
+    return hasattr(type(container), "__len__") and any(each is x for each in container)
+
+
+def _is_within(container: Any, x: Any) -> bool:
+    if container is x:
+        return True
+    return container.__class__ in (list, tuple) and any(_is_within(each, x) for each in container)
+
+
 def _overriding(args: Any) -> Iterator[Any]:
     """The arguments whose classes override functions, also in lists, in order."""
     for x in args:

@@ -24,7 +24,7 @@ from lazyarr.geometry import within
 from lazyarr.indexing import getitem, setitem
 from lazyarr.movement import own_copy, seen
 from lazyarr.namespace import LATE, rule_of
-from lazyarr.overrides import defers, operands, overrides
+from lazyarr.overrides import defers, opened, operands, overrides
 from lazyarr.resizing import CountedMethod, resize
 from lazyarr.storage import Storage
 from lazyarr.ufuncs import known
@@ -85,16 +85,12 @@ def __array_function__(self: Any, func: Any, types: Any, args: Any, kwargs: Any)
         return fallback(getattr(func, "_implementation", func), *args, **kwargs)
     if func in CONVERTERS:
         return func(*[export(x) if x.__class__ is ndarray else x for x in args], **kwargs)
-    if not any(x is self for x in operands(args, kwargs)):
-        args = tuple([list(x) if _holds(x, self) else x for x in args])     # (NumPy asked each of them)
+    args, kwargs, found = opened(args, kwargs, self)
+    if not found:                               # (or NumPy would ask again)
+        return fallback(getattr(func, "_implementation", func), *args, **kwargs)
     rule = rule_of(func)
     result = fallback(func, *args, **kwargs) if rule is None else rule(*args, **kwargs)
     return _given_back(result, args, kwargs)
-
-
-def _holds(x: Any, element: Any) -> bool:
-    """Is it an array of objects, with this one among them?"""
-    return x.__class__ is numpy.ndarray and x.dtype == object and any(y is element for y in x.flat)
 
 
 def __dlpack__(

@@ -124,7 +124,8 @@ def reduce(
     for m in mask:
         seen = capture(m)
         inputs.append(Read(seen.expr, numpy.broadcast_to(seen.geo, x.geo.shape)))
-    return _folded(op, tuple(inputs), reduced_layout(result, x.geo, axes, bool(keepdims)))
+    seen_by = mask[0].geo if mask else None
+    return _folded(op, tuple(inputs), reduced_layout(result, x.geo, axes, bool(keepdims), seen_by))
 
 
 _folds: dict[tuple[Any, ...], Reduce] = {}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,3 +46,16 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert path.read_text(encoding="utf-8") == text, f"{path}: see --update-golden"
 
     return check
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """What each evaluation would do (`lazyarr.debug.Explanation`)."""
+    from lazyarr import config
+    from lazyarr.debug import watch
+
+    found: list[Any] = []
+    monkeypatch.setattr(watch, "LISTENERS", [found.append])
+    config.OBSERVED.append("test")
+    yield found
+    config.OBSERVED.remove("test")

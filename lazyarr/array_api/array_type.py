@@ -21,6 +21,7 @@ import numpy
 from lazyarr.arrays import ArrayType, is_pending, ndarray, now, wrap
 from lazyarr.indexing import getitem, is_basic
 from lazyarr.namespace import OVERRIDES, adapt
+from lazyarr.overrides import opened
 
 
 class StandardType(ArrayType):
@@ -117,6 +118,7 @@ class Array(ndarray, metaclass=StandardType):
         return returned(getattr(by_face, method), args, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        args, kwargs, _ = opened(args, kwargs, self)
         return returned(OVERRIDES.get(func) or adapt(func), args, kwargs)
 
 
@@ -141,7 +143,9 @@ def plain(x: Any) -> Any:
         return c([plain(y) for y in x])
     if c is dict:
         return {k: plain(v) for k, v in x.items()}
-    return x
+    if isinstance(x, tuple):                    # (a named one)
+        return tuple([plain(y) for y in x])
+    return [plain(y) for y in x] if isinstance(x, list) else x
 
 
 def standard(x: Any) -> Any:

@@ -138,7 +138,7 @@ def _chosen(op: Map, given: Sequence[numpy.dtype]) -> str:
 
 
 def _reduce(node: Expr, op: Reduce, words: Sequence[str]) -> Call:
-    geo, result = _geos(node, 1)[0], region_of(node).dtype
+    (geo, *mask), result = _geos(node, 1 + op.masked), region_of(node).dtype
     if op.name in SEARCHES:
         return Call(f"np.{op.name}({words[0]}, axis={op.axes[0]})", region_of(node))
     keepdims = op.keepdims or len(op.axes) == geo.ndim      # a result without axes would be computed at once
@@ -147,8 +147,9 @@ def _reduce(node: Expr, op: Reduce, words: Sequence[str]) -> Call:
     options += f", where={words[1]}" if op.masked else ""
     options += "" if op.initial is None else f", initial={constant(op.initial)}"
     return Call(
-        f"np.{op.name}.reduce({words[0]}, {options})", reduced_layout(result, geo, op.axes, keepdims)
-    )
+        f"np.{op.name}.reduce({words[0]}, {options})",
+        reduced_layout(result, geo, op.axes, keepdims, *mask),
+    )  # fmt: skip
 
 
 def _gather(node: Expr, op: Gather, words: Sequence[str]) -> Call:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import config, row_blocks
-from lazyarr.debug import Explanation, explain, watch
+from lazyarr import row_blocks
+from lazyarr.debug import Explanation, explain
 
 sys.path.append(str(Path(__file__).parents[2] / "asv_bench"))
 from benchmarks import targets
@@ -110,17 +110,6 @@ RATIOS = {
     "heat": 2.5,
 }
 """Bytes moved by the least that any program would; 1 where nothing else is said."""
-
-
-@pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Explanation]]:
-    """What each evaluation would do."""
-    found: list[Explanation] = []
-    monkeypatch.setattr(watch, "LISTENERS", [found.append])
-    monkeypatch.setattr(config, "OBSERVED", config.OBSERVED)
-    config.OBSERVED.append("test")
-    yield found
-    config.OBSERVED.remove("test")
 
 
 @pytest.mark.parametrize("name", targets.TARGETS)

@@ -75,6 +75,20 @@ def test_folds(jit: str, name: str, layout: str) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("mask", [*LAYOUTS, "rows", "smaller"])
+def test_masked_folds(jit: str, mask: str, layout: str) -> None:
+    """NumPy looks at both, the array and the mask."""
+    for axis, keepdims in itertools.product((0, 1, (0, 2)), (False, True)):
+        found = []
+        for np in (lazyarr, numpy):
+            where = operand(np, mask if mask in LAYOUTS else "apart", "h") > 2
+            where = {"rows": where[:, :1], "smaller": where[0]}.get(mask, where)
+            x = operand(np, layout, "d").sum(axis, where=where, keepdims=keepdims)
+            found.append((lies(x), x.tobytes()))
+        assert found[0] == found[1], (axis, keepdims)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", ALONG)
 def test_along_an_axis(jit: str, name: str, layout: str) -> None:
     for char, axis in itertools.product("bd", (0, 1, 2)):

@@ -10,8 +10,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import config
-from lazyarr.debug import Explanation, explain, watch
+from lazyarr.debug import Explanation, explain
 
 RNG = numpy.random.default_rng(5)
 NAMES = ("nansum", "nanprod", "nanmean", "nanvar", "nanstd")
@@ -24,17 +23,6 @@ LAYOUTS = {
 def forced() -> Iterator[None]:
     with np.options(jit="always", verify=True):
         yield
-
-
-@pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Explanation]]:
-    """What each evaluation would do."""
-    found: list[Explanation] = []
-    monkeypatch.setattr(watch, "LISTENERS", [found.append])
-    monkeypatch.setattr(config, "OBSERVED", config.OBSERVED)
-    config.OBSERVED.append("test")
-    yield found
-    config.OBSERVED.remove("test")
 
 
 def with_nan(char: str, kept: float = 0.9) -> numpy.ndarray:

@@ -6,8 +6,9 @@ import numpy
 import pytest
 
 import lazyarr
-from lazyarr import debug
+from lazyarr import debug, engine
 from lazyarr.counters import COUNT
+from lazyarr.plan import walk
 
 N = 1 << 16
 ROWS = 1 << 8
@@ -119,6 +120,24 @@ def test_what_is_overwritten_in_between_is_stored():
     wanted = program(numpy, *arrays(numpy, A, B, C))
     assert numpy.asarray(result).tobytes() == wanted.tobytes()
     assert numpy.asarray(given[0]).tobytes() == B.tobytes()
+
+
+def test_what_a_thread_lets_go_of_meanwhile_stays(monkeypatch):
+    """It was to be computed, since a write follows; when the plan is made nobody needs it any more."""
+    a, b = arrays(lazyarr, A, B)
+    held = [a * b]
+    x = a * 2
+    b[...] = x
+    result = b - x.mean(keepdims=True)
+    del x
+
+    def late(*given):
+        held.clear()
+        return walk(*given)
+
+    monkeypatch.setattr(engine, "walk", late)
+    assert numpy.asarray(result).tobytes() == deviations(numpy, A, None, None).tobytes()
+    assert not held
 
 
 def test_inputs_that_end_stay_until_the_last_that_computes_of_them():

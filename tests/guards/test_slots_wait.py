@@ -106,40 +106,32 @@ def test_methods_that_a_program_put_there_stay() -> None:
     assert output(source).strip() == "done"
 
 
-def test_many_threads_that_are_traced() -> None:
-    source = BEGIN + f"""
-    import threading
-    sys.setswitchinterval(1e-6)
-    wrong = []
-    def run():
+THREADS = {
+    "traced": f"""
         sys.settrace(lambda *_: None)
-        try:
-            for k in range({PAYS} // 4):
-                assert (x + k)[3] == k + 3
-        except BaseException as error:
-            wrong.append(error)
-    threads = [threading.Thread(target=run) for _ in range(6)]
-    [t.start() for t in threads]
-    [t.join() for t in threads]
-    assert there() and not wrong, wrong
-    print("done")
-    """
-    assert output(source).strip() == "done"
+        for i in range({PAYS} // 4):
+            assert (x + i)[3] == i + 3""",
+    "of several kinds": f"""
+        for i in range({PAYS}):
+            assert float((x * k).sum()) == 45.0 * k and large[i] == 2 * i""",
+}
 
 
-def test_many_threads() -> None:
+@pytest.mark.parametrize("calls", THREADS)
+def test_many_threads(calls: str) -> None:
     source = BEGIN + f"""
     import threading
     sys.setswitchinterval(1e-6)
     wrong = []
     def run(k):
-        for i in range({PAYS}):
-            if float((x * k).sum()) != 45.0 * k or large[i] != 2 * i:
-                wrong.append(i)
+      try:
+{THREADS[calls]}
+      except BaseException as error:
+        wrong.append(error)
     threads = [threading.Thread(target=run, args=(k,)) for k in range(6)]
     [t.start() for t in threads]
     [t.join() for t in threads]
-    assert there() and not wrong
+    assert there() and not wrong, wrong
     print("done")
     """
     assert output(source).strip() == "done"

@@ -38,7 +38,7 @@ def fma(a: Real, b: Real | float, c: Real | float) -> Real:
 
 def remains(a: Real, b: Real | float, c: Real | float) -> Real:
     """a * b + c, rounded once, where c less the product's rounded value is exact: of half to twice its size,
-    or where one of both is 0."""
+    or where one of both is 0.  In float32: where float64 has the sum."""
     on = a.on
     if on.b.target.fma:
         return on.call("fma", a, b, c)
@@ -160,7 +160,7 @@ def onto(base: Real, a: Real, b: Real | float) -> Sum:
         high, low = ordered(base, more)
         return high, low + least
     high = fma(a, b, base)
-    return high, fma(a, b, base - high)
+    return high, remains(a, b, base - high)
 
 
 def plus(a: Sum, b: Sum) -> Sum:

@@ -16,7 +16,6 @@ from lazyarr.codegen.mathlib.arithmetic import (
     product,
     remains,
     remains_of_short,
-    series,
 )
 from lazyarr.codegen.mathlib.exponential import INF, NAN
 from lazyarr.codegen.mathlib.lanes import DOUBLE, Bits, Lanes, Mask, Raised, Real
@@ -35,14 +34,15 @@ Remainder = tuple[Real, Real, Bits]
 def remainder(x: Real, part: str = "QUARTER", more: int = 0) -> Remainder:
     """By a part of a circle, of which so many more are counted.
 
-    The first two differences are exact, the third one all but."""
+    The first two differences are exact, the third one all but; so is the second product, which is apart as
+    CPUs have other units for sums."""
     on, magic = x.on, MAGIC + more
     shifted = fma(x, on.table(f"{part}S"), magic)
     k = shifted - magic
     one, two, three = on.table(f"{part}_PARTS")
-    a = remains_of_short(on.real(-one), k, x)
-    b = k.times(-two, a)
-    return b, fma(k, -three, k.times(-two, a - b)), shifted.bits
+    a, second = remains_of_short(on.real(-one), k, x), k * two
+    b = a - second
+    return b, fma(k, -three, (a - b) - second), shifted.bits
 
 
 def sine_beyond(r: Real, low: Real, z: Real) -> Real:
@@ -124,7 +124,9 @@ def tan(on: Lanes, x: Real) -> tuple[Real, Mask]:
     r, low, steps = remainder(x, "SIXTEENTH", 8)
     high, high_low = look_up(steps, t.TAN_HIGH, t.TAN_LOW)
     z = r * r
-    less = r * z * series(z, t.TAN_TAIL) - low
+    one, two, three, four = t.TAN_TAIL
+    tail = (z * two + one) + (z * z) * (z * four + three)     # by pairs: latency is what counts
+    less = r * z * tail - low
     tangent = r - less
     n = high + tangent
     n_low = ((high - n) + r) + (high_low - less)

@@ -1,8 +1,9 @@
-"""sin, cos, tan in float32: the remainder by pi/2 as a sum of two numbers, and two polynomials, or one.
+"""sin, cos, tan in float32: the remainder by pi/2 as a sum of two numbers, and one polynomial, or a quotient.
 
 For |x| up to 2**13 quarters three parts of pi/2 suffice.  The first difference is exact, since it has no more
-bits below its point than x and the first part; what rounding leaves off the second one is kept, with the
-other sign.  All parts are positive, so that zeros keep theirs.  Above that, `payne_hanek`, in float64.
+bits below its point than x and the first part; so is the product with the second part, and what rounding
+leaves off its difference is kept, with the other sign.  All parts are positive, so that zeros keep theirs.
+Above that, `payne_hanek`, in float64.
 """
 
 from __future__ import annotations
@@ -16,27 +17,31 @@ _LIMIT = 12000.0
 
 
 def _quarters(x: Real) -> tuple[Real, Real, Bits]:
-    """r and l, the remainder is r - l; the number of quarters in the low bits."""
+    """r and l, the remainder is r - l; the number of quarters in the low bits.
+
+    Products and sums apart where that is exact: CPUs have other units for sums, which are idle otherwise."""
     on = x.on
     one, two, three = on.table("QUARTER_PARTS")
     shifted = x * on.table("QUARTERS") + on.p.magic
     k = shifted - on.p.magic
-    first = remains(k, -one, x)
-    r = k.times(-two, first)
-    return r, k * three + k.times(two, r - first), shifted.bits
+    first, second = remains(k, -one, x), k * two
+    r = first - second
+    return r, k * three + (second + (r - first)), shifted.bits
 
 
 def _wave(x: Real, quarter: int) -> tuple[Real, Mask]:
+    """r - (r z P(z) + l), or 1 - (z P(z) - r l): one polynomial, of coefficients that are chosen before."""
     on = x.on
     r, low, quarters = _quarters(x)
     if quarter:
         quarters = quarters + quarter
+    cosine = (quarters & 1).differs(0)
     z = r * r
-    sine = r - fma(r * z, chain(z, on.table("SINE"), apart=2), low)
-    left = remains(r, r, -z).times(-0.5, r * low)
-    cosine = 1.0 + fma(z, chain(z, on.table("COSINE"), apart=3), left)
-    y = (quarters & 1).differs(0).real(cosine, sine)
-    return (y.bits ^ ((quarters & 2) << 30)).real, abs(x).outside(_LIMIT)
+    left = cosine.real(remains(r, r, -z).times(0.5, -(r * low)), low)
+    slopes = [cosine.real(*pair) for pair in zip(on.table("COSINE"), on.table("SINE"), strict=True)]
+    base = cosine.real(1.0, r)
+    y = base - fma(base * z, chain(z, slopes, apart=2), left)
+    return (y.bits ^ ((quarters << 30) & on.p.sign)).real, abs(x).outside(_LIMIT)
 
 
 def sin(on: Lanes, x: Real) -> tuple[Real, Mask]:
@@ -48,11 +53,13 @@ def cos(on: Lanes, x: Real) -> tuple[Real, Mask]:
 
 
 def tan(on: Lanes, x: Real) -> tuple[Real, Mask]:
-    """t or -1 / t: both are rounded."""
+    """n / d or -d / n, of rational functions: both are rounded."""
     r, low, quarters = _quarters(x)
     z = r * r
-    t = r - fma(r * z, chain(z, on.table("TANGENT")), low)
-    return (quarters & 1).differs(0).real(-1.0 / t, t), abs(x).outside(_LIMIT)
+    n = r - fma(r * z, on.table("TANGENT_OVER"), low)
+    d = fma(z, chain(z, on.table("TANGENT_UNDER")), 1.0)
+    swap = (quarters & 1).differs(0)
+    return swap.real(-d, n) / swap.real(n, d), abs(x).outside(_LIMIT)
 
 
 sin_rare, cos_rare, tan_rare = map(

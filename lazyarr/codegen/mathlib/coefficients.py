@@ -58,21 +58,22 @@ def exponentials(f: Format) -> dict[str, Any]:
         "EXP_TAIL": fit(one, -reach, reach, 1 if f.single else 4),
         "EXPM1_TAIL": fit(one, -2 * reach, 2 * reach, 3) if f.single else fit(one, -reach, reach, 5),
         "EXP2_TAIL": fit(two, -reach / LN2, reach / LN2, 2 if f.single else 5),
-        "COSH_TAIL": fit(
-            of_square(lambda x: (mp.cosh(x) - 1) / x**2, mp.mpf(1) / 2), 0, reach**2, 1 if f.single else 2
-        ),
-        "SINH_TAIL": fit(
-            of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, reach**2, 0 if f.single else 2
-        ),
-        "SINH_SERIES": fit(
-            of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6), 0, mp.mpf(9) / 16,
-            2 if f.single else 5,
-        ),
         "EXP_SCALE": f.round(16 / LN2),
         "EXP_STEP": short_and_rest(f, LN2 / 16, 13) if f.single else parts(LN2 / 16, 38, 2),
         "EXP_HIGH": _without_exponents(f),
         "EXP_LOW": [f.round((h - mp.mpf(r)) / h) for h, r in zip(high, rounded, strict=True)],
-        "EXP_FALL": _falling(f),
+        **({} if f.single else _of_both_signs(reach)),
+    }
+
+
+def _of_both_signs(reach: Number) -> dict[str, Any]:
+    """Of sums and differences of exponentials in float64."""
+    sine = of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6)
+    return {
+        "COSH_TAIL": fit(of_square(lambda x: (mp.cosh(x) - 1) / x**2, mp.mpf(1) / 2), 0, reach**2, 2),
+        "SINH_TAIL": fit(sine, 0, reach**2, 2),
+        "SINH_SERIES": fit(sine, 0, mp.mpf(9) / 16, 5),
+        "EXP_FALL": _falling(DOUBLE),
     }
 
 
@@ -172,12 +173,11 @@ def angles(f: Format) -> dict[str, Any]:
     arc = of_square(lambda x: (mp.asin(x) / x - 1) / x**2, mp.mpf(1) / 6)
     low = [f.round(x - mp.mpf(h)) for x, h in zip(exact, high, strict=True)]
     return {
-        **({} if f.single else {"ATAN_LOW": low}),
+        **({} if f.single else {"ATAN_LOW": low, "ASIN_TAIL": fit(arc, 0, mp.mpf("0.2501"), 12)}),
         "ATAN_P": [1.0] * 13 + [f.round(endless), 1.0, 1.0],
         "ATAN_Q": [0.0, *tangents, 1.0, 0.0, 0.0],
         "ATAN_HIGH": high,
         "ATAN_TAIL": fit(tail, 0, limit, 2 if f.single else 7),
-        "ASIN_TAIL": fit(arc, 0, mp.mpf("0.2501"), 5 if f.single else 12),
         "HALF_PI": (half, f.round(PI / 2 - mp.mpf(half))),
     }
 

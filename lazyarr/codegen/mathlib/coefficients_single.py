@@ -18,9 +18,11 @@ from lazyarr.codegen.mathlib.fitting import (
     SINGLE,
     Number,
     fit,
+    fit_factor,
     guarded,
     of_square,
     parts,
+    ratio,
     short,
 )
 
@@ -31,14 +33,27 @@ TANH_FIRST = 0.0625
 def hyperbolas() -> dict[str, Any]:
     """tanh in float32: a polynomial for each quarter octave around a number whose tanh is one, all but."""
     edges = [TANH_FIRST * 2.0 ** (k // 4) * (1 + (k % 4) / 4) for k in range(1, 33)]
-    low = fit(of_square(lambda x: (mp.tanh(x) / x - 1) / x**2, mp.mpf(-1) / 3), 0, mp.mpf(edges[0]) ** 2, 1)
-    rows: list[tuple[float, ...]] = [(0.0, 0.0, 0.0, 0.0, low[0], 0.0, low[1])]
+    odd = of_square(lambda x: (mp.tanh(x) / x - 1) / x**2, mp.mpf(-1) / 3)
+    low = fit(odd, mp.mpf("0.06") ** 2, mp.mpf(edges[0]) ** 2, 1)       # where roundings are the largest
+    rows: list[tuple[float, ...]] = [(0.0, 0.0, 1.0, 0.0, low[0], 0.0, low[1])]
     for a, b in pairwise(edges):
         center, value = near_a_number(mp.tanh, a, b)
         reach = mp.mpf(a) - center, mp.mpf(b) - center
         rows.append((center, value, *fit(partial(_secant, mp.mpf(center)), *reach, 4)))
-    columns = enumerate(zip(*rows, strict=True))
-    return {"TANH_FIRST": TANH_FIRST} | {f"TANH_ROWS_{k}": list(column) for k, column in columns}
+    first = SINGLE.bits(TANH_FIRST) >> 21
+    columns = enumerate(zip(*(rows[(k - first) % 32] for k in range(32)), strict=True))
+    octave = mp.floor(mp.ldexp(LN2, 24)) / 2**24        # zeros keep their sign if what is left is positive
+    reach = (LN2 / 2 * mp.mpf("1.0005")) ** 2
+    sine = of_square(lambda x: (mp.sinh(x) / x - 1) / x**2, mp.mpf(1) / 6)
+    cosine = of_square(lambda x: (mp.cosh(x) - 1) / x**2, mp.mpf(1) / 2)
+    return {
+        "TANH_FIRST": TANH_FIRST,
+        **{f"TANH_ROWS_{k}": list(column) for k, column in columns},
+        "OCTAVES_F": SINGLE.round(1 / LN2),
+        "OCTAVE_F": (float(octave), SINGLE.round(LN2 - octave)),
+        "OCTAVE_SINH_F": fit(sine, 0, reach, 2),
+        "OCTAVE_COSH_F": fit(cosine, 0, reach, 2),
+    }
 
 
 def _secant(center: Number, r: Number) -> Number:
@@ -136,15 +151,19 @@ def _near_few_bits(low: float, high: float, base: Number, last: int, near: int) 
 
 
 def short_circles() -> dict[str, Any]:
-    """In float32; the tangent's series, and the sine's, with the sign of what is taken from the remainder."""
+    """In float32: what the arcsine has beyond x, by (2 x)**2; what sine and cosine lack of x and of 1;
+    tan(x) / x is (1 - a z) / (1 + z (b + ...)), with z = x * x."""
     quarter = (PI / 4 * mp.mpf("1.0001")) ** 2
-    tangent = fit(of_square(lambda x: (1 - mp.tan(x) / x) / x**2, mp.mpf(-1) / 3), 0, quarter, 6)
+    arc = fit_factor(of_square(lambda x: (mp.asin(x) / x - 1) / x**2, mp.mpf(1) / 6), mp.mpf("0.2501"), 4)
+    (over,), under = ratio(of_square(lambda x: mp.tan(x) / x, mp.mpf(1)), quarter, 1, 3)
     return {
         "QUARTERS_F": SINGLE.round(2 / PI),
         "QUARTER_PARTS_F": _all_positive(PI / 2, 23, 11),
-        "SINE_F": fit(of_square(lambda x: (1 - mp.sin(x) / x) / x**2, mp.mpf(1) / 6), 0, quarter, 2),
-        "COSINE_F": fit(of_square(lambda x: (mp.cos(x) - 1) / x**2, mp.mpf(-1) / 2), 0, quarter, 3),
-        "TANGENT_F": tangent,
+        "SINE_F": fit(of_square(lambda x: (1 - mp.sin(x) / x) / x**2, mp.mpf(1) / 6), 0, quarter, 3),
+        "COSINE_F": fit(of_square(lambda x: (1 - mp.cos(x)) / x**2, mp.mpf(1) / 2), 0, quarter, 3),
+        "TANGENT_OVER_F": -over,
+        "TANGENT_UNDER_F": under,
+        "ASIN_OF_DOUBLE_F": [c / 4 ** (k + 1) for k, c in enumerate(arc)],
     }
 
 
@@ -158,9 +177,10 @@ def _all_positive(x: Number, last: int, bits: int) -> tuple[float, ...]:
 def ratios() -> dict[str, Any]:
     """Of float32's arctanh: sixteenths of an octave; the difference of bits is within 0.0861 of log2.
 
-    The first three are 1, so that small results are no difference of larger numbers."""
+    The first three are 1, so that small results are no difference of larger numbers; all have seven bits
+    behind the point."""
     powers = [mp.mpf(1)] * 3 + [mp.mpf(2) ** ((2 * mp.mpf(k) + 1) / 32) for k in range(3, 16)]
-    ratios = [mp.mpf(SINGLE.round(x)) for x in powers]
+    ratios = [mp.mpf(short(x, 7)) for x in powers]
     logs = [mp.log(x) / 2 for x in ratios]
     reach = mp.tanh((mp.mpf(3) / 16 + mp.mpf("0.0861")) * LN2 / 2)
     high = short(LN2 / 2, 17)
@@ -176,17 +196,22 @@ def ratios() -> dict[str, Any]:
 def short_cubes() -> dict[str, Any]:
     """Numbers near the roots of eighths of three octaves, whose cubes' inverses are numbers, all but exactly.
 
-    Beside the eighth an index has the octave's two lowest bits, of which 2 does not occur."""
-    octaves = [2.0 ** (0, 1, 0, -1)[k >> 3] for k in range(32)]
-    pairs = [_near_a_cube(octave, *_part(k & 7, 8)) for k, octave in enumerate(octaves)]
+    Beside the eighth an index has what the octave is above -1, modulo 4."""
+    octaves = [2.0 ** (1, 0, -1, 0)[k >> 3] for k in range(32)]
+    pairs = [_near_a_cube(octave, *_eighth(k)) for k, octave in enumerate(octaves)]
     third = mp.mpf(1) / 3
-    ends = [x * c - 1 for k, (_, c) in enumerate(pairs) for x in _part(k & 7, 8)]
+    ends = [x * c - 1 for k, (_, c) in enumerate(pairs) for x in _eighth(k)]
     tail = guarded(lambda r: ((1 + r) ** third - 1) / r, third)
     return {
         "ROOT_F": [root for root, _ in pairs], "ROOT_INVERSE_F": [c for _, c in pairs],
         "ROOT_TAIL_F": fit(tail, min(ends), max(ends), 3),
         "HALF_CBRT_F": fit(tail, min(ends), max(ends), 1),
     }  # fmt: skip
+
+
+def _eighth(k: int) -> tuple[float, float]:
+    """The mantissas of one, modulo 8."""
+    return 1 + (k & 7) / 8, 1 + ((k & 7) + 1) / 8
 
 
 def _near_a_cube(octave: float, low: float, high: float) -> tuple[float, float]:

@@ -20,16 +20,20 @@ _SCALE = {DOUBLE: 600, SINGLE: 64}
 def _angle(n: Real, d: Real, base: Real) -> Sum:
     """base + arctan(n / d), 0 <= n <= d > 0, for a base that is 0 or above 1 in size, with its own low part.
 
-    The first number of what is added to it has so few bits that the sum is exact."""
+    The first number of what is added to it has so few bits that the sum is exact.  float32's t is rounded,
+    which small angles show: by 1 ULP where theirs are half as large."""
     on, p = n.on, n.on.p
     first = on.real(0.0625).bits
     quotient = n.bits - d.bits + (on.real(1.0).bits - first - 1)        # so that 1 is in the last interval
     index = on.held(quotient.shifted(p.mantissa - 2), 0)
     c, high, low = look_up(index, *map(on.table, ("SLOPE", "SLOPE_HIGH", "SLOPE_LOW")))
     over, under = remains(-c, d, n), fma(c, n, d)
-    inverse = 1.0 / under
-    t = over * inverse
-    left = fma(remains(-t, under, over), inverse, low)
+    if p is SINGLE:
+        t, left = over / under, low
+    else:
+        inverse = 1.0 / under
+        t = over * inverse
+        left = fma(remains(-t, under, over), inverse, low)
     z = t * t
     more = fma(t * z, chain(z, on.table("SLOPE_TAIL")), left)
     top, least = ordered(base + high, t)

@@ -58,9 +58,9 @@ def steps(x: Real, less: int = 0) -> Steps:
 
 
 def steps2(x: Real) -> Steps:
-    magic = x.on.p.magic
-    shifted = x.times(16.0, magic)
-    return shifted.bits, (shifted - magic).times(-0.0625, x)
+    magic = x.on.p.magic / 16
+    shifted = x + magic
+    return shifted.bits, x - (shifted - magic)
 
 
 def tail(r: Real, more: Real) -> Real:

@@ -21,16 +21,47 @@ Number = Any
 LN2, LN10, PI = mp.log(2), mp.log(10), +mp.pi
 
 
+def _nodes(low: Number, high: Number, n: int) -> list[Number]:
+    """Chebyshev's."""
+    return [(low + high) / 2 + (high - low) / 2 * mp.cos(mp.pi * (2 * k + 1) / (2 * n)) for k in range(n)]
+
+
 def fit(f: Callable[[Number], Number], low: Number, high: Number, degree: int) -> tuple[float, ...]:
     """Coefficients, lowest degree first, of the polynomial that equals f at the Chebyshev nodes."""
-    n, low, high = degree + 1, mp.mpf(low), mp.mpf(high)
-    nodes = [(low + high) / 2 + (high - low) / 2 * mp.cos(mp.pi * (2 * k + 1) / (2 * n)) for k in range(n)]
+    return _through(f, _nodes(mp.mpf(low), mp.mpf(high), degree + 1))
+
+
+def fit_factor(f: Callable[[Number], Number], high: Number, degree: int) -> tuple[float, ...]:
+    """The same from 0 on, of what is multiplied by x, so that small numbers may be off by more: the nodes of
+    a longer interval, of which the first one is 0."""
+    n, high = degree + 1, mp.mpf(high)
+    c = mp.cos(mp.pi / (2 * n + 2))
+    return _through(f, _nodes(-high * (1 - c) / (1 + c), high, n + 1)[:-1])
+
+
+def _through(f: Callable[[Number], Number], nodes: list[Number]) -> tuple[float, ...]:
+    n = len(nodes)
     powers = mp.matrix(n, n)
     for i, x in enumerate(nodes):
         for j in range(n):
             powers[i, j] = x**j
     found = mp.lu_solve(powers, mp.matrix([f(x) for x in nodes]))
     return tuple(float(c) for c in found)
+
+
+def ratio(
+    f: Callable[[Number], Number], high: Number, over: int, under: int
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The coefficients beyond the first, which is 1, of two polynomials of these degrees whose quotient
+    equals f, which is 1 at 0, at the Chebyshev nodes from 0 on."""
+    n = over + under
+    nodes = _nodes(mp.mpf(0), mp.mpf(high), n)
+    powers = mp.matrix(n, n)
+    for i, x in enumerate(nodes):
+        for j in range(n):
+            powers[i, j] = x ** (j + 1) if j < over else -f(x) * x ** (j - over + 1)
+    found = [float(c) for c in mp.lu_solve(powers, mp.matrix([f(x) - 1 for x in nodes]))]
+    return tuple(found[:over]), tuple(found[over:])
 
 
 def short(x: Number, last: int) -> float:

@@ -90,7 +90,7 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     },
     "tanh": {
         "d": Function(1, DOUBLE, hyperbolic.tanh, hyperbolic.tanh_rare),
-        "f": Function(1, SINGLE, hyperbolic.tanh_f, None),
+        "f": Function(1, SINGLE, hyperbolic_single.tanh, None),
     },
     "arctan": _same(1, inverse.arctan, inverse.arctan_rare),
     "arcsin": {
@@ -111,7 +111,7 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     },
     "arctanh": {
         "d": Function(1, DOUBLE, inverse_hyperbolic.arctanh, inverse_hyperbolic.arctanh_rare),
-        "f": Function(1, SINGLE, inverse_hyperbolic_single.arctanh, inverse_hyperbolic.arctanh_rare),
+        "f": Function(1, SINGLE, inverse_hyperbolic_single.arctanh, inverse_hyperbolic_single.arctanh_rare),
     },
     "arctan2": _same(2, direction.arctan2, direction.arctan2_rare),
     "logaddexp": _same(2, log_of_sums.logaddexp, log_of_sums.logaddexp_rare),
@@ -195,7 +195,7 @@ _PAIRS = {
         "sin", "cos", "tan", "float_power",
     ),
     "f": (
-        "exp", "log", "log2", "log10", "log1p", "sinh", "cosh", "tanh", "arctan", "arcsin", "arccos",
+        "exp", "exp2", "log", "log2", "log10", "log1p", "sinh", "cosh", "tanh", "arctan", "arcsin", "arccos",
         "arctanh", "arctan2", "logaddexp", "logaddexp2", "cbrt", "power", "sin", "cos", "tan",
     ),
     "e": ("log1p", "tanh", "arccosh", "logaddexp", "logaddexp2", "cbrt"),

@@ -12,7 +12,6 @@ As sums, for complex numbers: with P = (s + u) / 2, M = (s - u) / 2, which is 0 
 
 from __future__ import annotations
 
-from lazyarr.codegen.mathlib import tables as t
 from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, onto, ordered, remains, total
 from lazyarr.codegen.mathlib.exponential import (
     clamped,
@@ -30,7 +29,7 @@ from lazyarr.records import dataclass
 
 LARGE = {DOUBLE: 685.0, SINGLE: 78.0}
 """Below here products of exponentials can be exact; above, e**-x no longer counts."""
-_ONE = {DOUBLE: 20.0, SINGLE: 9.5}
+_ONE = 20.0
 """From here on tanh is 1."""
 
 
@@ -172,20 +171,7 @@ def tanh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     inverse = 1.0 / d
     q = n * inverse
     y = fma(fma(-q, d_low, remains(-q, d, n) + n_low), inverse, q)
-    return y.signed(x), size.outside(_ONE[on.p])
-
-
-def tanh_f(on: Lanes, x: Real) -> tuple[Real, None]:
-    """A polynomial from a table by quarter octaves; a NaN stays one."""
-    size = abs(x)
-    size = (size > _ONE[SINGLE]).real(_ONE[SINGLE], size)
-    above = (size.bits - on.real(t.TANH_FIRST).bits).shifted(on.p.mantissa - 2)
-    index = on.held(above, 0, 31)
-    rows = [getattr(t, f"TANH_ROWS_{k}") for k in range(7)]
-    center, value, *slopes = look_up(index, *rows)
-    r = size - center
-    base = index.is_(0).real(r, value)
-    return fma(r, chain(r, slopes), base).signed(x), None
+    return y.signed(x), size.outside(_ONE)
 
 
 def tanh_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:

@@ -1,17 +1,23 @@
-"""expm1, cosh and sinh in float32: of the exponential, whose parts are rounded where it no longer counts.
+"""expm1, cosh, sinh, tanh in float32: of the exponential, whose parts are rounded where it no longer counts.
 
 With x = k ln2 / 16 + r, s = 2**(k/16), p = e**r - 1:
 
     expm1(x) = (s - 1) + s p          cosh(x) = s / 2 + (s p / 2 + 1 / (4 (s / 2 + s p / 2)))
-    sinh(x) = s / 2 + (s p / 2 - e**-x / 2), where e**-x is computed as e**x
+
+With x = k ln2 + r, M = (2**k - 2**-k) / 2, P = (2**k + 2**-k) / 2, which have no rounding where it counts:
+
+    sinh(x) = M + (M (cosh(r) - 1) + P sinh(r))
 """
 
 from __future__ import annotations
 
-from lazyarr.codegen.mathlib.arithmetic import chain, fma
+from lazyarr.codegen.mathlib import tables
+from lazyarr.codegen.mathlib.arithmetic import chain, fma, remains
 from lazyarr.codegen.mathlib.exponential import scaled, steps
-from lazyarr.codegen.mathlib.hyperbolic import LARGE, halves
-from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Real
+from lazyarr.codegen.mathlib.hyperbolic import LARGE
+from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Real
+from lazyarr.codegen.mathlib.lookup import look_up
+from lazyarr.codegen.mathlib.tables import TANH_FIRST
 
 
 def _parts(x: Real) -> tuple[Real, Real]:
@@ -42,13 +48,42 @@ def cosh(on: Lanes, x: Real) -> tuple[Real, Mask]:
 
 
 def sinh(on: Lanes, x: Real) -> tuple[Real, Mask]:
-    """Below 3/4 a series, which is the remainder's, too; above, e**-x needs no second number."""
+    """By octaves, without a table: x = k log(2) + r, M and P half the difference and the sum of 2**k, 2**-k.
+
+    Signs go through k and r.  k log(2) has no more bits behind the point than log(2), so that taking it away
+    leaves no rounding; what is left of it is added where r's own rounding would count."""
+    k, shifts = nearest_octave(x)
+    high, low = on.table("OCTAVE")
+    first, more = remains(shifts, -high, x), shifts * -low
+    r = first + more
+    shift, half = k << on.p.mantissa, on.real(0.5).bits
+    up, down = (half + shift).real, (half - shift).real
+    less, plus = down - up, up + down       # -M, so that -0 stays one
+    z = r * r
+    odd = fma(r * z, chain(z, on.table("OCTAVE_SINH")), more)
+    even = z * chain(z, on.table("OCTAVE_COSH"))
+    rest = fma(plus, first, fma(-less, even, plus * odd))
+    return rest - less, abs(x).outside(LARGE[on.p])
+
+
+def nearest_octave(x: Real) -> tuple[Bits, Real]:
+    """k in the low bits, and as a number."""
+    shifted = fma(x, x.on.table("OCTAVES"), x.on.p.magic)
+    return shifted.bits, shifted - x.on.p.magic
+
+
+_LAST = 9.5
+"""From here on tanh is 1."""
+
+
+def tanh(on: Lanes, x: Real) -> tuple[Real, None]:
+    """A polynomial from a table by quarter octaves, whose first row is all of what is below; a NaN stays one.
+
+    The index is the bits of the exponent and the next two."""
     size = abs(x)
-    s, low, u, r = halves(size)
-    small = size < 0.75
-    w = small.real(size, r)
-    z = w * w
-    odd = fma(w * z, chain(z, on.table("SINH_SERIES")), w)
-    half = on.table("EXP_TAIL")[0]
-    far = s + fma(s, fma(z, half, odd) + low, -fma(u, fma(z, half, -odd), u))
-    return small.real(odd, far).signed(x), size.outside(LARGE[on.p])
+    size = (size > _LAST).real(_LAST, size)
+    first = on.real(TANH_FIRST).bits
+    index = on.held(size.bits, first, None) >> on.p.mantissa - 2
+    center, value, *slopes = look_up(index, *(getattr(tables, f"TANH_ROWS_{k}") for k in range(7)))
+    r = size - center
+    return fma(r, chain(r, slopes), value).signed(x), None

@@ -11,28 +11,30 @@ from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Real
 
 
 def _parts(size: Real) -> tuple[Mask, Real, Real]:
-    """Is it above 1/2; then sqrt((1 - x) / 2), else x; and arcsin(s) / s - 1 of that."""
-    large = size > 0.5
-    z = large.real(size.times(-0.5, 0.5), size * size)
-    return large, large.real(z.sqrt(), size), z * chain(z, size.on.table("ASIN_TAIL"))
+    """Is it above 1/2; then 2 sqrt((1 - x) / 2), else x; and arcsin(s) / s - 1, s = sqrt((1 - x) / 2) or x.
+
+    By w = 4 s**2, so that the root is the double one."""
+    large, double = size > 0.5, size + size
+    w = double.times(large.real(-1.0, double), large.real(2.0, 0.0))
+    return large, large.real(w.sqrt(), size), w * chain(w, size.on.table("ASIN_OF_DOUBLE"))
 
 
 def arcsin(on: Lanes, x: Real) -> tuple[Real, Mask]:
     size = abs(x)
     large, side, bend = _parts(size)
-    more = side * bend
-    high, low = on.table("HALF_PI")
-    top, left = ordered(on.real(high), -2.0 * side)
-    far = top + (left + more.times(-2.0, low))
-    return large.real(far, side + more).signed(x), size.outside(1.0000001)
+    side = large.real(-side, side)
+    high, low = (large.real(part, 0.0) for part in on.table("HALF_PI"))
+    top, left = ordered(high, side)
+    return (top + (left + fma(side, bend, low))).signed(x), size.outside(1.0000001)
 
 
 def arccos(on: Lanes, x: Real) -> tuple[Real, Mask]:
     """pi - 2 arcsin(s) for x near -1, 2 arcsin(s) near 1, else pi/2 - arcsin(x): base + side."""
-    size = abs(x)
-    large, root, bend = _parts(size)
-    high, low = on.table("HALF_PI")
-    base = large.real((x < 0.0).real(2.0 * high, 0.0), high)
-    side = (root * large.real(2.0, -1.0)).times_sign(x)
+    size, turned = abs(x), x.bits.shifted(8 * on.p.size - 1)
+    large, side, bend = _parts(size)
+    side = large.real(side, -side).times_sign(x)
+    base, low = (
+        large.real((turned & on.real(2.0 * part).bits).real, part) for part in on.table("HALF_PI")
+    )
     top, left = ordered(base, side)
-    return top + (left + fma(side, bend, base * (low / high))), size.outside(1.0000001)
+    return top + (left + fma(side, bend, low)), size.outside(1.0000001)

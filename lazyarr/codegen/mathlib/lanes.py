@@ -284,16 +284,17 @@ class Real:
         return (self.bits - least).at_least(infinite - least)
 
     def floor_log2(self) -> Real:
-        """The exponent of a positive normal number; infinite of 0 and infinity in AVX-512."""
+        """The exponent of a positive normal number; in AVX-512 of negative ones, too, and infinite of 0 and
+        infinity."""
         if self.on.full:
             return Real(self.on, registers.part("getexp", self))
         p = self.on.p
         return (self.bits - (p.bias << p.mantissa)).exponent()
 
     def fraction(self) -> Real:
-        """A positive normal number less its exponent: from 1 to 2; NaN of negative ones in AVX-512."""
+        """A normal number less its exponent and its sign: from 1 to 2."""
         if self.on.full:
-            return Real(self.on, registers.part("getmant", self, 8))
+            return Real(self.on, registers.part("getmant", self, 4))
         p = self.on.p
         return ((self.bits & (1 << p.mantissa) - 1) | self.on.real(1.0).bits).real
 
@@ -366,7 +367,7 @@ class Lanes:
         wide = self.b.target.x86 and self.b.target.vector_bytes == 64
         return wide and self.b.width > 0 and self.b.width * self.p.size % 64 == 0
 
-    def held(self, x: Bits, low: int, high: int | None = None) -> Bits:
+    def held(self, x: Bits, low: Bits | int, high: int | None = None) -> Bits:
         """Signed numbers, within limits."""
         t = self.p.bits
         for name, limit in (("smax", low), ("smin", high)):

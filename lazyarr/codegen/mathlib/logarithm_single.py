@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lazyarr.codegen.mathlib import logarithm, registers
-from lazyarr.codegen.mathlib.arithmetic import chain, fma, onto, ordered, remains
+from lazyarr.codegen.mathlib.arithmetic import chain, fma, ordered, remains
 from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Real
 from lazyarr.codegen.mathlib.logarithm import out_of_range
 from lazyarr.codegen.mathlib.lookup import look_up
@@ -58,10 +58,13 @@ def _log(x: Real) -> Real:
 
 
 def of_sum(x: Real, more: Real) -> Real:
-    """log(x + more), where `more` is what rounding left off x."""
+    """log(x + more), where `more` is what rounding left off x: part of what is small, but for the bend."""
     found = _reduced(x, "LOG")
-    r, left = onto(found.r, more, found.scale)
-    return _natural(found, r, found.low + left)
+    r, low = fma(more, found.scale, found.r), fma(more, found.scale, found.low)
+    one, two, three, four = x.on.table("SHORT_LOG_BEND")
+    z = r * r
+    bend = fma(z, fma(r, four, three), fma(r, two, one))
+    return found.top + (found.r + fma(z, bend, low))
 
 
 def log1p(on: Lanes, x: Real) -> tuple[Real, Mask]:

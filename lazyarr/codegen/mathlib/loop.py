@@ -21,7 +21,7 @@ from operator import or_
 
 from lazyarr import mxcsr
 from lazyarr.codegen.builder import Builder
-from lazyarr.codegen.mathlib import halves
+from lazyarr.codegen.mathlib import halves, registers
 from lazyarr.codegen.mathlib.arithmetic import doubtful
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Precision, Raised, Real
 from lazyarr.codegen.pipeline import Module
@@ -183,10 +183,15 @@ class _Writer:
             self.store([found.pop(0) for _ in range(self.parts[k])], k)
 
     def some(self, where: Mask) -> str:
-        """Is there such an element?"""
-        b = self.b
-        any_ = b.op(f"bitcast {b.ty('i1')} {where.name} to i{self.width}")
-        return b.op(f"icmp ne i{self.width} {any_}, 0")
+        """Is there such an element?  Of registers side by side AVX-512 tests masks together."""
+        b, n, found = self.b, self.width, where.name
+        while where.on.full and n > registers.lanes(where.on):
+            halves = [b.op(f"shufflevector <{n} x i1> {found}, <{n} x i1> poison, {_order(half)}")
+                      for half in (range(n // 2), range(n // 2, n))]
+            n //= 2
+            found = b.op(f"or <{n} x i1> {halves[0]}, {halves[1]}")
+        any_ = b.op(f"bitcast <{n} x i1> {found} to i{n}")
+        return b.op(f"icmp ne i{n} {any_}, 0")
 
     def shortened(self, lanes: Lanes, xs: list[Real], k: int, short: Short) -> Way:
         """The results of a short way, which ends where all others do."""

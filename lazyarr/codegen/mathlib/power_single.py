@@ -10,8 +10,8 @@ all is kept as sums that counts in the last place of 2**126: the table, the slop
 from __future__ import annotations
 
 from lazyarr.codegen.mathlib import power as wide
-from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, ordered, product, remains
-from lazyarr.codegen.mathlib.exponential import scaled, tail2
+from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, onto, remains
+from lazyarr.codegen.mathlib.exponential import scaled
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
 
@@ -26,23 +26,22 @@ def _log2(x: Real) -> Sum:
     c, high, low = look_up(x.bits >> on.p.mantissa - 5, *tables)
     scale, scale_low, first = on.table("POWER_SCALE")
     r = remains(x.fraction(), c, -1.0)
-    bend, bend_low = product(r, first)
-    slope, left = ordered(on.real(scale), bend)
-    rest = left + fma(r, chain(r, on.table("POWER_BEND")), bend_low + scale_low)
-    main, main_low = product(r, slope)
-    top, more = ordered(x.floor_log2() + high, main)
-    return top, more + (fma(r, rest, main_low) + low)
+    slope, left = onto(on.real(scale), r, first)
+    rest = fma(r, chain(r, on.table("POWER_BEND")), left + scale_low)
+    top, more = onto(x.floor_log2() + high, r, slope)
+    return top, fma(r, rest, more + low)
 
 
 def power(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
+    """What the exponent's sixteenths leave of it takes one rounding, so that its product needs no sum."""
     high, low = _log2(x)
-    exponent, left = product(y, high)
-    rest = fma(y, low, left)
     magic = on.p.magic / 16
-    shifted = (exponent + rest) + magic
+    shifted = fma(y, high + low, magic)
+    near = shifted - magic
+    left = remains(y, high, -near) + y * low
     s, s_low = scaled(shifted.bits)
-    left = (exponent - (shifted - magic)) + rest
-    return fma(s, tail2(left, s_low), s), x.odd() | abs(exponent).outside(_LIMIT)
+    more = fma(left, chain(left, on.table("EXP2_TAIL")), s_low)
+    return fma(s, more, s), x.odd() | abs(near).outside(_LIMIT)
 
 
 def power_rare(on: Lanes, x: Real, y: Real) -> tuple[Real, Raised]:

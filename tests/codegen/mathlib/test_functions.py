@@ -28,9 +28,9 @@ LEVELS = [level.target for level in host_levels()]
 BEST = LEVELS[-1]
 ALL_PAIRS = [(name, char) for name, chars in DTYPES.items() for char in chars]
 ALL = [pytest.param(name, char, id=f"{name}-{char}") for name, char in ALL_PAIRS]
-LOOSE = {("log", "f"), ("log2", "f"), ("log10", "f"), ("expm1", "f"), ("tan", "f"), ("arcsin", "f"),
-         ("arccos", "f"), ("arcsinh", "f"), ("logaddexp2", "f")}
-"""Above 1 ULP in places, up to 1.6 (docs/ulp.md)."""
+LOOSE = {"log": 1.6, "log2": 1.6, "log10": 1.6, "expm1": 1.6, "tan": 2.4, "arcsin": 1.6, "arccos": 1.6,
+         "arctan2": 1.6, "arccosh": 1.6, "sinh": 1.6, "tanh": 1.6, "logaddexp2": 1.6}
+"""float32's that are above 1 ULP in places (docs/ulp.md)."""
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
@@ -46,7 +46,8 @@ def test_within_one_ulp(name, char):
             y = ours(*xs)
         error = ulp_errors.errors(name, xs, (y,))[0]
         k = error.argmax()
-        assert error[k] <= (1.6 if (name, char) in LOOSE else 1), (error[k], [x[k] for x in xs], y[k])
+        limit = LOOSE.get(name, 1) if char == "f" else 1
+        assert error[k] <= limit, (error[k], [x[k] for x in xs], y[k])
 
 
 @pytest.mark.parametrize("name", [name for name, char in ALL_PAIRS if char == "e" and OPS[name].nin == 1])
@@ -112,6 +113,27 @@ def test_tangents_of_sixteenths_of_a_quarter(where):
     x = numpy.concatenate([x, numpy.nextafter(x, 9e9), x * (1 + 2.0**-40)])
     assert abs(x).max() < circular.LIMIT
     assert ulp_errors.errors("tan", (x,), (ulp_functions.call("tan", "d", BEST)(x),))[0].max() < 1
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_powers_where_the_logarithms_second_number_is_large(sign):
+    """Next to the first number that the table's second inverse is for, and to the ends of the exponents: it
+    moves the exponent by half a sixteenth there."""
+    rng = numpy.random.default_rng(9)
+    x = rng.uniform(1.029, 1.0312, 500).astype("f")
+    y = (sign * rng.uniform(115, 124, 500) / numpy.log2(x.astype("d"))).astype("f")
+    assert ulp_errors.errors("power", (x, y), (ulp_functions.call("power", "f", BEST)(x, y),))[0].max() < 1
+
+
+@pytest.mark.parametrize("name, count", [("arctanh", 3), ("cbrt", 4)])
+def test_products_whose_sums_float64_has_are_not_emulated(name, count, monkeypatch):
+    """Emulated ones would often be in doubt, as numbers of few bits lie in the middle between others."""
+    emulated, emulate = [], arithmetic._fma_by_double
+    monkeypatch.setattr(
+        arithmetic, "_fma_by_double", lambda a, b, c: emulated.append(a.on.doubts) or emulate(a, b, c)
+    )
+    write(FUNCTIONS[name]["f"], "f->f", next(t for t in LEVELS if not t.fma))
+    assert sum(doubts is not None for doubts in emulated) == count
 
 
 @pytest.mark.parametrize("char", "df")
