@@ -28,7 +28,7 @@ from lazyarr.expr import LOCK, Expr, Opaque, Read
 from lazyarr.fusion import reference
 from lazyarr.habits import WATCHED, told_by
 from lazyarr.interrupts import Held, deliver, hold_signals, release_signals
-from lazyarr.pace import NOW, evaluated
+from lazyarr.pace import NOW, begins, ended
 from lazyarr.resting import Resting
 from lazyarr.sinking import sunk
 from lazyarr.srcloc import note_lines
@@ -42,7 +42,7 @@ def evaluate(roots: Iterable[Expr]) -> None:
         roots = [r for r in roots if r.op is not None]
         if not roots:
             return
-        asked = time.thread_time() if NOW.looking else None
+        asked = time.thread_time() if NOW.timed else None
         observed = bool(OBSERVED) and is_observed()
         met = None
         if _look is not None and not observed:
@@ -66,7 +66,7 @@ def evaluate(roots: Iterable[Expr]) -> None:
             watch(nodes, roots, native)
         told = told_by(nodes, share) if WATCHED else None
         if asked is not None:
-            evaluated(nodes)
+            begins(nodes, known)
         began = time.perf_counter()
         if native:
             (_engine or _load()).run(nodes, roots, met, account)
@@ -78,7 +78,7 @@ def evaluate(roots: Iterable[Expr]) -> None:
             habit, seconds, share = told
             habit.ran_alone((seconds + time.perf_counter() - began) * share)
         if asked is not None:
-            NOW.evaluating += time.thread_time() - asked
+            ended(time.thread_time() - asked)
 
 
 _look: Any = None

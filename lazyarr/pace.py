@@ -10,13 +10,15 @@ repeats itself it can be measured: a number of calls with nodes, the same number
     tries    NumPy computes at the call, and so often as before is timed
     stays    what was found holds for some time, twice as long each time it is found again
 
-The program's own time is in both, so it drops out: what NumPy's way takes more is all that kernels can save.
-Time is that of the thread, which what else the machine does has no part in.
+The program's own time is in both, so it drops out.  Where all evaluations had plans, the two times are what is
+compared; else what NumPy's way takes more than building is the most that kernels will save.
+Time is that of the thread, which what else the machine does has no part in; each thread has paces of its own.
 Only times depend on this, never a result.
 """
 
 from __future__ import annotations
 
+from _thread import _local
 from collections.abc import Sequence
 from time import thread_time
 from types import CodeType
@@ -31,6 +33,9 @@ WINDOW = 64
 SETTLING = 32
 """Calls after a change that are not timed: what was pending is computed in them."""
 
+TIMED = 4 * WINDOW
+"""Evaluations that are timed from the beginning of a look on: code may never come to its end."""
+
 SUSPECT = 0.4
 """Building takes so much of what NumPy is estimated to take: then NumPy tries."""
 
@@ -44,8 +49,8 @@ CLEAR = 0.3
 LASTING = 1024
 """Calls for which NumPy stays, the first time."""
 
-MOST = 1 << 20
-"""And at most."""
+MOST = 1 << 14
+"""And at most: what is looked at again by then takes a hundredth of the time."""
 
 RESTING = 4096
 """Calls between two looks where laziness pays."""
@@ -54,17 +59,23 @@ MAX_PACES = 1024
 """Places; all are forgotten when there are more."""
 
 
-class _Now:
-    """What holds for calls that nobody counts."""
-
-    __slots__ = ("evaluating", "looking", "numpys", "work")
+class _Now(_local):
+    """What holds in a thread, for calls that nobody counts, too."""
 
     def __init__(self) -> None:
         self.numpys = False
-        """Are those of medium size NumPy's?  (As the last one that was counted.)"""
-        self.looking = False
+        """Are calls of medium size NumPy's?  (As the last one that was counted.)"""
+        self.timed = 0
+        """Evaluations yet to be timed."""
+        self.missed = 0
+        """Times that these ran out."""
         self.evaluating = self.work = 0.0
-        """While somebody looks: seconds of evaluations, and what NumPy would take for them."""
+        """Seconds of those that were timed, and what NumPy would take for them."""
+        self.unknown = 0
+        """Those of them that no plan was there for."""
+        self.paces: dict[tuple[int, int], Pace] = {}
+        self.pins: list[CodeType] = []
+        """Whose identity the keys go by."""
 
 
 NOW = _Now()
@@ -73,12 +84,14 @@ NOW = _Now()
 class Pace:
     """What is known of the calls of one size that one piece of code makes."""
 
-    __slots__ = ("_began", "_built", "_evaluating", "_lasting", "_left", "_next", "_work", "numpys")
+    __slots__ = ("_began", "_built", "_lasting", "_left", "_next", "_took", "_work", "numpys")
 
     def __init__(self) -> None:
         self.numpys = False
         self._lasting = LASTING
         self._built = self._work = 0.0
+        self._took: float | None = None
+        """Seconds of a look, if its evaluations had plans."""
         self._rest(SETTLING)
 
     def counts(self) -> bool:
@@ -93,28 +106,34 @@ class Pace:
         self.numpys, self._left, self._next = False, calls, self._look
 
     def _look(self) -> None:
-        NOW.looking = True
-        self._began, self._evaluating, self._work = thread_time(), NOW.evaluating, NOW.work
+        NOW.timed = TIMED
+        self._began = thread_time(), NOW.evaluating, NOW.work, NOW.missed, NOW.unknown
         self._left, self._next = WINDOW, self._looked
 
     def _looked(self) -> None:
-        NOW.looking = False
-        self._work = NOW.work - self._work
-        self._built = thread_time() - self._began - (NOW.evaluating - self._evaluating)
-        if not self._work:
-            self._rest(WINDOW)                  # nothing was evaluated
+        began, evaluating, work, missed, unknown = self._began
+        took = thread_time() - began
+        self._work = NOW.work - work
+        self._built = took - (NOW.evaluating - evaluating)
+        self._took = took if NOW.unknown == unknown else None
+        if not self._work or NOW.missed != missed:
+            self._rest(WINDOW)                  # nothing was evaluated, or too often
         elif self._built < SUSPECT * self._work or not may_try():
             self._rest(RESTING)
         else:
             self.numpys, self._left, self._next = True, SETTLING, self._try
 
     def _try(self) -> None:
-        self._began = thread_time()
+        self._began = thread_time(), 0.0, 0.0, 0, 0
         self._left, self._next = WINDOW, self._tried
 
     def _tried(self) -> None:
-        took = thread_time() - self._began
-        if took - self._built > max(GAIN * self._work, CLEAR * took):
+        took = thread_time() - self._began[0]
+        if self._took is None:
+            pays = took - self._built > max(GAIN * self._work, CLEAR * took)
+        else:
+            pays = took > self._took
+        if pays:
             self._rest(RESTING)
             return
         COUNT.hastened += 1
@@ -125,28 +144,31 @@ class Pace:
         self._rest(SETTLING)
 
 
-_paces: dict[tuple[int, int], Pace] = {}
-_pins: list[CodeType] = []
-"""Whose identity the keys go by."""
-
-
 def pace_of(code: CodeType, measure: float) -> Pace:
     """What is known of the calls of a size (twice as large ones are others)."""
-    key = id(code), int(measure).bit_length()
-    found = _paces.get(key)
+    paces, key = NOW.paces, (id(code), int(measure).bit_length())
+    found = paces.get(key)
     if found is None:
-        if len(_paces) >= MAX_PACES:
+        if len(paces) >= MAX_PACES:
             forget()
-        found = _paces[key] = Pace()
-        _pins.append(code)
+        found = paces[key] = Pace()
+        NOW.pins.append(code)
     return found
 
 
-def evaluated(nodes: Sequence[Expr]) -> None:
-    """Somebody looks, and these are about to be computed."""
+def begins(nodes: Sequence[Expr], known: bool) -> None:
+    """An evaluation that is timed computes nodes that a plan is known of, or is not."""
     from lazyarr.compiler import warm_ns  # here: whoever imports lazyarr need not wait for it
 
     NOW.work += 1e-9 * sum(map(warm_ns, nodes))
+    NOW.unknown += not known
+
+
+def ended(seconds: float) -> None:
+    """It took so long."""
+    NOW.evaluating += seconds
+    NOW.timed = max(NOW.timed - 1, 0)       # (one may be part of another)
+    NOW.missed += not NOW.timed
 
 
 def may_try() -> bool:
@@ -156,6 +178,6 @@ def may_try() -> bool:
 
 def forget() -> None:
     """Let no code have been met before."""
-    _paces.clear()
-    _pins.clear()
-    NOW.numpys = NOW.looking = False
+    NOW.paces.clear()
+    NOW.pins.clear()
+    NOW.numpys, NOW.timed = False, 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from threading import Thread
+from typing import Any
 
 import numpy
 import pytest
@@ -10,7 +12,7 @@ import pytest
 import lazyarr as np
 from lazyarr import pace
 from lazyarr.counters import COUNT
-from lazyarr.pace import LASTING, NOW, RESTING, SETTLING, WINDOW, Pace
+from lazyarr.pace import LASTING, MOST, NOW, RESTING, SETTLING, TIMED, WINDOW, Pace
 
 SHAPE = 300, 300
 
@@ -29,12 +31,16 @@ class Clock:
     def __init__(self) -> None:
         self.now = 0.0
 
-    def pass_by(self, p: Pace, calls: int, seconds: float = 0.0, work: float = 0.0) -> list[bool]:
-        """What so many calls are told, which take so long all together."""
+    def pass_by(
+        self, p: Pace, calls: int, seconds: float = 0.0, work: float = 0.0, known: bool = False, evaluating: float = 0.0
+    ) -> list[bool]:
+        """What so many calls are told, which take so long all together, and their evaluations."""
         found = []
         for _ in range(calls):
-            self.now += seconds / calls
+            self.now += (seconds + evaluating) / calls
             NOW.work += work / calls
+            NOW.evaluating += evaluating / calls
+            NOW.unknown += not known
             found.append(p.counts())
         return found
 
@@ -46,13 +52,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-def looked(clock: Clock, p: Pace, built: float, work: float = 1.0) -> bool:
+def looked(clock: Clock, p: Pace, built: float, work: float = 1.0, **more: Any) -> bool:
     """Does NumPy try after one look?"""
+    NOW.timed = 0
     clock.pass_by(p, SETTLING)
-    assert NOW.looking
-    told = clock.pass_by(p, WINDOW, built, work)
+    assert NOW.timed == TIMED
+    told = clock.pass_by(p, WINDOW, built, work, **more)
     assert not any(told[:-1])
-    assert not NOW.looking
     return told[-1]
 
 
@@ -105,10 +111,60 @@ def test_a_look_that_saw_no_evaluation_is_none(clock):
 
 
 def test_evaluations_are_not_building(clock):
+    assert not looked(clock, Pace(), built=0.1, evaluating=0.7)
+
+
+@pytest.mark.parametrize(("evaluating", "stays"), [(0.2, False), (0.4, True)])
+def test_times_are_compared_where_all_evaluations_had_plans(clock, evaluating, stays):
+    """Though the most that kernels could save were little."""
     p = Pace()
-    clock.pass_by(p, SETTLING)
-    NOW.evaluating += 0.7
-    assert not clock.pass_by(p, WINDOW, seconds=0.8, work=1.0)[-1]
+    assert looked(clock, p, built=0.8, evaluating=evaluating, known=True)
+    assert tried(clock, p, took=1.1) == stays
+
+
+def test_a_look_at_code_that_comes_to_no_end_ends(clock):
+    p = Pace()
+    clock.pass_by(p, SETTLING + 1)
+    for _ in range(TIMED):
+        assert NOW.timed
+        pace.begins([], known=True)
+        pace.ended(1.0)
+    assert not NOW.timed
+    assert not any(clock.pass_by(p, WINDOW, seconds=9.0, work=1.0))    # it has not seen all
+
+
+def test_looks_at_several_pieces_of_code_see_all_that_is_computed_meanwhile(clock):
+    one, other = Pace(), Pace()
+    clock.pass_by(one, SETTLING)
+    clock.pass_by(one, WINDOW // 2, 0.1, 1.0, evaluating=0.5)
+    clock.pass_by(other, SETTLING)
+    clock.pass_by(one, WINDOW // 2, 0.1, 1.0, evaluating=0.5)
+    clock.pass_by(other, WINDOW - 1, 0.1, 1.0, evaluating=0.5)
+    assert NOW.timed                                                    # though the first is at its end
+    assert not other.counts()
+
+
+def test_what_stays_is_looked_at_again(clock):
+    p, spans = Pace(), []
+    for _ in range(6):
+        assert looked(clock, p, built=0.8)
+        assert tried(clock, p, took=1.1)
+        spans.append(0)
+        while p.counts():
+            spans[-1] += 1
+    assert spans[:2] == [LASTING - 1, 2 * LASTING - 1]
+    assert spans[-1] == spans[-2] == MOST - 1
+
+
+def test_threads_have_paces_of_their_own():
+    """Whose time is theirs."""
+    code, found = test_threads_have_paces_of_their_own.__code__, []
+    NOW.numpys = True
+    thread = Thread(target=lambda: found.extend([pace.pace_of(code, 70_000), NOW.numpys]))
+    thread.start()
+    thread.join()
+    assert found[0] is not pace.pace_of(code, 70_000)
+    assert not found[1]
 
 
 @pytest.mark.parametrize("option", [{"plan": "always"}, {"jit": "always"}, {"math": "native"}])
