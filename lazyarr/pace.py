@@ -10,7 +10,7 @@ repeats itself it can be measured: a number of calls with nodes, the same number
     tries    NumPy computes at the call, and so often as before is timed
     stays    what was found holds for some time, twice as long each time it is found again
 
-The program's own time is in both, so it drops out.  Where all evaluations had plans, the two times are what is
+The program's own time is in both, so it drops out.  Where all evaluations had plans, the two times are
 compared; else what NumPy's way takes more than building is the most that kernels will save.
 Time is that of the thread, which what else the machine does has no part in; each thread has paces of its own.
 Only times depend on this, never a result.

@@ -32,8 +32,9 @@ class Clock:
         self.now = 0.0
 
     def pass_by(
-        self, p: Pace, calls: int, seconds: float = 0.0, work: float = 0.0, known: bool = False, evaluating: float = 0.0
-    ) -> list[bool]:
+        self, p: Pace, calls: int, seconds: float = 0.0, work: float = 0.0, known: bool = False,
+        evaluating: float = 0.0,
+    ) -> list[bool]:  # fmt: skip
         """What so many calls are told, which take so long all together, and their evaluations."""
         found = []
         for _ in range(calls):

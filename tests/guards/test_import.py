@@ -107,6 +107,16 @@ def test_small_operations_load_nothing_more():
     assert json.loads(output(SMALL, LAZYARR_JIT="auto")) == ["lazyarr.linalg"]
 
 
+def test_to_look_for_kernels_that_are_not_there_takes_no_loader():
+    source = """
+        import sys, lazyarr
+        from lazyarr.compiler import noted
+        assert not noted("of an evaluation that there never was")
+        print("lazyarr.dispatch.jit" in sys.modules)
+    """
+    assert output(source).strip() == "False"
+
+
 def test_a_first_evaluation_by_numpy_loads_little():
     """It plans nothing."""
     found = json.loads(output(FIRST, LAZYARR_JIT="auto"))

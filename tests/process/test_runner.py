@@ -12,7 +12,10 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numpy
 import pytest
+
+import lazyarr
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 120
@@ -224,6 +227,19 @@ def test_libraries_keep_numpy(tmp_path: Path) -> None:
     )
     found = run(tmp_path, "-m", "lazyarr", "prog.py")
     assert found.stdout.split() == ["lazyarr", "lazyarr", "numpy", "numpy"], found.stderr
+
+
+def test_nobody_asks_where_numpys_own_files_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They import NumPy by its name dozens of times."""
+    from lazyarr import runner_imports
+
+    asked: list[str] = []
+    monkeypatch.setattr(os.path, "realpath", lambda path: asked.append(path) or path)
+    for module in (numpy.random, lazyarr):
+        assert not runner_imports.is_own({"__name__": module.__name__, "__file__": module.__file__})
+    assert not asked
+    assert not runner_imports.is_own({"__name__": "other", "__file__": "/other.py"})
+    assert asked
 
 
 def test_modules_elsewhere_keep_numpy(tmp_path: Path) -> None:
