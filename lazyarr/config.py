@@ -235,13 +235,6 @@ def is_observed() -> bool:
     return any(name not in _ROWS or getattr(current, name) for name in OBSERVED)
 
 
-def at_once() -> bool:
-    """Is nothing left to what it costs, since somebody asks for compiled code, looks on, or would get other
-    bits from NumPy?"""
-    asked = current.plan == "always" or current.jit == "always"
-    return asked or current.math == "native" or current.fast_math or (bool(OBSERVED) and is_observed())
-
-
 def _parsed(text: str, default: object) -> object:
     """What an environment variable says, in the type of the option's default."""
     if isinstance(default, bool):

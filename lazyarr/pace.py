@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from time import thread_time
 from types import CodeType
 
-from lazyarr.config import at_once, current
+from lazyarr.config import OBSERVED, current, is_observed
 from lazyarr.counters import COUNT
 from lazyarr.expr import Expr
 
@@ -42,9 +42,6 @@ SUSPECT = 0.4
 GAIN = 0.5
 """Of what NumPy is estimated to take kernels have to save so much, for walks and launches take as long as
 building does."""
-
-CLEAR = 0.3
-"""And so much of all that NumPy's way took."""
 
 LASTING = 1024
 """Calls for which NumPy stays, the first time."""
@@ -130,7 +127,7 @@ class Pace:
     def _tried(self) -> None:
         took = thread_time() - self._began[0]
         if self._took is None:
-            pays = took - self._built > max(GAIN * self._work, CLEAR * took)
+            pays = took - self._built > GAIN * self._work
         else:
             pays = took > self._took
         if pays:
@@ -169,6 +166,13 @@ def ended(seconds: float) -> None:
     NOW.evaluating += seconds
     NOW.timed = max(NOW.timed - 1, 0)       # (one may be part of another)
     NOW.missed += not NOW.timed
+
+
+def at_once() -> bool:
+    """Is nothing left to what it costs, since somebody asks for compiled code, looks on, or would get other
+    bits from NumPy?"""
+    asked = current.plan == "always" or current.jit == "always"
+    return asked or current.math == "native" or current.fast_math or (bool(OBSERVED) and is_observed())
 
 
 def may_try() -> bool:

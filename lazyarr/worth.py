@@ -17,8 +17,8 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from lazyarr.compiler import name_of, noted, warm_ns
-from lazyarr.config import at_once
 from lazyarr.expr import FOLDS, Expr
+from lazyarr.pace import at_once
 from lazyarr.records import NamedTuple
 
 if TYPE_CHECKING:

@@ -13,10 +13,11 @@ import numpy
 import pytest
 
 from lazyarr import buffers, values
-from lazyarr.buffers import HUGE, LARGE, SMALL, empty, trim, usage, zeros
+from lazyarr.buffers import LARGE, SMALL, empty, trim, usage, zeros
 from lazyarr.config import options
 from lazyarr.counters import COUNT
 from lazyarr.geometry import geometry
+from lazyarr.pages import HUGE
 
 MIB = 1 << 20
 pytestmark = pytest.mark.skipif(buffers._allocator is None, reason="no anonymous mappings here")
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.skipif(buffers._allocator is None, reason="no anonymous
 def fresh(monkeypatch):
     """A new allocator, with its own peak."""
     buffers.let_go()
-    made = buffers._Allocator(buffers._Pages())
+    made = buffers._Allocator(buffers.Pages())
     monkeypatch.setattr(buffers, "_allocator", made)
     monkeypatch.setattr(buffers.Block.__del__, "__defaults__", (made, sys.is_finalizing))
     yield made

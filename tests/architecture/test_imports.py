@@ -22,7 +22,7 @@ BASE = "base"
 LAYERS = {
     BASE: "ops draws expr calls dtypes parallel target cpu_features cpu_choice op_targets config records "
     "switches counters slot_words own_ufuncs own_loops error_state flags forks srcloc interrupts geometry "
-    "buffers mxcsr numpy_loops inner_strides reduce_order reduce_proof tuning cache_sizes",
+    "buffers pages mxcsr numpy_loops inner_strides reduce_order reduce_proof tuning cache_sizes",
     "fusion": "fusion",
     "codegen": "codegen",
     "dispatch": "dispatch",

@@ -61,6 +61,28 @@ SAME: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
         ("-m", "pkg"),
     ),
     "folder": ({"app/__main__.py": f"import other; {SEEN}", "app/other.py": ""}, ("app", "1")),
+    "ends": (
+        {
+            "prog.py": """
+            import gc, sys, numpy as np
+
+            class Held:
+                def __init__(self, name):
+                    self.me, self.name = self, name
+                    self.file = open(name, "w")
+                    self.file.write(name)
+                def __del__(self):
+                    print("gone", self.name)
+
+            Held("collected")
+            gc.collect()
+            print("then")
+            kept = Held("kept")
+            np.held = [Held("by numpy"), lambda: kept]
+            """
+        },
+        ("prog.py",),
+    ),
     "exit_status": ({"prog.py": "import sys; print('out'); sys.exit(7)"}, ("prog.py",)),
     "exit_message": ({"prog.py": "raise SystemExit('the reason')"}, ("prog.py",)),
     "exit_none": ({"prog.py": "raise SystemExit"}, ("prog.py",)),
@@ -227,6 +249,12 @@ def test_libraries_keep_numpy(tmp_path: Path) -> None:
     )
     found = run(tmp_path, "-m", "lazyarr", "prog.py")
     assert found.stdout.split() == ["lazyarr", "lazyarr", "numpy", "numpy"], found.stderr
+
+
+def test_collections_do_not_go_through_what_was_there_before_the_program(tmp_path: Path) -> None:
+    """Nor does the interpreter when it ends, which would take longer than to import lazyarr."""
+    source = "import gc, numpy; print(gc.get_freeze_count() > 10_000, numpy.ma in gc.get_objects())"
+    assert run(tmp_path, "-m", "lazyarr", "-c", source).stdout.split() == ["True", "False"]
 
 
 def test_nobody_asks_where_numpys_own_files_are(monkeypatch: pytest.MonkeyPatch) -> None:
