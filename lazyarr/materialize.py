@@ -13,6 +13,7 @@ memory.  The engine is imported when it is first used: a short program never nee
 from __future__ import annotations
 
 import time
+from _thread import get_ident
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -42,7 +43,7 @@ def evaluate(roots: Iterable[Expr]) -> None:
         roots = [r for r in roots if r.op is not None]
         if not roots:
             return
-        asked = time.thread_time() if NOW.timed else None
+        asked = time.thread_time() if NOW.thread and NOW.thread == get_ident() else None
         observed = bool(OBSERVED) and is_observed()
         met = None
         if _look is not None and not observed:

@@ -12,20 +12,21 @@ repeats itself it can be measured: a number of calls with nodes, the same number
 
 The program's own time is in both, so it drops out.  Where all evaluations had plans, the two times are
 compared; else what NumPy's way takes more than building is the most that kernels will save.
-Time is that of the thread, which what else the machine does has no part in; each thread has paces of its own.
+Time is that of the thread, which what else the machine does has no part in.
 Only times depend on this, never a result.
 """
 
 from __future__ import annotations
 
-from _thread import _local
-from collections.abc import Sequence
+from _thread import get_ident
+from collections.abc import Callable, Sequence
 from time import thread_time
-from types import CodeType
+from types import CodeType, FrameType
 
 from lazyarr.config import OBSERVED, current, is_observed
 from lazyarr.counters import COUNT
 from lazyarr.expr import Expr
+from lazyarr.srcloc import THEIRS, nearest
 
 WINDOW = 64
 """Calls that are timed together."""
@@ -56,23 +57,24 @@ MAX_PACES = 1024
 """Places; all are forgotten when there are more."""
 
 
-class _Now(_local):
-    """What holds in a thread, for calls that nobody counts, too."""
+class _Now:
+    """What holds for calls that nobody counts."""
+
+    __slots__ = ("evaluating", "looker", "numpys", "thread", "timed", "unknown", "work")
 
     def __init__(self) -> None:
         self.numpys = False
-        """Are calls of medium size NumPy's?  (As the last one that was counted.)"""
+        """Are those of medium size NumPy's?  (As the last one that was counted.)"""
+        self.looker: Pace | None = None
+        """Who looks: one at a time, the latest."""
+        self.thread = 0
+        """Whose evaluations are timed meanwhile."""
         self.timed = 0
-        """Evaluations yet to be timed."""
-        self.missed = 0
-        """Times that these ran out."""
+        """How many of them yet."""
         self.evaluating = self.work = 0.0
-        """Seconds of those that were timed, and what NumPy would take for them."""
+        """Seconds of those that were, and what NumPy would take for them."""
         self.unknown = 0
         """Those of them that no plan was there for."""
-        self.paces: dict[tuple[int, int], Pace] = {}
-        self.pins: list[CodeType] = []
-        """Whose identity the keys go by."""
 
 
 NOW = _Now()
@@ -81,7 +83,7 @@ NOW = _Now()
 class Pace:
     """What is known of the calls of one size that one piece of code makes."""
 
-    __slots__ = ("_began", "_built", "_lasting", "_left", "_next", "_took", "_work", "numpys")
+    __slots__ = ("_began", "_built", "_lasting", "_left", "_next", "_thread", "_took", "_work", "numpys")
 
     def __init__(self) -> None:
         self.numpys = False
@@ -94,7 +96,7 @@ class Pace:
     def counts(self) -> bool:
         """One more call: is it NumPy's?"""
         self._left -= 1
-        if not self._left:
+        if self._left <= 0:                     # (two threads may have counted at once)
             self._next()
         NOW.numpys = self.numpys
         return self.numpys
@@ -102,54 +104,75 @@ class Pace:
     def _rest(self, calls: int) -> None:
         self.numpys, self._left, self._next = False, calls, self._look
 
+    def _begins(self, then: Callable[[], None]) -> None:
+        self._thread, self._began = get_ident(), thread_time()
+        self._left, self._next = WINDOW, then
+
     def _look(self) -> None:
-        NOW.timed = TIMED
-        self._began = thread_time(), NOW.evaluating, NOW.work, NOW.missed, NOW.unknown
-        self._left, self._next = WINDOW, self._looked
+        NOW.looker, NOW.thread, NOW.timed = self, get_ident(), TIMED
+        NOW.evaluating, NOW.work, NOW.unknown = 0.0, 0.0, 0
+        self._begins(self._looked)
 
     def _looked(self) -> None:
-        began, evaluating, work, missed, unknown = self._began
-        took = thread_time() - began
-        self._work = NOW.work - work
-        self._built = took - (NOW.evaluating - evaluating)
-        self._took = took if NOW.unknown == unknown else None
-        if not self._work or NOW.missed != missed:
-            self._rest(WINDOW)                  # nothing was evaluated, or too often
+        took, alone = thread_time() - self._began, NOW.looker is self and get_ident() == self._thread
+        if alone:
+            NOW.looker, NOW.thread = None, 0
+        self._built, self._work = took - NOW.evaluating, NOW.work
+        self._took = None if NOW.unknown else took
+        if not alone or not self._work:
+            self._rest(WINDOW)                  # somebody else looks by now, or nothing was evaluated
         elif self._built < SUSPECT * self._work or not may_try():
             self._rest(RESTING)
         else:
             self.numpys, self._left, self._next = True, SETTLING, self._try
 
     def _try(self) -> None:
-        self._began = thread_time(), 0.0, 0.0, 0, 0
-        self._left, self._next = WINDOW, self._tried
+        self._begins(self._tried)
 
     def _tried(self) -> None:
-        took = thread_time() - self._began[0]
-        if self._took is None:
-            pays = took - self._built > GAIN * self._work
+        took = thread_time() - self._began
+        if get_ident() != self._thread:
+            self._rest(WINDOW)
+        elif took > self._built + GAIN * self._work if self._took is None else took > self._took:
+            self._rest(RESTING)                 # laziness pays
         else:
-            pays = took > self._took
-        if pays:
-            self._rest(RESTING)
-            return
-        COUNT.hastened += 1
-        self._left, self._next = self._lasting, self._stayed
-        self._lasting = min(2 * self._lasting, MOST)
+            COUNT.hastened += 1
+            self._left, self._next = self._lasting, self._stayed
+            self._lasting = min(2 * self._lasting, MOST)
 
     def _stayed(self) -> None:
         self._rest(SETTLING)
 
 
-def pace_of(code: CodeType, measure: float) -> Pace:
-    """What is known of the calls of a size (twice as large ones are others)."""
-    paces, key = NOW.paces, (id(code), int(measure).bit_length())
-    found = paces.get(key)
-    if found is None:
-        if len(paces) >= MAX_PACES:
-            forget()
-        found = paces[key] = Pace()
-        NOW.pins.append(code)
+class _Uncounted(Pace):
+    """That of code which is a part of what the program calls."""
+
+    __slots__ = ()
+
+    def counts(self) -> bool:
+        return NOW.numpys
+
+
+_UNCOUNTED = _Uncounted()
+
+PACES: dict[tuple[int, int], Pace] = {}
+"""By the identity of code, and `band` of a size."""
+_pins: list[CodeType] = []
+
+
+def band(measure: float) -> int:
+    """Sizes that are alike."""
+    return int(measure).bit_length()
+
+
+def pace_of(frame: FrameType, band: int) -> Pace:
+    """What is to be known of the calls of a size that the code of a frame makes."""
+    code = frame.f_code
+    if len(PACES) >= MAX_PACES:
+        forget()
+    own = id(code) in THEIRS or (nearest(frame) or (None,))[0] is code
+    found = PACES[id(code), band] = Pace() if own else _UNCOUNTED
+    _pins.append(code)
     return found
 
 
@@ -164,8 +187,9 @@ def begins(nodes: Sequence[Expr], known: bool) -> None:
 def ended(seconds: float) -> None:
     """It took so long."""
     NOW.evaluating += seconds
-    NOW.timed = max(NOW.timed - 1, 0)       # (one may be part of another)
-    NOW.missed += not NOW.timed
+    NOW.timed -= 1
+    if NOW.timed <= 0:
+        NOW.looker, NOW.thread = None, 0
 
 
 def at_once() -> bool:
@@ -182,6 +206,6 @@ def may_try() -> bool:
 
 def forget() -> None:
     """Let no code have been met before."""
-    NOW.paces.clear()
-    NOW.pins.clear()
-    NOW.numpys, NOW.timed = False, 0
+    PACES.clear()
+    _pins.clear()
+    NOW.numpys, NOW.looker, NOW.thread = False, None, 0

@@ -25,7 +25,7 @@ from lazyarr.expr import Expr, Map, Read
 from lazyarr.geometry import FRESH, is_fresh
 from lazyarr.habits import HABITS, LASTING, MEDIUM, habit_of, watch
 from lazyarr.ops import may_raise
-from lazyarr.pace import NOW, may_try, pace_of
+from lazyarr.pace import PACES, band, may_try, pace_of
 from lazyarr.records import NamedTuple
 from lazyarr.srcloc import THEIRS, Loc, here, nearest
 from lazyarr.storage import DUE, Storage, catch_up, launch
@@ -47,6 +47,8 @@ class Recipe(NamedTuple):
     """Of the result."""
     measure: float
     """What `eager_elements` is compared with."""
+    band: int
+    """Of that, as in `pace`."""
     flagged: bool
     """Can it raise floating-point flags?"""
     pins: tuple[numpy.ndarray, ...]
@@ -101,10 +103,12 @@ def remember(
     if len(_recipes) >= MAX_RECIPES:
         _recipes.clear()
     size = measure(geo.size, [g.itemsize for g in given])
-    _recipes[_key(fn, args)] = Recipe(op, types, geo, size, may_raise(op), pins)
+    _recipes[_key(fn, args)] = Recipe(op, types, geo, size, band(size), may_raise(op), pins)
 
 
-def again(fn: numpy.ufunc, args: tuple[Any, ...], depth: int, ends: bool = False) -> ndarray | None:
+def again(
+    fn: numpy.ufunc, args: tuple[Any, ...], depth: int, ends: bool = False, getframe: Any = sys._getframe
+) -> ndarray | None:
     """fn(*args) by its recipe, if there is one and the result is not NumPy's at the call.
 
     `depth`: callers above whoever is called here that are surely ours.   `ends`: the first operand is a
@@ -117,8 +121,15 @@ def again(fn: numpy.ufunc, args: tuple[Any, ...], depth: int, ends: bool = False
         return None
     jit, small = current.jit, current.eager_elements
     if recipe.measure <= MEDIUM * small and jit == "auto":
-        if recipe.measure > small and _is_numpys(depth, recipe.measure):
-            return _at_call(fn, recipe, args, ends)
+        if recipe.measure > small:
+            try:
+                frame = getframe(depth - 1)
+            except ValueError:
+                pass
+            else:
+                pace = PACES.get((id(frame.f_code), recipe.band)) or pace_of(frame, recipe.band)
+                if pace.counts() and may_try():
+                    return _at_call(fn, recipe, args, ends)
         for x in args:
             if x.__class__ is ndarray and x.storage is not None and x.storage.value.op is not None:
                 break                           # an operand is yet to be computed
@@ -127,18 +138,6 @@ def again(fn: numpy.ufunc, args: tuple[Any, ...], depth: int, ends: bool = False
     if jit == "never":
         return None
     return _built(recipe, args, errors, here(depth) if recipe.flagged or OBSERVED else None)
-
-
-def _is_numpys(depth: int, measure: float, getframe: Any = sys._getframe) -> bool:
-    """Does the code that makes the call have NumPy compute results of this size?"""
-    try:
-        frame = getframe(depth)
-    except ValueError:
-        return False
-    code = frame.f_code
-    if id(code) not in THEIRS and (nearest(frame) or (None,))[0] is not code:
-        return NOW.numpys and may_try()         # a part of what the program calls
-    return pace_of(code, measure).counts() and may_try()
 
 
 def _built(recipe: Recipe, args: tuple[Any, ...], errors: Any, loc: Loc | None) -> ndarray | None:

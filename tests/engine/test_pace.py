@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from _thread import get_ident
 from collections.abc import Iterator
 from threading import Thread
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 import lazyarr as np
 from lazyarr import pace
 from lazyarr.counters import COUNT
-from lazyarr.pace import LASTING, MOST, NOW, RESTING, SETTLING, TIMED, WINDOW, Pace
+from lazyarr.pace import LASTING, MOST, NOW, PACES, RESTING, SETTLING, TIMED, WINDOW, Pace
 
 SHAPE = 300, 300
 
@@ -55,11 +56,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def looked(clock: Clock, p: Pace, built: float, work: float = 1.0, **more: Any) -> bool:
     """Does NumPy try after one look?"""
-    NOW.timed = 0
     clock.pass_by(p, SETTLING)
-    assert NOW.timed == TIMED
+    assert NOW.looker is p
     told = clock.pass_by(p, WINDOW, built, work, **more)
     assert not any(told[:-1])
+    assert NOW.looker is None
     return told[-1]
 
 
@@ -127,22 +128,24 @@ def test_a_look_at_code_that_comes_to_no_end_ends(clock):
     p = Pace()
     clock.pass_by(p, SETTLING + 1)
     for _ in range(TIMED):
-        assert NOW.timed
+        assert NOW.thread == get_ident()
         pace.begins([], known=True)
         pace.ended(1.0)
-    assert not NOW.timed
+    assert not NOW.thread
     assert not any(clock.pass_by(p, WINDOW, seconds=9.0, work=1.0))    # it has not seen all
 
 
-def test_looks_at_several_pieces_of_code_see_all_that_is_computed_meanwhile(clock):
+def test_one_looks_at_a_time(clock):
+    """The latest: of what was computed in another's look nobody knows a part."""
     one, other = Pace(), Pace()
     clock.pass_by(one, SETTLING)
-    clock.pass_by(one, WINDOW // 2, 0.1, 1.0, evaluating=0.5)
     clock.pass_by(other, SETTLING)
-    clock.pass_by(one, WINDOW // 2, 0.1, 1.0, evaluating=0.5)
-    clock.pass_by(other, WINDOW - 1, 0.1, 1.0, evaluating=0.5)
-    assert NOW.timed                                                    # though the first is at its end
-    assert not other.counts()
+    assert NOW.looker is other
+    assert not any(clock.pass_by(one, WINDOW, seconds=9.0, work=1.0))
+    assert NOW.looker is other
+    assert clock.pass_by(other, WINDOW, 0.8, 0.0)[-1]
+    clock.pass_by(one, WINDOW - SETTLING)
+    assert looked(clock, one, built=0.8)
 
 
 def test_what_stays_is_looked_at_again(clock):
@@ -157,15 +160,16 @@ def test_what_stays_is_looked_at_again(clock):
     assert spans[-1] == spans[-2] == MOST - 1
 
 
-def test_threads_have_paces_of_their_own():
-    """Whose time is theirs."""
-    code, found = test_threads_have_paces_of_their_own.__code__, []
-    NOW.numpys = True
-    thread = Thread(target=lambda: found.extend([pace.pace_of(code, 70_000), NOW.numpys]))
-    thread.start()
-    thread.join()
-    assert found[0] is not pace.pace_of(code, 70_000)
-    assert not found[1]
+def test_a_look_is_one_threads(clock):
+    """Whose time it is that passes."""
+    for steps in (SETTLING + 1, SETTLING + WINDOW + SETTLING + 1):
+        p = Pace()
+        clock.pass_by(p, steps, 0.8, 1.0)
+        thread = Thread(target=clock.pass_by, args=(p, WINDOW - 1))
+        thread.start()
+        thread.join()
+        assert not p.numpys
+        assert not any(clock.pass_by(p, WINDOW - 1, seconds=0.8, work=1.0))
 
 
 @pytest.mark.parametrize("option", [{"plan": "always"}, {"jit": "always"}, {"math": "native"}])
@@ -175,10 +179,25 @@ def test_numpy_never_tries_where_options_ask_for_kernels(clock, option):
 
 
 def test_twice_the_size_is_another_pace():
+    x, y = np.array(numpy.ones(70_000)), np.array(numpy.ones(140_000))
+    for _ in range(3):
+        for z in (x, y, x[:69_999]):
+            np.evaluate(z * 3)
+            (lambda z=z: np.evaluate(z * 3))()
     code = test_twice_the_size_is_another_pace.__code__
-    assert pace.pace_of(code, 70_000) is pace.pace_of(code, 90_000)
-    assert pace.pace_of(code, 70_000) is not pace.pace_of(code, 140_000)
-    assert pace.pace_of(code, 70_000) is not pace.pace_of((lambda: 0).__code__, 70_000)
+    assert len([key for key in PACES if key[0] == id(code)]) == 2
+    assert len(PACES) == 4
+
+
+def test_calls_that_numpys_code_makes_are_not_counted():
+    """They are a part of what the program calls."""
+    x = np.array(numpy.random.default_rng(3).random(SHAPE))
+    for _ in range(4):
+        np.evaluate(np.linalg.norm(np.diff(x)))
+    paces = {key: p for key, p in PACES.items() if p.__class__ is not Pace}
+    assert paces
+    NOW.numpys = True
+    assert all(p.counts() for p in paces.values())
 
 
 def test_a_program_is_looked_at(monkeypatch):
