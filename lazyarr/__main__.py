@@ -55,7 +55,7 @@ def main() -> None:
         sys.exit(2)
     from lazyarr import runner
 
-    gc.freeze()     # neither the program's collections nor the interpreter's end go through what is here by now
+    gc.freeze()     # neither collections nor the interpreter's end go through what is here by now
     if stats:
         from lazyarr.runner_report import at_exit
 
