@@ -50,8 +50,12 @@ LASTING = 1024
 MOST = 1 << 14
 """And at most: what is looked at again by then takes a hundredth of the time."""
 
-RESTING = 4096
-"""Calls between two looks where laziness pays."""
+QUIET = 512
+"""Calls that nobody counts, where laziness pays and no call is NumPy's: to count one takes a tenth of what a
+node does."""
+
+QUIETS = 8
+"""So often between two looks, with `SETTLING` calls that are counted after each: other code may begin."""
 
 MAX_PACES = 1024
 """Places; all are forgotten when there are more."""
@@ -60,11 +64,15 @@ MAX_PACES = 1024
 class _Now:
     """What holds for calls that nobody counts."""
 
-    __slots__ = ("evaluating", "looker", "numpys", "thread", "timed", "unknown", "work")
+    __slots__ = ("evaluating", "hasty", "looker", "numpys", "quiet", "thread", "timed", "unknown", "work")
 
     def __init__(self) -> None:
         self.numpys = False
         """Are those of medium size NumPy's?  (As the last one that was counted.)"""
+        self.hasty = 0
+        """Pieces of code whose calls are."""
+        self.quiet = 0
+        """Calls that nobody need count."""
         self.looker: Pace | None = None
         """Who looks: one at a time, the latest."""
         self.thread = 0
@@ -83,7 +91,9 @@ NOW = _Now()
 class Pace:
     """What is known of the calls of one size that one piece of code makes."""
 
-    __slots__ = ("_began", "_built", "_lasting", "_left", "_next", "_thread", "_took", "_work", "numpys")
+    __slots__ = (
+        "_began", "_built", "_lasting", "_left", "_next", "_quiets", "_thread", "_took", "_work", "numpys",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.numpys = False
@@ -104,6 +114,22 @@ class Pace:
     def _rest(self, calls: int) -> None:
         self.numpys, self._left, self._next = False, calls, self._look
 
+    def _pays(self) -> None:
+        self._quiets = QUIETS
+        self._falls_quiet()
+
+    def _falls_quiet(self) -> None:
+        self._rest(SETTLING)
+        self._quiets -= 1
+        if self._quiets:
+            self._next = self._falls_quiet
+        if NOW.looker is None and not NOW.hasty:
+            NOW.quiet = QUIET
+
+    def _hastens(self) -> None:
+        NOW.hasty += 1
+        self.numpys, self._left, self._next = True, SETTLING, self._try
+
     def _begins(self, then: Callable[[], None]) -> None:
         self._thread, self._began = get_ident(), thread_time()
         self._left, self._next = WINDOW, then
@@ -122,25 +148,27 @@ class Pace:
         if not alone or not self._work:
             self._rest(WINDOW)                  # somebody else looks by now, or nothing was evaluated
         elif self._built < SUSPECT * self._work or not may_try():
-            self._rest(RESTING)
+            self._pays()
         else:
-            self.numpys, self._left, self._next = True, SETTLING, self._try
+            self._hastens()
 
     def _try(self) -> None:
         self._begins(self._tried)
 
     def _tried(self) -> None:
-        took = thread_time() - self._began
-        if get_ident() != self._thread:
-            self._rest(WINDOW)
-        elif took > self._built + GAIN * self._work if self._took is None else took > self._took:
-            self._rest(RESTING)                 # laziness pays
-        else:
+        took, most = thread_time() - self._began, self._took
+        if most is None:
+            most = self._built + GAIN * self._work
+        if took <= most and get_ident() == self._thread:
             COUNT.hastened += 1
             self._left, self._next = self._lasting, self._stayed
             self._lasting = min(2 * self._lasting, MOST)
+        else:
+            NOW.hasty -= 1
+            self._pays()
 
     def _stayed(self) -> None:
+        NOW.hasty -= 1
         self._rest(SETTLING)
 
 
@@ -208,4 +236,4 @@ def forget() -> None:
     """Let no code have been met before."""
     PACES.clear()
     _pins.clear()
-    NOW.numpys, NOW.looker, NOW.thread = False, None, 0
+    NOW.numpys, NOW.hasty, NOW.quiet, NOW.looker, NOW.thread = False, 0, 0, None, 0

@@ -25,7 +25,7 @@ from lazyarr.expr import Expr, Map, Read
 from lazyarr.geometry import FRESH, is_fresh
 from lazyarr.habits import HABITS, LASTING, MEDIUM, habit_of, watch
 from lazyarr.ops import may_raise
-from lazyarr.pace import PACES, band, may_try, pace_of
+from lazyarr.pace import NOW, PACES, band, may_try, pace_of
 from lazyarr.records import NamedTuple
 from lazyarr.srcloc import THEIRS, Loc, here, nearest
 from lazyarr.storage import DUE, Storage, catch_up, launch
@@ -121,7 +121,11 @@ def again(
         return None
     jit, small = current.jit, current.eager_elements
     if recipe.measure <= MEDIUM * small and jit == "auto":
-        if recipe.measure > small:
+        if recipe.measure <= small:
+            pass
+        elif NOW.quiet:
+            NOW.quiet -= 1
+        else:
             try:
                 frame = getframe(depth - 1)
             except ValueError:

@@ -13,7 +13,7 @@ import pytest
 import lazyarr as np
 from lazyarr import pace
 from lazyarr.counters import COUNT
-from lazyarr.pace import LASTING, MOST, NOW, PACES, RESTING, SETTLING, TIMED, WINDOW, Pace
+from lazyarr.pace import LASTING, MOST, NOW, PACES, QUIET, QUIETS, SETTLING, TIMED, WINDOW, Pace
 
 SHAPE = 300, 300
 
@@ -90,7 +90,7 @@ def test_nodes_are_built_where_kernels_can_save_more(clock):
     p = Pace()
     assert looked(clock, p, built=0.5)
     assert not tried(clock, p, took=1.2)
-    assert not any(clock.pass_by(p, RESTING, seconds=9.0))
+    assert not any(clock.pass_by(p, QUIETS * SETTLING, seconds=9.0))
 
 
 def test_the_programs_own_time_drops_out(clock):
@@ -102,7 +102,7 @@ def test_the_programs_own_time_drops_out(clock):
 def test_numpy_does_not_try_where_building_is_cheap(clock):
     p = Pace()
     assert not looked(clock, p, built=0.2)
-    assert not any(clock.pass_by(p, RESTING, seconds=9.0))
+    assert not any(clock.pass_by(p, QUIETS * SETTLING, seconds=9.0))
 
 
 def test_a_look_that_saw_no_evaluation_is_none(clock):
@@ -198,6 +198,43 @@ def test_calls_that_numpys_code_makes_are_not_counted():
     assert paces
     NOW.numpys = True
     assert all(p.counts() for p in paces.values())
+
+
+def test_nobody_counts_for_some_time_where_laziness_pays(clock):
+    """But after that other code may have begun."""
+    p = Pace()
+    assert not looked(clock, p, built=0.2)
+    x = np.array(numpy.random.default_rng(3).random(SHAPE))
+    x * 2
+    x * 2
+    PACES.clear()
+    for _ in range(QUIETS):
+        assert NOW.quiet > QUIET - 3
+        assert NOW.looker is None
+        x * 2
+        assert not PACES
+        NOW.quiet = 0
+        clock.pass_by(p, SETTLING)
+    assert not NOW.quiet
+    assert NOW.looker is p
+    NOW.looker = None
+    x * 2
+    assert len(PACES) == 1
+
+
+def test_all_count_while_code_is_numpys(clock):
+    p, other = Pace(), Pace()
+    assert looked(clock, p, built=0.8)
+    assert not looked(clock, other, built=0.2)
+    assert not NOW.quiet
+    assert tried(clock, p, took=1.1)
+    clock.pass_by(other, SETTLING)
+    assert not NOW.quiet
+    while p.counts():
+        pass
+    NOW.looker = None
+    clock.pass_by(other, SETTLING)
+    assert NOW.quiet
 
 
 def test_a_program_is_looked_at(monkeypatch):
