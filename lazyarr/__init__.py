@@ -25,41 +25,44 @@ from __future__ import annotations
 
 import importlib
 
-import numpy
+from lazyarr.resting import Lasting
 
-from lazyarr import buffer_protocol as _buffer_protocol
-from lazyarr import functions as _functions
-from lazyarr import methods as _methods
-from lazyarr import namespace as _namespace
-from lazyarr import operators as _operators
-from lazyarr import protocols as _protocols
-from lazyarr import public as _public
-from lazyarr import slots as _slots
-from lazyarr import special as special
-from lazyarr import subclass as _subclass
-from lazyarr import warning_sites as _warning_sites
-from lazyarr.arrays import ndarray as ndarray
-from lazyarr.config import get_options as get_options
-from lazyarr.config import options as options
-from lazyarr.config import set_options as set_options
-from lazyarr.public import borrow as borrow
-from lazyarr.public import coverage as coverage
-from lazyarr.public import evaluate as evaluate
-from lazyarr.public import export_kernels as export_kernels
-from lazyarr.public import get_num_threads as get_num_threads
-from lazyarr.public import is_evaluated as is_evaluated
-from lazyarr.public import load_kernels as load_kernels
-from lazyarr.public import set_num_threads as set_num_threads
-from lazyarr.public import show_config as show_config
-from lazyarr.ufuncs import ufunc as ufunc
+with Lasting():                         # nothing of what is made here is garbage
+    import numpy
 
-for _part in (
-    _operators, _methods, _protocols, _buffer_protocol, _subclass, _functions, _namespace,
-    _warning_sites, _public,
-):  # fmt: skip
-    _part.attach()
-_methods.attach_rest()
-_slots.wait()
+    from lazyarr import buffer_protocol as _buffer_protocol
+    from lazyarr import functions as _functions
+    from lazyarr import methods as _methods
+    from lazyarr import namespace as _namespace
+    from lazyarr import operators as _operators
+    from lazyarr import protocols as _protocols
+    from lazyarr import public as _public
+    from lazyarr import slots as _slots
+    from lazyarr import special as special
+    from lazyarr import subclass as _subclass
+    from lazyarr import warning_sites as _warning_sites
+    from lazyarr.arrays import ndarray as ndarray
+    from lazyarr.config import get_options as get_options
+    from lazyarr.config import options as options
+    from lazyarr.config import set_options as set_options
+    from lazyarr.public import borrow as borrow
+    from lazyarr.public import coverage as coverage
+    from lazyarr.public import evaluate as evaluate
+    from lazyarr.public import export_kernels as export_kernels
+    from lazyarr.public import get_num_threads as get_num_threads
+    from lazyarr.public import is_evaluated as is_evaluated
+    from lazyarr.public import load_kernels as load_kernels
+    from lazyarr.public import set_num_threads as set_num_threads
+    from lazyarr.public import show_config as show_config
+    from lazyarr.ufuncs import ufunc as ufunc
+
+    for _part in (
+        _operators, _methods, _protocols, _buffer_protocol, _subclass, _functions, _namespace,
+        _warning_sites, _public,
+    ):  # fmt: skip
+        _part.attach()
+    _methods.attach_rest()
+    _slots.wait()
 
 __lazyarr_version__ = "0.1.0"
 __version__ = numpy.__version__

@@ -8,6 +8,7 @@ What follows the program's name belongs to the program, whatever it looks like.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -54,6 +55,7 @@ def main() -> None:
         sys.exit(2)
     from lazyarr import runner
 
+    gc.freeze()     # neither collections nor the interpreter's end go through what is here by now
     if stats:
         from lazyarr.runner_report import at_exit
 

@@ -16,11 +16,10 @@ the page asked for, merged with free neighbours, the longest unused given back f
 from __future__ import annotations
 
 import ctypes
-import mmap
+import itertools
 import os
 import sys
 from _thread import allocate_lock
-from bisect import bisect_left, insort
 from collections import deque
 from typing import Any
 
@@ -29,21 +28,24 @@ import numpy
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.geometry import address as address_of
+from lazyarr.pages import LARGE, PAGE, FreeSpans, Pages
 from lazyarr.records import NamedTuple
 
 SMALL = 32 << 10
 """Smaller blocks come from NumPy: malloc keeps them warm by itself."""
-HUGE = 2 << 20
-"""Alignment of fresh blocks from `LARGE` on, and the size of a huge page."""
-LARGE = 1 << 20
 WARM: dict[int, list[tuple[numpy.ndarray, int]]] = {}
 """Size of a buffer -> arrays of that size that nobody else holds, and their addresses."""
 WARM_SIZES = 8
 WARM_EACH = 4
 WARM_MOST = 8 << 20
 """Bytes of the largest: filling it takes a hundred times what its allocation takes."""
-_PAGE = mmap.PAGESIZE
 _LINE = 64
+_PLACES = itertools.cycle(range(4))
+"""Where in their first pages blocks below `LARGE` begin, in turn: in quarters of what their pages have to
+spare.  Were it one place, to copy an array to another one element further on would take ten times as long: a
+load waits for a store before it whose address is the same but for the page."""
+_SPARE = 256
+"""Bytes that pages have to spare at least; else there is one more, as C's malloc has for its words."""
 _BYTE = numpy.dtype(numpy.uint8)
 
 
@@ -53,113 +55,6 @@ class Usage(NamedTuple):
     live: int
     cached: int
     peak_live: int
-
-
-class _Pages:
-    """The system's side: anonymous private pages by address.  Absent where there is no mmap."""
-
-    def __init__(self) -> None:
-        libc = ctypes.CDLL(None)
-        self._map = libc.mmap
-        self._map.restype = ctypes.c_void_p
-        self._map.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_ssize_t]
-        self._unmap = libc.munmap
-        self._unmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-        self._advise = libc.madvise
-        self._advise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-        self._huge: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
-
-    def fresh(self, nbytes: int) -> int | None:
-        """The address of zeroed pages, or None where the system refuses."""
-        slack = HUGE - _PAGE if nbytes >= LARGE else 0
-        if nbytes + slack > sys.maxsize:
-            return None
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        raw = self._map(None, nbytes + slack, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
-        if raw is None or raw == ctypes.c_void_p(-1).value:
-            return None
-        start = int(raw)
-        if slack:
-            start = -(-raw // HUGE) * HUGE
-            self.release(raw, start - raw)
-            self.release(start + nbytes, raw + slack - start)
-        # Only whole huge pages: a huge page beyond the end would be memory that nobody asked for.
-        if self._huge is not None and nbytes >= HUGE:
-            self._advise(start, nbytes // HUGE * HUGE, self._huge)
-        return start
-
-    def release(self, start: int, nbytes: int) -> None:
-        if nbytes:
-            self._unmap(start, nbytes)
-
-
-class _FreeSpans:
-    """Free spans by size, by both ends (for merging), and in the order in which they came.
-
-    A signal handler may raise between any two lines.  `_starts` is right at each of them, though a span may
-    be missing that was on its way; the rest is made anew from it by whoever comes next."""
-
-    __slots__ = ("_changing", "_ends", "_sizes", "_starts", "total")
-
-    def __init__(self) -> None:
-        self._changing = False
-        self.total = 0
-        self._sizes: list[tuple[int, int]] = []
-        self._starts: dict[int, int] = {}
-        self._ends: dict[int, int] = {}
-
-    def add(self, start: int, nbytes: int) -> None:
-        self._begin()
-        before = self._ends.get(start)
-        if before is not None:
-            nbytes += start - before
-            start = before
-            self._remove(start)
-        end = start + nbytes
-        if end in self._starts:
-            nbytes += self._starts[end]
-            self._remove(end)
-        self._starts[start] = nbytes
-        self._ends[start + nbytes] = start
-        insort(self._sizes, (nbytes, start))
-        self.total += nbytes
-        self._changing = False
-
-    def _begin(self) -> None:
-        if self._changing:
-            self._sizes = sorted((nbytes, start) for start, nbytes in self._starts.items())
-            self._ends = {start + nbytes: start for start, nbytes in self._starts.items()}
-            self.total = sum(self._starts.values())
-        self._changing = True
-
-    def _remove(self, start: int) -> int:
-        nbytes = self._starts.pop(start)
-        del self._ends[start + nbytes]
-        del self._sizes[bisect_left(self._sizes, (nbytes, start))]
-        self.total -= nbytes
-        return nbytes
-
-    def take(self, nbytes: int) -> int | None:
-        """The best fitting span, cut to size; its rest stays free."""
-        self._begin()
-        at = bisect_left(self._sizes, (nbytes, 0))
-        if at == len(self._sizes):
-            self._changing = False
-            return None
-        start = self._sizes[at][1]
-        size = self._remove(start)
-        self._changing = False
-        if size > nbytes:
-            self.add(start + nbytes, size - nbytes)
-        return start
-
-    def oldest(self) -> tuple[int, int]:
-        """Remove and return the span that has been free for longest."""
-        self._begin()
-        start = next(iter(self._starts))
-        nbytes = self._remove(start)
-        self._changing = False
-        return start, nbytes
 
 
 def let_go() -> None:
@@ -183,9 +78,9 @@ def keep_warm(memory: numpy.ndarray, at: int, finalizing: Any = sys.is_finalizin
 class _Allocator:
     """Hands out spans and takes them back, from any thread, even from within a garbage collection."""
 
-    def __init__(self, pages: _Pages) -> None:
+    def __init__(self, pages: Pages) -> None:
         self._pages = pages
-        self._free = _FreeSpans()
+        self._free = FreeSpans()
         self._returned: deque[tuple[int, int]] = deque()
         self._lock = allocate_lock()
         self._held_for_fork = False
@@ -262,14 +157,14 @@ class _Allocator:
 
     def after_fork_in_child(self) -> None:
         if not self._held_for_fork:
-            self._free = _FreeSpans()       # half changed: leave those pages alone
+            self._free = FreeSpans()       # half changed: leave those pages alone
         self._lock = allocate_lock()
         self._held_for_fork = False
 
 
 def _make_allocator() -> _Allocator | None:
     try:
-        made = _Allocator(_Pages())
+        made = _Allocator(Pages())
     except (AttributeError, OSError, TypeError):    # no mmap in the C library: all blocks from NumPy
         return None
     if hasattr(os, "register_at_fork"):
@@ -318,7 +213,7 @@ class Block:
     def __del__(self, allocator: Any = _allocator, finalizing: Any = sys.is_finalizing) -> None:
         # At exit the pages go with the process.
         if self._pages and not finalizing():
-            allocator.give(self.address, self._pages)
+            allocator.give(self.address - self.address % PAGE, self._pages)
 
 
 def array(nbytes: int) -> tuple[numpy.ndarray, int, bool]:
@@ -363,16 +258,23 @@ def empty(nbytes: int) -> Block:
     if nbytes < SMALL or _allocator is None:
         root = numpy.empty(nbytes + _LINE - 1, _BYTE)
         return Block(-(-address_of(root) // _LINE) * _LINE, nbytes, False, 0, root)
-    pages = -(-nbytes // _PAGE) * _PAGE
+    spare = -nbytes % PAGE
+    if nbytes >= LARGE:
+        begin = 0
+    else:
+        if spare < _SPARE:
+            spare += PAGE
+        begin = next(_PLACES) * (spare // 4) // _LINE * _LINE
+    pages = nbytes + spare
     found = _allocator.take(pages)
     if found is None:
         raise _out_of_memory(nbytes)
-    address, recycled = found
+    start, recycled = found
     if recycled:
         COUNT.bytes_recycled += nbytes
     else:
         COUNT.bytes_fresh += nbytes
-    return Block(address, nbytes, recycled, pages, None)
+    return Block(start + begin, nbytes, recycled, pages, None)
 
 
 def zeros(nbytes: int) -> Block:

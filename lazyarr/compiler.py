@@ -133,7 +133,7 @@ def noted(name: str) -> bool:
     """Are the kernels of an evaluation in the cache, by all that is known, and can they be loaded?"""
     from lazyarr.dispatch import cache
 
-    return loads_cached() and cache.fetch(evaluation_key(name)) is not None
+    return cache.fetch(evaluation_key(name)) is not None and loads_cached()
 
 
 def loads_cached() -> bool:

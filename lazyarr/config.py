@@ -107,7 +107,7 @@ def _option(
     watches: bool = False, fixed: bool = False,
 ) -> Any:  # fmt: skip
     """An option's row, which stands for its value in `Options`."""
-    return _Row(default, check, code, cpu, plan or code or cpu, watches, fixed)
+    return _Row._make((default, check, code, cpu, plan or code or cpu, watches, fixed))
 
 
 def _default_cache() -> int:

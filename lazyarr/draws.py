@@ -29,6 +29,10 @@ Captured = tuple[tuple[int, ...], int]
 """A stream as words of 64 bits, and a number in it."""
 
 
+COST = 20.0
+"""Of a draw, as in the op table."""
+
+
 class Stream(NamedTuple):
     """A bit generator of NumPy's whose state after any number of steps is cheap to compute.
 
@@ -36,7 +40,7 @@ class Stream(NamedTuple):
 
     name: str
     """NumPy's class."""
-    words: int = 4
+    words: int
 
     def captured(self, state: Mapping[str, Any]) -> Captured | None:
         """The state, as `bit_generator.state` tells it: the stream, and which of its numbers is next; None
@@ -89,7 +93,7 @@ class Draw(NamedTuple):
 
     stream: Stream
     dtype: str
-    cost: float = 20.0
+    cost: float
     """As in the op table."""
 
     @property
@@ -198,8 +202,9 @@ def _places(position: numpy.ndarray, origin: int) -> int | numpy.ndarray:
     return found
 
 
-STREAMS = {s.name: s for s in (Stream("PCG64"), Stream("PCG64DXSM"), Counter("Philox", 6))}
-DRAWS = {d.name: d for s in STREAMS.values() for d in (Draw(s, "d"), Draw(s, "f"))}
+_WORDS = (Stream, "PCG64", 4), (Stream, "PCG64DXSM", 4), (Counter, "Philox", 6)
+STREAMS = {name: kind._make((name, words)) for kind, name, words in _WORDS}
+DRAWS = {d.name: d for s in STREAMS.values() for d in (Draw._make((s, c, COST)) for c in "df")}
 
 
 @cache

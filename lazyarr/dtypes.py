@@ -25,22 +25,22 @@ class Plain(NamedTuple):
     """LLVM type of one element in memory; for complex, of one component."""
 
 
-_ROWS = [
-    Plain("?", "b", 1, "i8"),
-    Plain("b", "i", 1, "i8"),
-    Plain("h", "i", 2, "i16"),
-    Plain("i", "i", 4, "i32"),
-    Plain("l", "i", 8, "i64"),
-    Plain("B", "u", 1, "i8"),
-    Plain("H", "u", 2, "i16"),
-    Plain("I", "u", 4, "i32"),
-    Plain("L", "u", 8, "i64"),
-    Plain("e", "f", 2, "half"),
-    Plain("f", "f", 4, "float"),
-    Plain("d", "f", 8, "double"),
-    Plain("F", "c", 8, "float"),
-    Plain("D", "c", 16, "double"),
-]
+_ROWS = [*map(Plain._make, (
+    ("?", "b", 1, "i8"),
+    ("b", "i", 1, "i8"),
+    ("h", "i", 2, "i16"),
+    ("i", "i", 4, "i32"),
+    ("l", "i", 8, "i64"),
+    ("B", "u", 1, "i8"),
+    ("H", "u", 2, "i16"),
+    ("I", "u", 4, "i32"),
+    ("L", "u", 8, "i64"),
+    ("e", "f", 2, "half"),
+    ("f", "f", 4, "float"),
+    ("d", "f", 8, "double"),
+    ("F", "c", 8, "float"),
+    ("D", "c", 16, "double"),
+))]
 
 PLAIN: dict[str, Plain] = {row.char: row for row in _ROWS}
 

@@ -32,7 +32,9 @@ from lazyarr.error_state import loud, prompt, remembered, shared
 from lazyarr.expr import Map, Read
 from lazyarr.flags import discards
 from lazyarr.geometry import broadcast_shapes, descends, fresh, layout, like
+from lazyarr.habits import MEDIUM
 from lazyarr.ops import OPS, may_raise
+from lazyarr.pace import NOW, may_try
 from lazyarr.recipes import WORD, again, measure, remember
 
 WEAK = {bool: numpy.dtype(bool), int: int, float: float, complex: complex}
@@ -186,16 +188,24 @@ MOVED = 4
 node takes longer."""
 
 
-def at_call(size: int, args: tuple[Any, ...], factor: int = 1) -> bool:
-    """Is this NumPy's, at the call?  Small results of evaluated operands are."""
+def at_call(size: int, args: tuple[Any, ...], factor: int = 1, paced: bool = True) -> bool:
+    """Is this NumPy's, at the call?  Small results of evaluated operands are; medium ones where the program
+    is faster so (`pace`), if that is asked."""
     jit = current.jit
     if jit == "auto" and size:
-        limit = current.eager_elements * factor
         arrays = [x for x in args if x.__class__ is ndarray]
-        if measure(size, [x.geo.itemsize for x in arrays]) > limit:
+        least = measure(size, [x.geo.itemsize for x in arrays])
+        if paced and least <= MEDIUM * current.eager_elements and NOW.numpys and may_try():
+            return not any(map(_waits_for_more, arrays)) and not prompt()
+        if least > current.eager_elements * factor:
             return False
-        return not any(is_pending(x) for x in arrays) and not prompt()
+        return not any(map(is_pending, arrays)) and not prompt()
     return jit == "never" or not size
+
+
+def _waits_for_more(x: ndarray) -> bool:
+    """Is it pending, and large?"""
+    return is_pending(x) and x.storage.value.nbytes > MEDIUM * WORD * current.eager_elements
 
 
 def wrap_all(result: Any) -> Any:
@@ -240,7 +250,7 @@ def elementwise(
         over = None
     shape = geos[0].shape if len(geos) == 1 else broadcast(geos)
     size = math.prod(shape)
-    if (size <= WORD * current.eager_elements or current.jit == "never") and at_call(size, args):
+    if (size <= WORD * current.eager_elements or current.jit == "never") and at_call(size, args, paced=False):
         return _by_numpy(fn, args, dtype, casting, over)
     if loop.raises and not _harmless(args[1]):
         raise Unsupported

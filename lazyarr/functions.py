@@ -15,7 +15,6 @@ from typing import Any
 import numpy
 
 from lazyarr import (
-    bessel,
     creation,
     deferred,
     gather,
@@ -126,6 +125,12 @@ def _bmat(obj: Any, ldict: Any = None, gdict: Any = None) -> Any:
     return fallback(numpy.bmat, obj, ldict, gdict)
 
 
+def _i0(x: Any) -> Any:
+    from lazyarr.bessel import i0  # here: few programs ask for it
+
+    return i0(x)
+
+
 RULES: dict[str, Any] = {
     "reshape": movement.reshape_function,
     "ravel": movement.ravel,
@@ -154,7 +159,7 @@ RULES: dict[str, Any] = {
     "ones_like": creation.ones_like,
     "empty_like": creation.empty_like,
     "full_like": creation.full_like,
-    "i0": bessel.i0,
+    "i0": _i0,
 }
 
 

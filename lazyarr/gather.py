@@ -15,7 +15,6 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import Unsupported, capture, fresh_array, ndarray, now, part, wrap
-from lazyarr.compiler import COMPILER, GATHER_NS
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
@@ -231,8 +230,12 @@ def _gather(
         kept = iter(shape)
         shape = tuple(next(kept) if d < 0 else geo.shape[d] for d in op.dims)
     size = math.prod(shape)
-    if at_call(size, (x, *arrays), CACHED) or not COMPILER.ready(size * GATHER_NS):
+    if at_call(size, (x, *arrays), CACHED):
         raise Unsupported               # (NumPy looks through positions while it picks)
+    from lazyarr.compiler import COMPILER, GATHER_NS  # here: whoever imports lazyarr need not wait for it
+
+    if not COMPILER.ready(size * GATHER_NS):
+        raise Unsupported
     for i, d, known in zip(arrays, op.axes, held or (False,) * len(arrays), strict=True):
         if not known and not inside(i, -geo.shape[d], geo.shape[d]):
             raise Unsupported

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from lazyarr.compiler import numpy_ns
 from lazyarr.expr import Expr
 from lazyarr.srcloc import Loc
 
@@ -137,5 +136,7 @@ def told_by(nodes: Sequence[Expr], share: float | None = None) -> tuple[Habit, f
         return None
     if share is not None:
         return *found, share
+    from lazyarr.compiler import numpy_ns  # here: whoever imports lazyarr need not wait for it
+
     works = [*map(numpy_ns, nodes)]
     return *found, works[0] / sum(works)

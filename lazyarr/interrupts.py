@@ -12,14 +12,20 @@ In: nothing.   Out: `hold_signals`, `release_signals`; `deliver` for code that c
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 import time
-from _thread import interrupt_main, start_new_thread
+from _thread import get_ident, interrupt_main, start_new_thread
 from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import signal
+else:
+    try:                                # without the enums, which take most of the time
+        import _signal as signal
+    except ImportError:
+        import signal
 
 _NAMES = (
     "SIGINT", "SIGTERM", "SIGALRM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGVTALRM", "SIGPROF",
@@ -27,9 +33,6 @@ _NAMES = (
 )  # fmt: skip
 SIGNALS = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name))
 """Signals that programs install handlers for."""
-
-_main = threading.main_thread()
-_raw: Any = getattr(signal, "_signal", signal)      # without the enums, which take most of the time
 
 
 class Held:
@@ -47,14 +50,15 @@ class Held:
 
 def hold_signals() -> Held | None:
     """Put the program's handlers aside; what to give to `release_signals`."""
-    if threading.current_thread() is not _main:
-        return None
     held = Held()
     for number in SIGNALS:
-        handler = _raw.getsignal(number)
+        handler = signal.getsignal(number)
         if callable(handler):
+            try:
+                signal.signal(number, held.note)
+            except ValueError:          # another thread than the main one, which runs the handlers
+                return None
             held.handlers.append((number, handler))
-            _raw.signal(number, held.note)
     return held
 
 
@@ -71,7 +75,7 @@ def release_signals(held: Held | None) -> None:
     if held is None:
         return
     for number, handler in held.handlers:
-        _raw.signal(number, handler)
+        signal.signal(number, handler)
     handlers = dict(held.handlers)
     for number in held.came:
         handlers[number](number, sys._getframe())
@@ -84,20 +88,20 @@ def release_after(held: Held | None, code: CodeType) -> None:
     if held is None:
         return
     for number, handler in held.handlers:
-        _raw.signal(number, handler)
+        signal.signal(number, handler)
     if held.came:
-        start_new_thread(_send_again, (held.came, code))
+        start_new_thread(_send_again, (held.came, code, get_ident()))
 
 
 _GLANCE = 0.001
 """Seconds between two looks at what the main thread runs."""
 
 
-def _send_again(numbers: list[int], code: CodeType) -> None:
-    while _runs(sys._current_frames().get(_main.ident or 0), code):
+def _send_again(numbers: list[int], code: CodeType, main: int) -> None:
+    while _runs(sys._current_frames().get(main), code):
         time.sleep(_GLANCE)
     for number in numbers:
-        interrupt_main(signal.Signals(number))
+        interrupt_main(number)  # type: ignore[arg-type]  # an int will do
 
 
 def _runs(frame: FrameType | None, code: CodeType) -> bool:

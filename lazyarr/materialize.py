@@ -13,6 +13,7 @@ memory.  The engine is imported when it is first used: a short program never nee
 from __future__ import annotations
 
 import time
+from _thread import get_ident
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -28,6 +29,8 @@ from lazyarr.expr import LOCK, Expr, Opaque, Read
 from lazyarr.fusion import reference
 from lazyarr.habits import WATCHED, told_by
 from lazyarr.interrupts import Held, deliver, hold_signals, release_signals
+from lazyarr.pace import NOW, begins, ended
+from lazyarr.resting import Resting
 from lazyarr.sinking import sunk
 from lazyarr.srcloc import note_lines
 from lazyarr.values import LEDGER, Buffer, is_held, results
@@ -40,6 +43,7 @@ def evaluate(roots: Iterable[Expr]) -> None:
         roots = [r for r in roots if r.op is not None]
         if not roots:
             return
+        asked = time.thread_time() if NOW.thread and NOW.thread == get_ident() else None
         observed = bool(OBSERVED) and is_observed()
         met = None
         if _look is not None and not observed:
@@ -62,6 +66,8 @@ def evaluate(roots: Iterable[Expr]) -> None:
 
             watch(nodes, roots, native)
         told = told_by(nodes, share) if WATCHED else None
+        if asked is not None:
+            begins(nodes, known)
         began = time.perf_counter()
         if native:
             (_engine or _load()).run(nodes, roots, met, account)
@@ -72,6 +78,8 @@ def evaluate(roots: Iterable[Expr]) -> None:
         if told is not None:
             habit, seconds, share = told
             habit.ran_alone((seconds + time.perf_counter() - began) * share)
+        if asked is not None:
+            ended(time.thread_time() - asked)
 
 
 _look: Any = None
@@ -85,11 +93,12 @@ _engine: Any = None
 
 def _load() -> Any:
     global _at_sight, _engine, _look, _note_sight, _written
-    from lazyarr import engine as _engine
-    from lazyarr.at_sight import at_sight as _at_sight
-    from lazyarr.at_sight import note as _note_sight
-    from lazyarr.ready import look as _look
-    from lazyarr.ready import written as _written
+    with Resting():
+        from lazyarr import engine as _engine
+        from lazyarr.at_sight import at_sight as _at_sight
+        from lazyarr.at_sight import note as _note_sight
+        from lazyarr.ready import look as _look
+        from lazyarr.ready import written as _written
 
     return _engine
 

@@ -234,19 +234,19 @@ def _op(cells: _Row) -> Op | None:
     if fn is None:
         return None
     nin, nout = _ARITY.get(name) or (fn.nin, fn.nout)
-    return Op(
+    return Op._make((
         name, fn, nin, nout, emitter or name, native, frozenset(traits.split()), commutative, order_free,
         real, complex_, integer, cost, domain, NATIVE if native else SHARED,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 OPS: dict[str, Op] = {op.name: op for op in map(_op, _ROWS) if op}
 
 def enter(name: str, fn: Any, nin: int, nout: int, flags: str, cost: float, targets: str) -> None:
     """A function of ours that kernels call as they call NumPy's inner loops: a row of a table of its own."""
-    _CALLED[name] = Op(
+    _CALLED[name] = Op._make((
         name, fn, nin, nout, "", "", frozenset(), "", "", flags, flags, flags, cost, "any", targets,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def enter_given(name: str, fn: Any, nin: int, flags: str, cost: float) -> None:

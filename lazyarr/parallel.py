@@ -19,15 +19,15 @@ class Part(NamedTuple):
     without: str
 
 
-PARTS = (
-    Part("comprehension", "comprehensions in `array(...)` of compiled functions run as Python"),
-    Part("prange", "loops of compiled functions run as Python"),
-    Part("numpy", "NumPy computes operations on arrays, one by one"),
-    Part("reduction", "each fold has a kernel of its own, apart from what makes and uses its elements"),
-    Part("setitem", "NumPy does the writes to parts of arrays"),
-    Part("stencil", "stencils are not replayed, and no part of compiled functions"),
-    Part("fusion", "each operation has loops of its own"),
-)
+PARTS = tuple(map(Part._make, (
+    ("comprehension", "comprehensions in `array(...)` of compiled functions run as Python"),
+    ("prange", "loops of compiled functions run as Python"),
+    ("numpy", "NumPy computes operations on arrays, one by one"),
+    ("reduction", "each fold has a kernel of its own, apart from what makes and uses its elements"),
+    ("setitem", "NumPy does the writes to parts of arrays"),
+    ("stencil", "stencils are not replayed, and no part of compiled functions"),
+    ("fusion", "each operation has loops of its own"),
+)))
 ALL = frozenset(part.name for part in PARTS)
 _ON, _OFF = ("1", "true", "yes", "on", "all"), ("0", "false", "no", "off", "none", "")
 

@@ -16,7 +16,6 @@ import numpy
 
 from lazyarr.arrays import managed, ndarray
 from lazyarr.calls import ITSELF, Call, Made, written_out
-from lazyarr.compiler import numpy_ns
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.error_state import loud, remembered
@@ -156,7 +155,8 @@ def _op(
     made: list[Made], nodes: list[Expr], depth: int, geo: numpy.ndarray
 ) -> tuple[Call | Op, numpy.ndarray]:
     """What computes all these nodes at once, on a value of some depth, and how that is read."""
-    from lazyarr.reduce_order import DECIDED_EARLY  # here: whoever imports lazyarr need not wait for it
+    from lazyarr.compiler import numpy_ns  # here: whoever imports lazyarr need not wait for them
+    from lazyarr.reduce_order import DECIDED_EARLY
 
     (first, *more), last = made[0].inputs, nodes[-1]
     if len(made) == 1 and not more and isinstance(first, tuple):

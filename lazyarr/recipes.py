@@ -25,6 +25,7 @@ from lazyarr.expr import Expr, Map, Read
 from lazyarr.geometry import FRESH, is_fresh
 from lazyarr.habits import HABITS, LASTING, MEDIUM, habit_of, watch
 from lazyarr.ops import may_raise
+from lazyarr.pace import NOW, PACES, band, may_try, pace_of
 from lazyarr.records import NamedTuple
 from lazyarr.srcloc import THEIRS, Loc, here, nearest
 from lazyarr.storage import DUE, Storage, catch_up, launch
@@ -46,6 +47,8 @@ class Recipe(NamedTuple):
     """Of the result."""
     measure: float
     """What `eager_elements` is compared with."""
+    band: int
+    """Of that, as in `pace`."""
     flagged: bool
     """Can it raise floating-point flags?"""
     pins: tuple[numpy.ndarray, ...]
@@ -100,10 +103,12 @@ def remember(
     if len(_recipes) >= MAX_RECIPES:
         _recipes.clear()
     size = measure(geo.size, [g.itemsize for g in given])
-    _recipes[_key(fn, args)] = Recipe(op, types, geo, size, may_raise(op), pins)
+    _recipes[_key(fn, args)] = Recipe(op, types, geo, size, band(size), may_raise(op), pins)
 
 
-def again(fn: numpy.ufunc, args: tuple[Any, ...], depth: int, ends: bool = False) -> ndarray | None:
+def again(
+    fn: numpy.ufunc, args: tuple[Any, ...], depth: int, ends: bool = False, getframe: Any = sys._getframe
+) -> ndarray | None:
     """fn(*args) by its recipe, if there is one and the result is not NumPy's at the call.
 
     `depth`: callers above whoever is called here that are surely ours.   `ends`: the first operand is a
@@ -116,6 +121,19 @@ def again(fn: numpy.ufunc, args: tuple[Any, ...], depth: int, ends: bool = False
         return None
     jit, small = current.jit, current.eager_elements
     if recipe.measure <= MEDIUM * small and jit == "auto":
+        if recipe.measure <= small:
+            pass
+        elif NOW.quiet:
+            NOW.quiet -= 1
+        else:
+            try:
+                frame = getframe(depth - 1)
+            except ValueError:
+                pass
+            else:
+                pace = PACES.get((id(frame.f_code), recipe.band)) or pace_of(frame, recipe.band)
+                if pace.counts() and may_try():
+                    return _at_call(fn, recipe, args, ends)
         for x in args:
             if x.__class__ is ndarray and x.storage is not None and x.storage.value.op is not None:
                 break                           # an operand is yet to be computed
@@ -194,10 +212,10 @@ def _at_call(fn: numpy.ufunc, recipe: Recipe, args: tuple[Any, ...], ends: bool)
         given.append(x)
     over: ndarray = args[0]
     if ends and over.geo is geo and geo.dtype.kind != "c" and _is_alone(over, getrefcount(over.storage)):
-        fn(*given, given[0])
+        fn(*given, out=given[0])        # (by its name: maximum and minimum warn of it without)
         return over                             # (as NumPy's own operators)
     buf = Buffer.new(geo.nbytes)
-    fn(*given, numpy.ndarray(geo.shape, geo.dtype, buf.memory, 0, geo.strides))
+    fn(*given, out=numpy.ndarray(geo.shape, geo.dtype, buf.memory, 0, geo.strides))
     return managed(Storage(Expr.leaf(buf)), geo)
 
 

@@ -3,7 +3,8 @@
 In:  class statements, as for `typing.NamedTuple` and `dataclasses.dataclass`.   Out: what these give.
 Those two write a class's methods as text and compile it, which takes 0.1 and 0.5 ms for each class, and a
 program makes objects of a few of our hundred classes.  Here a class begins with a constructor that has the
-real one made, which takes its place; all else that the methods do needs no text.
+real one made, which takes its place; all else that the methods do needs no text.  (Tables that every import
+needs are made by `_make`, which is no constructor.)
 Always holds: the real constructor is put in last, so an interrupt leaves a class as it was; of two threads
 both put in what does the same.
 """

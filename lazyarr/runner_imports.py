@@ -22,15 +22,18 @@ import numpy
 
 _import: Callable[..., ModuleType] = builtins.__import__
 
+_ARRAYS = (os.path.dirname(__file__), os.path.dirname(numpy.__file__))
 _LIBRARIES = tuple(
     os.path.realpath(folder) + os.sep
     for folder in {
         os.path.dirname(os.__file__),
         os.path.join(sys.exec_prefix, sys.platlibdir, "python{}.{}".format(*sys.version_info)),
-        os.path.dirname(__file__),
-        os.path.dirname(numpy.__file__),
+        *_ARRAYS,
     }
 )
+_ABOVE = tuple(os.path.join(folder, "") for folder in _ARRAYS)
+"""As their modules' files are named: nobody need ask the system where those really are, of whom most imports
+of NumPy are."""
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _PROGRAM = ("__main__", "__mp_main__")
 """The program's entry, here and in a process that multiprocessing started."""
@@ -54,7 +57,7 @@ def is_own(namespace: Mapping[str, Any]) -> bool:
     if namespace.get("__name__") in _PROGRAM:
         return True
     file = namespace.get("__file__")
-    if not isinstance(file, str):
+    if not isinstance(file, str) or file.startswith(_ABOVE):
         return False
     real = os.path.realpath(file)
     return (

@@ -15,7 +15,6 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import Unsupported, capture, is_pending, is_quiet, ndarray, now, part, wrap
-from lazyarr.compiler import COMPILER, SCATTER_NS
 from lazyarr.config import current
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import SCALARS, at_call, elementwise
@@ -117,6 +116,8 @@ def _scatter(to: Places, value: Any) -> None:
     operands = (*to.arrays, *given)
     if is_quiet(x) and at_call(size, (x, *operands), CACHED):
         raise Unsupported
+    from lazyarr.compiler import COMPILER, SCATTER_NS  # here: whoever imports lazyarr need not wait for it
+
     if not size or not COMPILER.ready(size * SCATTER_NS):
         raise Unsupported
     positions = tuple([over(i, to.behind()) for i in to.arrays])

@@ -32,6 +32,7 @@ from lazyarr.error_state import Prompt
 from lazyarr.expr import LOCK, Expr, Map, Op, Read, is_dense, map_of
 from lazyarr.geometry import address, geometry
 from lazyarr.ops import may_raise
+from lazyarr.resting import Resting
 from lazyarr.srcloc import Loc, here
 from lazyarr.values import LEDGER, Buffer, Ledger, Unwritten, is_held, owner_of, results, written_below
 
@@ -53,7 +54,7 @@ def evaluate(roots: Iterable[Expr]) -> None:
     Half of the time of ``import lazyarr`` would be the engine's: it waits until there is work."""
     global _evaluate
     if _evaluate is None:
-        with LOCK:                      # no fork meanwhile: a child would wait for the import for ever
+        with LOCK, Resting():           # no fork meanwhile: a child would wait for the import for ever
             from lazyarr.materialize import evaluate as _evaluate
     _evaluate(roots)
 

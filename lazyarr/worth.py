@@ -17,8 +17,8 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from lazyarr.compiler import name_of, noted, warm_ns
-from lazyarr.config import OBSERVED, current, is_observed
 from lazyarr.expr import FOLDS, Expr
+from lazyarr.pace import at_once
 from lazyarr.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -109,13 +109,6 @@ def _enter(key: int, ns: float) -> None:
     if len(_spent) >= MAX_ACCOUNTS:
         _spent.clear()
     _spent[key] = ns
-
-
-def at_once() -> bool:
-    """Are plans made whatever they cost, since somebody asks for compiled code, looks on, or would get other
-    bits from NumPy?"""
-    asked = current.plan == "always" or current.jit == "always"
-    return asked or current.math == "native" or current.fast_math or (bool(OBSERVED) and is_observed())
 
 
 def forget() -> None:

@@ -13,10 +13,11 @@ import numpy
 import pytest
 
 from lazyarr import buffers, values
-from lazyarr.buffers import HUGE, LARGE, SMALL, empty, trim, usage, zeros
+from lazyarr.buffers import LARGE, SMALL, empty, trim, usage, zeros
 from lazyarr.config import options
 from lazyarr.counters import COUNT
 from lazyarr.geometry import geometry
+from lazyarr.pages import HUGE
 
 MIB = 1 << 20
 pytestmark = pytest.mark.skipif(buffers._allocator is None, reason="no anonymous mappings here")
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.skipif(buffers._allocator is None, reason="no anonymous
 def fresh(monkeypatch):
     """A new allocator, with its own peak."""
     buffers.let_go()
-    made = buffers._Allocator(buffers._Pages())
+    made = buffers._Allocator(buffers.Pages())
     monkeypatch.setattr(buffers, "_allocator", made)
     monkeypatch.setattr(buffers.Block.__del__, "__defaults__", (made, sys.is_finalizing))
     yield made
@@ -102,6 +103,24 @@ def test_a_smaller_block_comes_from_a_larger_one_and_they_merge_again(fresh):
     assert (whole.address, whole.recycled) == (base, True)
 
 
+def whole_pages(nbytes: int) -> int:
+    """Of a block, which has room to begin at different places, if it is not large."""
+    spare = -nbytes % 4096
+    return nbytes + spare + (4096 if nbytes < MIB and spare < 256 else 0)
+
+
+@pytest.mark.parametrize("nbytes", [300 * 300 * 8, 256 * 256 * 8, 33000, 128 * 4096 - 64])
+def test_blocks_begin_at_different_places_of_their_pages(fresh, nbytes):
+    """A load waits for a store before it whose address is the same but for the page."""
+    blocks = [empty(nbytes) for _ in range(4)]
+    places = {block.address % 4096 for block in blocks}
+    assert len(places) == 4
+    assert all(place % 64 == 0 for place in places)
+    del blocks
+    assert usage().live == 0
+    assert usage().cached == usage().peak_live
+
+
 def test_footprint_never_above_the_highest_live_bytes(fresh):
     """Against a plain model of what NumPy would have had live; many random programs of sizes."""
     chance = random.Random(5)
@@ -110,12 +129,12 @@ def test_footprint_never_above_the_highest_live_bytes(fresh):
     for step in range(3000):
         if live and chance.random() < 0.5:
             block = live.pop(chance.choice(list(live)))
-            total -= -(-block.nbytes // 4096) * 4096
+            total -= whole_pages(block.nbytes)
             del block
         else:
             nbytes = int(2 ** chance.uniform(15.1, 23))
             live[step] = empty(nbytes)
-            total += -(-nbytes // 4096) * 4096
+            total += whole_pages(nbytes)
             peak = max(peak, total)
         found = usage()
         assert found.live == total

@@ -302,3 +302,16 @@ def test_memory_is_moved_at_the_call():
     for pending in (t.copy(), np.roll(t, 5)):
         assert not np.is_evaluated(pending)
     assert COUNT.nodes_built > before
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("fn", [numpy.maximum, numpy.minimum])
+def test_numpy_at_the_call_warns_of_nothing_that_the_program_does_not_do(fn):
+    """It deprecates results by position of some functions."""
+    x, y, a, b = arrays()
+    mine = getattr(np, fn.__name__)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(CALLS):
+            found = numpy.asarray(mine(x, y))
+    assert found.tobytes() == fn(a, b).tobytes()

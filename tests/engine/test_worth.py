@@ -7,7 +7,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import materialize, planning, worth
+from lazyarr import materialize, pace, planning, worth
 from lazyarr.compiler import COMPILER
 from lazyarr.counters import COUNT
 from lazyarr.worth import Price
@@ -27,6 +27,7 @@ def auto(monkeypatch):
     monkeypatch.setattr(worth, "noted", lambda name: False)
     worth.forget()
     planning.forget()
+    pace.forget()
     with np.options(plan="auto"):
         yield
     worth.forget()

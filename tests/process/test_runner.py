@@ -12,7 +12,10 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numpy
 import pytest
+
+import lazyarr
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 120
@@ -58,6 +61,28 @@ SAME: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
         ("-m", "pkg"),
     ),
     "folder": ({"app/__main__.py": f"import other; {SEEN}", "app/other.py": ""}, ("app", "1")),
+    "ends": (
+        {
+            "prog.py": """
+            import gc, sys, numpy as np
+
+            class Held:
+                def __init__(self, name):
+                    self.me, self.name = self, name
+                    self.file = open(name, "w")
+                    self.file.write(name)
+                def __del__(self):
+                    print("gone", self.name)
+
+            Held("collected")
+            gc.collect()
+            print("then")
+            kept = Held("kept")
+            np.held = [Held("by numpy"), lambda: kept]
+            """
+        },
+        ("prog.py",),
+    ),
     "exit_status": ({"prog.py": "import sys; print('out'); sys.exit(7)"}, ("prog.py",)),
     "exit_message": ({"prog.py": "raise SystemExit('the reason')"}, ("prog.py",)),
     "exit_none": ({"prog.py": "raise SystemExit"}, ("prog.py",)),
@@ -224,6 +249,25 @@ def test_libraries_keep_numpy(tmp_path: Path) -> None:
     )
     found = run(tmp_path, "-m", "lazyarr", "prog.py")
     assert found.stdout.split() == ["lazyarr", "lazyarr", "numpy", "numpy"], found.stderr
+
+
+def test_collections_do_not_go_through_what_was_there_before_the_program(tmp_path: Path) -> None:
+    """Nor does the interpreter when it ends, which would take longer than to import lazyarr."""
+    source = "import gc, sys; print(gc.get_freeze_count() > 10_000, sys.modules['numpy'] in gc.get_objects())"
+    assert run(tmp_path, "-m", "lazyarr", "-c", source).stdout.split() == ["True", "False"]
+
+
+def test_nobody_asks_where_numpys_own_files_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They import NumPy by its name dozens of times."""
+    from lazyarr import runner_imports
+
+    asked: list[str] = []
+    monkeypatch.setattr(os.path, "realpath", lambda path: asked.append(path) or path)
+    for module in (numpy.random, lazyarr):
+        assert not runner_imports.is_own({"__name__": module.__name__, "__file__": module.__file__})
+    assert not asked
+    assert not runner_imports.is_own({"__name__": "other", "__file__": "/other.py"})
+    assert asked
 
 
 def test_modules_elsewhere_keep_numpy(tmp_path: Path) -> None:
