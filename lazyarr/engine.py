@@ -212,7 +212,7 @@ def _outlive(step: Step, rows: RowBlocks, w: Walk) -> bool:
             node = w.nodes[k]
             taken = None if node.old is not None else placement.dying(node, map(w.value, reusable))
             if taken is not None:
-                placement.taken[node.serial] = taken
+                placement.take(node, taken)
                 dying.pop(taken.serial, None)
     return sum(dying.values()) > SLACK
 
