@@ -116,8 +116,3 @@ def at_once() -> bool:
     bits from NumPy?"""
     asked = current.plan == "always" or current.jit == "always"
     return asked or current.math == "native" or current.fast_math or (bool(OBSERVED) and is_observed())
-
-
-def forget() -> None:
-    """Let no structure have been met before."""
-    _spent.clear()
