@@ -9,6 +9,8 @@ import numpy
 import pytest
 
 import lazyarr as np
+from lazyarr import compiler
+from lazyarr.bufferize import Placement
 from lazyarr.expr import Expr, Read, map_of
 from lazyarr.fusion import Keeps, Rule, register_rewrite, unregister_rewrite
 from lazyarr.fusion.structure import Numbers
@@ -16,6 +18,7 @@ from lazyarr.geometry import fresh
 from lazyarr.materialize import closure
 from lazyarr.plan import MANY, walk
 from lazyarr.values import Buffer
+from tests.engine.test_planning_grows import calls
 
 A = numpy.arange(1.0, 13.0).reshape(3, 4)
 
@@ -192,3 +195,34 @@ def test_no_collection_goes_through_the_key_of_many_nodes():
     finally:
         gc.callbacks.remove(listen)
     assert gc.isenabled() and len(seen) <= 1 and len(found[0].key) > 5 * MANY
+
+
+def test_what_an_evaluation_does_is_put_in_words_once(monkeypatch):
+    """Its kernels are in the cache, and LLVM is not loaded: then a loop comes here each time."""
+    x = np.array(A)
+    nodes = closure([(x * 2.0 + 1.0).storage.value])
+    estimated = []
+    monkeypatch.setattr(compiler, "numpy_ns", lambda node: estimated.append(node) or 1e9)
+    monkeypatch.setattr(compiler, "noted", lambda name: name == "multiply dd->d\nadd dd->d")
+    compiler._name_of.cache_clear()
+    mine = compiler._Compiler()
+    with np.options(jit="auto"):
+        for _ in range(3):
+            assert mine.plans(nodes)
+    assert len(estimated) == 2 and compiler._name_of.cache_info().misses == 1 and mine.usable is None
+
+
+def test_writes_that_a_step_stores_are_placed_without_looking_at_each_other():
+    """Calls for each write in a step that overwrites its operands."""
+
+    def count(writes):
+        with np.options(num_threads=1, eager_elements=0):
+            arrays = [np.array(A + k) for k in range(writes)]
+            for x in arrays:
+                x += 1.0
+            values = [x.storage.value for x in arrays]
+            placement = Placement(values, {v.serial for v in values})
+            return calls(lambda: [placement.place(v, ()) for v in values]), placement
+
+    few, many = count(10), count(100)
+    assert len(many[1].taken) == 100 and many[0] < 11 * few[0]
