@@ -301,11 +301,16 @@ else:
 
 def same(g: numpy.ndarray, h: numpy.ndarray) -> bool:
     """The same elements of one storage, in the same order."""
-    return g is h or (
+    if g is h:
+        return True
+    one = g.base is h.base
+    if one and g.size and address(g) != address(h):    # (most that differ do in that)
+        return False
+    return (
         g.shape == h.shape
         and (g.strides == h.strides or _steps(g) == _steps(h))
         and g.dtype == h.dtype
-        and offset_of(g) == offset_of(h)
+        and (one or offset_of(g) == offset_of(h))
     )
 
 
