@@ -391,8 +391,7 @@ def _finish(members: list[Expr], placement: Placement, raised: int) -> None:
             node.spared = True
             node.errors = flags.told_again(node.errors, raised)
             continue
-        home = node.home                # (`values.is_held`, written out)
-        storage = None if home is None else home()
+        storage = None if node.home is None else node.home()    # (`values.is_held`, written out)
         if storage is not None and storage.value is node:
             LEDGER.unallocated -= node.nbytes
         node.done(buffers.get(node.serial))
