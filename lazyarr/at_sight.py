@@ -163,38 +163,11 @@ def note(met: Met, root: Expr) -> None:
     if len(_noted) >= MOST:
         _noted.clear()
     _noted.add(met.key)
-    places: dict[int, int] = {id(root): 0}
-    numbers = {id(node): k for k, node in enumerate(met.nodes)}
-    values, todo, found = [root], [root], list[Any]()
-    while todo:
-        node = todo.pop(0)
-        inputs: list[tuple[int, int, Any]] = []
-        for i in node.inputs:
-            if i.__class__ is not Read:
-                inputs.append((CONSTANT, 0, i.__class__))
-                continue
-            value: Any = i.expr
-            seen = i.geo if id(i.geo) in FRESH else by_contents(i.geo)
-            if id(value) in places:
-                inputs.append((AGAIN, places[id(value)], seen))
-                continue
-            if value.op is None and value.buf.bridge is not None:
-                return                          # (where it lies makes a difference)
-            place = places[id(value)] = len(values)
-            values.append(value)
-            if value.op is not None:
-                todo.append(value)
-            inputs.append((LEAF if value.op is None else NODE, place, seen))
-        if id(node.region) not in FRESH or node.op.__class__ is Gather:
-            return
-        stored = met.stored[numbers[id(node)]]
-        found.append((places[id(node)], node.op, node.region, tuple(inputs), stored, 0))
-    readers = [0] * len(values)
-    for _, _, _, inputs, _, _ in found:
-        for place in {place for kind, place, _ in inputs if kind != CONSTANT}:
-            readers[place] += 1
+    looks = _looks(met, root)
+    if looks is None:
+        return
     sight = Sight()
-    sight.nodes = [(*each[:5], readers[each[0]]) for each in found]
+    sight.nodes, places = looks
     sight.order = tuple([places[id(node)] for node in met.nodes])
     sight.leaves = tuple([places[id(leaf)] for leaf in met.leaves])
     works = [*map(numpy_ns, met.nodes)]
@@ -209,3 +182,36 @@ def note(met: Met, root: Expr) -> None:
     known = _sights.setdefault((id(root.op), id(root.region)), [])
     known.append(sight)
     del known[:-EACH]
+
+
+def _looks(met: Met, root: Expr) -> tuple[list[Any], dict[int, int]] | None:
+    """The `nodes` of a `Sight`, and the places of values by identity; None for what makes a difference beyond
+    that."""
+    places: dict[int, int] = {id(root): 0}
+    numbers = {id(node): k for k, node in enumerate(met.nodes)}
+    readers, todo, found = [0], [root], list[Any]()
+    while todo:
+        node = todo.pop(0)
+        inputs: list[tuple[int, int, Any]] = []
+        for i in node.inputs:
+            if i.__class__ is not Read:
+                inputs.append((CONSTANT, 0, i.__class__))
+                continue
+            value: Any = i.expr
+            seen = i.geo if id(i.geo) in FRESH else by_contents(i.geo)
+            if id(value) in places:
+                inputs.append((AGAIN, places[id(value)], seen))
+                continue
+            if value.op is None and value.buf.bridge is not None:
+                return None                     # (where it lies makes a difference)
+            place = places[id(value)] = len(readers)
+            readers.append(0)
+            if value.op is not None:
+                todo.append(value)
+            inputs.append((LEAF if value.op is None else NODE, place, seen))
+        if id(node.region) not in FRESH or node.op.__class__ is Gather:
+            return None
+        for place in {place for kind, place, _ in inputs if kind != CONSTANT}:
+            readers[place] += 1
+        found.append((places[id(node)], node.op, node.region, tuple(inputs), met.stored[numbers[id(node)]]))
+    return [(*each, readers[each[0]]) for each in found], places

@@ -33,11 +33,12 @@ class Placement:
     Members `waiting` stay pending: they are held, and spared for now (`temporaries`), or `staying` for steps
     that compute them again."""
 
-    __slots__ = ("buffers", "taken", "members", "waiting")
+    __slots__ = ("buffers", "taken", "members", "waiting", "_ended")
 
     def __init__(self, members: Sequence[Expr], stored: set[int], staying: Collection[int] = ()) -> None:
         self.buffers: dict[int, Buffer] = {}
         self.taken: dict[int, Expr] = {}
+        self._ended: set[int] = set()           # what was taken from, by identity
         self.members = {n.serial for n in members}
         self.waiting: set[int] = {*staying}
         for node in reversed(members):
@@ -67,13 +68,13 @@ class Placement:
             self._free(old) or (old.serial in self.members and not covers) or _stays(self.of(old))
         ):
             self.buffers[node.serial] = self.of(old)
-            self.taken[node.serial] = old
+            self.take(node, old)
         elif old is not None and not covers:
             self.buffers[node.serial] = copy_of(self.of(old))
         else:
             dying = self.dying(node, reusable)
             if dying is not None:
-                self.taken[node.serial] = dying
+                self.take(node, dying)
             self.buffers[node.serial] = Buffer.new(node.nbytes) if dying is None else dying.buf
 
     def turn(self, node: Expr, source: Expr | None, margins: Iterable[Margin]) -> None:
@@ -89,18 +90,26 @@ class Placement:
             self.buffers[node.serial] = found
         elif source.serial in self.members or self._free(source) or _stays(self.of(source)):
             self.buffers[node.serial] = self.of(source)
-            self.taken[node.serial] = source
+            self.take(node, source)
         else:
             self.buffers[node.serial] = copy_of(self.of(source))
 
+    def take(self, node: Expr, value: Expr) -> None:
+        """A node's buffer is that of a value, which ends."""
+        self.taken[node.serial] = value
+        self._ended.add(id(value))
+
     def _free(self, value: Expr) -> bool:
         """May the step overwrite this value's buffer?  (real.imag is read-only memory.)"""
-        return (
-            not any(t is value for t in self.taken.values())
-            and self.of(value).memory.flags.writeable
-            and all(r.serial in self.members and r.serial not in self.waiting for r in value.waiting())
-            and (IN_PLACE or self.of(value).shared())
-        )
+        if id(value) in self._ended or not self.of(value).memory.flags.writeable:
+            return False
+        for ref in tuple(value.readers or ()):  # (`Expr.waiting`, written out)
+            reader = ref()
+            if reader is not None and reader.op is not None and (
+                reader.serial not in self.members or reader.serial in self.waiting
+            ):
+                return False
+        return IN_PLACE or self.of(value).shared()
 
     def dying(self, node: Expr, reusable: Iterable[Expr]) -> Expr | None:
         """An input that ends in this step and is as large as the result: its buffer is the destination."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from lazyarr import config
 from lazyarr.calls import Call
-from lazyarr.expr import FOLDS, Expr, Gather, Map, Read, Reduce, Scan, Scatter
+from lazyarr.expr import FOLDS, Expr, Gather, Map, Op, Read, Reduce, Scan, Scatter
 from lazyarr.ops import row
 
 if TYPE_CHECKING:
@@ -64,6 +64,9 @@ class _Compiler:
             return self.usable and not sys.is_finalizing()
         if sys.is_finalizing():
             return False                # nothing can be imported any more
+        waits = config.current.math != "native" and config.current.jit != "always"
+        if waits and self.work > LOOK_NS and noted(name_of(nodes)):
+            return True                 # (before anything is estimated: a loop comes here each time)
         work = sum(map(numpy_ns, nodes))
         self.work += work
         if config.current.math == "native":
@@ -100,9 +103,13 @@ COMPILER = _Compiler()
 
 def name_of(nodes: Sequence[Expr]) -> str:
     """What an evaluation does, for `note`: its ops, in order, whatever their shapes."""
+    return _name_of(tuple([node.op for node in nodes]))
+
+
+@lru_cache(64)
+def _name_of(ops: tuple[Op | None, ...]) -> str:
     found = []
-    for node in nodes:
-        op = node.op
+    for op in ops:
         named = isinstance(op, Map | Reduce | Scan)
         found.append(f"{op.name} {op.sig}" if named else type(op).__name__)  # type: ignore[union-attr]
     return "\n".join(found)

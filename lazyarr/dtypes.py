@@ -55,13 +55,14 @@ for _c in "?bhilqBHILQefdFD":
 ELEMENTS = {c: numpy.dtype(c) for c in CANONICAL if c not in "qQ"}
 """The dtypes of plain elements, which NumPy has one object of each."""
 
-_chars = {id(dtype): CANONICAL[c] for c, dtype in ELEMENTS.items()}
+CHARS = {id(dtype): CANONICAL[c] for c, dtype in ELEMENTS.items()}
+"""By identity of the usual dtypes: `char_of`."""
 _others: dict[tuple[numpy.dtype, str], str | None] = {}
 
 
 def char_of(dtype: numpy.dtype) -> str | None:
     """The canonical character of a plain dtype in native byte order; None for any other dtype."""
-    found = _chars.get(id(dtype))
+    found = CHARS.get(id(dtype))
     if found is not None:
         return found
     if dtype.metadata is not None:

@@ -221,11 +221,11 @@ def wrap_all(result: Any) -> Any:
 
 def elementwise(
     fn: numpy.ufunc, args: tuple[Any, ...], dtype: Any = None, casting: Any = None, above: int = 1,
-    over: numpy.ndarray | None = None,
+    over: numpy.ndarray | None = None, asked: bool = False,
 ) -> Any:
     """fn(*args) as new arrays, one per output.  `above`: callers that are surely ours.
-    `over`: the only result lies in memory as this operand."""
-    if dtype is None and casting is None and over is None and 0 < len(args) < 3:
+    `over`: the only result lies in memory as this operand.   `asked`: there is no recipe."""
+    if not asked and dtype is None and casting is None and over is None and 0 < len(args) < 3:
         made = again(fn, args, 3 + above)
         if made is not None:
             return made

@@ -212,7 +212,7 @@ def _outlive(step: Step, rows: RowBlocks, w: Walk) -> bool:
             node = w.nodes[k]
             taken = None if node.old is not None else placement.dying(node, map(w.value, reusable))
             if taken is not None:
-                placement.taken[node.serial] = taken
+                placement.take(node, taken)
                 dying.pop(taken.serial, None)
     return sum(dying.values()) > SLACK
 
@@ -384,18 +384,17 @@ def _finish(members: list[Expr], placement: Placement, raised: int) -> None:
     """The values exist, and these flags were raised: hand out buffers, forget what nobody needs any more.
 
     What is stored comes first: an interrupt half way must leave the others to whatever is computed again."""
-    buffers = placement.buffers
-    for stored in (True, False):
-        for node in members:
-            if (node.serial in buffers) is not stored:
-                continue
-            if node.serial in placement.waiting:
-                node.spared = True
-                node.errors = flags.told_again(node.errors, raised)
-                continue
-            if is_held(node):
-                LEDGER.unallocated -= node.nbytes
-            node.done(buffers.get(node.serial))
+    buffers, waiting = placement.buffers, placement.waiting
+    stored = [node for node in members if node.serial in buffers]
+    for node in (*stored, *[node for node in members if node.serial not in buffers]):
+        if node.serial in waiting:
+            node.spared = True
+            node.errors = flags.told_again(node.errors, raised)
+            continue
+        storage = None if node.home is None else node.home()    # (`values.is_held`, written out)
+        if storage is not None and storage.value is node:
+            LEDGER.unallocated -= node.nbytes
+        node.done(buffers.get(node.serial))
     for value in placement.taken.values():
         value.buf = None
     COUNT.nodes_run += len(members)

@@ -394,15 +394,24 @@ class Expr:
                 continue
             found[node.serial] = node
             if ends is None or not ends(node):
-                todo += node.needs()
+                todo += [i.expr for i in node.inputs if i.__class__ is Read]    # (`needs`, written out)
+                if not node.covers and node.old is not None:
+                    todo.append(node.old)
         return [found[serial] for serial in sorted(found)]
 
     def weigh(self) -> None:
         """Count the pending nodes below anew: some of them were computed."""
         for node in self.pending():
-            below = [n for n in node.needs() if n.op is not None]
-            node.depth = 1 + getattr(node.op, "depth", 0) + max((n.depth for n in below), default=0)
-            node.weight = 1 + getattr(node.op, "inner", 0) + sum(n.weight for n in below)
+            depth = weight = 0
+            for i in (*node.inputs, node.old):
+                below = i.expr if i.__class__ is Read else i
+                if below.__class__ is not Expr or below.op is None or (i is below and node.covers):
+                    continue
+                weight += below.weight
+                if below.depth > depth:
+                    depth = below.depth
+            node.depth = 1 + getattr(node.op, "depth", 0) + depth
+            node.weight = 1 + getattr(node.op, "inner", 0) + weight
 
     def waiting(self, reader: Expr | None = None) -> list[Expr]:
         """Pending nodes that still read this value, oldest first.

@@ -32,7 +32,7 @@ from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import MOVED, SCALARS, at_call, mask_of
 from lazyarr.error_state import loud, remembered
-from lazyarr.expr import LOCK, Map
+from lazyarr.expr import LOCK, map_of
 from lazyarr.fallback import fallback
 from lazyarr.flags import warn_of_cast
 from lazyarr.gather import BASIC, CACHED, FEW, gathered
@@ -280,7 +280,7 @@ def write(x: ndarray, region: numpy.ndarray, value: ndarray, mask: tuple[ndarray
     char = char_of(region.dtype)
     if isinstance(given, numpy.generic) and char_of(given.dtype) != char:
         given = given.astype(region.dtype)
-    op = Map("copy", f"{char_of(given.dtype if isinstance(given, numpy.generic) else geo.dtype)}->{char}")
+    op = map_of("copy", f"{char_of(given.dtype if isinstance(given, numpy.generic) else geo.dtype)}->{char}")
     x.storage.write(region, op, (given, *[capture(m) for m in mask]), bool(mask), remembered())
 
 

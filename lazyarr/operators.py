@@ -160,7 +160,7 @@ def binary(name: str, fn: numpy.ufunc) -> Any:
         if made is not None:
             return made
         try:
-            return elementwise(fn, (self, other))
+            return elementwise(fn, (self, other), asked=True)
         except Unsupported:
             pass
         return handed(by_numpy, by_python, self, other)
@@ -193,7 +193,7 @@ def reflected(name: str, fn: numpy.ufunc) -> Any:
         if made is not None:
             return made
         try:
-            return elementwise(fn, (other, self))
+            return elementwise(fn, (other, self), asked=True)
         except Unsupported:
             pass
         return handed(by_numpy, by_python, self, other)
@@ -224,7 +224,7 @@ def product(self: Any, other: Any) -> Any:
     if made is not None:
         return made
     try:
-        return elementwise(numpy.multiply, operands)
+        return elementwise(numpy.multiply, operands, asked=True)
     except Unsupported:
         pass
     if operands[0] is not self:

@@ -10,7 +10,7 @@ is node k of the evaluation, k < 0 is leaf -1 - k.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import field
 from itertools import compress
 from typing import Any
@@ -25,9 +25,10 @@ from lazyarr.flags import Late, Raised
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.registry import Active
 from lazyarr.fusion.rewrite import Keeps
-from lazyarr.fusion.structure import Tokens
+from lazyarr.fusion.structure import Numbers, Tokens
 from lazyarr.fusion.turns import Margin
 from lazyarr.records import NamedTuple, dataclass
+from lazyarr.resting import Resting
 
 Finding = Sequence[tuple[int, Raised]]
 """Which members of a step raised what."""
@@ -227,15 +228,24 @@ class Walk:
     nodes: list[Expr]
     leaves: list[Expr]
     key: tuple[Any, ...]
-    numbers: dict[int, int]
-    """Of nodes and leaves, by identity, until they are let go of."""
+    stored: list[bool]
+    """For each node: does somebody outside ask for its value, now or later?  Part of the key.  What other
+    threads do may change that while the plan is made; so nobody asks again."""
     asked: set[int]
-    """Serials of the nodes whose values somebody outside asks for, now or later: part of the key.  What
-    other threads do may change that while the plan is made; so nobody asks again."""
+    """Serials of those."""
     tokens: Tokens
     """By which the key was made, and the rules by which bodies are rewritten."""
     late: list[Late] = field(default_factory=list)
     """Warnings to give when all is done."""
+    _numbers: dict[int, int] | None = None
+
+    @property
+    def numbers(self) -> dict[int, int]:
+        """Of nodes and leaves, by identity; for who plans, before any of them is let go of."""
+        if self._numbers is None:
+            self._numbers = {id(n): k for k, n in enumerate(self.nodes)}
+            self._numbers |= {id(leaf): -1 - k for k, leaf in enumerate(self.leaves)}
+        return self._numbers
 
     def external(self, node: Expr) -> bool:
         return node.serial in self.asked
@@ -258,26 +268,46 @@ def walk(nodes: list[Expr], wanted: Sequence[Expr], literal: bool = True) -> Wal
     """Number the nodes and leaves, and say in one key what the plan depends on.
 
     Unless it is `literal`, constants and error states stand for others, and no rule goes by them."""
-    numbers = {id(n): k for k, n in enumerate(nodes)}
-    roots = {id(n) for n in wanted}
-    outside = [id(n) in roots or _is_asked(n, numbers) for n in nodes]
+    if len(nodes) < MANY:
+        return _walked(nodes, wanted, literal)
+    with Resting():
+        return _walked(nodes, wanted, literal)
+
+
+MANY = 500
+"""Nodes whose key has so many objects of its own that the garbage collector would look at them all, more than
+once."""
+
+
+def _walked(nodes: list[Expr], wanted: Sequence[Expr], literal: bool) -> Walk:
+    numbers = Numbers.of(nodes)
+    stored = _stored(nodes, numbers)
+    for root in wanted:
+        k = numbers.get(root)
+        if k is not None:
+            stored[k] = True
     options = config.plan_key()
     rules: Active = options[-1].at(Keeps.APPROX if config.current.fast_math else Keeps.BITWISE)
     tokens = Tokens(rules, literal)
-    parts, leaves = tokens.of(nodes, outside, numbers, numbers)
-    asked = {n.serial for n in compress(nodes, outside)}
-    return Walk(nodes, leaves, (options, buffer_size(), *parts), numbers, asked, tokens)
+    key = (options, buffer_size(), *tokens.of(nodes, stored, numbers))
+    return Walk(nodes, numbers.leaves, key, stored, {n.serial for n in compress(nodes, stored)}, tokens)
 
 
-def _is_asked(node: Expr, numbers: dict[int, int]) -> bool:
-    """Is it worth its memory (`values.is_kept`, written out), or does a pending node of no number read it?"""
-    home = node.home
-    if home is not None:
-        storage = home()
+def _stored(nodes: list[Expr], numbers: Container[Expr]) -> list[bool]:
+    """For each node: is it worth its memory (`values.is_kept`, written out), or does a pending node of no
+    number read it?"""
+    found: list[bool] = []
+    add = found.append
+    for node in nodes:                  # (no function for each: that takes as long as this does)
+        home, asked = node.home, False
+        storage = None if home is None else home()
         if storage is not None and storage.value is node and (not storage.dying or node.spared):
-            return True
-    for ref in node.readers or ():
-        reader = ref()
-        if reader is not None and id(reader) not in numbers and reader.op is not None:
-            return True
-    return False
+            add(True)
+            continue
+        for ref in node.readers or ():
+            reader = ref()
+            if reader is not None and reader not in numbers and reader.op is not None:
+                asked = True
+                break
+        add(asked)
+    return found

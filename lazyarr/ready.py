@@ -203,20 +203,19 @@ def written(met: Met) -> tuple[Folded, list[Expr]]:
 def note(met: Met | Folded, plan: Plan, w: Walk) -> None:
     """Remember the plan of an evaluation, which was run, all of its kernels being there.
 
-    Its walk's key differs where rules look at constants, and where somebody let go of an array since
-    `look`."""
-    if not plan.noted:
+    Not where rules look at constants or flags, which `look` does not, nor where somebody let go of an array
+    since."""
+    rules = w.tokens.rules
+    if not plan.noted or rules.numbers or rules.flagless or w.key[:2] != met.key[:2]:
         return
     if isinstance(met, Met):
-        if w.key == met.key:
+        if w.stored == met.stored:
             steps = [known_step(step, Places({}, len(met.stored))) for step in plan.steps]
             _enter(plan, met.key, met.pins, Way(steps))
         return
-    rules, places = w.tokens.rules, Places(met.calls, len(met.stored))
     stored = [serial in w.asked for serial in met.serials]
-    if rules.numbers or rules.flagless or stored != met.stored or len(w.asked) != sum(stored):
-        return
-    if w.key[:2] == met.key[:2]:
+    if stored == met.stored and len(w.asked) == sum(stored):
+        places = Places(met.calls, len(met.stored))
         one = known_step(plan.steps[0], places) if len(plan.steps) == 1 else None
         _enter(plan, met.key, met.pins, Way([one]))
 

@@ -239,10 +239,4 @@ def _seen_now(x: ndarray) -> tuple[numpy.ndarray, Buffer | None]:
     buf = x.storage.value.buf
     if buf.__class__ is not Buffer:
         return now(x), None
-    try:                                # (`windows.element_of`, written out)
-        at, geo, found = x.window
-        if at == buf.address and geo is x.geo:
-            return found, buf
-    except AttributeError:
-        pass
     return element_of(x, buf), buf

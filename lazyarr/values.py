@@ -216,19 +216,22 @@ def results(value: Expr, before: int | None) -> list[Expr]:
     """The results, of calls older than serial `before`, to compute so that nothing older still
     reads this value.  Not the readers themselves: of (a * a).sum() the sum, so that a * a is freed."""
     limit = math.inf if before is None else before
-    seen: dict[int, Expr] = {}
+    seen: set[int] = set()
     last: list[Expr] = []
     todo = value.waiting()
     while todo:
         node = todo.pop()
         if node.serial in seen or node.serial >= limit or node.home is None:
             continue                    # (without a home it is still being made, by another thread)
-        seen[node.serial] = node
-        above = [r for r in node.waiting() if r.serial < limit]
-        held = node.home is not None and (home := node.home()) is not None and home.value is node
-        if not above or held:
+        seen.add(node.serial)
+        ends = True
+        for ref in tuple(node.readers or ()):           # (`Expr.waiting`, written out)
+            reader = ref()
+            if reader is not None and reader.op is not None and reader.serial < limit:
+                todo.append(reader)
+                ends = False
+        if ends or is_held(node):
             last.append(node)
-        todo.extend(above)
     return last
 
 

@@ -109,8 +109,3 @@ def _enter(key: int, ns: float) -> None:
     if len(_spent) >= MAX_ACCOUNTS:
         _spent.clear()
     _spent[key] = ns
-
-
-def forget() -> None:
-    """Let no structure have been met before."""
-    _spent.clear()

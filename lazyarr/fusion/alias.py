@@ -62,6 +62,10 @@ class Memory:
         found = known.get(id(value))
         if found is not None:
             return found
+        found = known.get(id(value.old))
+        if found is not None:                   # (nearly all: old values are asked about first)
+            known[id(value)] = found
+            return found
         passed = list[int]()
         while value.op is not None and value.old is not None and id(value) not in known:
             passed.append(id(value))

@@ -72,13 +72,14 @@ def chains(
         group = groups[at] if at < len(groups) else None
         why: str | None = "it is the last"
         if group is not None:
-            why, mine = _unfit(group, out), []
+            why, mine, new = _unfit(group, out), [], None
             if why is None:
                 mine = _touches(group, stored, places)
                 if one is None:
                     longer = _extended(tried, group, mine, asked)
                 else:
-                    longer = _second(one, group, mine, asked, refused)
+                    new = Begun.of(group, mine)
+                    longer = _second(one, new, asked, refused)
                 if isinstance(longer, list):
                     tried, one, at = longer, None, at + 1
                     continue
@@ -96,7 +97,7 @@ def chains(
             found.chains += [c for c in best if _saves(c)]
         tried, one = [], None
         if group is not None:
-            one = Begun(group, mine) if mine and _open_axes(group) else None
+            one = (new or Begun.of(group, mine)) if mine and _open_axes(group) else None
             at += 1
     return found
 
@@ -106,13 +107,15 @@ class Begun(NamedTuple):
 
     group: Group
     touches: list[Touch]
+    kind: tuple[Any, ...]
+    """All that chains go by, but for whose memory is touched."""
 
-    @property
-    def kind(self) -> tuple[Any, ...]:
-        """All that chains go by, but for whose memory is touched."""
-        group = self.group
+    @classmethod
+    def of(cls, group: Group, touches: list[Touch]) -> Begun:
         folded = None if group.fold is None else group.fold.op
-        return (folded, group.scan, group.edge, group.shape, *[t.like for t in self.touches])
+        return cls(
+            group, touches, (folded, group.scan, group.edge, group.shape, *[t.like for t in touches])
+        )
 
 
 Refused = dict[tuple[Any, ...], str]
@@ -121,16 +124,17 @@ the first."""
 
 
 def _second(
-    one: Begun, group: Group, touches: list[Touch], asked: Asked, refused: Refused
+    one: Begun, other: Begun, asked: Asked, refused: Refused
 ) -> list[Chain] | str:
     """The chains of a group and the one after it; or why there are none."""
+    group, touches, kind = other
     number: dict[int, int] = {}
     buffers = [number.setdefault(id(t.key), len(number)) for t in (*one.touches, *touches)]
-    kinds = one.kind, Begun(group, touches).kind, tuple(buffers)
+    kinds = one.kind, kind, tuple(buffers)
     why = refused.get(kinds)
     if why is not None:
         return STAYS if group.stores and _changes_what_stays([one.group], group, asked) else why
-    found = _extended(_begun(*one), group, touches, asked)
+    found = _extended(_begun(one.group, one.touches), group, touches, asked)
     if isinstance(found, str) and found is not STAYS:
         refused[kinds] = found
     return found

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import field
+from itertools import chain, count
+from operator import attrgetter
 from typing import Any
 
 import numpy
 
 from lazyarr import switches
-from lazyarr.dtypes import char_of
+from lazyarr.dtypes import CHARS, char_of
 from lazyarr.error_state import ignores
 from lazyarr.expr import Expr, Map, Read, Reduce, Scan
 from lazyarr.fusion.assemble import Arrange, Filled, Frame, assemble
@@ -24,16 +26,40 @@ from lazyarr.fusion.fold import fold_order
 from lazyarr.fusion.group import Group
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.registry import NONE, Active
-from lazyarr.geometry import FRESH, offset_of
+from lazyarr.geometry import FRESH, GHOSTS, address
 from lazyarr.records import dataclass
 from lazyarr.reduce_order import DECIDED_EARLY, Order
 
 Key = tuple[Any, ...]
 
 
-@dataclass(slots=True, eq=False)
+_OP, _INPUTS, _REGION, _OLD = map(attrgetter, ("op", "inputs", "region", "old"))
+_EXPR, _GEO = map(attrgetter, ("expr", "geo"))
+
+
+class Numbers(dict[Expr, int]):
+    """The numbers of nodes; other values get theirs when these are asked for.
+
+    It holds the nodes: nobody keeps it."""
+
+    leaves: list[Expr]
+    """The other values, in the order of their numbers."""
+
+    @classmethod
+    def of(cls, nodes: Iterable[Expr]) -> Numbers:
+        found = cls(zip(nodes, count()))            # (no number for each: this runs for every node there is)
+        found.leaves = []
+        return found
+
+    def __missing__(self, value: Expr) -> int:
+        self.leaves.append(value)
+        number = self[value] = -len(self.leaves)
+        return number
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class Tokens:
-    """What keys say of nodes, as long as the nodes live."""
+    """What keys say of nodes, as long as the nodes live.  (Nobody may print geometries.)"""
 
     rules: Active
     literal: bool
@@ -42,8 +68,9 @@ class Tokens:
     """Objects whose identity is a token."""
     shared: dict[int, numpy.ndarray] = field(default_factory=dict)
     """The geometries among them, by identity."""
-    odd: bool = False
-    """Some memory is somebody else's, or some access is not aligned."""
+    _others: list[numpy.ndarray] = field(default_factory=list)
+    """Geometries that are told by what is said of them."""
+    _odd: bool | None = None
     _known: dict[int, Any] = field(default_factory=dict)
     """By identity, what is said of the nodes' geometries: they hold these."""
     _ones: dict[Any, numpy.ndarray] = field(default_factory=dict)
@@ -55,60 +82,73 @@ class Tokens:
     """By serial of a node: its form."""
 
     def of(
-        self, nodes: Sequence[Expr], stored: Sequence[bool], numbers: dict[int, int], live: Container[int]
-    ) -> tuple[list[Any], list[Expr]]:
-        """The tokens of some nodes, and the values of others that they need.
+        self, nodes: Sequence[Expr], stored: Sequence[bool], numbers: Numbers,
+        live: Container[int] | None = None,
+    ) -> list[Any]:  # fmt: skip
+        """The tokens of some nodes, whose `numbers` they are; those of the other values that they need are
+        added.  What is pending and not in `live` (by identity; those with numbers) nobody asks for: it was
+        overwritten.
 
-        `numbers`, by identity, has the nodes'; those of the other values are added.  What is pending and not
-        in `live` nobody asks for: it was overwritten."""
-        rules, literal, numbers_matter = self.rules, self.literal, bool(self.rules.numbers)
-        flags_matter, early = rules.flagless, False
-        parts: list[Any] = []
-        leaves: list[Expr] = []
-
-        def leaf(value: Expr) -> int:
-            leaves.append(value)
-            k = numbers[id(value)] = -len(leaves)
-            if value.buf is not None and value.buf.bridge is not None:
-                parts.append(value.buf.address & 15)
-                self.odd = self.odd or value.buf.address & 15 != 0
-            return k
-
-        add, number_of, place_of, place = parts.append, numbers.get, self._known.get, self._place
-        for node, store in zip(nodes, stored, strict=True):
-            op, old = node.op, node.old
-            region: Any = node.region
-            inputs: Sequence[Any] = node.inputs
-            add(op)
+        One kind of token comes after the other, since the interpreter itself then goes through the nodes; how
+        many there are of each kind, those before say.  Only of nodes with old values there is a loop."""
+        rules, literal = self.rules, self.literal
+        ops: list[Any] = [*map(_OP, nodes)]
+        given = [*map(_INPUTS, nodes)]
+        inputs: list[Any] = [*chain.from_iterable(given)]
+        reads = [i for i in inputs if i.__class__ is Read]
+        geos = [*map(_GEO, reads), *map(_REGION, nodes)]
+        seen = [*map(id, geos)]
+        self._see(seen, geos)
+        parts: list[Any] = [
+            bytes(stored), *ops, *map(len, given), *map(type, inputs),      # (a type says a constant's dtype)
+            *map(numbers.__getitem__, map(_EXPR, reads)), *map(self._known.__getitem__, seen),
+        ]  # fmt: skip
+        early = False
+        for op in ops:
             if op.__class__ is Reduce:
                 early = early or op.name in DECIDED_EARLY
                 if op.initial is not None:
-                    add(op.initial.tobytes())  # (-0.0 and 0.0 are equal)
-            for i in inputs:
-                if i.__class__ is Read:
-                    value, geo = i.expr, i.geo
-                    k = number_of(id(value))
-                    add(leaf(value) if k is None else k)
-                    add(place_of(id(geo)) or place(geo))
-                else:
-                    add(i.dtype.char)
-                    if numbers_matter:
-                        add(rules.seen(i) if literal else NONE)
-            add(place_of(id(region)) or place(region))
-            add(store)
-            if flags_matter:
-                add(literal and ignores(node.errors))
-            if old is None:
-                continue                    # (what follows is an op, or a number and three bools)
-            while old is not None and old.op is not None and id(old) not in live:
-                old = old.old
-            below = None if old is None else number_of(id(old))
-            if old is not None and below is None:
-                below = leaf(old)
-            parts += (below, old is node.old, node.masked, node.covers)
-        if early and not flags_matter:
+                    parts.append(op.initial.tobytes())          # (-0.0 and 0.0 are equal)
+        if rules.numbers:
+            parts += [rules.seen(i) if literal else NONE for i in inputs if i.__class__ is not Read]
+        if rules.flagless or early:
             parts += [literal and ignores(node.errors) for node in nodes]
-        return parts, leaves
+        for k, old in enumerate(map(_OLD, nodes)):
+            if old is None:
+                continue
+            node, found = nodes[k], old
+            while found is not None and found.op is not None and (
+                found not in numbers if live is None else id(found) not in live
+            ):
+                found = found.old
+            below = None if found is None else numbers[found]
+            parts += (k, below, found is old, node.masked, node.covers)
+        for k, value in enumerate(numbers.leaves):
+            if value.buf is not None and value.buf.bridge is not None:
+                parts += (-1 - k, value.buf.address & 15)
+                self._odd = self._odd or value.buf.address & 15 != 0 or None
+        return parts
+
+    def _see(self, ids: Iterable[int], geos: Iterable[numpy.ndarray]) -> None:
+        """Note what is said of geometries: one that arrays share goes by its identity."""
+        known, add = self._known, self._others.append
+        for i, geo in dict(zip(ids, geos, strict=True)).items():
+            if i in known:
+                continue
+            if i in FRESH:
+                self.pins.append(geo)
+                self.shared[i] = geo
+                known[i] = i
+            else:
+                add(geo)
+                known[i] = by_contents(geo)
+
+    @property
+    def odd(self) -> bool:
+        """Some memory is somebody else's, or some access is not aligned."""
+        if self._odd is None:
+            self._odd = not all(geo.flags.aligned for geo in self._others)
+        return self._odd
 
     def one(self, geo: numpy.ndarray) -> numpy.ndarray:
         """Of all geometries of nodes of which the same is said, one."""
@@ -147,23 +187,14 @@ class Tokens:
         """What was said of geometries, in the order in which they were met, each once."""
         return dict.fromkeys(self._known.values())
 
-    def _place(self, geo: numpy.ndarray) -> Any:
-        """What keys say of a geometry: one that arrays share goes by its identity."""
-        found: Any
-        if id(geo) in FRESH:
-            self.pins.append(geo)
-            self.shared[id(geo)] = geo
-            found = id(geo)
-        else:
-            found = by_contents(geo)
-            self.odd = self.odd or not geo.flags.aligned
-        self._known[id(geo)] = found
-        return found
-
 
 def by_contents(geo: numpy.ndarray) -> Key:
+    """What keys say of a geometry that arrays do not share."""
     dtype = geo.dtype
-    return geo.shape, geo.strides, char_of(dtype) or dtype, offset_of(geo)
+    char = CHARS.get(id(dtype)) or char_of(dtype) or dtype
+    if not geo.size:
+        return geo.shape, geo.strides, char, 0
+    return geo.shape, geo.strides, char, address(geo) - GHOSTS[id(geo.base)]     # (`geometry.offset_of`)
 
 
 def structure_of(
@@ -216,7 +247,7 @@ def form_of(group: Group, stored: Sequence[bool], tokens: Tokens, live: Containe
     if group.bridged or switches.OFF or any(not isinstance(n.op, SHAPELESS) for n in group.nodes):
         return None
     pinned, labels, form = tokens.shared, dict[Any, int](), list[Any]()
-    for part in tokens.of(group.nodes, stored, {id(n): k for k, n in enumerate(group.nodes)}, live)[0]:
+    for part in tokens.of(group.nodes, stored, Numbers.of(group.nodes), live):
         geo = pinned.get(part) if part.__class__ is int else None
         said = part if part.__class__ is tuple else None if geo is None else by_contents(geo)
         if said is None:

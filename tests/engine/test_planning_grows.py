@@ -153,4 +153,4 @@ MOST = {
 def test_calls_for_each_node(build):
     (cold, warm), (more_cold, more_warm) = counted(build, 2000), counted(build, 6000)
     assert more_cold < 1.15 * cold and more_warm < 1.15 * warm
-    assert cold < MOST[build] and warm < 50
+    assert cold < MOST[build] and warm < 16

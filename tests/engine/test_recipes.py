@@ -52,6 +52,23 @@ def test_a_call_is_looked_at_once(looked_at):
     assert looked_at.count(numpy.negative) == looked_at.count(numpy.true_divide) == 1
 
 
+def test_operators_without_a_recipe_ask_for_it_once(monkeypatch):
+    a, b, x, y = pair()
+    asked = []
+
+    def counted(fn, args):
+        asked.append(fn)
+        return key_of_call(fn, args)
+
+    key_of_call = recipes._key
+    monkeypatch.setattr(recipes, "_key", counted)
+    assert same(a + b, x + y) and same(a * b, x * y) and same(1 / a, 1 / x)
+    assert asked == [fn for fn in (numpy.add, numpy.multiply, numpy.true_divide) for _ in ("ask", "remember")]
+    asked.clear()
+    assert same(a + b, x + y)
+    assert asked == [numpy.add]
+
+
 def test_operands_in_the_other_order_are_another_call(looked_at):
     a, _, x, _ = pair()
     small, s = a.astype("f4"), x.astype("f4")

@@ -25,12 +25,12 @@ def auto(monkeypatch):
     took = worth.Account.took
     monkeypatch.setattr(worth.Account, "took", lambda account, ns: took(account, 1e6))
     monkeypatch.setattr(worth, "noted", lambda name: False)
-    worth.forget()
+    worth._spent.clear()
     planning.forget()
     pace.forget()
     with np.options(plan="auto"):
         yield
-    worth.forget()
+    worth._spent.clear()
 
 
 @pytest.fixture
