@@ -14,9 +14,11 @@ Protocol of the pool ("open door").  `state` = bit 31: open; bits 16..30: places
 helpers inside.  The caller describes the job, opens the door, counts `sequence` up and wakes
 sleepers; then it claims chunks itself, closes the door, and waits until nobody is inside.  A
 helper enters only through an open door, so the caller never waits for one that has not started.
-Helpers spin a little for the next job before they sleep.  They block all signals, which are
-Python's business, and compute in the caller's floating-point environment, which both loops leave
-to the caller as they found it.  What the chunks raise goes into the first of the words (atomic or).
+Helpers spin a little for the next job before they sleep.  To wake them takes as long as a job on some
+hundred thousand elements; so where a job came soon, sooner after the last one than that one took, they expect
+as much of the next one and spin longer.  They block all signals, which are Python's business, and compute in
+the caller's floating-point environment, which both loops leave to the caller as they found it.  What the
+chunks raise goes into the first of the words (atomic or).
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from lazyarr.threading.system_ir import System, basics, filled, parking
 
 MAX_HELPERS = 255
 _SPIN_FOR_JOB = 2000        # pauses, about 0.1 ms: how long a helper stays hot
+_SOON = 500_000             # nanoseconds: the same where the job before came soon, and what is soon
 _SPIN_FOR_END = 4000        # pauses before the caller sleeps for its last helpers
 
 _SERIAL = """
@@ -111,15 +114,25 @@ entry:
   br label %idle
 idle:
   %seen = phi i32 [ 0, %entry ], [ %s, %missed ], [ %s, %left ]
+  %soon = phi i1 [ false, %entry ], [ %soon, %missed ], [ %came_soon, %left ]
+  %since = phi i64 [ 0, %entry ], [ %since, %missed ], [ %end, %left ]
+  %worked = phi i64 [ 0, %entry ], [ %worked, %missed ], [ %took, %left ]
   br label %spin
 spin:
   %k = phi i32 [ 0, %idle ], [ %k1, %again ], [ 0, %sleep ]
   %s = load atomic i32, ptr @sequence seq_cst, align 4
   %new = icmp ne i32 %s, %seen
-  br i1 %new, label %look, label %patience
-patience:
+  br i1 %new, label %look, label %wait
+wait:
   %enough = icmp uge i32 %k, $spin_for_job
-  br i1 %enough, label %sleep, label %again
+  br i1 %enough, label %expect, label %again
+expect:
+  br i1 %soon, label %clock, label %sleep
+clock:
+  %t = call i64 @now()
+  %waited = sub i64 %t, %since
+  %late = icmp sge i64 %waited, $soon
+  br i1 %late, label %sleep, label %again
 again:
   call void @pause()
   %k1 = add i32 %k, 1
@@ -150,7 +163,13 @@ missed:
   br label %idle
 work:                                   ; places left count down, so the number is nobody else's
   %thread = zext i32 %places to i64
+  %begin = call i64 @now()
   call void @help(i64 %thread)
+  %end = call i64 @now()
+  %took = sub i64 %end, %begin
+  %gap = sub i64 %begin, %since
+  %limit = call i64 @llvm.smin.i64(i64 %worked, i64 $soon)
+  %came_soon = icmp slt i64 %gap, %limit
   %old = atomicrmw sub ptr @state, i32 1 seq_cst
   %last = icmp eq i32 %old, 1           ; the door is closed and nobody is left inside
   br i1 %last, label %tell, label %left
@@ -323,7 +342,7 @@ def serial(system: System) -> str:
 
 def pool(system: System) -> str:
     """The module of ``lazyarr_parallel_for`` and ``lazyarr_pool_reset``."""
-    helper = filled(_HELPER, spin_for_job=_SPIN_FOR_JOB)
+    helper = filled(_HELPER, spin_for_job=_SPIN_FOR_JOB, soon=_SOON)
     grow = filled(_GROW, set_mask=int(signal.SIG_SETMASK))
     caller = filled(_CALLER, spin_for_end=_SPIN_FOR_END)
     return basics(system) + parking(system) + _POOL_STATE + helper + grow + caller

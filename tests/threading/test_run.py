@@ -67,6 +67,73 @@ def test_two_threads_really_run():
     assert COUNT.parallel_launches == before + 50
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts of Linux")
+def test_helpers_stay_awake_for_who_comes_again_soon():
+    """By a clock that only the test and its kernel advance: what a launch takes, and what is between two."""
+    python("""
+import ctypes
+import threading
+import time
+from pathlib import Path
+import numpy
+from lazyarr.dispatch.jit import load
+from lazyarr.dispatch.levels import host_levels
+from lazyarr.threading import system_ir
+from lazyarr.threading.run import parallel_for
+
+clock = ctypes.c_int64(1000)
+at = f"inttoptr (i64 {ctypes.addressof(clock)} to ptr)"
+system_ir._CLOCK = f'''
+define internal i64 @now() {{
+  %t = load atomic i64, ptr {at} seq_cst, align 8
+  ret i64 %t
+}}
+'''
+meet = '''
+  %o{0} = atomicrmw add ptr %{0}, i64 1 seq_cst
+  br label %wait{0}
+wait{0}:
+  %n{0} = load atomic i64, ptr %{0} seq_cst, align 8
+  %few{0} = icmp slt i64 %n{0}, 2
+  br i1 %few{0}, label %wait{0}, label %met{0}
+met{0}:'''
+kernel = load(f'''
+define void @work(ptr %a, i64 %chunk, i64 %thread) {{
+  %b = getelementptr i64, ptr %a, i64 1
+  %c = getelementptr i64, ptr %a, i64 2
+  %each = load i64, ptr %c
+  {meet.format("a")}
+  %t = atomicrmw add ptr {at}, i64 %each seq_cst
+  {meet.format("b")}
+  ret void
+}}
+''', ("work",), host_levels()[0].target)["work"]
+
+def told():
+    # How often other threads went to sleep.
+    tasks = [t for t in Path("/proc/self/task").iterdir() if int(t.name) != threading.get_native_id()]
+    text = "".join((t / "status").read_text() for t in tasks)
+    return sum(int(x.split()[1]) for x in text.splitlines() if x.startswith("voluntary"))
+
+def sleeps(took, gap):
+    # The same in six launches that each take so long, and begin so long after the last one.
+    for k in range(9):
+        if k == 3:
+            before = told()
+        words = numpy.array([0, 0, took // 2])
+        parallel_for(kernel, words.ctypes.data, 2, 2)
+        time.sleep(0.05)                # longer than anybody waits who does not look at the clock
+        clock.value += gap
+    return told() - before
+
+awake, slower, longer, late = (
+    sleeps(*each) for each in ((400000, 300000), (400000, 450000), (900000, 450000), (900000, 600000))
+)
+assert awake == longer == 0, (awake, longer)
+assert slower >= 6 and late >= 6, (slower, late)    # (later than a launch takes, or than pays)
+""")
+
+
 @pytest.mark.parametrize("threads", [2, 3, 6])
 def test_thread_numbers_are_small_and_nobody_elses(threads):
     """Scratch memory is by thread number.  More workers than a launch asks for are around."""
