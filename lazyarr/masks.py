@@ -32,7 +32,8 @@ HIDDEN = 8.0
 
 
 FEW = 64
-"""NumPy finds few elements, one of so many, at the speed of memory, where more cost it a mispredicted branch each."""
+"""NumPy finds few elements, one of so many, at the speed of memory; of more each costs it a branch that nobody
+can guess."""
 
 PICKED = 8
 """Few elements of what exists are NumPy's up to so many times the usual size."""

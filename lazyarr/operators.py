@@ -108,7 +108,7 @@ def small_pair(self: Any, other: Any) -> tuple[Any, Any] | None:
 
 
 def existing_pair(self: ndarray, other: ndarray) -> tuple[numpy.ndarray, numpy.ndarray] | None:
-    """Both operands for NumPy, of any size, where they exist: what is NumPy's anyway gains nothing by waiting."""
+    """Both operands for NumPy, of any size, where they exist: what only NumPy computes need not wait."""
     if current.jit == "always" or self.geo.dtype.hasobject or other.geo.dtype.hasobject:
         return None
     x, y = existing(self), existing(other)

@@ -56,9 +56,9 @@ COST_NS = 0.1
 """Nanoseconds of an element of an op of cost 1."""
 
 IN_VAIN = 8
-"""Pieces for each node of an evaluation that may be made for units that do not come about: what is made of what
-is made, each from several places, has more pieces than anybody would run, and planning is to end in a time that
-grows with the nodes."""
+"""Pieces for each node of an evaluation that may be made for units that do not come about: what is made of
+what is made, each from several places, has more pieces than anybody would run, and planning is to end in a
+time that grows with the nodes."""
 
 IN_ORDER = "a fold goes through all of it, in an order of its own"
 
