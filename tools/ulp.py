@@ -129,14 +129,14 @@ needs twelve, and that is why it is slow there (apart, it would be 0.9 times as 
 float16 has so few bits that its results do not show which it was.  AVX512_ICL and AVX512_SPR run X86_V4's
 code.
 
-On samples; of all float32 numbers of some octaves around 1 (tan: from 1/64 to 16; sinh: to 78) the largest
-errors are 2.38 for tan, 1.19 for arcsin, 1.17 for arccos, 1.13 for sinh, 1.02 for expm1,
-arccosh (and logaddexp2), 1.01 for tanh and log2, and 0.98 at most for all other functions of one operand
-that were tried (log, log10, log1p, cosh, sin, cos, arctan, cbrt, arcsinh, arctanh); NumPy's are 3.5 for
-log10, 3.3 for tan, 3.1 for arcsin, 2.1 for arccos and log2, 1.5 for sinh, 1.4 for tanh, 1.01 for arcsinh, 1.16
-for arccosh.  arctan2's is 1.47 of ten million pairs (NumPy's: 2.9).  float16's results are off by 0.55 at most: float32
-with no more terms than 11 bits need.  logaddexp and logaddexp2 of float64 stay within 1 ULP where the
-larger operand cancels up to 30 bits of the logarithm; NumPy's are off by hundreds there.
+On samples; of all float32 numbers of some octaves around 1 (tan: from 1/64 to 16; sinh: to 78) the
+largest errors are 2.38 for tan, 1.19 for arcsin, 1.17 for arccos, 1.13 for sinh, 1.02 for expm1, arccosh
+(and logaddexp2), 1.01 for tanh and log2, and 0.98 at most for all other functions of one operand that
+were tried (log, log10, log1p, cosh, sin, cos, arctan, cbrt, arcsinh, arctanh); NumPy's are 3.5 for log10,
+3.3 for tan, 3.1 for arcsin, 2.1 for arccos and log2, 1.5 for sinh, 1.4 for tanh, 1.01 for arcsinh, 1.16
+for arccosh.  arctan2's is 1.47 of ten million pairs (NumPy's: 2.9).  float16's results are off by 0.55 at
+most: float32 with no more terms than 11 bits need.  logaddexp and logaddexp2 of float64 stay within 1 ULP
+where the larger operand cancels up to 30 bits of the logarithm; NumPy's are off by hundreds there.
 
 erf and erfc are `lazyarr.special`'s, whatever the option is; in the place of NumPy's are C's functions of
 float64, and no speed is compared.  sinc is NumPy's composition of `sin` and a division, here as there: within
