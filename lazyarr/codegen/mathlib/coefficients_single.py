@@ -76,27 +76,42 @@ def near_a_number(f: Callable[[Number], Number], low: float, high: float) -> tup
     return min(found)[1:]
 
 
+_DECIMAL = 7 / 16
+"""Near log10(e), of few bits."""
+
+
 def short_logarithms() -> dict[str, Any]:
-    """In float32: logarithms of few bits, so that multiples of log(2) can be added exactly."""
+    """In float32: logarithms of few bits, so that multiples of log(2) can be added exactly.
+
+    Those in other bases scale the inverses by a number of few bits, so that what the remainder is multiplied
+    by is 1, all but; and log10's are in thirds of log10(2), as that is a float32, all but."""
     found: dict[str, Any] = {}
-    for name, base, last, near in (("LOG", mp.mpf(1), 17, 2), ("LOG2", LN2, 16, 1), ("LOG10", LN10, 18, 1)):
-        pairs = [_near_few_bits(*_part(k, 32), base, last, near) for k in range(32)]
-        halved = base == LN2        # mantissas lie between 1 and 2 there, else from 3/4 to 3/2
-        octave = short(LN2 / base, last)
-        ends = [x * c - 1 for k, (c, _) in enumerate(pairs) for x in _part(k, 32)]
+    for name, base, last, near, thirds, scale in (
+        ("LOG", mp.mpf(1), 17, 2, 1, 1.0),
+        ("LOG2", LN2, 17, 1, 1, 3 / 2),
+        ("LOG10", LN10, 15, 1, 3, _DECIMAL),
+    ):
+        unit = base if base == 1 else LN2 / thirds      # of what the table has
+        pairs = [_near_few_bits(*_part(k, 32), unit, last, near, scale) for k in range(32)]
+        halved = base != 1        # mantissas lie between 1 and 2 there, else from 3/4 to 3/2
+        ends = [x * c - scale for k, (c, _) in enumerate(pairs) for x in _part(k, 32)]
         found[f"SHORT_{name}_INVERSE"] = [c / 2 if halved and k > 15 else c for k, (c, _) in enumerate(pairs)]
-        found[f"SHORT_{name}"] = [t + 1 if halved and k > 15 else t for k, (_, t) in enumerate(pairs)]
-        found[f"SHORT_{name}_STEP"] = (octave, SINGLE.round(LN2 / base - mp.mpf(octave)))
-        found[f"SHORT_{name}_BEND"] = _bend(base, min(ends), max(ends))
+        found[f"SHORT_{name}"] = [t + thirds if halved and k > 15 else t for k, (_, t) in enumerate(pairs)]
+        found[f"SHORT_{name}_BEND"] = _bend(base, mp.mpf(scale), min(ends), max(ends))
+        if halved:
+            found[f"SHORT_{name}_ONE"] = scale
+    octave = short(LN2, 17)
+    found["SHORT_LOG_STEP"] = octave, SINGLE.round(LN2 - mp.mpf(octave))
+    found["SHORT_LOG10_THIRD"] = SINGLE.round(LN2 / LN10 / 3)
     return {f"{name}_F": value for name, value in found.items()}
 
 
-def _bend(base: Number, low: Number, high: Number) -> tuple[float, ...]:
-    """p of log1p(r) = r + r**2 p(r); in other bases the slope at 1, and what that to 1 + r has beyond it."""
+def _bend(base: Number, scale: Number, low: Number, high: Number) -> tuple[float, ...]:
+    """p of log1p(r) = r + r**2 p(r); in other bases, of log(1 + r / scale) = r + r p(r)."""
     if base == 1:
         return fit(guarded(lambda r: (mp.log1p(r) / r - 1) / r, mp.mpf(-1) / 2), low, high, 3)
-    first = SINGLE.round(1 / base)
-    return first, *fit(partial(_above, base, mp.mpf(first)), low, high, 3)
+    beyond = guarded(lambda r: mp.log1p(r / scale) / r / base - 1, 1 / (scale * base) - 1)
+    return fit(beyond, low, high, 3)
 
 
 def powers() -> dict[str, Any]:
@@ -120,31 +135,29 @@ def powers() -> dict[str, Any]:
     return found | {"POWER_BEND_F": (SINGLE.round(lost), *slopes)}
 
 
-def _above(base: Number, first: Number, r: Number) -> Number:
-    """The slope of the logarithm from 1 to 1 + r, less its first part."""
-    return (mp.log1p(r) / r if abs(r) > mp.mpf("1e-25") else 1) / base - first
-
-
 def _part(k: int, count: int) -> tuple[float, float]:
     """The mantissas of one of so many equal parts of octaves, from 3/4 to 3/2."""
     low, high = 1 + k / count, 1 + (k + 1) / count
     return (low, high) if k < count // 2 else (low / 2, high / 2)
 
 
-def _near_few_bits(low: float, high: float, base: Number, last: int, near: int) -> tuple[float, float]:
-    """c near the inverse of an interval's middle, and -log(c) in units of 2**-last, off by little of it.
+def _near_few_bits(
+    low: float, high: float, base: Number, last: int, near: int, one: float
+) -> tuple[float, float]:
+    """c near the inverse of an interval's middle, and -log(c) in units of 2**-last, off by little of it; c
+    is multiplied by a number then.
 
     1 up to so many 32nds beside it: else small results were a difference of larger numbers."""
     if 1 - near / 32 <= low < high <= 1 + near / 32:
-        return 1.0, 0.0
+        return one, 0.0
     scale = float(2**last / base)
     unit = float(min(abs(mp.log(low)), abs(mp.log(high))) / base) * 2.0**-24
-    middle = numpy.float32(2 / (low + high))
+    middle = numpy.float32(2 * one / (low + high))
     for k in range(1 << 18):
         c = float(middle) + float(numpy.spacing(middle)) * (k + 1 >> 1) * (-1) ** k
-        t = -math.log(c) * scale
+        t = -math.log(c / one) * scale
         if abs(t - round(t)) < 2.0**last * unit / 4:
-            exact = -mp.log(mp.mpf(c)) / base
+            exact = -mp.log(mp.mpf(c) / one) / base
             if abs(exact - mp.mpf(short(exact, last))) < unit / 8:
                 return c, short(exact, last)
     raise ValueError("no such number")
@@ -238,8 +251,9 @@ def halves() -> dict[str, Any]:
         "COSINE": fit(of_square(lambda x: (mp.cos(x) - 1) / x**2, mp.mpf(-1) / 2), 0, quarter, 2),
         "TANGENT": fit(of_square(lambda x: (mp.tan(x) / x - 1) / x**2, mp.mpf(1) / 3), 0, quarter, 4),
     }
-    for name, base, near, degree in (("LOG", mp.mpf(1), 2, 3), ("LOG10", LN10, 1, 2)):
-        found[name] = fit(partial(_above, base, mp.mpf(0)), -near * reach, near * reach, degree)
+    found["LOG"] = fit(guarded(lambda r: mp.log1p(r) / r, mp.mpf(1)), -2 * reach, 2 * reach, 3)
+    decimal = guarded(lambda r: mp.log1p(r / _DECIMAL) / r / LN10, 1 / (LN10 * _DECIMAL))
+    found["LOG10"] = fit(decimal, -reach * _DECIMAL, reach * _DECIMAL, 2)
     single = {f"HALF_{name}_F": value for name, value in found.items()}
     return {"HALF_EXP_STEP_F": SINGLE.round(LN2 / 16), **single}
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from lazyarr.codegen.mathlib.arithmetic import chain, fma, remains
 from lazyarr.codegen.mathlib.exponential import INF, nearest, rounded
 from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Real
-from lazyarr.codegen.mathlib.logarithm_single import split
+from lazyarr.codegen.mathlib.logarithm_single import decimal, split
 from lazyarr.codegen.mathlib.lookup import look_up
 from lazyarr.codegen.mathlib.roots_single import split_root
 
@@ -59,12 +59,12 @@ def expm1(on: Lanes, x: Real) -> tuple[Real, Mask]:
     return fma(s, p, s - 1.0).signed(x), abs(x + 30.0).outside(41.08)
 
 
-def _log(x: Real, name: str = "LOG") -> Real:
+def _log(x: Real) -> Real:
     on = x.on
     k, m, index = split(x)
-    c, t = look_up(index, on.table(f"SHORT_{name}_INVERSE"), on.table(f"SHORT_{name}"))
+    c, t = look_up(index, on.table("SHORT_LOG_INVERSE"), on.table("SHORT_LOG"))
     r = fma(m, c, -1.0)
-    return fma(r, chain(r, on.table(f"HALF_{name}")), fma(k, on.table(f"SHORT_{name}_STEP")[0], t))
+    return fma(r, chain(r, on.table("HALF_LOG")), fma(k, on.table("SHORT_LOG_STEP")[0], t))
 
 
 def log(on: Lanes, x: Real) -> tuple[Real, Mask]:
@@ -72,7 +72,8 @@ def log(on: Lanes, x: Real) -> tuple[Real, Mask]:
 
 
 def log10(on: Lanes, x: Real) -> tuple[Real, Mask]:
-    return _log(x, "LOG10"), x.odd()
+    thirds, r = decimal(x)
+    return fma(r, chain(r, on.table("HALF_LOG10")), thirds * on.table("SHORT_LOG10_THIRD")), x.odd()
 
 
 def log1p(on: Lanes, x: Real) -> tuple[Real, Mask]:

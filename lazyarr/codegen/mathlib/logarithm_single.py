@@ -3,6 +3,9 @@
 x = 2**k m, r = m c - 1.  The table's c are those near 1/m whose logarithm t has so few bits, all but exactly,
 that it needs no second number and k log(2) + t none either, its lower part aside.  So what is rounded is
 log(1 + r), which is 1/4 of the result at most where c is not 1 (1/2 in other bases), and the sum.
+
+In other bases c is next to 1 / (m log(base)), a number of few bits where it is 1 above, so that small results
+are r, all but.  log10's k and t are in thirds of log10(2), whose float32 needs no second number.
 """
 
 from __future__ import annotations
@@ -39,11 +42,11 @@ class _Reduced:
     """c / 2**k."""
 
 
-def _reduced(x: Real, name: str) -> _Reduced:
+def _reduced(x: Real) -> _Reduced:
     on = x.on
     k, m, index = split(x)
-    c, t = look_up(index, on.table(f"SHORT_{name}_INVERSE"), on.table(f"SHORT_{name}"))
-    high, low = on.table(f"SHORT_{name}_STEP")
+    c, t = look_up(index, on.table("SHORT_LOG_INVERSE"), on.table("SHORT_LOG"))
+    high, low = on.table("SHORT_LOG_STEP")
     octave = (x.bits - on.real(0.75).bits) & on.p.exponent
     return _Reduced(k.times(high, t), k * low, remains(m, c, -1.0), (c.bits - octave).real)
 
@@ -53,13 +56,13 @@ def _natural(found: _Reduced, r: Real, more: Real) -> Real:
 
 
 def _log(x: Real) -> Real:
-    found = _reduced(x, "LOG")
+    found = _reduced(x)
     return _natural(found, found.r, found.low)
 
 
 def of_sum(x: Real, more: Real) -> Real:
     """log(x + more), where `more` is what rounding left off x: part of what is small, but for the bend."""
-    found = _reduced(x, "LOG")
+    found = _reduced(x)
     r, low = fma(more, found.scale, found.r), fma(more, found.scale, found.low)
     one, two, three, four = x.on.table("SHORT_LOG_BEND")
     z = r * r
@@ -70,22 +73,34 @@ def of_sum(x: Real, more: Real) -> Real:
 def log1p(on: Lanes, x: Real) -> tuple[Real, Mask]:
     """Next to 1 the remainder is x."""
     whole, more = ordered(on.real(1.0), x)
-    found = _reduced(whole, "LOG")
+    found = _reduced(whole)
     return _natural(found, fma(more, found.scale, found.r), found.low).signed(x), out_of_range(whole)
 
 
+def _scaled(x: Real, name: str) -> tuple[Real, Real]:
+    """-log(c), and r, of mantissas from 1 to 2."""
+    on = x.on
+    index = x.bits >> on.p.mantissa - 5
+    c, t = look_up(index, on.table(f"SHORT_{name}_INVERSE"), on.table(f"SHORT_{name}"))
+    return t, remains(x.fraction(), c, -on.table(f"SHORT_{name}_ONE"))
+
+
+def decimal(x: Real) -> tuple[Real, Real]:
+    """What r is added to, in thirds of log10(2), and r."""
+    t, r = _scaled(x, "LOG10")
+    return x.floor_log2().times(3.0, t), r
+
+
 def _decimal(x: Real) -> Real:
-    found = _reduced(x, "LOG10")
-    first, *slopes = x.on.table("SHORT_LOG10_BEND")
-    return found.top + fma(found.r, first, fma(found.r, chain(found.r, slopes), found.low))
+    thirds, r = decimal(x)
+    bend = chain(r, x.on.table("SHORT_LOG10_BEND"), apart=1)
+    return fma(thirds, x.on.table("SHORT_LOG10_THIRD"), fma(r, bend, r))
 
 
 def _binary(x: Real) -> Real:
-    on = x.on
-    c, t = look_up(x.bits >> on.p.mantissa - 5, on.table("SHORT_LOG2_INVERSE"), on.table("SHORT_LOG2"))
-    first, *slopes = on.table("SHORT_LOG2_BEND")
-    r = remains(x.fraction(), c, -1.0)
-    return (x.floor_log2() + t) + fma(r, first, r * chain(r, slopes, apart=1))
+    t, r = _scaled(x, "LOG2")
+    bend = chain(r, x.on.table("SHORT_LOG2_BEND"), apart=1)
+    return (x.floor_log2() + t) + (r + r * bend)
 
 
 def _fast(core: Core) -> Callable[[Lanes, Real], tuple[Real, Mask]]:
