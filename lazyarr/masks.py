@@ -32,8 +32,7 @@ HIDDEN = 8.0
 
 
 FEW = 64
-"""NumPy finds few elements, one of so many, at the speed of memory; of more each costs it a branch that nobody
-can guess."""
+"""NumPy finds few elements, one of so many, at memory's speed; more cost it a mispredicted branch each."""
 
 PICKED = 8
 """Few elements of what exists are NumPy's up to so many times the usual size."""

@@ -22,7 +22,7 @@ from lazyarr.elision import ELIDED, IN_PLACE, REFLECTED_REFS, SECOND_REFS, matte
 from lazyarr.expr import LOCK
 from lazyarr.fallback import fallback
 from lazyarr.recipes import again
-from lazyarr.windows import existing, is_free, small_part
+from lazyarr.windows import existing_pair, is_free, small_part
 
 BINARY = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "floordiv": "floor_divide",
@@ -105,14 +105,6 @@ def small_pair(self: Any, other: Any) -> tuple[Any, Any] | None:
     else:
         return None
     return x, y
-
-
-def existing_pair(self: ndarray, other: ndarray) -> tuple[numpy.ndarray, numpy.ndarray] | None:
-    """Both operands for NumPy, of any size, where they exist: what only NumPy computes need not wait."""
-    if current.jit == "always" or self.geo.dtype.hasobject or other.geo.dtype.hasobject:
-        return None
-    x, y = existing(self), existing(other)
-    return None if x is None or y is None else (x, y)
 
 
 def handed(by_numpy: Any, by_python: Any, self: Any, other: Any) -> Any:

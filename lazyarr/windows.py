@@ -75,6 +75,14 @@ def existing(x: ndarray) -> numpy.ndarray | None:
     return buf.real(geo)
 
 
+def existing_pair(a: ndarray, b: ndarray) -> tuple[numpy.ndarray, numpy.ndarray] | None:
+    """Both operands for NumPy, of any size, where they exist: what only NumPy computes need not wait."""
+    if current.jit == "always" or a.geo.dtype.hasobject or b.geo.dtype.hasobject:
+        return None
+    x, y = existing(a), existing(b)
+    return None if x is None or y is None else (x, y)
+
+
 def is_free(x: ndarray) -> bool:
     """May x be written to at once?  (Its memory exists, nothing pending reads it, and both may change.)"""
     storage = x.storage

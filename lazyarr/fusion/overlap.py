@@ -174,3 +174,17 @@ def _within(first: int, step: int, n: int, extent: int) -> tuple[int, int]:
         low, high = _within(first + step * (n - 1), -step, n, extent)
         return n - high, n - low
     return max(0, -(first // step)), min(n, (extent - 1 - first) // step + 1)
+
+
+def all_of(shape: tuple[int, ...], made: Sequence[Where]) -> bool:
+    """Is every element of a space among what was read?"""
+    bounds = [w.bounds() for w in made]
+    boxes = [b for b in bounds if b is not None]
+    if not shape:
+        return bool(made)
+    edges = [sorted({0, n, *(at for b in boxes for at in b[d])}) for d, n in enumerate(shape)]
+    seen = numpy.zeros([len(e) - 1 for e in edges], bool)
+    for b in boxes:
+        sides = zip(edges, b, strict=True)
+        seen[tuple(slice(edge.index(low), edge.index(high)) for edge, (low, high) in sides)] = True
+    return bool(seen.all())

@@ -20,8 +20,6 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
 
-import numpy
-
 from lazyarr.draws import DRAWS
 from lazyarr.expr import FOLDS, Expr, Map, Read, Reduce
 from lazyarr.fusion.alias import Memory
@@ -38,7 +36,7 @@ from lazyarr.fusion.boxes import (
 )
 from lazyarr.fusion.fold import folded
 from lazyarr.fusion.group import TOO_FEW, Group, Placed, region_of
-from lazyarr.fusion.overlap import Where
+from lazyarr.fusion.overlap import all_of
 from lazyarr.fusion.reindex import CROSSING, crossed
 from lazyarr.fusion.short_folds import is_short
 from lazyarr.geometry import same
@@ -360,7 +358,7 @@ class _Uniting:
         spent = saved = 0.0
         for serial, node in through.items():
             made = reading.made.get(serial, [])
-            if may_raise(node.op, region_of(node).dtype.char) and not _all_of(region_of(node).shape, made):
+            if may_raise(node.op, region_of(node).dtype.char) and not all_of(region_of(node).shape, made):
                 return node, "elements that nobody reads may raise floating-point flags"
             again = sum(math.prod(w.shape) for w in made) - region_of(node).size
             ns = ns_of(node) * again
@@ -397,17 +395,3 @@ def ns_of(node: Expr) -> float:
     """Nanoseconds of an element."""
     assert isinstance(node.op, Map | Reduce)
     return 0.0 if node.op.name == "copy" else COST_NS * row(node.op.name).cost
-
-
-def _all_of(shape: tuple[int, ...], made: Sequence[Where]) -> bool:
-    """Is every element of a space among what was read?"""
-    bounds = [w.bounds() for w in made]
-    boxes = [b for b in bounds if b is not None]
-    if not shape:
-        return bool(made)
-    edges = [sorted({0, n, *(at for b in boxes for at in b[d])}) for d, n in enumerate(shape)]
-    seen = numpy.zeros([len(e) - 1 for e in edges], bool)
-    for b in boxes:
-        sides = zip(edges, b, strict=True)
-        seen[tuple(slice(edge.index(low), edge.index(high)) for edge, (low, high) in sides)] = True
-    return bool(seen.all())

@@ -40,6 +40,7 @@ from lazyarr.slots.part_calls import PartCalls, PartOperators
 from lazyarr.slots.part_writes import PartWrites
 from lazyarr.slots.parts import Parts
 from lazyarr.slots.routines import Known, Routines
+from lazyarr.slots.sizes import Sizes
 from lazyarr.slots.tables import (
     COPIERS,
     HELPERS,
@@ -65,7 +66,9 @@ CALL = b"__call__"
 
 BYTES = 20480
 """For all code: it takes 14 KB."""
-WRITERS = Routines, Parts, Bodies, PartOperators, Items, PartWrites, Calls, PartCalls, Firsts, Attributes
+WRITERS = (
+    Routines, Sizes, Parts, Bodies, PartOperators, Items, PartWrites, Calls, PartCalls, Firsts, Attributes,
+)  # fmt: skip
 """Of the code."""
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from lazyarr.records import NamedTuple
 from lazyarr.slots.assembler import (
     R8,
-    R9,
     R10,
     R11,
     R12,
@@ -28,26 +27,13 @@ from lazyarr.slots.assembler import (
     At,
 )  # fmt: skip
 from lazyarr.slots.fields import (
-    C_CONTIGUOUS,
-    COMPLEX,
-    DIMS,
     DTYPE,
-    FLAGS,
     ITEMS,
-    ITEMSIZE,
     LENGTH,
-    NDIM,
     OBJECTS,
-    STRIDES,
     TYPE,
     TYPE_NUMBER,
 )  # fmt: skip
-
-HUGE = (1 << 31) - 1
-"""Sizes whose product might not fit a word."""
-
-LONGEST = (1 << 63) - 1
-"""Bytes from one element of an axis to the next one, at most."""
 
 
 class Known(NamedTuple):
@@ -235,10 +221,7 @@ class Routines(Writer):
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in (
-            self.wrap, self.unwrap, self.index, self.argument, self.fits, self.orderly, self.nbytes,
-            self.size,
-        ):  # fmt: skip
+        for write in self.wrap, self.unwrap, self.index, self.argument:
             write()
 
     def wrap(self) -> None:
@@ -360,152 +343,4 @@ class Routines(Writer):
         a.leave()
         a.label(f"{routine} type")
         self.found_in(types, f"{routine} type")
-        a.leave()
-
-    def fits(self) -> None:
-        """rdi, rsi: arrays.   rax: not zero if they are small together, as `operators.plain_pair` says."""
-        a, k = self.asm, self.known
-        a.label("fits")
-        a.call("size")
-        a.copy(R8, RAX)
-        a.copy(R9, RDI)
-        a.copy(RDI, RSI)
-        a.call("size")
-        for one in (R8, RAX):
-            a.compare_number(one, HUGE)
-            a.jump_if("above", "fits not")
-        a.multiply(R8, RAX)
-        a.compare_number(R8, k.cross)
-        a.jump_if("above", "fits if alike")
-        a.label("fits so")
-        a.constant(RAX, 1)
-        a.leave()
-
-        a.label("fits if alike")
-        a.load_int(RCX, At(R9, NDIM))
-        a.load_int(R10, At(RDI, NDIM))
-        a.load(R8, At(R9, DIMS))
-        a.load(RDX, At(RDI, DIMS))
-        a.compare(RCX, R10)
-        a.jump_if("other", "fits across")
-        a.label("fits axis")
-        a.test(R10)
-        a.jump_if("equal", "fits alike")
-        a.load(RAX, At(R8))
-        a.compare(At(RDX), RAX)
-        a.jump_if("other", "fits across")
-        a.add(R8, 8)
-        a.add(RDX, 8)
-        a.count_down(R10)
-        a.jump("fits axis")
-        a.label("fits alike")
-        a.call("orderly")
-        a.test(RAX)
-        a.jump_if("equal", "fits not")
-        a.copy(RDI, R9)
-        a.call("orderly")
-        a.test(RAX)
-        a.jump_if("other", "fits so")
-        a.label("fits not")
-        a.zero(RAX)
-        a.leave()
-        self._fits_across()
-
-    def _fits_across(self) -> None:
-        """r9, rdi: arrays of several shapes.   Is the result small that these make together?
-
-        From the last axes on; what does not go together NumPy refuses, however large."""
-        a, k = self.asm, self.known
-        a.label("fits across")
-        a.load_int(RCX, At(R9, NDIM))
-        a.load_int(R10, At(RDI, NDIM))
-        for end, array, ndim in ((R8, R9, RCX), (RDX, RDI, R10)):
-            a.copy(end, ndim)
-            a.times_word(end)
-            a.increase(end, At(array, DIMS))
-        a.constant(RAX, 1)
-        a.label("fits across axis")
-        a.constant(RSI, 1)
-        a.test(RCX)
-        a.jump_if("equal", "fits across other")
-        a.count_down(RCX)
-        a.add(R8, -8)
-        a.load(RSI, At(R8))
-        a.label("fits across other")
-        a.test(R10)
-        a.jump_if("equal", "fits across longer")
-        a.count_down(R10)
-        a.add(RDX, -8)
-        a.compare(At(RDX), RSI)
-        a.jump_if("below", "fits across longer")
-        a.load(RSI, At(RDX))
-        a.label("fits across longer")
-        a.multiply(RAX, RSI)
-        a.test(RCX)
-        a.jump_if("other", "fits across axis")
-        a.test(R10)
-        a.jump_if("other", "fits across axis")
-        a.compare_number(RAX, k.eager)
-        a.jump_if("above", "fits not")
-        a.jump("fits so")
-
-    def orderly(self) -> None:
-        """rdi: an operand.   rax: not zero if nothing depends on whether NumPy computes in its memory
-        (`elision`): it is too small for that, or real, with axes in C's order, as a slice has them; rcx and
-        rdx are lost."""
-        a, k = self.asm, self.known
-        a.label("orderly")
-        a.call("nbytes")
-        a.compare_number(RAX, k.elided)
-        a.jump_if("below", "orderly so")
-        a.load(RCX, At(RDI, DTYPE))
-        a.compare_number(At(RCX, TYPE_NUMBER), COMPLEX - 1, wide=False)
-        a.jump_if("above", "orderly not")           # (complex, objects, half precision)
-        a.load_int(RAX, At(RDI, FLAGS))
-        a.keep(RAX, C_CONTIGUOUS)
-        a.test(RAX)
-        a.jump_if("other", "orderly so")            # (axes of one element may have any strides)
-        a.load_int(RCX, At(RDI, NDIM))
-        a.load(RDX, At(RDI, STRIDES))
-        a.constant(RAX, LONGEST)
-        a.label("orderly axis")
-        a.compare(At(RDX), RAX)
-        a.jump_if("above", "orderly not")           # (negative ones count as longer than all others)
-        a.load(RAX, At(RDX))
-        a.add(RDX, 8)
-        a.count_down(RCX)
-        a.jump_if("other", "orderly axis")
-        a.test(RAX)                                 # zero: an axis along which it repeats
-        a.leave()
-        a.label("orderly so")
-        a.constant(RAX, 1)
-        a.leave()
-        a.label("orderly not")
-        a.zero(RAX)
-        a.leave()
-
-    def nbytes(self) -> None:
-        """rdi: an array.   rax: its bytes."""
-        a = self.asm
-        a.label("nbytes")
-        a.call("size")
-        a.load(RCX, At(RDI, DTYPE))
-        a.multiply(RAX, At(RCX, ITEMSIZE))
-        a.leave()
-
-    def size(self) -> None:
-        """rdi: an array.   rax: its elements; rcx and rdx are lost."""
-        a = self.asm
-        a.label("size")
-        a.load_int(RCX, At(RDI, NDIM))
-        a.load(RDX, At(RDI, DIMS))
-        a.constant(RAX, 1)
-        a.label("size axis")
-        a.test(RCX)
-        a.jump_if("equal", "size whole")
-        a.multiply(RAX, At(RDX))
-        a.add(RDX, 8)
-        a.count_down(RCX)
-        a.jump("size axis")
-        a.label("size whole")
         a.leave()
