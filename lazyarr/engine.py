@@ -4,8 +4,7 @@ In: pending nodes in program order.   Out: the same nodes, each with a buffer.
 
     plan (walk, partition, assemble) -> for each step: bufferize -> launch
 
-What has no native lowering runs through NumPy (`materialize.run_through_numpy`), node by node, in its
-place in the same order.
+What has no native lowering runs through NumPy (`materialize.run_through_numpy`), node by node, in its place.
 """
 
 from __future__ import annotations
@@ -61,10 +60,12 @@ def run(nodes: list[Expr], roots: list[Expr], met: Met | Folded | None, account:
             return
         _, nodes = ready.written(met)
         met = None
-    began = time.perf_counter()
+    began, plans = time.perf_counter(), COUNT.plans
     w = walk(nodes, roots)
     plan = plan_if(w, _refuse, None if account is None else account.still_waits)
-    COUNT.seconds["plan"] += time.perf_counter() - began
+    COUNT.seconds["plan"] += (took := time.perf_counter() - began)
+    if account is not None and COUNT.plans > plans:
+        account.planned(1e9 * took)
     if plan is None:
         w.leaves.clear()                # what is read goes with its last reader
         unplanned(nodes, account)
@@ -381,9 +382,8 @@ def _source(step: Step, w: Walk, addresses: list[int]) -> Source:
 
 
 def _finish(members: list[Expr], placement: Placement, raised: int) -> None:
-    """The values exist, and these flags were raised: hand out buffers, forget what nobody needs any more.
-
-    What is stored comes first: an interrupt half way must leave the others to whatever is computed again."""
+    """The values exist, and these flags were raised: hand out buffers, forget what nobody needs any more; what
+    is stored comes first: an interrupt half way must leave the others to whatever is computed again."""
     buffers, waiting = placement.buffers, placement.waiting
     stored = [node for node in members if node.serial in buffers]
     for node in (*stored, *[node for node in members if node.serial not in buffers]):

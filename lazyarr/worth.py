@@ -60,16 +60,20 @@ MAX_ACCOUNTS = 1024
 _spent: dict[int, float] = {}
 """By account: nanoseconds that NumPy has taken; infinite where plans are made."""
 
+_owed: dict[int, float] = {}
+"""By what the ops are: nanoseconds that their last plan took, whatever its price, less those that NumPy has
+taken for such ops since.  Whoever has other structures each time makes no plan before that is paid."""
+
 
 class Account:
     """On what the time of an evaluation goes: at first on what its ops are, since to ask for a key takes
     longer; where these have a plan, on the structure."""
 
-    __slots__ = ("key", "nodes", "is_first")
+    __slots__ = ("key", "nodes", "is_first", "_ops")
 
     def __init__(self, nodes: Sequence[Expr]) -> None:
         self.nodes = nodes
-        self.key = hash(tuple([n.op for n in nodes]))
+        self.key = self._ops = hash(tuple([n.op for n in nodes]))
         self.is_first = False
         """Are these ops planned for the first time?"""
 
@@ -87,7 +91,7 @@ class Account:
         if self.is_first or at_once():
             return False
         self.key = hash(w.key if placed or like is None else like)
-        return self._waits(PLACED if placed else PLAN)
+        return self._ops in _owed or self._waits(PLACED if placed else PLAN)
 
     def _waits(self, price: Price) -> bool:
         nodes = self.nodes
@@ -97,15 +101,25 @@ class Account:
             return True
         if price is PLAN and spent < SURE * (least + KERNELS.of(nodes)) and not noted(name_of(nodes)):
             return True
-        _enter(self.key, inf)
+        _enter(_spent, self.key, inf)
         return False
 
     def took(self, ns: float) -> None:
         """So long NumPy took."""
-        _enter(self.key, _spent.get(self.key, 0.0) + ns)
+        _enter(_spent, self.key, _spent.get(self.key, 0.0) + ns)
+        owed = _owed.get(self._ops)
+        if owed is not None:
+            if owed > ns:
+                _owed[self._ops] = owed - ns
+            else:
+                _owed.pop(self._ops, None)
+
+    def planned(self, ns: float) -> None:
+        """So long a plan took."""
+        _enter(_owed, self._ops, ns)
 
 
-def _enter(key: int, ns: float) -> None:
-    if len(_spent) >= MAX_ACCOUNTS:
-        _spent.clear()
-    _spent[key] = ns
+def _enter(accounts: dict[int, float], key: int, ns: float) -> None:
+    if len(accounts) >= MAX_ACCOUNTS:
+        accounts.clear()
+    accounts[key] = ns

@@ -53,10 +53,10 @@ BYTES_PER_NS = 24.0
 COST_NS = 0.1
 """Nanoseconds of an element of an op of cost 1."""
 
-IN_VAIN = 8
-"""Pieces for each node of an evaluation that may be made for units that do not come about: what is made of
-what is made, each from several places, has more pieces than anybody would run, and planning is to end in a
-time that grows with the nodes."""
+IN_VAIN = 2
+"""Pieces for each node of an evaluation, besides those of one unit, that may be made for units that do not
+come about: what is made of what is made, each from several places, has more pieces than anybody would run,
+and planning is to end in a time that grows with the nodes."""
 
 IN_ORDER = "a fold goes through all of it, in an order of its own"
 
@@ -104,7 +104,7 @@ def read_through(
         return Regions()
     readers = Readers(nodes)
     shared = _shared(groups, asked, out)
-    search = Search(IN_VAIN * len(nodes))
+    search = Search(MOST_NODES + IN_VAIN * len(nodes))
     while True:
         found = _units(groups, apart, readers, stored, asked, memory, out, shared, search)
         lost = [serial for serial, number in shared.items() if not found.reading(serial, number)]

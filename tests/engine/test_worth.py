@@ -14,6 +14,7 @@ from lazyarr.worth import Price
 
 SIZE = 100_000
 FREE, DEAR = Price(0, 0, 0, 0), Price(1e18, 0, 0, 0)
+planned = worth.Account.planned
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +26,9 @@ def auto(monkeypatch):
     took = worth.Account.took
     monkeypatch.setattr(worth.Account, "took", lambda account, ns: took(account, 1e6))
     monkeypatch.setattr(worth, "noted", lambda name: False)
+    monkeypatch.setattr(worth.Account, "planned", lambda account, ns: None)
     worth._spent.clear()
+    worth._owed.clear()
     planning.forget()
     pace.forget()
     with np.options(plan="auto"):
@@ -72,6 +75,21 @@ def test_what_is_new_waits_until_its_price_is_paid(prices):
     assert waited == list(range(len(waited))) and 3 <= len(waited) <= 5
     assert seen[len(waited)] == (1, 0, 1)
     assert all(counts == (0, 0, 1) for counts in seen[len(waited) + 1 :])
+
+
+def test_what_a_plan_took_is_paid_before_the_next_one_of_such_ops(prices, monkeypatch):
+    """Rolled by another number each time it is another structure; NumPy takes a millisecond for each."""
+    prices()
+    x = np.arange(4.0 * SIZE).reshape(400, -1) * 1
+    np.evaluate(x)
+
+    def rolled(k):
+        return lambda: np.roll(x, k + 1, 0) * 2 + np.roll(x, 3 * k + 1, 1)
+
+    assert [counted(rolled(k))[1][0] for k in range(3)] == [1, 1, 1]
+    monkeypatch.setattr(worth.Account, "planned", lambda account, ns: planned(account, 4.5e6))
+    assert [counted(rolled(k))[1][0] for k in range(3, 15)] == [1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0]
+    assert counted(rolled(3))[1] == (0, 0, 1)         # what has a plan owes nothing
 
 
 def test_kernels_are_part_of_the_price(prices, monkeypatch):
@@ -216,7 +234,7 @@ def test_an_interrupt_in_the_middle_leaves_what_can_be_asked_again(prices, monke
 def test_accounts_are_bounded(prices):
     prices(DEAR)
     for k in range(3 * worth.MAX_ACCOUNTS):
-        worth._enter(k, 1.0)
+        worth._enter(worth._spent, k, 1.0)
     assert len(worth._spent) <= worth.MAX_ACCOUNTS
 
 

@@ -35,6 +35,11 @@ READS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "row + column": lambda np, m, w: m[3] + m[:100, 4],
     "row @ array": lambda np, m, w: m[3] @ w,
     "square @ array": lambda np, m, w: m[:8, :8] @ w[:8],
+    "row @ all": lambda np, m, w: m[3] @ m[:100],
+    "all @ array": lambda np, m, w: m @ w,
+    "all @ column": lambda np, m, w: m @ m[:100, :1],
+    "column * row": lambda np, m, w: m[:600, 5:6] * m[3, :80],
+    "columns - rows": lambda np, m, w: w - m[:300, :1],
     "comparison": lambda np, m, w: m[3] < m[4, ::-1],
     "equality": lambda np, m, w: m[3] == 4,
     "power": lambda np, m, w: m[3] ** 2,
@@ -151,6 +156,30 @@ def test_what_is_always_numpys_needs_no_python(name: str) -> None:
     assert same(named(np, name)(x * 2, *lazy(args)), named(numpy, name)(real * 2, *args))
     x[:] = 7
     assert same(later, real + 1)
+
+
+def test_large_products_and_their_errors_are_numpys() -> None:
+    x, real = both()
+    y = lazy(real[:100])
+    later = x + 1
+    built = COUNT.nodes_built
+    found = x @ y
+    assert COUNT.nodes_built == built and same(found, real @ real[:100])
+    for refused in x, later, 3:
+        with pytest.raises(ValueError, match="matmul"):
+            x @ refused
+    assert not np.is_evaluated(x * 2 @ y)
+
+
+def test_operands_whose_result_is_large_wait() -> None:
+    x, real = both()
+    column, row = lazy(real[:1000, :1]), lazy(real[:1, :])
+    assert np.is_evaluated(column[:600] * row) and not np.is_evaluated(column * row)
+    assert same(column * row, real[:1000, :1] * real[:1, :])
+    for a, b in (column, row[:, :0]), (column[:, :, None], row), (column[:7], row[0, :6]):
+        assert same(a + b, numpy.asarray(a) + numpy.asarray(b))
+    with pytest.raises(ValueError, match="broadcast"):
+        column + x[:999, :50]
 
 
 def test_large_results_of_folds_are_arrays_like_others() -> None:
