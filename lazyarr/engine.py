@@ -382,8 +382,8 @@ def _source(step: Step, w: Walk, addresses: list[int]) -> Source:
 
 
 def _finish(members: list[Expr], placement: Placement, raised: int) -> None:
-    """The values exist, and these flags were raised: hand out buffers, forget what nobody needs any more; what
-    is stored comes first: an interrupt half way must leave the others to whatever is computed again."""
+    """The values exist, and these flags were raised: hand out buffers, forget what nobody needs more.  What
+    is stored goes first: an interrupt half way must leave the others to whatever is computed again."""
     buffers, waiting = placement.buffers, placement.waiting
     stored = [node for node in members if node.serial in buffers]
     for node in (*stored, *[node for node in members if node.serial not in buffers]):

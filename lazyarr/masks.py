@@ -48,12 +48,14 @@ def compressed(x: ndarray, mask: ndarray) -> ndarray:
     storage = mask.storage
     if storage is not None and storage.dying and not _cheap(kept.expr, given):
         storage.dying = False
-    tally = Expr(Tally(), (kept,), fresh((-(-x.geo.size // BLOCK) + 1,), numpy.dtype(numpy.int64)))
-    COUNT.bytes_numpy -= tally.nbytes           # a result that NumPy does not have
-    assert tally.region is not None
-    ranks = Read(tally, tally.region)
-    evaluate([tally])
-    n = int(tally.buf.memory.view(numpy.int64)[-1])
+    ranks = _counted(kept)
+    if ranks is None:
+        tally = Expr(Tally(), (kept,), fresh((-(-x.geo.size // BLOCK) + 1,), numpy.dtype(numpy.int64)))
+        COUNT.bytes_numpy -= tally.nbytes       # a result that NumPy does not have
+        assert tally.region is not None
+        ranks = Read(tally, tally.region)
+        evaluate([tally])
+    n = int(ranks.expr.buf.memory.view(numpy.int64)[-1])
     if not n:
         nothing: ndarray = wrap(numpy.empty(0, x.geo.dtype))
         return nothing
@@ -62,6 +64,18 @@ def compressed(x: ndarray, mask: ndarray) -> ndarray:
         few: ndarray = wrap(now(x)[now(mask)])
         return few
     return fresh_array(Compress(), (given, kept, ranks), fresh((n,), x.geo.dtype))
+
+
+def _counted(mask: Read) -> Any:
+    """What was counted for another array that is read through a mask, and still waits: until it is computed
+    nobody writes to the mask."""
+    for node in mask.expr.waiting():
+        op, inputs = node.op, node.inputs       # (another thread may compute it meanwhile)
+        if isinstance(op, Compress) and inputs:
+            _, given, ranks = inputs
+            if isinstance(given, Read) and given.expr is mask.expr and same(given.geo, mask.geo):
+                return ranks
+    return None
 
 
 def _cheap(mask: Expr, x: Read) -> bool:

@@ -1,4 +1,4 @@
-"""Few elements of an array that exists, by a mask that exists: NumPy picks them at the call."""
+"""Few elements of an array that exists: NumPy picks them at the call.  Masks of several arrays."""
 
 from __future__ import annotations
 
@@ -54,3 +54,24 @@ def test_of_large_arrays_threads_pick() -> None:
     mask = large < 50
     found = large[mask]
     assert not np.is_evaluated(found) and numpy.asarray(found).tobytes() == numpy.arange(50.0).tobytes()
+
+
+@pytest.mark.parametrize("jit", ["auto", "always"])
+def test_what_waits_for_a_mask_has_counted_it(jit: str) -> None:
+    """Several arrays through one mask: it is counted once, and anew when somebody has written to it."""
+    n = 1_000_000
+    real = numpy.random.default_rng(4).permutation(numpy.arange(float(n)))
+    x, y, kept = np.array(real) * 1, np.array(real[::-1]) * 1, real > 1000
+    np.evaluate(x, y)
+    with np.options(jit=jit):
+        mask = np.array(kept)
+        first = x[mask]
+        nodes = COUNT.nodes_run
+        second, third = y[mask], x[::-1][mask[:]]
+        assert COUNT.nodes_run == nodes and not np.is_evaluated(second)
+        mask[: n // 2] = False
+        after = y[mask]
+    assert numpy.asarray(first).tobytes() == real[kept].tobytes()
+    assert numpy.asarray(second).tobytes() == real[::-1][kept].tobytes() == numpy.asarray(third).tobytes()
+    kept[: n // 2] = False
+    assert numpy.asarray(after).tobytes() == real[::-1][kept].tobytes()

@@ -155,7 +155,7 @@ def unbounded(monkeypatch):
 
 MOST = {
     chains: 70, wide: 75, folds: 245, norms: 185, writes: 180, sweeps: 190, slices: 155, halves: 230,
-    outputs: 300, crossings: 250,
+    outputs: 300, crossings: 800,
 }  # fmt: skip
 """Calls for each operation, when the structure is new."""
 
