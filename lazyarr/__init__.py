@@ -25,9 +25,9 @@ from __future__ import annotations
 
 import importlib
 
-from lazyarr.resting import Lasting
+from lazyarr.resting import Lasting as _Lasting
 
-with Lasting():                         # nothing of what is made here is garbage
+with _Lasting():                        # nothing of what is made here is garbage
     import numpy
 
     from lazyarr import buffer_protocol as _buffer_protocol

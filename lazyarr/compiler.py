@@ -64,8 +64,7 @@ class _Compiler:
             return self.usable and not sys.is_finalizing()
         if sys.is_finalizing():
             return False                # nothing can be imported any more
-        waits = config.current.math != "native" and config.current.jit != "always"
-        if waits and self.work > LOOK_NS and noted(name_of(nodes)):
+        if config.current.math != "native" and config.current.jit != "always" and self._finds(nodes):
             return True                 # (before anything is estimated: a loop comes here each time)
         work = sum(map(numpy_ns, nodes))
         self.work += work
@@ -73,7 +72,11 @@ class _Compiler:
             return self.ready(work)     # whose bits a result has does not depend on how far the program is
         if config.current.jit == "always":
             return loads_cached() or self.ready(work)
-        return (self.work > LOOK_NS and noted(name_of(nodes))) or self.ready(work)
+        return self._finds(nodes) or self.ready(work)
+
+    def _finds(self, nodes: Sequence[Expr]) -> bool:
+        """Are the kernels of earlier runs there, and worth looking for?"""
+        return self.work > LOOK_NS and noted(name_of(nodes))
 
     def ready(self, work_ns: float) -> bool:
         """May kernels be compiled for work that takes NumPy `work_ns`?"""

@@ -34,7 +34,7 @@ from lazyarr.flags import discards
 from lazyarr.geometry import broadcast_shapes, descends, fresh, layout, like
 from lazyarr.habits import MEDIUM
 from lazyarr.ops import OPS, may_raise
-from lazyarr.pace import NOW, may_try
+from lazyarr.pace import NOW, holds, may_try
 from lazyarr.recipes import WORD, again, measure, remember
 
 WEAK = {bool: numpy.dtype(bool), int: int, float: float, complex: complex}
@@ -195,7 +195,7 @@ def at_call(size: int, args: tuple[Any, ...], factor: int = 1, paced: bool = Tru
     if jit == "auto" and size:
         arrays = [x for x in args if x.__class__ is ndarray]
         least = measure(size, [x.geo.itemsize for x in arrays])
-        if paced and least <= MEDIUM * current.eager_elements and NOW.numpys and may_try():
+        if paced and least <= MEDIUM * current.eager_elements and NOW.numpys and holds() and may_try():
             return not any(map(_waits_for_more, arrays)) and not prompt()
         if least > current.eager_elements * factor:
             return False

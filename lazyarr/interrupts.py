@@ -51,14 +51,18 @@ class Held:
 def hold_signals() -> Held | None:
     """Put the program's handlers aside; what to give to `release_signals`."""
     held = Held()
-    for number in SIGNALS:
-        handler = signal.getsignal(number)
-        if callable(handler):
-            try:
+    try:
+        for number in SIGNALS:
+            handler = signal.getsignal(number)
+            if callable(handler):
+                held.handlers.append((number, handler))
                 signal.signal(number, held.note)
-            except ValueError:          # another thread than the main one, which runs the handlers
-                return None
-            held.handlers.append((number, handler))
+    except BaseException as error:
+        at = error.__traceback__
+        if isinstance(error, ValueError) and at is not None and at.tb_next is None:
+            return None                 # another thread than the main one, which runs the handlers
+        release_signals(held)           # a handler that `signal` ran before it put this one aside
+        raise
     return held
 
 

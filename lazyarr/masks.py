@@ -30,7 +30,6 @@ STORED_BYTES = 2
 HIDDEN = 8.0
 """Work (`ops.Op.cost`) on one element that hides behind the loads of an array."""
 
-
 FEW = 64
 """NumPy finds few elements, one of so many, at memory's speed; more cost it a mispredicted branch each."""
 
@@ -41,9 +40,7 @@ PICKED = 8
 def compressed(x: ndarray, mask: ndarray) -> ndarray:
     """x[mask]."""
     if at_call(x.geo.size, (x, mask)) or not x.geo.ndim:
-        COUNT.eager += 1
-        eager: ndarray = wrap(now(x)[now(mask)])
-        return eager
+        return _by_numpy(x, mask)
     given, kept = capture(x), capture(mask)
     storage = mask.storage
     if storage is not None and storage.dying and not _cheap(kept.expr, given):
@@ -60,10 +57,14 @@ def compressed(x: ndarray, mask: ndarray) -> ndarray:
         nothing: ndarray = wrap(numpy.empty(0, x.geo.dtype))
         return nothing
     if n * FEW <= x.geo.size and at_call(x.geo.size, (x, mask), PICKED):
-        COUNT.eager += 1
-        few: ndarray = wrap(now(x)[now(mask)])
-        return few
+        return _by_numpy(x, mask)
     return fresh_array(Compress(), (given, kept, ranks), fresh((n,), x.geo.dtype))
+
+
+def _by_numpy(x: ndarray, mask: ndarray) -> ndarray:
+    COUNT.eager += 1
+    found: ndarray = wrap(now(x)[now(mask)])
+    return found
 
 
 def _counted(mask: Read) -> Any:

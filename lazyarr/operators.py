@@ -21,8 +21,9 @@ from lazyarr.elementwise import SCALARS, elementwise, into
 from lazyarr.elision import ELIDED, IN_PLACE, REFLECTED_REFS, SECOND_REFS, matters, swaps, taken
 from lazyarr.expr import LOCK
 from lazyarr.fallback import fallback
+from lazyarr.pairs import plain_pair, small_pair
 from lazyarr.recipes import again
-from lazyarr.windows import existing_pair, is_free, small_part
+from lazyarr.windows import existing_pair, is_free
 
 BINARY = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "floordiv": "floor_divide",
@@ -50,61 +51,6 @@ UNARY = {"neg": "negative", "pos": "positive", "invert": "invert", "abs": "absol
 
 def _python(name: str) -> Any:
     return divmod if name == "divmod" else getattr(operator, name + "_" if name in ("and", "or") else name)
-
-
-CROSS = 4096
-"""Elements: products of operand sizes up to this need no look at shapes."""
-
-
-def _apart(x: numpy.ndarray, y: numpy.ndarray) -> bool:
-    """Is each small, but not the result?  Or may NumPy compute in one of them?"""
-    if x.shape == y.shape:
-        return x.nbytes >= ELIDED or y.nbytes >= ELIDED
-    try:
-        return numpy.broadcast(x, y).size > current.eager_elements
-    except ValueError:
-        return False                            # NumPy says so
-
-
-def plain_pair(self: Any, other: Any) -> Any:
-    """The other operand for NumPy, if both are its business; None if not (no operand is None).
-
-    The shortest path there is: it decides what a small operation costs over NumPy."""
-    c = other.__class__
-    if c is ndarray:
-        if other.storage is not None:
-            return None
-        y = other.geo
-        x = self.geo
-        if x.size * y.size > CROSS and _apart(x, y):
-            return None
-    elif c in SCALARS:
-        y = other
-    else:
-        return None
-    if current.jit == "always":
-        return None
-    COUNT.eager += 1
-    return y
-
-
-def small_pair(self: Any, other: Any) -> tuple[Any, Any] | None:
-    """Both operands for NumPy, where they are small, or parts of large arrays, and exist."""
-    if current.jit == "always":
-        return None
-    x = small_part(self)
-    if x is None:
-        return None
-    c = other.__class__
-    if c is ndarray:
-        y = small_part(other)
-        if y is None or (x.size * y.size > CROSS and _apart(x, y)):
-            return None
-    elif c in SCALARS:
-        y = other
-    else:
-        return None
-    return x, y
 
 
 def handed(by_numpy: Any, by_python: Any, self: Any, other: Any) -> Any:

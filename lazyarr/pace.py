@@ -57,6 +57,9 @@ node does."""
 QUIETS = 8
 """So often between two looks, with `SETTLING` calls that are counted after each: other code may begin."""
 
+UNASKED = 256
+"""Calls that nobody counts, rolls say, are NumPy's for so long after one that was counted."""
+
 MAX_PACES = 1024
 """Places; all are forgotten when there are more."""
 
@@ -64,12 +67,16 @@ MAX_PACES = 1024
 class _Now:
     """What holds for calls that nobody counts."""
 
-    __slots__ = ("evaluating", "hasty", "looker", "numpys", "quiet", "thread", "timed", "unknown", "work")
+    __slots__ = (
+        "evaluating", "hasty", "looker", "numpys", "quiet", "thread", "timed", "unasked", "unknown", "work",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.numpys = False
         """Are those of medium size NumPy's?  (As the last one that was counted.)"""
-        self.hasty = 0
+        self.unasked = 0
+        """How many more calls that nobody counts go by that."""
+        self.hasty: set[Pace] = set()
         """Pieces of code whose calls are."""
         self.quiet = 0
         """Calls that nobody need count."""
@@ -108,7 +115,7 @@ class Pace:
         self._left -= 1
         if self._left <= 0:                     # (two threads may have counted at once)
             self._next()
-        NOW.numpys = self.numpys
+        NOW.numpys, NOW.unasked = self.numpys, UNASKED
         return self.numpys
 
     def _rest(self, calls: int) -> None:
@@ -127,7 +134,7 @@ class Pace:
             NOW.quiet = QUIET
 
     def _hastens(self) -> None:
-        NOW.hasty += 1
+        NOW.hasty.add(self)
         self.numpys, self._left, self._next = True, SETTLING, self._try
 
     def _begins(self, then: Callable[[], None]) -> None:
@@ -164,11 +171,11 @@ class Pace:
             self._left, self._next = self._lasting, self._stayed
             self._lasting = min(2 * self._lasting, MOST)
         else:
-            NOW.hasty -= 1
+            NOW.hasty.discard(self)
             self._pays()
 
     def _stayed(self) -> None:
-        NOW.hasty -= 1
+        NOW.hasty.discard(self)
         self._rest(SETTLING)
 
 
@@ -193,13 +200,13 @@ def band(measure: float) -> int:
     return int(measure).bit_length()
 
 
-def pace_of(frame: FrameType, band: int) -> Pace:
+def pace_of(frame: FrameType, size_band: int) -> Pace:
     """What is to be known of the calls of a size that the code of a frame makes."""
     code = frame.f_code
     if len(PACES) >= MAX_PACES:
         forget()
     own = id(code) in THEIRS or (nearest(frame) or (None,))[0] is code
-    found = PACES[id(code), band] = Pace() if own else _UNCOUNTED
+    found = PACES[id(code), size_band] = Pace() if own else _UNCOUNTED
     _pins.append(code)
     return found
 
@@ -221,10 +228,18 @@ def ended(seconds: float) -> None:
 
 
 def at_once() -> bool:
-    """Is nothing left to what it costs, since somebody asks for compiled code, looks on, or would get other
-    bits from NumPy?"""
+    """Are nodes and plans made whatever they cost, since somebody asks for compiled code, looks on, or would
+    get other bits from NumPy?"""
     asked = current.plan == "always" or current.jit == "always"
     return asked or current.math == "native" or current.fast_math or (bool(OBSERVED) and is_observed())
+
+
+def holds() -> bool:
+    """Are calls that nobody counts NumPy's?  As long as others are counted now and then."""
+    NOW.unasked -= 1
+    if NOW.unasked < 0:
+        NOW.numpys = False
+    return NOW.numpys
 
 
 def may_try() -> bool:
@@ -236,4 +251,5 @@ def forget() -> None:
     """Let no code have been met before."""
     PACES.clear()
     _pins.clear()
-    NOW.numpys, NOW.hasty, NOW.quiet, NOW.looker, NOW.thread = False, 0, 0, None, 0
+    NOW.hasty.clear()
+    NOW.numpys, NOW.quiet, NOW.looker, NOW.thread = False, 0, None, 0

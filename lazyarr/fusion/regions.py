@@ -60,6 +60,8 @@ and planning is to end in a time that grows with the nodes."""
 
 IN_ORDER = "a fold goes through all of it, in an order of its own"
 
+TOO_LONG = "to look for such loop nests would take longer than they may save"
+
 NOT_ONE = "several folds go through what is made of it, or other nodes use that"
 
 
@@ -292,22 +294,21 @@ class _Uniting:
             if not any(serial in self.stored for serial in through):
                 return None
             if search.left <= 0:
-                self.whys["to look for loop nests that might takes longer than they would save"] = None
+                self.whys[TOO_LONG] = None
                 return None
             reading = Reading(self.group, self.nodes, through)
             try:
                 boxes = reading.boxes()
             except Unreadable as found:
-                search.left -= reading.pieces
                 self._bar(found.value, found.why)
                 continue
             except TooMany:
-                search.left -= reading.pieces
                 self.whys[f"that would take more than {MOST_BOXES} loop nests"] = None
                 return None
+            finally:
+                search.left -= reading.pieces
             lost = self._lost(through, reading)
             if lost is not None:
-                search.left -= reading.pieces
                 self._bar(*lost)
                 continue
             if self._crosses(boxes[0]):
@@ -319,6 +320,7 @@ class _Uniting:
             if self._overwrites(reading):
                 self.whys["the group writes memory that the parts come from"] = None
                 return None
+            search.left += reading.pieces       # not in vain
             own = [n for n in self.nodes if not is_piece(n)]
             members = sorted((*through.values(), *own), key=lambda n: n.serial)
             placed = {n.serial: self.group.placed[n.serial] for n in own}

@@ -70,7 +70,8 @@ class Tokens:
     """The geometries among them, by identity."""
     _others: list[numpy.ndarray] = field(default_factory=list)
     """Geometries that are told by what is said of them."""
-    _odd: bool | None = None
+    _foreign: bool = False
+    """Some memory of others does not begin at a multiple of 16."""
     _known: dict[int, Any] = field(default_factory=dict)
     """By identity, what is said of the nodes' geometries: they hold these."""
     _ones: dict[Any, numpy.ndarray] = field(default_factory=dict)
@@ -126,7 +127,7 @@ class Tokens:
         for k, value in enumerate(numbers.leaves):
             if value.buf is not None and value.buf.bridge is not None:
                 parts += (-1 - k, value.buf.address & 15)
-                self._odd = self._odd or value.buf.address & 15 != 0 or None
+                self._foreign = self._foreign or value.buf.address & 15 != 0
         return parts
 
     def _see(self, ids: Iterable[int], geos: Iterable[numpy.ndarray]) -> None:
@@ -146,9 +147,7 @@ class Tokens:
     @property
     def odd(self) -> bool:
         """Some memory is somebody else's, or some access is not aligned."""
-        if self._odd is None:
-            self._odd = not all(geo.flags.aligned for geo in self._others)
-        return self._odd
+        return self._foreign or not all(geo.flags.aligned for geo in self._others)
 
     def one(self, geo: numpy.ndarray) -> numpy.ndarray:
         """Of all geometries of nodes of which the same is said, one."""

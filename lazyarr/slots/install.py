@@ -26,7 +26,7 @@ from lazyarr.expr import LOCK, Expr
 from lazyarr.fallback import finished
 from lazyarr.gather import BASIC
 from lazyarr.namespace import ADAPTED, MADE, Function, offered_as
-from lazyarr.operators import CROSS
+from lazyarr.pairs import CROSS
 from lazyarr.slot_words import ANSWERED, FORCED
 from lazyarr.slots import fields
 from lazyarr.slots.assembler import R10, R11, Assembler
@@ -65,7 +65,7 @@ CALL = b"__call__"
 """The method of a ufunc that NumPy names when an operator met an array."""
 
 BYTES = 20480
-"""For all code: it takes 14 KB."""
+"""For all code: it takes 16 KB."""
 WRITERS = (
     Routines, Sizes, Parts, Bodies, PartOperators, Items, PartWrites, Calls, PartCalls, Firsts, Attributes,
 )  # fmt: skip

@@ -3,7 +3,7 @@
 In:  operands of which `bodies` found that not all are plain; calls of which `calls` did, and how many of the
 first arguments are arrays that the callee only reads (`tables.READING`).
 Out: NumPy's answer on windows (`parts`), where it is a scalar or an array with memory of its own; what is not
-computed yet, or is large, is for Python.
+computed yet, or is large, is for Python, but for matrix products, which only NumPy computes.
 An array in any other place, and so all that is written to, is Python's business; so are arrays given by name,
 whatever the name.
 """
@@ -65,7 +65,7 @@ class PartOperators(Framed):
 
     def product(self) -> None:
         """(a, b): a matrix product, which only NumPy computes, of all that exists, however large."""
-        a, y = self.asm, At(RSP)
+        a, k, y, result = self.asm, self.known, At(RSP), At(RSP, 8)
         a.label("product")
         self.enter()
         for place, given, leave in ((R15, RBX, "back"), (y, RBP, "product one")):
@@ -76,19 +76,36 @@ class PartOperators(Framed):
             a.test(RAX)
             a.jump_if("equal", leave)
             self.move(place, RAX)
-        for given, real in ((RBX, R15), (RBP, y)):
-            self.compare(At(given, TYPE), self.known.lazy, RAX)
-            a.jump_if("other", f"product {given}")
+        for operand, given, real in (("first", RBX, R15), ("second", RBP, y)):
+            self.compare(At(given, TYPE), k.lazy, RAX)
+            a.jump_if("other", f"product {operand}")
             self.move(RDI, real)
-            self.is_objects(RDI, RCX)
+            self.is_objects(RDI, RCX)                   # their products run Python
             a.jump_if("equal", "product two")
-            a.label(f"product {given}")
+            a.label(f"product {operand}")
         a.copy(RDI, R15)
         a.load(RSI, y)
         a.call_at(R13)
-        a.store(At(RSP, 8), RAX)
+        a.store(result, RAX)
         self.on("Py_DecRef", R15, y)
+        a.load(RDI, result)
+        a.test(RDI)
+        a.jump_if("equal", "parts given")
+        self.compare(At(RDI, TYPE), k.real, RCX)
+        a.jump_if("other", "parts given")
+        a.call("nbytes")
+        a.compare_number(RAX, k.plain)
+        a.jump_if("above", "product large")
         a.jump("parts answer")
+        a.label("product large")                        # plain arrays are small
+        a.constant(RDI, k.managing)
+        a.place(RSI, result)
+        a.constant(RDX, 1)
+        a.zero(RCX)
+        self.call("PyObject_Vectorcall")
+        a.copy(R13, RAX)
+        self.on("Py_DecRef", result)
+        a.jump("answer")
         a.label("product two")
         self.on("Py_DecRef", y)
         a.label("product one")

@@ -35,7 +35,7 @@ class Sizes(Writer):
             write()
 
     def fits(self) -> None:
-        """rdi, rsi: arrays.   rax: not zero if they are small together, as `operators.plain_pair` says."""
+        """rdi, rsi: arrays.   rax: not zero if they are small together, as `pairs.plain_pair` says."""
         a, k = self.asm, self.known
         a.label("fits")
         a.call("size")
@@ -118,7 +118,8 @@ class Sizes(Writer):
         a.jump_if("other", "fits across axis")
         a.compare_number(RAX, k.eager)
         a.jump_if("above", "fits not")
-        a.jump("fits so")
+        a.jump("fits alike")                        # NumPy computes in a temporary's memory, too, beside
+                                                    # what has no axes
 
     def orderly(self) -> None:
         """rdi: an operand.   rax: not zero if nothing depends on whether NumPy computes in its memory

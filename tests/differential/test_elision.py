@@ -29,6 +29,7 @@ PRODUCTS = {
     "scalar second": lambda np, a, b: (-b) * C,
     "view of a temporary": lambda np, a, b: a * (-b)[:],
     "broadcast": lambda np, a, b: a[:1] * (-b),
+    "without axes": lambda np, a, b: a[:1].reshape(()) * (-b),
     "real": lambda np, a, b: a.real * (-b),
     "other dtype": lambda np, a, b: a * b.astype("D"),
     "copy": lambda np, a, b: a * b.copy(),

@@ -12,6 +12,7 @@ RNG = numpy.random.default_rng(11)
 
 @pytest.fixture(autouse=True)
 def forced():
+    planning.forget()                   # else plans of before may fill the cache half way
     with lazyarr.options(jit="always"):
         yield
 

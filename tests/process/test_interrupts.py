@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy
 import pytest
 
 import lazyarr as np
+from lazyarr import interrupts
 from lazyarr.expr import Expr
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,6 +48,41 @@ def test_updates_in_place_happen_once(jit):
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() in ("interrupted", "never")
+
+
+class _Late:
+    """The signal module; a signal comes just before its handler is put aside, so that it runs then."""
+
+    def __init__(self, real):
+        self.real, self.left = real, 1
+
+    def __getattr__(self, name):
+        return getattr(self.real, name)
+
+    def signal(self, number, handler):
+        if number == signal.SIGALRM and self.left:
+            self.left = 0
+            signal.raise_signal(number)
+        return self.real.signal(number, handler)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="needs alarms")
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_handler_that_raises_while_it_is_put_aside(monkeypatch, error):
+    """What it raises comes out, and all handlers are those of before."""
+
+    def raises(*_):
+        raise error("time is over")
+
+    before = signal.signal(signal.SIGALRM, raises), signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(interrupts, "signal", _Late(interrupts.signal))
+    try:
+        with pytest.raises(error, match="over"):
+            interrupts.hold_signals()
+        assert signal.getsignal(signal.SIGALRM) is raises
+        assert signal.getsignal(signal.SIGINT) is before[1]
+    finally:
+        signal.signal(signal.SIGALRM, before[0])
 
 
 @pytest.mark.parametrize("nth", range(8))

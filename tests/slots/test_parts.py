@@ -165,10 +165,26 @@ def test_large_products_and_their_errors_are_numpys() -> None:
     built = COUNT.nodes_built
     found = x @ y
     assert COUNT.nodes_built == built and same(found, real @ real[:100])
+    assert not np.is_evaluated(found * 2)           # it is as large as what waits
+    small, pair = found[:3] @ y, numpy.array([[1, "a"], [2, "b"]], object)
+    assert same(small, (real @ real[:100])[:3] @ real[:100])
+    with pytest.raises(TypeError):
+        lazy(pair) @ lazy(pair)
     for refused in x, later, 3:
         with pytest.raises(ValueError, match="matmul"):
             x @ refused
     assert not np.is_evaluated(x * 2 @ y)
+
+
+@pytest.mark.parametrize("dtype", ["F", "D"])
+def test_products_in_a_temporary_s_memory(dtype: str) -> None:
+    """NumPy swaps the operands of a complex product, where the second one is a large temporary."""
+    random = numpy.random.default_rng(4)
+    n = (1 << 18) // numpy.dtype(dtype).itemsize
+    real = (random.normal(size=(2, n)) + 1j * random.normal(size=(2, n))).astype(dtype)
+    a, b = lazy(real[0, :1].reshape(())), lazy(real[1])
+    assert numpy.asarray(a * (-b)).tobytes() == (real[0, :1].reshape(()) * (-real[1])).tobytes()
+    assert numpy.asarray((-b) * a).tobytes() == ((-real[1]) * real[0, :1].reshape(())).tobytes()
 
 
 def test_operands_whose_result_is_large_wait() -> None:
