@@ -20,10 +20,13 @@ from lazyarr.array_likes import accepted, put_back
 from lazyarr.arrays import ArrayType, Unsupported, manage, ndarray, now, part, plain, twins, wrap
 from lazyarr.config import current
 from lazyarr.counters import COUNT
+from lazyarr.dtypes import ELEMENTS
 from lazyarr.overrides import UNANSWERED, answered, created_like
 
 CONTAINERS = {list, tuple, dict}
 NESTED = {ndarray, ArrayType, *CONTAINERS}
+INERT = frozenset((bool, int, float, complex, str, type(None), *[dtype.type for dtype in ELEMENTS.values()]))
+"""Types of arguments that hold no arrays, and are none."""
 
 
 class Takers(dict):
@@ -138,6 +141,8 @@ def _origin(base: Any, lent: dict[int, Any]) -> ndarray | None:
 
 def fallback(fn: Any, *args: Any, **kwargs: Any) -> Any:
     """fn on evaluated arrays."""
+    if INERT.issuperset(map(type, args)) and INERT.issuperset(map(type, kwargs.values())):
+        return take_back(fn(*args, **kwargs), {})
     lent: dict[int, Any] = {}
     result = through(fn, args, kwargs, lent)
     if lent:

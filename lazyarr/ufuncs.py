@@ -24,6 +24,7 @@ from lazyarr.indexing import setitem
 from lazyarr.ops import OPS
 from lazyarr.reductions import MISSING, reduce
 from lazyarr.scans import accumulate
+from lazyarr.slot_words import WAITING
 from lazyarr.temporaries import ends_function
 from lazyarr.type_names import named_as
 
@@ -224,6 +225,10 @@ def eager(fn: Any, args: tuple[Any, ...], out: Any = None) -> Any:
         elif c not in SCALARS:
             return None
         given.append(x)
+    if shape is None and out is None:
+        for hear in WAITING:
+            hear()
+        return fn(*given)                       # scalars alone: whatever the options, there is nothing to plan
     if shape is None or current.jit == "always" or size > current.eager_elements:
         return None
     COUNT.eager += 1

@@ -50,6 +50,8 @@ READS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "ufunc of a scalar": lambda np, m, w: np.add(2, m[3]),
     "element of a row": lambda np, m, w: m[3][4],
     "elements": lambda np, m, w: m[3][np.argsort(w)],
+    "ufunc of an element": lambda np, m, w: np.tan(m[3, 4]),
+    "ufunc of scalars": lambda np, m, w: np.hypot(2.5, m[3, 4]),
     "elements by a mask": lambda np, m, w: m[3][w > 2],
     "joined": lambda np, m, w: np.concatenate((m[3], w, m[:5, 3])),
     "stacked": lambda np, m, w: np.stack([m[3], m[4]], 1),
