@@ -2,41 +2,52 @@
 
 Both are many objects that live, none of them garbage: the collector would go through all that the program
 has, again and again, for half of the time that planning takes, and a fifth of that of importing.
+It rests by its threshold, not by its switch, which is the program's: other threads may use that meanwhile.
 """
 
 from __future__ import annotations
 
 import gc
+import os
 from types import TracebackType
 
 
 class Resting:
-    """Within it nothing is collected; where the program has switched the collector off, nothing changes."""
+    """Within it nothing is collected."""
 
     __slots__ = ("_was",)
+    _was: tuple[int, ...] | None
 
     def __enter__(self) -> None:
-        self._was = gc.isenabled()
-        if self._was:
-            gc.disable()
+        self._was = gc.get_threshold()
+        gc.set_threshold(0)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
-        if self._was:
-            gc.enable()
+        self._ends()
+
+    def _ends(self) -> None:
+        was, self._was = self._was, None
+        if was is not None and not gc.get_threshold()[0]:       # (else somebody has set another one)
+            gc.set_threshold(*was)
 
 
 class Lasting(Resting):
-    """The same around what stays for good, which counts as old from then on: else the first collection would
-    go through all of it."""
+    """The same around what stays for good, which counts as old from then on (with all that the program has by
+    then): else the first collection would go through all of it."""
 
     __slots__ = ()
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        if hasattr(os, "register_at_fork"):     # (what else rests holds a lock, for which forks wait)
+            os.register_at_fork(after_in_child=self._ends)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
-        if self._was and not gc.get_freeze_count():
+        if gc.isenabled() and not gc.get_freeze_count():
             gc.freeze()
             gc.unfreeze()                       # into the oldest generation
         super().__exit__(kind, error, at)

@@ -113,21 +113,37 @@ def test_what_cannot_be_where_it_was_is_planned_anew(monkeypatch: Any) -> None:
         check(program, (int(RNG.integers(20, 900)), 31))
 
 
+def test_what_the_program_says_of_the_collector_meanwhile_stays(monkeypatch: Any) -> None:
+    """Another thread may switch it off, or set its thresholds, while a plan is made."""
+    real, threshold = planning._made, gc.get_threshold()
+    found = []
+    try:
+        for k, says in enumerate((gc.disable, gc.enable, lambda: gc.set_threshold(123))):
+            monkeypatch.setattr(planning, "_made", lambda *args, says=says: says() or real(*args))
+            planning.forget()
+            lazyarr.evaluate(lazyarr.array(draw(5, 47 + k)).sum(axis=1) * 2)
+            found.append((gc.isenabled(), gc.get_threshold()[0]))
+    finally:
+        gc.enable()
+        gc.set_threshold(*threshold)
+    assert found == [(False, threshold[0]), (True, threshold[0]), (True, 123)]
+
+
 @pytest.mark.parametrize("on", [True, False])
 def test_the_collector_rests_while_a_plan_is_made(on: bool, monkeypatch: Any) -> None:
     """And is as the program had it afterwards, even after an error."""
     seen = []
     real = planning._made
-    monkeypatch.setattr(planning, "_made", lambda *args: seen.append(gc.isenabled()) or real(*args))
-    before = gc.isenabled()
+    monkeypatch.setattr(planning, "_made", lambda *args: seen.append(gc.get_threshold()[0]) or real(*args))
+    before, threshold = gc.isenabled(), gc.get_threshold()
     (gc.enable if on else gc.disable)()
     try:
         check(sums, (40 + on, 41))
-        assert seen == [False] * len(seen) and seen
-        assert gc.isenabled() is on
+        assert seen == [0] * len(seen) and seen
+        assert gc.isenabled() is on and gc.get_threshold() == threshold
         monkeypatch.setattr(planning, "_made", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             lazyarr.evaluate(lazyarr.array(draw(5, 43)).sum(axis=1) * 2)
-        assert gc.isenabled() is on
+        assert gc.isenabled() is on and gc.get_threshold() == threshold
     finally:
         (gc.enable if before else gc.disable)()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 import pytest
@@ -59,6 +60,26 @@ def test_the_collector_rests_meanwhile(state):
     collected, enabled, few_young, frozen = json.loads(output(COLLECTED.format(state)))
     assert (collected, enabled, frozen) == (0, state == "enable", 0)
     assert few_young or not enabled
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs forks")
+def test_the_collector_works_in_a_child_that_was_forked_meanwhile():
+    source = """
+        import gc, os, numpy
+
+        class Fork:                             # the import comes by here
+            def find_spec(self, name, *_):
+                if name == "lazyarr.operators":
+                    child = os.fork()
+                    if not child:
+                        os._exit(not (gc.isenabled() and gc.get_threshold()[0]))
+                    print(os.waitpid(child, 0)[1])
+
+        import sys
+        sys.meta_path.insert(0, Fork())
+        import lazyarr
+    """
+    assert output(source).strip() == "0"
 
 
 def test_no_constructors_are_written():
