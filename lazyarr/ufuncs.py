@@ -228,7 +228,7 @@ def eager(fn: Any, args: tuple[Any, ...], out: Any = None) -> Any:
     if shape is None and out is None:
         for hear in WAITING:
             hear()
-        return fn(*given)                       # scalars alone: there is nothing to plan
+        return wrap(fn(*given))                 # scalars alone: there is nothing to plan
     if shape is None or current.jit == "always" or size > current.eager_elements:
         return None
     COUNT.eager += 1
