@@ -67,14 +67,15 @@ def _by_numpy(x: ndarray, mask: ndarray) -> ndarray:
     return found
 
 
-def _counted(mask: Read) -> Any:
+def _counted(mask: Read) -> Read | None:
     """What was counted for another array that is read through a mask, and still waits: until it is computed
     nobody writes to the mask."""
     for node in mask.expr.waiting():
         op, inputs = node.op, node.inputs       # (another thread may compute it meanwhile)
         if isinstance(op, Compress) and inputs:
             _, given, ranks = inputs
-            if isinstance(given, Read) and given.expr is mask.expr and same(given.geo, mask.geo):
+            assert isinstance(given, Read) and isinstance(ranks, Read)
+            if given.expr is mask.expr and same(given.geo, mask.geo):
                 return ranks
     return None
 

@@ -119,7 +119,7 @@ def read_through(
 
 
 class Search:
-    """How many pieces may yet be made in vain."""
+    """How many pieces may yet be made in vain, by all units of an evaluation."""
 
     def __init__(self, pieces: int) -> None:
         self.left = pieces

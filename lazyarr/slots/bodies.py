@@ -244,29 +244,29 @@ class Bodies(Framed):
         self.on("Py_IncRef", y)
         a.label("ufunc call")
         self.on("Py_IncRef", x)
-        a.load(RDI, fn)
-        a.copy(RSI, RSP)
-        a.copy(RDX, R15)
-        a.zero(RCX)
-        a.call_at(R13)
-        a.copy(R13, RAX)
+        self._call_ufunc()
         self.on("Py_DecRef", x)
         a.compare_number(R15, 1)
         a.jump_if("equal", "answer")
         self.on("Py_DecRef", y)
         a.jump("answer")
         a.label("ufunc scalars")                    # no array: nobody counts them
-        a.load(RDI, fn)
-        a.copy(RSI, RSP)
-        a.copy(RDX, R15)
-        a.zero(RCX)
-        a.call_at(R13)
-        a.copy(R13, RAX)
+        self._call_ufunc()
         a.jump("give")
         a.label("ufunc one")
         self.real(x, first, otherwise="ufunc parts")
         a.copy(RDI, RAX)
         a.jump("ufunc size")
+
+    def _call_ufunc(self) -> None:
+        """r13: what it gives for r15 operands, which are on the stack, as the ufunc is."""
+        a = self.asm
+        a.load(RDI, At(RSP, 16))
+        a.copy(RSI, RSP)
+        a.copy(RDX, R15)
+        a.zero(RCX)
+        a.call_at(R13)
+        a.copy(R13, RAX)
 
     # ---------------------------------------------------------------------------- their ends
 

@@ -160,6 +160,15 @@ class Writer:
         self.asm.jump_if("equal", otherwise)
         self.move(to, RAX)
 
+    def manage(self, result: At) -> None:
+        """rax: ours, for a real array that is large: plain ones are small (`arrays.wrap`)."""
+        a, k = self.asm, self.known
+        a.constant(RDI, k.managing)
+        a.place(RSI, result)
+        a.constant(RDX, 1)
+        a.zero(RCX)
+        self.call("PyObject_Vectorcall")
+
     def small(self, x: int | At, y: int | At) -> None:
         """Back, unless two arrays are small together."""
         self.move(RDI, x)
