@@ -22,21 +22,27 @@ ONLY_HERE = pytest.mark.skipif(
 )
 
 
-def python_calls(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, int]:
-    """What a C function gives, and how many Python functions of ours ran meanwhile."""
-    calls = 0
+def python_functions(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, list[str]]:
+    """What a C function gives, and which Python functions of ours ran meanwhile, in order."""
+    names: list[str] = []
 
-    def count(frame: Any, event: str, arg: Any) -> None:
-        nonlocal calls
+    def note(frame: Any, event: str, arg: Any) -> None:
         ours = event == "call" and "lazyarr" in frame.f_globals.get("__name__", "")
-        calls += ours and frame.f_code is not looked_up.__code__    # (since some test has made a subclass)
+        if ours and frame.f_code is not looked_up.__code__:         # (since some test has made a subclass)
+            names.append(f"{frame.f_globals['__name__']}.{frame.f_code.co_name}")
 
-    sys.setprofile(count)
+    sys.setprofile(note)
     try:
         result = fn(*args, **kwargs)
     finally:
         sys.setprofile(None)
-    return result, calls
+    return result, names
+
+
+def python_calls(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, int]:
+    """What a C function gives, and how many Python functions of ours ran meanwhile."""
+    result, names = python_functions(fn, *args, **kwargs)
+    return result, len(names)
 
 
 def same(found: Any, expected: Any) -> bool:
