@@ -13,6 +13,7 @@ import pytest
 import lazyarr as np
 from lazyarr import buffers, engine, habits, materialize, planning, ready, recipes
 from lazyarr.compiler import COMPILER
+from lazyarr.config import OBSERVED
 from lazyarr.counters import COUNT
 from tests.slots.operands import python_functions
 
@@ -21,11 +22,14 @@ N = 120_000
 
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
-    """LLVM is there, nothing was met, and nothing is NumPy's by habit."""
+    """LLVM is there, nothing was met, nothing is NumPy's by habit, and nobody looks on."""
     COMPILER.load()
     planning.forget()
     habits.HABITS.clear()
+    observed = OBSERVED.copy()
+    OBSERVED.clear()
     yield
+    OBSERVED[:] = observed
     habits.HABITS.clear()
 
 
