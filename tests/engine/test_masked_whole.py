@@ -102,7 +102,9 @@ def test_bits_and_warnings_are_numpys(program: Callable[..., Any], char: str) ->
         assert numpy.array_equal(one, other)
 
 
-@pytest.mark.parametrize("program", [p for p in PROGRAMS if p not in (folded, given)], ids=lambda p: p.__name__)
+@pytest.mark.parametrize(
+    "program", [p for p in PROGRAMS if p not in (folded, given)], ids=lambda p: p.__name__
+)
 def test_they_stay_in_registers(program: Callable[..., Any]) -> None:
     a, b = map(lazyarr.array, operands("f8"))
     told = explain(program(lazyarr, a, b))
