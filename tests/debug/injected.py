@@ -34,7 +34,7 @@ DUMPING = {"LAZYARR_JIT": "always"}
 
 
 def environment(folder: Path, fault: str = "", **changes: str) -> dict[str, str]:
-    """A process's environment with a fault, and a cache of kernels of its own; no verifier finds the fault."""
+    """A process's environment with a fault, a cache of its own, and no verifier that finds it."""
     site = folder / "site"
     site.mkdir(exist_ok=True)
     (site / "sitecustomize.py").write_text(fault)
