@@ -208,7 +208,7 @@ def _saves(chain: Chain) -> bool:
     most = max((width for mine in widths for _, width, _ in mine), default=0)
     seen: set[int] = set()
     for group in widths:
-        mine = {key for key, width, one in group if width > one or width * SHORT >= most > 0}
+        mine = {key for key, width, one in group if width > one or width * SHORT >= most > one}
         if seen & mine:
             return True
         seen |= mine
