@@ -35,6 +35,7 @@ with _Lasting():                        # nothing of what is made here is garbag
     from lazyarr import methods as _methods
     from lazyarr import namespace as _namespace
     from lazyarr import operators as _operators
+    from lazyarr import pages as _pages
     from lazyarr import protocols as _protocols
     from lazyarr import public as _public
     from lazyarr import slots as _slots
@@ -62,6 +63,7 @@ with _Lasting():                        # nothing of what is made here is garbag
     ):  # fmt: skip
         _part.attach()
     _methods.attach_rest()
+    _pages.keep_heap()
     _slots.wait()
 
 __lazyarr_version__ = "0.1.0"

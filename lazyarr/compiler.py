@@ -48,6 +48,9 @@ SCAN_NS = 2.5
 SCATTER_NS = 5.0
 """What it takes to put one there."""
 
+ROW_NS = 15.0
+"""What each row takes, besides its elements, that a fold along the last axis makes one element of."""
+
 
 class _Compiler:
     """Loads LLVM once, in a thread; `usable` is None until that is over."""
@@ -182,5 +185,8 @@ def warm_ns(node: Expr) -> float:
     elif isinstance(op, Scatter):
         return math.prod(op.shape) * SCATTER_NS
     elif isinstance(op, FOLDS) and isinstance(node.inputs[0], Read):
-        elements = node.inputs[0].geo.size
+        folded = node.inputs[0].geo
+        elements = folded.size
+        if isinstance(op, Reduce) and folded.ndim - 1 in op.axes and folded.shape[-1] > 1:
+            return elements * (0.3 + per_element) + region.size * ROW_NS
     return elements * (0.3 + per_element)

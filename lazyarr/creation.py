@@ -21,6 +21,7 @@ from lazyarr.expr import Expr, Opaque, map_of
 from lazyarr.fallback import fallback, through
 from lazyarr.geometry import LEGACY_AXES, PROBED, fresh, like, probe
 from lazyarr.movement import metadata
+from lazyarr.selection import copyto
 from lazyarr.storage import Storage
 from lazyarr.values import Unwritten
 
@@ -83,10 +84,21 @@ def empty(shape: Any, dtype: Any = float, order: Any = "C") -> ndarray:
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C") -> ndarray:
+    if fill_value.__class__ is ndarray:
+        return _full_of(shape, fill_value, dtype, order)
     if fill_value.__class__ not in SCALARS:
         raise Unsupported
     value = numpy.full((), fill_value, dtype)
     return filled(shape, value[()], value.dtype, order)
+
+
+def _full_of(shape: Any, value: ndarray, dtype: Any, order: Any) -> ndarray:
+    """A new array that an array is copied into, repeated along axes that it lacks."""
+    made = filled(shape, None, value.geo.dtype if dtype is None else dtype, order)
+    if value.geo.ndim > made.geo.ndim or not numpy.can_cast(value.geo.dtype, made.geo.dtype, "same_kind"):
+        raise Unsupported                       # (NumPy's error, or its warning)
+    copyto(made, value)
+    return made
 
 
 def arange(*args: Any, dtype: Any = None) -> ndarray | None:

@@ -75,7 +75,7 @@ def evaluate(roots: Iterable[Expr]) -> None:
             unplanned(nodes, account)
         else:
             one_by_one(nodes)
-        if told is not None:
+        if told is not None and (native or not waits):      # (till there is a plan, waiting cannot pay)
             habit, seconds, share = told
             habit.ran_alone((seconds + time.perf_counter() - began) * share)
         if asked is not None:

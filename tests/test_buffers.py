@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import linecache
+import platform
 import random
 import subprocess
 import sys
@@ -407,3 +408,18 @@ def test_an_interrupt_at_any_line_leaves_an_allocator_that_works(fresh, line):
     for value, block in enumerate(blocks):
         block[:] = value
     assert all((block == value).all() for value, block in enumerate(blocks))
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc's own rules")
+def test_what_numpy_frees_is_used_again():
+    """NumPy's own temporaries of half a megabyte: each call would touch the pages of two of them anew."""
+    faults = run("""
+import resource, numpy, lazyarr
+a = numpy.ones(60_000)
+def calls(n):
+    for _ in range(n):
+        (a + 1) * (a - 2)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+print(-calls(10) + calls(50))
+""")
+    assert int(faults) < 500

@@ -22,7 +22,20 @@ import numpy
 from lazyarr import switches
 from lazyarr.config import current
 from lazyarr.draws import DRAWS
-from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scan, Scatter, Tally
+from lazyarr.expr import (
+    ELEMENTWISE,
+    FOLDS,
+    Compress,
+    Expr,
+    Gather,
+    Map,
+    Read,
+    Reduce,
+    Scan,
+    Scatter,
+    Tally,
+    is_dense,
+)
 from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.boxes import Unit
 from lazyarr.fusion.conflict import conflict, leader, own_conflict
@@ -48,6 +61,7 @@ from lazyarr.fusion.regions import Regions
 from lazyarr.fusion.reindex import CROSSING, crossed, reindex, spread
 from lazyarr.fusion.rows import Found
 from lazyarr.fusion.structure import Tokens
+from lazyarr.geometry import same
 from lazyarr.records import NamedTuple, dataclass
 from lazyarr.switches import is_node_off, is_off
 
@@ -129,7 +143,7 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
     """One pass over the nodes: each is placed once, and its accesses are entered."""
     epoch, asked, memory = next(_epochs), terms.asked, terms.memory
     groups: list[Group] = []
-    stored = {n.serial for n in nodes if asked(n)}
+    stored, passing = {n.serial for n in nodes if asked(n)}, set[int]()
     last_reader: dict[int, int] = {}    # id(memory key) -> last group that loads it
     for k, node in enumerate(nodes if order is None else order):
         if isinstance(node, Unit):
@@ -153,7 +167,7 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
             group.scatters = group.scatters or isinstance(op, Scatter)
             if node.masked:
                 group.merged.add(id(key))
-            if not node.covers:
+            if not node.covers and not _passes_on(node, placed, group, passing):
                 stored.add(node.serial)
                 if old.op is not None:
                     stored.add(old.serial)
@@ -164,6 +178,23 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
             stored -= group.unit.through
     stored.update(g.unit.fed.serial for g in groups if g.unit is not None and g.unit.fed is not None)
     return Partition(groups, stored, epoch)
+
+
+def _passes_on(node: Expr, placed: Placed, group: Group, passing: set[int]) -> bool:
+    """Does a masked write of all elements get those that it leaves from registers?
+
+    Then it makes a whole value, in registers, too, and is noted as one that is `passing`."""
+    old, region = node.old, region_of(node)
+    assert old is not None
+    if (
+        node.masked and isinstance(node.op, Map) and old.serial in group.placed
+        and (old.covers or old.serial in passing)
+        and region.nbytes == node.nbytes and is_dense(region)
+        and same(group.placed[old.serial].region, placed.region)
+    ):  # fmt: skip
+        passing.add(node.serial)
+        return True
+    return False
 
 
 def _enter_loads(

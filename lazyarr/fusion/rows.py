@@ -191,13 +191,24 @@ def _best(tried: Sequence[Chain]) -> list[Chain]:
     return worth if len(worth) < 2 else sorted(worth, key=lambda c: c.spread > 0)[:1]
 
 
+SHORT = 16
+"""Rows are short if one element is at least one part in so many of what is read of one array."""
+
+
 def _saves(chain: Chain) -> bool:
-    """Is there a fold, or what is overwritten, and do two groups touch the same rows?"""
+    """Is there a fold, or what is overwritten, and do two groups touch the same rows?
+
+    One element a row counts only where rows are short: else it is little of what memory moves."""
     if not chain.lagging and not chain.folds:
         return False
+    widths = [
+        [(id(t.key), t.row_bytes(axis), t.itemsize) for t in touches]
+        for axis, touches in zip(chain.axes, chain.touches, strict=True)
+    ]
+    most = max((width for mine in widths for _, width, _ in mine), default=0)
     seen: set[int] = set()
-    for axis, touches in zip(chain.axes, chain.touches, strict=True):
-        mine = {id(t.key) for t in touches if t.row_bytes(axis) > t.itemsize}
+    for group in widths:
+        mine = {key for key, width, one in group if width > one or width * SHORT >= most > one}
         if seen & mine:
             return True
         seen |= mine

@@ -34,13 +34,13 @@ DUMPING = {"LAZYARR_JIT": "always"}
 
 
 def environment(folder: Path, fault: str = "", **changes: str) -> dict[str, str]:
-    """A process's environment with a fault, and a cache of kernels of its own."""
+    """A process's environment with a fault, a cache of its own, and no verifier that finds it."""
     site = folder / "site"
     site.mkdir(exist_ok=True)
     (site / "sitecustomize.py").write_text(fault)
     return {
         **os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}", "LAZYARR_CACHE_DIR": str(folder / "cache"),
-        **changes,
+        "LAZYARR_VERIFY": "0", **changes,
     }  # fmt: skip
 
 

@@ -83,7 +83,11 @@ def positions(np: Any, x: Any, axis: int) -> Any:
     return best, x - np.expand_dims(best, axis), (x * 2 == np.expand_dims(best, axis)).any(axis)
 
 
-PROGRAMS = (softmax, layer_norm, standardised, normalised, variance, in_place, held, positions)
+def lengths(np: Any, x: Any, axis: int) -> Any:
+    return np.sqrt((x * x).sum(axis)), (x * 2).sum(axis) > 1
+
+
+PROGRAMS = (softmax, layer_norm, standardised, normalised, variance, in_place, held, positions, lengths)
 
 
 def values(rng: numpy.random.Generator, char: str, shape: tuple[int, ...]) -> numpy.ndarray:
@@ -417,3 +421,12 @@ def test_tall_columns_stay_in_the_next_cache(share: int, monkeypatch: pytest.Mon
 def test_the_share_of_a_cache_is_a_number() -> None:
     """Whatever this system says of its caches."""
     assert SHARE() >= 0
+
+
+@pytest.mark.parametrize("columns", [3, 8, 1000])
+def test_what_short_rows_come_to_stays_in_the_cache(columns: int) -> None:
+    """One element of each row is little, unless rows are short: then it passes on in the cache."""
+    x = values(numpy.random.default_rng(3), "d", (40_000 // columns * 8, columns))
+    made = explain(lengths(lazyarr, lazyarr.array(x), 1)[0])
+    assert ("in row blocks" in str(made)) is (columns < 16)
+    assert made.bytes_moved <= 1.1 * made.bytes_least

@@ -8,7 +8,7 @@ import pytest
 
 import lazyarr as np
 from lazyarr import materialize, pace, planning, worth
-from lazyarr.compiler import COMPILER
+from lazyarr.compiler import COMPILER, warm_ns
 from lazyarr.counters import COUNT
 from lazyarr.worth import Price
 
@@ -262,3 +262,11 @@ def test_a_handler_between_nodes_has_the_programs_error_state(prices, monkeypatc
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert states == ["raise"]
+
+
+def test_numpy_takes_longer_for_short_rows():
+    """Each is a loop of its own: programs whose rows have three elements come to their plans the sooner."""
+    with np.options(plan="always"):
+        rows = [np.array(numpy.ones((SIZE // n, n))) * 2 for n in (SIZE, 100, 3, 1)]
+        long, middle, short, lone = (warm_ns(x.sum(-1).storage.value) for x in rows)
+    assert long < middle < short / 4 and lone < short / 4
