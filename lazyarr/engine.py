@@ -29,7 +29,7 @@ from lazyarr.fusion.fold import fold_order, signature
 from lazyarr.fusion.group import TOO_FEW, region_of
 from lazyarr.fusion.partition import Partition
 from lazyarr.interrupts import hold_signals, release_signals
-from lazyarr.kernels import foldable, host, lowerable, scannable
+from lazyarr.kernels import foldable, lowerable, scannable
 from lazyarr.launch import launch
 from lazyarr.launch_boxes import launch_boxes
 from lazyarr.launch_compress import Source, launch_kept, launch_pack, launch_tally
@@ -44,7 +44,6 @@ from lazyarr.reduce_order import Unproved
 from lazyarr.srcloc import note_lines
 from lazyarr.storage import SLACK
 from lazyarr.switches import is_node_off
-from lazyarr.target import Target
 from lazyarr.values import LEDGER, is_held
 from lazyarr.worth import Account
 
@@ -139,7 +138,7 @@ def _refuse(node: Expr, memory: Memory) -> str | None:
             return order.why
     geos = [i.geo for i in node.inputs if i.__class__ is Read]
     chars = tuple([char_of(geo.dtype) for geo in (region_of(node), *geos)])
-    why = _by_types(op, chars, host())
+    why = _by_types(op)
     if why is None and None in chars:
         why = plain_node(node, chars)
     if why is None and memory.odd:
@@ -148,8 +147,8 @@ def _refuse(node: Expr, memory: Memory) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def _by_types(op: Op, chars: tuple[str | None, ...], target: Target) -> str | None:
-    """Why an op is not compiled for a target, with elements of these types read and written."""
+def _by_types(op: Op) -> str | None:
+    """Why an op has no compiled code."""
     if isinstance(op, Map):
         if not lowerable(op.name, op.sig):
             return f"{op.name} is not compiled for {op.sig}"
@@ -158,8 +157,7 @@ def _by_types(op: Op, chars: tuple[str | None, ...], target: Target) -> str | No
             return f"running {op.name} is not compiled for {op.sig}"
     elif isinstance(op, Reduce) and not foldable(op.name, signature(op)):
         return f"folding by {op.name} is not compiled for {op.sig}"
-    half = "e" in chars or (isinstance(op, Map | Reduce | Scan) and "e" in op.sig)
-    return "this CPU does not convert float16" if half and not target.half else None
+    return None
 
 
 def _misaligned(node: Expr, memory: Memory) -> str | None:
