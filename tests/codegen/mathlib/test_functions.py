@@ -135,14 +135,14 @@ def test_powers_where_the_logarithms_second_number_is_large(sign):
     assert ulp_errors.errors("power", (x, y), (ulp_functions.call("power", "f", BEST)(x, y),))[0].max() < 1
 
 
-@pytest.mark.parametrize("name, count", [("arctanh", 3), ("cbrt", 4)])
+@pytest.mark.parametrize("name, count", [("arctanh", 3), ("cbrt", 4), ("power", 4)])
 def test_products_whose_sums_float64_has_are_not_emulated(name, count, monkeypatch):
     """Emulated ones would often be in doubt, as numbers of few bits lie in the middle between others."""
     emulated, emulate = [], arithmetic._fma_by_double
     monkeypatch.setattr(
         arithmetic, "_fma_by_double", lambda a, b, c: emulated.append(a.on.doubts) or emulate(a, b, c)
     )
-    write(FUNCTIONS[name]["f"], "f->f", next(t for t in LEVELS if not t.fma))
+    write(FUNCTIONS[name]["f"], ulp_functions.signature(name, "f"), next(t for t in LEVELS if not t.fma))
     assert sum(doubts is not None for doubts in emulated) == count
 
 
