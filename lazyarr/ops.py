@@ -204,6 +204,7 @@ _ROWS: list[_Row] = [
     # NumPy has none of these (`own_ufuncs`)
     ("erf", "", "", 20, "moderate", "", "", "", "", "", ""),
     ("erfc", "", "", 20, "moderate", "", "", "u", "", "", ""),
+    ("sinc", "", "", 20, "moderate", "", "", "i", "", "", ""),
     # trigonometry
     ("sin", "", "", 25, "moderate", "", "", "oui", "oui", "", ""),
     ("cos", "", "", 25, "moderate", "", "", "oui", "oui", "", ""),

@@ -59,8 +59,10 @@ def keep(found: dict[str, Row]) -> None:
 
 
 def _timed(rows: dict[str, Row]) -> dict[str, Row]:
-    """Those of functions that NumPy has, too."""
-    return {key: row for key, row in rows.items() if hasattr(numpy, key.split()[0])}
+    """Those of functions that NumPy has, too, as ufuncs."""
+    return {
+        key: row for key, row in rows.items() if isinstance(getattr(numpy, key.split()[0], None), numpy.ufunc)
+    }
 
 
 def all_speeds(levels: list[str], again: bool) -> None:
@@ -138,10 +140,10 @@ for arccosh.  arctan2's is 1.47 of ten million pairs (NumPy's: 2.9).  float16's 
 most: float32 with no more terms than 11 bits need.  logaddexp and logaddexp2 of float64 stay within 1 ULP
 where the larger operand cancels up to 30 bits of the logarithm; NumPy's are off by hundreds there.
 
-erf and erfc are `lazyarr.special`'s, whatever the option is; in the place of NumPy's are C's functions of
-float64, and no speed is compared.  sinc is NumPy's composition of `sin` and a division, here as there: within
-1.6 ULP up to 1/2 (float32: 1.7), far off next to its zeros (16.8 and 16.8 below 0.95, float64; 19.9 and
-20.1, float32), and one kernel.  i0 has NumPy's steps, and bits.
+erf, erfc and sinc are `lazyarr.special`'s, whatever the option is; in the place of NumPy's erf and erfc are
+C's functions of float64, and of these three no speed is compared.  NumPy's sinc is several steps, 1.6 ULP up
+to 1/2 and far off next to its zeros; ours is `lazyarr.sinc` under `math="native"`.  i0 has NumPy's steps, and
+bits.
 
 """
 

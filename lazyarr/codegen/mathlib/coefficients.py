@@ -238,6 +238,18 @@ def circles() -> dict[str, Any]:
     }
 
 
+def ratios_of_sines() -> dict[str, Any]:
+    """sin(pi r) / (pi r) as a function of r**2, without its first two terms; and all of it."""
+    first = PI**2 / 6
+    ratio = of_square(lambda r: mp.sin(PI * r) / (PI * r), mp.mpf(1))
+    tail = guarded(lambda z: ((ratio(z) - 1) / z + first) / z, PI**4 / 120)
+    return {
+        "SINC_FIRST": (float(first), float(first - mp.mpf(float(first)))),
+        "SINC_TAIL": fit(tail, 0, mp.mpf(1) / 4, 6),
+        "SINC_SHORT": fit(ratio, 0, mp.mpf(1) / 4, 6),
+    }
+
+
 def _second_and_third(x: Number, bits: int) -> tuple[float, ...]:
     """What a double lacks of x: so many bits, and the rest."""
     rest = x - mp.mpf(float(x))
@@ -254,7 +266,7 @@ def _two_over_pi(bits: int) -> tuple[int, ...]:
 
 FAMILIES: tuple[Callable[[], dict[str, Any]], ...] = (
     *(partial(both, family) for family in (exponentials, logarithms, angles, slopes, errors)),
-    growth, circles, cubes, *ALONE,
+    growth, circles, cubes, ratios_of_sines, *ALONE,
 )
 
 
