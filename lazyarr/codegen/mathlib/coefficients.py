@@ -95,7 +95,7 @@ def _first(f: Format) -> int:
 
 def logarithms(f: Format) -> dict[str, Any]:
     """Beside the tables: P of log1p(r) = r - s (r - s**2 P(s**2)), s = r / (2 + r); in other bases s is the
-    scaled one, and the first term what the scale lacks."""
+    scaled one, and the first term what the scale lacks.  For sums, series in r, and a scale of few bits."""
     inverse, reach = _inverses(f)
     tail = guarded(lambda r: (mp.log1p(r) - r + r * r / 2) / r**3, mp.mpf(1) / 3)
     bow = of_square(lambda s: 2 * (mp.atanh(s) - s) / s**3, mp.mpf(2) / 3)
@@ -105,6 +105,8 @@ def logarithms(f: Format) -> dict[str, Any]:
         "LOG_FIRST": _first(f),
         "LOG_INVERSE": inverse,
         "POWER_TAIL": [-2 * c for c in fit(tail, -reach, reach, 11)],
+        "SUM_TAIL": [-2 * c for c in fit(tail, -reach, reach, 3 if f.single else 8)],
+        "SUM_SCALE": short_and_rest(f, 1 / LN2, 12 if f.single else 26),
     }
     for name, base in (("LOG", mp.mpf(1)), ("LOG2", LN2), ("LOG10", LN10)):
         logs = [-mp.log(c) / base for c in inverse]

@@ -264,3 +264,19 @@ def same(x, y):
     unsigned = f"u{x.itemsize}"
     bits = numpy.ascontiguousarray(x).view(unsigned) == numpy.ascontiguousarray(y).view(unsigned)
     return bool((bits | (numpy.isnan(x) & numpy.isnan(y))).all())
+
+
+OPERATIONS = {("logaddexp", "d"): 92, ("logaddexp2", "d"): 100, ("logaddexp", "f"): 75}
+"""Arithmetic, at most, of the usual way without fused products, for all lanes."""
+
+
+@pytest.mark.parametrize("name, char", OPERATIONS)
+def test_the_usual_way_is_short_without_fused_products(name, char):
+    """Where NumPy's functions, of single numbers, are hard to beat."""
+    low = next((t for t in LEVELS if not t.fma), None)
+    if low is None:
+        pytest.skip("all levels fuse products and sums")
+    text = write(FUNCTIONS[name][char], ulp_functions.signature(name, char), low).ir
+    usual = text.split("\ncompute:")[1].split("\nrare:")[0].splitlines()
+    found = sum(line.split()[2] in ("fadd", "fsub", "fmul", "fdiv") for line in usual if " = f" in line)
+    assert found <= OPERATIONS[name, char]
