@@ -29,7 +29,7 @@ from lazyarr.fusion.fold import fold_order, signature
 from lazyarr.fusion.group import TOO_FEW, region_of
 from lazyarr.fusion.partition import Partition
 from lazyarr.interrupts import hold_signals, release_signals
-from lazyarr.kernels import foldable, lowerable, scannable
+from lazyarr.kernels import foldable, host, lowerable, scannable
 from lazyarr.launch import launch
 from lazyarr.launch_boxes import launch_boxes
 from lazyarr.launch_compress import Source, launch_kept, launch_pack, launch_tally
@@ -44,6 +44,7 @@ from lazyarr.reduce_order import Unproved
 from lazyarr.srcloc import note_lines
 from lazyarr.storage import SLACK
 from lazyarr.switches import is_node_off
+from lazyarr.target import Target
 from lazyarr.values import LEDGER, is_held
 from lazyarr.worth import Account
 
@@ -138,7 +139,7 @@ def _refuse(node: Expr, memory: Memory) -> str | None:
             return order.why
     geos = [i.geo for i in node.inputs if i.__class__ is Read]
     chars = tuple([char_of(geo.dtype) for geo in (region_of(node), *geos)])
-    why = _by_types(op)
+    why = _by_types(op, host())
     if why is None and None in chars:
         why = plain_node(node, chars)
     if why is None and memory.odd:
@@ -147,8 +148,8 @@ def _refuse(node: Expr, memory: Memory) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def _by_types(op: Op) -> str | None:
-    """Why an op has no compiled code."""
+def _by_types(op: Op, target: Target) -> str | None:
+    """Why an op has no compiled code for the target, which is the one that kernels are written for now."""
     if isinstance(op, Map):
         if not lowerable(op.name, op.sig):
             return f"{op.name} is not compiled for {op.sig}"

@@ -139,7 +139,7 @@ def _numpy_loses(name, x, y):
 
 def test_another_process_writes_the_same_text():
     """Which what is cached goes by: tables have NaNs in them."""
-    names = [f"{name} {char * (2 if name == 'power' else 1)}->{result(name, char)}" for name, char in
+    names = [f"{name} {char * (2 if name in POWERS else 1)}->{result(name, char)}" for name, char in
              (p.values for p in ALL)]  # fmt: skip
     code = f"""
 from lazyarr.codegen.mathlib.functions import module
