@@ -139,7 +139,7 @@ def _refuse(node: Expr, memory: Memory) -> str | None:
             return order.why
     geos = [i.geo for i in node.inputs if i.__class__ is Read]
     chars = tuple([char_of(geo.dtype) for geo in (region_of(node), *geos)])
-    why = _by_types(op, chars, host())
+    why = _by_types(op, host())
     if why is None and None in chars:
         why = plain_node(node, chars)
     if why is None and memory.odd:
@@ -148,8 +148,8 @@ def _refuse(node: Expr, memory: Memory) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def _by_types(op: Op, chars: tuple[str | None, ...], target: Target) -> str | None:
-    """Why an op is not compiled for a target, with elements of these types read and written."""
+def _by_types(op: Op, target: Target) -> str | None:
+    """Why an op has no compiled code for the target, which is the one that kernels are written for now."""
     if isinstance(op, Map):
         if not lowerable(op.name, op.sig):
             return f"{op.name} is not compiled for {op.sig}"
@@ -158,8 +158,7 @@ def _by_types(op: Op, chars: tuple[str | None, ...], target: Target) -> str | No
             return f"running {op.name} is not compiled for {op.sig}"
     elif isinstance(op, Reduce) and not foldable(op.name, signature(op)):
         return f"folding by {op.name} is not compiled for {op.sig}"
-    half = "e" in chars or (isinstance(op, Map | Reduce | Scan) and "e" in op.sig)
-    return "this CPU does not convert float16" if half and not target.half else None
+    return None
 
 
 def _misaligned(node: Expr, memory: Memory) -> str | None:

@@ -30,6 +30,7 @@ from lazyarr import (
 )
 from lazyarr.array_likes import standing_in
 from lazyarr.arrays import Unsupported, ndarray, wrap
+from lazyarr.config import current
 from lazyarr.elementwise import FOLD, SCALARS
 from lazyarr.fallback import fallback, lazily
 from lazyarr.lazy_calls import all_plain, anywhere, is_worth, of_any, of_arrays
@@ -71,7 +72,7 @@ ENDS = {*methods.ENDS.split(), "amax", "amin", "count_nonzero", "compress", "ext
 """Use their first array once: a temporary is not needed afterwards."""
 
 REBOUND = """
-    average gradient diff trapezoid cov corrcoef angle sinc unwrap ediff1d isclose allclose array_equal
+    average gradient diff trapezoid cov corrcoef angle unwrap ediff1d isclose allclose array_equal
     array_equiv cross outer nanmin nanmax nanstd nan_to_num fix isposinf
     isneginf iscomplex isreal real imag tril triu linalg.norm linalg.vector_norm
     asarray_chkfinite diag diag_indices_from fill_diagonal kron piecewise vander linalg.cross
@@ -131,6 +132,18 @@ def _i0(x: Any) -> Any:
     return i0(x)
 
 
+_numpys_sinc = functools.cache(lambda: rebound(numpy.sinc))
+
+
+def _sinc(x: Any) -> Any:
+    """NumPy's steps; one function under ``math="native"``, as these steps are off by more than 1 ULP."""
+    if current.math == "native" and x.dtype.char in "efd":
+        from lazyarr.special import sinc
+
+        return sinc(x)
+    return _numpys_sinc()(x)
+
+
 RULES: dict[str, Any] = {
     "reshape": movement.reshape_function,
     "ravel": movement.ravel,
@@ -160,6 +173,7 @@ RULES: dict[str, Any] = {
     "empty_like": creation.empty_like,
     "full_like": creation.full_like,
     "i0": _i0,
+    "sinc": of_arrays(of_any(_sinc)),
 }
 
 

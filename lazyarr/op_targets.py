@@ -24,12 +24,11 @@ from lazyarr.records import NamedTuple
 
 GROUPS = {
     "each": tuple(level.name for level in LEVELS),
-    "half": tuple(level.name for level in LEVELS if level.half),
     "widths": ("X86_V2", "X86_V3", "X86_V4", "ASIMD", "SVE", "VSX2", "RVV"),
     "x86": tuple(level.name for level in LEVELS if level.machine == "x86_64"),
 }
-"""Levels that statements name together: all; those that convert float16; those that differ in what
-arithmetic of floats and 64-bit integers has: registers, fused products; those with x86's status flags."""
+"""Levels that statements name together: all; those that differ in what arithmetic of floats and 64-bit
+integers has: registers, fused products; those with x86's status flags."""
 
 POLICIES = {
     "maxopt": "LLVM's code generation at level 2, not 0: for what is compiled once for all programs",

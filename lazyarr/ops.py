@@ -55,7 +55,7 @@ class Op(NamedTuple):
     """Where tests draw operands from: a key of DOMAINS."""
     targets: str
     """For which CPU levels there is code of ours (`op_targets`): of the emitter, or of a function that
-    kernels call; `HALF` besides, where an emitter takes float16."""
+    kernels call."""
 
     @property
     def identity(self) -> Any:
@@ -82,8 +82,6 @@ CATEGORIES = {"d": "divide", "o": "over", "u": "under", "i": "invalid"}
 # For which CPU levels there is code of ours, in the words of `op_targets`.
 NATIVE = "baseline #each"
 """Of ops that kernels write themselves."""
-HALF = "#half"
-"""Of these, where float16 takes part."""
 SHARED = "$maxopt baseline #widths"
 """Of elementary functions and draws."""
 PYTHONS = "$maxopt #x86"
@@ -206,6 +204,7 @@ _ROWS: list[_Row] = [
     # NumPy has none of these (`own_ufuncs`)
     ("erf", "", "", 20, "moderate", "", "", "", "", "", ""),
     ("erfc", "", "", 20, "moderate", "", "", "u", "", "", ""),
+    ("sinc", "", "", 20, "moderate", "", "", "i", "", "", ""),
     # trigonometry
     ("sin", "", "", 25, "moderate", "", "", "oui", "oui", "", ""),
     ("cos", "", "", 25, "moderate", "", "", "oui", "oui", "", ""),

@@ -23,7 +23,7 @@ EXACT = dict.fromkeys(("fmod", "remainder", "floor_divide", "divmod"), "dfe")
 _COMPLEX_NAMES = """sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh
     arcsin arccos arctan arcsinh arccosh arctanh power"""
 
-COMPLEX = {"absolute": "D", **dict.fromkeys(_COMPLEX_NAMES.split(), "DF")}
+COMPLEX = {"absolute": "D", "float_power": "D", **dict.fromkeys(_COMPLEX_NAMES.split(), "DF")}
 """Function -> dtypes, of complex numbers."""
 
 

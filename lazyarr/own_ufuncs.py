@@ -67,7 +67,35 @@ See Also
 --------
 erf : The error function.
 """,
+    "sinc": """Normalised sine ratio, element-wise: sin(pi x) / (pi x), and 1 at 0.
+
+Parameters
+----------
+x : array_like
+    Real numbers; integers become floats as for `exp`.
+out : ndarray, None, or tuple of ndarray and None, optional
+    Where to store the result.
+where : array_like, optional
+    Where to compute it.
+
+Returns
+-------
+y : ndarray or scalar
+    Within 1 ULP, also next to its zeros; exactly zero at other integers.  NaN, and 'invalid', at infinities,
+    as `numpy.sinc`.  The same bits on every CPU, whatever the option ``math`` is.
+""",
 }
+
+
+def _sinc(x: float) -> float:
+    """Of a number, as C's functions are; exact remainders, so that zeros are where they are."""
+    if not math.isfinite(x) or x == 0.0:
+        return 1.0 if x == 0.0 else math.nan
+    return math.sin(math.pi * math.remainder(x, 2.0)) / (math.pi * x) if x % 1.0 else 0.0
+
+
+_OF_NUMBERS: dict[str, Callable[[float], float]] = {"erf": math.erf, "erfc": math.erfc, "sinc": _sinc}
+"""What takes the place of the loops where there is no compiler."""
 
 
 class _Made:
@@ -95,7 +123,7 @@ class _Made:
             try:
                 address = MACHINE[0](self.name, f"{char}->{char}")
             except Exception:           # there is no compiler
-                _by_numbers(getattr(math, self.name), char, args, dims, steps)
+                _by_numbers(_OF_NUMBERS[self.name], char, args, dims, steps)
             else:
                 self.places[k] = address
                 _LOOP(address)(args, dims, steps, data)
@@ -138,5 +166,5 @@ def _strided(address: int, n: int, step: int, char: str) -> numpy.ndarray:
 
 _MADE = [_Made(name) for name in _DOCS]
 OWN: dict[str, numpy.ufunc] = {made.name: made.ufunc for made in _MADE}
-erf, erfc = OWN["erf"], OWN["erfc"]
+erf, erfc, sinc = OWN["erf"], OWN["erfc"], OWN["sinc"]
 """By their names, for `pickle`."""

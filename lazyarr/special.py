@@ -1,7 +1,8 @@
-"""Functions that NumPy does not have: ufuncs as its own, lazy and fused.
+"""Functions that NumPy does not have, or not as ufuncs: as its own, lazy and fused.
 
 erf     error function
 erfc    complementary error function
+sinc    sin(pi x) / (pi x), which `lazyarr.sinc` is, too, under ``math="native"``
 
 Of float16, float32 and float64, within 1 ULP; the same bits on every CPU level, whatever the option ``math``.
 """
@@ -13,7 +14,8 @@ from lazyarr.ufuncs import adapt as _adapt
 
 erf = _adapt(_own.erf)
 erfc = _adapt(_own.erfc)
-__all__ = ["erf", "erfc"]
+sinc = _adapt(_own.sinc)
+__all__ = ["erf", "erfc", "sinc"]
 
 
 def _machine(name: str, sig: str) -> int:

@@ -21,7 +21,7 @@ class Target(NamedTuple):
     fma: bool
     """Has fused multiply-add in hardware."""
     half: bool
-    """Converts float16 <-> float32 in hardware."""
+    """Converts float16 <-> float32 in hardware; else `codegen.halves` does."""
     machine: str = "x86_64"
     """The kind of CPU: a row of `cpu_features.MACHINES`."""
     triple: str = ""

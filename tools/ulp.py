@@ -59,8 +59,10 @@ def keep(found: dict[str, Row]) -> None:
 
 
 def _timed(rows: dict[str, Row]) -> dict[str, Row]:
-    """Those of functions that NumPy has, too."""
-    return {key: row for key, row in rows.items() if hasattr(numpy, key.split()[0])}
+    """Those of functions that NumPy has, too, as ufuncs."""
+    return {
+        key: row for key, row in rows.items() if isinstance(getattr(numpy, key.split()[0], None), numpy.ufunc)
+    }
 
 
 def all_speeds(levels: list[str], again: bool) -> None:
@@ -120,28 +122,30 @@ What is not listed runs through NumPy's own loops.  Shared cores make X86_V4's s
 with what else runs: the least that were seen are, of float64, 1.00 for tan and cbrt, 1.02 for power,
 1.03 for log10, 1.05 for sinh, 6.6 for sin and cos; of float32 1.08 for log10, 1.20 for sinh and
 expm1, 1.24 for power, 1.27 for cosh, 1.30 for arccos, 1.32 for arcsin, 1.33 for tanh and cbrt.  X86_V2's
-logaddexp2 of float64 is between 0.77 and 1.05, as NumPy's varies, its logaddexp between 0.89 and 1.28.
+logaddexp2 of float64 is between 0.85 and 1.18, as NumPy's varies, its logaddexp between 0.94 and 1.41.
 
 X86_V2 has no fused multiply-add.  float64's functions and those of complex numbers round products and sums
 apart on all CPUs, unless the product is exact, which shorter ways give (`arithmetic`); so do exp, log,
 logaddexp and logaddexp2 of float32.  float32's others emulate it in float64 where rounding counts: power
-needs twelve, and that is why it is slow there (apart, it would be 0.9 times as fast as NumPy's on X86_V4).
-float16 has so few bits that its results do not show which it was.  AVX512_ICL and AVX512_SPR run X86_V4's
-code.
+does so more often than others, though mostly where the exponent of the result is known, which is cheap, and
+is slow there (with all rounded apart it would be 0.8 times as fast as NumPy's there, 1.1 times on X86_V4).
+float16 has so few bits that its results do not show which it was; X86_V2 converts it in integers.
+AVX512_ICL and AVX512_SPR run X86_V4's code.
 
 On samples; of all float32 numbers of some octaves around 1 (tan: from 1/64 to 16; sinh: to 78) the
-largest errors are 2.38 for tan, 1.19 for arcsin, 1.17 for arccos, 1.13 for sinh, 1.02 for expm1, arccosh
-(and logaddexp2), 1.01 for tanh and log2, and 0.98 at most for all other functions of one operand that
+largest errors are 2.38 for tan, 1.19 for arcsin, 1.17 for arccos, 1.13 for sinh, 1.02 for expm1 and
+arccosh, 1.01 for tanh and log2, and 0.98 at most for all other functions of one operand that
 were tried (log, log10, log1p, cosh, sin, cos, arctan, cbrt, arcsinh, arctanh); NumPy's are 3.5 for log10,
 3.3 for tan, 3.1 for arcsin, 2.1 for arccos and log2, 1.5 for sinh, 1.4 for tanh, 1.01 for arcsinh, 1.16
-for arccosh.  arctan2's is 1.47 of ten million pairs (NumPy's: 2.9).  float16's results are off by 0.55 at
+for arccosh.  arctan2's is 1.47 of ten million pairs (NumPy's: 2.9), power's 0.89
+of some millions, with bases near 1 and large results (NumPy's: 1.9).  float16's results are off by 0.55 at
 most: float32 with no more terms than 11 bits need.  logaddexp and logaddexp2 of float64 stay within 1 ULP
 where the larger operand cancels up to 30 bits of the logarithm; NumPy's are off by hundreds there.
 
-erf and erfc are `lazyarr.special`'s, whatever the option is; in the place of NumPy's are C's functions of
-float64, and no speed is compared.  sinc is NumPy's composition of `sin` and a division, here as there: within
-1.6 ULP up to 1/2 (float32: 1.7), far off next to its zeros (16.8 and 16.8 below 0.95, float64; 19.9 and
-20.1, float32), and one kernel.  i0 has NumPy's steps, and bits.
+erf, erfc and sinc are `lazyarr.special`'s, whatever the option is; in the place of NumPy's erf and erfc are
+C's functions of float64, and of these three no speed is compared.  NumPy's sinc is several steps, 1.6 ULP up
+to 1/2 and far off next to its zeros; ours is `lazyarr.sinc` under `math="native"`.  i0 has NumPy's steps, and
+bits.
 
 """
 

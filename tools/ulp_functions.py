@@ -49,6 +49,11 @@ def _cbrt(x: Any) -> Any:
     return mpmath.sign(x) * mpmath.cbrt(abs(x))
 
 
+def _sinc(x: Any) -> Any:
+    """Not of integers, whose result is exact, and NumPy's far off."""
+    return mpmath.sincpi(x) if x == 0 or x != mpmath.floor(x) else None
+
+
 def _arctan2(y: Any, x: Any) -> Any:
     """Not of 0, whose sign the truth does not know."""
     return mpmath.atan2(y, x) if y else None
@@ -63,7 +68,7 @@ TRUTH: dict[str, Callable[..., Any]] = {
     "cbrt": _cbrt, "arctan2": _arctan2, "hypot": mpmath.hypot, "power": mpmath.power,
     "float_power": mpmath.power,
     "logaddexp": _log_of_sum(mpmath.e), "logaddexp2": _log_of_sum(mpmath.mpf(2)),
-    "erf": mpmath.erf, "erfc": mpmath.erfc,
+    "erf": mpmath.erf, "erfc": mpmath.erfc, "sinc": _sinc,
 }  # fmt: skip
 
 RANGES = {

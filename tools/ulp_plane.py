@@ -23,6 +23,7 @@ TRUTH: dict[str, Callable[..., Any]] = {
     "tanh": mpmath.tanh, "arcsin": mpmath.asin, "arccos": mpmath.acos, "arctan": mpmath.atan,
     "arcsinh": mpmath.asinh, "arccosh": mpmath.acosh, "arctanh": mpmath.atanh,
     "power": lambda a, b: mpmath.exp(b * mpmath.log(a)),
+    "float_power": lambda a, b: mpmath.exp(b * mpmath.log(a)),
 }  # fmt: skip
 _SCALED = {"absolute", "sqrt", "log", "log2", "log10"}
 """What takes all magnitudes without losing digits of mpmath's."""
@@ -57,7 +58,7 @@ def samples(name: str, char: str, count: int, seed: int = 4) -> tuple[numpy.ndar
     z = pairs(numpy.concatenate(found), char)
     if name in _GROWING:
         z = z[abs(z) < (700 if char == "D" else 80)]
-    return (z, numpy.roll(z, count // 2)) if name == "power" else (z,)
+    return (z, numpy.roll(z, count // 2)) if name in ("power", "float_power") else (z,)
 
 
 def errors(name: str, zs: tuple[numpy.ndarray, ...], results: tuple[numpy.ndarray, ...]) -> numpy.ndarray:

@@ -5,8 +5,7 @@ Out: ``emit(b, args)``, which appends the op to a Builder and returns its result
 output; or None where the op is not native, and the kernel calls NumPy's inner loop instead.
 Holds: operands are of the signature's dtypes already.  The rules by family are in `emitters_*`;
 float16 arithmetic without a rule of its own is done in float32 and rounded once per op, as NumPy
-does, and only on targets that convert in hardware (`ops.HALF`): on others every float16 loop and
-cast is None, and a kernel that would need one is refused.
+does.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emitters_cast import CASTS
 from lazyarr.codegen.emitters_types import Fn, Rules, Value, convert, lane
 from lazyarr.op_targets import has
-from lazyarr.ops import HALF, OPS, kind, native
+from lazyarr.ops import OPS, kind, native
 from lazyarr.target import Target
 
 Emit = Callable[[Builder, list[Value]], list[Value]]
@@ -48,7 +47,7 @@ def emitter(name: str, sig: str, target: Target) -> Emit | None:
     `name` is a row of the op table, or 'cast', which is 'copy'.
     """
     op = OPS.get("copy" if name == "cast" else name)
-    if op is None or not has(op.targets, target.name) or ("e" in sig and not has(HALF, target.name)):
+    if op is None or not has(op.targets, target.name):
         return None
     inputs, outputs = sig.split("->")
     if name in ("cast", "copy"):

@@ -113,19 +113,20 @@ def float_to_float(b: Builder, t: str, x: str, wanted: str) -> str:
     return convert(b, "fpext" if _RANK[t] < _RANK[wanted] else "fptrunc", t, x, wanted)
 
 
+_SURPLUS = 29
+"""What float64 has more of a mantissa than float32."""
+
+
 def round_to_odd(b: Builder, x: str) -> str:
     """float64 as float32, rounded towards zero with the last bit set if inexact.
 
-    Rounding that to a type at least two bits narrower is then correct (Boldo and Melquiond, 2008)."""
-    near = convert(b, "fptrunc", "double", x, "float")
-    back = convert(b, "fpext", "float", near, "double")
-    inexact = fcmp(b, "double", "one", back, x)
-    beyond = fcmp(b, "double", "ogt", *(b.intrinsic("fabs", "double", ("double", v)) for v in (back, x)))
-    ty = b.ty("i32")
-    whole = convert(b, "bitcast", "float", near, "i32")
-    whole = b.op(f"add {ty} {whole}, {convert(b, 'sext', 'i1', beyond, 'i32')}")
-    whole = b.op(f"or {ty} {whole}, {convert(b, 'zext', 'i1', inexact, 'i32')}")
-    return convert(b, "bitcast", "i32", whole, "float")
+    Rounding that to a type at least two bits narrower is then correct (Boldo and Melquiond, 2008).  Numbers
+    that are subnormal in float32 are rounded to nearest after that: they are zero in float16 all the same."""
+    ty, rest = b.ty("i64"), b.splat("i64", str((1 << _SURPLUS) - 1))
+    bits = convert(b, "bitcast", "double", x, "i64")
+    some = b.op(f"add {ty} {b.op(f'and {ty} {bits}, {rest}')}, {rest}")
+    odd = b.op(f"and {ty} {b.op(f'or {ty} {bits}, {some}')}, {b.splat('i64', str(-1 << _SURPLUS))}")
+    return convert(b, "fptrunc", "double", convert(b, "bitcast", "i64", odd, "double"), "float")
 
 
 def to_int(b: Builder, source: str, x: str, target: str) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
+from lazyarr.codegen import halves
 from lazyarr.codegen.builder import Builder
 from lazyarr.dtypes import PLAIN
 
@@ -83,10 +84,24 @@ def select(b: Builder, t: str, c: str, x: str, y: str) -> str:
 def convert(b: Builder, opcode: str, source: str, x: str, target: str) -> str:
     """Convert; between half and float the instruction is one on four lanes, whose flags are those of all.
 
-    Only the constrained form of a lone conversion clears the other three."""
-    if not b.width and {source, target} == {"half", "float"}:
-        return _lone(b, opcode, source, x, target)
+    Only the constrained form of a lone conversion clears the other three.  CPUs without the instruction
+    take several, and say what it would (`halves`)."""
+    if {source, target} == {"half", "float"}:
+        if not b.target.half:
+            return _widened(b, x) if source == "half" else _narrowed(b, x)
+        if not b.width:
+            return _lone(b, opcode, source, x, target)
     return b.op(f"{opcode} {b.ty(source)} {x} to {b.ty(target)}")
+
+
+def _widened(b: Builder, x: str) -> str:
+    return halves.widened(b, b.op(f"bitcast {b.ty('half')} {x} to {b.ty('i16')}"))
+
+
+def _narrowed(b: Builder, x: str) -> str:
+    raise_flag(b, "overflow", halves.overflowing(b, x))
+    raise_flag(b, "underflow", halves.underflowing(b, x))
+    return b.op(f"bitcast {b.ty('i16')} {halves.narrowed(b, x)} to {b.ty('half')}")
 
 
 def _lone(b: Builder, opcode: str, source: str, x: str, target: str) -> str:

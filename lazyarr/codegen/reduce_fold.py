@@ -256,8 +256,6 @@ def refusal(parfor: Parfor, target: Target) -> str | None:
     strict = [f for f in folds if f.how.order == "pairwise"]
     if len({PLAIN[f.char].kind == "c" for f in strict}) > 1:
         return "complex and real sums have different trees"
-    if any(f.char == "e" and not f.packs for f in folds) and not target.half:
-        return "this CPU level does not convert float16"
     if len({f.how.group for f in folds}) > 1:
         return "reductions with different runs"
     if any(f.search and (f.how.mask >= 0 or across(parfor)) for f in folds):

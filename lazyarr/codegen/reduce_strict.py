@@ -8,6 +8,7 @@ The carry of a search is the best element so far, and at byte 8 its position.
 from __future__ import annotations
 
 from lazyarr.codegen.emit_lanes import splat
+from lazyarr.codegen.emitters_types import convert
 from lazyarr.codegen.reduce_body import Body
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import Fold, load_scalar, store_scalar
@@ -80,8 +81,16 @@ def better(b: Function, fold: Fold, x: str, y: str) -> str:
     t = PLAIN[fold.char].llvm
     if kind in "iu":
         return b.op(f"icmp {'s' if kind == 'i' else 'u'}{'gt' if most else 'lt'} {t} {x}, {y}")
+    t, x, y = _comparable(b, t, x, y)
     beats = b.op(f"fcmp {'ugt' if most else 'ult'} {t} {x}, {y}")
     return b.op(f"and i1 {beats}, {b.op(f'fcmp ord {t} {y}, {y}')}")
+
+
+def _comparable(b: Function, t: str, x: str, y: str) -> tuple[str, str, str]:
+    """Two floats of a type as CPUs compare them: float16 in float32."""
+    if t != "half":
+        return b.ty(t), x, y
+    return b.ty("float"), convert(b, "fpext", t, x, "float"), convert(b, "fpext", t, y, "float")
 
 
 def _first(b: Function, fold: Fold, values: str, best: str, count: str) -> str:
@@ -104,6 +113,7 @@ def _equal(b: Function, fold: Fold, values: str, at: str, wanted: str) -> str:
     size, t = PLAIN[fold.char].itemsize, b.ty(PLAIN[fold.char].llvm)
     x = b.op(f"load {t}, ptr {b.at(values, b.mul(at, str(size)))}, align 1")
     if PLAIN[fold.char].kind == "f":
+        t, x, wanted = _comparable(b, PLAIN[fold.char].llvm, x, wanted)
         found = b.op(f"fcmp oeq {t} {x}, {wanted}")
         found = b.op(f"or {b.ty('i1')} {found}, {b.op(f'fcmp uno {t} {x}, {x}')}")
     else:

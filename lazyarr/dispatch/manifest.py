@@ -21,7 +21,7 @@ from lazyarr.dispatch import jit
 from lazyarr.dispatch.levels import BY_NAME, denied_by_llvm, llvm_features, missing, selection
 from lazyarr.dispatch.llvm import binding, lock, version
 from lazyarr.op_targets import built, read
-from lazyarr.ops import HALF, OPS, PYTHONS, SHARED
+from lazyarr.ops import OPS, PYTHONS, SHARED
 from lazyarr.records import NamedTuple
 
 FORMAT = "1"
@@ -90,7 +90,6 @@ def _statements() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for op in OPS.values():
         found.setdefault(op.targets, []).append(op.name)
-    found.setdefault(HALF, []).append("native ops of float16")
     found.setdefault(SHARED, []).append("random draws")
     found.setdefault(PYTHONS, []).append("Python functions (`vectorize`)")
     return found

@@ -384,7 +384,7 @@ def one_random(rng: numpy.random.Generator) -> None:
 def test_levels(level: str) -> None:
     target = next(x.target for x in host_levels() if x.target.name == level)
     rng = numpy.random.default_rng(14)
-    for char in "fdFDbl?" + ("e" if target.half else ""):
+    for char in "efdFDbl?":
         acc = "l" if char in "bl?" else char
         x = numbers(rng, (37, 301), char)
         for axes in ((0, 1), (0,), (1,)):

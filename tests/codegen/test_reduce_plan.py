@@ -13,7 +13,6 @@ from lazyarr.codegen.reduce_plan import SLOT, arrange, cut, reductions
 from lazyarr.dispatch.levels import host_level
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
 from lazyarr.reduce_order import Order, order_of
-from lazyarr.target import Target
 
 
 def parfor_of(dims: str, order: str, ufunc: str = "add", op: str = "negative", group: int = 1) -> Parfor:
@@ -86,11 +85,14 @@ def test_programs_share_what_does_not_depend_on_the_body() -> None:
 
 
 def test_refusals_say_why() -> None:
-    old = Target("X86_V2", "+sse4.2", 16, False, False)
-    half = Parfor(
-        "r", (Operand("e", "u"), Operand("e", "z", "out")), "e",
-        (Inst("load", "e", (), 0), Inst("reduce", "e", (0,), Reduction("add", "pairwise", 1, 0))),
+    mixed = Parfor(
+        "r", (Operand("D", "u"), Operand("d", "u"), Operand("D", "z", "out"), Operand("d", "z", "out")), "Dd",
+        (
+            Inst("load", "D", (), 0), Inst("load", "d", (), 1),
+            Inst("reduce", "D", (0,), Reduction("add", "pairwise", 2, 0)),
+            Inst("reduce", "d", (1,), Reduction("add", "pairwise", 3, 0)),
+        ),
     )
-    assert refusal(half, old) and not refusal(half, host_level())
-    with pytest.raises(ValueError, match="float16"):
-        compile_reduction(half, old)
+    assert refusal(mixed, host_level())
+    with pytest.raises(ValueError, match="complex and real"):
+        compile_reduction(mixed, host_level())

@@ -7,10 +7,12 @@ import pytest
 from level_programs import CASES, PROGRAMS, inputs
 
 import lazyarr
+import lazyarr.special
+from lazyarr.codegen.mathlib.functions import FUNCTIONS
 from lazyarr.counters import COUNT
 from lazyarr.debug import LevelsDiffer, call_all
 from lazyarr.dispatch import jit
-from lazyarr.dispatch.levels import BY_NAME, selection
+from lazyarr.dispatch.levels import selection
 
 pytestmark = pytest.mark.skipif(
     not jit.available() or len(selection().usable) < 2, reason="the host has no two levels"
@@ -23,12 +25,27 @@ def test_levels_give_the_same_bits(name, char):
     fn = PROGRAMS[name][0]
     before = COUNT.native_launches
     found = call_all(fn, *inputs(char))
-    compiled = [name for name in selection().usable if char != "e" or BY_NAME[name].target.half]
-    assert COUNT.native_launches - before >= len(compiled)
+    assert COUNT.native_launches - before >= len(selection().usable)
     with lazyarr.options(jit="never"):
         numpys = fn(*inputs(char))
     for a, b in zip(*(x if isinstance(x, tuple) else (x,) for x in (found, numpys)), strict=True):
         numpy.testing.assert_array_equal(numpy.asarray(a), numpy.asarray(b))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", [name for name, rows in FUNCTIONS.items() if "e" in rows])
+def test_our_own_functions_of_float16_give_the_same_bits(name):
+    """All numbers, in kernels of every level: also of those that convert none themselves."""
+    fn = getattr(lazyarr, name, None) or getattr(lazyarr.special, name)
+    x = lazyarr.asarray(numpy.arange(1 << 16, dtype="u2").view("e"))
+    others = [x[::-1]] * (FUNCTIONS[name]["e"].operands - 1)
+    before = COUNT.native_launches
+    with lazyarr.options(math="native"):
+        found = numpy.asarray(call_all(fn, x, *others))
+        assert COUNT.native_launches - before >= len(selection().usable)
+        with lazyarr.options(jit="always"):
+            here = numpy.asarray(fn(x, *others))
+    numpy.testing.assert_array_equal(found, here)
 
 
 def level() -> int:

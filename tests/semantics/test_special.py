@@ -13,7 +13,7 @@ import pytest
 
 import lazyarr
 from lazyarr import debug
-from lazyarr.special import erf, erfc
+from lazyarr.special import erf, erfc, sinc
 
 N = 100_000
 
@@ -37,6 +37,25 @@ def test_the_bits_are_the_same_however_they_are_computed(options, x):
     with lazyarr.options(**options):
         assert numpy.asarray(erfc(lazyarr.array(x))).tobytes() == wanted.tobytes()
         assert numpy.asarray(erfc(lazyarr.array(x)[::-1])).tobytes() == wanted[::-1].tobytes()
+
+
+@pytest.mark.parametrize("char", "efd")
+def test_sinc_is_numpys_function_by_our_vector_math(char, x):
+    a = lazyarr.array(x.astype(char))
+    ours = numpy.asarray(sinc(a))
+    assert (sinc.fn(x.astype(char)) == ours).all() and ours.dtype == char
+    with numpy.errstate(all="ignore"):
+        numpys = numpy.sinc(x.astype(char))
+    with lazyarr.options(jit="always"):
+        assert (numpy.asarray(lazyarr.sinc(a)) == numpys).all()
+        with lazyarr.options(math="native"):
+            debug.reset()
+            assert (numpy.asarray(lazyarr.sinc(a)) == ours).all()
+            assert debug.counters()["native_launches"] == 1
+            assert not lazyarr.is_evaluated(lazyarr.sinc(a))
+            assert lazyarr.sinc(lazyarr.arange(3)).dtype == "d"
+            assert lazyarr.sinc(lazyarr.array([1j])).dtype == "D"
+    assert numpy.allclose(ours, numpys, rtol=0, atol=4 * numpy.finfo(char).eps)
 
 
 def test_fused_with_what_is_around(x):
@@ -112,6 +131,9 @@ def test_without_a_compiler():
         for given in (x, x[::-1], x.astype("f"), x.astype("e"), x[:0]):
             wanted = numpy.array([math.erf(v) for v in given.tolist()]).astype(given.dtype)
             assert (numpy.asarray(lazyarr.special.erf(lazyarr.array(given))) == wanted).all()
+        found = lazyarr.special.sinc(numpy.array([0.0, -0.5, 3.0, 1e300, 2.5, numpy.inf, numpy.nan]))
+        wanted = [1, 2 / numpy.pi, 0, 0, 0.4 / numpy.pi, numpy.nan, numpy.nan]
+        assert numpy.allclose(found, wanted, equal_nan=True)
     """
     environment = dict(os.environ, LAZYARR_CACHE_BYTES="0")
     done = subprocess.run([sys.executable, "-c", code], env=environment, timeout=120, capture_output=True)

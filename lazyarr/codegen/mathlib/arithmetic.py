@@ -5,6 +5,7 @@ Holds: the same bits on every level.
 
     fma(a, b, c)           a * b + c, rounded once; emulated if need be
     remains(a, b, c)       the same where the product nearly is -c: cheaper to emulate
+    settled(a, b, c, s)    the same where the result's exponent is c's
     chain(x, c)            a polynomial by Horner's scheme, of FMAs; `series` by even and odd terms
     product(a, b)          a * b as an unevaluated sum of two numbers, exact: one FMA, or Dekker's fifteen
     total(a, b)            a + b as such a sum (Knuth); `ordered` where a is the larger one (Dekker)
@@ -17,9 +18,12 @@ twice.  `remains_of_short` and `product_of_short` are cheaper still, for factors
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from lazyarr.codegen.mathlib.lanes import SINGLE, Bits, Lanes, Mask, Real
+import numpy
+
+from lazyarr.codegen.mathlib.lanes import DOUBLE, SINGLE, Bits, Lanes, Mask, Real
 
 Sum = tuple[Real, Real]
 """An unevaluated sum: the number, and what rounding it left off."""
@@ -36,6 +40,27 @@ def fma(a: Real, b: Real | float, c: Real | float) -> Real:
     return (_fma_by_double if on.p is SINGLE else _fma_by_sums)(a, on.real(b), on.real(c))
 
 
+def settled(a: Real, b: Real | float, c: float, spread: float) -> Real:
+    """a * b + c of products that are no larger than `spread`, rounded once: cheaper to emulate where all
+    results have one exponent.
+
+    Then the place of the last bit is known, and float64 rounds there if its own last place is moved to it by
+    a large constant: once, as that and c are one number."""
+    on = a.on
+    if not on.fused or on.b.target.fma or on.p is not SINGLE or not _one_exponent(c, spread):
+        return fma(a, b, c)
+    c = float(numpy.float32(c))
+    large = 1.5 * 2.0 ** (math.frexp(c)[1] - 1 + DOUBLE.mantissa - SINGLE.mantissa)
+    whole = (a.wide * on.real(b).wide + (c + large)) - large
+    return Real(on, whole.narrow.name, whole)
+
+
+def _one_exponent(c: float, spread: float) -> bool:
+    """Have all numbers that are so near to c its exponent?"""
+    size, margin = abs(float(numpy.float32(c))), spread * (1 + 2.0**-20)
+    return margin < size and math.frexp(size - margin)[1] == math.frexp(size + margin)[1]
+
+
 def remains(a: Real, b: Real | float, c: Real | float) -> Real:
     """a * b + c, rounded once, where c less the product's rounded value is exact: of half to twice its size,
     or where one of both is 0.  In float32: where float64 has the sum."""
@@ -46,6 +71,24 @@ def remains(a: Real, b: Real | float, c: Real | float) -> Real:
         return (a.wide * on.real(b).wide + on.real(c).wide).narrow
     high, low = product(a, b)
     return (high + c) + low
+
+
+def exactly(a: Real, b: Real, c: float) -> Real:
+    """a * b + c, which is a number."""
+    on = a.on
+    if on.b.target.fma or on.p is not SINGLE:
+        return remains_of_short(a, b, c)
+    whole = a.wide * b.wide + on.real(c).wide
+    return Real(on, whole.narrow.name, whole)
+
+
+def difference(a: Real | float, b: Real) -> Real:
+    """a - b, which is a number."""
+    on = b.on
+    near = a - b
+    if on.b.target.fma or on.p is not SINGLE:
+        return near
+    return Real(on, near.name, on.real(a).wide - b.wide)
 
 
 def remains_of_short(a: Real, b: Real, c: Real | float) -> Real:
@@ -108,15 +151,25 @@ def _odd(a: Real, b: Real) -> Real:
     return (bits + inexact.bits(0, towards)).real
 
 
-def chain(x: Real, coefficients: Sequence[Real | float], apart: int = 0) -> Real:
+def chain(x: Real, coefficients: Sequence[Real | float], apart: int = 0, reach: float = math.inf) -> Real:
     """A polynomial, lowest degree first, by Horner's scheme: fewest operations, one after the other.
 
-    So many of them, the first ones, whose rounding does not count, are a product and a sum."""
+    So many of them, the first ones, whose rounding does not count, are a product and a sum.  `reach` is the
+    largest size of x, where it is known (`settled`)."""
     *rest, last = coefficients
-    found = x.on.real(last)
+    found, size = x.on.real(last), _size(last)
     for step, c in enumerate(reversed(rest)):
-        found = fma(found, x, c) if step >= apart else found * x + c
+        size *= reach
+        if step < apart:
+            found = found * x + c
+        else:
+            found = fma(found, x, c) if isinstance(c, Real) else settled(found, x, c, size)
+        size += _size(c)
     return found
+
+
+def _size(c: Real | float) -> float:
+    return math.inf if isinstance(c, Real) else abs(c)
 
 
 def series(x: Real, coefficients: Sequence[Real | float]) -> Real:
@@ -160,7 +213,7 @@ def onto(base: Real, a: Real, b: Real | float) -> Sum:
         high, low = ordered(base, more)
         return high, low + least
     high = fma(a, b, base)
-    return high, remains(a, b, base - high)
+    return high, remains(a, b, difference(base, high))
 
 
 def plus(a: Sum, b: Sum) -> Sum:

@@ -95,7 +95,7 @@ def _first(f: Format) -> int:
 
 def logarithms(f: Format) -> dict[str, Any]:
     """Beside the tables: P of log1p(r) = r - s (r - s**2 P(s**2)), s = r / (2 + r); in other bases s is the
-    scaled one, and the first term what the scale lacks."""
+    scaled one, and the first term what the scale lacks.  For sums, series in r, and a scale of few bits."""
     inverse, reach = _inverses(f)
     tail = guarded(lambda r: (mp.log1p(r) - r + r * r / 2) / r**3, mp.mpf(1) / 3)
     bow = of_square(lambda s: 2 * (mp.atanh(s) - s) / s**3, mp.mpf(2) / 3)
@@ -105,6 +105,8 @@ def logarithms(f: Format) -> dict[str, Any]:
         "LOG_FIRST": _first(f),
         "LOG_INVERSE": inverse,
         "POWER_TAIL": [-2 * c for c in fit(tail, -reach, reach, 11)],
+        "SUM_TAIL": [-2 * c for c in fit(tail, -reach, reach, 3 if f.single else 8)],
+        "SUM_SCALE": short_and_rest(f, 1 / LN2, 12 if f.single else 26),
     }
     for name, base in (("LOG", mp.mpf(1)), ("LOG2", LN2), ("LOG10", LN10)):
         logs = [-mp.log(c) / base for c in inverse]
@@ -238,6 +240,18 @@ def circles() -> dict[str, Any]:
     }
 
 
+def ratios_of_sines() -> dict[str, Any]:
+    """sin(pi r) / (pi r) as a function of r**2, without its first two terms; and all of it."""
+    first = PI**2 / 6
+    ratio = of_square(lambda r: mp.sin(PI * r) / (PI * r), mp.mpf(1))
+    tail = guarded(lambda z: ((ratio(z) - 1) / z + first) / z, PI**4 / 120)
+    return {
+        "SINC_FIRST": (float(first), float(first - mp.mpf(float(first)))),
+        "SINC_TAIL": fit(tail, 0, mp.mpf(1) / 4, 6),
+        "SINC_SHORT": fit(ratio, 0, mp.mpf(1) / 4, 6),
+    }
+
+
 def _second_and_third(x: Number, bits: int) -> tuple[float, ...]:
     """What a double lacks of x: so many bits, and the rest."""
     rest = x - mp.mpf(float(x))
@@ -254,7 +268,7 @@ def _two_over_pi(bits: int) -> tuple[int, ...]:
 
 FAMILIES: tuple[Callable[[], dict[str, Any]], ...] = (
     *(partial(both, family) for family in (exponentials, logarithms, angles, slopes, errors)),
-    growth, circles, cubes, *ALONE,
+    growth, circles, cubes, ratios_of_sines, *ALONE,
 )
 
 

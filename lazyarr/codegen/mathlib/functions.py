@@ -32,6 +32,7 @@ from lazyarr.codegen.mathlib import (
     power_single,
     roots,
     roots_single,
+    sinc,
 )
 from lazyarr.codegen.mathlib.exponential import INF
 from lazyarr.codegen.mathlib.lanes import DOUBLE, SINGLE, Lanes, Mask, Raised, Real
@@ -130,6 +131,10 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     },
     "erf": _same(1, error_function.erf, error_function.erf_rare),
     "erfc": _same(1, error_function.erfc, error_function.erfc_rare),
+    "sinc": {
+        "d": Function(1, DOUBLE, sinc.sinc, sinc.sinc_rare),
+        "f": Function(1, DOUBLE, sinc.sinc_f, sinc.sinc_rare),
+    },
     "sin": _angle((circular.sin, circular.sin_rare), (circular_single.sin, circular_single.sin_rare)),
     "cos": _angle((circular.cos, circular.cos_rare), (circular_single.cos, circular_single.cos_rare)),
     "tan": _angle((circular.tan, circular.tan_rare), (circular_single.tan, circular_single.tan_rare)),
@@ -182,9 +187,9 @@ _APART = {
     "d": (
         "exp", "exp2", "log", "log2", "log10", "log1p", "expm1", "sinh", "cosh", "tanh", "arctan",
         "arcsin", "arccos", "arcsinh", "arccosh", "arctanh", "arctan2", "logaddexp", "logaddexp2", "cbrt",
-        "power", "hypot", "sin", "cos", "tan", "float_power",
+        "power", "hypot", "sin", "cos", "tan", "float_power", "sinc",
     ),
-    "f": ("exp", "log", "logaddexp", "logaddexp2", "hypot"),
+    "f": ("exp", "log", "logaddexp", "logaddexp2", "hypot", "sinc"),
 }  # fmt: skip
 """Which functions round products and sums apart (`Function.fused`), by dtype: those that are no slower than
 NumPy's for it on CPUs that fuse them.  Where others are not fused, their operations are emulated."""

@@ -195,6 +195,8 @@ class Real:
 
     on: Lanes
     name: str
+    double: Real | None = None
+    """Of float32: the same number, if it was computed in float64."""
 
     def _op(self, opcode: str, left: Real | float, right: Real | float) -> Real:
         on = self.on
@@ -266,6 +268,8 @@ class Real:
     @property
     def wide(self) -> Real:
         """The same number in float64."""
+        if self.double is not None:
+            return self.double
         b, on = self.on.b, self.on.wide
         return Real(on, b.op(f"fpext {b.ty(self.on.p.real)} {self.name} to {b.ty(on.p.real)}"))
 

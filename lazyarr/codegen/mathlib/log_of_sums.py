@@ -1,7 +1,8 @@
 """logaddexp, logaddexp2: log(e**x + e**y) = x + log(1 + e**(y - x)), x >= y.
 
-All of it is in sums of two numbers, as x may cancel the logarithm.  Where little is left of it, the rare path
-computes it again: float64 by sums throughout, to 2**-86 of it or so (`_precise`); float32 in float64.
+All of it is in sums of two numbers, as x may cancel two bits of the logarithm.  Where more is cancelled, it
+is computed again in the rare path: float64 by sums throughout, to 2**-86 of it or so (`_precise`); float32 in
+float64.
 """
 
 from __future__ import annotations
@@ -9,7 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import factorial, log
 
-from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, ordered, plus, product, times, total
+from lazyarr.codegen.mathlib.arithmetic import (
+    Sum,
+    chain,
+    fma,
+    ordered,
+    plus,
+    product,
+    product_of_short,
+    times,
+    total,
+)
 from lazyarr.codegen.mathlib.exponential import (
     ENDS,
     INF,
@@ -57,6 +68,13 @@ def _in_twos(log: Sum) -> Sum:
     high, low = log[0].on.table("LOG2_SCALE")
     main, rest = product(log[0], high)
     return main, fma(log[0], low, fma(log[1], high, rest))
+
+
+def _in_twos_briefly(log: Sum) -> Sum:
+    """To 2**-79 of it or so: the scale's first number is short."""
+    high, low = log[0].on.table("SUM_SCALE")
+    main, rest = product_of_short(log[0], log[0].on.real(high))
+    return main, fma(log[0] + log[1], low, fma(log[1], high, rest))
 
 
 def _same(log: Sum) -> Sum:
@@ -120,15 +138,15 @@ def _precise(top: Real, e: Sum, based: Callable[[Sum], Sum]) -> Real:
 
 
 def _family(
-    exponential: Callable[[Real, Real], Sum], based: Callable[[Sum], Sum], tiny: Callable[[Real], Real],
-    remainder: Callable[[Real, Real], tuple[Bits, Sum]],
+    exponential: Callable[[Real, Real], Sum], brief: Callable[[Sum], Sum], based: Callable[[Sum], Sum],
+    tiny: Callable[[Real], Real], remainder: Callable[[Real, Real], tuple[Bits, Sum]],
 ) -> tuple[Callable[..., tuple[Real, Mask]], Callable[..., tuple[Real, Raised]]]:
     def fast(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
         top, other = _larger(x, y)
         gap, gap_low = total(other, -top)
         e, e_low = exponential(gap, gap_low)
         whole, left = ordered(on.real(1.0), e)
-        high, low = based(log_sum(whole, left + e_low))
+        high, low = brief(log_sum(whole, left + e_low, brief=True))
         found, rest = total(top, high)
         found = found + (rest + low)
         special = ~(gap > -_NEAR[on.p]) | abs(top).outside(_FAR)
@@ -159,5 +177,5 @@ def _family(
     return fast, rare
 
 
-logaddexp, logaddexp_rare = _family(_natural, _same, _tiny, _remainder)
-logaddexp2, logaddexp2_rare = _family(_binary, _in_twos, _tiny_binary, _remainder2)
+logaddexp, logaddexp_rare = _family(_natural, _same, _same, _tiny, _remainder)
+logaddexp2, logaddexp2_rare = _family(_binary, _in_twos_briefly, _in_twos, _tiny_binary, _remainder2)

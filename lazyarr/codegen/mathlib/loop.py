@@ -20,8 +20,9 @@ from itertools import pairwise
 from operator import or_
 
 from lazyarr import mxcsr
+from lazyarr.codegen import halves
 from lazyarr.codegen.builder import Builder
-from lazyarr.codegen.mathlib import halves, registers
+from lazyarr.codegen.mathlib import registers
 from lazyarr.codegen.mathlib.arithmetic import doubtful
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Precision, Raised, Real
 from lazyarr.codegen.pipeline import Module

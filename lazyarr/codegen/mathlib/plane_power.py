@@ -222,3 +222,4 @@ def _short(kind: Kind, least: float, beyond: float, bits: int, back: bool) -> Sh
 
 
 FUNCTIONS: dict[str, dict[str, Function]] = {"power": {"D": _function(WIDE), "F": _function(SHORT)}}
+FUNCTIONS["float_power"] = {"D": FUNCTIONS["power"]["D"]}

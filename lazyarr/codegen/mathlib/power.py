@@ -19,8 +19,12 @@ _OVER_F = (2.0 - 2.0**-24) * 2.0**127
 """What float32 rounds to infinity."""
 
 
-def log_sum(x: Real, more: Real | None = None, shift: Real | None = None) -> Sum:
-    """log(x + more) - shift log(2) of a positive normal x, as a sum; `more` is below x's last bit."""
+def log_sum(
+    x: Real, more: Real | None = None, shift: Real | None = None, brief: bool = False
+) -> Sum:  # fmt: skip
+    """log(x + more) - shift log(2) of a positive normal x, as a sum; `more` is below x's last bit.
+
+    `brief`: with few bits more than one number has."""
     on, bits = x.on, x.bits
     offset = bits - on.table("LOG_FIRST")
     octave = offset & on.p.exponent
@@ -34,12 +38,14 @@ def log_sum(x: Real, more: Real | None = None, shift: Real | None = None) -> Sum
         k = k - shift
     high, low = on.table("LOG_STEP")
     top, left = ordered(k.times(high, log_high), r)
-    square, square_low = product(r, r)
+    square = r * r
     half = -0.5 * square
     top, more_left = ordered(top, half)
     below = fma(-r, r_low, r_low) + k.times(low, log_low)
-    rest = (more_left + left) + square_low.times(-0.5, below)
-    return top, fma(r * half, series(r, on.table("POWER_TAIL")), rest)
+    if not brief:
+        below = product(r, r)[1].times(-0.5, below)
+    rest = (more_left + left) + below
+    return top, fma(r * half, series(r, on.table("SUM_TAIL" if brief else "POWER_TAIL")), rest)
 
 
 def _exponent(y: Real, log: Sum) -> Sum:

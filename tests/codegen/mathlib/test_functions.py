@@ -135,14 +135,14 @@ def test_powers_where_the_logarithms_second_number_is_large(sign):
     assert ulp_errors.errors("power", (x, y), (ulp_functions.call("power", "f", BEST)(x, y),))[0].max() < 1
 
 
-@pytest.mark.parametrize("name, count", [("arctanh", 3), ("cbrt", 4)])
+@pytest.mark.parametrize("name, count", [("arctanh", 3), ("cbrt", 4), ("power", 4)])
 def test_products_whose_sums_float64_has_are_not_emulated(name, count, monkeypatch):
     """Emulated ones would often be in doubt, as numbers of few bits lie in the middle between others."""
     emulated, emulate = [], arithmetic._fma_by_double
     monkeypatch.setattr(
         arithmetic, "_fma_by_double", lambda a, b, c: emulated.append(a.on.doubts) or emulate(a, b, c)
     )
-    write(FUNCTIONS[name]["f"], "f->f", next(t for t in LEVELS if not t.fma))
+    write(FUNCTIONS[name]["f"], ulp_functions.signature(name, "f"), next(t for t in LEVELS if not t.fma))
     assert sum(doubts is not None for doubts in emulated) == count
 
 
@@ -190,7 +190,35 @@ def test_strides_and_ends_change_no_bit(name, char):
         assert same(ours(xs[0], alone), ours(xs[0], alone.copy()))
 
 
-@pytest.mark.parametrize("name, char", ALL)
+WITH_NUMPY = [pytest.param(*pair, id="-".join(pair)) for pair in ALL_PAIRS if pair[0] != "sinc"]
+"""NumPy's sinc is no ufunc: it takes several steps, which round integers, and overflow."""
+
+
+@pytest.mark.parametrize("char", "dfe")
+def test_sinc_of_special_values(char, raised):
+    """Zero at integers, but at 0; no number at infinities, where that is invalid."""
+    ours = ulp_functions.call("sinc", char, BEST)
+    largest = float(numpy.finfo(char).max)
+    integers = numpy.array([1, -1, 2, -7, 1000, largest, -largest], char)
+    assert (ours(integers) == 0).all() and not raised(lambda: ours(integers))
+    ones = numpy.array([0.0, -0.0, numpy.finfo(char).smallest_subnormal], char)
+    assert (ours(ones) == 1).all() and numpy.isnan(ours(numpy.array([numpy.nan], char))).all()
+    endless = numpy.array([numpy.inf, -numpy.inf], char)
+    assert raised(lambda: ours(endless)) == {"invalid"} and numpy.isnan(ours(endless)).all()
+    x = numpy.arange(0.5, 1000, 1.0)        # sin is 1 or -1
+    wanted = numpy.where(x % 2 < 1, 1, -1) / (numpy.pi * x)
+    assert numpy.allclose(ours(-x.astype(char)), wanted, rtol=1.1 * numpy.finfo(char).eps, atol=0)
+
+
+@pytest.mark.parametrize("char", "df")
+def test_sinc_next_to_its_zeros(char):
+    rng = numpy.random.default_rng(8)
+    x = rng.integers(-50, 50, 1500) + rng.uniform(-1, 1, 1500) * 2.0 ** rng.integers(-40, -1, 1500)
+    x = x.astype(char)[x.astype(char) % 1 != 0]
+    assert ulp_errors.errors("sinc", (x,), (ulp_functions.call("sinc", char, BEST)(x),))[0].max() < 0.75
+
+
+@pytest.mark.parametrize("name, char", WITH_NUMPY)
 def test_special_values_are_numpys(name, char):
     *_, xs = ulp_samples.samples(name, char, seed=5, count=10)
     y, theirs = ulp_functions.call(name, char, BEST)(*xs), ulp_functions.theirs(name)(*xs)
@@ -199,7 +227,7 @@ def test_special_values_are_numpys(name, char):
     assert (numpy.signbit(y) == numpy.signbit(theirs))[odd & ~numpy.isnan(theirs)].all()
 
 
-@pytest.mark.parametrize("name, char", ALL)
+@pytest.mark.parametrize("name, char", WITH_NUMPY)
 def test_flags_are_numpys(name, char, raised):
     """Each value alone: NumPy's own loops, for one element, do what C's functions do."""
     ours, theirs = ulp_functions.call(name, char, BEST), ulp_functions.theirs(name)
@@ -236,3 +264,19 @@ def same(x, y):
     unsigned = f"u{x.itemsize}"
     bits = numpy.ascontiguousarray(x).view(unsigned) == numpy.ascontiguousarray(y).view(unsigned)
     return bool((bits | (numpy.isnan(x) & numpy.isnan(y))).all())
+
+
+OPERATIONS = {("logaddexp", "d"): 92, ("logaddexp2", "d"): 100, ("logaddexp", "f"): 75}
+"""Arithmetic, at most, of the usual way without fused products, for all lanes."""
+
+
+@pytest.mark.parametrize("name, char", OPERATIONS)
+def test_the_usual_way_is_short_without_fused_products(name, char):
+    """Where NumPy's functions, of single numbers, are hard to beat."""
+    low = next((t for t in LEVELS if not t.fma), None)
+    if low is None:
+        pytest.skip("all levels fuse products and sums")
+    text = write(FUNCTIONS[name][char], ulp_functions.signature(name, char), low).ir
+    usual = text.split("\ncompute:")[1].split("\nrare:")[0].splitlines()
+    found = sum(line.split()[2] in ("fadd", "fsub", "fmul", "fdiv") for line in usual if " = f" in line)
+    assert found <= OPERATIONS[name, char]

@@ -10,6 +10,7 @@ import numpy
 import pytest
 
 from lazyarr.codegen.builder import Builder
+from lazyarr.codegen.mathlib import arithmetic
 from lazyarr.codegen.mathlib.arithmetic import (
     cut,
     fma,
@@ -17,6 +18,7 @@ from lazyarr.codegen.mathlib.arithmetic import (
     product_of_short,
     remains_of_short,
     series,
+    settled,
     total,
 )
 from lazyarr.codegen.mathlib.lanes import DOUBLE, SINGLE, Lanes, Real
@@ -62,6 +64,39 @@ def test_sums_of_two_are_exact(operation, precision, target, width):
     for a, b, h, l in zip(*(v.astype("d") for v in (x, y, high, low)), strict=True):
         exact = Fraction(a) * Fraction(b) if operation is product else Fraction(a) + Fraction(b)
         assert Fraction(h) + Fraction(l) == exact
+
+
+@pytest.mark.parametrize("target, width", CASES, ids=lambda case: str(getattr(case, "name", case)))
+@pytest.mark.parametrize("c", [1.4426950216293335, -0.36, 1.5 * 2.0**19, 1.01])
+def test_sums_of_one_exponent_are_rounded_once(c, target, width):
+    """Also in the middle between two numbers, and where float64 itself would round before."""
+    rng = numpy.random.default_rng(3)
+    short = rng.integers(-(1 << 11), 1 << 11, (2, 400)) * 2.0**-16         # products of few bits: middles
+    x, y = numpy.concatenate([rng.uniform(-1, 1, (2, 400)) / 32, short], 1).astype("f")
+    y[::3] = x[::3].astype("d") * 2.0 ** rng.integers(-12, 1, len(x[::3]))
+    x = x * abs(c) if c < 1 or c > 2 else x
+    spread = 2.0**-10 * max(1.0, abs(c))
+    both = compiled(target, width, lambda a, b, _: (settled(a, b, c, spread), fma(a, b, c)), SINGLE)
+    found, again = both(x, y, y)
+    assert (found == again).all()
+    for a, b, got in zip(*(v.astype("d").tolist() for v in (x, y, found)), strict=True):
+        exact = Fraction(a) * Fraction(b) + Fraction(float(numpy.float32(c)))
+        assert 2 * abs(Fraction(got) - exact) <= Fraction(float(numpy.spacing(abs(numpy.float32(got)))))
+
+
+def test_what_may_have_another_exponent_is_no_such_sum(monkeypatch):
+    """They are emulated, as without the promise."""
+    low = next((target for target, _ in CASES if not target.fma), None)
+    if low is None:
+        pytest.skip("all levels fuse products and sums")
+    emulated, emulate = [], arithmetic._fma_by_double
+    monkeypatch.setattr(arithmetic, "_fma_by_double", lambda a, b, c: emulated.append(c) or emulate(a, b, c))
+    on = Lanes(Builder(low, 4), SINGLE)
+    x = Real(on, "%x")
+    for c, spread, count in ((1.0, 0.01, 1), (1.9, 0.2, 1), (1.5, 0.2, 0), (0.5, 0.001, 1), (-0.75, 0.2, 0)):
+        emulated.clear()
+        settled(x, x, c, spread)
+        assert len(emulated) == count, c
 
 
 @pytest.mark.parametrize("target, width", CASES, ids=lambda case: str(getattr(case, "name", case)))

@@ -27,11 +27,12 @@ pytestmark = pytest.mark.usefixtures("quiet")
 WIDTHS = ("X86_V2", "X86_V3", "X86_V4", "ASIMD", "SVE")
 LEVELS = [level.target for level in host_levels() if level.target.name in WIDTHS]
 ALL = [pytest.param(name, char, id=f"{name}-{char}") for name, chars in COMPLEX.items() for char in chars]
-UNARY = [p for p in ALL if p.values[0] != "power"]
+POWERS = ("power", "float_power")
+UNARY = [p for p in ALL if p.values[0] not in POWERS]
 LOOP = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
-BOUNDS = {"power": 2.0}
+BOUNDS = dict.fromkeys(POWERS, 2.0)
 """Other bounds than 1 unit in the last place of a result's modulus."""
-PARTS = {"power": numpy.inf, "expm1": 100.0, "log2": 1.5, "log10": 1.5}
+PARTS = {**dict.fromkeys(POWERS, numpy.inf), "expm1": 100.0, "log2": 1.5, "log10": 1.5}
 """And than 1 of each part: there terms cancel, or a number is rounded once more."""
 
 
@@ -113,7 +114,7 @@ def test_log_keeps_its_first_part_next_to_the_circle(char):
 @pytest.mark.parametrize("name, char", ALL)
 def test_every_level_gives_the_same_bits_at_any_stride(name, char):
     z = all_bits(char)
-    zs = (z, numpy.roll(z, 101)) if name == "power" else (z,)
+    zs = (z, numpy.roll(z, 101)) if name in POWERS else (z,)
     wanted = call(name, char, *zs)
     for target in LEVELS:
         assert same(call(name, char, *zs, target=target), wanted).all(), target.name
@@ -138,7 +139,7 @@ def _numpy_loses(name, x, y):
 
 def test_another_process_writes_the_same_text():
     """Which what is cached goes by: tables have NaNs in them."""
-    names = [f"{name} {char * (2 if name == 'power' else 1)}->{result(name, char)}" for name, char in
+    names = [f"{name} {char * (2 if name in POWERS else 1)}->{result(name, char)}" for name, char in
              (p.values for p in ALL)]  # fmt: skip
     code = f"""
 from lazyarr.codegen.mathlib.functions import module
