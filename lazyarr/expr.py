@@ -268,8 +268,9 @@ class Expr:
                     if value.replaced and value is not old:
                         late = True
                 if value.op is not None:
-                    depth = max(depth, value.depth)
                     weight += value.weight
+                    if value.depth > depth:
+                        depth = value.depth
         if old is not None and not self.covers:
             readers = old.readers
             if readers is None:
@@ -280,8 +281,9 @@ class Expr:
                 if n >= 64 and not n & (n - 1):
                     old.waiting()
             if old.op is not None:
-                depth = max(depth, old.depth)
                 weight += old.weight
+                if old.depth > depth:
+                    depth = old.depth
         self.depth = depth + 1
         self.weight = weight + 1
         if late:
