@@ -26,7 +26,7 @@ from lazyarr.expr import Expr, Map, Read
 from lazyarr.geometry import FRESH, is_fresh
 from lazyarr.habits import HABITS, LASTING, MEDIUM, habit_of, watch
 from lazyarr.ops import may_raise
-from lazyarr.pace import NOW, PACES, UNASKED, band, may_try, pace_of
+from lazyarr.pace import NOW, PACES, band, may_try, pace_of
 from lazyarr.records import NamedTuple
 from lazyarr.srcloc import THEIRS, Loc, nearest
 from lazyarr.storage import DUE, Storage, catch_up, launch
@@ -71,26 +71,21 @@ def measure(size: int, itemsizes: Sequence[int]) -> float:
 
 
 def _key(fn: numpy.ufunc, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What a recipe knows a call by.  (For small parts there is none: NumPy computes at once.)"""
     found: list[Any] = [fn]
     for x in args:
         if x.__class__ is not ndarray:
             found.append(x.__class__)
-        elif x.storage is not None and id(x.geo) in FRESH:
-            found.append(id(x.geo))             # (as `_seen`, at once)
+            continue
+        geo = x.geo
+        if x.storage is None:
+            found.append((geo.shape, geo.strides, char_of(geo.dtype), None))
+        elif id(geo) in FRESH or geo.size <= current.eager_elements:
+            found.append(id(geo))
         else:
-            found.append(_seen(x))
+            dtype = geo.dtype
+            found.append((geo.shape, geo.strides, CHARS.get(id(dtype)) or char_of(dtype) or dtype))
     return tuple(found)
-
-
-def _seen(x: ndarray) -> Any:
-    """What a recipe knows an array by.  (For small parts there is none: NumPy computes at once.)"""
-    geo = x.geo
-    i = id(geo)
-    if x.storage is None:
-        return geo.shape, geo.strides, char_of(geo.dtype), None
-    if i in FRESH or geo.size <= current.eager_elements:
-        return i
-    return geo.shape, geo.strides, char_of(geo.dtype) or geo.dtype
 
 
 def _is_known(geo: numpy.ndarray) -> bool:
@@ -137,7 +132,8 @@ def at_first(
     met = _firsts[key] = _firsts.get(key, 0) + 1
     if met <= FIRSTS or not may_try() or prompt():
         return None
-    NOW.numpys, NOW.unasked = True, UNASKED     # (what belongs to it is NumPy's as well)
+    NOW.unasked = max(NOW.unasked * NOW.numpys, FIRSTS)
+    NOW.numpys = True                           # (calls that belong to it are NumPy's as well)
     for x in args:
         if x.__class__ is ndarray and waits_for_more(x):
             return None
