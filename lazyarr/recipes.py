@@ -23,7 +23,7 @@ from lazyarr.counters import COUNT
 from lazyarr.dtypes import CHARS, char_of
 from lazyarr.error_state import look, prompt
 from lazyarr.expr import Expr, Map, Read
-from lazyarr.geometry import FRESH, is_fresh
+from lazyarr.geometry import FRESH, same
 from lazyarr.habits import HABITS, LASTING, MEDIUM, habit_of, watch
 from lazyarr.ops import may_raise
 from lazyarr.pace import NOW, PACES, band, may_try, pace_of
@@ -88,25 +88,28 @@ def _key(fn: numpy.ufunc, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _is_known(geo: numpy.ndarray) -> bool:
-    """Is what it is known by the same whenever it is met?"""
-    return id(geo) in FRESH or geo.size > current.eager_elements
-
-
 def remember(
     fn: numpy.ufunc, args: tuple[Any, ...], op: Map, types: tuple[type, ...], geo: numpy.ndarray
 ) -> Recipe | None:
     """Keep a recipe for what was looked at, where geometries tell everything about it."""
-    pins = tuple([x.geo for x in args if x.__class__ is ndarray and x.storage is not None])
-    given = [x.geo for x in args if x.__class__ is ndarray]
-    if len(args) > 2 or not pins or not is_fresh(geo) or not all(map(_is_known, pins)):
-        return None
-    if not all(g.ndim for g in given):          # (a constant, if it is plain)
+    pins, itemsizes = [], []
+    for x in args:
+        if x.__class__ is not ndarray:
+            continue
+        g = x.geo
+        if not g.ndim:                          # (a constant, if it is plain)
+            return None
+        itemsizes.append(g.itemsize)
+        if x.storage is not None:
+            if id(g) not in FRESH and g.size <= current.eager_elements:
+                return None                     # (what `_key` says of it is another thing each time)
+            pins.append(g)
+    if len(args) > 2 or not pins or id(geo) not in FRESH:
         return None
     if len(_recipes) >= MAX_RECIPES:
         _recipes.clear()
-    size = measure(geo.size, [g.itemsize for g in given])
-    made = _recipes[_key(fn, args)] = Recipe(op, types, geo, size, band(size), may_raise(op), pins)
+    size = measure(geo.size, itemsizes)
+    made = _recipes[_key(fn, args)] = Recipe(op, types, geo, size, band(size), may_raise(op), tuple(pins))
     return made
 
 
@@ -267,7 +270,10 @@ def _at_call(
             held.append(buf)
         given.append(x)
     over: ndarray = args[0]
-    if ends and over.geo is geo and geo.dtype.kind != "c" and _is_alone(over, getrefcount(over.storage)):
+    if (
+        ends and geo.dtype.kind != "c" and over.storage is not None and same(over.geo, geo)
+        and _is_alone(over, getrefcount(over.storage)) and given[0].flags.writeable
+    ):  # fmt: skip
         fn(*given, out=given[0])        # (by its name: maximum and minimum warn of it without)
         return over                             # (as NumPy's own operators)
     buf = Buffer.new(geo.nbytes, recurs)
