@@ -42,7 +42,10 @@ class Placement:
         self.members = {n.serial for n in members}
         self.waiting: set[int] = {*staying}
         for node in reversed(members):
-            if node.serial not in stored and (node.serial in self.waiting or is_held(node)):
+            if node.serial in stored:
+                continue
+            storage = None if node.home is None else node.home()        # (`is_held`, written out)
+            if node.serial in self.waiting or (storage is not None and storage.value is node):
                 self.waiting.add(node.serial)
                 self.waiting.update(value.serial for value in node.needs())
         self.waiting -= stored
@@ -65,10 +68,12 @@ class Placement:
         # (A part of what this step itself makes is changed only where nobody else read it when the step
         # was planned; who has come since is about to read the newer value, see Expr.recapture.)
         if old is not None and (
-            self._free(old) or (old.serial in self.members and not covers) or _stays(self.of(old))
+            (old.serial in self.members and not covers) or self._free(old) or _stays(self.of(old))
         ):
-            self.buffers[node.serial] = self.of(old)
-            self.take(node, old)
+            serial = old.serial         # (`of`, `take`, written out)
+            self.buffers[node.serial] = self.buffers.get(serial, old.buf)
+            self.taken[node.serial] = old
+            self._ended.add(id(old))
         elif old is not None and not covers:
             self.buffers[node.serial] = copy_of(self.of(old))
         else:

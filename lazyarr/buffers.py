@@ -238,6 +238,19 @@ def array(nbytes: int) -> tuple[numpy.ndarray, int, bool]:
     return block.ndarray(), block.address, block.recycled
 
 
+def passing(nbytes: int) -> tuple[numpy.ndarray, int, bool]:
+    """The same from the C library, for a size that is not expected to be asked for again: pages of ours serve
+    requests of the size that they had, its own any."""
+    COUNT.bytes_allocated += nbytes
+    block = _of_numpy(nbytes)
+    return block.ndarray(), block.address, False
+
+
+def _of_numpy(nbytes: int) -> Block:
+    root = numpy.empty(nbytes + _LINE - 1, _BYTE)
+    return Block(-(-address_of(root) // _LINE) * _LINE, nbytes, False, 0, root)
+
+
 def empty(nbytes: int) -> Block:
     """Return a block of uninitialised memory.
 
@@ -256,8 +269,7 @@ def empty(nbytes: int) -> Block:
     """
     COUNT.bytes_allocated += nbytes
     if nbytes < SMALL or _allocator is None:
-        root = numpy.empty(nbytes + _LINE - 1, _BYTE)
-        return Block(-(-address_of(root) // _LINE) * _LINE, nbytes, False, 0, root)
+        return _of_numpy(nbytes)
     spare = -nbytes % PAGE
     if nbytes >= LARGE:
         begin = 0

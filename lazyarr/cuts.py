@@ -23,7 +23,12 @@ SHARED_DEPTH = 72
 MOST = 64
 """Places that are remembered; all are forgotten when there are more."""
 
+SELDOM = SHARED_DEPTH >> 1
+"""Nodes up to this depth, which most are, need no look unless fewer may be pending."""
+
 _places: dict[Any, None] = {}
+_kinds: set[Any] = set()
+"""What of them can be asked at a glance: most nodes are of another op, or another shape."""
 
 
 def is_still_due(node: Expr) -> bool:
@@ -35,15 +40,19 @@ def is_still_due(node: Expr) -> bool:
 def is_due(node: Expr) -> bool:
     """Is it too large, or large enough to be cut where it was before?"""
     depth = node.depth
-    if depth <= SHARED_DEPTH >> 1:              # (most nodes: the rest need not be looked at)
+    if depth <= SELDOM:
         return depth > current.pending_nodes
-    most = _most(node)
+    most = current.pending_nodes                # (`_most`, written out)
+    if node.weight > MAX_WEIGHT and most > SHARED_DEPTH:
+        most = SHARED_DEPTH
     if depth > most:
         if len(_places) >= MOST:
             _places.clear()
+            _kinds.clear()
         _places[_likeness(node)] = None
+        _kinds.add(_kind(node))
         return True
-    return depth > _least(most) and _likeness(node) in _places
+    return depth > most - (most >> 2) and _kind(node) in _kinds and _likeness(node) in _places
 
 
 def _least(most: int) -> int:
@@ -53,6 +62,10 @@ def _least(most: int) -> int:
 def _most(node: Expr) -> int:
     most = current.pending_nodes
     return min(most, SHARED_DEPTH) if node.weight > MAX_WEIGHT else most
+
+
+def _kind(node: Expr) -> Any:
+    return getattr(node.op, "name", None), node.region.shape       # type: ignore[union-attr]
 
 
 def _likeness(node: Expr) -> Any:

@@ -35,7 +35,16 @@ from lazyarr.geometry import broadcast_shapes, descends, fresh, layout, like
 from lazyarr.habits import MEDIUM
 from lazyarr.ops import OPS, may_raise
 from lazyarr.pace import NOW, holds, may_try
-from lazyarr.recipes import WORD, again, measure, remember
+from lazyarr.recipes import (
+    WORD,
+    again,
+    at_first,
+    measure,
+    remember,
+    remember_write,
+    waits_for_more,
+    written_again,
+)
 
 WEAK = {bool: numpy.dtype(bool), int: int, float: float, complex: complex}
 """Python scalars as operands: NumPy calls all but bool weak, since they follow the arrays."""
@@ -196,16 +205,11 @@ def at_call(size: int, args: tuple[Any, ...], factor: int = 1, paced: bool = Tru
         arrays = [x for x in args if x.__class__ is ndarray]
         least = measure(size, [x.geo.itemsize for x in arrays])
         if paced and least <= MEDIUM * current.eager_elements and NOW.numpys and holds() and may_try():
-            return not any(map(_waits_for_more, arrays)) and not prompt()
+            return not any(map(waits_for_more, arrays)) and not prompt()
         if least > current.eager_elements * factor:
             return False
         return not any(map(is_pending, arrays)) and not prompt()
     return jit == "never" or not size
-
-
-def _waits_for_more(x: ndarray) -> bool:
-    """Is it pending, and large?"""
-    return is_pending(x) and x.storage.value.nbytes > MEDIUM * WORD * current.eager_elements
 
 
 def wrap_all(result: Any) -> Any:
@@ -221,10 +225,11 @@ def wrap_all(result: Any) -> Any:
 
 def elementwise(
     fn: numpy.ufunc, args: tuple[Any, ...], dtype: Any = None, casting: Any = None, above: int = 1,
-    over: numpy.ndarray | None = None, asked: bool = False,
+    over: numpy.ndarray | None = None, asked: bool = False, ends: bool = False,
 ) -> Any:
     """fn(*args) as new arrays, one per output.  `above`: callers that are surely ours.
-    `over`: the only result lies in memory as this operand.   `asked`: there is no recipe."""
+    `over`: the only result lies in memory as this operand.   `asked`: there is no recipe.
+    `ends`: the first operand is a temporary (`recipes.again`)."""
     if not asked and dtype is None and casting is None and over is None and 0 < len(args) < 3:
         made = again(fn, args, 3 + above)
         if made is not None:
@@ -250,7 +255,9 @@ def elementwise(
         over = None
     shape = geos[0].shape if len(geos) == 1 else broadcast(geos)
     size = math.prod(shape)
-    if (size <= WORD * current.eager_elements or current.jit == "never") and at_call(size, args, paced=False):
+    if (size <= WORD * current.eager_elements or current.jit == "never") and at_call(
+        size, args, paced=len(args) > 2
+    ):
         return _by_numpy(fn, args, dtype, casting, over)
     if loop.raises and not _harmless(args[1]):
         raise Unsupported
@@ -260,7 +267,10 @@ def elementwise(
     if len(loop.maps) == 1:
         geo = like(over) if over is not None else result_layout(loop.outs[0], shape, geos, args, loop.types)
         if shape and dtype is None and casting is None and over is None and not loop.raises:
-            remember(fn, args, loop.maps[0], loop.types, geo)
+            recipe = remember(fn, args, loop.maps[0], loop.types, geo)
+            made = None if recipe is None else at_first(fn, recipe, args, 1 + above, ends)
+            if made is not None:
+                return made
         result = fresh_array(loop.maps[0], inputs, geo, None, 2 + above if may_raise(loop.maps[0]) else 0)
         return result if shape else now(result)[()]
     results = [
@@ -314,6 +324,10 @@ def into(
     casting: Any = None,
 ) -> Any:
     """fn(*args, out=out, where=where): a write.  Elements outside the mask keep their value."""
+    alone = where is True and dtype is None and casting is None
+    known = alone and out.__class__ is ndarray and out.geo.flags.writeable
+    if known and written_again(fn, out, out.geo, args):
+        return out
     target = wrap(out) if out.__class__ is numpy.ndarray else out
     if target.__class__ is not ndarray or fn.nout != 1 or loud():
         raise Unsupported
@@ -344,6 +358,8 @@ def into(
         target.storage.put(target.geo, lambda real: fn(*given, out=real, **options))
         return out
     inputs = inputs_for(loop.types, args) + tuple([capture(m) for m in mask])
+    if alone and not loop.raises and not loop.neighbours:
+        remember_write(fn, args, target.geo, loop.maps[0], loop.types)
     target.storage.write(target.geo, loop.maps[0], inputs, bool(mask), remembered())
     return out
 

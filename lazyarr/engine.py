@@ -228,7 +228,7 @@ def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
         else:
             source = None if turn.source is None else w.value(turn.source)
             placement.turn(w.nodes[k], source, turn.margins)
-    bases = _bases(rows, w, placement)
+    homes = _homes(rows, w, placement)
     streamed = [part.step.operands[k] for part in rows.parts if part.streams for k in part.step.written]
     warm = all(placement.of(w.value(k)).recycled for k in streamed)
     watch = None
@@ -238,7 +238,8 @@ def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
         watch = BlockWatch(rows, members, placement)
     held = hold_signals() if placement.taken else None
     try:
-        found = launch_rows(rows, bases, [_scalars(part.step, w) for part in rows.parts], warm, watch)
+        scalars = [_scalars(part.step, w) if part.step.constants else () for part in rows.parts]
+        found = launch_rows(rows, homes, scalars, warm, watch)
         if any(found):
             from lazyarr.replay import UNWATCHED, explain
 
@@ -254,14 +255,13 @@ def _placement(step: Step, w: Walk) -> Placement:
     return Placement([w.nodes[k] for k in step.members], {w.nodes[k].serial for k in step.stored}, staying)
 
 
-def _bases(rows: RowBlocks, w: Walk, placement: Placement) -> list[list[int]]:
-    """Where the operands of each part lie that have memory of their own."""
-    known: dict[int, int] = {}
-    for part in rows.parts:
-        for k, at in zip(part.step.operands, part.inside, strict=True):
-            if at < 0 and k not in known:
-                known[k] = placement.of(w.value(k)).address
-    return [[known.get(k, 0) for k in part.step.operands] for part in rows.parts]
+def _homes(rows: RowBlocks, w: Walk, placement: Placement) -> dict[int, int]:
+    """Where the values lie that have memory of their own."""
+    made, nodes, leaves, homes = placement.buffers, w.nodes, w.leaves, dict[int, int]()
+    for k in rows.lying:                # (`Walk.value`, `Placement.of`, written out)
+        value = nodes[k] if k >= 0 else leaves[-1 - k]
+        homes[k] = made.get(value.serial, value.buf).address
+    return homes
 
 
 def _by_cached_kernel(step: Step, w: Walk) -> bool:
@@ -386,14 +386,18 @@ def _finish(members: list[Expr], placement: Placement, raised: int) -> None:
     buffers, waiting = placement.buffers, placement.waiting
     stored = [node for node in members if node.serial in buffers]
     for node in (*stored, *[node for node in members if node.serial not in buffers]):
-        if node.serial in waiting:
+        serial = node.serial
+        if serial in waiting:
             node.spared = True
             node.errors = flags.told_again(node.errors, raised)
             continue
         storage = None if node.home is None else node.home()    # (`values.is_held`, written out)
         if storage is not None and storage.value is node:
             LEDGER.unallocated -= node.nbytes
-        node.done(buffers.get(node.serial))
+        node.buf = buffers.get(serial)              # (`Expr.done`, written out)
+        node.op = node.region = node.old = None
+        node.inputs = ()
+        node.depth = node.weight = 0
     for value in placement.taken.values():
         value.buf = None
     COUNT.nodes_run += len(members)

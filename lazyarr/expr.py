@@ -257,21 +257,33 @@ class Expr:
         for i in inputs:
             if i.__class__ is Read:
                 value = i.expr
-                if value.readers is None:
+                readers = value.readers
+                if readers is None:
                     value.readers = [me]
-                elif _enlist(value, me) and value is not old:
-                    late = True
+                else:
+                    readers.append(me)
+                    n = len(readers)
+                    if n >= 64 and not n & (n - 1):
+                        value.waiting()
+                    if value.replaced and value is not old:
+                        late = True
                 if value.op is not None:
-                    depth = max(depth, value.depth)
                     weight += value.weight
+                    if value.depth > depth:
+                        depth = value.depth
         if old is not None and not self.covers:
-            if old.readers is None:
+            readers = old.readers
+            if readers is None:
                 old.readers = [me]
             else:
-                _enlist(old, me)
+                readers.append(me)
+                n = len(readers)
+                if n >= 64 and not n & (n - 1):
+                    old.waiting()
             if old.op is not None:
-                depth = max(depth, old.depth)
                 weight += old.weight
+                if old.depth > depth:
+                    depth = old.depth
         self.depth = depth + 1
         self.weight = weight + 1
         if late:
@@ -394,7 +406,9 @@ class Expr:
                 continue
             found[node.serial] = node
             if ends is None or not ends(node):
-                todo += [i.expr for i in node.inputs if i.__class__ is Read]    # (`needs`, written out)
+                for i in node.inputs:                   # (`needs`, written out)
+                    if i.__class__ is Read and i.expr.op is not None:
+                        todo.append(i.expr)
                 if not node.covers and node.old is not None:
                     todo.append(node.old)
         return [found[serial] for serial in sorted(found)]
@@ -402,16 +416,21 @@ class Expr:
     def weigh(self) -> None:
         """Count the pending nodes below anew: some of them were computed."""
         for node in self.pending():
-            depth = weight = 0
-            for i in (*node.inputs, node.old):
-                below = i.expr if i.__class__ is Read else i
-                if below.__class__ is not Expr or below.op is None or (i is below and node.covers):
-                    continue
-                weight += below.weight
-                if below.depth > depth:
-                    depth = below.depth
-            node.depth = 1 + getattr(node.op, "depth", 0) + depth
-            node.weight = 1 + getattr(node.op, "inner", 0) + weight
+            depth = weight = 1
+            op = node.op
+            if op.__class__ is not Map:         # (a call, perhaps)
+                depth += getattr(op, "depth", 0)
+                weight += getattr(op, "inner", 0)
+            most, old = 0, node.old
+            for i in node.inputs:
+                if i.__class__ is Read and i.expr.op is not None:
+                    weight += i.expr.weight
+                    if i.expr.depth > most:
+                        most = i.expr.depth
+            if old is not None and old.op is not None and not node.covers:
+                weight += old.weight
+                most = max(most, old.depth)
+            node.depth, node.weight = depth + most, weight
 
     def waiting(self, reader: Expr | None = None) -> list[Expr]:
         """Pending nodes that still read this value, oldest first.

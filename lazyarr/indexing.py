@@ -34,18 +34,26 @@ from lazyarr.elementwise import MOVED, SCALARS, at_call, mask_of
 from lazyarr.error_state import loud, remembered
 from lazyarr.expr import LOCK, map_of
 from lazyarr.fallback import fallback
-from lazyarr.flags import warn_of_cast
+from lazyarr.flags import discards, warn_of_cast
 from lazyarr.gather import BASIC, CACHED, FEW, gathered
 from lazyarr.geometry import broadcast_shapes, same
 from lazyarr.masks import compressed, unpacked
+from lazyarr.recipes import remember_write, written_again
 from lazyarr.scatter import assign_at
 from lazyarr.slot_words import WAITING
+from lazyarr.storage import Storage, evaluate
 from lazyarr.temporaries import KEY_REFS, element, with_last
-from lazyarr.values import Buffer
-from lazyarr.windows import element_of, is_element, is_free, small_part
+from lazyarr.values import Buffer, Unwritten
+from lazyarr.windows import INTEGERS, element_of, is_element, is_free, small_part
+
+EXACT = frozenset((int, float, numpy.float64))
+"""Scalars that become what float64 makes of them where they are assigned to elements of that type."""
 
 OBJECTS = numpy.dtype(object).num
 """The type number of objects: not all of their dtypes are one object."""
+
+
+_new = object.__new__
 
 
 def is_basic(key: Any) -> bool:
@@ -68,7 +76,10 @@ def getitem(x: Any, key: Any, _: Any = None) -> Any:
     geo = x.geo
     c = key.__class__
     storage = x.storage
-    if storage is not None and is_element(key, geo.ndim):
+    if storage is not None and (        # (`is_element`, without the call)
+        INTEGERS.issuperset(map(type, key)) and len(key) == geo.ndim if c is tuple
+        else c is int and geo.ndim == 1
+    ):
         value = storage.value
         buf = value.buf
         if value.op is None and buf.__class__ is Buffer:
@@ -83,7 +94,12 @@ def getitem(x: Any, key: Any, _: Any = None) -> Any:
             if g.__class__ is numpy.ndarray:
                 return part(x, g) if geo.dtype.num != OBJECTS else _seen_or_element(x, g)
             return g
-        g = geo[key] if c is slice else _region(geo, key)
+        if c is slice or (c is tuple and slice in map(type, key)):
+            y: Any = _new(ndarray)              # (`arrays.part`, without the call)
+            y.storage, y.geo = storage, geo[key]
+            y.origin = x if x.origin is None else x.origin
+            return y
+        g = _region(geo, key)
         if g.ndim or key is Ellipsis or (c is tuple and Ellipsis in key):
             return part(x, g)
         if storage.value.op is None:
@@ -198,6 +214,9 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
     if not x.geo.flags.writeable:
         raise ValueError("assignment destination is read-only")
     try:
+        c = key.__class__
+        if c is slice or (c is tuple and BASIC.issuperset(map(type, key)) and slice in map(type, key)):
+            return _assign(x, x.geo[key], value)        # (what follows, of most writes)
         if is_basic(key):
             region = _region(x.geo, key)
             if not region.ndim and value.__class__ not in SCALARS and is_element(key, x.geo.ndim):
@@ -239,9 +258,13 @@ def _assign(x: ndarray, region: numpy.ndarray, value: Any) -> None:
                 raise Unsupported from None
         if value.storage is storage and same(value.geo, region):
             return                              # the last step of  x[key] += 1
+    if written_again(None, x, region, (value,)):
+        return
     if _assigned(x, region, value):
         return
     if value.__class__ is not ndarray:
+        if value.__class__ in EXACT and region.dtype.char == "d":
+            remember_write(None, (value,), region, map_of("copy", "d->d"), (numpy.float64,))
         value = wrap(_constant(value, region.dtype))
     if char_of(value.geo.dtype) is None or loud():
         raise Unsupported
@@ -257,15 +280,33 @@ def _assigned(x: ndarray, region: numpy.ndarray, value: Any) -> bool:
     """Assign a scalar, or a small array that exists, to a small region, if nothing is waiting."""
     if region.size > current.eager_elements or current.jit == "always":
         return False
+    made = False
     if value.__class__ is ndarray:
+        made = value.storage is None            # by NumPy, at the call
         value = small_part(value)
         if value is None or char_of(value.dtype) is None:
             return False
     with LOCK:
-        if not is_free(x):
+        if not is_free(x) and not (made and _begins(x.storage) and is_free(x)):
             return False
         COUNT.eager += 1
         x.storage.value.buf.real(region)[...] = value
+    return True
+
+
+def _begins(storage: Storage) -> bool:
+    """Take memory for an array of which nothing is known but what was set in small parts, if anything.
+
+    A program that sets parts to what NumPy computed for it goes through the array step by step, and will
+    read in a step what it has set in the ones before.  (Parts that it sets to constants, or to parts of
+    others, are borders, say: the rest comes in one piece, and then the array may need no memory at all.)"""
+    value = storage.value
+    if value.op is not None:
+        if value.weight > storage.small_writes:         # (it stands on something else)
+            return False
+        evaluate([value])
+    elif value.buf.__class__ is Unwritten:
+        return bool(value.buf.memory.flags.writeable)   # (which is there now)
     return True
 
 
@@ -281,6 +322,8 @@ def write(x: ndarray, region: numpy.ndarray, value: ndarray, mask: tuple[ndarray
     if isinstance(given, numpy.generic) and char_of(given.dtype) != char:
         given = given.astype(region.dtype)
     op = map_of("copy", f"{char_of(given.dtype if isinstance(given, numpy.generic) else geo.dtype)}->{char}")
+    if not mask and value.storage is not None and not discards(geo.dtype, region.dtype):
+        remember_write(None, (value,), region, op, (geo.dtype.type,))
     x.storage.write(region, op, (given, *[capture(m) for m in mask]), bool(mask), remembered())
 
 

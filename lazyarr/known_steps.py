@@ -187,8 +187,8 @@ def _of_rows(rows: RowBlocks, places: Places, warm: bool) -> Bound | None:
     for part, mine in zip(rows.parts, ready.scalars, strict=True):
         for each, given in zip(mine, part.step.constants, strict=True):
             _put(words, each, places.constant(given), scalars)
-    for word, number, operand in ready.addresses:
-        home = places.home(rows.parts[number].step.operands[operand])
+    for word, value in ready.addresses:
+        home = places.home(value)
         if home is None:
             return None
         addresses.append((word, home, 0))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy
@@ -52,8 +52,8 @@ class Ready:
     """A launch that lacks addresses and scalars only."""
 
     words: array[int]
-    addresses: list[tuple[int, int, int]]
-    """The words for addresses of buffers, and which operand of which part lies there."""
+    addresses: list[tuple[int, int]]
+    """The words for addresses of buffers, and which value lies there."""
     scalars: list[list[list[int]]]
     """For each part, and each of its runtime scalars: the first words of it, in all variants."""
     raised: list[tuple[int, int]]
@@ -68,7 +68,7 @@ class Ready:
 
 
 def launch_rows(
-    rows: RowBlocks, bases: Sequence[Sequence[int]], scalars: Sequence[Sequence[numpy.generic]], warm: bool,
+    rows: RowBlocks, homes: Mapping[int, int], scalars: Sequence[Sequence[numpy.generic]], warm: bool,
     watch: Watch | None = None,
 ) -> list[int]:
     """Run the steps.
@@ -76,8 +76,8 @@ def launch_rows(
     Parameters
     ----------
     rows : RowBlocks
-    bases : sequence of sequences of int
-        For each step the address of each operand's storage; of what lies in a thread's memory, any.
+    homes : mapping of int to int
+        Where the storage of each value lies that steps read and write there (`RowBlocks.lying`).
     scalars : sequence of sequences of numpy.generic
         For each step its runtime scalars.
     warm : bool
@@ -90,7 +90,7 @@ def launch_rows(
     list of int
         NumPy's FPE flags of each step.
     """
-    key = plan_key(), warm and _aligned(rows, bases)
+    key = plan_key(), warm and _aligned(rows, homes)
     ready = rows.launches.get(key)
     if ready is None:
         ready = _prepare(rows, get_num_threads(), key[1])
@@ -99,18 +99,20 @@ def launch_rows(
     else:
         COUNT.memory_hits += len(rows.parts)
     words = ready.words[:]
-    for word, part, operand in ready.addresses:
-        words[word] = bases[part][operand]
+    for word, value in ready.addresses:
+        words[word] = homes[value]
     for mine, values in zip(ready.scalars, scalars, strict=True):
-        for places, value in zip(mine, values, strict=True):
-            put_scalar(words, places, value)
+        for places, scalar in zip(mine, values, strict=True):
+            put_scalar(words, places, scalar)
     block, words[shell.MEMORY] = memory(ready.memory_bytes)
     began = time.perf_counter()
     found = _run(rows, ready, words, watch)
     spent = time.perf_counter() - began
     COUNT.seconds["run"] += spent
+    each = spent / len(rows.parts)
     for kernel in ready.kernels[: len(rows.parts)]:
-        ran(kernel, spent / len(rows.parts))
+        if not kernel.heat.asked:
+            ran(kernel, each)
     COUNT.native_launches += 1
     COUNT.fused_ops += ready.ops
     COUNT.numpy_loop_blocks += words[Layout.CALLS]
@@ -167,10 +169,10 @@ def _last(rows: RowBlocks, words: array[int], chunks: int, first: int) -> list[t
     return found
 
 
-def _aligned(rows: RowBlocks, bases: Sequence[Sequence[int]]) -> bool:
+def _aligned(rows: RowBlocks, homes: Mapping[int, int]) -> bool:
     """Is there anything to store past the caches, and does all of it begin at a cache line?"""
     found = [
-        at[k] % LINE == 0 for part, at in zip(rows.parts, bases, strict=True) if part.streams
+        homes[part.step.operands[k]] % LINE == 0 for part in rows.parts if part.streams
         for k in part.step.written
     ]
     return bool(found) and all(found)
@@ -197,12 +199,10 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
         ready.raised.append((len(words), kernel.flags))
         words.append(0)
     places: dict[int, int] = {}
-    for k, part in enumerate(rows.parts):
-        for operand, value in enumerate(part.step.operands):
-            if part.inside[operand] < 0 and value not in places:
-                places[value] = len(words)
-                ready.addresses.append((len(words), k, operand))
-                words.append(0)
+    for value in rows.lying:
+        places[value] = len(words)
+        ready.addresses.append((len(words), value))
+        words.append(0)
     for k, (part, variants) in enumerate(zip(rows.parts, parts, strict=True)):
         bases = [8 * places.get(value, 0) for value in part.step.operands]
         made: dict[tuple[int, bool], int] = {}

@@ -98,7 +98,7 @@ def binary(name: str, fn: numpy.ufunc) -> Any:
         if made is not None:
             return made
         try:
-            return elementwise(fn, (self, other), asked=True)
+            return elementwise(fn, (self, other), asked=True, ends=ends)
         except Unsupported:
             pass
         return handed(by_numpy, by_python, self, other)
@@ -158,11 +158,12 @@ def product(self: Any, other: Any) -> Any:
             whose = taken("mul", self, other, first, second)
             if whose is not None:
                 return _over(whose, numpy.multiply, operands)
-    made = again(numpy.multiply, operands, 3, first and operands[0] is self)
+    ends = first and operands[0] is self
+    made = again(numpy.multiply, operands, 3, ends)
     if made is not None:
         return made
     try:
-        return elementwise(numpy.multiply, operands, asked=True)
+        return elementwise(numpy.multiply, operands, asked=True, ends=ends)
     except Unsupported:
         pass
     if operands[0] is not self:
@@ -176,9 +177,13 @@ def reflected_product(self: Any, other: Any) -> Any:
         if y is not None:
             return wrapped(y * self.geo)
     ends = getrefcount(self) == REFLECTED_REFS
-    swapped = other.__class__ in SCALARS and swaps(other, self, False, ends)
+    swapped = self.geo.dtype.kind == "c" and other.__class__ in SCALARS and swaps(other, self, False, ends)
+    operands = (self, other) if swapped else (other, self)
+    made = again(numpy.multiply, operands, 3)
+    if made is not None:
+        return made
     try:
-        return elementwise(numpy.multiply, (self, other) if swapped else (other, self))
+        return elementwise(numpy.multiply, operands, asked=True)
     except Unsupported:
         pass
     if swapped:

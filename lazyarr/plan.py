@@ -172,6 +172,12 @@ class RowBlocks:
     memory suffices all the same."""
     launches: dict[Any, Any] = field(default_factory=dict)
     """Launches prepared (`launch_rows`), by options and whether they store past the caches."""
+    lying: tuple[int, ...] = ()
+    """The values that the parts read and write where these lie, each once."""
+
+    def __post_init__(self) -> None:
+        operands = [zip(part.step.operands, part.inside, strict=True) for part in self.parts]
+        self.lying = tuple(dict.fromkeys(k for each in operands for k, at in each if at < 0))
 
     @property
     def most(self) -> int:

@@ -1,6 +1,7 @@
 """Elementwise calls met before: their nodes are built again without asking NumPy about types and layouts.
 
 In:  a ufunc and its operands.   Out: a new lazy array, or None where the call must be looked at.
+     For a write into a value that waits also where it goes; then whether it is done.
 A recipe goes by the operands' geometries, which `geometry.fresh` shares among arrays, and by the types of
 scalars.  It holds on to its geometries, so no other object ever has their identity.  Of a large part of an
 array it is shape, strides and dtype that count: where it lies, nothing depends on.
@@ -19,15 +20,15 @@ import numpy
 from lazyarr.arrays import capture, is_quiet, managed, ndarray, now
 from lazyarr.config import OBSERVED, current
 from lazyarr.counters import COUNT
-from lazyarr.dtypes import char_of
-from lazyarr.error_state import look
+from lazyarr.dtypes import CHARS, char_of
+from lazyarr.error_state import look, prompt
 from lazyarr.expr import Expr, Map, Read
-from lazyarr.geometry import FRESH, is_fresh
+from lazyarr.geometry import FRESH, same
 from lazyarr.habits import HABITS, LASTING, MEDIUM, habit_of, watch
 from lazyarr.ops import may_raise
 from lazyarr.pace import NOW, PACES, band, may_try, pace_of
 from lazyarr.records import NamedTuple
-from lazyarr.srcloc import THEIRS, Loc, here, nearest
+from lazyarr.srcloc import THEIRS, Loc, nearest
 from lazyarr.storage import DUE, Storage, catch_up, launch
 from lazyarr.values import Buffer
 from lazyarr.windows import element_of
@@ -54,6 +55,13 @@ class Recipe(NamedTuple):
     pins: tuple[numpy.ndarray, ...]
 
 
+FIRSTS = 8
+"""So many calls from one place have a recipe made before others are taken for ones that do not recur."""
+
+_new = object.__new__
+
+_firsts: dict[tuple[int, int], int] = {}
+"""By place: recipes that were made for its calls."""
 _recipes: dict[tuple[Any, ...], Recipe] = {}
 
 
@@ -63,47 +71,84 @@ def measure(size: int, itemsizes: Sequence[int]) -> float:
 
 
 def _key(fn: numpy.ufunc, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What a recipe knows a call by.  (For small parts there is none: NumPy computes at once.)"""
     found: list[Any] = [fn]
     for x in args:
         if x.__class__ is not ndarray:
             found.append(x.__class__)
-        elif x.storage is not None and id(x.geo) in FRESH:
-            found.append(id(x.geo))             # (as `_seen`, at once)
+            continue
+        geo = x.geo
+        if x.storage is None:
+            found.append((geo.shape, geo.strides, char_of(geo.dtype), None))
+        elif id(geo) in FRESH or geo.size <= current.eager_elements:
+            found.append(id(geo))
         else:
-            found.append(_seen(x))
+            dtype = geo.dtype
+            found.append((geo.shape, geo.strides, CHARS.get(id(dtype)) or char_of(dtype) or dtype))
     return tuple(found)
-
-
-def _seen(x: ndarray) -> Any:
-    """What a recipe knows an array by.  (For small parts there is none: NumPy computes at once.)"""
-    geo = x.geo
-    i = id(geo)
-    if x.storage is None:
-        return geo.shape, geo.strides, char_of(geo.dtype), None
-    if i in FRESH or geo.size <= current.eager_elements:
-        return i
-    return geo.shape, geo.strides, char_of(geo.dtype) or geo.dtype
-
-
-def _is_known(geo: numpy.ndarray) -> bool:
-    """Is what it is known by the same whenever it is met?"""
-    return id(geo) in FRESH or geo.size > current.eager_elements
 
 
 def remember(
     fn: numpy.ufunc, args: tuple[Any, ...], op: Map, types: tuple[type, ...], geo: numpy.ndarray
-) -> None:
+) -> Recipe | None:
     """Keep a recipe for what was looked at, where geometries tell everything about it."""
-    pins = tuple([x.geo for x in args if x.__class__ is ndarray and x.storage is not None])
-    given = [x.geo for x in args if x.__class__ is ndarray]
-    if len(args) > 2 or not pins or not is_fresh(geo) or not all(map(_is_known, pins)):
-        return
-    if not all(g.ndim for g in given):          # (a constant, if it is plain)
-        return
+    pins, itemsizes = [], []
+    for x in args:
+        if x.__class__ is not ndarray:
+            continue
+        g = x.geo
+        if not g.ndim:                          # (a constant, if it is plain)
+            return None
+        itemsizes.append(g.itemsize)
+        if x.storage is not None:
+            if id(g) not in FRESH and g.size <= current.eager_elements:
+                return None                     # (what `_key` says of it is another thing each time)
+            pins.append(g)
+    if len(args) > 2 or not pins or id(geo) not in FRESH:
+        return None
     if len(_recipes) >= MAX_RECIPES:
         _recipes.clear()
-    size = measure(geo.size, [g.itemsize for g in given])
-    _recipes[_key(fn, args)] = Recipe(op, types, geo, size, band(size), may_raise(op), pins)
+    size = measure(geo.size, itemsizes)
+    made = _recipes[_key(fn, args)] = Recipe(op, types, geo, size, band(size), may_raise(op), tuple(pins))
+    return made
+
+
+def at_first(
+    fn: numpy.ufunc, recipe: Recipe, args: tuple[Any, ...], depth: int, ends: bool,
+    getframe: Any = sys._getframe,
+) -> ndarray | None:
+    """A call that has just got its recipe, by NumPy where nothing recurs: others of medium size from the same
+    place of the program had geometries that were not met before, either.  So no plan would be met again.
+
+    `depth`: callers above this function that are surely ours.   `ends`: as for `again`."""
+    if recipe.measure > MEDIUM * current.eager_elements or current.jit != "auto":
+        return None
+    try:
+        place = nearest(getframe(depth))
+    except ValueError:
+        return None
+    if place is None:
+        return None
+    key = id(place[0]), place[1]
+    if len(_firsts) >= MAX_RECIPES:
+        _firsts.clear()
+    met = _firsts[key] = _firsts.get(key, 0) + 1
+    if met <= FIRSTS or not may_try() or prompt():
+        return None
+    NOW.unasked = max(NOW.unasked * NOW.numpys, FIRSTS)
+    NOW.numpys = True                           # (calls that belong to it are NumPy's as well)
+    for x in args:
+        if x.__class__ is ndarray and waits_for_more(x):
+            return None
+    return _at_call(fn, recipe, args, ends, False)
+
+
+def waits_for_more(x: ndarray) -> bool:
+    """Is it pending, and larger than what is of medium size?"""
+    storage = x.storage
+    if storage is None or storage.value.op is None:
+        return False
+    return storage.value.nbytes > MEDIUM * WORD * current.eager_elements
 
 
 def again(
@@ -141,7 +186,15 @@ def again(
             return None if recipe.measure <= small else _by_habit(fn, recipe, args, errors, depth, ends)
     if jit == "never":
         return None
-    return _built(recipe, args, errors, here(depth) if recipe.flagged or OBSERVED else None)
+    loc = None
+    if recipe.flagged or OBSERVED:
+        try:                            # (`srcloc.here`, written out)
+            frame = getframe(depth - 1)
+            code = frame.f_code
+            loc = (code, frame.f_lasti) if id(code) in THEIRS else nearest(frame)
+        except ValueError:
+            pass
+    return _built(recipe, args, errors, loc)
 
 
 def _built(recipe: Recipe, args: tuple[Any, ...], errors: Any, loc: Loc | None) -> ndarray | None:
@@ -160,7 +213,10 @@ def _built(recipe: Recipe, args: tuple[Any, ...], errors: Any, loc: Loc | None) 
                 return None
         inputs.append(x)
     node = Expr(recipe.op, tuple(inputs), recipe.geo, None, False, errors, loc)
-    x = managed(Storage(node), recipe.geo)
+    x = _new(ndarray)                   # (`arrays.managed`, without the call)
+    x.storage = Storage(node)
+    x.geo = recipe.geo
+    x.origin = None
     launch(node)
     return x
 
@@ -198,9 +254,12 @@ def _by_habit(
     return result
 
 
-def _at_call(fn: numpy.ufunc, recipe: Recipe, args: tuple[Any, ...], ends: bool) -> ndarray:
+def _at_call(
+    fn: numpy.ufunc, recipe: Recipe, args: tuple[Any, ...], ends: bool, recurs: bool = True
+) -> ndarray:
     """The call by NumPy, on what exists, into memory of ours, that is recycled; or over the first operand,
-    which `ends`, if it lies as the result does and nobody else may ask for it."""
+    which `ends`, if it lies as the result does and nobody else may ask for it.  If its size
+    does not recur, the memory is the C library's."""
     geo = recipe.geo
     COUNT.eager += 1
     COUNT.bytes_numpy += geo.nbytes
@@ -211,10 +270,13 @@ def _at_call(fn: numpy.ufunc, recipe: Recipe, args: tuple[Any, ...], ends: bool)
             held.append(buf)
         given.append(x)
     over: ndarray = args[0]
-    if ends and over.geo is geo and geo.dtype.kind != "c" and _is_alone(over, getrefcount(over.storage)):
+    if (
+        ends and geo.dtype.kind != "c" and over.storage is not None and same(over.geo, geo)
+        and _is_alone(over, getrefcount(over.storage)) and given[0].flags.writeable
+    ):  # fmt: skip
         fn(*given, out=given[0])        # (by its name: maximum and minimum warn of it without)
         return over                             # (as NumPy's own operators)
-    buf = Buffer.new(geo.nbytes)
+    buf = Buffer.new(geo.nbytes, recurs)
     fn(*given, out=numpy.ndarray(geo.shape, geo.dtype, buf.memory, 0, geo.strides))
     return managed(Storage(Expr.leaf(buf)), geo)
 
@@ -240,3 +302,73 @@ def _seen_now(x: ndarray) -> tuple[numpy.ndarray, Buffer | None]:
     if buf.__class__ is not Buffer:
         return now(x), None
     return element_of(x, buf), buf
+
+
+# ------------------------------------------------------------------------------------ writes
+
+
+class KnownWrite(NamedTuple):
+    op: Map
+    types: tuple[type, ...]
+    """Of the loop's inputs."""
+    quiet: bool
+    """No floating-point flag is raised, also where results are cast."""
+
+
+_writes: dict[tuple[Any, ...], KnownWrite] = {}
+"""By the ufunc (None: an assignment), the dtype that is written, and dtypes and types of operands."""
+
+
+def remember_write(
+    fn: numpy.ufunc | None, args: tuple[Any, ...], region: numpy.ndarray, op: Map, types: tuple[type, ...]
+) -> None:
+    """Keep what was found for operands of these types; not where somebody's own dtype is among them."""
+    key: list[Any] = [fn, id(region.dtype)]
+    for x in args:
+        if x.__class__ is ndarray:
+            key.append(id(x.geo.dtype))
+            if key[-1] not in CHARS:
+                return
+        else:
+            key.append(x.__class__)
+    if key[1] in CHARS:
+        if len(_writes) >= MAX_RECIPES:
+            _writes.clear()
+        _writes[tuple(key)] = KnownWrite(op, types, not may_raise(op, region.dtype.char))
+
+
+def written_again(fn: numpy.ufunc | None, x: ndarray, region: numpy.ndarray, args: tuple[Any, ...]) -> bool:
+    """Write fn(*args) to a part of x that may be written to, if its value waits and this was met before.
+
+    There is no memory then in which NumPy could compute at the call; so types alone tell which loop runs, and
+    where all shapes are one there is nothing to broadcast."""
+    storage = x.storage
+    if storage is None or storage.value.op is None:
+        return False
+    shape, key = region.shape, [fn, id(region.dtype)]
+    for a in args:
+        if a.__class__ is not ndarray:
+            key.append(a.__class__)
+        elif a.storage is None or a.geo.shape != shape:
+            return False
+        else:
+            key.append(id(a.geo.dtype))
+    known = _writes.get(tuple(key))
+    if known is None:
+        return False
+    _, _, _, _, is_loud, errors, _ = look()
+    if is_loud:
+        return False
+    inputs: list[Any] = []
+    for a, type_ in zip(args, known.types, strict=True):
+        if a.__class__ is ndarray:
+            inputs.append(Read(a.storage.value, a.geo))         # type: ignore[union-attr]
+        elif a.__class__ is type_:
+            inputs.append(a)
+        else:
+            try:
+                inputs.append(type_(a))
+            except (OverflowError, TypeError):  # NumPy has words for that
+                return False
+    storage.write(region, known.op, tuple(inputs), False, errors, known.quiet)
+    return True

@@ -24,10 +24,9 @@ from typing import Any
 
 import numpy
 
-from lazyarr import config
-from lazyarr.config import OBSERVED
+from lazyarr.config import OBSERVED, current
 from lazyarr.counters import COUNT
-from lazyarr.cuts import is_due, is_still_due
+from lazyarr.cuts import SELDOM, is_due, is_still_due
 from lazyarr.error_state import Prompt
 from lazyarr.expr import LOCK, Expr, Map, Op, Read, is_dense, map_of
 from lazyarr.geometry import address, geometry
@@ -41,6 +40,10 @@ SLACK = 1 << 20
 
 SMALL_WRITES = 16
 """So many small writes in a row are a loop over elements or rows: NumPy does the next ones at the call."""
+
+REPEATED = 3
+"""One from the same place as the one before counts for so many more: borders have lines of their own, or are
+rows of which there are two or three."""
 
 WRITEABLE = 0x400
 """NumPy's flag (NPY_ARRAY_WRITEABLE)."""
@@ -60,18 +63,23 @@ def evaluate(roots: Iterable[Expr]) -> None:
 
 
 class Storage:
-    __slots__ = ("value", "dying", "small_writes", "__weakref__")
+    __slots__ = ("value", "dying", "place", "repeats", "small_writes", "__weakref__")
 
     value: Expr
     dying: bool
     """Its only array seems to be a temporary that ends with the call under way."""
     small_writes: int
     """Pending ones in a row."""
+    repeats: int
+    """How many of them come from the same place of the program as the one before."""
+    place: Loc | None
+    """That of the last one."""
 
     def __init__(self, value: Expr) -> None:
         self.value = value
         self.dying = False
-        self.small_writes = 0
+        self.small_writes = self.repeats = 0
+        self.place = None
         value.home = weakref.ref(self)
         if value.op is not None:
             LEDGER.unallocated += value.nbytes
@@ -106,57 +114,61 @@ class Storage:
         inputs: tuple[Read | numpy.generic, ...],
         masked: bool = False,
         errors: Any = None,
+        quiet: bool = False,
     ) -> None:
-        """Replace `region` by what `op` computes.
+        """Replace `region` by what `op` computes, which may be known to raise no flags (`quiet`).
 
         The type checks are done: nothing below raises for the program's own mistakes."""
-        if region.size:
-            loc = here(3) if may_raise(op, region.dtype.char) or OBSERVED else None
-            with LOCK:                  # two threads may write to two parts of one array
-                self._write(region, op, inputs, masked, errors, loc)
-
-    def _write(
-        self,
-        region: numpy.ndarray,
-        op: Op,
-        inputs: tuple[Read | numpy.generic, ...],
-        masked: bool,
-        errors: Any,
-        loc: Loc | None,
-    ) -> None:
-        if DUE:
-            catch_up()
-        old = self.value
-        choice = _choice(old, region, op, inputs) if masked else None
-        if choice is not None:
-            (op, inputs), masked = choice, False
-        old.replace()                           # before the node has its serial (see Expr.recapture)
-        node = Expr(op, apart(inputs, region, old.buf), region, old, masked, errors, loc)
-        unmade = old.op is not None or old.buf.__class__ is Unwritten
-        reads = any(i.__class__ is Read and i.expr is old for i in inputs)
-        if choice is not None or (node.covers and unmade and not reads):
-            node.old = None                     # nobody can ask for the old value
-        seen = old.buf is not None and old.buf.shared()
-        if seen or reads_shared(node) or node.errors.__class__ is Prompt:
-            try:
-                evaluate([node])
-            finally:
-                if node.op is None:     # also where one of its warnings is an error: written it is
-                    self.hold(node)
-        else:
+        size = region.size
+        if not size:
+            return
+        loud = not quiet and may_raise(op, region.dtype.char)
+        loc = here(3) if loud or OBSERVED else None
+        with LOCK:                      # two threads may write to two parts of one array
+            if DUE:
+                catch_up()
+            old = self.value
+            choice = _choice(old, region, op, inputs) if masked else None
+            if choice is not None:
+                (op, inputs), masked = choice, False
+            if old.readers is None:             # (`Expr.replace`, written out)
+                old.readers = []
+            old.replaced = True                 # before the node has its serial (see Expr.recapture)
+            buf = old.buf
+            if buf is not None:
+                inputs = apart(inputs, region, buf)
+            node = Expr(op, inputs, region, old, masked, errors, loc)
+            seen, reads = buf is not None and buf.shared(), False
+            for i in node.inputs:               # (`reads_shared`, written out)
+                if i.__class__ is Read:
+                    value = i.expr
+                    reads = reads or value is old
+                    seen = seen or (value.buf is not None and value.buf.shared())
+            unmade = old.op is not None or buf.__class__ is Unwritten
+            if choice is not None or (unmade and node.covers and not reads):
+                node.old = None                 # nobody can ask for the old value
+            if seen or node.errors.__class__ is Prompt:
+                try:
+                    evaluate([node])
+                finally:
+                    if node.op is None:     # also where one of its warnings is an error: written it is
+                        self.hold(node)
+                return
             self.hold(node)
             bound(node)
-            self._count(region)
+            if size > current.eager_elements or current.jit != "auto":
+                self.small_writes = self.repeats = 0
+            elif self._loops(loc or here(3)):
+                self.small_writes = self.repeats = 0
+                evaluate([node])
 
-    def _count(self, region: numpy.ndarray) -> None:
-        """Notice loops over elements."""
-        if region.size > config.current.eager_elements or config.current.jit != "auto":
-            self.small_writes = 0
-            return
+    def _loops(self, place: Loc | None) -> bool:
+        """Do small writes, of which this is one more, come from a loop over elements or rows?"""
         self.small_writes += 1
-        if self.small_writes >= SMALL_WRITES:
-            self.small_writes = 0
-            evaluate([self.value])
+        if place is not None and place == self.place:
+            self.repeats += 1
+        self.place = place
+        return self.small_writes + REPEATED * self.repeats >= SMALL_WRITES
 
     def real(self, geo: numpy.ndarray) -> numpy.ndarray:
         """The bytes now, as an ndarray; only to look at, never to keep or to write."""
@@ -228,16 +240,6 @@ def _choice(
     return map_of("where", f"?{op.sig[0]}{op.sig}"), (mask, value, Read(old, region))
 
 
-def reads_shared(node: Expr) -> bool:
-    """Does it read memory that somebody outside can write without telling us?"""
-    for i in node.inputs:
-        if i.__class__ is Read:
-            buf = i.expr.buf
-            if buf is not None and buf.shared():
-                return True
-    return False
-
-
 def apart(inputs: tuple[Any, ...], region: numpy.ndarray, buf: Buffer | None) -> tuple[Any, ...]:
     """The inputs of a write; copies of those that lie in the memory written, but in another storage's.
 
@@ -264,8 +266,9 @@ def _copied(given: Any, region: numpy.ndarray, buf: Buffer) -> Any:
 
 
 def launch(node: Expr) -> None:
-    """Keep a fresh node pending, or run it where it must not wait."""
-    for i in node.inputs:               # (`reads_shared`, `bound`, written out: this runs for every node)
+    """Keep a fresh node pending, or run it where it must not wait: it reads memory that somebody outside can
+    write without telling us, or its warnings are awaited."""
+    for i in node.inputs:               # (`bound`, written out: this runs for every node)
         if i.__class__ is Read:
             buf = i.expr.buf
             if buf is not None and buf.shared():
@@ -274,7 +277,7 @@ def launch(node: Expr) -> None:
     if node.errors.__class__ is Prompt:
         evaluate([node])
         return
-    if node.depth > 1 and is_due(node):
+    if node.depth > 1 and (node.depth > SELDOM or node.depth > current.pending_nodes) and is_due(node):
         DUE.append(weakref.ref(node))
     if LEDGER.kept > LEDGER.unallocated + SLACK:
         settle()
@@ -310,7 +313,7 @@ def _ripe(value: Expr) -> list[Expr]:
 
 def bound(node: Expr) -> None:
     """The pending graph is bounded in nodes and in the memory that it keeps alive."""
-    if is_due(node):
+    if (node.depth > SELDOM or node.depth > current.pending_nodes) and is_due(node):
         DUE.append(weakref.ref(node))
     if LEDGER.kept > LEDGER.unallocated + SLACK:
         settle()

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.buffers import array, keep_warm
+from lazyarr.buffers import array, keep_warm, passing
 from lazyarr.counters import COUNT
 from lazyarr.expr import LOCK, Expr
 from lazyarr.forks import hold_at_forks
@@ -96,9 +96,9 @@ class Buffer:
         self.orphan = False
 
     @classmethod
-    def new(cls, nbytes: int) -> Buffer:
+    def new(cls, nbytes: int, recurs: bool = True) -> Buffer:
         self = cls.__new__(cls)
-        self.memory, self.address, self.recycled = array(nbytes)
+        self.memory, self.address, self.recycled = array(nbytes) if recurs else passing(nbytes)
         self.nbytes = nbytes
         self.bridge = None
         self.orphan = False

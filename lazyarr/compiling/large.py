@@ -102,17 +102,21 @@ class Large(Replay):
                 home = homes[id(cell)] = Buffer.new(cell.nbytes)
             return home.address if isinstance(home, Buffer) else address(home)
 
-        bases = [[at(cell) for cell in cells] for cells in each.cells]
         step = each.step
         if step.rows is None:
             assert step.program is not None
             written = [homes.get(id(each.cells[0][k])) for k in step.written]
-            return launch(step.program, bases[0], scalars[0], all(map(_is_warm, written)))
+            bases = [at(cell) for cell in each.cells[0]]
+            return launch(step.program, bases, scalars[0], all(map(_is_warm, written)))
         streamed = [
             homes.get(id(cells[k])) for part_, cells in zip(step.rows.parts, each.cells, strict=True)
             if part_.streams for k in part_.step.written
         ]  # fmt: skip
-        found = launch_rows(step.rows, bases, scalars, all(map(_is_warm, streamed)))
+        lying = {
+            k: at(cell) for part_, cells in zip(step.rows.parts, each.cells, strict=True)
+            for k, cell, inside in zip(part_.step.operands, cells, part_.inside, strict=True) if inside < 0
+        }  # fmt: skip
+        found = launch_rows(step.rows, lying, scalars, all(map(_is_warm, streamed)))
         return functools.reduce(operator.or_, found, 0)
 
 
