@@ -6,8 +6,9 @@ Python's methods would take two to ten times as long as NumPy on ten elements; t
 a microsecond beside it.  It decides nothing that Python would decide otherwise: it is a shorter way to the
 same result, on Linux and x86-64; elsewhere there is just the longer one.
 
-To write the code takes as long as some thousand small calls through Python take more than NumPy.  So it is
-written when there were that many; most programs have few, and large arrays.
+To put the code in place takes as long as a thousand small calls through Python take more than NumPy (`template`
+says where it comes from).  Programs with large arrays make a few dozen such calls; one that has made some
+hundred most times makes thousands, so then it is put in place, before as much as it costs is lost.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from lazyarr.arrays import ndarray
 from lazyarr.counters import Counters
 from lazyarr.slot_words import WAITING
 
-PAYS = 2000
-"""Small calls through Python, after which there will be as many again."""
+PAYS = 400
+"""Small calls through Python, after which there will be several times as many."""
 
 
 ROOM = 200

@@ -1,0 +1,72 @@
+"""The slots' code is written once, and lies in the cache from then on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lazyarr.slots import install, template, words, writing
+from lazyarr.slots.tables import METHODS
+from tests.slots.operands import ONLY_HERE
+
+pytestmark = ONLY_HERE
+
+PROGRAM = """
+import sys
+import lazyarr as np
+np.slots.attach()
+x = np.arange(5.0)
+assert (x + x).sum() == 20 == np.sum(2 * x) and x.shape == (5,) and x[3] == 3 and x.max() == 4
+from lazyarr.slot_words import ANSWERED
+assert ANSWERED.value
+print("lazyarr.slots.writing" in sys.modules)
+"""
+
+
+def _writes(cache: Path | str, **options: str) -> bool:
+    """Does a program write the code?"""
+    env = {**os.environ, "LAZYARR_CACHE_DIR": str(cache), **options}
+    run = [sys.executable, "-c", PROGRAM]
+    found = subprocess.run(run, env=env, check=True, timeout=100, capture_output=True, text=True).stdout
+    return found.strip() == "True"
+
+
+def test_written_once(tmp_path: Path) -> None:
+    assert [_writes(tmp_path) for _ in range(3)] == [True, False, False]
+    (entry,) = tmp_path.iterdir()
+    data = bytearray(entry.read_bytes())
+    data[-100] ^= 1
+    entry.write_bytes(data)
+    assert _writes(tmp_path) and not _writes(tmp_path)
+
+
+def test_without_a_cache(tmp_path: Path) -> None:
+    assert _writes(tmp_path, LAZYARR_CACHE_BYTES="0") and not [*tmp_path.iterdir()]
+
+
+def test_the_code_is_for_any_process() -> None:
+    """No two writings differ, and no word of it is missing."""
+    places = words.places()
+    one, other = writing.written(places), writing.written(places)
+    assert one == other == template.template(places)
+    known = {
+        *words.addresses(), *map(words.record_of, [*METHODS.split(), "__array_ufunc__"]),
+        *(words.before(number) for number, _ in install._places()),
+    }  # fmt: skip
+    assert known >= {*one.words}
+
+
+def test_other_editions_are_other_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "parts.py"
+    file.write_text("1")
+    monkeypatch.setattr(template, "__file__", str(tmp_path / "template.py"))
+    before = template._source()
+    os.utime(file, ns=(1, 1))
+    touched = template._source()
+    file.write_text("2")
+    os.utime(file, ns=(1, 1))
+    assert len({before, touched, template._source()}) == 3
