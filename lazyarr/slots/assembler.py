@@ -58,7 +58,7 @@ class Assembler:
         """A number, or a word that has a name until the code is put in place."""
         number: Any = word
         if word.__class__ is str:
-            self.words.setdefault(word, []).append(len(self.code) + 2)      # type: ignore[arg-type]
+            self.words.setdefault(word, []).append(len(self.code) + 2)
             number = 0
         self.code += _CONSTANT(0x48 | to >> 3, 0xB8 | to & 7, number)
 

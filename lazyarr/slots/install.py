@@ -19,30 +19,33 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import ndarray
-from lazyarr.config import DEFAULTS
+from lazyarr.config import DEFAULTS, current
 from lazyarr.namespace import ADAPTED, MADE, Function, offered_as
 from lazyarr.slots import fields
 from lazyarr.slots.descriptors import KEPT, THEIRS, attributes, methods, record, words
 from lazyarr.slots.tables import COPIERS, LARGEST, METHODS, QUICK, READING, READING_METHODS, SLOTS
 from lazyarr.slots.template import template
 from lazyarr.slots.words import addresses, before, entry_of, method_of, places, record_of
-from lazyarr.switches import is_off
 from lazyarr.temporaries import through_slots
 
 
-def attach() -> None:
-    """Put functions into the slots, where this machine and this interpreter are known."""
+def attach(writes: bool) -> bool:
+    """Put functions into the slots, where this machine and this interpreter are known; False if their code
+    has to be written before, and `writes` does not allow that."""
     if KEPT:
-        return                                      # once: a package may be loaded again
-    if sys.platform != "linux" or platform.machine() != "x86_64" or is_off("slots") or not fields.are_known():
-        return
-    code, missing, labels = template(places())
+        return True                                 # once: a package may be loaded again
+    if sys.platform != "linux" or platform.machine() != "x86_64" or _is_off() or not fields.are_known():
+        return True
+    found = template(places(), writes)
+    if found is None:
+        return False
+    code, missing, labels = found
     known, entries, own = addresses(), _places(), [*METHODS.split(), "__array_ufunc__"]
     known.update({before(number): place.value for number, place in entries})
     known.update({record_of(name): _record(name) for name in own})
     memory = _executable(code, known, missing)
     if memory is None:
-        return                                      # memory may not be made executable here
+        return True                                 # memory may not be made executable here
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(KEPT))             # also when modules are gone
     KEPT.append(memory)
@@ -64,6 +67,15 @@ def attach() -> None:
         if isinstance(made, Function):
             hear(made, x)
     through_slots(lambda call: offered_as(call, call))
+    return True
+
+
+def _is_off() -> bool:
+    if not current.disable:
+        return False
+    from lazyarr.switches import is_off  # here: its tables are for those who switch something off
+
+    return is_off("slots")
 
 
 def _executable(code: bytes, known: dict[str, int], missing: dict[str, list[int]]) -> mmap.mmap | None:

@@ -29,13 +29,16 @@ class Template(NamedTuple):
     """Where functions begin."""
 
 
-def template(places: Mapping[str, int]) -> Template:
-    """The code, given the places and limits of `routines.Known`."""
+def template(places: Mapping[str, int], writes: bool) -> Template | None:
+    """The code, given the places and limits of `routines.Known`; None if it is not there and `writes` does
+    not allow to write it."""
     what = sys.version, numpy.__version__, repr(sorted(places.items())), _source()
     key = disk.digest("slots", *what)
     body = disk.fetch(key)
     if body is not None:
         return Template._make(marshal.loads(body))
+    if not writes:
+        return None
     from lazyarr.slots.writing import written  # here: what is in the cache needs nobody who writes it
 
     made = written(places)
