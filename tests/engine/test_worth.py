@@ -262,3 +262,16 @@ def test_a_handler_between_nodes_has_the_programs_error_state(prices, monkeypatc
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert states == ["raise"]
+
+
+def test_before_there_was_much_work_nobody_looks_into_the_cache(monkeypatch, prices):
+    """No kernel would run; to look takes a part of a millisecond."""
+    asked = []
+    monkeypatch.setattr(worth, "noted", lambda name: asked.append(name) or True)
+    monkeypatch.setattr(COMPILER, "usable", None)
+    prices(kernels=DEAR)
+    x, y = operands()[0]
+    nodes = [(x + y).storage.value]
+    for work, waits, looks in ((0.0, True, 0), (1e12, False, 1)):
+        monkeypatch.setattr(COMPILER, "work", work)
+        assert (worth.Account(nodes).waits(), len(asked)) == (waits, looks)
