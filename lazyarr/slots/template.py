@@ -16,6 +16,7 @@ from collections.abc import Mapping
 import numpy
 
 from lazyarr.dispatch import cache as disk
+from lazyarr.editions import editions, sources_in
 from lazyarr.records import NamedTuple
 
 
@@ -32,7 +33,8 @@ class Template(NamedTuple):
 def template(places: Mapping[str, int], writes: bool) -> Template | None:
     """The code, given the places and limits of `routines.Known`; None if it is not there and `writes` does
     not allow to write it."""
-    what = sys.version, numpy.__version__, repr(sorted(places.items())), _source()
+    sources = editions(sources_in(os.path.dirname(__file__)))
+    what = sys.version, numpy.__version__, repr(sorted(places.items())), sources
     key = disk.digest("slots", *what)
     body = disk.fetch(key)
     if body is not None:
@@ -44,12 +46,3 @@ def template(places: Mapping[str, int], writes: bool) -> Template | None:
     made = written(places)
     disk.store(key, marshal.dumps(tuple(made)), {"kind": "slots", "python": what[0], "numpy": what[1]})
     return made
-
-
-def _source() -> str:
-    """Which files write the code, and which edition of each: as Python knows its own compiled files, but by
-    more, since to read them takes as long as all else here."""
-    here = os.path.dirname(__file__)
-    files = sorted([(entry.name, entry.stat()) for entry in os.scandir(here) if entry.name.endswith(".py")])
-    editions = [(name, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino) for name, s in files]
-    return repr((here, editions))

@@ -95,8 +95,8 @@ def kernels_in(cache: Path) -> list[tuple[Path, Path]]:
     """The files of each kernel: its entry in the index, and the image that it has for itself."""
     found = []
     for file in sorted(cache.iterdir()):
-        _, _, body = about_of(file.read_bytes())
-        if body and not image.is_packed(body):
+        _, about, body = about_of(file.read_bytes())
+        if about["kind"] == "kernel":
             (_, key), *_ = marshal.loads(body)
             found.append((file, cache / f"{key.hex()}.lzo"))
     return found

@@ -81,13 +81,9 @@ def test_the_code_is_for_any_process() -> None:
     assert known >= {*one.words}
 
 
-def test_other_editions_are_other_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "parts.py"
-    file.write_text("1")
-    monkeypatch.setattr(template, "__file__", str(tmp_path / "template.py"))
-    before = template._source()
-    os.utime(file, ns=(1, 1))
-    touched = template._source()
-    file.write_text("2")
-    os.utime(file, ns=(1, 1))
-    assert len({before, touched, template._source()}) == 3
+def test_other_editions_are_other_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    places = words.places()
+    assert template.template(places, True) == template.template(places, False)
+    monkeypatch.setattr(template, "editions", lambda files: "others")
+    assert template.template(places, False) is None
+    assert template.template({**places, "geo": 8}, False) is None
