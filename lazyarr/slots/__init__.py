@@ -6,10 +6,9 @@ Python's methods would take two to ten times as long as NumPy on ten elements; t
 a microsecond beside it.  It decides nothing that Python would decide otherwise: it is a shorter way to the
 same result, on Linux and x86-64; elsewhere there is just the longer one.
 
-To put the code in place takes as long as a thousand small calls through Python take more than NumPy, to write
-it twice as long again (`template` says where it is kept).  Programs with large arrays make a few dozen such
-calls; one that has made some hundred most times makes thousands, so then what is there is put in place,
-before as much as it costs is lost; to be written, it has to pay.
+To put the code in place takes 4 ms, as long as some 1,000 to 3,000 small calls through Python take more than
+NumPy; to write it takes as long again (`template` says where it is kept).  So what is there is put in place
+when there were that many, and else it is written a little later; most programs have few, and large arrays.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from lazyarr.arrays import ndarray
 from lazyarr.counters import Counters
 from lazyarr.slot_words import WAITING
 
-PAYS = 400
-"""Small calls through Python, after which there will be several times as many."""
+PAYS = 1500
+"""Small calls through Python, after which there will be as many again."""
 
 WRITING_PAYS = 2000
 """The same, where the cache does not have the code."""
