@@ -35,8 +35,14 @@ START_NS = 150e6
 ends just then has not lost more than it has used."""
 
 LOOK_NS = 40e6
-"""After so much work, kernels of earlier runs are looked for: importing the engine, planning and loading
-the first ones cost about as much."""
+"""After so much work, kernels of earlier runs are looked for, for evaluations that were met before: importing
+the engine, planning and loading the first ones cost about as much."""
+
+ALONE = 2
+"""And for one evaluation of so many times that: kernels save no more than a part of its own time."""
+
+MAX_MET = 1024
+"""Evaluations that are known to have been met; all are forgotten when there are more."""
 
 
 GATHER_NS = 3.0
@@ -60,6 +66,8 @@ class _Compiler:
         self.thread: Thread | None = None
         self.debt = 0.0
         self.work = 0.0
+        self._met: set[str] = set()
+        """Names of the evaluations so far."""
 
     def plans(self, nodes: Sequence[Expr]) -> bool:
         """Are kernels the way to compute these nodes, or some of them?"""
@@ -67,19 +75,32 @@ class _Compiler:
             return self.usable and not sys.is_finalizing()
         if sys.is_finalizing():
             return False                # nothing can be imported any more
-        if config.current.math != "native" and config.current.jit != "always" and self._finds(nodes):
+        name = name_of(nodes)
+        again = name in self._met
+        if config.current.math != "native" and config.current.jit != "always" and again and self._finds(name):
             return True                 # (before anything is estimated: a loop comes here each time)
         work = sum(map(numpy_ns, nodes))
         self.work += work
+        if not again:
+            self._meet(name)
         if config.current.math == "native":
             return self.ready(work)     # whose bits a result has does not depend on how far the program is
         if config.current.jit == "always":
             return loads_cached() or self.ready(work)
-        return self._finds(nodes) or self.ready(work)
+        return ((again or work > ALONE * LOOK_NS) and self._finds(name)) or self.ready(work)
 
-    def _finds(self, nodes: Sequence[Expr]) -> bool:
+    def _meet(self, name: str) -> None:
+        if len(self._met) >= MAX_MET:
+            self._met.clear()
+        self._met.add(name)
+
+    def looks(self) -> bool:
+        """Was there enough work to look for kernels of earlier runs?"""
+        return self.usable is not None or self.work > LOOK_NS
+
+    def _finds(self, name: str) -> bool:
         """Are the kernels of earlier runs there, and worth looking for?"""
-        return self.work > LOOK_NS and noted(name_of(nodes))
+        return self.looks() and noted(name)
 
     def ready(self, work_ns: float) -> bool:
         """May kernels be compiled for work that takes NumPy `work_ns`?"""

@@ -20,6 +20,7 @@ from lazyarr import config
 from lazyarr.codegen.abi import Layout
 from lazyarr.dispatch import cache as disk
 from lazyarr.dispatch.llvm import version
+from lazyarr.editions import editions, sources_in
 from lazyarr.fusion.parfor import Parfor, Reduction
 from lazyarr.records import NamedTuple
 from lazyarr.target import Target
@@ -122,13 +123,19 @@ def said(parfor: Parfor) -> bytes:
 
 @cache
 def writers() -> str:
-    """A digest of the source of all that writes kernels."""
+    """A digest of the source of all that writes kernels; the cache remembers it for these editions."""
     here = os.path.dirname(__file__)
     files: list[str] = []
     for name in WRITERS:
-        path = os.path.join(here, name)
-        files += [path] if name.endswith(".py") else sorted(entry.path for entry in os.scandir(path))
-    return disk.digest(*(_source(file) for file in files if file.endswith(".py"))).hex()
+        path = f"{here}/{name}"
+        files += [path] if name.endswith(".py") else sources_in(path)
+    key = disk.digest("writers", editions(files))
+    known = disk.fetch(key)
+    if known is not None:
+        return known.decode()
+    found = disk.digest(*map(_source, files)).hex()
+    disk.store(key, found.encode(), {"kind": "writers", "source": found[:16]})
+    return found
 
 
 def _source(path: str) -> str:

@@ -3,8 +3,9 @@
 In:  class statements, as for `typing.NamedTuple` and `dataclasses.dataclass`.   Out: what these give.
 Those two write a class's methods as text and compile it, which takes 0.1 and 0.5 ms for each class, and a
 program makes objects of a few of our hundred classes.  Here a class begins with a constructor that has the
-real one made, which takes its place; all else that the methods do needs no text.  (Tables that every import
-needs are made by `_make`, which is no constructor.)
+real one made, in 0.05 ms, which takes its place; all else that the methods do needs no text.  (Tables that
+every import needs are made by `_make`, which is no constructor.)  `dataclasses`, which takes a millisecond to
+import, is asked by those alone who use its functions.
 Always holds: the real constructor is put in last, so an interrupt leaves a class as it was; of two threads
 both put in what does the same.
 """
@@ -17,14 +18,21 @@ if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
     from typing import NamedTuple as NamedTuple
 else:
+    import sys
     from _collections import _tuplegetter
-    from collections import namedtuple
     from operator import attrgetter
 
     def _said(x, fields, values):
         """As both say it: the class, and what each field holds."""
         parts = ", ".join(f"{name}={value!r}" for name, value in zip(fields, values, strict=True))
         return f"{x.__class__.__qualname__}({parts})"
+
+    def _function(name, first, fields, defaults, lines, known):
+        """A function of a record's fields, written as text."""
+        given = [f"{field}=_default_{field}" if field in defaults else field for field in fields]
+        space = {**known, **{f"_default_{field}": value for field, value in defaults.items()}}
+        exec("\n    ".join((f"def {name}({', '.join((first, *given))}):", *lines)), space)
+        return space[name]
 
     # ------------------------------------------------------------------------ named tuples
 
@@ -71,7 +79,9 @@ else:
 
     def _first_new(cls, *args, **kwargs):
         owner = next(base for base in cls.__mro__ if "_fields" in vars(base))
-        new = namedtuple(owner.__name__, owner._fields, defaults=owner._field_defaults.values()).__new__
+        line = f"return _new(_cls, ({''.join([f'{field}, ' for field in owner._fields])}))"
+        known = {"_new": tuple.__new__}
+        new = _function("__new__", "_cls", owner._fields, owner._field_defaults, [line], known)
         owner.__new__ = staticmethod(new)
         return new(cls, *args, **kwargs)
 
@@ -106,7 +116,9 @@ else:
                 space.update(__getstate__=_state, __setstate__=_set_state)
             found = type(cls.__name__, cls.__bases__, space)
             found.__qualname__ = cls.__qualname__
-            found.__init__ = _beginning(found, defaults, frozen)
+            found.__init__ = _beginning(found, fields, defaults, frozen)
+            for name in _TOLD:
+                setattr(found, name, _Told(found, name, defaults, frozen))
             return found
 
         return made
@@ -140,22 +152,61 @@ else:
         for name, value in zip(self.__match_args__, state, strict=True):
             object.__setattr__(self, name, value)
 
-    def _beginning(cls, defaults, frozen):
+    def _beginning(cls, fields, defaults, frozen):
         """The constructor that has the real one made."""
 
         def __init__(self, *args, **kwargs):
-            _complete(cls, defaults, frozen)
+            cls.__init__ = _constructor(cls, fields, defaults, frozen)
             cls.__init__(self, *args, **kwargs)
 
         return __init__
 
-    def _complete(cls, defaults, frozen):
-        from dataclasses import dataclass as written_out
+    _ABSENT = object()
+    """The default of what a factory makes."""
 
-        names = ("__annotations__", "__module__", "__post_init__")
-        space = {name: vars(cls)[name] for name in names if name in vars(cls)}
-        like = type(cls.__name__, (), {"__doc__": "", **space, **defaults})
-        made = written_out(like, repr=False, eq=False, match_args=False, frozen=frozen)
-        cls.__dataclass_fields__ = made.__dataclass_fields__
-        cls.__dataclass_params__ = made.__dataclass_params__
-        cls.__init__ = made.__init__
+    def _constructor(cls, fields, defaults, frozen):
+        factories = _factories(defaults)
+        known = {f"_make_{field}": make for field, make in factories.items()}
+        known.update(_absent=_ABSENT, __name__=cls.__module__)
+        lines = [f"if {field} is _absent: {field} = _make_{field}()" for field in factories]
+        if frozen:
+            known.update({f"_set_{field}": vars(cls)[field].__set__ for field in fields})
+            lines += [f"_set_{field}(self, {field})" for field in fields]
+        else:
+            lines += [f"self.{field} = {field}" for field in fields]
+        if hasattr(cls, "__post_init__"):
+            lines.append("self.__post_init__()")
+        made = {**defaults, **dict.fromkeys(factories, _ABSENT)}
+        found = _function("__init__", "self", fields, made, lines or ["pass"], known)
+        found.__qualname__ = f"{cls.__qualname__}.__init__"
+        return found
+
+    def _factories(defaults):
+        """What `dataclasses.field` says of how defaults are made."""
+        dataclasses = sys.modules.get("dataclasses")
+        if dataclasses is None:
+            return {}
+        return {
+            name: default.default_factory
+            for name, default in defaults.items() if default.__class__ is dataclasses.Field
+        }
+
+    _TOLD = "__dataclass_fields__", "__dataclass_params__"
+
+    class _Told:
+        """What `dataclasses` knows of its classes: `replace` and `asdict` go by it, and have it made."""
+
+        def __init__(self, cls, name, defaults, frozen):
+            self.cls, self.name, self.defaults, self.frozen = cls, name, defaults, frozen
+
+        def __get__(self, x, kind):
+            from dataclasses import dataclass as written_out
+
+            cls = self.cls
+            names = ("__annotations__", "__module__")
+            space = {name: vars(cls)[name] for name in names if name in vars(cls)}
+            like = type(cls.__name__, (), {"__doc__": cls.__name__, **space, **self.defaults})
+            made = written_out(like, repr=False, eq=False, match_args=False, frozen=self.frozen)
+            for name in _TOLD:
+                setattr(cls, name, getattr(made, name))
+            return getattr(cls, self.name)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from math import inf
 from typing import TYPE_CHECKING
 
-from lazyarr.compiler import name_of, noted, warm_ns
+from lazyarr.compiler import COMPILER, name_of, noted, warm_ns
 from lazyarr.expr import FOLDS, Expr
 from lazyarr.pace import at_once
 from lazyarr.records import NamedTuple
@@ -99,7 +99,7 @@ class Account:
         least = price.of(nodes)
         if spent < SURE * least:
             return True
-        if price is PLAN and spent < SURE * (least + KERNELS.of(nodes)) and not noted(name_of(nodes)):
+        if price is PLAN and spent < SURE * (least + KERNELS.of(nodes)) and not _has_kernels(nodes):
             return True
         _enter(_spent, self.key, inf)
         return False
@@ -117,6 +117,12 @@ class Account:
     def planned(self, ns: float) -> None:
         """So long a plan took."""
         _enter(_owed, self._ops, ns)
+
+
+def _has_kernels(nodes: Sequence[Expr]) -> bool:
+    """Does the cache have them, and is there enough work for anybody to run them?  (To look takes a part of a
+    millisecond.)"""
+    return COMPILER.looks() and noted(name_of(nodes))
 
 
 def _enter(accounts: dict[int, float], key: int, ns: float) -> None:

@@ -128,10 +128,43 @@ def test_open_dataclasses() -> None:
     assert Same(1) != Same(1) and hash(Same(1)) and "object at" in repr(Same(1))
 
 
+def test_defaults_are_those_of_the_standard_library() -> None:
+    """And errors, by name and place."""
+    @dataclasses.dataclass(slots=True)
+    class Theirs:
+        a: int
+        b: list[int] = dataclasses.field(default_factory=list)
+        c: int = 3
+
+    for args in ((), (1,), (1, [2]), (1, None, 4), (1, [], 2, 3)):
+        found: list[Any] = []
+        for cls, more in ((Open, 1), (Theirs, 0)):
+            try:
+                x: Any = cls(*args)
+                found.append((x.a, x.b, x.c - more))
+            except TypeError as error:
+                found.append(str(error).rpartition(".")[2])
+        assert found[0] == found[1], args
+
+
+def test_the_standard_library_is_told_when_it_asks() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Node:
+        a: int
+        b: int = 2
+
+    told = vars(Node)["__dataclass_fields__"]
+    Node(1)
+    assert vars(Node)["__dataclass_fields__"] is told
+    assert dataclasses.is_dataclass(Node) and [f.name for f in dataclasses.fields(Node)] == ["a", "b"]
+    assert vars(Node)["__dataclass_fields__"] is not told
+    assert dataclasses.replace(Node(1), a=3) == Node(3) and dataclasses.astuple(Node(1)) == (1, 2)
+    assert dataclasses.replace(Open(1), a=3) == Open(3, [], 4)
+
+
 def test_nothing_is_written_before_the_first_object(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(records, "namedtuple", lambda *_, **__: asked.append("tuple"))
-    monkeypatch.setattr(dataclasses, "dataclass", lambda *_, **__: asked.append("dataclass"))
+    monkeypatch.setattr(records, "_function", lambda name, *_, **__: asked.append(name))
 
     class Row(NamedTuple):
         a: int
@@ -144,7 +177,7 @@ def test_nothing_is_written_before_the_first_object(monkeypatch: pytest.MonkeyPa
     for cls in (Row, Node):
         with pytest.raises((AttributeError, TypeError)):
             cls(1)
-    assert asked == ["tuple", "dataclass"]
+    assert asked == ["__new__", "__init__"]
 
 
 @pytest.mark.parametrize("kind", ["tuple", "dataclass"])
@@ -161,8 +194,7 @@ def test_an_interrupt_leaves_the_class_as_it_was(monkeypatch: pytest.MonkeyPatch
 
     cls: Any = Row if kind == "tuple" else Node
     with monkeypatch.context() as patch:
-        patch.setattr(records, "namedtuple", interrupted)
-        patch.setattr(dataclasses, "dataclass", interrupted)
+        patch.setattr(records, "_function", interrupted)
         with pytest.raises(KeyboardInterrupt):
             cls(1)
     assert cls(1).a == 1 and cls(1) == cls(1)

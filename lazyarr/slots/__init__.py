@@ -6,8 +6,9 @@ Python's methods would take two to ten times as long as NumPy on ten elements; t
 a microsecond beside it.  It decides nothing that Python would decide otherwise: it is a shorter way to the
 same result, on Linux and x86-64; elsewhere there is just the longer one.
 
-To write the code takes as long as some thousand small calls through Python take more than NumPy.  So it is
-written when there were that many; most programs have few, and large arrays.
+To put the code in place takes 4 ms, as long as some 1,000 to 3,000 small calls through Python take more than
+NumPy; to write it takes as long again (`template` says where it is kept).  So what is there is put in place
+when there were that many, and else it is written a little later; most programs have few, and large arrays.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from lazyarr.arrays import ndarray
 from lazyarr.counters import Counters
 from lazyarr.slot_words import WAITING
 
-PAYS = 2000
+PAYS = 1500
 """Small calls through Python, after which there will be as many again."""
 
+WRITING_PAYS = 2000
+"""The same, where the cache does not have the code."""
 
 ROOM = 200
 """Frames that putting it in place may take: an error on the way would leave types half done."""
@@ -28,17 +31,19 @@ ROOM = 200
 
 def wait() -> None:
     """Put the code in place when it pays."""
-    left, begun = PAYS, dict(vars(ndarray))
+    left, writes, begun = PAYS, False, dict(vars(ndarray))
 
     def hear() -> None:
-        nonlocal left
+        nonlocal left, writes
         left -= 1
         if left > 0 or sys.is_finalizing():
             return
         if not _has_room():
             left = PAYS
         elif begun == vars(ndarray):
-            attach()
+            if not attach(writes):
+                left, writes = WRITING_PAYS - PAYS, True
+                WAITING.append(hear)
         else:
             WAITING.clear()                         # methods of somebody else's, which Python calls
 
@@ -53,8 +58,9 @@ def _has_room() -> bool:
     return False
 
 
-def attach() -> None:
-    """Put the code in place, unless somebody has begun to."""
+def attach(writes: bool = True) -> bool:
+    """Put the code in place, unless somebody has begun to; False if it has to be written before, and `writes`
+    does not allow that."""
     from lazyarr.interrupts import hold_signals, release_signals
 
     held = hold_signals()                           # modules and types are whole when their handlers run
@@ -62,9 +68,11 @@ def attach() -> None:
         from lazyarr.slots.install import attach as put_in_place
 
         WAITING.pop()
+        if not put_in_place(writes):
+            return False
         type.__setattr__(Counters, "eager", vars(Counters)["by_python"])
-        put_in_place()
     except IndexError:
-        return
+        pass
     finally:
         release_signals(held)
+    return True

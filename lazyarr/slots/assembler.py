@@ -1,6 +1,7 @@
 """Machine code for x86-64, instruction by instruction: as many kinds as the slots' functions need.
 
-In:  calls of an `Assembler`'s methods, registers by number, labels by name.   Out: bytes, for one address.
+In:  calls of an `Assembler`'s methods, registers by number, labels by name.   Out: bytes, for any address,
+and where words belong that each process knows for itself.
 LLVM would write it as well, but takes longer to load than most programs run, and small arrays must be fast
 from the first operation on.
 """
@@ -8,6 +9,7 @@ from the first operation on.
 from __future__ import annotations
 
 from struct import Struct, pack_into
+from typing import Any
 
 from lazyarr.records import NamedTuple
 
@@ -31,12 +33,13 @@ class At(NamedTuple):
 
 
 class Assembler:
-    """Code that is to begin at an address."""
+    """Code that may begin at any address."""
 
-    def __init__(self, address: int) -> None:
-        self.address = address
+    def __init__(self) -> None:
         self.code = bytearray()
         self.labels: dict[str, int] = {}
+        self.words: dict[str, list[int]] = {}
+        """Where each word belongs that has a name."""
         self._jumps: list[tuple[int, str]] = []
 
     def label(self, name: str) -> None:
@@ -51,8 +54,18 @@ class Assembler:
 
     # ------------------------------------------------------------------------------ words
 
-    def constant(self, to: int, word: int) -> None:
-        self.code += _CONSTANT(0x48 | to >> 3, 0xB8 | to & 7, word)
+    def constant(self, to: int, word: int | str) -> None:
+        """A number, or a word that has a name until the code is put in place."""
+        number: Any = word
+        if word.__class__ is str:
+            self.words.setdefault(word, []).append(len(self.code) + 2)
+            number = 0
+        self.code += _CONSTANT(0x48 | to >> 3, 0xB8 | to & 7, number)
+
+    def address(self, to: int, label: str) -> None:
+        """Where a label is, once the code is in place."""
+        self.code += bytes((0x48 | (to >> 3) << 2, _LEA, 0x05 | (to & 7) << 3))
+        self._to(label)
 
     def copy(self, to: int, register: int) -> None:
         self._with(_MOV, register, to)

@@ -32,13 +32,13 @@ class Attributes(Writer):
         a.jump_if("equal", "attribute by Python")
         a.copy(RDI, RAX)
         a.load(RSI, At(R10))
-        a.constant(RAX, k.functions["PyObject_GetAttr"])
+        a.constant(RAX, "PyObject_GetAttr")
         a.jump_to(RAX)
         a.label("attribute by Python")
         a.copy(RSI, RDI)
         a.load(RDI, At(R10, PYTHONS.offset))
         a.zero(RDX)
-        a.constant(RAX, k.functions["property get"])
+        a.constant(RAX, "property get")
         a.jump_to(RAX)
 
     def view(self) -> None:
@@ -88,5 +88,5 @@ class Attributes(Writer):
         a.copy(RDX, RSI)
         a.copy(RSI, RDI)
         a.load(RDI, At(RAX, PYTHONS.offset))
-        a.constant(RAX, self.known.functions["property set"])
+        a.constant(RAX, "property set")
         a.jump_to(RAX)

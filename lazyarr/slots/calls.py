@@ -122,7 +122,7 @@ class Calls(Writer):
         a.jump("call arguments")
         a.label("called by Python")
         a.load(RDI, At(R10, PYTHONS.offset))
-        a.constant(RAX, k.functions["PyObject_Call"])
+        a.constant(RAX, "PyObject_Call")
         a.jump_to(RAX)
         a.label("called by type")
         a.jump_to(R11)
@@ -236,7 +236,7 @@ class Calls(Writer):
         a.add(RSP, -LOCAL)
         for kept, given in zip(KEPT, (RDI, RSI, RDX, RCX, R10), strict=True):
             a.copy(kept, given)
-        a.constant(RAX, self.known.functions[run])
+        a.constant(RAX, run)
         a.store(RUN, RAX)
         a.zero(RAX)
         a.store(OWNED, RAX)

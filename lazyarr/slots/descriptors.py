@@ -11,14 +11,13 @@ import ctypes
 import struct
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy
 
 from lazyarr.arrays import ndarray
 from lazyarr.slots import fields
-from lazyarr.slots.assembler import Assembler
 from lazyarr.slots.tables import ATTRIBUTES
 
 KEPT: list[Any] = []
@@ -82,10 +81,10 @@ def _reduced(method: Any) -> tuple[Any, tuple[Any, str]]:
     return getattr, (ndarray if id(method) in _ours else method.__objclass__, method.__name__)
 
 
-def methods(entries: list[tuple[str, int]], address: int) -> Iterator[tuple[str, Any]]:
+def methods(entries: list[tuple[str, int]]) -> Iterator[tuple[str, Any]]:
     for name, at in entries:
         of_numpy = _Method.from_address(fields.word(id(THEIRS[name]) + OF_DESCRIPTOR).value)
-        made = _Method(of_numpy.name, address + at, FASTCALL, of_numpy.doc)
+        made = _Method(of_numpy.name, at, FASTCALL, of_numpy.doc)
         found = _made("PyDescr_NewMethod", made, THEIRS[name].__qualname__)
         KEPT.append(found)
         _ours.add(id(found))
@@ -93,11 +92,10 @@ def methods(entries: list[tuple[str, int]], address: int) -> Iterator[tuple[str,
     copyreg.pickle(types.MethodDescriptorType, _reduced)
 
 
-def attributes(asm: Assembler) -> Iterator[tuple[str, Any]]:
+def attributes(at: Mapping[str, int]) -> Iterator[tuple[str, Any]]:
     for body, names in ATTRIBUTES.items():
         for name in names.split():
             of_numpy = _Attribute.from_address(fields.word(id(THEIRS[name]) + OF_DESCRIPTOR).value)
-            get, change = (asm.address + asm.labels[label] for label in (body, "setter"))
             about = record(sys.intern(name), vars(ndarray)[name])
-            made = _Attribute(of_numpy.name, get, change, of_numpy.doc, about)
+            made = _Attribute(of_numpy.name, at[body], at["setter"], of_numpy.doc, about)
             yield name, _made("PyDescr_NewGetSet", made, THEIRS[name].__qualname__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import threading
+from _thread import get_ident
 from types import MemberDescriptorType
 from typing import Any
 
@@ -92,6 +92,11 @@ NEW_ARRAY = 94
 """In the table of NumPy's C interface: PyArray_NewFromDescr, which never changes its place."""
 
 
+def function(name: str) -> int:
+    """A function of Python's C interface."""
+    return ctypes.c_ssize_t.from_buffer(getattr(ctypes.pythonapi, name)).value
+
+
 def numpys_function(number: int) -> int:
     """A function of NumPy's C interface."""
     of_capsule = ctypes.pythonapi.PyCapsule_GetPointer
@@ -120,7 +125,7 @@ def owner_of(lock: Any) -> int:
         free = word(id(lock) + at).value
         with lock:
             held = word(id(lock) + at).value
-        if not free and held == threading.get_ident():
+        if not free and held == get_ident():
             return at
     return 0
 

@@ -1,6 +1,6 @@
 """What bodies of machine code have in common: calls, comparisons, and routines on arrays and operands.
 
-In:  addresses of what is called and compared with (`Known`), registers.   Out: code in an `Assembler`.
+In:  names of what is called and compared with (`Known`), registers.   Out: code in an `Assembler`.
 A routine takes rdi (and rsi), answers in rax, and leaves all registers alone that functions keep.
 """
 
@@ -37,42 +37,42 @@ from lazyarr.slots.fields import (
 
 
 class Known(NamedTuple):
-    """Addresses, places in a lazy array, and limits."""
+    """Names of addresses (`install`), places in a lazy array, and limits."""
 
-    lazy: int
+    lazy: str
     """The lazy array's type."""
-    real: int
+    real: str
     """NumPy's."""
-    none: int
-    tuples: int
-    lists: int
-    integers: int
-    not_implemented: int
-    type_error: int
-    too_many: int
+    none: str
+    tuples: str
+    lists: str
+    integers: str
+    not_implemented: str
+    type_error: str
+    too_many: str
     """The bytes of its words."""
-    scalars: int
+    scalars: str
     """A list of types, ended by a zero: of scalars."""
-    indices: int
+    indices: str
     """The same, of indices that make views."""
-    complexes: int
+    complexes: str
     """The same, of scalars of which assignments may warn."""
-    inert: int
+    inert: str
     """The same, of other arguments that hold no arrays."""
-    finish: int
+    finish: str
     """`fallback.finished`."""
-    managing: int
+    managing: str
     """`arrays.wrap`."""
-    forced: int
-    answered: int
+    forced: str
+    answered: str
     geo: int
     storage: int
     origin: int
-    ufunc: int
+    ufunc: str
     """The type of NumPy's ufuncs."""
     window: int
     """In a lazy array: what elements are taken from (`windows`)."""
-    storages: int
+    storages: str
     """The type of storages."""
     value: int
     """In a storage: its value."""
@@ -86,23 +86,23 @@ class Known(NamedTuple):
     """In a value: what reads it."""
     memory: int
     """In a buffer: its bytes, as an array."""
-    lock: int
+    lock: str
     """Of all values."""
     owner: int
     """In the lock: who holds it; 0 if that is not known."""
-    acquire: int
+    acquire: str
     """Its method."""
-    release: int
-    true: int
-    false: int
-    ellipsis: int
-    buffers: int
+    release: str
+    true: str
+    false: str
+    ellipsis: str
+    buffers: str
     """The type of buffers."""
-    slices: int
+    slices: str
     """The type of slices."""
-    text: int
+    text: str
     """The type of texts."""
-    call: int
+    call: str
     """The bytes of "__call__", ended by a zero."""
     fn: int
     """In a lazy ufunc: NumPy's."""
@@ -116,7 +116,6 @@ class Known(NamedTuple):
     """Elements up to which a ufunc's result is NumPy's at the call."""
     plain: int
     """Bytes up to which an array stays plain."""
-    functions: dict[str, int]
 
 
 class Writer:
@@ -127,7 +126,7 @@ class Writer:
 
     def call(self, function: str) -> None:
         """Call a function of Python's C interface."""
-        self.asm.constant(RAX, self.known.functions[function])
+        self.asm.constant(RAX, function)
         self.asm.call_at(RAX)
 
     def on(self, function: str, *objects: int | At) -> None:
@@ -146,7 +145,7 @@ class Writer:
         else:
             self.asm.copy(to, given)
 
-    def compare(self, left: int | At, constant: int, scratch: int) -> None:
+    def compare(self, left: int | At, constant: int | str, scratch: int) -> None:
         self.asm.constant(scratch, constant)
         self.asm.compare(left, scratch)
 
@@ -186,7 +185,7 @@ class Writer:
         self.asm.constant(RAX, self.known.answered)
         self.asm.count(At(RAX))
 
-    def found_in(self, types: int, routine: str) -> None:
+    def found_in(self, types: str, routine: str) -> None:
         """Go on if the type in rax is in a list; else answer zero."""
         a = self.asm
         a.constant(RCX, types)
@@ -330,7 +329,7 @@ class Routines(Writer):
         a.label("argument tuple")
         self.each_found_in(k.inert, "argument tuple")
 
-    def each_found_in(self, types: int, routine: str) -> None:
+    def each_found_in(self, types: str, routine: str) -> None:
         """rdi: a tuple.   Answer itself if the types of its parts are in a list; else zero."""
         a = self.asm
         a.load(R8, At(RDI, LENGTH))

@@ -25,7 +25,7 @@ class Slot(NamedTuple):
     body: str
     function: str
     """Of CPython's C interface: what the slot's operation is on any objects."""
-    method: str = ""
+    method: str
     """Operators of two operands: the Python method without its underscores."""
 
 
@@ -33,7 +33,7 @@ def _numbers(body: str, prefix: str, rows: str) -> list[Slot]:
     """Slots of the table of numbers: name of the function, number, place, method."""
     split = (row.split() for row in rows.strip().splitlines())
     return [
-        Slot(int(number), fields.NUMBERS, 8 * int(place), body, prefix + name, *method)
+        Slot._make((int(number), fields.NUMBERS, 8 * int(place), body, prefix + name, *(method or ("",))))
         for name, number, place, *method in split
     ]
 
@@ -74,17 +74,25 @@ ARRAYS = [
         Absolute 6 8
         Invert 27 10
     """),
-    Slot(67, 0, fields.COMPARISON, "binary", "PyObject_RichCompare"),
-    Slot(5, fields.MAPPING, 8, "get_item", "PyObject_GetItem"),
-    Slot(3, fields.MAPPING, 16, "set_item", "PyObject_SetItem"),
-    Slot(62, 0, fields.ITERATOR, "iterate", "PyObject_GetIter"),
-    Slot(4, fields.MAPPING, 0, "length", ""),
-    Slot(45, fields.SEQUENCE, 0, "length", ""),
+    *map(Slot._make, (
+        (67, 0, fields.COMPARISON, "binary", "PyObject_RichCompare", ""),
+        (5, fields.MAPPING, 8, "get_item", "PyObject_GetItem", ""),
+        (3, fields.MAPPING, 16, "set_item", "PyObject_SetItem", ""),
+        (62, 0, fields.ITERATOR, "iterate", "PyObject_GetIter", ""),
+        (4, fields.MAPPING, 0, "length", "", ""),
+        (45, fields.SEQUENCE, 0, "length", "", ""),
+    )),
 ]  # fmt: skip
-UFUNCS = [Slot(50, 0, fields.CALL, "ufunc", "PyObject_Vectorcall")]
-FUNCTIONS = [Slot(50, 0, fields.CALL, "called", "")]
+UFUNCS = [Slot._make((50, 0, fields.CALL, "ufunc", "PyObject_Vectorcall", ""))]
+FUNCTIONS = [Slot._make((50, 0, fields.CALL, "called", "", ""))]
 
-SLOTS = [(ndarray, ARRAYS), (ufunc, UFUNCS), (Function, FUNCTIONS), (BindingFunction, FUNCTIONS)]
+SLOTS = [
+    (cls, slot)
+    for cls, slots in (
+        (ndarray, ARRAYS), (ufunc, UFUNCS), (Function, FUNCTIONS), (BindingFunction, FUNCTIONS),
+    )
+    for slot in slots
+]  # fmt: skip
 
 QUICK = {
     "argument": """

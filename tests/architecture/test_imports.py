@@ -22,7 +22,7 @@ BASE = "base"
 LAYERS = {
     BASE: "ops draws expr calls dtypes parallel target cpu_features cpu_choice op_targets config records "
     "switches counters slot_words own_ufuncs own_loops error_state flags forks srcloc interrupts geometry "
-    "buffers pages mxcsr numpy_loops inner_strides reduce_order reduce_proof tuning cache_sizes",
+    "buffers pages mxcsr numpy_loops inner_strides reduce_order reduce_proof tuning cache_sizes editions",
     "fusion": "fusion",
     "codegen": "codegen",
     "dispatch": "dispatch",
@@ -45,8 +45,9 @@ MAY_IMPORT = {
 }
 ALSO = {"codegen": {"lazyarr.fusion.parfor"}}
 """The IR that a package consumes belongs to the package that produces it."""
-RUNNERS = {"runner", "source"}
-"""The places that compile source text: somebody's program; a function's, to hold it against its code."""
+RUNNERS = {"runner", "source", "records"}
+"""The places that compile source text: somebody's program; a function's, to hold it against its code; what
+the standard library would write of a record."""
 
 
 def name_of(path: Path) -> str:

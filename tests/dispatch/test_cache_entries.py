@@ -183,7 +183,7 @@ def test_entries_and_totals(warm):
     totals = cache.totals()
     assert totals.files == len(found) == len(list(warm.iterdir()))
     assert totals.levels == {host_level().name: totals.kinds["kernel"]}
-    assert set(totals.kinds) == {"kernel", "code", "evaluation"}
+    assert set(totals.kinds) - {"writers"} == {"kernel", "code", "evaluation"}      # (once a process)
     assert cache.verify() == []
     damaged = Path(found[0].path)
     damaged.write_bytes(damaged.read_bytes()[:-1])

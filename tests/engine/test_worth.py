@@ -270,3 +270,16 @@ def test_numpy_takes_longer_for_short_rows():
         rows = [np.array(numpy.ones((SIZE // n, n))) * 2 for n in (SIZE, 100, 3, 1)]
         long, middle, short, lone = (warm_ns(x.sum(-1).storage.value) for x in rows)
     assert long < middle < short / 4 and lone < short / 4
+
+
+def test_before_there_was_much_work_nobody_looks_into_the_cache(monkeypatch, prices):
+    """No kernel would run; to look takes a part of a millisecond."""
+    asked = []
+    monkeypatch.setattr(worth, "noted", lambda name: asked.append(name) or True)
+    monkeypatch.setattr(COMPILER, "usable", None)
+    prices(kernels=DEAR)
+    x, y = operands()[0]
+    nodes = [(x + y).storage.value]
+    for work, waits, looks in ((0.0, True, 0), (1e12, False, 1)):
+        monkeypatch.setattr(COMPILER, "work", work)
+        assert (worth.Account(nodes).waits(), len(asked)) == (waits, looks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from children import output
 
-from lazyarr.slots import PAYS
+from lazyarr.slots import PAYS, WRITING_PAYS
 from tests.slots.operands import ONLY_HERE
 
 pytestmark = ONLY_HERE
@@ -35,7 +35,7 @@ def test_many_small_calls(what: str) -> None:
     for k in range({PAYS // 4}):
         {CALLS[what]}
     assert not there() and "lazyarr.slots.install" not in sys.modules
-    for k in range({PAYS}):
+    for k in range({WRITING_PAYS}):
         {CALLS[what]}
     assert there()
     before = ANSWERED.value
@@ -65,7 +65,7 @@ def test_elements_that_hold_arrays() -> None:
 def test_values_before_and_after() -> None:
     source = BEGIN + f"""
     y = numpy.arange(10.0)
-    for k in range({PAYS}):
+    for k in range({WRITING_PAYS}):
         assert (x * k)[k % 10] == (y * k)[k % 10] and (x - k).sum() == (y - k).sum()
     assert there()
     print("done")
@@ -79,7 +79,7 @@ def test_little_room_on_the_stack() -> None:
     def deep(levels):
         if levels:
             return deep(levels - 1)
-        for k in range({PAYS} * 2):
+        for k in range({WRITING_PAYS} * 2):
             assert (x + k)[1] == 1 + k
     depth = 0
     frame = sys._getframe()
@@ -87,7 +87,7 @@ def test_little_room_on_the_stack() -> None:
         frame, depth = frame.f_back, depth + 1
     deep(sys.getrecursionlimit() - depth - 40)
     assert not there()
-    for k in range({PAYS} + 1):
+    for k in range({WRITING_PAYS} + 1):
         x + k
     assert there()
     print("done")
@@ -98,7 +98,7 @@ def test_little_room_on_the_stack() -> None:
 def test_methods_that_a_program_put_there_stay() -> None:
     source = BEGIN + f"""
     np.ndarray.sum = lambda self: "mine"
-    for k in range({PAYS} + 1):
+    for k in range({WRITING_PAYS} + 1):
         x + k
     assert x.sum() == "mine" and not WAITING and "lazyarr.slots.install" not in sys.modules
     print("done")
@@ -109,10 +109,10 @@ def test_methods_that_a_program_put_there_stay() -> None:
 THREADS = {
     "traced": f"""
         sys.settrace(lambda *_: None)
-        for i in range({PAYS} // 4):
+        for i in range({WRITING_PAYS} // 4):
             assert (x + i)[3] == i + 3""",
     "of several kinds": f"""
-        for i in range({PAYS}):
+        for i in range({WRITING_PAYS}):
             assert float((x * k).sum()) == 45.0 * k and large[i] == 2 * i""",
 }
 
@@ -183,7 +183,7 @@ def test_forks() -> None:
     source = BEGIN + f"""
     import os
     child = os.fork()
-    for k in range({PAYS}):
+    for k in range({WRITING_PAYS}):
         assert (x * 2)[3] == 6
     assert there()
     if child:
@@ -197,7 +197,7 @@ def test_forks() -> None:
 
 def test_switched_off() -> None:
     source = BEGIN + f"""
-    for k in range({PAYS}):
+    for k in range({WRITING_PAYS}):
         assert (x * 2)[3] == 6
     assert there() and not ANSWERED.value
     print("done")

@@ -60,6 +60,24 @@ print("llvmlite.binding" in sys.modules, COUNT.native_launches, COUNT.parallel_l
 """
 
 
+MET = """
+import sys
+import numpy
+import lazyarr as np
+from lazyarr import compiler
+from lazyarr.counters import COUNT
+
+a = np.asarray(numpy.ones(3_000_000))
+compiler.LOOK_NS, compiler.LARGE_NS = {look}, {large}
+for _ in range(2):
+    np.evaluate(a - 1)                  # there is as much work as needed
+for _ in range({rounds}):
+    np.evaluate(a * 2 + 1)
+print("llvmlite.binding" in sys.modules, COUNT.native_launches, COUNT.parallel_launches, COUNT.compiles,
+      COUNT.disk_hits)
+"""
+
+
 def run(
     cache: Path, jit: str, before: str = "", program: str = PROGRAM, **fields: float
 ) -> tuple[bool, dict[str, int]]:
@@ -77,8 +95,8 @@ def kernels_in(cache: Path) -> list[tuple[Path, Path]]:
     """The files of each kernel: its entry in the index, and the image that it has for itself."""
     found = []
     for file in sorted(cache.iterdir()):
-        _, _, body = about_of(file.read_bytes())
-        if body and not image.is_packed(body):
+        _, about, body = about_of(file.read_bytes())
+        if about["kind"] == "kernel":
             (_, key), *_ = marshal.loads(body)
             found.append((file, cache / f"{key.hex()}.lzo"))
     return found
@@ -92,6 +110,16 @@ def test_the_second_run_needs_no_llvm(jit: str, tmp_path: Path) -> None:
     assert not loaded
     assert second["compiles"] == 0 and second["hits"] == first["compiles"]
     assert second["launches"] == first["launches"] and second["parallel"] == first["parallel"] > 0
+
+
+def test_kernels_are_looked_for_when_an_evaluation_is_met_again(tmp_path: Path) -> None:
+    """To import the engine takes longer than one evaluation of medium size takes NumPy."""
+    def launches(rounds: int, look: float, large: float = 1e9) -> int:
+        return run(tmp_path, "auto", program=MET, rounds=rounds, look=look, large=large)[1]["launches"]
+
+    assert launches(1, 0, 0) == 3
+    assert launches(1, 8e6) == 1 and launches(2, 8e6) == 2      # (of the first ones the second)
+    assert launches(1, 4e6) == 2                                # large enough alone
 
 
 def test_what_is_missing_is_compiled(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from lazyarr.slots.assembler import R8, R12, R13, R15, RAX, RBX, RCX, RDI, RSI, RSP, Assembler, At
+from lazyarr.slots.assembler import R8, R11, R12, R13, R15, RAX, RBX, RCX, RDI, RSI, RSP, Assembler, At
 
 INSTRUCTIONS: dict[str, Callable[[Assembler], None]] = {
     "48 b8 88 77 66 55 44 33 22 11": lambda a: a.constant(RAX, 0x1122334455667788),
@@ -36,17 +36,18 @@ INSTRUCTIONS: dict[str, Callable[[Assembler], None]] = {
     "53 41 54": lambda a: a.push(RBX, R12),
     "41 5c 5b": lambda a: a.pop(R12, RBX),
     "c3": lambda a: a.leave(),
+    "49 bb 00 00 00 00 00 00 00 00": lambda a: a.constant(R11, "a name"),
 }
 
 @pytest.mark.parametrize("code", INSTRUCTIONS)
 def test_instructions(code: str) -> None:
-    a = Assembler(0)
+    a = Assembler()
     INSTRUCTIONS[code](a)
     assert a.finished().hex(" ") == code
 
 
 def test_jumps_lead_to_their_labels() -> None:
-    a = Assembler(0)
+    a = Assembler()
     a.jump("end")
     a.label("again")
     a.call("again")
@@ -55,8 +56,26 @@ def test_jumps_lead_to_their_labels() -> None:
     assert a.finished().hex(" ") == "e9 0b 00 00 00 e8 fb ff ff ff 0f 82 00 00 00 00"
 
 
+def test_addresses_of_labels() -> None:
+    """Wherever the code is put: by how far they are from the instruction's end."""
+    a = Assembler()
+    a.label("here")
+    a.address(R11, "here")
+    a.address(RBX, "here")
+    assert a.finished().hex(" ") == "4c 8d 1d f9 ff ff ff 48 8d 1d f2 ff ff ff"
+
+
+def test_names_say_where_their_words_belong() -> None:
+    a = Assembler()
+    a.constant(RAX, "one")
+    a.constant(R8, "other")
+    a.constant(RAX, 1)
+    a.constant(RCX, "one")
+    assert a.words == {"one": [2, 32], "other": [12]}
+
+
 def test_labels_are_unique_and_known() -> None:
-    a = Assembler(0)
+    a = Assembler()
     a.label("here")
     with pytest.raises(AssertionError):
         a.label("here")

@@ -1,0 +1,48 @@
+"""The code of the slots' functions as it lies in the cache: to write it takes some milliseconds.
+
+In:  where objects have their fields.   Out: code for any address, and where words belong that each process
+knows for itself: objects' and functions' addresses.
+An entry's key holds all that the code follows from: the files of what writes it, fields and limits, the
+versions of Python and NumPy.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+from collections.abc import Mapping
+
+import numpy
+
+from lazyarr.dispatch import cache as disk
+from lazyarr.editions import editions, sources_in
+from lazyarr.records import NamedTuple
+
+
+class Template(NamedTuple):
+    """Code, but for some words."""
+
+    code: bytes
+    words: dict[str, list[int]]
+    """Of each word: its name, and where it belongs."""
+    labels: dict[str, int]
+    """Where functions begin."""
+
+
+def template(places: Mapping[str, int], writes: bool) -> Template | None:
+    """The code, given the places and limits of `routines.Known`; None if it is not there and `writes` does
+    not allow to write it."""
+    sources = editions(sources_in(os.path.dirname(__file__)))
+    what = sys.version, numpy.__version__, repr(sorted(places.items())), sources
+    key = disk.digest("slots", *what)
+    body = disk.fetch(key)
+    if body is not None:
+        return Template._make(marshal.loads(body))
+    if not writes:
+        return None
+    from lazyarr.slots.writing import written  # here: what is in the cache needs nobody who writes it
+
+    made = written(places)
+    disk.store(key, marshal.dumps(tuple(made)), {"kind": "slots", "python": what[0], "numpy": what[1]})
+    return made

@@ -1,0 +1,64 @@
+"""Writes the code of all slots, methods and functions.
+
+In:  where objects have their fields.   Out: a `Template`, in which these labels are of functions to be put in
+place: `entry_of` a slot, `method_of` a name, routines of `tables.QUICK`, bodies of `tables.ATTRIBUTES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lazyarr.slots.assembler import R10, R11, Assembler
+from lazyarr.slots.attributes import Attributes
+from lazyarr.slots.bodies import Bodies
+from lazyarr.slots.calls import Calls
+from lazyarr.slots.firsts import Firsts
+from lazyarr.slots.items import Items
+from lazyarr.slots.part_calls import PartCalls, PartOperators
+from lazyarr.slots.part_writes import PartWrites
+from lazyarr.slots.parts import Parts
+from lazyarr.slots.routines import Known, Routines
+from lazyarr.slots.sizes import Sizes
+from lazyarr.slots.tables import METHODS, SLOTS, Slot
+from lazyarr.slots.template import Template
+from lazyarr.slots.words import before, entry_of, method_of, record_of
+
+WRITERS = (
+    Routines, Sizes, Parts, Bodies, PartOperators, Items, PartWrites, Calls, PartCalls, Firsts, Attributes,
+)  # fmt: skip
+"""Of bodies and routines."""
+
+
+def written(places: Mapping[str, int]) -> Template:
+    """The code, given the places and limits of `Known`."""
+    asm = Assembler()
+    named: dict[str, Any] = {name: name for name in Known._fields if name not in places}
+    known = Known(**{**named, **places})
+    for writer in WRITERS:
+        writer(asm, known)
+    for number, (_, slot) in enumerate(SLOTS):
+        _entry(asm, slot, number)
+    bodies = {**dict.fromkeys(METHODS.split(), "method"), "__array_ufunc__": "array ufunc"}
+    for name, body in bodies.items():
+        asm.label(method_of(name))
+        asm.constant(R10, record_of(name))
+        asm.jump(body)
+    return Template(asm.finished(), asm.words, asm.labels)
+
+
+def _entry(asm: Assembler, slot: Slot, number: int) -> None:
+    """A slot's own function."""
+    finds = f"methods of {number}"
+    if slot.method:                                 # else the slot's own function would miss itself
+        asm.label(finds)
+        asm.constant(R10, f"__{slot.method}__")
+        asm.constant(R11, f"__r{slot.method}__")
+        asm.jump("power operator" if slot.method == "pow" else "operator")
+    asm.label(entry_of(number))
+    asm.constant(R10, slot.function or 0)
+    if slot.method:
+        asm.address(R11, finds)
+    else:
+        asm.constant(R11, before(number))
+    asm.jump(slot.body)
