@@ -55,6 +55,8 @@ class Flags:
         if writeable:
             allow_writing(array)
         real = real_of(array)
+        if writeable and real is None and array.geo.flags.writeable:
+            return []                           # it is, and keeps the geometry that is shared
         array.geo = array.geo.view()
         return [array.geo.flags] if real is None else [real.flags, array.geo.flags]
 

@@ -136,6 +136,16 @@ def operand(x: Any) -> Any:
     raise Unsupported
 
 
+LISTED = 512
+"""Numbers in a list: more of them take longer than what is decided here."""
+
+
+def is_listed(x: Any) -> bool:
+    """Is it a short list of numbers, no arrays among them?  NumPy makes an array of it at the call."""
+    c = x.__class__
+    return (c is list or c is tuple) and 0 < len(x) <= LISTED and SCALARS.issuperset(map(type, x))
+
+
 def key_of(x: Any) -> Any:
     c = x.__class__
     if c is ndarray:

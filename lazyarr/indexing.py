@@ -8,7 +8,7 @@ Order of errors as in NumPy: read-only first, then index, then value.
 from __future__ import annotations
 
 import operator
-from sys import getrefcount
+from sys import getrefcount, maxsize
 from typing import Any
 
 import numpy
@@ -72,6 +72,30 @@ def settled(key: Any) -> Any:
     return key
 
 
+def _with_integers(key: Any, ndim: int) -> Any:
+    """A basic index, with their values for integer arrays without axes; None where it has none, or others,
+    or where only integers are left for all of `ndim` axes.
+
+    NumPy takes such an array for the integer, but for that what is read so is a copy, not a view."""
+    keys = []
+    found = views = False
+    for k in key if key.__class__ is tuple else (key,):
+        c = k.__class__
+        if c is ndarray or c is numpy.ndarray:
+            geo = k.geo if c is ndarray else k
+            if geo.ndim or geo.dtype.kind not in "iu":
+                return None
+            k, found = int(now(k) if c is ndarray else k), True
+            if k > maxsize:                     # (NumPy has words for it)
+                return None
+        elif c not in BASIC:
+            return None
+        elif c is slice or k is None or k is Ellipsis:
+            views = True
+        keys.append(k)
+    return tuple(keys) if found and (views or len(keys) < ndim) else None
+
+
 def getitem(x: Any, key: Any, _: Any = None) -> Any:
     geo = x.geo
     c = key.__class__
@@ -122,6 +146,9 @@ def getitem(x: Any, key: Any, _: Any = None) -> Any:
         return wrap(taken)
     if key.__class__ is ndarray and key.geo.dtype == bool and key.geo.shape == geo.shape:
         return with_last(compressed, x, key) if getrefcount(key) <= KEY_REFS else compressed(x, key)
+    basic = _with_integers(key, geo.ndim)
+    if basic is not None:
+        return x[basic].copy("K")               # (what is small runs no Python so)
     if _picks(x, key):
         try:
             return gathered(x, key)
@@ -222,6 +249,10 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
             if not region.ndim and value.__class__ not in SCALARS and is_element(key, x.geo.ndim):
                 value = _element(value, region.dtype)
             return _assign(x, region, value)
+        basic = _with_integers(key, x.geo.ndim)
+        if basic is not None:
+            x[basic] = value
+            return None
         return assign_at(x, key, value) if _picks(x, key) else assign_masked(x, key, value)
     except Unsupported:
         pass

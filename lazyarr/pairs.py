@@ -12,7 +12,7 @@ import numpy
 from lazyarr.arrays import ndarray
 from lazyarr.config import current
 from lazyarr.counters import COUNT
-from lazyarr.elementwise import SCALARS
+from lazyarr.elementwise import SCALARS, is_listed
 from lazyarr.elision import ELIDED
 from lazyarr.windows import small_part
 
@@ -44,7 +44,7 @@ def plain_pair(self: Any, other: Any) -> Any:
         x = self.geo
         if x.size * y.size > CROSS and _apart(x, y):
             return None
-    elif c in SCALARS:
+    elif c in SCALARS or (is_listed(other) and self.geo.size * len(other) <= CROSS):
         y = other
     else:
         return None

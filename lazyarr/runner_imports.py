@@ -14,6 +14,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from importlib.machinery import ModuleSpec, PathFinder
 from types import CodeType, ModuleType
 from typing import Any
@@ -59,9 +60,16 @@ def is_own(namespace: Mapping[str, Any]) -> bool:
     file = namespace.get("__file__")
     if not isinstance(file, str) or file.startswith(_ABOVE):
         return False
+    return _is_among(file if os.path.isabs(file) else os.path.abspath(file), _folders)
+
+
+@lru_cache(maxsize=1024)
+def _is_among(file: str, folders: tuple[str, ...]) -> bool:
+    """Is this one of the program's files?  Functions may import NumPy at each call, and the system takes its
+    time to say where a file really is."""
     real = os.path.realpath(file)
     return (
-        real.startswith(_folders)
+        real.startswith(folders)
         and not real.startswith(_LIBRARIES)
         and not any(mark in real for mark in _INSTALLED)
     )
@@ -74,7 +82,10 @@ def _numpy_in_place(
     fromlist: Sequence[str] | None = (),
     level: int = 0,
 ) -> ModuleType:
-    if level == 0 and name.partition(".")[0] == "numpy" and globals is not None and is_own(globals):
+    if (
+        name.startswith("numpy") and level == 0 and (name == "numpy" or name[5] == ".")
+        and globals is not None and is_own(globals)
+    ):
         ours = "lazyarr" + name[len("numpy") :]
         if _exists(ours):
             name = ours

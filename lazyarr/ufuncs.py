@@ -17,7 +17,7 @@ from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.deferred import CORES, product, with_last
 from lazyarr.dtypes import ELEMENTS
-from lazyarr.elementwise import SCALARS, elementwise, into
+from lazyarr.elementwise import SCALARS, elementwise, into, is_listed
 from lazyarr.fallback import fallback, lazily
 from lazyarr.geometry import LEGACY_AXES
 from lazyarr.indexing import setitem
@@ -223,7 +223,10 @@ def eager(fn: Any, args: tuple[Any, ...], out: Any = None) -> Any:
             elif x.shape != shape:
                 size *= x.size
         elif c not in SCALARS:
-            return None
+            if not is_listed(x):
+                return None
+            size *= len(x)
+            shape = shape or ()                 # (an array, of a shape that nobody asks for)
         given.append(x)
     if shape is None and out is None:
         for hear in WAITING:

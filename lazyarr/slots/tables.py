@@ -103,6 +103,7 @@ QUICK = {
         copy astype zeros_like ones_like empty_like full_like diag tril triu diagonal real imag angle
         sort argsort searchsorted nonzero flatnonzero argwhere count_nonzero bincount unique digitize
         isclose allclose array_equal iscomplexobj isrealobj median average percentile interp trapezoid
+        ndim size append
         convolve correlate
         linalg.norm linalg.solve linalg.inv linalg.det linalg.matrix_power
         copyto put putmask fill_diagonal

@@ -270,6 +270,20 @@ def test_nobody_asks_where_numpys_own_files_are(monkeypatch: pytest.MonkeyPatch)
     assert asked
 
 
+def test_where_a_file_is_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions may import NumPy at each call."""
+    from lazyarr import runner_imports
+
+    asked: list[str] = []
+    monkeypatch.setattr(os.path, "realpath", lambda path: asked.append(path) or path)
+    monkeypatch.setattr(runner_imports, "_folders", ("/its/",))
+    for _ in range(3):
+        assert runner_imports.is_own({"__name__": "own", "__file__": "/its/own_module.py"})
+    assert len(asked) == 1
+    monkeypatch.setattr(runner_imports, "_folders", ("/others/",))
+    assert not runner_imports.is_own({"__name__": "own", "__file__": "/its/own_module.py"})
+
+
 def test_modules_elsewhere_keep_numpy(tmp_path: Path) -> None:
     """Own are the modules under the script's folder and the current one."""
     write(

@@ -46,6 +46,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "asarray": (([[1, 2], [3, 4.5]],), {}), "concatenate": (((M, M + 1),), {"axis": 1}),
     "stack": (([VALUES, VALUES],), {}), "hstack": (((VALUES, VALUES),), {}),
     "vstack": ([[VALUES, VALUES]], {}), "linalg.norm": ((VALUES,), {}),
+    "ndim": ((M,), {}), "size": ((M, 1), {}), "append": ((M, VALUES), {}),
     "linalg.inv": ((numpy.eye(2) * 2,), {}), "broadcast_to": ((VALUES, (2, 12)), {}),
 }  # fmt: skip
 
