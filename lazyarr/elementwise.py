@@ -39,11 +39,11 @@ from lazyarr.recipes import (
     WORD,
     again,
     at_first,
+    known_write,
     measure,
     remember,
     remember_write,
     waits_for_more,
-    written_again,
 )
 
 WEAK = {bool: numpy.dtype(bool), int: int, float: float, complex: complex}
@@ -336,7 +336,7 @@ def into(
     """fn(*args, out=out, where=where): a write.  Elements outside the mask keep their value."""
     alone = where is True and dtype is None and casting is None
     known = alone and out.__class__ is ndarray and out.geo.flags.writeable
-    if known and written_again(fn, out, out.geo, args):
+    if known and known_write(fn, out, out.geo, args):
         return out
     target = wrap(out) if out.__class__ is numpy.ndarray else out
     if target.__class__ is not ndarray or fn.nout != 1 or loud():

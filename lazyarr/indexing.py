@@ -38,7 +38,7 @@ from lazyarr.flags import discards, warn_of_cast
 from lazyarr.gather import BASIC, CACHED, FEW, gathered
 from lazyarr.geometry import broadcast_shapes, same
 from lazyarr.masks import compressed, unpacked
-from lazyarr.recipes import remember_write, written_again
+from lazyarr.recipes import known_write, remember_write
 from lazyarr.scatter import assign_at
 from lazyarr.slot_words import WAITING
 from lazyarr.storage import Storage, evaluate
@@ -289,7 +289,7 @@ def _assign(x: ndarray, region: numpy.ndarray, value: Any) -> None:
                 raise Unsupported from None
         if value.storage is storage and same(value.geo, region):
             return                              # the last step of  x[key] += 1
-    if written_again(None, x, region, (value,)):
+    if known_write(None, x, region, (value,)):
         return
     if _assigned(x, region, value):
         return

@@ -17,9 +17,9 @@ HUGE = 2 << 20
 """Alignment of fresh pages from `LARGE` on, and the size of a huge page."""
 LARGE = 1 << 20
 
-HEAP = (4 << 20) - PAGE
-"""Bytes up to which malloc keeps what is freed, and no system call is needed for the next array.  From 4 MB on
-NumPy asks for huge pages, which fresh blocks have and a heap that was touched before has not."""
+HEAP = 2 << 20
+"""Bytes up to which malloc keeps what is freed, and no system call is needed for the next array.  Larger ones
+go back to the system at once, until a program frees one; from 4 MB on they have huge pages."""
 
 
 def keep_heap() -> None:

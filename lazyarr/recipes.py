@@ -337,7 +337,7 @@ def remember_write(
         _writes[tuple(key)] = KnownWrite(op, types, not may_raise(op, region.dtype.char))
 
 
-def written_again(fn: numpy.ufunc | None, x: ndarray, region: numpy.ndarray, args: tuple[Any, ...]) -> bool:
+def known_write(fn: numpy.ufunc | None, x: ndarray, region: numpy.ndarray, args: tuple[Any, ...]) -> bool:
     """Write fn(*args) to a part of x that may be written to, if its value waits and this was met before.
 
     There is no memory then in which NumPy could compute at the call; so types alone tell which loop runs, and

@@ -183,13 +183,9 @@ else:
 
     def _factories(defaults):
         """What `dataclasses.field` says of how defaults are made."""
-        dataclasses = sys.modules.get("dataclasses")
-        if dataclasses is None:
-            return {}
-        return {
-            name: default.default_factory
-            for name, default in defaults.items() if default.__class__ is dataclasses.Field
-        }
+        # Who uses it has the module whole; another thread may be importing it.
+        kind = getattr(sys.modules.get("dataclasses"), "Field", None)
+        return {name: x.default_factory for name, x in defaults.items() if x.__class__ is kind}
 
     _TOLD = "__dataclass_fields__", "__dataclass_params__"
 

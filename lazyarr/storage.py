@@ -147,20 +147,27 @@ class Storage:
             unmade = old.op is not None or buf.__class__ is Unwritten
             if choice is not None or (unmade and node.covers and not reads):
                 node.old = None                 # nobody can ask for the old value
-            if seen or node.errors.__class__ is Prompt:
-                try:
-                    evaluate([node])
-                finally:
-                    if node.op is None:     # also where one of its warnings is an error: written it is
-                        self.hold(node)
-                return
             self.hold(node)
+            if seen or node.errors.__class__ is Prompt:
+                self._computed(node, old)
+                return
             bound(node)
             if size > current.eager_elements or current.jit != "auto":
                 self.small_writes = self.repeats = 0
             elif self._loops(loc or here(3)):
                 self.small_writes = self.repeats = 0
                 evaluate([node])
+
+    def _computed(self, node: Expr, old: Expr) -> None:
+        """Compute a write at once: others see the memory that it reads or writes, or its warnings.
+
+        It is the current value by then.  Else the one before would count as held, and be stored last, in the
+        memory of both."""
+        try:
+            evaluate([node])
+        finally:
+            if node.op is not None:         # (where one of its warnings is an error, it is written)
+                self.hold(old)
 
     def _loops(self, place: Loc | None) -> bool:
         """Do small writes, of which this is one more, come from a loop over elements or rows?"""

@@ -18,6 +18,7 @@ import numpy
 from lazyarr.dispatch import cache as disk
 from lazyarr.editions import editions, sources_in
 from lazyarr.records import NamedTuple
+from lazyarr.slots import fields
 
 
 class Template(NamedTuple):
@@ -33,10 +34,9 @@ class Template(NamedTuple):
 def template(places: Mapping[str, int], writes: bool) -> Template | None:
     """The code, given the places and limits of `routines.Known`; None if it is not there and `writes` does
     not allow to write it."""
-    sources = editions(sources_in(os.path.dirname(__file__)))
-    what = sys.version, numpy.__version__, repr(sorted(places.items())), sources
-    key = disk.digest("slots", *what)
-    body = disk.fetch(key)
+    what = sys.version, numpy.__version__, repr(sorted(places.items())), str(fields.DATA), _sources()
+    key = disk.digest("slots", *what) if what[-1] else None
+    body = None if key is None else disk.fetch(key)
     if body is not None:
         return Template._make(marshal.loads(body))
     if not writes:
@@ -44,5 +44,16 @@ def template(places: Mapping[str, int], writes: bool) -> Template | None:
     from lazyarr.slots.writing import written  # here: what is in the cache needs nobody who writes it
 
     made = written(places)
-    disk.store(key, marshal.dumps(tuple(made)), {"kind": "slots", "python": what[0], "numpy": what[1]})
+    if key is not None:
+        disk.store(key, marshal.dumps(tuple(made)), {"kind": "slots", "python": what[0], "numpy": what[1]})
     return made
+
+
+def _sources() -> str:
+    """The editions of what writes the code; nothing where nobody can tell: in archives, without sources, or
+    while files change.  Then the cache is left alone."""
+    try:
+        files = sources_in(os.path.dirname(__file__))
+        return editions(files) if files else ""
+    except OSError:
+        return ""
