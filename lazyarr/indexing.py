@@ -204,8 +204,11 @@ def _region(geo: numpy.ndarray, key: Any) -> numpy.ndarray:
 
 def keeps(dtype: numpy.dtype, ndim: int, key: Any) -> bool:
     """Does an assignment to an array keep the value itself, as one of its objects?"""
-    if dtype.num != OBJECTS:
-        return False
+    return dtype.num == OBJECTS and _is_one(key, ndim)
+
+
+def _is_one(key: Any, ndim: int) -> bool:
+    """Is it an index of integers, Python's or NumPy's, one for each axis?"""
     keys = key if key.__class__ is tuple else (key,)
     one = all(isinstance(k, int | numpy.integer) and k.__class__ is not bool for k in keys)
     return one and len(keys) == ndim
@@ -246,7 +249,7 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
             return _assign(x, x.geo[key], value)        # (what follows, of most writes)
         if is_basic(key):
             region = _region(x.geo, key)
-            if not region.ndim and value.__class__ not in SCALARS and is_element(key, x.geo.ndim):
+            if not region.ndim and value.__class__ not in SCALARS and _is_one(key, x.geo.ndim):
                 value = _element(value, region.dtype)
             return _assign(x, region, value)
         basic = _with_integers(key, x.geo.ndim)

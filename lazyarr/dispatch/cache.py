@@ -41,7 +41,7 @@ _HEAD = _SUMMED + _LENGTH.size
 SUFFIX = ".lzo"
 About = Mapping[str, str]
 _OPTIONS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-_READ = os.O_RDONLY | _OPTIONS
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _OPTIONS      # (a pipe would wait for its writer)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPTIONS
 _SWEEP_AFTER = 8            # the part of the bound that a process stores between two sweeps
 _TOUCH_AFTER = 3600.0       # seconds: how exact "not used for longest" is
@@ -101,7 +101,9 @@ def _usable(root: str) -> str | None:
 
 
 def is_ours(found: os.stat_result) -> bool:
-    """Does it belong to this user or to root, and can nobody else write it?"""
+    """Is it a file or folder of this user's or of root's, and can nobody else write it?"""
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+        return False
     if os.name == "nt":
         return True
     return found.st_uid in (os.geteuid(), 0) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -65,6 +65,15 @@ DAMAGE = {
 }
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_nobody_waits_for_a_pipe_in_the_place_of_an_entry(root):
+    cache.store(KEY, b"body", ABOUT)
+    path = entry(root)
+    path.unlink()
+    os.mkfifo(path, 0o600)
+    assert cache.fetch(KEY) is None
+
+
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_damaged_entries_are_absent_and_removed(root, damage):
     cache.store(KEY, b"object", ABOUT)

@@ -90,3 +90,22 @@ def test_an_array_that_may_be_written_to_keeps_its_geometry_when_told_so():
     x.flags.writeable = True
     x[0] = 2
     assert x.flags.writeable and x.sum() == 100_001
+
+
+def test_one_element_is_set_by_integers_of_numpys_as_by_pythons() -> None:
+    """To one element NumPy gives one number: what it makes of other values, and says of them, is its own."""
+    values = [numpy.ma.masked, [1.0, 2.0], numpy.arange(3.0), numpy.float32(0.1), numpy.array(2.5)]
+    for key in (numpy.int64(1), 1, (numpy.int8(-1),)):
+        for value in values:
+            found = []
+            for module in (numpy, np):
+                x = module.ones(100_000) * 2
+                try:
+                    with numpy.testing.suppress_warnings() as quiet:
+                        quiet.filter(UserWarning)
+                        x[key] = value
+                except ValueError as error:
+                    found.append(str(error))
+                else:
+                    found.append(numpy.asarray(x)[[0, 1, -1]].tobytes())
+            assert found[0] == found[1], (key, value)
