@@ -24,12 +24,7 @@ _FROM_FUNCTIONS = 1
 """Place in NumPy's table of its ufuncs' API: PyUFunc_FromFuncAndData."""
 _NO_IDENTITY = -1
 
-_DOCS = {
-    "erf": """Error function, element-wise.
-
-The integral of the normal distribution: 2 / sqrt(pi) times that of exp(-t**2) for t from 0 to `x`.
-
-Parameters
+_PARAMETERS = """Parameters
 ----------
 x : array_like
     Real numbers; integers become floats as for `exp`.
@@ -39,7 +34,14 @@ where : array_like, optional
     Where to compute it.
 
 Returns
--------
+-------"""
+
+_DOCS = {
+    "erf": f"""Error function, element-wise.
+
+The integral of the normal distribution: 2 / sqrt(pi) times that of exp(-t**2) for t from 0 to `x`.
+
+{_PARAMETERS}
 y : ndarray or scalar
     From -1 to 1, within 1 ULP, with the same bits on every CPU, whatever the option ``math`` is.
 
@@ -47,19 +49,9 @@ See Also
 --------
 erfc : 1 - erf(x), without loss for large `x`.
 """,
-    "erfc": """Complementary error function, element-wise: 1 - erf(x), without loss for large `x`.
+    "erfc": f"""Complementary error function, element-wise: 1 - erf(x), without loss for large `x`.
 
-Parameters
-----------
-x : array_like
-    Real numbers; integers become floats as for `exp`.
-out : ndarray, None, or tuple of ndarray and None, optional
-    Where to store the result.
-where : array_like, optional
-    Where to compute it.
-
-Returns
--------
+{_PARAMETERS}
 y : ndarray or scalar
     From 0 to 2, within 1 ULP, with the same bits on every CPU, whatever the option ``math`` is.
 
@@ -67,19 +59,9 @@ See Also
 --------
 erf : The error function.
 """,
-    "sinc": """Normalised sine ratio, element-wise: sin(pi x) / (pi x), and 1 at 0.
+    "sinc": f"""Normalised sine ratio, element-wise: sin(pi x) / (pi x), and 1 at 0.
 
-Parameters
-----------
-x : array_like
-    Real numbers; integers become floats as for `exp`.
-out : ndarray, None, or tuple of ndarray and None, optional
-    Where to store the result.
-where : array_like, optional
-    Where to compute it.
-
-Returns
--------
+{_PARAMETERS}
 y : ndarray or scalar
     Within 1 ULP, also next to its zeros; exactly zero at other integers.  NaN, and 'invalid', at infinities,
     as `numpy.sinc`.  The same bits on every CPU, whatever the option ``math`` is.

@@ -260,13 +260,9 @@ class Bodies(Framed):
 
     def _call_ufunc(self) -> None:
         """r13: what it gives for r15 operands, which are on the stack, as the ufunc is."""
-        a = self.asm
-        a.load(RDI, At(RSP, 16))
-        a.copy(RSI, RSP)
-        a.copy(RDX, R15)
-        a.zero(RCX)
-        a.call_at(R13)
-        a.copy(R13, RAX)
+        self.asm.copy(RDX, R15)
+        self.call_ufunc()
+        self.asm.copy(R13, RAX)
 
     # ---------------------------------------------------------------------------- their ends
 

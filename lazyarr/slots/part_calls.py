@@ -148,7 +148,8 @@ class PartOperators(Framed):
         a.compare_number(R15, 2)
         a.jump_if("equal", "ufunc parts two")
         self.real(x, first, "look")
-        self._call_ufunc(1)
+        a.constant(RDX, 1)
+        self.call_ufunc()
         a.store(y, RAX)
         self.on("Py_DecRef", x)
         a.jump("parts answer")
@@ -158,20 +159,13 @@ class PartOperators(Framed):
         a.load(RAX, x)
         a.store(y, RAX)
         a.store(x, R15)
-        self._call_ufunc(2)
+        a.constant(RDX, 2)
+        self.call_ufunc()
         a.store(fn, RAX)
         self.on("Py_DecRef", x, y)
         a.load(RAX, fn)
         a.store(y, RAX)
         a.jump("parts answer")
-
-    def _call_ufunc(self, operands: int) -> None:
-        a = self.asm
-        a.load(RDI, At(RSP, 16))
-        a.copy(RSI, RSP)
-        a.constant(RDX, operands)
-        a.zero(RCX)
-        a.call_at(R13)
 
     def answer(self) -> None:
         """NumPy's result is on the stack: ours, unless it is a view, which nothing here makes."""

@@ -219,6 +219,14 @@ class Framed(Writer):
         a.compare_number(At(RAX), 0)
         a.jump_if("other", "back")
 
+    def call_ufunc(self) -> None:
+        """rax: what the function in r13 gives for the ufunc and its rdx operands, on the stack."""
+        a = self.asm
+        a.load(RDI, At(RSP, 16))
+        a.copy(RSI, RSP)
+        a.zero(RCX)
+        a.call_at(R13)
+
     def restore(self) -> None:
         self.asm.add(RSP, PLACES)
         self.asm.pop(*reversed(KEPT))
