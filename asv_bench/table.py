@@ -3,9 +3,10 @@
     python table.py [--page FILE] [part of a name...]
 
 With ``--page`` only target programs are measured, and their rows written into that page, too.
-All are measured in turn, in rounds, in this process, so that a slow spell of the machine hits all of them.
-Per line: the medians over the rounds, the median of the rounds' ratios with its quartiles, and whether
-the results have equal bits.  Inputs change from call to call; ``kept`` lines keep the last results alive.
+All are measured in turn, in rounds, so that a slow spell of the machine hits all of them: target programs in
+a process for each engine, the others in this one.  Per line: the medians over the rounds, the median of the
+rounds' ratios with its quartiles, and whether the results have equal bits.  Inputs change from call to call;
+``kept`` lines keep the last results alive.
 """
 
 from __future__ import annotations

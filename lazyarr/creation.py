@@ -192,15 +192,12 @@ def _like_rule(real: Any) -> Any:
             raise Unsupported
         if real is not numpy.empty_like and a.geo.size <= current.eager_elements and current.jit != "always":
             return wrap(real(a.geo, *args, **kwargs))
-        value = None
-        if real is not numpy.empty_like:
-            value = _fill_value(real, a, *args, **kwargs)
-            kwargs.pop("fill_value", None)
-            args = args[1:] if real is numpy.full_like else args
-        geo = metadata(numpy.empty_like)(a, *args, **kwargs)
+        given = {k: v for k, v in kwargs.items() if k != "fill_value"}
+        geo = metadata(numpy.empty_like)(a, *(args[1:] if real is numpy.full_like else args), **given)
         small = current.jit != "always" and geo.size <= current.eager_elements
         if small or not geo.size or char_of(geo.dtype) is None or type(geo) is not numpy.ndarray:
             raise Unsupported
+        value = None if real is numpy.empty_like else _fill_value(real, a, *args, **kwargs)
         return _fill(like(geo), None if value is None else value.astype(geo.dtype))
 
     return rule

@@ -57,16 +57,31 @@ KEYS = {**STRONG, **WEAK}
 # ------------------------------------------------------------------------------------ loops
 
 
+def truth(x: int) -> numpy.bool:
+    """An int as an operand of ``logical_and`` and the like, which NumPy makes an array of ints first.
+
+    Raises
+    ------
+    OverflowError
+        If it does not fit there.
+    """
+    return numpy.bool(numpy.int_(x))
+
+
 class Loop:
     """NumPy's choice of an inner loop for operand types: one Map per output."""
 
     __slots__ = ("maps", "neighbours", "outs", "raises", "types")
 
-    def __init__(self, fn: numpy.ufunc, dtypes: tuple[numpy.dtype, ...]) -> None:
+    def __init__(self, fn: numpy.ufunc, keys: tuple[Any, ...], dtypes: tuple[numpy.dtype, ...]) -> None:
         chars = [char_of(d) for d in dtypes]
         sig = "".join(chars[: fn.nin]) + "->" + "".join(chars[fn.nin :])
         self.maps = tuple(Map(fn.__name__, sig, part) for part in range(fn.nout))
-        self.types = tuple(numpy.dtype(c).type for c in chars[: fn.nin])
+        self.types = tuple([
+            truth if c == "?" and key is int else numpy.dtype(c).type
+            for key, c in zip(keys, chars[: fn.nin], strict=False)
+        ])  # fmt: skip
+        """What makes constants of the operands; their classes, but for `truth`."""
         self.outs = dtypes[fn.nin :]
         traits = OPS[fn.__name__].traits
         self.raises = "raises" in traits and dtypes[-1].kind in "iu"
@@ -104,7 +119,7 @@ def loop_of(fn: numpy.ufunc, keys: tuple[Any, ...], dtype: Any = None, casting: 
     except (TypeError, ValueError):
         dtypes = ()
     plain = dtypes and all(char_of(d) is not None for d in dtypes)
-    loop = Loop(fn, dtypes) if plain and not _discards(full, dtypes, fn.nin) else None
+    loop = Loop(fn, keys, dtypes) if plain and not _discards(full, dtypes, fn.nin) else None
     if len(_loops) < 1 << 14:
         _loops[known] = loop
     return loop

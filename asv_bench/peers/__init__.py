@@ -1,10 +1,10 @@
 """The target programs as users of other engines would write them: a module for each engine.
 
-In:  a program's name and its inputs.   Out: for each engine that is installed, a call that computes a result.
+In:  an engine, a program's name, its inputs.   Out: a call that computes a result.
 
 A module has `PROGRAMS`, the versions of `benchmarks.targets.TARGETS` by name; `array`, which makes the
-engine's array of NumPy's; and `finish`, which waits for a result.  The engines may reassociate and contract,
-as their users would allow, so their results are NumPy's approximately.
+engine's array of NumPy's; and `finish`, which waits for a result.  Other engines than ours may reassociate
+and contract, as their users would allow, so their results are NumPy's approximately.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from typing import Any
 
 import numpy
 
-ENGINES = {"numexpr": "numexpr", "Numba": "numba", "jax": "jax", "torch": "torch"}
+OURS = {"NumPy": "numpy", "lazyarr": "lazyarr", "compiled": "lazyarr_compile"}
+"""NumPy, lazyarr as it is, and functions that `lazyarr.compile` was given, and the modules `in_...`."""
+
+OTHERS = {"numexpr": "numexpr", "Numba": "numba", "jax": "jax", "torch": "torch"}
 """The engines, and the packages that they are imported by."""
 
 
@@ -33,12 +36,10 @@ class Peer:
         return self.finish(self.program(*self.sets[self.turn]))
 
 
-def peers(name: str, sets: list[list[numpy.ndarray]]) -> dict[str, Peer]:
-    """The program in each engine that is installed and has a version of it."""
-    found = {}
-    for engine, package in ENGINES.items():
-        if importlib.util.find_spec(package):
-            module = importlib.import_module(f"peers.in_{package}")
-            if name in module.PROGRAMS:
-                found[engine] = Peer(module, module.PROGRAMS[name], sets)
-    return found
+def peer(engine: str, name: str, sets: list[list[numpy.ndarray]]) -> Peer | None:
+    """The program in an engine; None if that is not installed, or has no version of it."""
+    package = OTHERS.get(engine)
+    if package is not None and not importlib.util.find_spec(package):
+        return None
+    module = importlib.import_module(f"peers.in_{package or OURS[engine]}")
+    return Peer(module, module.PROGRAMS[name], sets) if name in module.PROGRAMS else None

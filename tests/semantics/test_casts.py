@@ -108,3 +108,37 @@ def test_copy_modes(mode, order):
             np.array(x, copy=mode, order=order)
     else:
         assert (np.array(x, copy=mode, order=order) is not x) == copies
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 2**70, 2**1100])
+@pytest.mark.parametrize("char", "?BlfdF")
+@pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
+def test_a_truth_that_is_no_integer(name, char, number):
+    """NumPy makes an array of ints of it first."""
+    for pair in ((numpy.ones(N, char), number), (number, numpy.ones(N, char))):
+        with pytest.raises(OverflowError) as expected:
+            getattr(numpy, name)(*pair)
+        with pytest.raises(OverflowError) as found:
+            getattr(np, name)(*(np.array(x) if isinstance(x, numpy.ndarray) else x for x in pair))
+        assert str(found.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("number", [0, 1, -1, 2, 2**63 - 1, -(2**63), True, False, 0.0, numpy.nan])
+@pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
+def test_a_truth_waits(name, number):
+    x = numpy.arange(10 * N) % 3 - 1.0
+    found = getattr(np, name)(np.array(x), number)
+    assert not np.is_evaluated(found)
+    assert numpy.array_equal(numpy.asarray(found), getattr(numpy, name)(x, number))
+
+
+@pytest.mark.parametrize("shape", [0, (3, 0), 3, N])
+def test_filled_like_an_array_as_often_as_numpy(shape):
+    """A cast that nothing is left for does not warn, and any other once."""
+    told = []
+    for m in numpy, np:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            x = m.full_like(m.ones(N), numpy.inf, dtype=int, shape=shape)
+        told.append(([str(w.message) for w in caught], numpy.asarray(x).tolist()))
+    assert told[0] == told[1]
