@@ -17,7 +17,18 @@ import numpy
 
 from lazyarr import recalled
 from lazyarr.array_likes import accepted, put_back
-from lazyarr.arrays import ArrayType, Unsupported, manage, ndarray, now, part, plain, twins, wrap
+from lazyarr.arrays import (
+    TWINS,
+    ArrayType,
+    Unsupported,
+    manage,
+    ndarray,
+    now,
+    part,
+    plain,
+    twins,
+    wrap,
+)  # fmt: skip
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import ELEMENTS
@@ -231,10 +242,65 @@ def looking(fn: Any, x: ndarray, *args: Any, **kwargs: Any) -> Any:
 
 def finished(result: Any, *args: Any, **kwargs: Any) -> Any:
     """What NumPy answered to a call with these arguments, which hold no arrays but themselves."""
+    if kwargs:
+        args += tuple(kwargs.values())
+    given: list[ndarray] = []
+    if current.jit == "auto" and _are_plain(args, given):
+        found = _small(result, given, 8 * current.eager_elements)
+        if found is not UNKNOWN:
+            return found
     lent: dict[int, Any] = {}
-    for x in (*args, *kwargs.values()):
+    for x in args:
         lend(x, lent)
     return take_back(result, lent)
+
+
+UNKNOWN: Any = object()
+"""In the place of what needs a closer look."""
+
+
+def _are_plain(args: Sequence[Any], found: list[ndarray]) -> bool:
+    """Are all arrays plain, among arguments and in sequences that are arguments?  They go into a list."""
+    for x in args:
+        c = x.__class__
+        if c is ndarray:
+            if x.storage is not None:
+                return False
+            found.append(x)
+        elif c in NESTED and (
+            c is dict or not CONTAINERS.isdisjoint(map(type, x)) or not _are_plain(x, found)
+        ):
+            return False
+    return True
+
+
+def _small(x: Any, given: list[ndarray], most: int) -> Any:
+    """`take_back`, for (a part of) what NumPy answered to a call with plain arrays: one of these, a view of
+    one, an array of at most so many bytes, a scalar, or a sequence of such."""
+    c = x.__class__
+    if c is numpy.ndarray:
+        if id(x) in TWINS.data:
+            return UNKNOWN
+        base = x.base
+        for y in given:
+            real = y.geo
+            if x is real:
+                return y
+            if base is not None and (base is real or base is real.base):
+                return part(y, x)
+        owner = x if base is None else base
+        if owner.__class__ is not numpy.ndarray or owner.base is not None or owner.nbytes > most:
+            return UNKNOWN
+        return UNKNOWN if x.dtype.hasobject else plain(x)
+    if c is tuple or c is list or isinstance(x, tuple):
+        items = []
+        for y in x:
+            item = _small(y, given, most)
+            if item is UNKNOWN:
+                return UNKNOWN
+            items.append(item)
+        return c._make(items) if hasattr(c, "_make") else c(items)
+    return x if TAKE[c] is None else UNKNOWN
 
 
 def on_plain(fn: Any, x: ndarray, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

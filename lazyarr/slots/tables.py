@@ -103,16 +103,24 @@ QUICK = {
         copy astype zeros_like ones_like empty_like full_like diag tril triu diagonal real imag angle
         sort argsort searchsorted nonzero flatnonzero argwhere count_nonzero bincount unique digitize
         isclose allclose array_equal iscomplexobj isrealobj median average percentile interp trapezoid
-        ndim size append
-        convolve correlate
-        linalg.norm linalg.solve linalg.inv linalg.det linalg.matrix_power
+        ndim size shape iterable append delete insert pad
+        convolve correlate gradient ediff1d unwrap sinc polyval polyfit vander
+        split array_split hsplit vsplit dsplit ix_ unravel_index take_along_axis
+        partition argpartition isin union1d intersect1d setdiff1d
+        quantile cov corrcoef histogram real_if_close packbits unpackbits
+        nansum nanprod nanmax nanmin nanmean nanstd nanvar nanmedian nanargmax nanargmin
+        nanpercentile nanquantile
+        linalg.norm linalg.solve linalg.inv linalg.det linalg.matrix_power linalg.slogdet linalg.cholesky
+        linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.svd linalg.qr linalg.lstsq linalg.pinv
+        linalg.matrix_rank linalg.cond
+        fft.fft fft.ifft fft.rfft fft.irfft fft.fft2 fft.ifft2 fft.fftn fft.ifftn fft.fftshift fft.ifftshift
         copyto put putmask fill_diagonal
     """,
     "of shape": "zeros ones empty full",
     "of numbers": "arange",
     "of samples": "linspace",
     "of values": "array asarray asanyarray ascontiguousarray asfortranarray",
-    "of arrays": "concatenate stack hstack vstack column_stack dstack",
+    "of arrays": "concatenate stack hstack vstack column_stack dstack lexsort linalg.multi_dot",
 }
 """Routine for the first argument -> functions.  Where all arguments are plain arrays or hold none, NumPy
 computes them at the call, whoever asks."""
