@@ -102,8 +102,8 @@ _SERIAL = attrgetter("serial")
 
 def pending(roots: Sequence[Expr]) -> list[Expr] | None:
     """The nodes to compute for pending roots, in program order, what can sink being sunk."""
-    code, weight = SWIFT.code, sum([root.weight for root in roots])
-    if code is None or weight < FEW:
+    code = SWIFT.code
+    if code is None or (weight := sum([root.weight for root in roots])) < FEW:
         return None
     bits = min((2 * weight).bit_length(), SWIFT.bits)
     given, found, calls = [*roots], list[Expr](), list[Expr]()
@@ -129,9 +129,10 @@ class Looked(NamedTuple):
 
 def look(nodes: list[Expr], roots: Sequence[Expr]) -> Looked | None:
     """The key of some nodes, and the plan that goes with it."""
-    code, options = SWIFT.code, plan_key()
+    code = SWIFT.code
     if code is None:
         return None
+    options = plan_key()
     rules = options[-1].at(Keeps.APPROX if current.fast_math else Keeps.BITWISE)
     if rules.numbers or rules.flagless:         # (constants make a difference, or who asks for flags)
         return None
@@ -253,11 +254,11 @@ def _load(compiles: bool) -> Code | None:
         return None
     from lazyarr.dispatch.jit import NotCompiled, cached_only, load
 
-    target = host()
-    written, names = text(_places(), target.name)
     with suppress(NotCompiled, RuntimeError), (
         nullcontext() if compiles and COMPILER.usable else cached_only()
     ):
+        target = host()
+        written, names = text(_places(), target.name)
         found = load(written, names, target, OPT, kernel=False)
         return Code(*[fastcall(name, found[name]) for name in names])
     return None

@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+import threading
 import weakref
 from pathlib import Path
 
@@ -293,6 +294,35 @@ def test_time_steps_are_numpys(monkeypatch):
         found = run(np)
     assert all(numpy.array_equal(x, y) for x, y in zip(found, run(numpy), strict=True))
     assert sum(each is not None and each.plan is not None for each in looked) > 5
+
+
+def test_threads_walk_at_the_same_time(monkeypatch):
+    """Each through its own graphs, and all through one array that they only read."""
+    monkeypatch.setattr(materialize, "_pending", pending)
+    shared, wrong = np.array(A) * 2.0, []
+    expected = A * 2
+
+    def run(number):
+        try:
+            for step in range(30):
+                u, v = np.array(A), A.copy()
+                for _ in range(number + step % 5 + 1):
+                    u[1:] += u[:-1] * 0.5 + shared[1:]
+                    v[1:] += v[:-1] * 0.5 + expected[1:]
+                many = [(u + k) * shared for k in range(10 * number)]
+                np.evaluate(u, *many)
+                assert (numpy.asarray(u) == v).all()
+                assert all((numpy.asarray(x) == (v + k) * expected).all() for k, x in enumerate(many))
+        except BaseException as error:          # (which a thread would only print)
+            wrong.append(error)
+
+    with np.options(eager_elements=0):
+        threads = [threading.Thread(target=run, args=(k,)) for k in range(4)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join(100)
+    assert not wrong and not any(each.is_alive() for each in threads)
 
 
 PROGRAM = """
