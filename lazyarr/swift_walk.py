@@ -35,7 +35,8 @@ from lazyarr.records import NamedTuple
 from lazyarr.reduce_order import DECIDED_EARLY
 from lazyarr.sinking import sunk
 from lazyarr.storage import Storage
-from lazyarr.walk_ir import ENTRY, Answer, Head, Places
+from lazyarr.values import Buffer
+from lazyarr.walk_ir import ENTRY, LAST, Answer, Head, Places
 from lazyarr.walk_text import text
 
 PAYS = 2000
@@ -192,7 +193,7 @@ def _run(function: Callable[..., Any], bits: int, *lists: list[Any]) -> Any:
         if now != bits:
             _lay(scratch, bits)
         answer = function(scratch, *lists)
-        if most <= KEPT:
+        if most <= KEPT and (answer != Answer.DECLINED or scratch[Head.GENERATION] < LAST):
             SWIFT.idle[:] = [(most, bits, scratch)]
         if answer != Answer.SMALL or bits >= MOST:
             return answer
@@ -219,9 +220,9 @@ def _scratch(bits: int) -> numpy.ndarray:
     words = numpy.zeros(Head.END + (ROOM << bits), numpy.int64)
     begin = address(words)
     known: dict[Head, Any] = {
-        Head.NONE: None, Head.TRUE: True, Head.EXPR: Expr, Head.READ: Read, Head.TUPLE: tuple,
-        Head.LIST: list, Head.REF: weakref.ref, Head.NDARRAY: numpy.ndarray, Head.STORAGE: Storage,
-        Head.CALL: Call, Head.GATHER: Gather,
+        Head.NONE: None, Head.TRUE: True, Head.FALSE: False, Head.EXPR: Expr, Head.READ: Read,
+        Head.TUPLE: tuple, Head.LIST: list, Head.REF: weakref.ref, Head.NDARRAY: numpy.ndarray,
+        Head.STORAGE: Storage, Head.CALL: Call, Head.GATHER: Gather,
     }  # fmt: skip
     for at, x in known.items():
         words[at] = id(x)
@@ -250,7 +251,7 @@ _FUNCTIONS = {
 
 def _load(compiles: bool) -> Code | None:
     """The code, from the cache, or compiled; None where it is not there, or objects lie otherwise."""
-    if not (loads_cached() or COMPILER.usable) or not fields.are_known():
+    if not (loads_cached() or COMPILER.usable) or not fields.are_known() or not _lie_there(_places()):
         return None
     from lazyarr.dispatch.jit import NotCompiled, cached_only, load
 
@@ -268,6 +269,20 @@ OPT = 2
 """LLVM's level of code generation."""
 
 
+_OWNERS = {"expr": Read, "geo": Read, "value": Storage, "dying": Storage}
+
+
 def _places() -> Places:
-    owners = {"expr": Read, "geo": Read, "value": Storage, "dying": Storage}
-    return Places._make([fields.offset_of(vars(owners.get(n, Expr))[n]) for n in Places._fields])
+    return Places._make([fields.offset_of(vars(_OWNERS.get(n, Expr))[n]) for n in Places._fields])
+
+
+def _lie_there(places: Places) -> bool:
+    """Are the attributes where they are looked for?"""
+    value = Expr.leaf(Buffer.new(8))
+    value.inputs, value.readers, value.spared = (1,), [], True      # type: ignore[assignment]
+    samples = {Expr: value, Storage: Storage(value), Read: Read(value, numpy.empty(0))}
+    found = [samples[_OWNERS.get(name, Expr)] for name in Places._fields]
+    return all(
+        fields.word(id(x) + at).value == id(getattr(x, name))
+        for x, at, name in zip(found, places, Places._fields, strict=True)
+    )

@@ -72,7 +72,8 @@ class Head(IntEnum):
     STORAGE = 25
     CALL = 26
     GATHER = 27
-    ANSWERS = 28
+    FALSE = 28
+    ANSWERS = 29
     """The ints that are answers."""
     END = 36
 
@@ -99,6 +100,9 @@ class Places(NamedTuple):
 
 ENTRY = 16
 """Bytes of an entry: the address of an object; its number, and above it the generation."""
+
+LAST = (1 << 31) - 1
+"""The last generation: then the table has entries of all of them, and memory has to be made anew."""
 
 MISSING = -(1 << 62)
 """In the place of a number."""
@@ -291,6 +295,14 @@ class Walk(_Function):
             self.is_type(found, kind)
         return found
 
+    def is_true(self, x: str, name: str) -> str:
+        """1 where an attribute is True, 0 where it is False."""
+        found = self.attribute(x, name)
+        true = self.op(f"zext i1 {self.op(f'icmp eq i64 {found}, {self.known(Head.TRUE)}')} to i64")
+        with self.when("eq", true, 0):
+            self.decline_if("ne", found, self.known(Head.FALSE))
+        return true
+
     def within(self, function: str, *words: Any) -> str:
         """Call a function of this module; its failure is this one's."""
         found = self.call(function, self.context, *words)
@@ -306,7 +318,9 @@ class Walk(_Function):
         self.decline_if("ne", answer, 0, Answer.RAISED)
 
     def begin(self) -> None:
-        self.note(Head.GENERATION, self.by("and", self.add(self.known(Head.GENERATION), 1), 0x7FFFFFFF))
+        generation = self.add(self.known(Head.GENERATION), 1)
+        self.decline_if("sgt", generation, LAST)
+        self.note(Head.GENERATION, generation)
         for word in (Head.COUNT, Head.STATUS, Head.OBJECTS, Head.GEOMETRIES):
             self.note(word, 0)
 

@@ -152,15 +152,15 @@ def _outside(of: Places) -> Walk:
 def _asked(of: Places) -> Walk:
     """Is a node worth its memory, or is there such a reader?"""
     f = Walk("asked", ("context", "node"), of)
-    home, true = f.attribute("%node", "home"), f.known(Head.TRUE)
+    home = f.attribute("%node", "home")
     with f.when("ne", home, f.known(Head.NONE)):
         storage = f.within("@alive", home)
         with f.when("ne", storage, 0):
             f.is_type(storage, Head.STORAGE)
             with f.when("eq", f.attribute(storage, "value"), "%node"):
-                with f.when("ne", f.attribute(storage, "dying"), true):
+                with f.when("eq", f.is_true(storage, "dying"), 0):
                     f.give(1)
-                with f.when("eq", f.attribute("%node", "spared"), true):
+                with f.when("ne", f.is_true("%node", "spared"), 0):
                     f.give(1)
     f.give(f.within("@outside", "%node"))
     return f
@@ -174,7 +174,7 @@ def _closure(of: Places, name: str) -> Walk:
     f = Walk(name, (), of, public=True)
     roots, found, calls = map(f.argument, (1, 2, 3))
     f.begin()
-    none, expr, true, read = (f.known(word) for word in (Head.NONE, Head.EXPR, Head.TRUE, Head.READ))
+    none, expr, read = (f.known(word) for word in (Head.NONE, Head.EXPR, Head.READ))
     call, gather = f.known(Head.CALL), f.known(Head.GATHER)
     area, end = f.known(Head.AREA), f.known(Head.AREA_END)
     top, sinks, any_calls, overwrites = (f.variable(0) for _ in range(4))
@@ -221,7 +221,7 @@ def _closure(of: Places, name: str) -> Walk:
             with f.when("ne", old, none):
                 f.is_type(old, Head.EXPR)
                 f.set(overwrites, 1)
-                partly = f.when("ne", f.attribute(node, "covers"), true)
+                partly = f.when("eq", f.is_true(node, "covers"), 0)
                 with partly, f.when("ne", f.attribute(old, "op"), none):
                     push(old)
     with f.when("ne", f.get(any_calls), 0):
@@ -239,8 +239,7 @@ def _look_at_readers(f: Walk, found: str) -> None:
 
     (`materialize._first` asks who reads these that is older, and what is made of that: if all of them are
     here, and nobody else reads them, there is nothing to add.)"""
-    none, true = f.known(Head.NONE), f.known(Head.TRUE)
-    older = f.variable(0)
+    none, older = f.known(Head.NONE), f.variable(0)
 
     def serial(node: str) -> str:
         return f.call(f.known(Head.NUMBER), f.attribute(node, "serial"))
@@ -249,7 +248,8 @@ def _look_at_readers(f: Walk, found: str) -> None:
         old = f.attribute(node, "old")
         with f.when("ne", old, none):
             there = f.variable(1)
-            with f.when("eq", f.attribute(node, "covers"), true), f.when("eq", f.load(old, f.of.buf), none):
+            covers = f.when("ne", f.is_true(node, "covers"), 0)
+            with covers, f.when("eq", f.attribute(old, "buf"), none):
                 f.set(there, 0)
             readers = f.attribute(old, "readers")
             with f.when("eq", readers, none):
@@ -279,7 +279,7 @@ def _key(of: Places, name: str) -> Walk:
     f = Walk(name, (), of, public=True)
     nodes, roots, leaves, objects = map(f.argument, (1, 2, 3, 4))
     f.begin()
-    none, true, read = f.known(Head.NONE), f.known(Head.TRUE), f.known(Head.READ)
+    none, read = f.known(Head.NONE), f.known(Head.READ)
     room, end = f.known(Head.ROOM), f.known(Head.ROOM_END)
     leaf = f.variable(0)
 
@@ -327,9 +327,8 @@ def _key(of: Places, name: str) -> Walk:
         inputs = f.load(given, LENGTH)
         need(f.add(f.by("shl", inputs, 1), 16))
         said = f.variable(f.by("shl", inputs, 3))
-        for bit, name_, other in ((1, "masked", true), (2, "covers", true)):
-            with f.when("eq", f.attribute(node, name_), other):
-                f.set(said, f.by("or", f.get(said), bit))
+        for bit, flag in enumerate(("masked", "covers")):
+            f.set(said, f.by("or", f.get(said), f.by("shl", f.is_true(node, flag), bit)))
         with f.when("ne", f.attribute(node, "old"), none):
             f.set(said, f.by("or", f.get(said), 4))
         write(f.get(said))

@@ -25,7 +25,7 @@ from lazyarr.plan import walk
 from lazyarr.planning import forget, plan_of
 from lazyarr.sinking import sunk
 from lazyarr.swift_walk import LEAST, SWIFT, look, note, pending
-from lazyarr.walk_ir import Answer, Head
+from lazyarr.walk_ir import LAST, Answer, Head
 from tests.engine.test_keys import BUILDS, lent
 from tests.engine.test_planning_grows import MOST, calls, unbounded
 
@@ -204,17 +204,32 @@ def test_tables_grow(monkeypatch):
     assert look(nodes, roots) is None and pending(roots) is None
 
 
-def test_generations_begin_again():
+def test_memory_is_made_anew_before_generations_come_again():
     x = np.array(A)
     arrays = [x * 2.0 + k for k in range(30)]
-    roots, keys = values(arrays), set()
-    for generation in ((1 << 31) - 3, None, None, None, None):
-        if generation is not None:
-            pending(roots)
-            SWIFT.idle[0][2][Head.GENERATION] = generation
-        assert pending(roots) == closure(roots)
-        keys.add(look(closure(roots), roots).key)
-    assert len(keys) == 1
+    roots = values(arrays)
+    pending(roots)
+    SWIFT.idle[0][2][Head.GENERATION] = LAST - 1
+    nodes = closure(roots)
+    assert pending(roots) == nodes and look(nodes, roots) is None and not SWIFT.idle
+    assert pending(roots) == nodes and look(nodes, roots) is not None
+    assert SWIFT.idle[0][2][Head.GENERATION] < 10
+
+
+@pytest.mark.parametrize("attribute", ["covers", "masked", "spared"])
+@pytest.mark.parametrize("said", [numpy.True_, 1, None])
+def test_what_is_no_bool_is_declined(attribute, said):
+    x = np.array(A) * 2.0
+    x[1:] += 1.0
+    node = x.storage.value
+    found = compared([x])
+    assert found[2] is not None
+    x.storage.dying = True
+    was = getattr(node, attribute)
+    setattr(node, attribute, said)
+    assert look(closure([node]), []) is None
+    setattr(node, attribute, was)
+    x.storage.dying = False
 
 
 def test_nothing_is_held():
