@@ -63,6 +63,8 @@ class Code(NamedTuple):
 
     closure: Callable[..., Any]
     key: Callable[..., Any]
+    memory: Any
+    """What keeps them in memory."""
 
 
 class Swift:
@@ -104,7 +106,7 @@ _SERIAL = attrgetter("serial")
 def pending(roots: Sequence[Expr]) -> list[Expr] | None:
     """The nodes to compute for pending roots, in program order, what can sink being sunk."""
     code = SWIFT.code
-    if code is None or (weight := sum([root.weight for root in roots])) < FEW:
+    if code is None or sys.is_finalizing() or (weight := sum([root.weight for root in roots])) < FEW:
         return None
     bits = min((2 * weight).bit_length(), SWIFT.bits)
     given, found, calls = [*roots], list[Expr](), list[Expr]()
@@ -261,7 +263,8 @@ def _load(compiles: bool) -> Code | None:
         target = host()
         written, names = text(_places(), target.name)
         found = load(written, names, target, OPT, kernel=False)
-        return Code(*[fastcall(name, found[name]) for name in names])
+        closure, key = (fastcall(name, found[name]) for name in names)
+        return Code(closure, key, found)
     return None
 
 
