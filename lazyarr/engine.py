@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr import config, flags, ready
+from lazyarr import config, flags, ready, swift_walk
 from lazyarr.bufferize import Placement
 from lazyarr.compiler import COMPILER, name_of, note, numpy_ns
 from lazyarr.counters import COUNT
@@ -38,11 +38,12 @@ from lazyarr.launch_portions import Part, Portions
 from lazyarr.launch_rows import launch_rows
 from lazyarr.materialize import run_through_numpy, unplanned
 from lazyarr.plan import Plan, RowBlocks, Step, Walk, walk
-from lazyarr.planning import groups_of, plan_if, plan_of, too_few
+from lazyarr.planning import Waits, groups_of, plan_if, plan_of, too_few
 from lazyarr.ready import Folded, Met, launched, walk_of
 from lazyarr.reduce_order import Unproved
 from lazyarr.srcloc import note_lines
 from lazyarr.storage import SLACK
+from lazyarr.swift_walk import SWIFT
 from lazyarr.switches import is_node_off
 from lazyarr.target import Target
 from lazyarr.values import LEDGER, is_held
@@ -61,8 +62,7 @@ def run(nodes: list[Expr], roots: list[Expr], met: Met | Folded | None, account:
         _, nodes = ready.written(met)
         met = None
     began, plans = time.perf_counter(), COUNT.plans
-    w = walk(nodes, roots)
-    plan = plan_if(w, _refuse, None if account is None else account.still_waits)
+    w, plan = walked(nodes, roots, None if account is None else account.still_waits, met is None)
     COUNT.seconds["plan"] += (took := time.perf_counter() - began)
     if account is not None and COUNT.plans > plans:
         account.planned(1e9 * took)
@@ -84,6 +84,24 @@ def run(nodes: list[Expr], roots: list[Expr], met: Met | Folded | None, account:
         plan.noted = True
     if met is not None:
         ready.note(met, plan, w)
+
+
+def walked(
+    nodes: list[Expr], roots: list[Expr], waits: Waits = None, swiftly: bool = True
+) -> tuple[Walk, Plan | None]:
+    """A walk through nodes, and their plan, if it does not have to wait.
+
+    One that goes `swiftly` says of a structure met before no more than its steps ask for."""
+    looked = swift_walk.look(nodes, roots) if swiftly else None
+    if looked is not None and looked.plan is not None:
+        return swift_walk.walk_of(nodes, looked), looked.plan
+    w = walk(nodes, roots)
+    plan = plan_if(w, _refuse, waits)
+    if looked is None:
+        SWIFT.hear(len(nodes))
+    elif plan is not None:
+        swift_walk.note(looked, w, plan)
+    return w, plan
 
 
 def _run_known(met: Met, plan: Plan) -> bool:

@@ -53,7 +53,9 @@ def evaluate(roots: Iterable[Expr]) -> None:
                 met = _look(roots)
                 if alone and met is not None and met.plan is not None:
                     _note_sight(met, roots[0])
-        nodes: list[Any] = sunk(closure(roots), roots) if met is None else met.nodes
+        nodes: Any = met.nodes if met is not None else None if _pending is None else _pending(roots)
+        if nodes is None:
+            nodes = sunk(closure(roots), roots)
         known = met is not None and met.plan is not None
         share = None if met is None else met.share
         if met is not None and met.calls and not known:
@@ -83,22 +85,24 @@ def evaluate(roots: Iterable[Expr]) -> None:
 
 
 _look: Any = None
-"""`ready.look`, `ready.written`, `at_sight.at_sight`, `at_sight.note`, and the module `engine`, once that is
-there."""
+"""`ready.look`, `ready.written`, `at_sight.at_sight`, `at_sight.note`, `swift_walk.pending`, and the module
+`engine`, once that is there."""
 _written: Any = None
 _at_sight: Any = None
 _note_sight: Any = None
+_pending: Any = None
 _engine: Any = None
 
 
 def _load() -> Any:
-    global _at_sight, _engine, _look, _note_sight, _written
+    global _at_sight, _engine, _look, _note_sight, _pending, _written
     with Resting():
         from lazyarr import engine as _engine
         from lazyarr.at_sight import at_sight as _at_sight
         from lazyarr.at_sight import note as _note_sight
         from lazyarr.ready import look as _look
         from lazyarr.ready import written as _written
+        from lazyarr.swift_walk import pending as _pending
 
     return _engine
 

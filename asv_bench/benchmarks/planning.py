@@ -95,6 +95,11 @@ class Graph:
         self.pending = importlib.import_module("lazyarr.materialize").closure(self.roots)
         assert nodes / 5 <= len(self.pending) <= nodes + 20
         self.planning.plan_of(self.walk(self.pending, self.roots), self.refuse)
+        self.swift, self.engine = map(importlib.import_module, ("lazyarr.swift_walk", "lazyarr.engine"))
+        if self.swift.SWIFT.code is None:       # (as after many nodes)
+            importlib.import_module("lazyarr.compiler").COMPILER.load()
+            self.swift.SWIFT.code = self.swift._load(True)
+        self.engine.walked(self.pending, self.roots)
 
     def teardown(self, module: str, graph: str, nodes: int) -> None:
         self.np.set_options(jit="auto", pending_nodes=200)
@@ -105,7 +110,11 @@ class Graph:
         self.planning._make(self.walk(self.pending, self.roots), self.refuse)
 
     def time_warm(self, module: str, graph: str, nodes: int) -> None:
-        """The walk, and the plan from memory."""
+        """From the request to the plan from memory: closure, walk, lookup."""
+        self.engine.walked(self.swift.pending(self.roots), self.roots)
+
+    def time_interpreted(self, module: str, graph: str, nodes: int) -> None:
+        """The walk, and the plan from memory, without machine code."""
         self.planning.plan_of(self.walk(self.pending, self.roots), self.refuse)
 
 

@@ -28,9 +28,10 @@ from typing import Any
 import numpy
 
 from lazyarr.codegen.abi import SCALAR_WORDS, Layout
+from lazyarr.fastcalls import fastcall
 from lazyarr.flags import BITS
 from lazyarr.geometry import DATA_FIELD
-from lazyarr.slots.fields import DIMS, DTYPE, NDIM, STRIDES, are_known
+from lazyarr.object_fields import DIMS, DTYPE, NDIM, STRIDES, are_known
 from lazyarr.threading.system_ir import basics, this_system
 
 WORD = 8
@@ -48,8 +49,6 @@ CHECK_HEAD, CHECK_AXIS = 2, 2
 CLEAR = 0
 """The kind of a poke that sets a word to its offset."""
 
-FASTCALL = 0x80
-"""METH_FASTCALL, of CPython's method table."""
 VALUE = DATA_FIELD
 """Bytes from the start of a number to its value, as from that of an array to its data pointer."""
 
@@ -292,17 +291,6 @@ _NAMES = {
 }  # fmt: skip
 
 
-class _Method(ctypes.Structure):
-    _fields_ = [
-        ("name", ctypes.c_char_p), ("address", ctypes.c_void_p), ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    ]  # fmt: skip
-
-
-_kept: list[_Method] = []
-"""The interpreter refers to them for ever."""
-
-
 @cache
 def entry() -> Callable[..., Any] | None:
     """The function; None on a Python whose objects lie otherwise."""
@@ -315,11 +303,7 @@ def entry() -> Callable[..., Any] | None:
     symbol = f"{SYMBOL}_{target.name}"
     text = basics(this_system()) + _IR.substitute(_NAMES, SYMBOL=symbol)
     address = load(text, (symbol,), target, kernel=False)[symbol]
-    _kept.append(_Method(SYMBOL.encode(), address, FASTCALL, None))
-    make = ctypes.pythonapi.PyCFunction_NewEx
-    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
-    made: Callable[..., Any] = make(ctypes.addressof(_kept[-1]), None, None)
-    return made
+    return fastcall(SYMBOL, address)
 
 
 _FLAGS = list(range(FLAG_SETS))

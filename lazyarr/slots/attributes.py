@@ -6,9 +6,9 @@ Shapes and types every array's geometry knows; views are NumPy's of plain arrays
 
 from __future__ import annotations
 
+from lazyarr.object_fields import TYPE
 from lazyarr.slots.assembler import R10, R12, R13, RAX, RBX, RDI, RDX, RSI, Assembler, At
 from lazyarr.slots.calls import PYTHONS
-from lazyarr.slots.fields import TYPE
 from lazyarr.slots.routines import Known, Writer
 
 

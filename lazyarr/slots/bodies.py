@@ -19,6 +19,7 @@ has been done when r11 is asked.
 
 from __future__ import annotations
 
+from lazyarr.object_fields import DIMS, ITEMS, LENGTH, NDIM, NIN, NOUT, TYPE, USED
 from lazyarr.slots.assembler import (
     R8,
     R10,
@@ -38,7 +39,6 @@ from lazyarr.slots.assembler import (
     Assembler,
     At,
 )  # fmt: skip
-from lazyarr.slots.fields import DIMS, ITEMS, LENGTH, NDIM, NIN, NOUT, TYPE, USED
 from lazyarr.slots.routines import PLACES, Framed, Known
 
 

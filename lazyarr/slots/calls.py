@@ -21,6 +21,7 @@ stack, with one place before the first.
 
 from __future__ import annotations
 
+from lazyarr.object_fields import BASE, BYTES, ITEMS, LENGTH, NOUT, TYPE, USED
 from lazyarr.slots.assembler import (
     R8,
     R9,
@@ -41,7 +42,6 @@ from lazyarr.slots.assembler import (
     Assembler,
     At,
 )  # fmt: skip
-from lazyarr.slots.fields import BASE, BYTES, ITEMS, LENGTH, NOUT, TYPE, USED
 from lazyarr.slots.routines import Known, Writer
 
 NUMPYS, PYTHONS, FIRST, READ, FLAGS, LARGEST = (At(R15, 8 * k) for k in range(6))

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy
 
+from lazyarr import object_fields as fields
 from lazyarr.arrays import ndarray
-from lazyarr.slots import fields
 from lazyarr.slots.tables import ATTRIBUTES
 
 KEPT: list[Any] = []

@@ -6,6 +6,7 @@ where Python must look.
 
 from __future__ import annotations
 
+from lazyarr.object_fields import ITEMS, LENGTH, LIST_ITEMS, TYPE
 from lazyarr.slots.assembler import (
     R9,
     R10,
@@ -23,7 +24,6 @@ from lazyarr.slots.assembler import (
     At,
 )  # fmt: skip
 from lazyarr.slots.calls import GIVEN, LEFT, MOST, OWNED
-from lazyarr.slots.fields import ITEMS, LENGTH, LIST_ITEMS, TYPE
 from lazyarr.slots.routines import Known, Writer
 
 DEEP = 16

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy
 
+from lazyarr import object_fields as fields
 from lazyarr.arrays import ndarray
 from lazyarr.config import DEFAULTS, current
 from lazyarr.namespace import ADAPTED, MADE, Function, offered_as
-from lazyarr.slots import fields
 from lazyarr.slots.descriptors import KEPT, THEIRS, attributes, methods, record, words
 from lazyarr.slots.tables import COPIERS, LARGEST, METHODS, QUICK, READING, READING_METHODS, SLOTS
 from lazyarr.slots.template import template

@@ -7,6 +7,7 @@ shows the memory that holds its value.  Writes are for `part_writes`, what else 
 
 from __future__ import annotations
 
+from lazyarr.object_fields import BASE, ITEMS, LENGTH, NDIM, TYPE
 from lazyarr.slots.assembler import (
     R8,
     R9,
@@ -25,7 +26,6 @@ from lazyarr.slots.assembler import (
     Assembler,
     At,
 )  # fmt: skip
-from lazyarr.slots.fields import BASE, ITEMS, LENGTH, NDIM, TYPE
 from lazyarr.slots.routines import Framed, Known
 
 VIEW, ELEMENT = 1, 2

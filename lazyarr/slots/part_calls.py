@@ -10,9 +10,9 @@ whatever the name.
 
 from __future__ import annotations
 
+from lazyarr.object_fields import BASE, ITEMS, TYPE
 from lazyarr.slots.assembler import R12, R13, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Assembler, At
 from lazyarr.slots.calls import AT, FLAGS, GIVEN, LARGEST, LEFT, NUMPYS, READ, RESULT, VALUES, Calls
-from lazyarr.slots.fields import BASE, ITEMS, TYPE
 from lazyarr.slots.routines import Framed, Known, Writer
 
 ANY_SIZE = 1 << 40

@@ -7,6 +7,7 @@ memory may be written to; else Python finds out what must be computed before.
 
 from __future__ import annotations
 
+from lazyarr.object_fields import FLAGS, TYPE, WRITEABLE
 from lazyarr.slots.assembler import (
     R9,
     R12,
@@ -22,7 +23,6 @@ from lazyarr.slots.assembler import (
     Assembler,
     At,
 )  # fmt: skip
-from lazyarr.slots.fields import FLAGS, TYPE, WRITEABLE
 from lazyarr.slots.items import ELEMENT, VIEW
 from lazyarr.slots.parts import KEEPS_GIL, NEEDLESS, TAKEN
 from lazyarr.slots.routines import Framed, Known

@@ -13,6 +13,21 @@ the GIL while it writes, nobody can come in between, and it is left where it is.
 
 from __future__ import annotations
 
+from lazyarr.object_fields import (
+    BASE,
+    COMPLEX,
+    DATA,
+    DIMS,
+    DTYPE,
+    FLAGS,
+    ITEMSIZE,
+    LENGTH,
+    NDIM,
+    STRIDES,
+    TYPE,
+    TYPE_NUMBER,
+    WRITEABLE,
+)  # fmt: skip
 from lazyarr.slots.assembler import (
     R8,
     R9,
@@ -28,21 +43,6 @@ from lazyarr.slots.assembler import (
     RSP,
     Assembler,
     At,
-)  # fmt: skip
-from lazyarr.slots.fields import (
-    BASE,
-    COMPLEX,
-    DATA,
-    DIMS,
-    DTYPE,
-    FLAGS,
-    ITEMSIZE,
-    LENGTH,
-    NDIM,
-    STRIDES,
-    TYPE,
-    TYPE_NUMBER,
-    WRITEABLE,
 )  # fmt: skip
 from lazyarr.slots.routines import Known, Writer
 

@@ -6,6 +6,14 @@ A routine takes rdi (and rsi), answers in rax, and leaves all registers alone th
 
 from __future__ import annotations
 
+from lazyarr.object_fields import (
+    DTYPE,
+    ITEMS,
+    LENGTH,
+    OBJECTS,
+    TYPE,
+    TYPE_NUMBER,
+)  # fmt: skip
 from lazyarr.records import NamedTuple
 from lazyarr.slots.assembler import (
     R8,
@@ -25,14 +33,6 @@ from lazyarr.slots.assembler import (
     RSP,
     Assembler,
     At,
-)  # fmt: skip
-from lazyarr.slots.fields import (
-    DTYPE,
-    ITEMS,
-    LENGTH,
-    OBJECTS,
-    TYPE,
-    TYPE_NUMBER,
 )  # fmt: skip
 
 

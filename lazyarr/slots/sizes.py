@@ -5,8 +5,7 @@ In:  arrays in registers.   Out: answers in rax, as routines give them (`routine
 
 from __future__ import annotations
 
-from lazyarr.slots.assembler import R8, R9, R10, RAX, RCX, RDI, RDX, RSI, Assembler, At
-from lazyarr.slots.fields import (
+from lazyarr.object_fields import (
     C_CONTIGUOUS,
     COMPLEX,
     DIMS,
@@ -17,6 +16,7 @@ from lazyarr.slots.fields import (
     STRIDES,
     TYPE_NUMBER,
 )  # fmt: skip
+from lazyarr.slots.assembler import R8, R9, R10, RAX, RCX, RDI, RDX, RSI, Assembler, At
 from lazyarr.slots.routines import Known, Writer
 
 HUGE = (1 << 31) - 1

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from lazyarr import object_fields as fields
 from lazyarr.arrays import ndarray
 from lazyarr.dtypes import ELEMENTS
 from lazyarr.elementwise import FOLD, MOMENTS
 from lazyarr.namespace import BindingFunction, Function
 from lazyarr.records import NamedTuple
-from lazyarr.slots import fields
 from lazyarr.ufuncs import ufunc
 
 INERT = {type(None), type(...), str, type, slice, *map(type, ELEMENTS.values())}

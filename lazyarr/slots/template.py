@@ -15,10 +15,10 @@ from collections.abc import Mapping
 
 import numpy
 
+from lazyarr import object_fields as fields
 from lazyarr.dispatch import cache as disk
 from lazyarr.editions import editions, sources_in
 from lazyarr.records import NamedTuple
-from lazyarr.slots import fields
 
 
 class Template(NamedTuple):
@@ -53,7 +53,7 @@ def _sources() -> str:
     """The editions of what writes the code; nothing where nobody can tell: in archives, without sources, or
     while files change.  Then the cache is left alone."""
     try:
-        files = sources_in(os.path.dirname(__file__))
+        files = [*sources_in(os.path.dirname(__file__)), str(fields.__file__)]
         return editions(files) if files else ""
     except OSError:
         return ""

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy
 
+from lazyarr import object_fields as fields
 from lazyarr.arrays import ndarray, wrap
 from lazyarr.config import DEFAULTS
 from lazyarr.elementwise import SCALARS
@@ -23,7 +24,6 @@ from lazyarr.gather import BASIC
 from lazyarr.namespace import Function
 from lazyarr.pairs import CROSS
 from lazyarr.slot_words import ANSWERED, FORCED
-from lazyarr.slots import fields
 from lazyarr.slots.descriptors import KEPT
 from lazyarr.slots.tables import HELPERS, INERT, OF_PROPERTY, SLOTS
 from lazyarr.storage import Storage

@@ -22,7 +22,8 @@ BASE = "base"
 LAYERS = {
     BASE: "ops draws expr calls dtypes parallel target cpu_features cpu_choice op_targets config records "
     "switches counters slot_words own_ufuncs own_loops error_state flags forks srcloc interrupts geometry "
-    "buffers pages mxcsr numpy_loops inner_strides reduce_order reduce_proof tuning cache_sizes editions",
+    "buffers pages mxcsr numpy_loops inner_strides reduce_order reduce_proof tuning cache_sizes editions "
+    "fastcalls object_fields",
     "fusion": "fusion",
     "codegen": "codegen",
     "dispatch": "dispatch",
@@ -31,7 +32,8 @@ LAYERS = {
     "materialize": "materialize compiler engine ready at_sight known_steps plan plan_patterns planning "
     "row_blocks row_values row_reads bufferize kernels kernel_index shared_kernels hot launch launch_boxes "
     "launch_compress launch_feeds launch_portions launch_rows lowerings lowering_text replay "
-    "replay_blocks schedule sinking values storage cuts lifetimes habits pace resting steps traffic worth",
+    "replay_blocks schedule sinking values storage cuts lifetimes habits pace resting steps traffic "
+    "swift_walk walk_ir walk_text worth",
 }
 LAYER_OF = {module: layer for layer, modules in LAYERS.items() for module in modules.split()}
 MAY_IMPORT = {

@@ -10,7 +10,8 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr.slots import attach, fields
+from lazyarr import object_fields as fields
+from lazyarr.slots import attach
 from lazyarr.subclass import looked_up
 
 attach()                                    # else they wait until they pay

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import weakref
 from _thread import get_ident
 from types import MemberDescriptorType
 from typing import Any
@@ -22,6 +23,8 @@ BYTES = 32
 """Of bytes: the first."""
 USED = 16
 """Of a dict: how many entries."""
+REFERENT = 16
+"""Of a weak reference: what it refers to, or None."""
 
 DATA, NDIM, DIMS, STRIDES, BASE, DTYPE, FLAGS = DATA_FIELD, 24, 32, 40, 48, 56, 64
 """Of an array (PyArrayObject); its flags are an int of 32 bits."""
@@ -63,7 +66,8 @@ def are_known() -> bool:
     x = numpy.arange(12, dtype="<f4").reshape(3, 4)[1:]
     locked = numpy.broadcast_to(x, (2, 2, 4))
     pair, items, names = (x, x.dtype), [x, x.dtype], {"a": 1, "b": 2, "c": 3}
-    samples = (x, x.dtype, numpy.modf, pair, items, names)
+    held, gone = weakref.ref(x), weakref.ref(numpy.empty(0))
+    samples = (x, x.dtype, numpy.modf, pair, items, names, held)
     return bool(
         all(word(id(sample) + TYPE).value == id(type(sample)) for sample in samples)
         and word(id(x) + DATA_FIELD).value == x.__array_interface__["data"][0]
@@ -82,6 +86,7 @@ def are_known() -> bool:
         and [number(id(numpy.modf) + at) for at in (NIN, NOUT)] == [1, 2]
         and [word(id(pair) + at).value for at in (LENGTH, ITEMS, ITEMS + 8)] == [2, id(x), id(x.dtype)]
         and word(id(names) + USED).value == 3
+        and [word(id(ref) + REFERENT).value for ref in (held, gone)] == [id(x), id(None)]
         and word(id(items) + LENGTH).value == 2
         and word(word(id(items) + LIST_ITEMS).value + 8).value == id(x.dtype)
         and ctypes.string_at(id(b"four") + BYTES, 5) == b"four\0"
