@@ -228,7 +228,7 @@ def _groups(
     memory = Memory(w.tokens.odd, None if in_place else _turns(w, look_back, order))
     parted, made, absorbed = _planned(w, refuse, barred, look_back, order, places, memory, chained)
     steps = {at: step for at, (step, _) in enumerate(made) if at not in absorbed}
-    _let_go(list(steps.values()), w.nodes, w.numbers)
+    _let_go(list(steps.values()), w.nodes, w.numbers, memory.turns)
     edges = {id(step) for at, step in steps.items() if parted.groups[at].edge}
     if look_back == ALONE:
         parted.rows = Found()
@@ -414,8 +414,11 @@ def _portion(step: Step, source: Step, mine: int, nbytes: int) -> bool:
     return True
 
 
-def _let_go(steps: list[Step], nodes: list[Expr], numbers: dict[int, int]) -> None:
+def _let_go(
+    steps: list[Step], nodes: list[Expr], numbers: dict[int, int], turns: Turns | None
+) -> None:  # fmt: skip
     """Say after which step each value is not needed any more."""
+    turn = {} if turns is None else turns.first
     last: dict[int, int] = {}
     over = [0] * len(nodes)             # the last step that writes to what has a node's memory
     for at, step in enumerate(steps):
@@ -426,6 +429,8 @@ def _let_go(steps: list[Step], nodes: list[Expr], numbers: dict[int, int]) -> No
                     last[numbers[id(i.expr)]] = at
     for k in reversed(range(len(nodes))):
         old, at = nodes[k].old, over[k]
+        if nodes[k].serial in turn:         # (what it changes it reads, but lies elsewhere)
+            old = turn[nodes[k].serial].source
         while old is not None and id(old) not in numbers:
             old = old.old
         if old is not None:

@@ -17,6 +17,7 @@ from lazyarr.compiling.interpret import Link
 from lazyarr.compiling.trace import Trace, parts
 from lazyarr.compiling.values import Refused, Slot
 from lazyarr.expr import Expr, Read
+from lazyarr.fusion.turns import Margin
 from lazyarr.plan import Step, Walk
 from lazyarr.records import dataclass
 from lazyarr.values import Buffer, Unwritten
@@ -43,13 +44,16 @@ class Launch:
     scalars: list[list[numpy.generic | Link]]
     copies: list[tuple[Cell, Cell]]
     """From where to where bytes go before: a write that goes to a copy of what it changes."""
+    margins: list[tuple[Cell, Cell, tuple[Margin, ...]]]
+    """The same for parts of them: what sweeps that take turns with another buffer do not write."""
     ends: list[Cell] = field(default_factory=list)
     """Temporaries that nobody needs any more after it."""
 
 
     def used(self) -> list[Cell]:
         operands = [c for cells in self.cells for c in cells if c is not None]
-        return operands + [c for pair in self.copies for c in pair]
+        copied = [pair[:2] for pair in (*self.copies, *self.margins)]
+        return operands + [c for pair in copied for c in pair]
 
 
 @dataclass(slots=True, eq=False)
@@ -107,8 +111,20 @@ class _Placing:
 
     def launch(self, at: int, step: Step) -> Launch:
         copies: list[tuple[Cell, Cell]] = []
+        margins: list[tuple[Cell, Cell, tuple[Margin, ...]]] = []
+        turns = {turn.node: turn for turn in step.turns}
         for k in step.stored:
-            self.place(at, self.walk.nodes[k], copies)
+            node = self.walk.nodes[k]
+            if k not in turns:
+                self.place(at, node, copies)
+                continue
+            _, source, several = turns[k]
+            if source is None:
+                assert node.old is not None
+                made = self.cells[id(node)] = Cell("temporary", node.nbytes)
+                margins.append((self.cell(node.old), made, several))
+            else:
+                self.over(at, node, self.walk.value(source), False, copies)
         if step.rows is None:
             cells: list[list[Cell | None]] = [[self.cell(self.walk.value(k)) for k in step.operands]]
             scalars = [self.scalars(step)]
@@ -119,7 +135,7 @@ class _Placing:
                 for part in step.rows.parts
             ]  # fmt: skip
             scalars = [self.scalars(part.step) for part in step.rows.parts]
-        return Launch(step, cells, scalars, copies)
+        return Launch(step, cells, scalars, copies, margins)
 
     def scalars(self, step: Step) -> list[Any]:
         found: list[Any] = []
@@ -139,7 +155,11 @@ class _Placing:
             old = old.old
         if old is None:
             self.cells[id(node)] = Cell("temporary", node.nbytes)
-            return
+        else:
+            self.over(at, node, old, covers, copies)
+
+    def over(self, at: int, node: Expr, old: Expr, covers: bool, copies: list[tuple[Cell, Cell]]) -> None:
+        """Place a node where an older value lies, or in a copy of that, unless it `covers` all of it."""
         before = self.cell(old)
         free = before.kind != "constant" and self.last_read.get(id(old), -1) <= at
         if free:

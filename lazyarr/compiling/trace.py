@@ -18,6 +18,7 @@ from lazyarr.compiling.extents import Asked
 from lazyarr.compiling.interpret import Derived, Discovered, Link, Outside, Tracer, is_plain
 from lazyarr.compiling.values import NeedsValue, Number, Pinned, Refused, Slot, Traced, argument
 from lazyarr.config import options
+from lazyarr.cuts import UNBOUNDED
 from lazyarr.expr import Expr, Map
 from lazyarr.flags import warning_of_no_cast
 from lazyarr.geometry import offset_of
@@ -26,9 +27,11 @@ from lazyarr.plan import Plan, Step, Walk
 from lazyarr.records import NamedTuple, dataclass
 from lazyarr.storage import Storage
 
-MOST_NODES = 2000
+MOST_NODES = 10_000
+"""Operations that are planned together, at most: a second's work."""
+
 OPTIONS: dict[str, Any] = {
-    "jit": "always", "eager_elements": 0, "pending_nodes": 1 << 30, "debug": 0, "dump": "",
+    "jit": "always", "eager_elements": 0, "pending_nodes": UNBOUNDED, "debug": 0, "dump": "",
 }  # fmt: skip
 """Everything becomes nodes, and nothing evaluates itself."""
 
@@ -196,9 +199,9 @@ def _recorded(
     roots = list({id(v): v for v in (*last.values(), *ends) if v.op is not None}.values())
     if not roots:
         raise t.refuse("it computes nothing")
-    if max(v.weight for v in roots) > MOST_NODES:
-        raise t.refuse("it has too many operations")
     nodes = closure(roots)
+    if len(nodes) > MOST_NODES:
+        raise t.refuse("it has too many operations")
     if any(map(_warns, nodes)):
         raise t.refuse("NumPy warns of a cast that discards the imaginary part")
     links = {id(link.node): link for link in t.links}
