@@ -37,7 +37,7 @@ from lazyarr.lifetimes import excess
 from lazyarr.plan import Plan, Step, Walk
 from lazyarr.plan_patterns import for_count, for_shape, kept_of, outline_of, pattern_of
 from lazyarr.resting import Resting
-from lazyarr.row_blocks import joined, room
+from lazyarr.row_blocks import joined, room, sweeps
 from lazyarr.schedule import TINY
 from lazyarr.steps import MOULDS, Alike, Made, Scattered, step_of
 from lazyarr.switches import is_off
@@ -246,7 +246,7 @@ def _turns(w: Walk, look_back: int, order: Order) -> Turns | None:
         return None
     if not {"fusion", "reduction", "setitem"} <= config.current.parallel:
         return None
-    found = turns(w.nodes, w.external, room(), rows.MOST)
+    found = turns(w.nodes, w.external, sweeps, rows.MOST)
     return found if found.first else None
 
 

@@ -70,6 +70,7 @@ def layout(trace: Trace, apart: bool) -> Layout:
 class _Placing:
     def __init__(self, trace: Trace, apart: bool) -> None:
         self.trace, self.walk = trace, trace.walk
+        self.turns = {turn.node: turn for step in trace.plan.steps for turn in step.turns}
         self.steps = [part for s in trace.plan.steps for part in (parts(s) if apart else [s])]
         self.cells: dict[int, Cell] = {}
         for k, value in enumerate(trace.recorded.inputs):
@@ -112,13 +113,12 @@ class _Placing:
     def launch(self, at: int, step: Step) -> Launch:
         copies: list[tuple[Cell, Cell]] = []
         margins: list[tuple[Cell, Cell, tuple[Margin, ...]]] = []
-        turns = {turn.node: turn for turn in step.turns}
         for k in step.stored:
             node = self.walk.nodes[k]
-            if k not in turns:
+            if k not in self.turns:
                 self.place(at, node, copies)
                 continue
-            _, source, several = turns[k]
+            _, source, several = self.turns[k]
             if source is None:
                 assert node.old is not None
                 made = self.cells[id(node)] = Cell("temporary", node.nbytes)
