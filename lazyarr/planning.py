@@ -142,7 +142,7 @@ def _reading_through(
     """The plan in which groups read through what is written piece by piece, where that moves fewer bytes and
     holds no more."""
     parted, best = found[0], found
-    if is_off("regions") or "fusion" not in config.current.parallel or not w.tokens.literal:
+    if is_off("regions") or "fusion" not in config.current.parallel or not w.through:
         return found
     memory = Memory(w.tokens.odd)
     chained = {number for chain in parted.rows.chains for number in chain.numbers}

@@ -23,6 +23,7 @@ from lazyarr.expr import LOCK, Expr
 from lazyarr.geometry import address
 from lazyarr.kernels import kernel_for
 from lazyarr.launch import launch
+from lazyarr.launch_boxes import launch_boxes
 from lazyarr.launch_rows import launch_rows
 from lazyarr.storage import Storage
 from lazyarr.values import Buffer
@@ -101,6 +102,16 @@ class Large(Replay):
             return 0 if cell is None else self._at(cell, inputs, homes)
 
         step = each.step
+        if step.boxes:
+            addresses = {
+                k: at(cell) for box, cells in zip(step.boxes, each.cells, strict=True)
+                for k, cell in zip(box.operands, cells, strict=True)
+            }  # fmt: skip
+            made = [
+                homes.get(id(cells[k])) for box, cells in zip(step.boxes, each.cells, strict=True)
+                for k in box.written
+            ]  # fmt: skip
+            return launch_boxes(step.boxes, addresses, scalars, all(map(_is_warm, made)))
         if step.rows is None:
             assert step.program is not None
             written = [homes.get(id(each.cells[0][k])) for k in step.written]
@@ -134,7 +145,8 @@ def _is_warm(home: Any) -> bool:
 
 def _bytes(at: int, cell: Cell) -> numpy.ndarray:
     """The memory of a cell, which lies there."""
-    return numpy.frombuffer((ctypes.c_ubyte * cell.nbytes).from_address(at), numpy.uint8)
+    memory: Any = (ctypes.c_ubyte * cell.nbytes).from_address(at)
+    return numpy.ndarray(cell.nbytes, numpy.uint8, memory)
 
 
 def _managed(r: Result) -> Build:

@@ -8,7 +8,7 @@ time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableSequence, Sequence
 from typing import Any
 
 import numpy
@@ -31,7 +31,7 @@ from lazyarr.schedule import LINE, duration
 
 LONG = 100_000
 """Nanoseconds of a kernel from which threads, and the GIL for others, are worth launches one by one."""
-KEPT = 1 << 20
+KEPT = 1 << 22
 """Most bytes of temporaries and scratch memory that a block keeps."""
 COUNTED = 1024
 """Calls after which kernels hear what they have run: nobody looks at the clock for each."""
@@ -116,7 +116,7 @@ class _Writer:
         self.words += words
 
     def operand(
-        self, cell: Cell, first: int, at: int, offset: int, alignment: int, words: Sequence[int]
+        self, cell: Cell, first: int, at: int, offset: int, alignment: int, words: MutableSequence[int]
     ) -> None:  # fmt: skip
         """The word `at` of a call whose `words` come `first`."""
         word = first + at
@@ -129,11 +129,10 @@ class _Writer:
             self.constants.append(cell.constant)
             words[at] = cell.constant.address + offset
         else:
-            at = self.temporaries.get(id(cell))
-            if at is None:
+            if id(cell) not in self.temporaries:
                 free = self.free.get(cell.nbytes)
-                at = self.temporaries[id(cell)] = free.pop() if free else self.memory(cell.nbytes)
-            self.kept.append((word, at + offset))
+                self.temporaries[id(cell)] = free.pop() if free else self.memory(cell.nbytes)
+            self.kept.append((word, self.temporaries[id(cell)] + offset))
 
     def end(self, cells: Sequence[Cell]) -> None:
         """These temporaries are over."""
@@ -161,6 +160,8 @@ def small(trace: Trace) -> Small | None:
     """The replay by one call, if the work is small and this Python has the entry."""
     found = entry.entry()
     if found is None:
+        return None
+    if any(step.boxes for step in trace.plan.steps):
         return None
     programs = [part.program for step in trace.plan.steps for part in parts(step)]
     if any(program is None or _is_large(program) for program in programs):
