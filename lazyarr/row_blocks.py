@@ -71,7 +71,7 @@ def room() -> int:
 
 
 def sweeps(row: int, rows: int) -> int:
-    """How many sweeps run in one launch that take turns with two buffers of so many rows, of so many bytes."""
+    """How many sweeps that take turns with two buffers, of so many rows, each so many bytes, run together."""
     beside, fits = 1, room() // (2 * row)
     if SIDE_BY_SIDE * row <= MOST_STAYS:        # (kernels that take rows side by side need as much for each)
         beside, fits = SIDE_BY_SIDE, min(fits, cache_bytes() // SIDE_BY_SIDE // (2 * row))
