@@ -233,7 +233,7 @@ def _groups(
     if look_back == ALONE:
         parted.rows = Found()
     joint, parted.rows = joined(w, parted, steps, [framed for _, framed in made])
-    if memory.turns is not None and not _together(memory.turns, parted.rows):
+    if memory.turns is not None and not _together(memory.turns, parted):
         return _groups(w, refuse, barred, look_back, order, places, chained, in_place=True)
     if order is None:
         parted.outline = outline(w.nodes, parted.groups, barred, look_back)
@@ -250,8 +250,13 @@ def _turns(w: Walk, look_back: int, order: Order) -> Turns | None:
     return found if found.first else None
 
 
-def _together(found: Turns, joint: Found) -> bool:
-    """Do all writes of each run of sweeps run together?"""
+def _together(found: Turns, parted: Partition) -> bool:
+    """Do all writes of each run of sweeps run together, and is the first one of each sweep stored?
+
+    (What overwrites all of it at once may be made in the same loop nest.)"""
+    if not found.first.keys() <= parted.stored:
+        return False
+    joint = parted.rows
     chain = {id(n): k for k, each in enumerate(joint.chains) for g in each.groups for n in g.nodes}
     return all(len({chain.get(id(n), -1 - k) for k, n in enumerate(run)}) == 1 for run in found.runs)
 

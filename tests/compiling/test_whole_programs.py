@@ -84,6 +84,15 @@ def in_one_row(start: Any, n: int) -> Any:
     return u
 
 
+def in_two_writes(start: Any, n: int) -> Any:
+    """The second write overwrites all of the first, in one loop nest with it."""
+    u, v = start.copy(), 0.5 * start
+    for _ in range(n):
+        u[1:-1, 1:-1] = 0.25 * (1.5 * u[:-2, 1:-1] * v[1:-1, 2:] * (u[2:, 2:] + v[2:, 1:-1]))
+        u[1:-1, 1:-1] *= 0.1 * (v[:-2, 2:] + start[1:-1, 1:-1])
+    return u
+
+
 def newton(start: Any, n: int) -> Any:
     y = start + 1
     for _ in range(n):
@@ -98,7 +107,7 @@ def scaled(start: Any, n: int) -> Any:
     return m
 
 
-PROGRAMS = (jacobi, heat, shallow, wave, reacts, in_place, in_one_row, newton, scaled)
+PROGRAMS = (jacobi, heat, shallow, wave, reacts, in_place, in_one_row, in_two_writes, newton, scaled)
 
 
 def fresh(f: Callable[..., Any]) -> Any:
