@@ -26,6 +26,9 @@ MOST = 64
 SELDOM = SHARED_DEPTH >> 1
 """Nodes up to this depth, which most are, need no look unless fewer may be pending."""
 
+UNBOUNDED = 1 << 30
+"""`pending_nodes` from which on nothing is cut: all of it is planned together (`compiling.trace`)."""
+
 _places: dict[Any, None] = {}
 _kinds: set[Any] = set()
 """What of them can be asked at a glance: most nodes are of another op, or another shape."""
@@ -43,7 +46,7 @@ def is_due(node: Expr) -> bool:
     if depth <= SELDOM:
         return depth > current.pending_nodes
     most = current.pending_nodes                # (`_most`, written out)
-    if node.weight > MAX_WEIGHT and most > SHARED_DEPTH:
+    if node.weight > MAX_WEIGHT and SHARED_DEPTH < most < UNBOUNDED:
         most = SHARED_DEPTH
     if depth > most:
         if len(_places) >= MOST:
@@ -61,7 +64,7 @@ def _least(most: int) -> int:
 
 def _most(node: Expr) -> int:
     most = current.pending_nodes
-    return min(most, SHARED_DEPTH) if node.weight > MAX_WEIGHT else most
+    return SHARED_DEPTH if node.weight > MAX_WEIGHT and SHARED_DEPTH < most < UNBOUNDED else most
 
 
 def _kind(node: Expr) -> Any:

@@ -126,9 +126,12 @@ def _run_known(met: Met, plan: Plan) -> bool:
             flags.give(late)
 
 
-def planned(nodes: list[Expr], roots: list[Expr], literal: bool = True) -> tuple[Walk, Plan]:
-    """The plan that computes `nodes`, of which `roots` must be stored; `literal` as of `walk`."""
-    w = walk(nodes, roots, literal)
+def planned(
+    nodes: list[Expr], roots: list[Expr], literal: bool = True, through: bool = True
+) -> tuple[Walk, Plan]:  # fmt: skip
+    """The plan that computes `nodes`, of which `roots` must be stored; `literal` and `through` as of
+    `walk`."""
+    w = walk(nodes, roots, literal, through)
     return w, plan_of(w, _refuse)
 
 

@@ -153,7 +153,7 @@ class _Placement:
 
     def free(self, value: Expr, members: set[int], taken: set[int]) -> bool:
         gone = self.done | members
-        writeable = value.buf is None or _unread(value) or value.buf.memory.flags.writeable
+        writeable = value.buf is None or _unread(value) or value.buf.writeable()
         return value.serial not in taken and writeable and all(r.serial in gone for r in value.waiting())
 
     def dies(self, value: Expr, node: Expr, members: set[int], taken: set[int]) -> bool:
@@ -168,7 +168,7 @@ class _Placement:
 def _lent(value: Expr) -> bool:
     """Must it stay where it is, since somebody outside may be writing there?"""
     buf = value.buf
-    return buf is not None and buf.shared() and bool(buf.memory.flags.writeable)
+    return buf is not None and buf.shared() and buf.writeable()
 
 
 def _used(node: Expr) -> Iterator[Expr]:

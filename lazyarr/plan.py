@@ -243,6 +243,8 @@ class Walk:
     """By which the key was made, and the rules by which bodies are rewritten."""
     late: list[Late] = field(default_factory=list)
     """Warnings to give when all is done."""
+    through: bool = True
+    """May groups read through what is written piece by piece?"""
     _numbers: dict[int, int] | None = None
 
     @property
@@ -270,14 +272,17 @@ class Walk:
                 leaves[-1 - k] = None
 
 
-def walk(nodes: list[Expr], wanted: Sequence[Expr], literal: bool = True) -> Walk:
+def walk(
+    nodes: list[Expr], wanted: Sequence[Expr], literal: bool = True, through: bool = True
+) -> Walk:  # fmt: skip
     """Number the nodes and leaves, and say in one key what the plan depends on.
 
-    Unless it is `literal`, constants and error states stand for others, and no rule goes by them."""
+    Unless it is `literal`, constants and error states stand for others, and no rule goes by them.  Groups may
+    read `through` what is written piece by piece."""
     if len(nodes) < MANY:
-        return _walked(nodes, wanted, literal)
+        return _walked(nodes, wanted, literal, through)
     with Resting():
-        return _walked(nodes, wanted, literal)
+        return _walked(nodes, wanted, literal, through)
 
 
 MANY = 500
@@ -285,7 +290,7 @@ MANY = 500
 once."""
 
 
-def _walked(nodes: list[Expr], wanted: Sequence[Expr], literal: bool) -> Walk:
+def _walked(nodes: list[Expr], wanted: Sequence[Expr], literal: bool, through: bool) -> Walk:
     numbers = Numbers.of(nodes)
     stored = _stored(nodes, numbers)
     for root in wanted:
@@ -295,8 +300,11 @@ def _walked(nodes: list[Expr], wanted: Sequence[Expr], literal: bool) -> Walk:
     options = config.plan_key()
     rules: Active = options[-1].at(Keeps.APPROX if config.current.fast_math else Keeps.BITWISE)
     tokens = Tokens(rules, literal)
+    if not (literal and through):       # (other plans: they are looked for by such a key as well)
+        options = (*options, literal, through)
     key = (options, buffer_size(), *tokens.of(nodes, stored, numbers))
-    return Walk(nodes, numbers.leaves, key, stored, {n.serial for n in compress(nodes, stored)}, tokens)
+    asked = {n.serial for n in compress(nodes, stored)}
+    return Walk(nodes, numbers.leaves, key, stored, asked, tokens, through=through)
 
 
 def _stored(nodes: list[Expr], numbers: Container[Expr]) -> list[bool]:

@@ -37,7 +37,7 @@ from lazyarr.lifetimes import excess
 from lazyarr.plan import Plan, Step, Walk
 from lazyarr.plan_patterns import for_count, for_shape, kept_of, outline_of, pattern_of
 from lazyarr.resting import Resting
-from lazyarr.row_blocks import joined, room
+from lazyarr.row_blocks import joined, room, sweeps
 from lazyarr.schedule import TINY
 from lazyarr.steps import MOULDS, Alike, Made, Scattered, step_of
 from lazyarr.switches import is_off
@@ -142,7 +142,7 @@ def _reading_through(
     """The plan in which groups read through what is written piece by piece, where that moves fewer bytes and
     holds no more."""
     parted, best = found[0], found
-    if is_off("regions") or "fusion" not in config.current.parallel or not w.tokens.literal:
+    if is_off("regions") or "fusion" not in config.current.parallel or not w.through:
         return found
     memory = Memory(w.tokens.odd)
     chained = {number for chain in parted.rows.chains for number in chain.numbers}
@@ -228,12 +228,12 @@ def _groups(
     memory = Memory(w.tokens.odd, None if in_place else _turns(w, look_back, order))
     parted, made, absorbed = _planned(w, refuse, barred, look_back, order, places, memory, chained)
     steps = {at: step for at, (step, _) in enumerate(made) if at not in absorbed}
-    _let_go(list(steps.values()), w.nodes, w.numbers)
+    _let_go(list(steps.values()), w.nodes, w.numbers, memory.turns)
     edges = {id(step) for at, step in steps.items() if parted.groups[at].edge}
     if look_back == ALONE:
         parted.rows = Found()
     joint, parted.rows = joined(w, parted, steps, [framed for _, framed in made])
-    if memory.turns is not None and not _together(memory.turns, parted.rows):
+    if memory.turns is not None and not _together(memory.turns, parted):
         return _groups(w, refuse, barred, look_back, order, places, chained, in_place=True)
     if order is None:
         parted.outline = outline(w.nodes, parted.groups, barred, look_back)
@@ -246,12 +246,17 @@ def _turns(w: Walk, look_back: int, order: Order) -> Turns | None:
         return None
     if not {"fusion", "reduction", "setitem"} <= config.current.parallel:
         return None
-    found = turns(w.nodes, w.external, room(), rows.MOST)
+    found = turns(w.nodes, w.external, sweeps, rows.MOST)
     return found if found.first else None
 
 
-def _together(found: Turns, joint: Found) -> bool:
-    """Do all writes of each run of sweeps run together?"""
+def _together(found: Turns, parted: Partition) -> bool:
+    """Do all writes of each run of sweeps run together, and is the first one of each sweep stored?
+
+    (What overwrites all of it at once may be made in the same loop nest.)"""
+    if not found.first.keys() <= parted.stored:
+        return False
+    joint = parted.rows
     chain = {id(n): k for k, each in enumerate(joint.chains) for g in each.groups for n in g.nodes}
     return all(len({chain.get(id(n), -1 - k) for k, n in enumerate(run)}) == 1 for run in found.runs)
 
@@ -414,8 +419,11 @@ def _portion(step: Step, source: Step, mine: int, nbytes: int) -> bool:
     return True
 
 
-def _let_go(steps: list[Step], nodes: list[Expr], numbers: dict[int, int]) -> None:
+def _let_go(
+    steps: list[Step], nodes: list[Expr], numbers: dict[int, int], turns: Turns | None
+) -> None:  # fmt: skip
     """Say after which step each value is not needed any more."""
+    turn = {} if turns is None else turns.first
     last: dict[int, int] = {}
     over = [0] * len(nodes)             # the last step that writes to what has a node's memory
     for at, step in enumerate(steps):
@@ -426,6 +434,8 @@ def _let_go(steps: list[Step], nodes: list[Expr], numbers: dict[int, int]) -> No
                     last[numbers[id(i.expr)]] = at
     for k in reversed(range(len(nodes))):
         old, at = nodes[k].old, over[k]
+        if nodes[k].serial in turn:         # (what it changes it reads, but lies elsewhere)
+            old = turn[nodes[k].serial].source
         while old is not None and id(old) not in numbers:
             old = old.old
         if old is not None:

@@ -99,7 +99,10 @@ class BlockWatch:
 
     def _moves(self, node: Expr) -> bool:
         """Does it leave the old value where that is?"""
-        buffer, old = self.placement.buffers.get(node.serial), node.old
+        made = self.placement.buffers
+        buffer, old = made.get(node.serial), node.old
+        while old is not None and old.buf is None and old.serial not in made:   # (nobody stores it)
+            old = old.old
         return old is not None and buffer is not None and buffer is not self.placement.of(old)
 
     def _replay(self, wanted: set[int], able: set[int], rows: slice) -> None:

@@ -30,7 +30,7 @@ from lazyarr.fusion.structure import Framed, Key
 from lazyarr.fusion.touches import Touch
 from lazyarr.launch import NONTEMPORAL_BYTES, program_worth_threads
 from lazyarr.launch_rows import may_stream
-from lazyarr.plan import STRIPS_EACH, PlacedTurn, RowBlocks, RowPart, Step, Walk, block_rows
+from lazyarr.plan import STRIP_BLOCKS, STRIPS_EACH, PlacedTurn, RowBlocks, RowPart, Step, Walk, block_rows
 from lazyarr.records import NamedTuple
 from lazyarr.row_reads import Reads, fits_in, reach, way_of
 from lazyarr.row_values import Uses, inside_of
@@ -57,6 +57,10 @@ MOST_STAYS = 1 << 15
 """The same where a kernel takes rows side by side, which makes up for it up to here: sweeps over rows of 3000
 doubles take twice the time then."""
 
+WORTH_STRIPS = 1 << 22
+"""Bytes that sweeps of one launch go over, at least, where there are fewer of them than have room, so that
+all threads have strips: below, a launch more takes as long as that saves."""
+
 STRETCH = 512
 """Bytes of what successive rows have side by side, at least, where rows are not contiguous (columns, say)."""
 
@@ -64,6 +68,16 @@ STRETCH = 512
 def room() -> int:
     """Bytes of the rows between the first group of a chain and the last that lags."""
     return cache_bytes() // ROOM
+
+
+def sweeps(row: int, rows: int) -> int:
+    """How many sweeps that take turns with two buffers, of so many rows, each so many bytes, run together."""
+    beside, fits = 1, room() // (2 * row)
+    if SIDE_BY_SIDE * row <= MOST_STAYS:        # (kernels that take rows side by side need as much for each)
+        beside, fits = SIDE_BY_SIDE, min(fits, cache_bytes() // SIDE_BY_SIDE // (2 * row))
+    blocks = rows // max(-(-STAYS // row), beside)
+    apart = blocks // (STRIP_BLOCKS * get_num_threads()) + 1
+    return min(fits, apart) if apart * row * rows >= WORTH_STRIPS else fits
 
 
 def joined(

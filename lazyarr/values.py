@@ -122,6 +122,10 @@ class Buffer:
             sys.getrefcount(bridge.base) > ALONE or bridge.base.base is not None
         )
 
+    def writeable(self) -> bool:
+        """May these bytes be changed in place?"""
+        return bool(self.memory.flags.writeable)
+
     def real(self, geo: numpy.ndarray) -> numpy.ndarray:
         """The ndarray that `geo` describes, over these bytes."""
         return numpy.ndarray(geo.shape, geo.dtype, self.memory, offset_of(geo), geo.strides)

@@ -32,6 +32,7 @@ from lazyarr.fastcalls import fastcall
 from lazyarr.flags import BITS
 from lazyarr.geometry import DATA_FIELD
 from lazyarr.object_fields import DIMS, DTYPE, NDIM, STRIDES, are_known
+from lazyarr.records import NamedTuple
 from lazyarr.threading.system_ir import basics, this_system
 
 WORD = 8
@@ -54,7 +55,47 @@ VALUE = DATA_FIELD
 
 SYMBOL = "lazyarr_replay"
 
+FROM, TO, NBYTES = range(Layout.FIRST, Layout.FIRST + 3)
+COPY_WORDS = NBYTES + 1
+"""Words of a call that copies bytes."""
+
 _IR = Template(r"""
+define void @${SYMBOL}_copy(ptr %words, i64 %chunk, i64 %tid) {
+entry:
+  %p.from = getelementptr i64, ptr %words, i64 $FROM
+  %from = load ptr, ptr %p.from
+  %p.to = getelementptr i64, ptr %words, i64 $TO
+  %to = load ptr, ptr %p.to
+  %p.bytes = getelementptr i64, ptr %words, i64 $NBYTES
+  %bytes = load i64, ptr %p.bytes
+  %whole = and i64 %bytes, -64
+  br label %lines
+lines:
+  %k = phi i64 [0, %entry], [%k1, %line]
+  %more = icmp slt i64 %k, %whole
+  br i1 %more, label %line, label %rest
+line:
+  %p.line = getelementptr i8, ptr %from, i64 %k
+  %found = load <8 x i64>, ptr %p.line, align 1
+  %to.line = getelementptr i8, ptr %to, i64 %k
+  store <8 x i64> %found, ptr %to.line, align 1
+  %k1 = add i64 %k, 64
+  br label %lines
+rest:
+  %r = phi i64 [%whole, %lines], [%r1, %byte]
+  %left = icmp slt i64 %r, %bytes
+  br i1 %left, label %byte, label %done
+byte:
+  %p.byte = getelementptr i8, ptr %from, i64 %r
+  %one = load i8, ptr %p.byte
+  %to.byte = getelementptr i8, ptr %to, i64 %r
+  store i8 %one, ptr %to.byte
+  %r1 = add i64 %r, 1
+  br label %rest
+done:
+  ret void
+}
+
 define void @${SYMBOL}_splat(ptr %to, ptr %from, i64 %kind) {
 entry:
   switch i64 %kind, label %w8 [i64 1, label %w1 i64 2, label %w2 i64 4, label %w4]
@@ -286,14 +327,22 @@ _NAMES = {
     "CALLS": CALLS, "INCREF": INCREF, "NONE": NONE, "INTS": INTS, "ARGUMENTS": ARGUMENTS, "CHECKS": CHECKS,
     "HEAD": HEAD, "POKE": POKE, "CALL": CALL, "POKE_BYTES": WORD * POKE, "CALL_BYTES": WORD * CALL,
     "CHECK_HEAD": CHECK_HEAD, "CHECK_AXIS": CHECK_AXIS, "CLEAR": CLEAR, "FLAGS": Layout.FLAGS,
+    "FROM": FROM, "TO": TO, "NBYTES": NBYTES,
     "FLAG_MASK": FLAG_SETS - 1, "SCALAR_WORDS": SCALAR_WORDS, "OF_BYTES": _all_ones(1),
     "OF_HALVES": _all_ones(2), "OF_WORDS": _all_ones(4),
 }  # fmt: skip
 
 
+class Entry(NamedTuple):
+    run: Callable[..., Any]
+    """The function: a block, arrays, numbers -> flags."""
+    copy: int
+    """Where the code lies that copies bytes, for calls in a block."""
+
+
 @cache
-def entry() -> Callable[..., Any] | None:
-    """The function; None on a Python whose objects lie otherwise."""
+def entry() -> Entry | None:
+    """The entry; None on a Python whose objects lie otherwise."""
     if not _as_expected():
         return None
     from lazyarr.dispatch.jit import load
@@ -302,8 +351,8 @@ def entry() -> Callable[..., Any] | None:
     target = host()
     symbol = f"{SYMBOL}_{target.name}"
     text = basics(this_system()) + _IR.substitute(_NAMES, SYMBOL=symbol)
-    address = load(text, (symbol,), target, kernel=False)[symbol]
-    return fastcall(SYMBOL, address)
+    found = load(text, (symbol, f"{symbol}_copy"), target, kernel=False)
+    return Entry(fastcall(SYMBOL, found[symbol]), found[f"{symbol}_copy"])
 
 
 _FLAGS = list(range(FLAG_SETS))

@@ -28,7 +28,7 @@ from lazyarr.scalar.bytecode import Code, decoded
 from lazyarr.scalar.bytecode import Refused as NotPlain
 from lazyarr.scalar.ir import Place
 
-MOST_INSTRUCTIONS = 20_000
+MOST_INSTRUCTIONS = 200_000
 """Loops are unrolled: what takes more is a loop that has to stay one."""
 CALLS = 20
 """Functions within each other's calls."""

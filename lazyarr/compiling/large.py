@@ -5,6 +5,7 @@ In:  a `Trace`.   Out: a `Replay`.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import operator
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from lazyarr.expr import LOCK, Expr
 from lazyarr.geometry import address
 from lazyarr.kernels import kernel_for
 from lazyarr.launch import launch
+from lazyarr.launch_boxes import launch_boxes
 from lazyarr.launch_rows import launch_rows
 from lazyarr.storage import Storage
 from lazyarr.values import Buffer
@@ -82,8 +84,12 @@ class Large(Replay):
         raised = 0
         for each, own in zip(self.launches, scalars, strict=True):
             for source, to in each.copies:
-                home = homes[id(to)] if id(to) in homes else homes.setdefault(id(to), Buffer.new(to.nbytes))
-                _bytes(home)[:] = _bytes(homes[id(source)] if source.constant is None else source.constant)
+                _bytes(self._at(to, inputs, homes), to)[:] = _bytes(self._at(source, inputs, homes), source)
+            for source, to, margins in each.margins:
+                made, begun = (_bytes(self._at(cell, inputs, homes), cell) for cell in (to, source))
+                for shape, char, offset, strides in margins:
+                    part_of = [numpy.ndarray(shape, char, x, offset, strides) for x in (made, begun)]
+                    part_of[0][...] = part_of[1]
             raised |= self._launch(each, inputs, homes, own)
             for cell in each.ends:
                 homes.pop(id(cell), None)
@@ -93,16 +99,19 @@ class Large(Replay):
         self, each: Launch, inputs: dict[int, Any], homes: dict[int, Any], scalars: list[list[Any]]
     ) -> int:
         def at(cell: Cell | None) -> int:
-            if cell is None:
-                return 0
-            if cell.kind == "input":
-                return address(inputs[cell.at]) - self.offsets[cell.at]
-            home = cell.constant if cell.constant is not None else homes.get(id(cell))
-            if home is None:
-                home = homes[id(cell)] = Buffer.new(cell.nbytes)
-            return home.address if isinstance(home, Buffer) else address(home)
+            return 0 if cell is None else self._at(cell, inputs, homes)
 
         step = each.step
+        if step.boxes:
+            addresses = {
+                k: at(cell) for box, cells in zip(step.boxes, each.cells, strict=True)
+                for k, cell in zip(box.operands, cells, strict=True)
+            }  # fmt: skip
+            made = [
+                homes.get(id(cells[k])) for box, cells in zip(step.boxes, each.cells, strict=True)
+                for k in box.written
+            ]  # fmt: skip
+            return launch_boxes(step.boxes, addresses, scalars, all(map(_is_warm, made)))
         if step.rows is None:
             assert step.program is not None
             written = [homes.get(id(each.cells[0][k])) for k in step.written]
@@ -120,12 +129,24 @@ class Large(Replay):
         return functools.reduce(operator.or_, found, 0)
 
 
+    def _at(self, cell: Cell, inputs: dict[int, Any], homes: dict[int, Any]) -> int:
+        """Where the memory of a cell begins, which it takes now if it has none yet."""
+        if cell.kind == "input":
+            return address(inputs[cell.at]) - self.offsets[cell.at]
+        home = cell.constant if cell.constant is not None else homes.get(id(cell))
+        if home is None:
+            home = homes[id(cell)] = Buffer.new(cell.nbytes)
+        return home.address if isinstance(home, Buffer) else address(home)
+
+
 def _is_warm(home: Any) -> bool:
     return isinstance(home, Buffer) and home.recycled
 
 
-def _bytes(home: Any) -> numpy.ndarray:
-    return home.memory if isinstance(home, Buffer) else home.reshape(-1).view(numpy.uint8)
+def _bytes(at: int, cell: Cell) -> numpy.ndarray:
+    """The memory of a cell, which lies there."""
+    memory: Any = (ctypes.c_ubyte * cell.nbytes).from_address(at)
+    return numpy.ndarray(cell.nbytes, numpy.uint8, memory)
 
 
 def _managed(r: Result) -> Build:

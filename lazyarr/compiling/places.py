@@ -8,6 +8,7 @@ place, or the function is refused.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
 
@@ -17,6 +18,7 @@ from lazyarr.compiling.interpret import Link
 from lazyarr.compiling.trace import Trace, parts
 from lazyarr.compiling.values import Refused, Slot
 from lazyarr.expr import Expr, Read
+from lazyarr.fusion.turns import Margin
 from lazyarr.plan import Step, Walk
 from lazyarr.records import dataclass
 from lazyarr.values import Buffer, Unwritten
@@ -43,13 +45,16 @@ class Launch:
     scalars: list[list[numpy.generic | Link]]
     copies: list[tuple[Cell, Cell]]
     """From where to where bytes go before: a write that goes to a copy of what it changes."""
+    margins: list[tuple[Cell, Cell, tuple[Margin, ...]]]
+    """The same for parts of them: what sweeps that take turns with another buffer do not write."""
     ends: list[Cell] = field(default_factory=list)
     """Temporaries that nobody needs any more after it."""
 
 
     def used(self) -> list[Cell]:
         operands = [c for cells in self.cells for c in cells if c is not None]
-        return operands + [c for pair in self.copies for c in pair]
+        copied = [*self.copies, *[(source, to) for source, to, _ in self.margins]]
+        return operands + [c for pair in copied for c in pair]
 
 
 @dataclass(slots=True, eq=False)
@@ -66,11 +71,15 @@ def layout(trace: Trace, apart: bool) -> Layout:
 class _Placing:
     def __init__(self, trace: Trace, apart: bool) -> None:
         self.trace, self.walk = trace, trace.walk
-        self.steps = [part for s in trace.plan.steps for part in (parts(s) if apart else [s])]
+        self.turns = {turn.node: turn for step in trace.plan.steps for turn in step.turns}
+        self.steps = [part for s in trace.plan.steps for part in (parts(s) if apart and not s.boxes else [s])]
         self.cells: dict[int, Cell] = {}
         for k, value in enumerate(trace.recorded.inputs):
             if value is not None:
                 self.cells[id(value)] = Cell("input", value.nbytes, k)
+        self.owners: dict[int, Expr] = {}
+        """By cell, the last value that was placed there."""
+        self.kept = {id(v) for v in (*trace.recorded.values, *trace.recorded.last.values())}
         self.last_read = _last_reads(self.steps, self.walk)
 
     def done(self) -> Layout:
@@ -107,19 +116,35 @@ class _Placing:
 
     def launch(self, at: int, step: Step) -> Launch:
         copies: list[tuple[Cell, Cell]] = []
-        for k in step.stored:
-            self.place(at, self.walk.nodes[k], copies)
+        margins: list[tuple[Cell, Cell, tuple[Margin, ...]]] = []
+        for k, reusable in zip(step.stored, step.reusable, strict=True):
+            node = self.walk.nodes[k]
+            turn = self.turns.get(k)
+            if turn is None:
+                self.place(at, node, copies)
+                if id(node) not in self.cells:
+                    self.cells[id(node)] = self.ending(step, node, reusable) or Cell("temporary", node.nbytes)
+            elif turn.source is None:
+                assert node.old is not None
+                made = self.cells[id(node)] = Cell("temporary", node.nbytes)
+                margins.append((self.cell(node.old), made, turn.margins))
+            else:
+                self.over(at, node, self.walk.value(turn.source), False, copies)
+            self.owners[id(self.cells[id(node)])] = node
         if step.rows is None:
-            cells: list[list[Cell | None]] = [[self.cell(self.walk.value(k)) for k in step.operands]]
-            scalars = [self.scalars(step)]
+            own = parts(step)
+            cells: list[list[Cell | None]] = [
+                [self.cell(self.walk.value(k)) for k in part.operands] for part in own
+            ]
+            scalars = [self.scalars(part) for part in own]
         else:
             cells = [
-                [self.cell(self.walk.value(k)) if own < 0 else None
-                 for k, own in zip(part.step.operands, part.inside, strict=True)]
+                [self.cell(self.walk.value(k)) if at < 0 else None
+                 for k, at in zip(part.step.operands, part.inside, strict=True)]
                 for part in step.rows.parts
             ]  # fmt: skip
             scalars = [self.scalars(part.step) for part in step.rows.parts]
-        return Launch(step, cells, scalars, copies)
+        return Launch(step, cells, scalars, copies, margins)
 
     def scalars(self, step: Step) -> list[Any]:
         found: list[Any] = []
@@ -132,16 +157,32 @@ class _Placing:
         return found
 
     def place(self, at: int, node: Expr, copies: list[tuple[Cell, Cell]]) -> None:
-        """The cell of a stored node."""
+        """The cell of a stored node that changes an older value."""
         old, covers = node.old, node.covers
         while old is not None and id(old) not in self.cells and old.buf is None:
             covers = covers or old.covers
             old = old.old
-        if old is None:
-            self.cells[id(node)] = Cell("temporary", node.nbytes)
-            return
+        if old is not None:
+            self.over(at, node, old, covers, copies)
+
+    def ending(self, step: Step, node: Expr, reusable: Sequence[int]) -> Cell | None:
+        """The cell of a temporary that this step reads where it stores the node, and nobody reads later."""
+        for k in reusable:
+            value = self.walk.value(k)
+            cell = self.cells.get(id(value))
+            if (
+                cell is not None and cell.kind == "temporary" and cell.nbytes == node.nbytes
+                and k in step.ends and k not in step.members and id(value) not in self.kept
+                and self.owners.get(id(cell)) is value
+            ):  # fmt: skip
+                return cell
+        return None
+
+    def over(self, at: int, node: Expr, old: Expr, covers: bool, copies: list[tuple[Cell, Cell]]) -> None:
+        """Place a node where an older value lies, or in a copy of that, unless it `covers` all of it."""
         before = self.cell(old)
-        free = before.kind != "constant" and self.last_read.get(id(old), -1) <= at
+        mine = self.owners.get(id(before), old) is old
+        free = mine and before.kind != "constant" and self.last_read.get(id(old), -1) <= at
         if free:
             self.cells[id(node)] = before
             return

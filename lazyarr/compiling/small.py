@@ -8,7 +8,7 @@ time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableSequence, Sequence
 from typing import Any
 
 import numpy
@@ -21,6 +21,7 @@ from lazyarr.compiling.places import Cell, Launch, layout
 from lazyarr.compiling.replay import Misfit, Replay, builder, converted, maker, over
 from lazyarr.compiling.trace import Trace, parts
 from lazyarr.counters import COUNT
+from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.program import Program
 from lazyarr.geometry import address
 from lazyarr.hot import ran
@@ -28,21 +29,21 @@ from lazyarr.kernels import Kernel
 from lazyarr.launch import Prepared, prepare, put_scalars, work
 from lazyarr.schedule import LINE, duration
 
-LONG = 40_000
+LONG = 100_000
 """Nanoseconds of a kernel from which threads, and the GIL for others, are worth launches one by one."""
-KEPT = 1 << 20
+KEPT = 1 << 22
 """Most bytes of temporaries and scratch memory that a block keeps."""
 COUNTED = 1024
 """Calls after which kernels hear what they have run: nobody looks at the clock for each."""
-EXTENT = 1 << 18
+EXTENT = 1 << 19
 """Most bytes from end to end of an operand."""
 
 
 class _Writer:
     """A block as it grows: the words of kernels, and the tables."""
 
-    def __init__(self, trace: Trace, results: int) -> None:
-        self.trace = trace
+    def __init__(self, trace: Trace, results: int, copies: int) -> None:
+        self.trace, self.copies = trace, copies
         arrays = [k for k, value in enumerate(trace.recorded.inputs) if value is not None]
         self.place = {k: 1 + n for n, k in enumerate(arrays)}
         self.first_result = 1 + len(arrays)
@@ -59,6 +60,8 @@ class _Writer:
         """Words that point into the block's own memory, and where to."""
         self.own = 0
         self.temporaries: dict[int, int] = {}
+        self.free: dict[int, list[int]] = {}
+        """By size: places of temporaries that are over."""
         self.constants: list[Any] = []
         self.links: dict[tuple[int, type], int] = {}
 
@@ -75,7 +78,7 @@ class _Writer:
         places = zip(program.parfor.operands, each.cells[0], program.offsets, p.pointers, strict=True)
         for o, cell, offset, word in places:
             assert cell is not None
-            self.operand(cell, first + word, offset, numpy.dtype(o.dtype).alignment, p)
+            self.operand(cell, first, word, offset, numpy.dtype(o.dtype).alignment, p.words)
         for word, scalar in zip(p.scalars, each.scalars[0], strict=True):
             if isinstance(scalar, Link):
                 n = self.links.setdefault((scalar.ref, scalar.type), len(self.links))
@@ -93,7 +96,7 @@ class _Writer:
             self.clear(first + p.kernel.layout.extra(DECIDED))
         flags = p.kernel.flags
         self.kernels.append(p.kernel)
-        self.works.append(1e-9 * duration(*work(program)))
+        self.works.append(1e-9 * _duration(program))
         self.calls.append((p.kernel.address, first, p.chunks, 1, 0 if p.partial_bytes else flags))
         if p.partial_bytes:
             self.calls.append((p.combine, first, p.combine_chunks, 0, flags))
@@ -103,7 +106,20 @@ class _Writer:
         """Let a word that a kernel changes be 0 before each run."""
         self.pokes.append((0, word, entry.CLEAR, 0))
 
-    def operand(self, cell: Cell, word: int, offset: int, alignment: int, p: Prepared) -> None:
+    def copy(self, source: Cell, to: Cell) -> None:
+        """A copy of all bytes of a cell."""
+        first, words = len(self.words), [0] * entry.COPY_WORDS
+        words[entry.NBYTES] = source.nbytes
+        for cell, word in ((source, entry.FROM), (to, entry.TO)):
+            self.operand(cell, first, word, 0, 1, words)
+        self.calls.append((self.copies, first, 1, 0, 0))
+        self.words += words
+
+    def operand(
+        self, cell: Cell, first: int, at: int, offset: int, alignment: int, words: MutableSequence[int]
+    ) -> None:  # fmt: skip
+        """The word `at` of a call whose `words` come `first`."""
+        word = first + at
         if cell.kind == "input":
             offset -= self.trace.recorded.offsets[cell.at]
             self.pokes.append((self.place[cell.at], word, -alignment, offset))
@@ -111,12 +127,17 @@ class _Writer:
             self.pokes.append((self.first_result + cell.at, word, -1, offset))
         elif cell.constant is not None:
             self.constants.append(cell.constant)
-            p.words[word - len(self.words)] = cell.constant.address + offset
+            words[at] = cell.constant.address + offset
         else:
-            at = self.temporaries.get(id(cell))
-            if at is None:
-                at = self.temporaries[id(cell)] = self.memory(cell.nbytes)
-            self.kept.append((word, at + offset))
+            if id(cell) not in self.temporaries:
+                free = self.free.get(cell.nbytes)
+                self.temporaries[id(cell)] = free.pop() if free else self.memory(cell.nbytes)
+            self.kept.append((word, self.temporaries[id(cell)] + offset))
+
+    def end(self, cells: Sequence[Cell]) -> None:
+        """These temporaries are over."""
+        for cell in cells:
+            self.free.setdefault(cell.nbytes, []).append(self.temporaries[id(cell)])
 
     def finished(self) -> tuple[list[int], int]:
         """All words, and where those of the kernels begin."""
@@ -137,26 +158,30 @@ class _Writer:
 
 def small(trace: Trace) -> Small | None:
     """The replay by one call, if the work is small and this Python has the entry."""
-    run = entry.entry()
-    if run is None:
+    found = entry.entry()
+    if found is None:
+        return None
+    if any(step.boxes for step in trace.plan.steps):
         return None
     programs = [part.program for step in trace.plan.steps for part in parts(step)]
     if any(program is None or _is_large(program) for program in programs):
         return None
     placed = layout(trace, apart=True)
-    writer = _Writer(trace, len(placed.results))
+    writer = _Writer(trace, len(placed.results), found.copy)
     for each in placed.launches:
         program = each.step.program
         assert program is not None
-        if each.copies:
-            return None
+        # (Of what is copied in part, all may be: of a new buffer the rest is written before it is read.)
+        for source, to in (*each.copies, *[(source, to) for source, to, margins in each.margins if margins]):
+            writer.copy(source, to)
         p = prepare(program, False, 1)
         if any(isinstance(s, Link) and s.type().itemsize > 8 for s in each.scalars[0]):
             return None
         writer.add(each, p)
+        writer.end(each.ends)
     if writer.own > KEPT:
         return None
-    return Small(trace, writer, run, placed.results)
+    return Small(trace, writer, found.run, placed.results)
 
 
 def _is_large(program: Program) -> bool:
@@ -164,7 +189,15 @@ def _is_large(program: Program) -> bool:
     extents = [
         sum(abs(s) * (n - 1) for s, n in zip(strides, loops.shape, strict=True)) for strides in loops.strides
     ]
-    return 0 in loops.shape or duration(*work(program)) > LONG or max(extents, default=0) > EXTENT
+    return 0 in loops.shape or _duration(program) > LONG or max(extents, default=0) > EXTENT
+
+
+def _duration(program: Program) -> float:
+    """Nanoseconds that a kernel takes, roughly; what a stencil reads again is at hand."""
+    elements, moved, ns = work(program)
+    parfor = program.parfor
+    again = [PLAIN[parfor.operands[k].dtype].itemsize for k, s in enumerate(parfor.shifts) if s.leader != k]
+    return duration(elements, moved - sum(again), ns)
 
 
 class Small(Replay):

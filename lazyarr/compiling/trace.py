@@ -18,6 +18,7 @@ from lazyarr.compiling.extents import Asked
 from lazyarr.compiling.interpret import Derived, Discovered, Link, Outside, Tracer, is_plain
 from lazyarr.compiling.values import NeedsValue, Number, Pinned, Refused, Slot, Traced, argument
 from lazyarr.config import options
+from lazyarr.cuts import UNBOUNDED
 from lazyarr.expr import Expr, Map
 from lazyarr.flags import warning_of_no_cast
 from lazyarr.geometry import offset_of
@@ -26,9 +27,15 @@ from lazyarr.plan import Plan, Step, Walk
 from lazyarr.records import NamedTuple, dataclass
 from lazyarr.storage import Storage
 
-MOST_NODES = 2000
+MOST_NODES = 10_000
+"""Operations that are planned together, at most: a second's work."""
+
+WHOLE = 1 << 19
+"""Bytes of a value above which what is joined or rolled is read piece by piece, in one launch; smaller ones
+are written as a whole, by kernels that run without Python in between (`small`)."""
+
 OPTIONS: dict[str, Any] = {
-    "jit": "always", "eager_elements": 0, "pending_nodes": 1 << 30, "debug": 0, "dump": "",
+    "jit": "always", "eager_elements": 0, "pending_nodes": UNBOUNDED, "debug": 0, "dump": "",
 }  # fmt: skip
 """Everything becomes nodes, and nothing evaluates itself."""
 
@@ -196,9 +203,9 @@ def _recorded(
     roots = list({id(v): v for v in (*last.values(), *ends) if v.op is not None}.values())
     if not roots:
         raise t.refuse("it computes nothing")
-    if max(v.weight for v in roots) > MOST_NODES:
-        raise t.refuse("it has too many operations")
     nodes = closure(roots)
+    if len(nodes) > MOST_NODES:
+        raise t.refuse("it has too many operations")
     if any(map(_warns, nodes)):
         raise t.refuse("NumPy warns of a cast that discards the imaginary part")
     links = {id(link.node): link for link in t.links}
@@ -211,17 +218,30 @@ def planned(r: Recorded, known: Layouts, t: Tracer | None = None) -> Trace:
     """The trace of what was recorded, for arrays of these layouts."""
     from lazyarr import engine
 
-    walk, plan = engine.planned(r.nodes, r.roots, literal=False)    # (numbers of the program stand for all)
-    for step in plan.steps:
-        for part in parts(step):
-            if part.program is None or part.tallies or part.ranks is not None or part.feeds:
-                why = f"NumPy itself is needed: {part.why or 'no kernel'}"
-                raise Refused(why) if t is None else t.refuse(why)
+    large = any(n.region is not None and n.region.nbytes > WHOLE for n in r.nodes)
+    for through in (True, False) if large else (False,):
+        # (Numbers of the program stand for all.)
+        walk, plan = engine.planned(r.nodes, r.roots, literal=False, through=through)
+        unfit = next((p for step in plan.steps for p in (step, *parts(step)) if _is_unfit(p)), None)
+        if unfit is None:
+            break
+    else:
+        assert unfit is not None
+        why = f"NumPy itself is needed: {unfit.why or 'no kernel'}"
+        raise Refused(why) if t is None else t.refuse(why)
     return Trace(r, known, walk, plan, any(n.op is not None and _flags(n) for n in walk.nodes))
+
+
+def _is_unfit(step: Step) -> bool:
+    """Is it no step of a replay?"""
+    none = step.program is None and step.rows is None and not step.boxes
+    return none or step.tallies or step.ranks is not None or bool(step.feeds)
 
 
 def parts(step: Step) -> list[Step]:
     """A step, or those that run together."""
+    if step.boxes:
+        return list(step.boxes)
     return [step] if step.rows is None else [part.step for part in step.rows.parts]
 
 

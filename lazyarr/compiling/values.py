@@ -60,6 +60,9 @@ class Slot(Buffer):
     def shared(self) -> bool:
         return False
 
+    def writeable(self) -> bool:
+        return True                     # (a call that writes to read-only memory is none of a replay)
+
     def real(self, geo: numpy.ndarray) -> numpy.ndarray:
         raise NeedsValue
 

@@ -12,7 +12,7 @@ small array with the same borders tells, on which one sweep is gone through.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -65,11 +65,11 @@ class Turns:
             yield from ((n, self.first[n.serial].source) for n in run if n.serial in self.first)
 
 
-def turns(nodes: Sequence[Expr], asked: Asked, room: int, groups: int) -> Turns:
+def turns(nodes: Sequence[Expr], asked: Asked, fits: Callable[[int, int], int], groups: int) -> Turns:
     """Sweeps of these nodes that take turns.
 
-    Those with one new buffer keep no more than `room` bytes near, a row of either buffer for each of them,
-    and are no more than so many `groups`."""
+    How many have one new buffer, `fits` says, given the bytes of a row and how many rows there are; and they
+    are no more than so many `groups`."""
     found = Turns()
     for writes in _written(nodes):
         sweep = _sweep_of(writes, asked)
@@ -86,7 +86,7 @@ def turns(nodes: Sequence[Expr], asked: Asked, room: int, groups: int) -> Turns:
         ):
             continue
         margins = tuple(_margins(writes[at : at + length], frame))
-        most = max(2, min(room // (2 * frame.strides[0]), groups // length) // 2 * 2)
+        most = max(2, min(fits(frame.strides[0], frame.shape[0]), groups // length) // 2 * 2)
         while count > 1:
             mine = min(count // 2 * 2, most)
             _enter(found, writes[at : at + mine * length], length, margins)
