@@ -24,6 +24,7 @@ from lazyarr.codegen.mathlib.fitting import (
     parts,
     ratio,
     short,
+    short_and_rest,
 )
 
 TANH_FIRST = 0.0625
@@ -49,6 +50,7 @@ def hyperbolas() -> dict[str, Any]:
     return {
         "TANH_FIRST": TANH_FIRST,
         **{f"TANH_ROWS_{k}": list(column) for k, column in columns},
+        "STEP_F": short_and_rest(SINGLE, LN2 / 16, 24),
         "OCTAVES_F": SINGLE.round(1 / LN2),
         "OCTAVE_F": (float(octave), SINGLE.round(LN2 - octave)),
         "OCTAVE_SINH_F": fit(sine, 0, reach, 2),
@@ -261,8 +263,7 @@ def halves() -> dict[str, Any]:
     found["LOG"] = fit(guarded(lambda r: mp.log1p(r) / r, mp.mpf(1)), -2 * reach, 2 * reach, 3)
     decimal = guarded(lambda r: mp.log1p(r / _DECIMAL) / r / LN10, 1 / (LN10 * _DECIMAL))
     found["LOG10"] = fit(decimal, *((x - 1) * _DECIMAL for x in _NEAR_ONE), 2)
-    single = {f"HALF_{name}_F": value for name, value in found.items()}
-    return {"HALF_EXP_STEP_F": SINGLE.round(LN2 / 16), **single}
+    return {f"HALF_{name}_F": value for name, value in found.items()}
 
 
 ALONE = (short_logarithms, powers, hyperbolas, short_circles, ratios, short_cubes, halves)

@@ -6,8 +6,8 @@ that it needs no second number and k log(2) + t none either, its lower part asid
 log(1 + r), which is 1/4 of the result at most where c is not 1 (1/2 in other bases), and the sum.
 
 In other bases c is next to 1 / (m log(base)), a number of few bits where it is 1 above, so that small results
-are r, all but.  log10's k and t are in thirds of log10(2), whose float32 needs no second number.  Its table is
-one register of AVX-512, by one more term: a permute of two costs as much as two more, next to fused products.
+are r, all but.  log10's k and t are in thirds of log10(2), whose float32 needs no second number.  Its table
+is one register of AVX-512, by one more term: a permute of two holds up fused products for longer than that.
 """
 
 from __future__ import annotations
