@@ -96,14 +96,14 @@ def short_logarithms() -> dict[str, Any]:
         ("LOG10", LN10, 15, _NEAR_ONE, 3, _DECIMAL, 16, 4),
     ):
         unit = base if base == 1 else LN2 / thirds      # of what the table has
-        parts = [_part(k, count) for k in range(count)]
-        pairs = [_near_few_bits(*part, unit, last, near, scale) for part in parts]
+        intervals = [_part(k, count) for k in range(count)]
+        pairs = [_near_few_bits(*interval, unit, last, near, scale) for interval in intervals]
         # Mantissas lie between 1 and 2 there, else from 3/4 to 3/2.
         halved = [base != 1 and k >= count // 2 for k in range(count)]
-        ends = [x * c - scale for part, (c, _) in zip(parts, pairs, strict=True) for x in part]
-        rows = list(zip(halved, pairs, strict=True))
-        found[f"SHORT_{name}_INVERSE"] = [c / 2 if half else c for half, (c, _) in rows]
-        found[f"SHORT_{name}"] = [t + thirds if half else t for half, (_, t) in rows]
+        rows = list(zip(intervals, halved, pairs, strict=True))
+        ends = [x * c - scale for interval, _, (c, _) in rows for x in interval]
+        found[f"SHORT_{name}_INVERSE"] = [c / 2 if half else c for _, half, (c, _) in rows]
+        found[f"SHORT_{name}"] = [t + thirds if half else t for _, half, (_, t) in rows]
         found[f"SHORT_{name}_BEND"] = _bend(base, mp.mpf(scale), min(ends), max(ends), degree)
         if base != 1:
             found[f"SHORT_{name}_ONE"] = scale
@@ -262,7 +262,8 @@ def halves() -> dict[str, Any]:
     }
     found["LOG"] = fit(guarded(lambda r: mp.log1p(r) / r, mp.mpf(1)), -2 * reach, 2 * reach, 3)
     decimal = guarded(lambda r: mp.log1p(r / _DECIMAL) / r / LN10, 1 / (LN10 * _DECIMAL))
-    found["LOG10"] = fit(decimal, *((x - 1) * _DECIMAL for x in _NEAR_ONE), 2)
+    low, high = ((x - 1) * _DECIMAL for x in _NEAR_ONE)
+    found["LOG10"] = fit(decimal, low, high, 2)
     return {f"HALF_{name}_F": value for name, value in found.items()}
 
 
