@@ -24,6 +24,7 @@ from lazyarr.codegen.mathlib.fitting import (
     parts,
     ratio,
     short,
+    short_and_rest,
 )
 
 TANH_FIRST = 0.0625
@@ -49,6 +50,7 @@ def hyperbolas() -> dict[str, Any]:
     return {
         "TANH_FIRST": TANH_FIRST,
         **{f"TANH_ROWS_{k}": list(column) for k, column in columns},
+        "STEP_F": short_and_rest(SINGLE, LN2 / 16, 24),
         "OCTAVES_F": SINGLE.round(1 / LN2),
         "OCTAVE_F": (float(octave), SINGLE.round(LN2 - octave)),
         "OCTAVE_SINH_F": fit(sine, 0, reach, 2),
@@ -78,6 +80,8 @@ def near_a_number(f: Callable[[Number], Number], low: float, high: float) -> tup
 
 _DECIMAL = 7 / 16
 """Near log10(e), of few bits."""
+_NEAR_ONE = 31 / 32, 17 / 16
+"""What log10's table of 16 has 1 for, which reaches as far as that above and half as far below."""
 
 
 def short_logarithms() -> dict[str, Any]:
@@ -86,19 +90,22 @@ def short_logarithms() -> dict[str, Any]:
     Those in other bases scale the inverses by a number of few bits, so that what the remainder is multiplied
     by is 1, all but; and log10's are in thirds of log10(2), as that is a float32, all but."""
     found: dict[str, Any] = {}
-    for name, base, last, near, thirds, scale in (
-        ("LOG", mp.mpf(1), 17, 2, 1, 1.0),
-        ("LOG2", LN2, 17, 1, 1, 3 / 2),
-        ("LOG10", LN10, 15, 1, 3, _DECIMAL),
+    for name, base, last, near, thirds, scale, count, degree in (
+        ("LOG", mp.mpf(1), 17, (15 / 16, 17 / 16), 1, 1.0, 32, 3),
+        ("LOG2", LN2, 17, (31 / 32, 33 / 32), 1, 3 / 2, 32, 3),
+        ("LOG10", LN10, 15, _NEAR_ONE, 3, _DECIMAL, 16, 4),
     ):
         unit = base if base == 1 else LN2 / thirds      # of what the table has
-        pairs = [_near_few_bits(*_part(k, 32), unit, last, near, scale) for k in range(32)]
-        halved = base != 1        # mantissas lie between 1 and 2 there, else from 3/4 to 3/2
-        ends = [x * c - scale for k, (c, _) in enumerate(pairs) for x in _part(k, 32)]
-        found[f"SHORT_{name}_INVERSE"] = [c / 2 if halved and k > 15 else c for k, (c, _) in enumerate(pairs)]
-        found[f"SHORT_{name}"] = [t + thirds if halved and k > 15 else t for k, (_, t) in enumerate(pairs)]
-        found[f"SHORT_{name}_BEND"] = _bend(base, mp.mpf(scale), min(ends), max(ends))
-        if halved:
+        intervals = [_part(k, count) for k in range(count)]
+        pairs = [_near_few_bits(*interval, unit, last, near, scale) for interval in intervals]
+        # Mantissas lie between 1 and 2 there, else from 3/4 to 3/2.
+        halved = [base != 1 and k >= count // 2 for k in range(count)]
+        rows = list(zip(intervals, halved, pairs, strict=True))
+        ends = [x * c - scale for interval, _, (c, _) in rows for x in interval]
+        found[f"SHORT_{name}_INVERSE"] = [c / 2 if half else c for _, half, (c, _) in rows]
+        found[f"SHORT_{name}"] = [t + thirds if half else t for _, half, (_, t) in rows]
+        found[f"SHORT_{name}_BEND"] = _bend(base, mp.mpf(scale), min(ends), max(ends), degree)
+        if base != 1:
             found[f"SHORT_{name}_ONE"] = scale
     octave = short(LN2, 17)
     found["SHORT_LOG_STEP"] = octave, SINGLE.round(LN2 - mp.mpf(octave))
@@ -106,12 +113,12 @@ def short_logarithms() -> dict[str, Any]:
     return {f"{name}_F": value for name, value in found.items()}
 
 
-def _bend(base: Number, scale: Number, low: Number, high: Number) -> tuple[float, ...]:
+def _bend(base: Number, scale: Number, low: Number, high: Number, degree: int) -> tuple[float, ...]:
     """p of log1p(r) = r + r**2 p(r); in other bases, of log(1 + r / scale) = r + r p(r)."""
     if base == 1:
-        return fit(guarded(lambda r: (mp.log1p(r) / r - 1) / r, mp.mpf(-1) / 2), low, high, 3)
+        return fit(guarded(lambda r: (mp.log1p(r) / r - 1) / r, mp.mpf(-1) / 2), low, high, degree)
     beyond = guarded(lambda r: mp.log1p(r / scale) / r / base - 1, 1 / (scale * base) - 1)
-    return fit(beyond, low, high, 3)
+    return fit(beyond, low, high, degree)
 
 
 def powers() -> dict[str, Any]:
@@ -144,13 +151,13 @@ def _part(k: int, count: int) -> tuple[float, float]:
 
 
 def _near_few_bits(
-    low: float, high: float, base: Number, last: int, near: int, one: float
+    low: float, high: float, base: Number, last: int, near: tuple[float, float], one: float
 ) -> tuple[float, float]:
     """c near the inverse of an interval's middle, and -log(c) in units of 2**-last, off by little of it; c
     is multiplied by a number then.
 
-    1 up to so many 32nds beside it: else small results were a difference of larger numbers."""
-    if 1 - near / 32 <= low < high <= 1 + near / 32:
+    1 next to it, within limits: else small results were a difference of larger numbers."""
+    if near[0] <= low < high <= near[1]:
         return one, 0.0
     scale = float(2**last / base)
     unit = float(min(abs(mp.log(low)), abs(mp.log(high))) / base) * 2.0**-24
@@ -255,9 +262,9 @@ def halves() -> dict[str, Any]:
     }
     found["LOG"] = fit(guarded(lambda r: mp.log1p(r) / r, mp.mpf(1)), -2 * reach, 2 * reach, 3)
     decimal = guarded(lambda r: mp.log1p(r / _DECIMAL) / r / LN10, 1 / (LN10 * _DECIMAL))
-    found["LOG10"] = fit(decimal, -reach * _DECIMAL, reach * _DECIMAL, 2)
-    single = {f"HALF_{name}_F": value for name, value in found.items()}
-    return {"HALF_EXP_STEP_F": SINGLE.round(LN2 / 16), **single}
+    low, high = ((x - 1) * _DECIMAL for x in _NEAR_ONE)
+    found["LOG10"] = fit(decimal, low, high, 2)
+    return {f"HALF_{name}_F": value for name, value in found.items()}
 
 
 ALONE = (short_logarithms, powers, hyperbolas, short_circles, ratios, short_cubes, halves)

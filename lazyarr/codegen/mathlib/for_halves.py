@@ -32,7 +32,7 @@ def exp2(on: Lanes, x: Real) -> tuple[Real, Mask]:
 def _half_exp(size: Real) -> Real:
     """e**x / 2, of sizes."""
     k, shifts = nearest(size, less=16)
-    r = remains(shifts, -size.on.table("HALF_EXP_STEP"), size)
+    r = remains(shifts, -size.on.table("STEP")[0], size)
     s = rounded(k)
     return fma(s * r, fma(r, 0.5, 1.0), s)
 
@@ -53,7 +53,7 @@ def sinh(on: Lanes, x: Real) -> tuple[Real, Mask]:
 def expm1(on: Lanes, x: Real) -> tuple[Real, Mask]:
     """Results of -71 and below are -1."""
     k, shifts = nearest(x)
-    r = fma(shifts, -on.table("HALF_EXP_STEP"), x)
+    r = fma(shifts, -on.table("STEP")[0], x)
     s = rounded(k)
     p = fma(r * r, fma(r, 1 / 6, 0.5), r)
     return fma(s, p, s - 1.0).signed(x), abs(x + 30.0).outside(41.08)

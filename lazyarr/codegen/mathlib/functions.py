@@ -200,8 +200,9 @@ _PAIRS = {
         "sin", "cos", "tan", "float_power",
     ),
     "f": (
-        "exp", "exp2", "log", "log2", "log10", "log1p", "sinh", "cosh", "tanh", "arctan", "arcsin", "arccos",
-        "arctanh", "arctan2", "logaddexp", "logaddexp2", "cbrt", "power", "sin", "cos", "tan",
+        "exp", "exp2", "log", "log2", "log10", "log1p", "expm1", "sinh", "cosh", "tanh", "arctan", "arcsin",
+        "arccos", "arcsinh", "arctanh", "arctan2", "logaddexp", "logaddexp2", "cbrt", "power", "sin", "cos",
+        "tan",
     ),
     "e": ("log1p", "tanh", "arccosh", "logaddexp", "logaddexp2", "cbrt"),
 }  # fmt: skip

@@ -4,6 +4,9 @@ With x = k ln2 / 16 + r, s = 2**(k/16), p = e**r - 1:
 
     expm1(x) = (s - 1) + s p          cosh(x) = s / 2 + (s p / 2 + 1 / (4 (s / 2 + s p / 2)))
 
+(ln2 / 16 is a float32, all but: multiples of it can be taken from x without rounding, since what is left is
+small.)
+
 With x = k ln2 + r, M = (2**k - 2**-k) / 2, P = (2**k + 2**-k) / 2, which have no rounding where it counts:
 
     sinh(x) = M + (M (cosh(r) - 1) + P sinh(r))
@@ -13,38 +16,41 @@ from __future__ import annotations
 
 from lazyarr.codegen.mathlib import tables
 from lazyarr.codegen.mathlib.arithmetic import chain, fma, remains
-from lazyarr.codegen.mathlib.exponential import scaled, steps
+from lazyarr.codegen.mathlib.exponential import nearest, scaled
 from lazyarr.codegen.mathlib.hyperbolic import LARGE
 from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Real
 from lazyarr.codegen.mathlib.lookup import look_up
 from lazyarr.codegen.mathlib.tables import TANH_FIRST
 
 
-def _parts(x: Real) -> tuple[Real, Real]:
-    """s / 2, and p with what rounding left off s."""
-    on = x.on
-    k, r = steps(x, less=16)
-    s, low = scaled(k)
-    return s, r + fma(r * r, chain(r, on.table("EXP_TAIL")), low)
+def _fall(x: Real, more: Real, tail: str) -> Real:
+    """e**x - 1 + more, which rounding takes nothing off but at the end."""
+    return x + fma(x * x, chain(x, x.on.table(tail)), more)
+
+
+def _taken(x: Real, shifts: Real, low: Real) -> tuple[Real, Real]:
+    """What so many steps leave of x, a number; and `low` less what the step lacks."""
+    step, lacks = x.on.table("STEP")
+    return remains(shifts, -step, x), remains(shifts, -lacks, low)
 
 
 def expm1(on: Lanes, x: Real) -> tuple[Real, Mask]:
     """Of less than a step k is 0, so that small results are no difference of larger numbers."""
-    size = abs(x)
-    small = size < on.table("EXP_STEP")[0]
-    k, rest = steps(x)
-    s, low = scaled(k)
-    r, s, low = small.real(x, rest), small.real(1.0, s), small.real(0.0, low)
-    p = r + fma(r * r, chain(r, on.table("EXPM1_TAIL")), low)
+    size, magic = abs(x), on.p.magic
+    small = size < on.table("STEP")[0]
+    shifted = small.real(magic, fma(x, on.table("EXP_SCALE"), magic))
+    s, low = scaled(shifted.bits)
+    p = _fall(*_taken(x, shifted - magic, low), "EXPM1_TAIL")
     return fma(s, p, s - 1.0).signed(x), size.outside(LARGE[on.p])
 
 
 def cosh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     """The reciprocal's error and that of the half exponential cancel where both count."""
     size = abs(x)
-    s, p = _parts(size)
-    left = s * p
-    return s + (left + 0.25 / (s + left)), size.outside(LARGE[on.p])
+    k, shifts = nearest(size, less=16)
+    s, low = scaled(k)
+    p = _fall(*_taken(size, shifts, low), "EXP_TAIL")
+    return s + fma(s, p, 0.25 / fma(s, p, s)), size.outside(LARGE[on.p])
 
 
 def sinh(on: Lanes, x: Real) -> tuple[Real, Mask]:

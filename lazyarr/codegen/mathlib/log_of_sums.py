@@ -1,8 +1,8 @@
 """logaddexp, logaddexp2: log(e**x + e**y) = x + log(1 + e**(y - x)), x >= y.
 
-All of it is in sums of two numbers, as x may cancel two bits of the logarithm.  Where more is cancelled, it
-is computed again in the rare path: float64 by sums throughout, to 2**-86 of it or so (`_precise`); float32 in
-float64.
+All of it is in sums of two numbers, as x may cancel four bits of the logarithm.  Where more is cancelled, or
+anything of a logarithm so small that it is the exponential and no sum any more, it is computed again in the
+rare path: float64 by sums throughout, to 2**-98 of it or so (`_precise`); float32 in float64.
 """
 
 from __future__ import annotations
@@ -38,10 +38,15 @@ from lazyarr.codegen.mathlib.power import log_sum
 
 _NEAR = {DOUBLE: 600.0, SINGLE: 80.0}
 """Differences up to which the exponential is a normal number, and so are its parts."""
+_NEAR_BY_SUMS = {DOUBLE: 600.0, SINGLE: 120.0}
+"""The same in the rare path, which is float64's; from there on float32 has so few bits that they do."""
 
-
-_LITTLE = 0.25
-"""The part of the logarithm that may be left of it."""
+_LITTLE = 1 / 16
+"""The part of the logarithm that may be left of it: what takes the rare path takes ten times as long, so not
+much, as numbers around 0 are usual operands."""
+_TINY = {DOUBLE: 2.0**-40, SINGLE: 2.0**-11}
+"""Logarithms of an eighth of it are one number, all but, of which x may cancel nothing: x of eight times
+their size or more takes a bit at most."""
 _FAR = 2.0**100
 """From here on a logarithm of 2 at most changes nothing."""
 LN2 = log(2.0)
@@ -55,13 +60,14 @@ def _larger(x: Real, y: Real) -> tuple[Real, Real]:
 def _natural(gap: Real, low: Real) -> Sum:
     k, r = steps(gap)
     s, s_low = scaled(k)
-    return ordered(s, s * tail(r, s_low + low))
+    fall = fma(r * r, chain(r, r.on.table("EXPM1_TAIL")), r + (s_low + (low + low * r)))
+    return ordered(s, s * fall)
 
 
 def _binary(gap: Real, low: Real) -> Sum:
     k, r = steps2(gap)
     s, s_low = scaled(k)
-    return ordered(s, s * tail2(r, fma(low, LN2, s_low)))
+    return ordered(s, s * tail2(r, fma(low * LN2, fma(r, LN2, 1.0), s_low)))
 
 
 def _in_twos(log: Sum) -> Sum:
@@ -150,7 +156,11 @@ def _family(
         found, rest = total(top, high)
         found = found + (rest + low)
         special = ~(gap > -_NEAR[on.p]) | abs(top).outside(_FAR)
-        return found, special | (abs(found) < (high + low) * _LITTLE)
+        log = high + low
+        above = 8.0 * log
+        above = (above < _TINY[on.p]).real(above, _TINY[on.p])
+        special = special | ((top < 0.0) & (-top < above))
+        return found, special | (abs(found) < log * _LITTLE)
 
     def little(on: Lanes, x: Real, y: Real) -> Real:
         """Of numbers whose logarithm the larger one cancels."""
@@ -168,7 +178,7 @@ def _family(
         gap = other - top
         found, nan = top + tiny(gap.nan().real(0.0, gap)), x.nan() | y.nan()
         over = gap.is_(-INF) & (abs(top) < INF) & (abs(other) < INF)
-        near = (gap > -_NEAR[on.p]) & (abs(top) < _FAR)
+        near = (gap > -_NEAR_BY_SUMS[on.p]) & (abs(top) < _FAR)
         found = near.real(little(on, near.real(x, -0.5), near.real(y, -0.5)), found)
         if based is _in_twos:
             found = gap.is_(0.0).real(top + 1.0, found)     # exactly

@@ -1,11 +1,13 @@
-"""log, log2, log10, log1p in float32: as `logarithm`, with a table of 32 and one number for each logarithm.
+"""log, log2, log10, log1p in float32: as `logarithm`, with a table of 32 (log10: 16) and one number for each
+logarithm.
 
 x = 2**k m, r = m c - 1.  The table's c are those near 1/m whose logarithm t has so few bits, all but exactly,
 that it needs no second number and k log(2) + t none either, its lower part aside.  So what is rounded is
 log(1 + r), which is 1/4 of the result at most where c is not 1 (1/2 in other bases), and the sum.
 
 In other bases c is next to 1 / (m log(base)), a number of few bits where it is 1 above, so that small results
-are r, all but.  log10's k and t are in thirds of log10(2), whose float32 needs no second number.
+are r, all but.  log10's k and t are in thirds of log10(2), whose float32 needs no second number.  Its table
+is one register of AVX-512, by one more term: a permute of two holds up fused products for longer than that.
 """
 
 from __future__ import annotations
@@ -80,8 +82,9 @@ def log1p(on: Lanes, x: Real) -> tuple[Real, Mask]:
 def _scaled(x: Real, name: str) -> tuple[Real, Real]:
     """-log(c), and r, of mantissas from 1 to 2."""
     on = x.on
-    index = x.bits >> on.p.mantissa - 5
-    c, t = look_up(index, on.table(f"SHORT_{name}_INVERSE"), on.table(f"SHORT_{name}"))
+    inverse, logs = on.table(f"SHORT_{name}_INVERSE"), on.table(f"SHORT_{name}")
+    index = x.bits >> on.p.mantissa + 1 - len(inverse).bit_length()
+    c, t = look_up(index, inverse, logs)
     return t, remains(x.fraction(), c, -on.table(f"SHORT_{name}_ONE"))
 
 
@@ -93,7 +96,7 @@ def decimal(x: Real) -> tuple[Real, Real]:
 
 def _decimal(x: Real) -> Real:
     thirds, r = decimal(x)
-    bend = chain(r, x.on.table("SHORT_LOG10_BEND"), apart=1)
+    bend = chain(r, x.on.table("SHORT_LOG10_BEND"))
     return fma(thirds, x.on.table("SHORT_LOG10_THIRD"), fma(r, bend, r))
 
 

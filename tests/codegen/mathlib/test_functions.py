@@ -14,7 +14,7 @@ import ulp_errors
 import ulp_functions
 import ulp_samples
 
-from lazyarr.codegen.mathlib import arithmetic, circular
+from lazyarr.codegen.mathlib import arithmetic, circular, log_of_sums
 from lazyarr.codegen.mathlib.arithmetic import fma
 from lazyarr.codegen.mathlib.functions import FUNCTIONS
 from lazyarr.codegen.mathlib.lanes import SINGLE
@@ -101,15 +101,34 @@ def test_products_and_sums_next_to_the_middle_are_computed_again(target):
         assert all(abs(Fraction(float(y[k])) - exact) <= abs(Fraction(float(v)) - exact) for v in near)
 
 
-@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
-def test_sums_that_cancel_their_logarithm(name):
-    """x is near the number whose result is 0, so that up to 30 bits of the logarithm are lost."""
+def _cancelling(name, char, bits, most, count=300):
+    """x is near the number whose result is 0, so that up to so many bits of the logarithm are lost."""
     rng = numpy.random.default_rng(3)
     base = mpmath.e if name == "logaddexp" else mpmath.mpf(2)
-    y = -rng.uniform(0.1, 30, 300)
-    roots = [mpmath.log(1 - base ** mpmath.mpf(v)) / mpmath.log(base) for v in y]
-    x = numpy.array(roots, "d") * (1 + rng.uniform(-1, 1, 300) * 2.0 ** rng.integers(-30, 0, 300))
-    assert ulp_errors.errors(name, (x, y), (ulp_functions.call(name, "d", BEST)(x, y),))[0].max() < 1
+    y = -rng.uniform(0.1, most, count).astype(char)
+    with mpmath.workprec(1000):
+        roots = [mpmath.log(1 - base ** mpmath.mpf(float(v))) / mpmath.log(base) for v in y]
+    x = numpy.array(roots, "d") * (1 + rng.uniform(-1, 1, count) * 2.0 ** rng.integers(-bits, 0, count))
+    return x.astype(char), y
+
+
+@pytest.mark.parametrize("name, least", [("logaddexp", 1.0), ("logaddexp2", 1.6)])
+@pytest.mark.parametrize("char, bits, most", [("d", 44, 30), ("d", 20, 500), ("f", 20, 3), ("f", 22, 80)])
+def test_sums_that_cancel_their_logarithm(name, least, char, bits, most):
+    """Where four bits are lost, logaddexp2 is off by 2.2 at most."""
+    x, y = _cancelling(name, char, bits, most)
+    with mpmath.workprec(1000):
+        errors = ulp_errors.errors(name, (x, y), (ulp_functions.call(name, char, BEST)(x, y),))
+    assert errors[0].max() < least
+
+
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
+def test_usual_operands_around_0_rarely_take_sums_throughout(name):
+    """One in forty at most: the rare path takes ten times as long."""
+    rng = numpy.random.default_rng(4)
+    x, y = rng.normal(0, 1, (2, 10**5))
+    found = getattr(numpy, name)(x, y)
+    assert (abs(found) < (found - numpy.maximum(x, y)) * log_of_sums._LITTLE).mean() < 1 / 40
 
 
 @pytest.mark.parametrize("where", [0.5, 1.0], ids=["between", "at"])
@@ -266,7 +285,7 @@ def same(x, y):
     return bool((bits | (numpy.isnan(x) & numpy.isnan(y))).all())
 
 
-OPERATIONS = {("logaddexp", "d"): 92, ("logaddexp2", "d"): 100, ("logaddexp", "f"): 75}
+OPERATIONS = {("logaddexp", "d"): 97, ("logaddexp2", "d"): 104, ("logaddexp", "f"): 82}
 """Arithmetic, at most, of the usual way without fused products, for all lanes."""
 
 
