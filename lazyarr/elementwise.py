@@ -27,6 +27,7 @@ from lazyarr.arrays import (
 )
 from lazyarr.config import current
 from lazyarr.counters import COUNT
+from lazyarr.direct import DIRECT
 from lazyarr.dtypes import ELEMENTS, char_of
 from lazyarr.error_state import loud, prompt, remembered, shared
 from lazyarr.expr import Map, Read
@@ -207,14 +208,20 @@ MOVED = 4
 node takes longer."""
 
 
-def at_call(size: int, args: tuple[Any, ...], factor: int = 1, paced: bool = True) -> bool:
+def at_call(
+    size: int, args: tuple[Any, ...], factor: int = 1, paced: bool = True, counts: bool = True
+) -> bool:
     """Is this NumPy's, at the call?  Small results of evaluated operands are; medium ones where the program
-    is faster so (`pace`), if that is asked."""
+    is faster so (`direct`, `pace`), if that is asked.   `counts`: is it a new array?"""
     jit = current.jit
     if jit == "auto" and size:
         arrays = [x for x in args if x.__class__ is ndarray]
         least = measure(size, [x.geo.itemsize for x in arrays])
-        if paced and least <= MEDIUM * current.eager_elements and NOW.numpys and holds() and may_try():
+        medium = current.eager_elements < least <= MEDIUM * current.eager_elements
+        directly = DIRECT.counts() if medium and counts else DIRECT.on
+        if least <= MEDIUM * current.eager_elements and (
+            directly or (paced and NOW.numpys and holds())
+        ) and may_try():
             return not any(map(waits_for_more, arrays)) and not prompt()
         if least > current.eager_elements * factor:
             return False
@@ -357,7 +364,7 @@ def into(
         raise Unsupported                       # (NumPy 2.4 reads elements in between)
     if geos and broadcast([*geos, target.geo]) != shape:
         raise Unsupported
-    if is_quiet(target) and at_call(target.geo.size, args + mask, IN_PLACE):
+    if is_quiet(target) and at_call(target.geo.size, args + mask, IN_PLACE, counts=False):
         COUNT.eager += 1
         options: dict[str, Any] = {"casting": casting or "same_kind"}
         if dtype is not None:
