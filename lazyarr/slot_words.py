@@ -25,10 +25,10 @@ LIMIT, MOST = ctypes.c_longlong(0), ctypes.c_longlong(0)
 """Elements of arrays that slots hand to NumPy, and bytes of results that they keep as NumPy made them."""
 
 MADE = ctypes.c_longlong(0)
-"""Results of medium size that operators and ufuncs got from NumPy while `LIMIT` was raised."""
+"""Results of medium size that NumPy made while `LIMIT` was raised."""
 
 UNTIL = ctypes.c_longlong(0)
-"""When there are so many Python hears of it."""
+"""When there are more Python hears of it."""
 
 NOTED: list[Any] = []
 """Weak references to arrays that hold such results."""

@@ -276,46 +276,12 @@ class Bodies(Framed):
 
     def answer(self) -> None:
         """r13 is NumPy's result, which counts, or does not."""
-        a, k = self.asm, self.known
+        a = self.asm
         a.label("answer")
         self.count()
         a.label("give")
         a.copy(RDI, R13)
-        a.constant(RSI, k.none)
+        a.constant(RSI, self.known.none)
         a.call("wrap")
-        self.unless_raised("given", RCX)
-        a.copy(R13, RAX)
-        a.test(RAX)
-        a.jump_if("equal", "given")
-        self.compare(At(RAX, TYPE), k.lazy, RCX)
-        a.jump_if("other", "given")
-        a.load(RDI, At(RAX, k.geo))
-        a.call("nbytes")
-        a.compare_number(RAX, k.plain)
-        a.jump_if("above", "give large")
-        a.label("given large")
-        a.copy(RAX, R13)
-        a.label("given")
         self.restore()
         a.leave()
-
-        a.label("give large")                       # counted; Python hears of one now and then
-        a.constant(RAX, k.made)
-        a.count(At(RAX))
-        a.load(RCX, At(RAX))
-        a.constant(RDX, k.until)
-        a.compare(At(RDX), RCX)
-        a.jump_if("above", "given large")
-        a.constant(RDI, k.hear)
-        for register in (RSI, RDX, RCX):
-            a.zero(register)
-        self.call("PyObject_Vectorcall")
-        a.copy(R12, RAX)
-        a.test(RAX)
-        a.jump_if("equal", "give raised")
-        self.on("Py_DecRef", R12)
-        a.jump("given large")
-        a.label("give raised")                      # a signal's handler, say
-        self.on("Py_DecRef", R13)
-        a.zero(R13)
-        a.jump("given large")

@@ -125,7 +125,7 @@ class Known(NamedTuple):
     most: str
     """Bytes."""
     made: str
-    """The number of larger results of operators and ufuncs."""
+    """The number of larger results."""
     until: str
     """And which of them Python hears of, by `hear`."""
     hear: str
@@ -308,13 +308,19 @@ class Routines(Writer):
         self.on("Py_DecRef", RBX, RBP)
         a.zero(RBX)
         a.jump("wrap done")
+        self.large()
+
+    def large(self) -> None:
+        """A new array, rbx, that may be large: then it is noted, to be managed some time, and counted; Python
+        hears of one now and then."""
+        a, k = self.asm, self.known
         a.label("wrap new")
         a.load(RDI, At(RBX, k.geo))
         a.call("nbytes")
         a.compare_number(RAX, k.plain)
         a.jump_if("above", "wrap large")
         a.jump("wrap done")
-        a.label("wrap large")                       # noted, to be managed some time
+        a.label("wrap large")
         a.copy(RDI, RBX)
         a.zero(RSI)
         self.call("PyWeakref_NewRef")
@@ -333,6 +339,24 @@ class Routines(Writer):
         a.store(At(RCX), RAX)
         a.label("wrap not noted")
         self.call("PyErr_Clear")
+        a.constant(RAX, k.made)
+        a.count(At(RAX))
+        a.load(RCX, At(RAX))
+        self.above_limit(RCX, "wrap heard", RDX, k.until)
+        a.jump("wrap done")
+        a.label("wrap heard")
+        a.constant(RDI, k.hear)
+        for register in (RSI, RDX, RCX):
+            a.zero(register)
+        self.call("PyObject_Vectorcall")
+        a.copy(RBP, RAX)
+        a.test(RAX)
+        a.jump_if("equal", "wrap raised")
+        self.on("Py_DecRef", RBP)
+        a.jump("wrap done")
+        a.label("wrap raised")                      # by a signal's handler, say
+        self.on("Py_DecRef", RBX)
+        a.zero(RBX)
         a.jump("wrap done")
 
     def unwrap(self) -> None:
