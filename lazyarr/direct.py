@@ -5,8 +5,8 @@ A node, a look at it and a launch take as long as NumPy takes for some hundred t
 NumPy's call by Python; by the slots it takes a tenth of a microsecond.  Which is sooner depends on how much
 of a program is fused, so it is measured on the program itself:
 
-    nodes     calls make nodes, or are NumPy's one by one (`habits`, `pace`): some spans of results, as they come
-    directly  the slots compute what exists, and Python what is pending, at the call: one short span, then others
+    nodes     calls make nodes, or are NumPy's one by one (`habits`, `pace`): some spans, as they come
+    directly  the slots compute what exists, and Python what is pending, at the call: a short span, then more
 
 Time is the thread's own, without that of plans and of compiling; the program's own time is in both.  Spans of
 nodes count where there are plans: before that, nobody knows what they will take.  What is found holds for

@@ -35,7 +35,6 @@ from lazyarr.slots.fields import (
     TYPE_NUMBER,
 )  # fmt: skip
 
-
 MOST_NOTED = 4096
 """Arrays: of more, those that are gone have to be forgotten first."""
 

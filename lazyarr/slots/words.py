@@ -15,6 +15,7 @@ import numpy
 
 from lazyarr.arrays import ndarray, wrap
 from lazyarr.config import DEFAULTS
+from lazyarr.direct import hear
 from lazyarr.elementwise import SCALARS
 from lazyarr.elision import ELIDED
 from lazyarr.expr import LOCK, Expr
@@ -22,7 +23,6 @@ from lazyarr.fallback import finished
 from lazyarr.gather import BASIC
 from lazyarr.namespace import Function
 from lazyarr.pairs import CROSS
-from lazyarr.direct import hear
 from lazyarr.slot_words import ANSWERED, FORCED, LIMIT, MADE, MOST, NOTED, UNTIL
 from lazyarr.slots import fields
 from lazyarr.slots.descriptors import KEPT
