@@ -209,10 +209,10 @@ node takes longer."""
 
 
 def at_call(
-    size: int, args: tuple[Any, ...], factor: int = 1, paced: bool = True, counts: bool = True
+    size: int, args: tuple[Any, ...], factor: int = 1, paced: bool = True, counts: bool = False
 ) -> bool:
     """Is this NumPy's, at the call?  Small results of evaluated operands are; medium ones where the program
-    is faster so (`direct`, `pace`), if that is asked.   `counts`: is it a new array?"""
+    is faster so (`direct`, `pace`), if that is asked.   `counts`: it is a new array."""
     jit = current.jit
     if jit == "auto" and size:
         arrays = [x for x in args if x.__class__ is ndarray]
@@ -273,7 +273,7 @@ def elementwise(
     shape = geos[0].shape if len(geos) == 1 else broadcast(geos)
     size = math.prod(shape)
     if (size <= WORD * current.eager_elements or current.jit == "never") and at_call(
-        size, args, paced=len(args) > 2
+        size, args, paced=len(args) > 2, counts=True
     ):
         return _by_numpy(fn, args, dtype, casting, over)
     if loop.raises and not _harmless(args[1]):
@@ -364,7 +364,7 @@ def into(
         raise Unsupported                       # (NumPy 2.4 reads elements in between)
     if geos and broadcast([*geos, target.geo]) != shape:
         raise Unsupported
-    if is_quiet(target) and at_call(target.geo.size, args + mask, IN_PLACE, counts=False):
+    if is_quiet(target) and at_call(target.geo.size, args + mask, IN_PLACE):
         COUNT.eager += 1
         options: dict[str, Any] = {"casting": casting or "same_kind"}
         if dtype is not None:

@@ -128,7 +128,7 @@ def test_no_python_runs() -> None:
     program()[1].sum()                              # (what has a name is found once)
     begin()
     program()
-    sys.setprofile(lambda frame, event, _: calls.append(frame.f_code.co_filename) if event[0] == "c" else None)
+    sys.setprofile(lambda frame, event, _: event == "call" and calls.append(frame.f_code.co_filename))
     try:
         z, c = program()
     finally:
