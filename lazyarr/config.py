@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from lazyarr import parallel as optimisations
 from lazyarr.records import NamedTuple
-from lazyarr.slot_words import FORCED
+from lazyarr.slot_words import BARRING, FORCED
 
 Check = Callable[[Any], Any]
 
@@ -293,16 +293,36 @@ def _forces(jit: str = "auto", eager_elements: int = _EAGER, **_: Any) -> bool:
     return jit == "always" or eager_elements != _EAGER
 
 
-def _force(more: int) -> None:
+def _bars(changes: Mapping[str, Any]) -> bool:
+    """May arrays of medium size not be NumPy's under these options, for its bits, or since somebody asks for
+    compiled code or looks on?"""
+    return any(changes.get(name, DEFAULTS[name]) != DEFAULTS[name] for name in BARS)
+
+
+BARS = "jit", "plan", "math", "fast_math", "eager_elements", "debug", "dump", "disable"
+_barred = 0
+
+
+def is_barred() -> bool:
+    """Are there such options in force, for any thread?"""
+    return _barred > 0
+
+
+def _force(more: int, barring: int) -> None:
+    global _barred
     with _forcing:
         FORCED.value += more
+        _barred += barring
+    if barring > 0:
+        for hear in BARRING:
+            hear()
 
 
 _forcing = allocate_lock()
 
 _at_start = from_environment(os.environ)
 _observe(_at_start)
-_force(_forces(**_at_start))
+_force(_forces(**_at_start), _bars(_at_start))
 for _name, _value in _at_start.items():
     setattr(_Current, _name, _value)
 
@@ -351,11 +371,11 @@ def set_options(**changes: Any) -> None:
     global _state
     own = vars(current)
     checked = _checked(changes)
-    before = _forces(**_process())
+    before = _forces(**_process()), _bars(_process())
     for name, value in checked.items():
         setattr(_Current, name, value)
         own.pop(name, None)
-    _force(_forces(**_process()) - before)
+    _force(_forces(**_process()) - before[0], _bars(_process()) - before[1])
     _state = object()
 
 
@@ -378,16 +398,16 @@ def options(**changes: Any) -> Iterator[None]:
     changed = _checked(changes)
     own = vars(current)
     before = {name: own[name] for name in changed if name in own}
-    forces = _forces(**changed)
+    forces, bars = _forces(**changed), _bars(changed)
     own.update(changed)
     own.pop("keys", None)
-    if forces:
-        _force(1)
+    if forces or bars:
+        _force(forces, bars)
     try:
         yield
     finally:
-        if forces:
-            _force(-1)
+        if forces or bars:
+            _force(-forces, -bars)
         for name in ("keys", *changed):
             own.pop(name, None)
         own.update(before)

@@ -15,12 +15,15 @@ import numpy
 
 from lazyarr.arrays import Unsupported, fresh_array, managed, ndarray, wrap
 from lazyarr.config import current
+from lazyarr.direct import DIRECT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import FOLD, SCALARS
 from lazyarr.expr import Expr, Opaque, map_of
 from lazyarr.fallback import fallback, through
 from lazyarr.geometry import LEGACY_AXES, PROBED, fresh, like, probe
+from lazyarr.habits import MEDIUM
 from lazyarr.movement import metadata
+from lazyarr.pace import may_try
 from lazyarr.selection import copyto
 from lazyarr.storage import Storage
 from lazyarr.values import Unwritten
@@ -65,6 +68,8 @@ def unset(geo: numpy.ndarray) -> ndarray:
 def _fill(geo: numpy.ndarray, value: Any) -> ndarray:
     if value is None:
         return unset(geo)
+    if current.eager_elements < geo.size <= MEDIUM * current.eager_elements and DIRECT.counts() and may_try():
+        raise Unsupported
     char = char_of(geo.dtype)
     return fresh_array(map_of("copy", f"{char}->{char}"), (value,), geo)
 

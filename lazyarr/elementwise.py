@@ -27,6 +27,7 @@ from lazyarr.arrays import (
 )
 from lazyarr.config import current
 from lazyarr.counters import COUNT
+from lazyarr.direct import DIRECT
 from lazyarr.dtypes import ELEMENTS, char_of
 from lazyarr.error_state import loud, prompt, remembered, shared
 from lazyarr.expr import Map, Read
@@ -222,14 +223,20 @@ MOVED = 4
 node takes longer."""
 
 
-def at_call(size: int, args: tuple[Any, ...], factor: int = 1, paced: bool = True) -> bool:
+def at_call(
+    size: int, args: tuple[Any, ...], factor: int = 1, paced: bool = True, counts: bool = False
+) -> bool:
     """Is this NumPy's, at the call?  Small results of evaluated operands are; medium ones where the program
-    is faster so (`pace`), if that is asked."""
+    is faster so (`direct`, `pace`), if that is asked.   `counts`: it is a new array."""
     jit = current.jit
     if jit == "auto" and size:
         arrays = [x for x in args if x.__class__ is ndarray]
         least = measure(size, [x.geo.itemsize for x in arrays])
-        if paced and least <= MEDIUM * current.eager_elements and NOW.numpys and holds() and may_try():
+        medium = current.eager_elements < least <= MEDIUM * current.eager_elements
+        directly = DIRECT.counts() if medium and counts else DIRECT.on
+        if least <= MEDIUM * current.eager_elements and (
+            directly or (paced and NOW.numpys and holds())
+        ) and may_try():
             return not any(map(waits_for_more, arrays)) and not prompt()
         if least > current.eager_elements * factor:
             return False
@@ -281,7 +288,7 @@ def elementwise(
     shape = geos[0].shape if len(geos) == 1 else broadcast(geos)
     size = math.prod(shape)
     if (size <= WORD * current.eager_elements or current.jit == "never") and at_call(
-        size, args, paced=len(args) > 2
+        size, args, paced=len(args) > 2, counts=True
     ):
         return _by_numpy(fn, args, dtype, casting, over)
     if loop.raises and not _harmless(args[1]):

@@ -13,21 +13,23 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import Unsupported, manage, ndarray, now, part, wrap
+from lazyarr.arrays import Unsupported, manage, managed, ndarray, now, part, wrap
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.creation import unset
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import FOLD, MOVED, at_call, operand
 from lazyarr.error_state import loud
+from lazyarr.expr import Expr
 from lazyarr.fallback import NUMPYS_AXES
-from lazyarr.geometry import fresh, geometry, in_order
+from lazyarr.geometry import fresh, geometry, in_order, like
 from lazyarr.indexing import write
 from lazyarr.movement import copied, ravel, reshape, seen
 from lazyarr.namespace import OVERRIDES
 from lazyarr.rebind import rebound
 from lazyarr.recipes import WORD
-from lazyarr.storage import SMALL_WRITES
+from lazyarr.storage import SMALL_WRITES, Storage
+from lazyarr.values import Buffer
 
 _dtypes: dict[Any, numpy.dtype | None] = {}
 
@@ -59,7 +61,7 @@ def _concatenated(
     if target is not None:
         if target.geo.shape != shape or not target.geo.flags.writeable:
             raise Unsupported
-    elif at_call(size, tuple(parts), FOLD):
+    elif at_call(size, tuple(parts), FOLD, counts=True):
         COUNT.eager += 1
         given = [now(x) for x in parts]
         if _is_small(size * result.itemsize) and layout is _layout:
@@ -235,7 +237,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     after = axis % x.geo.ndim + 1
     wide = numpy.broadcast_to(numpy.expand_dims(x.geo, after), (*shape[:after], int(repeats), *shape[after:]))
     shape[after - 1] *= int(repeats)
-    if at_call(wide.size, (x,), FOLD):
+    if at_call(wide.size, (x,), FOLD, counts=True):
         COUNT.eager += 1
         if _is_small(wide.nbytes):
             return wrap(numpy.repeat(now(x), repeats, axis))
@@ -251,6 +253,10 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     if a.__class__ is not ndarray or a.storage is None or not a.geo.size:
         return _roll(a, shift, axis)
     if axis is None and shift.__class__ in INTEGERS:
+        if a.geo.flags.c_contiguous and at_call(a.geo.size, (a,), MOVED, counts=True):
+            size = a.geo.size
+            flat, cut = now(a).reshape(size), -int(shift) % size
+            return _copied(a, lambda out: numpy.concatenate((flat[cut:], flat[:cut]), out=out.reshape(size)))
         return reshape(roll(ravel(a), shift, 0), a.geo.shape)
     shifts, axes = (x if x.__class__ is tuple else (x,) for x in (shift, axis))
     ndim = a.geo.ndim
@@ -259,28 +265,36 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         for s, d in zip(shifts, axes, strict=True)
     ):
         return _roll(a, shift, axis)
-    target: Any = OVERRIDES[numpy.empty_like](a)
-    if target.__class__ is not ndarray or target.storage is None:
-        return _roll(a, shift, axis)
     sums = [0] * ndim
     for s, d in zip(shifts, axes, strict=True):
         sums[d] += int(s)
     parts: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = [((), ())]
     for n, s in zip(a.geo.shape, sums, strict=True):
         parts = [((*x, i), (*y, o)) for x, y in parts for i, o in _wrapped(s % n)]
-    if at_call(a.geo.size, (a,), MOVED):
-        COUNT.eager += 1
+    if char_of(a.geo.dtype) is not None and at_call(a.geo.size, (a,), MOVED, counts=True):
         real = now(a)
 
         def fill(out: numpy.ndarray) -> None:
             for given, to in parts:
                 out[to] = real[given]
 
-        target.storage.put(target.geo, fill)
-        return target
+        return _copied(a, fill)
+    target: Any = OVERRIDES[numpy.empty_like](a)
+    if target.__class__ is not ndarray or target.storage is None:
+        return _roll(a, shift, axis)
     for given, to in parts:
         write(target, target.geo[to], part(a, a.geo[given]))
     return target
+
+
+def _copied(a: ndarray, fill: Callable[[numpy.ndarray], Any]) -> ndarray:
+    """A new array like a, that NumPy fills now."""
+    COUNT.eager += 1
+    geo = like(numpy.empty_like(a.geo))
+    COUNT.bytes_numpy += geo.nbytes
+    buf = Buffer.new(geo.nbytes)
+    fill(buf.real(geo))
+    return managed(Storage(Expr.leaf(buf)), geo)
 
 
 WHOLE = slice(None)

@@ -246,7 +246,7 @@ def copied(x: ndarray, geo: numpy.ndarray, region: numpy.ndarray | None = None, 
         target = real if region is None else numpy.ndarray(region.shape, geo.dtype, real, 0, region.strides)
         numpy.copyto(target, now(x), casting="unsafe")
         return wrap(real)
-    if at_call(x.geo.size, (x,), MOVED):
+    if at_call(x.geo.size, (x,), MOVED, counts=True):
         COUNT.eager += 1
         COUNT.bytes_numpy += geo.nbytes
         buf = Buffer.new(geo.nbytes)

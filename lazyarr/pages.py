@@ -22,14 +22,14 @@ HEAP = 2 << 20
 go back to the system at once, until a program frees one; from 4 MB on they have huge pages."""
 
 
-def keep_heap() -> None:
-    """Let C's malloc serve arrays of up to `HEAP` bytes from its heap, of which it keeps twice as much.
+def keep_heap(nbytes: int = HEAP) -> None:
+    """Let C's malloc serve arrays of up to so many bytes from its heap, of which it keeps twice as much.
 
     It begins by mapping each block from 128 kB on by itself, and takes from what is freed how large blocks
     are that pass: to touch pages anew takes ten times as long as to add numbers up in them.  Programs whose
     arrays have half a megabyte come to a size at which it gives the pages of two temporaries back at each
     call.  One block that is freed says it (nobody touches it), and larger ones still say more."""
-    numpy.empty(HEAP, numpy.uint8)
+    numpy.empty(nbytes, numpy.uint8)
 
 
 class Pages:

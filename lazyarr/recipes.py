@@ -20,6 +20,7 @@ import numpy
 from lazyarr.arrays import capture, is_quiet, managed, ndarray, now
 from lazyarr.config import OBSERVED, current
 from lazyarr.counters import COUNT
+from lazyarr.direct import DIRECT
 from lazyarr.dtypes import CHARS, char_of
 from lazyarr.error_state import look, prompt
 from lazyarr.expr import Expr, Map, Read
@@ -168,6 +169,9 @@ def again(
     if recipe.measure <= MEDIUM * small and jit == "auto":
         if recipe.measure <= small:
             pass
+        elif DIRECT.counts():
+            if may_try() and not any(x.__class__ is ndarray and waits_for_more(x) for x in args):
+                return _at_call(fn, recipe, args, ends)
         elif NOW.quiet:
             NOW.quiet -= 1
         else:

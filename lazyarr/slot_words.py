@@ -1,13 +1,14 @@
 """Words that machine code reads or writes, and Python, too: the slots' functions (`slots`).
 
 In:  options that change, calls of slots, and of Python where slots might answer.   Out: `FORCED`, `ANSWERED`,
-`WAITING`.
+`WAITING`; what is NumPy's at the call beyond small arrays (`direct`).
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from typing import Any
 
 FORCED = ctypes.c_longlong(0)
 """How many settings in force, of the process and of its threads, send small arrays elsewhere than to NumPy:
@@ -16,5 +17,21 @@ while there is one, all calls go through Python, which knows the calling thread'
 ANSWERED = ctypes.c_longlong(0)
 """Calls that NumPy answered without any Python in between: part of the counter `numpy_eager`."""
 
-WAITING: list[Callable[[], None]] = []
-"""Who hears of each small call that goes through Python, until the slots are in place (`slots`)."""
+WAITING: list[Callable[..., None]] = []
+"""Who hears of each small call that goes through Python, or of so many at once, until the slots are in place
+(`slots`)."""
+
+LIMIT, MOST = ctypes.c_longlong(0), ctypes.c_longlong(0)
+"""Elements of arrays that slots hand to NumPy, and bytes of results that they keep as NumPy made them."""
+
+MADE = ctypes.c_longlong(0)
+"""Results of medium size that NumPy made while `LIMIT` was raised."""
+
+UNTIL = ctypes.c_longlong(0)
+"""When there are more Python hears of it."""
+
+NOTED: list[Any] = []
+"""Weak references to arrays that hold such results."""
+
+BARRING: list[Callable[[], None]] = []
+"""Who hears of settings under which medium arrays must not be NumPy's at the call."""

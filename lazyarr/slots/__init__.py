@@ -33,9 +33,9 @@ def wait() -> None:
     """Put the code in place when it pays."""
     left, writes, begun = PAYS, False, dict(vars(ndarray))
 
-    def hear() -> None:
+    def hear(calls: int = 1) -> None:
         nonlocal left, writes
-        left -= 1
+        left -= calls
         if left > 0 or sys.is_finalizing():
             return
         if not _has_room():
@@ -48,6 +48,13 @@ def wait() -> None:
             WAITING.clear()                         # methods of somebody else's, which Python calls
 
     WAITING.append(hear)
+
+
+def hasten() -> None:
+    """Put the code in place now, since it pays for other reasons."""
+    for _ in range(2):                              # (that it has to be written is known then)
+        for hear in [*WAITING]:
+            hear(PAYS + WRITING_PAYS)
 
 
 def _has_room() -> bool:

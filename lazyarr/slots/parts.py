@@ -179,7 +179,8 @@ class Parts(Writer):
         a, k = self.asm, self.known
         a.label("look")
         a.zero(RSI)
-        a.constant(RDX, k.eager)
+        a.constant(RDX, k.limit)
+        a.load(RDX, At(RDX))
         a.label("look as")
         a.load(RAX, At(RDI, TYPE))
         self.compare(RAX, k.lazy, RCX)

@@ -35,6 +35,9 @@ from lazyarr.slots.assembler import (
     At,
 )  # fmt: skip
 
+MOST_NOTED = 4096
+"""Arrays: of more, those that are gone have to be forgotten first."""
+
 
 class Known(NamedTuple):
     """Names of addresses (`install`), places in a lazy array, and limits."""
@@ -113,9 +116,20 @@ class Known(NamedTuple):
     elided: int
     """Bytes from which NumPy looks for temporaries."""
     eager: int
-    """Elements up to which a ufunc's result is NumPy's at the call."""
+    """Elements up to which a ufunc's result is NumPy's at the call, wherever it is asked for."""
     plain: int
     """Bytes up to which an array stays plain."""
+    limit: str
+    """The word for either (`slot_words`): elements up to which it is now."""
+    most: str
+    """Bytes."""
+    made: str
+    """The number of larger results."""
+    until: str
+    """And which of them Python hears of, by `hear`."""
+    hear: str
+    noted: str
+    """The list of weak references to larger results."""
 
 
 class Writer:
@@ -167,6 +181,18 @@ class Writer:
         a.constant(RDX, 1)
         a.zero(RCX)
         self.call("PyObject_Vectorcall")
+
+    def above_limit(self, number: int, to: str, scratch: int, limit: str = "") -> None:
+        """On to a label, if a number of elements is more than NumPy's at the call."""
+        self.asm.constant(scratch, limit or self.known.limit)
+        self.asm.compare(At(scratch), number)
+        self.asm.jump_if("below", to)
+
+    def unless_raised(self, to: str, scratch: int) -> None:
+        """On to a label, if only what is small is NumPy's at the call: so nearly always."""
+        self.asm.constant(scratch, self.known.limit)
+        self.asm.compare_number(At(scratch), self.known.eager)
+        self.asm.jump_if("equal", to)
 
     def small(self, x: int | At, y: int | At) -> None:
         """Back, unless two arrays are small together."""
@@ -268,6 +294,9 @@ class Routines(Writer):
         a.copy(RBX, RAX)
         a.copy(RDI, RCX)
         self.call("Py_IncRef")
+        self.unless_raised("wrap done", RAX)
+        self.compare(RBP, k.none, RAX)
+        a.jump_if("equal", "wrap new")
         a.label("wrap done")
         a.copy(RAX, RBX)
         a.add(RSP, 8)
@@ -276,6 +305,56 @@ class Routines(Writer):
         a.leave()
         a.label("wrap no memory")
         self.on("Py_DecRef", RBX, RBP)
+        a.zero(RBX)
+        a.jump("wrap done")
+        self.large()
+
+    def large(self) -> None:
+        """A new array, rbx, that may be large: then it is noted, to be managed some time, and counted; Python
+        hears of one now and then."""
+        a, k = self.asm, self.known
+        a.label("wrap new")
+        a.load(RDI, At(RBX, k.geo))
+        a.call("nbytes")
+        a.compare_number(RAX, k.plain)
+        a.jump_if("above", "wrap large")
+        a.jump("wrap done")
+        a.label("wrap large")
+        a.copy(RDI, RBX)
+        a.zero(RSI)
+        self.call("PyWeakref_NewRef")
+        a.test(RAX)
+        a.jump_if("equal", "wrap not noted")
+        a.copy(RBP, RAX)
+        a.constant(RDI, k.noted)
+        a.copy(RSI, RBP)
+        self.call("PyList_Append")
+        self.on("Py_DecRef", RBP)
+        a.constant(RAX, k.noted)
+        a.compare_number(At(RAX, LENGTH), MOST_NOTED)
+        a.jump_if("below", "wrap not noted")
+        a.constant(RAX, k.eager)                    # no more of them till Python has looked
+        a.constant(RCX, k.limit)
+        a.store(At(RCX), RAX)
+        a.label("wrap not noted")
+        self.call("PyErr_Clear")
+        a.constant(RAX, k.made)
+        a.count(At(RAX))
+        a.load(RCX, At(RAX))
+        self.above_limit(RCX, "wrap heard", RDX, k.until)
+        a.jump("wrap done")
+        a.label("wrap heard")
+        a.constant(RDI, k.hear)
+        for register in (RSI, RDX, RCX):
+            a.zero(register)
+        self.call("PyObject_Vectorcall")
+        a.copy(RBP, RAX)
+        a.test(RAX)
+        a.jump_if("equal", "wrap raised")
+        self.on("Py_DecRef", RBP)
+        a.jump("wrap done")
+        a.label("wrap raised")                      # by a signal's handler, say
+        self.on("Py_DecRef", RBX)
         a.zero(RBX)
         a.jump("wrap done")
 

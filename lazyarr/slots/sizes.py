@@ -86,7 +86,7 @@ class Sizes(Writer):
         """r9, rdi: arrays of several shapes.   Is the result small that these make together?
 
         From the last axes on; what does not go together NumPy refuses, however large."""
-        a, k = self.asm, self.known
+        a = self.asm
         a.label("fits across")
         a.load_int(RCX, At(R9, NDIM))
         a.load_int(R10, At(RDI, NDIM))
@@ -116,8 +116,7 @@ class Sizes(Writer):
         a.jump_if("other", "fits across axis")
         a.test(R10)
         a.jump_if("other", "fits across axis")
-        a.compare_number(RAX, k.eager)
-        a.jump_if("above", "fits not")
+        self.above_limit(RAX, "fits not", RCX)
         a.jump("fits alike")                        # NumPy computes in a temporary's memory, too, beside
                                                     # what has no axes
 

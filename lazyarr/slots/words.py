@@ -16,6 +16,7 @@ import numpy
 from lazyarr import object_fields as fields
 from lazyarr.arrays import ndarray, wrap
 from lazyarr.config import DEFAULTS
+from lazyarr.direct import hear
 from lazyarr.elementwise import SCALARS
 from lazyarr.elision import ELIDED
 from lazyarr.expr import LOCK, Expr
@@ -23,7 +24,7 @@ from lazyarr.fallback import finished
 from lazyarr.gather import BASIC
 from lazyarr.namespace import Function
 from lazyarr.pairs import CROSS
-from lazyarr.slot_words import ANSWERED, FORCED
+from lazyarr.slot_words import ANSWERED, FORCED, LIMIT, MADE, MOST, NOTED, UNTIL
 from lazyarr.slots.descriptors import KEPT
 from lazyarr.slots.tables import HELPERS, INERT, OF_PROPERTY, SLOTS
 from lazyarr.storage import Storage
@@ -77,7 +78,7 @@ def addresses() -> dict[str, int]:
         "tuples": tuple, "lists": list, "integers": int, "slices": slice, "text": str, "none": None,
         "true": True, "false": False, "ellipsis": ..., "not_implemented": NotImplemented,
         "type_error": TypeError, "finish": finished, "managing": wrap, "lock": LOCK,
-        "acquire": LOCK.acquire, "release": LOCK.release, **_operators(),
+        "acquire": LOCK.acquire, "release": LOCK.release, "hear": hear, "noted": NOTED, **_operators(),
     }  # fmt: skip
     KEPT.extend(objects.values())                   # modules lose their names at exit, before the last call
     functions = {*HELPERS.split(), *[slot.function for _, slot in SLOTS if slot.function]}
@@ -86,7 +87,8 @@ def addresses() -> dict[str, int]:
         "too_many": _bytes(TOO_MANY), "call": _bytes(CALL),
         "scalars": _types(SCALARS), "complexes": _types(filter(_may_be_complex, SCALARS)),
         "indices": _types(BASIC), "inert": _types((*SCALARS, *INERT)),
-        "forced": _word(FORCED), "answered": _word(ANSWERED),
+        "forced": _word(FORCED), "answered": _word(ANSWERED), "limit": _word(LIMIT), "most": _word(MOST),
+        "made": _word(MADE), "until": _word(UNTIL),
         **{name: fields.function(name) for name in functions},
         "PyArray_NewFromDescr": fields.numpys_function(fields.NEW_ARRAY),
         **{name: fields.slot_of(property, number) or 0 for name, number in OF_PROPERTY.items()},

@@ -253,3 +253,26 @@ def test_arrays_of_arrays_are_in_c_order(jit):
             want = numpy.array([x.T, x.T * 2], order=order or "K")
             found = lazyarr.array([a.T, a.T * 2], order=order or "K")
             assert found.strides == want.strides and (found == want).all()
+
+
+MEDIUM = 70_000, (250, 280), (40, 50, 35)
+
+
+@pytest.mark.parametrize("shape", MEDIUM)
+@pytest.mark.parametrize("dtype", ["f8", "i2", "?", "c16"])
+def test_medium_rolls(shape: object, dtype: str) -> None:
+    """Of what exists, and of what waits; contiguous or not; the array itself stays."""
+    real = (numpy.random.default_rng(1).uniform(-9, 9, shape)).astype(dtype)
+    for view in (lambda x: x, lambda x: x.T, lambda x: x[::-1], lambda x: x[1:], lambda x: x[..., ::2]):
+        for args in (3,), (-1,), (0,), (10**9,), (True,), (2, 0), (-3, -1), ((1, 2), (0, 0)):
+            for pending in False, True:
+                x = lazyarr.array(real)
+                given, expected = (x + x, real + real) if pending else (x, real)
+                found, wanted = lazyarr.roll(view(given), *args), numpy.roll(view(expected), *args)
+                later = found[..., :3] + found[..., 1:4]
+                found[..., 1] = 0
+                asked = numpy.asarray(found)
+                assert numpy.array_equal(later, wanted[..., :3] + wanted[..., 1:4])
+                wanted[..., 1] = 0
+                assert (asked.dtype, asked.strides) == (wanted.dtype, wanted.strides)
+                assert numpy.array_equal(asked, wanted) and numpy.array_equal(given, expected)

@@ -1,0 +1,242 @@
+"""Medium arrays directly by NumPy, for the whole process, where a program that makes nodes of them is slower.
+
+In:  results of medium size, counted.   Out: `LIMIT`, up to which slots hand arrays to NumPy (`slot_words`).
+A node, a look at it and a launch take as long as NumPy takes for some hundred thousand elements, and so does
+NumPy's call by Python; by the slots it takes a tenth of a microsecond.  Which is sooner depends on how much
+of a program is fused, so it is measured on the program itself:
+
+    nodes     calls make nodes, or are NumPy's one by one (`habits`, `pace`): some spans, as they come
+    directly  the slots compute what exists, and Python what is pending, at the call: a short span, then more
+
+Time is the thread's own, without that of plans and of compiling; the program's own time is in both.  Spans of
+nodes count where there are plans: before that, nobody knows what they will take.  What is found holds for
+some thousand results, twice as many each time.
+What NumPy made directly is plain; when nodes are made again, what lives of it is managed first.
+Only times depend on this, never a result.
+"""
+
+from __future__ import annotations
+
+from _thread import allocate_lock, get_ident
+from collections.abc import Callable
+from time import thread_time
+
+from lazyarr.arrays import manage
+from lazyarr.config import DEFAULTS, is_barred
+from lazyarr.counters import COUNT
+from lazyarr.habits import MEDIUM
+from lazyarr.pace import NOW, may_try
+from lazyarr.pages import keep_heap
+from lazyarr.slot_words import BARRING, LIMIT, MADE, MOST, NOTED, UNTIL, WAITING
+
+SPAN = 128
+"""Results that are timed together."""
+
+SPANS = 4
+"""Of nodes; the second shortest counts."""
+
+SETTLING = 64
+"""Results after a change to nodes that are not timed: what is cut in the middle has no plan."""
+
+LAG = 16
+"""The same after a change from nodes: what is pending is computed then."""
+
+DIRECTLY = 32, 96, 128
+"""Spans in which NumPy tries."""
+
+UNPLANNED = 0.25
+"""Of a span's results, at most, NumPy may have computed as nodes, for want of a plan."""
+
+PATIENCE = 24
+"""Spans for which there may be too many of those the first time: then the others count."""
+
+GAIN = 0.9
+"""Of the time by nodes, at most, NumPy's has to be."""
+
+CLEAR = 1.5
+"""Where one takes so many times as long as the other, there are no more spans."""
+
+LASTING = {False: 1 << 13, True: 1 << 11}
+"""Results for which a decision for nodes, or against them, stands the first time."""
+
+MOST_LASTING = {False: 1 << 17, True: 1 << 14}
+"""And at most."""
+
+WIDEST = 16
+"""Bytes of an element at most: of complex numbers."""
+
+HEAP = 8 << 20
+"""Bytes up to which NumPy's arrays shall lie among others, and have pages that were used before."""
+
+EAGER: int = DEFAULTS["eager_elements"]
+
+
+class Direct:
+    """What holds now, and what has been measured."""
+
+    __slots__ = (
+        "_began", "_busy", "_fallbacks", "_lasting", "_lock", "_next", "_thread", "_unplanned", "by_nodes",
+        "directly", "left", "on",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self._lock = allocate_lock()
+        self.forget()
+
+    def forget(self) -> None:
+        """Let nothing have been measured."""
+        self._lasting = dict(LASTING)
+        self._began = self._busy = 0.0
+        self._thread = self._fallbacks = 0
+        self._unplanned = PATIENCE
+        self.by_nodes: list[float] = []
+        """Seconds that a result took in each span, yet."""
+        self.directly: list[float] = []
+        self.on = False
+        """Is what is of medium size NumPy's now?"""
+        self.left = SPAN
+        """Results by nodes that are yet to come before something changes."""
+        self._next: Callable[[], None] = self._looks
+        self._ends()
+
+    def counts(self) -> bool:
+        """One more result of medium size that Python sees: is it NumPy's?"""
+        if self.on:
+            MADE.value += 1
+            if MADE.value > UNTIL.value:
+                self.hear()
+            elif LIMIT.value == EAGER:          # (so many are noted)
+                self._starts(UNTIL.value - MADE.value)
+        else:
+            self.left -= 1
+            if self.left <= 0:
+                self.hear()
+        return self.on
+
+    def hear(self) -> None:
+        """It is time for what comes next."""
+        if self._lock.acquire(False):           # (else another thread is at it)
+            try:
+                self._next()
+            finally:
+                self._lock.release()
+
+    def barred(self) -> None:
+        """Options have come into force for which nothing is NumPy's that is not small."""
+        if self.on:
+            with self._lock:
+                self._rests(False)
+
+    # ------------------------------------------------------------------------------- spans
+
+    def _looks(self) -> None:
+        if is_barred() or not may_try():
+            self.left = SPAN * PATIENCE
+            return
+        self.by_nodes, self.directly = [], []
+        self._thread = get_ident()
+        self.left, self._next = SPAN, self._looked
+        self._begins()
+
+    def _looked(self) -> None:
+        fallbacks = COUNT.numpy_fallbacks - self._fallbacks
+        took = self._took(SPAN)
+        self.left = SPAN
+        if self._thread != get_ident():
+            self._looks()
+        elif fallbacks > UNPLANNED * SPAN and self._unplanned:
+            self._unplanned -= 1
+            self.by_nodes.clear()
+        else:
+            self.by_nodes.append(took)
+            if len(self.by_nodes) == SPANS:
+                self._tries()
+                return
+        self._begins()
+
+    def _tries(self) -> None:
+        if is_barred() or not may_try() or not _is_there():
+            self._rests(False)
+            return
+        keep_heap(HEAP)
+        self._starts(LAG)
+        self._next = self._caught_up
+
+    def _caught_up(self) -> None:
+        UNTIL.value, self._next = MADE.value + DIRECTLY[len(self.directly)], self._tried
+        self._begins()
+
+    def _tried(self) -> None:
+        self.directly.append(self._took(DIRECTLY[len(self.directly)]))
+        by_nodes, directly = sorted(self.by_nodes)[1], min(self.directly)
+        if self._thread != get_ident() or directly > CLEAR * by_nodes:
+            self._rests(False)
+        elif len(self.directly) < len(DIRECTLY) and by_nodes < CLEAR * directly:
+            self._caught_up()
+        else:
+            self._rests(sum(self.directly) / len(self.directly) < GAIN * by_nodes)
+
+    def _rests(self, directly: bool) -> None:
+        """Leave it at that for some time."""
+        lasting = self._lasting[directly]
+        self._lasting[directly] = min(2 * lasting, MOST_LASTING[directly])
+        self._lasting[not directly] = LASTING[not directly]
+        if directly:
+            COUNT.hastened += 1
+            self._starts(lasting)
+            self._next = self._stayed
+        else:
+            self._ends()
+            self.left, self._next = lasting, self._looks
+
+    def _stayed(self) -> None:
+        self._ends()
+        self.left, self._next = SETTLING, self._looks
+
+    # ------------------------------------------------------------------------------- words
+
+    def _starts(self, results: int) -> None:
+        """Let so many results of medium size be NumPy's."""
+        NOW.looker, NOW.thread = None, 0        # what is timed elsewhere has come to nothing
+        NOTED[:] = [ref for ref in NOTED if ref() is not None]
+        UNTIL.value = MADE.value + results
+        MOST.value, LIMIT.value, self.on = MEDIUM * EAGER * WIDEST, MEDIUM * EAGER, True
+
+    def _ends(self) -> None:
+        """Let small results alone be NumPy's; what is larger is managed from now on."""
+        LIMIT.value, MOST.value, self.on = EAGER, 8 * EAGER, False
+        while NOTED:
+            x = NOTED.pop()()
+            if x is not None:
+                manage(x)
+
+    # -------------------------------------------------------------------------------- time
+
+    def _begins(self) -> None:
+        self._fallbacks, self._busy, self._began = COUNT.numpy_fallbacks, _busy(), thread_time()
+
+    def _took(self, results: int) -> float:
+        """Seconds that each of so many results took, but for plans and compiling."""
+        return max(thread_time() - self._began - (_busy() - self._busy), 0.0) / results
+
+
+def _busy() -> float:
+    return COUNT.seconds["plan"] + COUNT.seconds["compile"]
+
+
+def _is_there() -> bool:
+    """Is the slots' code in place?  It is put there now if it may be."""
+    if WAITING:
+        from lazyarr.slots import hasten  # here: machine code is for programs that need it
+
+        hasten()
+    return not WAITING
+
+
+DIRECT = Direct()
+BARRING.append(DIRECT.barred)
+
+
+def hear() -> None:
+    """Called by the slots."""
+    DIRECT.hear()

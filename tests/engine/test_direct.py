@@ -1,0 +1,385 @@
+"""Arrays of medium size that are NumPy's at the call for a time: the same values, in program order; and who
+decides that."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+import lazyarr as np
+from lazyarr import direct
+from lazyarr.direct import CLEAR, DIRECT, DIRECTLY, EAGER, GAIN, LAG, LASTING, SPAN, SPANS
+from lazyarr.slot_words import LIMIT, MADE, MOST, NOTED, UNTIL, WAITING
+from lazyarr.slots import hasten
+from lazyarr.slots.routines import MOST_NOTED
+
+N = 100_000
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    """Nothing is measured yet, nobody asks for plans at once, and the slots are there."""
+    before = np.get_options()["plan"]
+    np.set_options(plan="auto")
+    hasten()
+    DIRECT.forget()
+    yield
+    DIRECT.forget()
+    np.set_options(plan=before)
+
+
+def begin() -> None:
+    DIRECT._starts(1 << 40)
+
+
+in_slots = pytest.mark.skipif(
+    not sys.platform.startswith("linux") or np.get_options()["disable"] != "", reason="no slots here"
+)
+
+
+def both(dtype: Any = "f8", shape: Any = N) -> tuple[Any, numpy.ndarray]:
+    rng = numpy.random.default_rng(5)
+    real = (rng.uniform(-9, 9, shape)).astype(dtype)
+    if real.dtype.kind in "fc":
+        real.flat[3::1000], real.flat[5::1000], real.flat[7::1000] = numpy.nan, -0.0, numpy.inf
+    return np.array(real), real
+
+
+def same(found: Any, expected: numpy.ndarray) -> bool:
+    real = numpy.asarray(found)
+    assert (real.dtype, real.shape, real.strides) == (expected.dtype, expected.shape, expected.strides)
+    return real.tobytes() == expected.tobytes()
+
+
+# ----------------------------------------------------------------------------------- values
+
+CALLS: list[Callable[[Any, Any, Any], Any]] = [
+    lambda np, x, y: x + y,
+    lambda np, x, y: x * 2 - y,
+    lambda np, x, y: -x,
+    lambda np, x, y: x > y,
+    lambda np, x, y: np.maximum(x, y),
+    lambda np, x, y: np.square(x),
+    lambda np, x, y: x.copy(),
+    lambda np, x, y: x.astype("f4"),
+    lambda np, x, y: np.concatenate([x, y]),
+    lambda np, x, y: np.stack([x, y + x]),
+    lambda np, x, y: np.roll(x + y, 3),
+    lambda np, x, y: x[1:] + y[:-1],
+    lambda np, x, y: x[::-2] * y[::2],
+    lambda np, x, y: (x + y).T.copy(),
+    lambda np, x, y: np.where(x > y, x, y),
+    lambda np, x, y: (x + y)[x > 0],
+    lambda np, x, y: np.clip(x + x, 1, 5),
+    lambda np, x, y: np.zeros_like(x + y),
+    lambda np, x, y: np.zeros(N) + 1,
+    lambda np, x, y: (x + y).reshape(-1, 10) + np.ones((N // 10, 1)),
+    lambda np, x, y: np.diff(x + y),
+    lambda np, x, y: np.full(N, 3, "i2"),
+    lambda np, x, y: np.add.outer(x[:300], y[:300]),
+    lambda np, x, y: np.asfortranarray((x + y).reshape(250, -1)) + 1,
+]
+
+
+@pytest.mark.parametrize("call", range(len(CALLS)))
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "u1", "?", "c16", "f2"])
+def test_values_are_numpys(call: int, dtype: str) -> None:
+    (x, real_x), (y, real_y) = both(dtype), both(dtype)
+    y, real_y = y[::-1].copy(), real_y[::-1].copy()
+    with numpy.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            expected = CALLS[call](numpy, real_x, real_y)
+        except TypeError as error:              # bools, of which there is no negative
+            begin()
+            with pytest.raises(type(error)):
+                CALLS[call](np, x, y)
+            return
+        pending = CALLS[call](np, x, y)
+        begin()
+        for _ in range(3):
+            assert same(CALLS[call](np, x, y), expected)
+        chained = CALLS[call](np, x, y) * CALLS[call](np, x, y)
+        DIRECT.forget()
+        assert same(pending, expected) and same(CALLS[call](np, x, y), expected)
+        assert same(chained, expected * expected)
+
+
+@in_slots
+def test_no_python_runs() -> None:
+    x, y = np.array(numpy.arange(N) / 7), np.array(numpy.ones(N))
+    calls: list[Any] = []
+
+    def program() -> Any:
+        z = x + y
+        z = np.sqrt(abs(z * 2.0)) - y
+        z += x
+        x[2:] = z[:-2]
+        return z, np.concatenate([z, x]).copy()
+
+    ours = str(Path(np.__file__).parent)
+    program()[1].sum()                              # (what has a name is found once)
+    begin()
+    program()
+    sys.setprofile(lambda frame, event, _: event == "call" and calls.append(frame.f_code.co_filename))
+    try:
+        z, c = program()
+    finally:
+        sys.setprofile(None)
+    assert not [name for name in calls if name.startswith(ours)] and z.storage is None and c.size == 2 * N
+
+
+# ---------------------------------------------------------------------------- program order
+
+
+def test_what_waits_is_computed_before_it_is_overwritten() -> None:
+    x, real = both("i8")
+    later = x * 2
+    seen = x[5:]
+    begin()
+    x += 1
+    x[3:] = x[:-3]
+    assert same(later, real * 2)
+    real = real + 1
+    real[3:] = real[:-3].copy()
+    assert same(x, real) and same(seen[:], real[5:])
+    after = later + x
+    DIRECT.forget()
+    x[:] = 0
+    assert not x.any() and same(after, 2 * both("i8")[1] + real)
+
+
+def test_held_views_of_what_is_managed_again() -> None:
+    x, real = both("i8")
+    begin()
+    z, expected = x + x, real + real
+    view, real_view = z[10:-10], expected[10:-10]
+    row, real_row = z.reshape(100, -1)[7], expected.reshape(100, -1)[7]
+    row += 1
+    real_row += 1
+    DIRECT.forget()
+    assert z.storage is not None or WAITING
+    for _ in range(2):
+        later, real_later = z * 3, expected * 3
+        view -= 5
+        real_view -= 5
+        row *= 2
+        real_row *= 2
+        z[50:90] = 4
+        expected[50:90] = 4
+        assert same(later, real_later) and same(z, expected) and same(view[:], real_view)
+        begin()
+        w, real_w = z + view.sum(), expected + real_view.sum()
+        z += 1
+        expected += 1
+        DIRECT.forget()
+        assert same(w, real_w)
+
+
+def test_turns_at_any_place_of_a_program() -> None:
+    def program(np: Any, x: Any, change: Callable[[], None]) -> list[Any]:
+        found = []
+        for k in range(6):
+            change()
+            y = x + k
+            half = y[::2]
+            change()
+            y[1:-1] += 0.5 * (y[2:] - y[:-2])
+            half *= 2
+            change()
+            x = np.maximum(x, y) - np.roll(y, 1)
+            found += [half, y, x * x]
+            y = found[-1].copy()
+            y[y > 3] = 0
+            change()
+            found.append(y)
+        return found
+
+    real = numpy.random.default_rng(2).uniform(-1, 1, N)
+    expected = program(numpy, real, lambda: None)
+    for seed in range(8):
+        turns = [DIRECT.forget, begin, lambda: None]
+        order = iter(numpy.random.default_rng(seed).integers(3, size=24))
+        found = program(np, np.array(real), lambda turns=turns, order=order: turns[next(order)]())
+        pairs = zip(found, expected, strict=True)
+        assert all(same(numpy.asarray(x).copy(), y.copy()) for x, y in pairs)
+        DIRECT.forget()
+
+
+def test_warnings_and_errors_are_numpys() -> None:
+    x, real = both()
+    zero = np.zeros(N)
+    begin()
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        found = x / zero
+        found = found + 1
+    assert [w.category for w in given] == [RuntimeWarning] * 2 and {w.filename for w in given} == {__file__}
+    with numpy.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        x / zero
+    with pytest.raises(ValueError, match="broadcast"):
+        x + x[1:]
+    assert same(x, real)
+
+
+def test_threads() -> None:
+    x, real = both("i8")
+    found: list[Any] = []
+
+    def work(k: int) -> None:
+        y = x + k
+        for _ in range(20):
+            y = y + x
+            y -= 1
+        found.append((k, y))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for _ in range(30):
+        begin()
+        DIRECT.forget()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4 and all(same(y, real * 21 + k - 20) for k, y in found)
+
+
+# -------------------------------------------------------------------------------- decisions
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> dict[bool, float]:
+    """Seconds that each result takes by nodes (False) and directly."""
+    takes, now = {False: 1.0, True: 1.0}, [0.0, 0]
+
+    def time() -> float:
+        return now[0]
+
+    monkeypatch.setattr(direct, "thread_time", time)
+    monkeypatch.setattr(direct, "_busy", lambda: 0.0)
+    counts = DIRECT.counts
+
+    def passes() -> bool:
+        now[0] += takes[DIRECT.on]
+        return counts()
+
+    takes_by = passes
+    monkeypatch.setattr(direct.Direct, "counts", lambda self: takes_by())
+    return takes
+
+
+def results(count: int) -> int:
+    """How many of so many results are NumPy's."""
+    return sum(DIRECT.counts() for _ in range(count))
+
+
+FIRST = SPAN + SPANS * SPAN
+
+
+def test_the_sooner_way_stays(clock: dict[bool, float]) -> None:
+    clock[True] = 0.8 * GAIN
+    assert results(FIRST - 1) == 0
+    assert results(1 + LAG + sum(DIRECTLY) + len(DIRECTLY)) and DIRECT.on
+    assert results(LASTING[True] - len(DIRECTLY) - 2) == LASTING[True] - len(DIRECTLY) - 2
+    results(len(DIRECTLY) + 4)
+    assert not DIRECT.on and LIMIT.value == EAGER
+
+
+def test_nodes_stay_where_they_are_sooner(clock: dict[bool, float]) -> None:
+    clock[True] = 1.0
+    results(FIRST + LAG + sum(DIRECTLY) + 2 * len(DIRECTLY))
+    assert not DIRECT.on and DIRECT.left > LASTING[False] - 9
+
+
+def test_one_short_span_tells_what_is_clear(clock: dict[bool, float]) -> None:
+    clock[True] = 1.1 * CLEAR
+    assert results(FIRST + LAG + DIRECTLY[0] + 3) <= LAG + DIRECTLY[0] + 3 and not DIRECT.on
+    assert len(DIRECT.directly) == 1
+    DIRECT.forget()
+    clock[True] = 0.9 / CLEAR
+    results(FIRST + LAG + DIRECTLY[0] + 3)
+    assert DIRECT.on and len(DIRECT.directly) == 1
+
+
+def test_looks_grow_rare(clock: dict[bool, float]) -> None:
+    clock[True] = 2.0 * CLEAR
+    tried = [results(LASTING[False] * 2 ** k + FIRST + LAG + DIRECTLY[0] + 3) for k in range(4)]
+    assert all(0 < n <= LAG + DIRECTLY[0] + 3 for n in tried)
+
+
+def test_spans_without_plans_do_not_count(clock: dict[bool, float], monkeypatch: pytest.MonkeyPatch) -> None:
+    clock[True] = 0.1
+    monkeypatch.setattr(direct, "UNPLANNED", -1.0)
+    assert results(FIRST) == 0 and not DIRECT.by_nodes
+    results(SPAN * direct.PATIENCE + 9)
+    assert DIRECT.on
+
+
+def test_a_thread_that_begins_has_to_end_it(clock: dict[bool, float]) -> None:
+    clock[True] = 0.1
+    results(FIRST - SPAN)
+    other = threading.Thread(target=results, args=(SPAN + 9,))
+    other.start()
+    other.join()
+    assert not DIRECT.on
+
+
+def test_options_bar_it(clock: dict[bool, float]) -> None:
+    clock[True] = 0.1
+    for option in {"math": "native"}, {"plan": "always"}, {"jit": "always"}, {"fast_math": True}:
+        DIRECT.forget()
+        begin()
+        with np.options(**option):
+            assert not DIRECT.on and LIMIT.value == EAGER
+            assert results(3 * FIRST) == 0
+    DIRECT.forget()
+    assert results(3 * FIRST)
+
+
+# ------------------------------------------------------------------------------ bookkeeping
+
+
+@in_slots
+def test_what_is_noted_is_bounded() -> None:
+    x = np.array(numpy.ones(70_000))
+    begin()
+    before, most = MADE.value, 0
+    for _ in range(2 * MOST_NOTED):
+        y = abs(x)
+        most = max(most, len(NOTED))
+    assert MADE.value == before + 2 * MOST_NOTED and most == MOST_NOTED and (y == 1).all()
+
+
+@in_slots
+def test_an_error_of_who_hears_is_the_operators() -> None:
+    x, real = both("i8")
+    begin()
+    x + x
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    UNTIL.value = MADE.value
+    DIRECT._next = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        x + x
+    UNTIL.value = MADE.value + 100
+    assert same(x + x, real + real)
+    DIRECT.forget()
+    assert (LIMIT.value, MOST.value, NOTED) == (EAGER, 8 * EAGER, [])
+
+
+def test_a_program_finds_its_way() -> None:
+    """Whatever is sooner on this machine: results are right through all turns."""
+    x, real = both("i8", 70_000)
+    for _ in range(6 * FIRST):
+        y = x + 1
+        y.item(0)
+    assert same(y, real + 1)
