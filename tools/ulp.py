@@ -117,31 +117,35 @@ _HEAD = """# Elementary functions under `math="native"`
 
 `python tools/ulp.py` writes this page.  Errors are the largest found against mpmath, in units in the last
 place; every level gives the same bits.  Speed is NumPy's time over ours, one thread, 4,096 elements in
-cache, NumPy restricted to the same CPU level (but for the C library's functions, which take the CPU's best).
-What is not listed runs through NumPy's own loops.  Shared cores make X86_V4's speeds differ by up to 0.2
-with what else runs: the least that were seen are, of float64, 1.00 for tan and cbrt, 1.02 for power,
-1.03 for log10, 1.05 for sinh, 6.6 for sin and cos; of float32 1.08 for log10, 1.20 for sinh and
-expm1, 1.24 for power, 1.27 for cosh, 1.30 for arccos, 1.32 for arcsin, 1.33 for tanh and cbrt.  X86_V2's
-logaddexp2 of float64 is between 0.85 and 1.18, as NumPy's varies, its logaddexp between 0.94 and 1.41.
+cache, NumPy and the C library restricted to the same CPU level.  What is not listed runs through NumPy's own
+loops.  X86_V4's speeds depend on who else uses the core: NumPy's calls of SVML gain most where nobody does.
+Least are then, of float64, 0.97 for cbrt, 1.01 for power, 1.05 for tan and sinh, 1.1 for log10 and arctan,
+6.8 for sin and cos; of float32 1.15 for log10, 1.24 for sinh, 1.27 for power, 1.29 for arccos, 1.33 for cosh,
+arcsin and cbrt; all of float32 are at 1.35 or more where somebody does.  On X86_V2 NumPy is 1.35 times as
+fast at power of float32, and up to 1.4 times at log2 of float64, with a C library that fuses products, which
+no CPU of that level can; ours is 0.6 times as fast then, else 0.8 to 1.1 times.
 
 X86_V2 has no fused multiply-add.  float64's functions and those of complex numbers round products and sums
 apart on all CPUs, unless the product is exact, which shorter ways give (`arithmetic`); so do exp, log,
 logaddexp and logaddexp2 of float32.  float32's others emulate it in float64 where rounding counts: power
 does so more often than others, though mostly where the exponent of the result is known, which is cheap, and
-is slow there (with all rounded apart it would be 0.8 times as fast as NumPy's there, 1.1 times on X86_V4).
+is slow there (with all rounded apart it would be 1.3 times as fast there, 0.85 times on X86_V4).
 float16 has so few bits that its results do not show which it was; X86_V2 converts it in integers.
 AVX512_ICL and AVX512_SPR run X86_V4's code.
 
 On samples; of all float32 numbers of some octaves around 1 (tan: from 1/64 to 16; sinh: to 78) the
-largest errors are 2.38 for tan, 1.19 for arcsin, 1.17 for arccos, 1.13 for sinh, 1.02 for expm1 and
+largest errors are 2.38 for tan, 1.19 for arcsin, 1.17 for arccos, 1.13 for sinh, 1.03 for expm1, 1.02 for
 arccosh, 1.01 for tanh and log2, and 0.98 at most for all other functions of one operand that
 were tried (log, log10, log1p, cosh, sin, cos, arctan, cbrt, arcsinh, arctanh); NumPy's are 3.5 for log10,
 3.3 for tan, 3.1 for arcsin, 2.1 for arccos and log2, 1.5 for sinh, 1.4 for tanh, 1.01 for arcsinh, 1.16
 for arccosh.  arctan2's is 1.47 of ten million pairs (NumPy's: 2.9), power's 0.89
 of some millions, with bases near 1 and large results (NumPy's: 1.9).  float16's results are off by 0.55 at
-most: float32 with no more terms than 11 bits need.  logaddexp and logaddexp2 of float64 stay within 1 ULP
-where the larger operand cancels up to 30 bits of the logarithm; NumPy's are off by hundreds there. Nearer to
-0 than that they are off by more, too, and float32's by up to 5 (logaddexp2) and 3.4 wherever it cancels.
+most: float32 with no more terms than 11 bits need.  logaddexp and logaddexp2 stay within 1 ULP where the
+larger operand cancels up to 45 bits of the logarithm, but for logaddexp2 where it cancels three or four: 2.2;
+NumPy's are off by hundreds there, and by more the more is cancelled.  Of float64, nearer to 0 than that they
+are off by more, too: 40 where 52 bits are.  Results that cancel more than four bits take the rare path, up
+to ten times as long: of operands around 0 (normal, mean -1) one in 25 does in base 2, one in 45 in base e,
+and one such makes a whole vector slow: X86_V4 is 0.9 and 1.2 times as fast as NumPy's, X86_V2 0.36 and 0.5.
 
 erf, erfc and sinc are `lazyarr.special`'s, whatever the option is; in the place of NumPy's erf and erfc are
 C's functions of float64, and of these three no speed is compared.  NumPy's sinc is several steps, 1.6 ULP up

@@ -1,4 +1,5 @@
-"""NumPy's time over ours: alternately, one thread, on 4,096 elements, NumPy restricted to the same CPU level.
+"""NumPy's time over ours: alternately, one thread, on 4,096 elements, NumPy and the C library restricted to
+the same CPU level.
 
     python tools/ulp_speed.py X86_V3 '[["exp", "d"]]'       # by a NumPy that is told so when it starts
 """
@@ -29,13 +30,18 @@ LEVELS = {
     "X86_V2": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
 }
 """Those that differ in the functions' code, and what NumPy is told to leave alone for them."""
+TUNABLES = {"X86_V2": "glibc.cpu.hwcaps=-AVX,-AVX2,-FMA,-FMA4,-AVX512F,-AVX512VL"}
+"""The same for glibc, whose functions NumPy calls where it has none for a level: power, exp2 and others have
+fused products there, which CPUs of that level lack."""
+
+_RESTRICTIONS = "NPY_DISABLE_CPU_FEATURES", "GLIBC_TUNABLES"
 
 
 def speeds(names: list[list[str]], level: str) -> dict[str, float]:
-    """NumPy's time over ours, in a process whose NumPy has the same level."""
-    environment = dict(os.environ, NPY_DISABLE_CPU_FEATURES=LEVELS[level])
-    if not LEVELS[level]:
-        del environment["NPY_DISABLE_CPU_FEATURES"]
+    """NumPy's time over ours, in a process whose NumPy and C library have the same level."""
+    kept = {key: value for key, value in os.environ.items() if key not in _RESTRICTIONS}
+    asked = zip(_RESTRICTIONS, (LEVELS[level], TUNABLES.get(level, "")), strict=True)
+    environment = kept | {key: value for key, value in asked if value}
     command = [sys.executable, __file__, level, json.dumps(names)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
