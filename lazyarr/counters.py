@@ -17,7 +17,7 @@ NAMES = (
     "memory_bound",         # evaluations because pending nodes kept too many bytes alive
     "plans",                # evaluations that were planned anew, not by a known structure
     "unplanned",            # evaluations that NumPy did, since no plan was worth its price yet (`worth`)
-    "hastened",             # times that code's calls became NumPy's: to build nodes took too long (`pace`)
+    "hastened",             # times that calls became NumPy's: to make nodes took too long (`pace`, `direct`)
     "reshaped",             # others whose nodes are where they were in a plan of other extents
     "assembled",            # groups of these whose programs were made; others share those of groups like them
     "bodies",               # of these, those whose bodies were written: others had one of another shape's

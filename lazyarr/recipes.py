@@ -167,9 +167,15 @@ def again(
         return None
     jit, small = current.jit, current.eager_elements
     if recipe.measure <= MEDIUM * small and jit == "auto":
+        directly = False
+        if recipe.measure > small:
+            if DIRECT.left > 1 and not DIRECT.on:       # (`Direct.counts`, written out)
+                DIRECT.left -= 1
+            else:
+                directly = DIRECT.counts()
         if recipe.measure <= small:
             pass
-        elif DIRECT.counts():
+        elif directly:
             if may_try() and not any(x.__class__ is ndarray and waits_for_more(x) for x in args):
                 return _at_call(fn, recipe, args, ends)
         elif NOW.quiet:

@@ -14,7 +14,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import direct
+from lazyarr import direct, pace, planning, worth
 from lazyarr.direct import CLEAR, DIRECT, DIRECTLY, EAGER, GAIN, LAG, LASTING, SPAN, SPANS
 from lazyarr.slot_words import LIMIT, MADE, MOST, NOTED, UNTIL, WAITING
 from lazyarr.slots import hasten
@@ -33,6 +33,10 @@ def forgotten() -> Iterator[None]:
     yield
     DIRECT.forget()
     np.set_options(plan=before)
+    worth._spent.clear()                            # (what was spent without a plan, and what was timed)
+    worth._owed.clear()
+    planning.forget()
+    pace.forget()
 
 
 def begin() -> None:
