@@ -75,9 +75,9 @@ def sweeps(row: int, rows: int) -> int:
     beside, fits = 1, room() // (2 * row)
     if SIDE_BY_SIDE * row <= MOST_STAYS:        # (kernels that take rows side by side need as much for each)
         beside, fits = SIDE_BY_SIDE, min(fits, cache_bytes() // SIDE_BY_SIDE // (2 * row))
-    blocks = rows // max(-(-STAYS // row), beside)
-    apart = blocks // (STRIP_BLOCKS * get_num_threads()) + 1
-    return min(fits, apart) if apart * row * rows >= WORTH_STRIPS else fits
+    blocks, threads = rows // max(-(-STAYS // row), beside), get_num_threads()
+    apart = blocks // (STRIP_BLOCKS * threads) + 1
+    return min(fits, apart) if threads > 1 and apart * row * rows >= WORTH_STRIPS else fits
 
 
 def joined(
