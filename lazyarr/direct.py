@@ -11,6 +11,8 @@ of a program is fused, so it is measured on the program itself:
 Time is the thread's own, without that of plans and of compiling; the program's own time is in both.  Spans of
 nodes count where there are plans: before that, nobody knows what they will take.  What is found holds for
 some thousand results, twice as many each time.
+A process begins directly: what a program does first is NumPy's anyway (`compiler`, `worth`), and a node that
+NumPy computes takes longer than NumPy.
 What NumPy made directly is plain; when nodes are made again, what lives of it is managed first.
 Only times depend on this, never a result.
 """
@@ -28,6 +30,12 @@ from lazyarr.habits import MEDIUM
 from lazyarr.pace import NOW, may_try
 from lazyarr.pages import keep_heap
 from lazyarr.slot_words import BARRING, LIMIT, MADE, MOST, NOTED, UNTIL, WAITING
+
+FIRST = 4096
+"""Results with which a process begins: they take about as long as it takes to load the compiler."""
+
+AS_SMALL = 8
+"""Small calls that one of medium size counts for, as long as the slots' code is not in place."""
 
 SPAN = 128
 """Results that are timed together."""
@@ -99,9 +107,17 @@ class Direct:
         self._next: Callable[[], None] = self._looks
         self._ends()
 
+    def opens(self) -> None:
+        """Begin directly."""
+        if not is_barred():
+            self._starts(FIRST)
+            self._next = self._stayed
+
     def counts(self) -> bool:
         """One more result of medium size that Python sees: is it NumPy's?"""
         if self.on:
+            for hear in WAITING:
+                hear(AS_SMALL)
             MADE.value += 1
             if MADE.value > UNTIL.value:
                 self.hear()
@@ -235,6 +251,7 @@ def _is_there() -> bool:
 
 DIRECT = Direct()
 BARRING.append(DIRECT.barred)
+DIRECT.opens()
 
 
 def hear() -> None:
