@@ -68,7 +68,8 @@ def unset(geo: numpy.ndarray) -> ndarray:
 def _fill(geo: numpy.ndarray, value: Any) -> ndarray:
     if value is None:
         return unset(geo)
-    if current.eager_elements < geo.size <= MEDIUM * current.eager_elements and DIRECT.counts() and may_try():
+    medium = current.eager_elements < geo.size <= MEDIUM * current.eager_elements
+    if medium and DIRECT.counts(geo.size) and may_try():
         raise Unsupported
     char = char_of(geo.dtype)
     return fresh_array(map_of("copy", f"{char}->{char}"), (value,), geo)

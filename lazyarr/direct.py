@@ -34,6 +34,9 @@ from lazyarr.slot_words import BARRING, LIMIT, MADE, MOST, NOTED, UNTIL, WAITING
 FIRST = 4096
 """Results with which a process begins: they take about as long as it takes to load the compiler."""
 
+AT_FIRST = 2
+"""Up to so many times `eager_elements` they are: for larger ones, kernels of an earlier run pay sooner."""
+
 AS_SMALL = 8
 """Small calls that one of medium size counts for, as long as the slots' code is not in place."""
 
@@ -84,7 +87,7 @@ class Direct:
 
     __slots__ = (
         "_began", "_busy", "_fallbacks", "_lasting", "_lock", "_next", "_thread", "_unplanned", "by_nodes",
-        "directly", "left", "on",
+        "directly", "left", "on", "reach",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -102,6 +105,8 @@ class Direct:
         self.directly: list[float] = []
         self.on = False
         """Is what is of medium size NumPy's now?"""
+        self.reach = EAGER
+        """Up to so many elements, then."""
         self.left = SPAN
         """Results by nodes that are yet to come before something changes."""
         self._next: Callable[[], None] = self._looks
@@ -110,11 +115,11 @@ class Direct:
     def opens(self) -> None:
         """Begin directly."""
         if not is_barred():
-            self._starts(FIRST)
+            self._starts(FIRST, AT_FIRST)
             self._next = self._stayed
 
-    def counts(self) -> bool:
-        """One more result of medium size that Python sees: is it NumPy's?"""
+    def counts(self, measure: float) -> bool:
+        """One more result of medium size, so large, that Python sees: is it NumPy's?"""
         if self.on:
             for hear in WAITING:
                 hear(AS_SMALL)
@@ -122,12 +127,12 @@ class Direct:
             if MADE.value > UNTIL.value:
                 self.hear()
             elif LIMIT.value == EAGER:          # (so many are noted)
-                self._starts(UNTIL.value - MADE.value)
+                self._starts(UNTIL.value - MADE.value, self.reach // EAGER)
         else:
             self.left -= 1
             if self.left <= 0:
                 self.hear()
-        return self.on
+        return self.on and measure <= self.reach
 
     def hear(self) -> None:
         """It is time for what comes next."""
@@ -211,12 +216,13 @@ class Direct:
 
     # ------------------------------------------------------------------------------- words
 
-    def _starts(self, results: int) -> None:
-        """Let so many results of medium size be NumPy's."""
+    def _starts(self, results: int, most: int = MEDIUM) -> None:
+        """Let so many results be NumPy's, up to so many times `eager_elements`."""
         NOW.looker, NOW.thread = None, 0        # what is timed elsewhere has come to nothing
         NOTED[:] = [ref for ref in NOTED if ref() is not None]
         UNTIL.value = MADE.value + results
-        MOST.value, LIMIT.value, self.on = MEDIUM * EAGER * WIDEST, MEDIUM * EAGER, True
+        self.reach = most * EAGER
+        MOST.value, LIMIT.value, self.on = self.reach * WIDEST, self.reach, True
 
     def _ends(self) -> None:
         """Let small results alone be NumPy's; what is larger is managed from now on."""

@@ -233,10 +233,10 @@ def at_call(
         arrays = [x for x in args if x.__class__ is ndarray]
         least = measure(size, [x.geo.itemsize for x in arrays])
         medium = current.eager_elements < least <= MEDIUM * current.eager_elements
-        directly = DIRECT.counts() if medium and counts else DIRECT.on
-        if least <= MEDIUM * current.eager_elements and (
-            directly or (paced and NOW.numpys and holds())
-        ) and may_try():
+        directly = DIRECT.counts(least) if medium and counts else DIRECT.on and least <= DIRECT.reach
+        if (directly or (
+            paced and least <= MEDIUM * current.eager_elements and NOW.numpys and holds()
+        )) and may_try():
             return not any(map(waits_for_more, arrays)) and not prompt()
         if least > current.eager_elements * factor:
             return False

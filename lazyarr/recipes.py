@@ -172,7 +172,7 @@ def again(
             if DIRECT.left > 1 and not DIRECT.on:       # (`Direct.counts`, written out)
                 DIRECT.left -= 1
             else:
-                directly = DIRECT.counts()
+                directly = DIRECT.counts(recipe.measure)
         if recipe.measure <= small:
             pass
         elif directly:

@@ -3,6 +3,8 @@ decides that."""
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import threading
 import warnings
@@ -15,7 +17,8 @@ import pytest
 
 import lazyarr as np
 from lazyarr import direct, pace, planning, worth
-from lazyarr.direct import CLEAR, DIRECT, DIRECTLY, EAGER, GAIN, LAG, LASTING, SPAN, SPANS
+from lazyarr.direct import CLEAR, DIRECT, DIRECTLY, EAGER, GAIN, LAG, LASTING, SETTLING, SPAN, SPANS
+from lazyarr.habits import MEDIUM
 from lazyarr.slot_words import LIMIT, MADE, MOST, NOTED, UNTIL, WAITING
 from lazyarr.slots import hasten
 from lazyarr.slots.routines import MOST_NOTED
@@ -270,21 +273,41 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> dict[bool, float]:
     monkeypatch.setattr(direct, "_busy", lambda: 0.0)
     counts = DIRECT.counts
 
-    def passes() -> bool:
+    def passes(measure: float) -> bool:
         now[0] += takes[DIRECT.on]
-        return counts()
+        return counts(measure)
 
-    takes_by = passes
-    monkeypatch.setattr(direct.Direct, "counts", lambda self: takes_by())
+    monkeypatch.setattr(direct.Direct, "counts", lambda self, measure: passes(measure))
     return takes
 
 
 def results(count: int) -> int:
     """How many of so many results are NumPy's."""
-    return sum(DIRECT.counts() for _ in range(count))
+    return sum(DIRECT.counts(N) for _ in range(count))
 
 
 FIRST = SPAN + SPANS * SPAN
+
+
+def test_a_process_begins_directly(clock: dict[bool, float]) -> None:
+    """With results of the smaller sizes; then it is measured as ever."""
+    DIRECT.opens()
+    assert LIMIT.value == direct.AT_FIRST * EAGER
+    assert not DIRECT.counts(direct.AT_FIRST * EAGER + 1)
+    assert results(direct.FIRST) == direct.FIRST - 1
+    assert not DIRECT.on and LIMIT.value == EAGER and not NOTED
+    clock[True] = 0.5
+    results(SETTLING + 2 * SPANS * SPAN)
+    assert DIRECT.on and DIRECT.reach == MEDIUM * EAGER
+
+
+@pytest.mark.parametrize("options", ["", "LAZYARR_JIT=always", "LAZYARR_PLAN=always", "LAZYARR_MATH=native"])
+def test_it_does_not_where_options_bar_it(options: str) -> None:
+    code = "import lazyarr as np; x = np.arange(1e5) + 1; print(np.is_evaluated(x * 2))"
+    env = {k: v for k, v in os.environ.items() if k not in ("LAZYARR_PLAN", "LAZYARR_JIT")}
+    env.update([options.split("=")] if options else [])
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=100)
+    assert done.stdout.split() == [str(not options)], done.stderr
 
 
 def test_the_sooner_way_stays(clock: dict[bool, float]) -> None:
