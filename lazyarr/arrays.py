@@ -21,12 +21,13 @@ from typing import Any
 
 import numpy
 
-from lazyarr.config import OBSERVED, current
+from lazyarr.config import DEFAULTS, OBSERVED, current
 from lazyarr.dtypes import char_of
 from lazyarr.error_state import remembered
 from lazyarr.expr import Expr, Op, Read
 from lazyarr.geometry import address, fresh, geometry
 from lazyarr.ops import may_raise
+from lazyarr.slot_words import LIMIT
 from lazyarr.srcloc import THEIRS, nearest
 from lazyarr.storage import DUE, Storage, catch_up, geometry_in, launch, storage_of
 from lazyarr.type_names import named_as
@@ -241,7 +242,24 @@ def manage(x: ndarray) -> bool:
     x.geo = geometry_in(storage, real)
     x.storage = storage
     twins(x, real)
+    if x.origin is not None:            # (as long as it refers to the memory by itself, nothing waits)
+        manage(x.origin)
     return True
+
+
+PLAIN: int = 8 * DEFAULTS["eager_elements"]
+"""Bytes up to which arrays are plain, but for those that NumPy makes directly for a time (`direct`)."""
+
+
+def is_numpys(x: ndarray) -> bool:
+    """Is a call on this array NumPy's at once, since it is plain?
+
+    One that is larger than others is managed from here on, unless such are NumPy's still; so are all where
+    everything is to be compiled.  (The caller has it in hand: no other thread is about to use its memory.)"""
+    if x.storage is not None:
+        return False
+    large = x.geo.nbytes > PLAIN and LIMIT.value <= DEFAULTS["eager_elements"] and not stays_plain(x.geo)
+    return not ((large or current.jit == "always") and manage(x))
 
 
 def export(x: ndarray) -> numpy.ndarray:

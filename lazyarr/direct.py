@@ -13,23 +13,23 @@ nodes count where there are plans: before that, nobody knows what they will take
 some thousand results, twice as many each time.
 A process begins directly: what a program does first is NumPy's anyway (`compiler`, `worth`), and a node that
 NumPy computes takes longer than NumPy.
-What NumPy made directly is plain; when nodes are made again, what lives of it is managed first.
+What NumPy made directly is plain, however large, until a node reads it.
 Only times depend on this, never a result.
 """
 
 from __future__ import annotations
 
+import os
 from _thread import allocate_lock, get_ident
 from collections.abc import Callable
 from time import thread_time
 
-from lazyarr.arrays import manage
 from lazyarr.config import DEFAULTS, is_barred
 from lazyarr.counters import COUNT
 from lazyarr.habits import MEDIUM
 from lazyarr.pace import NOW, may_try
 from lazyarr.pages import keep_heap
-from lazyarr.slot_words import BARRING, LIMIT, MADE, MOST, NOTED, UNTIL, WAITING
+from lazyarr.slot_words import BARRING, LIMIT, MADE, MOST, UNTIL, WAITING
 
 FIRST = 4096
 """Results with which a process begins: they take about as long as it takes to load the compiler."""
@@ -91,6 +91,10 @@ class Direct:
     )  # fmt: skip
 
     def __init__(self) -> None:
+        self.begins_anew()
+
+    def begins_anew(self) -> None:
+        """In a child of a fork, too: another thread may have been at it."""
         self._lock = allocate_lock()
         self.forget()
 
@@ -126,8 +130,6 @@ class Direct:
             MADE.value += 1
             if MADE.value > UNTIL.value:
                 self.hear()
-            elif LIMIT.value == EAGER:          # (so many are noted)
-                self._starts(UNTIL.value - MADE.value, self.reach // EAGER)
         else:
             self.left -= 1
             if self.left <= 0:
@@ -145,8 +147,8 @@ class Direct:
     def barred(self) -> None:
         """Options have come into force for which nothing is NumPy's that is not small."""
         if self.on:
-            with self._lock:
-                self._rests(False)
+            self._ends()
+            self.left, self._next = LASTING[False], self._looks
 
     # ------------------------------------------------------------------------------- spans
 
@@ -219,18 +221,15 @@ class Direct:
     def _starts(self, results: int, most: int = MEDIUM) -> None:
         """Let so many results be NumPy's, up to so many times `eager_elements`."""
         NOW.looker, NOW.thread = None, 0        # what is timed elsewhere has come to nothing
-        NOTED[:] = [ref for ref in NOTED if ref() is not None]
         UNTIL.value = MADE.value + results
         self.reach = most * EAGER
         MOST.value, LIMIT.value, self.on = self.reach * WIDEST, self.reach, True
+        if is_barred():                         # since it was asked
+            self._ends()
 
     def _ends(self) -> None:
-        """Let small results alone be NumPy's; what is larger is managed from now on."""
+        """Let small results alone be NumPy's."""
         LIMIT.value, MOST.value, self.on = EAGER, 8 * EAGER, False
-        while NOTED:
-            x = NOTED.pop()()
-            if x is not None:
-                manage(x)
 
     # -------------------------------------------------------------------------------- time
 
@@ -258,6 +257,8 @@ def _is_there() -> bool:
 DIRECT = Direct()
 BARRING.append(DIRECT.barred)
 DIRECT.opens()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=DIRECT.begins_anew)
 
 
 def hear() -> None:

@@ -18,9 +18,9 @@ from lazyarr.arrays import (
     capture,
     face_of,
     fresh_array,
+    is_numpys,
     is_pending,
     is_quiet,
-    manage,
     ndarray,
     now,
     wrap,
@@ -363,7 +363,7 @@ def into(
     target = wrap(out) if out.__class__ is numpy.ndarray else out
     if target.__class__ is not ndarray or fn.nout != 1 or loud():
         raise Unsupported
-    if target.storage is None and not (current.jit == "always" and manage(target)):
+    if is_numpys(target):
         raise Unsupported
     if not target.geo.flags.writeable:
         raise Unsupported

@@ -21,7 +21,7 @@ from lazyarr.arrays import (
     TWINS,
     ArrayType,
     Unsupported,
-    manage,
+    is_numpys,
     ndarray,
     now,
     part,
@@ -344,7 +344,7 @@ def lazily(fn: Any, rule: Any, by_first: bool = True) -> Any:
         if by_first:
             x = args[0]
             if x.__class__ is ndarray:
-                if x.storage is None and not (current.jit == "always" and manage(x)):
+                if is_numpys(x):
                     return on_plain(fn, x, args[1:], kwargs)
             elif x.__class__ is numpy.ndarray:
                 return call(wrap(x), *args[1:], **kwargs)
@@ -376,7 +376,7 @@ def method(fn: Any, rule: Any, recalls: bool = False) -> Any:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if self.__class__ is not ndarray:           # numpy's own, through lazyarr.ndarray.<name>
             return fallback(fn, self, *args, **kwargs)
-        if self.storage is None and not (current.jit == "always" and manage(self)):
+        if is_numpys(self):
             return on_plain(fn, self, args, kwargs)
         key = recalled.key_of(name, self, args, kwargs) if recalls else None
         if key is not None:

@@ -18,9 +18,9 @@ from lazyarr.arrays import (
     Unsupported,
     capture,
     export,
+    is_numpys,
     is_pending,
     is_quiet,
-    manage,
     ndarray,
     now,
     part,
@@ -230,7 +230,7 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
                 COUNT.eager += 1
                 element_of(x, buf)[key] = value         # (a window is read-only where x or its memory is)
                 return None
-    if storage is None and not (current.jit == "always" and manage(x)):
+    if is_numpys(x):
         for hear in WAITING:
             hear()
         geo = x.geo

@@ -59,7 +59,9 @@ def hold_signals() -> Held | None:
                 signal.signal(number, held.note)
     except BaseException as error:
         at = error.__traceback__
-        if isinstance(error, ValueError) and at is not None and at.tb_next is None:
+        elsewhere = isinstance(error, ValueError) and at is not None and at.tb_next is None
+        at = None                       # (else callers' frames, which hold arrays, would live on in a cycle)
+        if elsewhere:
             return None                 # another thread than the main one, which runs the handlers
         release_signals(held)           # a handler that `signal` ran before it put this one aside
         raise

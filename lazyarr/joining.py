@@ -254,9 +254,10 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         return _roll(a, shift, axis)
     if axis is None and shift.__class__ in INTEGERS:
         if a.geo.flags.c_contiguous and at_call(a.geo.size, (a,), MOVED, counts=True):
-            size = a.geo.size
-            flat, cut = now(a).reshape(size), -int(shift) % size
-            return _copied(a, lambda out: numpy.concatenate((flat[cut:], flat[:cut]), out=out.reshape(size)))
+            flat = ravel(a)
+            real, cut = now(flat), -int(shift) % a.geo.size
+            rolled = _copied(flat, lambda out: numpy.concatenate((real[cut:], real[:cut]), out=out))
+            return reshape(rolled, a.geo.shape)
         return reshape(roll(ravel(a), shift, 0), a.geo.shape)
     shifts, axes = (x if x.__class__ is tuple else (x,) for x in (shift, axis))
     ndim = a.geo.ndim

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import Unsupported, ndarray, now, wrap, wrapped
+from lazyarr.arrays import Unsupported, is_numpys, ndarray, now, wrap, wrapped
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.deferred import product as products
@@ -196,7 +196,7 @@ def inplace(name: str, fn: numpy.ufunc) -> Any:
     by_numpy = getattr(numpy.ndarray, f"__i{name}__")
 
     def call(self: Any, other: Any) -> Any:
-        if self.storage is None and (other.__class__ in SCALARS or other.__class__ is ndarray):
+        if (other.__class__ in SCALARS or other.__class__ is ndarray) and is_numpys(self):
             COUNT.eager += 1
             by_python(self.geo, now(other) if other.__class__ is ndarray else other)
             return self
@@ -220,7 +220,7 @@ def unary(name: str, fn: numpy.ufunc) -> Any:
     by_python = getattr(operator, name)
 
     def call(self: Any) -> Any:
-        if self.storage is None and current.jit != "always":
+        if is_numpys(self):
             COUNT.eager += 1
             return wrapped(by_python(self.geo))
         try:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import ndarray
+from lazyarr.arrays import PLAIN, is_numpys, ndarray
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.elementwise import SCALARS, is_listed
@@ -36,6 +36,8 @@ def plain_pair(self: Any, other: Any) -> Any:
     """The other operand for NumPy, if both are its business; None if not (no operand is None).
 
     The shortest path there is: it decides what a small operation costs over NumPy."""
+    if self.geo.nbytes > PLAIN and not is_numpys(self):
+        return None
     c = other.__class__
     if c is ndarray:
         if other.storage is not None:

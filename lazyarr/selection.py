@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import Unsupported, fresh_array, is_quiet, manage, ndarray, now, plain
-from lazyarr.config import current
+from lazyarr.arrays import Unsupported, fresh_array, is_numpys, is_quiet, ndarray, now, plain
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import (
@@ -78,7 +77,7 @@ def where(condition: Any, *choices: Any) -> Any:
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     """numpy.copyto, as a write."""
     x = dst
-    if x.__class__ is not ndarray or (x.storage is None and not (current.jit == "always" and manage(x))):
+    if x.__class__ is not ndarray or is_numpys(x):
         raise Unsupported
     value = plain(numpy.asarray(src)) if src.__class__ in SCALARS else operand(src)
     if not x.geo.flags.writeable or char_of(value.geo.dtype) is None or loud():

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any
 
 FORCED = ctypes.c_longlong(0)
 """How many settings in force, of the process and of its threads, send small arrays elsewhere than to NumPy:
@@ -29,9 +28,6 @@ MADE = ctypes.c_longlong(0)
 
 UNTIL = ctypes.c_longlong(0)
 """When there are more Python hears of it."""
-
-NOTED: list[Any] = []
-"""Weak references to arrays that hold such results."""
 
 BARRING: list[Callable[[], None]] = []
 """Who hears of settings under which medium arrays must not be NumPy's at the call."""

@@ -117,6 +117,8 @@ def _repeat(
         seen = [view(geo) for _, geo in loads]
         if any(geo is None for geo in seen) or _crosses(group, seen):
             return None
+        if not all(_fits(node, maker, group, view) for node in made):
+            return None
         ns = sum(map(ns_of, made)) * math.prod(group.shape)
         saved += value.nbytes - ns * BYTES_PER_NS - sum(
             _visited(geo) for (v, _), geo in zip(loads, seen, strict=True) if not _has(group, v, geo)
@@ -202,6 +204,15 @@ def _view(value: Expr, maker: Group, group: Group) -> View | None:
     if maker.shape == group.shape and same(seen[0], made):
         return _as_it_is
     return reindex(spread(made, maker.shape), spread(seen[0], group.shape))
+
+
+def _fits(node: Expr, maker: Group, group: Group, view: View) -> bool:
+    """Does a group that computes a node for another value already do so where this view has it?"""
+    if all(n is not node for n in group.nodes):
+        return True
+    mine, theirs = group.placed[node.serial], maker.placed[node.serial]
+    seen = theirs if view is _as_it_is else theirs.through(view)
+    return seen is not None and same(mine.region, seen.region)
 
 
 def _as_it_is(geo: numpy.ndarray) -> numpy.ndarray:

@@ -35,9 +35,6 @@ from lazyarr.slots.assembler import (
     At,
 )  # fmt: skip
 
-MOST_NOTED = 4096
-"""Arrays: of more, those that are gone have to be forgotten first."""
-
 
 class Known(NamedTuple):
     """Names of addresses (`install`), places in a lazy array, and limits."""
@@ -128,8 +125,6 @@ class Known(NamedTuple):
     until: str
     """And which of them Python hears of, by `hear`."""
     hear: str
-    noted: str
-    """The list of weak references to larger results."""
 
 
 class Writer:
@@ -310,8 +305,7 @@ class Routines(Writer):
         self.large()
 
     def large(self) -> None:
-        """A new array, rbx, that may be large: then it is noted, to be managed some time, and counted; Python
-        hears of one now and then."""
+        """A new array, rbx, that may be large: then it is counted, and Python hears of one now and then."""
         a, k = self.asm, self.known
         a.label("wrap new")
         a.load(RDI, At(RBX, k.geo))
@@ -320,24 +314,6 @@ class Routines(Writer):
         a.jump_if("above", "wrap large")
         a.jump("wrap done")
         a.label("wrap large")
-        a.copy(RDI, RBX)
-        a.zero(RSI)
-        self.call("PyWeakref_NewRef")
-        a.test(RAX)
-        a.jump_if("equal", "wrap not noted")
-        a.copy(RBP, RAX)
-        a.constant(RDI, k.noted)
-        a.copy(RSI, RBP)
-        self.call("PyList_Append")
-        self.on("Py_DecRef", RBP)
-        a.constant(RAX, k.noted)
-        a.compare_number(At(RAX, LENGTH), MOST_NOTED)
-        a.jump_if("below", "wrap not noted")
-        a.constant(RAX, k.eager)                    # no more of them till Python has looked
-        a.constant(RCX, k.limit)
-        a.store(At(RCX), RAX)
-        a.label("wrap not noted")
-        self.call("PyErr_Clear")
         a.constant(RAX, k.made)
         a.count(At(RAX))
         a.load(RCX, At(RAX))
@@ -359,7 +335,9 @@ class Routines(Writer):
         a.jump("wrap done")
 
     def unwrap(self) -> None:
-        """rdi: an operand.   rax: the real array of a plain one, a scalar itself, else zero."""
+        """rdi: an operand.   rax: the real array of a plain one, a scalar itself, else zero.
+
+        (Plain arrays that are larger than others are Python's, unless such are made just now: `direct`.)"""
         a, k = self.asm, self.known
         a.label("unwrap")
         a.load(RAX, At(RDI, TYPE))
@@ -367,8 +345,18 @@ class Routines(Writer):
         a.jump_if("other", "unwrap scalar")
         self.compare(At(RDI, k.storage), k.none, RCX)
         a.jump_if("other", "unwrap neither")
-        a.load(RAX, At(RDI, k.geo))
+        a.push(RDI, RDX)
+        a.load(RDI, At(RDI, k.geo))
+        a.test(RDI)
+        a.jump_if("equal", "unwrap large")          # not whole yet
+        a.call("nbytes")
+        a.copy(RDX, RDI)
+        self.above_limit(RAX, "unwrap large", RCX, k.most)
+        a.copy(RAX, RDX)
+        a.pop(RDX, RDI)
         a.leave()
+        a.label("unwrap large")
+        a.pop(RDX, RDI)
         a.label("unwrap neither")
         a.zero(RAX)
         a.leave()

@@ -173,7 +173,7 @@ ATTRIBUTES = {"attribute": "shape strides dtype ndim size nbytes itemsize", "vie
 HELPERS = """
     Py_IncRef Py_DecRef PyType_GenericAlloc PyErr_Clear PyErr_SetString PyErr_Fetch PyErr_Restore
     PyObject_Vectorcall PyObject_VectorcallDict PyObject_Call PyObject_GetAttr PyLong_AsSsize_t PyDict_Next
-    PyTuple_New PyUnicode_CompareWithASCIIString PyObject_GetItem PyWeakref_NewRef PyList_Append
+    PyTuple_New PyUnicode_CompareWithASCIIString PyObject_GetItem
 """
 """What bodies call besides."""
 OF_PROPERTY = {"property get": 54, "property set": 55}

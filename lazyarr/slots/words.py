@@ -24,7 +24,7 @@ from lazyarr.fallback import finished
 from lazyarr.gather import BASIC
 from lazyarr.namespace import Function
 from lazyarr.pairs import CROSS
-from lazyarr.slot_words import ANSWERED, FORCED, LIMIT, MADE, MOST, NOTED, UNTIL
+from lazyarr.slot_words import ANSWERED, FORCED, LIMIT, MADE, MOST, UNTIL
 from lazyarr.slots.descriptors import KEPT
 from lazyarr.slots.tables import HELPERS, INERT, OF_PROPERTY, SLOTS
 from lazyarr.storage import Storage
@@ -78,7 +78,7 @@ def addresses() -> dict[str, int]:
         "tuples": tuple, "lists": list, "integers": int, "slices": slice, "text": str, "none": None,
         "true": True, "false": False, "ellipsis": ..., "not_implemented": NotImplemented,
         "type_error": TypeError, "finish": finished, "managing": wrap, "lock": LOCK,
-        "acquire": LOCK.acquire, "release": LOCK.release, "hear": hear, "noted": NOTED, **_operators(),
+        "acquire": LOCK.acquire, "release": LOCK.release, "hear": hear, **_operators(),
     }  # fmt: skip
     KEPT.extend(objects.values())                   # modules lose their names at exit, before the last call
     functions = {*HELPERS.split(), *[slot.function for _, slot in SLOTS if slot.function]}
