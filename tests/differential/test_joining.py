@@ -275,4 +275,6 @@ def test_medium_rolls(shape: object, dtype: str) -> None:
                 assert numpy.array_equal(later, wanted[..., :3] + wanted[..., 1:4])
                 wanted[..., 1] = 0
                 assert (asked.dtype, asked.strides) == (wanted.dtype, wanted.strides)
+                assert found.flags.owndata == wanted.flags.owndata
+                assert (found.base is None) == (wanted.base is None)
                 assert numpy.array_equal(asked, wanted) and numpy.array_equal(given, expected)

@@ -376,7 +376,8 @@ USES = {
     "operator": lambda x: x * 2, "pair": lambda x: x + x, "unary": abs, "ufunc": np.exp,
     "method": lambda x: x.sum(), "function": lambda x: np.clip(x, 0, 1), "in place": lambda x: x.__iadd__(1),
     "power": lambda x: x**2, "item": lambda x: x.__setitem__(slice(5), 7), "reflected": lambda x: 1 - x,
-    "copyto": lambda x: np.copyto(x, 2.0), "out": lambda x: np.add(x, 1, out=x), "view": lambda x: x[1:-1] * 2,
+    "copyto": lambda x: np.copyto(x, 2.0), "out": lambda x: np.add(x, 1, out=x),
+    "view": lambda x: x[1:-1] * 2,
 }  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -73,3 +75,32 @@ def test_the_last_value_is_the_one_that_stays(
                 mine = form(lazyarr, op, lazyarr.arange(N) % 49 + 0.25, b)
                 real = form(numpy, op, numbers % 49 + 0.25, numpy.asarray(b))
                 assert numpy.asarray(mine).tobytes() == real.tobytes(), op
+
+
+def test_readers_of_the_value_before_in_another_thread() -> None:
+    """What the evaluation before left behind must not look like somebody who holds the memory."""
+    given = [numpy.random.default_rng(k).uniform(size=500) for k in range(3)]
+
+    def program(np: Any) -> list[numpy.ndarray]:
+        x, y, z = [np.array(a) for a in given]
+        x[1:] = x[:-1]
+        np.add(z, x, out=y)
+        np.add(x, z, out=x)
+        return [numpy.asarray(a) for a in (x, y, z)]
+
+    found: list[list[numpy.ndarray]] = []
+
+    def run() -> None:
+        with lazyarr.options(jit="always", plan="always"):
+            found.extend(program(lazyarr) for _ in range(3))
+
+    gc.disable()
+    try:
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    finally:
+        gc.enable()
+    expected = program(numpy)
+    assert len(found) == 3
+    assert all(numpy.array_equal(a, b) for each in found for a, b in zip(each, expected, strict=True))

@@ -193,3 +193,19 @@ def test_switched_off():
     with lazyarr.options(parallel={"reduction", "setitem", "numpy"}):
         found = numpy.asarray(deviations(lazyarr, *arrays(lazyarr, A, B, C)))
     assert found.tobytes() == deviations(numpy, A, B, C).tobytes()
+
+
+@pytest.mark.parametrize("shape", [(300, 280), (300,), (4, 3)])
+@pytest.mark.parametrize("times", [2, 3, 4, 6, 8])
+def test_a_value_that_is_read_in_two_ways(shape, times):
+    """A group that computes it for one of these cannot compute it for the other, too."""
+
+    def program(a):
+        t = a + 1
+        for _ in range(times):
+            t[...] = 0.5 * (t + t) - t[::-1]
+            t[0] = 3.0
+        return t
+
+    a = numpy.random.default_rng(1).uniform(size=shape)
+    assert numpy.asarray(program(lazyarr.array(a))).tobytes() == program(a).tobytes()
