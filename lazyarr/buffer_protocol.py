@@ -16,6 +16,7 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import ndarray
+from lazyarr.protocols import pinned
 
 FULL_RO = 0x011C
 """What `WHOLE` ask for; and NumPy, which takes BufferError for "try something else"."""
@@ -25,6 +26,9 @@ WHOLE = {"memoryview", "bytearray", "PickleBuffer", "from_buffer"}
 
 REFUSAL = f"a lazy array lends its memory where one of {', '.join(sorted(WHOLE))} is called by its name"
 """NumPy does not show it, but goes on to `__array__`."""
+
+WRITABLE = 0x0001
+"""Who asks for memory to write to may keep the address (`numpy.frombuffer`), and give the buffer back."""
 
 _NAME, _BUFFER, _FLAGS = 24, 160, 168
 """Byte offsets in PyTypeObject (64 bit): tp_name, tp_as_buffer, tp_flags."""
@@ -41,14 +45,19 @@ def _for_numpy(flags: int) -> bool:
 def __buffer__(self: Any, flags: int) -> memoryview:
     if _for_numpy(flags):
         raise BufferError(REFUSAL)
-    return memoryview(self.__array__())
+    return memoryview(_real(self, flags))
 
 
 def _find(self: Any, flags: int) -> Any:
     """The array whose memory is lent."""
     if _for_numpy(flags):
         raise BufferError(REFUSAL)
-    return self.__array__()
+    return _real(self, flags)
+
+
+def _real(x: ndarray, flags: int) -> numpy.ndarray:
+    """The real array: of memory that stays where it is, if the address may be all that somebody keeps."""
+    return pinned(x) if flags & WRITABLE else x.__array__()
 
 
 def _word(address: int) -> ctypes.c_size_t:

@@ -75,7 +75,7 @@ class Head(IntEnum):
     FALSE = 28
     ANSWERS = 29
     """The ints that are answers."""
-    END = 36
+    END = ANSWERS + len(Answer)
 
 
 class Places(NamedTuple):

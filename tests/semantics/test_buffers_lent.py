@@ -83,3 +83,27 @@ def lend(x):
 
 
 view = vars(__import__("builtins"))["memory" + "view"]
+
+
+@pytest.mark.parametrize("of", ["real", "waiting", "written"])
+def test_frombuffer_sees_what_is_written(n, of):
+    """It holds the array and an address, and gives the buffer back at once."""
+    x = {
+        "real": lambda: np.array(numpy.arange(float(n))), "waiting": lambda: np.arange(float(n)) * 1,
+        "written": lambda: np.add(np.arange(float(n)), 0, out=np.zeros(n)),
+    }[of]()
+    h = numpy.frombuffer(x)
+    assert h.tolist() == numpy.arange(float(n)).tolist()
+    later = x + 1
+    np.multiply(x, 0.5, x)
+    np.add(x, x, out=x)
+    np.add(np.ones(n) * 3, np.ones(n) * 3, out=x)
+    assert (h == 6).all()
+    h[1] = 7
+    assert x[1] == 7 and later[1] == 2
+    x += 1
+    x[:2] = [4, 5]
+    gc.collect()
+    spoiled = [np.full(n, 5.0) + 1 for _ in range(9)]
+    np.evaluate(*spoiled)
+    assert h[:4].tolist() == [4, 5, 7, 7] == x[:4].tolist()
