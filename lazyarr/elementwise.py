@@ -59,14 +59,14 @@ KEYS = {**STRONG, **WEAK}
 
 
 def truth(x: int) -> numpy.bool:
-    """An int as an operand of ``logical_and`` and the like, which NumPy makes an array of ints first.
+    """An int as an operand of ``logical_and`` and the like, which NumPy may make an array of ints first.
 
     Raises
     ------
     OverflowError
-        If it does not fit there.
+        If it does not fit there (NumPy 2.0 takes any).
     """
-    return numpy.bool(numpy.int_(x))
+    return numpy.logical_and(numpy.True_, x)
 
 
 class Loop:

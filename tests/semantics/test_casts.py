@@ -114,13 +114,17 @@ def test_copy_modes(mode, order):
 @pytest.mark.parametrize("char", "?BlfdF")
 @pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
 def test_a_truth_that_is_no_integer(name, char, number):
-    """NumPy makes an array of ints of it first."""
-    for pair in ((numpy.ones(N, char), number), (number, numpy.ones(N, char))):
-        with pytest.raises(OverflowError) as expected:
-            getattr(numpy, name)(*pair)
-        with pytest.raises(OverflowError) as found:
-            getattr(np, name)(*(np.array(x) if isinstance(x, numpy.ndarray) else x for x in pair))
-        assert str(found.value) == str(expected.value)
+    """NumPy 2.4 makes an array of ints of it first, NumPy 2.0 does not."""
+
+    def told(np, *pair):
+        try:
+            return numpy.asarray(getattr(np, name)(*pair)).tolist()
+        except OverflowError as error:
+            return str(error)
+
+    ones = numpy.ones(N, char)
+    assert told(np, np.array(ones), number) == told(numpy, ones, number)
+    assert told(np, number, np.array(ones)) == told(numpy, number, ones)
 
 
 @pytest.mark.parametrize("number", [0, 1, -1, 2, 2**63 - 1, -(2**63), True, False, 0.0, numpy.nan])
