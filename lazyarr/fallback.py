@@ -267,9 +267,10 @@ def _are_plain(args: Sequence[Any], found: list[ndarray]) -> bool:
             if x.storage is not None:
                 return False
             found.append(x)
-        elif c in NESTED and (
-            c is dict or not CONTAINERS.isdisjoint(map(type, x)) or not _are_plain(x, found)
-        ):
+        elif c is list or c is tuple:
+            if not CONTAINERS.isdisjoint(map(type, x)) or not _are_plain(x, found):
+                return False
+        elif c in NESTED:                       # (the array type among them)
             return False
     return True
 

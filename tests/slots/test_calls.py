@@ -15,6 +15,7 @@ import numpy
 import pytest
 
 import lazyarr as np
+from lazyarr.fallback import finished
 from tests.slots.operands import ONLY_HERE, VALUES, lazy, python_calls, python_functions, same
 
 pytestmark = ONLY_HERE
@@ -129,6 +130,12 @@ def test_functions_with_several_results(name: str) -> None:
             assert (x.base is ours[0]) == (y.base is args[0])
             x[...] = y[...] = 7
     assert same(ours[0], args[0])
+
+
+def test_the_array_type_is_an_argument_as_any() -> None:
+    x = lazy(numpy.full(3, 7))
+    found = finished(numpy.arange(6).reshape(2, 3), x, np.ndarray, like=[x, 1])
+    assert same(found, numpy.arange(6).reshape(2, 3))
 
 
 def test_views_among_several_results_are_of_their_arguments() -> None:
