@@ -59,6 +59,9 @@ class Recipe(NamedTuple):
 FIRSTS = 8
 """So many calls from one place have a recipe made before others are taken for ones that do not recur."""
 
+LOOKED = 16
+"""Pending nodes that are asked, from a result on, whether they are large."""
+
 _new = object.__new__
 
 _firsts: dict[tuple[int, int], int] = {}
@@ -145,11 +148,24 @@ def at_first(
 
 
 def waits_for_more(x: ndarray) -> bool:
-    """Is it pending, and larger than what is of medium size?"""
+    """Is it pending, and it or what it waits for larger than what is of medium size?
+
+    A fold of much is small, but to compute it at once takes what its readers could have in the same pass."""
     storage = x.storage
     if storage is None or storage.value.op is None:
         return False
-    return storage.value.nbytes > MEDIUM * WORD * current.eager_elements
+    much = MEDIUM * WORD * current.eager_elements
+    nodes = [storage.value]
+    for node in nodes:                          # (grows meanwhile)
+        if node.nbytes > much:
+            return True
+        for read in node.inputs:
+            if read.__class__ is Read:
+                if read.geo.nbytes > much:
+                    return True
+                if read.expr.op is not None and len(nodes) < LOOKED:
+                    nodes.append(read.expr)
+    return False
 
 
 def again(
