@@ -28,11 +28,20 @@ def is_beyond(value: Any, type_: type) -> bool:
 
 def may_warn(given: Any, result: Any) -> bool:
     """Is one of the numbers beyond one of the types of the arrays, or of those that are asked for?"""
-    numbers = [x for x in _leaves(given) if isinstance(x, (int, float, complex, numpy.inexact))]
+    numbers: list[Any] = [x for x in _leaves(given) if isinstance(x, (int, float, complex, numpy.inexact))]
     if all(abs(x) <= LEAST for x in numbers):
         return False
-    types_ = {x.dtype.type for x in _leaves((given, result)) if isinstance(x, (ndarray, numpy.dtype))}
-    types_.update(x for x in _leaves(given) if isinstance(x, type))
+    types_: set[Any] = set()
+    x: Any
+    for x in _leaves((given, result)):
+        if x.__class__ is ndarray:
+            types_.add(x.geo.dtype.type)
+        elif isinstance(x, numpy.ndarray):
+            types_.add(x.dtype.type)
+        elif isinstance(x, numpy.dtype):
+            types_.add(x.type)
+        elif isinstance(x, type):
+            types_.add(x)
     return any(is_beyond(x, type_) for x in numbers for type_ in types_)
 
 

@@ -32,7 +32,7 @@ def clipped(x: Any, m: Any, p: float) -> Any:
 
 
 def filled(x: Any, m: Any, p: float) -> Any:
-    return x + np.full(len(x), LARGE, "f2") + np.full_like(x, p)
+    return x + np.full(len(x), LARGE, np.dtype("f2")) + np.full_like(x, p, dtype=np.float16)
 
 
 def copied(x: Any, m: Any, p: float) -> Any:

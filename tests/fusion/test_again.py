@@ -225,7 +225,7 @@ def flipped_twice(np, x):
     lambda np: np.full(N, 0.5), lambda np: np.arange(N) * 0.25, lambda np: np.array(A.ravel()) * 2,
 ], ids=["full", "arange", "product"])  # fmt: skip
 def test_what_numpys_loop_is_to_see_as_it_lies(made, read):
-    """A function's bits may depend on strides: what it reads backwards is stored, or turned, not computed again."""
+    """A function's bits may depend on strides: what it reads backwards is not computed again."""
     found, wanted = read(lazyarr, made(lazyarr)), read(numpy, made(numpy))
     lazyarr.evaluate(*(found if isinstance(found, tuple) else (found,)))
     assert numpy.asarray(found).tobytes() == numpy.asarray(wanted).tobytes()
