@@ -281,7 +281,7 @@ def _assembled(
         before = len(barred)
         parted = partition(w.nodes, w.external, refuse, w.tokens, memory, barred, look_back, order, places)
         if chained is not None:
-            parted.again = repeat(parted.groups, parted.stored, w.asked, chained)
+            parted.again = repeat(parted.groups, parted.stored, w.asked, chained, barred.apart)
         made = [_attempt(group, w, parted, barred, alike) for group in parted.groups]
         steps = [step for step in made if step is not None]
         if len(barred) == before:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 from lazyarr.cache_sizes import cache_bytes, share_bytes
@@ -23,6 +24,7 @@ from lazyarr.expr import Expr, Map
 from lazyarr.fusion.assemble import Frame
 from lazyarr.fusion.assembler import Unlike
 from lazyarr.fusion.chain import Chain
+from lazyarr.fusion.group import left
 from lazyarr.fusion.partition import Partition
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.rows import Found
@@ -347,7 +349,8 @@ class _Joining:
             for t in touches:
                 if not t.writes:
                     reads.setdefault(self.w.numbers[id(t.value)], []).append((at, axis, t))
-        # (What a masked write leaves of an old value is among the operands only.)
+        self._left(reads)
+        # (What a masked write leaves of an old value that nobody else reads is among the operands only.)
         last: dict[int, int] = {}
         for at, s in enumerate(self.steps):
             last.update((v, at) for k, v in enumerate(s.operands) if k not in s.written)
@@ -375,6 +378,19 @@ class _Joining:
                     yield self.own[number], () if to is None else tuple([
                         v for v, end, found, way in ending if end <= k and fits(found, end, way, k, to, axis)
                     ])
+
+    def _left(self, reads: dict[int, Reads]) -> None:
+        """Masked writes read what they leave of old values, too, where they write."""
+        groups, axes, touches = self.chain.groups, self.chain.axes, self.chain.touches
+        for at, (group, axis, mine) in enumerate(zip(groups, axes, touches, strict=True)):
+            for node, old in left(group):
+                number = self.w.numbers.get(id(old))
+                if number in reads:
+                    where = [t for t in mine if t.writes and t.value is node]
+                    if not where:               # (it stays in registers)
+                        del reads[number]
+                        continue
+                    reads[number] = sorted([*reads[number], (at, axis, where[0])], key=itemgetter(0))
 
     def _verify(self, found: RowBlocks) -> None:
         """Does each operand stay within its value, or within the thread's memory, in every block?"""

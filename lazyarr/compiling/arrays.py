@@ -15,6 +15,7 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import ndarray
+from lazyarr.compiling.casts import may_warn
 from lazyarr.compiling.extents import Length, as_numbers, has_length
 from lazyarr.compiling.interpret import Link, Tracer, is_plain
 from lazyarr.compiling.values import Method, Near, NeedsValue, Number, Traced
@@ -87,7 +88,18 @@ def traced(t: Tracer, x: Any, foreign: bool) -> Any:
 
 
 def attempted(t: Tracer, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """fn(*args), refused where it asks for values or raises: the function itself does that best."""
+    """fn(*args), refused where it asks for values, raises or warns: the function itself does that best."""
+    return in_range(t, (args, (*kwargs.values(),)), _attempted(t, fn, *args, **kwargs))
+
+
+def in_range(t: Tracer, given: Any, result: Any) -> Any:
+    """What a call gave, refused where it cast a number to a type that is too small for it."""
+    if may_warn(given, result):
+        raise t.refuse("NumPy warns of a number that is too large for an array's type")
+    return result
+
+
+def _attempted(t: Tracer, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if t.asked is not None and (has_length(args) or has_length([*kwargs.values()])):
         raise t.refuse("it computes with lengths")
     try:
@@ -123,7 +135,8 @@ def operated(t: Tracer, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         raise t.refuse("NumPy multiplies large complex temporaries in an order of its own")
     if fn in ELIDING and _in_two_orders(values):
         raise t.refuse("NumPy computes in large temporaries, whose memory order may be another one")
-    result = attempted(t, fn, *values)
+    result = _attempted(t, fn, *values)
+    in_range(t, [v for v, x in zip(values, args, strict=True) if not isinstance(x, Number)], result)
     if result.__class__ is not ndarray:
         raise t.refuse("an operator that makes no array")
     if lone and not _scalar(fn, result, args):
@@ -178,7 +191,8 @@ def inplace(t: Tracer, fn: Callable[..., Any], x: Traced, y: Any) -> Traced:
     """x += y and the like, of an array."""
     if x.foreign and not foreign((y,)):
         raise t.refuse("a lazy array into one of NumPy's, for which another stands")
-    result = attempted(t, fn, x.array, _operand(t, fn, y))
+    result = _attempted(t, fn, x.array, _operand(t, fn, y))
+    in_range(t, y, result)
     if result is not x.array:
         raise t.refuse("an operator in place that makes another array")
     if isinstance(y, Number):

@@ -8,12 +8,12 @@ Nothing of a trace but its programs is kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import inf
 from typing import Any
 
 import numpy
 
 from lazyarr.arrays import plain
+from lazyarr.compiling.casts import is_beyond
 from lazyarr.compiling.interpret import Derived, Ref
 from lazyarr.compiling.trace import Result, Trace
 from lazyarr.compiling.values import Refused
@@ -76,19 +76,12 @@ class Numbers:
             found.append(value)
 
 
-_GREATEST = {
-    numpy.dtype(c).type: float(numpy.finfo(c).max) for c in "efF"
-}  # fmt: skip
-"""Of the types that a Python number may be too large for: NumPy warns of that."""
-
-
 def converted(type_: type, value: Any) -> Any:
     """A number as a kernel takes it."""
     if value.__class__ is type_:
         return value
     try:
-        greatest = _GREATEST.get(type_)
-        if greatest is not None and not (abs(value) <= greatest or abs(value) == inf or value != value):
+        if is_beyond(value, type_):     # NumPy warns of that
             raise Misfit
         return type_(value)
     except (OverflowError, TypeError, ValueError):

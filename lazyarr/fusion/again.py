@@ -51,10 +51,11 @@ LEAST = 1 << 15
 
 
 def repeats(
-    groups: Sequence[Group], stored: Collection[int], asked: Collection[int], chained: Chained
+    groups: Sequence[Group], stored: Collection[int], asked: Collection[int], chained: Chained,
+    apart: Collection[int] = (),
 ) -> Iterator[Repeat]:
-    """What pays to compute again: not what rows of blocks keep in the cache.  (Groups may be changed by it
-    before the next is asked for.)"""
+    """What pays to compute again: not what rows of blocks keep in the cache, nor, through a view, what is to
+    stay `apart` (`outline.Barred`).  (Groups may be changed by it before the next is asked for.)"""
     passing = {n.serial for g in groups for n in g.nodes if n.nbytes >= LEAST and n.serial in stored}
     passing.difference_update(asked)
     if not passing:
@@ -76,15 +77,17 @@ def repeats(
             together = {*chained.get(group.number, ())}
             if node.serial not in stored or together.issuperset(g.number for g in found):
                 continue            # (some groups compute it by now)
-            repeat = _repeat(node, group, found, groups, stored)
+            repeat = _repeat(node, group, found, groups, stored, apart)
             if repeat is not None:
                 yield repeat
 
 
-def repeat(groups: list[Group], stored: set[int], asked: Collection[int], chained: Chained) -> bool:
+def repeat(
+    groups: list[Group], stored: set[int], asked: Collection[int], chained: Chained, apart: Collection[int]
+) -> bool:
     """Let groups compute again what it pays to; is there any?"""
     found = False
-    for each in repeats(groups, stored, asked, chained):
+    for each in repeats(groups, stored, asked, chained, apart):
         found = True
         stored.discard(each.value.serial)
         for group, view in zip(each.readers, each.views, strict=True):
@@ -98,7 +101,8 @@ def repeat(groups: list[Group], stored: set[int], asked: Collection[int], chaine
 
 
 def _repeat(
-    value: Expr, maker: Group, readers: list[Group], groups: Sequence[Group], stored: Collection[int]
+    value: Expr, maker: Group, readers: list[Group], groups: Sequence[Group], stored: Collection[int],
+    apart: Collection[int],
 ) -> Repeat | None:
     """A value as one that is computed in all groups that read it, if that can be, and pays."""
     made = _made_of(value, maker, stored)
@@ -113,6 +117,8 @@ def _repeat(
     for group in readers:
         view = _view(value, maker, group)
         if view is None or len(group.nodes) + len(made) > MAX_NODES:
+            return None
+        if view is not _as_it_is and any(node.serial in apart for node in made):
             return None
         seen = [view(geo) for _, geo in loads]
         if any(geo is None for geo in seen) or _crosses(group, seen):

@@ -8,7 +8,7 @@ touch the same element in the same iteration where they are equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -250,6 +250,17 @@ def forwards(value: Expr, geo: numpy.ndarray, group: Group, epoch: int) -> bool:
         and isinstance(value.op, ELEMENTWISE)
         and same(geo, group.placed[value.serial].region)
     )
+
+
+def left(group: Group) -> Iterator[tuple[Expr, Expr]]:
+    """Masked writes, and values that others made: what these leave of them they read where they write."""
+    for node in group.nodes:
+        if node.masked:
+            old = node.old
+            while old is not None and old.serial in group.placed:
+                old = old.old
+            if old is not None:
+                yield node, old
 
 
 Loads = list[tuple[Expr, numpy.ndarray]]

@@ -430,3 +430,26 @@ def test_what_short_rows_come_to_stays_in_the_cache(columns: int) -> None:
     made = explain(lengths(lazyarr, lazyarr.array(x), 1)[0])
     assert ("in row blocks" in str(made)) is (columns < 16)
     assert made.bytes_moved <= 1.1 * made.bytes_least
+
+
+def left_by_a_mask(np: Any, a: Any, b: Any, c: Any, d: Any, e: Any) -> Any:
+    """What the mask leaves of `a` is read when all of `d`, upside down, is stored: not into a's memory."""
+    b[a > 2] = 1
+    c -= e[..., ::-1] + d.sum(axis=0, keepdims=True).astype(d.dtype)
+    d *= b & b
+    d = (~d[::-1]) + e.sum(axis=0, keepdims=True).astype(d.dtype)
+    np.add(c, c, out=a, where=c > 0)
+    return a, b, c, d
+
+
+@pytest.mark.parametrize("char", "Bil")
+@pytest.mark.parametrize("shape", [(20, 785), (20, 100), (4, 1000), (3, 5)])
+def test_what_a_mask_leaves(shape: tuple[int, ...], char: str) -> None:
+    random = numpy.random.default_rng(0)
+    given = [(random.standard_normal(shape) * 20).astype("i1").astype(char) for _ in range(5)]
+    with lazyarr.options(jit="always"):
+        found = left_by_a_mask(lazyarr, *map(lazyarr.array, given))
+        lazyarr.evaluate(*found)
+    wanted = left_by_a_mask(numpy, *[x.copy() for x in given])
+    for mine, numpys in zip(found, wanted, strict=True):
+        assert numpy.array_equal(numpy.asarray(mine), numpys)
