@@ -374,7 +374,8 @@ def _planned(
     for group in parted.groups:
         if group.unit is not None and group.unit.fed is not None and group.number not in absorbed:
             raise Apart(group.unit)
-    parted.rows = chains(parted.groups, parted.stored, w.external, absorbed | feeding, room())
+    alike = [] if parted.again else [framed for _, framed in made]
+    parted.rows = chains(parted.groups, parted.stored, w.external, absorbed | feeding, room(), alike)
     return parted, made, absorbed
 
 

@@ -318,7 +318,7 @@ class _Joining:
         written = [t for t in self.chain.touches[k] if t.writes]
         if sum(t.value.nbytes for t in written) < NONTEMPORAL_BYTES:
             return False
-        touched, writing = self.chain.touched, self.chain.written
+        touched, writing, _ = self.chain.buffers
         return not any(
             touched[id(t.key)][-1][0] > k or writing[id(t.key)][0][0] < k
             or self.w.numbers[id(t.value)] in self.inside for t in written
