@@ -28,7 +28,7 @@ from lazyarr.fusion.group import TOO_FEW, Group, space
 from lazyarr.fusion.outline import Barred, Elsewhere, Outline, outline
 from lazyarr.fusion.partition import ALONE, LOOK_BACK, Partition, is_draw, partition
 from lazyarr.fusion.portions import portioned, takes
-from lazyarr.fusion.regions import IN_ORDER, Regions, read_through
+from lazyarr.fusion.regions import IN_ORDER, Prospects, Regions, read_through
 from lazyarr.fusion.rows import Found, chains
 from lazyarr.fusion.structure import Key
 from lazyarr.fusion.turns import Turns, turns
@@ -146,10 +146,9 @@ def _reading_through(
         return found
     memory = Memory(w.tokens.odd)
     chained = {number for chain in parted.rows.chains for number in chain.numbers}
+    prospects = Prospects(w.nodes, parted.groups, parted.stored, w.asked)
     for out in (chained, set()) if chained else (chained,):     # (row blocks may be the better way)
-        regions = parted.regions = read_through(
-            w.nodes, parted.groups, parted.stored, w.asked, memory, out,
-        )  # fmt: skip
+        regions = parted.regions = read_through(prospects, memory, out)
         mine = _in_boxes(w, refuse, regions, memory)
         if mine is not None and _bytes(mine[1], w) < _bytes(best[1], w) and excess(w, mine[1]) <= most:
             mine[0].regions = regions
@@ -246,7 +245,7 @@ def _turns(w: Walk, look_back: int, order: Order) -> Turns | None:
         return None
     if not {"fusion", "reduction", "setitem"} <= config.current.parallel:
         return None
-    found = turns(w.nodes, w.external, sweeps, rows.MOST)
+    found = turns(w.nodes, w.asked, sweeps, rows.MOST)
     return found if found.first else None
 
 
@@ -279,7 +278,7 @@ def _assembled(
     alike = Alike()
     while True:
         before = len(barred)
-        parted = partition(w.nodes, w.external, refuse, w.tokens, memory, barred, look_back, order, places)
+        parted = partition(w.nodes, w.asked, refuse, w.tokens, memory, barred, look_back, order, places)
         if chained is not None:
             parted.again = repeat(parted.groups, parted.stored, w.asked, chained)
         made = [_attempt(group, w, parted, barred, alike) for group in parted.groups]
@@ -360,7 +359,7 @@ def _planned(
     parted, made = _assembled(w, refuse, barred, look_back, order, places, memory, chained)
     absorbed: set[int] = set()
     feeding: set[int] = set()
-    for number, sources in fed(parted.groups, parted.stored, w.external).items():
+    for number, sources in fed(parted.groups, parted.stored, w.asked).items():
         for source in sources:
             if _feed(made[number][0], made[source.number][0]):
                 absorbed.add(source.number)
@@ -375,7 +374,7 @@ def _planned(
         if group.unit is not None and group.unit.fed is not None and group.number not in absorbed:
             raise Apart(group.unit)
     alike = [] if parted.again else [framed for _, framed in made]
-    parted.rows = chains(parted.groups, parted.stored, w.external, absorbed | feeding, room(), alike)
+    parted.rows = chains(parted.groups, parted.stored, w.asked, absorbed | feeding, room(), alike)
     return parted, made, absorbed
 
 

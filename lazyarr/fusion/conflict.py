@@ -115,7 +115,7 @@ def _store_conflict(node: Expr, placed: Placed, group: Group, epoch: int, asked:
     if not node.covers and makes(old, group, epoch):
         if old is key and not same(group.placed[old.serial].region, region):
             return "changes a part of what the group makes"
-        if asked(old):
+        if old.serial in asked:
             return "somebody else still reads the value that it changes: a copy of it must exist first"
     if _clashes(region, group.at(key)):
         return "writes memory that the group uses, at other elements"
@@ -146,7 +146,7 @@ def _cannot_repeat(node: Expr, group: Group, epoch: int, asked: Asked) -> str | 
 
 def _passes(node: Expr, reader: Expr, group: Group, epoch: int, asked: Asked) -> bool:
     """Is a node read by `reader` and the group alone?"""
-    return node.old is None and not asked(node) and all(
+    return node.old is None and node.serial not in asked and all(
         r is reader or (r.epoch == epoch and r.index == group.number) for r in node.waiting()
     )
 

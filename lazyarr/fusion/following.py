@@ -115,7 +115,7 @@ def begins_anew(groups: Sequence[Group], group: Group) -> bool:
 
 def changes_what_stays(groups: Sequence[Group], group: Group, asked: Asked) -> bool:
     """Does it write to a part of what other groups make, while others want it as it was?"""
-    olds = [n.old for n in group.nodes if n.old is not None and not n.covers and asked(n.old)]
+    olds = [n.old for n in group.nodes if n.old is not None and not n.covers and n.old.serial in asked]
     return any(makes(old, g, old.epoch) for old in olds for g in groups)
 
 

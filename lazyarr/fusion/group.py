@@ -8,7 +8,7 @@ touch the same element in the same iteration where they are equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 View = Reindex | Callable[[numpy.ndarray], numpy.ndarray | None]
 """A geometry over one space, as another space has it."""
 
-Asked = Callable[[Expr], bool]
-"""Does somebody outside ask for the value, now or later?"""
+Asked = Collection[int]
+"""Serials of the values that somebody outside asks for, now or later."""
 
 
 def region_of(node: Expr) -> numpy.ndarray:

@@ -143,7 +143,7 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
     """One pass over the nodes: each is placed once, and its accesses are entered."""
     epoch, asked, memory = next(_epochs), terms.asked, terms.memory
     groups: list[Group] = []
-    stored, passing = {n.serial for n in nodes if asked(n)}, set[int]()
+    stored, passing = {n.serial for n in nodes if n.serial in asked}, set[int]()
     last_reader: dict[int, int] = {}    # id(memory key) -> last group that loads it
     for k, node in enumerate(nodes if order is None else order):
         if isinstance(node, Unit):
@@ -173,7 +173,7 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
                     stored.add(old.serial)
     for group in groups:
         if len(group.nodes) > 1 and group.stores:
-            stored.difference_update([n.serial for n in written_again(group) if not asked(n)])
+            stored.difference_update([n.serial for n in written_again(group) if n.serial not in asked])
         if group.unit is not None:
             stored -= group.unit.through
     stored.update(g.unit.fed.serial for g in groups if g.unit is not None and g.unit.fed is not None)
