@@ -125,6 +125,7 @@ class Chain:
     def part(self, n: int) -> Chain:
         """The first groups."""
         found = Chain([], [], [], self.extent, reach=self.reach)
+        found.like = None if self.like is None else (self.like, n)
         for k in range(n):
             found.add(self.groups[k], self.axes[k], self.touches[k], self.lags[k], self.starts[k])
         return found

@@ -289,7 +289,7 @@ class Tried:
             if not worth:
                 return None
         found = self.chains[stage.best]
-        found.like = stage
+        found.like = stage, len(self.begun)
         return found
 
 
