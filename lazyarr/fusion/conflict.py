@@ -176,12 +176,11 @@ def leader(node: Expr, fold: Expr | None) -> Expr | None:
     return None if found is None else fold if found is other else node
 
 
-def own_conflict(node: Expr, plain: Placed, memory: Memory) -> str | None:
+def own_conflict(node: Expr, plain: Placed, memory: Memory, key: Expr) -> str | None:
     """Overlap within one node, as in ``a[1:] = a[:-1]``: NumPy's own rules apply, so NumPy runs it.
 
-    `plain` has its accesses over its own space."""
-    assert node.old is not None
-    key, over = memory.key(node), None
+    `plain` has its accesses over its own space, `key` is its buffer's."""
+    over = None
     for i, geo in zip(node.inputs, plain.reads, strict=True):
         if i.__class__ is Read and memory.key(i.expr) is key:
             if over is None:

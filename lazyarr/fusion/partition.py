@@ -16,6 +16,8 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import field
+from functools import partial
+from typing import Any
 
 import numpy
 
@@ -113,9 +115,10 @@ def partition(
     Elsewhere
         If some node cannot be there."""
     on = current.parallel
+    usual = look_back > 0 and {"fusion", "reduction"} <= on and not (len(barred) or memory.turns or switches.OFF)
     terms = Terms(
         asked, Forms(refuse, tokens, memory), memory, barred, look_back,
-        "fusion" in on, "reduction" in on, not is_off("views"), places,
+        "fusion" in on, "reduction" in on, not is_off("views"), places, usual,
     )  # fmt: skip
     return _attempt(nodes, terms, order)
 
@@ -137,6 +140,8 @@ class Terms(NamedTuple):
     """Through views, too."""
     places: Sequence[int] | None
     """Where each node was put for other extents."""
+    usual: bool
+    """Nothing of all this keeps nodes apart."""
 
 
 def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | None) -> Partition:
@@ -163,7 +168,7 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
         _enter_loads(loads, group, last_reader, stored, memory)
         if old is not None:
             key = memory.key(node)
-            group.store(Access(node, key, written(node, placed.region)))
+            group.store(_access((node, key, written(node, placed.region))))
             group.scatters = group.scatters or isinstance(op, Scatter)
             if node.masked:
                 group.merged.add(id(key))
@@ -197,13 +202,17 @@ def _passes_on(node: Expr, placed: Placed, group: Group, passing: set[int]) -> b
     return False
 
 
+_access: Any = partial(tuple.__new__, Access)
+"""(The interpreter's own constructor: a class's takes three times as long.)"""
+
+
 def _enter_loads(
     loads: Loads, group: Group, last_reader: dict[int, int], stored: set[int], memory: Memory
 ) -> None:
     number, enter = group.number, group.loads.append
     for value, geo in loads:
         key = value if value.old is None else memory.key(value)
-        enter(Access(value, key, geo))
+        enter(_access((value, key, geo)))
         if last_reader.get(id(key), -1) < number:
             last_reader[id(key)] = number
         if value.op is not None:
@@ -242,15 +251,33 @@ def _place(
     """The group in whose loops a node runs, perhaps a new one, and how they see it.
 
     Where `known` says which, it is that one."""
-    needed, floor = _needed(node, last_reader, epoch, terms.memory)
+    needed = [
+        i.expr.index for i in node.inputs
+        if i.__class__ is Read and i.expr.epoch == epoch and i.expr.op is not None
+    ]
+    """The groups that make what it needs."""
+    old, memory = node.old, terms.memory
+    if old is not None and old.op is not None and old.epoch == epoch:
+        needed.append(old.index)
+    floor = max(needed) if needed else -1       # the last group that must not run after it
     own, shape, plain, twice = terms.forms.of(node)
-    edge = node.old is not None and is_edge(node, terms.memory)
-    if edge and own is TOO_FEW:
-        own = None
+    if old is None:
+        edge = False
+        if groups and own is None and known is None and terms.usual:
+            group = groups[floor]               # (the latest, if it needs none)
+            loads = _usual(node, shape, plain, group, epoch)
+            if loads is not None:
+                return group, plain, loads
+    else:
+        key = memory.key(node)
+        floor = max(floor, last_reader.get(id(key), -1))
+        edge = is_edge(node, memory)
+        if edge and own is TOO_FEW:
+            own = None
     unlike = terms.barred.unlike
     why = (unlike.get(node.serial) if unlike else None) or own
-    if why is None and node.old is not None:
-        why = "writes some element twice" if twice else own_conflict(node, plain, terms.memory)
+    if why is None and old is not None:
+        why = "writes some element twice" if twice else own_conflict(node, plain, memory, key)
     refusals = [] if why is None else [Refusal(node.serial, why)]
     if why is None:
         apart = terms.look_back == ALONE or (not terms.look_back and floor < len(groups) - 1)
@@ -268,25 +295,37 @@ def _place(
                 refusals.append(Refusal(node.serial, found, group.number))
     if known is not None and known != (len(groups) if why is None else -1 - len(groups)):
         raise Elsewhere
-    group = Group(len(groups), shape, terms.memory, opaque=why is not None, refusals=refusals, edge=edge)
+    group = Group(len(groups), shape, memory, opaque=why is not None, refusals=refusals, edge=edge)
     groups.append(group)
     return group, plain, memory_reads(node, plain, group, epoch)
 
 
-def _needed(
-    node: Expr, last_reader: dict[int, int], epoch: int, memory: Memory
-) -> tuple[set[int], int]:
-    """The groups that make what a node needs, and the last group that must not run after it."""
-    found, old = set[int](), node.old
-    for i in node.inputs:
-        if i.__class__ is Read and (value := i.expr).op is not None and value.epoch == epoch:
-            found.add(value.index)
-    if old is None:
-        return found, max(found) if found else -1
-    if old.op is not None and old.epoch == epoch:
-        found.add(old.index)
-    floor = last_reader.get(id(memory.key(node)), -1)
-    return found, max(floor, *found) if found else floor
+def _usual(
+    node: Expr, shape: tuple[int, ...], plain: Placed, group: Group, epoch: int
+) -> Loads | None:
+    """What a new array's node loads that joins the first group it would try, in the usual case: an operation
+    over the group's space, and all that the group makes of what it reads comes in registers.
+
+    None where that has to be looked at: `_join` and `conflict` say yes to no other nodes at once."""
+    if (
+        node.op.__class__ is not Map or group.shape != shape or group.opaque or group.edge or group.stores
+        or group.unit is not None or group.scan is not None or len(group.nodes) >= MAX_NODES
+        or (group.fold is not None and group.fold.op.__class__ is not Reduce)
+    ):  # fmt: skip
+        return None
+    number, loads = group.number, []
+    for i, geo in zip(node.inputs, plain.reads, strict=True):
+        if geo is None:
+            continue
+        value = i.expr                          # type: ignore[union-attr]
+        if value.epoch != epoch or value.index != number or value.op is None:
+            loads.append((value, geo))
+        elif not (
+            isinstance(value.op, ELEMENTWISE)
+            and (geo is (made := group.placed[value.serial].region) or same(geo, made))
+        ):
+            return None
+    return loads
 
 
 def _candidates(groups: list[Group], floor: int, look_back: int) -> list[Group]:
