@@ -17,7 +17,7 @@ from lazyarr import config
 from lazyarr.counters import COUNT
 from lazyarr.expr import Expr, Read
 from lazyarr.fusion import rows
-from lazyarr.fusion.again import Chained, repeat, repeats
+from lazyarr.fusion.again import Chained, any_large, repeat, repeats
 from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.arranging import arranged
 from lazyarr.fusion.assembler import Unlike
@@ -164,12 +164,14 @@ def _again(
     parted = found[0]
     if is_off("again") or "fusion" not in config.current.parallel or not w.tokens.literal:
         return found
-    chained: Chained = {k: chain.numbers for chain in parted.rows.chains for k in chain.numbers}
+    if not any_large(w.nodes):
+        return found
+    chained: Chained = {k: numbers for chain in parted.rows.chains for numbers in [chain.numbers] for k in numbers}
     if next(repeats(parted.groups, parted.stored, w.asked, chained), None) is None:
         return found
     look_back, order = LOOK_BACK, None
-    if parted.outline is not None:
-        look_back = parted.outline.look_back
+    if parted.look_back is not None:
+        look_back = parted.look_back
     else:
         order = arranged(w.nodes, parted.regions.units, Memory(w.tokens.odd))
     try:
@@ -178,7 +180,7 @@ def _again(
         return found
     if _bytes(mine[1], w) >= _bytes(found[1], w) or excess(w, mine[1]) > most:
         return found
-    mine[0].regions, mine[0].outline = parted.regions, parted.outline
+    mine[0].regions, mine[0].outline, mine[0].look_back = parted.regions, parted.outline, parted.look_back
     return mine
 
 
@@ -235,7 +237,9 @@ def _groups(
     if memory.turns is not None and not _together(memory.turns, parted):
         return _groups(w, refuse, barred, look_back, order, places, chained, in_place=True)
     if order is None:
-        parted.outline = outline(w.nodes, parted.groups, barred, look_back)
+        parted.look_back = look_back
+        if len(w.nodes) <= OUTLINED:
+            parted.outline = outline(w.nodes, parted.groups, barred, look_back)
     return parted, [_by_numpy(s) if id(s) in edges and too_few(w.nodes[s.members[0]]) else s for s in joint]
 
 
@@ -425,24 +429,28 @@ def _let_go(
     """Say after which step each value is not needed any more."""
     turn = {} if turns is None else turns.first
     last: dict[int, int] = {}
-    over = [0] * len(nodes)             # the last step that writes to what has a node's memory
     for at, step in enumerate(steps):
         for k in step.members:
-            last[k] = over[k] = at
+            last[k] = at
             for i in nodes[k].inputs:
                 if i.__class__ is Read:
                     last[numbers[id(i.expr)]] = at
-    for k in reversed(range(len(nodes))):
-        old, at = nodes[k].old, over[k]
-        if nodes[k].serial in turn:         # (what it changes it reads, but lies elsewhere)
-            old = turn[nodes[k].serial].source
+    writes = [k for k, node in enumerate(nodes) if node.old is not None]
+    over = dict[int, int]()             # the last step that writes to what has a node's memory
+    if writes:
+        over = {k: at for at, step in enumerate(steps) for k in step.members}
+    for k in reversed(writes):
+        node = nodes[k]
+        old, at = node.old, over.get(k, 0)
+        if node.serial in turn:             # (what it changes it reads, but lies elsewhere)
+            old = turn[node.serial].source
         while old is not None and id(old) not in numbers:
             old = old.old
         if old is not None:
             below = numbers[id(old)]
             last[below] = max(last.get(below, at), at)
             if below >= 0:
-                over[below] = max(over[below], at)
+                over[below] = max(over.get(below, 0), at)
     ends: list[list[int]] = [[] for _ in steps]
     for k, at in last.items():
         ends[at].append(k)

@@ -92,8 +92,10 @@ class Partition:
     epoch: int
     rows: Found = field(default_factory=Found)
     """Which groups run together, block by block; filled in by who makes steps of the groups."""
+    look_back: int | None = None
+    """How far nodes looked for a group; None where groups read through what is written piece by piece."""
     outline: Outline | None = None
-    """Filled in likewise; None where groups read through what is written piece by piece."""
+    """Filled in likewise, of evaluations whose like may come again."""
     regions: Regions = field(default_factory=Regions)
     """Which of them do, filled in likewise."""
     again: bool = False

@@ -140,10 +140,17 @@ class Kinds:
 
     def begun(self, group: Group) -> Begun:
         memory, stored = group.memory, self.stored
-        made = [n for n in group.nodes if n.serial in stored]
-        values, keys = [a[0] for a in group.loads], [a[1] for a in group.loads]
+        values: list[Expr] = []
+        keys: list[Expr] = []
+        made: list[Expr] = []
+        for value, key, _ in group.loads:
+            values.append(value)
+            keys.append(key)
+        for node in group.nodes:
+            if node.serial in stored:
+                made.append(node)
+                keys.append(node if node.old is None else memory.key(node))
         values += made
-        keys += [n if n.old is None else memory.key(n) for n in made]
         structure = self.alike[group.number] if self.alike else None
         if structure is None:
             kind = self._kind(group, made)

@@ -161,24 +161,25 @@ class Tokens:
         which values it needs and whether it is stored."""
         number = self._form_of.get(node.serial)
         if number is None:
-            known, one, op = self._one_of, self.one, node.op
+            known, op = self._one_of, node.op
             region: Any = node.region
             inputs: Sequence[Any] = node.inputs
-            where = known[id(region)] if id(region) in known else one(region)
-            key: list[Any] = [op, node.old is None, node.covers, node.masked, id(where)]
-            add = key.append
-            for i in inputs:
-                if i.__class__ is Read:
-                    geo = i.geo
-                    add(id(known[id(geo)] if id(geo) in known else one(geo)))
-                else:
-                    add(i.dtype.char)
-                    if self.rules.numbers:
-                        add(self.rules.seen(i) if self.literal else NONE)
+            geos = [region, *[i.geo for i in inputs if i.__class__ is Read]]
+            try:
+                key: list[Any] = [id(known[id(geo)]) for geo in geos]
+            except KeyError:
+                key = [id(self.one(geo)) for geo in geos]
+            key += (op, node.old is None, node.covers, node.masked)
+            if len(geos) <= len(inputs):
+                key += [NONE if i.__class__ is Read else i.dtype.char for i in inputs]
+                if self.rules.numbers:
+                    key += [
+                        self.rules.seen(i) if self.literal else NONE for i in inputs if i.__class__ is not Read
+                    ]
             if op.__class__ is Reduce and op.initial is not None:
-                add(op.initial.tobytes())
+                key.append(op.initial.tobytes())
             if self.rules.flagless:
-                add(self.literal and ignores(node.errors))
+                key.append(self.literal and ignores(node.errors))
             number = self._form_of[node.serial] = self._forms.setdefault(tuple(key), len(self._forms))
         return number
 
