@@ -161,7 +161,7 @@ else:
 
         return __init__
 
-    _EMPTY = {list: "[]", dict: "{}"}
+    _EMPTY = {list: "[]", dict: "{}", set: "set()"}
     """What factories make, as the interpreter makes it without a call."""
 
     _ABSENT = object()

@@ -102,8 +102,7 @@ def joined(
             kept.apart.update(dict.fromkeys(numbers[1:], step))
             continue
         assert step.rows is not None
-        chain.block = step.rows.rows
-        kept.chains.append(chain)
+        kept.chains.append(chain.in_blocks(step.rows.rows))
         found[numbers[0]] = step
         for k in numbers[1:]:
             del found[k]

@@ -266,4 +266,4 @@ def _enter(repeat: Repeat, group: Group, view: View) -> None:
         there = view(geo)
         assert there is not None
         if not _has(group, v, there):
-            group.load(Access(v, group.memory.key(v), there))
+            group.loads.append(Access(v, group.memory.key(v), there))

@@ -100,6 +100,13 @@ class Chain:
             self._buffers.enter(at, axis, touches, lag, self._outside(at))
         return self
 
+    def in_blocks(self, rows: int) -> Chain:
+        """The same, of which so many rows run together."""
+        return Chain(
+            self.groups, self.axes, self.touches, self.extent, rows, self.lags, self.reach, self.starts,
+            self.folds, self.like, self._buffers,
+        )  # fmt: skip
+
     @property
     def spread(self) -> int:
         """Bytes from row to row where a row is not contiguous, the least; 0 if all are."""

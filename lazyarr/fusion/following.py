@@ -6,7 +6,7 @@ In:  chains of the same groups (`rows` puts them together), one more group.   Ou
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from lazyarr.expr import Reduce
 from lazyarr.fusion.chain import Chain
@@ -104,7 +104,7 @@ def _aligned(chain: Chain, group: Group, touches: list[Touch]) -> Iterator[tuple
                 yield axis, start, stride
 
 
-def begins_anew(groups: Sequence[Group], group: Group) -> bool:
+def begins_anew(groups: Iterable[Group], group: Group) -> bool:
     """Does it write to a new buffer (`turns`), into which something is copied before the chain begins?"""
     turns = group.memory.turns
     if turns is None:
@@ -113,10 +113,10 @@ def begins_anew(groups: Sequence[Group], group: Group) -> bool:
     return any(makes(old, g, old.epoch) for old in new if old is not None for g in groups)
 
 
-def changes_what_stays(groups: Sequence[Group], group: Group, asked: Asked) -> bool:
+def changes_what_stays(groups: Iterable[Group], group: Group, asked: Asked) -> bool:
     """Does it write to a part of what other groups make, while others want it as it was?"""
     olds = [n.old for n in group.nodes if n.old is not None and not n.covers and n.old.serial in asked]
-    return any(makes(old, g, old.epoch) for old in olds for g in groups)
+    return bool(olds) and any(makes(old, g, old.epoch) for g in groups for old in olds)
 
 
 def _behind(chain: Chain, touches: list[Touch], axis: int, start: int) -> tuple[int, int] | str:

@@ -170,11 +170,11 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
         _enter_loads(loads, group, last_reader, stored, memory)
         if old is not None:
             key = memory.key(node)
-            group.store(_access((node, key, written(node, placed.region))))
+            group.stores.append(_access((node, key, written(node, placed.region))))
             group.scatters = group.scatters or isinstance(op, Scatter)
             if node.masked:
                 group.merged.add(id(key))
-            if not node.covers and not _passes_on(node, placed, group, passing):
+            if not node.covers and not (node.masked and _passes_on(node, placed, group, passing)):
                 stored.add(node.serial)
                 if old.op is not None:
                     stored.add(old.serial)
@@ -188,13 +188,13 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
 
 
 def _passes_on(node: Expr, placed: Placed, group: Group, passing: set[int]) -> bool:
-    """Does a masked write of all elements get those that it leaves from registers?
+    """Does a masked write get those elements that it leaves from registers, being one of all elements?
 
     Then it makes a whole value, in registers, too, and is noted as one that is `passing`."""
     old, region = node.old, region_of(node)
     assert old is not None
     if (
-        node.masked and isinstance(node.op, Map) and old.serial in group.placed
+        isinstance(node.op, Map) and old.serial in group.placed
         and (old.covers or old.serial in passing)
         and region.nbytes == node.nbytes and is_dense(region)
         and same(group.placed[old.serial].region, placed.region)
@@ -233,7 +233,8 @@ def _enter_unit(
     _enter_loads(unit.loads, group, last_reader, stored, memory)
     for node in unit.nodes if unit.fed is None else ():
         if node.old is not None and node.serial not in unit.through:
-            group.store(Access(node, memory.key(node), written(node, unit.placed[node.serial].region)))
+            region = written(node, unit.placed[node.serial].region)
+            group.stores.append(Access(node, memory.key(node), region))
             if not node.covers and node.old.op is not None:
                 stored.add(node.old.serial)
 
@@ -338,8 +339,8 @@ def _candidates(groups: list[Group], floor: int, look_back: int) -> list[Group]:
     holds little more at a time than NumPy did."""
     if look_back <= 0:
         return [] if look_back == ALONE else groups[-1:]
-    later = groups[max(floor + 1, len(groups) - look_back) :]
-    later.reverse()
+    before = max(floor, len(groups) - look_back - 1)
+    later = groups[: before if before >= 0 else None : -1]
     return [groups[floor], *later] if floor >= 0 else later
 
 

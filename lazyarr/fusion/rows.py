@@ -16,9 +16,10 @@ from __future__ import annotations
 import itertools
 import sys
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import field
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import Any
 
 from lazyarr.expr import FOLDS, Expr, Reduce
@@ -195,6 +196,9 @@ class Kinds:
         return found
 
 
+_GROUP = attrgetter("group")
+
+
 @dataclass(slots=True, eq=False)
 class Stage:
     """Chains of the same groups, with all like them: the kinds of these groups, and which of the buffers that
@@ -262,8 +266,8 @@ class Tried:
         self.stage, self.folds = found, self.folds or group.fold is not None
         return None
 
-    def _groups(self) -> list[Group]:
-        return [one.group for one in self.begun]
+    def _groups(self) -> Iterator[Group]:
+        return map(_GROUP, self.begun)
 
     def _joined(self, one: Begun) -> Stage | str:
         if self.chains is None:

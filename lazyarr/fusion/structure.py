@@ -161,25 +161,27 @@ class Tokens:
         which values it needs and whether it is stored."""
         number = self._form_of.get(node.serial)
         if number is None:
-            known, op = self._one_of, node.op
+            known, one, op = self._one_of, self.one, node.op
             region: Any = node.region
             inputs: Sequence[Any] = node.inputs
-            geos = [region, *[i.geo for i in inputs if i.__class__ is Read]]
-            try:
-                key: list[Any] = [id(known[id(geo)]) for geo in geos]
-            except KeyError:
-                key = [id(self.one(geo)) for geo in geos]
-            key += (op, node.old is None, node.covers, node.masked)
-            if len(geos) <= len(inputs):
-                key += [NONE if i.__class__ is Read else i.dtype.char for i in inputs]
-                if self.rules.numbers:
-                    key += [
-                        self.rules.seen(i) if self.literal else NONE for i in inputs if i.__class__ is not Read
-                    ]
+            where = known.get(id(region))
+            key: list[Any] = [
+                op, node.old is None, node.covers, node.masked, id(one(region) if where is None else where),
+            ]  # fmt: skip
+            add = key.append
+            for i in inputs:
+                if i.__class__ is Read:
+                    geo = i.geo
+                    where = known.get(id(geo))
+                    add(id(one(geo) if where is None else where))
+                else:
+                    add(i.dtype.char)
+                    if self.rules.numbers:
+                        add(self.rules.seen(i) if self.literal else NONE)
             if op.__class__ is Reduce and op.initial is not None:
-                key.append(op.initial.tobytes())
+                add(op.initial.tobytes())
             if self.rules.flagless:
-                key.append(self.literal and ignores(node.errors))
+                add(self.literal and ignores(node.errors))
             number = self._form_of[node.serial] = self._forms.setdefault(tuple(key), len(self._forms))
         return number
 
@@ -247,16 +249,22 @@ def form_of(group: Group, stored: Sequence[bool], tokens: Tokens, live: Containe
     if group.bridged or switches.OFF or any(not isinstance(n.op, SHAPELESS) for n in group.nodes):
         return None
     pinned, labels, form = tokens.shared, dict[Any, int](), list[Any]()
+    known: dict[Any, tuple[Any, ...]] = {}
     for part in tokens.of(group.nodes, stored, Numbers.of(group.nodes), live):
-        geo = pinned.get(part) if part.__class__ is int else None
-        said = part if part.__class__ is tuple else None if geo is None else by_contents(geo)
-        if said is None:
+        told = part.__class__ is tuple
+        if not told and (part.__class__ is not int or part not in pinned):
             form.append(part)
             continue
-        shape, strides, char, offset = said
-        steps = tuple([s for s, n in zip(strides, shape, strict=True) if n > 1])
-        seen = shape, steps, offset, char
-        form += (char, len(shape), labels.setdefault(said, len(labels)), labels.setdefault(seen, len(labels)))
+        found = known.get(part)
+        if found is None:
+            said = part if told else by_contents(pinned[part])
+            shape, strides, char, offset = said
+            steps = tuple([s for s, n in zip(strides, shape, strict=True) if n > 1]) if 1 in shape else strides
+            seen = shape, steps, offset, char
+            found = known[part] = (
+                char, len(shape), labels.setdefault(said, len(labels)), labels.setdefault(seen, len(labels)),
+            )  # fmt: skip
+        form += found
     for node in group.nodes:
         if node.op.__class__ is Reduce:
             order = fold_order(node)
