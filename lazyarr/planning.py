@@ -166,7 +166,9 @@ def _again(
         return found
     if not any_large(w.nodes):
         return found
-    chained: Chained = {k: numbers for chain in parted.rows.chains for numbers in [chain.numbers] for k in numbers}
+    chained: dict[int, list[int]] = {}
+    for chain in parted.rows.chains:
+        chained.update(dict.fromkeys(numbers := chain.numbers, numbers))
     if next(repeats(parted.groups, parted.stored, w.asked, chained), None) is None:
         return found
     look_back, order = LOOK_BACK, None

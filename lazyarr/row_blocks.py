@@ -196,10 +196,10 @@ class _Joining:
         )  # fmt: skip
 
     def _joint(self) -> Joint | str:
-        numbers, inside = self.w.numbers, inside_of(self.chain, self.uses, self.w)
-        self.inside = inside
+        numbers = self.w.numbers
+        self.inside = inside_of(self.chain, self.uses, self.w)
         for group, lag in zip(self.chain.groups, self.chain.lags, strict=True):
-            self.made.update((k, lag) for k in [numbers[id(n)] for n in group.nodes] if k in inside)
+            self.made.update((k, lag) for k in [numbers[id(n)] for n in group.nodes] if k in self.inside)
         rows = self._rows()
         if isinstance(rows, str):
             return rows

@@ -52,7 +52,7 @@ LEAST = 1 << 15
 
 def any_large(nodes: Sequence[Expr]) -> bool:
     """Is there any value for which it may pay?"""
-    return any([n.nbytes >= LEAST for n in nodes])
+    return any(n.nbytes >= LEAST for n in nodes)
 
 
 def repeats(

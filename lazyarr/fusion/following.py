@@ -36,7 +36,7 @@ class Way(NamedTuple):
     apart: int
     """How many rows away others touch what it does, at most."""
     stride: int = 0
-    """Bytes from row to row where they are not those of the chain: what it touches is `moved` by that; or 0."""
+    """Bytes from row to row, by which what it touches is `moved` where its rows are not the chain's; or 0."""
 
 
 def open_axes(group: Group) -> list[int]:
@@ -100,7 +100,8 @@ def _aligned(chain: Chain, group: Group, touches: list[Touch]) -> Iterator[tuple
             # (All begin or end near the chain's rows, or lie among them.)
             if start < -(chain.extent // NEAR) or start + rows > chain.extent + chain.extent // NEAR:
                 continue
-            if in_step(other, across, *moved([write], axis, start, stride), axis):
+            (at,) = moved([write], axis, start, stride)
+            if in_step(other, across, at, axis):
                 yield axis, start, stride
 
 

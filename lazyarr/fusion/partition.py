@@ -117,7 +117,8 @@ def partition(
     Elsewhere
         If some node cannot be there."""
     on = current.parallel
-    usual = look_back > 0 and {"fusion", "reduction"} <= on and not (len(barred) or memory.turns or switches.OFF)
+    apart = len(barred) or memory.turns or switches.OFF
+    usual = look_back > 0 and {"fusion", "reduction"} <= on and not apart
     terms = Terms(
         asked, Forms(refuse, tokens, memory), memory, barred, look_back,
         "fusion" in on, "reduction" in on, not is_off("views"), places, usual,
@@ -274,7 +275,7 @@ def _place(
     else:
         key = memory.key(node)
         floor = max(floor, last_reader.get(id(key), -1))
-        edge = is_edge(node, memory)
+        edge = old.op is not None and is_edge(node, memory)
         if edge and own is TOO_FEW:
             own = None
     unlike = terms.barred.unlike

@@ -27,7 +27,16 @@ from lazyarr.fusion.alias import ANYWHERE
 from lazyarr.fusion.chain import Chain
 from lazyarr.fusion.collapse import broadcast_strides
 from lazyarr.fusion.fold import result_strides
-from lazyarr.fusion.following import ANEW, STAYS, Way, begins_anew, changes_what_stays, moved, open_axes, ways_into
+from lazyarr.fusion.following import (
+    ANEW,
+    STAYS,
+    Way,
+    begins_anew,
+    changes_what_stays,
+    moved,
+    open_axes,
+    ways_into,
+)
 from lazyarr.fusion.group import Asked, Group, region_of
 from lazyarr.fusion.touches import Touch, like
 from lazyarr.geometry import offset_of
@@ -77,7 +86,7 @@ def chains(
                     continue
             if group.fold is not None or (tried is not None and tried.folds):
                 found.apart[group.number] = why
-        best = tried.best() if tried is not None else None
+        best = tried.best() if tried is not None and len(tried.begun) > 1 else None
         if best is not None:
             kept = _cut(best, last, room)
             if kept < len(best.groups):
@@ -199,6 +208,9 @@ class Kinds:
 _GROUP = attrgetter("group")
 
 
+UNKNOWN = -1
+
+
 @dataclass(slots=True, eq=False)
 class Stage:
     """Chains of the same groups, with all like them: the kinds of these groups, and which of the buffers that
@@ -209,8 +221,8 @@ class Stage:
     """How the last group joined each of the chains."""
     after: dict[tuple[int, ...], Stage | str] = field(default_factory=dict)
     """By kind of one more group, and the numbers of its buffers."""
-    best: Any = False
-    """Which of the chains is worth it; None: none is; False: nobody asked."""
+    best: int | None = UNKNOWN
+    """Which of the chains is worth it, if one is."""
 
 
 @dataclass(slots=True, eq=False)
@@ -288,18 +300,15 @@ class Tried:
     def best(self) -> Chain | None:
         """The one of the chains whose rows are contiguous, if one is worth it."""
         stage = self.stage
-        if len(self.begun) < 2 or stage.best is None:
+        if stage.best is None:
+            return None                         # (so nearly always: no chain is made for that)
+        chains = self._made() if self.chains is None else self.chains
+        if stage.best == UNKNOWN:
+            worth = [k for k, chain in enumerate(chains) if _saves(chain)]
+            stage.best = min(worth, key=lambda k: chains[k].spread > 0) if worth else None
+        if stage.best is None:
             return None
-        if self.chains is None:
-            self.chains = self._made()
-        if stage.best is False:
-            worth = [k for k, chain in enumerate(self.chains) if _saves(chain)]
-            if len(worth) > 1:
-                worth.sort(key=lambda k: self.chains[k].spread > 0)
-            stage.best = worth[0] if worth else None
-            if not worth:
-                return None
-        found = self.chains[stage.best]
+        found = chains[stage.best]
         found.like = stage, len(self.begun)
         return found
 

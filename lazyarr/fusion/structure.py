@@ -72,6 +72,8 @@ class Tokens:
     """Geometries that are told by what is said of them."""
     _foreign: bool = False
     """Some memory of others does not begin at a multiple of 16."""
+    _aligned: tuple[int, bool] = (0, True)
+    """Of how many of those geometries it is known whether all are aligned, and whether they are."""
     _known: dict[int, Any] = field(default_factory=dict)
     """By identity, what is said of the nodes' geometries: they hold these."""
     _ones: dict[Any, numpy.ndarray] = field(default_factory=dict)
@@ -147,7 +149,11 @@ class Tokens:
     @property
     def odd(self) -> bool:
         """Some memory is somebody else's, or some access is not aligned."""
-        return self._foreign or not all(geo.flags.aligned for geo in self._others)
+        count, aligned = self._aligned
+        if count < len(self._others):
+            aligned = aligned and all(geo.flags.aligned for geo in self._others[count:])
+            self._aligned = len(self._others), aligned
+        return self._foreign or not aligned
 
     def one(self, geo: numpy.ndarray) -> numpy.ndarray:
         """Of all geometries of nodes of which the same is said, one."""
@@ -206,28 +212,28 @@ def structure_of(
     numbers = {id(n): k for k, n in enumerate(group.nodes)}
     parts: list[Any] = []
     needed: list[Expr] = []
-    add, number_of, form = parts.append, numbers.get, tokens.form
-
-    def other(value: Expr) -> int:
-        needed.append(value)
-        if value.buf is not None and value.buf.bridge is not None:
-            add(value.buf.address & 15)
-        return numbers.setdefault(id(value), -len(needed))
-
+    add, form = parts.append, tokens.form
     for node, store in zip(group.nodes, stored, strict=True):
         add(form(node))
         add(store)
-        for i in node.inputs:
-            if i.__class__ is Read:
-                value = i.expr
-                k = number_of(id(value))
-                add(other(value) if k is None else k)
+        values = [i.expr for i in node.inputs if i.__class__ is Read]
         old = node.old
         if old is not None:                         # (which the node's form says)
             while old is not None and old.op is not None and id(old) not in live:
                 old = old.old
-            below = None if old is None else number_of(id(old))
-            parts += (other(old) if old is not None and below is None else below, old is node.old)
+            add(old is node.old)
+            if old is None:
+                add(None)
+            else:
+                values.append(old)
+        for value in values:
+            k = numbers.get(id(value))
+            if k is None:
+                needed.append(value)
+                k = numbers[id(value)] = -len(needed)
+                if value.buf is not None and value.buf.bridge is not None:
+                    add(value.buf.address & 15)
+            add(k)
     if group.fold is not None and any(
         isinstance(n.op, Reduce) and n.op.name in DECIDED_EARLY for n in group.nodes
     ):
@@ -259,8 +265,9 @@ def form_of(group: Group, stored: Sequence[bool], tokens: Tokens, live: Containe
         if found is None:
             said = part if told else by_contents(pinned[part])
             shape, strides, char, offset = said
-            steps = tuple([s for s, n in zip(strides, shape, strict=True) if n > 1]) if 1 in shape else strides
-            seen = shape, steps, offset, char
+            if 1 in shape:
+                strides = tuple([s for s, n in zip(strides, shape, strict=True) if n > 1])
+            seen = shape, strides, offset, char
             found = known[part] = (
                 char, len(shape), labels.setdefault(said, len(labels)), labels.setdefault(seen, len(labels)),
             )  # fmt: skip

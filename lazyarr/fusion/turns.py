@@ -20,8 +20,8 @@ import numpy
 
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.fusion.alias import disjoint
-from lazyarr.fusion.group import Asked
 from lazyarr.fusion.following import NEAR
+from lazyarr.fusion.group import Asked
 from lazyarr.geometry import elements, offset_of, same
 from lazyarr.records import NamedTuple, dataclass
 

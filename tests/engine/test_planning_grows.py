@@ -154,8 +154,8 @@ def unbounded(monkeypatch):
 
 
 MOST = {
-    chains: 70, wide: 75, folds: 245, norms: 185, writes: 180, sweeps: 190, slices: 155, halves: 230,
-    outputs: 300, crossings: 800,
+    chains: 37, wide: 42, folds: 175, norms: 145, writes: 165, sweeps: 145, slices: 105, halves: 205,
+    outputs: 240, crossings: 720,
 }  # fmt: skip
 """Calls for each operation, when the structure is new."""
 
