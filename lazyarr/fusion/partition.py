@@ -308,13 +308,14 @@ def _usual(
     node: Expr, shape: tuple[int, ...], plain: Placed, group: Group, epoch: int
 ) -> Loads | None:
     """What a new array's node loads that joins the first group it would try, in the usual case: an operation
-    over the group's space, and all that the group makes of what it reads comes in registers.
+    over the group's space, or its only fold, and what the group makes of all it reads comes in registers.
 
     None where that has to be looked at: `_join` and `conflict` say yes to no other nodes at once."""
+    kind, fold = node.op.__class__, group.fold
     if (
-        node.op.__class__ is not Map or group.shape != shape or group.opaque or group.edge or group.stores
-        or group.unit is not None or group.scan is not None or len(group.nodes) >= MAX_NODES
-        or (group.fold is not None and group.fold.op.__class__ is not Reduce)
+        not (kind is Map or (kind is Reduce and fold is None)) or group.shape != shape or group.opaque
+        or group.edge or group.stores or group.unit is not None or group.scan is not None
+        or len(group.nodes) >= MAX_NODES or (fold is not None and fold.op.__class__ is not Reduce)
     ):  # fmt: skip
         return None
     number, loads = group.number, []
