@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 import lazyarr
-from lazyarr import cuts
+from lazyarr import cuts, lifetimes
 from lazyarr.engine import _refuse
 from lazyarr.materialize import closure
 from lazyarr.plan import walk
@@ -165,3 +165,25 @@ def test_calls_for_each_node(build):
     (cold, warm), (more_cold, more_warm) = counted(build, 2000), counted(build, 6000)
     assert more_cold < 1.15 * cold and more_warm < 1.15 * warm
     assert cold < MOST[build] and warm < 16
+
+
+class Whole(set[int]):
+    """A set of which no copy may be made."""
+
+    def __or__(self, other):
+        raise AssertionError("all that is done is copied")
+
+
+def test_lifetimes_copy_nothing_for_each_value(monkeypatch):
+    begin = lifetimes._Placement.__init__
+
+    def watched(self, w):
+        begin(self, w)
+        self.done = Whole()
+
+    monkeypatch.setattr(lifetimes._Placement, "__init__", watched)
+    with lazyarr.options(jit="always", pending_nodes=1 << 30):
+        roots = [x.storage.value for x in folds(500)]
+        w = walk(closure(roots), roots)
+        steps = _make(w, _refuse).steps
+        assert lifetimes.peak_bytes(w, steps) > 0
