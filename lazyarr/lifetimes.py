@@ -152,9 +152,11 @@ class _Placement:
             self.memory.new(node)
 
     def free(self, value: Expr, members: set[int], taken: set[int]) -> bool:
-        gone = self.done | members
+        done = self.done
         writeable = value.buf is None or _unread(value) or value.buf.writeable()
-        return value.serial not in taken and writeable and all(r.serial in gone for r in value.waiting())
+        return value.serial not in taken and writeable and all(
+            r.serial in done or r.serial in members for r in value.waiting()
+        )
 
     def dies(self, value: Expr, node: Expr, members: set[int], taken: set[int]) -> bool:
         return (

@@ -176,6 +176,8 @@ class RowBlocks:
     """The values that the parts read and write where these lie, each once."""
 
     def __post_init__(self) -> None:
+        if self.lying:
+            return
         operands = [zip(part.step.operands, part.inside, strict=True) for part in self.parts]
         self.lying = tuple(dict.fromkeys(k for each in operands for k, at in each if at < 0))
 

@@ -17,7 +17,7 @@ from lazyarr import config
 from lazyarr.counters import COUNT
 from lazyarr.expr import Expr, Read
 from lazyarr.fusion import rows
-from lazyarr.fusion.again import Chained, repeat, repeats
+from lazyarr.fusion.again import Chained, any_large, repeat, repeats
 from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.arranging import arranged
 from lazyarr.fusion.assembler import Unlike
@@ -28,7 +28,7 @@ from lazyarr.fusion.group import TOO_FEW, Group, space
 from lazyarr.fusion.outline import Barred, Elsewhere, Outline, outline
 from lazyarr.fusion.partition import ALONE, LOOK_BACK, Partition, is_draw, partition
 from lazyarr.fusion.portions import portioned, takes
-from lazyarr.fusion.regions import IN_ORDER, Regions, read_through
+from lazyarr.fusion.regions import IN_ORDER, Prospects, Regions, read_through
 from lazyarr.fusion.rows import Found, chains
 from lazyarr.fusion.structure import Key
 from lazyarr.fusion.turns import Turns, turns
@@ -146,10 +146,9 @@ def _reading_through(
         return found
     memory = Memory(w.tokens.odd)
     chained = {number for chain in parted.rows.chains for number in chain.numbers}
+    prospects = Prospects(w.nodes, parted.groups, parted.stored, w.asked)
     for out in (chained, set()) if chained else (chained,):     # (row blocks may be the better way)
-        regions = parted.regions = read_through(
-            w.nodes, parted.groups, parted.stored, w.asked, memory, out,
-        )  # fmt: skip
+        regions = parted.regions = read_through(prospects, memory, out)
         mine = _in_boxes(w, refuse, regions, memory)
         if mine is not None and _bytes(mine[1], w) < _bytes(best[1], w) and excess(w, mine[1]) <= most:
             mine[0].regions = regions
@@ -165,12 +164,16 @@ def _again(
     parted = found[0]
     if is_off("again") or "fusion" not in config.current.parallel or not w.tokens.literal:
         return found
-    chained: Chained = {k: chain.numbers for chain in parted.rows.chains for k in chain.numbers}
+    if not any_large(w.nodes):
+        return found
+    chained: dict[int, list[int]] = {}
+    for chain in parted.rows.chains:
+        chained.update(dict.fromkeys(numbers := chain.numbers, numbers))
     if next(repeats(parted.groups, parted.stored, w.asked, chained), None) is None:
         return found
     look_back, order = LOOK_BACK, None
-    if parted.outline is not None:
-        look_back = parted.outline.look_back
+    if parted.look_back is not None:
+        look_back = parted.look_back
     else:
         order = arranged(w.nodes, parted.regions.units, Memory(w.tokens.odd))
     try:
@@ -179,7 +182,7 @@ def _again(
         return found
     if _bytes(mine[1], w) >= _bytes(found[1], w) or excess(w, mine[1]) > most:
         return found
-    mine[0].regions, mine[0].outline = parted.regions, parted.outline
+    mine[0].regions, mine[0].outline, mine[0].look_back = parted.regions, parted.outline, parted.look_back
     return mine
 
 
@@ -236,7 +239,9 @@ def _groups(
     if memory.turns is not None and not _together(memory.turns, parted):
         return _groups(w, refuse, barred, look_back, order, places, chained, in_place=True)
     if order is None:
-        parted.outline = outline(w.nodes, parted.groups, barred, look_back)
+        parted.look_back = look_back
+        if len(w.nodes) <= OUTLINED:
+            parted.outline = outline(w.nodes, parted.groups, barred, look_back)
     return parted, [_by_numpy(s) if id(s) in edges and too_few(w.nodes[s.members[0]]) else s for s in joint]
 
 
@@ -246,7 +251,7 @@ def _turns(w: Walk, look_back: int, order: Order) -> Turns | None:
         return None
     if not {"fusion", "reduction", "setitem"} <= config.current.parallel:
         return None
-    found = turns(w.nodes, w.external, sweeps, rows.MOST)
+    found = turns(w.nodes, w.asked, sweeps, rows.MOST)
     return found if found.first else None
 
 
@@ -279,7 +284,7 @@ def _assembled(
     alike = Alike()
     while True:
         before = len(barred)
-        parted = partition(w.nodes, w.external, refuse, w.tokens, memory, barred, look_back, order, places)
+        parted = partition(w.nodes, w.asked, refuse, w.tokens, memory, barred, look_back, order, places)
         if chained is not None:
             parted.again = repeat(parted.groups, parted.stored, w.asked, chained, barred.apart)
         made = [_attempt(group, w, parted, barred, alike) for group in parted.groups]
@@ -360,7 +365,7 @@ def _planned(
     parted, made = _assembled(w, refuse, barred, look_back, order, places, memory, chained)
     absorbed: set[int] = set()
     feeding: set[int] = set()
-    for number, sources in fed(parted.groups, parted.stored, w.external).items():
+    for number, sources in fed(parted.groups, parted.stored, w.asked).items():
         for source in sources:
             if _feed(made[number][0], made[source.number][0]):
                 absorbed.add(source.number)
@@ -374,7 +379,8 @@ def _planned(
     for group in parted.groups:
         if group.unit is not None and group.unit.fed is not None and group.number not in absorbed:
             raise Apart(group.unit)
-    parted.rows = chains(parted.groups, parted.stored, w.external, absorbed | feeding, room())
+    alike = [] if parted.again else [framed for _, framed in made]
+    parted.rows = chains(parted.groups, parted.stored, w.asked, absorbed | feeding, room(), alike)
     return parted, made, absorbed
 
 
@@ -425,24 +431,28 @@ def _let_go(
     """Say after which step each value is not needed any more."""
     turn = {} if turns is None else turns.first
     last: dict[int, int] = {}
-    over = [0] * len(nodes)             # the last step that writes to what has a node's memory
     for at, step in enumerate(steps):
         for k in step.members:
-            last[k] = over[k] = at
+            last[k] = at
             for i in nodes[k].inputs:
                 if i.__class__ is Read:
                     last[numbers[id(i.expr)]] = at
-    for k in reversed(range(len(nodes))):
-        old, at = nodes[k].old, over[k]
-        if nodes[k].serial in turn:         # (what it changes it reads, but lies elsewhere)
-            old = turn[nodes[k].serial].source
+    writes = [k for k, node in enumerate(nodes) if node.old is not None]
+    over = dict[int, int]()             # the last step that writes to what has a node's memory
+    if writes:
+        over = {k: at for at, step in enumerate(steps) for k in step.members}
+    for k in reversed(writes):
+        node = nodes[k]
+        old, at = node.old, over.get(k, 0)
+        if node.serial in turn:             # (what it changes it reads, but lies elsewhere)
+            old = turn[node.serial].source
         while old is not None and id(old) not in numbers:
             old = old.old
         if old is not None:
             below = numbers[id(old)]
             last[below] = max(last.get(below, at), at)
             if below >= 0:
-                over[below] = max(over[below], at)
+                over[below] = max(over.get(below, 0), at)
     ends: list[list[int]] = [[] for _ in steps]
     for k, at in last.items():
         ends[at].append(k)

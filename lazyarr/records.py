@@ -161,14 +161,18 @@ else:
 
         return __init__
 
+    _EMPTY = {list: "[]", dict: "{}", set: "set()"}
+    """What factories make, as the interpreter makes it without a call."""
+
     _ABSENT = object()
     """The default of what a factory makes."""
 
     def _constructor(cls, fields, defaults, frozen):
         factories = _factories(defaults)
         known = {f"_make_{field}": make for field, make in factories.items()}
+        written = {field: _EMPTY.get(make, f"_make_{field}()") for field, make in factories.items()}
         known.update(_absent=_ABSENT, __name__=cls.__module__)
-        lines = [f"if {field} is _absent: {field} = _make_{field}()" for field in factories]
+        lines = [f"if {field} is _absent: {field} = {value}" for field, value in written.items()]
         if frozen:
             known.update({f"_set_{field}": vars(cls)[field].__set__ for field in fields})
             lines += [f"_set_{field}(self, {field})" for field in fields]

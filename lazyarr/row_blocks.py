@@ -11,8 +11,8 @@ values are named, and each evaluation decides (`RowBlocks.early`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -21,7 +21,7 @@ from lazyarr.codegen.rows_shell import slots
 from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.config import current
 from lazyarr.expr import Expr, Map
-from lazyarr.fusion.assemble import Frame
+from lazyarr.fusion.assemble import Frame, Inside
 from lazyarr.fusion.assembler import Unlike
 from lazyarr.fusion.chain import Chain
 from lazyarr.fusion.group import left
@@ -95,7 +95,7 @@ def joined(
         numbers = chain.numbers
         mine = [f for f in (framed[k] for k in numbers) if f is not None]
         step: Step | str = "NumPy runs one of them"
-        shared = [k for number in numbers for k in steps[number].shared]
+        shared = [k for number in numbers for k in steps[number].shared] if parted.again else []
         if len(shared) > len({*shared}):
             step = "they compute the same"
         elif len(mine) == len(numbers):
@@ -104,7 +104,7 @@ def joined(
             kept.apart.update(dict.fromkeys(numbers[1:], step))
             continue
         assert step.rows is not None
-        kept.chains.append(replace(chain, block=step.rows.rows))
+        kept.chains.append(chain.in_blocks(step.rows.rows))
         found[numbers[0]] = step
         for k in numbers[1:]:
             del found[k]
@@ -123,6 +123,14 @@ class Joint(NamedTuple):
     """Of each part, all but the step."""
     reusable: list[tuple[int, tuple[int, ...]]]
     """What is stored, and for each: values in whose memory it may lie."""
+    inside: list[int]
+    """What has a thread's own memory."""
+    lying: list[int]
+    """What lies elsewhere."""
+
+
+_part: Any = partial(tuple.__new__, RowPart)
+"""(The interpreter's own constructor: a class's takes three times as long.)"""
 
 
 class _Joining:
@@ -131,13 +139,11 @@ class _Joining:
     def __init__(
         self, w: Walk, uses: Uses, chain: Chain, steps: Sequence[Step], framed: Sequence[Framed]
     ) -> None:
-        self.w, self.chain, self.steps, self.framed = w, chain, steps, framed
-        self.inside = inside_of(chain, uses, w)
-        self.made = {
-            k: lag for g, lag in zip(chain.groups, chain.lags, strict=True)
-            for k in (w.numbers[id(n)] for n in g.nodes) if k in self.inside
-        }  # fmt: skip
-        """How far the step lags that makes a value inside."""
+        self.w, self.chain, self.steps, self.framed, self.uses = w, chain, steps, framed, uses
+        self.inside: dict[int, Inside] = {}
+        """Values that have a thread's own memory."""
+        self.made: dict[int, int] = {}
+        """How far the step lags that makes one of these."""
         self.own: dict[int, int] = {}
         """By number of a value: the chain's own number."""
 
@@ -149,16 +155,20 @@ class _Joining:
             joint = alike[key] = self._joint()
         if isinstance(joint, str):
             return joint
-        values = list(self.own)
-        parts = tuple([RowPart(step, *part) for step, part in zip(self.steps, joint.parts, strict=True)])
-        found = RowBlocks(parts, joint.rows, joint.blocks, joint.own_bytes, joint.spare, joint.delay)
+        values, steps = list(self.own), self.steps
+        parts = tuple([_part((step, *part)) for step, part in zip(steps, joint.parts, strict=True)])
+        found = RowBlocks(
+            parts, joint.rows, joint.blocks, joint.own_bytes, joint.spare, joint.delay,
+            lying=tuple([values[v] for v in joint.lying]),
+        )  # fmt: skip
         turns = self._turns()
-        found.early = () if turns else self._early(found.own_bytes * found.slots(get_num_threads()))
+        if not turns:
+            found.early = self._early(found, {values[v] for v in joint.inside})
         return Step(
-            tuple([k for s in self.steps for k in s.members]), tuple([values[k] for k, _ in joint.reusable]),
+            tuple([k for s in steps for k in s.members]), tuple([values[k] for k, _ in joint.reusable]),
             None, (), (), (), tuple([tuple([values[v] for v in r]) for _, r in joint.reusable]), "",
-            tuple([k for s in self.steps for k in s.ends]), rows=found, turns=turns,
-            shared=tuple([k for s in self.steps for k in s.shared]),
+            tuple([k for s in steps for k in s.ends]), rows=found, turns=turns,
+            shared=tuple([k for s in steps for k in s.shared]),
         )  # fmt: skip
 
     def _turns(self) -> tuple[PlacedTurn, ...]:
@@ -173,28 +183,25 @@ class _Joining:
         return tuple(found)
 
     def _structure(self) -> Key:
-        """All that a chain's rows go by: the groups' structures, and which values and buffers are which."""
-        own, keys, number = self.own, dict[int, int](), self.w.numbers
-        parts: list[Any] = [*self.chain.lags, *self.chain.starts, self.chain.reach]
-        add = parts.append
-        for step, framed, axis, touches in zip(
-            self.steps, self.framed, self.chain.axes, self.chain.touches, strict=True
-        ):
-            parts += (id(framed), axis)             # (what is planned keeps it alive)
-            parts += [own.setdefault(v, len(own)) for v in step.operands]
-            for t in touches:
-                value, key = t.value, t.key
-                add(own.setdefault(number[id(value)], len(own)))
-                add(value.nbytes)
-                known = keys.get(id(key))
-                if known is not None:
-                    add(known)
-                    continue
-                keys[id(key)] = len(keys)
-                parts += (len(keys) - 1, key.op is None)    # (a new number, and what is said of the buffer)
-        return (*parts, *[own[v] for v in self.inside])
+        """All that a chain's rows go by: the groups' structures, which values are which, and what becomes of
+        these.  (Which buffers are which says what the chain is like.)"""
+        own, numbers, joining = self.own, self.w.numbers, self.chain
+        touches = [t for each in joining.touches for t in each]
+        values = [t[0] for t in touches]
+        said = [k for step in self.steps for k in step.operands]
+        said += [numbers[id(v)] for v in values]
+        passes, until, asked = self.uses.passes, joining.groups[-1].number, self.w.asked
+        return (
+            joining.like or joining, *map(id, self.framed),        # (what is planned keeps these alive)
+            *[own.setdefault(v, len(own)) for v in said], *[v.nbytes for v in values],
+            *[t[1].op is None for t in touches], *[passes(t[0], until, asked) for t in touches if t[6]],
+        )  # fmt: skip
 
     def _joint(self) -> Joint | str:
+        numbers = self.w.numbers
+        self.inside = inside_of(self.chain, self.uses, self.w)
+        for group, lag in zip(self.chain.groups, self.chain.lags, strict=True):
+            self.made.update((k, lag) for k in [numbers[id(n)] for n in group.nodes] if k in self.inside)
         rows = self._rows()
         if isinstance(rows, str):
             return rows
@@ -220,7 +227,11 @@ class _Joining:
         if current.verify:
             made = tuple([RowPart(step, *part) for step, part in zip(self.steps, parts, strict=True)])
             self._verify(RowBlocks(made, rows, blocks, own_bytes, spare, delay))
-        return Joint(rows, blocks, own_bytes, spare, delay, parts, list(self._reusable()))
+        lying = dict.fromkeys(self.own[k] for step in self.steps for k in step.operands if k not in places)
+        return Joint(
+            rows, blocks, own_bytes, spare, delay, parts, list(self._reusable()),
+            [self.own[v] for v in self.inside], list(lying),
+        )  # fmt: skip
 
     def _rows(self) -> int | str:
         """Rows of a block."""
@@ -320,7 +331,7 @@ class _Joining:
         written = [t for t in self.chain.touches[k] if t.writes]
         if sum(t.value.nbytes for t in written) < NONTEMPORAL_BYTES:
             return False
-        touched, writing = self.chain.touched, self.chain.written
+        touched, writing, _ = self.chain.buffers
         return not any(
             touched[id(t.key)][-1][0] > k or writing[id(t.key)][0][0] < k
             or self.w.numbers[id(t.value)] in self.inside for t in written
@@ -409,16 +420,18 @@ class _Joining:
                     if not 0 <= moved + low <= moved + high <= room:
                         raise InvalidKernel(f"operand {k} leaves its memory in block {block}")
 
-    def _early(self, own_bytes: int) -> tuple[int, ...]:
+    def _early(self, found: RowBlocks, inside: Collection[int]) -> tuple[int, ...]:
         """Values that would go before the last result has its memory, if NumPy might need less."""
-        makes = [any(k not in self.inside for k in s.stored) for s in self.steps]
+        made = [self.w.nodes[k] for s in self.steps for k in s.stored if k not in inside]
+        needed = sum([n.nbytes for n in made if n.old is None])
+        needed += found.own_bytes * found.slots(get_num_threads())
+        if needed <= SLACK:
+            return ()
+        makes = [any(k not in inside for k in s.stored) for s in self.steps]
         last = max((at for at, one in enumerate(makes) if one), default=0)
         members = {k for s in self.steps for k in s.members}
         early = tuple(k for s in self.steps[:last] for k in s.ends if k not in members)
-        made = [self.w.nodes[k] for s in self.steps for k in s.stored if k not in self.inside]
-        fresh = sum(n.nbytes for n in made if n.old is None)
-        needed = fresh + own_bytes
-        return early if early and needed > SLACK and needed > self._numpy_peak() + SLACK else ()
+        return early if early and needed > self._numpy_peak() + SLACK else ()
 
     def _numpy_peak(self) -> int:
         """Bytes that NumPy would have in use at a time besides what is there before, at the least: if all

@@ -5,8 +5,9 @@ In:  a chain of groups (`fusion.rows`), who uses which values.   Out: the values
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from lazyarr.expr import Expr
 from lazyarr.fusion.assemble import Inside
 from lazyarr.fusion.chain import Chain
 from lazyarr.fusion.group import Group
@@ -18,30 +19,33 @@ from lazyarr.records import NamedTuple
 class Uses(NamedTuple):
     """Who uses which values (serials)."""
 
-    loads: dict[int, set[int]]
-    """Numbers of the groups that load a value."""
+    last: dict[int, int]
+    """Number of the last group that loads a value."""
     parts: set[int]
     """Values of which a write changes a part."""
 
     @classmethod
     def of(cls, groups: Sequence[Group]) -> Uses:
-        found = cls({}, set())
-        for group in groups:
-            for a in group.loads:
-                found.loads.setdefault(a.value.serial, set()).add(group.number)
-            found.parts.update(n.old.serial for n in group.nodes if n.old is not None and not n.covers)
-        return found
+        return cls(
+            {access[0].serial: group.number for group in groups for access in group.loads},
+            {n.old.serial for group in groups for n in group.nodes if n.old is not None and not n.covers},
+        )
+
+    def passes(self, value: Expr, until: int, asked: Collection[int]) -> bool:
+        """Do only groups up to that number read a value, and whole?"""
+        serial = value.serial
+        return (
+            value.covers and serial not in asked and serial not in self.parts
+            and self.last.get(serial, until) <= until
+        )  # fmt: skip
 
 
 def inside_of(chain: Chain, uses: Uses, w: Walk) -> dict[int, Inside]:
-    """Values that only the chain reads, and whole: a thread's memory has room for a block of them."""
-    mine = set(chain.numbers)
+    """Values that only the chain reads (its groups have successive numbers), and whole: a thread's memory has
+    room for a block of them."""
+    until = chain.groups[-1].number
     writes = [(t, axis) for axis, ts in zip(chain.axes, chain.touches, strict=True) for t in ts if t.writes]
-    passing = {
-        serial: (t, axis) for t, axis in writes
-        if t.value.covers and (serial := t.value.serial) not in w.asked and serial not in uses.parts
-        and mine.issuperset(uses.loads.get(serial, ()))
-    }
+    passing = {t.value.serial: (t, axis) for t, axis in writes if uses.passes(t.value, until, w.asked)}
     for k, (axis, touches) in enumerate(zip(chain.axes, chain.touches, strict=True) if passing else ()):
         standard = chain.standard(k)
         for t in touches:

@@ -50,6 +50,11 @@ LEAST = 1 << 15
 """Bytes of a value for which that may pay: smaller ones stay in the first-level cache."""
 
 
+def any_large(nodes: Sequence[Expr]) -> bool:
+    """Is there any value for which it may pay?"""
+    return any(n.nbytes >= LEAST for n in nodes)
+
+
 def repeats(
     groups: Sequence[Group], stored: Collection[int], asked: Collection[int], chained: Chained,
     apart: Collection[int] = (),
@@ -267,4 +272,4 @@ def _enter(repeat: Repeat, group: Group, view: View) -> None:
         there = view(geo)
         assert there is not None
         if not _has(group, v, there):
-            group.load(Access(v, group.memory.key(v), there))
+            group.loads.append(Access(v, group.memory.key(v), there))

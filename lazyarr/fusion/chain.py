@@ -7,59 +7,30 @@ from __future__ import annotations
 
 import itertools
 import sys
+from collections.abc import Sequence
 from dataclasses import field
 
 from lazyarr.fusion.group import Group
 from lazyarr.fusion.touches import Touch, spread_out
-from lazyarr.records import dataclass
+from lazyarr.records import NamedTuple, dataclass
 
 Placed = tuple[int, Touch, int]
 """Which group of a chain, a touch of it, and the axis along which its rows lie."""
 
 
-@dataclass(slots=True, eq=False)
-class Chain:
-    """Groups that run together, and the axis of each along which their rows lie."""
+class Buffers(NamedTuple):
+    """The touches of a chain by buffer (id of the key)."""
 
-    groups: list[Group]
-    axes: list[int]
-    """A group of one row only has none: its number of axes stands for it."""
-    touches: list[list[Touch]]
-    extent: int
-    """Rows."""
-    touched: dict[int, list[Placed]] = field(default_factory=dict)
-    """By id of the key: the touches of a buffer."""
-    written: dict[int, list[Placed]] = field(default_factory=dict)
+    touched: dict[int, list[Placed]]
+    written: dict[int, list[Placed]]
     """Those that write."""
-    latest: dict[int, dict[tuple[object, ...], tuple[Placed, bool]]] = field(default_factory=dict)
-    """The touches of a buffer again, with the lag of the group in the place of its number, and whether they
-    are of a row by itself before the first row or after the last; of those of the same bytes, which sweeps
-    touch again and again, the last one."""
-    block: int = 0
-    """Rows that run together; filled in by who makes a step of the chain."""
-    lags: list[int] = field(default_factory=list)
-    """How many blocks each group runs behind the first: what it reads or overwrites, others write or read
-    in rows nearby."""
-    reach: int = 0
-    """How many rows away that is, at most: so many a block must have."""
-    starts: list[int] = field(default_factory=list)
-    """Which row of the first group is the first row of each group.  What begins before the first group's, or
-    ends after them, is part of the first block, or of the last."""
-    folds: bool = False
-    """There is a fold."""
+    latest: dict[int, dict[tuple[object, ...], tuple[Placed, bool]]]
+    """All of them again, with the lag of the group in the place of its number, and whether they are of a row
+    by itself before the first row or after the last; of those of the same bytes, which sweeps touch again and
+    again, the last one."""
 
-    def add(
-        self, group: Group, axis: int, touches: list[Touch], lag: int = 0, start: int = 0
-    ) -> Chain:
-        """One more group."""
-        at = len(self.groups)
-        self.groups.append(group)
-        self.axes.append(axis)
-        self.touches.append(touches)
-        self.lags.append(lag)
-        self.starts.append(start)
-        self.folds = self.folds or group.fold is not None
-        outside = not 0 <= start < self.extent
+    def enter(self, at: int, axis: int, touches: Sequence[Touch], lag: int, outside: bool) -> None:
+        """What the group `at` touches; does it begin `outside` the rows of the first?"""
         for t in touches:
             key, placed = id(t.key), (at, t, axis)
             beyond = outside and t.shape[axis] == 1
@@ -73,12 +44,73 @@ class Chain:
                     latest[where] = (lag, t, axis), beyond
             if t.writes:
                 self.written.setdefault(key, []).append(placed)
+
+
+@dataclass(slots=True, eq=False)
+class Chain:
+    """Groups that run together, and the axis of each along which their rows lie."""
+
+    groups: list[Group]
+    axes: list[int]
+    """A group of one row only has none: its number of axes stands for it."""
+    touches: list[list[Touch]]
+    extent: int
+    """Rows."""
+    block: int = 0
+    """Rows that run together; filled in by who makes a step of the chain."""
+    lags: list[int] = field(default_factory=list)
+    """How many blocks each group runs behind the first: what it reads or overwrites, others write or read
+    in rows nearby."""
+    reach: int = 0
+    """How many rows away that is, at most: so many a block must have."""
+    starts: list[int] = field(default_factory=list)
+    """Which row of the first group is the first row of each group.  What begins before the first group's, or
+    ends after them, is part of the first block, or of the last."""
+    folds: bool = False
+    """There is a fold."""
+    like: object = None
+    """The same for chains that differ in whose memory they touch alone (`stages`); None: not known."""
+    _buffers: Buffers | None = None
+
+    @property
+    def buffers(self) -> Buffers:
+        """Looked for when somebody first asks."""
+        found = self._buffers
+        if found is None:
+            found = self._buffers = Buffers({}, {}, {})
+            for at, each in enumerate(zip(self.axes, self.touches, self.lags, strict=True)):
+                found.enter(at, *each, self._outside(at))
+        return found
+
+    def _outside(self, at: int) -> bool:
+        return not 0 <= self.starts[at] < self.extent
+
+    def add(
+        self, group: Group, axis: int, touches: list[Touch], lag: int = 0, start: int = 0
+    ) -> Chain:
+        """One more group."""
+        at = len(self.groups)
+        self.groups.append(group)
+        self.axes.append(axis)
+        self.touches.append(touches)
+        self.lags.append(lag)
+        self.starts.append(start)
+        self.folds = self.folds or group.fold is not None
+        if self._buffers is not None:
+            self._buffers.enter(at, axis, touches, lag, self._outside(at))
         return self
+
+    def in_blocks(self, rows: int) -> Chain:
+        """The same, of which so many rows run together."""
+        return Chain(
+            self.groups, self.axes, self.touches, self.extent, rows, self.lags, self.reach, self.starts,
+            self.folds, self.like, self._buffers,
+        )  # fmt: skip
 
     @property
     def spread(self) -> int:
         """Bytes from row to row where a row is not contiguous, the least; 0 if all are."""
-        placed = ((t, a) for each in self.touched.values() for _, t, a in each)
+        placed = ((t, a) for each in self.buffers.touched.values() for _, t, a in each)
         return min((abs(t.strides[a]) for t, a in placed if spread_out(t, a)), default=0)
 
     @property
@@ -100,6 +132,7 @@ class Chain:
     def part(self, n: int) -> Chain:
         """The first groups."""
         found = Chain([], [], [], self.extent, reach=self.reach)
+        found.like = None if self.like is None else (self.like, n)
         for k in range(n):
             found.add(self.groups[k], self.axes[k], self.touches[k], self.lags[k], self.starts[k])
         return found

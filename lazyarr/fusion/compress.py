@@ -7,25 +7,23 @@ and nothing that its group reads is written before that group has run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from lazyarr.config import current
 from lazyarr.expr import Compress, Expr, Reduce
-from lazyarr.fusion.group import Group
+from lazyarr.fusion.group import Asked, Group
 from lazyarr.fusion.parfor import Reduction
 from lazyarr.fusion.program import Program
 from lazyarr.geometry import same
 from lazyarr.switches import is_off
 
 
-def fed(
-    groups: list[Group], stored: set[int], external: Callable[[Expr], bool]
-) -> dict[int, list[Group]]:
+def fed(groups: list[Group], stored: set[int], asked: Asked) -> dict[int, list[Group]]:
     """For the number of a group: the groups of the compressions that it is fed with."""
     found: dict[int, list[Group]] = {}
     for group in () if is_off("feeds") or "fusion" not in current.parallel else groups:
         node = group.nodes[-1]
-        if group.opaque or not isinstance(node.op, Compress) or external(node):
+        if node.op.__class__ is not Compress or group.opaque or node.serial in asked:
             continue
         reader = only_reader(node, groups)
         alone = all(n.serial not in stored for n in group.nodes[:-1])

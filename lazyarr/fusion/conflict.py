@@ -115,7 +115,7 @@ def _store_conflict(node: Expr, placed: Placed, group: Group, epoch: int, asked:
     if not node.covers and makes(old, group, epoch):
         if old is key and not same(group.placed[old.serial].region, region):
             return "changes a part of what the group makes"
-        if asked(old):
+        if old.serial in asked:
             return "somebody else still reads the value that it changes: a copy of it must exist first"
     if _clashes(region, group.at(key)):
         return "writes memory that the group uses, at other elements"
@@ -146,7 +146,7 @@ def _cannot_repeat(node: Expr, group: Group, epoch: int, asked: Asked) -> str | 
 
 def _passes(node: Expr, reader: Expr, group: Group, epoch: int, asked: Asked) -> bool:
     """Is a node read by `reader` and the group alone?"""
-    return node.old is None and not asked(node) and all(
+    return node.old is None and node.serial not in asked and all(
         r is reader or (r.epoch == epoch and r.index == group.number) for r in node.waiting()
     )
 
@@ -176,12 +176,11 @@ def leader(node: Expr, fold: Expr | None) -> Expr | None:
     return None if found is None else fold if found is other else node
 
 
-def own_conflict(node: Expr, plain: Placed, memory: Memory) -> str | None:
+def own_conflict(node: Expr, plain: Placed, memory: Memory, key: Expr) -> str | None:
     """Overlap within one node, as in ``a[1:] = a[:-1]``: NumPy's own rules apply, so NumPy runs it.
 
-    `plain` has its accesses over its own space."""
-    assert node.old is not None
-    key, over = memory.key(node), None
+    `plain` has its accesses over its own space, `key` is its buffer's."""
+    over = None
     for i, geo in zip(node.inputs, plain.reads, strict=True):
         if i.__class__ is Read and memory.key(i.expr) is key:
             if over is None:

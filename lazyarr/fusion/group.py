@@ -8,7 +8,7 @@ touch the same element in the same iteration where they are equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 View = Reindex | Callable[[numpy.ndarray], numpy.ndarray | None]
 """A geometry over one space, as another space has it."""
 
-Asked = Callable[[Expr], bool]
-"""Does somebody outside ask for the value, now or later?"""
+Asked = Collection[int]
+"""Serials of the values that somebody outside asks for, now or later."""
 
 
 def region_of(node: Expr) -> numpy.ndarray:
@@ -162,8 +162,9 @@ class Group:
     loads: list[Access] = field(default_factory=list)
     stores: list[Access] = field(default_factory=list)
     places: dict[int, Places] = field(default_factory=dict)
-    """By id of the memory key: where stores and loads are, of these the first `entered`."""
+    """By id of the memory key: where the first `entered` loads are, and the first `kept` stores."""
     entered: int = 0
+    kept: int = 0
     merged: set[int] = field(default_factory=set)
     """id(memory key) of what masked writes read besides: the elements that they leave."""
     refusals: list[Refusal] = field(default_factory=list)
@@ -185,33 +186,30 @@ class Group:
 
     def through(self, view: Reindex, shape: tuple[int, ...]) -> Group | None:
         """The same group over another space, if all its accesses can follow."""
-        moved = replace(self, shape=shape, placed={}, loads=[], stores=[], places={}, entered=0)
+        moved = replace(self, shape=shape, placed={}, loads=[], stores=[], places={}, entered=0, kept=0)
         for serial, p in self.placed.items():
             seen = p.through(view)
             if seen is None:
                 return None
             moved.placed[serial] = seen
-        for enter, accesses in ((moved.load, self.loads), (moved.store, self.stores)):
+        for to, accesses in ((moved.loads, self.loads), (moved.stores, self.stores)):
             for each in accesses:
                 access = each.through(view)
                 if access is None:
                     return None
-                enter(access)
+                to.append(access)
         return moved
 
-    def load(self, access: Access) -> None:
-        self.loads.append(access)
-
-    def store(self, access: Access) -> None:
-        self.stores.append(access)
-        self._at(access.key).stores.setdefault(self.memory.elements(access.geo), access.geo)
-
     def at(self, key: Expr) -> Places | None:
-        """Where the buffer of a key is accessed, if it is."""
-        if self.entered < len(self.loads):                      # (most groups are never asked)
+        """Where the buffer of a key is accessed, if it is.  (Most groups are never asked.)"""
+        if self.entered < len(self.loads):
             for access in self.loads[self.entered :]:
                 self._at(access.key).loads.setdefault(self.memory.elements(access.geo), access.geo)
             self.entered = len(self.loads)
+        if self.kept < len(self.stores):
+            for access in self.stores[self.kept :]:
+                self._at(access.key).stores.setdefault(self.memory.elements(access.geo), access.geo)
+            self.kept = len(self.stores)
         return self.places.get(id(key))
 
     def _at(self, key: Expr) -> Places:
@@ -234,7 +232,7 @@ class Group:
         """Take the other's space, and how it sees the nodes."""
         self.shape, self.placed, self.fold = other.shape, other.placed, other.fold
         self.loads, self.stores = other.loads, other.stores
-        self.places, self.entered = other.places, other.entered
+        self.places, self.entered, self.kept = other.places, other.entered, other.kept
 
 
 def makes(value: Expr, group: Group, epoch: int) -> bool:

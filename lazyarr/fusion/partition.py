@@ -16,6 +16,8 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import field
+from functools import partial
+from typing import Any
 
 import numpy
 
@@ -90,8 +92,10 @@ class Partition:
     epoch: int
     rows: Found = field(default_factory=Found)
     """Which groups run together, block by block; filled in by who makes steps of the groups."""
+    look_back: int | None = None
+    """How far nodes looked for a group; None where groups read through what is written piece by piece."""
     outline: Outline | None = None
-    """Filled in likewise; None where groups read through what is written piece by piece."""
+    """Filled in likewise, of evaluations whose like may come again."""
     regions: Regions = field(default_factory=Regions)
     """Which of them do, filled in likewise."""
     again: bool = False
@@ -113,9 +117,11 @@ def partition(
     Elsewhere
         If some node cannot be there."""
     on = current.parallel
+    apart = len(barred) or memory.turns or switches.OFF
+    usual = look_back > 0 and {"fusion", "reduction"} <= on and not apart
     terms = Terms(
         asked, Forms(refuse, tokens, memory), memory, barred, look_back,
-        "fusion" in on, "reduction" in on, not is_off("views"), places,
+        "fusion" in on, "reduction" in on, not is_off("views"), places, usual,
     )  # fmt: skip
     return _attempt(nodes, terms, order)
 
@@ -137,13 +143,15 @@ class Terms(NamedTuple):
     """Through views, too."""
     places: Sequence[int] | None
     """Where each node was put for other extents."""
+    usual: bool
+    """Nothing of all this keeps nodes apart."""
 
 
 def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | None) -> Partition:
     """One pass over the nodes: each is placed once, and its accesses are entered."""
     epoch, asked, memory = next(_epochs), terms.asked, terms.memory
     groups: list[Group] = []
-    stored, passing = {n.serial for n in nodes if asked(n)}, set[int]()
+    stored, passing = {n.serial for n in nodes if n.serial in asked}, set[int]()
     last_reader: dict[int, int] = {}    # id(memory key) -> last group that loads it
     for k, node in enumerate(nodes if order is None else order):
         if isinstance(node, Unit):
@@ -163,17 +171,17 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
         _enter_loads(loads, group, last_reader, stored, memory)
         if old is not None:
             key = memory.key(node)
-            group.store(Access(node, key, written(node, placed.region)))
+            group.stores.append(_access((node, key, written(node, placed.region))))
             group.scatters = group.scatters or isinstance(op, Scatter)
             if node.masked:
                 group.merged.add(id(key))
-            if not node.covers and not _passes_on(node, placed, group, passing):
+            if not node.covers and not (node.masked and _passes_on(node, placed, group, passing)):
                 stored.add(node.serial)
                 if old.op is not None:
                     stored.add(old.serial)
     for group in groups:
         if len(group.nodes) > 1 and group.stores:
-            stored.difference_update([n.serial for n in written_again(group) if not asked(n)])
+            stored.difference_update([n.serial for n in written_again(group) if n.serial not in asked])
         if group.unit is not None:
             stored -= group.unit.through
     stored.update(g.unit.fed.serial for g in groups if g.unit is not None and g.unit.fed is not None)
@@ -181,13 +189,13 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
 
 
 def _passes_on(node: Expr, placed: Placed, group: Group, passing: set[int]) -> bool:
-    """Does a masked write of all elements get those that it leaves from registers?
+    """Does a masked write get those elements that it leaves from registers, being one of all elements?
 
     Then it makes a whole value, in registers, too, and is noted as one that is `passing`."""
     old, region = node.old, region_of(node)
     assert old is not None
     if (
-        node.masked and isinstance(node.op, Map) and old.serial in group.placed
+        isinstance(node.op, Map) and old.serial in group.placed
         and (old.covers or old.serial in passing)
         and region.nbytes == node.nbytes and is_dense(region)
         and same(group.placed[old.serial].region, placed.region)
@@ -197,13 +205,17 @@ def _passes_on(node: Expr, placed: Placed, group: Group, passing: set[int]) -> b
     return False
 
 
+_access: Any = partial(tuple.__new__, Access)
+"""(The interpreter's own constructor: a class's takes three times as long.)"""
+
+
 def _enter_loads(
     loads: Loads, group: Group, last_reader: dict[int, int], stored: set[int], memory: Memory
 ) -> None:
     number, enter = group.number, group.loads.append
     for value, geo in loads:
         key = value if value.old is None else memory.key(value)
-        enter(Access(value, key, geo))
+        enter(_access((value, key, geo)))
         if last_reader.get(id(key), -1) < number:
             last_reader[id(key)] = number
         if value.op is not None:
@@ -222,7 +234,8 @@ def _enter_unit(
     _enter_loads(unit.loads, group, last_reader, stored, memory)
     for node in unit.nodes if unit.fed is None else ():
         if node.old is not None and node.serial not in unit.through:
-            group.store(Access(node, memory.key(node), written(node, unit.placed[node.serial].region)))
+            region = written(node, unit.placed[node.serial].region)
+            group.stores.append(Access(node, memory.key(node), region))
             if not node.covers and node.old.op is not None:
                 stored.add(node.old.serial)
 
@@ -242,15 +255,33 @@ def _place(
     """The group in whose loops a node runs, perhaps a new one, and how they see it.
 
     Where `known` says which, it is that one."""
-    needed, floor = _needed(node, last_reader, epoch, terms.memory)
+    needed = [
+        i.expr.index for i in node.inputs
+        if i.__class__ is Read and i.expr.epoch == epoch and i.expr.op is not None
+    ]
+    """The groups that make what it needs."""
+    old, memory = node.old, terms.memory
+    if old is not None and old.op is not None and old.epoch == epoch:
+        needed.append(old.index)
+    floor = max(needed) if needed else -1       # the last group that must not run after it
     own, shape, plain, twice = terms.forms.of(node)
-    edge = node.old is not None and is_edge(node, terms.memory)
-    if edge and own is TOO_FEW:
-        own = None
+    if old is None:
+        edge = False
+        if groups and own is None and known is None and terms.usual:
+            group = groups[floor]               # (the latest, if it needs none)
+            loads = _usual(node, shape, plain, group, epoch)
+            if loads is not None:
+                return group, plain, loads
+    else:
+        key = memory.key(node)
+        floor = max(floor, last_reader.get(id(key), -1))
+        edge = old.op is not None and is_edge(node, memory)
+        if edge and own is TOO_FEW:
+            own = None
     unlike = terms.barred.unlike
     why = (unlike.get(node.serial) if unlike else None) or own
-    if why is None and node.old is not None:
-        why = "writes some element twice" if twice else own_conflict(node, plain, terms.memory)
+    if why is None and old is not None:
+        why = "writes some element twice" if twice else own_conflict(node, plain, memory, key)
     refusals = [] if why is None else [Refusal(node.serial, why)]
     if why is None:
         apart = terms.look_back == ALONE or (not terms.look_back and floor < len(groups) - 1)
@@ -268,25 +299,38 @@ def _place(
                 refusals.append(Refusal(node.serial, found, group.number))
     if known is not None and known != (len(groups) if why is None else -1 - len(groups)):
         raise Elsewhere
-    group = Group(len(groups), shape, terms.memory, opaque=why is not None, refusals=refusals, edge=edge)
+    group = Group(len(groups), shape, memory, opaque=why is not None, refusals=refusals, edge=edge)
     groups.append(group)
     return group, plain, memory_reads(node, plain, group, epoch)
 
 
-def _needed(
-    node: Expr, last_reader: dict[int, int], epoch: int, memory: Memory
-) -> tuple[set[int], int]:
-    """The groups that make what a node needs, and the last group that must not run after it."""
-    found, old = set[int](), node.old
-    for i in node.inputs:
-        if i.__class__ is Read and (value := i.expr).op is not None and value.epoch == epoch:
-            found.add(value.index)
-    if old is None:
-        return found, max(found) if found else -1
-    if old.op is not None and old.epoch == epoch:
-        found.add(old.index)
-    floor = last_reader.get(id(memory.key(node)), -1)
-    return found, max(floor, *found) if found else floor
+def _usual(
+    node: Expr, shape: tuple[int, ...], plain: Placed, group: Group, epoch: int
+) -> Loads | None:
+    """What a new array's node loads that joins the first group it would try, in the usual case: an operation
+    over the group's space, or its only fold, and what the group makes of all it reads comes in registers.
+
+    None where that has to be looked at: `_join` and `conflict` say yes to no other nodes at once."""
+    kind, fold = node.op.__class__, group.fold
+    if (
+        not (kind is Map or (kind is Reduce and fold is None)) or group.shape != shape or group.opaque
+        or group.edge or group.stores or group.unit is not None or group.scan is not None
+        or len(group.nodes) >= MAX_NODES or (fold is not None and fold.op.__class__ is not Reduce)
+    ):  # fmt: skip
+        return None
+    number, loads = group.number, []
+    for i, geo in zip(node.inputs, plain.reads, strict=True):
+        if geo is None:
+            continue
+        value = i.expr                          # type: ignore[union-attr]
+        if value.epoch != epoch or value.index != number or value.op is None:
+            loads.append((value, geo))
+        elif not (
+            isinstance(value.op, ELEMENTWISE)
+            and (geo is (made := group.placed[value.serial].region) or same(geo, made))
+        ):
+            return None
+    return loads
 
 
 def _candidates(groups: list[Group], floor: int, look_back: int) -> list[Group]:
@@ -297,8 +341,8 @@ def _candidates(groups: list[Group], floor: int, look_back: int) -> list[Group]:
     holds little more at a time than NumPy did."""
     if look_back <= 0:
         return [] if look_back == ALONE else groups[-1:]
-    later = groups[max(floor + 1, len(groups) - look_back) :]
-    later.reverse()
+    before = max(floor, len(groups) - look_back - 1)
+    later = groups[: before if before >= 0 else None : -1]
     return [groups[floor], *later] if floor >= 0 else later
 
 

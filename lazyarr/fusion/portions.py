@@ -26,7 +26,7 @@ def portioned(
     """For the number of a group that folds: the group that makes what it reads, and the value."""
     found: dict[int, tuple[Group, Expr]] = {}
     for group in () if is_off("feeds") or "fusion" not in current.parallel else groups:
-        value = _result(group, stored)
+        value = None if group.scan is None and group.unit is None else _result(group, stored)
         reader = None if value is None or value.serial in asked else _reader(value, group, groups)
         if value is None or reader is None or reader.opaque or reader.unit is not None:
             continue

@@ -95,20 +95,42 @@ class Regions:
         self.units = [u for u in self.units if gone.isdisjoint(n.serial for n in u.nodes)]
 
 
-def read_through(
-    nodes: Sequence[Expr], groups: Sequence[Group], stored: Collection[int], asked: Collection[int],
-    memory: Memory, out: Collection[int],
-) -> Regions:
-    """The units that pay, of nodes of which some (serials) are stored, and some asked for from outside;
-    groups numbered in `out` stay as they are."""
-    apart = [group for group in groups if _is_apart(group, asked)]
-    if not apart:
+class Prospects:
+    """What reading through goes by: the groups of a partition, of whose nodes some (serials) are stored, and
+    some asked for from outside."""
+
+    def __init__(
+        self, nodes: Sequence[Expr], groups: Sequence[Group], stored: Collection[int], asked: Collection[int]
+    ) -> None:
+        self.nodes, self.groups, self.stored, self.asked = nodes, groups, stored, asked
+        self.short, self.readers = Short(), Readers(nodes)
+        self.apart = [group for group in groups if _is_apart(group, asked, self.short)]
+
+
+class Short:
+    """Which folds are short (`short_folds`): asked once for all of one op and the same geometries."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[int, int, int], bool] = {}
+
+    def __call__(self, node: Expr) -> bool:
+        if node.op.__class__ is not Reduce:
+            return False
+        key = id(node.op), id(folded(node).geo), id(node.region)        # (which nodes hold)
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = is_short(node)
+        return found
+
+
+def read_through(of: Prospects, memory: Memory, out: Collection[int]) -> Regions:
+    """The units that pay; groups numbered in `out` stay as they are."""
+    if not of.apart:
         return Regions()
-    readers = Readers(nodes)
-    shared = _shared(groups, asked, out)
-    search = Search(MOST_NODES + IN_VAIN * len(nodes))
+    shared = _shared(of.groups, of.asked, out)
+    search = Search(MOST_NODES + IN_VAIN * len(of.nodes))
     while True:
-        found = _units(groups, apart, readers, stored, asked, memory, out, shared, search)
+        found = _units(of, memory, out, shared, search)
         lost = [serial for serial, number in shared.items() if not found.reading(serial, number)]
         if not lost and not found.distinct():
             lost = list(shared)
@@ -127,36 +149,39 @@ class Search:
 
 def _shared(groups: Sequence[Group], asked: Collection[int], out: Collection[int]) -> dict[int, int]:
     """What is written piece by piece and read by several groups, by serial: how many these are."""
-    found: dict[int, set[int]] = defaultdict(set)
+    first: dict[int, int] = {}
+    several: dict[int, set[int]] = {}
     for group in groups:
+        number = -1 if group.opaque or group.number in out else group.number
         for value, _, _ in group.loads:
-            if value.op is not None and value.old is not None and value.serial not in asked:
-                found[value.serial].add(-1 if group.opaque or group.number in out else group.number)
-    return {serial: len(those) for serial, those in found.items() if len(those) > 1 and -1 not in those}
+            if value.old is not None and value.op is not None and value.serial not in asked:
+                other = first.setdefault(value.serial, number)
+                if other != number:
+                    several.setdefault(value.serial, {other}).add(number)
+    return {serial: len(those) for serial, those in several.items() if -1 not in those}
 
 
 def _units(
-    groups: Sequence[Group], apart: Sequence[Group], readers: Readers, stored: Collection[int],
-    asked: Collection[int], memory: Memory, out: Collection[int], shared: Collection[int], search: Search,
+    of: Prospects, memory: Memory, out: Collection[int], shared: Collection[int], search: Search
 ) -> Regions:
-    """The units of groups that are `apart`, each of its own nodes; what is made for a value that is `shared`
+    """The units of groups that are apart, each of its own nodes; what is made for a value that is `shared`
     several may have."""
-    found = Regions()
-    taken = {n.serial for g in groups if g.opaque and g.refusals[0].why is not TOO_FEW for n in g.nodes}
-    for group in reversed(apart):
+    found, asked, readers, short = Regions(), of.asked, of.readers, of.short
+    taken = {n.serial for g in of.groups if g.opaque and g.refusals[0].why is not TOO_FEW for n in g.nodes}
+    for group in reversed(of.apart):
         if group.number in out:
             continue
         mine = [n for n in group.nodes if n.serial not in taken] if taken else group.nodes
         last, fed = group.nodes[-1].serial, None
         if group.fold is not None:
-            made = _of_folds(mine, group) or _fed(mine, group, asked, readers, shared)
+            made = _of_folds(mine, group, short) or _fed(mine, group, of, shared)
             if isinstance(made, str):
                 found.refused[last] = (made,)
                 continue
             mine, group, fed = made
-        elif not _may_unite(mine, asked, readers) or not _elementwise(group):
+        elif not _may_unite(mine, asked, readers) or not _elementwise(group, short):
             continue
-        uniting = _Uniting(group, mine, readers, stored, asked, memory, taken, fed, shared)
+        uniting = _Uniting(group, mine, of, memory, taken, fed, shared)
         unit = uniting.unit(search)
         if uniting.whys:
             found.refused[last] = tuple(uniting.whys)
@@ -195,11 +220,11 @@ class Readers:
         return known[value.serial]
 
 
-def _is_apart(group: Group, asked: Collection[int]) -> bool:
+def _is_apart(group: Group, asked: Collection[int], short: Short) -> bool:
     """Does it read what is made for it piece by piece, or at other elements?"""
     for value, _, geo in group.loads:
         if value.op is not None and value.serial not in asked and (
-            value.old is not None or not same(geo, region_of(value)) or is_short(value)
+            value.old is not None or not same(geo, region_of(value)) or short(value)
         ):
             return True
     return False
@@ -209,8 +234,10 @@ def _may_unite(nodes: Sequence[Expr], asked: Collection[int], readers: Readers) 
     """Do nodes need a pending value that nobody else needs, and that they do not change a part of?"""
     inside: set[int] = set()
     for node in nodes:
-        for value in node.needs():
-            if value.op is None or value.serial in asked or (value is node.old and not node.covers):
+        over = None if node.covers else node.old
+        for i in node.inputs:                   # (`needs`, but for what it changes a part of)
+            value = i.expr if i.__class__ is Read else None
+            if value is None or value.op is None or value is over or value.serial in asked:
                 continue
             inside = inside or {n.serial for n in nodes}
             if value.serial not in inside and readers.of(value) <= inside:
@@ -222,21 +249,20 @@ Parts = tuple[list[Expr], Group, Expr | None]
 """Nodes that read piece by piece; their group; the value that a fold is fed with, if they make that."""
 
 
-def _of_folds(nodes: list[Expr], group: Group) -> Parts | None:
+def _of_folds(nodes: list[Expr], group: Group, short: Short) -> Parts | None:
     """The folds of a group that are short, over the space of their results; None if others are not."""
     folds = [n for n in nodes if isinstance(n.op, FOLDS)]
     shapes = {region_of(n).shape for n in folds}
-    if len(shapes) != 1 or not all(map(is_short, folds)):
+    if len(shapes) != 1 or not all(map(short, folds)):
         return None
     placed = {n.serial: Placed((folded(n).geo,), region_of(n)) for n in folds}
     part = replace(group, shape=shapes.pop(), nodes=folds, placed=placed, fold=None, bridged=set())
     return folds, part, None
 
 
-def _fed(
-    nodes: list[Expr], group: Group, asked: Collection[int], readers: Readers, shared: Collection[int]
-) -> Parts | str:
+def _fed(nodes: list[Expr], group: Group, of: Prospects, shared: Collection[int]) -> Parts | str:
     """What makes the one value that a group folds, which need not exist as a whole (`portions`)."""
+    asked = of.asked
     folds = [n for n in nodes if isinstance(n.op, FOLDS)]
     plain = all(isinstance(n.op, Reduce) and not n.op.masked for n in folds)
     if not folds or not plain or len(nodes) < len(group.nodes):
@@ -246,10 +272,10 @@ def _fed(
     once = all(folded(n).expr is value and same(folded(n).geo, geo) for n in folds)
     if not once or value.op is None or value.serial in asked or any(n.serial in asked for n in others):
         return NOT_ONE
-    alone = value.serial in shared or readers.of(value) <= {n.serial for n in folds}
+    alone = value.serial in shared or of.readers.of(value) <= {n.serial for n in folds}
     if not alone or geo.shape != group.shape:
         return NOT_ONE
-    if not all(_is_plain(n) and n.covers for n in others):
+    if not all(_is_plain(n, of.short) and n.covers for n in others):
         return IN_ORDER
     if others:
         if others[-1] is not value or not same(geo, region_of(value)):
@@ -261,28 +287,28 @@ def _fed(
     return others, replace(group, nodes=others, placed=placed, fold=None, bridged=set()), value
 
 
-def _elementwise(group: Group) -> bool:
-    return not group.opaque and not group.edge and not group.ordered and all(map(_is_plain, group.nodes))
+def _elementwise(group: Group, short: Short) -> bool:
+    free = not group.opaque and not group.edge and not group.ordered
+    return free and all(_is_plain(n, short) for n in group.nodes)
 
 
-def _is_plain(node: Expr) -> bool:
+def _is_plain(node: Expr, short: Short) -> bool:
     if is_node_off("fusion", node.serial):
         return False
     if isinstance(node.op, Map):
         return not node.masked and node.op.name not in DRAWS
-    return is_short(node)
+    return short(node)
 
 
 class _Uniting:
     """One group on its way to a unit."""
 
     def __init__(
-        self, group: Group, nodes: list[Expr], readers: Readers, stored: Collection[int],
-        asked: Collection[int], memory: Memory, taken: Collection[int], fed: Expr | None,
-        shared: Collection[int],
+        self, group: Group, nodes: list[Expr], of: Prospects, memory: Memory, taken: Collection[int],
+        fed: Expr | None, shared: Collection[int],
     ) -> None:
-        self.group, self.nodes, self.readers, self.stored = group, nodes, readers, stored
-        self.asked, self.memory, self.taken, self.fed, self.shared = asked, memory, taken, fed, shared
+        self.group, self.nodes, self.of, self.memory = group, nodes, of, memory
+        self.taken, self.fed, self.shared = taken, fed, shared
         self.barred = {n.old.serial for n in nodes if n.old is not None and not n.covers}
         """Serials of values that have to be stored."""
         self.whys: dict[str, None] = {}
@@ -291,7 +317,7 @@ class _Uniting:
         """The unit, if reading through pays."""
         while True:
             through = self._through()
-            if not any(serial in self.stored for serial in through):
+            if not any(serial in self.of.stored for serial in through):
                 return None
             if search.left <= 0:
                 self.whys[TOO_LONG] = None
@@ -337,7 +363,7 @@ class _Uniting:
         """What only the group needs, and what only that needs, by serial."""
         inside = {n.serial for n in self.nodes}
         if self.fed is not None:
-            inside |= self.readers.of(self.fed)
+            inside |= self.of.readers.of(self.fed)
         found: dict[int, Expr] = {}
         todo = [value for n in self.nodes for value in n.needs()]
         while todo and len(inside) < MOST_NODES:
@@ -345,8 +371,8 @@ class _Uniting:
             serial = value.serial
             if (
                 value.op is None or serial in inside or serial in self.barred or serial in self.taken
-                or serial in self.asked or not _is_plain(value) or not region_of(value).size
-                or not (serial in self.shared or self.readers.of(value) <= inside)
+                or serial in self.of.asked or not _is_plain(value, self.of.short) or not region_of(value).size
+                or not (serial in self.shared or self.of.readers.of(value) <= inside)
             ):  # fmt: skip
                 continue
             found[serial] = value
@@ -365,7 +391,7 @@ class _Uniting:
             again = sum(math.prod(w.shape) for w in made) - region_of(node).size
             ns = ns_of(node) * again
             spent += max(0.0, ns)
-            saved += 2 * region_of(node).nbytes / BYTES_PER_NS * (serial in self.stored)
+            saved += 2 * region_of(node).nbytes / BYTES_PER_NS * (serial in self.of.stored)
             if ns > most:
                 most, worst = ns, node
         if worst is None or spent <= saved:
@@ -374,9 +400,9 @@ class _Uniting:
 
     def _saved(self, through: Mapping[int, Expr], reading: Reading, boxes: int) -> int:
         """Bytes that memory need not move, less what the loop nests take."""
-        before = sum(region_of(n).nbytes for s, n in through.items() if s in self.stored)
+        before = sum(region_of(n).nbytes for s, n in through.items() if s in self.of.stored)
         values = {v.serial: v for v, _ in reading.loads if v.op is not None}
-        new = sum(v.nbytes for s, v in values.items() if s not in self.stored)
+        new = sum(v.nbytes for s, v in values.items() if s not in self.of.stored)
         return 2 * (before - new) - BOX_BYTES * (boxes - 1)
 
     def _crosses(self, box: Box) -> bool:
@@ -384,7 +410,7 @@ class _Uniting:
         if math.prod(box.shape) < CROSSING:
             return False
         reads = [i.geo for p in box.pieces for i in p.inputs if isinstance(i, Read) and not is_piece(i.expr)]
-        stores = [region_of(p) for serial, p in box.own.items() if serial in self.stored]
+        stores = [region_of(p) for serial, p in box.own.items() if serial in self.of.stored]
         before = [a.geo for a in self.group.loads] + [self.group.placed[n.serial].region for n in self.nodes]
         return crossed(reads + stores) > crossed(before)
 

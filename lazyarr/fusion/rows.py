@@ -14,31 +14,36 @@ makes in rows nearby (the next sweep), lags: it runs a block behind that one, an
 from __future__ import annotations
 
 import itertools
-import math
 import sys
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import field
-from functools import cached_property
+from functools import cached_property, partial
+from operator import attrgetter
 from typing import Any
 
-from lazyarr.expr import FOLDS, Reduce
+from lazyarr.expr import FOLDS, Expr, Reduce
 from lazyarr.fusion.alias import ANYWHERE
 from lazyarr.fusion.chain import Chain
 from lazyarr.fusion.collapse import broadcast_strides
 from lazyarr.fusion.fold import result_strides
-from lazyarr.fusion.group import Asked, Group, makes, region_of
-from lazyarr.fusion.touches import Touch, in_step, like, rows_apart, spread_out
+from lazyarr.fusion.following import (
+    ANEW,
+    STAYS,
+    Way,
+    begins_anew,
+    changes_what_stays,
+    moved,
+    open_axes,
+    ways_into,
+)
+from lazyarr.fusion.group import Asked, Group, region_of
+from lazyarr.fusion.touches import Touch, like
 from lazyarr.geometry import offset_of
-from lazyarr.records import NamedTuple, dataclass
-
-STAYS = "somebody else still reads the value that it changes: a copy of it must exist first"
+from lazyarr.records import dataclass
 
 MOST = 64
 """Groups of a chain: planning looks at all that is different of what they touch."""
-
-NEAR = 8
-"""What a chain overwrites is read at most one part in so many of its rows away."""
 
 
 @dataclass(slots=True, eq=False)
@@ -53,91 +58,271 @@ class Found:
 
 def chains(
     groups: Sequence[Group], stored: Collection[int], asked: Asked, out: Collection[int] = (),
-    room: int = sys.maxsize,
+    room: int = sys.maxsize, alike: Sequence[object] = (),
 ) -> Found:
     """Put successive groups into chains, as many as fit; the groups numbered in `out` are in none.
 
     Only chains with a fold are worth it, or with groups that lag: others have their reasons to be apart.
-    `room` is how many bytes may lie between the first of the groups and the last."""
+    `room` is how many bytes may lie between the first of the groups and the last.  Groups of one structure
+    have one object among `alike`, those of unknown structure None."""
     found = Found()
     if all(g.fold is None and not g.stores for g in groups):
         return found
-    tried: list[Chain] = []
-    one: Begun | None = None            # in the place of chains that have this one group
-    places: Seen = {}
-    refused: Refused = {}
+    tried: Tried | None = None
+    kinds, first = Kinds(stored, alike), Stage()
     last = Last(groups)
     at = 0
-    while at < len(groups) or tried:            # (of one group alone nothing is left to do)
+    while at < len(groups) or (tried is not None and len(tried.begun) > 1):
         group = groups[at] if at < len(groups) else None
         why: str | None = "it is the last"
+        one: Begun | None = None
         if group is not None:
-            why, mine, new = _unfit(group, out), [], None
+            why = _unfit(group, out)
             if why is None:
-                mine = _touches(group, stored, places)
-                if one is None:
-                    longer = _extended(tried, group, mine, asked)
-                else:
-                    new = Begun.of(group, mine)
-                    longer = _second(one, new, asked, refused)
-                if isinstance(longer, list):
-                    tried, one, at = longer, None, at + 1
+                one = kinds.begun(group)
+                why = NONE_BEFORE if tried is None else tried.follow(one, asked)
+                if why is None:
+                    at += 1
                     continue
-                why = longer
-            before = one.group.fold is not None if one is not None else tried and tried[0].folds
-            if group.fold is not None or before:
+            if group.fold is not None or (tried is not None and tried.folds):
                 found.apart[group.number] = why
-        best = _best(tried) if tried and len(tried[0].groups) > 1 else []
-        if best:
-            kept = _cut(best[0], last, room)
-            if kept < len(best[0].groups):
-                at -= len(best[0].groups) - kept
-                best = [best[0].part(kept)]
+        best = tried.best() if tried is not None and len(tried.begun) > 1 else None
+        if best is not None:
+            kept = _cut(best, last, room)
+            if kept < len(best.groups):
+                at -= len(best.groups) - kept
+                best = best.part(kept)
                 group = None
-            found.chains += [c for c in best if _saves(c)]
-        tried, one = [], None
+                if not _saves(best):
+                    best = None
+            if best is not None:
+                found.chains.append(best)
+        tried = None
         if group is not None:
-            one = (new or Begun.of(group, mine)) if mine and _open_axes(group) else None
+            if one is not None and one.kind.opens and one.keys:
+                tried = Tried.of(one, first)
             at += 1
     return found
 
 
-class Begun(NamedTuple):
-    """A group that may be the first of a chain, and what it touches."""
+NONE_BEFORE = "there is no group before whose rows it could follow"
+
+
+@dataclass(slots=True, eq=False)
+class Kind:
+    """What a group is in a chain, whose memory it may touch."""
+
+    number: int
+    places: list[tuple[Any, ...]]
+    """What its touches have besides value and key."""
+    opens: list[int]
+    """Axes along which its rows may lie."""
+
+
+@dataclass(slots=True, eq=False)
+class Begun:
+    """A group that may be part of a chain, and what it touches."""
 
     group: Group
-    touches: list[Touch]
-    kind: tuple[Any, ...]
-    """All that chains go by, but for whose memory is touched."""
+    kind: Kind
+    values: list[Expr]
+    keys: list[Expr]
+
+    @property
+    def touches(self) -> list[Touch]:
+        each = zip(self.values, self.keys, self.kind.places, strict=True)
+        return [_touch((value, key, *place)) for value, key, place in each]
+
+
+_touch: Any = partial(tuple.__new__, Touch)
+"""(The interpreter's own constructor: a class's takes three times as long.)"""
+
+
+class Kinds:
+    """The kinds of groups: asked once for all of one structure."""
+
+    def __init__(self, stored: Collection[int], alike: Sequence[object]) -> None:
+        self.stored, self.alike = stored, alike
+        self.known: dict[tuple[int, bool], Kind] = {}
+        self.places: dict[tuple[int, tuple[int, ...], bool], tuple[Any, ...]] = {}
+        """Of touches: by the geometry's identity, the space, and whether they write."""
+        self.numbers: dict[tuple[Any, ...], int] = {}
+
+    def begun(self, group: Group) -> Begun:
+        memory, stored = group.memory, self.stored
+        values: list[Expr] = []
+        keys: list[Expr] = []
+        made: list[Expr] = []
+        for value, key, _ in group.loads:
+            values.append(value)
+            keys.append(key)
+        for node in group.nodes:
+            if node.serial in stored:
+                made.append(node)
+                keys.append(node if node.old is None else memory.key(node))
+        values += made
+        structure = self.alike[group.number] if self.alike else None
+        if structure is None:
+            kind = self._kind(group, made)
+        else:
+            of = id(structure), group.edge
+            found = self.known.get(of)
+            kind = self.known[of] = self._kind(group, made) if found is None else found
+        return Begun(group, kind, values, keys)
+
+    def _kind(self, group: Group, made: Sequence[Expr]) -> Kind:
+        places = self._places(group, made)
+        folded = None if group.fold is None else group.fold.op.axes     # type: ignore[union-attr]
+        said = folded, group.scan, group.edge, group.shape, *[place[-1] for place in places]
+        number = self.numbers.setdefault(said, len(self.numbers))
+        return Kind(number, places, open_axes(group))
+
+    def _places(self, group: Group, made: Sequence[Expr]) -> list[tuple[Any, ...]]:
+        """Of all that a group loads and stores."""
+        found, shape, seen = [], group.shape, self.places
+        for _, _, geo in group.loads:
+            where = seen.get((id(geo), shape, False))
+            if where is None:
+                anywhere = geo.dtype == ANYWHERE
+                still = (0,) * len(shape)
+                strides = still if anywhere else broadcast_strides(shape, geo.shape, geo.strides)
+                where = like(shape, strides, offset_of(geo), geo.itemsize, False, anywhere)
+                seen[id(geo), shape, False] = where
+            found.append(where)
+        for node in made:
+            if isinstance(node.op, FOLDS):
+                geo = region_of(node)
+                strides = result_strides(node, len(shape))
+                where = like(shape, strides, offset_of(geo), geo.itemsize, True, False)
+            else:
+                geo = group.placed[node.serial].region
+                where = seen.get((id(geo), shape, True))
+                if where is None:
+                    strides = broadcast_strides(shape, geo.shape, geo.strides)
+                    where = like(shape, strides, offset_of(geo), geo.itemsize, True, False)
+                    seen[id(geo), shape, True] = where
+            found.append(where)
+        return found
+
+
+_GROUP = attrgetter("group")
+
+
+UNKNOWN = -1
+
+
+@dataclass(slots=True, eq=False)
+class Stage:
+    """Chains of the same groups, with all like them: the kinds of these groups, and which of the buffers that
+    they touch are one, lead here."""
+
+    before: Stage | None = None
+    ways: list[Way] = field(default_factory=list)
+    """How the last group joined each of the chains."""
+    after: dict[tuple[int, ...], Stage | str] = field(default_factory=dict)
+    """By kind of one more group, and the numbers of its buffers."""
+    best: int | None = UNKNOWN
+    """Which of the chains is worth it, if one is."""
+
+
+@dataclass(slots=True, eq=False)
+class Tried:
+    """Chains of the same groups."""
+
+    begun: list[Begun]
+    stage: Stage
+    folds: bool
+    buffers: dict[int, int] = field(default_factory=dict)
+    """Numbers of the buffers, by id of the key."""
+    chains: list[Chain] | None = None
+    """Made when somebody first needs them."""
 
     @classmethod
-    def of(cls, group: Group, touches: list[Touch]) -> Begun:
-        folded = None if group.fold is None else group.fold.op
-        return cls(
-            group, touches, (folded, group.scan, group.edge, group.shape, *[t.like for t in touches])
-        )
+    def of(cls, one: Begun, first: Stage) -> Tried:
+        """Of one group, a chain for each axis that its rows may lie along."""
+        found = cls([one], first, one.group.fold is not None)
+        where = found._where(one)
+        stage = first.after.get(where)
+        if stage is None:
+            ways = [Way(k, d, 0, 0, 0) for k, d in enumerate(one.kind.opens)]
+            stage = first.after[where] = Stage(first, ways)
+        assert isinstance(stage, Stage)
+        found.stage = stage
+        return found
+
+    def _where(self, one: Begun) -> tuple[int, ...]:
+        number, buffers = self.buffers.setdefault, self.buffers
+        return (one.kind.number, *[number(id(key), len(buffers)) for key in one.keys])
+
+    def follow(self, one: Begun, asked: Asked) -> str | None:
+        """Let a group follow, in the chains that can have it; or why none can."""
+        group = one.group
+        if len(self.begun) >= MOST:
+            return f"{MOST} groups run together already"
+        known = len(self.buffers)
+        where = self._where(one)
+        if len(where) == 1 or min(where[1:]) >= known:
+            return "it uses nothing that the groups before use"
+        if group.memory.turns is not None and begins_anew(self._groups(), group):
+            return ANEW
+        if group.stores and changes_what_stays(self._groups(), group, asked):
+            return STAYS
+        found = self.stage.after.get(where)
+        if found is None:
+            found = self.stage.after[where] = self._joined(one)
+        if isinstance(found, str):
+            return found
+        if self.chains is not None:
+            self.chains = _longer(self.chains, one, found)
+        self.begun.append(one)
+        self.stage, self.folds = found, self.folds or group.fold is not None
+        return None
+
+    def _groups(self) -> Iterator[Group]:
+        return map(_GROUP, self.begun)
+
+    def _joined(self, one: Begun) -> Stage | str:
+        if self.chains is None:
+            self.chains = self._made()
+        ways = ways_into(self.chains, one.group, one.touches)
+        return ways if isinstance(ways, str) else Stage(self.stage, ways)
+
+    def _made(self) -> list[Chain]:
+        """The chains, as the stages say."""
+        stages = [self.stage]
+        while stages[-1].before is not None:
+            stages.append(stages[-1].before)
+        found: list[Chain] = []
+        for one, stage in zip(self.begun, stages[-2::-1], strict=True):
+            found = _longer(found, one, stage)
+        return found
+
+    def best(self) -> Chain | None:
+        """The one of the chains whose rows are contiguous, if one is worth it."""
+        stage = self.stage
+        if stage.best is None:
+            return None                         # (so nearly always: no chain is made for that)
+        chains = self._made() if self.chains is None else self.chains
+        if stage.best == UNKNOWN:
+            worth = [k for k, chain in enumerate(chains) if _saves(chain)]
+            stage.best = min(worth, key=lambda k: chains[k].spread > 0) if worth else None
+        if stage.best is None:
+            return None
+        found = chains[stage.best]
+        found.like = stage, len(self.begun)
+        return found
 
 
-Refused = dict[tuple[Any, ...], str]
-"""By kinds of two groups, and which of their touches are of one buffer: why the second is in no chain with
-the first."""
-
-
-def _second(
-    one: Begun, other: Begun, asked: Asked, refused: Refused
-) -> list[Chain] | str:
-    """The chains of a group and the one after it; or why there are none."""
-    group, touches, kind = other
-    number: dict[int, int] = {}
-    buffers = [number.setdefault(id(t.key), len(number)) for t in (*one.touches, *touches)]
-    kinds = one.kind, kind, tuple(buffers)
-    why = refused.get(kinds)
-    if why is not None:
-        return STAYS if group.stores and _changes_what_stays([one.group], group, asked) else why
-    found = _extended(_begun(one.group, one.touches), group, touches, asked)
-    if isinstance(found, str) and found is not STAYS:
-        refused[kinds] = found
-    return found
+def _longer(tried: list[Chain], one: Begun, stage: Stage) -> list[Chain]:
+    """Chains with one more group.  (Those without it are of no use any more.)"""
+    touches = one.touches
+    if not tried:
+        tried = [Chain([], [], [], one.group.shape[way.axis]) for way in stage.ways]
+    for way in stage.ways:
+        chain = tried[way.chain]
+        chain.reach = max(chain.reach, way.apart)
+        chain.add(one.group, way.axis, moved(touches, way.axis, way.start, way.stride), way.lag, way.start)
+    return [tried[way.chain] for way in stage.ways]
 
 
 def _unfit(group: Group, out: Collection[int]) -> str | None:
@@ -185,12 +370,6 @@ def _cut(chain: Chain, last: Last, room: int) -> int:
     return min(range(fits, fits // 2, -1), key=passing.__getitem__)
 
 
-def _best(tried: Sequence[Chain]) -> list[Chain]:
-    """Of chains of the same groups, the one whose rows are contiguous, if one is worth it."""
-    worth = [c for c in tried if len(c.groups) > 1 and _saves(c)]
-    return worth if len(worth) < 2 else sorted(worth, key=lambda c: c.spread > 0)[:1]
-
-
 SHORT = 16
 """Rows are short if one element is at least one part in so many of what is read of one array."""
 
@@ -213,156 +392,3 @@ def _saves(chain: Chain) -> bool:
             return True
         seen |= mine
     return False
-
-
-Seen = dict[tuple[int, tuple[int, ...], bool], tuple[Any, ...]]
-"""What touches have besides value and key: by the geometry's identity, the space, and whether they write."""
-
-
-def _touches(group: Group, stored: Collection[int], seen: Seen) -> list[Touch]:
-    """All that a group loads and stores."""
-    found, shape = [], group.shape
-    for value, key, geo in group.loads:
-        where = seen.get((id(geo), shape, False))
-        if where is None:
-            anywhere = geo.dtype == ANYWHERE
-            still = (0,) * len(shape)
-            strides = still if anywhere else broadcast_strides(shape, geo.shape, geo.strides)
-            where = like(shape, strides, offset_of(geo), geo.itemsize, False, anywhere)
-            seen[id(geo), shape, False] = where
-        found.append(Touch(value, key, *where))
-    for node in group.nodes:
-        if node.serial not in stored:
-            continue
-        key = node if node.old is None else group.memory.key(node)
-        if isinstance(node.op, FOLDS):
-            geo = region_of(node)
-            strides = result_strides(node, len(shape))
-            where = like(shape, strides, offset_of(geo), geo.itemsize, True, False)
-        else:
-            geo = group.placed[node.serial].region
-            where = seen.get((id(geo), shape, True))
-            if where is None:
-                strides = broadcast_strides(shape, geo.shape, geo.strides)
-                where = like(shape, strides, offset_of(geo), geo.itemsize, True, False)
-                seen[id(geo), shape, True] = where
-        found.append(Touch(node, key, *where))
-    return found
-
-
-def _begun(group: Group, touches: list[Touch]) -> list[Chain]:
-    """A chain of one group for each axis that its rows may lie along."""
-    return [Chain([], [], [], group.shape[d]).add(group, d, touches) for d in _open_axes(group)]
-
-
-def _open_axes(group: Group) -> list[int]:
-    folded = group.fold.op.axes if group.fold is not None and isinstance(group.fold.op, Reduce) else ()
-    return [d for d, n in enumerate(group.shape) if n > 1 and d not in folded and d != group.scan]
-
-
-def _extended(
-    tried: Sequence[Chain], group: Group, touches: list[Touch], asked: Asked
-) -> list[Chain] | str:
-    """The chains with one more group, those that can have it; or why none can."""
-    if not tried:
-        return "there is no group before whose rows it could follow"
-    if len(tried[0].groups) >= MOST:
-        return f"{MOST} groups run together already"
-    if tried[0].touched.keys().isdisjoint([id(t.key) for t in touches]):
-        return "it uses nothing that the groups before use"
-    if _begins_anew(tried[0], group):
-        return "sweeps take turns with a new buffer, which begins as a part of what the groups before make"
-    if group.stores and _changes_what_stays(tried[0].groups, group, asked):
-        return STAYS
-    longer, whys = [], []
-    for chain in tried:
-        why = f"it folds all axes of extent {chain.extent}, or has none"
-        best: tuple[tuple[int, int], int, int, list[Touch]] | None = None
-        for axis, start, mine in _aligned(chain, group, touches):
-            found = _behind(chain, mine, axis, start)
-            if isinstance(found, str):
-                why = found
-            elif best is None or found < best[0]:
-                best = found, axis, start, mine
-        if best is None:
-            whys.append(why)
-            continue
-        (lag, apart), axis, start, mine = best      # (the chain without the group is of no use any more)
-        chain.reach = max(chain.reach, apart)
-        longer.append(chain.add(group, axis, mine, lag, start))
-    return longer or whys[-1]
-
-
-def _aligned(
-    chain: Chain, group: Group, touches: list[Touch]
-) -> Iterator[tuple[int, int, list[Touch]]]:
-    """Along which axis the rows of a group may lie, at which of the chain's they begin, and what it touches,
-    as if it began at the first; all ways there are.
-
-    Edges may have other rows than the chain: a column some more, another row one."""
-    for axis in _open_axes(group):
-        if group.shape[axis] == chain.extent:
-            yield axis, 0, touches
-    if not group.edge:
-        return
-    ndim = len(group.shape)
-    write = next(t for t in touches if t.writes)
-    if id(write.key) not in chain.written:
-        return
-    _, other, across = chain.written[id(write.key)][0]
-    stride = other.strides[across]
-    if not stride or other.anywhere or spread_out(other, across):
-        return
-    # (A row by itself gets an axis of one row.)
-    row = [t._replace(shape=(*t.shape, 1), strides=(*t.strides, stride), like=0) for t in touches]
-    for axis in (*(d for d in _open_axes(group) if write.strides[d] == stride), ndim):
-        mine = row if axis == ndim else touches
-        apart = (write.offset - other.offset) / stride
-        for start in (math.floor(apart), math.ceil(apart)):
-            rows = 1 if axis == ndim else group.shape[axis]
-            # (All begin or end near the chain's rows, or lie among them.)
-            if start < -(chain.extent // NEAR) or start + rows > chain.extent + chain.extent // NEAR:
-                continue
-            moved = [t._replace(offset=t.offset - start * stride, like=0) for t in mine]
-            at = next(t for t in moved if t.writes)
-            if in_step(other, across, at, axis) and not any(spread_out(t, axis) for t in moved):
-                yield axis, start, moved
-
-
-def _begins_anew(chain: Chain, group: Group) -> bool:
-    """Does it write to a new buffer (`turns`), into which something is copied before the chain begins?"""
-    turns = group.memory.turns
-    if turns is None:
-        return False
-    new = (n.old for n in group.nodes if n.serial in turns.first and turns.first[n.serial].source is None)
-    return any(makes(old, g, old.epoch) for old in new if old is not None for g in chain.groups)
-
-
-def _changes_what_stays(groups: Sequence[Group], group: Group, asked: Asked) -> bool:
-    """Does it write to a part of what other groups make, while others want it as it was?"""
-    olds = [n.old for n in group.nodes if n.old is not None and not n.covers and asked(n.old)]
-    return any(makes(old, g, old.epoch) for old in olds for g in groups)
-
-
-def _behind(chain: Chain, touches: list[Touch], axis: int, start: int) -> tuple[int, int] | str:
-    """How many blocks a group must run behind the chain's first, and how many rows away others touch what it
-    does; or why its rows depend on others from afar.
-
-    A row by itself before the chain's first, or after its last, is in one block with those nearby."""
-    alone = touches[0].shape[axis] == 1 and not 0 <= start < chain.extent
-    lag = most = 0
-    for mine in touches:
-        latest, writes = chain.latest.get(id(mine.key)), mine.writes
-        for (before, other, across), beyond in () if latest is None else latest.values():
-            if not (writes or other.writes):
-                continue
-            if in_step(other, across, mine, axis):
-                lag = max(lag, before)
-                continue
-            rows = rows_apart(other, across, mine, axis)
-            if rows is None or rows > chain.extent // NEAR:
-                if mine.writes:
-                    return "it writes memory that the groups before use, in other rows"
-                return "its rows need other rows of what the groups before make"
-            lag, most = max(lag, before + (not (alone or beyond))), max(most, rows)
-    return lag, most

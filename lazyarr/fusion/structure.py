@@ -72,6 +72,8 @@ class Tokens:
     """Geometries that are told by what is said of them."""
     _foreign: bool = False
     """Some memory of others does not begin at a multiple of 16."""
+    _aligned: tuple[int, bool] = (0, True)
+    """Of how many of those geometries it is known whether all are aligned, and whether they are."""
     _known: dict[int, Any] = field(default_factory=dict)
     """By identity, what is said of the nodes' geometries: they hold these."""
     _ones: dict[Any, numpy.ndarray] = field(default_factory=dict)
@@ -147,7 +149,11 @@ class Tokens:
     @property
     def odd(self) -> bool:
         """Some memory is somebody else's, or some access is not aligned."""
-        return self._foreign or not all(geo.flags.aligned for geo in self._others)
+        count, aligned = self._aligned
+        if count < len(self._others):
+            aligned = aligned and all(geo.flags.aligned for geo in self._others[count:])
+            self._aligned = len(self._others), aligned
+        return self._foreign or not aligned
 
     def one(self, geo: numpy.ndarray) -> numpy.ndarray:
         """Of all geometries of nodes of which the same is said, one."""
@@ -164,13 +170,16 @@ class Tokens:
             known, one, op = self._one_of, self.one, node.op
             region: Any = node.region
             inputs: Sequence[Any] = node.inputs
-            where = known[id(region)] if id(region) in known else one(region)
-            key: list[Any] = [op, node.old is None, node.covers, node.masked, id(where)]
+            where = known.get(id(region))
+            key: list[Any] = [
+                op, node.old is None, node.covers, node.masked, id(one(region) if where is None else where),
+            ]  # fmt: skip
             add = key.append
             for i in inputs:
                 if i.__class__ is Read:
                     geo = i.geo
-                    add(id(known[id(geo)] if id(geo) in known else one(geo)))
+                    where = known.get(id(geo))
+                    add(id(one(geo) if where is None else where))
                 else:
                     add(i.dtype.char)
                     if self.rules.numbers:
@@ -203,28 +212,28 @@ def structure_of(
     numbers = {id(n): k for k, n in enumerate(group.nodes)}
     parts: list[Any] = []
     needed: list[Expr] = []
-    add, number_of, form = parts.append, numbers.get, tokens.form
-
-    def other(value: Expr) -> int:
-        needed.append(value)
-        if value.buf is not None and value.buf.bridge is not None:
-            add(value.buf.address & 15)
-        return numbers.setdefault(id(value), -len(needed))
-
+    add, form = parts.append, tokens.form
     for node, store in zip(group.nodes, stored, strict=True):
         add(form(node))
         add(store)
-        for i in node.inputs:
-            if i.__class__ is Read:
-                value = i.expr
-                k = number_of(id(value))
-                add(other(value) if k is None else k)
+        values = [i.expr for i in node.inputs if i.__class__ is Read]
         old = node.old
         if old is not None:                         # (which the node's form says)
             while old is not None and old.op is not None and id(old) not in live:
                 old = old.old
-            below = None if old is None else number_of(id(old))
-            parts += (other(old) if old is not None and below is None else below, old is node.old)
+            add(old is node.old)
+            if old is None:
+                add(None)
+            else:
+                values.append(old)
+        for value in values:
+            k = numbers.get(id(value))
+            if k is None:
+                needed.append(value)
+                k = numbers[id(value)] = -len(needed)
+                if value.buf is not None and value.buf.bridge is not None:
+                    add(value.buf.address & 15)
+            add(k)
     if group.fold is not None and any(
         isinstance(n.op, Reduce) and n.op.name in DECIDED_EARLY for n in group.nodes
     ):
@@ -246,16 +255,23 @@ def form_of(group: Group, stored: Sequence[bool], tokens: Tokens, live: Containe
     if group.bridged or switches.OFF or any(not isinstance(n.op, SHAPELESS) for n in group.nodes):
         return None
     pinned, labels, form = tokens.shared, dict[Any, int](), list[Any]()
+    known: dict[Any, tuple[Any, ...]] = {}
     for part in tokens.of(group.nodes, stored, Numbers.of(group.nodes), live):
-        geo = pinned.get(part) if part.__class__ is int else None
-        said = part if part.__class__ is tuple else None if geo is None else by_contents(geo)
-        if said is None:
+        told = part.__class__ is tuple
+        if not told and (part.__class__ is not int or part not in pinned):
             form.append(part)
             continue
-        shape, strides, char, offset = said
-        steps = tuple([s for s, n in zip(strides, shape, strict=True) if n > 1])
-        seen = shape, steps, offset, char
-        form += (char, len(shape), labels.setdefault(said, len(labels)), labels.setdefault(seen, len(labels)))
+        found = known.get(part)
+        if found is None:
+            said = part if told else by_contents(pinned[part])
+            shape, strides, char, offset = said
+            if 1 in shape:
+                strides = tuple([s for s, n in zip(strides, shape, strict=True) if n > 1])
+            seen = shape, strides, offset, char
+            found = known[part] = (
+                char, len(shape), labels.setdefault(said, len(labels)), labels.setdefault(seen, len(labels)),
+            )  # fmt: skip
+        form += found
     for node in group.nodes:
         if node.op.__class__ is Reduce:
             order = fold_order(node)

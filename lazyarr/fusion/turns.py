@@ -20,8 +20,8 @@ import numpy
 
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.fusion.alias import disjoint
+from lazyarr.fusion.following import NEAR
 from lazyarr.fusion.group import Asked
-from lazyarr.fusion.rows import NEAR
 from lazyarr.geometry import elements, offset_of, same
 from lazyarr.records import NamedTuple, dataclass
 
@@ -120,7 +120,7 @@ def _written(nodes: Sequence[Expr]) -> Iterator[list[Expr]]:
 def _sweep_of(writes: Sequence[Expr], asked: Asked) -> tuple[int, int] | None:
     """How many writes make a sweep, and with which the first one begins: the last writes repeat it."""
     last = len(writes) - 1
-    if any(asked(node) for node in writes[:-1]):
+    if any(node.serial in asked for node in writes[:-1]):
         return None
     same_as = [(n.op, n.masked, n.covers, elements(n.region)) for n in writes if n.region is not None]
     for length in range(1, min(LONGEST, len(writes) // 2) + 1):
@@ -160,7 +160,7 @@ def _below(write: Expr) -> Iterator[Expr]:
 
 def _spared(write: Expr, asked: Asked) -> bool:
     """Has NumPy a temporary in the place of which the other buffer may be?"""
-    made = (n.nbytes for n in _below(write) if n is not write and not asked(n))
+    made = (n.nbytes for n in _below(write) if n is not write and n.serial not in asked)
     return max(made, default=0) + SLACK >= write.nbytes
 
 

@@ -1,0 +1,144 @@
+"""Following: do the rows of a group follow those of the groups of a chain, along which axis, how far behind?
+
+In:  chains of the same groups (`rows` puts them together), one more group.   Out: chains with it, or reasons.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from lazyarr.expr import Reduce
+from lazyarr.fusion.chain import Chain
+from lazyarr.fusion.group import Asked, Group, makes
+from lazyarr.fusion.touches import Touch, in_step, rows_apart, spread_out
+from lazyarr.records import NamedTuple
+
+STAYS = "somebody else still reads the value that it changes: a copy of it must exist first"
+
+ANEW = "sweeps take turns with a new buffer, which begins as a part of what the groups before make"
+
+NEAR = 8
+"""What a chain overwrites is read at most one part in so many of its rows away."""
+
+
+class Way(NamedTuple):
+    """How a group joins a chain."""
+
+    chain: int
+    """Which of those tried."""
+    axis: int
+    """Along which its rows lie."""
+    start: int
+    """At which of the chain's rows they begin."""
+    lag: int
+    """How many blocks it runs behind the first group."""
+    apart: int
+    """How many rows away others touch what it does, at most."""
+    stride: int = 0
+    """Bytes from row to row, by which what it touches is `moved` where its rows are not the chain's; or 0."""
+
+
+def open_axes(group: Group) -> list[int]:
+    folded = group.fold.op.axes if group.fold is not None and isinstance(group.fold.op, Reduce) else ()
+    return [d for d, n in enumerate(group.shape) if n > 1 and d not in folded and d != group.scan]
+
+
+def ways_into(tried: Sequence[Chain], group: Group, touches: list[Touch]) -> list[Way] | str:
+    """How a group joins chains, those that can have it; or why none can."""
+    found, why = list[Way](), ""
+    for k, chain in enumerate(tried):
+        why = f"it folds all axes of extent {chain.extent}, or has none"
+        best: tuple[tuple[int, int], Way] | None = None
+        for axis, start, stride in _aligned(chain, group, touches):
+            mine = moved(touches, axis, start, stride)
+            if stride and any(spread_out(t, axis) for t in mine):
+                continue
+            behind = _behind(chain, mine, axis, start)
+            if isinstance(behind, str):
+                why = behind
+            elif best is None or behind < best[0]:
+                best = behind, Way(k, axis, start, *behind, stride)
+        if best is not None:
+            found.append(best[1])
+    return found or why
+
+
+def moved(touches: list[Touch], axis: int, start: int, stride: int) -> list[Touch]:
+    """What a group touches as if it began at the chain's first row.  (A row by itself gets an axis of one
+    row.)"""
+    if not stride:
+        return touches
+    if axis == len(touches[0].shape):
+        touches = [t._replace(shape=(*t.shape, 1), strides=(*t.strides, stride)) for t in touches]
+    return [t._replace(offset=t.offset - start * stride, like=0) for t in touches]
+
+
+def _aligned(chain: Chain, group: Group, touches: list[Touch]) -> Iterator[tuple[int, int, int]]:
+    """Along which axis the rows of a group may lie, at which of the chain's they begin, and by which stride
+    they are moved there, or 0; all ways there are.
+
+    Edges may have other rows than the chain: a column some more, another row one."""
+    for axis in open_axes(group):
+        if group.shape[axis] == chain.extent:
+            yield axis, 0, 0
+    if not group.edge:
+        return
+    ndim = len(group.shape)
+    write = next(t for t in touches if t.writes)
+    written = chain.buffers.written
+    if id(write.key) not in written:
+        return
+    _, other, across = written[id(write.key)][0]
+    stride = other.strides[across]
+    if not stride or other.anywhere or spread_out(other, across):
+        return
+    for axis in (*(d for d in open_axes(group) if write.strides[d] == stride), ndim):
+        apart = (write.offset - other.offset) / stride
+        for start in (math.floor(apart), math.ceil(apart)):
+            rows = 1 if axis == ndim else group.shape[axis]
+            # (All begin or end near the chain's rows, or lie among them.)
+            if start < -(chain.extent // NEAR) or start + rows > chain.extent + chain.extent // NEAR:
+                continue
+            (at,) = moved([write], axis, start, stride)
+            if in_step(other, across, at, axis):
+                yield axis, start, stride
+
+
+def begins_anew(groups: Iterable[Group], group: Group) -> bool:
+    """Does it write to a new buffer (`turns`), into which something is copied before the chain begins?"""
+    turns = group.memory.turns
+    if turns is None:
+        return False
+    new = (n.old for n in group.nodes if n.serial in turns.first and turns.first[n.serial].source is None)
+    return any(makes(old, g, old.epoch) for old in new if old is not None for g in groups)
+
+
+def changes_what_stays(groups: Iterable[Group], group: Group, asked: Asked) -> bool:
+    """Does it write to a part of what other groups make, while others want it as it was?"""
+    olds = [n.old for n in group.nodes if n.old is not None and not n.covers and n.old.serial in asked]
+    return bool(olds) and any(makes(old, g, old.epoch) for g in groups for old in olds)
+
+
+def _behind(chain: Chain, touches: list[Touch], axis: int, start: int) -> tuple[int, int] | str:
+    """How many blocks a group must run behind the chain's first, and how many rows away others touch what it
+    does; or why its rows depend on others from afar.
+
+    A row by itself before the chain's first, or after its last, is in one block with those nearby."""
+    alone = touches[0].shape[axis] == 1 and not 0 <= start < chain.extent
+    lag = most = 0
+    for mine in touches:
+        latest, writes = chain.buffers.latest.get(id(mine.key)), mine.writes
+        for (before, other, across), beyond in () if latest is None else latest.values():
+            if not (writes or other.writes):
+                continue
+            if in_step(other, across, mine, axis):
+                lag = max(lag, before)
+                continue
+            rows = rows_apart(other, across, mine, axis)
+            if rows is None or rows > chain.extent // NEAR:
+                if mine.writes:
+                    return "it writes memory that the groups before use, in other rows"
+                return "its rows need other rows of what the groups before make"
+            lag, most = max(lag, before + (not (alone or beyond))), max(most, rows)
+    return lag, most
