@@ -2,8 +2,7 @@
 
 In:  a `Function`, a loop signature, `Target`.
 Out: `Module`: ``void f(char **args, intp *dims, intp *steps, void *data)``.
-Holds: every element goes through the same vector code.  Elements that are not side by side, and those
-that do not fill a vector, pass through small arrays on the stack, so strides and ends change no bit.
+Holds: every element goes through the same vector code (`places`), so strides and ends change no bit.
 The CPU's status flags of before are put back at the end, with those that the function says it raises.
 
 Elements whose result the fast path cannot give are redone in a branch that is rarely taken; what the branch
@@ -25,6 +24,7 @@ from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.mathlib import registers
 from lazyarr.codegen.mathlib.arithmetic import doubtful
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Precision, Raised, Real
+from lazyarr.codegen.mathlib.places import Places
 from lazyarr.codegen.pipeline import Module
 from lazyarr.codegen.symbols import symbol_of
 from lazyarr.dtypes import PLAIN
@@ -96,33 +96,26 @@ class _Writer:
         self.b = Builder(target, 0)
         self.soft = sig[0] == "e" and not target.half
         self.x86 = target.x86
+        self.places = Places(self.b, self.width, self.t, self.size, self.parts, self.ins)
 
     def text(self) -> str:
         b = self.b
         self.entry()
-        sources = self.sources()
-        b.label("compute")
+        self.places.before()
         b.width = self.width
-        self.compute(sources)
+        self.compute()
         b.width = 0
-        self.after()
+        self.places.after()
+        self.exit()
         needs = self.function.needs(b.target) if self.function.needs else ""
         head = "define void @math(ptr %args, ptr %dims, ptr %steps, ptr %data) nounwind {"
         return "\n".join([*b.declarations, head, *b.lines, "}", needs, _SELDOM, _MOSTLY, ""])
 
     def entry(self) -> None:
-        """Arguments, and whether all elements lie side by side."""
+        """Arguments, and the flags of before."""
         b = self.b
         b.label("entry")
-        b.do("%n = load i64, ptr %dims, align 8")
-        for k in self.args:
-            b.do(f"%near{k} = alloca [{self.width} x {self.element(k)}], align 64")
-            b.do(f"%p{k} = load ptr, ptr {b.op(f'getelementptr ptr, ptr %args, i64 {k}')}, align 8")
-            b.do(f"%s{k} = load i64, ptr {b.op(f'getelementptr i64, ptr %steps, i64 {k}')}, align 8")
-        dense = "true"
-        for k in self.args:
-            dense = b.op(f"and i1 {dense}, {b.op(f'icmp eq i64 %s{k}, {self.size * self.parts[k]}')}")
-        b.do(f"%dense = and i1 {dense}, true")
+        self.places.arguments()
         b.do("%raised = alloca i32, align 4")
         b.do("store i32 0, ptr %raised, align 4")
         if self.x86:
@@ -130,52 +123,12 @@ class _Writer:
                 b.declare(declaration)
             b.do("%saved = alloca i32, align 4")
             b.do(f"call void @{mxcsr.READ}(ptr %saved)")
-        b.do(f"br i1 {b.op('icmp sgt i64 %n, 0')}, label %head, label %exit")
+        b.do(f"br i1 {b.op('icmp sgt i64 %n, 0')}, label %begin, label %exit")
 
-    def element(self, k: int) -> str:
-        """The type of an argument's elements."""
-        return self.t if self.parts[k] == 1 else f"[{self.parts[k]} x {self.t}]"
-
-    def sources(self) -> list[str]:
-        """Where the operands of the next vector are, and go: in place, or copied together."""
-        b = self.b
-        b.label("head")
-        b.do("%i = phi i64 [ 0, %entry ], [ %next, %latch ]")
-        b.do("%left = sub i64 %n, %i")
-        b.do("%last = sub i64 %n, 1")
-        whole = b.op(f"icmp uge i64 %left, {self.width}")
-        b.do(f"%direct = and i1 {whole}, %dense")
-        for k in self.args:
-            b.do(f"%d{k} = getelementptr {self.element(k)}, ptr %p{k}, i64 %i")
-        b.do("br i1 %direct, label %compute, label %collect, !prof !1")
-        b.label("collect")
-        b.do("%j = phi i64 [ 0, %head ], [ %j.next, %collect ]")
-        at = b.op("add i64 %i, %j")
-        beyond = b.op(f"icmp ugt i64 {at}, %last")
-        held = b.op(f"select i1 {beyond}, i64 %last, i64 {at}")
-        for k in self.args[: self.ins]:
-            source = b.op(f"getelementptr i8, ptr %p{k}, i64 {b.op(f'mul i64 {held}, %s{k}')}")
-            self.copy(k, source, b.op(f"getelementptr {self.element(k)}, ptr %near{k}, i64 %j"))
-        b.do("%j.next = add i64 %j, 1")
-        b.do(f"br i1 {b.op(f'icmp ult i64 %j.next, {self.width}')}, label %collect, label %compute")
-        return [f"%d{k}" for k in self.args]
-
-    def copy(self, k: int, source: str, target: str) -> None:
-        """One element."""
-        b = self.b
-        for part in range(self.parts[k]):
-            at, to = (
-                b.op(f"getelementptr {self.t}, ptr {p}, i64 {part}") if part else p for p in (source, target)
-            )
-            item = b.op(f"load {self.t}, ptr {at}, align {self.size}")
-            b.do(f"store {self.t} {item}, ptr {to}, align {self.size}")
-
-    def compute(self, sources: list[str]) -> None:
+    def compute(self) -> None:
         b, p, fused = self.b, self.function.precision, self.function.fused
         fused = b.target.fma if fused is None else fused
         lanes, quick = Lanes(b, p, fused), Lanes(b, p, fused, [])
-        for k, source in enumerate(sources):
-            b.do(f"%at{k} = phi ptr [ {source}, %head ], [ %near{k}, %collect ]")
         xs = [x for k in self.args[: self.ins] for x in self.load(lanes, k)]
         ways = [self.shortened(lanes, xs, k, short) for k, short in enumerate(self.function.shorts)]
         y, special = self.function.fast(quick, *(Real(quick, x.name) for x in xs))
@@ -239,7 +192,7 @@ class _Writer:
         """The numbers of an operand's elements: all first ones, then all second ones."""
         b, t = self.b, "i16" if self.soft else self.t
         n = self.parts[k] * self.width
-        raw = b.op(f"load <{n} x {t}>, ptr %at{k}, align {self.size}")
+        raw = b.op(f"bitcast {self.places.vector(k)} %x{k} to <{n} x {t}>")
         return [Real(lanes, self.converted(x)) for x in self.apart(raw, t, self.parts[k])]
 
     def apart(self, raw: str, t: str, parts: int) -> list[str]:
@@ -267,7 +220,7 @@ class _Writer:
             v = b.ty(t)
             order = _order(lane + side * self.width for lane in range(self.width) for side in (0, 1))
             whole = b.op(f"shufflevector {v} {parts[0]}, {v} {parts[1]}, {order}")
-        b.do(f"store <{len(parts) * self.width} x {t}> {whole}, ptr %at{k}, align {self.size}")
+        b.do(f"store <{len(parts) * self.width} x {t}> {whole}, ptr %to{k}, align {self.size}")
 
     def rounded(self, y: str) -> str:
         """To the dtype."""
@@ -289,23 +242,9 @@ class _Writer:
             before = b.op("load i32, ptr %raised, align 4")
             b.do(f"store i32 {b.op(f'or i32 {before}, {bit}')}, ptr %raised, align 4")
 
-    def after(self) -> None:
-        """Results to their places; the next vector; at the end the flags."""
+    def exit(self) -> None:
+        """The flags."""
         b = self.b
-        b.do("br i1 %direct, label %latch, label %spread, !prof !1")
-        b.label("spread")
-        b.do("%m = phi i64 [ 0, %done ], [ %m.next, %spread ]")
-        at = b.op("add i64 %i, %m")
-        for k in self.args[self.ins :]:
-            near = b.op(f"getelementptr {self.element(k)}, ptr %near{k}, i64 %m")
-            self.copy(k, near, b.op(f"getelementptr i8, ptr %p{k}, i64 {b.op(f'mul i64 {at}, %s{k}')}"))
-        b.do("%m.next = add i64 %m, 1")
-        most = b.op(f"icmp ult i64 %left, {self.width}")
-        count = b.op(f"select i1 {most}, i64 %left, i64 {self.width}")
-        b.do(f"br i1 {b.op(f'icmp ult i64 %m.next, {count}')}, label %spread, label %latch")
-        b.label("latch")
-        b.do(f"%next = add i64 %i, {self.width}")
-        b.do(f"br i1 {b.op('icmp slt i64 %next, %n')}, label %head, label %exit")
         b.label("exit")
         if self.x86:
             raised, saved = b.op("load i32, ptr %raised, align 4"), b.op("load i32, ptr %saved, align 4")
