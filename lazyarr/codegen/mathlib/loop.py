@@ -5,8 +5,8 @@ Out: `Module`: ``void f(char **args, intp *dims, intp *steps, void *data)``.
 Holds: every element goes through the same vector code (`places`), so strides and ends change no bit.
 The CPU's status flags of before are put back at the end, with those that the function says it raises.
 
-Elements whose result the fast path cannot give are redone in a branch that is rarely taken; what the branch
-gives for other elements is not used, so an element's result does not depend on its neighbours.
+Elements whose result the fast path cannot give are redone by another one, many at once (`waiting`), so an
+element's result does not depend on its neighbours.
 
 A complex operand is two numbers for a function, one after the other, and so is a complex result.
 """
@@ -25,6 +25,7 @@ from lazyarr.codegen.mathlib import registers
 from lazyarr.codegen.mathlib.arithmetic import doubtful
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Precision, Raised, Real
 from lazyarr.codegen.mathlib.places import Places
+from lazyarr.codegen.mathlib.waiting import Redone, Waiting
 from lazyarr.codegen.pipeline import Module
 from lazyarr.codegen.symbols import symbol_of
 from lazyarr.dtypes import PLAIN
@@ -97,6 +98,9 @@ class _Writer:
         self.soft = sig[0] == "e" and not target.half
         self.x86 = target.x86
         self.places = Places(self.b, self.width, self.t, self.size, self.parts, self.ins)
+        self.waiting = Waiting(self.b, self.width, function.precision, sum(self.parts[: self.ins]))
+        fused = function.fused
+        self.fused = target.fma if fused is None else fused
 
     def text(self) -> str:
         b = self.b
@@ -106,16 +110,22 @@ class _Writer:
         self.compute()
         b.width = 0
         self.places.after()
+        if self.function.rare:
+            self.waiting.full()
+        self.places.again()
         self.exit()
+        rare = self.rare(self.function.rare) if self.function.rare else ""
         needs = self.function.needs(b.target) if self.function.needs else ""
         head = "define void @math(ptr %args, ptr %dims, ptr %steps, ptr %data) nounwind {"
-        return "\n".join([*b.declarations, head, *b.lines, "}", needs, _SELDOM, _MOSTLY, ""])
+        return "\n".join([*b.declarations, head, *b.lines, "}", rare, needs, _SELDOM, _MOSTLY, ""])
 
     def entry(self) -> None:
         """Arguments, and the flags of before."""
         b = self.b
         b.label("entry")
         self.places.arguments()
+        if self.function.rare:
+            self.waiting.begin()
         b.do("%raised = alloca i32, align 4")
         b.do("store i32 0, ptr %raised, align 4")
         if self.x86:
@@ -126,9 +136,8 @@ class _Writer:
         b.do(f"br i1 {b.op('icmp sgt i64 %n, 0')}, label %begin, label %exit")
 
     def compute(self) -> None:
-        b, p, fused = self.b, self.function.precision, self.function.fused
-        fused = b.target.fma if fused is None else fused
-        lanes, quick = Lanes(b, p, fused), Lanes(b, p, fused, [])
+        b, p = self.b, self.function.precision
+        lanes, quick = Lanes(b, p, self.fused), Lanes(b, p, self.fused, [])
         xs = [x for k in self.args[: self.ins] for x in self.load(lanes, k)]
         ways = [self.shortened(lanes, xs, k, short) for k, short in enumerate(self.function.shorts)]
         y, special = self.function.fast(quick, *(Real(quick, x.name) for x in xs))
@@ -173,12 +182,9 @@ class _Writer:
         ways.append((ys, b.block))
         b.label("rare")
         if doubt is not None:
-            y, special = self.function.fast(lanes, *xs)
-            ys = _several(y)
-        if special is not None and self.function.rare is not None:
-            again, raised = self.function.rare(lanes, *xs)
-            ys = tuple(special.real(new, y) for new, y in zip(_several(again), ys, strict=True))
-            self.note({key: where & special for key, where in raised.items()})
+            ys, special = self.certain(lanes, xs, ys, special, doubt)
+        if special is not None:
+            self.waiting.add(xs, special)
         b.do("br label %done")
         ways.append((ys, b.block))
         b.label("done")
@@ -187,6 +193,44 @@ class _Writer:
             b.op(f"phi {t} {', '.join(f'[ {found[k].name}, %{block} ]' for found, block in ways)}")
             for k in range(len(ys))
         ]
+
+    def certain(
+        self, lanes: Lanes, xs: list[Real], ys: Reals, special: Mask | None, doubt: Mask
+    ) -> tuple[Reals, Mask | None]:
+        """The same, computed again without quick operations if some are in doubt."""
+        b, before = self.b, self.b.block
+        b.do(f"br i1 {self.some(doubt)}, label %again, label %certain")
+        b.label("again")
+        y, odd = self.function.fast(lanes, *xs)
+        after = b.block
+        b.do("br label %certain")
+        b.label("certain")
+        t = b.ty(self.real)
+        ys = tuple(
+            Real(lanes, b.op(f"phi {t} [ {old.name}, %{before} ], [ {new.name}, %{after} ]"))
+            for old, new in zip(ys, _several(y), strict=True)
+        )
+        if special is None or odd is None:
+            return ys, special
+        mask = b.op(f"phi {b.ty('i1')} [ {special.name}, %{before} ], [ {odd.name}, %{after} ]")
+        return ys, Mask(lanes, mask)
+
+    def rare(self, redo: Callable[..., tuple[Real | Reals, Raised]]) -> str:
+        """The function for elements that waited."""
+        redone, kept = Redone(self.waiting), self.b
+        self.b = b = redone.b
+        b.width = self.width
+        xs = redone.operands(Lanes(b, self.function.precision, self.fused))
+        found, raised = redo(xs[0].on, *xs)
+        self.note(raised)
+        numbers = [(k, part) for k in self.args[self.ins :] for part in range(self.parts[k])]
+        results = [
+            (*number, self.rounded(y.name)) for number, y in zip(numbers, _several(found), strict=True)
+        ]
+        b.width, self.b = 0, kept
+        for declaration in b.declarations:
+            kept.declare(declaration)
+        return redone.results(results, "i16" if self.soft else self.t, self.size)
 
     def load(self, lanes: Lanes, k: int) -> list[Real]:
         """The numbers of an operand's elements: all first ones, then all second ones."""
