@@ -53,7 +53,7 @@ def _same(operands: int, fast: Callable[..., Any], rare: Callable[..., Any]) -> 
 def _angle(*rows: tuple[Callable[..., Any], Callable[..., Any]]) -> dict[str, Function]:
     """Huge angles are reduced in float64."""
     return {
-        char: Function(1, precision, *row, reduce_text)
+        char: Function(1, precision, *row, needs=reduce_text)
         for char, precision, row in zip("df", (DOUBLE, SINGLE), rows, strict=True)
     }
 
@@ -122,8 +122,8 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
         "f": Function(1, SINGLE, roots_single.cbrt, roots_single.cbrt_rare),
     },
     "power": {
-        "d": Function(2, DOUBLE, power.power, power.power_rare),
-        "f": Function(2, SINGLE, power_single.power, power_single.power_rare),
+        "d": Function(2, DOUBLE, power.power, power.power_rare, power.power_signed),
+        "f": Function(2, SINGLE, power_single.power, power_single.power_rare, power_single.power_signed),
     },
     "hypot": {
         "d": Function(2, DOUBLE, roots.hypot, roots.hypot_rare),
@@ -180,7 +180,13 @@ def _half(name: str, function: Function) -> Function:
             over = over & ~raised["divide"]
         return y, {**raised, "over": over}
 
-    return replace(function, fast=own or fast, rare=rare)
+    def mended(on: Lanes, found: Real, *xs: Real) -> tuple[Real, Mask, Raised]:
+        assert function.mended
+        y, held, raised = function.mended(on, found, *xs)
+        held = held & ~abs(y).outside(_LARGEST) | raised["invalid"]
+        return y, held, raised
+
+    return replace(function, fast=own or fast, rare=rare, mended=mended if function.mended else None)
 
 
 _APART = {
@@ -214,7 +220,9 @@ for _name, _rows in FUNCTIONS.items():
     if "f" in _rows:
         _rows["e"] = replace(_half(_name, _rows["f"]), fused=None if _rows["f"].operands == 1 else False)
     for _char, _row in _rows.items():
-        _rows[_char] = replace(_row, registers=2 if _name in _PAIRS[_char] else 1)
+        _rows[_char] = replace(
+            _row, registers=2 if _name in _PAIRS[_char] else 1, nans=_row.operands == 1 and bool(_row.rare)
+        )
 
 
 @cache
