@@ -42,11 +42,13 @@ from lazyarr.codegen.pipeline import Module
 from lazyarr.target import Target
 
 
-def _same(operands: int, fast: Callable[..., Any], rare: Callable[..., Any]) -> dict[str, Function]:
+def _same(
+    operands: int, fast: Callable[..., Any], rare: Callable[..., Any], known: Callable[..., Any] | None = None
+) -> dict[str, Function]:
     """One definition for both precisions."""
     return {
-        "d": Function(operands, DOUBLE, fast, rare),
-        "f": Function(operands, SINGLE, fast, rare),
+        "d": Function(operands, DOUBLE, fast, rare, known),
+        "f": Function(operands, SINGLE, fast, rare, known),
     }
 
 
@@ -115,15 +117,15 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
         "f": Function(1, SINGLE, inverse_hyperbolic_single.arctanh, inverse_hyperbolic_single.arctanh_rare),
     },
     "arctan2": _same(2, direction.arctan2, direction.arctan2_rare),
-    "logaddexp": _same(2, log_of_sums.logaddexp, log_of_sums.logaddexp_rare),
-    "logaddexp2": _same(2, log_of_sums.logaddexp2, log_of_sums.logaddexp2_rare),
+    "logaddexp": _same(2, log_of_sums.logaddexp, log_of_sums.logaddexp_rare, log_of_sums.known),
+    "logaddexp2": _same(2, log_of_sums.logaddexp2, log_of_sums.logaddexp2_rare, log_of_sums.known),
     "cbrt": {
         "d": Function(1, DOUBLE, roots.cbrt, roots.cbrt_rare),
         "f": Function(1, SINGLE, roots_single.cbrt, roots_single.cbrt_rare),
     },
     "power": {
-        "d": Function(2, DOUBLE, power.power, power.power_rare, power.power_signed),
-        "f": Function(2, SINGLE, power_single.power, power_single.power_rare, power_single.power_signed),
+        "d": Function(2, DOUBLE, power.power, power.power_rare, power.power_known),
+        "f": Function(2, SINGLE, power_single.power, power_single.power_rare, power_single.power_known),
     },
     "hypot": {
         "d": Function(2, DOUBLE, roots.hypot, roots.hypot_rare),
@@ -180,13 +182,12 @@ def _half(name: str, function: Function) -> Function:
             over = over & ~raised["divide"]
         return y, {**raised, "over": over}
 
-    def mended(on: Lanes, found: Real, *xs: Real) -> tuple[Real, Mask, Raised]:
-        assert function.mended
-        y, held, raised = function.mended(on, found, *xs)
-        held = held & ~abs(y).outside(_LARGEST) | raised["invalid"]
-        return y, held, raised
+    def known(on: Lanes, found: Real, *xs: Real) -> tuple[Real, Mask, Raised]:
+        assert function.known
+        y, held, raised = function.known(on, found, *xs)
+        return y, held & (abs(y).below(_LARGEST) | y.nan()), raised
 
-    return replace(function, fast=own or fast, rare=rare, mended=mended if function.mended else None)
+    return replace(function, fast=own or fast, rare=rare, known=known if function.known else None)
 
 
 _APART = {

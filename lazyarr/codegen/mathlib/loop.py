@@ -61,7 +61,7 @@ class Function:
     """The results, and for which elements they do not hold."""
     rare: Callable[..., tuple[Real | Reals, Raised]] | None
     """The results for these, and the flags that they raise; None: there are no such elements."""
-    mended: Callable[..., tuple[Real, Mask, Raised]] | None = None
+    known: Callable[..., tuple[Real, Mask, Raised]] | None = None
     """Of the result of the fast path and the operands, in lanes for which it does not hold: the result, for
     which lanes it holds after all, and the flags that these raise.  Such lanes do not wait."""
     nans: bool = False
@@ -189,7 +189,7 @@ class _Writer:
         if doubt is not None:
             ys, special = self.certain(lanes, xs, ys, special, doubt)
         if special is not None:
-            ys, special = self.mended(lanes, xs, ys, special)
+            ys, special = self.settled(lanes, xs, ys, special)
             self.waiting.add(xs, special)
         b.do("br label %done")
         ways.append((ys, b.block))
@@ -200,14 +200,14 @@ class _Writer:
             for k in range(len(ys))
         ]
 
-    def mended(self, lanes: Lanes, xs: list[Real], ys: Reals, special: Mask) -> tuple[Reals, Mask]:
+    def settled(self, lanes: Lanes, xs: list[Real], ys: Reals, special: Mask) -> tuple[Reals, Mask]:
         """Results that are known at once, or soon; the elements that still have none."""
         if self.function.nans:
             nan = xs[0].nan()
             ys, special = tuple(nan.real(xs[0] + xs[0], y) for y in ys), special & ~nan
-        if self.function.mended:
+        if self.function.known:
             (y,) = ys
-            y, held, raised = self.function.mended(lanes, Real(lanes, y.name), *xs)
+            y, held, raised = self.function.known(lanes, Real(lanes, y.name), *xs)
             self.note(raised)
             ys, special = (y,), special & ~held
         return ys, special

@@ -1,6 +1,6 @@
 """power: the exponential of y log(x), with the logarithm as a sum that carries 65 bits or more.
 
-Negative bases have the power of their size, with a sign (`signed`).  Other bases that are not positive, and
+Negative bases have the power of their size, with a sign (`known`).  Other bases that are not positive, and
 results that may leave the exponents' range, take the rare path; that of float32 (`power_single`) is
 float64's.
 """
@@ -65,20 +65,20 @@ def power(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
     return fma(s, tail(r + low, s_low), s), special
 
 
-def signed(found: Real, x: Real, y: Real, limit: float) -> tuple[Real, Mask, Raised]:
+def known(found: Real, x: Real, y: Real, limit: float) -> tuple[Real, Mask, Raised]:
     """The powers of negative numbers, of those of their sizes: where, too, and the flags.
 
     Not where the result may leave the exponents' range: |log2(x)| |y| is `limit` at most."""
     size, half = abs(x), 0.5 * y
     reach = abs(size.floor_log2() + 0.5) + 0.5
-    mended = (x < 0.0) & ~size.odd() & (abs(y) * reach < limit)
+    held = (x < 0.0) & ~size.odd() & (abs(y) * reach < limit)
     whole, even = x.on.call("floor", y).is_(y), x.on.call("floor", half).is_(half)
     value = whole.real(even.real(found, -found), NAN)
-    return mended.real(value, found), mended, {"invalid": mended & ~whole}
+    return held.real(value, found), held, {"invalid": held & ~whole}
 
 
-def power_signed(on: Lanes, found: Real, x: Real, y: Real) -> tuple[Real, Mask, Raised]:
-    return signed(found, x, y, _LIMIT_OCTAVES)
+def power_known(on: Lanes, found: Real, x: Real, y: Real) -> tuple[Real, Mask, Raised]:
+    return known(found, x, y, _LIMIT_OCTAVES)
 
 
 def _size(x: Real, y: Real) -> Real:

@@ -61,5 +61,5 @@ def power(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
 power_rare = rare_by_double(wide.power_f_rare)
 
 
-def power_signed(on: Lanes, found: Real, x: Real, y: Real) -> tuple[Real, Mask, Raised]:
-    return wide.signed(found, x, y, _LIMIT - 1.0)
+def power_known(on: Lanes, found: Real, x: Real, y: Real) -> tuple[Real, Mask, Raised]:
+    return wide.known(found, x, y, _LIMIT - 1.0)
