@@ -231,3 +231,15 @@ def test_every_level_gives_the_same_bits_of_all_sizes(name, char):
         wanted = call(name, char, *zs)
         for target in LEVELS[:-1]:
             assert same(call(name, char, *zs, target=target), wanted).all(), target.name
+
+
+@pytest.mark.parametrize("name", ["tan", "tanh"])
+def test_tangents_next_to_the_least_numbers(name):
+    """Whose sums of two have no room below them."""
+    rng = numpy.random.default_rng(18)
+    b = rng.uniform(100, 300, 20_000)
+    a = numpy.finfo("d").tiny / 4 * rng.uniform(1, 1000, len(b)) * numpy.exp(2 * b)
+    z = b + 1j * a if name == "tanh" else a + 1j * b
+    wanted = call(name, "D", z)
+    for target in LEVELS[:-1]:
+        assert same(call(name, "D", z, target=target), wanted).all(), target.name
