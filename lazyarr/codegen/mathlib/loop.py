@@ -115,10 +115,7 @@ class _Writer:
         self.compute()
         b.width = 0
         self.places.after()
-        if self.function.rare:
-            self.waiting.full()
-        self.places.again()
-        self.exit()
+        self.finish()
         rare = self.rare(self.function.rare) if self.function.rare else ""
         needs = self.function.needs(b.target) if self.function.needs else ""
         head = "define void @math(ptr %args, ptr %dims, ptr %steps, ptr %data) nounwind {"
@@ -304,9 +301,14 @@ class _Writer:
             before = b.op("load i32, ptr %raised, align 4")
             b.do(f"store i32 {b.op(f'or i32 {before}, {bit}')}, ptr %raised, align 4")
 
-    def exit(self) -> None:
-        """The flags."""
+    def finish(self) -> None:
+        """Elements that still wait, and the flags."""
         b = self.b
+        if self.function.rare:
+            self.waiting.finish()
+        else:
+            b.label("finish")
+            b.do("br label %exit")
         b.label("exit")
         if self.x86:
             raised, saved = b.op("load i32, ptr %raised, align 4"), b.op("load i32, ptr %saved, align 4")

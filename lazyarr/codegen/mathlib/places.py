@@ -54,14 +54,16 @@ class Places:
             b.do(f"%dense{k} = {self._begun(k)}")
             dense = b.op(f"and i1 {dense}, %dense{k}")
         b.do(f"%dense = and i1 {dense}, true")
+        for k in self.args:
+            b.do(f"%far{k} = mul i64 %s{k}, {self.width}")
         b.do("br label %head")
         b.label("head")
         b.do("%i = phi i64 [ 0, %begin ], [ %next, %latch ]")
+        for k in self.args:
+            b.do(f"%d{k} = phi ptr [ %from{k}, %begin ], [ %next{k}, %latch ]")
         b.do("%left = sub i64 %n, %i")
         b.do(f"%whole = icmp uge i64 %left, {self.width}")
         b.do("%direct = and i1 %whole, %dense")
-        for k in self.args:
-            b.do(f"%d{k} = getelementptr i8, ptr %from{k}, i64 {b.op(f'mul i64 %i, %s{k}')}")
         b.do("br i1 %direct, label %beside, label %apart, !prof !1")
         b.label("beside")
         ways = {"beside": [self._taken(k, f"%d{k}") for k in self.ins]}
@@ -141,9 +143,9 @@ class Places:
         return found
 
     def after(self) -> None:
-        """From `done`: results to their places, until `stored`."""
+        """From `done`: results to their places; the next vector, or `finish`."""
         b, before = self.b, "spread"
-        b.do("br i1 %direct, label %stored, label %away, !prof !1")
+        b.do("br i1 %direct, label %latch, label %away, !prof !1")
         b.label("away")
         b.do("br i1 %whole, label %scatter, label %spread")
         b.label("scatter")
@@ -154,14 +156,14 @@ class Places:
                 self._copy(k, self._nearby(k, str(j)), at)
             b.do(f"br label %scattered{k}")
             b.label(f"scattered{k}")
-        b.do("br label %stored")
+        b.do("br label %latch")
         b.label("spread")
         if self.masks:
             b.do("br i1 %dense, label %store, label %each")
             b.label("store")
             for k in self.outs:
                 self._masked_store(k)
-            b.do("br label %stored")
+            b.do("br label %latch")
             before = "each"
             b.label(before)
         b.do("br label %one")
@@ -170,17 +172,12 @@ class Places:
         for k in self.outs:
             self._copy(k, self._nearby(k, "%m"), self._placed(k, "%m"))
         b.do("%m.next = add i64 %m, 1")
-        b.do(f"br i1 {b.op('icmp ult i64 %m.next, %left')}, label %one, label %stored")
-        b.label("stored")
-        b.do(f"%next = add i64 %i, {self.width}")
-        b.do("%more = icmp slt i64 %next, %n")
-
-    def again(self) -> None:
-        """The next vector, or `exit`."""
-        b = self.b
-        b.do("br label %latch")
+        b.do(f"br i1 {b.op('icmp ult i64 %m.next, %left')}, label %one, label %latch")
         b.label("latch")
-        b.do("br i1 %more, label %head, label %exit")
+        b.do(f"%next = add i64 %i, {self.width}")
+        for k in self.args:
+            b.do(f"%next{k} = getelementptr i8, ptr %d{k}, i64 %far{k}")
+        b.do(f"br i1 {b.op('icmp slt i64 %next, %n')}, label %head, label %finish")
 
     def _spread(self, k: int) -> Iterable[str]:
         """The places of a vector's elements."""

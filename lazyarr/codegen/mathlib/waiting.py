@@ -1,8 +1,8 @@
 """Elements that the fast path cannot give wait until they fill a vector, for the rare one.
 
 In:  vectors of operands and a mask, in the loop; the rare path's results, in a function of its own.
-Out: IR: `add` in the block of vectors that have such elements; `full` behind each vector's results, which it
-replaces, and behind the last one for what is left.
+Out: IR: `add` in the block of vectors that have such elements, where those of vectors before, whose results
+are in their places, make room; `finish` behind the last vector.
 Holds: the rare path runs once for as many of them as a vector has lanes, wherever they lie; lanes beyond
 the last one have the first one's operands, so that they raise no other flag.
 
@@ -48,6 +48,12 @@ class Waiting:
         there = b.op("sub i64 64, %left")
         there = b.op(f"select i1 {b.op('icmp ult i64 %left, 64')}, i64 {there}, i64 0")
         bits = b.op(f"and i64 {bits}, {b.op(f'lshr i64 -1, {there}')}")
+        full = b.op(f"icmp uge i64 {b.op('load i64, ptr %held, align 8')}, {n}")
+        b.do(f"br i1 {full}, label %redo, label %room")
+        b.label("redo")
+        self._call()
+        b.do("br label %room")
+        b.label("room")
         first = b.op("load i64, ptr %held, align 8")
         before = b.block
         b.do(f"br i1 {b.op(f'icmp eq i64 {bits}, 0')}, label %waits, label %wait")
@@ -72,18 +78,18 @@ class Waiting:
     def _at(self, place: str, t: str, index: str) -> str:
         return self.b.op(f"getelementptr {t}, ptr {place}, i64 {index}")
 
-    def full(self) -> None:
-        """From `stored`, where it is known whether there are `more` elements, to `fresh`."""
+    def finish(self) -> None:
+        """From `finish`: those that still wait; then `exit`."""
         b = self.b
-        b.do("br label %full")
-        b.label("full")
+        b.label("finish")
         held = b.op("load i64, ptr %held, align 8")
-        least = b.op(f"select i1 %more, i64 {self.width}, i64 1")
-        b.do(f"br i1 {b.op(f'icmp uge i64 {held}, {least}')}, label %redo, label %fresh, !prof !0")
-        b.label("redo")
-        b.do(f"call void @{FUNCTION}({', '.join(self.parameters)})")
-        b.do("br label %full")
-        b.label("fresh")
+        b.do(f"br i1 {b.op(f'icmp eq i64 {held}, 0')}, label %exit, label %last, !prof !1")
+        b.label("last")
+        self._call()
+        b.do("br label %finish")
+
+    def _call(self) -> None:
+        self.b.do(f"call void @{FUNCTION}({', '.join(self.parameters)})")
 
 
 class Redone:

@@ -87,7 +87,7 @@ def test_neighbours_change_no_bit_and_no_flag(name, sig, target, raised):
 @pytest.mark.parametrize("target", LEVELS, ids=lambda target: target.name)
 def test_the_rare_way_is_written_once(target):
     text = module("log", "f->f", target).ir
-    assert text.count("define internal void @rarely(") == 1 == text.count("call void @rarely(")
+    assert text.count("define internal void @rarely(") == 1
 
 
 @pytest.mark.parametrize("char", "efd")
