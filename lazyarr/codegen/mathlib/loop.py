@@ -115,6 +115,12 @@ class _Writer:
         self.compute()
         b.width = 0
         self.places.after()
+        b.label("stored")
+        if self.function.rare:
+            self.waiting.room()
+        else:
+            b.do("br label %latch")
+        self.places.again()
         self.finish()
         rare = self.rare(self.function.rare) if self.function.rare else ""
         needs = self.function.needs(b.target) if self.function.needs else ""
@@ -191,6 +197,10 @@ class _Writer:
         b.do("br label %done")
         ways.append((ys, b.block))
         b.label("done")
+        if self.function.rare:
+            *others, (_, rare) = ways
+            some = "".join(f", [ false, %{block} ]" for _, block in others)
+            b.do(f"%waited = phi i1 [ true, %{rare} ]{some}")
         t = b.ty(self.real)
         return [
             b.op(f"phi {t} {', '.join(f'[ {found[k].name}, %{block} ]' for found, block in ways)}")

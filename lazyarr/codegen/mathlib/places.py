@@ -143,9 +143,9 @@ class Places:
         return found
 
     def after(self) -> None:
-        """From `done`: results to their places; the next vector, or `finish`."""
+        """From `done`: results to their places, then `stored`."""
         b, before = self.b, "spread"
-        b.do("br i1 %direct, label %latch, label %away, !prof !1")
+        b.do("br i1 %direct, label %stored, label %away, !prof !1")
         b.label("away")
         b.do("br i1 %whole, label %scatter, label %spread")
         b.label("scatter")
@@ -156,14 +156,14 @@ class Places:
                 self._copy(k, self._nearby(k, str(j)), at)
             b.do(f"br label %scattered{k}")
             b.label(f"scattered{k}")
-        b.do("br label %latch")
+        b.do("br label %stored")
         b.label("spread")
         if self.masks:
             b.do("br i1 %dense, label %store, label %each")
             b.label("store")
             for k in self.outs:
                 self._masked_store(k)
-            b.do("br label %latch")
+            b.do("br label %stored")
             before = "each"
             b.label(before)
         b.do("br label %one")
@@ -172,7 +172,10 @@ class Places:
         for k in self.outs:
             self._copy(k, self._nearby(k, "%m"), self._placed(k, "%m"))
         b.do("%m.next = add i64 %m, 1")
-        b.do(f"br i1 {b.op('icmp ult i64 %m.next, %left')}, label %one, label %latch")
+        b.do(f"br i1 {b.op('icmp ult i64 %m.next, %left')}, label %one, label %stored")
+    def again(self) -> None:
+        """From `latch`: the next vector, or `finish`."""
+        b = self.b
         b.label("latch")
         b.do(f"%next = add i64 %i, {self.width}")
         for k in self.args:

@@ -1,8 +1,8 @@
 """Elements that the fast path cannot give wait until they fill a vector, for the rare one.
 
 In:  vectors of operands and a mask, in the loop; the rare path's results, in a function of its own.
-Out: IR: `add` in the block of vectors that have such elements, where those of vectors before, whose results
-are in their places, make room; `finish` behind the last vector.
+Out: IR: `add` in the block of vectors that have such elements; `room` behind the results of these vectors,
+of which the rare path's are some; `finish` behind the last vector.
 Holds: the rare path runs once for as many of them as a vector has lanes, wherever they lie; lanes beyond
 the last one have the first one's operands, so that they raise no other flag.
 
@@ -48,12 +48,6 @@ class Waiting:
         there = b.op("sub i64 64, %left")
         there = b.op(f"select i1 {b.op('icmp ult i64 %left, 64')}, i64 {there}, i64 0")
         bits = b.op(f"and i64 {bits}, {b.op(f'lshr i64 -1, {there}')}")
-        full = b.op(f"icmp uge i64 {b.op('load i64, ptr %held, align 8')}, {n}")
-        b.do(f"br i1 {full}, label %redo, label %room")
-        b.label("redo")
-        self._call()
-        b.do("br label %room")
-        b.label("room")
         first = b.op("load i64, ptr %held, align 8")
         before = b.block
         b.do(f"br i1 {b.op(f'icmp eq i64 {bits}, 0')}, label %waits, label %wait")
@@ -77,6 +71,17 @@ class Waiting:
 
     def _at(self, place: str, t: str, index: str) -> str:
         return self.b.op(f"getelementptr {t}, ptr {place}, i64 {index}")
+
+    def room(self) -> None:
+        """From `stored` to `latch`: behind a vector of which some wait, room for those of another one."""
+        b = self.b
+        b.do("br i1 %waited, label %check, label %latch, !prof !0")
+        b.label("check")
+        held = b.op("load i64, ptr %held, align 8")
+        b.do(f"br i1 {b.op(f'icmp uge i64 {held}, {self.width}')}, label %redo, label %latch")
+        b.label("redo")
+        self._call()
+        b.do("br label %latch")
 
     def finish(self) -> None:
         """From `finish`: those that still wait; then `exit`."""
