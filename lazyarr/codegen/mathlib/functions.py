@@ -42,18 +42,20 @@ from lazyarr.codegen.pipeline import Module
 from lazyarr.target import Target
 
 
-def _same(operands: int, fast: Callable[..., Any], rare: Callable[..., Any]) -> dict[str, Function]:
+def _same(
+    operands: int, fast: Callable[..., Any], rare: Callable[..., Any], known: Callable[..., Any] | None = None
+) -> dict[str, Function]:
     """One definition for both precisions."""
     return {
-        "d": Function(operands, DOUBLE, fast, rare),
-        "f": Function(operands, SINGLE, fast, rare),
+        "d": Function(operands, DOUBLE, fast, rare, known),
+        "f": Function(operands, SINGLE, fast, rare, known),
     }
 
 
 def _angle(*rows: tuple[Callable[..., Any], Callable[..., Any]]) -> dict[str, Function]:
     """Huge angles are reduced in float64."""
     return {
-        char: Function(1, precision, *row, reduce_text)
+        char: Function(1, precision, *row, needs=reduce_text)
         for char, precision, row in zip("df", (DOUBLE, SINGLE), rows, strict=True)
     }
 
@@ -115,15 +117,15 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
         "f": Function(1, SINGLE, inverse_hyperbolic_single.arctanh, inverse_hyperbolic_single.arctanh_rare),
     },
     "arctan2": _same(2, direction.arctan2, direction.arctan2_rare),
-    "logaddexp": _same(2, log_of_sums.logaddexp, log_of_sums.logaddexp_rare),
-    "logaddexp2": _same(2, log_of_sums.logaddexp2, log_of_sums.logaddexp2_rare),
+    "logaddexp": _same(2, log_of_sums.logaddexp, log_of_sums.logaddexp_rare, log_of_sums.known),
+    "logaddexp2": _same(2, log_of_sums.logaddexp2, log_of_sums.logaddexp2_rare, log_of_sums.known),
     "cbrt": {
         "d": Function(1, DOUBLE, roots.cbrt, roots.cbrt_rare),
         "f": Function(1, SINGLE, roots_single.cbrt, roots_single.cbrt_rare),
     },
     "power": {
-        "d": Function(2, DOUBLE, power.power, power.power_rare),
-        "f": Function(2, SINGLE, power_single.power, power_single.power_rare),
+        "d": Function(2, DOUBLE, power.power, power.power_rare, power.power_known),
+        "f": Function(2, SINGLE, power_single.power, power_single.power_rare, power_single.power_known),
     },
     "hypot": {
         "d": Function(2, DOUBLE, roots.hypot, roots.hypot_rare),
@@ -180,7 +182,12 @@ def _half(name: str, function: Function) -> Function:
             over = over & ~raised["divide"]
         return y, {**raised, "over": over}
 
-    return replace(function, fast=own or fast, rare=rare)
+    def known(on: Lanes, found: Real, *xs: Real) -> tuple[Real, Mask, Raised]:
+        assert function.known
+        y, held, raised = function.known(on, found, *xs)
+        return y, held & (abs(y).below(_LARGEST) | y.nan()), raised
+
+    return replace(function, fast=own or fast, rare=rare, known=known if function.known else None)
 
 
 _APART = {
@@ -214,7 +221,9 @@ for _name, _rows in FUNCTIONS.items():
     if "f" in _rows:
         _rows["e"] = replace(_half(_name, _rows["f"]), fused=None if _rows["f"].operands == 1 else False)
     for _char, _row in _rows.items():
-        _rows[_char] = replace(_row, registers=2 if _name in _PAIRS[_char] else 1)
+        _rows[_char] = replace(
+            _row, registers=2 if _name in _PAIRS[_char] else 1, nans=_row.operands == 1 and bool(_row.rare)
+        )
 
 
 @cache

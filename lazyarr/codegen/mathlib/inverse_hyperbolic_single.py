@@ -64,10 +64,11 @@ def _root_of_more(a: Real) -> Sum:
 
 
 def arcsinh(on: Lanes, x: Real) -> tuple[Real, Mask]:
+    """Up to where 1 less the rounded 1 + a**2 is a number, which all levels have then."""
     a = abs(x)
     side, side_low = _root_of_more(a)
     whole, low = ordered(side, a)
-    return of_sum(whole, low + side_low).signed(x), a.outside(limit(on))
+    return of_sum(whole, low + side_low).signed(x), a.outside(limit(on) / 2)
 
 
 def arccosh(on: Lanes, x: Real) -> tuple[Real, Mask]:

@@ -187,5 +187,12 @@ def _family(
     return fast, rare
 
 
+def known(on: Lanes, found: Real, x: Real, y: Real) -> tuple[Real, Mask, Raised]:
+    """Of nothing and a number, and of what is no number."""
+    nan, (top, other) = x.nan() | y.nan(), _larger(x, y)
+    nothing = other.is_(-INF) & (top > -INF)
+    return nan.real(x + y, nothing.real(top + 0.0, found)), nan | nothing, {"invalid": nan}
+
+
 logaddexp, logaddexp_rare = _family(_natural, _same, _same, _tiny, _remainder)
 logaddexp2, logaddexp2_rare = _family(_binary, _in_twos_briefly, _in_twos, _tiny_binary, _remainder2)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.mathlib import registers
 from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Real
 
@@ -68,15 +69,15 @@ def _transposed(on: Lanes, rows: list[str], length: int) -> list[str]:
     A vector takes every `length`-th row.  What is left are squares, side by side, which are transposed in
     steps that interleave halves: instructions that do not cross 16 bytes."""
     b, t = on.b, on.p.real
-    joined = [_joined(on, rows[k::length], length) for k in range(length)]
+    found = [joined(on.b, on.p.real, rows[k::length], length) for k in range(length)]
     half, v = length // 2, b.ty(t)
     orders = [_interleaved(b.width, length, half, first) for first in (0, half)]
     for _ in range(length.bit_length() - 1):
-        joined = [
+        found = [
             b.op(f"shufflevector {v} {x}, {v} {y}, {order}")
-            for x, y in zip(joined[:half], joined[half:], strict=True) for order in orders
+            for x, y in zip(found[:half], found[half:], strict=True) for order in orders
         ]
-    return joined
+    return found
 
 
 def _interleaved(width: int, length: int, half: int, first: int) -> str:
@@ -85,9 +86,8 @@ def _interleaved(width: int, length: int, half: int, first: int) -> str:
     return f"<{width} x i32> <{', '.join(f'i32 {k + side}' for k in places for side in (0, width))}>"
 
 
-def _joined(on: Lanes, rows: list[str], length: int) -> str:
+def joined(b: Builder, t: str, rows: list[str], length: int) -> str:
     """One after the other."""
-    b, t = on.b, on.p.real
     while len(rows) > 1:
         v, order = _vector(t, length), ", ".join(f"i32 {k}" for k in range(2 * length))
         rows = [

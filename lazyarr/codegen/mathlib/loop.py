@@ -2,12 +2,11 @@
 
 In:  a `Function`, a loop signature, `Target`.
 Out: `Module`: ``void f(char **args, intp *dims, intp *steps, void *data)``.
-Holds: every element goes through the same vector code.  Elements that are not side by side, and those
-that do not fill a vector, pass through small arrays on the stack, so strides and ends change no bit.
+Holds: every element goes through the same vector code (`places`), so strides and ends change no bit.
 The CPU's status flags of before are put back at the end, with those that the function says it raises.
 
-Elements whose result the fast path cannot give are redone in a branch that is rarely taken; what the branch
-gives for other elements is not used, so an element's result does not depend on its neighbours.
+Elements whose result the fast path cannot give are redone by another one, many at once (`waiting`), so an
+element's result does not depend on its neighbours.
 
 A complex operand is two numbers for a function, one after the other, and so is a complex result.
 """
@@ -25,6 +24,8 @@ from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.mathlib import registers
 from lazyarr.codegen.mathlib.arithmetic import doubtful
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Precision, Raised, Real
+from lazyarr.codegen.mathlib.places import Places
+from lazyarr.codegen.mathlib.waiting import Redone, Waiting
 from lazyarr.codegen.pipeline import Module
 from lazyarr.codegen.symbols import symbol_of
 from lazyarr.dtypes import PLAIN
@@ -60,6 +61,11 @@ class Function:
     """The results, and for which elements they do not hold."""
     rare: Callable[..., tuple[Real | Reals, Raised]] | None
     """The results for these, and the flags that they raise; None: there are no such elements."""
+    known: Callable[..., tuple[Real, Mask, Raised]] | None = None
+    """Of the result of the fast path and the operands, in lanes for which it does not hold: the result, for
+    which lanes it holds after all, and the flags that these raise.  Such lanes do not wait."""
+    nans: bool = False
+    """Is a NaN's result this NaN, without a flag?  Such lanes do not wait either."""
     needs: Callable[[Target], str] | None = None
     """Scalar functions that `rare` calls."""
     shorts: tuple[Short, ...] = ()
@@ -96,33 +102,38 @@ class _Writer:
         self.b = Builder(target, 0)
         self.soft = sig[0] == "e" and not target.half
         self.x86 = target.x86
+        self.places = Places(self.b, self.width, self.t, self.size, self.parts, self.ins)
+        self.waiting = Waiting(self.b, self.width, function.precision, sum(self.parts[: self.ins]))
+        fused = function.fused
+        self.fused = target.fma if fused is None else fused
 
     def text(self) -> str:
         b = self.b
         self.entry()
-        sources = self.sources()
-        b.label("compute")
+        self.places.before()
         b.width = self.width
-        self.compute(sources)
+        self.compute()
         b.width = 0
-        self.after()
+        self.places.after()
+        b.label("stored")
+        if self.function.rare:
+            self.waiting.room()
+        else:
+            b.do("br label %latch")
+        self.places.again()
+        self.finish()
+        rare = self.rare(self.function.rare) if self.function.rare else ""
         needs = self.function.needs(b.target) if self.function.needs else ""
         head = "define void @math(ptr %args, ptr %dims, ptr %steps, ptr %data) nounwind {"
-        return "\n".join([*b.declarations, head, *b.lines, "}", needs, _SELDOM, _MOSTLY, ""])
+        return "\n".join([*b.declarations, head, *b.lines, "}", rare, needs, _SELDOM, _MOSTLY, ""])
 
     def entry(self) -> None:
-        """Arguments, and whether all elements lie side by side."""
+        """Arguments, and the flags of before."""
         b = self.b
         b.label("entry")
-        b.do("%n = load i64, ptr %dims, align 8")
-        for k in self.args:
-            b.do(f"%near{k} = alloca [{self.width} x {self.element(k)}], align 64")
-            b.do(f"%p{k} = load ptr, ptr {b.op(f'getelementptr ptr, ptr %args, i64 {k}')}, align 8")
-            b.do(f"%s{k} = load i64, ptr {b.op(f'getelementptr i64, ptr %steps, i64 {k}')}, align 8")
-        dense = "true"
-        for k in self.args:
-            dense = b.op(f"and i1 {dense}, {b.op(f'icmp eq i64 %s{k}, {self.size * self.parts[k]}')}")
-        b.do(f"%dense = and i1 {dense}, true")
+        self.places.arguments()
+        if self.function.rare:
+            self.waiting.begin()
         b.do("%raised = alloca i32, align 4")
         b.do("store i32 0, ptr %raised, align 4")
         if self.x86:
@@ -130,52 +141,11 @@ class _Writer:
                 b.declare(declaration)
             b.do("%saved = alloca i32, align 4")
             b.do(f"call void @{mxcsr.READ}(ptr %saved)")
-        b.do(f"br i1 {b.op('icmp sgt i64 %n, 0')}, label %head, label %exit")
+        b.do(f"br i1 {b.op('icmp sgt i64 %n, 0')}, label %begin, label %exit")
 
-    def element(self, k: int) -> str:
-        """The type of an argument's elements."""
-        return self.t if self.parts[k] == 1 else f"[{self.parts[k]} x {self.t}]"
-
-    def sources(self) -> list[str]:
-        """Where the operands of the next vector are, and go: in place, or copied together."""
-        b = self.b
-        b.label("head")
-        b.do("%i = phi i64 [ 0, %entry ], [ %next, %latch ]")
-        b.do("%left = sub i64 %n, %i")
-        b.do("%last = sub i64 %n, 1")
-        whole = b.op(f"icmp uge i64 %left, {self.width}")
-        b.do(f"%direct = and i1 {whole}, %dense")
-        for k in self.args:
-            b.do(f"%d{k} = getelementptr {self.element(k)}, ptr %p{k}, i64 %i")
-        b.do("br i1 %direct, label %compute, label %collect, !prof !1")
-        b.label("collect")
-        b.do("%j = phi i64 [ 0, %head ], [ %j.next, %collect ]")
-        at = b.op("add i64 %i, %j")
-        beyond = b.op(f"icmp ugt i64 {at}, %last")
-        held = b.op(f"select i1 {beyond}, i64 %last, i64 {at}")
-        for k in self.args[: self.ins]:
-            source = b.op(f"getelementptr i8, ptr %p{k}, i64 {b.op(f'mul i64 {held}, %s{k}')}")
-            self.copy(k, source, b.op(f"getelementptr {self.element(k)}, ptr %near{k}, i64 %j"))
-        b.do("%j.next = add i64 %j, 1")
-        b.do(f"br i1 {b.op(f'icmp ult i64 %j.next, {self.width}')}, label %collect, label %compute")
-        return [f"%d{k}" for k in self.args]
-
-    def copy(self, k: int, source: str, target: str) -> None:
-        """One element."""
-        b = self.b
-        for part in range(self.parts[k]):
-            at, to = (
-                b.op(f"getelementptr {self.t}, ptr {p}, i64 {part}") if part else p for p in (source, target)
-            )
-            item = b.op(f"load {self.t}, ptr {at}, align {self.size}")
-            b.do(f"store {self.t} {item}, ptr {to}, align {self.size}")
-
-    def compute(self, sources: list[str]) -> None:
-        b, p, fused = self.b, self.function.precision, self.function.fused
-        fused = b.target.fma if fused is None else fused
-        lanes, quick = Lanes(b, p, fused), Lanes(b, p, fused, [])
-        for k, source in enumerate(sources):
-            b.do(f"%at{k} = phi ptr [ {source}, %head ], [ %near{k}, %collect ]")
+    def compute(self) -> None:
+        b, p = self.b, self.function.precision
+        lanes, quick = Lanes(b, p, self.fused), Lanes(b, p, self.fused, [])
         xs = [x for k in self.args[: self.ins] for x in self.load(lanes, k)]
         ways = [self.shortened(lanes, xs, k, short) for k, short in enumerate(self.function.shorts)]
         y, special = self.function.fast(quick, *(Real(quick, x.name) for x in xs))
@@ -220,26 +190,78 @@ class _Writer:
         ways.append((ys, b.block))
         b.label("rare")
         if doubt is not None:
-            y, special = self.function.fast(lanes, *xs)
-            ys = _several(y)
-        if special is not None and self.function.rare is not None:
-            again, raised = self.function.rare(lanes, *xs)
-            ys = tuple(special.real(new, y) for new, y in zip(_several(again), ys, strict=True))
-            self.note({key: where & special for key, where in raised.items()})
+            ys, special = self.certain(lanes, xs, ys, special, doubt)
+        if special is not None:
+            ys, special = self.settled(lanes, xs, ys, special)
+            self.waiting.add(xs, special)
         b.do("br label %done")
         ways.append((ys, b.block))
         b.label("done")
+        if self.function.rare:
+            *others, (_, rare) = ways
+            some = "".join(f", [ false, %{block} ]" for _, block in others)
+            b.do(f"%waited = phi i1 [ true, %{rare} ]{some}")
         t = b.ty(self.real)
         return [
             b.op(f"phi {t} {', '.join(f'[ {found[k].name}, %{block} ]' for found, block in ways)}")
             for k in range(len(ys))
         ]
 
+    def settled(self, lanes: Lanes, xs: list[Real], ys: Reals, special: Mask) -> tuple[Reals, Mask]:
+        """Results that are known at once, or soon; the elements that still have none."""
+        if self.function.nans:
+            nan = xs[0].nan()
+            ys, special = tuple(nan.real(xs[0] + xs[0], y) for y in ys), special & ~nan
+        if self.function.known:
+            (y,) = ys
+            y, held, raised = self.function.known(lanes, Real(lanes, y.name), *xs)
+            self.note(raised)
+            ys, special = (y,), special & ~held
+        return ys, special
+
+    def certain(
+        self, lanes: Lanes, xs: list[Real], ys: Reals, special: Mask | None, doubt: Mask
+    ) -> tuple[Reals, Mask | None]:
+        """The same, computed again without quick operations if some are in doubt."""
+        b, before = self.b, self.b.block
+        b.do(f"br i1 {self.some(doubt)}, label %again, label %certain")
+        b.label("again")
+        y, odd = self.function.fast(lanes, *xs)
+        after = b.block
+        b.do("br label %certain")
+        b.label("certain")
+        t = b.ty(self.real)
+        ys = tuple(
+            Real(lanes, b.op(f"phi {t} [ {old.name}, %{before} ], [ {new.name}, %{after} ]"))
+            for old, new in zip(ys, _several(y), strict=True)
+        )
+        if special is None or odd is None:
+            return ys, special
+        mask = b.op(f"phi {b.ty('i1')} [ {special.name}, %{before} ], [ {odd.name}, %{after} ]")
+        return ys, Mask(lanes, mask)
+
+    def rare(self, redo: Callable[..., tuple[Real | Reals, Raised]]) -> str:
+        """The function for elements that waited."""
+        redone, kept = Redone(self.waiting), self.b
+        self.b = b = redone.b
+        b.width = self.width
+        xs = redone.operands(Lanes(b, self.function.precision, self.fused))
+        found, raised = redo(xs[0].on, *xs)
+        self.note(raised)
+        numbers = [(k, part) for k in self.args[self.ins :] for part in range(self.parts[k])]
+        results = [
+            (*number, self.rounded(y.name)) for number, y in zip(numbers, _several(found), strict=True)
+        ]
+        b.width, self.b = 0, kept
+        for declaration in b.declarations:
+            kept.declare(declaration)
+        return redone.results(results, "i16" if self.soft else self.t, self.size)
+
     def load(self, lanes: Lanes, k: int) -> list[Real]:
         """The numbers of an operand's elements: all first ones, then all second ones."""
         b, t = self.b, "i16" if self.soft else self.t
         n = self.parts[k] * self.width
-        raw = b.op(f"load <{n} x {t}>, ptr %at{k}, align {self.size}")
+        raw = b.op(f"bitcast {self.places.vector(k)} %x{k} to <{n} x {t}>")
         return [Real(lanes, self.converted(x)) for x in self.apart(raw, t, self.parts[k])]
 
     def apart(self, raw: str, t: str, parts: int) -> list[str]:
@@ -267,7 +289,7 @@ class _Writer:
             v = b.ty(t)
             order = _order(lane + side * self.width for lane in range(self.width) for side in (0, 1))
             whole = b.op(f"shufflevector {v} {parts[0]}, {v} {parts[1]}, {order}")
-        b.do(f"store <{len(parts) * self.width} x {t}> {whole}, ptr %at{k}, align {self.size}")
+        b.do(f"store <{len(parts) * self.width} x {t}> {whole}, ptr %to{k}, align {self.size}")
 
     def rounded(self, y: str) -> str:
         """To the dtype."""
@@ -289,23 +311,14 @@ class _Writer:
             before = b.op("load i32, ptr %raised, align 4")
             b.do(f"store i32 {b.op(f'or i32 {before}, {bit}')}, ptr %raised, align 4")
 
-    def after(self) -> None:
-        """Results to their places; the next vector; at the end the flags."""
+    def finish(self) -> None:
+        """Elements that still wait, and the flags."""
         b = self.b
-        b.do("br i1 %direct, label %latch, label %spread, !prof !1")
-        b.label("spread")
-        b.do("%m = phi i64 [ 0, %done ], [ %m.next, %spread ]")
-        at = b.op("add i64 %i, %m")
-        for k in self.args[self.ins :]:
-            near = b.op(f"getelementptr {self.element(k)}, ptr %near{k}, i64 %m")
-            self.copy(k, near, b.op(f"getelementptr i8, ptr %p{k}, i64 {b.op(f'mul i64 {at}, %s{k}')}"))
-        b.do("%m.next = add i64 %m, 1")
-        most = b.op(f"icmp ult i64 %left, {self.width}")
-        count = b.op(f"select i1 {most}, i64 %left, i64 {self.width}")
-        b.do(f"br i1 {b.op(f'icmp ult i64 %m.next, {count}')}, label %spread, label %latch")
-        b.label("latch")
-        b.do(f"%next = add i64 %i, {self.width}")
-        b.do(f"br i1 {b.op('icmp slt i64 %next, %n')}, label %head, label %exit")
+        if self.function.rare:
+            self.waiting.finish()
+        else:
+            b.label("finish")
+            b.do("br label %exit")
         b.label("exit")
         if self.x86:
             raised, saved = b.op("load i32, ptr %raised, align 4"), b.op("load i32, ptr %saved, align 4")

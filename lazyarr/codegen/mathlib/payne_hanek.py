@@ -1,7 +1,7 @@
 """The remainder of a huge number by pi/2, after Payne and Hanek: exact products with the bits that matter.
 
 In:  a `Target`.   Out: the text of ``{ double, double, i64 } @reduce(double)``: the remainder as a sum, and
-the number of quarters (its low bits).  Operands below 2**20, infinities and NaNs give anything.
+the number of quarters (its low bits).  Operands below 2**20 give anything, infinities and NaNs zeros, soon.
 Of x = m 2**e the bits of 2/pi that make multiples of 4 drop out; 192 of the following ones suffice, as no
 double is closer to a multiple of pi/2 than 2**-62 or so.
 """
@@ -29,6 +29,10 @@ def reduce_text(target: Target) -> str:
     b.label("entry")
     bits = b.op("bitcast double %x to i64")
     exponent = b.op(f"and i64 {b.op(f'lshr i64 {bits}, 52')}, 2047")
+    b.do(f"br i1 {b.op(f'icmp eq i64 {exponent}, 2047')}, label %none, label %some")
+    b.label("none")
+    b.do("ret { double, double, i64 } zeroinitializer")
+    b.label("some")
     place = b.intrinsic("smax", "i64", ("i64", b.op(f"sub i64 {exponent}, {_FIRST}")), ("i64", "0"))
     place = b.intrinsic("smin", "i64", ("i64", place), ("i64", str(_LAST)))
     m = b.op(f"or i64 {b.op(f'and i64 {bits}, {(1 << 52) - 1}')}, {1 << 52}")

@@ -26,6 +26,8 @@ _TINY, _LARGE = 2.0**-400, 2.0**400
 """Between these squares are normal numbers."""
 _FAR = 600
 """Exponent by which other numbers are moved."""
+_EXACT = 2.0**-960
+"""Products from here on have a number for what rounding takes off."""
 
 
 def _root(a: Real, b: Real) -> Sum:
@@ -68,7 +70,7 @@ class Root:
         other = _over(b, root)
         most = (a > b).real(a, b)
         special = (most < _TINY) | most.outside(_LARGE) | x.nan() | y.nan()
-        special = special | ((other < self.least * 2.0) & ~b.is_(0.0))
+        special = special | (((other < self.least * 2.0) | (b < _EXACT)) & ~b.is_(0.0))
         return _sided(x, y, root[0] + root[1], other), special
 
     def rare(self, on: Lanes, x: Real, y: Real) -> tuple[Pair, Raised]:

@@ -183,6 +183,8 @@ class _Tangent:
         inverse = 1.0 / (f.cosine.square + f.sinh.square)
         re, im = f.sine * f.cosine * inverse, f.sinh * f.cosh * inverse
         special = beyond(a, SMALL, circular.LIMIT) | beyond(b, SMALL, 300.0)
+        if kind.twice:      # sums of two need room below results, which are a / cosh(b)**2
+            special = special | ((abs(a) < 2.0**-90) & (abs(b) > 30.0) & ~a.is_(0.0))
         return self._pair((_signed(re.rounded, f), im.rounded.signed(b))), special
 
     def rare(self, kind: Kind, on: Lanes, x: Real, y: Real) -> Pair:

@@ -206,7 +206,7 @@ def _function(kind: Kind) -> Function:
         return _seldom(kind, on, x, y, u, v)
 
     shorts = (_short(kind, -1.0, 8.0, 3, False), _short(kind, -_WHOLE, _WHOLE, 7, True))
-    return Function(2, DOUBLE, fast, rare, reduce_text, shorts, fused=False)
+    return Function(2, DOUBLE, fast, rare, needs=reduce_text, shorts=shorts, fused=False)
 
 
 def _short(kind: Kind, least: float, beyond: float, bits: int, back: bool) -> Short:

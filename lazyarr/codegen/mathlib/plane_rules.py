@@ -136,7 +136,7 @@ def _function(
             invalid = invalid | more["invalid"]
         return parts, {**more, "over": finite & over, "under": finite & under, "invalid": invalid}
 
-    return Function(1, DOUBLE, usual, seldom, needs, fused=False)
+    return Function(1, DOUBLE, usual, seldom, needs=needs, fused=False)
 
 
 def beyond(x: Real, low: float, high: float) -> Mask:

@@ -1,7 +1,8 @@
 """power: the exponential of y log(x), with the logarithm as a sum that carries 65 bits or more.
 
-A base that is not positive, and results that may leave the exponents' range, take the rare path; that of
-float32 (`power_single`) is float64's.
+Negative bases have the power of their size, with a sign (`known`).  Other bases that are not positive, and
+results that may leave the exponents' range, take the rare path; that of float32 (`power_single`) is
+float64's.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from lazyarr.codegen.mathlib.lookup import look_up
 
 _LIMIT = 650.0
 """Of the exponent in float64: up to here the exponential's fast path holds."""
+_LIMIT_OCTAVES = 900.0
+"""Of the exponent in base 2: below that other one."""
 _FAR = 800.0
 """From here on results are zero or infinite, for either dtype."""
 _OVER_F = (2.0 - 2.0**-24) * 2.0**127
@@ -54,12 +57,28 @@ def _exponent(y: Real, log: Sum) -> Sum:
 
 
 def power(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
-    high, low = _exponent(y, log_sum(x))
+    high, low = _exponent(y, log_sum(abs(x)))
     k, r = steps(high)
     s, s_low = scaled(k)
     # A huge exponent of 1 cannot be taken apart by what emulates exact products: `low` is a NaN.
     special = x.odd() | abs(high + low).outside(_LIMIT)
     return fma(s, tail(r + low, s_low), s), special
+
+
+def known(found: Real, x: Real, y: Real, limit: float) -> tuple[Real, Mask, Raised]:
+    """The powers of negative numbers, of those of their sizes: where, too, and the flags.
+
+    Not where the result may leave the exponents' range: |log2(x)| |y| is `limit` at most."""
+    size, half = abs(x), 0.5 * y
+    reach = abs(size.floor_log2() + 0.5) + 0.5
+    held = (x < 0.0) & ~size.odd() & (abs(y) * reach < limit)
+    whole, even = x.on.call("floor", y).is_(y), x.on.call("floor", half).is_(half)
+    value = whole.real(even.real(found, -found), NAN)
+    return held.real(value, found), held, {"invalid": held & ~whole}
+
+
+def power_known(on: Lanes, found: Real, x: Real, y: Real) -> tuple[Real, Mask, Raised]:
+    return known(found, x, y, _LIMIT_OCTAVES)
 
 
 def _size(x: Real, y: Real) -> Real:

@@ -24,6 +24,7 @@ from lazyarr.codegen.mathlib.arithmetic import (
 from lazyarr.codegen.mathlib.exponential import scaled
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
+from lazyarr.codegen.mathlib.wider import rare_by_double
 
 _LIMIT = 125.0
 """Of the exponent: up to here results are normal numbers."""
@@ -32,7 +33,7 @@ _REACH = 2.0**-5
 
 
 def _log2(x: Real) -> Sum:
-    """Of positive normal numbers, with 33 bits or more; the second number is up to 1/2000 of the first."""
+    """Of the size of normal numbers, with 33 bits or more; the second number is up to 1/2000 of the first."""
     on = x.on
     tables = map(on.table, ("POWER_INVERSE", "POWER_LOG_HIGH", "POWER_LOG_LOW"))
     c, high, low = look_up(x.bits >> on.p.mantissa - 5, *tables)
@@ -41,7 +42,7 @@ def _log2(x: Real) -> Sum:
     slope = settled(r, first, scale, _REACH)
     left = remains(r, first, difference(scale, slope))
     rest = fma(r, r * chain(r, on.table("POWER_BEND"), reach=_REACH), left + scale_low)
-    top, more = onto(x.floor_log2() + high, r, slope)
+    top, more = onto((x if on.full else abs(x)).floor_log2() + high, r, slope)
     return top, fma(r, rest, more + low)
 
 
@@ -57,6 +58,8 @@ def power(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
     return s * more + s, x.odd() | abs(near).outside(_LIMIT)
 
 
-def power_rare(on: Lanes, x: Real, y: Real) -> tuple[Real, Raised]:
-    found, raised = wide.power_f_rare(on.wide, x.wide, y.wide)
-    return found.narrow, raised
+power_rare = rare_by_double(wide.power_f_rare)
+
+
+def power_known(on: Lanes, found: Real, x: Real, y: Real) -> tuple[Real, Mask, Raised]:
+    return wide.known(found, x, y, _LIMIT - 1.0)

@@ -299,3 +299,12 @@ def test_the_usual_way_is_short_without_fused_products(name, char):
     usual = text.split("\ncompute:")[1].split("\nrare:")[0].splitlines()
     found = sum(line.split()[2] in ("fadd", "fsub", "fmul", "fdiv") for line in usual if " = f" in line)
     assert found <= OPERATIONS[name, char]
+
+
+@pytest.mark.parametrize("name", [name for name, char in ALL_PAIRS if char == "f" and OPS[name].nin == 1])
+def test_every_level_gives_the_same_bits_of_float32_of_all_sizes(name):
+    """One number in ten thousand."""
+    x = numpy.arange(0, 1 << 32, 9973, dtype=numpy.uint64).astype(numpy.uint32).view(numpy.float32)
+    wanted = ulp_functions.call(name, "f", BEST)(x)
+    for target in LEVELS[:-1]:
+        assert same(ulp_functions.call(name, "f", target)(x), wanted), target.name

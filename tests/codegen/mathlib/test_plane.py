@@ -207,3 +207,39 @@ def test_powers_by_multiplication_have_numpys_bits(char):
         assert same(got[whole], want[whole]).all()
     for target in LEVELS:
         assert same(call("power", char, z, mixed, target=target), call("power", char, z, mixed)).all()
+
+
+@pytest.mark.parametrize("name, char", ALL)
+def test_every_level_gives_the_same_bits_of_all_sizes(name, char):
+    """Parts of any bits, and parts that are each of a size of their own."""
+    rng, real = numpy.random.default_rng(17), char.lower()
+    n, reach = 20_000, 1000 if char == "D" else 120
+
+    def any_bits():
+        return rng.integers(0, 256, n * numpy.dtype(real).itemsize, dtype="u1").view(real)
+
+    def any_size():
+        octaves = numpy.where(rng.random(n) < 0.5, 0, rng.integers(0, reach, n))
+        return (rng.normal(0, 100, n) * 2.0**-octaves).astype(real)
+
+    for made in (any_bits, any_size):
+        zs = []
+        for _ in range(2 if name in POWERS else 1):
+            z = numpy.empty(n, char)
+            z.real, z.imag = made(), made()
+            zs.append(z)
+        wanted = call(name, char, *zs)
+        for target in LEVELS[:-1]:
+            assert same(call(name, char, *zs, target=target), wanted).all(), target.name
+
+
+@pytest.mark.parametrize("name", ["tan", "tanh"])
+def test_tangents_next_to_the_least_numbers(name):
+    """Whose sums of two have no room below them."""
+    rng = numpy.random.default_rng(18)
+    b = rng.uniform(100, 300, 20_000)
+    a = numpy.finfo("d").tiny / 4 * rng.uniform(1, 1000, len(b)) * numpy.exp(2 * b)
+    z = b + 1j * a if name == "tanh" else a + 1j * b
+    wanted = call(name, "D", z)
+    for target in LEVELS[:-1]:
+        assert same(call(name, "D", z, target=target), wanted).all(), target.name
