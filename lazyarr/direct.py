@@ -136,6 +136,20 @@ class Direct:
                 self.hear()
         return self.on and measure <= self.reach
 
+    def mark(self) -> tuple[bool, int]:
+        """Where counting is: for `once`."""
+        on = self.on
+        return on, MADE.value if on else self.left
+
+    def once(self, mark: tuple[bool, int]) -> None:
+        """What has been counted since a mark is one result, which NumPy's own code made in some steps."""
+        on, at = mark
+        if on is self.on:
+            if not on:
+                self.left = max(self.left, at - 1)
+            elif MADE.value > at + 1:
+                MADE.value = at + 1
+
     def hear(self) -> None:
         """It is time for what comes next."""
         if self._lock.acquire(False):           # (else another thread is at it)

@@ -30,7 +30,7 @@ from lazyarr.arrays import (
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
-from lazyarr.elementwise import MOVED, SCALARS, at_call, mask_of
+from lazyarr.elementwise import MOVED, SCALARS, at_call, mask_of, overwritten
 from lazyarr.error_state import loud, remembered
 from lazyarr.expr import LOCK, map_of
 from lazyarr.fallback import fallback
@@ -235,6 +235,7 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
             hear()
         geo = x.geo
         if value.__class__ is ndarray:
+            overwritten(value.geo.size, MOVED)
             value = kept(value) if keeps(geo.dtype, geo.ndim, key) else now(value)
         try:
             geo[key if key.__class__ in BASIC else settled(key)] = value
@@ -292,6 +293,7 @@ def _assign(x: ndarray, region: numpy.ndarray, value: Any) -> None:
                 raise Unsupported from None
         if value.storage is storage and same(value.geo, region):
             return                              # the last step of  x[key] += 1
+        overwritten(value.geo.size, MOVED)
     if known_write(None, x, region, (value,)):
         return
     if _assigned(x, region, value):

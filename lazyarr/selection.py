@@ -14,6 +14,7 @@ from lazyarr.arrays import Unsupported, fresh_array, is_numpys, is_quiet, ndarra
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import (
+    MOVED,
     SCALARS,
     at_call,
     broadcast,
@@ -64,7 +65,7 @@ def where(condition: Any, *choices: Any) -> Any:
     if out is None:
         raise Unsupported
     shape = broadcast(geos)
-    if at_call(math.prod(shape), args):
+    if at_call(math.prod(shape), args, counts=True):
         COUNT.eager += 1
         return wrap_all(numpy.where(*reals(args)))
     char = char_of(out)
@@ -91,7 +92,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     mask = mask_of(where)
     if mask and (broadcast([mask[0].geo, x.geo]) != x.geo.shape):
         raise Unsupported
-    if is_quiet(x) and at_call(x.geo.size, (value, *mask)):
+    if is_quiet(x) and at_call(x.geo.size, (value, *mask), 1 if mask else MOVED):
         COUNT.eager += 1
         given, chosen = now(value), now(mask[0]) if mask else True
         x.storage.put(x.geo, lambda real: numpy.copyto(real, given, casting="unsafe", where=chosen))

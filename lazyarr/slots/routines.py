@@ -62,7 +62,7 @@ class Known(NamedTuple):
     finish: str
     """`fallback.finished`."""
     managing: str
-    """`arrays.wrap`."""
+    """`fallback.taken`."""
     forced: str
     answered: str
     geo: int

@@ -14,13 +14,13 @@ from typing import Any
 import numpy
 
 from lazyarr import object_fields as fields
-from lazyarr.arrays import ndarray, wrap
+from lazyarr.arrays import ndarray
 from lazyarr.config import DEFAULTS
 from lazyarr.direct import hear
 from lazyarr.elementwise import IN_PLACE, MOVED, SCALARS
 from lazyarr.elision import ELIDED
 from lazyarr.expr import LOCK, Expr
-from lazyarr.fallback import finished
+from lazyarr.fallback import finished, taken
 from lazyarr.gather import BASIC
 from lazyarr.namespace import Function
 from lazyarr.pairs import CROSS
@@ -79,7 +79,7 @@ def addresses() -> dict[str, int]:
         "lazy": ndarray, "real": numpy.ndarray, "ufunc": numpy.ufunc, "buffers": Buffer, "storages": Storage,
         "tuples": tuple, "lists": list, "integers": int, "slices": slice, "text": str, "none": None,
         "true": True, "false": False, "ellipsis": ..., "not_implemented": NotImplemented,
-        "type_error": TypeError, "finish": finished, "managing": wrap, "lock": LOCK,
+        "type_error": TypeError, "finish": finished, "managing": taken, "lock": LOCK,
         "acquire": LOCK.acquire, "release": LOCK.release, "hear": hear, "outs": ("out",),
         **_operators(),
     }  # fmt: skip

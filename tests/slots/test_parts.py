@@ -82,7 +82,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "searchsorted": (3,), "allclose": (W[:50],),
     "array_equal": (numpy.ones((50, 50)),), "linalg.solve": (W[:50],),
     "bincount": (W,), "digitize": (numpy.arange(9.0),), "convolve": (W[:3],), "correlate": (W[:3],),
-    "interp": (numpy.arange(9.0), V.repeat(2)[:9]),
+    "interp": (numpy.arange(9.0), V.repeat(2)[:9]), "roll": (2,), "tile": (2,), "pad": (1,), "full_like": (3,),
 }  # fmt: skip
 
 
