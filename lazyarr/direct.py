@@ -87,7 +87,7 @@ class Direct:
 
     __slots__ = (
         "_began", "_busy", "_fallbacks", "_lasting", "_lock", "_next", "_thread", "_unplanned", "by_nodes",
-        "directly", "left", "on", "reach",
+        "calls", "directly", "left", "on", "reach",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -104,6 +104,8 @@ class Direct:
         self._began = self._busy = 0.0
         self._thread = self._fallbacks = 0
         self._unplanned = PATIENCE
+        self.calls = 0
+        """Those of `numpy_fallbacks` that no plan would be there for: calls of functions."""
         self.by_nodes: list[float] = []
         """Seconds that a result took in each span, yet."""
         self.directly: list[float] = []
@@ -176,7 +178,7 @@ class Direct:
         self._begins()
 
     def _looked(self) -> None:
-        fallbacks = COUNT.numpy_fallbacks - self._fallbacks
+        fallbacks = COUNT.numpy_fallbacks - self.calls - self._fallbacks
         took = self._took(SPAN)
         self.left = SPAN
         if self._thread != get_ident():
@@ -248,7 +250,8 @@ class Direct:
     # -------------------------------------------------------------------------------- time
 
     def _begins(self) -> None:
-        self._fallbacks, self._busy, self._began = COUNT.numpy_fallbacks, _busy(), thread_time()
+        self._fallbacks = COUNT.numpy_fallbacks - self.calls
+        self._busy, self._began = _busy(), thread_time()
 
     def _took(self, results: int) -> float:
         """Seconds that each of so many results took, but for plans and compiling."""

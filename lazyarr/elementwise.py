@@ -223,6 +223,10 @@ MOVED = 4
 node takes longer."""
 
 
+FILLED = 8
+"""The same of one value that is set over what exists: it is only written."""
+
+
 def at_call(
     size: int, args: tuple[Any, ...], factor: int = 1, paced: bool = True, counts: bool = False
 ) -> bool:

@@ -178,6 +178,7 @@ def fallback(fn: Any, *args: Any, **kwargs: Any) -> Any:
     result = through(fn, args, kwargs, lent)
     if lent:
         COUNT.numpy_fallbacks += 1
+        DIRECT.calls += 1
     return result
 
 

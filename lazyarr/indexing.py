@@ -30,7 +30,7 @@ from lazyarr.arrays import (
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
-from lazyarr.elementwise import MOVED, SCALARS, at_call, mask_of, overwritten
+from lazyarr.elementwise import FILLED, MOVED, SCALARS, at_call, mask_of, overwritten
 from lazyarr.error_state import loud, remembered
 from lazyarr.expr import LOCK, map_of
 from lazyarr.fallback import fallback
@@ -304,7 +304,7 @@ def _assign(x: ndarray, region: numpy.ndarray, value: Any) -> None:
         value = wrap(_constant(value, region.dtype))
     if char_of(value.geo.dtype) is None or loud():
         raise Unsupported
-    if is_quiet(x) and at_call(region.size, (value,), MOVED):
+    if is_quiet(x) and at_call(region.size, (value,), MOVED if value.geo.ndim else FILLED):
         COUNT.eager += 1
         given = now(value)
         storage.put(region, lambda real: real.__setitem__(..., given))

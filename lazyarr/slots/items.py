@@ -167,6 +167,10 @@ class Items(Framed):
         Python to say."""
         a, k = self.asm, self.known
         a.label("picks")
+        a.constant(R9, k.ellipsis)
+        a.compare(RBP, R9)
+        a.constant(RAX, VIEW)
+        a.jump_if("equal", "picks one")
         a.zero(R9)                                  # integers among the parts
         a.constant(R10, 1)                          # parts
         a.load(RCX, At(RBP, TYPE))

@@ -127,6 +127,8 @@ class Known(NamedTuple):
     """Elements up to which writes over what exists are NumPy's at the call at any time."""
     moved: int
     """The same of those that only move elements."""
+    filled: int
+    """The same of those that set them to one value."""
     outs: str
     """What is given by name where there is nothing but `out`."""
     out: str

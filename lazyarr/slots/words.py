@@ -17,7 +17,7 @@ from lazyarr import object_fields as fields
 from lazyarr.arrays import ndarray
 from lazyarr.config import DEFAULTS
 from lazyarr.direct import hear
-from lazyarr.elementwise import IN_PLACE, MOVED, SCALARS
+from lazyarr.elementwise import FILLED, IN_PLACE, MOVED, SCALARS
 from lazyarr.elision import ELIDED
 from lazyarr.expr import LOCK, Expr
 from lazyarr.fallback import finished, taken
@@ -70,6 +70,7 @@ def places() -> dict[str, int]:
         "cross": CROSS, "elided": ELIDED,
         "eager": DEFAULTS["eager_elements"],
         "over": IN_PLACE * DEFAULTS["eager_elements"], "moved": MOVED * DEFAULTS["eager_elements"],
+        "filled": FILLED * DEFAULTS["eager_elements"],
     }  # fmt: skip
 
 
