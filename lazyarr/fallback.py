@@ -11,6 +11,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Sequence
+from sys import getrefcount
 from typing import Any
 
 import numpy
@@ -94,8 +95,14 @@ def lend(x: Any, lent: dict[int, Any], depth: int = 0) -> Any:
 
 def counted(x: Any) -> None:
     """A result of medium size that NumPy has made is one more (`direct`)."""
-    if EAGER < x.size <= MEDIUM * EAGER and x.base is None:
-        DIRECT.counts(x.size)
+    if EAGER < x.size <= MEDIUM * EAGER:
+        base = x.base
+        if base is None or (type(base) is numpy.ndarray and getrefcount(base) <= ITS_ALONE):
+            DIRECT.counts(x.size)
+
+
+ITS_ALONE = 3
+"""References to a variable that one attribute refers to, as an argument of getrefcount."""
 
 
 def taken(x: numpy.ndarray) -> Any:

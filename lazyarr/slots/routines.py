@@ -7,6 +7,7 @@ A routine takes rdi (and rsi), answers in rax, and leaves all registers alone th
 from __future__ import annotations
 
 from lazyarr.object_fields import (
+    BASE,
     DTYPE,
     ITEMS,
     LENGTH,
@@ -196,6 +197,17 @@ class Writer:
         self.asm.constant(scratch, self.known.limit)
         self.asm.compare_number(At(scratch), self.known.eager)
         self.asm.jump_if("equal", to)
+
+    def unless_alone(self, base: int, to: str) -> None:
+        """On to a label, unless what a result is a view of is memory that nobody else refers to: it is a new
+        array, in another shape."""
+        a = self.asm
+        self.compare(At(base, TYPE), self.known.real, RAX)
+        a.jump_if("other", to)
+        a.compare_number(At(base, BASE), 0)
+        a.jump_if("other", to)
+        a.compare_number(At(base), 1, wide=False)
+        a.jump_if("other", to)
 
     def small(self, x: int | At, y: int | At) -> None:
         """Back, unless two arrays are small together."""
