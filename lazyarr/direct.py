@@ -32,7 +32,13 @@ from lazyarr.pages import keep_heap
 from lazyarr.slot_words import BARRING, LIMIT, MADE, MOST, UNTIL, WAITING
 
 FIRST = 4096
-"""Results with which a process begins: they take about as long as it takes to load the compiler."""
+"""Results with which a process begins, at most."""
+
+EARLY = 256
+"""After so many of them Python looks how long they took."""
+
+LOADING = 0.25
+"""Seconds: about what it takes to load the compiler.  Results that took so long are enough."""
 
 AT_FIRST = 2
 """Up to so many times `eager_elements` they are: for larger ones, kernels of an earlier run pay sooner."""
@@ -121,8 +127,8 @@ class Direct:
     def opens(self) -> None:
         """Begin directly."""
         if not is_barred():
-            self._starts(FIRST, AT_FIRST)
-            self._next = self._stayed
+            self._starts(EARLY, AT_FIRST)
+            self.left, self._next, self._began = FIRST // EARLY, self._opened, 0.0
 
     def counts(self, measure: float) -> bool:
         """One more result of medium size, so large, that Python sees: is it NumPy's?"""
@@ -165,6 +171,15 @@ class Direct:
         if self.on:
             self._ends()
             self.left, self._next = LASTING[False], self._looks
+
+    def _opened(self) -> None:
+        """The next results of a process are there."""
+        self.left -= 1
+        self._began = self._began or thread_time()
+        if self.left <= 0 or thread_time() - self._began > LOADING:
+            self._stayed()
+        else:
+            UNTIL.value += EARLY
 
     # ------------------------------------------------------------------------------- spans
 
