@@ -29,7 +29,6 @@ from lazyarr.slots.items import ELEMENT, VIEW
 from lazyarr.slots.parts import KEEPS_GIL, NEEDLESS, TAKEN
 from lazyarr.slots.routines import Framed, Known
 
-
 WIDER = 64
 """Bytes on the stack for `OUT`."""
 OUT = tuple(At(RSP, 8 * n) for n in range(8))
@@ -215,11 +214,11 @@ class PartWrites(Framed):
                 a.jump_if("equal", "out one")
 
     def _write(self) -> None:
-        """r15: how many operands there are, now the array that is written to."""
-        a, k = self.asm, self.known
+        """r15: how many operands there are."""
+        a = self.asm
         x, y, out, locked, fn, count, names, given = OUT
         a.jump("out run")
-        a.label("out one")                          # `out` follows the only operand; it stays where it was, too
+        a.label("out one")                          # it follows the only operand
         a.load(RAX, out)
         a.store(y, RAX)
         a.label("out run")
@@ -415,8 +414,8 @@ class PartWrites(Framed):
     # ---------------------------------------------------------------------------- their ends
 
     def failed(self) -> None:
-        """r13: what an assignment of r15 elements gave, -1 where NumPy raised something, which the release must
-        not see."""
+        """r13: what an assignment of r15 elements gave, -1 where NumPy raised something: the release must not
+        see that."""
         a = self.asm
         first, second, locked = At(RSP), At(RSP, 8), At(RSP, 16)
         a.label("write ends")

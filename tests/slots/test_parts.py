@@ -82,7 +82,8 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "searchsorted": (3,), "allclose": (W[:50],),
     "array_equal": (numpy.ones((50, 50)),), "linalg.solve": (W[:50],),
     "bincount": (W,), "digitize": (numpy.arange(9.0),), "convolve": (W[:3],), "correlate": (W[:3],),
-    "interp": (numpy.arange(9.0), V.repeat(2)[:9]), "roll": (2,), "tile": (2,), "pad": (1,), "full_like": (3,),
+    "interp": (numpy.arange(9.0), V.repeat(2)[:9]),
+    "roll": (2,), "tile": (2,), "pad": (1,), "full_like": (3,),
 }  # fmt: skip
 
 
@@ -509,12 +510,18 @@ def test_out_runs_no_python() -> None:
         _, calls = python_calls(add)
         assert calls == 0
     assert same(z[:n], numpy.arange(n) * 2.0)
-    references = [sys.getrefcount(a) for a in (x, y, z)]
+    x, z = x[:n], z[:n]
+    objects = x, z, x.geo, z.geo, x.storage.value.buf, z.storage.value.buf
+    references = [sys.getrefcount(a) for a in objects]
     for _ in range(100):
         np.add(x[:9], 1, out=z[:9])
         np.negative(x, z)
         z += x
-    assert references == [sys.getrefcount(a) for a in (x, y, z)]
+        with suppress(TypeError, ValueError):
+            np.add(x, y[:3], out=z)
+        with suppress(TypeError):
+            np.add(x, "a", out=z)
+    assert references == [sys.getrefcount(a) for a in objects]
 
 
 def test_what_waits_is_computed_before_out() -> None:
