@@ -108,7 +108,10 @@ ITS_ALONE = 3
 def taken(x: numpy.ndarray) -> Any:
     """A large result of NumPy's as ours."""
     counted(x)
-    return wrap(x)
+    result: ndarray = wrap(x)
+    if type(x.base) is numpy.ndarray and result.storage is not None and result.origin is None:
+        result.origin = wrap(x.base)            # new memory in another shape
+    return result
 
 
 def _instead(copy: Any, x: Any, lent: dict[int, Any]) -> Any:
