@@ -242,6 +242,8 @@ def manage(x: ndarray) -> bool:
     x.geo = geometry_in(storage, real)
     x.storage = storage
     twins(x, real)
+    if x.origin is None and type(real.base) is numpy.ndarray:   # new memory in another shape (`slots`)
+        x.origin = wrap(real.base)
     if x.origin is not None:            # (as long as it refers to the memory by itself, nothing waits)
         manage(x.origin)
     return True

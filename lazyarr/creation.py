@@ -25,6 +25,7 @@ from lazyarr.habits import MEDIUM
 from lazyarr.movement import metadata
 from lazyarr.pace import may_try
 from lazyarr.selection import copyto
+from lazyarr.slot_words import WAITING
 from lazyarr.storage import Storage
 from lazyarr.values import Unwritten
 
@@ -66,11 +67,11 @@ def unset(geo: numpy.ndarray) -> ndarray:
 
 
 def _fill(geo: numpy.ndarray, value: Any) -> ndarray:
-    if value is None:
-        return unset(geo)
     medium = current.eager_elements < geo.size <= MEDIUM * current.eager_elements
     if medium and DIRECT.counts(geo.size) and may_try():
         raise Unsupported
+    if value is None:
+        return unset(geo)
     char = char_of(geo.dtype)
     return fresh_array(map_of("copy", f"{char}->{char}"), (value,), geo)
 
@@ -158,8 +159,11 @@ def sized(fn: Any, rule: Any, size: Any, factor: int, otherwise: Any = None) -> 
         except (TypeError, ValueError):
             large = False                       # NumPy says what is wrong
         if large:
+            mark = DIRECT.mark()
             try:
-                return rule(*args, **kwargs)
+                made = rule(*args, **kwargs)
+                DIRECT.once(mark)
+                return made
             except Unsupported:
                 pass
         return otherwise(*args, **kwargs)
@@ -184,6 +188,8 @@ def maker(fn: Any, rule: Any) -> Any:
                 except Unsupported:
                     pass
         elif shape.__class__ is int and not kwargs and all(x.__class__ in USUAL for x in args):
+            for hear in WAITING:
+                hear()
             return wrap(fn(shape, *args))       # no need to look for arrays
         return through(fn, (shape, *args), kwargs)
 

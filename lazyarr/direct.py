@@ -32,7 +32,13 @@ from lazyarr.pages import keep_heap
 from lazyarr.slot_words import BARRING, LIMIT, MADE, MOST, UNTIL, WAITING
 
 FIRST = 4096
-"""Results with which a process begins: they take about as long as it takes to load the compiler."""
+"""Results with which a process begins, at most."""
+
+EARLY = 256
+"""After so many of them Python looks how long they took."""
+
+LOADING = 0.25
+"""Seconds: about what it takes to load the compiler.  Results that took so long are enough."""
 
 AT_FIRST = 2
 """Up to so many times `eager_elements` they are: for larger ones, kernels of an earlier run pay sooner."""
@@ -87,7 +93,7 @@ class Direct:
 
     __slots__ = (
         "_began", "_busy", "_fallbacks", "_lasting", "_lock", "_next", "_thread", "_unplanned", "by_nodes",
-        "directly", "left", "on", "reach",
+        "calls", "directly", "left", "on", "reach",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -104,6 +110,8 @@ class Direct:
         self._began = self._busy = 0.0
         self._thread = self._fallbacks = 0
         self._unplanned = PATIENCE
+        self.calls = 0
+        """Those of `numpy_fallbacks` that no plan would be there for: calls of functions."""
         self.by_nodes: list[float] = []
         """Seconds that a result took in each span, yet."""
         self.directly: list[float] = []
@@ -119,8 +127,8 @@ class Direct:
     def opens(self) -> None:
         """Begin directly."""
         if not is_barred():
-            self._starts(FIRST, AT_FIRST)
-            self._next = self._stayed
+            self._starts(EARLY, AT_FIRST)
+            self.left, self._next, self._began = FIRST // EARLY, self._opened, 0.0
 
     def counts(self, measure: float) -> bool:
         """One more result of medium size, so large, that Python sees: is it NumPy's?"""
@@ -136,6 +144,20 @@ class Direct:
                 self.hear()
         return self.on and measure <= self.reach
 
+    def mark(self) -> tuple[bool, int]:
+        """Where counting is: for `once`."""
+        on = self.on
+        return on, MADE.value if on else self.left
+
+    def once(self, mark: tuple[bool, int]) -> None:
+        """What has been counted since a mark is one result, which NumPy's own code made in some steps."""
+        on, at = mark
+        if on is self.on:
+            if not on:
+                self.left = max(self.left, at - 1)
+            elif MADE.value > at + 1:
+                MADE.value = at + 1
+
     def hear(self) -> None:
         """It is time for what comes next."""
         if self._lock.acquire(False):           # (else another thread is at it)
@@ -150,6 +172,15 @@ class Direct:
             self._ends()
             self.left, self._next = LASTING[False], self._looks
 
+    def _opened(self) -> None:
+        """The next results of a process are there."""
+        self.left -= 1
+        self._began = self._began or thread_time()
+        if self.left <= 0 or thread_time() - self._began > LOADING:
+            self._stayed()
+        else:
+            UNTIL.value += EARLY
+
     # ------------------------------------------------------------------------------- spans
 
     def _looks(self) -> None:
@@ -162,7 +193,7 @@ class Direct:
         self._begins()
 
     def _looked(self) -> None:
-        fallbacks = COUNT.numpy_fallbacks - self._fallbacks
+        fallbacks = COUNT.numpy_fallbacks - self.calls - self._fallbacks
         took = self._took(SPAN)
         self.left = SPAN
         if self._thread != get_ident():
@@ -234,7 +265,8 @@ class Direct:
     # -------------------------------------------------------------------------------- time
 
     def _begins(self) -> None:
-        self._fallbacks, self._busy, self._began = COUNT.numpy_fallbacks, _busy(), thread_time()
+        self._fallbacks = COUNT.numpy_fallbacks - self.calls
+        self._busy, self._began = _busy(), thread_time()
 
     def _took(self, results: int) -> float:
         """Seconds that each of so many results took, but for plans and compiling."""

@@ -223,6 +223,10 @@ MOVED = 4
 node takes longer."""
 
 
+FILLED = 8
+"""The same of one value that is set over what exists: it is only written."""
+
+
 def at_call(
     size: int, args: tuple[Any, ...], factor: int = 1, paced: bool = True, counts: bool = False
 ) -> bool:
@@ -232,7 +236,7 @@ def at_call(
     if jit == "auto" and size:
         arrays = [x for x in args if x.__class__ is ndarray]
         least = measure(size, [x.geo.itemsize for x in arrays])
-        medium = current.eager_elements < least <= MEDIUM * current.eager_elements
+        medium = current.eager_elements < size and least <= MEDIUM * current.eager_elements
         directly = DIRECT.counts(least) if medium and counts else DIRECT.on and least <= DIRECT.reach
         if (directly or (
             paced and least <= MEDIUM * current.eager_elements and NOW.numpys and holds()
@@ -242,6 +246,13 @@ def at_call(
             return False
         return not any(map(is_pending, arrays)) and not prompt()
     return jit == "never" or not size
+
+
+def overwritten(size: int, most: int) -> None:
+    """So many elements are written over: one more result of medium size, unless it is NumPy's at the call
+    anyway where it exists, as up to `most` times the usual size (and as the slots count it)."""
+    if most * current.eager_elements < size <= MEDIUM * current.eager_elements:
+        DIRECT.counts(size)
 
 
 def wrap_all(result: Any) -> Any:
@@ -357,6 +368,8 @@ def into(
 ) -> Any:
     """fn(*args, out=out, where=where): a write.  Elements outside the mask keep their value."""
     alone = where is True and dtype is None and casting is None
+    if out.__class__ is ndarray:
+        overwritten(out.geo.size, IN_PLACE)
     known = alone and out.__class__ is ndarray and out.geo.flags.writeable
     if known and known_write(fn, out, out.geo, args):
         return out

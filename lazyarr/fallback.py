@@ -11,6 +11,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Sequence
+from sys import getrefcount
 from typing import Any
 
 import numpy
@@ -31,8 +32,11 @@ from lazyarr.arrays import (
 )  # fmt: skip
 from lazyarr.config import current
 from lazyarr.counters import COUNT
+from lazyarr.direct import DIRECT, EAGER
 from lazyarr.dtypes import ELEMENTS
+from lazyarr.habits import MEDIUM
 from lazyarr.overrides import UNANSWERED, answered, created_like
+from lazyarr.slot_words import WAITING
 
 CONTAINERS = {list, tuple, dict}
 NESTED = {ndarray, ArrayType, *CONTAINERS}
@@ -87,6 +91,27 @@ def lend(x: Any, lent: dict[int, Any], depth: int = 0) -> Any:
         lent[id(x._real)] = x._real, x
         return x._real
     return x
+
+
+def counted(x: Any) -> None:
+    """A result of medium size that NumPy has made is one more (`direct`)."""
+    if EAGER < x.size <= MEDIUM * EAGER:
+        base = x.base
+        if base is None or (type(base) is numpy.ndarray and getrefcount(base) <= ITS_ALONE):
+            DIRECT.counts(x.size)
+
+
+ITS_ALONE = 3
+"""References to a variable that one attribute refers to, as an argument of getrefcount."""
+
+
+def taken(x: numpy.ndarray) -> Any:
+    """A large result of NumPy's as ours."""
+    counted(x)
+    result: ndarray = wrap(x)
+    if type(x.base) is numpy.ndarray and result.storage is not None and result.origin is None:
+        result.origin = wrap(x.base)            # new memory in another shape
+    return result
 
 
 def _instead(copy: Any, x: Any, lent: dict[int, Any]) -> Any:
@@ -153,11 +178,17 @@ def _origin(base: Any, lent: dict[int, Any]) -> ndarray | None:
 def fallback(fn: Any, *args: Any, **kwargs: Any) -> Any:
     """fn on evaluated arrays."""
     if INERT.issuperset(map(type, args)) and INERT.issuperset(map(type, kwargs.values())):
-        return take_back(fn(*args, **kwargs), {})
+        for hear in WAITING:
+            hear()
+        result = fn(*args, **kwargs)
+        if result.__class__ is numpy.ndarray:
+            counted(result)
+        return take_back(result, {})
     lent: dict[int, Any] = {}
     result = through(fn, args, kwargs, lent)
     if lent:
         COUNT.numpy_fallbacks += 1
+        DIRECT.calls += 1
     return result
 
 
@@ -167,6 +198,8 @@ def through(
 ) -> Any:
     """The same, for calls that count as something else.  `lent` collects what was lent; `held` are real
     arrays, besides the arguments, that may come to hold what they are given."""
+    for hear in WAITING:
+        hear()
     if lent is None:
         lent = {}
     args = [lend(x, lent) for x in args]
@@ -188,6 +221,8 @@ def through(
             raise
     if lent:
         _kept(lent, fn, (result, *args, *kwargs.values(), *held))
+    if result.__class__ is numpy.ndarray and id(result) not in lent:
+        counted(result)
     return take_back(result, _and_outs(lent, result, fn, args, kwargs))
 
 
@@ -244,6 +279,8 @@ def finished(result: Any, *args: Any, **kwargs: Any) -> Any:
     """What NumPy answered to a call with these arguments, which hold no arrays but themselves."""
     if kwargs:
         args += tuple(kwargs.values())
+    if result.__class__ is numpy.ndarray:
+        counted(result)
     given: list[ndarray] = []
     if current.jit == "auto" and _are_plain(args, given):
         found = _small(result, given, 8 * current.eager_elements)
@@ -328,7 +365,7 @@ def on_plain(fn: Any, x: ndarray, args: tuple[Any, ...], kwargs: dict[str, Any])
                 return take_back(result, _and_outs({}, result, fn, (x, *args), kwargs))
         base = result.base
         if base is None:
-            return wrap(result)
+            return taken(result)
         return part(x, result) if base is x.geo or base is x.geo.base else plain(result)
     return take_back(result, {}) if result.__class__ in CONTAINERS else result
 
@@ -349,8 +386,11 @@ def lazily(fn: Any, rule: Any, by_first: bool = True) -> Any:
                     return on_plain(fn, x, args[1:], kwargs)
             elif x.__class__ is numpy.ndarray:
                 return call(wrap(x), *args[1:], **kwargs)
+        mark = DIRECT.mark()
         try:
-            return rule(*args, **kwargs)
+            made = rule(*args, **kwargs)
+            DIRECT.once(mark)
+            return made
         except Unsupported:
             pass
         except TypeError as error:
@@ -386,8 +426,10 @@ def method(fn: Any, rule: Any, recalls: bool = False) -> Any:
                 return found
             value = self.storage.value
             pending = value.op is not None
+        mark = DIRECT.mark()
         try:
             result = rule(self, *args, **kwargs)
+            DIRECT.once(mark)
         except Unsupported:
             pass
         except TypeError as error:

@@ -29,11 +29,12 @@ from lazyarr.arrays import (
 )
 from lazyarr.config import current
 from lazyarr.counters import COUNT
+from lazyarr.direct import DIRECT
 from lazyarr.dtypes import char_of
-from lazyarr.elementwise import MOVED, SCALARS, at_call, mask_of
+from lazyarr.elementwise import FILLED, MOVED, SCALARS, at_call, mask_of, overwritten
 from lazyarr.error_state import loud, remembered
 from lazyarr.expr import LOCK, map_of
-from lazyarr.fallback import fallback
+from lazyarr.fallback import fallback, taken
 from lazyarr.flags import discards, warn_of_cast
 from lazyarr.gather import BASIC, CACHED, FEW, gathered
 from lazyarr.geometry import broadcast_shapes, same
@@ -138,12 +139,12 @@ def getitem(x: Any, key: Any, _: Any = None) -> Any:
             except Unsupported:
                 pass
         try:
-            taken = geo[settled(key)]
+            found = geo[settled(key)]
         except ValueError as error:
-            taken = accepted(error, operator.getitem, geo, settled(key))
-        if taken.__class__ is numpy.ndarray and taken.base is not None:
-            return _seen_or_element(x, taken)
-        return wrap(taken)
+            found = accepted(error, operator.getitem, geo, settled(key))
+        if found.__class__ is numpy.ndarray and found.base is not None:
+            return _seen_or_element(x, found)
+        return wrap(found)
     if key.__class__ is ndarray and key.geo.dtype == bool and key.geo.shape == geo.shape:
         return with_last(compressed, x, key) if getrefcount(key) <= KEY_REFS else compressed(x, key)
     basic = _with_integers(key, geo.ndim)
@@ -155,11 +156,13 @@ def getitem(x: Any, key: Any, _: Any = None) -> Any:
         except Unsupported:
             pass
     COUNT.numpy_fallbacks += 1
+    DIRECT.calls += 1
     real = now(x)
     try:
-        return wrap(real[settled(key)])
+        found = real[settled(key)]
     except ValueError as error:
-        return wrap(accepted(error, operator.getitem, real, settled(key)))
+        found = accepted(error, operator.getitem, real, settled(key))
+    return taken(found) if found.__class__ is numpy.ndarray else found
 
 
 def _many(key: Any) -> bool:
@@ -235,6 +238,7 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
             hear()
         geo = x.geo
         if value.__class__ is ndarray:
+            overwritten(value.geo.size, MOVED)
             value = kept(value) if keeps(geo.dtype, geo.ndim, key) else now(value)
         try:
             geo[key if key.__class__ in BASIC else settled(key)] = value
@@ -292,6 +296,7 @@ def _assign(x: ndarray, region: numpy.ndarray, value: Any) -> None:
                 raise Unsupported from None
         if value.storage is storage and same(value.geo, region):
             return                              # the last step of  x[key] += 1
+        overwritten(value.geo.size, MOVED)
     if known_write(None, x, region, (value,)):
         return
     if _assigned(x, region, value):
@@ -302,7 +307,7 @@ def _assign(x: ndarray, region: numpy.ndarray, value: Any) -> None:
         value = wrap(_constant(value, region.dtype))
     if char_of(value.geo.dtype) is None or loud():
         raise Unsupported
-    if is_quiet(x) and at_call(region.size, (value,), MOVED):
+    if is_quiet(x) and at_call(region.size, (value,), MOVED if value.geo.ndim else FILLED):
         COUNT.eager += 1
         given = now(value)
         storage.put(region, lambda real: real.__setitem__(..., given))

@@ -239,11 +239,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     shape[after - 1] *= int(repeats)
     if at_call(wide.size, (x,), FOLD, counts=True):
         COUNT.eager += 1
-        if _is_small(wide.nbytes):
-            return wrap(numpy.repeat(now(x), repeats, axis))
-        again = numpy.broadcast_to(numpy.expand_dims(now(x), after), wide.shape)
-        geo = fresh(tuple(shape), x.geo.dtype)
-        return _filled(geo, lambda real: numpy.copyto(real.reshape(wide.shape), again))
+        return wrap(numpy.repeat(now(x), repeats, axis))
     dtype = x.geo.dtype
     return copied(seen(x, wide), fresh(tuple(shape), dtype), fresh(wide.shape, dtype))
 

@@ -13,6 +13,7 @@ import numpy
 
 from lazyarr.arrays import Unsupported, is_pending, ndarray
 from lazyarr.config import current
+from lazyarr.direct import DIRECT
 from lazyarr.elementwise import FOLD, SCALARS
 from lazyarr.fallback import fallback
 from lazyarr.overrides import overrides
@@ -105,7 +106,10 @@ def anywhere(fn: Any, rule: Any, lazy: Any = _is_lazy) -> Any:
             return fallback(fn, *args, **kwargs)
         try:
             if _among((*args, *kwargs.values()), lazy):
-                return rule(*args, **kwargs)
+                mark = DIRECT.mark()
+                made = rule(*args, **kwargs)
+                DIRECT.once(mark)
+                return made
         except Unsupported:
             pass
         return fallback(fn, *args, **kwargs)

@@ -17,7 +17,8 @@ from lazyarr.arrays import Unsupported, is_numpys, ndarray, now, wrap, wrapped
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.deferred import product as products
-from lazyarr.elementwise import SCALARS, elementwise, into
+from lazyarr.elementwise import IN_PLACE as TWICE
+from lazyarr.elementwise import SCALARS, elementwise, into, overwritten
 from lazyarr.elision import ELIDED, IN_PLACE, REFLECTED_REFS, SECOND_REFS, matters, swaps, taken
 from lazyarr.expr import LOCK
 from lazyarr.fallback import fallback
@@ -199,6 +200,7 @@ def inplace(name: str, fn: numpy.ufunc) -> Any:
         if (other.__class__ in SCALARS or other.__class__ is ndarray) and is_numpys(self):
             COUNT.eager += 1
             by_python(self.geo, now(other) if other.__class__ is ndarray else other)
+            overwritten(self.geo.size, TWICE)
             return self
         if self.storage is not None and self.geo.size <= current.eager_elements:
             with LOCK:                          # (from here on its bytes stay where they are)

@@ -14,6 +14,8 @@ from lazyarr.arrays import Unsupported, fresh_array, is_numpys, is_quiet, ndarra
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import (
+    FILLED,
+    MOVED,
     SCALARS,
     at_call,
     broadcast,
@@ -22,6 +24,7 @@ from lazyarr.elementwise import (
     key_of,
     mask_of,
     operand,
+    overwritten,
     reals,
     wrap_all,
 )
@@ -64,7 +67,7 @@ def where(condition: Any, *choices: Any) -> Any:
     if out is None:
         raise Unsupported
     shape = broadcast(geos)
-    if at_call(math.prod(shape), args):
+    if at_call(math.prod(shape), args, counts=True):
         COUNT.eager += 1
         return wrap_all(numpy.where(*reals(args)))
     char = char_of(out)
@@ -91,7 +94,9 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     mask = mask_of(where)
     if mask and (broadcast([mask[0].geo, x.geo]) != x.geo.shape):
         raise Unsupported
-    if is_quiet(x) and at_call(x.geo.size, (value, *mask)):
+    overwritten(value.geo.size, MOVED)
+    most = 1 if mask else MOVED if value.geo.ndim else FILLED
+    if is_quiet(x) and at_call(x.geo.size, (value, *mask), most):
         COUNT.eager += 1
         given, chosen = now(value), now(mask[0]) if mask else True
         x.storage.put(x.geo, lambda real: numpy.copyto(real, given, casting="unsafe", where=chosen))

@@ -167,6 +167,10 @@ class Items(Framed):
         Python to say."""
         a, k = self.asm, self.known
         a.label("picks")
+        a.constant(R9, k.ellipsis)
+        a.compare(RBP, R9)
+        a.constant(RAX, VIEW)
+        a.jump_if("equal", "picks one")
         a.zero(R9)                                  # integers among the parts
         a.constant(R10, 1)                          # parts
         a.load(RCX, At(RBP, TYPE))
@@ -270,7 +274,6 @@ class Items(Framed):
         a.load(RDX, value)
         a.call_at(R13)
         a.copy(R13, RAX)
-        self.on("Py_DecRef", R15, key, value)
-        a.copy(RAX, R13)
-        self.restore()
-        a.leave()
+        self.on("Py_DecRef", R15, key)
+        self.let_go(value)
+        self.assigned("set_item done")

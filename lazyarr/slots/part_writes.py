@@ -7,8 +7,9 @@ memory may be written to; else Python finds out what must be computed before.
 
 from __future__ import annotations
 
-from lazyarr.object_fields import FLAGS, TYPE, WRITEABLE
+from lazyarr.object_fields import FLAGS, ITEMS, LENGTH, TYPE, USED, WRITEABLE
 from lazyarr.slots.assembler import (
+    R8,
     R9,
     R12,
     R13,
@@ -16,6 +17,7 @@ from lazyarr.slots.assembler import (
     RAX,
     RBP,
     RBX,
+    RCX,
     RDI,
     RDX,
     RSI,
@@ -27,13 +29,19 @@ from lazyarr.slots.items import ELEMENT, VIEW
 from lazyarr.slots.parts import KEEPS_GIL, NEEDLESS, TAKEN
 from lazyarr.slots.routines import Framed, Known
 
+WIDER = 64
+"""Bytes on the stack for `OUT`."""
+OUT = tuple(At(RSP, 8 * n) for n in range(8))
+"""Two operands, what is written to, as NumPy is given them; how it is locked; what is called; the number of
+arguments by position, and the names of others; the array that was given."""
+
 
 class PartWrites(Framed):
     """Writes the routines, and the bodies."""
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in self.in_place, self.element, self.part, self.into_plain, self.failed:
+        for write in self.in_place, self.out, self.element, self.part, self.into_plain, self.failed:
             write()
 
     # ------------------------------------------------------------------------------- bodies
@@ -62,8 +70,7 @@ class PartWrites(Framed):
         self._lock(RDI, locked)
         a.copy(RDI, RBX)
         a.constant(RSI, WRITEABLE)
-        a.constant(RDX, k.limit)
-        a.load(RDX, At(RDX))
+        self.most(k.over)
         a.call("window")
         a.test(RAX)
         a.jump_if("equal", "write unlock back")
@@ -72,16 +79,10 @@ class PartWrites(Framed):
         a.call("free")
         a.test(RAX)
         a.jump_if("equal", "write one back")
-        a.label("in_place other")
-        self.real(y, RBP, "look", "write one back")
-        a.compare(RAX, RBP)
-        a.jump_if("equal", "in_place run")
-        a.copy(RDI, R15)
-        a.copy(RSI, RAX)
-        a.call("fits")
-        a.test(RAX)
-        a.jump_if("equal", "write two back")
-        a.label("in_place run")
+        a.label("in_place other")                   # (what fits into the first is no larger)
+        a.zero(RSI)
+        self.most(k.over)
+        self.real(y, RBP, "look as", "write one back")
         a.copy(RDI, R15)
         a.load(RSI, y)
         a.copy(RDX, R12)
@@ -94,12 +95,9 @@ class PartWrites(Framed):
         self.on("Py_DecRef", R13)                   # it is the window
         a.load(RDI, locked)
         a.call("unlock")
-        self.on("Py_IncRef", RBX)
-        a.copy(RAX, RBX)
-        self.restore()
-        a.leave()
+        a.jump("in_place counts")
 
-    def _lock(self, array: int, locked: At) -> None:
+    def _lock(self, array: int, locked: At, leave: str = "back") -> None:
         """For a write into an array; back if others hold it."""
         a, label = self.asm, f"lock {len(self.asm.code)}"
         self.move(RDI, array)
@@ -112,7 +110,150 @@ class PartWrites(Framed):
         a.call("lock")
         a.store(locked, RAX)
         a.test(RAX)
-        a.jump_if("equal", "back")
+        a.jump_if("equal", leave)
+
+    def out(self) -> None:
+        """(ufunc, args, kwargs), with one operand or two, r15, and `out` by its name, or behind them.
+
+        As it is given NumPy is given it: of some functions it warns where it has no name."""
+        a, k = self.asm, self.known
+        number, name, given, fn = (At(RSP, 8 * n) for n in range(4))
+        a.label("ufunc named")
+        a.compare_number(At(R12, USED), 1)
+        a.jump_if("other", "back")
+        a.compare(At(RBP, LENGTH), R15)
+        a.jump_if("other", "back")
+        a.load(RAX, At(RSP, 16))
+        a.add(RSP, -WIDER)
+        a.store(fn, RAX)
+        a.zero(RAX)
+        a.store(number, RAX)
+        a.copy(RDI, R12)
+        for register, place in ((RSI, number), (RDX, name), (RCX, given)):
+            a.place(register, place)
+        self.call("PyDict_Next")
+        a.test_int(RAX)
+        a.jump_if("equal", "out back")
+        a.load(RDI, name)
+        self.compare(At(RDI, TYPE), k.text, RAX)
+        a.jump_if("other", "out back")
+        a.constant(RSI, k.out)
+        self.call("PyUnicode_CompareWithASCIIString")
+        a.test_int(RAX)
+        a.jump_if("other", "out back")
+        a.load(RAX, fn)
+        a.load(RCX, given)
+        a.copy(R8, R15)
+        a.constant(R9, k.outs)
+        a.jump("out begins")
+
+        a.label("ufunc more")
+        a.place(RAX, At(R15, 1))
+        a.compare(At(RBP, LENGTH), RAX)
+        a.jump_if("other", "back")
+        a.load(RAX, At(RSP, 16))
+        a.add(RSP, -WIDER)
+        a.copy(R8, R15)
+        a.times_word(R8)
+        a.increase(R8, RBP)
+        a.load(RCX, At(R8, ITEMS))
+        a.place(R8, At(R15, 1))
+        a.zero(R9)
+        a.label("out begins")
+        self._into()
+        self._write()
+
+    def _into(self) -> None:
+        """rax: NumPy's ufunc.   rcx: what was given as `out`.   r8, r9: how many arguments, and the names.
+
+        What NumPy writes to is found first, then what it reads."""
+        a, k = self.asm, self.known
+        x, y, out, locked, fn, count, names, given = OUT
+        for place, register in ((fn, RAX), (count, R8), (names, R9), (given, RCX)):
+            a.store(place, register)
+        a.compare_number(R15, 1)
+        a.jump_if("below", "out back")
+        a.compare_number(R15, 2)
+        a.jump_if("above", "out back")
+        self.compare(At(RCX, TYPE), k.lazy, RAX)
+        a.jump_if("other", "out back")
+        a.constant(RAX, NEEDLESS)
+        a.store(locked, RAX)
+        self.compare(At(RCX, k.storage), k.none, RAX)
+        a.jump_if("other", "out part")
+        self.real(out, RCX, "look", "out back")
+        a.jump("out reads")
+
+        a.label("out part")
+        a.load(RDI, At(RCX, k.geo))
+        a.test(RDI)
+        a.jump_if("equal", "out back")
+        a.load_int(RAX, At(RDI, FLAGS))
+        a.keep(RAX, WRITEABLE)
+        a.jump_if("equal", "out back")
+        self._lock(RDI, locked, "out back")
+        a.load(RDI, given)
+        a.constant(RSI, WRITEABLE)
+        self.most(k.over)
+        a.call("window")
+        a.test(RAX)
+        a.jump_if("equal", "out unlock back")
+        a.store(out, RAX)
+        a.load(RDI, given)
+        a.load(RDI, At(RDI, k.storage))
+        a.call("free")
+        a.test(RAX)
+        a.jump_if("equal", "out one back")
+        a.label("out reads")
+        for place, at in ((x, ITEMS), (y, ITEMS + 8)):
+            a.zero(RSI)
+            self.most(k.over)
+            self.real(place, At(RBP, at), "look as", "out one back" if place is x else "out two back")
+            if place is x:
+                a.compare_number(R15, 1)
+                a.jump_if("equal", "out one")
+
+    def _write(self) -> None:
+        """r15: how many operands there are."""
+        a = self.asm
+        x, y, out, locked, fn, count, names, given = OUT
+        a.jump("out run")
+        a.label("out one")                          # it follows the only operand
+        a.load(RAX, out)
+        a.store(y, RAX)
+        a.label("out run")
+        for register, place in ((RDI, fn), (RDX, count), (RCX, names)):
+            a.load(register, place)
+        a.copy(RSI, RSP)
+        a.call_at(R13)
+        a.copy(R13, RAX)
+        self.on("Py_DecRef", x, out)
+        a.compare_number(R15, 1)
+        a.jump_if("equal", "out over")
+        self.on("Py_DecRef", y)
+        a.label("out over")
+        a.load(RBX, given)
+        a.load(RAX, locked)
+        a.add(RSP, WIDER)
+        a.store(At(RSP, 16), RAX)
+        self.count()
+        a.test(R13)
+        a.jump_if("equal", "write failed")
+        self.on("Py_DecRef", R13)                   # it is the window, or the array's own
+        a.load(RDI, At(RSP, 16))
+        a.call("unlock")
+        a.jump("in_place counts")
+
+        a.label("out two back")
+        self.on("Py_DecRef", x)
+        a.label("out one back")
+        self.on("Py_DecRef", out)
+        a.label("out unlock back")
+        a.load(RDI, locked)
+        a.call("unlock")
+        a.label("out back")
+        a.add(RSP, WIDER)
+        a.jump("back")
 
     def element(self) -> None:
         """(a, key, value): a scalar for an element, through the window of elements; or on to `part`."""
@@ -153,6 +294,7 @@ class PartWrites(Framed):
         a.call_at(R13)
         a.copy(R13, RAX)
         self.on("Py_DecRef", elements)
+        a.zero(R15)
         a.jump("write ends")
 
     def part(self) -> None:
@@ -188,7 +330,9 @@ class PartWrites(Framed):
 
         a.label("store part of others")
         a.copy(RDI, R12)
-        a.call("look")
+        a.zero(RSI)
+        self.most(k.moved)
+        a.call("look as")
         a.store(value, RAX)
         a.test(RAX)
         a.jump_if("equal", "store part back")
@@ -211,8 +355,12 @@ class PartWrites(Framed):
         a.load(R9, region)
         a.load(RDI, At(RBX, k.storage))
         a.constant(RSI, WRITEABLE)
-        a.constant(RDX, k.limit)
-        a.load(RDX, At(RDX))
+        self.most(k.moved)
+        a.load(RAX, value)
+        self.compare(At(RAX, TYPE), k.real, RCX)
+        a.jump_if("equal", "store part window")
+        a.constant(RDX, k.filled)
+        a.label("store part window")
         a.call("window of")
         a.copy(R15, RAX)
         a.test(RAX)
@@ -226,7 +374,9 @@ class PartWrites(Framed):
         a.load(RDX, value)
         a.call_at(R13)
         a.copy(R13, RAX)
-        self.on("Py_DecRef", R15, value, region)
+        self.on("Py_DecRef", R15)
+        self.let_go(value)
+        self.on("Py_DecRef", region)
         a.jump("write ends")
 
         a.label("store part nothing")
@@ -256,16 +406,16 @@ class PartWrites(Framed):
         a.load(RDX, value)
         a.call_at(R13)
         a.copy(R13, RAX)
-        self.on("Py_DecRef", R15, key, value)
+        self.on("Py_DecRef", R15, key)
+        self.let_go(value)
         self.count()
-        a.copy(RAX, R13)
-        self.restore()
-        a.leave()
+        self.assigned("set_item parts done")
 
     # ---------------------------------------------------------------------------- their ends
 
     def failed(self) -> None:
-        """r13: what an assignment gave, -1 where NumPy raised something, which the release must not see."""
+        """r13: what an assignment of r15 elements gave, -1 where NumPy raised something: the release must not
+        see that."""
         a = self.asm
         first, second, locked = At(RSP), At(RSP, 8), At(RSP, 16)
         a.label("write ends")
@@ -274,9 +424,7 @@ class PartWrites(Framed):
         a.jump_if("other", "write failed")
         a.load(RDI, locked)
         a.call("unlock")
-        a.zero(RAX)
-        self.restore()
-        a.leave()
+        self.assigned("write done")
         a.label("write failed")
         a.load(RAX, locked)
         a.compare_number(RAX, TAKEN)
@@ -293,8 +441,6 @@ class PartWrites(Framed):
         a.copy(RAX, R13)
         self.restore()
         a.leave()
-        a.label("write two back")
-        self.on("Py_DecRef", first)
         a.label("write one back")
         self.on("Py_DecRef", R15)
         a.label("write unlock back")

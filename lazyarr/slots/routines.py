@@ -7,6 +7,7 @@ A routine takes rdi (and rsi), answers in rax, and leaves all registers alone th
 from __future__ import annotations
 
 from lazyarr.object_fields import (
+    BASE,
     DTYPE,
     ITEMS,
     LENGTH,
@@ -62,7 +63,7 @@ class Known(NamedTuple):
     finish: str
     """`fallback.finished`."""
     managing: str
-    """`arrays.wrap`."""
+    """`fallback.taken`."""
     forced: str
     answered: str
     geo: int
@@ -114,8 +115,6 @@ class Known(NamedTuple):
     """Bytes from which NumPy looks for temporaries."""
     eager: int
     """Elements up to which a ufunc's result is NumPy's at the call, wherever it is asked for."""
-    plain: int
-    """Bytes up to which an array stays plain."""
     limit: str
     """The word for either (`slot_words`): elements up to which it is now."""
     most: str
@@ -125,6 +124,16 @@ class Known(NamedTuple):
     until: str
     """And which of them Python hears of, by `hear`."""
     hear: str
+    over: int
+    """Elements up to which writes over what exists are NumPy's at the call at any time."""
+    moved: int
+    """The same of those that only move elements."""
+    filled: int
+    """The same of those that set them to one value."""
+    outs: str
+    """What is given by name where there is nothing but `out`."""
+    out: str
+    """The bytes of "out", ended by a zero."""
 
 
 class Writer:
@@ -189,6 +198,17 @@ class Writer:
         self.asm.compare_number(At(scratch), self.known.eager)
         self.asm.jump_if("equal", to)
 
+    def unless_alone(self, base: int, to: str) -> None:
+        """On to a label, unless what a result is a view of is memory that nobody else refers to: it is a new
+        array, in another shape."""
+        a = self.asm
+        self.compare(At(base, TYPE), self.known.real, RAX)
+        a.jump_if("other", to)
+        a.compare_number(At(base, BASE), 0)
+        a.jump_if("other", to)
+        a.compare_number(At(base), 1, wide=False)
+        a.jump_if("other", to)
+
     def small(self, x: int | At, y: int | At) -> None:
         """Back, unless two arrays are small together."""
         self.move(RDI, x)
@@ -248,6 +268,38 @@ class Framed(Writer):
         a.zero(RCX)
         a.call_at(R13)
 
+    def most(self, least: int) -> None:
+        """rdx: the elements of windows, that is what is NumPy's at the call now, and at least so many."""
+        a, label = self.asm, f"most {len(self.asm.code)}"
+        a.constant(RDX, self.known.limit)
+        a.load(RDX, At(RDX))
+        a.compare_number(RDX, least)
+        a.jump_if("above", label)
+        a.constant(RDX, least)
+        a.label(label)
+
+    def let_go(self, value: At) -> None:
+        """A value that was assigned.   r15: its elements; 0 for a scalar."""
+        self.asm.load(RDI, value)
+        self.asm.call("elements of")
+        self.asm.copy(R15, RAX)
+        self.on("Py_DecRef", value)
+
+    def assigned(self, label: str) -> None:
+        """r13 is what an assignment of r15 elements gave: the end of it, for which nothing is held."""
+        a = self.asm
+        a.test_int(R13)
+        a.jump_if("other", label)
+        a.copy(RDI, R15)
+        a.call("moved")
+        a.test(RAX)
+        a.jump_if("other", label)
+        a.add(R13, -1)
+        a.label(label)
+        a.copy(RAX, R13)
+        self.restore()
+        a.leave()
+
     def restore(self) -> None:
         self.asm.add(RSP, PLACES)
         self.asm.pop(*reversed(KEPT))
@@ -258,7 +310,9 @@ class Routines(Writer):
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in self.wrap, self.unwrap, self.index, self.argument:
+        for write in (
+            self.wrap, self.counted, self.written, self.moved, self.unwrap, self.index, self.argument,
+        ):  # fmt: skip
             write()
 
     def wrap(self) -> None:
@@ -305,34 +359,82 @@ class Routines(Writer):
         self.large()
 
     def large(self) -> None:
-        """A new array, rbx, that may be large: then it is counted, and Python hears of one now and then."""
+        """A new array, rbx, that may be large: then it is counted."""
         a, k = self.asm, self.known
         a.label("wrap new")
         a.load(RDI, At(RBX, k.geo))
-        a.call("nbytes")
-        a.compare_number(RAX, k.plain)
+        a.call("size")
+        a.compare_number(RAX, k.eager)
         a.jump_if("above", "wrap large")
         a.jump("wrap done")
         a.label("wrap large")
+        a.call("counted")
+        a.test(RAX)
+        a.jump_if("other", "wrap done")
+        self.on("Py_DecRef", RBX)
+        a.zero(RBX)
+        a.jump("wrap done")
+
+    def counted(self) -> None:
+        """One more result of medium size (`direct`), of which Python hears now and then.   rax: zero if that
+        raised something, by a signal's handler, say."""
+        a, k = self.asm, self.known
+        a.label("counted")
+        a.add(RSP, -8)
         a.constant(RAX, k.made)
         a.count(At(RAX))
         a.load(RCX, At(RAX))
-        self.above_limit(RCX, "wrap heard", RDX, k.until)
-        a.jump("wrap done")
-        a.label("wrap heard")
+        self.above_limit(RCX, "counted heard", RDX, k.until)
+        a.label("counted leave")
+        a.constant(RAX, 1)
+        a.add(RSP, 8)
+        a.leave()
+        a.label("counted heard")
         a.constant(RDI, k.hear)
         for register in (RSI, RDX, RCX):
             a.zero(register)
         self.call("PyObject_Vectorcall")
-        a.copy(RBP, RAX)
         a.test(RAX)
-        a.jump_if("equal", "wrap raised")
-        self.on("Py_DecRef", RBP)
-        a.jump("wrap done")
-        a.label("wrap raised")                      # by a signal's handler, say
-        self.on("Py_DecRef", RBX)
-        a.zero(RBX)
-        a.jump("wrap done")
+        a.jump_if("equal", "counted raised")
+        self.on("Py_DecRef", RAX)
+        a.jump("counted leave")
+        a.label("counted raised")
+        a.zero(RAX)
+        a.add(RSP, 8)
+        a.leave()
+
+    def written(self) -> None:
+        """rdi: the real array that was written over, or its geometry, or zero: counts if it is large, as in
+        Python (`elementwise.overwritten`).   rax: as of "counted"."""
+        a, k = self.asm, self.known
+        a.label("written")
+        self.unless_raised("written leave", RAX)
+        a.test(RDI)
+        a.jump_if("equal", "written leave")
+        a.call("size")
+        a.compare_number(RAX, k.over)
+        a.jump_if("above", "counted")
+        a.label("written leave")
+        a.constant(RAX, 1)
+        a.leave()
+
+    def moved(self) -> None:
+        """rdi: elements that were assigned: they count if they are many.   rax: as of "counted".
+
+        "elements of": rdi: a value.   rax: its elements; 0 for a scalar."""
+        a, k = self.asm, self.known
+        a.label("moved")
+        self.unless_raised("moved leave", RAX)
+        a.compare_number(RDI, k.moved)
+        a.jump_if("above", "counted")
+        a.label("moved leave")
+        a.constant(RAX, 1)
+        a.leave()
+        a.label("elements of")
+        self.compare(At(RDI, TYPE), k.real, RAX)
+        a.jump_if("equal", "size")
+        a.zero(RAX)
+        a.leave()
 
     def unwrap(self) -> None:
         """rdi: an operand.   rax: the real array of a plain one, a scalar itself, else zero.

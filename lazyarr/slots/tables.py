@@ -144,6 +144,7 @@ READING = {
     1: """
         sum prod max min amax amin any all mean std var ptp argmax argmin cumsum cumprod trace diff
         clip sort argsort array copy round around count_nonzero
+        roll tile pad zeros_like ones_like full_like
         linalg.norm linalg.inv linalg.det
     """,
     2: """

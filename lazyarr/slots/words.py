@@ -14,13 +14,13 @@ from typing import Any
 import numpy
 
 from lazyarr import object_fields as fields
-from lazyarr.arrays import ndarray, wrap
+from lazyarr.arrays import ndarray
 from lazyarr.config import DEFAULTS
 from lazyarr.direct import hear
-from lazyarr.elementwise import SCALARS
+from lazyarr.elementwise import FILLED, IN_PLACE, MOVED, SCALARS
 from lazyarr.elision import ELIDED
 from lazyarr.expr import LOCK, Expr
-from lazyarr.fallback import finished
+from lazyarr.fallback import finished, taken
 from lazyarr.gather import BASIC
 from lazyarr.namespace import Function
 from lazyarr.pairs import CROSS
@@ -31,6 +31,7 @@ from lazyarr.storage import Storage
 from lazyarr.ufuncs import ufunc
 from lazyarr.values import Buffer
 
+OUT = b"out"
 TOO_MANY = b"too many arguments"
 CALL = b"__call__"
 """The method of a ufunc that NumPy names when an operator met an array."""
@@ -67,7 +68,9 @@ def places() -> dict[str, int]:
         "fn": fields.offset_of(vars(ufunc)["fn"]), "record": fields.offset_of(vars(Function)["record"]),
         "owner": fields.owner_of(RLock()),
         "cross": CROSS, "elided": ELIDED,
-        "eager": DEFAULTS["eager_elements"], "plain": 8 * DEFAULTS["eager_elements"],
+        "eager": DEFAULTS["eager_elements"],
+        "over": IN_PLACE * DEFAULTS["eager_elements"], "moved": MOVED * DEFAULTS["eager_elements"],
+        "filled": FILLED * DEFAULTS["eager_elements"],
     }  # fmt: skip
 
 
@@ -77,14 +80,15 @@ def addresses() -> dict[str, int]:
         "lazy": ndarray, "real": numpy.ndarray, "ufunc": numpy.ufunc, "buffers": Buffer, "storages": Storage,
         "tuples": tuple, "lists": list, "integers": int, "slices": slice, "text": str, "none": None,
         "true": True, "false": False, "ellipsis": ..., "not_implemented": NotImplemented,
-        "type_error": TypeError, "finish": finished, "managing": wrap, "lock": LOCK,
-        "acquire": LOCK.acquire, "release": LOCK.release, "hear": hear, **_operators(),
+        "type_error": TypeError, "finish": finished, "managing": taken, "lock": LOCK,
+        "acquire": LOCK.acquire, "release": LOCK.release, "hear": hear, "outs": ("out",),
+        **_operators(),
     }  # fmt: skip
     KEPT.extend(objects.values())                   # modules lose their names at exit, before the last call
     functions = {*HELPERS.split(), *[slot.function for _, slot in SLOTS if slot.function]}
     return {
         **{name: id(x) for name, x in objects.items()},
-        "too_many": _bytes(TOO_MANY), "call": _bytes(CALL),
+        "too_many": _bytes(TOO_MANY), "call": _bytes(CALL), "out": _bytes(OUT),
         "scalars": _types(SCALARS), "complexes": _types(filter(_may_be_complex, SCALARS)),
         "indices": _types(BASIC), "inert": _types((*SCALARS, *INERT)),
         "forced": _word(FORCED), "answered": _word(ANSWERED), "limit": _word(LIMIT), "most": _word(MOST),

@@ -142,6 +142,72 @@ def test_no_python_runs() -> None:
     assert not [name for name in calls if name.startswith(ours)] and z.storage is None and c.size == 2 * N
 
 
+# --------------------------------------------------------------------------------- counting
+
+LARGE = 300_000
+
+RESULTS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "x + y": lambda np, x, y: x + y,
+    "x > y": lambda np, x, y: x > y,
+    "x = -y": lambda np, x, y: -y,
+    "x += y": lambda np, x, y: x.__iadd__(y),
+    "out=": lambda np, x, y: np.multiply(x, y, out=x),
+    "sqrt out": lambda np, x, y: np.sqrt(y, x),
+    "x[...] = y": lambda np, x, y: x.__setitem__(..., y),
+    "x[1:] = y[1:]": lambda np, x, y: x.__setitem__(slice(1, None), y[1:]),
+    "round": lambda np, x, y: np.round(x, 2),
+    "clip": lambda np, x, y: np.clip(x, 1, 2),
+    "diff": lambda np, x, y: np.diff(x),
+    "roll": lambda np, x, y: np.roll(x, 1),
+    "roll 2": lambda np, x, y: np.roll(x.reshape(-1, 100), (1, 2), (0, 1)),
+    "concatenate": lambda np, x, y: np.concatenate([x[:LARGE // 2], y[:LARGE // 2]]),
+    "stack": lambda np, x, y: np.stack([x[:LARGE // 2], y[:LARGE // 2]]),
+    "pad": lambda np, x, y: np.pad(x.reshape(-1, 100), 1),
+    "tile": lambda np, x, y: np.tile(x[: LARGE // 2], 2),
+    "repeat": lambda np, x, y: np.repeat(x[:LARGE // 2], 2),
+    "outer": lambda np, x, y: np.outer(x[:500], y[:500]),
+    "zeros": lambda np, x, y: np.zeros(LARGE),
+    "empty": lambda np, x, y: np.empty(LARGE),
+    "zeros_like": lambda np, x, y: np.zeros_like(x),
+    "arange": lambda np, x, y: np.arange(LARGE),
+    "linspace": lambda np, x, y: np.linspace(0, 1, LARGE),
+    "copy": lambda np, x, y: x.copy(),
+    "astype": lambda np, x, y: x.astype("f4"),
+}  # fmt: skip
+"""What is one result, whoever computes it: else times of results could not be compared."""
+
+NONE: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "a scalar": lambda np, x, y: x.__setitem__(slice(None), 2.0),
+    "fill": lambda np, x, y: x.fill(2.0),
+    "small in place": lambda np, x, y: x[:N].__iadd__(1),
+    "small out": lambda np, x, y: np.add(x[:N], y[:N], out=x[:N]),
+    "small moved": lambda np, x, y: x[:N].__setitem__(slice(None), y[:N]),
+    "fold": lambda np, x, y: y.sum(),
+    "view": lambda np, x, y: x[::2].T,
+}
+"""What is NumPy's in any case, where it exists."""
+
+
+@pytest.mark.parametrize("name", [*RESULTS, *NONE])
+@pytest.mark.parametrize("plain", [False, True])
+def test_one_result_is_one(name: str, plain: bool) -> None:
+    real = numpy.linspace(1.0, 3.0, LARGE)
+    expected, call = name in RESULTS, {**RESULTS, **NONE}[name]
+    x, y = np.array(real), np.array(real)
+    call(np, x, y)                                  # (what has a name is found once)
+    numpy.asarray(x), numpy.asarray(y)
+    DIRECT.left = left = 1 << 20
+    call(np, x, y)
+    assert left - DIRECT.left == expected
+    x, y = np.array(real), np.array(real)
+    begin()
+    x, y = (x + 0, y + 0) if plain else (x, y)
+    assert (x.storage is None) == plain
+    made = MADE.value
+    call(np, x, y)
+    assert MADE.value - made == expected
+
+
 # ---------------------------------------------------------------------------- program order
 
 
@@ -290,6 +356,7 @@ FIRST = SPAN + SPANS * SPAN
 
 def test_a_process_begins_directly(clock: dict[bool, float]) -> None:
     """With results of the smaller sizes; then it is measured as ever."""
+    clock[True] = 1e-6
     DIRECT.opens()
     assert LIMIT.value == direct.AT_FIRST * EAGER
     assert not DIRECT.counts(direct.AT_FIRST * EAGER + 1)
@@ -298,6 +365,12 @@ def test_a_process_begins_directly(clock: dict[bool, float]) -> None:
     clock[True] = 0.5
     results(SETTLING + 2 * SPANS * SPAN)
     assert DIRECT.on and DIRECT.reach == MEDIUM * EAGER
+
+
+def test_slow_results_end_the_beginning(clock: dict[bool, float]) -> None:
+    """It is to last as long as the compiler takes to be loaded."""
+    DIRECT.opens()
+    assert results(3 * direct.EARLY) == 2 * direct.EARLY and not DIRECT.on
 
 
 @pytest.mark.parametrize("options", ["", "LAZYARR_JIT=always", "LAZYARR_PLAN=always", "LAZYARR_MATH=native"])

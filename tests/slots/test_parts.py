@@ -83,6 +83,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "array_equal": (numpy.ones((50, 50)),), "linalg.solve": (W[:50],),
     "bincount": (W,), "digitize": (numpy.arange(9.0),), "convolve": (W[:3],), "correlate": (W[:3],),
     "interp": (numpy.arange(9.0), V.repeat(2)[:9]),
+    "roll": (2,), "tile": (2,), "pad": (1,), "full_like": (3,),
 }  # fmt: skip
 
 
@@ -445,3 +446,95 @@ def test_programs(first: int) -> None:
     for seed in range(first, first + 20):
         found = difference(np, seed)
         assert not found, found
+
+
+# ------------------------------------------------------------------------------------- `out`
+
+OUTS: list[Callable[[Any, Any, Any, Any], Any]] = [
+    lambda np, x, y, z: np.add(x, y, out=z),
+    lambda np, x, y, z: np.add(x, y, z),
+    lambda np, x, y, z: np.sqrt(y, out=z),
+    lambda np, x, y, z: np.negative(x, z),
+    lambda np, x, y, z: np.multiply(x, 2, out=z),
+    lambda np, x, y, z: np.subtract(1.5, x, out=z),
+    lambda np, x, y, z: np.maximum(x, y, out=z),
+    lambda np, x, y, z: np.add(z[:-1], z[1:], out=z[1:]),
+    lambda np, x, y, z: np.add(x, x[0], out=z),
+    lambda np, x, y, z: np.multiply(z, z[:, :1], out=z),
+    lambda np, x, y, z: np.greater(x, y, out=z),
+    lambda np, x, y, z: np.add(x, y, out=z[::-2, ::-1][: len(x)]),
+    lambda np, x, y, z: np.add(x, y, out=z[:, :3]),
+    lambda np, x, y, z: np.add(x, y, out=None),
+    lambda np, x, y, z: np.add(x, y, out=(z,)),
+    lambda np, x, y, z: np.add(x, y, out=z[0].tolist()),
+    lambda np, x, y, z: np.add(x, y, outs=z),
+    lambda np, x, y, z: np.add(x, y, z, z),
+    lambda np, x, y, z: np.add(x, y, out=z, where=True),
+    lambda np, x, y, z: np.modf(x, z, y),
+    lambda np, x, y, z: np.add(x, out=z),
+    lambda np, x, y, z: np.clip(x, 0, 1, z),
+]
+
+
+@pytest.mark.parametrize("call", range(len(OUTS)))
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "?", "c16"])
+@pytest.mark.parametrize("rows", [0, 1, 4, 3000])
+def test_out_is_numpys(call: int, dtype: str, rows: int) -> None:
+    """The same values in the same memory, the same object back, the same errors; nothing held."""
+    rng = numpy.random.default_rng(rows)
+    reals = [(rng.random((rows, 40)) * 9).astype(dtype) for _ in range(3)]
+    arrays = [np.array(real) for real in reals]
+    for _ in range(3):
+        with warnings.catch_warnings(), numpy.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            told = [outcome(OUTS[call], module, given) for module, given in ((numpy, reals), (np, arrays))]
+        assert told[0] == told[1]
+        for array, real in zip(arrays, reals, strict=True):
+            assert same(array, real)
+
+
+def outcome(call: Callable[..., Any], module: Any, given: list[Any]) -> Any:
+    try:
+        result = call(module, *given)
+    except (IndexError, TypeError, ValueError) as error:
+        return type(error), str(error)
+    return [x is result for x in given], numpy.asarray(result).tobytes()
+
+
+def test_out_runs_no_python() -> None:
+    """Also into twice the usual size, and past what is read of other parts later."""
+    n = 2 * np.get_options()["eager_elements"]
+    x, y, z = (np.array(numpy.arange(n + 2.0)) for _ in range(3))
+    for add in (lambda: np.add(x[:n], y[1 : n + 1], out=z[:n]), lambda: np.add(x[:n], y[:n], z[:n])):
+        add()
+        _, calls = python_calls(add)
+        assert calls == 0
+    assert same(z[:n], numpy.arange(n) * 2.0)
+    x, z = x[:n], z[:n]
+    objects = x, z, x.geo, z.geo, x.storage.value.buf, z.storage.value.buf
+    references = [sys.getrefcount(a) for a in objects]
+    for _ in range(100):
+        np.add(x[:9], 1, out=z[:9])
+        np.negative(x, z)
+        z += x
+        with suppress(TypeError, ValueError):
+            np.add(x, y[:3], out=z)
+        with suppress(TypeError):
+            np.add(x, "a", out=z)
+    assert references == [sys.getrefcount(a) for a in objects]
+
+
+def test_what_waits_is_computed_before_out() -> None:
+    x, real = both()
+    later, z = x * 2, np.array(real)
+    np.add(x, 1, out=x)
+    waits = z + 1
+    np.add(x[:50], waits[:50], out=z[:50])
+    assert same(later, real * 2) and same(waits, real + 1) and same(z[:50], (real + 1 + real + 1)[:50])
+    z = np.array(real)
+    z.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        np.add(x[:50], 1, out=z[:50])
+    with pytest.raises(ValueError, match="read-only"):
+        np.add(x[:50], 1, z[:50])
+    assert same(z, real)
