@@ -579,3 +579,25 @@ def test_a_program_finds_its_way() -> None:
         y = x + 1
         y.item(0)
     assert same(y, real + 1)
+
+
+def test_what_waits_for_a_fold_of_much_waits() -> None:
+    """A fold's result is small, but its readers share the pass over what it folds."""
+    x, real = both("f4", (1 << 11, 1 << 10))
+    begin()
+    assert DIRECT.on
+    np.evaluate(x)
+
+    def normed(np: Any, x: Any) -> Any:
+        mean, var = x.mean(axis=1, keepdims=True), x.var(axis=1, keepdims=True)
+        return (x - mean) / np.sqrt(var + numpy.float32(1e-5))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = normed(numpy, real)
+        before = np.debug.counters()
+        found = normed(np, x)
+        after = np.debug.counters()
+        assert after["nodes_run"] == before["nodes_run"]        # (nothing is computed before it is asked for)
+        assert same(found, expected)
+    assert np.debug.counters()["nodes_run"] > after["nodes_run"]
