@@ -388,6 +388,8 @@ def into(
         raise Unsupported
     geos = [x.geo for x in (*args, *mask) if x.__class__ is ndarray]
     shape = target.geo.shape
+    if mask and discards(target.geo.dtype, loop.outs[0]):       # what the mask leaves goes through that, too
+        raise Unsupported
     if loop.neighbours and not all(geo.flags.c_contiguous for geo in (*geos, target.geo)):
         raise Unsupported                       # (NumPy 2.4 reads elements in between)
     if geos and broadcast([*geos, target.geo]) != shape:

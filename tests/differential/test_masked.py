@@ -6,6 +6,7 @@ on which they do not; scalars among the operands are of either sort.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy
@@ -126,3 +127,25 @@ def test_folds(name: str, axis: Any) -> None:
                 want = outcome(numpy, run)
                 with lazyarr.options(jit="always"):
                     assert outcome(lazyarr, run) == want, (char, which, start)
+
+
+@pytest.mark.parametrize("n", [100, 131_073, 300_000])
+@pytest.mark.parametrize("types", ["dD", "fF", "dF", "dd", "df"])
+@pytest.mark.parametrize("name", ["add", "fmax", "sqrt"])
+def test_what_a_mask_leaves_of_complex_numbers(name: str, types: str, n: int) -> None:
+    """NumPy casts the old elements to the loop's type and back, and says so where they lose something."""
+
+    def run(np: Any) -> tuple[bytes, list[str]]:
+        a = np.array(numpy.linspace(0.5, 9, n, dtype=types[0]))
+        out = np.array(numpy.linspace(3, 4, n, dtype=types[1]))
+        fn = getattr(np, name)
+        with warnings.catch_warnings(record=True) as met:
+            warnings.simplefilter("always")
+            fn(*(a, a)[: fn.nin], out=out, where=np.array(numpy.arange(n) % 3 > 0))
+            found = numpy.asarray(out).tobytes()
+        return found, [warning.category.__name__ for warning in met]
+
+    expected = run(numpy)
+    assert run(lazyarr) == expected
+    with lazyarr.options(jit="always"):
+        assert run(lazyarr) == expected
