@@ -67,6 +67,18 @@ def inner_loop(ufunc: Any, sig: str) -> InnerLoop | None:
     return None
 
 
+def loops_of(ufunc: Any) -> dict[str, tuple[int, int]]:
+    """All of a ufunc's loops: types as NumPy writes them -> address, and value of the last argument."""
+    fields = _fields(ufunc)
+    if fields is None:
+        return {}
+    data = fields.data or [None] * fields.ntypes
+    return {
+        types: (fields.functions[k], data[k] or 0)
+        for k, types in enumerate(ufunc.types) if fields.functions[k]
+    }  # fmt: skip
+
+
 _PLAIN_CHARS = set(PLAIN) | set("->")
 
 

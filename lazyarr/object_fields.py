@@ -19,6 +19,8 @@ LENGTH, ITEMS = 16, 24
 """Of a tuple: how many, and the first."""
 LIST_ITEMS = 24
 """Of a list: where its items are; how many there are, it says where a tuple does."""
+VALUE = 16
+"""Of a float, and of NumPy's scalars that are as long."""
 BYTES = 32
 """Of bytes: the first."""
 USED = 16
@@ -28,8 +30,8 @@ REFERENT = 16
 
 DATA, NDIM, DIMS, STRIDES, BASE, DTYPE, FLAGS = DATA_FIELD, 24, 32, 40, 48, 56, 64
 """Of an array (PyArrayObject); its flags are an int of 32 bits."""
-C_CONTIGUOUS, WRITEABLE = 1, 0x400
-"""Two of them (NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE)."""
+C_CONTIGUOUS, ALIGNED, WRITEABLE = 1, 0x100, 0x400
+"""Three of them (NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED, NPY_ARRAY_WRITEABLE)."""
 TYPE_NUMBER, ITEMSIZE = 28, 40
 """Of a dtype: an int of 32 bits, and a word."""
 COMPLEX, OBJECTS = numpy.dtype("F").num, numpy.dtype(object).num
@@ -65,6 +67,7 @@ def are_known() -> bool:
         return False
     x = numpy.arange(12, dtype="<f4").reshape(3, 4)[1:]
     locked = numpy.broadcast_to(x, (2, 2, 4))
+    odd = numpy.frombuffer(bytearray(9), "<f8", 1, 1)
     pair, items, names = (x, x.dtype), [x, x.dtype], {"a": 1, "b": 2, "c": 3}
     held, gone = weakref.ref(x), weakref.ref(numpy.empty(0))
     samples = (x, x.dtype, numpy.modf, pair, items, names, held)
@@ -79,6 +82,10 @@ def are_known() -> bool:
         and not number(id(locked) + FLAGS) & WRITEABLE
         and number(id(x) + FLAGS) & C_CONTIGUOUS
         and not number(id(locked) + FLAGS) & C_CONTIGUOUS
+        and number(id(x) + FLAGS) & ALIGNED
+        and not number(id(odd) + FLAGS) & ALIGNED
+        and all(_value(cls(0.25)) == 0.25 for cls in (float, numpy.float64))
+        and [word(id(held) + VALUE).value for held in [numpy.int64(-7), numpy.longlong(-7)]] == [-7, -7]
         and _makes_arrays(x)
         and word(id(x) + DTYPE).value == id(x.dtype)
         and all(number(id(numpy.dtype(c)) + TYPE_NUMBER) == numpy.dtype(c).num for c in "bfdgDO")
@@ -108,6 +115,10 @@ def numpys_function(number: int) -> int:
     of_capsule.restype, of_capsule.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     table: int = of_capsule(numpy._core._multiarray_umath._ARRAY_API, None)     # type: ignore[attr-defined]
     return word(table + 8 * number).value
+
+
+def _value(x: float) -> float:
+    return ctypes.c_double.from_address(id(x) + VALUE).value
 
 
 def _makes_arrays(x: numpy.ndarray) -> bool:

@@ -120,6 +120,34 @@ class Assembler:
         """One less; sets the conditions."""
         self._by(_SUB, register, 1)
 
+    # --------------------------------------------------------------------- floating point
+
+    def status(self, at: At) -> None:
+        """The CPU's status of floating point (MXCSR), 32 bits, into memory."""
+        self._with(b"\x0f\xae", 3, at, wide=False)
+
+    def x87_status(self) -> None:
+        """That of the x87, 16 bits, to rax, whose others stay: C functions that raise flags leave some there,
+        and their bits have the same places."""
+        self.code += b"\xdf\xe0"
+
+    def clear_status(self, at: At) -> None:
+        """The CPU's status from memory, that of the x87 to zero."""
+        self._with(b"\x0f\xae", 2, at, wide=False)
+        self.code += b"\xdb\xe2"
+
+    def to_double(self, at: At) -> None:
+        """rax, an integer, as a double, into memory; xmm0 is lost."""
+        self.code += b"\xf2\x48\x0f\x2a\xc0\xf2"
+        self._with(b"\x0f\x11", 0, at, wide=False)
+
+    def to_single(self, at: At) -> None:
+        """A double in memory, rounded to single precision; xmm0 is lost."""
+        self.code += b"\xf2"
+        self._with(b"\x0f\x10", 0, at, wide=False)
+        self.code += b"\xf2\x0f\x5a\xc0\xf3"
+        self._with(b"\x0f\x11", 0, at, wide=False)
+
     # ------------------------------------------------------------------------ comparisons
 
     def compare(self, left: int | At, right: int) -> None:

@@ -56,10 +56,11 @@ class Bodies(Framed):
     # -------------------------------------------------------------------------------- parts
 
     def binary(self) -> None:
-        """(a, b, c): c is what a comparison asks, or the modulus of a power; any other slot has none."""
+        """(a, b, c): c is what a comparison asks, or the modulus of a power; any other slot has none.
+
+        What is entered begins in `loops`, as operators in place do."""
         a, y = self.asm, At(RSP)
-        a.label("binary")
-        self.enter()
+        a.label("binary by NumPy")
         self.real(R15, RBX, otherwise="binary parts")
         self.real(y, RBP, otherwise="binary parts")
         a.compare(RAX, RBP)
@@ -123,8 +124,7 @@ class Bodies(Framed):
     def in_place(self) -> None:
         """(a, b, c): the same as `binary`, into a."""
         a, y = self.asm, At(RSP)
-        a.label("in_place")
-        self.enter()
+        a.label("in_place by NumPy")
         self.real(R15, RBX, otherwise="in_place parts")
         self.real(y, RBP, otherwise="in_place parts")
         self.on("Py_IncRef", R15, y)

@@ -46,6 +46,7 @@ class Known(NamedTuple):
     """NumPy's."""
     none: str
     tuples: str
+    floats: str
     lists: str
     integers: str
     not_implemented: str
@@ -134,6 +135,8 @@ class Known(NamedTuple):
     """What is given by name where there is nothing but `out`."""
     out: str
     """The bytes of "out", ended by a zero."""
+    room: str
+    """Memory in which an operator in place computes (`loops`)."""
 
 
 class Writer:

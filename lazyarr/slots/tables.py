@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy
+
 from lazyarr import object_fields as fields
 from lazyarr.arrays import ndarray
 from lazyarr.dtypes import ELEMENTS
@@ -75,7 +77,7 @@ ARRAYS = [
         Invert 27 10
     """),
     *map(Slot._make, (
-        (67, 0, fields.COMPARISON, "binary", "PyObject_RichCompare", ""),
+        (67, 0, fields.COMPARISON, "comparison", "PyObject_RichCompare", ""),
         (5, fields.MAPPING, 8, "get_item", "PyObject_GetItem", ""),
         (3, fields.MAPPING, 16, "set_item", "PyObject_SetItem", ""),
         (62, 0, fields.ITERATOR, "iterate", "PyObject_GetIter", ""),
@@ -83,6 +85,14 @@ ARRAYS = [
         (45, fields.SEQUENCE, 0, "length", "", ""),
     )),
 ]  # fmt: skip
+_FIRST = {"binary": "scalar first", "comparison": "scalar compared"}
+SCALARS = [
+    Slot(row.number, row.table, row.offset, _FIRST[row.body], row.function, "")
+    for row in ARRAYS if row.body in _FIRST
+]  # fmt: skip
+"""Of NumPy's own scalars, which stay what they are: but where the other operand is a lazy array, it is asked
+at once, as Python's numbers let it be.  NumPy's way to ask it (`__array_ufunc__`) takes as long as an
+operation on a hundred elements."""
 UFUNCS = [Slot._make((50, 0, fields.CALL, "ufunc", "PyObject_Vectorcall", ""))]
 FUNCTIONS = [Slot._make((50, 0, fields.CALL, "called", "", ""))]
 
@@ -90,6 +100,7 @@ SLOTS = [
     (cls, slot)
     for cls, slots in (
         (ndarray, ARRAYS), (ufunc, UFUNCS), (Function, FUNCTIONS), (BindingFunction, FUNCTIONS),
+        *((cls, SCALARS) for cls in (numpy.float64, numpy.float32, numpy.complex128, numpy.int64)),
     )
     for slot in slots
 ]  # fmt: skip
@@ -174,7 +185,7 @@ ATTRIBUTES = {"attribute": "shape strides dtype ndim size nbytes itemsize", "vie
 HELPERS = """
     Py_IncRef Py_DecRef PyType_GenericAlloc PyErr_Clear PyErr_SetString PyErr_Fetch PyErr_Restore
     PyObject_Vectorcall PyObject_VectorcallDict PyObject_Call PyObject_GetAttr PyLong_AsSsize_t PyDict_Next
-    PyTuple_New PyUnicode_CompareWithASCIIString PyObject_GetItem
+    PyTuple_New PyUnicode_CompareWithASCIIString PyObject_GetItem PyErr_Occurred memcpy
 """
 """What bodies call besides."""
 OF_PROPERTY = {"property get": 54, "property set": 55}

@@ -26,6 +26,8 @@ from lazyarr.namespace import Function
 from lazyarr.pairs import CROSS
 from lazyarr.slot_words import ANSWERED, FORCED, LIMIT, MADE, MOST, UNTIL
 from lazyarr.slots.descriptors import KEPT
+from lazyarr.slots.loop_tables import tables
+from lazyarr.slots.loops import ROOM
 from lazyarr.slots.tables import HELPERS, INERT, OF_PROPERTY, SLOTS
 from lazyarr.storage import Storage
 from lazyarr.ufuncs import ufunc
@@ -78,8 +80,8 @@ def addresses() -> dict[str, int]:
     """The words that are the same for all slots."""
     objects = {
         "lazy": ndarray, "real": numpy.ndarray, "ufunc": numpy.ufunc, "buffers": Buffer, "storages": Storage,
-        "tuples": tuple, "lists": list, "integers": int, "slices": slice, "text": str, "none": None,
-        "true": True, "false": False, "ellipsis": ..., "not_implemented": NotImplemented,
+        "tuples": tuple, "lists": list, "integers": int, "floats": float, "slices": slice, "text": str,
+        "none": None, "true": True, "false": False, "ellipsis": ..., "not_implemented": NotImplemented,
         "type_error": TypeError, "finish": finished, "managing": taken, "lock": LOCK,
         "acquire": LOCK.acquire, "release": LOCK.release, "hear": hear, "outs": ("out",),
         **_operators(),
@@ -92,7 +94,8 @@ def addresses() -> dict[str, int]:
         "scalars": _types(SCALARS), "complexes": _types(filter(_may_be_complex, SCALARS)),
         "indices": _types(BASIC), "inert": _types((*SCALARS, *INERT)),
         "forced": _word(FORCED), "answered": _word(ANSWERED), "limit": _word(LIMIT), "most": _word(MOST),
-        "made": _word(MADE), "until": _word(UNTIL),
+        "made": _word(MADE), "until": _word(UNTIL), "room": _word((ctypes.c_double * (ROOM // 8))()),
+        **tables(KEPT),
         **{name: fields.function(name) for name in functions},
         "PyArray_NewFromDescr": fields.numpys_function(fields.NEW_ARRAY),
         **{name: fields.slot_of(property, number) or 0 for name, number in OF_PROPERTY.items()},

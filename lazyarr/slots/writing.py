@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lazyarr.slots.assembler import R10, R11, Assembler
+from lazyarr.slots.assembler import R9, R10, R11, Assembler
 from lazyarr.slots.attributes import Attributes
 from lazyarr.slots.bodies import Bodies
 from lazyarr.slots.calls import Calls
 from lazyarr.slots.firsts import Firsts
 from lazyarr.slots.items import Items
+from lazyarr.slots.loop_tables import table_of, word_of
+from lazyarr.slots.loops import Loops
 from lazyarr.slots.part_calls import PartCalls, PartOperators
 from lazyarr.slots.part_writes import PartWrites
 from lazyarr.slots.parts import Parts
@@ -25,9 +27,12 @@ from lazyarr.slots.template import Template
 from lazyarr.slots.words import before, entry_of, method_of, record_of
 
 WRITERS = (
-    Routines, Sizes, Parts, Bodies, PartOperators, Items, PartWrites, Calls, PartCalls, Firsts, Attributes,
+    Routines, Sizes, Parts, Loops, Bodies, PartOperators, Items, PartWrites, Calls, PartCalls, Firsts,
+    Attributes,
 )  # fmt: skip
 """Of bodies and routines."""
+LOOPED = "binary", "in_place", "comparison", "scalar first", "scalar compared"
+"""Bodies that are given a table of loops."""
 
 
 def written(places: Mapping[str, int]) -> Template:
@@ -61,4 +66,7 @@ def _entry(asm: Assembler, slot: Slot, number: int) -> None:
         asm.address(R11, finds)
     else:
         asm.constant(R11, before(number))
+    if slot.body in LOOPED:
+        table = table_of(slot.function)
+        asm.constant(R9, word_of(table) if table else 0)
     asm.jump(slot.body)

@@ -35,6 +35,11 @@ INSTRUCTIONS: dict[str, Callable[[Assembler], None]] = {
     "ff e0": lambda a: a.jump_to(RAX),
     "53 41 54": lambda a: a.push(RBX, R12),
     "41 5c 5b": lambda a: a.pop(R12, RBX),
+    "0f ae 9c 24 08 00 00 00": lambda a: a.status(At(RSP, 8)),
+    "0f ae 94 24 08 00 00 00 db e2": lambda a: a.clear_status(At(RSP, 8)),
+    "df e0": lambda a: a.x87_status(),
+    "f2 48 0f 2a c0 f2 0f 11 84 24 08 00 00 00": lambda a: a.to_double(At(RSP, 8)),
+    "f2 0f 10 84 24 08 00 00 00 f2 0f 5a c0 f3 0f 11 84 24 08 00 00 00": lambda a: a.to_single(At(RSP, 8)),
     "c3": lambda a: a.leave(),
     "49 bb 00 00 00 00 00 00 00 00": lambda a: a.constant(R11, "a name"),
 }

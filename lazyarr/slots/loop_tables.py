@@ -1,0 +1,83 @@
+"""NumPy's loops as tables of words that machine code reads (`loops`).
+
+In:  NumPy's ufuncs.   Out: for each a table, with one row of words for each type number.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any
+
+import numpy
+
+from lazyarr.numpy_loops import loops_of
+
+OPERATORS = {
+    "Add": "add", "Subtract": "subtract", "Multiply": "multiply", "Remainder": "remainder",
+    "FloorDivide": "floor_divide", "TrueDivide": "divide", "And": "bitwise_and", "Or": "bitwise_or",
+    "Xor": "bitwise_xor",
+}  # fmt: skip
+"""What CPython calls an operator -> the ufunc.  (Not powers: NumPy has ways around their loops.  Nor complex
+products, whose bits depend on how elements lie.)"""
+
+COMPARISONS = "less", "less_equal", "equal", "not_equal", "greater", "greater_equal"
+"""In CPython's order."""
+
+TYPES = 13
+"""Type numbers that have rows: bool, integers, single and double precision."""
+
+ENTRY = 48
+"""Bytes of a row."""
+
+TABLE = TYPES * ENTRY
+
+DOUBLE, SINGLE, INTEGER, FLAGGED = 1, 2, 3, 4
+"""Kinds of rows: which numbers of Python's are operands of theirs, and whether the CPU's status counts."""
+
+_KIND = {"d": DOUBLE, "f": SINGLE, "l": INTEGER, "q": INTEGER}
+_QUIET = {"add", "subtract", "multiply", "bitwise_and", "bitwise_or", "bitwise_xor", *COMPARISONS}
+"""What reports no errors of integers."""
+
+
+def words(loops: Mapping[str, tuple[int, int]], name: str, kept: list[Any]) -> list[int]:
+    """A table: rows of a type's descriptor, the loop, its last argument, the result's descriptor, the class
+    of scalars, and kinds; zeros where there is no loop that takes two of one type."""
+    found = [0] * (TABLE // 8)
+    for number in range(TYPES):
+        dtype = numpy.dtype("?bBhHiIlLqQfd"[number])
+        for out in dtype.char, "?":
+            loop = loops.get(f"{dtype.char}{dtype.char}->{out}")
+            if loop is not None and dtype.num == number and ctypes.sizeof(ctypes.c_long) == 8:
+                quiet = name in _QUIET and dtype.kind in "bui"
+                kind = _KIND.get(dtype.char, 0) | (0 if quiet else FLAGGED)
+                row = [id(dtype), *loop, id(numpy.dtype(out)), id(dtype.type), kind]
+                found[6 * number : 6 * number + 6] = row
+                kept.extend((dtype, numpy.dtype(out), dtype.type))
+                break
+    return found
+
+
+def tables(kept: list[Any]) -> dict[str, int]:
+    """The words for addresses of tables, by `word_of`; "comparisons" are one after the other."""
+    named = {name: (name,) for name in OPERATORS.values()}
+    found = {}
+    for table, names in {**named, "comparisons": COMPARISONS}.items():
+        numbers: list[int] = []
+        for name in names:
+            numbers += words(loops_of(getattr(numpy, name)), name, kept)
+        made = (ctypes.c_ssize_t * len(numbers))(*numbers)
+        kept.append(made)
+        found[word_of(table)] = ctypes.addressof(made)
+    return found
+
+
+def word_of(table: str) -> str:
+    return f"loops of {table}"
+
+
+def table_of(function: str) -> str:
+    """The table for an operator, by its function in CPython's C interface; or nothing."""
+    if function == "PyObject_RichCompare":
+        return "comparisons"
+    return OPERATORS.get(function.removeprefix("PyNumber_").removeprefix("InPlace"), "")

@@ -1,0 +1,438 @@
+"""Operators on small arrays by NumPy's inner loops alone, in machine code.
+
+In:  operands of which one is a plain array that lies in one run, the other a plain array of the same type and
+shape, or a scalar that is one of that type; a table of loops (`loop_tables`).
+Out: what NumPy gives for them, from the loop that it would choose; all else goes on to the whole of NumPy.
+What NumPy does around a loop takes ten times as long as the loop on a hundred elements.  What that settles is
+settled here by looks at fields: nothing is cast, nothing broadcast but a scalar, the result lies in C order.
+Only loops are called of which each element has the same bits whatever its neighbours and strides.
+
+A loop reports errors by the CPU's status.  Where it leaves some, what was computed is thrown away, and NumPy
+does it again, with its warnings.  So operators in place compute aside; they
+may then read what they write, too, as in NumPy.
+Always holds: no Python runs before the result is made, and nobody else gets a turn.
+"""
+
+from __future__ import annotations
+
+from lazyarr.object_fields import (
+    ALIGNED,
+    C_CONTIGUOUS,
+    DATA,
+    DIMS,
+    DTYPE,
+    FLAGS,
+    ITEMSIZE,
+    NDIM,
+    STRIDES,
+    TYPE,
+    TYPE_NUMBER,
+    VALUE,
+    WRITEABLE,
+)  # fmt: skip
+from lazyarr.slots.assembler import (
+    R8,
+    R9,
+    R10,
+    R11,
+    R13,
+    R15,
+    RAX,
+    RBP,
+    RBX,
+    RCX,
+    RDI,
+    RDX,
+    RSI,
+    RSP,
+    Assembler,
+    At,
+)  # fmt: skip
+from lazyarr.slots.loop_tables import DOUBLE, ENTRY, FLAGGED, INTEGER, SINGLE, TABLE, TYPES
+from lazyarr.slots.routines import Framed, Known
+
+MOST = 8192
+"""Elements; beyond, what NumPy does around a loop takes little of the time."""
+ASIDE = 512
+"""The same of operators in place."""
+ROOM = 8 * ASIDE
+"""Bytes that they take for it."""
+EXACT = 1 << 24
+"""Integers up to this are numbers of all floating types that have loops here."""
+
+ERRORS = 0x1D
+"""Bits of the CPU's status: invalid, division by zero, overflow, underflow."""
+NO_ERRORS = 0xFFC0
+"""All others, but for the one that says that something was rounded."""
+
+WORDS = 128
+"""Bytes on the stack, a multiple of 16."""
+ARGS, N, STEPS = 16, 40, 48
+"""Where it has the addresses of operands and result, the number of elements, and the steps.  (Before: two
+arguments of a function that makes arrays.)"""
+LOOP, SCALAR, STATUS, SECOND, TURNED, OTHER = (At(RSP, 72 + 8 * k) for k in range(6))
+"""The row of the table; a scalar's value; the CPU's status; the second array, or 0; where the first one is
+among the operands, in bytes; the object that is no array."""
+NUMPYS, FUNCTION, GIVEN, RESULT, OF, KINDS = (8 * k for k in range(6))
+"""Of a row: the type's descriptor, the loop, its last argument, the result's descriptor, the class of
+scalars, and kinds."""
+
+
+class Loops(Framed):
+    """Writes the bodies; those of `bodies` go on where these do not answer."""
+
+    def __init__(self, asm: Assembler, known: Known) -> None:
+        super().__init__(asm, known)
+        for write in self.comparison, self.scalar_first, self.plain, self.step, self.binary, self.in_place:
+            write()
+
+    # ------------------------------------------------------------------------------- bodies
+
+    def comparison(self) -> None:
+        """(a, b, what): r9 are the tables of all six."""
+        a = self.asm
+        a.label("scalar compared")
+        self.compare(At(RSI, TYPE), self.known.lazy, RAX)
+        a.jump_if("other", "scalar alone")
+        a.label("comparison")
+        a.constant(RAX, TABLE)
+        a.multiply(RAX, RDX)
+        a.increase(R9, RAX)
+        a.jump("binary")
+
+    def scalar_first(self) -> None:
+        """(scalar of NumPy's, b, c): NumPy would ask the array in a long way (`calls`)."""
+        a = self.asm
+        a.label("scalar first")
+        self.compare(At(RSI, TYPE), self.known.lazy, RAX)
+        a.jump_if("equal", "binary")
+        a.label("scalar alone")
+        a.jump_to(R11)
+
+    def binary(self) -> None:
+        """(a, b, c), into a new array."""
+        a = self.asm
+        a.label("binary")
+        self._begin("binary")
+        self._second("binary")
+        a.load(RAX, LOOP)
+        self.on("Py_IncRef", At(RAX, RESULT))       # the new array's reference
+        a.zero(RAX)
+        a.store(At(RSP), RAX)
+        a.store(At(RSP, 8), RAX)
+        a.load(RSI, LOOP)
+        a.load(RSI, At(RSI, RESULT))
+        a.constant(RDI, self.known.real)
+        a.load_int(RDX, At(R15, NDIM))
+        a.load(RCX, At(R15, DIMS))
+        a.zero(R8)
+        a.zero(R9)
+        self.call("PyArray_NewFromDescr")
+        a.copy(R15, RAX)
+        a.test(RAX)
+        a.jump_if("equal", "binary loop no memory")
+        a.load(RCX, At(R15, DTYPE))
+        a.load(RCX, At(RCX, ITEMSIZE))
+        a.load(RDX, At(R15, DATA))
+        self._run()
+        self._checked("binary loop raised")
+        a.copy(R13, R15)
+        a.add(RSP, WORDS)
+        a.jump("answer")
+        a.label("binary loop no memory")
+        a.zero(R13)
+        a.add(RSP, WORDS)
+        a.jump("give")
+        a.label("binary loop raised")
+        self.on("Py_DecRef", R15)
+        a.label("binary loop not")
+        a.add(RSP, WORDS)
+        a.jump("binary by NumPy")
+
+    def in_place(self) -> None:
+        """(a, b, c), into a."""
+        a, k = self.asm, self.known
+        a.label("in_place")
+        self._begin("in_place")
+        a.load_int(RAX, At(R15, FLAGS))
+        a.test_int(RAX)                             # NumPy has something to say first
+        a.jump_if("negative", "in_place loop not")
+        a.keep(RAX, WRITEABLE)
+        a.jump_if("equal", "in_place loop not")
+        a.load(RAX, LOOP)
+        a.load(RCX, At(RAX, RESULT))
+        a.compare(At(RAX, NUMPYS), RCX)
+        a.jump_if("other", "in_place loop not")
+        self._second("in_place")
+        a.load(RCX, At(R15, DTYPE))
+        a.load(RCX, At(RCX, ITEMSIZE))
+        a.constant(RDX, k.room)
+        self._run()
+        self._checked("in_place loop not")
+        a.constant(RSI, k.room)
+        a.load(RDI, At(R15, DATA))
+        a.load(RDX, At(RSP, N))
+        a.load(RCX, At(RSP, STEPS))
+        a.load(RAX, At(RSP, STEPS + 16))
+        a.compare(RAX, RCX)
+        a.jump_if("other", "in_place loop apart")
+        a.multiply(RDX, RAX)
+        self.call("memcpy")
+        a.label("in_place loop done")
+        a.add(RSP, WORDS)
+        self.count()
+        a.jump("in_place counts")
+        a.label("in_place loop apart")              # elements with others in between
+        a.compare_number(RAX, 8)
+        a.jump_if("other", "in_place loop not")
+        a.label("in_place loop next")
+        a.load(RAX, At(RSI))
+        a.store(At(RDI), RAX)
+        a.add(RSI, 8)
+        a.increase(RDI, RCX)
+        a.count_down(RDX)
+        a.jump_if("other", "in_place loop next")
+        a.jump("in_place loop done")
+        a.label("in_place loop not")
+        a.add(RSP, WORDS)
+        a.jump("in_place by NumPy")
+
+    # -------------------------------------------------------------------------------- parts
+
+    def _begin(self, body: str) -> None:
+        """r15: the first array, which has a loop; its step and elements, and the other operand, are noted."""
+        a = self.asm
+        leave = f"{body} loop not"
+        self.enter()
+        a.test(R9)
+        a.jump_if("equal", f"{body} by NumPy")
+        a.add(RSP, -WORDS)
+        a.zero(RDX)                                 # where the array is
+        a.copy(RDI, RBP)
+        a.call("plain")
+        a.copy(R8, RAX)
+        a.copy(RDI, RBX)
+        a.call("plain")
+        a.copy(R15, RAX)
+        a.copy(R10, RBP)                            # what may be no array
+        a.test(RAX)
+        a.jump_if("other", f"{body} loop array")
+        if body == "in_place":
+            a.jump(leave)
+        else:
+            a.test(R8)
+            a.jump_if("equal", leave)
+            a.copy(R15, R8)
+            a.copy(R10, RBX)
+            a.zero(R8)
+            a.add(RDX, 8)
+        a.label(f"{body} loop array")
+        a.store(SECOND, R8)
+        a.store(OTHER, R10)
+        a.store(TURNED, RDX)
+        a.load(RSI, At(R15, DTYPE))
+        a.load_int(RAX, At(RSI, TYPE_NUMBER))
+        a.compare_number(RAX, TYPES - 1)
+        a.jump_if("above", leave)
+        a.constant(RCX, ENTRY)
+        a.multiply(RAX, RCX)
+        a.increase(RAX, R9)
+        a.compare(At(RAX, NUMPYS), RSI)
+        a.jump_if("other", leave)
+        a.store(LOOP, RAX)
+        a.copy(RDI, R15)
+        a.call("step")
+        a.test(RAX)
+        a.jump_if("equal", leave)
+        a.load(RCX, TURNED)
+        a.increase(RCX, RSP)
+        a.store(At(RCX, STEPS), RAX)
+        a.load(RAX, At(R15, DATA))
+        a.store(At(RCX, ARGS), RAX)
+        a.call("size")
+        a.store(At(RSP, N), RAX)
+        a.add(RAX, -1)
+        a.compare_number(RAX, min(ASIDE if body == "in_place" else MOST, max(self.known.eager, 1)) - 1)
+        a.jump_if("above", leave)
+
+    def _second(self, body: str) -> None:
+        """The other operand, an array or a scalar, is noted."""
+        a, k = self.asm, self.known
+        leave, scalar, placed = (f"{body} loop {name}" for name in ("not", "scalar", "placed"))
+        a.load(RAX, LOOP)
+        a.load(RAX, At(RAX, KINDS))
+        a.keep(RAX, FLAGGED)
+        a.jump_if("equal", f"{body} loop quiet")
+        self._unless_errors(f"{body} loop clear")
+        a.label(f"{body} loop quiet")
+        a.load(RDI, SECOND)
+        a.test(RDI)
+        a.jump_if("equal", scalar)
+        a.load(RAX, At(R15, DTYPE))
+        a.compare(At(RDI, DTYPE), RAX)
+        a.jump_if("other", leave)
+        a.load_int(RCX, At(R15, NDIM))
+        a.load_int(RAX, At(RDI, NDIM))
+        a.compare(RAX, RCX)
+        a.jump_if("other", leave)
+        a.load(R8, At(R15, DIMS))
+        a.load(RDX, At(RDI, DIMS))
+        a.label(f"{body} loop axis")
+        a.load(RAX, At(R8))
+        a.compare(At(RDX), RAX)
+        a.jump_if("other", leave)
+        a.add(R8, 8)
+        a.add(RDX, 8)
+        a.count_down(RCX)
+        a.jump_if("other", f"{body} loop axis")
+        a.call("step")
+        a.test(RAX)
+        a.jump_if("equal", leave)
+        a.store(At(RSP, STEPS + 8), RAX)
+        a.load(RAX, At(RDI, DATA))
+        a.store(At(RSP, ARGS + 8), RAX)
+        a.jump(placed)
+
+        a.label(scalar)
+        a.load(R8, OTHER)
+        a.load(RCX, At(R8, TYPE))
+        a.load(RDX, LOOP)
+        a.load(RAX, At(R8, VALUE))
+        a.store(SCALAR, RAX)
+        a.compare(At(RDX, OF), RCX)
+        a.jump_if("equal", f"{scalar} placed")
+        a.load(RDX, At(RDX, KINDS))
+        a.keep(RDX, DOUBLE | SINGLE | INTEGER)
+        a.jump_if("equal", leave)
+        self.compare(RCX, k.integers, RAX)
+        a.jump_if("equal", f"{scalar} integer")
+        self.compare(RCX, k.floats, RAX)
+        a.jump_if("other", leave)
+        a.compare_number(RDX, INTEGER)
+        a.jump_if("equal", leave)
+        a.jump(f"{scalar} rounded")
+
+        a.label(f"{scalar} integer")
+        a.copy(RDI, R8)
+        self.call("PyLong_AsSsize_t")
+        a.store(SCALAR, RAX)
+        a.add(RAX, 1)
+        a.jump_if("other", f"{scalar} fits")
+        self.call("PyErr_Occurred")
+        a.test(RAX)
+        a.jump_if("equal", f"{scalar} fits")
+        self.call("PyErr_Clear")
+        a.jump(leave)
+        a.label(f"{scalar} fits")
+        a.load(RDX, LOOP)
+        a.load(RDX, At(RDX, KINDS))
+        a.keep(RDX, DOUBLE | SINGLE | INTEGER)
+        a.compare_number(RDX, INTEGER)
+        a.jump_if("equal", f"{scalar} placed")
+        a.load(RAX, SCALAR)
+        a.place(RCX, At(RAX, EXACT))
+        a.compare_number(RCX, 2 * EXACT)
+        a.jump_if("above", leave)
+        a.to_double(SCALAR)
+        a.label(f"{scalar} rounded")
+        a.compare_number(RDX, SINGLE)
+        a.jump_if("other", f"{scalar} placed")
+        a.to_single(SCALAR)                         # some loops take back what they find
+        self._unless_errors(leave)
+        a.label(f"{scalar} placed")
+        a.constant(RCX, 8)
+        a.decrease(RCX, TURNED)
+        a.increase(RCX, RSP)
+        a.place(RAX, SCALAR)
+        a.store(At(RCX, ARGS), RAX)
+        a.zero(RAX)
+        a.store(At(RCX, STEPS), RAX)
+        a.label(placed)
+
+        a.jump(f"{body} loop ready")
+        a.label(f"{body} loop clear")               # others left something, which NumPy would clear as well
+        a.load_int(RAX, STATUS)
+        a.keep(RAX, NO_ERRORS)
+        a.store(STATUS, RAX)
+        a.clear_status(STATUS)
+        a.jump(f"{body} loop quiet")
+        a.label(f"{body} loop ready")
+
+    def _run(self) -> None:
+        """The loop; rcx, rdx: the result's step and its address."""
+        a = self.asm
+        a.store(At(RSP, STEPS + 16), RCX)
+        a.store(At(RSP, ARGS + 16), RDX)
+        a.load(RAX, LOOP)
+        a.load(RCX, At(RAX, GIVEN))
+        for register, at in ((RDI, ARGS), (RSI, N), (RDX, STEPS)):
+            a.place(register, At(RSP, at))
+        a.load(RAX, At(RAX, FUNCTION))
+        a.call_at(RAX)
+
+    def _checked(self, leave: str) -> None:
+        """On to a label, if the loop met an error."""
+        a, label = self.asm, f"checked {len(self.asm.code)}"
+        a.load(RAX, LOOP)
+        a.load(RAX, At(RAX, KINDS))
+        a.keep(RAX, FLAGGED)
+        a.jump_if("equal", label)
+        self._unless_errors(leave)
+        a.label(label)
+
+    def _unless_errors(self, leave: str) -> None:
+        a = self.asm
+        a.status(STATUS)
+        a.x87_status()
+        a.keep(RAX, ERRORS)
+        a.jump_if("other", leave)
+        a.load_int(RAX, STATUS)
+        a.keep(RAX, ERRORS)
+        a.jump_if("other", leave)
+
+    # ----------------------------------------------------------------------------- routines
+
+    def plain(self) -> None:
+        """rdi: an operand.   rax: the real array of a plain one, else zero; rcx is lost, nothing else."""
+        a, k = self.asm, self.known
+        a.label("plain")
+        self.compare(At(RDI, TYPE), k.lazy, RCX)
+        a.jump_if("other", "plain not")
+        self.compare(At(RDI, k.storage), k.none, RCX)
+        a.jump_if("other", "plain not")
+        a.load(RAX, At(RDI, k.geo))
+        a.test(RAX)
+        a.jump_if("equal", "plain leave")
+        self.compare(At(RAX, TYPE), k.real, RCX)
+        a.jump_if("equal", "plain leave")
+        a.label("plain not")
+        a.zero(RAX)
+        a.label("plain leave")
+        a.leave()
+
+    def step(self) -> None:
+        """rdi: an array.   rax: bytes from each of its elements to the next, in C order, if that is the same
+        everywhere; else zero, also if it has no axes, or is not aligned; rcx is lost, nothing else."""
+        a = self.asm
+        a.label("step")
+        a.load_int(RAX, At(RDI, FLAGS))
+        a.keep(RAX, ALIGNED)
+        a.jump_if("equal", "step leave")
+        a.load_int(RCX, At(RDI, NDIM))
+        a.compare_number(RCX, 1)
+        a.jump_if("equal", "step along")
+        a.jump_if("below", "step none")
+        a.load_int(RAX, At(RDI, FLAGS))
+        a.keep(RAX, C_CONTIGUOUS)
+        a.jump_if("equal", "step leave")
+        a.load(RAX, At(RDI, DTYPE))
+        a.load(RAX, At(RAX, ITEMSIZE))
+        a.leave()
+        a.label("step along")
+        a.load(RAX, At(RDI, STRIDES))
+        a.load(RAX, At(RAX))
+        a.leave()
+        a.label("step none")
+        a.zero(RAX)
+        a.label("step leave")
+        a.leave()
