@@ -100,8 +100,8 @@ def are_known() -> bool:
     )
 
 
-NEW_ARRAY = 94
-"""In the table of NumPy's C interface: PyArray_NewFromDescr, which never changes its place."""
+NEW_ARRAY, NEW_SCALAR = 94, 60
+"""In the table of NumPy's C interface: PyArray_NewFromDescr, PyArray_Scalar, which never change places."""
 
 
 def function(name: str) -> int:

@@ -43,10 +43,9 @@ class Items(Framed):
             write()
 
     def get_item(self) -> None:
-        """(a, key): elements and views; with small arrays as keys, copies."""
+        """(a, key): elements and views; with small arrays as keys, copies.   (It begins in `elements`.)"""
         a, key = self.asm, At(RSP)
-        a.label("get_item")
-        self.enter()
+        a.label("get_item other")
         a.copy(RDI, RBX)
         a.call("unwrap")
         a.test(RAX)
@@ -248,12 +247,9 @@ class Items(Framed):
         a.leave()
 
     def set_item(self) -> None:
-        """(a, key, value); no value where an element is to be deleted."""
+        """(a, key, value).   (It begins in `elements`.)"""
         a, key, value = self.asm, At(RSP), At(RSP, 8)
-        a.label("set_item")
-        self.enter()
-        a.test(R12)
-        a.jump_if("equal", "back")
+        a.label("set_item other")
         a.copy(RDI, RBX)
         a.call("unwrap")
         a.test(RAX)

@@ -21,6 +21,9 @@ OPERATORS = {
 """What CPython calls an operator -> the ufunc.  (Not powers: NumPy has ways around their loops.  Nor complex
 products, whose bits depend on how elements lie.)"""
 
+DOTS = "_MatrixMultiply"
+"""The operator whose loop `products` calls, for floating types alone."""
+
 COMPARISONS = "less", "less_equal", "equal", "not_equal", "greater", "greater_equal"
 """In CPython's order."""
 
@@ -48,6 +51,8 @@ def words(loops: Mapping[str, tuple[int, int]], name: str, kept: list[Any]) -> l
         dtype = numpy.dtype("?bBhHiIlLqQfd"[number])
         for out in dtype.char, "?":
             loop = loops.get(f"{dtype.char}{dtype.char}->{out}")
+            if name == "matmul" and dtype.kind != "f":
+                continue
             if loop is not None and dtype.num == number and ctypes.sizeof(ctypes.c_long) == 8:
                 quiet = name in _QUIET and dtype.kind in "bui"
                 kind = _KIND.get(dtype.char, 0) | (0 if quiet else FLAGGED)
@@ -60,7 +65,7 @@ def words(loops: Mapping[str, tuple[int, int]], name: str, kept: list[Any]) -> l
 
 def tables(kept: list[Any]) -> dict[str, int]:
     """The words for addresses of tables, by `word_of`; "comparisons" are one after the other."""
-    named = {name: (name,) for name in OPERATORS.values()}
+    named = {name: (name,) for name in (*OPERATORS.values(), "matmul")}
     found = {}
     for table, names in {**named, "comparisons": COMPARISONS}.items():
         numbers: list[int] = []
@@ -80,4 +85,6 @@ def table_of(function: str) -> str:
     """The table for an operator, by its function in CPython's C interface; or nothing."""
     if function == "PyObject_RichCompare":
         return "comparisons"
+    if function.endswith(DOTS):
+        return "matmul"
     return OPERATORS.get(function.removeprefix("PyNumber_").removeprefix("InPlace"), "")

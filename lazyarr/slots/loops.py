@@ -78,7 +78,34 @@ NUMPYS, FUNCTION, GIVEN, RESULT, OF, KINDS = (8 * k for k in range(6))
 scalars, and kinds."""
 
 
-class Loops(Framed):
+class Errors(Framed):
+    """Writes what looks at errors of floating point."""
+
+    def unless_errors(self, leave: str) -> None:
+        """On to a label, if there are any."""
+        a = self.asm
+        a.status(STATUS)
+        a.x87_status()
+        a.keep(RAX, ERRORS)
+        a.jump_if("other", leave)
+        a.load_int(RAX, STATUS)
+        a.keep(RAX, ERRORS)
+        a.jump_if("other", leave)
+
+    def without_errors(self, body: str) -> None:
+        """What others left there goes, as it would in NumPy."""
+        a = self.asm
+        self.unless_errors(f"{body} clear")
+        a.jump(f"{body} ready")
+        a.label(f"{body} clear")
+        a.load_int(RAX, STATUS)
+        a.keep(RAX, NO_ERRORS)
+        a.store(STATUS, RAX)
+        a.clear_status(STATUS)
+        a.label(f"{body} ready")
+
+
+class Loops(Errors):
     """Writes the bodies; those of `bodies` go on where these do not answer."""
 
     def __init__(self, asm: Assembler, known: Known) -> None:
@@ -263,7 +290,7 @@ class Loops(Framed):
         a.load(RAX, At(RAX, KINDS))
         a.keep(RAX, FLAGGED)
         a.jump_if("equal", f"{body} loop quiet")
-        self._unless_errors(f"{body} loop clear")
+        self.without_errors(f"{body} loop")
         a.label(f"{body} loop quiet")
         a.load(RDI, SECOND)
         a.test(RDI)
@@ -314,16 +341,10 @@ class Loops(Framed):
 
         a.label(f"{scalar} integer")
         a.copy(RDI, R8)
-        self.call("PyLong_AsSsize_t")
+        a.call("integer")
         a.store(SCALAR, RAX)
-        a.add(RAX, 1)
-        a.jump_if("other", f"{scalar} fits")
-        self.call("PyErr_Occurred")
-        a.test(RAX)
-        a.jump_if("equal", f"{scalar} fits")
-        self.call("PyErr_Clear")
-        a.jump(leave)
-        a.label(f"{scalar} fits")
+        a.test(RDX)
+        a.jump_if("equal", leave)
         a.load(RDX, LOOP)
         a.load(RDX, At(RDX, KINDS))
         a.keep(RDX, DOUBLE | SINGLE | INTEGER)
@@ -338,7 +359,7 @@ class Loops(Framed):
         a.compare_number(RDX, SINGLE)
         a.jump_if("other", f"{scalar} placed")
         a.to_single(SCALAR)                         # some loops take back what they find
-        self._unless_errors(leave)
+        self.unless_errors(leave)
         a.label(f"{scalar} placed")
         a.constant(RCX, 8)
         a.decrease(RCX, TURNED)
@@ -348,15 +369,6 @@ class Loops(Framed):
         a.zero(RAX)
         a.store(At(RCX, STEPS), RAX)
         a.label(placed)
-
-        a.jump(f"{body} loop ready")
-        a.label(f"{body} loop clear")               # others left something, which NumPy would clear as well
-        a.load_int(RAX, STATUS)
-        a.keep(RAX, NO_ERRORS)
-        a.store(STATUS, RAX)
-        a.clear_status(STATUS)
-        a.jump(f"{body} loop quiet")
-        a.label(f"{body} loop ready")
 
     def _run(self) -> None:
         """The loop; rcx, rdx: the result's step and its address."""
@@ -377,18 +389,8 @@ class Loops(Framed):
         a.load(RAX, At(RAX, KINDS))
         a.keep(RAX, FLAGGED)
         a.jump_if("equal", label)
-        self._unless_errors(leave)
+        self.unless_errors(leave)
         a.label(label)
-
-    def _unless_errors(self, leave: str) -> None:
-        a = self.asm
-        a.status(STATUS)
-        a.x87_status()
-        a.keep(RAX, ERRORS)
-        a.jump_if("other", leave)
-        a.load_int(RAX, STATUS)
-        a.keep(RAX, ERRORS)
-        a.jump_if("other", leave)
 
     # ----------------------------------------------------------------------------- routines
 

@@ -64,10 +64,11 @@ class PartOperators(Framed):
         a.jump("parts answer")
 
     def product(self) -> None:
-        """(a, b): a matrix product, which only NumPy computes, of all that exists, however large."""
+        """(a, b): a matrix product, which only NumPy computes, of all that exists, however large.
+
+        (It begins in `products`.)"""
         a, k, y, result = self.asm, self.known, At(RSP), At(RSP, 8)
-        a.label("product")
-        self.enter()
+        a.label("product other")
         for place, given, leave in ((R15, RBX, "back"), (y, RBP, "product one")):
             a.copy(RDI, given)
             a.zero(RSI)

@@ -47,6 +47,13 @@ class Known(NamedTuple):
     none: str
     tuples: str
     floats: str
+    double: str
+    """NumPy's scalars of double precision."""
+    doubles: str
+    """The descriptor of arrays of those."""
+    word: str
+    """The same of integers of a word."""
+    words: str
     lists: str
     integers: str
     not_implemented: str

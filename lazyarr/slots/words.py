@@ -80,9 +80,10 @@ def addresses() -> dict[str, int]:
     """The words that are the same for all slots."""
     objects = {
         "lazy": ndarray, "real": numpy.ndarray, "ufunc": numpy.ufunc, "buffers": Buffer, "storages": Storage,
-        "tuples": tuple, "lists": list, "integers": int, "floats": float, "slices": slice, "text": str,
-        "none": None, "true": True, "false": False, "ellipsis": ..., "not_implemented": NotImplemented,
-        "type_error": TypeError, "finish": finished, "managing": taken, "lock": LOCK,
+        "tuples": tuple, "lists": list, "integers": int, "floats": float, "double": numpy.float64,
+        "doubles": numpy.dtype("d"), "word": numpy.dtype("l").type, "words": numpy.dtype("l"),
+        "slices": slice, "text": str, "none": None, "true": True, "false": False, "ellipsis": ...,
+        "not_implemented": NotImplemented, "type_error": TypeError, "finish": finished, "managing": taken, "lock": LOCK,
         "acquire": LOCK.acquire, "release": LOCK.release, "hear": hear, "outs": ("out",),
         **_operators(),
     }  # fmt: skip
@@ -98,6 +99,7 @@ def addresses() -> dict[str, int]:
         **tables(KEPT),
         **{name: fields.function(name) for name in functions},
         "PyArray_NewFromDescr": fields.numpys_function(fields.NEW_ARRAY),
+        "PyArray_Scalar": fields.numpys_function(fields.NEW_SCALAR),
         **{name: fields.slot_of(property, number) or 0 for name, number in OF_PROPERTY.items()},
     }  # fmt: skip
 

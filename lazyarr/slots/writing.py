@@ -13,6 +13,7 @@ from lazyarr.slots.assembler import R9, R10, R11, Assembler
 from lazyarr.slots.attributes import Attributes
 from lazyarr.slots.bodies import Bodies
 from lazyarr.slots.calls import Calls
+from lazyarr.slots.elements import Elements
 from lazyarr.slots.firsts import Firsts
 from lazyarr.slots.items import Items
 from lazyarr.slots.loop_tables import table_of, word_of
@@ -20,6 +21,7 @@ from lazyarr.slots.loops import Loops
 from lazyarr.slots.part_calls import PartCalls, PartOperators
 from lazyarr.slots.part_writes import PartWrites
 from lazyarr.slots.parts import Parts
+from lazyarr.slots.products import Products
 from lazyarr.slots.routines import Known, Routines
 from lazyarr.slots.sizes import Sizes
 from lazyarr.slots.tables import METHODS, SLOTS, Slot
@@ -27,11 +29,11 @@ from lazyarr.slots.template import Template
 from lazyarr.slots.words import before, entry_of, method_of, record_of
 
 WRITERS = (
-    Routines, Sizes, Parts, Loops, Bodies, PartOperators, Items, PartWrites, Calls, PartCalls, Firsts,
-    Attributes,
+    Routines, Sizes, Parts, Loops, Products, Bodies, PartOperators, Elements, Items, PartWrites, Calls,
+    PartCalls, Firsts, Attributes,
 )  # fmt: skip
 """Of bodies and routines."""
-LOOPED = "binary", "in_place", "comparison", "scalar first", "scalar compared"
+LOOPED = "binary", "product", "in_place", "comparison", "scalar first", "scalar compared"
 """Bodies that are given a table of loops."""
 
 

@@ -1,0 +1,224 @@
+"""Elements of plain arrays, picked by Python's integers, in machine code.
+
+In:  an array and a key, an array, a key and a value.   Out: NumPy's scalar, or nothing; what is no element of
+numbers, or out of bounds, is for `items`, and so for NumPy.
+NumPy reads a key for all that it may be; loops over elements have one for each.
+"""
+
+from __future__ import annotations
+
+from lazyarr.object_fields import (
+    ALIGNED,
+    DATA,
+    DIMS,
+    DTYPE,
+    FLAGS,
+    ITEMS,
+    LENGTH,
+    NDIM,
+    STRIDES,
+    TYPE,
+    TYPE_NUMBER,
+    VALUE,
+    WRITEABLE,
+)  # fmt: skip
+from lazyarr.slots.assembler import (
+    R12,
+    R13,
+    R14,
+    R15,
+    RAX,
+    RBP,
+    RBX,
+    RCX,
+    RDI,
+    RDX,
+    RSI,
+    RSP,
+    Assembler,
+    At,
+)  # fmt: skip
+from lazyarr.slots.loops import EXACT
+from lazyarr.slots.routines import Framed, Known
+
+NUMBERS = 16
+"""The last type number whose scalars hold a number, and nothing else."""
+
+
+class Elements(Framed):
+    """Writes the bodies, which go on in those of `items`."""
+
+    def __init__(self, asm: Assembler, known: Known) -> None:
+        super().__init__(asm, known)
+        for write in self.get_item, self.set_item, self.element, self.integer:
+            write()
+
+    def get_item(self) -> None:
+        """(a, key)"""
+        a = self.asm
+        a.label("get_item")
+        self.enter()
+        a.copy(RDI, RBX)
+        a.call("plain")
+        a.test(RAX)
+        a.jump_if("equal", "get_item other")
+        a.copy(R15, RAX)
+        a.call("element")
+        a.test(RAX)
+        a.jump_if("equal", "get_item other")
+        a.copy(RDI, RAX)
+        a.load(RSI, At(R15, DTYPE))
+        a.copy(RDX, R15)
+        self.call("PyArray_Scalar")
+        self.restore()
+        a.leave()
+
+    def set_item(self) -> None:
+        """(a, key, value): of double precision, and integers of a word."""
+        a, k, value = self.asm, self.known, At(RSP)
+        a.label("set_item")
+        self.enter()
+        a.test(R12)
+        a.jump_if("equal", "back")
+        a.copy(RDI, RBX)
+        a.call("plain")
+        a.test(RAX)
+        a.jump_if("equal", "set_item other")
+        a.copy(R15, RAX)
+        a.load_int(RAX, At(R15, FLAGS))
+        a.test_int(RAX)                             # NumPy has something to say first
+        a.jump_if("negative", "set_item other")
+        a.keep(RAX, ALIGNED | WRITEABLE)
+        a.compare_number(RAX, ALIGNED | WRITEABLE)
+        a.jump_if("other", "set_item other")
+        a.load(RAX, At(R12, VALUE))
+        a.store(value, RAX)
+        a.load(RCX, At(R12, TYPE))
+        a.load(RSI, At(R15, DTYPE))
+        self.compare(RSI, k.doubles, RAX)
+        a.jump_if("equal", "set_item double")
+        self.compare(RSI, k.words, RAX)
+        a.jump_if("other", "set_item other")
+        self.compare(RCX, k.word, RAX)
+        a.jump_if("equal", "set_item value")
+        self.compare(RCX, k.integers, RAX)
+        a.jump_if("other", "set_item other")
+        a.copy(RDI, R12)
+        a.call("integer")
+        a.test(RDX)
+        a.jump_if("equal", "set_item other")
+        a.store(value, RAX)
+        a.jump("set_item value")
+
+        a.label("set_item double")
+        self.compare(RCX, k.double, RAX)
+        a.jump_if("equal", "set_item value")
+        self.compare(RCX, k.floats, RAX)
+        a.jump_if("equal", "set_item value")
+        self.compare(RCX, k.integers, RAX)
+        a.jump_if("other", "set_item other")
+        a.copy(RDI, R12)
+        a.call("integer")
+        a.test(RDX)
+        a.jump_if("equal", "set_item other")
+        a.place(RCX, At(RAX, EXACT))
+        a.compare_number(RCX, 2 * EXACT)
+        a.jump_if("above", "set_item other")
+        a.to_double(value)
+        a.label("set_item value")
+        a.call("element")
+        a.test(RAX)
+        a.jump_if("equal", "set_item other")
+        a.load(RCX, value)
+        a.store(At(RAX), RCX)
+        a.zero(RAX)
+        self.restore()
+        a.leave()
+
+    # ----------------------------------------------------------------------------- routines
+
+    def element(self) -> None:
+        """r15: a real array.   rbp: a key.   rax: where the element is that it picks, or zero, if there is
+        none, or the key is anything but integers of Python's."""
+        a, k = self.asm, self.known
+        kept = RBX, R12, R13, R14                   # next part, parts left, bytes of axes passed, address
+        a.label("element")
+        a.push(*kept)
+        a.add(RSP, -8)
+        a.load(RCX, At(RBP, TYPE))
+        self.compare(RCX, k.tuples, RAX)
+        a.jump_if("equal", "element tuple")
+        a.store(At(RSP), RBP)                       # as if it were a tuple of one
+        a.copy(RBX, RSP)
+        a.constant(R12, 1)
+        a.jump("element parts")
+        a.label("element tuple")
+        a.place(RBX, At(RBP, ITEMS))
+        a.load(R12, At(RBP, LENGTH))
+        a.test(R12)
+        a.jump_if("equal", "element none")
+        a.label("element parts")
+        a.load_int(RAX, At(R15, NDIM))
+        a.compare(RAX, R12)
+        a.jump_if("other", "element none")
+        a.load(RSI, At(R15, DTYPE))
+        a.load_int(RAX, At(RSI, TYPE_NUMBER))
+        a.compare_number(RAX, NUMBERS)
+        a.jump_if("above", "element none")
+        a.zero(R13)
+        a.load(R14, At(R15, DATA))
+        a.label("element part")
+        a.load(RDI, At(RBX))
+        self.compare(At(RDI, TYPE), k.integers, RAX)
+        a.jump_if("other", "element none")
+        a.call("integer")
+        a.test(RDX)
+        a.jump_if("equal", "element none")
+        a.load(RCX, At(R15, DIMS))
+        a.increase(RCX, R13)
+        a.test(RAX)
+        a.jump_if("negative", "element from the end")
+        a.label("element counted")
+        a.compare(At(RCX), RAX)
+        a.jump_if("above", "element there")
+        a.label("element none")
+        a.zero(RAX)
+        a.jump("element leave")
+        a.label("element from the end")
+        a.increase(RAX, At(RCX))                    # what is negative still is more than there are
+        a.jump("element counted")
+        a.label("element there")
+        a.load(RCX, At(R15, STRIDES))
+        a.increase(RCX, R13)
+        a.multiply(RAX, At(RCX))
+        a.increase(R14, RAX)
+        a.add(RBX, 8)
+        a.add(R13, 8)
+        a.count_down(R12)
+        a.jump_if("other", "element part")
+        a.copy(RAX, R14)
+        a.label("element leave")
+        a.add(RSP, 8)
+        a.pop(*reversed(kept))
+        a.leave()
+
+    def integer(self) -> None:
+        """rdi: an integer of Python's.   rax: its value.   rdx: not zero if it fits a word."""
+        a = self.asm
+        a.label("integer")
+        a.add(RSP, -24)
+        self.call("PyLong_AsSsize_t")
+        a.constant(RDX, 1)
+        a.place(RCX, At(RAX, 1))
+        a.test(RCX)
+        a.jump_if("other", "integer leave")
+        self.call("PyErr_Occurred")
+        a.constant(RDX, 1)
+        a.test(RAX)
+        a.constant(RAX, (1 << 64) - 1)
+        a.jump_if("equal", "integer leave")
+        self.call("PyErr_Clear")
+        a.zero(RDX)
+        a.label("integer leave")
+        a.add(RSP, 24)
+        a.leave()

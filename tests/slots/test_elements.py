@@ -1,0 +1,111 @@
+"""Elements and scalar products by machine code are NumPy's, and what is refused NumPy refuses."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import pytest
+
+import lazyarr as np
+from tests.slots.operands import ONLY_HERE, python_calls
+
+TYPES = "?bBhHiIlLqQefdgFDG"
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "rows": lambda x: x,
+    "part": lambda x: x[::-2, 1::2],
+    "columns": lambda x: x.T,
+    "repeated": lambda x: x[:, :1].T,
+}
+
+
+def outcome(fn: Callable[..., Any], *args: Any) -> tuple[Any, ...]:
+    """What comes of a call: type, value, shape; or an error; and what was warned of."""
+    with warnings.catch_warnings(record=True) as met:
+        warnings.simplefilter("always")
+        try:
+            x = fn(*args)
+            found: Any = (type(x).__name__, repr(numpy.asarray(x)), numpy.asarray(x).dtype)
+        except (IndexError, TypeError, ValueError, OverflowError) as error:
+            found = type(error), str(error)
+    return found, [str(w.message) for w in met]
+
+
+def keys() -> list[Any]:
+    found: list[Any] = []
+    for i in range(-5, 5):
+        found += [i, (i,), (i, 1), (-1, i), (i, -i), (numpy.int64(0), i), (i, True), (i, slice(None)), (i, i, i)]
+    return [*found, (0, 1 << 70), (-1 << 70, 0), (), (..., 1), (1, 1.0), (None, 1)]
+
+
+@pytest.mark.parametrize("char", TYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_elements(char: str, layout: str) -> None:
+    whole = numpy.arange(12).reshape(3, 4).astype(char)
+    real, x = LAYOUTS[layout](whole), LAYOUTS[layout](np.array(whole))
+    for key in keys():
+        assert outcome(operator.getitem, x, key) == outcome(operator.getitem, real, key), key
+    swapped = real.astype(real.dtype.newbyteorder(">"))
+    assert outcome(operator.getitem, np.asarray(swapped), (0, 1)) == outcome(operator.getitem, swapped, (0, 1))
+
+
+@pytest.mark.parametrize("char", TYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_writes(char: str, layout: str) -> None:
+    values: list[Any] = [
+        1.5, 2, -1, 1 << 60, 1 << 70, True, (1 << 24) + 1, -(1 << 24) - 1, float("nan"), -0.0, 1j, None, "1",
+        numpy.float64(3.5), numpy.int64(4), numpy.float32(2), numpy.int8(-1), numpy.longlong(5),
+    ]  # fmt: skip
+    for key in keys():
+        for value in values:
+            found = []
+            for of in np.array, numpy.array:
+                whole = of(numpy.arange(12).reshape(3, 4).astype(char))
+                found.append(
+                    (outcome(operator.setitem, LAYOUTS[layout](whole), key, value), outcome(lambda x: x, whole))
+                )
+            (mine, now), (theirs, then) = found
+            assert mine == theirs and now[0][1:] == then[0][1:], (key, value)
+
+
+def test_what_may_not_be_written() -> None:
+    x = np.zeros(3)
+    x.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        x[1] = 1.0
+    with pytest.raises(ValueError, match="delete"):
+        del x[1]
+    for module in np, numpy:
+        with pytest.warns(DeprecationWarning, match="broadcast"):
+            module.broadcast_arrays(module.ones(3), module.ones((2, 3)))[0][0, 1] = 2.0
+
+
+@pytest.mark.parametrize("char", "fdlD?ge")
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 8, 31, 400, 9000])
+def test_scalar_products(char: str, n: int) -> None:
+    rng = numpy.random.default_rng(n)
+    a, b = (rng.integers(0, 9, shape) / 7 for shape in ((n + 1, 5), 2 * n + 2))
+    a, b = a.astype(char), b.astype(char)
+    large = numpy.full(3, 1e200) if char == "d" else b
+    x, y = np.array(a), np.array(b)
+    for take in (
+        lambda a, b: a[:n, 1] @ b[:n], lambda a, b: b[:n] @ b[n : 2 * n], lambda a, b: b[: 2 * n : 2] @ b[:n],
+        lambda a, b: b[:n][::-1] @ b[:n], lambda a, b: b[:n] @ b[: n + 1], lambda a, b: b[:n] @ a[:n],
+        lambda a, b: a[:, 2] @ a[:, 2], lambda a, b: a[:, 2] @ a,
+    ):  # fmt: skip
+        assert outcome(take, x, y) == outcome(take, a, b)
+    lazy = np.array(large)
+    assert outcome(operator.matmul, lazy, lazy) == outcome(operator.matmul, large, large)
+
+
+@ONLY_HERE
+def test_no_python_runs() -> None:
+    x, y = np.arange(6.0).reshape(2, 3), np.arange(3.0)
+    for fn, args in (
+        (operator.getitem, (x, (1, -1))), (operator.setitem, (x, (1, -1), 2)), (operator.matmul, (y, y)),
+        (operator.setitem, (y, 1, 2.5)), (operator.setitem, (y, -1, numpy.float64(2))),
+    ):  # fmt: skip
+        assert python_calls(fn, *args)[1] == 0
