@@ -221,7 +221,9 @@ class Bodies(Framed):
         a.jump_if("equal", "ufunc one")
         a.compare_number(R15, 2)
         a.jump_if("other", "back")
-
+        a.load(RAX, fn)
+        a.jump("ufunc named so")                    # in `loops`
+        a.label("ufunc whole")
         self.real(x, first, otherwise="ufunc parts")
         self.real(y, second, otherwise="ufunc parts")
         a.load(RDI, x)                              # the only array, or the first

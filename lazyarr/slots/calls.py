@@ -21,7 +21,7 @@ stack, with one place before the first.
 
 from __future__ import annotations
 
-from lazyarr.object_fields import BASE, BYTES, ITEMS, LENGTH, NOUT, TYPE, USED
+from lazyarr.object_fields import BASE, ITEMS, LENGTH, NOUT, TYPE, USED
 from lazyarr.slots.assembler import (
     R8,
     R9,
@@ -69,13 +69,11 @@ class Calls(Writer):
     # ---------------------------------------------------------------------- methods, functions
 
     def called(self) -> None:
-        """(function, args, kwargs): the first argument is what a method's array would be."""
+        """(function, args, kwargs): the first argument is what a method's array would be.
+
+        (It begins in `products`.)"""
         a, k = self.asm, self.known
-        a.label("called")
-        a.load(R10, At(RDI, k.record))
-        a.test(R10)
-        a.jump_if("equal", "called by type")
-        a.add(R10, BYTES)
+        a.label("called with record")
         a.test(RDX)
         a.jump_if("equal", "called with names")
         a.compare_number(At(RDX, USED), 0)

@@ -24,6 +24,9 @@ products, whose bits depend on how elements lie.)"""
 DOTS = "_MatrixMultiply"
 """The operator whose loop `products` calls, for floating types alone."""
 
+UFUNCS = "add", "subtract", "multiply", "divide", "maximum", "minimum"
+"""Called by name, they go the same way.  (Each one more costs all others a comparison.)"""
+
 COMPARISONS = "less", "less_equal", "equal", "not_equal", "greater", "greater_equal"
 """In CPython's order."""
 
@@ -39,7 +42,10 @@ DOUBLE, SINGLE, INTEGER, FLAGGED = 1, 2, 3, 4
 """Kinds of rows: which numbers of Python's are operands of theirs, and whether the CPU's status counts."""
 
 _KIND = {"d": DOUBLE, "f": SINGLE, "l": INTEGER, "q": INTEGER}
-_QUIET = {"add", "subtract", "multiply", "bitwise_and", "bitwise_or", "bitwise_xor", *COMPARISONS}
+_QUIET = {
+    "maximum", "minimum", "add", "subtract", "multiply", "bitwise_and", "bitwise_or", "bitwise_xor",
+    *COMPARISONS,
+}  # fmt: skip
 """What reports no errors of integers."""
 
 
@@ -65,7 +71,7 @@ def words(loops: Mapping[str, tuple[int, int]], name: str, kept: list[Any]) -> l
 
 def tables(kept: list[Any]) -> dict[str, int]:
     """The words for addresses of tables, by `word_of`; "comparisons" are one after the other."""
-    named = {name: (name,) for name in (*OPERATORS.values(), "matmul")}
+    named = {name: (name,) for name in (*OPERATORS.values(), *UFUNCS, "matmul")}
     found = {}
     for table, names in {**named, "comparisons": COMPARISONS}.items():
         numbers: list[int] = []

@@ -22,6 +22,7 @@ from lazyarr.object_fields import (
     DIMS,
     DTYPE,
     FLAGS,
+    ITEMS,
     ITEMSIZE,
     NDIM,
     STRIDES,
@@ -48,7 +49,17 @@ from lazyarr.slots.assembler import (
     Assembler,
     At,
 )  # fmt: skip
-from lazyarr.slots.loop_tables import DOUBLE, ENTRY, FLAGGED, INTEGER, SINGLE, TABLE, TYPES
+from lazyarr.slots.loop_tables import (
+    DOUBLE,
+    ENTRY,
+    FLAGGED,
+    INTEGER,
+    SINGLE,
+    TABLE,
+    TYPES,
+    UFUNCS,
+    word_of,
+)  # fmt: skip
 from lazyarr.slots.routines import Framed, Known
 
 MOST = 8192
@@ -110,7 +121,10 @@ class Loops(Errors):
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in self.comparison, self.scalar_first, self.plain, self.step, self.binary, self.in_place:
+        for write in (
+            self.comparison, self.scalar_first, self.binary, self.ufunc, self.loop, self.in_place,
+            self.plain, self.step,
+        ):  # fmt: skip
             write()
 
     # ------------------------------------------------------------------------------- bodies
@@ -140,6 +154,40 @@ class Loops(Errors):
         """(a, b, c), into a new array."""
         a = self.asm
         a.label("binary")
+        self.enter()
+        a.test(R9)
+        a.jump_if("equal", "binary by NumPy")
+        a.call("loop")
+        a.test(RAX)
+        a.jump_if("equal", "binary by NumPy")
+        a.copy(R13, RAX)
+        a.jump("answer")
+
+    def ufunc(self) -> None:
+        """rbp: operands of a ufunc, two, by position; rax: NumPy's ufunc."""
+        a = self.asm
+        a.label("ufunc named so")
+        for name in UFUNCS:
+            a.constant(R9, word_of(name))
+            self.compare(RAX, f"ufunc {name}", RCX)
+            a.jump_if("equal", "ufunc loop")
+        a.jump("ufunc whole")
+        a.label("ufunc loop")
+        a.push(RBX, RBP)
+        a.load(RBX, At(RBP, ITEMS))
+        a.load(RBP, At(RBP, ITEMS + 8))
+        a.call("loop")
+        a.pop(RBP, RBX)
+        a.test(RAX)
+        a.jump_if("equal", "ufunc whole")
+        a.copy(R13, RAX)
+        a.jump("answer")
+
+    def loop(self) -> None:
+        """rbx, rbp: operands.   r9: the table.   rax: a new real array, or zero, if it is not made here."""
+        a = self.asm
+        a.label("loop")
+        a.push(R15)
         self._begin("binary")
         self._second("binary")
         a.load(RAX, LOOP)
@@ -163,23 +211,27 @@ class Loops(Errors):
         a.load(RDX, At(R15, DATA))
         self._run()
         self._checked("binary loop raised")
-        a.copy(R13, R15)
-        a.add(RSP, WORDS)
-        a.jump("answer")
-        a.label("binary loop no memory")
-        a.zero(R13)
-        a.add(RSP, WORDS)
-        a.jump("give")
+        a.copy(RAX, R15)
+        a.jump("binary loop leave")
+        a.label("binary loop no memory")            # NumPy says so
+        self.call("PyErr_Clear")
+        a.jump("binary loop not")
         a.label("binary loop raised")
         self.on("Py_DecRef", R15)
         a.label("binary loop not")
+        a.zero(RAX)
+        a.label("binary loop leave")
         a.add(RSP, WORDS)
-        a.jump("binary by NumPy")
+        a.pop(R15)
+        a.leave()
 
     def in_place(self) -> None:
         """(a, b, c), into a."""
         a, k = self.asm, self.known
         a.label("in_place")
+        self.enter()
+        a.test(R9)
+        a.jump_if("equal", "in_place by NumPy")
         self._begin("in_place")
         a.load_int(RAX, At(R15, FLAGS))
         a.test_int(RAX)                             # NumPy has something to say first
@@ -230,9 +282,6 @@ class Loops(Errors):
         """r15: the first array, which has a loop; its step and elements, and the other operand, are noted."""
         a = self.asm
         leave = f"{body} loop not"
-        self.enter()
-        a.test(R9)
-        a.jump_if("equal", f"{body} by NumPy")
         a.add(RSP, -WORDS)
         a.zero(RDX)                                 # where the array is
         a.copy(RDI, RBP)

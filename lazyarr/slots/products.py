@@ -1,15 +1,31 @@
 """Scalar products of two short vectors, in machine code.
 
-In:  as `loops`.   Out: NumPy's scalar, from the loop of `numpy.matmul`; all else is for `part_calls`.
+In:  as `loops`.   Out: NumPy's scalar, from the loop of `numpy.matmul`; else `part_calls` and `calls` go on.
 What is around the loop takes ten times as long as a product of some hundred elements.  Where all of the
 loop's dimensions but the common one are 1, it is one dot product of the elements as they lie.
 """
 
 from __future__ import annotations
 
-from lazyarr.object_fields import ALIGNED, DATA, DIMS, DTYPE, FLAGS, NDIM, STRIDES, TYPE_NUMBER
+from lazyarr.object_fields import (
+    ALIGNED,
+    BYTES,
+    DATA,
+    DIMS,
+    DTYPE,
+    FLAGS,
+    ITEMS,
+    ITEMSIZE,
+    LENGTH,
+    NDIM,
+    STRIDES,
+    TYPE_NUMBER,
+)  # fmt: skip
 from lazyarr.slots.assembler import (
     R9,
+    R10,
+    R11,
+    R13,
     R15,
     RAX,
     RBP,
@@ -22,36 +38,102 @@ from lazyarr.slots.assembler import (
     Assembler,
     At,
 )  # fmt: skip
-from lazyarr.slots.loop_tables import ENTRY, TYPES
-from lazyarr.slots.loops import FUNCTION, GIVEN, LOOP, MOST, NUMPYS, SCALAR, SECOND, WORDS, Errors
+from lazyarr.slots.loop_tables import ENTRY, TYPES, word_of
+from lazyarr.slots.loops import (
+    FUNCTION,
+    GIVEN,
+    LOOP,
+    MOST,
+    NUMPYS,
+    OTHER,
+    SCALAR,
+    SECOND,
+    TURNED,
+    WORDS,
+    Errors,
+)  # fmt: skip
 from lazyarr.slots.routines import Known
 
 FRAME = WORDS + 128
 """Bytes on the stack: those of `loops`, and more dimensions and steps."""
 ARGS, COUNTS, STEPS = WORDS, WORDS + 24, WORDS + 56
+FEWEST = TURNED
 OUTER, ROWS, COMMON, COLUMNS = (At(RSP, COUNTS + 8 * k) for k in range(4))
 OF_FIRST, OF_SECOND = (At(RSP, STEPS + 8 * k) for k in (4, 5))
 """Steps of matmul along the common dimension; three before them are of the outer one."""
 
 
 class Products(Errors):
-    """Writes the body."""
+    """Writes the bodies, which go on in those of `part_calls` and `calls`, and the routine."""
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        self.product()
+        for write in self.product, self.called, self.dot:
+            write()
 
     def product(self) -> None:
         """(a, b)"""
         a = self.asm
-        leave = "dot not"
         a.label("product")
         self.enter()
+        a.constant(RDX, 1)
+        a.call("dot")
+        a.test(RAX)
+        a.jump_if("equal", "product other")
+        a.copy(R13, RAX)
+        self.count()
+        a.copy(RAX, R13)
+        self.restore()
+        a.leave()
+
+    def called(self) -> None:
+        """(function, args, kwargs): the body of functions (`calls`), of which one is here."""
+        a, k = self.asm, self.known
+        kept = RDI, RSI, RDX, R10, R11
+        a.label("called")
+        a.load(R10, At(RDI, k.record))
+        a.test(R10)
+        a.jump_if("equal", "called by type")
+        a.add(R10, BYTES)
+        self.compare(At(R10), k.dot, RAX)
+        a.jump_if("other", "called with record")
+        a.test(RDX)
+        a.jump_if("other", "called with record")
+        a.compare_number(At(RSI, LENGTH), 2)
+        a.jump_if("other", "called with record")
+        a.constant(RAX, k.forced)
+        a.compare_number(At(RAX), 0)
+        a.jump_if("other", "called with record")
+        a.push(*kept)
+        a.load(RDI, At(RSI, ITEMS))
+        a.load(RSI, At(RSI, ITEMS + 8))
+        a.constant(RDX, 2)                          # (one alone it multiplies, which may give another zero)
+        a.constant(R9, word_of("matmul"))
+        a.call("dot of")
+        a.pop(*reversed(kept))
+        a.test(RAX)
+        a.jump_if("equal", "called with record")
+        a.constant(RCX, k.answered)
+        a.count(At(RCX))
+        a.leave()
+
+    def dot(self) -> None:
+        """"dot of": rdi, rsi: operands.   "dot": rbx, rbp.   rdx: the fewest elements.   r9: the table.
+        rax: a scalar, if the operands have one here; else zero."""
+        a = self.asm
+        leave = "dot not"
+        a.label("dot")
+        a.copy(RDI, RBX)
+        a.copy(RSI, RBP)
+        a.label("dot of")
+        a.push(R15)
         a.add(RSP, -FRAME)
-        a.copy(RDI, RBP)
+        a.store(FEWEST, RDX)
+        a.store(OTHER, RDI)
+        a.copy(RDI, RSI)
         a.call("plain")
         a.store(SECOND, RAX)
-        a.copy(RDI, RBX)
+        a.load(RDI, OTHER)
         a.call("plain")
         a.copy(R15, RAX)
         for k, step in ((0, OF_FIRST), (1, OF_SECOND)):
@@ -78,6 +160,8 @@ class Products(Errors):
         a.compare(At(RCX), RDX)
         a.jump_if("other", leave)
         a.store(COMMON, RDX)
+        a.compare(FEWEST, RDX)
+        a.jump_if("above", leave)
         a.add(RDX, -1)
         a.compare_number(RDX, min(MOST, max(self.known.eager, 1)) - 1)
         a.jump_if("above", leave)
@@ -93,6 +177,17 @@ class Products(Errors):
         a.compare(At(RAX, NUMPYS), RSI)
         a.jump_if("other", leave)
         a.store(LOOP, RAX)
+        a.load(RAX, At(RSI, ITEMSIZE))              # others `numpy.dot` copies, and BLAS does not know
+        for step in OF_FIRST, OF_SECOND:
+            a.load(RCX, step)
+            a.keep(RCX, 3)
+            a.jump_if("other", leave)
+            a.compare_number(RAX, 4)
+            a.jump_if("equal", f"dot step {step.offset}")
+            a.load(RCX, step)
+            a.keep(RCX, 7)
+            a.jump_if("other", leave)
+            a.label(f"dot step {step.offset}")
         self.without_errors("dot")
 
         a.constant(RAX, 1)
@@ -110,14 +205,16 @@ class Products(Errors):
         a.load(RAX, At(RAX, FUNCTION))
         a.call_at(RAX)
         self.unless_errors(leave)
-        self.count()
         a.place(RDI, SCALAR)
         a.load(RSI, At(R15, DTYPE))
         a.copy(RDX, R15)
         self.call("PyArray_Scalar")
-        a.add(RSP, FRAME)
-        self.restore()
-        a.leave()
+        a.test(RAX)
+        a.jump_if("other", "dot leave")
+        self.call("PyErr_Clear")                    # no memory: Python says so
         a.label(leave)
+        a.zero(RAX)
+        a.label("dot leave")
         a.add(RSP, FRAME)
-        a.jump("product other")
+        a.pop(R15)
+        a.leave()

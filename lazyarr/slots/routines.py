@@ -54,6 +54,8 @@ class Known(NamedTuple):
     word: str
     """The same of integers of a word."""
     words: str
+    dot: str
+    """NumPy's function."""
     lists: str
     integers: str
     not_implemented: str

@@ -26,7 +26,7 @@ from lazyarr.namespace import Function
 from lazyarr.pairs import CROSS
 from lazyarr.slot_words import ANSWERED, FORCED, LIMIT, MADE, MOST, UNTIL
 from lazyarr.slots.descriptors import KEPT
-from lazyarr.slots.loop_tables import tables
+from lazyarr.slots.loop_tables import UFUNCS, tables
 from lazyarr.slots.loops import ROOM
 from lazyarr.slots.tables import HELPERS, INERT, OF_PROPERTY, SLOTS
 from lazyarr.storage import Storage
@@ -82,9 +82,10 @@ def addresses() -> dict[str, int]:
         "lazy": ndarray, "real": numpy.ndarray, "ufunc": numpy.ufunc, "buffers": Buffer, "storages": Storage,
         "tuples": tuple, "lists": list, "integers": int, "floats": float, "double": numpy.float64,
         "doubles": numpy.dtype("d"), "word": numpy.dtype("l").type, "words": numpy.dtype("l"),
-        "slices": slice, "text": str, "none": None, "true": True, "false": False, "ellipsis": ...,
-        "not_implemented": NotImplemented, "type_error": TypeError, "finish": finished, "managing": taken, "lock": LOCK,
-        "acquire": LOCK.acquire, "release": LOCK.release, "hear": hear, "outs": ("out",),
+        "dot": numpy.dot, "slices": slice, "text": str, "none": None, "true": True, "false": False,
+        "ellipsis": ..., "not_implemented": NotImplemented, "type_error": TypeError, "finish": finished,
+        "managing": taken, "lock": LOCK, "acquire": LOCK.acquire, "release": LOCK.release, "hear": hear,
+        "outs": ("out",), **{f"ufunc {name}": getattr(numpy, name) for name in UFUNCS},
         **_operators(),
     }  # fmt: skip
     KEPT.extend(objects.values())                   # modules lose their names at exit, before the last call

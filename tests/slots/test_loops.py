@@ -12,7 +12,7 @@ import pytest
 
 import lazyarr as np
 from lazyarr.numpy_loops import loops_of
-from lazyarr.slots.loop_tables import COMPARISONS, OPERATORS, tables
+from lazyarr.slots.loop_tables import COMPARISONS, OPERATORS, UFUNCS, tables
 from tests.slots.operands import ONLY_HERE, python_calls
 
 DYADIC = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, pow]
@@ -99,6 +99,23 @@ LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "no axes": lambda x: x.reshape(3, 4)[1, 2:3].reshape(()),
     "one axis of a row": lambda x: x.reshape(12, 1),
 }
+
+
+@pytest.mark.parametrize("char", TYPES)
+@pytest.mark.parametrize("name", UFUNCS)
+def test_ufuncs_by_name(char: str, name: str) -> None:
+    real, other = values(char), values(char, 1)
+    x, y = np.array(real), np.array(other)
+    mine, theirs = getattr(np, name), getattr(numpy, name)
+    for scalar in scalars(char):
+        assert outcome(mine, x, scalar) == outcome(theirs, real, scalar), scalar
+        assert outcome(mine, scalar, x) == outcome(theirs, scalar, real), scalar
+    for cut in LAYOUTS.values():
+        assert outcome(mine, cut(x), cut(y)) == outcome(theirs, cut(real), cut(other))
+        assert outcome(mine, cut(x), y[:1]) == outcome(theirs, cut(real), other[:1])
+        assert outcome(mine, cut(x), cut(y), cut(x)) == outcome(theirs, cut(real), cut(other), cut(real))
+    for given in (x,), (x, "text"), (x, None), (1, 2), (x, [1] * 12), (1.0, numpy.float64(2)), (x, y, 1, 1):
+        assert outcome(mine, *given)[0][0] == outcome(theirs, *given)[0][0]
 
 
 @pytest.mark.parametrize("char", "?BilqdfgD")
@@ -235,7 +252,7 @@ def test_nothing_leaks() -> None:
 
 
 def test_tables_name_loops_of_numpy() -> None:
-    for name in *OPERATORS.values(), *COMPARISONS:
+    for name in *OPERATORS.values(), *COMPARISONS, *UFUNCS:
         loops = loops_of(getattr(numpy, name))
         assert set(loops) == set(getattr(numpy, name).types)
-    assert len(tables([])) == len(OPERATORS) + 2
+    assert len(tables([])) == len({*OPERATORS.values(), *UFUNCS}) + 2
