@@ -70,6 +70,7 @@ def are_known() -> bool:
     odd = numpy.frombuffer(bytearray(9), "<f8", 1, 1)
     pair, items, names = (x, x.dtype), [x, x.dtype], {"a": 1, "b": 2, "c": 3}
     held, gone = weakref.ref(x), weakref.ref(numpy.empty(0))
+    part = slice(x, None, held)
     samples = (x, x.dtype, numpy.modf, pair, items, names, held)
     return bool(
         all(word(id(sample) + TYPE).value == id(type(sample)) for sample in samples)
@@ -86,6 +87,7 @@ def are_known() -> bool:
         and not number(id(odd) + FLAGS) & ALIGNED
         and all(_value(cls(0.25)) == 0.25 for cls in (float, numpy.float64))
         and [word(id(held) + VALUE).value for held in [numpy.int64(-7), numpy.longlong(-7)]] == [-7, -7]
+        and [word(id(part) + VALUE + 8 * k).value for k in range(3)] == [*map(id, (x, None, held))]
         and _makes_arrays(x)
         and word(id(x) + DTYPE).value == id(x.dtype)
         and all(number(id(numpy.dtype(c)) + TYPE_NUMBER) == numpy.dtype(c).num for c in "bfdgDO")
@@ -100,8 +102,9 @@ def are_known() -> bool:
     )
 
 
-NEW_ARRAY, NEW_SCALAR = 94, 60
-"""In the table of NumPy's C interface: PyArray_NewFromDescr, PyArray_Scalar, which never change places."""
+NEW_ARRAY, NEW_SCALAR, SET_BASE = 94, 60, 282
+"""In the table of NumPy's C interface: PyArray_NewFromDescr, PyArray_Scalar, PyArray_SetBaseObject, which
+never change places."""
 
 
 def function(name: str) -> int:

@@ -65,13 +65,19 @@ class Elements(Framed):
         a.copy(R15, RAX)
         a.call("element")
         a.test(RAX)
-        a.jump_if("equal", "get_item other")
+        a.jump_if("equal", "get_item part")
         a.copy(RDI, RAX)
         a.load(RSI, At(R15, DTYPE))
         a.copy(RDX, R15)
         self.call("PyArray_Scalar")
         self.restore()
         a.leave()
+        a.label("get_item part")
+        a.call("part")
+        a.test(RAX)
+        a.jump_if("equal", "get_item other")
+        a.copy(R13, RAX)
+        a.jump("get_item viewed")
 
     def set_item(self) -> None:
         """(a, key, value): of double precision, and integers of a word."""

@@ -62,6 +62,7 @@ class Items(Framed):
         a.call_at(R13)
         a.copy(R13, RAX)
         self.on("Py_DecRef", R15)
+        a.label("get_item viewed")
         self._wrap_view("get_item view")
         self.restore()
         a.leave()

@@ -186,6 +186,7 @@ HELPERS = """
     Py_IncRef Py_DecRef PyType_GenericAlloc PyErr_Clear PyErr_SetString PyErr_Fetch PyErr_Restore
     PyObject_Vectorcall PyObject_VectorcallDict PyObject_Call PyObject_GetAttr PyLong_AsSsize_t PyDict_Next
     PyTuple_New PyUnicode_CompareWithASCIIString PyObject_GetItem PyErr_Occurred memcpy
+    PySlice_Unpack PySlice_AdjustIndices
 """
 """What bodies call besides."""
 OF_PROPERTY = {"property get": 54, "property set": 55}

@@ -26,10 +26,11 @@ from lazyarr.slots.routines import Known, Routines
 from lazyarr.slots.sizes import Sizes
 from lazyarr.slots.tables import METHODS, SLOTS, Slot
 from lazyarr.slots.template import Template
+from lazyarr.slots.views import Views
 from lazyarr.slots.words import before, entry_of, method_of, record_of
 
 WRITERS = (
-    Routines, Sizes, Parts, Loops, Products, Bodies, PartOperators, Elements, Items, PartWrites, Calls,
+    Routines, Sizes, Parts, Loops, Products, Bodies, PartOperators, Elements, Views, Items, PartWrites, Calls,
     PartCalls, Firsts, Attributes,
 )  # fmt: skip
 """Of bodies and routines."""
