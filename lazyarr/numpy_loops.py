@@ -72,11 +72,10 @@ def loops_of(ufunc: Any) -> dict[str, tuple[int, int]]:
     fields = _fields(ufunc)
     if fields is None:
         return {}
-    data = fields.data or [None] * fields.ntypes
-    return {
-        types: (fields.functions[k], data[k] or 0)
-        for k, types in enumerate(ufunc.types) if fields.functions[k]
-    }  # fmt: skip
+    count = fields.ntypes
+    data = fields.data[:count] if fields.data else [None] * count
+    found = zip(ufunc.types, fields.functions[:count], data, strict=True)
+    return {types: (address, given or 0) for types, address, given in found if address}
 
 
 _PLAIN_CHARS = set(PLAIN) | set("->")
@@ -91,11 +90,17 @@ def _fields(ufunc: Any) -> _UFuncFields | None:
     counts = (fields.nin, fields.nout, fields.nargs, fields.ntypes)
     if counts != (ufunc.nin, ufunc.nout, ufunc.nargs, ufunc.ntypes) or not fields.functions:
         return None
-    if not fields.types or ctypes.string_at(fields.types, len(_type_numbers(ufunc))) != _type_numbers(ufunc):
+    numbers = _type_numbers(ufunc)
+    if not fields.types or ctypes.string_at(fields.types, len(numbers)) != numbers:
         return None
     return fields
 
 
 def _type_numbers(ufunc: Any) -> bytes:
     """What PyUFuncObject.types must hold: the type numbers of all loops, one byte each."""
-    return bytes(numpy.dtype(c).num for types in ufunc.types for c in types.replace("->", ""))
+    return bytes([_number(c) for types in ufunc.types for c in types if c not in "->"])
+
+
+@cache
+def _number(char: str) -> int:
+    return numpy.dtype(char).num

@@ -30,7 +30,13 @@ UFUNCS = "add", "subtract", "multiply", "divide", "maximum", "minimum"
 COMPARISONS = "less", "less_equal", "equal", "not_equal", "greater", "greater_equal"
 """In CPython's order."""
 
-TYPES = 13
+ASIDE = 512
+"""Elements up to which operators in place compute aside."""
+ROOM = 8 * ASIDE
+"""Bytes that they take for it."""
+
+_CHARS = "?bBhHiIlLqQfd"
+TYPES = len(_CHARS)
 """Type numbers that have rows: bool, integers, single and double precision."""
 
 ENTRY = 48
@@ -53,18 +59,15 @@ def words(loops: Mapping[str, tuple[int, int]], name: str, kept: list[Any]) -> l
     """A table: rows of a type's descriptor, the loop, its last argument, the result's descriptor, the class
     of scalars, and kinds; zeros where there is no loop that takes two of one type."""
     found = [0] * (TABLE // 8)
-    for number in range(TYPES):
-        dtype = numpy.dtype("?bBhHiIlLqQfd"[number])
-        for out in dtype.char, "?":
-            loop = loops.get(f"{dtype.char}{dtype.char}->{out}")
-            if name == "matmul" and dtype.kind != "f":
-                continue
-            if loop is not None and dtype.num == number and ctypes.sizeof(ctypes.c_long) == 8:
-                quiet = name in _QUIET and dtype.kind in "bui"
-                kind = _KIND.get(dtype.char, 0) | (0 if quiet else FLAGGED)
-                row = [id(dtype), *loop, id(numpy.dtype(out)), id(dtype.type), kind]
-                found[6 * number : 6 * number + 6] = row
-                kept.extend((dtype, numpy.dtype(out), dtype.type))
+    for number, char in enumerate(_CHARS):
+        floats = char in "fd"
+        for out in char, "?":
+            loop = loops.get(f"{char}{char}->{out}")
+            if loop is not None and (floats or name != "matmul"):
+                dtype, result = numpy.dtype(char), numpy.dtype(out)
+                kind = _KIND.get(char, 0) | (0 if name in _QUIET and not floats else FLAGGED)
+                found[6 * number : 6 * number + 6] = id(dtype), *loop, id(result), id(dtype.type), kind
+                kept.extend((dtype, result, dtype.type))
                 break
     return found
 

@@ -50,6 +50,7 @@ from lazyarr.slots.assembler import (
     At,
 )  # fmt: skip
 from lazyarr.slots.loop_tables import (
+    ASIDE,
     DOUBLE,
     ENTRY,
     FLAGGED,
@@ -64,10 +65,6 @@ from lazyarr.slots.routines import Framed, Known
 
 MOST = 8192
 """Elements; beyond, what NumPy does around a loop takes little of the time."""
-ASIDE = 512
-"""The same of operators in place."""
-ROOM = 8 * ASIDE
-"""Bytes that they take for it."""
 EXACT = 1 << 24
 """Integers up to this are numbers of all floating types that have loops here."""
 

@@ -26,8 +26,7 @@ from lazyarr.namespace import Function
 from lazyarr.pairs import CROSS
 from lazyarr.slot_words import ANSWERED, FORCED, LIMIT, MADE, MOST, UNTIL
 from lazyarr.slots.descriptors import KEPT
-from lazyarr.slots.loop_tables import UFUNCS, tables
-from lazyarr.slots.loops import ROOM
+from lazyarr.slots.loop_tables import ROOM, UFUNCS, tables
 from lazyarr.slots.tables import HELPERS, INERT, OF_PROPERTY, SLOTS
 from lazyarr.storage import Storage
 from lazyarr.ufuncs import ufunc
