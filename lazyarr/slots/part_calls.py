@@ -11,8 +11,9 @@ whatever the name.
 from __future__ import annotations
 
 from lazyarr.object_fields import BASE, ITEMS, TYPE
-from lazyarr.slots.assembler import R12, R13, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Assembler, At
+from lazyarr.slots.assembler import R9, R12, R13, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Assembler, At
 from lazyarr.slots.calls import AT, FLAGS, GIVEN, LARGEST, LEFT, NUMPYS, READ, RESULT, VALUES, Calls
+from lazyarr.slots.loop_tables import word_of
 from lazyarr.slots.routines import Framed, Known, Writer
 
 ANY_SIZE = 1 << 40
@@ -86,7 +87,15 @@ class PartOperators(Framed):
             a.label(f"product {operand}")
         a.copy(RDI, R15)
         a.load(RSI, y)
+        a.constant(RDX, 1)
+        a.constant(R9, word_of("matmul"))
+        a.call("dot of reals")                      # of parts, too, if they are short
+        a.test(RAX)
+        a.jump_if("other", "product made")
+        a.copy(RDI, R15)
+        a.load(RSI, y)
         a.call_at(R13)
+        a.label("product made")
         a.store(result, RAX)
         self.on("Py_DecRef", R15, y)
         a.load(RDI, result)

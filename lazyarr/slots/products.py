@@ -19,6 +19,7 @@ from lazyarr.object_fields import (
     LENGTH,
     NDIM,
     STRIDES,
+    TYPE,
     TYPE_NUMBER,
 )  # fmt: skip
 from lazyarr.slots.assembler import (
@@ -118,7 +119,8 @@ class Products(Errors):
         a.leave()
 
     def dot(self) -> None:
-        """"dot of": rdi, rsi: operands.   "dot": rbx, rbp.   rdx: the fewest elements.   r9: the table.
+        """"dot of": rdi, rsi: operands.   "dot": rbx, rbp.   "dot of reals": rdi, rsi: real arrays, scalars.
+        rdx: the fewest elements.   r9: the table.
         rax: a scalar, if the operands have one here; else zero."""
         a = self.asm
         leave = "dot not"
@@ -136,6 +138,18 @@ class Products(Errors):
         a.load(RDI, OTHER)
         a.call("plain")
         a.copy(R15, RAX)
+        a.jump("dot begins")
+        a.label("dot of reals")
+        a.push(R15)
+        a.add(RSP, -FRAME)
+        a.store(FEWEST, RDX)
+        a.store(SECOND, RSI)
+        a.copy(R15, RDI)
+        for operand in RSI, RDI:                    # or scalars
+            self.compare(At(operand, TYPE), self.known.real, RAX)
+            a.jump_if("other", leave)
+        a.label("dot begins")
+        a.copy(RAX, R15)
         for k, step in ((0, OF_FIRST), (1, OF_SECOND)):
             if k:
                 a.load(RAX, SECOND)

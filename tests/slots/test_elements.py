@@ -107,6 +107,22 @@ def test_scalar_products(char: str, n: int) -> None:
         assert outcome(mine, lazy, lazy) == outcome(fn, large, large)
 
 
+@pytest.mark.parametrize("n", [1, 2, 40, 3000])
+def test_scalar_products_of_parts(n: int) -> None:
+    """Of arrays that are large, and of a part of one and a small one."""
+    a = numpy.random.default_rng(n).random((400, 400)) - 0.5
+    x, b = np.array(a) + 0, numpy.arange(3000.0)
+    np.evaluate(x)
+    y = np.array(b)
+    for take in (
+        lambda a, b: a[3, :n] @ b[:400][:n], lambda a, b: a[:n, 5] @ a[7, :n],
+        lambda a, b: a[3, :n] @ a[4, :n], lambda a, b: a[3, :n][::-1] @ b[:400][:n],
+        lambda a, b: a.ravel()[:n] @ b[:n], lambda a, b: b[:n] @ a[0, 0],
+        lambda a, b: a[:n, :2].T @ b[:400][:n], lambda a, b: a[0, 0] @ b,
+    ):  # fmt: skip
+        assert outcome(take, x, y) == outcome(take, a, b)
+
+
 @ONLY_HERE
 def test_no_python_runs() -> None:
     x, y = np.arange(6.0).reshape(2, 3), np.arange(3.0)
