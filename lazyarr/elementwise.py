@@ -29,10 +29,10 @@ from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.direct import DIRECT
 from lazyarr.dtypes import ELEMENTS, char_of
-from lazyarr.error_state import loud, prompt, remembered, shared
+from lazyarr.error_state import loud, prompt, raises_warnings, remembered, shared
 from lazyarr.expr import Map, Read
 from lazyarr.flags import discards
-from lazyarr.geometry import broadcast_shapes, descends, fresh, layout, like
+from lazyarr.geometry import broadcast_shapes, descends, fresh, layout, like, same
 from lazyarr.habits import MEDIUM
 from lazyarr.ops import OPS, may_raise
 from lazyarr.pace import NOW, holds, may_try
@@ -394,6 +394,8 @@ def into(
         raise Unsupported                       # (NumPy 2.4 reads elements in between)
     if geos and broadcast([*geos, target.geo]) != shape:
         raise Unsupported
+    if prompt() and raises_warnings() and any(_shifted(x, target) for x in args + mask):
+        raise Unsupported                       # NumPy writes to a copy then, which an error discards
     if is_quiet(target) and at_call(target.geo.size, args + mask, IN_PLACE):
         COUNT.eager += 1
         options: dict[str, Any] = {"casting": casting or "same_kind"}
@@ -409,6 +411,11 @@ def into(
         remember_write(fn, args, target.geo, loop.maps[0], loop.types)
     target.storage.write(target.geo, loop.maps[0], inputs, bool(mask), remembered())
     return out
+
+
+def _shifted(x: Any, target: ndarray) -> bool:
+    """Is x another part of the memory that is written, or the same in another order or type?"""
+    return x.__class__ is ndarray and x.storage is target.storage and not same(x.geo, target.geo)
 
 
 def mask_of(where: Any) -> tuple[ndarray, ...]:

@@ -22,7 +22,7 @@ from lazyarr.config import OBSERVED, current
 from lazyarr.counters import COUNT
 from lazyarr.direct import DIRECT
 from lazyarr.dtypes import CHARS, char_of
-from lazyarr.error_state import look, prompt
+from lazyarr.error_state import Prompt, look, prompt
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.geometry import FRESH, same
 from lazyarr.habits import HABITS, LASTING, MEDIUM, habit_of, watch
@@ -383,7 +383,7 @@ def known_write(fn: numpy.ufunc | None, x: ndarray, region: numpy.ndarray, args:
     if known is None:
         return False
     _, _, _, _, is_loud, errors, _ = look()
-    if is_loud:
+    if is_loud or errors.__class__ is Prompt:
         return False
     inputs: list[Any] = []
     for a, type_ in zip(args, known.types, strict=True):

@@ -71,6 +71,25 @@ def test_a_write_that_raises_is_done_as_in_numpy(arrays):
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("pending", [False, True])
+@pytest.mark.parametrize("take", [lambda a: (a[::-1], a), lambda a: (a[1:], a[:-1]), lambda a: (a, a)])
+@pytest.mark.parametrize("name", ["floor_divide", "divide", "remainder"])
+def test_a_raising_write_over_its_own_operand_is_done_as_in_numpy(name, take, pending):
+    """NumPy computes in a copy where they overlap in another order, and an error discards the copy."""
+    kept = []
+    for mod in (numpy, np):
+        a = mod.array(numpy.arange(200_000.0) % 101)
+        if pending:
+            a = a * 1
+        out, x = take(a)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(RuntimeWarning, match=f"encountered in {name}"):
+                getattr(mod, name)(out, x, out=out)
+        kept.append(numpy.asarray(a))
+    numpy.testing.assert_array_equal(kept[1], kept[0])
+
+
 def test_what_was_called_before_does_not_raise(arrays):
     a, zero = arrays
     y = a / zero
