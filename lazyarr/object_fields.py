@@ -39,6 +39,8 @@ COMPLEX, OBJECTS = numpy.dtype("F").num, numpy.dtype(object).num
 NIN, NOUT = 16, 20
 """Of a ufunc: two ints of 32 bits."""
 
+TYPE_FLAGS, TUPLES = 168, 1 << 26
+"""Of a type: its flags, and the one of tuples and named tuples (Py_TPFLAGS_TUPLE_SUBCLASS)."""
 NUMBERS, SEQUENCE, MAPPING, CALL, COMPARISON, ITERATOR = 96, 104, 112, 128, 200, 216
 """Of a type: three tables of slots, and three slots."""
 
@@ -79,6 +81,8 @@ def are_known() -> bool:
         and [word(word(id(x) + DIMS).value + 8 * k).value for k in range(2)] == [2, 4]
         and [word(word(id(x) + STRIDES).value + 8 * k).value for k in range(2)] == [16, 4]
         and word(id(x) + BASE).value == id(x.base)
+        and all(word(id(cls) + TYPE_FLAGS).value == cls.__flags__ for cls in (tuple, list, int))
+        and tuple.__flags__ & TUPLES and not list.__flags__ & TUPLES
         and number(id(x) + FLAGS) & WRITEABLE
         and not number(id(locked) + FLAGS) & WRITEABLE
         and number(id(x) + FLAGS) & C_CONTIGUOUS

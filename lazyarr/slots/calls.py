@@ -8,7 +8,7 @@ Each has a record of words, to which its own function points in r10 before it ju
     PYTHONS  what lazyarr has: a Python function, which does all that is not done here
     FIRST    of functions: the routine for the first argument, which says whether the result is small, too
     READ     how many of the first arguments are arrays that it only reads, if that is known (`part_calls`)
-    FLAGS    of the windows that it is given instead
+    FLAGS    of the windows that it is given instead; or that a call without arguments gives a scalar
     LARGEST  how many elements such a one may have
 
 Where all arguments are plain arrays or such as hold none (numbers, names, types, tuples of those), NumPy's is
@@ -43,6 +43,7 @@ from lazyarr.slots.assembler import (
     At,
 )  # fmt: skip
 from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.tables import OF_NOTHING
 
 NUMPYS, PYTHONS, FIRST, READ, FLAGS, LARGEST = (At(R15, 8 * k) for k in range(6))
 
@@ -82,7 +83,7 @@ class Calls(Writer):
         a.label("called with names")
         a.load(RAX, At(RSI, LENGTH))
         a.test(RAX)
-        a.jump_if("equal", "called by Python")
+        a.jump_if("equal", "called with nothing")
         a.compare_number(RAX, MOST)
         a.jump_if("above", "called by Python")
         a.load(RDI, At(RSI, ITEMS))
@@ -118,6 +119,15 @@ class Calls(Writer):
         a.load(RAX, FIRST)
         a.call_at(RAX)
         a.jump("call arguments")
+        a.label("called with nothing")
+        a.compare_number(At(R10, FLAGS.offset), OF_NOTHING)
+        a.jump_if("other", "called by Python")
+        a.test(RDX)
+        a.jump_if("other", "called by Python")
+        self.count()
+        a.load(RDI, At(R10))
+        a.constant(RAX, "PyObject_Call")
+        a.jump_to(RAX)
         a.label("called by Python")
         a.load(RDI, At(R10, PYTHONS.offset))
         a.constant(RAX, "PyObject_Call")
@@ -320,7 +330,7 @@ class Calls(Writer):
         a.call("unwrap scalar")
         a.test(RAX)
         a.jump_if("other", "take done")
-        a.jump("take by Python")
+        a.jump("take container")
 
         a.label("take array")
         a.load(RDX, At(RSP, VALUES))

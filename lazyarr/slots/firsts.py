@@ -36,7 +36,8 @@ class Firsts(Writer):
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
         for write in (
-            self.of_nothing, self.of_shape, self.of_numbers, self.of_samples, self.of_values, self.of_arrays,
+            self.of_nothing, self.of_shape, self.of_square, self.of_numbers, self.of_samples, self.of_values,
+            self.of_arrays, self.of_labels,
         ):  # fmt: skip
             write()
 
@@ -85,6 +86,66 @@ class Firsts(Writer):
         a.copy(RAX, RBX)
         a.add(RSP, 16)
         a.pop(R15, R14, R13, R12, RBX)
+        a.leave()
+
+    def of_square(self) -> None:
+        """The same of the one number of rows and columns."""
+        a, k = self.asm, self.known
+        a.label("of square")
+        a.load(RAX, GIVEN)
+        a.increase(RAX, R14)
+        a.test(RAX)
+        a.jump_if("other", "of nothing")
+        self.compare(At(RDI, TYPE), k.integers, RAX)
+        a.jump_if("other", "of nothing")
+        a.push(RDI)
+        a.call("of shape")
+        a.pop(RDI)
+        a.test(RAX)
+        a.jump_if("equal", "of nothing")
+        a.push(RDI)
+        self.call("PyLong_AsSsize_t")
+        a.pop(RDI)
+        a.multiply(RAX, RAX)
+        self.above_limit(RAX, "of nothing", RCX)
+        a.copy(RAX, RDI)
+        a.leave()
+
+    def of_labels(self) -> None:
+        """rdi: the labels of a sum of products.   rax: itself, if any product of the operands is small."""
+        a, k = self.asm, self.known
+        a.label("of labels")
+        self.compare(At(RDI, TYPE), k.text, RAX)
+        a.jump_if("other", "of nothing")
+        a.test(R14)
+        a.jump_if("other", "of nothing")
+        a.push(RDI, R12, R13)
+        a.load(R13, GIVEN)
+        a.constant(R9, 1)
+        a.label("of labels next")
+        a.test(R13)
+        a.jump_if("equal", "of labels all")
+        a.load(RDI, At(R12))
+        a.call("argument")
+        a.test(RAX)
+        a.jump_if("equal", "of labels not")
+        self.compare(At(RAX, TYPE), k.real, RCX)
+        a.jump_if("other", "of labels not")
+        a.copy(RDI, RAX)
+        a.call("size")
+        self.above_limit(RAX, "of labels not", RCX)
+        a.multiply(R9, RAX)
+        self.above_limit(R9, "of labels not", RCX)
+        a.add(R12, 8)
+        a.count_down(R13)
+        a.jump("of labels next")
+        a.label("of labels not")
+        a.pop(R13, R12, RDI)
+        a.zero(RAX)
+        a.leave()
+        a.label("of labels all")
+        a.pop(R13, R12, RDI)
+        a.copy(RAX, RDI)
         a.leave()
 
     def of_numbers(self) -> None:
@@ -141,6 +202,11 @@ class Firsts(Writer):
         a.compare_number(R9, k.eager)
         a.jump_if("above", "of values not")
         a.load(R10, At(RDI, LIST_ITEMS))
+        a.test(R9)
+        a.jump_if("equal", "of values all")
+        a.load(RAX, At(R10))
+        self.compare(At(RAX, TYPE), k.lazy, RCX)
+        a.jump_if("equal", "of values arrays")
         a.label("of values next")
         a.test(R9)
         a.jump_if("equal", "of values all")
@@ -171,6 +237,15 @@ class Firsts(Writer):
         a.store(LEFT, RAX)
         a.copy(RAX, RDI)
         a.leave()
+        a.label("of values arrays")                 # one array of several, if no option says how
+        a.load(RAX, GIVEN)
+        a.increase(RAX, R14)
+        a.test(RAX)
+        a.jump_if("other", "of values not")
+        a.load(RAX, LEFT)
+        a.compare_number(RAX, DEEP - 1)
+        a.jump_if("equal", "of arrays")
+        a.jump("of values not")
         a.label("of values type")
         self.found_in(k.scalars, "of values type")
         a.leave()

@@ -23,7 +23,18 @@ from lazyarr.arrays import ndarray
 from lazyarr.config import DEFAULTS, current
 from lazyarr.namespace import ADAPTED, MADE, Function, offered_as
 from lazyarr.slots.descriptors import KEPT, THEIRS, attributes, methods, record, words
-from lazyarr.slots.tables import COPIERS, LARGEST, METHODS, QUICK, READING, READING_METHODS, SLOTS
+from lazyarr.slots.tables import (
+    ALONE,
+    COPIERS,
+    DRAWS,
+    LARGEST,
+    METHODS,
+    OF_NOTHING,
+    QUICK,
+    READING,
+    READING_METHODS,
+    SLOTS,
+)
 from lazyarr.slots.template import template
 from lazyarr.slots.words import addresses, before, entry_of, method_of, places, record_of
 from lazyarr.temporaries import through_slots
@@ -56,11 +67,14 @@ def attach(writes: bool) -> bool:
         setattr(ndarray, name, descriptor)
     firsts = {id(x): at[routine] for routine, names in QUICK.items() for x in _numpys(names)}
     reads = {id(x): count for count, names in READING.items() for x in _numpys(names)}
-    never = at["of nothing"]
+    never, argument = at["of nothing"], at["argument"]
 
     def hear(made: Function, x: Any) -> None:
         first, read = firsts.get(id(x), never), reads.get(id(x), 0)
-        made.record = words(x, made.__wrapped__, first, read, *_windows(x.__name__ if read else ""))
+        flags, largest = _windows(x.__name__ if read else "")
+        if _draws(x):
+            first, flags = argument, OF_NOTHING if x.__name__ in _ALONE else 0
+        made.record = words(x, made.__wrapped__, first, read, flags, largest)
 
     MADE.append(hear)
     for x, made in list(ADAPTED.values()):
@@ -68,6 +82,14 @@ def attach(writes: bool) -> bool:
             hear(made, x)
     through_slots(lambda call: offered_as(call, call))
     return True
+
+
+_DRAWS, _ALONE = (frozenset(names.split()) for names in (DRAWS, ALONE))
+
+
+def _draws(x: Any) -> bool:
+    """Is it one of `numpy.random`'s functions that only draw?  (It is not imported for that.)"""
+    return x.__name__ in _DRAWS and type(getattr(x, "__self__", None)).__name__ == "RandomState"
 
 
 def _is_off() -> bool:

@@ -11,6 +11,7 @@ from lazyarr.object_fields import (
     DTYPE,
     ITEMS,
     LENGTH,
+    LIST_ITEMS,
     OBJECTS,
     TYPE,
     TYPE_NUMBER,
@@ -480,7 +481,8 @@ class Routines(Writer):
         a.leave()
 
     def index(self) -> None:
-        """rdi: a key.   rax: itself, if it makes views or elements; a plain array's real one; else zero."""
+        """rdi: a key.   rax: a plain array's real one; itself, if it makes views or elements, or is a list of
+        scalars; else zero."""
         a, k = self.asm, self.known
         a.label("index")
         a.load(RAX, At(RDI, TYPE))
@@ -488,6 +490,8 @@ class Routines(Writer):
         a.jump_if("equal", "unwrap")
         self.compare(RAX, k.tuples, RCX)
         a.jump_if("equal", "index tuple")
+        self.compare(RAX, k.lists, RCX)
+        a.jump_if("equal", "argument list")
         self.found_in(k.indices, "index")
         a.copy(RAX, RDI)
         a.leave()
@@ -503,6 +507,8 @@ class Routines(Writer):
         a.jump_if("equal", "argument array")
         self.compare(RAX, k.tuples, RCX)
         a.jump_if("equal", "argument tuple")
+        self.compare(RAX, k.lists, RCX)
+        a.jump_if("equal", "argument list")
         self.found_in(k.inert, "argument")
         a.copy(RAX, RDI)
         a.leave()
@@ -514,6 +520,16 @@ class Routines(Writer):
         a.jump_if("other", "argument none")
         a.zero(RAX)
         a.label("argument none")
+        a.leave()
+        a.label("value")                            # of an assignment
+        self.compare(At(RDI, TYPE), k.lists, RAX)
+        a.jump_if("other", "unwrap")
+        a.label("argument list")                    # (NumPy reads it, and keeps it nowhere)
+        a.load(R8, At(RDI, LENGTH))
+        a.load(RSI, At(RDI, LIST_ITEMS))
+        a.compare_number(R8, k.eager)
+        a.jump_if("below", "argument tuple part")
+        a.zero(RAX)
         a.leave()
         a.label("argument tuple")
         self.each_found_in(k.inert, "argument tuple")

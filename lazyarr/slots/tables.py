@@ -126,8 +126,17 @@ QUICK = {
         linalg.matrix_rank linalg.cond
         fft.fft fft.ifft fft.rfft fft.irfft fft.fft2 fft.ifft2 fft.fftn fft.ifftn fft.fftshift fft.ifftshift
         copyto put putmask fill_diagonal
+        isscalar isreal iscomplex isposinf isneginf fix rollaxis extract trim_zeros diagflat array_equiv
+        polyadd polysub polymul polyder polyint roots poly matrix_transpose cumulative_sum cumulative_prod
+        linalg.diagonal linalg.trace linalg.vector_norm linalg.matrix_norm linalg.cross linalg.vecdot
+        linalg.svdvals linalg.matrix_transpose
     """,
-    "of shape": "zeros ones empty full",
+    "of shape": """
+        zeros ones empty full indices diag_indices hanning hamming bartlett blackman kaiser
+        fft.fftfreq fft.rfftfreq
+    """,
+    "of square": "eye identity tri tril_indices triu_indices",
+    "of labels": "einsum",
     "of numbers": "arange",
     "of samples": "linspace",
     "of values": "array asarray asanyarray ascontiguousarray asfortranarray",
@@ -136,10 +145,25 @@ QUICK = {
 """Routine for the first argument -> functions.  Where all arguments are plain arrays or hold none, NumPy
 computes them at the call, whoever asks."""
 
+DRAWS = """
+    rand randn random random_sample ranf sample standard_normal standard_exponential standard_cauchy
+    uniform normal randint choice permutation exponential poisson binomial gamma standard_gamma beta
+    lognormal laplace logistic gumbel weibull rayleigh triangular geometric standard_t chisquare vonmises
+    multinomial multivariate_normal dirichlet seed
+"""
+"""The same of the functions that are methods of one `RandomState`, which draws at the call."""
+ALONE = """
+    rand randn random random_sample ranf sample standard_normal standard_exponential standard_cauchy
+    uniform normal exponential poisson gumbel laplace logistic lognormal rayleigh
+"""
+"""Those that give a scalar where nothing is given."""
+OF_NOTHING = 1 << 30
+"""What says so in a record (`calls`)."""
+
 METHODS = """
     sum prod max min any all mean std var clip argmax argmin cumsum cumprod trace dot
     transpose swapaxes squeeze diagonal reshape ravel flatten view astype copy conj conjugate round
-    repeat take choose put compress searchsorted argsort sort argpartition partition nonzero fill item
+    repeat take choose put compress searchsorted argsort sort argpartition partition nonzero fill item tolist
 """
 """What NumPy does for a plain array at the call; its result is an argument, a view, an array or a scalar."""
 READING_METHODS = {
@@ -185,7 +209,8 @@ ATTRIBUTES = {"attribute": "shape strides dtype ndim size nbytes itemsize", "vie
 HELPERS = """
     Py_IncRef Py_DecRef PyType_GenericAlloc PyErr_Clear PyErr_SetString PyErr_Fetch PyErr_Restore
     PyObject_Vectorcall PyObject_VectorcallDict PyObject_Call PyObject_GetAttr PyLong_AsSsize_t PyDict_Next
-    PyTuple_New PyUnicode_CompareWithASCIIString PyObject_GetItem PyErr_Occurred memcpy
+    PyTuple_New PyUnicode_CompareWithASCIIString PyObject_GetItem PyObject_GC_IsTracked PyObject_GC_Track
+    PyErr_Occurred memcpy
     PySlice_Unpack PySlice_AdjustIndices
 """
 """What bodies call besides."""

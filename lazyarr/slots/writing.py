@@ -13,6 +13,7 @@ from lazyarr.slots.assembler import R9, R10, R11, Assembler
 from lazyarr.slots.attributes import Attributes
 from lazyarr.slots.bodies import Bodies
 from lazyarr.slots.calls import Calls
+from lazyarr.slots.containers import Containers
 from lazyarr.slots.elements import Elements
 from lazyarr.slots.firsts import Firsts
 from lazyarr.slots.items import Items
@@ -31,7 +32,7 @@ from lazyarr.slots.words import before, entry_of, method_of, record_of
 
 WRITERS = (
     Routines, Sizes, Parts, Loops, Products, Bodies, PartOperators, Elements, Views, Items, PartWrites, Calls,
-    PartCalls, Firsts, Attributes,
+    Containers, PartCalls, Firsts, Attributes,
 )  # fmt: skip
 """Of bodies and routines."""
 LOOPED = "binary", "product", "in_place", "comparison", "scalar first", "scalar compared"
