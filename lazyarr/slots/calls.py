@@ -64,7 +64,9 @@ class Calls(Writer):
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in self.called, self.method, self.array_ufunc, self.take, self.exits:
+        for write in (
+            self.called, self.method, self.alone, self.of_ufunc, self.array_ufunc, self.take, self.exits,
+        ):  # fmt: skip
             write()
 
     # ---------------------------------------------------------------------- methods, functions
@@ -145,6 +147,7 @@ class Calls(Writer):
         a.label("call arguments")
         a.test(RAX)
         a.jump_if("equal", "call parts")
+        a.label("call others")
         a.store(At(RSP, VALUES), RAX)
         a.place(R9, At(RSP, VALUES))
         a.copy(R10, R12)
@@ -168,6 +171,29 @@ class Calls(Writer):
         a.store(RESULT, RAX)
         self.count()
         a.jump("take")
+
+    def alone(self) -> None:
+        """The same, where NumPy does not look at the arguments, unless they are for arrays of objects."""
+        a = self.asm
+        a.label("method alone")
+        self._enter_method("method alone")
+        self._as_given()
+        a.copy(RDI, RBX)
+        a.call("argument")
+        a.test(RAX)
+        a.jump_if("equal", "call back")
+        a.store(At(RSP, VALUES), RAX)
+        a.jump("call")
+
+    def of_ufunc(self) -> None:
+        """(ufunc, args, count, names): as `method`, of what is around NumPy's ufunc."""
+        a = self.asm
+        a.label("ufunc method")
+        self._enter_method("ufunc method")
+        a.load(RAX, At(RBX, self.known.fn))
+        a.test(RAX)
+        a.jump_if("equal", "call back")
+        a.jump("call others")
 
     def array_ufunc(self) -> None:
         """(array, [ufunc, method, operands], count, names): NumPy asks, as its scalar met an array."""

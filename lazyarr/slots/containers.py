@@ -10,10 +10,12 @@ First all parts are looked at, then they are replaced: in between nothing is lef
 from __future__ import annotations
 
 from lazyarr.object_fields import BASE, ITEMS, LENGTH, LIST_ITEMS, TUPLES, TYPE, TYPE_FLAGS
-from lazyarr.slots.assembler import R10, R11, RAX, RBX, RCX, RDI, RDX, RSI, RSP, Assembler, At
+from lazyarr.slots.assembler import R8, R9, R10, R11, RAX, RBX, RCX, RDI, RDX, RSI, RSP, Assembler, At
 from lazyarr.slots.calls import AT, LEFT, MOST, RESULT, VALUES
 from lazyarr.slots.routines import Known, Writer
 
+FEW = 64
+"""Parts up to which those with the same base are counted."""
 FIRST = At(RSP, VALUES)
 """The first real argument."""
 
@@ -80,7 +82,7 @@ class Containers(Writer):
         a.test(RCX)
         a.jump_if("equal", "container sized")
         self._if_view("container on")
-        self.unless_alone(RCX, "take by Python")
+        self._unless_shared()
         a.copy(RDI, RCX)
         a.label("container sized")
         a.push(R10, R11)
@@ -146,6 +148,41 @@ class Containers(Writer):
         a.jump_if("other", "take done")
         self.on("PyObject_GC_Track", RESULT)
         a.jump("take done")
+
+    def _unless_shared(self) -> None:
+        """To Python, unless what a part is a view of, in rcx, is known to parts alone, as of `nonzero`."""
+        a, k = self.asm, self.known
+        self.compare(At(RCX, TYPE), k.real, RAX)
+        a.jump_if("other", "take by Python")
+        a.compare_number(At(RCX, BASE), 0)
+        a.jump_if("other", "take by Python")
+        a.load(R9, RESULT)
+        a.load(R8, At(R9, LENGTH))
+        a.compare_number(R8, FEW)
+        a.jump_if("above", "take by Python")
+        a.place(RDX, At(R9, ITEMS))
+        self.compare(At(R9, TYPE), k.lists, RAX)
+        a.jump_if("other", "container count")
+        a.load(RDX, At(R9, LIST_ITEMS))
+        a.label("container count")
+        a.zero(R9)
+        a.constant(RSI, k.real)
+        a.label("container count next")
+        a.test(R8)
+        a.jump_if("equal", "container counted")
+        a.load(RAX, At(RDX))
+        a.compare(At(RAX, TYPE), RSI)
+        a.jump_if("other", "container count on")
+        a.compare(At(RAX, BASE), RCX)
+        a.jump_if("other", "container count on")
+        a.add(R9, 1)
+        a.label("container count on")
+        a.add(RDX, 8)
+        a.count_down(R8)
+        a.jump("container count next")
+        a.label("container counted")
+        a.compare(At(RCX), R9)
+        a.jump_if("other", "take by Python")
 
     def _begin(self) -> None:
         """AT and LEFT, from the start."""

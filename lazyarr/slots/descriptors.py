@@ -72,22 +72,24 @@ def _made(make: str, structure: ctypes.Structure, name: str) -> Any:
     return found
 
 
-_ours: set[int] = set()
-"""Identities of our descriptors of methods, which are there for ever."""
+_ours: dict[int, type] = {}
+"""Identities of our descriptors of methods, which are there for ever -> whose they are."""
 
 
 def _reduced(method: Any) -> tuple[Any, tuple[Any, str]]:
     """How descriptors of methods pickle, and are copied: ours are not of the type that they name."""
-    return getattr, (ndarray if id(method) in _ours else method.__objclass__, method.__name__)
+    return getattr, (_ours.get(id(method), method.__objclass__), method.__name__)
 
 
-def methods(entries: list[tuple[str, int]]) -> Iterator[tuple[str, Any]]:
-    for name, at in entries:
-        of_numpy = _Method.from_address(fields.word(id(THEIRS[name]) + OF_DESCRIPTOR).value)
+def methods(cls: type, entries: Mapping[str, int]) -> Iterator[tuple[str, Any]]:
+    """Descriptors of the methods of a class of ours, as NumPy's of that name."""
+    for name, at in entries.items():
+        theirs = getattr(getattr(numpy, cls.__name__), name)
+        of_numpy = _Method.from_address(fields.word(id(theirs) + OF_DESCRIPTOR).value)
         made = _Method(of_numpy.name, at, FASTCALL, of_numpy.doc)
-        found = _made("PyDescr_NewMethod", made, THEIRS[name].__qualname__)
+        found = _made("PyDescr_NewMethod", made, theirs.__qualname__)
         KEPT.append(found)
-        _ours.add(id(found))
+        _ours[id(found)] = cls
         yield name, found
     copyreg.pickle(types.MethodDescriptorType, _reduced)
 

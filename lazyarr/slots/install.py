@@ -30,14 +30,17 @@ from lazyarr.slots.tables import (
     LARGEST,
     METHODS,
     OF_NOTHING,
+    OTHER_METHODS,
     QUICK,
     READING,
     READING_METHODS,
     SLOTS,
+    UFUNC_METHODS,
 )
 from lazyarr.slots.template import template
 from lazyarr.slots.words import addresses, before, entry_of, method_of, places, record_of
 from lazyarr.temporaries import through_slots
+from lazyarr.ufuncs import ufunc
 
 
 def attach(writes: bool) -> bool:
@@ -51,9 +54,11 @@ def attach(writes: bool) -> bool:
     if found is None:
         return False
     code, missing, labels = found
-    known, entries, own = addresses(), _places(), [*METHODS.split(), "__array_ufunc__"]
+    known, entries, own = addresses(), _places(), [*METHODS.split(), *OTHER_METHODS]
+    of_ufuncs = UFUNC_METHODS.split()
     known.update({before(number): place.value for number, place in entries})
     known.update({record_of(name): _record(name) for name in own})
+    known.update({record_of(x): record(getattr(numpy.ufunc, x), vars(ufunc)[x]) for x in of_ufuncs})
     memory = _executable(code, known, missing)
     if memory is None:
         return True                                 # memory may not be made executable here
@@ -63,8 +68,10 @@ def attach(writes: bool) -> bool:
     at = {name: address + offset for name, offset in labels.items()}
     for number, place in entries:
         place.value = at[entry_of(number)]
-    for name, descriptor in [*methods([(name, at[method_of(name)]) for name in own]), *attributes(at)]:
+    for name, descriptor in [*methods(ndarray, {name: at[method_of(name)] for name in own}), *attributes(at)]:
         setattr(ndarray, name, descriptor)
+    for name, descriptor in methods(ufunc, {name: at[method_of(name)] for name in of_ufuncs}):
+        setattr(ufunc, name, descriptor)
     firsts = {id(x): at[routine] for routine, names in QUICK.items() for x in _numpys(names)}
     reads = {id(x): count for count, names in READING.items() for x in _numpys(names)}
     never, argument = at["of nothing"], at["argument"]

@@ -166,6 +166,10 @@ METHODS = """
     repeat take choose put compress searchsorted argsort sort argpartition partition nonzero fill item tolist
 """
 """What NumPy does for a plain array at the call; its result is an argument, a view, an array or a scalar."""
+OTHER_METHODS = {"__array_ufunc__": "array ufunc", "__deepcopy__": "method alone"}
+"""Those that have bodies of their own."""
+UFUNC_METHODS = "reduce accumulate reduceat at"
+"""Methods of ufuncs.  (Not `outer`, whose results may be large.)"""
 READING_METHODS = {
     1: """
         sum prod max min any all mean std var clip argmax argmin cumsum cumprod trace

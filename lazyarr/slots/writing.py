@@ -25,7 +25,7 @@ from lazyarr.slots.parts import Parts
 from lazyarr.slots.products import Products
 from lazyarr.slots.routines import Known, Routines
 from lazyarr.slots.sizes import Sizes
-from lazyarr.slots.tables import METHODS, SLOTS, Slot
+from lazyarr.slots.tables import METHODS, OTHER_METHODS, SLOTS, UFUNC_METHODS, Slot
 from lazyarr.slots.template import Template
 from lazyarr.slots.views import Views
 from lazyarr.slots.words import before, entry_of, method_of, record_of
@@ -48,7 +48,10 @@ def written(places: Mapping[str, int]) -> Template:
         writer(asm, known)
     for number, (_, slot) in enumerate(SLOTS):
         _entry(asm, slot, number)
-    bodies = {**dict.fromkeys(METHODS.split(), "method"), "__array_ufunc__": "array ufunc"}
+    bodies = {
+        **dict.fromkeys(METHODS.split(), "method"), **OTHER_METHODS,
+        **dict.fromkeys(UFUNC_METHODS.split(), "ufunc method"),
+    }  # fmt: skip
     for name, body in bodies.items():
         asm.label(method_of(name))
         asm.constant(R10, record_of(name))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lazyarr.slots import install, template, words, writing
-from lazyarr.slots.tables import METHODS
+from lazyarr.slots.tables import METHODS, OTHER_METHODS, UFUNC_METHODS
 from tests.slots.operands import ONLY_HERE
 
 pytestmark = ONLY_HERE
@@ -75,7 +75,7 @@ def test_the_code_is_for_any_process() -> None:
     one, other = writing.written(places), writing.written(places)
     assert one == other == template.template(places, True)
     known = {
-        *words.addresses(), *map(words.record_of, [*METHODS.split(), "__array_ufunc__"]),
+        *words.addresses(), *map(words.record_of, [*METHODS.split(), *OTHER_METHODS, *UFUNC_METHODS.split()]),
         *(words.before(number) for number, _ in install._places()),
     }  # fmt: skip
     assert known >= {*one.words}
