@@ -1,0 +1,195 @@
+"""Pending nodes made by machine code: the calls of `recipes` that are met again and again.
+
+In:  recipes of large results, when Python has used one.   Out: `NODES.make`, a function that makes such nodes.
+Python takes some four microseconds for a node, and three times as long where kernels have driven what the
+interpreter needs out of the caches; the code of `nodes_text` a tenth of that.  It lies in the cache as kernels
+do, and is loaded when so many nodes were made that it pays.
+Always holds: what it makes is what Python would have made, in the same order; what it does not know it leaves.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from typing import Any
+
+import numpy
+
+from lazyarr import error_state, expr, srcloc
+from lazyarr import object_fields as fields
+from lazyarr.arrays import ndarray
+from lazyarr.compiler import COMPILER, loads_cached
+from lazyarr.config import DEFAULTS, OBSERVED, current
+from lazyarr.counters import COUNT, Counters
+from lazyarr.dtypes import CHARS
+from lazyarr.expr import Expr, Read
+from lazyarr.fastcalls import fastcall
+from lazyarr.geometry import PROBED, address
+from lazyarr.habits import MEDIUM
+from lazyarr.kernels import host
+from lazyarr.nodes_text import AXES, BITS, OPERAND, Entry, Places, Word, text
+from lazyarr.slot_words import UNUSUAL, at_address
+from lazyarr.storage import DUE, SLACK, Storage, launch
+from lazyarr.values import LEDGER, Buffer, Ledger
+
+OPT = 2
+"""LLVM's level of code generation."""
+
+FUNCTIONS = {
+    Word.ALLOC: "PyType_GenericAlloc", Word.INCREF: "Py_IncRef", Word.DECREF: "Py_DecRef",
+    Word.TUPLE: "PyTuple_New", Word.LIST: "PyList_New", Word.APPEND: "PyList_Append",
+    Word.WEAKREF: "PyWeakref_NewRef", Word.NUMBER: "PyLong_AsSsize_t", Word.INT: "PyLong_FromSsize_t",
+    Word.NEXT: "PyIter_Next", Word.STATE: "PyContextVar_Get", Word.ITEM: "PyDict_GetItemWithError",
+    Word.LOOKUP: "PyDict_GetItemWithError", Word.CALL: "PyObject_Vectorcall", Word.CLEAR: "PyErr_Clear",
+    Word.CODE: "PyFrame_GetCode", Word.LASTI: "PyFrame_GetLasti",
+}  # fmt: skip
+_OBJECTS: dict[Word, Any] = {
+    Word.NONE: None, Word.FALSE: False, Word.TRUE: True, Word.ZERO: 0, Word.ONE: 1, Word.LESS: -1,
+    Word.LAZY: ndarray, Word.READ: Read, Word.EXPR: Expr, Word.STORAGE: Storage, Word.BUFFER: Buffer,
+    Word.SERIALS: expr._serials, Word.COUNT: COUNT, Word.LEDGER: LEDGER, Word.DUE: DUE,
+    Word.OBSERVED: OBSERVED, Word.STATES: numpy._core.umath._extobj_contextvar,
+    Word.WARNINGS: vars(warnings), Word.FILTERS: "filters", Word.SEEN_IN: vars(error_state),
+    Word.SEEN: "_seen", Word.GETFRAME: sys._getframe, Word.THEIRS: srcloc.THEIRS, Word.LAUNCH: launch,
+}  # fmt: skip
+_OWNERS: dict[str, Any] = {
+    "read": Read, "storage": Storage, "array": ndarray, "buffer": Buffer, "count": Counters, "ledger": Ledger,
+}  # fmt: skip
+
+
+class Table:
+    """The recipes that the code knows."""
+
+    def __init__(self) -> None:
+        self.rows = numpy.zeros((1 << BITS, Entry.END), numpy.int64)
+        self.held: dict[int, Any] = {}
+        """What entries refer to."""
+
+    def write(self, place: int, fn: numpy.ufunc, args: tuple[Any, ...], recipe: Any) -> None:
+        """Let the code know a recipe, if it is of the kind that it can go by."""
+        row = _row(fn, args, recipe)
+        if row is None:
+            return
+        words, refers = row
+        before = self.held.get(place)
+        self.held[place] = refers, before           # (till the entry is another one)
+        self.rows[place] = words
+        self.held[place] = refers
+
+
+def _row(fn: numpy.ufunc, args: tuple[Any, ...], recipe: Any) -> tuple[list[int], Any] | None:
+    """The words of an entry, and what they refer to."""
+    geo = recipe.geo
+    if geo.dtype.kind == "c" or geo.nbytes >= PROBED or id(geo.dtype) not in CHARS:
+        return None
+    words = [0] * Entry.END
+    nbytes = geo.nbytes
+    words[Entry.UFUNC], words[Entry.COUNT] = id(fn), len(args)
+    makers: list[Any] = []
+    for k, (x, type_) in enumerate(zip(args, recipe.types, strict=False)):
+        at, maker = Entry.FIRST + k * OPERAND, None
+        if x.__class__ is ndarray:
+            g = x.geo
+            if x.storage is None or g.ndim > AXES or g.dtype.kind == "c" or id(g.dtype) not in CHARS:
+                return None
+            words[at : at + 2] = id(g.dtype), g.ndim
+            words[at + 2 : at + 2 + g.ndim] = g.shape
+            words[at + 2 + AXES : at + 2 + AXES + g.ndim] = g.strides
+        else:
+            words[at] = id(x.__class__)
+            if x.__class__ is not type_:
+                if not isinstance(type_, type):
+                    return None
+                maker = type_
+        makers.append(maker)
+        words[Entry.MAKERS + k] = 0 if maker is None else id(maker)
+    words[Entry.OP], words[Entry.REGION], words[Entry.NBYTES] = id(recipe.op), id(geo), id(nbytes)
+    words[Entry.BYTES], words[Entry.FLAGGED] = nbytes, recipe.flagged
+    words[Entry.LARGE] = recipe.measure > MEDIUM * DEFAULTS["eager_elements"]
+    words[Entry.RECIPE] = id(recipe)
+    return words, (fn, recipe, nbytes, makers, [x.__class__ for x in args])
+
+
+def usual(recipe: Any) -> bool:
+    """Is a call a node by its recipe, whatever its operands, under the options in force?"""
+    jit = current.jit
+    return jit == "always" or (jit == "auto" and recipe.measure > MEDIUM * current.eager_elements)
+
+
+def crowded(node: Expr) -> None:
+    """What `Expr` does where a new node is one of many readers, or reads what was written to meanwhile."""
+    late = False
+    for i in node.inputs:
+        if i.__class__ is Read:
+            i.expr.waiting()
+            late = late or i.expr.replaced
+    if late:
+        node.recapture()
+
+
+def load(compiles: bool) -> tuple[Callable[..., Any], Table] | None:
+    """The function, from the cache, or compiled, and its table; None where it is not there, or objects lie
+    otherwise."""
+    if not (loads_cached() or COMPILER.usable) or not fields.are_known():
+        return None
+    places = _places()
+    if not _lie_there(places):
+        return None
+    from lazyarr.dispatch.jit import NotCompiled, cached_only
+    from lazyarr.dispatch.jit import load as loaded
+
+    with suppress(NotCompiled, RuntimeError), (
+        nullcontext() if compiles and COMPILER.usable else cached_only()
+    ):
+        target = host()
+        written, name = text(places, target.name)
+        found = loaded(written, (name,), target, OPT, kernel=False)
+        table = Table()
+        words = _words(table)
+        _KEPT.extend((found, words, table))
+        return fastcall(name, found[name], words), table
+    return None
+
+
+_KEPT: list[Any] = []
+
+
+def _words(table: Table) -> numpy.ndarray:
+    """What the function is given."""
+    words = numpy.zeros(Word.END, numpy.int64)
+    objects = {**_OBJECTS, Word.USUAL: usual, Word.CROWDED: crowded}
+    _KEPT.append(objects)
+    for at, x in objects.items():
+        words[at] = id(x)
+    for at, name in FUNCTIONS.items():
+        words[at] = fields.function(name)
+    words[[Word.TABLE, Word.UNUSUAL, Word.PENDING, Word.SLACK]] = [
+        address(table.rows), at_address(UNUSUAL), DEFAULTS["pending_nodes"], SLACK,
+    ]  # fmt: skip
+    return words
+
+
+def _owner(name: str) -> tuple[Any, str]:
+    """The class that has a field of `Places`, and the attribute."""
+    first, _, rest = name.partition("_")
+    return (_OWNERS[first], rest) if rest else (Expr, name)
+
+
+def _places() -> Places:
+    return Places._make([fields.offset_of(vars(cls)[name]) for cls, name in map(_owner, Places._fields)])
+
+
+def _lie_there(places: Places) -> bool:
+    """Are the attributes where they are looked for?"""
+    value = Expr.leaf(Buffer.new(8))
+    x = object.__new__(ndarray)
+    x.storage, x.geo, x.origin = Storage(value), numpy.empty(0), None
+    samples = {
+        Expr: value, Read: Read(value, x.geo), Storage: x.storage, ndarray: x, Buffer: value.buf,
+        Counters: COUNT, Ledger: LEDGER,
+    }  # fmt: skip
+    return all(
+        fields.word(id(samples[cls]) + at).value == id(getattr(samples[cls], name))
+        for (cls, name), at in zip(map(_owner, Places._fields), places, strict=True)
+    )
