@@ -28,8 +28,8 @@ REFERENT = 16
 
 DATA, NDIM, DIMS, STRIDES, BASE, DTYPE, FLAGS = DATA_FIELD, 24, 32, 40, 48, 56, 64
 """Of an array (PyArrayObject); its flags are an int of 32 bits."""
-C_CONTIGUOUS, WRITEABLE = 1, 0x400
-"""Two of them (NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE)."""
+C_CONTIGUOUS, F_CONTIGUOUS, WRITEABLE = 1, 2, 0x400
+"""Three of them (NPY_ARRAY_C_CONTIGUOUS and so on)."""
 TYPE_NUMBER, ITEMSIZE = 28, 40
 """Of a dtype: an int of 32 bits, and a word."""
 COMPLEX, OBJECTS = numpy.dtype("F").num, numpy.dtype(object).num
@@ -79,6 +79,8 @@ def are_known() -> bool:
         and not number(id(locked) + FLAGS) & WRITEABLE
         and number(id(x) + FLAGS) & C_CONTIGUOUS
         and not number(id(locked) + FLAGS) & C_CONTIGUOUS
+        and not number(id(x) + FLAGS) & F_CONTIGUOUS
+        and number(id(x.T) + FLAGS) & (F_CONTIGUOUS | C_CONTIGUOUS) == F_CONTIGUOUS
         and _makes_arrays(x)
         and word(id(x) + DTYPE).value == id(x.dtype)
         and all(number(id(numpy.dtype(c)) + TYPE_NUMBER) == numpy.dtype(c).num for c in "bfdgDO")

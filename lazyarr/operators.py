@@ -217,6 +217,8 @@ def inplace(name: str, fn: numpy.ufunc) -> Any:
     by_numpy = getattr(numpy.ndarray, f"__i{name}__")
 
     def call(self: Any, other: Any) -> Any:
+        if NODES.update is not None and NODES.update(1, self, fn, self, other):
+            return self
         if (other.__class__ in SCALARS or other.__class__ is ndarray) and is_numpys(self):
             COUNT.eager += 1
             by_python(self.geo, now(other) if other.__class__ is ndarray else other)

@@ -181,6 +181,9 @@ class Nodes:
 
     def __init__(self) -> None:
         self.make: Any = None
+        self.view: Any = None
+        self.assign: Any = None
+        self.update: Any = None
         self.table: Any = None
         self.left = NODES_PAY
         """Nodes until somebody looks for it; nobody does once it is below zero."""
@@ -199,7 +202,7 @@ class Nodes:
 
         found = load(self.compiles)
         if found is not None:
-            self.make, self.table = found
+            self.make, self.view, self.assign, self.update, self.table = found
         elif not self.compiles:
             self.compiles, self.left = True, NODES_WRITING_PAYS
 
@@ -447,4 +450,6 @@ def known_write(fn: numpy.ufunc | None, x: ndarray, region: numpy.ndarray, args:
             except (OverflowError, TypeError):  # NumPy has words for that
                 return False
     storage.write(region, known.op, tuple(inputs), False, errors, known.quiet)
+    if NODES.table is not None:
+        NODES.table.know(tuple(key), region.dtype, args, known)
     return True

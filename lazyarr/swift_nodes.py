@@ -1,8 +1,8 @@
-"""Pending nodes made by machine code: the calls of `recipes` that are met again and again.
+"""Pending nodes made by machine code: the calls of `recipes` that are met again and again; writes, and views.
 
-In:  recipes of large results, when Python has used one.   Out: `NODES.make`, a function that makes such nodes.
+In:  recipes of large results, and known writes, when Python has used one.   Out: `Made`, functions that do so.
 Python takes some four microseconds for a node, and three times as long where kernels have driven what the
-interpreter needs out of the caches; the code of `nodes_text` a tenth of that.  It lies in the cache as kernels
+interpreter needs out of the caches; the code of `nodes_text` and `writes_text` a tenth of that.  It lies in the cache as kernels
 do, and is loaded when so many nodes were made that it pays.
 Always holds: what it makes is what Python would have made, in the same order; what it does not know it leaves.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from _thread import RLock
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from typing import Any
@@ -24,30 +25,36 @@ from lazyarr.compiler import COMPILER, loads_cached
 from lazyarr.config import DEFAULTS, OBSERVED, current
 from lazyarr.counters import COUNT, Counters
 from lazyarr.dtypes import CHARS
-from lazyarr.expr import Expr, Read
+from lazyarr.elementwise import IN_PLACE, MOVED
+from lazyarr.error_state import Prompt
+from lazyarr.expr import LOCK, Expr, Read
 from lazyarr.fastcalls import fastcall
 from lazyarr.geometry import PROBED, address
 from lazyarr.habits import MEDIUM
 from lazyarr.kernels import host
-from lazyarr.nodes_text import AXES, BITS, OPERAND, Entry, Places, Word, text
+from lazyarr.nodes_ir import AXES, BITS, OPERAND, WRITES, Entry, Places, Word, Write, shared
+from lazyarr.nodes_text import make
+from lazyarr.records import NamedTuple
 from lazyarr.slot_words import UNUSUAL, at_address
-from lazyarr.storage import DUE, SLACK, Storage, launch
+from lazyarr.storage import DUE, REPEATED, SLACK, SMALL_WRITES, Storage, bound, evaluate, launch
 from lazyarr.values import LEDGER, Buffer, Ledger
+from lazyarr.writes_text import assign, is_slice, update, view, written
 
 OPT = 2
 """LLVM's level of code generation."""
 
 FUNCTIONS = {
     Word.ALLOC: "PyType_GenericAlloc", Word.INCREF: "Py_IncRef", Word.DECREF: "Py_DecRef",
-    Word.TUPLE: "PyTuple_New", Word.LIST: "PyList_New", Word.APPEND: "PyList_Append",
+    Word.NEW_TUPLE: "PyTuple_New", Word.LIST: "PyList_New", Word.APPEND: "PyList_Append",
     Word.WEAKREF: "PyWeakref_NewRef", Word.NUMBER: "PyLong_AsSsize_t", Word.INT: "PyLong_FromSsize_t",
-    Word.NEXT: "PyIter_Next", Word.STATE: "PyContextVar_Get", Word.ITEM: "PyDict_GetItemWithError",
+    Word.NEXT: "PyIter_Next", Word.STATE: "PyContextVar_Get", Word.ITEM: "PyObject_GetItem",
     Word.LOOKUP: "PyDict_GetItemWithError", Word.CALL: "PyObject_Vectorcall", Word.CLEAR: "PyErr_Clear",
     Word.CODE: "PyFrame_GetCode", Word.LASTI: "PyFrame_GetLasti",
 }  # fmt: skip
 _OBJECTS: dict[Word, Any] = {
-    Word.NONE: None, Word.FALSE: False, Word.TRUE: True, Word.ZERO: 0, Word.ONE: 1, Word.LESS: -1,
-    Word.LAZY: ndarray, Word.READ: Read, Word.EXPR: Expr, Word.STORAGE: Storage, Word.BUFFER: Buffer,
+    Word.NONE: None, Word.FALSE: False, Word.TRUE: True, Word.ZERO: 0, Word.LESS: -1,
+    Word.TUPLE: tuple, Word.SLICE: slice, Word.INTEGER: int, Word.ELLIPSIS: type(...),
+    Word.NOTHING: type(None), Word.LAZY: ndarray, Word.READ: Read, Word.EXPR: Expr, Word.STORAGE: Storage, Word.BUFFER: Buffer,
     Word.SERIALS: expr._serials, Word.COUNT: COUNT, Word.LEDGER: LEDGER, Word.DUE: DUE,
     Word.OBSERVED: OBSERVED, Word.STATES: numpy._core.umath._extobj_contextvar,
     Word.WARNINGS: vars(warnings), Word.FILTERS: "filters", Word.SEEN_IN: vars(error_state),
@@ -65,6 +72,30 @@ class Table:
         self.rows = numpy.zeros((1 << BITS, Entry.END), numpy.int64)
         self.held: dict[int, Any] = {}
         """What entries refer to."""
+
+        self.writes = numpy.zeros((WRITES, Write.END), numpy.int64)
+        self._written: list[Any] = []
+        self._known: set[tuple[Any, ...]] = set()
+
+    def know(self, key: tuple[Any, ...], dtype: numpy.dtype, args: tuple[Any, ...], known: Any) -> None:
+        """Let the code know a write, with the key by which `recipes` does."""
+        number = len(self._written)
+        if key in self._known or number == WRITES - 1 or len(args) > 2:     # (the last one ends the table)
+            return
+        words, makers = [0] * Write.END, []
+        words[Write.UFUNC], words[Write.INTO] = id(key[0]), id(dtype)
+        words[Write.OP], words[Write.QUIET] = id(known.op), known.quiet
+        for k, (x, type_) in enumerate(zip(args, known.types, strict=True)):
+            is_array = x.__class__ is ndarray
+            words[Write.TAGS + k] = id(x.geo.dtype if is_array else x.__class__)
+            if not is_array and x.__class__ is not type_:
+                if not isinstance(type_, type):
+                    return
+                makers.append(type_)
+                words[Write.MAKERS + k] = id(type_)
+        self._known.add(key)
+        self._written.append((key, known, makers, [x.__class__ for x in args]))
+        self.writes[number] = words
 
     def write(self, place: int, fn: numpy.ufunc, args: tuple[Any, ...], recipe: Any) -> None:
         """Let the code know a recipe, if it is of the kind that it can go by."""
@@ -117,21 +148,65 @@ def usual(recipe: Any) -> bool:
     return jit == "always" or (jit == "auto" and recipe.measure > MEDIUM * current.eager_elements)
 
 
+def always(_: None) -> bool:
+    """Is everything compiled under the options in force?"""
+    return current.jit == "always"
+
+
 def crowded(node: Expr) -> None:
     """What `Expr` does where a new node is one of many readers, or reads what was written to meanwhile."""
     late = False
     for i in node.inputs:
         if i.__class__ is Read:
-            i.expr.waiting()
-            late = late or i.expr.replaced
+            value = i.expr
+            value.waiting()
+            late = late or (value.replaced and value is not node.old)
+    if node.old is not None:
+        node.old.waiting()
     if late:
         node.recapture()
 
 
-def load(compiles: bool) -> tuple[Callable[..., Any], Table] | None:
-    """The function, from the cache, or compiled, and its table; None where it is not there, or objects lie
-    otherwise."""
-    if not (loads_cached() or COMPILER.usable) or not fields.are_known():
+def settled(node: Expr, old: Expr) -> None:
+    """What `Storage.write` does at last where a new value may not just wait."""
+    with LOCK:
+        storage = None if node.home is None else node.home()
+        if storage is None or node.op is None:
+            return
+        read = [i.expr.buf for i in node.inputs if i.__class__ is Read]
+        if node.errors.__class__ is Prompt or any(buf is not None and buf.shared() for buf in read):
+            storage._computed(node, old)
+            return
+        bound(node)
+        if storage.small_writes + REPEATED * storage.repeats >= SMALL_WRITES:
+            storage.small_writes = storage.repeats = 0
+            evaluate([node])
+
+
+class Made(NamedTuple):
+    """The functions of `nodes_text` and `writes_text`, and what they go by."""
+
+    make: Callable[..., Any]
+    view: Callable[..., Any]
+    assign: Callable[..., Any]
+    update: Callable[..., Any]
+    table: Table
+
+
+_PUBLIC = {"make": make, "view": view, "assign": assign, "update": update}
+
+
+def text(of: Places, suffix: str) -> tuple[str, dict[str, str]]:
+    """The module, and the names of its functions."""
+    names = {name: f"lazyarr_{name}_{suffix}" for name in _PUBLIC}
+    private = [*shared(of), is_slice(of), written(of)]
+    public = [write(of, names[name]) for name, write in _PUBLIC.items()]
+    return "\n".join([each.text() for each in (*private, *public)]), names
+
+
+def load(compiles: bool) -> Made | None:
+    """The functions, from the cache, or compiled; None where they are not there, or objects lie otherwise."""
+    if not (loads_cached() or COMPILER.usable) or not fields.are_known() or not fields.owner_of(RLock()):
         return None
     places = _places()
     if not _lie_there(places):
@@ -143,12 +218,12 @@ def load(compiles: bool) -> tuple[Callable[..., Any], Table] | None:
         nullcontext() if compiles and COMPILER.usable else cached_only()
     ):
         target = host()
-        written, name = text(places, target.name)
-        found = loaded(written, (name,), target, OPT, kernel=False)
+        module, names = text(places, target.name)
+        found = loaded(module, tuple(names.values()), target, OPT, kernel=False)
         table = Table()
         words = _words(table)
         _KEPT.extend((found, words, table))
-        return fastcall(name, found[name], words), table
+        return Made(*[fastcall(name, found[name], words) for name in names.values()], table)
     return None
 
 
@@ -158,15 +233,23 @@ _KEPT: list[Any] = []
 def _words(table: Table) -> numpy.ndarray:
     """What the function is given."""
     words = numpy.zeros(Word.END, numpy.int64)
-    objects = {**_OBJECTS, Word.USUAL: usual, Word.CROWDED: crowded}
+    objects = {
+        **_OBJECTS, Word.USUAL: usual, Word.ALWAYS: always, Word.CROWDED: crowded, Word.WRITTEN: settled,
+    }  # fmt: skip
     _KEPT.append(objects)
     for at, x in objects.items():
         words[at] = id(x)
     for at, name in FUNCTIONS.items():
         words[at] = fields.function(name)
-    words[[Word.TABLE, Word.UNUSUAL, Word.PENDING, Word.SLACK]] = [
-        address(table.rows), at_address(UNUSUAL), DEFAULTS["pending_nodes"], SLACK,
-    ]  # fmt: skip
+    eager = DEFAULTS["eager_elements"]
+    numbers: dict[Word, int] = {
+        Word.TABLE: address(table.rows), Word.WRITES: address(table.writes),
+        Word.UNUSUAL: at_address(UNUSUAL), Word.OWNER: id(LOCK) + fields.owner_of(RLock()),
+        Word.PENDING: DEFAULTS["pending_nodes"], Word.SLACK: SLACK, Word.EAGER: eager,
+        Word.MOVED: MOVED * eager, Word.IN_PLACE: IN_PLACE * eager, Word.MEDIUM: MEDIUM * eager,
+    }  # fmt: skip
+    for at, number in numbers.items():
+        words[at] = number
     return words
 
 
