@@ -76,7 +76,7 @@ def at_sight(root: Expr) -> Met | None:
     known = _sights.get((id(root.op), id(root.region)))
     if known is None or COMPILER.usable is False or sys.is_finalizing():
         return None
-    for sight in known:
+    for sight in reversed(known):               # (the last one most likely comes again)
         values = _values(sight, root)
         if values is None:
             continue
@@ -91,6 +91,9 @@ def at_sight(root: Expr) -> Met | None:
             continue
         if sight.ignored is not None and sight.ignored != [ignores(node.errors) for node in nodes]:
             continue
+        if sight is not known[-1]:
+            known.remove(sight)
+            known.append(sight)
         leaves = [*map(values.__getitem__, sight.leaves)]
         stored, share = sight.stored, sight.share
         return Met(nodes, leaves, sight.key, sight.pins, kept, sight.calls, stored, plan, way, share)

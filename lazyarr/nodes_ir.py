@@ -41,6 +41,9 @@ WRITES = 64
 COLLECTS = 64
 """Readers of a value, from which on each doubling has the dead ones removed (`expr`)."""
 
+HEAVY = 1 << 40
+"""More nodes than this are counted as so many."""
+
 _MIX = 0x9E3779B97F4A7C15 - (1 << 64)
 
 
@@ -525,8 +528,11 @@ class Inputs:
             below = f.of_c(Word.NUMBER, f.load(value, of.depth))
             with f.when("sgt", below, f.get(self.depth)):
                 f.set(self.depth, below)
-            heavy = f.of_c(Word.NUMBER, f.load(value, of.weight))
-            f.set(self.weight, f.add(f.get(self.weight), heavy))
+            heavy = f.variable(f.of_c(Word.NUMBER, f.load(value, of.weight)))
+            with f.when("ugt", f.get(heavy), HEAVY):    # (or too large for a word, which is an error)
+                f.on(Word.CLEAR, None)
+                f.set(heavy, HEAVY)
+            f.set(self.weight, f.add(f.get(self.weight), f.get(heavy)))
 
     def enlist(self, me: str, crowded: str, looks: str, old: Any = 0) -> None:
         """Let the values know their reader; which may be cause to look at their readers, or at the node."""
