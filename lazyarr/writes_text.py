@@ -61,8 +61,10 @@ def view(of: Places, name: str) -> Making:
     f.decline_if("eq", f.load(x, of.array_storage), none)
     f.decline_if("eq", f.within("@is_slice", key), 0)
     geo = f.held(f.load(x, of.array_geo))
-    seen = f.made(Word.ITEM, geo, key)
+    seen = f.of_c(Word.ITEM, geo, key)
     f.on(Word.DECREF, geo)
+    with f.when("eq", seen, 0):
+        f.give(0)                               # (in NumPy's words)
     found = f.made(Word.ALLOC, f.known(Word.LAZY), 0)
     origin = f.variable(f.load(x, of.array_origin))
     with f.when("eq", f.get(origin), none):
