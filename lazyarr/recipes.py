@@ -200,6 +200,7 @@ class Nodes:
             return
         from lazyarr.swift_nodes import load
 
+        self.left = -1
         found = load(self.compiles)
         if found is not None:
             self.make, self.view, self.assign, self.update, self.table = found

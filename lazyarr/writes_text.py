@@ -34,10 +34,13 @@ from lazyarr.storage import REPEATED, SMALL_WRITES
 
 
 def is_slice(of: Places) -> Making:
-    """Is a key a slice, or a tuple with one, of nothing but slices, ints, None and Ellipsis?"""
-    f = Making("is_slice", ("words", "key"), of)
+    """Is a key a slice, or a tuple with one, of nothing but slices, ints, None and Ellipsis; or an int, where
+    there are more axes?"""
+    f = Making("is_slice", ("words", "key", "geo"), of)
     kind, some = f.load("%key", TYPE), f.variable(0)
     with f.when("eq", kind, f.known(Word.SLICE)):
+        f.give(1)
+    with f.when("eq", kind, f.known(Word.INTEGER)), f.when("ugt", f.load("%geo", NDIM, "i32"), 1):
         f.give(1)
     with f.when("ne", kind, f.known(Word.TUPLE)):
         f.give(0)
@@ -59,8 +62,9 @@ def view(of: Places, name: str) -> Making:
     x, key = (f.load(f.args, 8 * k) for k in range(2))
     none = f.known(Word.NONE)
     f.decline_if("eq", f.load(x, of.array_storage), none)
-    f.decline_if("eq", f.within("@is_slice", key), 0)
-    geo = f.held(f.load(x, of.array_geo))
+    geo = f.load(x, of.array_geo)
+    f.decline_if("eq", f.within("@is_slice", key, geo), 0)
+    f.held(geo)
     seen = f.of_c(Word.ITEM, geo, key)
     f.on(Word.DECREF, geo)
     with f.when("eq", seen, 0):
@@ -80,7 +84,7 @@ def assign(of: Places, name: str) -> Making:
     f = Making(name, (), of, public=True)
     depth, x, key, value = (f.load(f.args, 8 * k) for k in range(4))
     storage = _waiting(f, x)
-    f.decline_if("eq", f.within("@is_slice", key), 0)
+    f.decline_if("eq", f.within("@is_slice", key, f.load(x, of.array_geo)), 0)
     f.held(storage)
     region = f.of_c(Word.ITEM, f.load(x, of.array_geo), key)
     with f.when("eq", region, 0):               # (Python will tell)
