@@ -1,7 +1,7 @@
 """LLVM IR of functions that make pending nodes: what they are given, and what they have in common.
 
 In:  where objects have their fields (`Places`), calls of a `Making`'s methods.   Out: the text of a function.
-All values are words.  Each function is given the address of `Word`s, which say where objects and functions are.
+All values are words.  Each function is given the address of `Word`s: where objects and functions are.
 `MISSING` is the answer of those that leave a call to Python.
 """
 
@@ -96,7 +96,7 @@ class Word(IntEnum):
     GETFRAME = 32
     THEIRS = 33
     USUAL = 34
-    """Python functions: may a recipe be used under unusual options, or a write be made; and what is done after
+    """Python functions: may a recipe be used under unusual options, or a write be made; what is done after
     all is set (`swift_nodes`)."""
     ALWAYS = 35
     LAUNCH = 36
@@ -150,8 +150,8 @@ class Entry(IntEnum):
 
 
 class Write(IntEnum):
-    """The words of an entry in the table of writes, which ends with one of zeros: types of dtypes and operands
-    by which it is known, and what it does."""
+    """The words of an entry in the table of writes, which ends with one of zeros: dtypes and types by which
+    it is known, and what it does."""
 
     UFUNC = 0
     """`None` of an assignment."""
@@ -186,7 +186,7 @@ class Places(NamedTuple):
     depth: int
     weight: int
     epoch: int
-    index: int
+    node_index: int
     read_expr: int
     read_geo: int
     storage_value: int
@@ -382,7 +382,8 @@ def _called(of: Places) -> Making:
 
 
 def _state(of: Places) -> Making:
-    """The error state that a node keeps, as `error_state.look` has found it, with a reference of the caller's;
+    """The error state that a node keeps, as `error_state.look` has found it; the caller owns a reference.
+
     `MISSING` where that has to look again, or NumPy is to compute at the call."""
     f = Making("state", ("words",), of)
     seen = f.of_c(Word.LOOKUP, f.known(Word.SEEN_IN), f.known(Word.SEEN))
@@ -408,8 +409,9 @@ def _state(of: Places) -> Making:
 
 
 def _place(of: Places) -> Making:
-    """The place of the program that called, so many frames above, as a new object; `MISSING` where it is not a
-    program's that is known."""
+    """The place of the program that called, so many frames above, as a new object.
+
+    `MISSING` where it is not a program's that is known."""
     f = Making("place", ("words", "depth"), of)
     frame = f.within("@called", f.known(Word.GETFRAME), "%depth")
     with f.when("eq", frame, 0):
@@ -556,7 +558,7 @@ def fill(f: Making, node: str, inputs: Inputs, fields: dict[str, str], owners: d
         "readers": f.held(none), "replaced": f.held(false), "spared": f.held(false),
         "serial": f.of_c(Word.NEXT, f.known(Word.SERIALS)),
         "depth": f.of_c(Word.INT, f.get(inputs.depth)), "weight": f.of_c(Word.INT, f.get(inputs.weight)),
-        "epoch": f.held(f.known(Word.LESS)), "index": f.held(f.known(Word.ZERO)),
+        "epoch": f.held(f.known(Word.LESS)), "node_index": f.held(f.known(Word.ZERO)),
     }  # fmt: skip
     for name, x in {**usual, **fields}.items():
         f.store(x, owners.get(name.split("_")[0], node), getattr(f.of, name))

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lazyarr.nodes_ir import BITS, MISSING, Entry, Inputs, Making, Places, Word, fill
+from lazyarr.nodes_ir import BITS, Entry, Inputs, Making, Places, Word, fill
 from lazyarr.object_fields import LENGTH
+from lazyarr.walk_ir import MISSING
 
 
 def make(of: Places, name: str) -> Making:

@@ -100,7 +100,7 @@ def binary(name: str, fn: numpy.ufunc) -> Any:
             if whose is not None:
                 return _over(whose, fn, (self, other))
         ends = elides and getrefcount(self) == SECOND_REFS
-        made = again(fn, (self, other), 3, ends, made)      # (the way of most calls: one function less to call)
+        made = again(fn, (self, other), 3, ends, made)      # (the way of most: one function less to call)
         if made is not None:
             return made
         try:

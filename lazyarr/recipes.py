@@ -64,8 +64,8 @@ LOOKED = 16
 """Pending nodes that are asked, from a result on, whether they are large."""
 
 NODES_PAY = 2000
-"""Nodes that Python made, after which somebody looks whether the code that makes them is in the cache: to load
-it takes 2 ms."""
+"""Nodes that Python made, after which the code that makes them is looked for in the cache: to load it takes
+2 ms."""
 
 NODES_WRITING_PAYS = 20_000
 """Nodes after which it is compiled."""
@@ -223,7 +223,7 @@ def again(
     if place is False and NODES.make is not None:
         place = NODES.make(fn, depth - 1, *args)
         if place.__class__ is ndarray:
-            return place                        # type: ignore[no-any-return]
+            return place
     recipe = _recipes.get(_key(fn, args))
     if recipe is None:
         return None

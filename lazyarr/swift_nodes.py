@@ -1,10 +1,12 @@
 """Pending nodes made by machine code: the calls of `recipes` that are met again and again; writes, and views.
 
-In:  recipes of large results, and known writes, when Python has used one.   Out: `Made`, functions that do so.
+In:  recipes of large results, and known writes, when Python has used one.
+Out: `Made`, functions that go by them.
 Python takes some four microseconds for a node, and three times as long where kernels have driven what the
-interpreter needs out of the caches; the code of `nodes_text` and `writes_text` a tenth of that.  It lies in the cache as kernels
-do, and is loaded when so many nodes were made that it pays.
-Always holds: what it makes is what Python would have made, in the same order; what it does not know it leaves.
+interpreter needs out of the caches; the code of `nodes_text` and `writes_text` a fifth of that, most of it in
+the Python function that calls it.  It lies in the cache as kernels do, and is loaded when so many nodes were
+made that it pays.
+Always holds: it makes what Python would have made, in the same order; what it does not know it leaves.
 """
 
 from __future__ import annotations
@@ -51,17 +53,20 @@ FUNCTIONS = {
     Word.LOOKUP: "PyDict_GetItemWithError", Word.CALL: "PyObject_Vectorcall", Word.CLEAR: "PyErr_Clear",
     Word.CODE: "PyFrame_GetCode", Word.LASTI: "PyFrame_GetLasti",
 }  # fmt: skip
+_states: Any = numpy._core.umath._extobj_contextvar     # type: ignore[attr-defined]
 _OBJECTS: dict[Word, Any] = {
     Word.NONE: None, Word.FALSE: False, Word.TRUE: True, Word.ZERO: 0, Word.LESS: -1,
     Word.TUPLE: tuple, Word.SLICE: slice, Word.INTEGER: int, Word.ELLIPSIS: type(...),
-    Word.NOTHING: type(None), Word.LAZY: ndarray, Word.READ: Read, Word.EXPR: Expr, Word.STORAGE: Storage, Word.BUFFER: Buffer,
+    Word.NOTHING: type(None), Word.LAZY: ndarray, Word.READ: Read, Word.EXPR: Expr,
+    Word.STORAGE: Storage, Word.BUFFER: Buffer,
     Word.SERIALS: expr._serials, Word.COUNT: COUNT, Word.LEDGER: LEDGER, Word.DUE: DUE,
-    Word.OBSERVED: OBSERVED, Word.STATES: numpy._core.umath._extobj_contextvar,
+    Word.OBSERVED: OBSERVED, Word.STATES: _states,
     Word.WARNINGS: vars(warnings), Word.FILTERS: "filters", Word.SEEN_IN: vars(error_state),
     Word.SEEN: "_seen", Word.GETFRAME: sys._getframe, Word.THEIRS: srcloc.THEIRS, Word.LAUNCH: launch,
 }  # fmt: skip
 _OWNERS: dict[str, Any] = {
-    "read": Read, "storage": Storage, "array": ndarray, "buffer": Buffer, "count": Counters, "ledger": Ledger,
+    "node": Expr, "read": Read, "storage": Storage, "array": ndarray, "buffer": Buffer, "count": Counters,
+    "ledger": Ledger,
 }  # fmt: skip
 
 
@@ -223,7 +228,8 @@ def load(compiles: bool) -> Made | None:
         table = Table()
         words = _words(table)
         _KEPT.extend((found, words, table))
-        return Made(*[fastcall(name, found[name], words) for name in names.values()], table)
+        functions = [fastcall(name, found[name], words) for name in names.values()]
+        return Made._make((*functions, table))
     return None
 
 

@@ -153,9 +153,11 @@ def _outside(of: Places) -> Walk:
         reader = f.within("@alive", ref)
         with f.when("ne", reader, 0):
             f.is_type(reader, Head.EXPR)
-            with f.when("ne", f.attribute(reader, "op"), none), f.when("eq", f.number(reader), MISSING):
-                with f.when("slt", f.within("@serial", reader), "%limit"):
-                    f.give(1)
+            with (
+                f.when("ne", f.attribute(reader, "op"), none), f.when("eq", f.number(reader), MISSING),
+                f.when("slt", f.within("@serial", reader), "%limit"),
+            ):  # fmt: skip
+                f.give(1)
     f.give(0)
     return f
 
@@ -249,8 +251,8 @@ def _look_at_readers(f: Walk, found: str) -> None:
     """Decline if somebody who is not met has to read an old value before it is overwritten.
 
     (`materialize._first` asks who reads these that is older, and what is made of that up to the write: if all
-    of the first are here, and nobody else that is older than the last write reads what is, there is nothing to
-    add.)"""
+    of the first are here, and nobody else that is older than the last write reads what is, nothing is added.)
+    """
     none, older, last = f.known(Head.NONE), f.variable(0), f.variable(0)
     with f.items(found, is_list=True) as (node, _):
         old = f.attribute(node, "old")

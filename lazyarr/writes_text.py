@@ -7,7 +7,7 @@ In:  where objects have their fields.   Out: LLVM IR.
     update(depth, array, ufunc, *operands) -> the same, of a write of ufunc(*operands) to the whole array
 
 They do what `indexing.getitem` and `setitem`, `recipes.known_write` and `storage.Storage.write` do in usual
-cases.  What a write needs is made before anything is looked at that somebody else may change, and nobody holds
+cases.  What a write needs is made before anything is looked at that somebody else may change.  Nobody holds
 the lock of all values then, nor does anything of Python's run till it is done; so it is as if it was held.
 """
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lazyarr.nodes_ir import MISSING, WRITES, Inputs, Making, Places, Word, Write, fill
+from lazyarr.nodes_ir import WRITES, Inputs, Making, Places, Word, Write, fill
 from lazyarr.object_fields import (
     C_CONTIGUOUS,
     DATA,
@@ -31,6 +31,7 @@ from lazyarr.object_fields import (
     WRITEABLE,
 )  # fmt: skip
 from lazyarr.storage import REPEATED, SMALL_WRITES
+from lazyarr.walk_ir import MISSING
 
 
 def is_slice(of: Places) -> Making:
@@ -96,9 +97,9 @@ def assign(of: Places, name: str) -> Making:
     counts = f.variable(0)
     with f.is_lazy(value):
         f.set(counts, 1)
-        with f.when("eq", f.load(value, of.array_storage), storage):
-            with f.when("eq", f.load(f.load(value, of.array_geo), DATA), f.load(region, DATA)):
-                f.set(same, 1)                  # the last step of  x[key] += 1, perhaps
+        whose, begins = f.load(value, of.array_storage), f.load(f.load(value, of.array_geo), DATA)
+        with f.when("eq", whose, storage), f.when("eq", begins, f.load(region, DATA)):
+            f.set(same, 1)                      # the last step of  x[key] += 1, perhaps
     with f.when("eq", f.get(same), 0):
         moved = f.by("mul", f.get(counts), f.known(Word.MOVED))
         given = f.known(Word.NONE), storage, region, depth, value, 0, moved

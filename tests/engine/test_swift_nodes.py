@@ -119,12 +119,15 @@ def test_nodes_are_pythons_field_by_field() -> None:
         counts = COUNT.nodes_built, LEDGER.unallocated
         del pending
         again = program(np, x, y)
-        said.append([now - then for now, then in zip((COUNT.nodes_built, LEDGER.unallocated), counts, strict=True)])
+        said.append([COUNT.nodes_built - counts[0], LEDGER.unallocated - counts[1]])
         del again, found
     assert said[0] == said[2] and said[1] == said[3]
 
 
-@pytest.mark.parametrize("dtypes", [("f8", "f8"), ("f4", "f4"), ("f4", "f8"), ("i4", "f4"), ("c16", "f8"), ("i8", "i2")])
+TYPES = [("f8", "f8"), ("f4", "f4"), ("f4", "f8"), ("i4", "f4"), ("c16", "f8"), ("i8", "i2")]
+
+
+@pytest.mark.parametrize("dtypes", TYPES)
 def test_results_are_numpys(dtypes: tuple[str, str]) -> None:
     x, y, a, b = arrays(*dtypes)
 
@@ -201,7 +204,8 @@ def test_one_function_of_python_runs(monkeypatch: Any) -> None:
         for call in (
             lambda: x + y, lambda: 2.0 * x, lambda: x / y, lambda: x[1:, :3],
             lambda: z.__setitem__(slice(1, 3), y[1:3]) or y[1:3],
-            lambda: z.__setitem__((whole, whole), 0.5), lambda: z.__iadd__(y), lambda: z.__setitem__(row, y[1]),
+            lambda: z.__setitem__((whole, whole), 0.5), lambda: z.__iadd__(y),
+            lambda: z.__setitem__(row, y[1]),
         ):  # fmt: skip
             for _ in range(3):
                 called = functions_of(call)
@@ -214,8 +218,9 @@ def test_nothing_is_held() -> None:
     def refused() -> None:
         z = x + y
         for call in (
-            lambda: z[100:, 1, 2, 3], lambda: z.__setitem__(slice(1, 3), y), lambda: x + y[:, :3], lambda: x + None,
-        ):
+            lambda: z[100:, 1, 2, 3], lambda: z.__setitem__(slice(1, 3), y), lambda: x + y[:, :3],
+            lambda: x + None,
+        ):  # fmt: skip
             with pytest.raises((IndexError, ValueError, TypeError)):
                 call()
 
@@ -256,7 +261,7 @@ def test_words_of_errors_are_numpys() -> None:
 
 
 def test_error_states_are_those_of_the_call() -> None:
-    x, y, a, _ = arrays("f8", "f8")
+    x, _ = arrays("f8")
     zero = x * 0.0
     for _ in range(3):
         x / zero
@@ -357,11 +362,14 @@ def test_threads_write_side_by_side() -> None:
     expected[1:] = expected[:-1].copy()
     errors = []
 
+    def sweep(u: Any) -> None:
+        u[1:-1, 1:-1] = 0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:])
+
     def work(k: int) -> None:
         try:
             mine = z[16 * k : 16 * k + 16]
             for n in range(200):
-                mine[1:-1, 1:-1] = 0.25 * (mine[:-2, 1:-1] + mine[2:, 1:-1] + mine[1:-1, :-2] + mine[1:-1, 2:])
+                sweep(mine)
                 if n % 50 == k:
                     mine.sum()
         except Exception as error:
@@ -375,7 +383,7 @@ def test_threads_write_side_by_side() -> None:
     for k in range(4):
         mine = expected[16 * k : 16 * k + 16]
         for _ in range(200):
-            mine[1:-1, 1:-1] = 0.25 * (mine[:-2, 1:-1] + mine[2:, 1:-1] + mine[1:-1, :-2] + mine[1:-1, 2:])
+            sweep(mine)
     assert not errors and numpy.asarray(z).tobytes() == expected.tobytes()
 
 
