@@ -99,6 +99,8 @@ class Word(IntEnum):
     """Python functions: may a recipe be used under unusual options, or a write be made; what is done after
     all is set (`swift_nodes`)."""
     ALWAYS = 35
+    CAPTURE = 59
+    """`arrays.capture`, of a plain array."""
     LAUNCH = 36
     CROWDED = 37
     WRITTEN = 38
@@ -120,7 +122,7 @@ class Word(IntEnum):
     CODE = 53
     LASTI = 54
     ITEM = 55
-    END = 59
+    END = 60
 
 
 OPERAND = 2 + 2 * AXES
@@ -297,8 +299,6 @@ def _hashed(of: Places) -> Making:
         mix(f.load("%x", TYPE))
         f.give(f.get(result))
     none = f.known(Word.NONE)
-    with f.when("eq", f.load("%x", of.array_storage), none):
-        f.give(MISSING)
     geo = f.load("%x", of.array_geo)
     axes = f.load(geo, NDIM, "i32")
     with f.when("ugt", axes, AXES):
@@ -485,30 +485,33 @@ class Inputs:
 
     def reads(self) -> Iterator[tuple[int, str, str]]:
         """For those that are arrays: number, array, its read."""
+        f = self.f
         for k, x, item in self.each():
-            with self.f.is_lazy(x):
-                yield k, x, self.f.load(self.f.get(self.tuple), item)
+            read = f.load(f.get(self.tuple), item)
+            with f.when("eq", f.load(read, TYPE), f.known(Word.READ)):
+                yield k, x, read
 
     def make(self, count: str, give_up: Callable[[], None]) -> None:
-        """Objects for them, without values."""
-        f = self.f
+        """Objects for them, without values, but those of plain arrays, which are copied."""
+        f, of = self.f, self.f.of
         f.set(self.tuple, f.made(Word.NEW_TUPLE, count))
         for k, x, item in self.each():
-            is_array = f.variable(0)
+            maker, found = f.variable(self.makers[k]), f.variable(0)
             with f.is_lazy(x):
-                f.set(is_array, 1)
-                f.store(f.made(Word.ALLOC, f.known(Word.READ), 0), f.get(self.tuple), item)
                 f.set(self.lists[k], f.made(Word.LIST, 0))
-            with f.when("eq", f.get(is_array), 0):
-                with f.when("eq", self.makers[k], 0):
-                    f.store(f.held(x), f.get(self.tuple), item)
-                with f.when("ne", self.makers[k], 0):
-                    made = f.within("@called", self.makers[k], x)
-                    with f.when("eq", made, 0):         # (Python tries again, and knows what to do)
-                        f.on(Word.CLEAR, None)
-                        self.drop()
-                        give_up()
-                    f.store(made, f.get(self.tuple), item)
+                with f.when("eq", f.load(x, of.array_storage), f.known(Word.NONE)):
+                    f.set(maker, f.known(Word.CAPTURE))
+                with f.when("eq", f.get(maker), 0):
+                    f.set(found, f.made(Word.ALLOC, f.known(Word.READ), 0))
+            with f.when("ne", f.get(maker), 0):
+                f.set(found, f.within("@called", f.get(maker), x))
+                with f.when("eq", f.get(found), 0):     # (Python tries again, and knows what to do)
+                    f.on(Word.CLEAR, None)
+                    self.drop()
+                    give_up()
+            with f.when("eq", f.get(found), 0):
+                f.set(found, f.held(x))
+            f.store(f.get(found), f.get(self.tuple), item)
 
     def drop(self) -> None:
         for mine in (self.tuple, *self.lists):
@@ -518,10 +521,11 @@ class Inputs:
         """The values of now; what is below is counted."""
         f, of = self.f, self.f.of
         for _, x, read in self.reads():
-            value = f.load(f.load(x, of.array_storage), of.storage_value)
-            f.store(f.held(value), read, of.read_expr)
-            f.store(f.held(f.load(x, of.array_geo)), read, of.read_geo)
-            self.count(value)
+            with f.when("eq", f.load(read, of.read_expr), 0):
+                value = f.load(f.load(x, of.array_storage), of.storage_value)
+                f.store(f.held(value), read, of.read_expr)
+                f.store(f.held(f.load(x, of.array_geo)), read, of.read_geo)
+            self.count(f.load(read, of.read_expr))
 
     def count(self, value: str) -> None:
         """One more value, which may be pending, is below the node."""

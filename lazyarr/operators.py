@@ -86,7 +86,7 @@ def binary(name: str, fn: numpy.ufunc) -> Any:
             y = plain_pair(self, other)
             if y is not None:
                 return wrapped(by_python(self.geo, y))
-        elif NODES.make is not None:
+        if NODES.make is not None:
             made = NODES.make(fn, 1, self, other)
             if made.__class__ is ndarray:
                 return made
@@ -130,7 +130,7 @@ def reflected(name: str, fn: numpy.ufunc) -> Any:
             y = plain_pair(self, other)
             if y is not None:
                 return wrapped(by_python(y, self.geo))
-        elif NODES.make is not None:
+        if NODES.make is not None:
             made = NODES.make(fn, 1, other, self)
             if made.__class__ is ndarray:
                 return made
@@ -157,7 +157,7 @@ def product(self: Any, other: Any) -> Any:
         y = plain_pair(self, other)
         if y is not None:
             return wrapped(self.geo * y)
-    elif NODES.make is not None:
+    if NODES.make is not None:
         made = NODES.make(numpy.multiply, 1, self, other)
         if made.__class__ is ndarray:
             return made
@@ -193,7 +193,7 @@ def reflected_product(self: Any, other: Any) -> Any:
         if y is not None:
             return wrapped(y * self.geo)
     made: Any = False
-    if self.storage is not None and NODES.make is not None:
+    if NODES.make is not None:
         made = NODES.make(numpy.multiply, 1, other, self)
         if made.__class__ is ndarray:
             return made

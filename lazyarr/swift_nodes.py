@@ -22,7 +22,7 @@ import numpy
 
 from lazyarr import error_state, expr, srcloc
 from lazyarr import object_fields as fields
-from lazyarr.arrays import ndarray
+from lazyarr.arrays import capture, ndarray
 from lazyarr.compiler import COMPILER, loads_cached
 from lazyarr.config import DEFAULTS, OBSERVED, current
 from lazyarr.counters import COUNT, Counters
@@ -63,6 +63,7 @@ _OBJECTS: dict[Word, Any] = {
     Word.OBSERVED: OBSERVED, Word.STATES: _states,
     Word.WARNINGS: vars(warnings), Word.FILTERS: "filters", Word.SEEN_IN: vars(error_state),
     Word.SEEN: "_seen", Word.GETFRAME: sys._getframe, Word.THEIRS: srcloc.THEIRS, Word.LAUNCH: launch,
+    Word.CAPTURE: capture,
 }  # fmt: skip
 _OWNERS: dict[str, Any] = {
     "node": Expr, "read": Read, "storage": Storage, "array": ndarray, "buffer": Buffer, "count": Counters,
@@ -127,7 +128,7 @@ def _row(fn: numpy.ufunc, args: tuple[Any, ...], recipe: Any) -> tuple[list[int]
         at, maker = Entry.FIRST + k * OPERAND, None
         if x.__class__ is ndarray:
             g = x.geo
-            if x.storage is None or g.ndim > AXES or g.dtype.kind == "c" or id(g.dtype) not in CHARS:
+            if not g.ndim or g.ndim > AXES or g.dtype.kind == "c" or id(g.dtype) not in CHARS:
                 return None
             words[at : at + 2] = id(g.dtype), g.ndim
             words[at + 2 : at + 2 + g.ndim] = g.shape

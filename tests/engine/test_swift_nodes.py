@@ -409,3 +409,19 @@ def test_counters_are_the_same() -> None:
         program(np, x, y)
         found.append((COUNT.nodes_built, COUNT.bytes_numpy))
     assert found[0] == found[1]
+
+
+def test_plain_operands_are_copied() -> None:
+    with np.options(jit="auto"):
+        a, row = numpy.arange(1.2e6).reshape(1200, 1000), numpy.linspace(0, 1, 1000)
+        x, plain = np.array(a), np.array(row)
+        assert plain.storage is None
+        for call in (
+            lambda x, y: x * y, lambda x, y: y - x, lambda x, y: x + y[::-1], lambda x, y: x[:, :500] / y[::2],
+            lambda x, y: x + y[None, :], lambda x, y: x - y[3],
+        ):  # fmt: skip
+            for k in range(3):
+                found, expected = call(x, plain), call(a, row)
+                plain[k] = row[k] = 3 + k       # (after the call)
+                assert found.storage.value.op is not None
+                assert numpy.asarray(found).tobytes() == expected.tobytes()
