@@ -16,7 +16,7 @@ from typing import Any
 from lazyarr.calls import Call
 from lazyarr.compiler import COMPILER, numpy_ns
 from lazyarr.config import plan_key
-from lazyarr.error_state import buffer_size, ignores
+from lazyarr.error_state import buffer_size, ignores, look
 from lazyarr.expr import Expr, Gather, Read
 from lazyarr.fusion.structure import by_contents
 from lazyarr.geometry import FRESH
@@ -81,7 +81,7 @@ def at_sight(root: Expr) -> Met | None:
         if values is None:
             continue
         plan, way = sight.plan(), sight.way()
-        if plan is None or way is None or sight.state is not plan_key() or sight.buffers != buffer_size():
+        if plan is None or way is None or sight.state is not plan_key() or sight.buffers != look()[6]:
             known.remove(sight)
             _noted.discard(sight.key)
             return None

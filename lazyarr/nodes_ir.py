@@ -60,68 +60,68 @@ class Word(IntEnum):
     """Options' usual values, and `storage.SLACK`."""
     EAGER = 5
     SLACK = 6
-    MOVED = 56
+    MOVED = 7
     """Elements: writes of more are counted, up to those of medium size; assignments, and others."""
-    IN_PLACE = 57
-    MEDIUM = 58
-    NONE = 7
-    FALSE = 8
-    TRUE = 9
-    ZERO = 10
-    LESS = 11
+    IN_PLACE = 8
+    MEDIUM = 9
+    NONE = 10
+    FALSE = 11
+    TRUE = 12
+    ZERO = 13
+    LESS = 14
     """-1."""
-    LAZY = 12
+    LAZY = 15
     """Types: of arrays, reads, nodes, storages, buffers, indices."""
-    READ = 13
-    EXPR = 14
-    STORAGE = 15
-    BUFFER = 16
-    TUPLE = 17
-    SLICE = 18
-    INTEGER = 19
-    ELLIPSIS = 20
-    NOTHING = 21
-    SERIALS = 22
-    COUNT = 23
-    LEDGER = 24
-    DUE = 25
-    OBSERVED = 26
-    STATES = 27
+    READ = 16
+    EXPR = 17
+    STORAGE = 18
+    BUFFER = 19
+    TUPLE = 20
+    SLICE = 21
+    INTEGER = 22
+    ELLIPSIS = 23
+    NOTHING = 24
+    SERIALS = 25
+    COUNT = 26
+    LEDGER = 27
+    DUE = 28
+    OBSERVED = 29
+    STATES = 30
     """The context variable of NumPy's error state."""
-    WARNINGS = 28
+    WARNINGS = 31
     """The namespaces of two modules, each followed by a name in it."""
-    FILTERS = 29
-    SEEN_IN = 30
-    SEEN = 31
-    GETFRAME = 32
-    THEIRS = 33
-    USUAL = 34
+    FILTERS = 32
+    SEEN_IN = 33
+    SEEN = 34
+    GETFRAME = 35
+    THEIRS = 36
+    USUAL = 37
     """Python functions: may a recipe be used under unusual options, or a write be made; what is done after
     all is set (`swift_nodes`)."""
-    ALWAYS = 35
-    CAPTURE = 59
+    ALWAYS = 38
+    CAPTURE = 39
     """`arrays.capture`, of a plain array."""
-    LAUNCH = 36
-    CROWDED = 37
-    WRITTEN = 38
-    ALLOC = 39
+    LAUNCH = 40
+    CROWDED = 41
+    WRITTEN = 42
+    ALLOC = 43
     """Functions of C, as in `swift_nodes.FUNCTIONS`."""
-    INCREF = 40
-    DECREF = 41
-    NEW_TUPLE = 42
-    LIST = 43
-    APPEND = 44
-    WEAKREF = 45
-    NUMBER = 46
-    INT = 47
-    NEXT = 48
-    STATE = 49
-    LOOKUP = 50
-    CALL = 51
-    CLEAR = 52
-    CODE = 53
-    LASTI = 54
-    ITEM = 55
+    INCREF = 44
+    DECREF = 45
+    NEW_TUPLE = 46
+    LIST = 47
+    APPEND = 48
+    WEAKREF = 49
+    NUMBER = 50
+    INT = 51
+    NEXT = 52
+    STATE = 53
+    LOOKUP = 54
+    CALL = 55
+    CLEAR = 56
+    CODE = 57
+    LASTI = 58
+    ITEM = 59
     END = 60
 
 
@@ -143,12 +143,22 @@ class Entry(IntEnum):
     """As an int of Python's."""
     BYTES = OP + 3
     FLAGGED = OP + 4
-    LARGE = OP + 5
-    """Is it a node under usual options?"""
+    WHEN = OP + 5
+    """Whether it is a node under usual options (`When`)."""
     MAKERS = OP + 6
     """Types that make constants of the operands, or zero."""
     RECIPE = OP + 8
     END = 32
+
+
+class When(IntEnum):
+    """Calls that are nodes."""
+
+    NEVER = 0
+    """Python looks whether they are."""
+    ALWAYS = 1
+    PENDING = 2
+    """Those with an operand that is yet to be computed."""
 
 
 class Write(IntEnum):
@@ -279,7 +289,7 @@ class Making(Function):
 def shared(of: Places) -> list[Making]:
     """Functions that the others call."""
     made: Sequence[Callable[[Places], Making]] = (
-        _hashed, _alike, _exposed, _enlisted, _called, _state, _place, _due, _tag,
+        _hashed, _alike, _exposed, _enlisted, _called, _state, _place, _due, _tag, _pending,
     )
     return [each(of) for each in made]
 
@@ -453,6 +463,20 @@ def _due(of: Places) -> Making:
     )
     with f.when("sgt", kept, f.add(unallocated, f.known(Word.SLACK))):
         f.give(1)
+    f.give(0)
+    return f
+
+
+def _pending(of: Places) -> Making:
+    """Is an operand an array whose value is yet to be computed?"""
+    f = Making("pending", ("words", "x"), of)
+    none = f.known(Word.NONE)
+    with f.when("ne", "%x", 0), f.is_lazy("%x"):
+        storage = f.load("%x", of.array_storage)
+        with f.when("ne", storage, none):
+            value = f.load(storage, of.storage_value)
+            with f.when("ne", f.load(value, of.op), none):
+                f.give(1)
     f.give(0)
     return f
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lazyarr.nodes_ir import BITS, Entry, Inputs, Making, Places, Word, fill
+from lazyarr.nodes_ir import BITS, Entry, Inputs, Making, Places, When, Word, fill
 from lazyarr.object_fields import LENGTH
 from lazyarr.walk_ir import MISSING
 
@@ -36,7 +36,7 @@ def make(of: Places, name: str) -> Making:
     def said(word: int) -> str:
         return f.load(entry, 8 * word)
 
-    size, is_flagged, is_large = said(Entry.BYTES), said(Entry.FLAGGED), said(Entry.LARGE)
+    size, is_flagged, when = said(Entry.BYTES), said(Entry.FLAGGED), said(Entry.WHEN)
     owned = [f.held(said(word)) for word in (Entry.OP, Entry.REGION, Entry.NBYTES, Entry.RECIPE)]
     op, region, nbytes, recipe = owned          # (from here on the entry may become another one)
     makers = [f.held(said(Entry.MAKERS + k)) for k in (0, 1)]
@@ -53,7 +53,10 @@ def make(of: Places, name: str) -> Making:
 
     unusual = f.load(f.known(Word.UNUSUAL))
     with f.when("eq", unusual, 0):
-        give_up_if("eq", is_large, 0)
+        give_up_if("eq", when, When.NEVER)
+        with f.when("eq", when, When.PENDING):
+            waiting = [f.within("@pending", x) for x in (first, second)]
+            give_up_if("eq", f.by("or", *waiting), 0)
     with f.when("ne", unusual, 0):
         give_up_if("eq", f.agrees(Word.USUAL, recipe), 0)
     errors = f.within("@state")

@@ -34,7 +34,7 @@ from lazyarr.fastcalls import fastcall
 from lazyarr.geometry import PROBED, address
 from lazyarr.habits import MEDIUM
 from lazyarr.kernels import host
-from lazyarr.nodes_ir import AXES, BITS, OPERAND, WRITES, Entry, Places, Word, Write, shared
+from lazyarr.nodes_ir import AXES, BITS, OPERAND, WRITES, Entry, Places, When, Word, Write, shared
 from lazyarr.nodes_text import make
 from lazyarr.records import NamedTuple
 from lazyarr.slot_words import UNUSUAL, at_address
@@ -143,7 +143,11 @@ def _row(fn: numpy.ufunc, args: tuple[Any, ...], recipe: Any) -> tuple[list[int]
         words[Entry.MAKERS + k] = 0 if maker is None else id(maker)
     words[Entry.OP], words[Entry.REGION], words[Entry.NBYTES] = id(recipe.op), id(geo), id(nbytes)
     words[Entry.BYTES], words[Entry.FLAGGED] = nbytes, recipe.flagged
-    words[Entry.LARGE] = recipe.measure > MEDIUM * DEFAULTS["eager_elements"]
+    small = DEFAULTS["eager_elements"]
+    if recipe.measure > MEDIUM * small:
+        words[Entry.WHEN] = When.ALWAYS
+    elif recipe.measure <= small:
+        words[Entry.WHEN] = When.PENDING
     words[Entry.RECIPE] = id(recipe)
     return words, (fn, recipe, nbytes, makers, [x.__class__ for x in args])
 

@@ -417,11 +417,26 @@ def test_plain_operands_are_copied() -> None:
         x, plain = np.array(a), np.array(row)
         assert plain.storage is None
         for call in (
-            lambda x, y: x * y, lambda x, y: y - x, lambda x, y: x + y[::-1], lambda x, y: x[:, :500] / y[::2],
-            lambda x, y: x + y[None, :], lambda x, y: x - y[3],
+            lambda x, y: x * y, lambda x, y: y - x, lambda x, y: x + y[::-1],
+            lambda x, y: x[:, :500] / y[::2], lambda x, y: x + y[None, :], lambda x, y: x - y[3],
         ):  # fmt: skip
             for k in range(3):
                 found, expected = call(x, plain), call(a, row)
                 plain[k] = row[k] = 3 + k       # (after the call)
                 assert found.storage.value.op is not None
                 assert numpy.asarray(found).tobytes() == expected.tobytes()
+
+
+def test_small_results_of_what_waits_are_nodes() -> None:
+    with np.options(jit="auto"):
+        a = numpy.arange(1.2e6).reshape(1200, 1000)
+        x = np.array(a)
+        for _ in range(4):
+            small = (x * 2).max(axis=1)
+            found, there = np.sqrt(small + 1e-5), np.array(a[0])
+            assert small.storage.value.op is not None and found.storage.value.op is not None
+            both = there[:600] + found[:600]
+            expected = a[0, :600] + numpy.sqrt((a * 2).max(axis=1) + 1e-5)[:600]
+            assert numpy.asarray(both).tobytes() == expected.tobytes()
+            again = found + 1e-5                # (it exists now: NumPy's at the call)
+            assert again.storage is None or again.storage.value.op is None
