@@ -289,7 +289,7 @@ class Making(Function):
 def shared(of: Places) -> list[Making]:
     """Functions that the others call."""
     made: Sequence[Callable[[Places], Making]] = (
-        _hashed, _alike, _exposed, _enlisted, _called, _state, _place, _due, _tag, _pending,
+        _hashed, _alike, _exposed, _enlisted, _called, _state, _place, _due, _tag, _pending, _whole,
     )
     return [each(of) for each in made]
 
@@ -309,6 +309,7 @@ def _hashed(of: Places) -> Making:
         mix(f.load("%x", TYPE))
         f.give(f.get(result))
     none = f.known(Word.NONE)
+    f.leave_to_python("eq", f.within("@whole", "%x"), 0)
     geo = f.load("%x", of.array_geo)
     axes = f.load(geo, NDIM, "i32")
     with f.when("ugt", axes, AXES):
@@ -467,6 +468,18 @@ def _due(of: Places) -> Making:
     return f
 
 
+def _whole(of: Places) -> Making:
+    """Is it an array of ours?  (Somebody may have made one without its attributes.)"""
+    f = Making("whole", ("words", "x"), of)
+    with f.is_lazy("%x"):
+        for attribute in (of.array_storage, of.array_geo, of.array_origin):
+            with f.when("eq", f.load("%x", attribute), 0):
+                f.give(0)
+        f.give(1)
+    f.give(0)
+    return f
+
+
 def _pending(of: Places) -> Making:
     """Is an operand an array whose value is yet to be computed?"""
     f = Making("pending", ("words", "x"), of)
@@ -486,9 +499,9 @@ def _tag(of: Places) -> Making:
     f = Making("tag", ("words", "x"), of)
     with f.when("eq", "%x", 0):
         f.give(0)
-    with f.is_lazy("%x"):
+    with f.when("ne", f.within("@whole", "%x"), 0):
         f.give(f.load(f.load("%x", of.array_geo), DTYPE))
-    f.give(f.load("%x", TYPE))
+    f.give(f.load("%x", TYPE))                  # (which no entry knows, if it is that of arrays)
     return f
 
 

@@ -183,8 +183,12 @@ def settled(node: Expr, old: Expr) -> None:
         storage = None if node.home is None else node.home()
         if storage is None or node.op is None:
             return
-        read = [i.expr.buf for i in node.inputs if i.__class__ is Read]
-        if node.errors.__class__ is Prompt or any(buf is not None and buf.shared() for buf in read):
+        seen = node.errors.__class__ is Prompt
+        for i in node.inputs:                   # (no comprehension: that is a function, too)
+            if i.__class__ is Read:
+                buf = i.expr.buf
+                seen = seen or (buf is not None and buf.shared())
+        if seen:
             storage._computed(node, old)
             return
         bound(node)

@@ -62,6 +62,7 @@ def view(of: Places, name: str) -> Making:
     f = Making(name, (), of, public=True)
     x, key = (f.load(f.args, 8 * k) for k in range(2))
     none = f.known(Word.NONE)
+    f.decline_if("eq", f.within("@whole", x), 0)
     f.decline_if("eq", f.load(x, of.array_storage), none)
     geo = f.load(x, of.array_geo)
     f.decline_if("eq", f.within("@is_slice", key, geo), 0)
@@ -95,7 +96,7 @@ def assign(of: Places, name: str) -> Making:
     done = f.variable(MISSING)
     same = f.variable(0)
     counts = f.variable(0)
-    with f.is_lazy(value):
+    with f.when("ne", f.within("@whole", value), 0):
         f.set(counts, 1)
         whose, begins = f.load(value, of.array_storage), f.load(f.load(value, of.array_geo), DATA)
         with f.when("eq", whose, storage), f.when("eq", begins, f.load(region, DATA)):
@@ -123,6 +124,7 @@ def update(of: Places, name: str) -> Making:
 
 def _waiting(f: Making, x: str) -> str:
     """The storage of an array that may be written to and waits; the function ends where it is none."""
+    f.decline_if("eq", f.within("@whole", x), 0)
     storage = f.load(x, f.of.array_storage)
     f.decline_if("eq", storage, f.known(Word.NONE))
     f.decline_if("eq", f.load(f.load(storage, f.of.storage_value), f.of.op), f.known(Word.NONE))
@@ -237,6 +239,7 @@ def written(of: Places) -> Making:
         "loc": f.held(f.get(loc)), "storage_value": node,
     }  # fmt: skip
     fill(f, node, inputs, fields, {"storage": "%storage"})
+    f.held(node)
     f.on(Word.DECREF, old)                      # (the storage's reference)
     crowded, looks = f.variable(0), f.variable(0)
     inputs.enlist(me, crowded, looks, old)
@@ -265,7 +268,7 @@ def written(of: Places) -> Making:
         f.on(Word.DECREF, answer)
         with f.when("eq", answer, 0):
             f.set(done, 0)
-    for mine in (me, fresh, old, place, *makers):
+    for mine in (me, fresh, old, place, node, *makers):
         f.on(Word.DECREF, mine)
     f.give(f.get(done))
     return f

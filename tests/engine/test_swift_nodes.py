@@ -440,3 +440,20 @@ def test_small_results_of_what_waits_are_nodes() -> None:
             assert numpy.asarray(both).tobytes() == expected.tobytes()
             again = found + 1e-5                # (it exists now: NumPy's at the call)
             assert again.storage is None or again.storage.value.op is None
+
+
+def test_what_is_no_array_of_ours_is_pythons() -> None:
+    x, y, a, _ = arrays("f8", "f8")
+    z = x + y
+    z[1:] = y[1:]
+    bare = object.__new__(np.ndarray)
+    for odd in (a, 3, None, "text", bare, [1.0], (x,), int):
+        with pytest.raises((AttributeError, TypeError)):
+            np.ndarray.__getitem__(odd, slice(1))           # type: ignore[arg-type]
+        with pytest.raises((AttributeError, TypeError)):
+            np.ndarray.__setitem__(odd, slice(1), y)        # type: ignore[arg-type]
+    for call in (
+        lambda: x + bare, lambda: bare + x, lambda: z.__setitem__(slice(1), bare), lambda: z.__iadd__(bare),
+    ):  # fmt: skip
+        with pytest.raises((AttributeError, TypeError)):
+            call()
