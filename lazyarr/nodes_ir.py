@@ -70,59 +70,60 @@ class Word(IntEnum):
     ZERO = 13
     LESS = 14
     """-1."""
-    LAZY = 15
-    """Types: of arrays, reads, nodes, storages, buffers, indices."""
-    READ = 16
-    EXPR = 17
-    STORAGE = 18
-    BUFFER = 19
-    TUPLE = 20
-    SLICE = 21
-    INTEGER = 22
-    ELLIPSIS = 23
-    NOTHING = 24
-    SERIALS = 25
-    COUNT = 26
-    LEDGER = 27
-    DUE = 28
-    OBSERVED = 29
-    STATES = 30
+    REAL = 15
+    LAZY = 16
+    """Types: of NumPy's arrays, of ours, reads, nodes, storages, buffers, indices."""
+    READ = 17
+    EXPR = 18
+    STORAGE = 19
+    BUFFER = 20
+    TUPLE = 21
+    SLICE = 22
+    INTEGER = 23
+    ELLIPSIS = 24
+    NOTHING = 25
+    SERIALS = 26
+    COUNT = 27
+    LEDGER = 28
+    DUE = 29
+    OBSERVED = 30
+    STATES = 31
     """The context variable of NumPy's error state."""
-    WARNINGS = 31
+    WARNINGS = 32
     """The namespaces of two modules, each followed by a name in it."""
-    FILTERS = 32
-    SEEN_IN = 33
-    SEEN = 34
-    GETFRAME = 35
-    THEIRS = 36
-    USUAL = 37
+    FILTERS = 33
+    SEEN_IN = 34
+    SEEN = 35
+    GETFRAME = 36
+    THEIRS = 37
+    USUAL = 38
     """Python functions: may a recipe be used under unusual options, or a write be made; what is done after
     all is set (`swift_nodes`)."""
-    ALWAYS = 38
-    CAPTURE = 39
+    ALWAYS = 39
+    CAPTURE = 40
     """`arrays.capture`, of a plain array."""
-    LAUNCH = 40
-    CROWDED = 41
-    WRITTEN = 42
-    ALLOC = 43
+    LAUNCH = 41
+    CROWDED = 42
+    WRITTEN = 43
+    ALLOC = 44
     """Functions of C, as in `swift_nodes.FUNCTIONS`."""
-    INCREF = 44
-    DECREF = 45
-    NEW_TUPLE = 46
-    LIST = 47
-    APPEND = 48
-    WEAKREF = 49
-    NUMBER = 50
-    INT = 51
-    NEXT = 52
-    STATE = 53
-    LOOKUP = 54
-    CALL = 55
-    CLEAR = 56
-    CODE = 57
-    LASTI = 58
-    ITEM = 59
-    END = 60
+    INCREF = 45
+    DECREF = 46
+    NEW_TUPLE = 47
+    LIST = 48
+    APPEND = 49
+    WEAKREF = 50
+    NUMBER = 51
+    INT = 52
+    NEXT = 53
+    STATE = 54
+    LOOKUP = 55
+    CALL = 56
+    CLEAR = 57
+    CODE = 58
+    LASTI = 59
+    ITEM = 60
+    END = 61
 
 
 OPERAND = 2 + 2 * AXES
@@ -469,14 +470,25 @@ def _due(of: Places) -> Making:
 
 
 def _whole(of: Places) -> Making:
-    """Is it an array of ours?  (Somebody may have made one without its attributes.)"""
+    """Is it an array of ours?  (Somebody may have made one without its attributes, or with others.)"""
     f = Making("whole", ("words", "x"), of)
-    with f.is_lazy("%x"):
-        for attribute in (of.array_storage, of.array_geo, of.array_origin):
-            with f.when("eq", f.load("%x", attribute), 0):
-                f.give(0)
-        f.give(1)
-    f.give(0)
+    none = f.known(Word.NONE)
+
+    def refuse_if(how: str, x: str, y: Any) -> None:
+        with f.when(how, x, y):
+            f.give(0)
+
+    refuse_if("ne", f.load("%x", TYPE), f.known(Word.LAZY))
+    storage, geo = f.load("%x", of.array_storage), f.load("%x", of.array_geo)
+    for attribute in (storage, geo, f.load("%x", of.array_origin)):
+        refuse_if("eq", attribute, 0)
+    refuse_if("ne", f.load(geo, TYPE), f.known(Word.REAL))
+    with f.when("ne", storage, none):
+        refuse_if("ne", f.load(storage, TYPE), f.known(Word.STORAGE))
+        value = f.load(storage, of.storage_value)
+        refuse_if("eq", value, 0)
+        refuse_if("ne", f.load(value, TYPE), f.known(Word.EXPR))
+    f.give(1)
     return f
 
 

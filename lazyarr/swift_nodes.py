@@ -57,7 +57,7 @@ _states: Any = numpy._core.umath._extobj_contextvar     # type: ignore[attr-defi
 _OBJECTS: dict[Word, Any] = {
     Word.NONE: None, Word.FALSE: False, Word.TRUE: True, Word.ZERO: 0, Word.LESS: -1,
     Word.TUPLE: tuple, Word.SLICE: slice, Word.INTEGER: int, Word.ELLIPSIS: type(...),
-    Word.NOTHING: type(None), Word.LAZY: ndarray, Word.READ: Read, Word.EXPR: Expr,
+    Word.NOTHING: type(None), Word.REAL: numpy.ndarray, Word.LAZY: ndarray, Word.READ: Read, Word.EXPR: Expr,
     Word.STORAGE: Storage, Word.BUFFER: Buffer,
     Word.SERIALS: expr._serials, Word.COUNT: COUNT, Word.LEDGER: LEDGER, Word.DUE: DUE,
     Word.OBSERVED: OBSERVED, Word.STATES: _states,

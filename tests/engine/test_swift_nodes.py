@@ -8,6 +8,7 @@ import sys
 import threading
 import warnings
 import weakref
+from contextlib import suppress
 from typing import Any
 
 import numpy
@@ -457,3 +458,12 @@ def test_what_is_no_array_of_ours_is_pythons() -> None:
     ):  # fmt: skip
         with pytest.raises((AttributeError, TypeError)):
             call()
+    for attribute, odd in (("storage", 3), ("storage", x), ("geo", None), ("geo", "text"), ("origin", 7)):
+        strange = x + y
+        setattr(strange, attribute, odd)
+        for call in (
+            lambda s: s + x, lambda s: 2.0 * s, lambda s: s[1:], lambda s: s.__setitem__(slice(1), 1.0),
+            lambda s: z.__setitem__(slice(1), s), lambda s: s.__iadd__(x),
+        ):  # fmt: skip
+            with suppress(AttributeError, TypeError, ValueError):
+                call(strange)
