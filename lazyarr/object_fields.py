@@ -64,7 +64,7 @@ def are_known() -> bool:
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
     x = numpy.arange(12, dtype="<f4").reshape(3, 4)[1:]
-    locked = numpy.broadcast_to(x, (2, 2, 4))
+    locked, turned = numpy.broadcast_to(x, (2, 2, 4)), x.T
     pair, items, names = (x, x.dtype), [x, x.dtype], {"a": 1, "b": 2, "c": 3}
     held, gone = weakref.ref(x), weakref.ref(numpy.empty(0))
     samples = (x, x.dtype, numpy.modf, pair, items, names, held)
@@ -80,7 +80,7 @@ def are_known() -> bool:
         and number(id(x) + FLAGS) & C_CONTIGUOUS
         and not number(id(locked) + FLAGS) & C_CONTIGUOUS
         and not number(id(x) + FLAGS) & F_CONTIGUOUS
-        and number(id(x.T) + FLAGS) & (F_CONTIGUOUS | C_CONTIGUOUS) == F_CONTIGUOUS
+        and number(id(turned) + FLAGS) & (F_CONTIGUOUS | C_CONTIGUOUS) == F_CONTIGUOUS
         and _makes_arrays(x)
         and word(id(x) + DTYPE).value == id(x.dtype)
         and all(number(id(numpy.dtype(c)) + TYPE_NUMBER) == numpy.dtype(c).num for c in "bfdgDO")
