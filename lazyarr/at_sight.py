@@ -16,7 +16,7 @@ from typing import Any
 from lazyarr.calls import Call
 from lazyarr.compiler import COMPILER, numpy_ns
 from lazyarr.config import plan_key
-from lazyarr.error_state import buffer_size, ignores
+from lazyarr.error_state import buffer_size, ignores, look
 from lazyarr.expr import Expr, Gather, Read
 from lazyarr.fusion.structure import by_contents
 from lazyarr.geometry import FRESH
@@ -76,12 +76,12 @@ def at_sight(root: Expr) -> Met | None:
     known = _sights.get((id(root.op), id(root.region)))
     if known is None or COMPILER.usable is False or sys.is_finalizing():
         return None
-    for sight in known:
+    for sight in reversed(known):               # (the last one most likely comes again)
         values = _values(sight, root)
         if values is None:
             continue
         plan, way = sight.plan(), sight.way()
-        if plan is None or way is None or sight.state is not plan_key() or sight.buffers != buffer_size():
+        if plan is None or way is None or sight.state is not plan_key() or sight.buffers != look()[6]:
             known.remove(sight)
             _noted.discard(sight.key)
             return None
@@ -91,6 +91,9 @@ def at_sight(root: Expr) -> Met | None:
             continue
         if sight.ignored is not None and sight.ignored != [ignores(node.errors) for node in nodes]:
             continue
+        if sight is not known[-1]:
+            known.remove(sight)
+            known.append(sight)
         leaves = [*map(values.__getitem__, sight.leaves)]
         stored, share = sight.stored, sight.share
         return Met(nodes, leaves, sight.key, sight.pins, kept, sight.calls, stored, plan, way, share)

@@ -14,12 +14,12 @@ import os
 from _thread import _local, allocate_lock
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from operator import attrgetter
+from operator import attrgetter, neg, sub
 from typing import Any, cast
 
 from lazyarr import parallel as optimisations
 from lazyarr.records import NamedTuple
-from lazyarr.slot_words import BARRING, FORCED
+from lazyarr.slot_words import BARRING, FORCED, UNUSUAL
 
 Check = Callable[[Any], Any]
 
@@ -296,10 +296,21 @@ def _forces(jit: str = "auto", eager_elements: int = _EAGER, **_: Any) -> bool:
 def _bars(changes: Mapping[str, Any]) -> bool:
     """May arrays of medium size not be NumPy's under these options, for its bits, or since somebody asks for
     compiled code or looks on?"""
-    return any(changes.get(name, DEFAULTS[name]) != DEFAULTS[name] for name in BARS)
+    return _differ(changes, BARS)
+
+
+def _differ(changes: Mapping[str, Any], names: tuple[str, ...]) -> bool:
+    return any(changes.get(name, DEFAULTS[name]) != DEFAULTS[name] for name in names)
+
+
+def _counted(changes: Mapping[str, Any]) -> tuple[bool, bool, bool]:
+    """Does what these options ask for count in `FORCED`, as barred, in `UNUSUAL`?"""
+    return _forces(**changes), _bars(changes), _differ(changes, WAITS)
 
 
 BARS = "jit", "plan", "math", "fast_math", "eager_elements", "debug", "dump", "disable"
+WAITS = "jit", "eager_elements", "pending_nodes"
+"""Options by which large results wait, or do not."""
 _barred = 0
 
 
@@ -308,10 +319,11 @@ def is_barred() -> bool:
     return _barred > 0
 
 
-def _force(more: int, barring: int) -> None:
+def _force(more: int, barring: int, unusual: int) -> None:
     global _barred
     with _forcing:
         FORCED.value += more
+        UNUSUAL.value += unusual
         _barred += barring
     if barring > 0:
         for hear in BARRING:
@@ -322,7 +334,7 @@ _forcing = allocate_lock()
 
 _at_start = from_environment(os.environ)
 _observe(_at_start)
-_force(_forces(**_at_start), _bars(_at_start))
+_force(*_counted(_at_start))
 for _name, _value in _at_start.items():
     setattr(_Current, _name, _value)
 
@@ -371,11 +383,11 @@ def set_options(**changes: Any) -> None:
     global _state
     own = vars(current)
     checked = _checked(changes)
-    before = _forces(**_process()), _bars(_process())
+    before = _counted(_process())
     for name, value in checked.items():
         setattr(_Current, name, value)
         own.pop(name, None)
-    _force(_forces(**_process()) - before[0], _bars(_process()) - before[1])
+    _force(*map(sub, _counted(_process()), before))
     _state = object()
 
 
@@ -398,16 +410,16 @@ def options(**changes: Any) -> Iterator[None]:
     changed = _checked(changes)
     own = vars(current)
     before = {name: own[name] for name in changed if name in own}
-    forces, bars = _forces(**changed), _bars(changed)
+    counted = _counted(changed)
     own.update(changed)
     own.pop("keys", None)
-    if forces or bars:
-        _force(forces, bars)
+    if any(counted):
+        _force(*counted)
     try:
         yield
     finally:
-        if forces or bars:
-            _force(-forces, -bars)
+        if any(counted):
+            _force(*map(neg, counted))
         for name in ("keys", *changed):
             own.pop(name, None)
         own.update(before)
@@ -426,7 +438,8 @@ def cpu_key() -> tuple[Any, ...]:
 def plan_key() -> tuple[Any, ...]:
     """The options in force that plans and launches go by: those of `code_key` and `cpu_key`, and what is
     compiled at all, and with how many threads it runs; and at last the rewrite rules of all threads."""
-    return _keys()[3]
+    found = _thread.keys
+    return (found if found[0] is _state else _keys())[3]        # (one function of two, all but always)
 
 
 def plan_by(rules: object) -> None:

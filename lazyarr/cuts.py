@@ -36,8 +36,26 @@ _kinds: set[Any] = set()
 
 def is_still_due(node: Expr) -> bool:
     """Is it large enough to be cut, now that some of what is below may have been computed for others?"""
-    node.weigh()
+    if not _is_as_deep(node):
+        node.weigh()
     return node.depth > _least(_most(node))
+
+
+def _is_as_deep(node: Expr) -> bool:
+    """Do as many nodes still wait, one below the other, as were below when it was made?
+
+    (There are no more than then: so the depth is right, and the count of all of them hardly wrong.)"""
+    for below in range(node.depth - 1, 0, -1):
+        for i in node.inputs:
+            if i.__class__ is Read and i.expr.op is not None and i.expr.depth == below:
+                node = i.expr
+                break
+        else:
+            old = node.old
+            if old is None or node.covers or old.op is None or old.depth != below:
+                return False
+            node = old
+    return True
 
 
 def is_due(node: Expr) -> bool:

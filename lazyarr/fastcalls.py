@@ -26,10 +26,10 @@ _kept: list[_Method] = []
 """The interpreter refers to them for ever."""
 
 
-def fastcall(name: str, address: int) -> Callable[..., Any]:
-    """The function whose code is at an address."""
+def fastcall(name: str, address: int, first: Any = None) -> Callable[..., Any]:
+    """The function whose code is at an address; what it is given first, if anything."""
     _kept.append(_Method(name.encode(), address, _FASTCALL, None))
     make = ctypes.pythonapi.PyCFunction_NewEx
-    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
-    made: Callable[..., Any] = make(ctypes.addressof(_kept[-1]), None, None)
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    made: Callable[..., Any] = make(ctypes.addressof(_kept[-1]), first, None)
     return made

@@ -39,7 +39,7 @@ from lazyarr.flags import discards, warn_of_cast
 from lazyarr.gather import BASIC, CACHED, FEW, gathered
 from lazyarr.geometry import broadcast_shapes, same
 from lazyarr.masks import compressed, unpacked
-from lazyarr.recipes import known_write, remember_write
+from lazyarr.recipes import NODES, known_write, remember_write
 from lazyarr.scatter import assign_at
 from lazyarr.slot_words import WAITING
 from lazyarr.storage import Storage, evaluate
@@ -98,6 +98,10 @@ def _with_integers(key: Any, ndim: int) -> Any:
 
 
 def getitem(x: Any, key: Any, _: Any = None) -> Any:
+    if NODES.view is not None:
+        made = NODES.view(x, key)
+        if made is not None:
+            return made
     geo = x.geo
     c = key.__class__
     storage = x.storage
@@ -223,6 +227,8 @@ def kept(x: Any) -> Any:
 
 
 def setitem(x: ndarray, key: Any, value: Any) -> None:
+    if NODES.assign is not None and NODES.assign(1, x, key, value):
+        return None
     storage = x.storage
     element = storage is not None and value.__class__ in SCALARS and is_element(key, x.geo.ndim)
     if element and current.jit != "always":

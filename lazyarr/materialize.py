@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 from _thread import get_ident
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy
@@ -36,11 +37,14 @@ from lazyarr.srcloc import note_lines
 from lazyarr.values import LEDGER, Buffer, is_held, results
 from lazyarr.worth import Account
 
+_IS_PENDING = attrgetter("op")
+"""Ops are true."""
+
 
 def evaluate(roots: Iterable[Expr]) -> None:
     """Compute the values `roots` and all they need."""
     with LOCK:
-        roots = [r for r in roots if r.op is not None]
+        roots = [*filter(_IS_PENDING, roots)]
         if not roots:
             return
         asked = time.thread_time() if NOW.thread and NOW.thread == get_ident() else None

@@ -30,8 +30,8 @@ REFERENT = 16
 
 DATA, NDIM, DIMS, STRIDES, BASE, DTYPE, FLAGS = DATA_FIELD, 24, 32, 40, 48, 56, 64
 """Of an array (PyArrayObject); its flags are an int of 32 bits."""
-C_CONTIGUOUS, ALIGNED, WRITEABLE = 1, 0x100, 0x400
-"""Three of them (NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED, NPY_ARRAY_WRITEABLE)."""
+C_CONTIGUOUS, F_CONTIGUOUS, ALIGNED, WRITEABLE = 1, 2, 0x100, 0x400
+"""Four of them (NPY_ARRAY_C_CONTIGUOUS and so on)."""
 TYPE_NUMBER, ITEMSIZE = 28, 40
 """Of a dtype: an int of 32 bits, and a word."""
 COMPLEX, OBJECTS = numpy.dtype("F").num, numpy.dtype(object).num
@@ -68,7 +68,7 @@ def are_known() -> bool:
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
     x = numpy.arange(12, dtype="<f4").reshape(3, 4)[1:]
-    locked = numpy.broadcast_to(x, (2, 2, 4))
+    locked, turned = numpy.broadcast_to(x, (2, 2, 4)), x.T
     odd = numpy.frombuffer(bytearray(9), "<f8", 1, 1)
     pair, items, names = (x, x.dtype), [x, x.dtype], {"a": 1, "b": 2, "c": 3}
     held, gone = weakref.ref(x), weakref.ref(numpy.empty(0))
@@ -87,6 +87,8 @@ def are_known() -> bool:
         and not number(id(locked) + FLAGS) & WRITEABLE
         and number(id(x) + FLAGS) & C_CONTIGUOUS
         and not number(id(locked) + FLAGS) & C_CONTIGUOUS
+        and not number(id(x) + FLAGS) & F_CONTIGUOUS
+        and number(id(turned) + FLAGS) & (F_CONTIGUOUS | C_CONTIGUOUS) == F_CONTIGUOUS
         and number(id(x) + FLAGS) & ALIGNED
         and not number(id(odd) + FLAGS) & ALIGNED
         and all(_value(cls(0.25)) == 0.25 for cls in (float, numpy.float64))

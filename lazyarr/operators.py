@@ -23,7 +23,7 @@ from lazyarr.elision import ELIDED, IN_PLACE, REFLECTED_REFS, SECOND_REFS, matte
 from lazyarr.expr import LOCK
 from lazyarr.fallback import fallback
 from lazyarr.pairs import plain_pair, small_pair
-from lazyarr.recipes import again
+from lazyarr.recipes import NODES, again
 from lazyarr.windows import existing_pair, is_free
 
 BINARY = {
@@ -81,10 +81,15 @@ def binary(name: str, fn: numpy.ufunc) -> Any:
     elides = name in IN_PLACE
 
     def call(self: Any, other: Any) -> Any:
+        made: Any = False
         if self.storage is None:
             y = plain_pair(self, other)
             if y is not None:
                 return wrapped(by_python(self.geo, y))
+        if NODES.make is not None:
+            made = NODES.make(fn, 1, self, other)
+            if made.__class__ is ndarray:
+                return made
         pair = small_pair(self, other) if self.geo.size <= current.eager_elements else None
         if pair is not None:
             COUNT.eager += 1
@@ -95,7 +100,7 @@ def binary(name: str, fn: numpy.ufunc) -> Any:
             if whose is not None:
                 return _over(whose, fn, (self, other))
         ends = elides and getrefcount(self) == SECOND_REFS
-        made = again(fn, (self, other), 3, ends)    # (the way of most calls: one function less to call)
+        made = again(fn, (self, other), 3, ends, made)      # (the way of most: one function less to call)
         if made is not None:
             return made
         try:
@@ -120,15 +125,20 @@ def reflected(name: str, fn: numpy.ufunc) -> Any:
     by_numpy = getattr(numpy.ndarray, f"__r{name}__")
 
     def call(self: Any, other: Any) -> Any:
+        made: Any = False
         if self.storage is None:
             y = plain_pair(self, other)
             if y is not None:
                 return wrapped(by_python(y, self.geo))
+        if NODES.make is not None:
+            made = NODES.make(fn, 1, other, self)
+            if made.__class__ is ndarray:
+                return made
         pair = small_pair(self, other) if self.geo.size <= current.eager_elements else None
         if pair is not None:
             COUNT.eager += 1
             return wrapped(by_python(pair[1], pair[0]))
-        made = again(fn, (other, self), 3)
+        made = again(fn, (other, self), 3, False, made)
         if made is not None:
             return made
         try:
@@ -142,10 +152,15 @@ def reflected(name: str, fn: numpy.ufunc) -> Any:
 
 def product(self: Any, other: Any) -> Any:
     """``*``, which NumPy may compute as other *= self."""
+    made: Any = False
     if self.storage is None:
         y = plain_pair(self, other)
         if y is not None:
             return wrapped(self.geo * y)
+    if NODES.make is not None:
+        made = NODES.make(numpy.multiply, 1, self, other)
+        if made.__class__ is ndarray:
+            return made
     pair = small_pair(self, other) if self.geo.size <= current.eager_elements else None
     if pair is not None:
         COUNT.eager += 1
@@ -160,7 +175,7 @@ def product(self: Any, other: Any) -> Any:
             if whose is not None:
                 return _over(whose, numpy.multiply, operands)
     ends = first and operands[0] is self
-    made = again(numpy.multiply, operands, 3, ends)
+    made = again(numpy.multiply, operands, 3, ends, made if operands[0] is self else False)
     if made is not None:
         return made
     try:
@@ -177,10 +192,15 @@ def reflected_product(self: Any, other: Any) -> Any:
         y = plain_pair(self, other)
         if y is not None:
             return wrapped(y * self.geo)
+    made: Any = False
+    if NODES.make is not None:
+        made = NODES.make(numpy.multiply, 1, other, self)
+        if made.__class__ is ndarray:
+            return made
     ends = getrefcount(self) == REFLECTED_REFS
     swapped = self.geo.dtype.kind == "c" and other.__class__ in SCALARS and swaps(other, self, False, ends)
     operands = (self, other) if swapped else (other, self)
-    made = again(numpy.multiply, operands, 3)
+    made = again(numpy.multiply, operands, 3, False, False if swapped else made)
     if made is not None:
         return made
     try:
@@ -197,6 +217,8 @@ def inplace(name: str, fn: numpy.ufunc) -> Any:
     by_numpy = getattr(numpy.ndarray, f"__i{name}__")
 
     def call(self: Any, other: Any) -> Any:
+        if NODES.update is not None and NODES.update(1, self, fn, self, other):
+            return self
         if (other.__class__ in SCALARS or other.__class__ is ndarray) and is_numpys(self):
             COUNT.eager += 1
             by_python(self.geo, now(other) if other.__class__ is ndarray else other)

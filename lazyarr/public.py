@@ -26,8 +26,13 @@ def evaluate(*arrays: Any) -> None:
     *arrays : array_like
         Lazy arrays; anything else is left as it is.
     """
-    own = [x if x.__class__ is ndarray else face_of(x) for x in arrays]
-    _evaluate([x.storage.value for x in own if x.__class__ is ndarray and x.storage is not None])
+    values = []
+    for x in arrays:                            # (no comprehension: that is a function, too)
+        if x.__class__ is not ndarray:
+            x = face_of(x)
+        if x.__class__ is ndarray and x.storage is not None:
+            values.append(x.storage.value)
+    _evaluate(values)
 
 
 def is_evaluated(x: Any) -> bool:

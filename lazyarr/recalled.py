@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import managed, ndarray
+from lazyarr.arrays import ndarray
 from lazyarr.calls import ITSELF, Call, Made, written_out
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
-from lazyarr.error_state import loud, remembered
+from lazyarr.error_state import look, remembered
 from lazyarr.expr import Expr, Op, Read, Reduce
 from lazyarr.geometry import FRESH, PROBED, probe
 from lazyarr.records import NamedTuple
@@ -54,6 +54,7 @@ class Known(NamedTuple):
     """The array's geometry, whose identity is part of the key."""
 
 
+_new = object.__new__
 _calls: dict[tuple[Any, ...], Known] = {}
 
 
@@ -75,8 +76,11 @@ def key_of(name: str, x: ndarray, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 def _has_few(x: ndarray, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """May a slice have no more elements than are subtracted from their number?  The code warns of that."""
-    less = [value for word, value in kwargs.items() if word in LESS] or args[3:4]
-    if not any(value.__class__ in (int, bool) and value > 0 for value in less):
+    less = args[3:4]
+    for word in LESS:                           # (no comprehensions: these are functions, too)
+        if word in kwargs:
+            less = (*less, kwargs[word])
+    if not less or not any(value.__class__ in (int, bool) and value > 0 for value in less):
         return False
     least = 1 if () in args or () in kwargs.values() else min(x.geo.shape, default=1)
     return any(value.__class__ in (int, bool) and value >= least for value in less)
@@ -90,7 +94,10 @@ def _says_all(value: Any) -> bool:
 def again(key: tuple[Any, ...], x: ndarray) -> ndarray | None:
     """The call once more, for a method that `fallback.method` made."""
     call = _calls.get(key)
-    if call is None or call.state is not plan_key() or loud():
+    if call is None or call.state is not plan_key():
+        return None
+    _, _, _, _, is_loud, errors, _ = look()
+    if is_loud:
         return None
     storage: Any = x.storage
     if DUE:
@@ -103,13 +110,14 @@ def again(key: tuple[Any, ...], x: ndarray) -> ndarray | None:
     if op.__class__ is Call:
         for geo in op.probed:
             probe(geo)
-        node = Expr(call.op, reads, call.region, None, False, remembered(), loc, op.inner)
+        node = Expr(call.op, reads, call.region, None, False, errors, loc, op.inner)
         node.depth += op.depth
         node.weight += op.inner
         COUNT.bytes_numpy += op.nbytes
     else:
-        node = Expr(op, reads, call.region, None, False, remembered(), loc)
-    result = managed(Storage(node), call.geo)
+        node = Expr(op, reads, call.region, None, False, errors, loc)
+    result = _new(ndarray)              # (`arrays.managed`, without the call)
+    result.storage, result.geo, result.origin = Storage(node), call.geo, None
     launch(node)
     COUNT.recalled += 1
     return result

@@ -18,6 +18,7 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import capture, is_quiet, managed, ndarray, now
+from lazyarr.compiler import COMPILER
 from lazyarr.config import OBSERVED, current
 from lazyarr.counters import COUNT
 from lazyarr.direct import DIRECT
@@ -61,6 +62,13 @@ FIRSTS = 8
 
 LOOKED = 16
 """Pending nodes that are asked, from a result on, whether they are large."""
+
+NODES_PAY = 2000
+"""Nodes that Python made, after which the code that makes them is looked for in the cache: to load it takes
+5 ms, most of which is the text by which it is found."""
+
+NODES_WRITING_PAYS = 20_000
+"""Nodes after which it is compiled."""
 
 _new = object.__new__
 
@@ -168,13 +176,54 @@ def waits_for_more(x: ndarray) -> bool:
     return False
 
 
+class Nodes:
+    """Machine code that makes nodes by recipes (`swift_nodes`), once there were enough of them."""
+
+    def __init__(self) -> None:
+        self.make: Any = None
+        self.view: Any = None
+        self.assign: Any = None
+        self.update: Any = None
+        self.table: Any = None
+        self.left = NODES_PAY
+        """Nodes until somebody looks for it; nobody does once it is below zero."""
+        self.compiles = False
+        """Is it to be compiled then, if the cache does not have it?"""
+
+    def hear(self) -> None:
+        """One more large result waits that Python made."""
+        self.left -= 1
+        if self.left or sys.is_finalizing():
+            return
+        if self.compiles and COMPILER.usable is None:
+            self.left = NODES_WRITING_PAYS      # (LLVM is not loaded for this alone)
+            return
+        from lazyarr.swift_nodes import load
+
+        self.left = -1
+        found = load(self.compiles)
+        if found is not None:
+            self.make, self.view, self.assign, self.update, self.table = found
+        elif not self.compiles:
+            self.compiles, self.left = True, NODES_WRITING_PAYS
+
+
+NODES = Nodes()
+
+
 def again(
-    fn: numpy.ufunc, args: tuple[Any, ...], depth: int, ends: bool = False, getframe: Any = sys._getframe
+    fn: numpy.ufunc, args: tuple[Any, ...], depth: int, ends: bool = False, place: Any = False,
+    getframe: Any = sys._getframe,
 ) -> ndarray | None:
     """fn(*args) by its recipe, if there is one and the result is not NumPy's at the call.
 
     `depth`: callers above whoever is called here that are surely ours.   `ends`: the first operand is a
-    temporary, in whose memory NumPy would compute the result."""
+    temporary, in whose memory NumPy would compute the result.   `place`: what `Nodes.make` has said of it, if
+    it was asked."""
+    if place is False and NODES.make is not None:
+        place = NODES.make(fn, depth - 1, *args)
+        if place.__class__ is ndarray:
+            return place
     recipe = _recipes.get(_key(fn, args))
     if recipe is None:
         return None
@@ -212,6 +261,11 @@ def again(
             return None if recipe.measure <= small else _by_habit(fn, recipe, args, errors, depth, ends)
     if jit == "never":
         return None
+    if not small < recipe.measure <= MEDIUM * small or jit == "always":
+        if place.__class__ is int:
+            NODES.table.write(place, fn, args, recipe)
+        elif NODES.left >= 0:
+            NODES.hear()
     loc = None
     if recipe.flagged or OBSERVED:
         try:                            # (`srcloc.here`, written out)
@@ -397,4 +451,6 @@ def known_write(fn: numpy.ufunc | None, x: ndarray, region: numpy.ndarray, args:
             except (OverflowError, TypeError):  # NumPy has words for that
                 return False
     storage.write(region, known.op, tuple(inputs), False, errors, known.quiet)
+    if NODES.table is not None:
+        NODES.table.know(tuple(key), region.dtype, args, known)
     return True

@@ -13,6 +13,9 @@ FORCED = ctypes.c_longlong(0)
 """How many settings in force, of the process and of its threads, send small arrays elsewhere than to NumPy:
 while there is one, all calls go through Python, which knows the calling thread's."""
 
+UNUSUAL = ctypes.c_longlong(0)
+"""The same of settings that make a difference to which large results wait, and how long (`swift_nodes`)."""
+
 ANSWERED = ctypes.c_longlong(0)
 """Calls that NumPy answered without any Python in between: part of the counter `numpy_eager`."""
 
@@ -31,3 +34,8 @@ UNTIL = ctypes.c_longlong(0)
 
 BARRING: list[Callable[[], None]] = []
 """Who hears of settings under which medium arrays must not be NumPy's at the call."""
+
+
+def at_address(word: ctypes.c_longlong) -> int:
+    """Where machine code finds a word."""
+    return ctypes.addressof(word)

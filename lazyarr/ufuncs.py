@@ -22,6 +22,7 @@ from lazyarr.fallback import fallback, lazily
 from lazyarr.geometry import LEGACY_AXES
 from lazyarr.indexing import setitem
 from lazyarr.ops import OPS
+from lazyarr.recipes import NODES
 from lazyarr.reductions import MISSING, reduce
 from lazyarr.scans import accumulate
 from lazyarr.slot_words import WAITING
@@ -86,6 +87,10 @@ class ufunc(metaclass=UfuncType):
         if len(args) != self.nin:
             pass                                    # `out` by position, or wrong
         elif not kwargs:
+            if NODES.make is not None and len(args) < 3:        # (calls met before)
+                result = NODES.make(self.fn, 1, *args)
+                if result.__class__ is ndarray:
+                    return result
             result = eager(self.fn, args)
             if result is not None:
                 return result

@@ -108,7 +108,7 @@ MISSING = -(1 << 62)
 """In the place of a number."""
 
 
-class _Function:
+class Function:
     """A function as it grows: all values are words, variables have memory of their own."""
 
     def __init__(self, name: str, parameters: Sequence[str], public: bool = False) -> None:
@@ -235,7 +235,7 @@ class _Function:
         self.lines.append(f"{self.name('never')}:")
 
 
-class Walk(_Function):
+class Walk(Function):
     """A function that goes through nodes: `head` are the words at the begin of scratch memory."""
 
     def __init__(self, name: str, parameters: Sequence[str], of: Places, public: bool = False) -> None:

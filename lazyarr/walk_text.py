@@ -28,6 +28,9 @@ NO_VALUE = (1 << 31) - 1
 CONSTANT = 1 << 30
 """Added to the number of a constant's type, where reads have a value's number."""
 
+NEVER = (1 << 63) - 1
+"""A place in program order that no program reaches."""
+
 _HASH = 0x9E3779B97F4A7C15 - (1 << 64)
 """What addresses are multiplied by: the golden ratio, of 64 bits."""
 
@@ -35,7 +38,7 @@ _HASH = 0x9E3779B97F4A7C15 - (1 << 64)
 def text(of: Places, suffix: str) -> tuple[str, tuple[str, str]]:
     """The module, and the names of its two functions, which end with a suffix."""
     names = f"{CLOSURE}_{suffix}", f"{KEY}_{suffix}"
-    makers = (_entry, _number, _put, _object, _geometry, _alive, _outside, _asked)
+    makers = (_entry, _number, _put, _object, _geometry, _alive, _serial, _outside, _asked)
     made = [make(of) for make in makers] + [_closure(of, names[0]), _key(of, names[1])]
     return "\n".join(each.text() for each in made), names
 
@@ -132,9 +135,16 @@ def _alive(of: Places) -> Walk:
     return f
 
 
+def _serial(of: Places) -> Walk:
+    """A node's place in program order."""
+    f = Walk("serial", ("context", "node"), of)
+    f.give(f.call(f.known(Head.NUMBER), f.attribute("%node", "serial")))
+    return f
+
+
 def _outside(of: Places) -> Walk:
-    """Does a pending node of no number read it?"""
-    f = Walk("outside", ("context", "node"), of)
+    """Does a pending node of no number, made before the program came so far, read it?"""
+    f = Walk("outside", ("context", "node", "limit"), of)
     none, readers = f.known(Head.NONE), f.attribute("%node", "readers")
     with f.when("eq", readers, none):
         f.give(0)
@@ -143,7 +153,10 @@ def _outside(of: Places) -> Walk:
         reader = f.within("@alive", ref)
         with f.when("ne", reader, 0):
             f.is_type(reader, Head.EXPR)
-            with f.when("ne", f.attribute(reader, "op"), none), f.when("eq", f.number(reader), MISSING):
+            with (
+                f.when("ne", f.attribute(reader, "op"), none), f.when("eq", f.number(reader), MISSING),
+                f.when("slt", f.within("@serial", reader), "%limit"),
+            ):  # fmt: skip
                 f.give(1)
     f.give(0)
     return f
@@ -162,7 +175,7 @@ def _asked(of: Places) -> Walk:
                     f.give(1)
                 with f.when("ne", f.is_true("%node", "spared"), 0):
                     f.give(1)
-    f.give(f.within("@outside", "%node"))
+    f.give(f.within("@outside", "%node", NEVER))
     return f
 
 
@@ -237,13 +250,10 @@ def _closure(of: Places, name: str) -> Walk:
 def _look_at_readers(f: Walk, found: str) -> None:
     """Decline if somebody who is not met has to read an old value before it is overwritten.
 
-    (`materialize._first` asks who reads these that is older, and what is made of that: if all of them are
-    here, and nobody else reads them, there is nothing to add.)"""
-    none, older = f.known(Head.NONE), f.variable(0)
-
-    def serial(node: str) -> str:
-        return f.call(f.known(Head.NUMBER), f.attribute(node, "serial"))
-
+    (`materialize._first` asks who reads these that is older, and what is made of that up to the write: if all
+    of the first are here, and nobody else that is older than the last write reads what is, nothing is added.)
+    """
+    none, older, last = f.known(Head.NONE), f.variable(0), f.variable(0)
     with f.items(found, is_list=True) as (node, _):
         old = f.attribute(node, "old")
         with f.when("ne", old, none):
@@ -256,18 +266,21 @@ def _look_at_readers(f: Walk, found: str) -> None:
                 f.set(there, 0)
             with f.when("ne", f.get(there), 0):
                 f.is_type(readers, Head.LIST)
+                serial = f.within("@serial", node)
+                with f.when("sgt", serial, f.get(last)):
+                    f.set(last, serial)
                 with f.items(readers, is_list=True) as (ref, _):
                     reader = f.within("@alive", ref)
                     with f.when("ne", reader, 0), f.when("ne", reader, node):
                         f.is_type(reader, Head.EXPR)
                         with (
                             f.when("ne", f.attribute(reader, "op"), none),
-                            f.when("slt", serial(reader), serial(node)),
+                            f.when("slt", f.within("@serial", reader), serial),
                         ):
                             f.decline_if("eq", f.number(reader), MISSING)
                             f.set(older, 1)
     with f.when("ne", f.get(older), 0), f.items(found, is_list=True) as (node, _):
-        f.decline_if("ne", f.within("@outside", node), 0)
+        f.decline_if("ne", f.within("@outside", node, f.get(last)), 0)
 
 
 # ------------------------------------------------------------------------------------------ the key

@@ -1,0 +1,618 @@
+"""LLVM IR of functions that make pending nodes: what they are given, and what they have in common.
+
+In:  where objects have their fields (`Places`), calls of a `Making`'s methods.   Out: the text of a function.
+All values are words.  Each function is given the address of `Word`s: where objects and functions are.
+`MISSING` is the answer of those that leave a call to Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from enum import IntEnum
+from typing import Any
+
+from lazyarr.cuts import MAX_WEIGHT, SHARED_DEPTH
+from lazyarr.object_fields import (
+    C_CONTIGUOUS,
+    DATA,
+    DIMS,
+    DTYPE,
+    FLAGS,
+    ITEMS,
+    LENGTH,
+    LIST_ITEMS,
+    NDIM,
+    STRIDES,
+    TYPE,
+)  # fmt: skip
+from lazyarr.records import NamedTuple
+from lazyarr.walk_ir import MISSING, Function
+
+AXES = 4
+"""Operands have so many axes at most."""
+
+BITS = 8
+"""Of the number of an entry in the table of recipes."""
+
+WRITES = 64
+"""Entries in the table of writes."""
+
+COLLECTS = 64
+"""Readers of a value, from which on each doubling has the dead ones removed (`expr`)."""
+
+HEAVY = 1 << 40
+"""More nodes than this are counted as so many."""
+
+_MIX = 0x9E3779B97F4A7C15 - (1 << 64)
+
+
+class Word(IntEnum):
+    """What the functions are given: the words of an array, by what they hold."""
+
+    TABLE = 0
+    """Addresses: of the first recipe (`Entry`), of the first write (`Write`), of `slot_words.UNUSUAL`."""
+    WRITES = 1
+    UNUSUAL = 2
+    OWNER = 3
+    """The address of the word of the lock of all values that is zero where nobody holds it."""
+    PENDING = 4
+    """Options' usual values, and `storage.SLACK`."""
+    EAGER = 5
+    SLACK = 6
+    MOVED = 7
+    """Elements: writes of more are counted, up to those of medium size; assignments, and others."""
+    IN_PLACE = 8
+    MEDIUM = 9
+    NONE = 10
+    FALSE = 11
+    TRUE = 12
+    ZERO = 13
+    LESS = 14
+    """-1."""
+    REAL = 15
+    LAZY = 16
+    """Types: of NumPy's arrays, of ours, reads, nodes, storages, buffers, indices."""
+    READ = 17
+    EXPR = 18
+    STORAGE = 19
+    BUFFER = 20
+    TUPLE = 21
+    SLICE = 22
+    INTEGER = 23
+    ELLIPSIS = 24
+    NOTHING = 25
+    SERIALS = 26
+    COUNT = 27
+    LEDGER = 28
+    DUE = 29
+    OBSERVED = 30
+    STATES = 31
+    """The context variable of NumPy's error state."""
+    WARNINGS = 32
+    """The namespaces of two modules, each followed by a name in it."""
+    FILTERS = 33
+    SEEN_IN = 34
+    SEEN = 35
+    GETFRAME = 36
+    THEIRS = 37
+    USUAL = 38
+    """Python functions: may a recipe be used under unusual options, or a write be made; what is done after
+    all is set (`swift_nodes`)."""
+    ALWAYS = 39
+    CAPTURE = 40
+    """`arrays.capture`, of a plain array."""
+    LAUNCH = 41
+    CROWDED = 42
+    WRITTEN = 43
+    ALLOC = 44
+    """Functions of C, as in `swift_nodes.FUNCTIONS`."""
+    INCREF = 45
+    DECREF = 46
+    NEW_TUPLE = 47
+    LIST = 48
+    APPEND = 49
+    WEAKREF = 50
+    NUMBER = 51
+    INT = 52
+    NEXT = 53
+    STATE = 54
+    LOOKUP = 55
+    CALL = 56
+    CLEAR = 57
+    CODE = 58
+    LASTI = 59
+    ITEM = 60
+    END = 61
+
+
+OPERAND = 2 + 2 * AXES
+"""Words that say what an operand is: its dtype, or the type of a scalar; axes, extents, strides."""
+
+
+class Entry(IntEnum):
+    """The words of an entry: a recipe that Python has written."""
+
+    UFUNC = 0
+    COUNT = 1
+    """Operands."""
+    FIRST = 2
+    SECOND = FIRST + OPERAND
+    OP = SECOND + OPERAND
+    REGION = OP + 1
+    NBYTES = OP + 2
+    """As an int of Python's."""
+    BYTES = OP + 3
+    FLAGGED = OP + 4
+    WHEN = OP + 5
+    """Whether it is a node under usual options (`When`)."""
+    MAKERS = OP + 6
+    """Types that make constants of the operands, or zero."""
+    RECIPE = OP + 8
+    END = 32
+
+
+class When(IntEnum):
+    """Calls that are nodes."""
+
+    NEVER = 0
+    """Python looks whether they are."""
+    ALWAYS = 1
+    PENDING = 2
+    """Those with an operand that is yet to be computed."""
+
+
+class Write(IntEnum):
+    """The words of an entry in the table of writes, which ends with one of zeros: dtypes and types by which
+    it is known, and what it does."""
+
+    UFUNC = 0
+    """`None` of an assignment."""
+    INTO = 1
+    """The dtype that is written."""
+    TAGS = 2
+    """Dtypes of arrays, types of scalars, or zero."""
+    OP = 4
+    QUIET = 5
+    MAKERS = 6
+    END = 8
+
+
+class Places(NamedTuple):
+    """Where nodes, reads, storages, arrays, buffers and counters have their attributes."""
+
+    op: int
+    inputs: int
+    region: int
+    old: int
+    covers: int
+    masked: int
+    nbytes: int
+    buf: int
+    readers: int
+    home: int
+    replaced: int
+    errors: int
+    loc: int
+    spared: int
+    serial: int
+    depth: int
+    weight: int
+    epoch: int
+    node_index: int
+    read_expr: int
+    read_geo: int
+    storage_value: int
+    storage_dying: int
+    storage_small_writes: int
+    storage_repeats: int
+    storage_place: int
+    array_storage: int
+    array_geo: int
+    array_origin: int
+    buffer_memory: int
+    buffer_bridge: int
+    count_nodes_built: int
+    count_bytes_numpy: int
+    ledger_kept: int
+    ledger_unallocated: int
+
+
+class Making(Function):
+    """A function of this module."""
+
+    def __init__(self, name: str, parameters: tuple[str, ...], of: Places, public: bool = False) -> None:
+        super().__init__(name, parameters, public)
+        self.of = of
+        self.words = "%words"
+        if public:
+            self.args = self.op("ptrtoint ptr %args to i64")
+            self.words = self.load(self.op("ptrtoint ptr %self to i64"), DATA)
+
+    def known(self, word: Word) -> str:
+        return self.load(self.words, 8 * word)
+
+    def within(self, function: str, *words: Any) -> str:
+        return self.call(function, self.words, *words)
+
+    def of_c(self, word: Word, *given: Any) -> str:
+        return self.call(self.known(word), *given)
+
+    def on(self, word: Word, x: Any) -> None:
+        """Call a function of C's that gives nothing."""
+        function = self.op(f"inttoptr i64 {self.known(word)} to ptr")
+        self.do(f"call void {function}({f'i64 {x}' if x is not None else ''})")
+
+    def made(self, word: Word, *given: Any) -> str:
+        """An object that a function of C's makes; where there is no memory for it, this function raises."""
+        found = self.of_c(word, *given)
+        with self.when("eq", found, 0):
+            self.give(0)                        # (what was made before is left alone: there is little of it)
+        return found
+
+    def decline(self) -> None:
+        """End a function of Python's: this is for Python to do."""
+        self.give(self.held(self.known(Word.NONE)))
+
+    def decline_if(self, how: str, x: Any, y: Any) -> None:
+        with self.when(how, x, y):
+            self.decline()
+
+    def agrees(self, word: Word, x: str) -> str:
+        """1 if a function of Python's gives True, else 0."""
+        answer = self.within("@called", self.known(word), x)
+        with self.when("eq", answer, 0):
+            self.on(Word.CLEAR, None)
+        self.on(Word.DECREF, answer)
+        return self.op(f"zext i1 {self.op(f'icmp eq i64 {answer}, {self.known(Word.TRUE)}')} to i64")
+
+    def leave_to_python(self, how: str, x: Any, y: Any) -> None:
+        """If a comparison holds, the answer is `MISSING`."""
+        with self.when(how, x, y):
+            self.give(MISSING)
+
+    def held(self, x: str) -> str:
+        """An object, with one more reference to it."""
+        self.on(Word.INCREF, x)
+        return x
+
+    def is_lazy(self, x: str) -> AbstractContextManager[None]:
+        return self.when("eq", self.load(x, TYPE), self.known(Word.LAZY))
+
+    def add_to(self, owner: Word, place: int, more: Any) -> None:
+        """Add to an attribute that is an int."""
+        at = self.known(owner)
+        old = self.load(at, place)
+        self.store(self.of_c(Word.INT, self.add(self.of_c(Word.NUMBER, old), more)), at, place)
+        self.on(Word.DECREF, old)
+
+
+def shared(of: Places) -> list[Making]:
+    """Functions that the others call."""
+    made: Sequence[Callable[[Places], Making]] = (
+        _hashed, _alike, _exposed, _enlisted, _called, _state, _place, _due, _tag, _pending, _whole,
+    )
+    return [each(of) for each in made]
+
+
+def _hashed(of: Places) -> Making:
+    """A hash with one more operand in it; `MISSING` where the operand is Python's business.
+
+    (Where memory order may be that of a temporary operand, `elision` knows.)"""
+    f = Making("hashed", ("words", "x", "hash"), of)
+    result = f.variable("%hash")
+
+    def mix(word: str) -> None:
+        mixed = f.by("mul", f.by("xor", f.get(result), word), _MIX)
+        f.set(result, f.by("xor", mixed, f.by("lshr", mixed, 32)))
+
+    with f.when("ne", f.load("%x", TYPE), f.known(Word.LAZY)):
+        mix(f.load("%x", TYPE))
+        f.give(f.get(result))
+    none = f.known(Word.NONE)
+    f.leave_to_python("eq", f.within("@whole", "%x"), 0)
+    geo = f.load("%x", of.array_geo)
+    axes = f.load(geo, NDIM, "i32")
+    with f.when("ugt", axes, AXES):
+        f.give(MISSING)
+    with f.when("eq", f.load("%x", of.array_origin), none):
+        contiguous = f.by("and", f.load(geo, FLAGS, "i32"), C_CONTIGUOUS)
+        with f.when("eq", contiguous, 0):
+            f.give(MISSING)
+    mix(f.load(geo, DTYPE))
+    extents, strides = f.load(geo, DIMS), f.load(geo, STRIDES)
+    with f.each(axes) as d:
+        at = f.by("shl", d, 3)
+        mix(f.load(f.add(extents, at)))
+        mix(f.load(f.add(strides, at)))
+    f.give(f.get(result))
+    return f
+
+
+def _alike(of: Places) -> Making:
+    """Is an operand what an entry says at a place?"""
+    f = Making("alike", ("words", "x", "at"), of)
+    with f.is_lazy("%x"):
+        geo = f.load("%x", of.array_geo)
+        axes = f.load(geo, NDIM, "i32")
+        for known, found in ((0, f.load(geo, DTYPE)), (1, axes)):
+            with f.when("ne", f.load("%at", 8 * known), found):
+                f.give(0)
+        extents, strides = f.load(geo, DIMS), f.load(geo, STRIDES)
+        with f.each(axes) as d:
+            offset = f.by("shl", d, 3)
+            known_at = f.add("%at", offset)
+            for first, numbers in ((2, extents), (2 + AXES, strides)):
+                with f.when("ne", f.load(known_at, 8 * first), f.load(f.add(numbers, offset))):
+                    f.give(0)
+        f.give(1)
+    with f.when("eq", f.load("%at"), f.load("%x", TYPE)):
+        f.give(1)
+    f.give(0)
+    return f
+
+
+def _exposed(of: Places) -> Making:
+    """May somebody outside see the memory of a value, if it has some?  (`Buffer.shared` knows.)"""
+    f = Making("exposed", ("words", "value"), of)
+    none, buf = f.known(Word.NONE), f.load("%value", of.buf)
+    with f.when("eq", buf, none):
+        f.give(0)
+    with f.when("ne", f.load(buf, TYPE), f.known(Word.BUFFER)):
+        f.give(1)
+    with f.when("ne", f.load(buf, of.buffer_bridge), none):
+        f.give(1)
+    with f.when("ne", f.load(f.load(buf, of.buffer_memory), 0, "i32"), 1):
+        f.give(1)
+    f.give(0)
+    return f
+
+
+def _enlisted(of: Places) -> Making:
+    """One more reader of a value, perhaps in a new list; 1 if dead ones are due to go."""
+    f = Making("enlisted", ("words", "value", "reader", "list"), of)
+    readers = f.variable(f.load("%value", of.readers))
+    with f.when("eq", f.get(readers), f.known(Word.NONE)):
+        f.set(readers, f.held("%list"))
+        f.store("%list", "%value", of.readers)
+        f.on(Word.DECREF, f.known(Word.NONE))
+    f.of_c(Word.APPEND, f.get(readers), "%reader")
+    count = f.load(f.get(readers), LENGTH)
+    with f.when("uge", count, COLLECTS), f.when("eq", f.by("and", count, f.add(count, -1)), 0):
+        f.give(1)
+    f.give(0)
+    return f
+
+
+def _called(of: Places) -> Making:
+    """What a Python function gives for one argument; 0 where it raises."""
+    f = Making("called", ("words", "function", "x"), of)
+    at = f.variable("%x")
+    given = f.op(f"ptrtoint ptr {at} to i64")
+    f.give(f.of_c(Word.CALL, "%function", given, 1, 0))
+    return f
+
+
+def _state(of: Places) -> Making:
+    """The error state that a node keeps, as `error_state.look` has found it; the caller owns a reference.
+
+    `MISSING` where that has to look again, or NumPy is to compute at the call."""
+    f = Making("state", ("words",), of)
+    seen = f.of_c(Word.LOOKUP, f.known(Word.SEEN_IN), f.known(Word.SEEN))
+    filters = f.of_c(Word.LOOKUP, f.known(Word.WARNINGS), f.known(Word.FILTERS))
+    f.leave_to_python("eq", filters, 0)
+    state = f.variable(0)
+    f.of_c(Word.STATE, f.known(Word.STATES), 0, f.op(f"ptrtoint ptr {state} to i64"))
+    f.leave_to_python("eq", f.get(state), 0)
+    f.on(Word.DECREF, f.get(state))             # (`seen` holds it, or it is another one)
+
+    def of_seen(k: int) -> str:
+        return f.load(seen, ITEMS + 8 * k)
+
+    f.leave_to_python("ne", f.get(state), of_seen(0))
+    f.leave_to_python("ne", filters, of_seen(1))
+    count = f.load(filters, LENGTH)
+    f.leave_to_python("ne", count, f.of_c(Word.NUMBER, of_seen(2)))
+    with f.when("ne", count, 0):
+        f.leave_to_python("ne", f.load(f.load(filters, LIST_ITEMS)), of_seen(3))
+    f.leave_to_python("ne", of_seen(4), f.known(Word.FALSE))
+    f.give(f.held(of_seen(5)))
+    return f
+
+
+def _place(of: Places) -> Making:
+    """The place of the program that called, so many frames above, as a new object.
+
+    `MISSING` where it is not a program's that is known."""
+    f = Making("place", ("words", "depth"), of)
+    frame = f.within("@called", f.known(Word.GETFRAME), "%depth")
+    with f.when("eq", frame, 0):
+        f.on(Word.CLEAR, None)
+        f.give(MISSING)
+    code = f.of_c(Word.CODE, frame)
+    at_byte = f.by("and", f.of_c(Word.LASTI, frame), 0xFFFFFFFF)
+    f.on(Word.DECREF, frame)
+    key, made, number = f.of_c(Word.INT, code), f.of_c(Word.NEW_TUPLE, 2), f.of_c(Word.INT, at_byte)
+    theirs = f.variable(0)
+    with f.when("ne", key, 0):
+        f.set(theirs, f.of_c(Word.LOOKUP, f.known(Word.THEIRS), key))
+    for needed in (f.get(theirs), made, number):
+        with f.when("eq", needed, 0):
+            f.on(Word.CLEAR, None)
+            for mine in (code, key, made, number):
+                f.on(Word.DECREF, mine)
+            f.give(MISSING)
+    f.on(Word.DECREF, key)
+    f.store(code, made, ITEMS)
+    f.store(number, made, ITEMS + 8)
+    f.give(made)
+    return f
+
+
+def _due(of: Places) -> Making:
+    """Has Python to look whether nodes are to be computed, since one has so many below, or they keep much
+    memory?"""
+    f = Making("due", ("words", "depth", "weight"), of)
+    most = f.variable(f.known(Word.PENDING))
+    with f.when("sgt", "%weight", MAX_WEIGHT), f.when("sgt", f.get(most), SHARED_DEPTH):
+        f.set(most, SHARED_DEPTH)
+    least = f.by("sub", f.get(most), f.by("ashr", f.get(most), 2))
+    with f.when("sgt", "%depth", least):
+        f.give(1)
+    kept, unallocated = (
+        f.of_c(Word.NUMBER, f.load(f.known(Word.LEDGER), at))
+        for at in (of.ledger_kept, of.ledger_unallocated)
+    )
+    with f.when("sgt", kept, f.add(unallocated, f.known(Word.SLACK))):
+        f.give(1)
+    f.give(0)
+    return f
+
+
+def _whole(of: Places) -> Making:
+    """Is it an array of ours?  (Somebody may have made one without its attributes, or with others.)"""
+    f = Making("whole", ("words", "x"), of)
+    none = f.known(Word.NONE)
+
+    def refuse_if(how: str, x: str, y: Any) -> None:
+        with f.when(how, x, y):
+            f.give(0)
+
+    refuse_if("ne", f.load("%x", TYPE), f.known(Word.LAZY))
+    storage, geo = f.load("%x", of.array_storage), f.load("%x", of.array_geo)
+    for attribute in (storage, geo, f.load("%x", of.array_origin)):
+        refuse_if("eq", attribute, 0)
+    refuse_if("ne", f.load(geo, TYPE), f.known(Word.REAL))
+    with f.when("ne", storage, none):
+        refuse_if("ne", f.load(storage, TYPE), f.known(Word.STORAGE))
+        value = f.load(storage, of.storage_value)
+        refuse_if("eq", value, 0)
+        refuse_if("ne", f.load(value, TYPE), f.known(Word.EXPR))
+    f.give(1)
+    return f
+
+
+def _pending(of: Places) -> Making:
+    """Is an operand an array whose value is yet to be computed?"""
+    f = Making("pending", ("words", "x"), of)
+    none = f.known(Word.NONE)
+    with f.when("ne", "%x", 0), f.is_lazy("%x"):
+        storage = f.load("%x", of.array_storage)
+        with f.when("ne", storage, none):
+            value = f.load(storage, of.storage_value)
+            with f.when("ne", f.load(value, of.op), none):
+                f.give(1)
+    f.give(0)
+    return f
+
+
+def _tag(of: Places) -> Making:
+    """What an operand is known by: an array's dtype, the type of anything else."""
+    f = Making("tag", ("words", "x"), of)
+    with f.when("eq", "%x", 0):
+        f.give(0)
+    with f.when("ne", f.within("@whole", "%x"), 0):
+        f.give(f.load(f.load("%x", of.array_geo), DTYPE))
+    f.give(f.load("%x", TYPE))                  # (which no entry knows, if it is that of arrays)
+    return f
+
+
+class Inputs:
+    """The operands of a node that is being made, of which the second may be none (0)."""
+
+    def __init__(self, f: Making, operands: Sequence[str], makers: Sequence[str]) -> None:
+        self.f, self.operands, self.makers = f, operands, makers
+        self.lists = [f.variable(0) for _ in operands]
+        self.tuple = f.variable(0)
+        self.depth, self.weight = f.variable(0), f.variable(1)
+
+    def each(self) -> Iterator[tuple[int, str, int]]:
+        """For those that there are: number, object, place in the tuple."""
+        for k, x in enumerate(self.operands):
+            with self.f.when("ne", x, 0):
+                yield k, x, ITEMS + 8 * k
+
+    def reads(self) -> Iterator[tuple[int, str, str]]:
+        """For those that are arrays: number, array, its read."""
+        f = self.f
+        for k, x, item in self.each():
+            read = f.load(f.get(self.tuple), item)
+            with f.when("eq", f.load(read, TYPE), f.known(Word.READ)):
+                yield k, x, read
+
+    def make(self, count: str, give_up: Callable[[], None]) -> None:
+        """Objects for them, without values, but those of plain arrays, which are copied."""
+        f, of = self.f, self.f.of
+        f.set(self.tuple, f.made(Word.NEW_TUPLE, count))
+        for k, x, item in self.each():
+            maker, found = f.variable(self.makers[k]), f.variable(0)
+            with f.is_lazy(x):
+                f.set(self.lists[k], f.made(Word.LIST, 0))
+                with f.when("eq", f.load(x, of.array_storage), f.known(Word.NONE)):
+                    f.set(maker, f.known(Word.CAPTURE))
+                with f.when("eq", f.get(maker), 0):
+                    f.set(found, f.made(Word.ALLOC, f.known(Word.READ), 0))
+            with f.when("ne", f.get(maker), 0):
+                f.set(found, f.within("@called", f.get(maker), x))
+                with f.when("eq", f.get(found), 0):     # (Python tries again, and knows what to do)
+                    f.on(Word.CLEAR, None)
+                    self.drop()
+                    give_up()
+            with f.when("eq", f.get(found), 0):
+                f.set(found, f.held(x))
+            f.store(f.get(found), f.get(self.tuple), item)
+
+    def drop(self) -> None:
+        for mine in (self.tuple, *self.lists):
+            self.f.on(Word.DECREF, self.f.get(mine))
+
+    def capture(self) -> None:
+        """The values of now; what is below is counted."""
+        f, of = self.f, self.f.of
+        for _, x, read in self.reads():
+            with f.when("eq", f.load(read, of.read_expr), 0):
+                value = f.load(f.load(x, of.array_storage), of.storage_value)
+                f.store(f.held(value), read, of.read_expr)
+                f.store(f.held(f.load(x, of.array_geo)), read, of.read_geo)
+            self.count(f.load(read, of.read_expr))
+
+    def count(self, value: str) -> None:
+        """One more value, which may be pending, is below the node."""
+        f, of = self.f, self.f.of
+        with f.when("ne", f.load(value, of.op), f.known(Word.NONE)):
+            below = f.of_c(Word.NUMBER, f.load(value, of.depth))
+            with f.when("sgt", below, f.get(self.depth)):
+                f.set(self.depth, below)
+            heavy = f.variable(f.of_c(Word.NUMBER, f.load(value, of.weight)))
+            with f.when("ugt", f.get(heavy), HEAVY):    # (or too large for a word, which is an error)
+                f.on(Word.CLEAR, None)
+                f.set(heavy, HEAVY)
+            f.set(self.weight, f.add(f.get(self.weight), f.get(heavy)))
+
+    def enlist(self, me: str, crowded: str, looks: str, old: Any = 0) -> None:
+        """Let the values know their reader; which may be cause to look at their readers, or at the node."""
+        f, of = self.f, self.f.of
+        for k, _, read in self.reads():
+            value = f.load(read, of.read_expr)
+            found = f.within("@enlisted", value, me, f.get(self.lists[k]))
+            f.set(crowded, f.by("or", f.get(crowded), found))
+            with f.when("ne", value, old), f.when("ne", f.load(value, of.replaced), f.known(Word.FALSE)):
+                f.set(crowded, 1)
+            f.set(looks, f.by("or", f.get(looks), f.within("@exposed", value)))
+            f.on(Word.DECREF, f.get(self.lists[k]))
+
+
+def fill(f: Making, node: str, inputs: Inputs, fields: dict[str, str], owners: dict[str, str]) -> None:
+    """Set all fields of a node, and some of other objects, whose references are the caller's."""
+    none, false = f.known(Word.NONE), f.known(Word.FALSE)
+    f.set(inputs.depth, f.add(f.get(inputs.depth), 1))
+    usual = {
+        "inputs": f.get(inputs.tuple), "masked": f.held(false), "buf": f.held(none),
+        "readers": f.held(none), "replaced": f.held(false), "spared": f.held(false),
+        "serial": f.of_c(Word.NEXT, f.known(Word.SERIALS)),
+        "depth": f.of_c(Word.INT, f.get(inputs.depth)), "weight": f.of_c(Word.INT, f.get(inputs.weight)),
+        "epoch": f.held(f.known(Word.LESS)), "node_index": f.held(f.known(Word.ZERO)),
+    }  # fmt: skip
+    for name, x in {**usual, **fields}.items():
+        f.store(x, owners.get(name.split("_")[0], node), getattr(f.of, name))
+    f.add_to(Word.COUNT, f.of.count_nodes_built, 1)

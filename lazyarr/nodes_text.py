@@ -1,0 +1,139 @@
+"""The text of a function of Python's that makes a pending node, and the array that it is the value of.
+
+In:  where objects have their fields.   Out: LLVM IR.
+
+    make(ufunc, depth, *operands) -> the new array; None: this is for Python to do;
+                                     an int: so it is, and its recipe may be written there
+
+It does what `recipes.again` does with a recipe whose result is large, `Expr`, `Storage` and `storage.launch`
+among it, and calls the latter for nodes that may not just wait.
+All objects are made before a value is captured, since to make one may run the garbage collector, and so a
+program's Python; from the capture to the last field that is set nothing of Python's runs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lazyarr.nodes_ir import BITS, Entry, Inputs, Making, Places, When, Word, fill
+from lazyarr.object_fields import LENGTH
+from lazyarr.walk_ir import MISSING
+
+
+def make(of: Places, name: str) -> Making:
+    f = Making(name, (), of, public=True)
+    none = f.known(Word.NONE)
+    fn, depth, first = (f.load(f.args, 8 * k) for k in range(3))
+    is_pair = f.by("lshr", "%count", 2)         # (three arguments, or four)
+    given = f.variable(0)
+    with f.when("ne", is_pair, 0):
+        f.set(given, f.load(f.args, 24))
+    second = f.get(given)
+    for waits in (Word.DUE, Word.OBSERVED):
+        f.decline_if("ne", f.load(f.known(waits), LENGTH), 0)
+    entry = _entry(f, fn, is_pair, first, second)
+
+    def said(word: int) -> str:
+        return f.load(entry, 8 * word)
+
+    size, is_flagged, when = said(Entry.BYTES), said(Entry.FLAGGED), said(Entry.WHEN)
+    owned = [f.held(said(word)) for word in (Entry.OP, Entry.REGION, Entry.NBYTES, Entry.RECIPE)]
+    op, region, nbytes, recipe = owned          # (from here on the entry may become another one)
+    makers = [f.held(said(Entry.MAKERS + k)) for k in (0, 1)]
+    owned += makers
+
+    def give_up() -> None:
+        for x in owned:
+            f.on(Word.DECREF, x)                # (of nothing, perhaps)
+        f.decline()
+
+    def give_up_if(how: str, x: Any, y: Any) -> None:
+        with f.when(how, x, y):
+            give_up()
+
+    unusual = f.load(f.known(Word.UNUSUAL))
+    with f.when("eq", unusual, 0):
+        give_up_if("eq", when, When.NEVER)
+        with f.when("eq", when, When.PENDING):
+            waiting = [f.within("@pending", x) for x in (first, second)]
+            give_up_if("eq", f.by("or", *waiting), 0)
+    with f.when("ne", unusual, 0):
+        give_up_if("eq", f.agrees(Word.USUAL, recipe), 0)
+    errors = f.within("@state")
+    give_up_if("eq", errors, MISSING)
+    owned.append(errors)
+    loc = f.variable(none)
+    with f.when("ne", is_flagged, 0):
+        f.set(loc, f.within("@place", depth))
+        give_up_if("eq", f.get(loc), MISSING)
+    with f.when("eq", is_flagged, 0):
+        f.held(none)
+    owned.append(f.get(loc))
+
+    inputs = Inputs(f, (first, second), makers)
+    inputs.make(f.add(is_pair, 1), give_up)
+    node, storage, array = (
+        f.made(Word.ALLOC, f.known(kind), 0) for kind in (Word.EXPR, Word.STORAGE, Word.LAZY)
+    )
+    me, home = (f.made(Word.WEAKREF, x, 0) for x in (node, storage))
+
+    inputs.capture()                            # (nothing of Python's runs from here on)
+    fields = {
+        "op": op, "region": region, "old": f.held(none), "covers": f.held(f.known(Word.TRUE)),
+        "nbytes": nbytes, "home": home, "errors": errors, "loc": f.get(loc),
+        "storage_value": node, "storage_dying": f.held(f.known(Word.FALSE)),
+        "storage_small_writes": f.held(f.known(Word.ZERO)),
+        "storage_repeats": f.held(f.known(Word.ZERO)), "storage_place": f.held(none),
+        "array_storage": storage, "array_geo": f.held(region), "array_origin": f.held(none),
+    }  # fmt: skip
+    fill(f, node, inputs, fields, {"storage": storage, "array": array})
+    f.add_to(Word.COUNT, of.count_bytes_numpy, size)
+    f.add_to(Word.LEDGER, of.ledger_unallocated, size)
+    crowded, looks = f.variable(0), f.variable(0)
+    inputs.enlist(me, crowded, looks)
+
+    f.set(looks, f.by("or", f.get(looks), f.within("@due", f.get(inputs.depth), f.get(inputs.weight))))
+    for x, usual in ((errors, none), (unusual, 0)):
+        with f.when("ne", x, usual):
+            f.set(looks, 1)
+    for mine in (me, recipe, *makers):
+        f.on(Word.DECREF, mine)
+    for asked, word in ((crowded, Word.CROWDED), (looks, Word.LAUNCH)):
+        with f.when("ne", f.get(asked), 0):
+            answer = f.within("@called", f.known(word), node)
+            with f.when("eq", answer, 0):
+                f.on(Word.DECREF, array)
+                f.give(0)
+            f.on(Word.DECREF, answer)
+    f.give(array)
+    return f
+
+
+def _entry(f: Making, fn: str, is_pair: str, first: str, second: str) -> str:
+    """The entry of a call in the table of recipes; the function ends where there is none."""
+    hashed = f.variable(f.within("@hashed", first, fn))
+    f.decline_if("eq", f.get(hashed), MISSING)
+    with f.when("ne", is_pair, 0):
+        f.set(hashed, f.within("@hashed", second, f.get(hashed)))
+        f.decline_if("eq", f.get(hashed), MISSING)
+    number = f.by("lshr", f.get(hashed), 64 - BITS)
+    entry, table = f.variable(0), f.known(Word.TABLE)
+    for other in (0, 1):                        # (there are two places for each)
+        at = f.add(table, f.by("mul", f.by("xor", number, other), 8 * Entry.END))
+        agreed = f.variable(1)
+        for word, found in ((Entry.UFUNC, fn), (Entry.COUNT, f.add(is_pair, 1))):
+            with f.when("ne", f.load(at, 8 * word), found):
+                f.set(agreed, 0)
+        with f.when("ne", f.get(agreed), 0):
+            f.set(agreed, f.within("@alike", first, f.add(at, 8 * Entry.FIRST)))
+        with f.when("ne", is_pair, 0), f.when("ne", f.get(agreed), 0):
+            f.set(agreed, f.within("@alike", second, f.add(at, 8 * Entry.SECOND)))
+        with f.when("ne", f.get(agreed), 0):
+            f.set(entry, at)
+    with f.when("eq", f.get(entry), 0):
+        free = f.variable(number)
+        there = f.add(table, f.by("mul", number, 8 * Entry.END))
+        with f.when("ne", f.load(there, 8 * Entry.UFUNC), 0):
+            f.set(free, f.by("xor", number, 1))
+        f.give(f.of_c(Word.INT, f.get(free)))
+    return f.get(entry)

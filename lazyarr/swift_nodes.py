@@ -1,0 +1,293 @@
+"""Pending nodes made by machine code: the calls of `recipes` that are met again and again; writes, and views.
+
+In:  recipes of large results, and known writes, when Python has used one.
+Out: `Made`, functions that go by them.
+Python takes some four microseconds for a node, and three times as long where kernels have driven what the
+interpreter needs out of the caches; the code of `nodes_text` and `writes_text` a fifth of that, most of it in
+the Python function that calls it.  It lies in the cache as kernels do, and is loaded when so many nodes were
+made that it pays.
+Always holds: it makes what Python would have made, in the same order; what it does not know it leaves.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from _thread import RLock
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from typing import Any
+
+import numpy
+
+from lazyarr import error_state, expr, srcloc
+from lazyarr import object_fields as fields
+from lazyarr.arrays import capture, ndarray
+from lazyarr.compiler import COMPILER, loads_cached
+from lazyarr.config import DEFAULTS, OBSERVED, current
+from lazyarr.counters import COUNT, Counters
+from lazyarr.dtypes import CHARS
+from lazyarr.elementwise import IN_PLACE, MOVED
+from lazyarr.error_state import Prompt
+from lazyarr.expr import LOCK, Expr, Read
+from lazyarr.fastcalls import fastcall
+from lazyarr.geometry import PROBED, address
+from lazyarr.habits import MEDIUM
+from lazyarr.kernels import host
+from lazyarr.nodes_ir import AXES, BITS, OPERAND, WRITES, Entry, Places, When, Word, Write, shared
+from lazyarr.nodes_text import make
+from lazyarr.records import NamedTuple
+from lazyarr.slot_words import UNUSUAL, at_address
+from lazyarr.storage import DUE, REPEATED, SLACK, SMALL_WRITES, Storage, bound, evaluate, launch
+from lazyarr.values import LEDGER, Buffer, Ledger
+from lazyarr.writes_text import assign, is_slice, update, view, written
+
+OPT = 0
+"""LLVM's level of code generation: 1 and 2 take 0.1 s, not 0.03, and gain a tenth of a node."""
+
+FUNCTIONS = {
+    Word.ALLOC: "PyType_GenericAlloc", Word.INCREF: "Py_IncRef", Word.DECREF: "Py_DecRef",
+    Word.NEW_TUPLE: "PyTuple_New", Word.LIST: "PyList_New", Word.APPEND: "PyList_Append",
+    Word.WEAKREF: "PyWeakref_NewRef", Word.NUMBER: "PyLong_AsSsize_t", Word.INT: "PyLong_FromSsize_t",
+    Word.NEXT: "PyIter_Next", Word.STATE: "PyContextVar_Get", Word.ITEM: "PyObject_GetItem",
+    Word.LOOKUP: "PyDict_GetItemWithError", Word.CALL: "PyObject_Vectorcall", Word.CLEAR: "PyErr_Clear",
+    Word.CODE: "PyFrame_GetCode", Word.LASTI: "PyFrame_GetLasti",
+}  # fmt: skip
+_states: Any = numpy._core.umath._extobj_contextvar     # type: ignore[attr-defined]
+_OBJECTS: dict[Word, Any] = {
+    Word.NONE: None, Word.FALSE: False, Word.TRUE: True, Word.ZERO: 0, Word.LESS: -1,
+    Word.TUPLE: tuple, Word.SLICE: slice, Word.INTEGER: int, Word.ELLIPSIS: type(...),
+    Word.NOTHING: type(None), Word.REAL: numpy.ndarray, Word.LAZY: ndarray, Word.READ: Read, Word.EXPR: Expr,
+    Word.STORAGE: Storage, Word.BUFFER: Buffer,
+    Word.SERIALS: expr._serials, Word.COUNT: COUNT, Word.LEDGER: LEDGER, Word.DUE: DUE,
+    Word.OBSERVED: OBSERVED, Word.STATES: _states,
+    Word.WARNINGS: vars(warnings), Word.FILTERS: "filters", Word.SEEN_IN: vars(error_state),
+    Word.SEEN: "_seen", Word.GETFRAME: sys._getframe, Word.THEIRS: srcloc.THEIRS, Word.LAUNCH: launch,
+    Word.CAPTURE: capture,
+}  # fmt: skip
+_OWNERS: dict[str, Any] = {
+    "node": Expr, "read": Read, "storage": Storage, "array": ndarray, "buffer": Buffer, "count": Counters,
+    "ledger": Ledger,
+}  # fmt: skip
+
+
+class Table:
+    """The recipes that the code knows."""
+
+    def __init__(self) -> None:
+        self.rows = numpy.zeros((1 << BITS, Entry.END), numpy.int64)
+        self.held: dict[int, Any] = {}
+        """What entries refer to."""
+
+        self.writes = numpy.zeros((WRITES, Write.END), numpy.int64)
+        self._written: list[Any] = []
+        self._known: set[tuple[Any, ...]] = set()
+
+    def know(self, key: tuple[Any, ...], dtype: numpy.dtype, args: tuple[Any, ...], known: Any) -> None:
+        """Let the code know a write, with the key by which `recipes` does."""
+        number = len(self._written)
+        if key in self._known or number == WRITES - 1 or len(args) > 2:     # (the last one ends the table)
+            return
+        words, makers = [0] * Write.END, []
+        words[Write.UFUNC], words[Write.INTO] = id(key[0]), id(dtype)
+        words[Write.OP], words[Write.QUIET] = id(known.op), known.quiet
+        for k, (x, type_) in enumerate(zip(args, known.types, strict=True)):
+            is_array = x.__class__ is ndarray
+            words[Write.TAGS + k] = id(x.geo.dtype if is_array else x.__class__)
+            if not is_array and x.__class__ is not type_:
+                if not isinstance(type_, type):
+                    return
+                makers.append(type_)
+                words[Write.MAKERS + k] = id(type_)
+        self._known.add(key)
+        self._written.append((key, known, makers, [x.__class__ for x in args]))
+        self.writes[number] = words
+
+    def write(self, place: int, fn: numpy.ufunc, args: tuple[Any, ...], recipe: Any) -> None:
+        """Let the code know a recipe, if it is of the kind that it can go by."""
+        row = _row(fn, args, recipe)
+        if row is None:
+            return
+        words, refers = row
+        before = self.held.get(place)
+        self.held[place] = refers, before           # (till the entry is another one)
+        self.rows[place] = words
+        self.held[place] = refers
+
+
+def _row(fn: numpy.ufunc, args: tuple[Any, ...], recipe: Any) -> tuple[list[int], Any] | None:
+    """The words of an entry, and what they refer to."""
+    geo = recipe.geo
+    if geo.dtype.kind == "c" or geo.nbytes >= PROBED or id(geo.dtype) not in CHARS:
+        return None
+    words = [0] * Entry.END
+    nbytes = geo.nbytes
+    words[Entry.UFUNC], words[Entry.COUNT] = id(fn), len(args)
+    makers: list[Any] = []
+    for k, (x, type_) in enumerate(zip(args, recipe.types, strict=False)):
+        at, maker = Entry.FIRST + k * OPERAND, None
+        if x.__class__ is ndarray:
+            g = x.geo
+            if not g.ndim or g.ndim > AXES or g.dtype.kind == "c" or id(g.dtype) not in CHARS:
+                return None
+            words[at : at + 2] = id(g.dtype), g.ndim
+            words[at + 2 : at + 2 + g.ndim] = g.shape
+            words[at + 2 + AXES : at + 2 + AXES + g.ndim] = g.strides
+        else:
+            words[at] = id(x.__class__)
+            if x.__class__ is not type_:
+                if not isinstance(type_, type):
+                    return None
+                maker = type_
+        makers.append(maker)
+        words[Entry.MAKERS + k] = 0 if maker is None else id(maker)
+    words[Entry.OP], words[Entry.REGION], words[Entry.NBYTES] = id(recipe.op), id(geo), id(nbytes)
+    words[Entry.BYTES], words[Entry.FLAGGED] = nbytes, recipe.flagged
+    small = DEFAULTS["eager_elements"]
+    if recipe.measure > MEDIUM * small:
+        words[Entry.WHEN] = When.ALWAYS
+    elif recipe.measure <= small:
+        words[Entry.WHEN] = When.PENDING
+    words[Entry.RECIPE] = id(recipe)
+    return words, (fn, recipe, nbytes, makers, [x.__class__ for x in args])
+
+
+def usual(recipe: Any) -> bool:
+    """Is a call a node by its recipe, whatever its operands, under the options in force?"""
+    jit = current.jit
+    return jit == "always" or (jit == "auto" and recipe.measure > MEDIUM * current.eager_elements)
+
+
+def always(_: None) -> bool:
+    """Is everything compiled under the options in force?"""
+    return current.jit == "always"
+
+
+def crowded(node: Expr) -> None:
+    """What `Expr` does where a new node is one of many readers, or reads what was written to meanwhile."""
+    late = False
+    for i in node.inputs:
+        if i.__class__ is Read:
+            value = i.expr
+            value.waiting()
+            late = late or (value.replaced and value is not node.old)
+    if node.old is not None:
+        node.old.waiting()
+    if late:
+        node.recapture()
+
+
+def settled(node: Expr, old: Expr) -> None:
+    """What `Storage.write` does at last where a new value may not just wait."""
+    with LOCK:
+        storage = None if node.home is None else node.home()
+        if storage is None or node.op is None:
+            return
+        seen = node.errors.__class__ is Prompt
+        for i in node.inputs:                   # (no comprehension: that is a function, too)
+            if i.__class__ is Read:
+                buf = i.expr.buf
+                seen = seen or (buf is not None and buf.shared())
+        if seen:
+            storage._computed(node, old)
+            return
+        bound(node)
+        if storage.small_writes + REPEATED * storage.repeats >= SMALL_WRITES:
+            storage.small_writes = storage.repeats = 0
+            evaluate([node])
+
+
+class Made(NamedTuple):
+    """The functions of `nodes_text` and `writes_text`, and what they go by."""
+
+    make: Callable[..., Any]
+    view: Callable[..., Any]
+    assign: Callable[..., Any]
+    update: Callable[..., Any]
+    table: Table
+
+
+_PUBLIC = {"make": make, "view": view, "assign": assign, "update": update}
+
+
+def text(of: Places, suffix: str) -> tuple[str, dict[str, str]]:
+    """The module, and the names of its functions."""
+    names = {name: f"lazyarr_{name}_{suffix}" for name in _PUBLIC}
+    private = [*shared(of), is_slice(of), written(of)]
+    public = [write(of, names[name]) for name, write in _PUBLIC.items()]
+    return "\n".join([each.text() for each in (*private, *public)]), names
+
+
+def load(compiles: bool) -> Made | None:
+    """The functions, from the cache, or compiled; None where they are not there, or objects lie otherwise."""
+    if not (loads_cached() or COMPILER.usable) or not fields.are_known() or not fields.owner_of(RLock()):
+        return None
+    places = _places()
+    if not _lie_there(places):
+        return None
+    from lazyarr.dispatch.jit import NotCompiled, cached_only
+    from lazyarr.dispatch.jit import load as loaded
+
+    with suppress(NotCompiled, RuntimeError), (
+        nullcontext() if compiles and COMPILER.usable else cached_only()
+    ):
+        target = host()
+        module, names = text(places, target.name)
+        found = loaded(module, tuple(names.values()), target, OPT, kernel=False)
+        table = Table()
+        words = _words(table)
+        _KEPT.extend((found, words, table))
+        functions = [fastcall(name, found[name], words) for name in names.values()]
+        return Made._make((*functions, table))
+    return None
+
+
+_KEPT: list[Any] = []
+
+
+def _words(table: Table) -> numpy.ndarray:
+    """What the function is given."""
+    words = numpy.zeros(Word.END, numpy.int64)
+    objects = {
+        **_OBJECTS, Word.USUAL: usual, Word.ALWAYS: always, Word.CROWDED: crowded, Word.WRITTEN: settled,
+    }  # fmt: skip
+    _KEPT.append(objects)
+    for at, x in objects.items():
+        words[at] = id(x)
+    for at, name in FUNCTIONS.items():
+        words[at] = fields.function(name)
+    eager = DEFAULTS["eager_elements"]
+    numbers: dict[Word, int] = {
+        Word.TABLE: address(table.rows), Word.WRITES: address(table.writes),
+        Word.UNUSUAL: at_address(UNUSUAL), Word.OWNER: id(LOCK) + fields.owner_of(RLock()),
+        Word.PENDING: DEFAULTS["pending_nodes"], Word.SLACK: SLACK, Word.EAGER: eager,
+        Word.MOVED: MOVED * eager, Word.IN_PLACE: IN_PLACE * eager, Word.MEDIUM: MEDIUM * eager,
+    }  # fmt: skip
+    for at, number in numbers.items():
+        words[at] = number
+    return words
+
+
+def _owner(name: str) -> tuple[Any, str]:
+    """The class that has a field of `Places`, and the attribute."""
+    first, _, rest = name.partition("_")
+    return (_OWNERS[first], rest) if rest else (Expr, name)
+
+
+def _places() -> Places:
+    return Places._make([fields.offset_of(vars(cls)[name]) for cls, name in map(_owner, Places._fields)])
+
+
+def _lie_there(places: Places) -> bool:
+    """Are the attributes where they are looked for?"""
+    value = Expr.leaf(Buffer.new(8))
+    x = object.__new__(ndarray)
+    x.storage, x.geo, x.origin = Storage(value), numpy.empty(0), None
+    samples = {
+        Expr: value, Read: Read(value, x.geo), Storage: x.storage, ndarray: x, Buffer: value.buf,
+        Counters: COUNT, Ledger: LEDGER,
+    }  # fmt: skip
+    return all(
+        fields.word(id(samples[cls]) + at).value == id(getattr(samples[cls], name))
+        for (cls, name), at in zip(map(_owner, Places._fields), places, strict=True)
+    )
