@@ -12,7 +12,7 @@ import ctypes
 import mmap
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Mapping
 from struct import pack_into
 from typing import Any
 
@@ -54,12 +54,12 @@ def attach(writes: bool) -> bool:
         place.value = at[entry_of(number)]
     for name, descriptor in [*methods([(name, at[method_of(name)]) for name in own]), *attributes(at)]:
         setattr(ndarray, name, descriptor)
-    firsts = {id(x): at[routine] for routine, names in QUICK.items() for x in _numpys(names)}
-    reads = {id(x): count for count, names in READING.items() for x in _numpys(names)}
+    firsts = _by_last_name({at[routine]: names for routine, names in QUICK.items()})
+    reads = _by_last_name(READING)
     never = at["of nothing"]
 
     def hear(made: Function, x: Any) -> None:
-        first, read = firsts.get(id(x), never), reads.get(id(x), 0)
+        first, read = _row_of(x, firsts) or never, _row_of(x, reads)
         made.record = words(x, made.__wrapped__, first, read, *_windows(x.__name__ if read else ""))
 
     MADE.append(hear)
@@ -93,14 +93,20 @@ def _executable(code: bytes, known: dict[str, int], missing: dict[str, list[int]
     return None if protect(address, len(whole), mmap.PROT_READ | mmap.PROT_EXEC) else memory
 
 
-def _numpys(names: str) -> Iterator[Any]:
-    """NumPy's functions of these names, as far as this version has them."""
-    for name in names.split():
-        found: Any = numpy
-        for part in name.split("."):
-            found = getattr(found, part, None)
-        if found is not None:
-            yield found
+def _by_last_name(rows: Mapping[int, str]) -> dict[str, tuple[str, int]]:
+    """Last part of a name -> the name, and the number under which it is listed."""
+    return {name.rpartition(".")[2]: (name, row) for row, names in rows.items() for name in names.split()}
+
+
+def _row_of(x: Any, listed: Mapping[str, tuple[str, int]]) -> int:
+    """The number under which a function of NumPy's is listed, else 0.
+
+    (Whoever has a function has its module: `numpy.fft` is not imported to find out which functions are.)"""
+    name, row = listed.get(getattr(x, "__name__", ""), ("", 0))
+    found: Any = numpy
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return row if found is x else 0
 
 
 def _places() -> list[tuple[int, ctypes.c_ssize_t]]:
