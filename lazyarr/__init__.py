@@ -39,7 +39,6 @@ with _Lasting():                        # nothing of what is made here is garbag
     from lazyarr import protocols as _protocols
     from lazyarr import public as _public
     from lazyarr import slots as _slots
-    from lazyarr import special as special
     from lazyarr import subclass as _subclass
     from lazyarr import warning_sites as _warning_sites
     from lazyarr.arrays import ndarray as ndarray
@@ -78,10 +77,11 @@ _LATE = {
     "compile": "lazyarr.compiling.face", "prange": "lazyarr.scalar.prange", "stencil": "lazyarr.stencils",
 }  # fmt: skip
 """Names that are imported when they are asked for, and not by ``*``: Python has a `compile` of its own."""
+_MODULES = ("cache", "debug", "fusion", "special")
 
 
 def __getattr__(name: str):
-    if name in ("cache", "debug", "fusion"):
+    if name in _MODULES:
         return importlib.import_module(f"lazyarr.{name}")
     if name in _LATE:
         found = globals()[name] = getattr(importlib.import_module(_LATE[name]), name)
@@ -102,4 +102,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted({*dir(numpy), *_OWN, *_LATE, "cache", "debug", "fusion", "ndarray"})
+    return sorted({*dir(numpy), *_OWN, *_LATE, *_MODULES, "ndarray"})

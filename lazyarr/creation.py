@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -22,12 +22,17 @@ from lazyarr.expr import Expr, Opaque, map_of
 from lazyarr.fallback import fallback, through
 from lazyarr.geometry import LEGACY_AXES, PROBED, fresh, like, probe
 from lazyarr.habits import MEDIUM
-from lazyarr.movement import metadata
+from lazyarr.late import Late, late
 from lazyarr.pace import may_try
-from lazyarr.selection import copyto
 from lazyarr.slot_words import WAITING
 from lazyarr.storage import Storage
 from lazyarr.values import Unwritten
+
+if TYPE_CHECKING:
+    from lazyarr.movement import metadata
+    from lazyarr.selection import copyto
+else:
+    late(globals(), movement="metadata", selection="copyto")
 
 MOST = 1 << 44
 """Elements above which NumPy shall say that there is no such memory."""
@@ -153,12 +158,15 @@ def sized(fn: Any, rule: Any, size: Any, factor: int, otherwise: Any = None) -> 
 
     @functools.wraps(fn, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
+        nonlocal rule
         try:
             wanted = "like" not in kwargs and current.jit != "never"
             large = wanted and is_large(size(*args, **kwargs), factor)
         except (TypeError, ValueError):
             large = False                       # NumPy says what is wrong
         if large:
+            if rule.__class__ is Late:
+                rule = rule.found()
             mark = DIRECT.mark()
             try:
                 made = rule(*args, **kwargs)

@@ -18,6 +18,7 @@ from lazyarr.dtypes import char_of
 from lazyarr.error_state import loud
 from lazyarr.expr import Opaque
 from lazyarr.geometry import LEGACY_AXES, broadcast_shapes, fresh, in_order
+from lazyarr.ufuncs import CORES, MATRICES
 
 _types: dict[Any, numpy.dtype | None] = {}
 
@@ -87,20 +88,6 @@ def _computed(args: tuple[Any, ...], op: Opaque, geo: numpy.ndarray) -> Any:
     if not geo.ndim or not geo.size or not waits(*args):
         raise Unsupported
     return fresh_array(op, tuple([capture(x) for x in args]), geo)
-
-
-MATRICES = ("nk", "km")
-
-CORES: dict[Any, tuple[tuple[str, ...], str]] = {
-    fn: cores
-    for name, cores in {
-        "matmul": (MATRICES, "nm"), "vecdot": (("n", "n"), ""), "matvec": (("mn", "n"), "m"),
-        "vecmat": (("n", "nm"), "m"),
-    }.items()
-    if isinstance(fn := getattr(numpy, name, None), numpy.ufunc)
-}  # fmt: skip
-"""Generalised ufunc, if the running NumPy has it -> the core dims of its operands and of its result, a
-letter each."""
 
 
 def _shape(cores: tuple[str, ...], result: str, geos: list[numpy.ndarray]) -> tuple[int, ...]:

@@ -12,11 +12,10 @@ import inspect
 import operator
 from collections.abc import Sequence
 from sys import getrefcount
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from lazyarr import recalled
 from lazyarr.array_likes import accepted, put_back
 from lazyarr.arrays import (
     TWINS,
@@ -35,8 +34,14 @@ from lazyarr.counters import COUNT
 from lazyarr.direct import DIRECT, EAGER
 from lazyarr.dtypes import ELEMENTS
 from lazyarr.habits import MEDIUM
+from lazyarr.late import Late, late
 from lazyarr.overrides import UNANSWERED, answered, created_like
 from lazyarr.slot_words import WAITING
+
+if TYPE_CHECKING:
+    from lazyarr.recalled import again, key_of, note
+else:
+    late(globals(), recalled="again key_of note")
 
 CONTAINERS = {list, tuple, dict}
 NESTED = {ndarray, ArrayType, *CONTAINERS}
@@ -377,6 +382,7 @@ def lazily(fn: Any, rule: Any, by_first: bool = True) -> Any:
 
     @functools.wraps(fn, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
+        nonlocal rule
         if not args:
             return fallback(fn, **kwargs)
         if by_first:
@@ -386,6 +392,8 @@ def lazily(fn: Any, rule: Any, by_first: bool = True) -> Any:
                     return on_plain(fn, x, args[1:], kwargs)
             elif x.__class__ is numpy.ndarray:
                 return call(wrap(x), *args[1:], **kwargs)
+        if rule.__class__ is Late:
+            rule = rule.found()
         mark = DIRECT.mark()
         try:
             made = rule(*args, **kwargs)
@@ -415,17 +423,20 @@ def method(fn: Any, rule: Any, recalls: bool = False) -> Any:
 
     @functools.wraps(fn, updated=())
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal rule
         if self.__class__ is not ndarray:           # numpy's own, through lazyarr.ndarray.<name>
             return fallback(fn, self, *args, **kwargs)
         if is_numpys(self):
             return on_plain(fn, self, args, kwargs)
-        key = recalled.key_of(name, self, args, kwargs) if recalls else None
+        key = key_of(name, self, args, kwargs) if recalls else None
         if key is not None:
-            found = recalled.again(key, self)
+            found = again(key, self)
             if found is not None:
                 return found
             value = self.storage.value
             pending = value.op is not None
+        if rule.__class__ is Late:
+            rule = rule.found()
         mark = DIRECT.mark()
         try:
             result = rule(self, *args, **kwargs)
@@ -437,7 +448,7 @@ def method(fn: Any, rule: Any, recalls: bool = False) -> Any:
                 raise
         else:
             if key is not None:
-                recalled.note(key, self, value, pending, result)
+                note(key, self, value, pending, result)
             return result
         return fallback(fn, self, *args, **kwargs)
 

@@ -10,34 +10,28 @@ import functools
 import math
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from lazyarr import (
-    creation,
-    deferred,
-    gather,
-    joining,
-    masks,
-    methods,
-    movement,
-    nan_folds,
-    reductions,
-    scans,
-    scatter,
-    selection,
-)
+from lazyarr import methods
 from lazyarr.array_likes import standing_in
 from lazyarr.arrays import Unsupported, ndarray, wrap
 from lazyarr.config import current
 from lazyarr.elementwise import FOLD, SCALARS
 from lazyarr.fallback import fallback, lazily
+from lazyarr.late import Late, elsewhere, late
 from lazyarr.lazy_calls import all_plain, anywhere, is_worth, of_any, of_arrays
 from lazyarr.namespace import LATE, OVERRIDES
-from lazyarr.rebind import rebound
 from lazyarr.temporaries import ends_function
 from lazyarr.warning_sites import ours
+
+if TYPE_CHECKING:
+    from lazyarr.joining import array_of
+    from lazyarr.movement import convert, ravel
+    from lazyarr.rebind import rebound
+else:
+    late(globals(), joining="array_of", movement="convert ravel", rebind="rebound")
 
 VIEWS = """
     transpose swapaxes moveaxis rollaxis rot90 matrix_transpose permute_dims expand_dims squeeze flip flipud
@@ -111,9 +105,13 @@ FFT = "numpy.fft"
 """As those, imported when somebody asks for it."""
 
 
+NAN_FOLDS = "nansum nanprod nanmean nanvar"
+"""NumPy's steps, evaluated together (`nan_folds.STEPS`)."""
+
+
 def _diagflat(v: Any, k: Any = 0) -> Any:
     """numpy.diagflat by numpy.diag: its code goes through an index array."""
-    return OVERRIDES[numpy.diag](movement.ravel(v), k)
+    return OVERRIDES[numpy.diag](ravel(v), k)
 
 
 def _bmat(obj: Any, ldict: Any = None, gdict: Any = None) -> Any:
@@ -132,7 +130,9 @@ def _i0(x: Any) -> Any:
     return i0(x)
 
 
-_numpys_sinc = functools.cache(lambda: rebound(numpy.sinc))
+@functools.cache
+def _numpys_sinc() -> Any:
+    return rebound(numpy.sinc)
 
 
 def _sinc(x: Any) -> Any:
@@ -145,35 +145,20 @@ def _sinc(x: Any) -> Any:
 
 
 RULES: dict[str, Any] = {
-    "reshape": movement.reshape_function,
-    "ravel": movement.ravel,
-    "astype": movement.astype_function,
-    "repeat": joining.repeat,
-    "roll": of_arrays(of_any(joining.roll)),
-    "trace": reductions.trace,
-    "cumsum": scans.scan(numpy.add),
-    "cumprod": scans.scan(numpy.multiply),
-    "dot": deferred.dot,
+    **elsewhere("movement", "reshape_function=reshape ravel astype_function=astype broadcast_arrays"),
+    **elsewhere("joining", "repeat"),
+    **elsewhere("reductions", "trace count_nonzero"),
+    **elsewhere("scans", "cumsum cumprod"),
+    **elsewhere("deferred", "dot inner"),
+    **elsewhere("selection", "copyto choose putmask place"),
+    **elsewhere("masks", "compress extract"),
+    **elsewhere("gather", "take take_along_axis"),
+    **elsewhere("scatter", "put put_along_axis"),
+    **elsewhere("creation", "zeros_like ones_like empty_like full_like"),
     "diagflat": _diagflat,
-    "inner": deferred.inner,
-    "copyto": selection.copyto,
-    "count_nonzero": reductions.count_nonzero,
-    "compress": masks.compress,
-    "extract": masks.extract,
-    "take": gather.take,
-    "take_along_axis": gather.take_along_axis,
-    "put": scatter.put,
-    "put_along_axis": scatter.put_along_axis,
-    "choose": selection.choose,
-    "putmask": selection.putmask,
-    "place": selection.place,
-    "broadcast_arrays": movement.broadcast_arrays,
-    "zeros_like": creation.zeros_like,
-    "ones_like": creation.ones_like,
-    "empty_like": creation.empty_like,
-    "full_like": creation.full_like,
     "i0": _i0,
-    "sinc": of_arrays(of_any(_sinc)),
+    "roll": Late(__name__, "of_all", given=("lazyarr.joining", "roll")),
+    "sinc": Late(__name__, "of_all", given=(__name__, "_sinc")),
 }
 
 
@@ -215,7 +200,7 @@ SIZED: dict[str, Any] = {
 }
 """NumPy's code runs over lazyarr's names where the result, as large as its arguments say, is large."""
 
-MAKERS = {"zeros": creation.zeros, "ones": creation.ones, "empty": creation.empty, "full": creation.full}
+MAKERS = "zeros ones empty full"
 
 CONVERTERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "array": ("dtype", "order copy subok ndmin", {"copy": True}),
@@ -243,8 +228,8 @@ LISTS = (list, tuple)
 
 def _each(fn: Any) -> Any:
     """A function that makes a view of its argument, or of each of several."""
-    one = lazily(fn, functools.partial(movement.view, fn))
-    several = lazily(fn, movement.each_view(fn), by_first=False)
+    one = lazily(fn, Late("lazyarr.movement", "view_of", given=(fn,)))
+    several = lazily(fn, Late("lazyarr.movement", "each_view", given=(fn,)), by_first=False)
 
     @functools.wraps(fn, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -263,13 +248,13 @@ def _converter(fn: Any, positional: list[str], named: list[str], defaults: dict[
             raise Unsupported
         options = {**defaults, **dict(zip(positional, args, strict=False)), **kwargs}
         options.pop("subok", None)
-        return movement.convert(a, **options)
+        return convert(a, **options)
 
     def joined(a: Any, *args: Any, **kwargs: Any) -> Any:
         if kwargs.get("copy") is False or (args and second == "order"):
             raise Unsupported
         dtype = args[0] if args else kwargs.get("dtype")
-        return rule(joining.array_of(a, dtype), *args, **{**kwargs, "copy": None})      # it is a copy
+        return rule(array_of(a, dtype), *args, **{**kwargs, "copy": None})      # it is a copy
 
     by_rule = lazily(fn, rule)
     by_joining = lazily(fn, joined, by_first=False)
@@ -321,12 +306,10 @@ def _with_its_words(implementation: Any) -> Any:
     return call
 
 
-IMPLEMENTATIONS = ("_implementation", "__wrapped__")
-"""Under these names NumPy's code finds what a function of NumPy's does once nobody overrides it."""
-
-
 def attach_series(name: str) -> None:
     """The functions of one module of polynomials."""
+    from lazyarr.creation import sized  # here, as below: who asks for these modules
+
     module, begin = sys.modules[name], FAMILIES[name.removeprefix(POLYNOMIAL)]
     for rest in OF_SERIES.split():
         fn = getattr(module, begin + rest, None)
@@ -335,74 +318,141 @@ def attach_series(name: str) -> None:
     for rest in ("pts1", "pts2"):
         fn = getattr(module, begin + rest, None)
         if fn is not None:
-            OVERRIDES[fn] = creation.sized(fn, rebound(fn), _first, 1)
+            OVERRIDES[fn] = sized(fn, rebound(fn), _first, 1)
 
 
 def attach_fft(name: str) -> None:
     """The functions of `numpy.fft` that transform nothing."""
+    from lazyarr.creation import sized
+
     module = sys.modules[name]
     for fn in (module.fftshift, module.ifftshift):
-        _enter(fn, _over_names(fn))
+        OVERRIDES.enter(fn, lazily(fn, over_names(fn)))
     for fn in (module.fftfreq, module.rfftfreq):
-        _enter(fn, creation.sized(fn, rebound(fn), _first, FOLD))
+        OVERRIDES.enter(fn, sized(fn, rebound(fn), _first, FOLD))
 
 
-def _over_names(fn: Any) -> Any:
+def over_names(fn: Any) -> Any:
     """NumPy's code over lazyarr's names."""
-    return lazily(fn, of_arrays(of_any(rebound(fn))))
+    return of_arrays(of_any(rebound(fn)))
 
 
-def _enter(fn: Any, rule: Any) -> None:
-    """A rule, under all names that NumPy's code has for the function."""
-    OVERRIDES[fn] = rule
-    for name in IMPLEMENTATIONS:
-        OVERRIDES.setdefault(getattr(fn, name, fn), rule)
+def nan_fold(fn: Any) -> Any:
+    from lazyarr.nan_folds import rule  # here: few programs ask for it
+
+    return of_arrays(of_any(rule(fn)))
+
+
+def of_all(module: str, name: str) -> Any:
+    """A rule for arrays, wherever they are."""
+    return of_arrays(of_any(Late(module, name).found()))
+
+
+# -------------------------------------------------------------------- rules, when asked for
+
+
+def _view(fn: Any, name: str, before: Any) -> Any:
+    return lazily(fn, Late("lazyarr.movement", "view_of", given=(fn,)))
+
+
+def _metadata(fn: Any, name: str, before: Any) -> Any:
+    from lazyarr.movement import metadata
+
+    return functools.wraps(fn, updated=())(metadata(fn))
+
+
+def _types(fn: Any, name: str, before: Any) -> Any:
+    from lazyarr.movement import types
+
+    return functools.wraps(fn, updated=())(types(fn))
+
+
+def _with_axes(fn: Any, name: str, before: Any) -> Any:
+    return lazily(fn, Late("lazyarr.movement", "with_axes", given=(VALUES_BELOW[name], before)))
+
+
+def _by_method(fn: Any, name: str, before: Any) -> Any:
+    code = _with_its_words(fn._implementation)
+    return _ending(lazily(fn, of_arrays(_of_enough(code) if name in MEANS else code)), name)
+
+
+def _ending(rule: Any, name: str) -> Any:
+    return ends_function(rule) if name in ENDS else rule
+
+
+def _over_names(fn: Any, name: str, before: Any) -> Any:
+    return lazily(fn, Late(__name__, "over_names", given=(fn,)))
+
+
+def _nan_fold(fn: Any, name: str, before: Any) -> Any:
+    return lazily(fn, Late(__name__, "nan_fold", given=(fn,)))
+
+
+def _standing_in(fn: Any, name: str, before: Any) -> Any:
+    return standing_in(before)
+
+
+def _anywhere(fn: Any, name: str, before: Any) -> Any:
+    return anywhere(fn, Late("lazyarr.rebind", "rebound", given=(fn,)))
+
+
+def _copying(fn: Any, name: str, before: Any) -> Any:
+    return anywhere(fn, Late("lazyarr.rebind", "rebound", given=(fn,)), is_worth)
+
+
+def _by_rule(fn: Any, name: str, before: Any) -> Any:
+    return _ending(lazily(fn, RULES[name]), name)
+
+
+def _maker(fn: Any, name: str, before: Any) -> Any:
+    from lazyarr import creation
+
+    return creation.maker(fn, getattr(creation, name))
+
+
+def _converting(fn: Any, name: str, before: Any) -> Any:
+    positional, by_name, defaults = CONVERTERS[name]
+    return _converter(fn, positional.split(), by_name.split(), defaults)
+
+
+def _sized(fn: Any, name: str, before: Any) -> Any:
+    from lazyarr.creation import sized
+
+    rule = _identity if fn is numpy.identity else Late("lazyarr.rebind", "rebound", given=(fn,))
+    return sized(fn, rule, SIZED[name], 1 if name in CURVES.split() else FOLD, before)
+
+
+def _overlap(fn: Any, name: str, before: Any) -> Any:
+    return lazily(fn, Late("lazyarr.movement", "overlap", given=(fn,)), by_first=False)
+
+
+def _block_matrix(fn: Any, name: str, before: Any) -> Any:
+    return functools.wraps(fn, updated=())(_bmat)
+
+
+def _range(fn: Any, name: str, before: Any) -> Any:
+    from lazyarr.creation import arange_function
+
+    return arange_function(fn)
+
+
+ROWS = (
+    (VIEWS, _view), (EACH, lambda fn, *_: _each(fn)), (METADATA, _metadata), (TYPES, _types),
+    (" ".join(VALUES_BELOW), _with_axes), (BY_METHOD, _by_method), (REBOUND, _over_names),
+    (NAN_FOLDS, _nan_fold), ("array_equal array_equiv", _standing_in), (REBOUND_ANYWHERE, _anywhere),
+    (REBOUND_COPIES, _copying), (" ".join(RULES), _by_rule), (MAKERS, _maker),
+    (" ".join(CONVERTERS), _converting), (" ".join(SIZED), _sized),
+    ("may_share_memory shares_memory", _overlap), ("bmat", _block_matrix), ("arange", _range),
+)  # fmt: skip
+"""Names, and what makes the rule of a function: of the function, its name, and the rule of a row above."""
 
 
 def attach() -> None:
     LATE.update((POLYNOMIAL + module, attach_series) for module in FAMILIES)
     LATE[FFT] = attach_fft
-    for _, fn in named(VIEWS):
-        OVERRIDES[fn] = lazily(fn, functools.partial(movement.view, fn))
-    for _, fn in named(EACH):
-        OVERRIDES[fn] = _each(fn)
-    for names, kind in ((METADATA, movement.metadata), (TYPES, movement.types)):
-        for _, fn in named(names):
-            OVERRIDES[fn] = functools.wraps(fn, updated=())(kind(fn))
-    for name, fn in named(" ".join(VALUES_BELOW)):
-        OVERRIDES[fn] = lazily(fn, movement.with_axes(VALUES_BELOW[name], OVERRIDES[fn]))
-    for name, fn in named(BY_METHOD):
-        by_method = _with_its_words(fn._implementation)
-        rule = lazily(fn, of_arrays(_of_enough(by_method) if name in MEANS else by_method))
-        OVERRIDES[fn] = ends_function(rule) if name in ENDS else rule
-    for _, fn in named(REBOUND):
-        OVERRIDES[fn] = _over_names(fn)
-    for _, fn in named(" ".join(nan_folds.STEPS)):
-        OVERRIDES[fn] = lazily(fn, of_arrays(of_any(nan_folds.rule(fn))))
-    for fn in (numpy.array_equal, numpy.array_equiv):
-        OVERRIDES[fn] = standing_in(OVERRIDES[fn])
-    for _, fn in named(REBOUND_ANYWHERE):
-        OVERRIDES[fn] = anywhere(fn, rebound(fn))
-    for _, fn in named(REBOUND_COPIES):
-        OVERRIDES[fn] = anywhere(fn, rebound(fn), is_worth)
-    for name, fn in named(" ".join(RULES)):
-        rule = lazily(fn, RULES[name])
-        OVERRIDES[fn] = ends_function(rule) if name in ENDS else rule
-    for name, fn in named(" ".join(MAKERS)):
-        OVERRIDES[fn] = creation.maker(fn, MAKERS[name])
-    for name, fn in named(" ".join(CONVERTERS)):
-        positional, by_name, defaults = CONVERTERS[name]
-        OVERRIDES[fn] = _converter(fn, positional.split(), by_name.split(), defaults)
-    for name, fn in named(" ".join(SIZED)):
-        rule = _identity if fn is numpy.identity else rebound(fn)
-        factor = 1 if name in CURVES.split() else FOLD
-        OVERRIDES[fn] = creation.sized(fn, rule, SIZED[name], factor, OVERRIDES.get(fn))
-    for _, fn in named("may_share_memory shares_memory"):
-        OVERRIDES[fn] = lazily(fn, movement.overlap(fn), by_first=False)
-    OVERRIDES[numpy.bmat] = functools.wraps(numpy.bmat, updated=())(_bmat)
-    OVERRIDES[numpy.arange] = creation.arange_function(numpy.arange)
-    for fn, rule in list(OVERRIDES.items()):
-        _enter(fn, rule)
+    for names, make in ROWS:
+        for name, fn in named(names):
+            OVERRIDES.later(fn, make, name)
     for _, fn in named("concatenate concat"):
-        OVERRIDES[fn] = anywhere(fn, joining.concatenate)
-    OVERRIDES[numpy.where] = lazily(numpy.where, selection.where, by_first=False)
+        OVERRIDES[fn] = anywhere(fn, Late("lazyarr.joining", "concatenate"))
+    OVERRIDES[numpy.where] = lazily(numpy.where, Late("lazyarr.selection", "where"), by_first=False)

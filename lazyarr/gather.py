@@ -18,28 +18,19 @@ from lazyarr.arrays import Unsupported, capture, fresh_array, ndarray, now, part
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
-from lazyarr.elementwise import FOLD, SCALARS, at_call, elementwise, operand
+from lazyarr.elementwise import FOLD, at_call, elementwise, operand
 from lazyarr.expr import Expr, Gather, Read, Reduce
 from lazyarr.geometry import broadcast_shapes, fresh, geometry
+from lazyarr.indexing import BASIC, CACHED, FEW
 from lazyarr.movement import astype, ravel
 from lazyarr.records import NamedTuple
 from lazyarr.storage import evaluate
-
-BASIC = {int, slice, type(None), type(...)} | {t for t in SCALARS if issubclass(t, numpy.integer)}
-"""Types of indices that make views."""
 
 MOST_ARRAYS = 30
 """More index arrays are too many for NumPy's iterator sooner or later, depending on the version."""
 
 Order = tuple[tuple[int, int, bool], ...]
 """Of an array's axes, for its memory order: rank by stride, extent (1, or 2 for any other), turned round?"""
-
-CACHED = 8
-"""Out of the caches NumPy picks elements as fast as a kernel does, and needs no pass before: it is the
-faster one up to so many times the size of other results."""
-
-FEW = 1025
-"""Positions that NumPy has picked before a call is taken apart here."""
 
 
 class Picked(NamedTuple):

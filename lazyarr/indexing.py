@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from sys import getrefcount, maxsize
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -36,16 +36,31 @@ from lazyarr.error_state import loud, remembered
 from lazyarr.expr import LOCK, map_of
 from lazyarr.fallback import fallback, taken
 from lazyarr.flags import discards, warn_of_cast
-from lazyarr.gather import BASIC, CACHED, FEW, gathered
 from lazyarr.geometry import broadcast_shapes, same
-from lazyarr.masks import compressed, unpacked
+from lazyarr.late import late
 from lazyarr.recipes import NODES, known_write, remember_write
-from lazyarr.scatter import assign_at
 from lazyarr.slot_words import WAITING
 from lazyarr.storage import Storage, evaluate
 from lazyarr.temporaries import KEY_REFS, element, with_last
 from lazyarr.values import Buffer, Unwritten
 from lazyarr.windows import INTEGERS, element_of, is_element, is_free, small_part
+
+if TYPE_CHECKING:
+    from lazyarr.gather import gathered
+    from lazyarr.masks import compressed, unpacked
+    from lazyarr.scatter import assign_at
+else:
+    late(globals(), gather="gathered", masks="compressed unpacked", scatter="assign_at")
+
+BASIC = {int, slice, type(None), type(...)} | {t for t in SCALARS if issubclass(t, numpy.integer)}
+"""Types of indices that make views."""
+
+CACHED = 8
+"""Out of the caches NumPy picks elements as fast as a kernel does, and needs no pass before: it is the
+faster one up to so many times the size of other results."""
+
+FEW = 1025
+"""Positions that NumPy has picked before a call is taken apart."""
 
 EXACT = frozenset((int, float, numpy.float64))
 """Scalars that become what float64 makes of them where they are assigned to elements of that type."""

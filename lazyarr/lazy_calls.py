@@ -16,6 +16,7 @@ from lazyarr.config import current
 from lazyarr.direct import DIRECT
 from lazyarr.elementwise import FOLD, SCALARS
 from lazyarr.fallback import fallback
+from lazyarr.late import Late
 from lazyarr.overrides import overrides
 from lazyarr.recipes import WORD
 
@@ -102,10 +103,13 @@ def anywhere(fn: Any, rule: Any, lazy: Any = _is_lazy) -> Any:
 
     @functools.wraps(fn, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
+        nonlocal rule
         if all_plain(args) and not (kwargs and not all_plain(kwargs.values())):
             return fallback(fn, *args, **kwargs)
         try:
             if _among((*args, *kwargs.values()), lazy):
+                if rule.__class__ is Late:
+                    rule = rule.found()
                 mark = DIRECT.mark()
                 made = rule(*args, **kwargs)
                 DIRECT.once(mark)

@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from lazyarr import deferred, gather, joining, movement, reductions, scans, scatter, selection
 from lazyarr.arrays import Unsupported, ndarray, now, wrap
 from lazyarr.elementwise import elementwise
 from lazyarr.fallback import fallback, looking, method
 from lazyarr.geometry import fresh
 from lazyarr.indexing import getitem, setitem
-from lazyarr.rebind import METHODS, METHODS_SPACE, rebound
-from lazyarr.temporaries import ends_function, ends_method
+from lazyarr.late import Late, elsewhere, late
+from lazyarr.temporaries import ends_method
+
+if TYPE_CHECKING:
+    from lazyarr.movement import copied
+    from lazyarr.movement import reshape as reshaped
+else:
+    late(globals(), movement="copied reshape=reshaped")
 
 PYTHON = {
     "sum": "_sum", "prod": "_prod", "max": "_amax", "min": "_amin", "any": "_any", "all": "_all",
@@ -76,20 +81,23 @@ def rounded(x: Any, decimals: Any = 0, out: Any = None) -> Any:
     result = elementwise(numpy.true_divide, (scaled, scale))
     # NumPy's lies in Fortran's order where x does, else in C's, and not in that of x's strides.
     geo = fresh(x.geo.shape, x.geo.dtype, "F" if x.geo.flags.fnc else "C")
-    return result if result.geo.strides == geo.strides else movement.copied(result, geo)
+    return result if result.geo.strides == geo.strides else copied(result, geo)
 
 
 def reshape(x: Any, *shape: Any, order: Any = "C", copy: Any = None) -> Any:
-    return movement.reshape(x, *shape, order=order, copy=copy)
+    return reshaped(x, *shape, order=order, copy=copy)
 
 
-RULES = {
-    "reshape": reshape, "ravel": movement.ravel, "flatten": movement.flatten, "astype": movement.astype,
-    "copy": movement.copy_method, "view": movement.retyped, "conj": conjugate, "conjugate": conjugate,
-    "round": rounded, "repeat": joining.repeat, "trace": reductions.trace, "take": gather.take,
-    "cumsum": scans.scan(numpy.add), "cumprod": scans.scan(numpy.multiply), "dot": deferred.dot,
-    "choose": selection.choose_method, "argmax": functools.partial(reductions.arg_reduce, "argmax"),
-    "argmin": functools.partial(reductions.arg_reduce, "argmin"), "put": scatter.put,
+RULES: dict[str, Any] = {
+    "reshape": reshape, "conj": conjugate, "conjugate": conjugate, "round": rounded,
+    **elsewhere("movement", "ravel flatten astype copy_method=copy retyped=view"),
+    **elsewhere("joining", "repeat"),
+    **elsewhere("reductions", "trace argmax argmin"),
+    **elsewhere("gather", "take"),
+    **elsewhere("scans", "cumsum cumprod"),
+    **elsewhere("deferred", "dot"),
+    **elsewhere("selection", "choose_method=choose"),
+    **elsewhere("scatter", "put"),
 }  # fmt: skip
 
 
@@ -105,21 +113,28 @@ def _mean(code: Any) -> Any:
     return call
 
 
+def python_code(name: str) -> Any:
+    """NumPy's Python code of a method, over lazyarr's names."""
+    from lazyarr.rebind import METHODS, rebound  # here: who has small arrays alone needs no rules
+
+    code = rebound(getattr(METHODS, PYTHON[name]))
+    return _mean(code) if name == "mean" else code
+
+
 REST = ("__array_finalize__", "__array_wrap__", "__setstate__")
 """Protocols among them."""
 
 
 def attach() -> None:
     of_numpy = vars(numpy.ndarray)
-    METHODS_SPACE["umr_sum"] = ends_function(METHODS_SPACE["umr_sum"], names=1)     # the x of _var
-    for name, python in PYTHON.items():
-        code = rebound(getattr(METHODS, python))
-        rule = _mean(code) if name == "mean" else code
+    for name in PYTHON:
+        rule = Late(__name__, "python_code", given=(name,))
         setattr(ndarray, name, method(of_numpy[name], rule, name in RECALLED))
     for name in VIEWS.split():
-        setattr(ndarray, name, method(of_numpy[name], functools.partial(movement.view, of_numpy[name])))
-    for name, rule in RULES.items():
+        rule = Late("lazyarr.movement", "view_of", given=(of_numpy[name],))
         setattr(ndarray, name, method(of_numpy[name], rule))
+    for name in RULES:
+        setattr(ndarray, name, method(of_numpy[name], RULES[name]))
     for name in LOOK.split():
         setattr(ndarray, name, _forward(of_numpy[name], looking))
     for name, fn in CONVERSIONS.items():

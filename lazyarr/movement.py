@@ -6,6 +6,7 @@ geometry), or lazy copies.  Whether `reshape` is a view depends on strides alone
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy
@@ -67,6 +68,11 @@ def view(fn: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     if result.__class__ not in (list, tuple):
         raise Unsupported
     return type(result)([seen(x, g) for g in result])
+
+
+def view_of(fn: Any) -> Any:
+    """`view` by one function or method."""
+    return functools.partial(view, fn)
 
 
 def with_axes(axes: int, rule: Any) -> Any:

@@ -24,8 +24,54 @@ from lazyarr.stand_ins import offered, shuffled
 from lazyarr.ufuncs import adapt as adapt_ufunc
 from lazyarr.ufuncs import ufunc
 
-OVERRIDES: dict[Any, Any] = {}
-"""NumPy function -> its lazy rule; filled by `functions`."""
+Make = Callable[[Any, str, Any], Any]
+
+IMPLEMENTATIONS = ("_implementation", "__wrapped__")
+"""Under these names NumPy's code finds what a function of NumPy's does once nobody overrides it."""
+
+
+class Rules(dict[Any, Any]):
+    """NumPy function -> its lazy rule, which is made when somebody asks for it: a program asks for few."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: dict[Any, list[tuple[Make, str]]] = {}
+        self._public: dict[Any, Any] = {}
+        """What a function does once nobody overrides it -> the function."""
+
+    def later(self, fn: Any, make: Make, name: str) -> None:
+        """`make` gets the function, its name in NumPy, and the rule that it had before."""
+        self._rows.setdefault(fn, []).append((make, name))
+        self._public[fn] = fn
+        for attribute in IMPLEMENTATIONS:
+            self._public.setdefault(getattr(fn, attribute, fn), fn)
+
+    def enter(self, fn: Any, rule: Any) -> None:
+        """A rule, under all names that NumPy's code has for the function."""
+        self[fn] = rule
+        for attribute in IMPLEMENTATIONS:
+            self.setdefault(getattr(fn, attribute, fn), rule)
+
+    def __missing__(self, fn: Any) -> Any:
+        public = self._public[fn]
+        if public is not fn:
+            return self.setdefault(fn, self[public])
+        rule = None
+        for make, name in self._rows[fn]:
+            rule = make(fn, name, rule)
+        return self.setdefault(fn, rule)
+
+    def get(self, fn: Any, default: Any = None) -> Any:
+        if fn not in self:
+            return default
+        return self[fn]
+
+    def __contains__(self, fn: Any) -> bool:
+        return dict.__contains__(self, fn) or fn in self._public
+
+
+OVERRIDES = Rules()
+"""Filled by `functions`."""
 
 TYPES: dict[type, type] = {numpy.ndarray: ndarray, numpy.ufunc: ufunc}
 

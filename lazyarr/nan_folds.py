@@ -19,7 +19,8 @@ from lazyarr.arrays import Unsupported, ndarray, now
 from lazyarr.namespace import adapt
 from lazyarr.rebind import rebound
 from lazyarr.records import NamedTuple
-from lazyarr.reductions import MISSING, axes_of
+from lazyarr.reductions import axes_of
+from lazyarr.ufuncs import MISSING
 
 _NUMPYS = sys.modules[getattr(numpy.nansum, "_implementation", numpy.nansum).__module__]
 

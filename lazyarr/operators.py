@@ -9,22 +9,27 @@ from __future__ import annotations
 
 import operator
 from sys import getrefcount
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from lazyarr.arrays import Unsupported, is_numpys, ndarray, now, wrap, wrapped
 from lazyarr.config import current
 from lazyarr.counters import COUNT
-from lazyarr.deferred import product as products
 from lazyarr.elementwise import IN_PLACE as TWICE
 from lazyarr.elementwise import SCALARS, elementwise, into, overwritten
 from lazyarr.elision import ELIDED, IN_PLACE, REFLECTED_REFS, SECOND_REFS, matters, swaps, taken
 from lazyarr.expr import LOCK
 from lazyarr.fallback import fallback
+from lazyarr.late import late
 from lazyarr.pairs import plain_pair, small_pair
 from lazyarr.recipes import NODES, again
 from lazyarr.windows import existing_pair, is_free
+
+if TYPE_CHECKING:
+    from lazyarr.deferred import product as products
+else:
+    late(globals(), deferred="product=products")
 
 BINARY = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "floordiv": "floor_divide",

@@ -9,6 +9,7 @@ is no compiler, C's functions of single numbers take its place, which may differ
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -91,7 +92,7 @@ class _Made:
         self.data = (ctypes.c_void_p * len(chars))()
         self.types = bytes(_NUMBERS[char] for char in chars for _ in range(2))
         self.words = text, _DOCS[name].encode()
-        self.ufunc = _from_functions()(
+        self.ufunc: numpy.ufunc = _from_functions()(
             self.places, self.data, self.types, len(chars), 1, 1, _NO_IDENTITY, *self.words, 0
         )
 
@@ -115,6 +116,7 @@ class _Made:
         return loop
 
 
+@functools.cache
 def _from_functions() -> Any:
     """NumPy's function that makes a ufunc."""
     pointer = ctypes.pythonapi.PyCapsule_GetPointer

@@ -10,24 +10,29 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from lazyarr.array_flags import Flags, allow_writing
 from lazyarr.arrays import export, manage, ndarray, now, real_of, stays_plain, twins, wrap
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import SCALARS
 from lazyarr.fallback import fallback, lend
-from lazyarr.flat import FlatIter
 from lazyarr.geometry import within
 from lazyarr.indexing import getitem, setitem
-from lazyarr.movement import own_copy, seen
+from lazyarr.late import late
 from lazyarr.namespace import LATE, rule_of
 from lazyarr.overrides import defers, opened, operands, overrides
 from lazyarr.resizing import CountedMethod, resize
 from lazyarr.storage import Storage
 from lazyarr.ufuncs import known
+
+if TYPE_CHECKING:
+    from lazyarr.array_flags import Flags, allow_writing
+    from lazyarr.flat import FlatIter
+    from lazyarr.movement import own_copy, seen
+else:
+    late(globals(), array_flags="Flags allow_writing", flat="FlatIter", movement="own_copy seen")
 
 # ---------------------------------------------------------------------------------- exports
 
@@ -297,6 +302,10 @@ def _read_only(name: str, found: property) -> property:
 _ANY = numpy.empty(0)
 
 
+def flat(self: Any) -> Any:
+    return FlatIter(self)
+
+
 def _set_flat(self: Any, value: Any) -> None:
     export(self).flat = lend(value, {})
 
@@ -357,7 +366,7 @@ def attach() -> None:
     ndarray.ctypes = property(ctypes)
     LATE["numpy.ctypeslib"] = _pointer_types
     ndarray.data = property(lambda self: export(self).data)
-    ndarray.flat = property(FlatIter, _set_flat)
+    ndarray.flat = property(flat, _set_flat)
     ndarray.flags = property(flags)
     ndarray.base = property(base)
     ndarray.device = property(lambda self: "cpu")

@@ -17,6 +17,7 @@ import numpy
 
 from lazyarr.converting import INSIDE
 from lazyarr.namespace import OVERRIDES, adapt
+from lazyarr.temporaries import ends_function
 
 _spaces: dict[str, dict[str, Any]] = {}
 
@@ -74,3 +75,5 @@ def _space(original: dict[str, Any]) -> dict[str, Any]:
 METHODS = sys.modules[numpy.ndarray.__module__ + "._core._methods"]
 """NumPy's Python code behind ndarray.mean, var, std, clip, ..."""
 METHODS_SPACE = _space(vars(METHODS))
+METHODS_SPACE["umr_sum"] = ends_function(METHODS_SPACE["umr_sum"], names=1)
+"""The x of _var is not needed once it is summed."""

@@ -7,6 +7,7 @@ scalars, evaluated at the call.  sum, mean, var and the like are NumPy's own Pyt
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any
 
@@ -21,8 +22,8 @@ from lazyarr.expr import Read, Reduce
 from lazyarr.flags import discards
 from lazyarr.geometry import broadcast_shapes, fresh, reduced_layout
 from lazyarr.movement import copy_as, ravel, view
+from lazyarr.ufuncs import MISSING
 
-MISSING = numpy._NoValue
 REORDERABLE = {
     "add", "multiply", "maximum", "minimum", "fmax", "fmin", "logical_and", "logical_or", "logical_xor",
     "bitwise_and", "bitwise_or", "bitwise_xor",
@@ -182,6 +183,10 @@ def arg_reduce(name: str, x: Any, axis: Any = None, out: Any = None, *, keepdims
     shape = x.geo.shape
     geo = fresh(shape[: axes[0]] + shape[axes[0] + 1 :], numpy.dtype(numpy.intp))
     return _folded(Reduce(name, char_of(x.geo.dtype) + "->l", axes, False), (capture(x),), geo)
+
+
+argmax = functools.partial(arg_reduce, "argmax")
+argmin = functools.partial(arg_reduce, "argmin")
 
 
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:

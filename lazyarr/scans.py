@@ -107,3 +107,6 @@ def scan(fn: numpy.ufunc) -> Any:
         return accumulate(fn, a, axis, dtype, out)
 
     return call
+
+
+cumsum, cumprod = scan(numpy.add), scan(numpy.multiply)

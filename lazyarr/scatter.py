@@ -21,8 +21,9 @@ from lazyarr.elementwise import SCALARS, at_call, elementwise
 from lazyarr.error_state import loud, prompt, remembered
 from lazyarr.expr import Scatter
 from lazyarr.flags import discards
-from lazyarr.gather import CACHED, HOLDS, inside, operands, over, parsed, shape_of
+from lazyarr.gather import HOLDS, inside, operands, over, parsed, shape_of
 from lazyarr.geometry import broadcast_shapes, reshaped
+from lazyarr.indexing import CACHED
 from lazyarr.movement import astype, ravel
 from lazyarr.records import NamedTuple
 

@@ -6,7 +6,7 @@ In: arrays and NumPy's arguments.   Out: lazy arrays, or a write of a new value.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -30,10 +30,15 @@ from lazyarr.elementwise import (
 )
 from lazyarr.error_state import loud
 from lazyarr.expr import map_of
-from lazyarr.gather import inside
 from lazyarr.geometry import LEGACY_AXES, layout
 from lazyarr.indexing import assign_masked, write
+from lazyarr.late import late
 from lazyarr.ufuncs import eager
+
+if TYPE_CHECKING:
+    from lazyarr.gather import inside
+else:
+    late(globals(), gather="inside")
 
 _results: dict[Any, numpy.dtype | None] = {}
 

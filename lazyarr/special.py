@@ -16,13 +16,3 @@ erf = _adapt(_own.erf)
 erfc = _adapt(_own.erfc)
 sinc = _adapt(_own.sinc)
 __all__ = ["erf", "erfc", "sinc"]
-
-
-def _machine(name: str, sig: str) -> int:
-    """The address of a loop's machine code."""
-    from lazyarr.kernels import code_of_ours, shared
-
-    return shared(code_of_ours(name, sig))
-
-
-_own.MACHINE.append(_machine)

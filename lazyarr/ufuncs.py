@@ -8,26 +8,32 @@ Calls on plain dtypes with `out`, `where`, `dtype`, `casting` are lazy, and redu
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from lazyarr.arrays import Unsupported, ndarray, wrap, wrapped
 from lazyarr.config import current
 from lazyarr.counters import COUNT
-from lazyarr.deferred import CORES, product, with_last
 from lazyarr.dtypes import ELEMENTS
 from lazyarr.elementwise import SCALARS, elementwise, into, is_listed
 from lazyarr.fallback import fallback, lazily
 from lazyarr.geometry import LEGACY_AXES
 from lazyarr.indexing import setitem
+from lazyarr.late import late
 from lazyarr.ops import OPS
+from lazyarr.own_ufuncs import MACHINE
 from lazyarr.recipes import NODES
-from lazyarr.reductions import MISSING, reduce
-from lazyarr.scans import accumulate
 from lazyarr.slot_words import WAITING
 from lazyarr.temporaries import ends_function
 from lazyarr.type_names import named_as
+
+if TYPE_CHECKING:
+    from lazyarr.deferred import product, with_last
+    from lazyarr.reductions import reduce
+    from lazyarr.scans import accumulate
+else:
+    late(globals(), deferred="product with_last", reductions="reduce", scans="accumulate")
 
 UFUNCS: dict[numpy.ufunc, ufunc] = {}
 CLASSES = {type(dtype) for dtype in ELEMENTS.values()}
@@ -35,6 +41,19 @@ CLASSES = {type(dtype) for dtype in ELEMENTS.values()}
 _DEFAULTS = {"order": "K"}
 _ABSENT: Any = object()
 """For arguments where NumPy takes no None."""
+MISSING = numpy._NoValue
+"""What NumPy's code gives for arguments that nobody gave."""
+MATRICES = ("nk", "km")
+CORES: dict[Any, tuple[tuple[str, ...], str]] = {
+    fn: cores
+    for name, cores in {
+        "matmul": (MATRICES, "nm"), "vecdot": (("n", "n"), ""), "matvec": (("mn", "n"), "m"),
+        "vecmat": (("n", "nm"), "m"),
+    }.items()
+    if isinstance(fn := getattr(numpy, name, None), numpy.ufunc)
+}  # fmt: skip
+"""Generalised ufunc, if the running NumPy has it -> the core dims of its operands and of its result, a
+letter each."""
 ONE_AXIS = "(n),(n)->()"
 """The signature of those that take `axis`, of the ones with `CORES`."""
 DEPRECATED = {numpy.maximum, numpy.minimum}
@@ -249,6 +268,16 @@ def eager(fn: Any, args: tuple[Any, ...], out: Any = None) -> Any:
 def arrayed(result: Any) -> Any:
     """A result, as an array where it is a scalar."""
     return result if result.__class__ is ndarray else wrap(numpy.asarray(result))
+
+
+def _machine(name: str, sig: str) -> int:
+    """The address of the machine code of a loop of ours."""
+    from lazyarr.kernels import code_of_ours, shared
+
+    return shared(code_of_ours(name, sig))
+
+
+MACHINE.append(_machine)
 
 
 def known(fn: numpy.ufunc) -> ufunc | None:

@@ -12,8 +12,9 @@ import ctypes
 import mmap
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Mapping
 from struct import pack_into
+from types import ModuleType
 from typing import Any
 
 import numpy
@@ -72,12 +73,12 @@ def attach(writes: bool) -> bool:
         setattr(ndarray, name, descriptor)
     for name, descriptor in methods(ufunc, {name: at[method_of(name)] for name in of_ufuncs}):
         setattr(ufunc, name, descriptor)
-    firsts = {id(x): at[routine] for routine, names in QUICK.items() for x in _numpys(names)}
-    reads = {id(x): count for count, names in READING.items() for x in _numpys(names)}
+    firsts = _by_last_name({at[routine]: names for routine, names in QUICK.items()})
+    reads = _by_last_name(READING)
     never, argument = at["of nothing"], at["argument"]
 
     def hear(made: Function, x: Any) -> None:
-        first, read = firsts.get(id(x), never), reads.get(id(x), 0)
+        first, read = _row_of(x, firsts) or never, _row_of(x, reads)
         flags, largest = _windows(x.__name__ if read else "")
         if _draws(x):
             first, flags = argument, OF_NOTHING if x.__name__ in _ALONE else 0
@@ -122,14 +123,26 @@ def _executable(code: bytes, known: dict[str, int], missing: dict[str, list[int]
     return None if protect(address, len(whole), mmap.PROT_READ | mmap.PROT_EXEC) else memory
 
 
-def _numpys(names: str) -> Iterator[Any]:
-    """NumPy's functions of these names, as far as this version has them."""
-    for name in names.split():
+def _by_last_name(rows: Mapping[int, str]) -> dict[str, list[tuple[str, int]]]:
+    """Last part of a name -> the names that end so, each with the number under which it is listed."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for row, names in rows.items():
+        for name in names.split():
+            found.setdefault(name.rpartition(".")[2], []).append((name, row))
+    return found
+
+
+def _row_of(x: Any, listed: Mapping[str, list[tuple[str, int]]]) -> int:
+    """The number under which a function of NumPy's is listed, else 0.
+
+    (Whoever has a function has its module: `numpy.fft` is not imported to find out which functions are.)"""
+    for name, row in listed.get(getattr(x, "__name__", ""), ()):
         found: Any = numpy
         for part in name.split("."):
-            found = getattr(found, part, None)
-        if found is not None:
-            yield found
+            found = vars(found).get(part) if isinstance(found, ModuleType) else None
+        if found is x:
+            return row
+    return 0
 
 
 def _places() -> list[tuple[int, ctypes.c_ssize_t]]:

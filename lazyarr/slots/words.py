@@ -21,7 +21,7 @@ from lazyarr.elementwise import FILLED, IN_PLACE, MOVED, SCALARS
 from lazyarr.elision import ELIDED
 from lazyarr.expr import LOCK, Expr
 from lazyarr.fallback import finished, taken
-from lazyarr.gather import BASIC
+from lazyarr.indexing import BASIC
 from lazyarr.namespace import Function
 from lazyarr.pairs import CROSS
 from lazyarr.slot_words import ANSWERED, FORCED, LIMIT, MADE, MOST, UNTIL
