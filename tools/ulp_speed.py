@@ -86,7 +86,8 @@ def _round(name: str, char: str, level: str, inputs: list[list[numpy.ndarray]]) 
     return best[1] / best[0]
 
 
-REPEATS = 20
+REPEATS = 100
+"""So that the call from Python, a microsecond for both, does not hide differences."""
 LONG = 0.3
 """Seconds after which three rounds are enough."""
 _AGAIN = """define void @lazyarr_again(ptr %f, ptr %args, ptr %dims, ptr %steps, ptr %data, i64 %n) {

@@ -203,17 +203,23 @@ NumPy's for it on CPUs that fuse them.  Where others are not fused, their operat
 _PAIRS = {
     "d": (
         "exp", "exp2", "log", "log2", "log10", "log1p", "expm1", "sinh", "cosh", "tanh", "arctan",
-        "arcsin", "arccos", "arcsinh", "arccosh", "arctanh", "logaddexp", "logaddexp2", "cbrt", "power",
-        "sin", "cos", "tan", "float_power",
+        "arcsin", "arccos", "arcsinh", "arccosh", "arctanh", "logaddexp", "logaddexp2", "cbrt",
+        "sin", "cos", "tan",
     ),
     "f": (
         "exp", "exp2", "log", "log2", "log10", "log1p", "expm1", "sinh", "cosh", "tanh", "arctan", "arcsin",
-        "arccos", "arcsinh", "arctanh", "arctan2", "logaddexp", "logaddexp2", "cbrt", "power", "sin", "cos",
-        "tan",
+        "arccos", "arcsinh", "arctanh", "arctan2", "logaddexp", "logaddexp2", "cbrt", "sin", "cos", "tan",
     ),
     "e": ("log1p", "tanh", "arccosh", "logaddexp", "logaddexp2", "cbrt"),
 }  # fmt: skip
 """What AVX-512 computes in two registers side by side, by dtype: where it is faster."""
+_FOURS = {"d": ("power", "float_power"), "f": ("power", "arccosh"), "e": ("log2",)}
+"""What it computes in four: long chains of few constants."""
+
+
+def _registers(name: str, char: str) -> int:
+    return 4 if name in _FOURS[char] else 2 if name in _PAIRS[char] else 1
+
 
 for _name, _rows in FUNCTIONS.items():
     for _char, _row in _rows.items():
@@ -222,7 +228,7 @@ for _name, _rows in FUNCTIONS.items():
         _rows["e"] = replace(_half(_name, _rows["f"]), fused=None if _rows["f"].operands == 1 else False)
     for _char, _row in _rows.items():
         _rows[_char] = replace(
-            _row, registers=2 if _name in _PAIRS[_char] else 1, nans=_row.operands == 1 and bool(_row.rare)
+            _row, registers=_registers(_name, _char), nans=_row.operands == 1 and bool(_row.rare)
         )
 
 

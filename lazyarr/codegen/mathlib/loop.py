@@ -14,6 +14,7 @@ A complex operand is two numbers for a function, one after the other, and so is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
 from operator import or_
@@ -23,6 +24,7 @@ from lazyarr.codegen import halves
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.mathlib import registers
 from lazyarr.codegen.mathlib.arithmetic import doubtful
+from lazyarr.codegen.mathlib.divided import PARAMETERS, divided
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Precision, Raised, Real
 from lazyarr.codegen.mathlib.places import Places
 from lazyarr.codegen.mathlib.waiting import Redone, Waiting
@@ -74,19 +76,35 @@ class Function:
     """Does it take one rounding for a product and a sum (`arithmetic.fma`)?  None: as the CPU does, which no
     result shows, as float16 has few bits (a test tries all numbers)."""
     registers: int = 1
-    """How many of AVX-512's are computed side by side: two where that hides latencies and needs few more."""
+    """How many of AVX-512's are computed side by side: two or four where that hides latencies and needs few
+    more.  What does not fill them is computed in one (`divided`)."""
 
 
 def write(function: Function, sig: str, target: Target) -> Module:
-    """The text of a function's loop for a signature, whose dtypes are of one precision."""
-    text = _Writer(function, sig, target).text()
+    """The text of a function's loop for a signature, whose dtypes are of one precision.
+
+    On AVX-512 elements that do not fill the registers side by side have a loop with one, as most of what
+    those computed would be for nothing."""
+    ways = [_Writer(function, sig, target)]
+    if ways[0].full and function.registers > 1:
+        alone = replace(function, registers=1)
+        ways = [_Writer(function, sig, target, "groups", False), _Writer(alone, sig, target, "rest")]
+    lines = [line for way in ways for line in way.lines()]
+    if len(ways) > 1:
+        lines += divided(target, "groups", "rest", ways[0].width, len(ways[0].args))
+    needs = function.needs(target) if function.needs else ""
+    declarations = dict.fromkeys(line for way in ways for line in way.b.declarations)
+    text = "\n".join([*declarations, *lines, needs, _SELDOM, _MOSTLY, ""])
     symbol = symbol_of("math_", text, target)
     return Module(text.replace("@math(", f"@{symbol}("), symbol)
 
 
 class _Writer:
-    def __init__(self, function: Function, sig: str, target: Target) -> None:
-        self.function = function
+    def __init__(
+        self, function: Function, sig: str, target: Target, name: str = "", ends: bool = True
+    ) -> None:
+        """Of a part of the loop that has a name of its own; are there less than a vector of elements?"""
+        self.function, self.name = function, name
         ins, outs = sig.split("->")
         self.ins, self.args = len(ins), range(len(ins + outs))
         """How many of the arguments are operands; all arguments."""
@@ -95,19 +113,20 @@ class _Writer:
         first = PLAIN[sig[0]]
         self.t, self.size = first.llvm, first.itemsize // self.parts[0]
         self.real = function.precision.real
+        self.full = target.fma and target.vector_bytes == 64
         registers = 2      # so that emulated operations, which are slow, overlap
         if target.fma:
-            registers = function.registers if target.vector_bytes == 64 else 1
+            registers = function.registers if self.full else 1
         self.width = registers * target.vector_bytes // function.precision.size
         self.b = Builder(target, 0)
         self.soft = sig[0] == "e" and not target.half
         self.x86 = target.x86
-        self.places = Places(self.b, self.width, self.t, self.size, self.parts, self.ins)
+        self.places = Places(self.b, self.width, self.t, self.size, self.parts, self.ins, ends)
         self.waiting = Waiting(self.b, self.width, function.precision, sum(self.parts[: self.ins]))
         fused = function.fused
         self.fused = target.fma if fused is None else fused
 
-    def text(self) -> str:
+    def lines(self) -> list[str]:
         b = self.b
         self.entry()
         self.places.before()
@@ -122,10 +141,9 @@ class _Writer:
             b.do("br label %latch")
         self.places.again()
         self.finish()
-        rare = self.rare(self.function.rare) if self.function.rare else ""
-        needs = self.function.needs(b.target) if self.function.needs else ""
-        head = "define void @math(ptr %args, ptr %dims, ptr %steps, ptr %data) nounwind {"
-        return "\n".join([*b.declarations, head, *b.lines, "}", rare, needs, _SELDOM, _MOSTLY, ""])
+        rare = [self.rare(self.function.rare)] if self.function.rare else []
+        head = f"define internal void @{self.name}" if self.name else "define void @math"
+        return [f"{head}({PARAMETERS}) nounwind {{", *b.lines, "}", *rare]
 
     def entry(self) -> None:
         """Arguments, and the flags of before."""

@@ -26,11 +26,11 @@ _NAMES = {"float": "f32", "double": "f64", "i16": "i16"}
 
 class Places:
     def __init__(
-        self, b: Builder, width: int, number: str, size: int, parts: Sequence[int], ins: int
+        self, b: Builder, width: int, number: str, size: int, parts: Sequence[int], ins: int, ends: bool
     ) -> None:
         """The type of a number and its bytes; how many numbers an element of each argument is; how many
-        arguments are operands, the first ones."""
-        self.b, self.width, self.size = b, width, size
+        arguments are operands, the first ones; may there be less than a vector of elements?"""
+        self.b, self.width, self.size, self.ends = b, width, size, ends
         self.types = [f"[{n} x {number}]" for n in parts]
         self.sizes = [n * size for n in parts]
         self.args, self.ins, self.outs = range(len(parts)), range(ins), range(ins, len(parts))
@@ -69,11 +69,10 @@ class Places:
         ways = {"beside": [self._taken(k, f"%d{k}") for k in self.ins]}
         b.do("br label %compute")
         b.label("apart")
-        b.do("br i1 %whole, label %gather, label %end")
+        b.do("br i1 %whole, label %gather, label %end" if self.ends else "br label %gather")
         ways["gathered"] = self._gathered()
-        if self.masks:
-            ways["part"] = self._part()
-        ways["collected"] = self._collected()
+        if self.ends:
+            ways |= self._ended()
         b.label("compute")
         for k in self.ins:
             found = ", ".join(f"[ {ways[block][k]}, %{block} ]" for block in ways)
@@ -113,9 +112,14 @@ class Places:
         b.do("br label %gathered")
         b.label("gathered")
         b.do("br label %compute")
-        b.label("end")
-        b.do("br i1 %dense, label %part, label %pieces" if self.masks else "br label %pieces")
         return [f"%g{k}" for k in self.ins]
+
+    def _ended(self) -> dict[str, list[str]]:
+        """Less than a vector, by the block that has it."""
+        self.b.label("end")
+        self.b.do("br i1 %dense, label %part, label %pieces" if self.masks else "br label %pieces")
+        ways = {"part": self._part()} if self.masks else {}
+        return {**ways, "collected": self._collected()}
 
     def _part(self) -> list[str]:
         """Less than a vector, side by side: its first element stands for those that are not there."""
@@ -147,7 +151,7 @@ class Places:
         b, before = self.b, "spread"
         b.do("br i1 %direct, label %stored, label %away, !prof !1")
         b.label("away")
-        b.do("br i1 %whole, label %scatter, label %spread")
+        b.do("br i1 %whole, label %scatter, label %spread" if self.ends else "br label %scatter")
         b.label("scatter")
         for k in self.outs:
             b.do(f"br i1 %dense{k}, label %scattered{k}, label %scatter{k}")
@@ -157,6 +161,8 @@ class Places:
             b.do(f"br label %scattered{k}")
             b.label(f"scattered{k}")
         b.do("br label %stored")
+        if not self.ends:
+            return
         b.label("spread")
         if self.masks:
             b.do("br i1 %dense, label %store, label %each")

@@ -17,7 +17,8 @@ from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Precision, Real
 
 FUNCTION = "rarely"
-"""Of the module's own, which takes `PARAMETERS`: what all vectors keep takes no registers from it."""
+"""Of the module's own, one for each number of lanes, which takes `PARAMETERS`: what all vectors keep takes no
+registers from it."""
 PARAMETERS = "ptr %args", "ptr %steps", "ptr %raised", "ptr %held", "ptr %which"
 
 
@@ -26,6 +27,7 @@ class Waiting:
         """Of so many numbers an element."""
         self.b, self.width, self.p = b, width, p
         self.numbers = range(operands)
+        self.function = f"{FUNCTION}{width}"
         self.parameters = [*PARAMETERS, *(f"ptr %wait{k}" for k in self.numbers)]
 
     def begin(self) -> None:
@@ -44,7 +46,8 @@ class Waiting:
         width, b.width = b.width, 0
         for k in self.numbers:
             b.do(f"store <{n} x {t}> {xs[k].name}, ptr %all{k}, align 64")
-        bits = b.op(f"zext i{n} {b.op(f'bitcast <{n} x i1> {where.name} to i{n}')} to i64")
+        bits = b.op(f"bitcast <{n} x i1> {where.name} to i{n}")
+        bits = bits if n == 64 else b.op(f"zext i{n} {bits} to i64")
         there = b.op("sub i64 64, %left")
         there = b.op(f"select i1 {b.op('icmp ult i64 %left, 64')}, i64 {there}, i64 0")
         bits = b.op(f"and i64 {bits}, {b.op(f'lshr i64 -1, {there}')}")
@@ -94,7 +97,7 @@ class Waiting:
         b.do("br label %finish")
 
     def _call(self) -> None:
-        self.b.do(f"call void @{FUNCTION}({', '.join(self.parameters)})")
+        self.b.do(f"call void @{self.function}({', '.join(self.parameters)})")
 
 
 class Redone:
@@ -150,5 +153,5 @@ class Redone:
             b.do(f"store {v} {b.op(f'load {v}, ptr {second}, align 8')}, ptr {place}, align 8")
         b.do(f"store i64 {b.op('sub i64 %held.now, %done')}, ptr %held, align 8")
         b.do("ret void")
-        head = f"define internal void @{FUNCTION}({', '.join(w.parameters)}) noinline cold nounwind {{"
+        head = f"define internal void @{w.function}({', '.join(w.parameters)}) noinline cold nounwind {{"
         return "\n".join([head, *b.lines, "}"])

@@ -56,7 +56,7 @@ def strided(x, step):
 def test_steps_change_no_bit(name, char, target):
     sig, loop = signature(name, char), loop_of(name, char, target)
     nin = sig.index("-")
-    for n in (1, 2, 5, 16, 31, 64, 100):
+    for n in (1, 2, 5, 16, 31, 64, 100, 131):
         xs = [numbers(char, n, seed) for seed in range(nin)]
         for steps in STEPS:
             ins = [strided(x, step) for x, step in zip(xs, steps, strict=False)]
@@ -90,7 +90,7 @@ def guarded(x, at_end):
 def test_no_memory_beyond_the_elements(name, char, target):
     sig, loop = signature(name, char), loop_of(name, char, target)
     nin = sig.index("-")
-    for n in (1, 3, 17, 33):
+    for n in (1, 3, 17, 33, 64, 67):
         xs = [numbers(char, 2 * n - 1, seed) for seed in range(nin)]
         wanted = numpy.empty(n, sig[-1])
         called(loop, [*(numpy.array(x[::2]) for x in xs), wanted])
@@ -105,3 +105,17 @@ def test_no_memory_beyond_the_elements(name, char, target):
             apart = guarded(numpy.zeros(2 * n - 1, sig[-1]), at_end)[::2]
             called(loop, [*ins, apart])
             assert apart.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("target", LEVELS, ids=lambda target: target.name)
+@pytest.mark.parametrize("name, char, lanes", [("power", "f", 64), ("power", "d", 32), ("exp", "d", 16)])
+def test_only_whole_groups_of_registers_are_computed_side_by_side(name, char, lanes, target):
+    """Where there are several of AVX-512, what is left has one register at a time."""
+    text = module(name, signature(name, char), target).ir
+    parts = text.count("define internal void @groups("), text.count("define internal void @rest(")
+    several = target.fma and target.vector_bytes == 64
+    assert parts == (several, several)
+    if several:
+        assert f"icmp slt i64 %n, {lanes}" in text
+        groups, rest = text.split("define internal void @rest(")
+        assert "\nend:" not in groups and "\nend:" in rest
