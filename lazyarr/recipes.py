@@ -18,7 +18,6 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import capture, is_quiet, managed, ndarray, now
-from lazyarr.compiler import COMPILER
 from lazyarr.config import OBSERVED, current
 from lazyarr.counters import COUNT
 from lazyarr.direct import DIRECT
@@ -195,6 +194,8 @@ class Nodes:
         self.left -= 1
         if self.left or sys.is_finalizing():
             return
+        from lazyarr.compiler import COMPILER  # here: whoever imports lazyarr need not wait for it
+
         if self.compiles and COMPILER.usable is None:
             self.left = NODES_WRITING_PAYS      # (LLVM is not loaded for this alone)
             return
