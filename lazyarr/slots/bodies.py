@@ -61,12 +61,12 @@ class Bodies(Framed):
         What is entered begins in `loops`, as operators in place do."""
         a, y = self.asm, At(RSP)
         a.label("binary by NumPy")
-        self.real(R15, RBX, otherwise="binary parts")
-        self.real(y, RBP, otherwise="binary parts")
-        a.compare(RAX, RBP)
-        a.jump_if("equal", "binary two")            # an array and a scalar
-        a.compare(R15, RBX)
-        a.jump_if("equal", "binary turned")
+        self.real(R15, RBX, "operand", "binary parts")
+        self.real(y, RBP, "operand", "binary parts")
+        self.compare(At(RAX, TYPE), self.known.real, RCX)
+        a.jump_if("other", "binary two")            # an array and a scalar
+        self.compare(At(R15, TYPE), self.known.real, RCX)
+        a.jump_if("other", "binary turned")
         self.small(R15, y)
         a.label("binary two")
         self.on("Py_IncRef", R15, y)
@@ -126,7 +126,7 @@ class Bodies(Framed):
         a, y = self.asm, At(RSP)
         a.label("in_place by NumPy")
         self.real(R15, RBX, otherwise="in_place parts")
-        self.real(y, RBP, otherwise="in_place parts")
+        self.real(y, RBP, "operand", "in_place parts")
         self.on("Py_IncRef", R15, y)
         a.copy(RDI, R15)
         a.load(RSI, y)
@@ -224,17 +224,15 @@ class Bodies(Framed):
         a.load(RAX, fn)
         a.jump("ufunc named so")                    # in `loops`
         a.label("ufunc whole")
-        self.real(x, first, otherwise="ufunc parts")
-        self.real(y, second, otherwise="ufunc parts")
+        self.real(x, first, "operand", "ufunc parts")
+        self.real(y, second, "operand", "ufunc parts")
         a.load(RDI, x)                              # the only array, or the first
         a.compare(RDI, RAX)                         # (one array twice is as small as alone)
         a.jump_if("equal", "ufunc size")
-        a.load(RCX, second)
-        a.compare(RAX, RCX)
-        a.jump_if("equal", "ufunc size")            # the second is a scalar
-        a.load(RCX, first)
-        a.compare(RDI, RCX)
-        a.jump_if("other", "ufunc arrays")
+        self.compare(At(RAX, TYPE), self.known.real, RCX)
+        a.jump_if("other", "ufunc size")            # the second is a scalar
+        self.compare(At(RDI, TYPE), self.known.real, RCX)
+        a.jump_if("equal", "ufunc arrays")
         a.copy(RDI, RAX)
         a.jump("ufunc size")
         a.label("ufunc arrays")
@@ -261,7 +259,7 @@ class Bodies(Framed):
         self._call_ufunc()
         a.jump("give")
         a.label("ufunc one")
-        self.real(x, first, otherwise="ufunc parts")
+        self.real(x, first, "operand", "ufunc parts")
         a.copy(RDI, RAX)
         a.jump("ufunc size")
 

@@ -219,7 +219,7 @@ class Calls(Writer):
         a.jump_if("other", "call back")
         for at, place in ((16, x), (24, y)):
             a.load(RDI, At(R12, at))
-            a.call("unwrap")
+            a.call("operand")
             a.test(RAX)
             a.jump_if("equal", "array ufunc parts")
             a.store(place, RAX)

@@ -451,6 +451,7 @@ class Routines(Writer):
 
     def unwrap(self) -> None:
         """rdi: an operand.   rax: the real array of a plain one, a scalar itself, else zero.
+        "operand": the same, or one of NumPy's own small arrays, as libraries give them.
 
         (Plain arrays that are larger than others are Python's, unless such are made just now: `direct`.)"""
         a, k = self.asm, self.known
@@ -475,6 +476,17 @@ class Routines(Writer):
         a.label("unwrap neither")
         a.zero(RAX)
         a.leave()
+        a.label("operand")                          # (what NumPy's arrays refer to never waits)
+        self.compare(At(RDI, TYPE), k.real, RAX)
+        a.jump_if("other", "unwrap")
+        a.push(RDI, RDX)
+        self.is_objects(RDI, RAX)
+        a.jump_if("equal", "unwrap large")
+        a.call("nbytes")
+        self.above_limit(RAX, "unwrap large", RCX, k.most)
+        a.pop(RDX, RDI)
+        a.copy(RAX, RDI)
+        a.leave()
         a.label("unwrap scalar")
         self.found_in(k.scalars, "unwrap")
         a.copy(RAX, RDI)
@@ -492,6 +504,8 @@ class Routines(Writer):
         a.jump_if("equal", "index tuple")
         self.compare(RAX, k.lists, RCX)
         a.jump_if("equal", "argument list")
+        self.compare(RAX, k.real, RCX)
+        a.jump_if("equal", "operand")
         self.found_in(k.indices, "index")
         a.copy(RAX, RDI)
         a.leave()
@@ -523,7 +537,7 @@ class Routines(Writer):
         a.leave()
         a.label("value")                            # of an assignment
         self.compare(At(RDI, TYPE), k.lists, RAX)
-        a.jump_if("other", "unwrap")
+        a.jump_if("other", "operand")
         a.label("argument list")                    # (NumPy reads it, and keeps it nowhere)
         a.load(R8, At(RDI, LENGTH))
         a.load(RSI, At(RDI, LIST_ITEMS))
