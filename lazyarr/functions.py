@@ -195,8 +195,8 @@ CURVES = """
 """Functions of one number for each element of the result, worth computing lazily from smaller sizes on."""
 
 PRODUCTS = "outer kron linalg.outer"
-"""Functions of two arrays of any sizes that multiply each element of one by each of the other: as large as what
-makes nodes, by operators, also where both are plain."""
+"""Functions of two arrays of any sizes that multiply each element of one by each of the other: what is large
+of them is made of nodes, as by operators, also where both are plain."""
 
 SIZED: dict[str, Any] = {
     **dict.fromkeys(CURVES.split(), _first),

@@ -25,7 +25,7 @@ GROWING: dict[str, tuple[str, tuple[Any, ...]]] = {
     "linalg": ("linalg.outer", (U, V)),
     "ufunc": ("subtract.outer", (U, V)),
     "columns": ("add", (COLUMN, V)),
-    "condition": ("where", (COLUMN > V[:1], V, 0.0)),
+    "condition": ("where", (COLUMN > 3, V, 0.0)),
     "choices": ("where", (U > 0, COLUMN, V)),
     "a choice": ("where", (U > 0, 1.5, V[:, None])),
 }
