@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import is_numpys, ndarray, wrap
+from lazyarr.arrays import is_numpys, ndarray
 from lazyarr.elementwise import SCALARS
 from lazyarr.fallback import INERT, counted, fallback, on_plain, take_back
-from lazyarr.generators import LAZY
+from lazyarr.generators import LAZY, given
 from lazyarr.slot_words import WAITING
 from lazyarr.stand_ins import shuffled
 
@@ -75,7 +75,7 @@ def _given(result: Any) -> Any:
     if result.__class__ is not numpy.ndarray or result.base is not None:
         return take_back(result, {})
     counted(result)
-    return wrap(result)
+    return given(result)
 
 
 def _lazy(name: str, rule: Any) -> Any:

@@ -114,7 +114,7 @@ QUICK = {
         copy astype zeros_like ones_like empty_like full_like diag tril triu diagonal real imag angle
         sort argsort searchsorted nonzero flatnonzero argwhere count_nonzero bincount unique digitize
         isclose allclose array_equal iscomplexobj isrealobj median average percentile interp trapezoid
-        ndim size shape iterable append delete insert pad
+        ndim size shape iterable append delete insert pad meshgrid
         convolve correlate gradient ediff1d unwrap sinc polyval polyfit vander
         split array_split hsplit vsplit dsplit ix_ unravel_index take_along_axis
         partition argpartition isin union1d intersect1d setdiff1d
