@@ -180,6 +180,11 @@ def _extents(dimensions: Any, *_: Any, **__: Any) -> Any:
     return tuple(dimensions[:])
 
 
+def _product(a: Any, b: Any, out: Any = None) -> int:
+    """Elements for each of one array together with each of the other."""
+    return a.geo.size * b.geo.size if a.__class__ is ndarray is b.__class__ else 0
+
+
 def _samples(start: Any, stop: Any, num: int = 50, *_: Any, **__: Any) -> int:
     return num
 
@@ -189,16 +194,23 @@ CURVES = """
 """
 """Functions of one number for each element of the result, worth computing lazily from smaller sizes on."""
 
+PRODUCTS = "outer kron linalg.outer"
+"""Functions of two arrays of any sizes that multiply each element of one by each of the other: what is large
+of them is made of nodes, as by operators, also where both are plain."""
+
 SIZED: dict[str, Any] = {
     **dict.fromkeys(CURVES.split(), _first),
     **dict.fromkeys(["linspace", "logspace", "geomspace"], _samples),
     **dict.fromkeys(["eye", "tri"], _square),
     "diag_indices": _first,
+    **dict.fromkeys(PRODUCTS.split(), _product),
     "identity": lambda n, *_, **__: n * n,
     "indices": _extents,
     "fromfunction": lambda function, shape, **_: _extents(shape),
 }
 """NumPy's code runs over lazyarr's names where the result, as large as its arguments say, is large."""
+
+BY_ELEMENT = {*CURVES.split(), *PRODUCTS.split()}
 
 MAKERS = "zeros ones empty full"
 
@@ -419,7 +431,7 @@ def _sized(fn: Any, name: str, before: Any) -> Any:
     from lazyarr.creation import sized
 
     rule = _identity if fn is numpy.identity else Late("lazyarr.rebind", "rebound", given=(fn,))
-    return sized(fn, rule, SIZED[name], 1 if name in CURVES.split() else FOLD, before)
+    return sized(fn, rule, SIZED[name], 1 if name in BY_ELEMENT else FOLD, before)
 
 
 def _overlap(fn: Any, name: str, before: Any) -> Any:

@@ -13,8 +13,11 @@ from typing import Any
 
 import numpy
 
-from lazyarr.fallback import fallback
-from lazyarr.generators import LAZY
+from lazyarr.arrays import is_numpys, ndarray
+from lazyarr.elementwise import SCALARS
+from lazyarr.fallback import INERT, counted, fallback, on_plain, take_back
+from lazyarr.generators import LAZY, given
+from lazyarr.slot_words import WAITING
 from lazyarr.stand_ins import shuffled
 
 OF_NUMPY = numpy.random.Generator
@@ -53,9 +56,26 @@ def _through(name: str) -> Any:
 
     @functools.wraps(of_numpy, updated=())
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return through(of_numpy.__get__(getattr(self, "_real", self)), *args, **kwargs)
+        real = getattr(self, "_real", self)
+        if INERT.issuperset(map(type, args)) and (not kwargs or INERT.issuperset(map(type, kwargs.values()))):
+            result = of_numpy(real, *args, **kwargs)        # (a draw takes no longer than to look for arrays)
+            return result if result.__class__ in SCALARS else _given(result)
+        bound = of_numpy.__get__(real)
+        if args and args[0].__class__ is ndarray and is_numpys(args[0]) and not args[0].geo.dtype.hasobject:
+            return on_plain(bound, args[0], args[1:], kwargs)
+        return through(bound, *args, **kwargs)
 
     return call
+
+
+def _given(result: Any) -> Any:
+    """What NumPy drew without any array."""
+    for hear in WAITING:
+        hear()
+    if result.__class__ is not numpy.ndarray or result.base is not None:
+        return take_back(result, {})
+    counted(result)
+    return given(result)
 
 
 def _lazy(name: str, rule: Any) -> Any:

@@ -15,14 +15,16 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import fresh_array, ndarray, wrap
+from lazyarr.arrays import fresh_array, ndarray, plain, wrap
 from lazyarr.config import current
 from lazyarr.creation import MOST
+from lazyarr.direct import EAGER
 from lazyarr.draws import DRAWS, conforms
 from lazyarr.dtypes import char_of
 from lazyarr.expr import Expr, Read, map_of
 from lazyarr.fallback import fallback
 from lazyarr.geometry import LEGACY_AXES, PROBED, fresh, probe
+from lazyarr.slot_words import FORCED
 from lazyarr.values import Positions
 
 WORTH = 1 << 18
@@ -48,7 +50,7 @@ def random(self: Any, size: Any = None, dtype: Any = numpy.float64, out: Any = N
         found = _drawn(real, shape, _char(dtype), ZERO, ONE)
         if found is not None:
             return found
-    return wrap(real.random(size, dtype))
+    return given(real.random(size, dtype))
 
 
 def uniform(self: Any, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
@@ -60,7 +62,14 @@ def uniform(self: Any, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any
         found = _drawn(real, shape, "d", *scale)
         if found is not None:
             return found
-    return wrap(real.uniform(low, high, size))
+    return given(real.uniform(low, high, size))
+
+
+def given(result: Any) -> Any:
+    """What NumPy drew, as ours."""
+    if result.__class__ is numpy.ndarray and result.nbytes <= EAGER and result.base is None:
+        return plain(result) if not FORCED.value else wrap(result)
+    return wrap(result)
 
 
 def is_large(size: Any) -> bool:

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import ndarray
-from lazyarr.fallback import fallback
+from lazyarr.arrays import is_numpys, ndarray
+from lazyarr.fallback import INERT, fallback, finished
 from lazyarr.overrides import OFFERED
 from lazyarr.stand_ins import offered, shuffled
 from lazyarr.ufuncs import adapt as adapt_ufunc
@@ -199,6 +199,27 @@ INSTANCES = {"numpy.lib._index_tricks_impl"}
 """Modules whose instances (r_, c_, mgrid, ogrid, s_) make arrays when indexed."""
 
 
+JOINING = type(numpy.r_).__mro__[1]
+"""Of these, those that join what they are given: the others may give back the very key (s_)."""
+
+
+def _plain_parts(key: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """What NumPy is to join, if all of it is small, exists, and holds no other arrays."""
+    given = []
+    for x in key:
+        if x.__class__ is ndarray:
+            if not is_numpys(x) or x.geo.dtype.hasobject:
+                return None
+            x = x.geo
+        elif x.__class__ is slice:
+            if not INERT.issuperset((type(x.start), type(x.stop), type(x.step))):
+                return None
+        elif x.__class__ not in INERT:
+            return None
+        given.append(x)
+    return tuple(given)
+
+
 class Indexer:
     """r_, mgrid and the like: indexing gives lazy arrays."""
 
@@ -206,6 +227,10 @@ class Indexer:
         self._original = original
 
     def __getitem__(self, key: Any) -> Any:
+        if key.__class__ is tuple and isinstance(self._original, JOINING):
+            given = _plain_parts(key)
+            if given is not None:
+                return finished(self._original[given], *key)
         return fallback(self._original.__getitem__, key)
 
     def __getattr__(self, name: str) -> Any:

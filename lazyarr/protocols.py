@@ -8,6 +8,8 @@ prefer it to `__array__` and take memory that nobody counts.
 from __future__ import annotations
 
 import functools
+import itertools
+import operator
 import sys
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -19,7 +21,7 @@ from lazyarr.dtypes import char_of
 from lazyarr.elementwise import SCALARS
 from lazyarr.fallback import fallback, lend
 from lazyarr.geometry import within
-from lazyarr.indexing import getitem, setitem
+from lazyarr.indexing import setitem
 from lazyarr.late import late
 from lazyarr.namespace import LATE, rule_of
 from lazyarr.overrides import defers, opened, operands, overrides
@@ -42,6 +44,8 @@ def __array__(self: Any, dtype: Any = None, *, copy: Any = None) -> numpy.ndarra
         return numpy.ndarray.__array__(self, dtype, copy=copy)
     if copy:                                    # in the order of x's strides: so NumPy copies its own arrays,
         return numpy.array(now(self), dtype)    # and asks us by this (`numpy.float16(x)`, `numpy.array(x)`)
+    if dtype is None:
+        return export(self)
     return numpy.array(export(self), dtype, copy=copy)
 
 
@@ -185,7 +189,7 @@ def __iter__(self: Any) -> Any:
     if self.geo.ndim == 1:
         real = now(self)
         return map(wrap, real) if real.dtype.hasobject else iter(real)
-    return (getitem(self, i) for i in range(len(self.geo)))
+    return map(operator.getitem, itertools.repeat(self), range(len(self.geo)))
 
 
 def __contains__(self: Any, item: Any) -> bool:

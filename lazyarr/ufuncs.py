@@ -115,7 +115,9 @@ class ufunc(metaclass=UfuncType):
                 return result
         elif len(kwargs) == 1:
             out = kwargs.get("out")
-            if out.__class__ is ndarray and out.storage is None:
+            if out.__class__ is tuple and len(out) == 1:
+                out = out[0]
+            if out.__class__ is numpy.ndarray or (out.__class__ is ndarray and out.storage is None):
                 result = eager(self.fn, args, out)
                 if result is not None:
                     return result
@@ -231,16 +233,21 @@ for _name in ("reduce", "accumulate", "reduceat", "outer", "at"):
 
 
 def eager(fn: Any, args: tuple[Any, ...], out: Any = None) -> Any:
-    """fn on plain arrays and scalars, by NumPy at the call; None where that is not the way."""
+    """fn on plain arrays, NumPy's own and scalars, by NumPy at the call; None where that is not the way."""
     size = 1
     shape = None
     given = []
+    if out.__class__ is numpy.ndarray and (out.dtype.hasobject or out.size > current.eager_elements):
+        return None
     for x in args:
         c = x.__class__
         if c is ndarray:
             if x.storage is not None:
                 return None
             x = x.geo
+        if x.__class__ is numpy.ndarray:
+            if c is not ndarray and x.dtype.hasobject:          # (elements may be lazy arrays)
+                return None
             if shape is None:
                 shape = x.shape
                 size = x.size
@@ -261,7 +268,7 @@ def eager(fn: Any, args: tuple[Any, ...], out: Any = None) -> Any:
     COUNT.eager += 1
     if out is None:
         return wrapped(fn(*given))
-    fn(*given, out=out.geo)
+    fn(*given, out=out.geo if out.__class__ is ndarray else out)
     return out
 
 

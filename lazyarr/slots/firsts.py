@@ -19,6 +19,7 @@ from lazyarr.slots.assembler import (
     RBX,
     RCX,
     RDI,
+    RSI,
     RSP,
     Assembler,
     At,
@@ -37,7 +38,7 @@ class Firsts(Writer):
         super().__init__(asm, known)
         for write in (
             self.of_nothing, self.of_shape, self.of_square, self.of_numbers, self.of_samples, self.of_values,
-            self.of_arrays, self.of_labels,
+            self.of_arrays, self.of_labels, self.of_product, self.of_choices,
         ):  # fmt: skip
             write()
 
@@ -109,6 +110,83 @@ class Firsts(Writer):
         a.multiply(RAX, RAX)
         self.above_limit(RAX, "of nothing", RCX)
         a.copy(RAX, RDI)
+        a.leave()
+
+    def of_product(self) -> None:
+        """rdi, and one argument more.   rax: the first as "argument" gives it, if few elements are there for
+        each of one together with each of the other; else zero."""
+        a, k = self.asm, self.known
+        a.label("of product")
+        a.compare_number(GIVEN, 1)
+        a.jump_if("other", "of nothing")
+        a.push(RDI)
+        a.call("argument")
+        a.test(RAX)
+        a.jump_if("equal", "of product not")
+        a.call("of product size")
+        a.copy(R9, RAX)
+        a.load(RDI, At(R12))
+        a.call("argument")
+        a.test(RAX)
+        a.jump_if("equal", "of product not")
+        a.call("of product size")
+        a.multiply(R9, RAX)
+        self.above_limit(R9, "of product not", RCX)
+        a.pop(RDI)
+        a.jump("argument")
+        a.label("of product not")
+        a.pop(RDI)
+        a.zero(RAX)
+        a.leave()
+        a.label("of product size")                  # rax: an argument, then its elements (and rdi is lost)
+        a.copy(RDI, RAX)
+        for sequence in (k.lists, k.tuples):
+            self.compare(At(RDI, TYPE), sequence, RAX)
+            a.jump_if("equal", "of product length")
+        self.compare(At(RDI, TYPE), k.real, RAX)
+        a.jump_if("equal", "size")
+        a.constant(RAX, 1)
+        a.leave()
+        a.label("of product length")
+        a.load(RAX, At(RDI, LENGTH))
+        a.leave()
+
+    def of_choices(self) -> None:
+        """rdi: a condition, and perhaps two choices.   rax: the first as "argument" gives it, if any two of
+        them are small together; else zero."""
+        a = self.asm
+        a.label("of choices")
+        a.compare_number(GIVEN, 2)
+        a.jump_if("other", "argument")
+        given = RBX, R13, R14
+        a.push(*given, R15)
+        a.load(R15, At(R12))
+        a.load(R14, At(R12, 8))
+        a.call("argument")
+        a.copy(RBX, RAX)
+        for kept, one in ((R13, R15), (R14, R14)):
+            a.copy(RDI, one)
+            a.call("argument")
+            a.copy(kept, RAX)
+        for one in given:
+            a.test(one)
+            a.jump_if("equal", "of choices not")
+        for number, pair in enumerate(((RBX, R13), (RBX, R14), (R13, R14))):
+            for one in pair:
+                self.compare(At(one, TYPE), self.known.real, RAX)
+                a.jump_if("other", f"of choices {number}")
+            a.copy(RDI, pair[0])
+            a.copy(RSI, pair[1])
+            a.call("fits")
+            a.test(RAX)
+            a.jump_if("equal", "of choices not")
+            a.label(f"of choices {number}")
+        a.copy(RAX, RBX)
+        a.jump("of choices leave")
+        a.label("of choices not")
+        a.zero(RAX)
+        a.label("of choices leave")
+        a.pop(R15, *given[::-1])
         a.leave()
 
     def of_labels(self) -> None:

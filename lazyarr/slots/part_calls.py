@@ -28,16 +28,15 @@ class PartOperators(Framed):
         for write in self.binary, self.product, self.item, self.unary, self.ufunc, self.answer:
             write()
 
-    def pair(self, first: int | At, second: int | At, leave: str) -> None:
+    def pair(self, first: int | At, second: int | At, leave: str, look: str = "look") -> None:
         """What to read of two operands: to r15, and to the stack; on to `leave` if it is not NumPy's."""
         a, y = self.asm, At(RSP)
-        self.real(R15, first, "look", leave)
-        self.real(y, second, "look", f"{leave} one")
-        for real, given in ((R15, first), (y, second)):     # a scalar fits whatever the array
-            self.move(RCX, given)
-            self.move(RAX, real)
-            a.compare(RAX, RCX)
-            a.jump_if("equal", f"{leave} not")
+        self.real(R15, first, look, leave)
+        self.real(y, second, look, f"{leave} one")
+        for real in (R15, y):                               # a scalar fits whatever the array
+            self.move(RCX, real)
+            self.compare(At(RCX, TYPE), self.known.real, RAX)
+            a.jump_if("other", f"{leave} not")
         a.copy(RDI, R15)
         a.load(RSI, y)
         a.call("fits")
@@ -55,7 +54,7 @@ class PartOperators(Framed):
         a.label("binary back")
         a.jump("back")
         a.label("binary parts")
-        self.pair(RBX, RBP, "binary back")
+        self.pair(RBX, RBP, "binary back", "look of any")
         a.copy(RDI, R15)
         a.load(RSI, y)
         a.copy(RDX, R12)
@@ -165,7 +164,7 @@ class PartOperators(Framed):
         a.label("ufunc parts")
         a.compare_number(R15, 2)
         a.jump_if("equal", "ufunc parts two")
-        self.real(x, first, "look")
+        self.real(x, first, "look of any")
         a.constant(RDX, 1)
         self.call_ufunc()
         a.store(y, RAX)
@@ -173,7 +172,7 @@ class PartOperators(Framed):
         a.jump("parts answer")
 
         a.label("ufunc parts two")
-        self.pair(first, second, "ufunc back")
+        self.pair(first, second, "ufunc back", "look of any")
         a.load(RAX, x)
         a.store(y, RAX)
         a.store(x, R15)
@@ -349,7 +348,7 @@ class PartCalls(Calls):
         a.label("array ufunc parts")
         for at, place, leave in ((16, x, "call back"), (24, y, "array ufunc one")):
             a.load(RDI, At(R12, at))
-            a.call("look")
+            a.call("look of any")
             a.test(RAX)
             a.jump_if("equal", leave)
             a.store(place, RAX)
@@ -366,3 +365,10 @@ class PartCalls(Calls):
         a.label("array ufunc one")
         self.on("Py_DecRef", x)
         a.jump("call back")
+        a.label("look of any")
+        self.compare(At(RDI, TYPE), k.real, RAX)
+        a.jump_if("other", "look")
+        a.call("operand")
+        a.test(RAX)
+        a.jump_if("other", "look hold")
+        a.leave()

@@ -110,11 +110,11 @@ QUICK = {
         sum prod max min amax amin any all mean std var ptp clip argmax argmin cumsum cumprod trace diff
         reshape ravel transpose swapaxes moveaxis expand_dims squeeze flip fliplr flipud rot90 roll
         broadcast_to repeat tile atleast_1d atleast_2d
-        dot inner outer vdot cross kron tensordot where take compress choose round around nan_to_num
+        dot inner vdot cross tensordot take compress choose round around nan_to_num
         copy astype zeros_like ones_like empty_like full_like diag tril triu diagonal real imag angle
         sort argsort searchsorted nonzero flatnonzero argwhere count_nonzero bincount unique digitize
         isclose allclose array_equal iscomplexobj isrealobj median average percentile interp trapezoid
-        ndim size shape iterable append delete insert pad
+        ndim size shape iterable append delete insert pad meshgrid
         convolve correlate gradient ediff1d unwrap sinc polyval polyfit vander
         split array_split hsplit vsplit dsplit ix_ unravel_index take_along_axis
         partition argpartition isin union1d intersect1d setdiff1d
@@ -131,6 +131,8 @@ QUICK = {
         linalg.diagonal linalg.trace linalg.vector_norm linalg.matrix_norm linalg.cross linalg.vecdot
         linalg.svdvals linalg.matrix_transpose
     """,
+    "of product": "outer kron linalg.outer",
+    "of choices": "where",
     "of shape": """
         zeros ones empty full indices diag_indices hanning hamming bartlett blackman kaiser
         fft.fftfreq fft.rfftfreq

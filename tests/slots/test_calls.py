@@ -69,6 +69,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
 
 SEVERAL: dict[str, tuple[Any, ...]] = {
     "shape": (M,), "nonzero": (M,), "where": (M > 2,), "split": (M, 2, 1), "array_split": (VALUES, 5),
+    "meshgrid": (VALUES, VALUES[:3]),
     "hsplit": (M, 2), "vsplit": (M, 3), "ix_": (numpy.arange(3), numpy.arange(2)),
     "unravel_index": (numpy.arange(6), (2, 3)), "histogram": (VALUES, 4),
     "linalg.slogdet": (numpy.eye(2) * 2,), "linalg.eigh": (numpy.eye(2) * 2,), "linalg.qr": (M,),
