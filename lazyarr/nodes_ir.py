@@ -410,7 +410,9 @@ def _state(of: Places) -> Making:
     f = Making("state", ("words",), of)
     seen = f.of_c(Word.LOOKUP, f.known(Word.SEEN_IN), f.known(Word.SEEN))
     filters = f.of_c(Word.LOOKUP, f.known(Word.WARNINGS), f.known(Word.FILTERS))
-    f.leave_to_python("eq", filters, 0)
+    for found in (seen, filters):
+        f.leave_to_python("eq", found, 0)
+    f.leave_to_python("ne", f.load(seen, TYPE), f.known(Word.TUPLE))    # (names lose their values at exit)
     state = f.variable(0)
     f.of_c(Word.STATE, f.known(Word.STATES), 0, f.op(f"ptrtoint ptr {state} to i64"))
     f.leave_to_python("eq", f.get(state), 0)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import operator
+import os
 import random
+import subprocess
 import sys
 import threading
 import warnings
@@ -552,3 +554,43 @@ def test_collections_may_change_the_operands() -> None:
                     node = (x if made is True else made).storage.value
                     assert all(shape == whole for shape in shapes(node)), (how, at)
     assert {("make", False), ("make", True)} <= answers
+
+
+def test_code_stays_when_modules_are_gone() -> None:
+    """Objects that die last may have a `__del__`, in which what is missing raises, and nothing else."""
+    program = """
+import sys, lazyarr as np, lazyarr.engine, lazyarr.error_state as state, lazyarr.operators as operators
+from lazyarr import swift_nodes
+from lazyarr.compiler import COMPILER
+from lazyarr.recipes import NODES
+COMPILER.ready(1e12)
+made = swift_nodes.load(True)
+for name in ("make", "view", "assign", "update", "table") if made else ():
+    setattr(NODES, name, getattr(made, name))
+
+class Last:
+    def __init__(self):
+        self.x, self.y = np.ones(200_000), np.arange(200_000.0)
+        self.z, self.small = self.x + self.y, np.arange(8.0)
+
+    def __del__(self, calls=(NODES.make, NODES.view, NODES.assign, NODES.update), fn=__import__("numpy").add):
+        make, view, assign, update = calls
+        for call in (
+            lambda: self.x + self.y, lambda: self.z[1:], lambda: self.small + self.small,
+            lambda: self.z.__iadd__(self.y), lambda: make and make(fn, 1, self.x, self.y),
+            lambda: make and view(self.z, slice(1)), lambda: make and assign(1, self.z, slice(9), self.y[:9]),
+            lambda: make and update(1, self.z, fn, self.z, self.y),
+        ):
+            try:
+                call()
+            except (AttributeError, NameError, TypeError, ImportError):
+                pass
+
+owners = sys, state, operators, np, sys.modules["numpy"], sys.modules["lazyarr.fastcalls"], swift_nodes
+for owner in owners:
+    owner.last = Last()
+"""
+    env = {**os.environ, "PYTHONMALLOC": "debug"}           # (what is freed is written over)
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=env, capture_output=True, timeout=120, text=True)
+    assert done.returncode == 0, done.stderr
