@@ -22,8 +22,15 @@ class _Method(ctypes.Structure):
     ]  # fmt: skip
 
 
+
+def forever(x: Any) -> None:
+    """Let an object be there even when modules are gone: a program's `__del__` may still run."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(x))
+
+
 _kept: list[_Method] = []
 """The interpreter refers to them for ever."""
+forever(_kept)
 
 
 def fastcall(name: str, address: int, first: Any = None) -> Callable[..., Any]:

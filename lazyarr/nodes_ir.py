@@ -290,7 +290,8 @@ class Making(Function):
 def shared(of: Places) -> list[Making]:
     """Functions that the others call."""
     made: Sequence[Callable[[Places], Making]] = (
-        _hashed, _alike, _exposed, _enlisted, _called, _state, _place, _due, _tag, _pending, _whole,
+        _outline, _hashed, _alike, _exposed, _enlisted, _called, _state, _place, _due, _tag, _pending,
+        _whole,
     )
     return [each(of) for each in made]
 
@@ -300,32 +301,41 @@ def _hashed(of: Places) -> Making:
 
     (Where memory order may be that of a temporary operand, `elision` knows.)"""
     f = Making("hashed", ("words", "x", "hash"), of)
-    result = f.variable("%hash")
-
-    def mix(word: str) -> None:
-        mixed = f.by("mul", f.by("xor", f.get(result), word), _MIX)
-        f.set(result, f.by("xor", mixed, f.by("lshr", mixed, 32)))
-
     with f.when("ne", f.load("%x", TYPE), f.known(Word.LAZY)):
-        mix(f.load("%x", TYPE))
-        f.give(f.get(result))
-    none = f.known(Word.NONE)
-    f.leave_to_python("eq", f.within("@whole", "%x"), 0)
+        f.give(_mixed(f, "%hash", f.load("%x", TYPE)))
+    outline = f.within("@outline", "%x")
+    f.leave_to_python("eq", outline, 0)
     geo = f.load("%x", of.array_geo)
-    axes = f.load(geo, NDIM, "i32")
-    with f.when("ugt", axes, AXES):
+    with f.when("ugt", f.load(geo, NDIM, "i32"), AXES):
         f.give(MISSING)
-    with f.when("eq", f.load("%x", of.array_origin), none):
+    with f.when("eq", f.load("%x", of.array_origin), f.known(Word.NONE)):
         contiguous = f.by("and", f.load(geo, FLAGS, "i32"), C_CONTIGUOUS)
         with f.when("eq", contiguous, 0):
             f.give(MISSING)
-    mix(f.load(geo, DTYPE))
-    extents, strides = f.load(geo, DIMS), f.load(geo, STRIDES)
+    f.give(_mixed(f, "%hash", outline))
+    return f
+
+
+def _mixed(f: Making, hashed: str, word: str) -> str:
+    mixed = f.by("mul", f.by("xor", hashed, word), _MIX)
+    return f.by("xor", mixed, f.by("lshr", mixed, 32))
+
+
+def _outline(of: Places) -> Making:
+    """A hash of an array's dtype, extents and strides; 0 of what is none."""
+    f = Making("outline", ("words", "x"), of)
+    with f.when("eq", "%x", 0):
+        f.give(0)
+    with f.when("eq", f.within("@whole", "%x"), 0):
+        f.give(0)
+    geo = f.load("%x", of.array_geo)
+    axes, extents, strides = f.load(geo, NDIM, "i32"), f.load(geo, DIMS), f.load(geo, STRIDES)
+    result = f.variable(_mixed(f, axes, f.load(geo, DTYPE)))
     with f.each(axes) as d:
         at = f.by("shl", d, 3)
-        mix(f.load(f.add(extents, at)))
-        mix(f.load(f.add(strides, at)))
-    f.give(f.get(result))
+        for numbers in (extents, strides):
+            f.set(result, _mixed(f, f.get(result), f.load(f.add(numbers, at))))
+    f.give(f.by("or", f.get(result), 1))
     return f
 
 
@@ -400,7 +410,9 @@ def _state(of: Places) -> Making:
     f = Making("state", ("words",), of)
     seen = f.of_c(Word.LOOKUP, f.known(Word.SEEN_IN), f.known(Word.SEEN))
     filters = f.of_c(Word.LOOKUP, f.known(Word.WARNINGS), f.known(Word.FILTERS))
-    f.leave_to_python("eq", filters, 0)
+    for found in (seen, filters):
+        f.leave_to_python("eq", found, 0)
+    f.leave_to_python("ne", f.load(seen, TYPE), f.known(Word.TUPLE))    # (names lose their values at exit)
     state = f.variable(0)
     f.of_c(Word.STATE, f.known(Word.STATES), 0, f.op(f"ptrtoint ptr {state} to i64"))
     f.leave_to_python("eq", f.get(state), 0)
@@ -522,6 +534,7 @@ class Inputs:
 
     def __init__(self, f: Making, operands: Sequence[str], makers: Sequence[str]) -> None:
         self.f, self.operands, self.makers = f, operands, makers
+        self.outlines = [f.within("@outline", x) for x in operands]
         self.lists = [f.variable(0) for _ in operands]
         self.tuple = f.variable(0)
         self.depth, self.weight = f.variable(0), f.variable(1)
@@ -565,6 +578,18 @@ class Inputs:
     def drop(self) -> None:
         for mine in (self.tuple, *self.lists):
             self.f.on(Word.DECREF, self.f.get(mine))
+
+    def changed(self) -> str:
+        """Are some of them other arrays than they were, as Python has run meanwhile?  (Zero if not.)"""
+        f, of, found = self.f, self.f.of, self.f.variable(0)
+        for before, x in zip(self.outlines, self.operands, strict=True):
+            with f.when("ne", before, f.within("@outline", x)):
+                f.set(found, 1)
+        for _, x, read in self.reads():
+            to_read, storage = f.load(read, of.read_expr), f.load(x, of.array_storage)
+            with f.when("eq", to_read, 0), f.when("eq", storage, f.known(Word.NONE)):
+                f.set(found, 1)
+        return f.get(found)
 
     def capture(self) -> None:
         """The values of now; what is below is counted."""

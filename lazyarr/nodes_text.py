@@ -8,7 +8,8 @@ In:  where objects have their fields.   Out: LLVM IR.
 It does what `recipes.again` does with a recipe whose result is large, `Expr`, `Storage` and `storage.launch`
 among it, and calls the latter for nodes that may not just wait.
 All objects are made before a value is captured, since to make one may run the garbage collector, and so a
-program's Python; from the capture to the last field that is set nothing of Python's runs.
+program's Python; then operands must be as they were, else all goes again.  From the capture to the last field
+that is set nothing of Python's runs.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ def make(of: Places, name: str) -> Making:
     op, region, nbytes, recipe = owned          # (from here on the entry may become another one)
     makers = [f.held(said(Entry.MAKERS + k)) for k in (0, 1)]
     owned += makers
+    inputs = Inputs(f, (first, second), makers)
 
     def give_up() -> None:
         for x in owned:
@@ -70,12 +72,19 @@ def make(of: Places, name: str) -> Making:
         f.held(none)
     owned.append(f.get(loc))
 
-    inputs = Inputs(f, (first, second), makers)
     inputs.make(f.add(is_pair, 1), give_up)
     node, storage, array = (
         f.made(Word.ALLOC, f.known(kind), 0) for kind in (Word.EXPR, Word.STORAGE, Word.LAZY)
     )
     me, home = (f.made(Word.WEAKREF, x, 0) for x in (node, storage))
+    with f.when("ne", inputs.changed(), 0):     # the collector may have run the program's code
+        for x, at, empty in ((node, of.op, Word.TRUE), (node, of.nbytes, Word.ZERO)):
+            f.store(f.held(f.known(empty)), x, at)
+        f.store(node, storage, of.storage_value)            # (`Storage.__del__` finds nothing to count)
+        inputs.drop()
+        for mine in (me, home, storage, array):
+            f.on(Word.DECREF, mine)
+        give_up()
 
     inputs.capture()                            # (nothing of Python's runs from here on)
     fields = {

@@ -30,7 +30,7 @@ from lazyarr.dtypes import CHARS
 from lazyarr.elementwise import IN_PLACE, MOVED
 from lazyarr.error_state import Prompt
 from lazyarr.expr import LOCK, Expr, Read
-from lazyarr.fastcalls import fastcall
+from lazyarr.fastcalls import fastcall, forever
 from lazyarr.geometry import PROBED, address
 from lazyarr.habits import MEDIUM
 from lazyarr.kernels import host
@@ -243,6 +243,7 @@ def load(compiles: bool) -> Made | None:
 
 
 _KEPT: list[Any] = []
+forever(_KEPT)
 
 
 def _words(table: Table) -> numpy.ndarray:

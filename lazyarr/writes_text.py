@@ -63,19 +63,22 @@ def view(of: Places, name: str) -> Making:
     x, key = (f.load(f.args, 8 * k) for k in range(2))
     none = f.known(Word.NONE)
     f.decline_if("eq", f.within("@whole", x), 0)
-    f.decline_if("eq", f.load(x, of.array_storage), none)
+    storage = f.load(x, of.array_storage)
+    f.decline_if("eq", storage, none)
     geo = f.load(x, of.array_geo)
     f.decline_if("eq", f.within("@is_slice", key, geo), 0)
+    f.held(storage)                             # (an index may be the program's, and give x others)
     f.held(geo)
     seen = f.of_c(Word.ITEM, geo, key)
     f.on(Word.DECREF, geo)
     with f.when("eq", seen, 0):
+        f.on(Word.DECREF, storage)
         f.give(0)                               # (in NumPy's words)
     found = f.made(Word.ALLOC, f.known(Word.LAZY), 0)
     origin = f.variable(f.load(x, of.array_origin))
     with f.when("eq", f.get(origin), none):
         f.set(origin, x)
-    f.store(f.held(f.load(x, of.array_storage)), found, of.array_storage)
+    f.store(storage, found, of.array_storage)
     f.store(seen, found, of.array_geo)
     f.store(f.held(f.get(origin)), found, of.array_origin)
     f.give(found)
@@ -88,7 +91,9 @@ def assign(of: Places, name: str) -> Making:
     storage = _waiting(f, x)
     f.decline_if("eq", f.within("@is_slice", key, f.load(x, of.array_geo)), 0)
     f.held(storage)
-    region = f.of_c(Word.ITEM, f.load(x, of.array_geo), key)
+    geo = f.held(f.load(x, of.array_geo))       # (as in `view`)
+    region = f.of_c(Word.ITEM, geo, key)
+    f.on(Word.DECREF, geo)
     with f.when("eq", region, 0):               # (Python will tell)
         f.on(Word.CLEAR, None)
         f.on(Word.DECREF, storage)
@@ -166,6 +171,7 @@ def written(of: Places) -> Making:
     makers = [f.held(f.load(entry, 8 * (Write.MAKERS + k))) for k in (0, 1)]
     is_quiet = f.load(entry, 8 * Write.QUIET)
     owned += makers
+    inputs = Inputs(f, ("%first", "%second"), makers)
     old = f.held(f.load("%storage", of.storage_value))
     owned.append(old)
 
@@ -199,7 +205,6 @@ def written(of: Places) -> Making:
     is_pair = f.variable(0)
     with f.when("ne", "%second", 0):
         f.set(is_pair, 1)
-    inputs = Inputs(f, ("%first", "%second"), makers)
     inputs.make(f.add(f.get(is_pair), 1), give_up)
     node, fresh = f.made(Word.ALLOC, f.known(Word.EXPR), 0), f.made(Word.LIST, 0)
     me, home = f.made(Word.WEAKREF, node, 0), f.made(Word.WEAKREF, "%storage", 0)
@@ -210,6 +215,8 @@ def written(of: Places) -> Making:
         with f.when("ne", now, then):
             f.set(moved, 1)
     with f.when("eq", f.load(old, of.op), none):
+        f.set(moved, 1)
+    with f.when("ne", inputs.changed(), 0):
         f.set(moved, 1)
     with f.when("ne", f.get(moved), 0):         # somebody was there meanwhile, or is
         inputs.drop()

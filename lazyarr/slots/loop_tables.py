@@ -47,7 +47,8 @@ TABLE = TYPES * ENTRY
 DOUBLE, SINGLE, INTEGER, FLAGGED = 1, 2, 3, 4
 """Kinds of rows: which numbers of Python's are operands of theirs, and whether the CPU's status counts."""
 
-_KIND = {"d": DOUBLE, "f": SINGLE, "l": INTEGER, "q": INTEGER}
+_KIND = {"d": DOUBLE, "f": SINGLE, "l": INTEGER}
+"""(With one of Python's, NumPy makes some results of the second type of a word one of the first.)"""
 _QUIET = {
     "maximum", "minimum", "add", "subtract", "multiply", "bitwise_and", "bitwise_or", "bitwise_xor",
     *COMPARISONS,

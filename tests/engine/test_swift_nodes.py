@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import gc
+import operator
+import os
 import random
+import subprocess
 import sys
 import threading
 import warnings
 import weakref
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -467,3 +471,126 @@ def test_what_is_no_array_of_ours_is_pythons() -> None:
         ):  # fmt: skip
             with suppress(AttributeError, TypeError, ValueError):
                 call(strange)
+
+
+class Index:
+    """An index that runs a program's code."""
+
+    def __init__(self, act: Callable[[], Any]) -> None:
+        self.act = act
+
+    def __index__(self) -> int:
+        self.act()
+        return 1
+
+
+def test_indices_may_change_the_array() -> None:
+    x, y, *_ = arrays("f8", "f8")
+    for act in (
+        lambda z: setattr(z, "shape", (30, 40)), lambda z: z.resize((2, 30), refcheck=False),
+        lambda z: z.__setitem__(slice(None), 7.0), lambda z: gc.collect(),
+    ):  # fmt: skip
+        z = x + y
+        storage = z.storage
+        part = z[Index(lambda act=act, z=z: act(z)) :]
+        assert part.shape == (39, 30)
+        assert part.storage is storage          # whose memory is as large
+        assert numpy.asarray(part).shape == (39, 30)
+        z = x + y
+        gone = weakref.ref(z.geo)
+        there: list[bool] = []
+
+        def change(act: Any = act, z: Any = z, gone: Any = gone, there: Any = there) -> None:
+            act(z)
+            there.append(gone() is not None)    # (it is being read)
+
+        z[Index(change) : 2] = 2.5
+        assert there[0]
+        assert numpy.asarray(z).shape == z.shape
+
+
+def test_collections_may_change_the_operands() -> None:
+    """Each object that is made may have the collector run, and so whatever a program wants to be told."""
+    threshold, whole = gc.get_threshold(), (40, 30)
+    told: list[int] = []
+    answers = set()
+    b, *_ = arrays("f8", "f8")
+    for _ in range(3):                          # so they are known
+        x, y = b + 1, b + 2
+        numpy.asarray(x + y), x.__setitem__(slice(None), y), operator.iadd(y, x)
+
+    def shapes(node: Expr) -> list[Any]:
+        return [read.geo.shape for read in node.inputs if read.__class__ is Read]
+
+    for act in (
+        lambda y: setattr(y, "shape", (30, 40)), lambda y: setattr(y, "dtype", "f4"),
+        lambda y: y.resize((3,), refcheck=False), lambda y: float(y.sum()),
+    ):  # fmt: skip
+        for how in ("make", "assign", "update"):
+            for at in range(1, 12):
+                x, y = b + 1, b + 2
+                calls = {
+                    "make": lambda x=x, y=y: NODES.make(numpy.add, 1, x, y),
+                    "assign": lambda x=x, y=y: NODES.assign(1, x, slice(None), y),
+                    "update": lambda x=x, y=y: NODES.update(1, x, numpy.add, x, y),
+                }  # fmt: skip
+                told.clear()
+
+                def hear(phase: str, _: Any, at: int = at, act: Any = act, y: Any = y) -> None:
+                    if phase == "start":
+                        told.append(1)
+                        if len(told) == at:
+                            act(y)
+
+                gc.callbacks.append(hear)
+                gc.set_threshold(1)
+                try:
+                    made = calls[how]()
+                finally:
+                    gc.set_threshold(*threshold)
+                    gc.callbacks.remove(hear)
+                answers.add((how, made is None))
+                if made is not None:
+                    node = (x if made is True else made).storage.value
+                    assert all(shape == whole for shape in shapes(node)), (how, at)
+    assert {("make", False), ("make", True)} <= answers
+
+
+def test_code_stays_when_modules_are_gone() -> None:
+    """Objects that die last may have a `__del__`, in which what is missing raises, and nothing else."""
+    program = """
+import sys, lazyarr as np, lazyarr.engine, lazyarr.error_state as state, lazyarr.operators as operators
+from lazyarr import swift_nodes
+from lazyarr.compiler import COMPILER
+from lazyarr.recipes import NODES
+COMPILER.ready(1e12)
+made = swift_nodes.load(True)
+for name in ("make", "view", "assign", "update", "table") if made else ():
+    setattr(NODES, name, getattr(made, name))
+
+class Last:
+    def __init__(self):
+        self.x, self.y = np.ones(200_000), np.arange(200_000.0)
+        self.z, self.small = self.x + self.y, np.arange(8.0)
+
+    def __del__(self, calls=(NODES.make, NODES.view, NODES.assign, NODES.update), fn=__import__("numpy").add):
+        make, view, assign, update = calls
+        for call in (
+            lambda: self.x + self.y, lambda: self.z[1:], lambda: self.small + self.small,
+            lambda: self.z.__iadd__(self.y), lambda: make and make(fn, 1, self.x, self.y),
+            lambda: make and view(self.z, slice(1)), lambda: make and assign(1, self.z, slice(9), self.y[:9]),
+            lambda: make and update(1, self.z, fn, self.z, self.y),
+        ):
+            try:
+                call()
+            except (AttributeError, NameError, TypeError, ImportError):
+                pass
+
+owners = sys, state, operators, np, sys.modules["numpy"], sys.modules["lazyarr.fastcalls"], swift_nodes
+for owner in owners:
+    owner.last = Last()
+"""
+    env = {**os.environ, "PYTHONMALLOC": "debug"}           # (what is freed is written over)
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=env, capture_output=True, timeout=120, text=True)
+    assert done.returncode == 0, done.stderr

@@ -256,3 +256,15 @@ def test_tables_name_loops_of_numpy() -> None:
         loops = loops_of(getattr(numpy, name))
         assert set(loops) == set(getattr(numpy, name).types)
     assert len(tables([])) == len({*OPERATORS.values(), *UFUNCS}) + 2
+
+
+def test_types_of_a_word_with_numbers_of_pythons() -> None:
+    """NumPy makes some results of `longlong` ones of `long`."""
+    for char in "lq":
+        a = numpy.arange(1, 9).astype(char)
+        x = np.array(a)
+        for op in (operator.add, operator.floordiv, operator.mod, operator.and_, operator.xor, operator.lt):
+            for y in (2, -3, 1 << 40):
+                for args, expected in (((x, y), op(a, y)), ((y, x), op(y, a))):
+                    found = numpy.asarray(op(*args))
+                    assert found.dtype.char == expected.dtype.char and found.tobytes() == expected.tobytes()
