@@ -153,8 +153,7 @@ class Bodies(Framed):
 
     def unary(self) -> None:
         a = self.asm
-        a.label("unary")
-        self.enter()
+        a.label("unary by NumPy")                   # (it begins in `loops`)
         self.real(R15, RBX, otherwise="unary parts")
         self.on("Py_IncRef", R15)
         a.copy(RDI, R15)
@@ -218,7 +217,7 @@ class Bodies(Framed):
         a.compare(At(RBP, LENGTH), R15)
         a.jump_if("other", "ufunc more")
         a.compare_number(R15, 1)
-        a.jump_if("equal", "ufunc one")
+        a.jump_if("equal", "ufunc of one")          # in `loops`
         a.compare_number(R15, 2)
         a.jump_if("other", "back")
         a.load(RAX, fn)

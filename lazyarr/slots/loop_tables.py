@@ -27,6 +27,13 @@ DOTS = "_MatrixMultiply"
 UFUNCS = "add", "subtract", "multiply", "divide", "maximum", "minimum"
 """Called by name, they go the same way.  (Each one more costs all others a comparison.)"""
 
+UNARY = {"Negative": "negative", "Absolute": "absolute"}
+"""Operators of one operand -> the ufunc."""
+
+LONE = "absolute", "negative"
+"""Ufuncs of one operand that go the same way by name.  (Of `sqrt` and `exp` NumPy runs other loops than those
+that are found here: slower ones, and with other bits.)"""
+
 COMPARISONS = "less", "less_equal", "equal", "not_equal", "greater", "greater_equal"
 """In CPython's order."""
 
@@ -47,23 +54,25 @@ TABLE = TYPES * ENTRY
 DOUBLE, SINGLE, INTEGER, FLAGGED = 1, 2, 3, 4
 """Kinds of rows: which numbers of Python's are operands of theirs, and whether the CPU's status counts."""
 
+ALONE = {*UNARY.values(), *LONE}
+
 _KIND = {"d": DOUBLE, "f": SINGLE, "l": INTEGER}
 """(With one of Python's, NumPy makes some results of the second type of a word one of the first.)"""
 _QUIET = {
     "maximum", "minimum", "add", "subtract", "multiply", "bitwise_and", "bitwise_or", "bitwise_xor",
-    *COMPARISONS,
+    *UNARY.values(), *COMPARISONS,
 }  # fmt: skip
 """What reports no errors of integers."""
 
 
 def words(loops: Mapping[str, tuple[int, int]], name: str, kept: list[Any]) -> list[int]:
     """A table: rows of a type's descriptor, the loop, its last argument, the result's descriptor, the class
-    of scalars, and kinds; zeros where there is no loop that takes two of one type."""
+    of scalars, and kinds; zeros where there is no loop that takes two of one type, or the only one."""
     found = [0] * (TABLE // 8)
     for number, char in enumerate(_CHARS):
         floats = char in "fd"
         for out in char, "?":
-            loop = loops.get(f"{char}{char}->{out}")
+            loop = loops.get(f"{char if name in ALONE else 2 * char}->{out}")
             if loop is not None and (floats or name != "matmul"):
                 dtype, result = numpy.dtype(char), numpy.dtype(out)
                 kind = _KIND.get(char, 0) | (0 if name in _QUIET and not floats else FLAGGED)
@@ -75,7 +84,7 @@ def words(loops: Mapping[str, tuple[int, int]], name: str, kept: list[Any]) -> l
 
 def tables(kept: list[Any]) -> dict[str, int]:
     """The words for addresses of tables, by `word_of`; "comparisons" are one after the other."""
-    named = {name: (name,) for name in (*OPERATORS.values(), *UFUNCS, "matmul")}
+    named = {name: (name,) for name in (*OPERATORS.values(), *UFUNCS, *LONE, *UNARY.values(), "matmul")}
     found = {}
     for table, names in {**named, "comparisons": COMPARISONS}.items():
         numbers: list[int] = []
@@ -97,4 +106,5 @@ def table_of(function: str) -> str:
         return "comparisons"
     if function.endswith(DOTS):
         return "matmul"
-    return OPERATORS.get(function.removeprefix("PyNumber_").removeprefix("InPlace"), "")
+    name = function.removeprefix("PyNumber_").removeprefix("InPlace")
+    return OPERATORS.get(name) or UNARY.get(name, "")

@@ -55,6 +55,7 @@ from lazyarr.slots.loop_tables import (
     ENTRY,
     FLAGGED,
     INTEGER,
+    LONE,
     SINGLE,
     TABLE,
     TYPES,
@@ -119,8 +120,8 @@ class Loops(Errors):
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
         for write in (
-            self.comparison, self.scalar_first, self.binary, self.ufunc, self.loop, self.in_place,
-            self.plain, self.step,
+            self.comparison, self.scalar_first, self.binary, self.ufunc, self.loop, self.unary, self.of_one,
+            self.lone, self.in_place, self.plain, self.step,
         ):  # fmt: skip
             write()
 
@@ -187,40 +188,69 @@ class Loops(Errors):
         a.push(R15)
         self._begin("binary")
         self._second("binary")
-        a.load(RAX, LOOP)
-        self.on("Py_IncRef", At(RAX, RESULT))       # the new array's reference
-        a.zero(RAX)
-        a.store(At(RSP), RAX)
-        a.store(At(RSP, 8), RAX)
-        a.load(RSI, LOOP)
-        a.load(RSI, At(RSI, RESULT))
-        a.constant(RDI, self.known.real)
-        a.load_int(RDX, At(R15, NDIM))
-        a.load(RCX, At(R15, DIMS))
-        a.zero(R8)
-        a.zero(R9)
-        self.call("PyArray_NewFromDescr")
-        a.copy(R15, RAX)
-        a.test(RAX)
-        a.jump_if("equal", "binary loop no memory")
+        self._new("binary")
         a.load(RCX, At(R15, DTYPE))
         a.load(RCX, At(RCX, ITEMSIZE))
         a.load(RDX, At(R15, DATA))
         self._run()
         self._checked("binary loop raised")
-        a.copy(RAX, R15)
-        a.jump("binary loop leave")
-        a.label("binary loop no memory")            # NumPy says so
-        self.call("PyErr_Clear")
-        a.jump("binary loop not")
-        a.label("binary loop raised")
-        self.on("Py_DecRef", R15)
-        a.label("binary loop not")
+        self._end("binary")
+
+    def unary(self) -> None:
+        """(a), into a new array."""
+        a = self.asm
+        a.label("unary")
+        self.enter()
+        a.test(R9)
+        a.jump_if("equal", "unary by NumPy")
+        a.call("lone loop")
+        a.test(RAX)
+        a.jump_if("equal", "unary by NumPy")
+        a.copy(R13, RAX)
+        a.jump("answer")
+
+    def of_one(self) -> None:
+        """rbp: operands of a ufunc, one, by position; on the stack NumPy's ufunc."""
+        a = self.asm
+        a.label("ufunc of one")
+        a.load(RAX, At(RSP, 16))
+        for name in LONE:
+            a.constant(R9, word_of(name))
+            self.compare(RAX, f"ufunc {name}", RCX)
+            a.jump_if("equal", "ufunc lone loop")
+        a.jump("ufunc one")
+        a.label("ufunc lone loop")
+        a.push(RBX, RBP)
+        a.load(RBX, At(RBP, ITEMS))
+        a.call("lone loop")
+        a.pop(RBP, RBX)
+        a.test(RAX)
+        a.jump_if("equal", "ufunc one")
+        a.copy(R13, RAX)
+        a.jump("answer")
+
+    def lone(self) -> None:
+        """rbx: an operand.   r9: the table.   rax: a new real array, or zero, if it is not made here."""
+        a = self.asm
+        a.label("lone loop")
+        a.push(R15)
+        a.add(RSP, -WORDS)
+        a.copy(RDI, RBX)
+        a.call("plain")
+        a.copy(R15, RAX)
+        a.test(RAX)
+        a.jump_if("equal", "lone loop not")
         a.zero(RAX)
-        a.label("binary loop leave")
-        a.add(RSP, WORDS)
-        a.pop(R15)
-        a.leave()
+        a.store(TURNED, RAX)
+        self._row("lone")
+        self._quiet("lone")
+        self._new("lone")
+        a.load(RCX, At(R15, DTYPE))
+        a.load(RCX, At(RCX, ITEMSIZE))
+        a.load(RDX, At(R15, DATA))
+        self._run(8)
+        self._checked("lone loop raised")
+        self._end("lone")
 
     def in_place(self) -> None:
         """(a, b, c), into a."""
@@ -275,6 +305,43 @@ class Loops(Errors):
 
     # -------------------------------------------------------------------------------- parts
 
+    def _new(self, body: str) -> None:
+        """r15: a new array of the shape of the one in r15, of the result's type."""
+        a = self.asm
+        a.load(RAX, LOOP)
+        self.on("Py_IncRef", At(RAX, RESULT))       # the new array's reference
+        a.zero(RAX)
+        a.store(At(RSP), RAX)
+        a.store(At(RSP, 8), RAX)
+        a.load(RSI, LOOP)
+        a.load(RSI, At(RSI, RESULT))
+        a.constant(RDI, self.known.real)
+        a.load_int(RDX, At(R15, NDIM))
+        a.load(RCX, At(R15, DIMS))
+        a.zero(R8)
+        a.zero(R9)
+        self.call("PyArray_NewFromDescr")
+        a.copy(R15, RAX)
+        a.test(RAX)
+        a.jump_if("equal", f"{body} loop no memory")
+
+    def _end(self, body: str) -> None:
+        """rax: the array in r15; or zero."""
+        a = self.asm
+        a.copy(RAX, R15)
+        a.jump(f"{body} loop leave")
+        a.label(f"{body} loop no memory")           # NumPy says so
+        self.call("PyErr_Clear")
+        a.jump(f"{body} loop not")
+        a.label(f"{body} loop raised")
+        self.on("Py_DecRef", R15)
+        a.label(f"{body} loop not")
+        a.zero(RAX)
+        a.label(f"{body} loop leave")
+        a.add(RSP, WORDS)
+        a.pop(R15)
+        a.leave()
+
     def _begin(self, body: str) -> None:
         """r15: the first array, which has a loop; its step and elements, and the other operand, are noted."""
         a = self.asm
@@ -303,6 +370,11 @@ class Loops(Errors):
         a.store(SECOND, R8)
         a.store(OTHER, R10)
         a.store(TURNED, RDX)
+        self._row(body)
+
+    def _row(self, body: str) -> None:
+        """The row for the array in r15; its step and elements are noted."""
+        a, leave = self.asm, f"{body} loop not"
         a.load(RSI, At(R15, DTYPE))
         a.load_int(RAX, At(RSI, TYPE_NUMBER))
         a.compare_number(RAX, TYPES - 1)
@@ -332,12 +404,7 @@ class Loops(Errors):
         """The other operand, an array or a scalar, is noted."""
         a, k = self.asm, self.known
         leave, scalar, placed = (f"{body} loop {name}" for name in ("not", "scalar", "placed"))
-        a.load(RAX, LOOP)
-        a.load(RAX, At(RAX, KINDS))
-        a.keep(RAX, FLAGGED)
-        a.jump_if("equal", f"{body} loop quiet")
-        self.without_errors(f"{body} loop")
-        a.label(f"{body} loop quiet")
+        self._quiet(body)
         a.load(RDI, SECOND)
         a.test(RDI)
         a.jump_if("equal", scalar)
@@ -416,11 +483,21 @@ class Loops(Errors):
         a.store(At(RCX, STEPS), RAX)
         a.label(placed)
 
-    def _run(self) -> None:
-        """The loop; rcx, rdx: the result's step and its address."""
+    def _quiet(self, body: str) -> None:
+        """No errors are left from before, where they count."""
         a = self.asm
-        a.store(At(RSP, STEPS + 16), RCX)
-        a.store(At(RSP, ARGS + 16), RDX)
+        a.load(RAX, LOOP)
+        a.load(RAX, At(RAX, KINDS))
+        a.keep(RAX, FLAGGED)
+        a.jump_if("equal", f"{body} loop quiet")
+        self.without_errors(f"{body} loop")
+        a.label(f"{body} loop quiet")
+
+    def _run(self, behind: int = 16) -> None:
+        """The loop; rcx, rdx: the result's step and its address, whose place is behind the operands'."""
+        a = self.asm
+        a.store(At(RSP, STEPS + behind), RCX)
+        a.store(At(RSP, ARGS + behind), RDX)
         a.load(RAX, LOOP)
         a.load(RCX, At(RAX, GIVEN))
         for register, at in ((RDI, ARGS), (RSI, N), (RDX, STEPS)):

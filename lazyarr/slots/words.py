@@ -26,7 +26,7 @@ from lazyarr.namespace import Function
 from lazyarr.pairs import CROSS
 from lazyarr.slot_words import ANSWERED, FORCED, LIMIT, MADE, MOST, UNTIL
 from lazyarr.slots.descriptors import KEPT
-from lazyarr.slots.loop_tables import ROOM, UFUNCS, tables
+from lazyarr.slots.loop_tables import LONE, ROOM, UFUNCS, tables
 from lazyarr.slots.tables import HELPERS, INERT, OF_PROPERTY, SLOTS
 from lazyarr.storage import Storage
 from lazyarr.ufuncs import ufunc
@@ -84,7 +84,7 @@ def addresses() -> dict[str, int]:
         "dot": numpy.dot, "slices": slice, "text": str, "none": None, "true": True, "false": False,
         "ellipsis": ..., "not_implemented": NotImplemented, "type_error": TypeError, "finish": finished,
         "managing": taken, "lock": LOCK, "acquire": LOCK.acquire, "release": LOCK.release, "hear": hear,
-        "outs": ("out",), **{f"ufunc {name}": getattr(numpy, name) for name in UFUNCS},
+        "outs": ("out",), **{f"ufunc {name}": getattr(numpy, name) for name in (*UFUNCS, *LONE)},
         **_operators(),
     }  # fmt: skip
     KEPT.extend(objects.values())                   # modules lose their names at exit, before the last call

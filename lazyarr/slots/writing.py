@@ -35,7 +35,7 @@ WRITERS = (
     Containers, PartCalls, Firsts, Attributes,
 )  # fmt: skip
 """Of bodies and routines."""
-LOOPED = "binary", "product", "in_place", "comparison", "scalar first", "scalar compared"
+LOOPED = "binary", "unary", "product", "in_place", "comparison", "scalar first", "scalar compared"
 """Bodies that are given a table of loops."""
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import lazyarr as np
 from lazyarr.numpy_loops import loops_of
-from lazyarr.slots.loop_tables import COMPARISONS, OPERATORS, UFUNCS, tables
+from lazyarr.slots.loop_tables import ALONE, COMPARISONS, OPERATORS, UFUNCS, tables
 from tests.slots.operands import ONLY_HERE, python_calls
 
 DYADIC = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, pow]
@@ -252,10 +252,10 @@ def test_nothing_leaks() -> None:
 
 
 def test_tables_name_loops_of_numpy() -> None:
-    for name in *OPERATORS.values(), *COMPARISONS, *UFUNCS:
+    for name in *OPERATORS.values(), *COMPARISONS, *UFUNCS, *ALONE:
         loops = loops_of(getattr(numpy, name))
         assert set(loops) == set(getattr(numpy, name).types)
-    assert len(tables([])) == len({*OPERATORS.values(), *UFUNCS}) + 2
+    assert len(tables([])) == len({*OPERATORS.values(), *UFUNCS, *ALONE}) + 2
 
 
 def test_types_of_a_word_with_numbers_of_pythons() -> None:
