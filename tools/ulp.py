@@ -163,8 +163,9 @@ is slow there (with all rounded apart it would be 1.3 times as fast there, 0.85 
 float16 has so few bits that its results do not show which it was; X86_V2 converts it in integers.
 AVX512_ICL and AVX512_SPR run X86_V4's code.
 
-Speeds are medians of one to three rounds of several measurements.  Half of them differ by 1.5 % or less
-between rounds, a tenth by a third or more: complex and float16 functions most, where others use the core.
+Speeds are medians of up to four rounds (of two, the lower) of several measurements.  Half of them differ by
+2.5 % or less between rounds, a fifth by 15 % or more, some by a factor of two or three: complex and float16
+functions most, where others use the core.
 On X86_V4 rows of three to eight elements take 0.7 to 1.25 times as long as NumPy's (exp, log, sin, power,
 sinh), sin of eight float64 0.23.
 
