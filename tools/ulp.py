@@ -6,7 +6,8 @@
     python tools/ulp.py exp sin         # that of some functions, printed only
 
 In:  the functions of `lazyarr.codegen.mathlib`, through `ulp_functions`; errors of `ulp_errors` and of
-`ulp_plane` (complex numbers), times of `ulp_speed`.   Out: two tables.
+`ulp_plane` (complex numbers), times of `ulp_speed`; what kernels compute themselves, of `ulp_kernels`.
+Out: three tables.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 
 import numpy
 import ulp_errors
+import ulp_kernels
 import ulp_plane
 from ulp_functions import NAMES, ROWS, signature
 from ulp_speed import LEVELS, speeds
@@ -40,10 +42,17 @@ def code_of(name: str, char: str) -> str:
     return hashlib.blake2b("".join(texts).encode(), digest_size=12).hexdigest()
 
 
+_NATIVE = [*ulp_kernels.EXACT, *ulp_kernels.WHOLE]
+"""Rows of the last table."""
+_BESIDE = {" ".join(row) for row in (*_NATIVE, *ulp_kernels.OTHERS)}
+"""Whose speeds `ulp_kernels` measures."""
+
+
 def stored() -> dict[str, Row]:
     """The rows of this state of the code."""
     found: dict[str, Row] = json.loads(STORE.read_text()) if STORE.exists() else {}
     current = {f"{name} {char}": code_of(name, char) for name, char in ROWS}
+    current |= {f"{name} {char}": ulp_kernels.code_of(name, char) for name, char in _NATIVE}
     rows = {key: found.get(key, {}) for key in current}
     same = {key: row for key, row in rows.items() if row.get("code") == current[key]}
     return {key: same.get(key, {"code": code}) for key, code in current.items()}
@@ -61,7 +70,9 @@ def keep(found: dict[str, Row]) -> None:
 def _timed(rows: dict[str, Row]) -> dict[str, Row]:
     """Those of functions that NumPy has, too, as ufuncs."""
     return {
-        key: row for key, row in rows.items() if isinstance(getattr(numpy, key.split()[0], None), numpy.ufunc)
+        key: row
+        for key, row in rows.items()
+        if key not in _BESIDE and isinstance(getattr(numpy, key.split()[0], None), numpy.ufunc)
     }
 
 
@@ -72,6 +83,9 @@ def all_speeds(levels: list[str], again: bool) -> None:
         names = [key.split() for key, row in _timed(rows).items() if again or level not in row]
         found = speeds(names, level) if names else {}
         keep({key: {level: ratio} for key, ratio in found.items()})
+        names = [key.split() for key in _BESIDE if again or level not in rows[key]]
+        beside = ulp_kernels.results(names, level) if names else {}
+        keep({key: {level: ratio, "differ": differ} for key, (ratio, differ) in beside.items()})
 
 
 def accuracy(name: str, char: str, count: int) -> Any:
@@ -81,11 +95,14 @@ def accuracy(name: str, char: str, count: int) -> Any:
 def all_accuracies() -> None:
     """Of what was not measured yet."""
     rows = stored()
-    for key, row in rows.items():
-        if "accuracy" not in row:
+    for key in (f"{name} {char}" for name, char in ROWS):
+        if "accuracy" not in rows[key]:
             found = accuracy(*key.split(), 150 if key[-1] in "DF" else 3000)
             print(key, *found, flush=True)
             keep({key: {"accuracy": found}})
+    for key in (" ".join(row) for row in ulp_kernels.WHOLE):
+        if "error" not in rows[key]:
+            keep({key: {"error": ulp_kernels.error(*key.split())}})
 
 
 def _levels() -> list[str]:
@@ -100,11 +117,24 @@ def table(rows: dict[str, Row], errors: list[str], shown: str) -> str:
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for key, row in rows.items():
         name, char = key.split()
-        if char not in shown:
+        if char not in shown or [name, char] in _NATIVE:
             continue
         *found, differ = row["accuracy"]
         cells = [name, NAMES[char], *map(_number, found), f"{100 * differ:.1f} %"]
         cells += [f"{row[level]:.2f}" if level in row else "-" for level in levels]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def native(rows: dict[str, Row]) -> str:
+    """Of what kernels compute themselves."""
+    levels = _levels()
+    head = ["function", "dtype", "ULP", "differ from NumPy", *(f"speed, {x}" for x in levels)]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for name, char in _NATIVE:
+        row = rows[f"{name} {char}"]
+        cells = [name, NAMES[char], _number(row["error"]) if "error" in row else "exact"]
+        cells += [f"{100 * row['differ']:.1f} %", *(f"{row[level]:.2f}" for level in levels)]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -133,10 +163,11 @@ is slow there (with all rounded apart it would be 1.3 times as fast there, 0.85 
 float16 has so few bits that its results do not show which it was; X86_V2 converts it in integers.
 AVX512_ICL and AVX512_SPR run X86_V4's code.
 
-X86_V4's column is older than power's and float32's arccosh's four registers (power 1.12 and 1.27, arccosh
-1.38, log2 of float16 1.0 where nobody uses the core) and was measured by calls of which Python's part,
-the same for both, was up to a tenth. Rows of three to eight elements take 0.7 to 1.25 times as long as
-NumPy's there (exp, log, sin, power, sinh), sin of eight float64 0.23.
+Speeds are medians of up to four rounds (of two, the lower) of several measurements.  Half of them differ by
+2.5 % or less between rounds, a fifth by 15 % or more, some by a factor of two or three: complex and float16
+functions most, where others use the core.
+On X86_V4 rows of three to eight elements take 0.7 to 1.25 times as long as NumPy's (exp, log, sin, power,
+sinh), sin of eight float64 0.23.
 
 On samples; of all float32 numbers of some octaves around 1 (tan: from 1/64 to 16; sinh: to 78) the
 largest errors are 2.38 for tan, 1.19 for arcsin, 1.17 for arccos, 1.13 for sinh, 1.03 for expm1, 1.02 for
@@ -162,9 +193,10 @@ fast.  Negative bases have powers of their sizes, 1.2 times as long on X86_V4; X
 (no whole exponents) to 0.8 times as fast as NumPy's.
 
 erf, erfc and sinc are `lazyarr.special`'s, whatever the option is; in the place of NumPy's erf and erfc are
-C's functions of float64, and of these three no speed is compared.  NumPy's sinc is several steps, 1.6 ULP up
-to 1/2 and far off next to its zeros; ours is `lazyarr.sinc` under `math="native"`.  i0 has NumPy's steps, and
-bits.
+C's functions of float64, and their speed is that of a loop that calls these.  NumPy's sinc is several steps,
+1.6 ULP up to 1/2 and far off next to its zeros, its speed is the whole call's; ours is `lazyarr.sinc` under
+`math="native"`.  On X86_V2 erf and erfc emulate fused products, and are much slower than C's, which has fewer
+steps.
 
 """
 
@@ -194,6 +226,21 @@ fast on X86_V4).
 """
 
 
+_KERNELS = """
+
+## What kernels compute themselves
+
+In every mode, with NumPy's bits: on usual operands and on any bits.  Speed is that of a kernel of this one
+function on the same 4,096 elements in cache over NumPy's inner loop, where rounding is bound by loads and
+stores; a kernel of several functions also saves these.  fmod, remainder, floor_divide and divmod are loops
+that kernels call.  i0 has NumPy's steps, and so its bits and errors; its speed is that of whole calls on a
+million elements, on one thread (float64's is slower than NumPy's on X86_V2, which has two lanes for two
+series).  hypot and float_power are in the first table.  NumPy's floor, ceil, trunc and rint are as fast
+whatever level NumPy is told, so that X86_V3's and X86_V2's kernels are compared with wider registers there.
+
+"""
+
+
 def main() -> None:
     asked = sys.argv[1:]
     if asked[:1] == ["--speed"]:
@@ -210,7 +257,7 @@ def main() -> None:
         rows = stored()
         real = table(rows, ["ULP", "ULP of NumPy"], "dfe")
         plane = table(rows, ["ULP", "ULP of NumPy", "of parts", "of NumPy's parts"], "DF")
-        PAGE.write_text(_HEAD + real + _PLANE + plane + "\n", encoding="utf-8")
+        PAGE.write_text(_HEAD + real + _PLANE + plane + _KERNELS + native(rows) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ TRUTH: dict[str, Callable[..., Any]] = {
     "cbrt": _cbrt, "arctan2": _arctan2, "hypot": mpmath.hypot, "power": mpmath.power,
     "float_power": mpmath.power,
     "logaddexp": _log_of_sum(mpmath.e), "logaddexp2": _log_of_sum(mpmath.mpf(2)),
-    "erf": mpmath.erf, "erfc": mpmath.erfc, "sinc": _sinc,
+    "erf": mpmath.erf, "erfc": mpmath.erfc, "sinc": _sinc, "i0": lambda x: mpmath.besseli(0, x),
 }  # fmt: skip
 
 RANGES = {
@@ -79,8 +79,6 @@ RANGES = {
 """Where speed is measured; elsewhere from -10 to 10."""
 RANGES_HALF = {"exp": (-9, 9), "exp2": (-12, 12), "power": (0.1, 3), "sinh": (-9, 9), "cosh": (-9, 9)}
 """The same for float16, where these would overflow."""
-
-
 
 
 @cache

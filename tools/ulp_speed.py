@@ -39,13 +39,18 @@ _RESTRICTIONS = "NPY_DISABLE_CPU_FEATURES", "GLIBC_TUNABLES"
 
 def speeds(names: list[list[str]], level: str) -> dict[str, float]:
     """NumPy's time over ours, in a process whose NumPy and C library have the same level."""
-    kept = {key: value for key, value in os.environ.items() if key not in _RESTRICTIONS}
-    asked = zip(_RESTRICTIONS, (LEVELS[level], TUNABLES.get(level, "")), strict=True)
-    environment = kept | {key: value for key, value in asked if value}
-    command = [sys.executable, __file__, level, json.dumps(names)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, float] = asked(__file__, names, level, {})
     return found
+
+
+def asked(program: str, names: list[list[str]], level: str, more: dict[str, str]) -> Any:
+    """What a program of ours prints in such a process."""
+    kept = {key: value for key, value in os.environ.items() if key not in _RESTRICTIONS}
+    told = zip(_RESTRICTIONS, (LEVELS[level], TUNABLES.get(level, "")), strict=True)
+    environment = kept | {key: value for key, value in told if value} | more
+    command = [sys.executable, program, level, json.dumps(names)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def _measure(level: str, names: list[list[str]]) -> dict[str, float]:
@@ -70,7 +75,7 @@ def _operands(name: str, char: str, seed: int) -> list[numpy.ndarray]:
 
 def _round(name: str, char: str, level: str, inputs: list[list[numpy.ndarray]]) -> float:
     """NumPy's least time over ours; both are called by the same machine code, time after time."""
-    loops, again = _loops(name, char, level), _again()
+    loops, call = _loops(name, char, level), again()
     best = [float("inf")] * 2
     y = numpy.empty(N, signature(name, char)[-1])
     steps = numpy.array([a.itemsize for a in (*inputs[0], y)])
@@ -81,7 +86,7 @@ def _round(name: str, char: str, level: str, inputs: list[list[numpy.ndarray]]) 
         for which, (loop, data) in enumerate(loops):
             for _ in range(3):
                 start = time.perf_counter()
-                again(ctypes.cast(loop, ctypes.c_void_p), *pointers, data, REPEATS)
+                call(ctypes.cast(loop, ctypes.c_void_p), *pointers, data, REPEATS)
                 best[which] = min(best[which], time.perf_counter() - start)
     return best[1] / best[0]
 
@@ -106,7 +111,7 @@ end:
 
 
 @cache
-def _again() -> Any:
+def again() -> Any:
     """Calls a loop so many times: a call from Python would take as long as the loop does."""
     target = host_levels()[0].target
     address = jit.load(_AGAIN, ("lazyarr_again",), target, 0, kernel=False)["lazyarr_again"]
