@@ -55,6 +55,7 @@ DOUBLE, SINGLE, INTEGER, FLAGGED = 1, 2, 3, 4
 """Kinds of rows: which numbers of Python's are operands of theirs, and whether the CPU's status counts."""
 
 ALONE = {*UNARY.values(), *LONE}
+"""All of one operand."""
 
 _KIND = {"d": DOUBLE, "f": SINGLE, "l": INTEGER}
 """(With one of Python's, NumPy makes some results of the second type of a word one of the first.)"""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lazyarr.slots.asked import Asked
 from lazyarr.slots.assembler import R9, R10, R11, Assembler
 from lazyarr.slots.attributes import Attributes
 from lazyarr.slots.bodies import Bodies
@@ -32,7 +33,7 @@ from lazyarr.slots.words import before, entry_of, method_of, record_of
 
 WRITERS = (
     Routines, Sizes, Parts, Loops, Products, Bodies, PartOperators, Elements, Views, Items, PartWrites, Calls,
-    Containers, PartCalls, Firsts, Attributes,
+    Asked, Containers, PartCalls, Firsts, Attributes,
 )  # fmt: skip
 """Of bodies and routines."""
 LOOPED = "binary", "unary", "product", "in_place", "comparison", "scalar first", "scalar compared"

@@ -1,4 +1,4 @@
-"""NumPy's own arrays, as libraries give them, as operands and arguments: no Python, and nothing else changes."""
+"""NumPy's own arrays, as libraries give them, as operands and arguments: no Python runs."""
 
 from __future__ import annotations
 
