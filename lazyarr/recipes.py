@@ -225,6 +225,7 @@ def again(
         place = NODES.make(fn, depth - 1, *args)
         if place.__class__ is ndarray:
             return place
+    found = _found(args)
     recipe = _recipes.get(_key(fn, args))
     if recipe is None:
         return None
@@ -259,7 +260,9 @@ def again(
             if x.__class__ is ndarray and x.storage is not None and x.storage.value.op is not None:
                 break                           # an operand is yet to be computed
         else:
-            return None if recipe.measure <= small else _by_habit(fn, recipe, args, errors, depth, ends)
+            if recipe.measure <= small:
+                return None
+            return _by_habit(fn, recipe, args, found, errors, depth, ends)
     if jit == "never":
         return None
     if not small < recipe.measure <= MEDIUM * small or jit == "always":
@@ -275,18 +278,34 @@ def again(
             loc = (code, frame.f_lasti) if id(code) in THEIRS else nearest(frame)
         except ValueError:
             pass
-    return _built(recipe, args, errors, loc)
+    return _built(recipe, args, found, errors, loc)
 
 
-def _built(recipe: Recipe, args: tuple[Any, ...], errors: Any, loc: Loc | None) -> ndarray | None:
-    """The call as a node, made at a place of the program."""
+def _found(args: tuple[Any, ...]) -> list[Any]:
+    """How operands lie: geometries; of plain ones what may be set in place."""
+    return [
+        (_plain_lay(x.geo) if x.storage is None else x.geo) if x.__class__ is ndarray else None for x in args
+    ]
+
+
+def _plain_lay(geo: numpy.ndarray) -> tuple[Any, ...]:
+    return geo.shape, geo.strides, geo.dtype
+
+
+def _built(
+    recipe: Recipe, args: tuple[Any, ...], found: list[Any], errors: Any, loc: Loc | None
+) -> ndarray | None:
+    """The call as a node, made at a place of the program; None if an operand does not lie as it was `found`
+    when the recipe was: a signal's handler, a finalizer or another thread may have set its shape since."""
     if DUE:
         catch_up()
     inputs = []
-    for x, type_ in zip(args, recipe.types, strict=False):
+    for x, type_, lay in zip(args, recipe.types, found, strict=False):
         c = x.__class__
         if c is ndarray:
             x = capture(x) if x.storage is None else Read(x.storage.value, x.geo)
+            if x.geo is not lay and (lay.__class__ is not tuple or _plain_lay(x.geo) != lay):
+                return None
         elif c is not type_:                    # (NumPy may warn of that: it is surely a node by now)
             try:
                 x = type_(x)
@@ -303,8 +322,8 @@ def _built(recipe: Recipe, args: tuple[Any, ...], errors: Any, loc: Loc | None) 
 
 
 def _by_habit(
-    fn: numpy.ufunc, recipe: Recipe, args: tuple[Any, ...], errors: Any, depth: int, ends: bool,
-    getframe: Any = sys._getframe,
+    fn: numpy.ufunc, recipe: Recipe, args: tuple[Any, ...], found: list[Any], errors: Any, depth: int,
+    ends: bool, getframe: Any = sys._getframe,
 ) -> ndarray | None:
     """A call whose result is of medium size: a node, or NumPy's where waiting gains nothing at this place."""
     try:                                # (`srcloc.here`, `habits.habit_of`, written out)
@@ -314,7 +333,7 @@ def _by_habit(
     except ValueError:
         loc = None
     if loc is None or OBSERVED or current.math != "numpy" or current.fast_math:     # (the bits might differ)
-        return _built(recipe, args, errors, loc if recipe.flagged or OBSERVED else None)
+        return _built(recipe, args, found, errors, loc if recipe.flagged or OBSERVED else None)
     habit = HABITS.get((id(loc[0]), loc[1], id(recipe))) or habit_of(loc, recipe)
     if habit.sooner and not habit.tries and habit.calls < LASTING:
         habit.calls += 1                # (settled: nobody asks what it takes)
@@ -324,7 +343,7 @@ def _by_habit(
         result: ndarray | None = _at_call(fn, recipe, args, ends)
         habit.took(perf_counter() - began)
         return result
-    result = _built(recipe, args, errors, loc if recipe.flagged else None)
+    result = _built(recipe, args, found, errors, loc if recipe.flagged else None)
     if result is not None:
         node: Expr = result.storage.value       # type: ignore[union-attr]
         spent = perf_counter() - began
@@ -426,14 +445,15 @@ def known_write(fn: numpy.ufunc | None, x: ndarray, region: numpy.ndarray, args:
     storage = x.storage
     if storage is None or storage.value.op is None:
         return False
-    shape, key = region.shape, [fn, id(region.dtype)]
+    shape, key, geos = region.shape, [fn, id(region.dtype)], []
     for a in args:
-        if a.__class__ is not ndarray:
+        geos.append(geo := a.geo if a.__class__ is ndarray else None)
+        if geo is None:
             key.append(a.__class__)
-        elif a.storage is None or a.geo.shape != shape:
+        elif a.storage is None or geo.shape != shape:
             return False
         else:
-            key.append(id(a.geo.dtype))
+            key.append(id(geo.dtype))
     known = _writes.get(tuple(key))
     if known is None:
         return False
@@ -441,9 +461,11 @@ def known_write(fn: numpy.ufunc | None, x: ndarray, region: numpy.ndarray, args:
     if is_loud or errors.__class__ is Prompt:
         return False
     inputs: list[Any] = []
-    for a, type_ in zip(args, known.types, strict=True):
-        if a.__class__ is ndarray:
-            inputs.append(Read(a.storage.value, a.geo))         # type: ignore[union-attr]
+    for a, type_, geo in zip(args, known.types, geos, strict=True):
+        if geo is not None:
+            if a.storage is None or a.geo is not geo:       # (somebody has changed it since)
+                return False
+            inputs.append(Read(a.storage.value, geo))
         elif a.__class__ is type_:
             inputs.append(a)
         else:

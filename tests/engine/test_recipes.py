@@ -170,3 +170,35 @@ def test_results_of_parts_lie_as_numpys():
                 real = numpy.asarray(v) + numpy.asarray(w)
                 found = elementwise.result_layout(real.dtype, shape, [v.geo, w.geo])
                 assert found.strides == real.strides
+
+
+@pytest.mark.parametrize("change", ["shape", "resize", "dtype"])
+@pytest.mark.parametrize("managed", [False, True])
+def test_operands_may_change_while_a_call_is_looked_up(change, managed, monkeypatch):
+    """A finalizer or another thread may set a shape between what finds a recipe and what makes its node."""
+    n = 1_000_000
+    x, y = (np.array(numpy.arange(float(n))) for _ in range(2))
+    if managed:
+        np.evaluate(x * 1, y * 1)
+    for _ in range(3):
+        np.evaluate(x + y)
+    look = recipes.look
+
+    def turned():
+        monkeypatch.setattr(recipes, "look", look)
+        if change == "shape":
+            y.shape = 2, n // 2
+        elif change == "dtype":
+            y.dtype = "f4"
+        else:
+            y.resize(8, refcheck=False)
+        return look()
+
+    monkeypatch.setattr(recipes, "look", turned)
+    monkeypatch.setattr(recipes.NODES, "make", None)
+    try:
+        found = x + y
+    except ValueError as error:                 # shapes that do not go together any more
+        assert "broadcast" in str(error)
+    else:
+        assert numpy.asarray(found).shape in ((n,), (2, n))
