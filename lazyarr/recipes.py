@@ -225,7 +225,12 @@ def again(
         place = NODES.make(fn, depth - 1, *args)
         if place.__class__ is ndarray:
             return place
-    found = _found(args)
+    found: list[Any] = []               # how operands lie: geometries; of plain ones what may be set in place
+    for x in args:
+        if x.__class__ is not ndarray:
+            found.append(None)
+        else:
+            found.append(_plain_lay(x.geo) if x.storage is None else x.geo)
     recipe = _recipes.get(_key(fn, args))
     if recipe is None:
         return None
@@ -279,13 +284,6 @@ def again(
         except ValueError:
             pass
     return _built(recipe, args, found, errors, loc)
-
-
-def _found(args: tuple[Any, ...]) -> list[Any]:
-    """How operands lie: geometries; of plain ones what may be set in place."""
-    return [
-        (_plain_lay(x.geo) if x.storage is None else x.geo) if x.__class__ is ndarray else None for x in args
-    ]
 
 
 def _plain_lay(geo: numpy.ndarray) -> tuple[Any, ...]:
