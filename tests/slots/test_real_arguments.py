@@ -109,5 +109,5 @@ def test_large_ones_are_not_plain() -> None:
     total = np.sum(real)
     assert total == real.sum()
     column, row = lazy(numpy.arange(8000.0)[:, None]), numpy.ones((1, 400))
-    assert not np.is_evaluated(column * row) or (column * row).shape == (8000, 400)
+    assert not np.is_evaluated(column * row)
     assert same((column * row)[-1], numpy.full(400, 7999.0))
