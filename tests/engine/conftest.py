@@ -1,14 +1,21 @@
-"""What tests of this folder share: `each_way`, with kernels on one thread and on two, and without."""
+"""What tests of this folder share: `each_way`, with kernels on one thread and on two, and without; and all
+begin with nothing met, nothing measured."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
+from afresh import forget
 
 import lazyarr
 
 COMPILED = [("always", 1), ("always", 2)]
+
+
+@pytest.fixture(autouse=True)
+def afresh() -> None:
+    forget()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

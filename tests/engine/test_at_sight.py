@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import at_sight, habits, materialize, planning, ready
+from lazyarr import at_sight, materialize, ready
 from lazyarr.compiler import COMPILER
 
 N = 120_000
 
 
 @pytest.fixture(autouse=True)
-def forgotten() -> Iterator[None]:
-    """LLVM is there, nothing was met, and nothing is NumPy's by habit."""
+def forgotten() -> None:
+    """LLVM is there, and nothing is known at sight."""
     COMPILER.load()
-    planning.forget()
-    for known in (habits.HABITS, at_sight._sights, at_sight._noted):
+    for known in (at_sight._sights, at_sight._noted):
         known.clear()
-    yield
-    habits.HABITS.clear()
 
 
 @pytest.fixture

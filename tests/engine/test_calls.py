@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import calls, engine, habits, planning, ready, recalled
+from lazyarr import calls, engine, ready, recalled
 from lazyarr.compiler import COMPILER
 from lazyarr.counters import COUNT
 from lazyarr.expr import Expr
@@ -24,8 +24,6 @@ SHAPE = 1200, 1000
 def forgotten() -> Iterator[None]:
     """LLVM is there, and nothing was met."""
     COMPILER.load()
-    planning.forget()
-    habits.HABITS.clear()
     recalled._calls.clear()
     ready._known.clear()
     yield

@@ -16,7 +16,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import arrays, direct, pace, planning, worth
+from lazyarr import arrays, direct
 from lazyarr.direct import CLEAR, DIRECT, DIRECTLY, EAGER, GAIN, LAG, LASTING, SETTLING, SPAN, SPANS
 from lazyarr.habits import MEDIUM
 from lazyarr.slot_words import LIMIT, MADE, MOST, UNTIL, WAITING
@@ -35,10 +35,6 @@ def forgotten() -> Iterator[None]:
     yield
     DIRECT.forget()
     np.set_options(plan=before)
-    worth._spent.clear()                            # (what was spent without a plan, and what was timed)
-    worth._owed.clear()
-    planning.forget()
-    pace.forget()
 
 
 def begin() -> None:

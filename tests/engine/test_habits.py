@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 
 import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import habits, planning, recipes, worth
+from lazyarr import habits, recipes, worth
 from lazyarr.counters import COUNT
 from lazyarr.habits import AGAIN, ALONE, LASTING, MIXED, TRIES, Habit
 
@@ -20,14 +19,9 @@ CALLS = FIRST + TRIES + 3
 
 
 @pytest.fixture(autouse=True)
-def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No habits at first, and nobody who looks on."""
+def unobserved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody looks on."""
     monkeypatch.setattr(recipes, "OBSERVED", [])
-    for known in (habits.HABITS, habits.WATCHED, recipes._recipes):
-        known.clear()
-    yield
-    for known in (habits.HABITS, habits.WATCHED, recipes._recipes):
-        known.clear()
 
 
 @pytest.fixture
@@ -320,7 +314,6 @@ def test_numpy_at_the_call_warns_of_nothing_that_the_program_does_not_do(fn):
 def test_what_waits_for_a_plan_does_not_tell_what_waiting_takes(monkeypatch):
     """NumPy computes node by node until there is a plan: calls at once would always be the sooner ones."""
     monkeypatch.setattr(worth, "PLAN", worth.Price(1e18, 0, 0, 0))
-    planning.forget()                           # (a plan of another test's would be run)
     x, y, *_ = arrays()
     with np.options(plan="auto"):
         calls = built(lambda: np.evaluate(x * y))

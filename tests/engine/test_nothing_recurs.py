@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import habits, pace, recipes
+from lazyarr import recipes
 from lazyarr.counters import COUNT
 
 MOST = 200_000
@@ -17,12 +17,8 @@ MOST = 200_000
 
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
-    for known in (recipes._recipes, recipes._firsts, habits.HABITS):
-        known.clear()
-    pace.forget()
     with np.options(jit="auto", plan="auto"):
         yield
-    pace.forget()
 
 
 PROGRAMS: dict[str, Callable[[Any, Any, Any], Any]] = {

@@ -20,10 +20,8 @@ SHAPE = 300, 300
 
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
-    pace.forget()
     with np.options(plan="auto"):
         yield
-    pace.forget()
 
 
 class Clock:

@@ -11,7 +11,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import buffers, engine, habits, materialize, planning, ready, recipes
+from lazyarr import buffers, engine, materialize, planning, ready, recipes
 from lazyarr.compiler import COMPILER
 from lazyarr.config import OBSERVED
 from lazyarr.counters import COUNT
@@ -24,13 +24,10 @@ N = 120_000
 def forgotten() -> Iterator[None]:
     """LLVM is there, nothing was met, nothing is NumPy's by habit, and nobody looks on."""
     COMPILER.load()
-    planning.forget()
-    habits.HABITS.clear()
     observed = OBSERVED.copy()
     OBSERVED.clear()
     yield
     OBSERVED[:] = observed
-    habits.HABITS.clear()
 
 
 def arrays(*dtypes: str, n: int = N) -> list[Any]:

@@ -7,7 +7,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import materialize, pace, planning, worth
+from lazyarr import materialize, worth
 from lazyarr.compiler import COMPILER, warm_ns
 from lazyarr.counters import COUNT
 from lazyarr.worth import Price
@@ -27,13 +27,8 @@ def auto(monkeypatch):
     monkeypatch.setattr(worth.Account, "took", lambda account, ns: took(account, 1e6))
     monkeypatch.setattr(worth, "noted", lambda name: False)
     monkeypatch.setattr(worth.Account, "planned", lambda account, ns: None)
-    worth._spent.clear()
-    worth._owed.clear()
-    planning.forget()
-    pace.forget()
     with np.options(plan="auto"):
         yield
-    worth._spent.clear()
 
 
 @pytest.fixture

@@ -1,0 +1,20 @@
+"""What tests of decisions by time begin with: a process that has measured nothing and met nothing.
+
+Which tests ran before, in the same worker, and how long they took, must not tell how a test ends.
+"""
+
+from __future__ import annotations
+
+from lazyarr import habits, pace, planning, recipes, worth
+from lazyarr.direct import DIRECT
+
+
+def forget() -> None:
+    """Nothing is known of places, of what waiting and plans took, or of structures and calls met."""
+    for known in (
+        habits.HABITS, habits.WATCHED, worth._spent, worth._owed, recipes._recipes, recipes._firsts,
+    ):  # fmt: skip
+        known.clear()
+    DIRECT.forget()
+    pace.forget()
+    planning.forget()
