@@ -25,6 +25,10 @@ from typing import Any
 
 import numpy
 
+MAX_FRESH = 4096
+"""Shared geometries that are kept, or twice as many as were in use when there were too many."""
+_most = MAX_FRESH
+
 _fresh: dict[tuple[tuple[int, ...], numpy.dtype, str], numpy.ndarray] = {}
 FRESH: dict[int, numpy.ndarray] = {}
 """The shared geometries that `fresh` keeps, by identity: they live as long as they are listed here."""
@@ -170,12 +174,24 @@ def fresh(shape: tuple[int, ...], dtype: numpy.dtype, order: str = "C") -> numpy
     if found is None:
         strides = None if order == "C" else _columns(shape, dtype.itemsize)
         found = geometry(shape, dtype, strides)
-        if len(_fresh) > 4096:
-            _fresh.clear()
-            FRESH.clear()
+        if len(_fresh) >= _most:
+            _let_go()
         _fresh[key] = found
         FRESH[id(found)] = found
     return found
+
+
+def _let_go() -> None:
+    """Forget the shared geometries that nobody has; those in use stay known for what they are."""
+    global _most
+    listed = [*_fresh.items()]
+    counts = [sys.getrefcount(geo) for _, geo in listed]
+    unused = min(counts)
+    for (key, geo), count in zip(listed, counts, strict=True):
+        if count == unused:
+            _fresh.pop(key, None)               # (another thread may be at it)
+            FRESH.pop(id(geo), None)
+    _most = max(MAX_FRESH, 2 * len(_fresh))
 
 
 def is_fresh(geo: numpy.ndarray) -> bool:
