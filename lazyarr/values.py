@@ -159,14 +159,15 @@ class Unwritten(Buffer):
     layout: numpy.ndarray
     """The array that it was made for: what is written to parts of it goes along these axes."""
 
-    def __init__(self, layout: numpy.ndarray) -> None:
+    def __init__(self, layout: numpy.ndarray, expected: bool = True) -> None:
         self.layout = layout
         self.nbytes = layout.nbytes
         self.bridge = None
         self.orphan = False
-        self.expected = True
-        LEDGER.unallocated += self.nbytes
-        COUNT.bytes_numpy += self.nbytes
+        self.expected = expected
+        if expected:
+            LEDGER.unallocated += self.nbytes
+            COUNT.bytes_numpy += self.nbytes
 
     def __getattr__(self, name: str) -> Any:
         """`memory`, `address` or `recycled`: the others are set."""

@@ -110,7 +110,7 @@ class Template:
             if leaf.kind == "input":
                 leaves.append(inputs[leaf.what])
             else:
-                whole = Unwritten(geos[leaf.what]) if leaf.kind == "unwritten" else leaf.what
+                whole = Unwritten(geos[leaf.what], False) if leaf.kind == "unwritten" else leaf.what
                 leaves.append(Expr.leaf(whole))
         nodes: list[Expr] = []
 

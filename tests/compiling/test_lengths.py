@@ -14,6 +14,7 @@ from lazyarr.compiling.formulas import Formula, Reader
 from lazyarr.counters import COUNT
 from lazyarr.expr import Expr
 from lazyarr.scalar.compiled import Refusal
+from lazyarr.values import LEDGER
 
 RNG = numpy.random.default_rng(5)
 
@@ -215,6 +216,17 @@ def test_nothing_of_a_recording_stays_pending() -> None:
         f(draw(n, 4), draw(n))
     (general,) = f._known.general.values()
     assert not isinstance(general, Refusal) and pending() <= before
+
+
+def test_arrays_of_other_lengths_are_not_expected_for_ever() -> None:
+    """What is allocated late counts for the memory that may be kept until then, and no longer."""
+    f = np.compile(beside)
+    gc.collect()
+    before = LEDGER.unallocated
+    for n in (6, 6, 9, 9, 12, 12, 15, 15):
+        f(draw(n, 4), draw(n))
+    gc.collect()
+    assert LEDGER.unallocated == before
 
 
 def parts_of(x: Any) -> Any:
