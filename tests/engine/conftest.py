@@ -6,9 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from afresh import forget
 
 import lazyarr
+
+try:
+    from afresh import forget
+except ImportError:                             # an impostor (test_is_not_numpy) has nothing to forget
+
+    def forget() -> None:
+        """Nothing was met."""
 
 COMPILED = [("always", 1), ("always", 2)]
 

@@ -49,7 +49,9 @@ def outcome(folder: Path | None) -> dict[str, int]:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=no", str(SUITE)]
     program = f"import sys; sys.path[:0] = {path!r}; import pytest; sys.exit(pytest.main({command[3:]!r}))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
-    return {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|errors?)", done.stdout)}
+    found = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|errors?)", done.stdout)}
+    assert found, f"no test ran:\n{done.stdout}{done.stderr}"
+    return found
 
 
 @pytest.mark.parametrize(("evaluate", "least"), [(MODEST, 15), (BOASTING, 1)], ids=["modest", "boasting"])
