@@ -12,6 +12,9 @@ from lazyarr.codegen.mathlib.exponential import NAN
 from lazyarr.codegen.mathlib.lanes import DOUBLE, Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
 
+_BEYOND = 1.0 + 2.0**-52
+"""The least number of float64 whose arcsine there is none of: from here on operands are invalid."""
+
 
 def arctan(on: Lanes, x: Real) -> tuple[Real, Mask]:
     size, p = abs(x), on.p
@@ -60,7 +63,7 @@ def arcsin(on: Lanes, x: Real) -> tuple[Real, Mask]:
     double = -2.0 * side
     top, left = ordered(on.real(high), double)
     far = top + (left + fma(double, bend, low.times(-2.0, high_low)))
-    return large.real(far, fma(size, bend, size)).signed(x), size.outside(1.0000001)
+    return large.real(far, fma(size, bend, size)).signed(x), size.outside(_BEYOND)
 
 
 def arccos(on: Lanes, x: Real) -> tuple[Real, Mask]:
@@ -75,7 +78,7 @@ def arccos(on: Lanes, x: Real) -> tuple[Real, Mask]:
     left = large.real((low + low).times_sign(x), 0.0)
     more = fma(side, _series(z), base.times(high_low / high, left))
     top, rest = ordered(base, side)
-    return top + (rest + more), size.outside(1.0000001)
+    return top + (rest + more), size.outside(_BEYOND)
 
 
 def arc_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:

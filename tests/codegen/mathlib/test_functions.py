@@ -154,6 +154,28 @@ def test_powers_where_the_logarithms_second_number_is_large(sign):
     assert ulp_errors.errors("power", (x, y), (ulp_functions.call("power", "f", BEST)(x, y),))[0].max() < 1
 
 
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("char", "fd")
+def test_powers_of_numbers_near_one_up_to_the_largest(sign, char):
+    """What the logarithm has below its first number grows with the exponent, beyond what the exponential's series
+    hold for; and so do its errors.  The largest lie above 1.0208, where the table's next row begins: its
+    number has another sign than what is left, and is not much larger."""
+    rng = numpy.random.default_rng(10)
+    x = numpy.concatenate([rng.uniform(0.9, 1.1, 600), rng.uniform(1.0208, 1.023, 100)]).astype(char)
+    most = 640 if char == "d" else 85
+    y = (sign * rng.uniform(0.5 * most, most, len(x)) / numpy.log(x.astype("d"))).astype(char)
+    assert ulp_errors.errors("power", (x, y), (ulp_functions.call("power", char, BEST)(x, y),))[0].max() < 1.2
+
+
+@pytest.mark.parametrize("name", ["arcsin", "arccos"])
+@pytest.mark.parametrize("char", "efd")
+def test_the_least_number_without_an_arcsine_is_invalid(name, char, raised):
+    x = numpy.nextafter(numpy.array([1.0, -1.0], char), numpy.array([2.0, -2.0], char))
+    run = ulp_functions.call(name, char, BEST)
+    assert numpy.isnan(run(x)).all()
+    assert raised(lambda: run(x)) == {"invalid"}
+
+
 @pytest.mark.parametrize("name, count", [("arctanh", 3), ("cbrt", 4), ("power", 4)])
 def test_products_whose_sums_float64_has_are_not_emulated(name, count, monkeypatch):
     """Emulated ones would often be in doubt, as numbers of few bits lie in the middle between others."""
