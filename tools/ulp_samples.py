@@ -65,8 +65,22 @@ def samples(name: str, char: str, seed: int, count: int) -> Iterator[tuple[numpy
 
     for kind in (patterns, binades, quarters, ones, edges, usual, wide):
         yield tuple(kind() for _ in range(nin))
+    if name in ("power", "float_power"):
+        yield _of_all_sizes(char, count, rng)
     values = special(char)
     yield tuple(a.ravel() for a in numpy.meshgrid(*[values] * nin)) if nin > 1 else (values,)
+
+
+def _of_all_sizes(char: str, count: int, rng: numpy.random.Generator) -> tuple[numpy.ndarray, ...]:
+    """Bases next to 1 and exponents whose powers are of all sizes: operands that only together are rare."""
+    info = numpy.finfo(char)
+    x = numpy.concatenate([
+        1 + rng.choice([-1.0, 1.0], count) * 2.0 ** rng.uniform(-int(info.nmant), -3, count),
+        rng.uniform(0.9, 1.1, count),
+    ]).astype(char)  # fmt: skip
+    octaves = rng.uniform(int(info.minexp) - info.nmant, int(info.maxexp), len(x))
+    with numpy.errstate(all="ignore"):
+        return x, (octaves / numpy.log2(x.astype("d"))).astype(char)
 
 
 def _near(x: numpy.ndarray, rng: numpy.random.Generator) -> numpy.ndarray:

@@ -21,7 +21,7 @@ _FAR = 800.0
 _OVER_F = (2.0 - 2.0**-24) * 2.0**127
 """What float32 rounds to infinity."""
 _BEND = -1.0 - 0.75 / 32**2
-"""log1p(r + r_low) - log1p(r) = r_low / (1 + r), of which 1 - r + r**2 lacks r**3: most of that is spread over -r."""
+"""log1p(r + r_low) - log1p(r) is r_low / (1 + r), of which 1 - r + r**2 lacks r**3: -r takes most of that."""
 
 
 def log_sum(
@@ -46,7 +46,7 @@ def log_sum(
     square = r * r
     half = -0.5 * square
     top, more_left = ordered(top, half)
-    below = fma(fma(r, _BEND, square), r_low, r_low) + k.times(low, log_low)
+    below = fma(-r if brief else fma(r, _BEND, square), r_low, r_low) + k.times(low, log_low)
     if not brief:
         below = product(r, r)[1].times(-0.5, below)
     rest = (more_left + left) + below
@@ -54,14 +54,15 @@ def log_sum(
 
 
 def _exponent(y: Real, log: Sum) -> Sum:
-    """y log(x).  The logarithm's second number may reach beyond the first one's last bit, and times y beyond what
-    the exponential's series hold for: to be `ordered`, where the product is finite."""
-    high, low = product(y, log[0])
-    return high, fma(y, log[1], low)
+    """y log(x).  The logarithm's second number may reach far beyond the first one's last bit, and times y beyond
+    what the exponential's series hold for."""
+    top, rest = ordered(*log)
+    high, low = product(y, top)
+    return high, fma(y, rest, low)
 
 
 def power(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
-    high, low = ordered(*_exponent(y, log_sum(abs(x))))
+    high, low = _exponent(y, log_sum(abs(x)))
     k, r = steps(high)
     s, s_low = scaled(k)
     # A huge exponent of 1 cannot be taken apart by what emulates exact products: `low` is a NaN.
@@ -92,9 +93,9 @@ def _size(x: Real, y: Real) -> Real:
     log = log_sum(tiny.real(x * 2.0**shift, x), shift=tiny.real(float(shift), 0.0))
     high, low = _exponent(y, log)
     near = abs(high) < _FAR
-    held, low = ordered(near.real(high, (high < 0.0).real(-_FAR, _FAR)), near.real(low, 0.0))
+    held = near.real(high, (high < 0.0).real(-_FAR, _FAR))
     k, r = steps(held)
-    return gradual(k, lambda s_low: tail(r + low, s_low))
+    return gradual(k, lambda s_low: tail(r + near.real(low, 0.0), s_low))
 
 
 def _rare(on: Lanes, x: Real, y: Real, over: float) -> tuple[Real, Raised]:

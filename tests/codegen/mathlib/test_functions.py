@@ -157,9 +157,9 @@ def test_powers_where_the_logarithms_second_number_is_large(sign):
 @pytest.mark.parametrize("sign", [-1, 1])
 @pytest.mark.parametrize("char", "fd")
 def test_powers_of_numbers_near_one_up_to_the_largest(sign, char):
-    """What the logarithm has below its first number grows with the exponent, beyond what the exponential's series
-    hold for; and so do its errors.  The largest lie above 1.0208, where the table's next row begins: its
-    number has another sign than what is left, and is not much larger."""
+    """What the logarithm has below its first number grows with the exponent, beyond what the exponential's
+    series hold for; and so do its errors.  The largest lie above 1.0208, where the table's next row begins:
+    its number has another sign than what is left, and is not much larger."""
     rng = numpy.random.default_rng(10)
     x = numpy.concatenate([rng.uniform(0.9, 1.1, 600), rng.uniform(1.0208, 1.023, 100)]).astype(char)
     most = 640 if char == "d" else 85
