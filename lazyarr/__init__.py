@@ -18,7 +18,7 @@ stencil         a function of arrays, from a kernel with relative indices
 debug           counters and explanations
 cache           the kernels that are kept on disk
 fusion          rewrite rules and ops of a program's own
-special         functions that NumPy does not have, or not as ufuncs: erf, erfc, sinc
+special         functions that NumPy does not have, or not as ufuncs: erf, erfc, i0, sinc
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
 """numpy.i0 in one loop; NumPy's code takes elements up to 8 and others apart, and has a series for each.
+Under ``math="native"`` it is `lazyarr.special.i0`, as these steps are off by up to 4 ULP.
 
 In:  a lazy array of floats.   Out: a lazy array with NumPy's bits: the series are of one form, and each
 element goes through the steps that it goes through in NumPy, with its own series' coefficients.  The shorter
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy
 
+from lazyarr.config import current
 from lazyarr.namespace import adapt
 from lazyarr.rebind import rebound
 
@@ -29,6 +31,10 @@ def i0(x: Any) -> Any:
     dtype = getattr(x, "dtype", None)
     if dtype is None or dtype.kind != "f" or _NEAR is None or _FAR is None or len(_FAR) > len(_NEAR):
         return _numpys()(x)
+    if current.math == "native" and dtype.char in "efd" and x.ndim:
+        from lazyarr.special import i0 as ours
+
+        return ours(x)
     where, type_ = adapt(numpy.where), dtype.type
     x = adapt(numpy.abs)(x)
     near = x <= 8.0

@@ -205,6 +205,7 @@ _ROWS: list[_Row] = [
     ("erf", "", "", 20, "moderate", "", "", "", "", "", ""),
     ("erfc", "", "", 20, "moderate", "", "", "u", "", "", ""),
     ("sinc", "", "", 20, "moderate", "", "", "i", "", "", ""),
+    ("i0", "", "", 20, "moderate", "", "", "oi", "", "", ""),
     # trigonometry
     ("sin", "", "", 25, "moderate", "", "", "oui", "oui", "", ""),
     ("cos", "", "", 25, "moderate", "", "", "oui", "oui", "", ""),

@@ -67,6 +67,13 @@ y : ndarray or scalar
     Within 1 ULP, also next to its zeros; exactly zero at other integers.  NaN, and 'invalid', at infinities,
     as `numpy.sinc`.  The same bits on every CPU, whatever the option ``math`` is.
 """,
+    "i0": f"""Modified Bessel function of the first kind, order 0, element-wise.
+
+{_PARAMETERS}
+y : ndarray or scalar
+    From 1, within 1 ULP.  NaN, and 'invalid', at infinities, as `numpy.i0`.  The same bits on every CPU,
+    whatever the option ``math`` is.
+""",
 }
 
 
@@ -77,7 +84,13 @@ def _sinc(x: float) -> float:
     return math.sin(math.pi * math.remainder(x, 2.0)) / (math.pi * x) if x % 1.0 else 0.0
 
 
-_OF_NUMBERS: dict[str, Callable[[float], float]] = {"erf": math.erf, "erfc": math.erfc, "sinc": _sinc}
+def _i0(x: float) -> float:
+    return float(numpy.i0(x))
+
+
+_OF_NUMBERS: dict[str, Callable[[float], float]] = {
+    "erf": math.erf, "erfc": math.erfc, "sinc": _sinc, "i0": _i0,
+}  # fmt: skip
 """What takes the place of the loops where there is no compiler."""
 
 
@@ -150,5 +163,5 @@ def _strided(address: int, n: int, step: int, char: str) -> numpy.ndarray:
 
 _MADE = [_Made(name) for name in _DOCS]
 OWN: dict[str, numpy.ufunc] = {made.name: made.ufunc for made in _MADE}
-erf, erfc, sinc = OWN["erf"], OWN["erfc"], OWN["sinc"]
+erf, erfc, sinc, i0 = OWN["erf"], OWN["erfc"], OWN["sinc"], OWN["i0"]
 """By their names, for `pickle`."""

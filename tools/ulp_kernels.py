@@ -15,11 +15,10 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy
-from ulp_errors import errors
 from ulp_functions import INTEGERS, usual_range
 from ulp_speed import REPEATS, N, again, asked
 
@@ -43,10 +42,9 @@ SIGNATURES = {
 }  # fmt: skip
 """x: the dtype.  What is no ufunc has no signature here."""
 EXACT = [[name, char] for name in SIGNATURES for char in "dfe"]
-WHOLE = [["i0", char] for char in "dfe"]
-OTHERS = [[name, char] for name in ("erf", "erfc", "sinc") for char in "dfe"]
-MANY = 1 << 20
-"""Elements of i0, so that what a call of ours costs does not count."""
+OTHERS = [[name, char] for name in ("erf", "erfc", "sinc", "i0") for char in "dfe"]
+STEPS = ("sinc", "i0")
+"""What are several steps in NumPy, to be called as a whole."""
 ROUNDS = 5
 """The median of their ratios counts."""
 
@@ -60,20 +58,9 @@ def results(names: list[list[str]], level: str) -> dict[str, tuple[float, float]
 
 
 def code_of(name: str, char: str) -> str:
-    """A digest of what computes it, on all levels; i0 is steps of others."""
-    texts = [made[0] for level in host_levels() if (made := _source(name, char, level.target))]
+    """A digest of what computes it, on all levels."""
+    texts = [_source(name, char, level.target)[0] for level in host_levels()]
     return hashlib.blake2b("".join(texts).encode(), digest_size=12).hexdigest()
-
-
-def error(name: str, char: str) -> float:
-    """Of what is steps of others: the largest error on usual operands, NumPy's and ours."""
-    x = _whole(char)[:3000]
-    return float(errors(name, (x,), (getattr(numpy, name)(x),))[0].max())
-
-
-def _whole(char: str) -> numpy.ndarray:
-    high = 10 if char == "e" else 30
-    return numpy.random.default_rng(1).uniform(-high, high, MANY).astype(char)
 
 
 def _signature(name: str, char: str) -> str:
@@ -94,8 +81,6 @@ def _parfor(name: str, sig: str) -> Parfor:
 def _source(name: str, char: str, target: Target) -> tuple[str, str, Any]:
     """Text, symbol, and the kernel's source; None in its place if it is a loop of ours that kernels call."""
     sig = _signature(name, char)
-    if name == "i0":
-        return "", "", None
     if name not in SIGNATURES or name in exact.FUNCTIONS:
         made = module(name, sig, target)
         return made.ir, made.symbol, None
@@ -205,11 +190,12 @@ def _theirs(name: str, char: str, xs: list[Any], ys: list[Any]) -> Call:
         loop = inner_loop(getattr(numpy, name), _signature(name, char))
         assert loop is not None
         return _repeated(loop.address, loop.data, xs, ys)
-    if name == "sinc":
+    if name in STEPS:
+        steps = getattr(numpy, name)
 
         def run() -> None:
             for _ in range(REPEATS):
-                numpy.sinc(xs[0])
+                steps(xs[0])
 
         return run
     return _repeated(_over_c(name, char), None, xs, ys)
@@ -245,36 +231,17 @@ def _measured(name: str, char: str, level: str) -> tuple[float, float]:
         ours, theirs = _own(name, char, target, xs, ys), _theirs(name, char, xs, wanted)
         ours()
         theirs()
-        if name == "sinc":
-            wanted = [numpy.sinc(xs[0])]
+        if name in STEPS:
+            wanted = [getattr(numpy, name)(xs[0])]
         counts.append(_differ(ys, wanted))
     return _ratio(ours, theirs), sum(counts) / len(counts)
-
-
-def _measured_whole(name: str, char: str) -> tuple[float, float]:
-    """By whole calls: what several steps are."""
-    import lazyarr
-
-    x = _whole(char)
-    mine = lazyarr.asarray(x)
-
-    def ours() -> Any:
-        y = getattr(lazyarr, name)(mine)
-        lazyarr.evaluate(y)
-        return y
-
-    theirs = partial(getattr(numpy, name), x)
-    with lazyarr.options(jit="always", tier=2):
-        found = numpy.asarray(ours())
-        return _ratio(ours, theirs), _differ([found], [theirs()])
 
 
 def _all(level: str, names: list[list[str]]) -> dict[str, tuple[float, float]]:
     found = {}
     with numpy.errstate(all="ignore"):
         for name, char in names:
-            whole = [name, char] in WHOLE
-            found[f"{name} {char}"] = _measured_whole(name, char) if whole else _measured(name, char, level)
+            found[f"{name} {char}"] = _measured(name, char, level)
     return found
 
 

@@ -63,10 +63,10 @@ def samples(name: str, char: str, seed: int, count: int) -> Iterator[tuple[numpy
     def wide() -> numpy.ndarray:
         return (rng.uniform(-1, 1, count) * 2.0 ** rng.integers(-12, 11, count)).astype(char)
 
-    for kind in (patterns, binades, quarters, ones, edges, usual, wide):
-        yield tuple(kind() for _ in range(nin))
     if name in ("power", "float_power"):
         yield _of_all_sizes(char, count, rng)
+    for kind in (patterns, binades, quarters, ones, edges, usual, wide):
+        yield tuple(kind() for _ in range(nin))
     values = special(char)
     yield tuple(a.ravel() for a in numpy.meshgrid(*[values] * nin)) if nin > 1 else (values,)
 

@@ -122,6 +122,23 @@ def test_i0_warns_as_numpy_does(jit_always):
         numpy.asarray(lazyarr.i0(lazyarr.array(x)))
 
 
+@pytest.mark.parametrize("char", "dfe")
+def test_i0_is_one_function_under_native(char):
+    x = numpy.random.default_rng(4).uniform(-10, 10, N).astype(char)
+    with lazyarr.options(math="native", jit="always"):
+        a = lazyarr.array(x)
+        debug.reset()
+        y = lazyarr.i0(a)
+        assert not lazyarr.is_evaluated(y)
+        got = numpy.asarray(y)
+        assert debug.counters()["native_launches"] == 1 and debug.counters()["numpy_fallbacks"] == 0
+        assert (numpy.asarray(lazyarr.special.i0(a)) == got).all() and got.dtype == char
+        assert lazyarr.i0(lazyarr.arange(3)).dtype == "d"
+    numpys = numpy.i0(x)
+    assert (got != numpys).any()
+    assert numpy.allclose(got, numpys, rtol=8 * float(numpy.finfo(char).eps), atol=0)
+
+
 def test_native_bits_are_not_numpys():
     x = numpy.random.default_rng(0).uniform(-5, 5, N)
     with lazyarr.options(math="native", jit="always"):

@@ -17,7 +17,7 @@ from typing import Any
 
 import mpmath as mp
 
-from lazyarr.codegen.mathlib.coefficients_error import errors
+from lazyarr.codegen.mathlib.coefficients_error import bessel, errors
 from lazyarr.codegen.mathlib.coefficients_single import ALONE, near_a_number
 from lazyarr.codegen.mathlib.fitting import (
     DOUBLE,
@@ -268,7 +268,7 @@ def _two_over_pi(bits: int) -> tuple[int, ...]:
 
 FAMILIES: tuple[Callable[[], dict[str, Any]], ...] = (
     *(partial(both, family) for family in (exponentials, logarithms, angles, slopes, errors)),
-    growth, circles, cubes, ratios_of_sines, *ALONE,
+    growth, circles, cubes, ratios_of_sines, bessel, *ALONE,
 )
 
 

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from lazyarr.codegen.mathlib import (
+    bessel,
     circular,
     circular_single,
     direction,
@@ -137,6 +138,10 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
         "d": Function(1, DOUBLE, sinc.sinc, sinc.sinc_rare),
         "f": Function(1, DOUBLE, sinc.sinc_f, sinc.sinc_rare),
     },
+    "i0": {
+        "d": Function(1, DOUBLE, bessel.i0, bessel.i0_rare),
+        "f": Function(1, DOUBLE, bessel.i0_f, bessel.i0_f_rare),
+    },
     "sin": _angle((circular.sin, circular.sin_rare), (circular_single.sin, circular_single.sin_rare)),
     "cos": _angle((circular.cos, circular.cos_rare), (circular_single.cos, circular_single.cos_rare)),
     "tan": _angle((circular.tan, circular.tan_rare), (circular_single.tan, circular_single.tan_rare)),
@@ -147,7 +152,7 @@ FUNCTIONS["float_power"] = {"d": FUNCTIONS["power"]["d"]}
 
 _LARGEST = 65520.0
 """What float16 rounds to infinity."""
-_OVERFLOWING = {"exp", "exp2", "expm1", "sinh", "cosh", "power", "hypot"}
+_OVERFLOWING = {"exp", "exp2", "expm1", "sinh", "cosh", "power", "hypot", "i0"}
 """Whose finite results float16 may not hold."""
 
 
@@ -194,9 +199,9 @@ _APART = {
     "d": (
         "exp", "exp2", "log", "log2", "log10", "log1p", "expm1", "sinh", "cosh", "tanh", "arctan",
         "arcsin", "arccos", "arcsinh", "arccosh", "arctanh", "arctan2", "logaddexp", "logaddexp2", "cbrt",
-        "power", "hypot", "sin", "cos", "tan", "float_power", "sinc",
+        "power", "hypot", "sin", "cos", "tan", "float_power", "sinc", "i0",
     ),
-    "f": ("exp", "log", "logaddexp", "logaddexp2", "hypot", "sinc"),
+    "f": ("exp", "log", "logaddexp", "logaddexp2", "hypot", "sinc", "i0"),
 }  # fmt: skip
 """Which functions round products and sums apart (`Function.fused`), by dtype: those that are no slower than
 NumPy's for it on CPUs that fuse them.  Where others are not fused, their operations are emulated."""

@@ -54,8 +54,8 @@ def log_sum(
 
 
 def _exponent(y: Real, log: Sum) -> Sum:
-    """y log(x).  The logarithm's second number may reach far beyond the first one's last bit, and times y beyond
-    what the exponential's series hold for."""
+    """y log(x).  The logarithm's second number may reach far beyond the first one's last bit, and times y
+    beyond what the exponential's series hold for."""
     top, rest = ordered(*log)
     high, low = product(y, top)
     return high, fma(y, rest, low)

@@ -231,8 +231,8 @@ def test_strides_and_ends_change_no_bit(name, char):
         assert same(ours(xs[0], alone), ours(xs[0], alone.copy()))
 
 
-WITH_NUMPY = [pytest.param(*pair, id="-".join(pair)) for pair in ALL_PAIRS if pair[0] != "sinc"]
-"""NumPy's sinc is no ufunc: it takes several steps, which round integers, and overflow."""
+WITH_NUMPY = [pytest.param(*pair, id="-".join(pair)) for pair in ALL_PAIRS if pair[0] not in ("sinc", "i0")]
+"""NumPy's sinc and i0 are no ufuncs: they take several steps, which round integers, and overflow."""
 
 
 @pytest.mark.parametrize("char", "dfe")
@@ -257,6 +257,23 @@ def test_sinc_next_to_its_zeros(char):
     x = rng.integers(-50, 50, 1500) + rng.uniform(-1, 1, 1500) * 2.0 ** rng.integers(-40, -1, 1500)
     x = x.astype(char)[x.astype(char) % 1 != 0]
     assert ulp_errors.errors("sinc", (x,), (ulp_functions.call("sinc", char, BEST)(x),))[0].max() < 0.75
+
+
+@pytest.mark.parametrize("char, last, beyond", [("d", 713.98, 714), ("f", 91.9, 92), ("e", 13.27, 13.3)])
+def test_i0_to_the_largest_results(char, last, beyond, raised):
+    """Where the exponential does not fit, but the result does; no number at infinities, as NumPy has it."""
+    ours = ulp_functions.call("i0", char, BEST)
+    x = numpy.random.default_rng(11).uniform(0.9 * last, last, 200)
+    x = numpy.concatenate([x, -x, [last]]).astype(char)
+    y = ours(x)
+    assert numpy.isfinite(y).all() and not raised(lambda: ours(x)) & {"over", "invalid"}
+    assert ulp_errors.errors("i0", (x,), (y,))[0].max() < 0.85
+    large = numpy.array([beyond, -beyond, numpy.finfo(char).max], char)
+    assert numpy.isposinf(ours(large)).all() and raised(lambda: ours(large)) == {"over"}
+    endless = numpy.array([numpy.inf, -numpy.inf], char)
+    assert raised(lambda: ours(endless)) == {"invalid"} and numpy.isnan(ours(endless)).all()
+    plain = numpy.array([0.0, -0.0, numpy.finfo(char).smallest_subnormal, numpy.nan], char)
+    assert (ours(plain)[:3] == 1).all() and numpy.isnan(ours(plain)[3]) and not raised(lambda: ours(plain))
 
 
 @pytest.mark.parametrize("name, char", WITH_NUMPY)
