@@ -173,10 +173,10 @@ largest errors are 2.38 for tan, 1.19 for arcsin, 1.17 for arccos, 1.13 for sinh
 arccosh, 1.01 for tanh and log2, and 0.98 at most for all other functions of one operand that
 were tried (log, log10, log1p, cosh, sin, cos, arctan, cbrt, arcsinh, arctanh); NumPy's are 3.5 for log10,
 3.3 for tan, 3.1 for arcsin, 2.1 for arccos and log2, 1.5 for sinh, 1.4 for tanh, 1.01 for arcsinh, 1.16
-for arccosh.  arctan2's is 1.47 of ten million pairs (NumPy's: 2.9), power's 0.89
-of some millions, with bases near 1 and large results (NumPy's: 1.9); so float64's are off by 0.95 at most,
-but for bases from 1.0208 to 1.0235: 1.17 where results are beyond e**400 (NumPy's: 0.51).  float16's results
-are off by 0.55 at most: float32 with no more terms than 11 bits need.  logaddexp and logaddexp2 stay within 1 ULP where the
+for arccosh.  arctan2's is 1.47 of ten million pairs (NumPy's: 2.9), power's 0.89 of some millions, with
+bases near 1 and large results (NumPy's: 1.9); so float64's are off by 0.95 at most, but for bases from 1.0208
+to 1.0235: 1.17 where results are beyond e**400 (NumPy's: 0.51).  float16's results are off by 0.55 at most:
+float32 with no more terms than 11 bits need.  logaddexp and logaddexp2 stay within 1 ULP where the
 larger operand cancels up to 45 bits of the logarithm, but for logaddexp2 where it cancels three or four: 2.2;
 NumPy's are off by hundreds there, and by more the more is cancelled.  Of float64, nearer to 0 than that they
 are off by more, too: 40 where 52 bits are.
