@@ -143,7 +143,7 @@ def tan(on: Lanes, x: Real) -> tuple[Real, Mask]:
 
     T t is a twentieth at most, so that rounding it does no harm.  T of 0 is -0, and what the remainder
     lacks of its tangent is taken from it with the other sign, so that zeros keep theirs."""
-    r, lacks, steps = _lacking(x, "SIXTEENTH", 8)
+    r, lacks, steps = _lacking(x, "SIXTEENTH", 8 + 16)
     high, high_low = look_up(steps, t.TAN_HIGH, t.TAN_LOW)
     z = r * r
     one, two, three, four = t.TAN_TAIL
@@ -155,12 +155,11 @@ def tan(on: Lanes, x: Real) -> tuple[Real, Mask]:
     product = high * tangent
     d = product - 1.0
     d_low = product - (d + 1.0)
-    swap = (steps & 16).differs(0)
+    even = (steps & 16).differs(0)
     y = _quotient(
-        (swap.real(d, n), swap.real(d_low, n_low)), (swap.real(n, d), swap.real(n_low, d_low))
+        (even.real(n, d), even.real(n_low, d_low)), (even.real(d, n), even.real(d_low, n_low))
     )
-    turn = ((steps << 59) ^ on.p.sign) & on.p.sign
-    return (y.bits ^ turn).real, abs(x).outside(LIMIT)
+    return (y.bits ^ ((steps << 59) & on.p.sign)).real, abs(x).outside(LIMIT)
 
 
 def tan_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
