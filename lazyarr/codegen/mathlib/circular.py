@@ -31,18 +31,31 @@ Remainder = tuple[Real, Real, Bits]
 """The remainder as a sum, and the number of quarters in the low bits."""
 
 
-def remainder(x: Real, part: str = "QUARTER", more: int = 0) -> Remainder:
-    """By a part of a circle, of which so many more are counted.
+def _differences(x: Real, part: str, more: int) -> tuple[Real, Real, Real, Bits]:
+    """The remainder's first number; what it and the second part leave of the difference to the first part;
+    the product with the third part; how many parts, and so many more, in the low bits.
 
-    The first two differences are exact, the third one all but; so is the second product, which is apart as
-    CPUs have other units for sums."""
+    The first two differences are exact, the third one all but; so is the product with the second part."""
     on, magic = x.on, MAGIC + more
     shifted = fma(x, on.table(f"{part}S"), magic)
     k = shifted - magic
     one, two, three = on.table(f"{part}_PARTS")
-    a, second = remains_of_short(on.real(-one), k, x), k * two
-    b = a - second
-    return b, fma(k, -three, (a - b) - second), shifted.bits
+    a = remains_of_short(on.real(-one), k, x)
+    b = k.times(-two, a)
+    return b, k.times(-two, a - b), k * three, shifted.bits
+
+
+def remainder(x: Real) -> Remainder:
+    """By a quarter of a circle."""
+    r, left, third, quarters = _differences(x, "QUARTER", 0)
+    return r, left - third, quarters
+
+
+def _lacking(x: Real, part: str, more: int) -> Remainder:
+    """r and l, the remainder is r - l, by a part of a circle, of which so many more are counted; l of 0 is 0,
+    so that what is taken from a zero leaves its sign."""
+    r, left, third, count = _differences(x, part, more)
+    return r, third - left, count
 
 
 def sine_beyond(r: Real, low: Real, z: Real) -> Real:
@@ -57,14 +70,19 @@ def cosine_sum(r: Real, low: Real, z: Real) -> Sum:
     return top, fma(z * z, chain(z, t.COS_TAIL), fma(-r, low, left))
 
 
-def _wave(rest: Remainder, quarter: int) -> Real:
-    r, low, quarters = rest
-    if quarter:
-        quarters = quarters + quarter
+def _wave(rest: Remainder) -> Real:
+    """sin(r - l), or -cos(r - l) where the number of quarters is even: its second bit has the sign.
+
+    One polynomial, of coefficients that are chosen before: r - (r z P(z) + l), or h - (z z Q(z) + m), where
+    h + m is z/2 - 1, of which h is rounded, and m has r l, too."""
+    r, less, quarters = rest
+    sine = (quarters & 1).differs(0)
     z = r * r
-    top, more = cosine_sum(r, low, z)
-    cosine = (quarters & 1).differs(0)
-    y = cosine.real(top, r) + cosine.real(more, sine_beyond(r, low, z))
+    top = z.times(0.5, -1.0)
+    left = z.times(-0.5, 1.0 + top)
+    slopes = [sine.real(-a, b) for a, b in zip(t.SIN_TAIL, t.COS_TAIL, strict=True)]
+    bend = sine.real(r, z) * z * chain(z, slopes)
+    y = sine.real(r, top) - (bend + sine.real(less, fma(less, r, left)))
     return (y.bits ^ ((quarters & 2) << 62)).real
 
 
@@ -79,21 +97,25 @@ def _of_infinity(x: Real, y: Real) -> tuple[Real, Raised]:
     return infinite.real(NAN, x.nan().real(x, y)), {"invalid": infinite}
 
 
+def _far_wave(on: Lanes, x: Real, quarters: int) -> Real:
+    r, low, count = far_remainder(on, x)
+    return _wave((r, -low, count + quarters))
+
+
 def sin(on: Lanes, x: Real) -> tuple[Real, Mask]:
-    y = _wave(remainder(x), 0)
-    return x.is_(0.0).real(x, y), abs(x).outside(LIMIT)
+    return _wave(_lacking(x, "QUARTER", 1)), abs(x).outside(LIMIT)
 
 
 def sin_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
-    return _of_infinity(x, _wave(far_remainder(on, x), 0))
+    return _of_infinity(x, _far_wave(on, x, 1))
 
 
 def cos(on: Lanes, x: Real) -> tuple[Real, Mask]:
-    return _wave(remainder(x), 1), abs(x).outside(LIMIT)
+    return _wave(_lacking(x, "QUARTER", 2)), abs(x).outside(LIMIT)
 
 
 def cos_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
-    return _of_infinity(x, _wave(far_remainder(on, x), 1))
+    return _of_infinity(x, _far_wave(on, x, 2))
 
 
 def _quotient(n: Sum, d: Sum) -> Real:
@@ -121,24 +143,23 @@ def tan(on: Lanes, x: Real) -> tuple[Real, Mask]:
 
     T t is a twentieth at most, so that rounding it does no harm.  T of 0 is -0, and what the remainder
     lacks of its tangent is taken from it with the other sign, so that zeros keep theirs."""
-    r, low, steps = remainder(x, "SIXTEENTH", 8)
+    r, lacks, steps = _lacking(x, "SIXTEENTH", 8 + 16)
     high, high_low = look_up(steps, t.TAN_HIGH, t.TAN_LOW)
     z = r * r
     one, two, three, four = t.TAN_TAIL
     tail = (z * two + one) + (z * z) * (z * four + three)     # by pairs: latency is what counts
-    less = r * z * tail - low
+    less = r * z * tail + lacks
     tangent = r - less
     n = high + tangent
     n_low = ((high - n) + r) + (high_low - less)
     product = high * tangent
     d = product - 1.0
     d_low = product - (d + 1.0)
-    swap = (steps & 16).differs(0)
+    even = (steps & 16).differs(0)
     y = _quotient(
-        (swap.real(d, n), swap.real(d_low, n_low)), (swap.real(n, d), swap.real(n_low, d_low))
+        (even.real(n, d), even.real(n_low, d_low)), (even.real(d, n), even.real(d_low, n_low))
     )
-    turn = ((steps << 59) ^ on.p.sign) & on.p.sign
-    return (y.bits ^ turn).real, abs(x).outside(LIMIT)
+    return (y.bits ^ ((steps << 59) & on.p.sign)).real, abs(x).outside(LIMIT)
 
 
 def tan_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:

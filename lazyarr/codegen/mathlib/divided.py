@@ -1,7 +1,8 @@
 """A loop in two parts: whole groups of registers side by side, and one register at a time for what is left.
 
 In:  the names of both parts' functions; how many elements a group has; how many arguments the loop has.
-Out: IR of the function that calls them.   Rows that are shorter than a group pay for no more than they have.
+Out: IR of the function that calls them.   Rows that are shorter than a group pay for no more than they have,
+and AVX2's of less than four groups not for two parts, whose beginnings cost more than they gain.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ PARAMETERS = "ptr %args, ptr %dims, ptr %steps, ptr %data"
 def divided(target: Target, groups: str, rest: str, size: int, arguments: int) -> list[str]:
     """The lines of the function; `size` is a power of two."""
     b = Builder(target, 0)
+    least = size if target.vector_bytes == 64 else 4 * size
     b.label("entry")
     b.do("%whole = alloca i64, align 8")
     b.do("%left = alloca i64, align 8")
     b.do(f"%beyond = alloca [{arguments} x ptr], align 8")
     b.do("%n = load i64, ptr %dims, align 8")
-    b.do(f"br i1 {b.op(f'icmp slt i64 %n, {size}')}, label %short, label %long")
+    b.do(f"br i1 {b.op(f'icmp slt i64 %n, {least}')}, label %short, label %long")
     b.label("short")
     b.do(f"call void @{rest}(ptr %args, ptr %dims, ptr %steps, ptr %data)")
     b.do("ret void")

@@ -220,6 +220,8 @@ _PAIRS = {
 """What AVX-512 computes in two registers side by side, by dtype: where it is faster."""
 _FOURS = {"d": ("power", "float_power"), "f": ("power", "arccosh"), "e": ("log2",)}
 """What it computes in four: long chains of few constants."""
+_ALONE_AVX = {"d": ("log", "log2", "hypot"), "f": ("arcsin", "arccos", "arctan2", "hypot"), "e": ()}
+"""What AVX2 computes in one: in two, as all others, it is no faster."""
 
 
 def _registers(name: str, char: str) -> int:
@@ -233,7 +235,10 @@ for _name, _rows in FUNCTIONS.items():
         _rows["e"] = replace(_half(_name, _rows["f"]), fused=None if _rows["f"].operands == 1 else False)
     for _char, _row in _rows.items():
         _rows[_char] = replace(
-            _row, registers=_registers(_name, _char), nans=_row.operands == 1 and bool(_row.rare)
+            _row,
+            registers=_registers(_name, _char),
+            registers_avx=1 if _name in _ALONE_AVX[_char] else 2,
+            nans=_row.operands == 1 and bool(_row.rare),
         )
 
 

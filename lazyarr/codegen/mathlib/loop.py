@@ -78,16 +78,24 @@ class Function:
     registers: int = 1
     """How many of AVX-512's are computed side by side: two or four where that hides latencies and needs few
     more.  What does not fill them is computed in one (`divided`)."""
+    registers_avx: int = 1
+    """The same of AVX2, which has half as many: one or two."""
+
+    def side_by_side(self, target: Target) -> int:
+        """How many registers are computed so."""
+        if not target.fma:
+            return 2        # so that emulated operations, which are slow, overlap
+        return {64: self.registers, 32: self.registers_avx}.get(target.vector_bytes, 1)
 
 
 def write(function: Function, sig: str, target: Target) -> Module:
     """The text of a function's loop for a signature, whose dtypes are of one precision.
 
-    On AVX-512 elements that do not fill the registers side by side have a loop with one, as most of what
-    those computed would be for nothing."""
+    Elements that do not fill the registers side by side have a loop with one, as most of what those computed
+    would be for nothing."""
     ways = [_Writer(function, sig, target)]
-    if ways[0].full and function.registers > 1:
-        alone = replace(function, registers=1)
+    if target.fma and function.side_by_side(target) > 1:
+        alone = replace(function, registers=1, registers_avx=1)
         ways = [_Writer(function, sig, target, "groups", False), _Writer(alone, sig, target, "rest")]
     lines = [line for way in ways for line in way.lines()]
     if len(ways) > 1:
@@ -113,11 +121,7 @@ class _Writer:
         first = PLAIN[sig[0]]
         self.t, self.size = first.llvm, first.itemsize // self.parts[0]
         self.real = function.precision.real
-        self.full = target.fma and target.vector_bytes == 64
-        registers = 2      # so that emulated operations, which are slow, overlap
-        if target.fma:
-            registers = function.registers if self.full else 1
-        self.width = registers * target.vector_bytes // function.precision.size
+        self.width = function.side_by_side(target) * target.vector_bytes // function.precision.size
         self.b = Builder(target, 0)
         self.soft = sig[0] == "e" and not target.half
         self.x86 = target.x86

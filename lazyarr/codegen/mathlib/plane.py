@@ -101,7 +101,7 @@ class Root:
 _SQRT, _SQRT_F = Root(DOUBLE.least), Root(2.0**-126)
 
 FUNCTIONS: dict[str, dict[str, Function]] = {
-    "absolute": {"D": Function(1, DOUBLE, roots.hypot, roots.hypot_rare)},
+    "absolute": {"D": Function(1, DOUBLE, roots.hypot, roots.hypot_rare, registers_avx=2)},
     "sqrt": {
         "D": Function(1, DOUBLE, _SQRT.fast, _SQRT.rare, fused=False),
         "F": Function(1, DOUBLE, _SQRT_F.fast, _SQRT_F.rare, fused=False),
