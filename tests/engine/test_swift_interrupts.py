@@ -1,4 +1,4 @@
-"""What Python functions raise that machine code calls meanwhile, as a signal's handler may, is the program's."""
+"""What Python functions raise that machine code calls meanwhile (a signal's handler may) is the program's."""
 
 from __future__ import annotations
 
