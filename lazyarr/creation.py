@@ -18,6 +18,7 @@ from lazyarr.config import current
 from lazyarr.direct import DIRECT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import FOLD, SCALARS
+from lazyarr.error_state import loud
 from lazyarr.expr import Expr, Opaque, map_of
 from lazyarr.fallback import fallback, through
 from lazyarr.geometry import LEGACY_AXES, PROBED, fresh, like, probe
@@ -53,6 +54,11 @@ def is_large(shape: Any, factor: int = 1) -> bool:
 
 def filled(shape: Any, value: Any, dtype: Any, order: Any = "C") -> ndarray:
     """A large array of `value` (already a NumPy scalar of `dtype`, or None: unset)."""
+    return _fill(_lay(shape, dtype, order), value)
+
+
+def _lay(shape: Any, dtype: Any, order: Any) -> numpy.ndarray:
+    """The geometry of a new array that waits; Unsupported where NumPy makes it at the call."""
     if shape.__class__ is int:
         shape = (shape,)
     elif any(isinstance(n, numpy.integer) for n in shape):
@@ -61,7 +67,15 @@ def filled(shape: Any, value: Any, dtype: Any, order: Any = "C") -> ndarray:
     wrong = any(n.__class__ is not int or n < 0 for n in shape) or len(shape) > LEGACY_AXES
     if wrong or order not in ("C", "F") or char_of(dtype) is None or current.jit == "never":
         raise Unsupported
-    return _fill(fresh(shape, dtype, order), value)
+    return _waits(fresh(shape, dtype, order))
+
+
+def _waits(geo: numpy.ndarray) -> numpy.ndarray:
+    """Itself; Unsupported where medium sizes are NumPy's just now."""
+    medium = current.eager_elements < geo.size <= MEDIUM * current.eager_elements
+    if medium and DIRECT.counts(geo.size) and may_try():
+        raise Unsupported
+    return geo
 
 
 def unset(geo: numpy.ndarray) -> ndarray:
@@ -72,9 +86,6 @@ def unset(geo: numpy.ndarray) -> ndarray:
 
 
 def _fill(geo: numpy.ndarray, value: Any) -> ndarray:
-    medium = current.eager_elements < geo.size <= MEDIUM * current.eager_elements
-    if medium and DIRECT.counts(geo.size) and may_try():
-        raise Unsupported
     if value is None:
         return unset(geo)
     char = char_of(geo.dtype)
@@ -98,10 +109,11 @@ def empty(shape: Any, dtype: Any = float, order: Any = "C") -> ndarray:
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C") -> ndarray:
     if fill_value.__class__ is ndarray:
         return _full_of(shape, fill_value, dtype, order)
-    if fill_value.__class__ not in SCALARS:
+    if fill_value.__class__ not in SCALARS or loud():
         raise Unsupported
-    value = numpy.full((), fill_value, dtype)
-    return filled(shape, value[()], value.dtype, order)
+    geo = _lay(shape, numpy.asarray(fill_value).dtype if dtype is None else dtype, order)
+    value = numpy.full((), fill_value, geo.dtype)       # (which reports errors, once)
+    return _fill(geo, value[()])
 
 
 def _full_of(shape: Any, value: ndarray, dtype: Any, order: Any) -> ndarray:
@@ -217,8 +229,11 @@ def _like_rule(real: Any) -> Any:
         small = current.jit != "always" and geo.size <= current.eager_elements
         if small or not geo.size or char_of(geo.dtype) is None or type(geo) is not numpy.ndarray:
             raise Unsupported
+        geo = _waits(like(geo))
+        if real is numpy.full_like and loud():
+            raise Unsupported
         value = None if real is numpy.empty_like else _fill_value(real, a, *args, **kwargs)
-        return _fill(like(geo), None if value is None else value.astype(geo.dtype))
+        return _fill(geo, None if value is None else value.astype(geo.dtype))
 
     return rule
 

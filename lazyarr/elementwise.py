@@ -336,7 +336,7 @@ def result_layout(
     for g in geos:
         if not (g.flags.c_contiguous or descends(g, shape)):
             cast = any(
-                x.__class__ is ndarray and x.geo.dtype.type is not t
+                x.__class__ is ndarray and x.geo.ndim and x.geo.dtype.type is not t
                 for x, t in zip(args, types, strict=True)
             )
             return layout(dtype, shape, geos, not cast)

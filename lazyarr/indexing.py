@@ -311,6 +311,8 @@ def _assign(x: ndarray, region: numpy.ndarray, value: Any) -> None:
         if value.__class__ is numpy.ndarray and char_of(value.dtype) is not None:
             value = wrap(value)
         elif value.__class__ is not ndarray:    # read, and checked, now
+            if loud():                          # (once)
+                raise Unsupported
             try:
                 value = wrap(_constant(value, region.dtype))
             except Exception:                   # NumPy stores what comes before the element that it refuses
@@ -325,6 +327,8 @@ def _assign(x: ndarray, region: numpy.ndarray, value: Any) -> None:
     if value.__class__ is not ndarray:
         if value.__class__ in EXACT and region.dtype.char == "d":
             remember_write(None, (value,), region, map_of("copy", "d->d"), (numpy.float64,))
+        if loud():                              # NumPy's cast of it is to report errors once
+            raise Unsupported
         value = wrap(_constant(value, region.dtype))
     if char_of(value.geo.dtype) is None or loud():
         raise Unsupported

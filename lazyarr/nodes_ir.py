@@ -258,11 +258,14 @@ class Making(Function):
         with self.when(how, x, y):
             self.decline()
 
-    def agrees(self, word: Word, x: str) -> str:
-        """1 if a function of Python's gives True, else 0."""
+    def agrees(self, word: Word, x: str, let_go: Callable[[], None] | None = None) -> str:
+        """1 if a function of Python's gives True, else 0; where it raises, by a signal's handler, say, this
+        function does, after it has let go of what it holds."""
         answer = self.within("@called", self.known(word), x)
         with self.when("eq", answer, 0):
-            self.on(Word.CLEAR, None)
+            if let_go is not None:
+                let_go()
+            self.give(0)
         self.on(Word.DECREF, answer)
         return self.op(f"zext i1 {self.op(f'icmp eq i64 {answer}, {self.known(Word.TRUE)}')} to i64")
 
@@ -553,8 +556,10 @@ class Inputs:
             with f.when("eq", f.load(read, TYPE), f.known(Word.READ)):
                 yield k, x, read
 
-    def make(self, count: str, give_up: Callable[[], None]) -> None:
-        """Objects for them, without values, but those of plain arrays, which are copied."""
+    def make(self, count: str, give_up: Callable[[], None], let_go: Callable[[], None]) -> None:
+        """Objects for them, without values, but those of plain arrays, which are copied.
+
+        To copy may raise, by a signal's handler, say; then this function does, after `let_go`."""
         f, of = self.f, self.f.of
         f.set(self.tuple, f.made(Word.NEW_TUPLE, count))
         for k, x, item in self.each():
@@ -567,9 +572,12 @@ class Inputs:
                     f.set(found, f.made(Word.ALLOC, f.known(Word.READ), 0))
             with f.when("ne", f.get(maker), 0):
                 f.set(found, f.within("@called", f.get(maker), x))
-                with f.when("eq", f.get(found), 0):     # (Python tries again, and knows what to do)
-                    f.on(Word.CLEAR, None)
+                with f.when("eq", f.get(found), 0):
                     self.drop()
+                    with f.when("eq", f.get(maker), f.known(Word.CAPTURE)):
+                        let_go()
+                        f.give(0)
+                    f.on(Word.CLEAR, None)              # (Python tries again, and knows what to do)
                     give_up()
             with f.when("eq", f.get(found), 0):
                 f.set(found, f.held(x))

@@ -44,9 +44,12 @@ def make(of: Places, name: str) -> Making:
     owned += makers
     inputs = Inputs(f, (first, second), makers)
 
-    def give_up() -> None:
+    def let_go() -> None:
         for x in owned:
             f.on(Word.DECREF, x)                # (of nothing, perhaps)
+
+    def give_up() -> None:
+        let_go()
         f.decline()
 
     def give_up_if(how: str, x: Any, y: Any) -> None:
@@ -60,7 +63,7 @@ def make(of: Places, name: str) -> Making:
             waiting = [f.within("@pending", x) for x in (first, second)]
             give_up_if("eq", f.by("or", *waiting), 0)
     with f.when("ne", unusual, 0):
-        give_up_if("eq", f.agrees(Word.USUAL, recipe), 0)
+        give_up_if("eq", f.agrees(Word.USUAL, recipe, let_go), 0)
     errors = f.within("@state")
     give_up_if("eq", errors, MISSING)
     owned.append(errors)
@@ -72,7 +75,7 @@ def make(of: Places, name: str) -> Making:
         f.held(none)
     owned.append(f.get(loc))
 
-    inputs.make(f.add(is_pair, 1), give_up)
+    inputs.make(f.add(is_pair, 1), give_up, let_go)
     node, storage, array = (
         f.made(Word.ALLOC, f.known(kind), 0) for kind in (Word.EXPR, Word.STORAGE, Word.LAZY)
     )

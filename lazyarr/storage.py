@@ -101,7 +101,10 @@ class Storage:
             LEDGER.unallocated += value.nbytes
 
     def __del__(self, ledger: Ledger = LEDGER) -> None:     # (an argument, as in `Buffer.__del__`)
-        value = self.value
+        try:
+            value = self.value
+        except AttributeError:                  # half made: an interrupt came
+            return
         if value.op is not None:
             ledger.unallocated -= value.nbytes
         else:

@@ -115,7 +115,7 @@ class ufunc(metaclass=UfuncType):
                 return result
         elif len(kwargs) == 1:
             out = kwargs.get("out")
-            if out.__class__ is tuple and len(out) == 1:
+            if out.__class__ is tuple and len(out) == self.nout == 1:
                 out = out[0]
             if out.__class__ is numpy.ndarray or (out.__class__ is ndarray and out.storage is None):
                 result = eager(self.fn, args, out)
@@ -148,6 +148,8 @@ class ufunc(metaclass=UfuncType):
             args, out = args[: fn.nin], args[fn.nin :]
         elif out is _ABSENT:
             out = None
+        elif out is None and fn.nout > 1:           # for which NumPy has words
+            raise Unsupported
         if out.__class__ is tuple:
             if len(out) != fn.nout:
                 raise Unsupported

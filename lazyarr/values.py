@@ -52,15 +52,22 @@ ALONE = sys.getrefcount(_Alone().memory)
 """References to an ndarray that only one attribute holds: that one, and getrefcount's argument."""
 
 
+ORPHANS = 256
+
+
 class Ledger:
     """The memory promise in three numbers, kept up to date by every change of a storage."""
 
-    __slots__ = ("kept", "unallocated", "orphans")
+    __slots__ = ("kept", "unallocated", "orphans", "most")
 
     def __init__(self) -> None:
         self.kept = 0
         self.unallocated = 0
         self.orphans: list[weakref.ref[Expr]] = []
+        """Of values that only pending nodes keep, most of which end with their readers."""
+
+        self.most = ORPHANS
+        """So many, and those that are gone are left out."""
 
     def orphaned(self, value: Expr, ref: Any = weakref.ref) -> None:        # (as in `Buffer.__del__`)
         """`value` lost its storage; if pending nodes read it, they alone keep its bytes alive."""
@@ -73,6 +80,13 @@ class Ledger:
             buf.orphan = True
             self.kept += buf.nbytes
             self.orphans.append(ref(value))
+            if len(self.orphans) > self.most:
+                self._thin_out()
+
+    def _thin_out(self) -> None:
+        listed, self.orphans = self.orphans, []         # (whatever ends meanwhile may add to the new list)
+        self.orphans.extend([ref for ref in listed if ref() is not None])
+        self.most = max(ORPHANS, 2 * len(self.orphans))
 
 
 LEDGER = Ledger()

@@ -175,9 +175,12 @@ def written(of: Places) -> Making:
     old = f.held(f.load("%storage", of.storage_value))
     owned.append(old)
 
-    def give_up() -> None:
+    def let_go() -> None:
         for x in owned:
             f.on(Word.DECREF, x)
+
+    def give_up() -> None:
+        let_go()
         f.give(MISSING)
 
     def give_up_if(how: str, x: Any, y: Any) -> None:
@@ -205,7 +208,7 @@ def written(of: Places) -> Making:
     is_pair = f.variable(0)
     with f.when("ne", "%second", 0):
         f.set(is_pair, 1)
-    inputs.make(f.add(f.get(is_pair), 1), give_up)
+    inputs.make(f.add(f.get(is_pair), 1), give_up, let_go)
     node, fresh = f.made(Word.ALLOC, f.known(Word.EXPR), 0), f.made(Word.LIST, 0)
     me, home = f.made(Word.WEAKREF, node, 0), f.made(Word.WEAKREF, "%storage", 0)
     moved = f.variable(f.load(f.known(Word.OWNER)))

@@ -150,3 +150,15 @@ def test_ownership_of_what_numpy_makes(name, n):
     ours, real = (MADE[name](np, n) for np in (lazyarr, numpy))
     assert ours.flags.owndata == real.flags.owndata and (ours.base is None) == (real.base is None)
     assert ours.strides == real.strides and (real.base is None or ours.base.shape == real.base.shape)
+
+
+@pytest.mark.parametrize("other", [numpy.float64(2), numpy.full((), 2.0), numpy.full((), 2, "f4")], ids=repr)
+def test_what_has_no_axes_is_cast_beforehand(jit: str, other: Any) -> None:
+    """So NumPy needs no iterator, and axes of length 1 have the strides of its shorter way."""
+    real = numpy.asfortranarray(numpy.arange(48.0).reshape(12, 1, 4))
+    for char, dtype in itertools.product("fd", (None, "f4", "f8")):
+        options: Any = {"dtype": dtype, "casting": "unsafe"}
+        x = lazyarr.array(real.astype(char))
+        got = lazyarr.add(x, other if other.__class__ is numpy.float64 else lazyarr.array(other), **options)
+        want = numpy.add(real.astype(char), other, **options)
+        assert lies(got)[:4] == lies(want)[:4], (char, dtype)

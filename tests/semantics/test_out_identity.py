@@ -64,3 +64,20 @@ def test_an_array_of_numpys_stays_one_under_in_place_operators(size):
     total *= np.ones(size)
     assert total is same and type(total) is numpy.ndarray
     assert total.tobytes() == (numpy.arange(float(size)) * 3).tobytes()
+
+
+@pytest.mark.parametrize("size", [10, 300_000])
+def test_out_of_several_results_is_a_tuple_of_as_many(size):
+    def outcome(m, **options):
+        x = m.arange(float(size))
+        try:
+            return [m.asarray(found).dtype for found in m.divmod(x, 3, **options)]
+        except (TypeError, ValueError) as error:
+            return type(error), str(error)
+
+    def outcomes(m):
+        given = m.zeros(size)
+        outs = None, (None,), (given,), given, (None, None), (given, None), ()
+        return [outcome(m, out=out) for out in outs]
+
+    assert outcomes(np) == outcomes(numpy)
