@@ -21,6 +21,7 @@ from lazyarr.arrays import is_numpys, ndarray
 from lazyarr.fallback import INERT, fallback, finished
 from lazyarr.overrides import OFFERED
 from lazyarr.stand_ins import offered, shuffled
+from lazyarr.temporaries import offering
 from lazyarr.ufuncs import adapt as adapt_ufunc
 from lazyarr.ufuncs import ufunc
 
@@ -156,6 +157,9 @@ class Function:
 
     def __reduce__(self) -> str:
         return self.__name__
+
+
+offering(Function)
 
 
 class BindingFunction(Function):

@@ -320,7 +320,8 @@ class _Joining:
         """Along which of its own axes the rows of each member lie, if the loops see it as NumPy would."""
         group, axis = self.chain.groups[k], self.chain.axes[k]
         nodes = [self.w.nodes[m] for m in self.steps[k].members]
-        return tuple(axis if group.plain(node) and axis < len(group.shape) else -1 for node in nodes)
+        own = group.shape == self.chain.space(k, self.chain.rows(k))
+        return tuple(axis if own and group.plain(node) else -1 for node in nodes)
 
     def _streams(self, k: int) -> bool:
         """Does the chain neither read again what a step writes, nor write it before, and is that large?
@@ -344,7 +345,9 @@ class _Joining:
         assert own is not None
 
         def program(extent: int) -> Program:
-            return self.framed[k].over(Frame(chain.axes[k], extent, inside)) if chain.rows(k) > 1 else own
+            if chain.rows(k) == 1:
+                return own
+            return self.framed[k].over(Frame(chain.axes[k], chain.space(k, extent), inside))
 
         count, start = chain.rows(k), chain.starts[k]
         begin, end = (min(max(0, row // rows), blocks - 1) for row in (start, start + count - 1))

@@ -51,7 +51,7 @@ METHOD_REFS = _Probe().count()
 DIRECT_REFS = _count(_Probe())
 """The same, as a function of ``*args`` sees them after naming its first argument."""
 FUNCTION_REFS = DIRECT_REFS
-"""The same, of the functions that a program calls, behind `namespace.Function`."""
+"""The same, of the functions that a program calls: as `namespace` offers them (`offering`)."""
 KEY_REFS: int = _Probe()[_Probe()]
 """The same, of an index as ``__getitem__(self, key, _=None)`` sees it.  Without the third parameter the
 interpreter would call the method in one of two ways, of which one holds the index twice."""
@@ -61,12 +61,22 @@ NAMED_REFS = 3
 """To what one attribute refers to: the attribute, a local name, and getrefcount's own."""
 
 
-def through_slots(function: Callable[[Callable[..., int]], Callable[..., int]]) -> None:
-    """From now on methods and functions are called by C code, while the interpreter's stack holds their
-    arguments.  `function` offers one as those are offered."""
-    global METHOD_REFS, FUNCTION_REFS
-    METHOD_REFS = -_Probe()
+Offer = Callable[[Callable[..., int]], Callable[..., int]]
+"""Offers a function as those that a program calls are offered."""
+
+
+def offering(function: Offer) -> None:
+    """Functions are called through what `function` gives, which holds their arguments, too."""
+    global FUNCTION_REFS
     FUNCTION_REFS = function(_count)(_Probe())
+
+
+def through_slots(function: Offer) -> None:
+    """From now on methods and functions are called by C code, while the interpreter's stack holds their
+    arguments."""
+    global METHOD_REFS
+    METHOD_REFS = -_Probe()
+    offering(function)
 
 
 def _dying(x: Any) -> bool:

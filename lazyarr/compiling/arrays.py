@@ -123,8 +123,27 @@ def applied(t: Tracer, fn: Callable[..., Any], *args: Any) -> Any:
     if any(isinstance(x, Traced) for x in args):
         return operated(t, fn, args)
     if not all(isinstance(x, Number) or is_static(x) for x in args):
-        raise t.refuse("an operator on a tuple or list of arrays")
+        within = _numbers_within(args)
+        if within is None:
+            raise t.refuse("an operator on a tuple or list of arrays")
+        raise t.pin(*within)                    # (as in ``x.shape == (y.shape[0], k)``)
     return t.derive(fn, *args)
+
+
+def _numbers_within(items: Any) -> list[Number] | None:
+    """The numbers in tuples and lists of what is not an array; None where there are arrays."""
+    found: list[Number] = []
+    for x in items:
+        if isinstance(x, Number):
+            found.append(x)
+        elif type(x) in (tuple, list):
+            inner = _numbers_within(x)
+            if inner is None:
+                return None
+            found += inner
+        elif not is_static(x):
+            return None
+    return found
 
 
 def operated(t: Tracer, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import __future__
 
 import ast
+import dis
 import inspect
+import itertools
 import types
 from collections.abc import Mapping, Sequence
 
@@ -35,16 +37,27 @@ def definition(fn: types.FunctionType) -> ast.FunctionDef:
         raise Refused("it is no function of statements", place)
     found.decorator_list = []
     found.args.defaults, found.args.kw_defaults = [], [None] * len(found.args.kwonlyargs)
-    if not any(_same(_compiled(found, fn, names), fn.__code__) for names in (_modules(fn), ())):
+    if not _same(_compiled(found, fn, _imported(fn)), fn.__code__):
         raise Refused("its source is not what runs", place)
     return found
 
 
-def _modules(fn: types.FunctionType) -> list[str]:
-    """Names that its module may have imported: CPython 3.11 and 3.12 compile calls of their functions
-    otherwise than calls of methods."""
-    space = fn.__globals__
-    return [name for name in fn.__code__.co_names if type(space.get(name)) is types.ModuleType]
+def _imported(fn: types.FunctionType) -> list[str]:
+    """Names that its module must have imported: CPython compiles calls of their functions otherwise than
+    those of methods, as which it has calls of a module that is bound in another way."""
+    space, codes, found, bound = fn.__globals__, [fn.__code__], set[str](), set[str]()
+    while codes:
+        code = codes.pop()
+        codes += [c for c in code.co_consts if isinstance(c, types.CodeType)]
+        found.update([name for name in code.co_names if type(space.get(name)) is types.ModuleType])
+        instructions = [i for i in dis.get_instructions(code) if i.opname != "EXTENDED_ARG"]
+        calls = [i for i, after in itertools.pairwise(instructions) if _is_method(after)]
+        bound.update([i.argval for i in calls if i.opname == "LOAD_GLOBAL"])
+    return sorted(found - bound)
+
+
+def _is_method(i: dis.Instruction) -> bool:
+    return i.opname == "LOAD_METHOD" or (i.opname == "LOAD_ATTR" and "NULL|self" in i.argrepr)
 
 
 def compiled(tree: ast.FunctionDef, fn: types.FunctionType, free: Sequence[str]) -> types.CodeType:

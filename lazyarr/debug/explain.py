@@ -250,9 +250,16 @@ def _rows(group: Fused, rows: Found) -> tuple[str, ...]:
         if group.number in chain.numbers:
             first, *_, last = chain.numbers
             block = f"{chain.block} of {chain.extent}"
-            axis = chain.axes[chain.numbers.index(group.number)]
-            lines.append(f"in row blocks with groups {first} to {last}: {block} along axis {axis}")
+            k = chain.numbers.index(group.number)
+            along = _along(group.shape, chain.space(k, chain.rows(k)), chain.axes[k])
+            lines.append(f"in row blocks with groups {first} to {last}: {block} along {along}")
     return tuple(lines)
+
+
+def _along(shape: tuple[int, ...], seen: tuple[int, ...], axis: int) -> str:
+    """The axis of a space along which rows lie, or several."""
+    others = [d for d, pair in enumerate(zip(shape, seen, strict=False)) if d != axis and pair[0] != pair[1]]
+    return f"axes {min(others)} to {axis}" if others else f"axis {axis}"
 
 
 def _through(group: Fused, regions: Regions) -> tuple[str, ...]:

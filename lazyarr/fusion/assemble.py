@@ -68,10 +68,11 @@ class Inside(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """Some successive rows of a group's space: positions along one axis."""
+    """Some successive rows of a group's space: positions along an axis, or along several as along one."""
 
     axis: int
-    extent: int
+    shape: tuple[int, ...]
+    """The part of the space that they are."""
     inside: tuple[Inside | None, ...]
     """For each of the program's operands; None for what lies in the value's own memory."""
 
@@ -185,11 +186,11 @@ def assemble(f: Filled, arrange: Arrange, frame: Frame | None = None) -> Program
     starts = list(map(offset_of, f.geos))
     moves = [0] * len(starts) if frame is None else [s[frame.axis] for s in strides]
     if frame is not None:
-        shape = (*shape[: frame.axis], frame.extent, *shape[frame.axis + 1 :])
+        shape = frame.shape
         for k, inside in enumerate(frame.inside):
             if inside is not None:
                 moves[k] = 0
-                strides[k], starts[k] = inside.within(frame.extent, strides[k], starts[k])
+                strides[k], starts[k] = inside.within(shape[frame.axis], strides[k], starts[k])
     nests, run, fold_group = _nests(group, shape, strides, arrange)
     body, (dims, loops) = _fitting(mould.insts, f.calls, nests, mould.order)
     offsets = tuple(at + t for at, t in zip(starts, loops.offsets, strict=True))

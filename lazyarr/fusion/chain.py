@@ -14,6 +14,9 @@ from lazyarr.fusion.group import Group
 from lazyarr.fusion.touches import Touch, spread_out
 from lazyarr.records import NamedTuple, dataclass
 
+LARGE = 16
+"""What has one part in so many of the bytes of a row counts."""
+
 Placed = tuple[int, Touch, int]
 """Which group of a chain, a touch of it, and the axis along which its rows lie."""
 
@@ -68,6 +71,8 @@ class Chain:
     ends after them, is part of the first block, or of the last."""
     folds: bool = False
     """There is a fold."""
+    flat: int = 0
+    """How many rows lie along several axes of the first group, as along one; 0: along one."""
     like: object = None
     """The same for chains that differ in whose memory they touch alone (`stages`); None: not known."""
     _buffers: Buffers | None = None
@@ -104,14 +109,18 @@ class Chain:
         """The same, of which so many rows run together."""
         return Chain(
             self.groups, self.axes, self.touches, self.extent, rows, self.lags, self.reach, self.starts,
-            self.folds, self.like, self._buffers,
+            self.folds, self.flat, self.like, self._buffers,
         )  # fmt: skip
 
     @property
     def spread(self) -> int:
-        """Bytes from row to row where a row is not contiguous, the least; 0 if all are."""
-        placed = ((t, a) for each in self.buffers.touched.values() for _, t, a in each)
-        return min((abs(t.strides[a]) for t, a in placed if spread_out(t, a)), default=0)
+        """Bytes from row to row where a row is not contiguous, the least; 0 if all are.
+
+        Of what is large: one element for each of many rows is little of what memory moves."""
+        placed = [(t.row_bytes(a), t, a) for each in self.buffers.touched.values() for _, t, a in each]
+        most = max((row for row, *_ in placed), default=0)
+        large = ((t, a) for row, t, a in placed if row * LARGE >= most)
+        return min((abs(t.strides[a]) for t, a in large if spread_out(t, a)), default=0)
 
     @property
     def lagging(self) -> bool:
@@ -131,7 +140,7 @@ class Chain:
 
     def part(self, n: int) -> Chain:
         """The first groups."""
-        found = Chain([], [], [], self.extent, reach=self.reach)
+        found = Chain([], [], [], self.extent, reach=self.reach, flat=self.flat)
         found.like = None if self.like is None else (self.like, n)
         for k in range(n):
             found.add(self.groups[k], self.axes[k], self.touches[k], self.lags[k], self.starts[k])
@@ -139,7 +148,12 @@ class Chain:
 
     def rows(self, k: int) -> int:
         """How many rows a group has."""
-        return self.groups[k].shape[self.axes[k]] if self.axes[k] < len(self.groups[k].shape) else 1
+        return self.touches[k][0].shape[self.axes[k]]
+
+    def space(self, k: int, rows: int) -> tuple[int, ...]:
+        """The part of a group's space that so many rows are."""
+        shape, axis = self.touches[k][0].shape, self.axes[k]
+        return (*shape[:axis], rows, *shape[axis + 1 :])
 
     def standard(self, k: int) -> bool:
         """Has a group the rows of the first one?"""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from lazyarr.expr import Reduce
 from lazyarr.fusion.chain import Chain
 from lazyarr.fusion.group import Asked, Group, makes
-from lazyarr.fusion.touches import Touch, in_step, rows_apart, spread_out
+from lazyarr.fusion.touches import Flat, Touch, in_step, over, rows_apart, spread_out
 from lazyarr.records import NamedTuple
 
 STAYS = "somebody else still reads the value that it changes: a copy of it must exist first"
@@ -37,6 +37,12 @@ class Way(NamedTuple):
     """How many rows away others touch what it does, at most."""
     stride: int = 0
     """Bytes from row to row, by which what it touches is `moved` where its rows are not the chain's; or 0."""
+    flat: Flat | None = None
+    """Where rows lie along several axes: these as one."""
+
+    def touches(self, touches: list[Touch]) -> list[Touch]:
+        """What the group touches, as the chain sees it."""
+        return moved(over(touches, self.flat), self.axis, self.start, self.stride)
 
 
 def open_axes(group: Group) -> list[int]:
@@ -44,7 +50,9 @@ def open_axes(group: Group) -> list[int]:
     return [d for d, n in enumerate(group.shape) if n > 1 and d not in folded and d != group.scan]
 
 
-def ways_into(tried: Sequence[Chain], group: Group, touches: list[Touch]) -> list[Way] | str:
+def ways_into(
+    tried: Sequence[Chain], group: Group, touches: list[Touch], flats: Sequence[Flat] = ()
+) -> list[Way] | str:
     """How a group joins chains, those that can have it; or why none can."""
     found, why = list[Way](), ""
     for k, chain in enumerate(tried):
@@ -59,6 +67,12 @@ def ways_into(tried: Sequence[Chain], group: Group, touches: list[Touch]) -> lis
                 why = behind
             elif best is None or behind < best[0]:
                 best = behind, Way(k, axis, start, *behind, stride)
+        for flat in flats if best is None else ():
+            # (Sweeps keep the axes that they have.)
+            if flat.shape[flat.axis] == chain.extent:
+                behind = _behind(chain, over(touches, flat), flat.axis, 0)
+                if behind == (0, 0):
+                    best = behind, Way(k, flat.axis, 0, *behind, flat=flat)
         if best is not None:
             found.append(best[1])
     return found or why

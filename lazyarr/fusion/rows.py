@@ -14,6 +14,7 @@ makes in rows nearby (the next sweep), lags: it runs a block behind that one, an
 from __future__ import annotations
 
 import itertools
+import math
 import sys
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
@@ -33,12 +34,11 @@ from lazyarr.fusion.following import (
     Way,
     begins_anew,
     changes_what_stays,
-    moved,
     open_axes,
     ways_into,
 )
 from lazyarr.fusion.group import Asked, Group, region_of
-from lazyarr.fusion.touches import Touch, like
+from lazyarr.fusion.touches import Flat, Touch, flats, like
 from lazyarr.geometry import offset_of
 from lazyarr.records import dataclass
 
@@ -86,7 +86,7 @@ def chains(
                     continue
             if group.fold is not None or (tried is not None and tried.folds):
                 found.apart[group.number] = why
-        best = tried.best() if tried is not None and len(tried.begun) > 1 else None
+        best = tried.best(room) if tried is not None and len(tried.begun) > 1 else None
         if best is not None:
             kept = _cut(best, last, room)
             if kept < len(best.groups):
@@ -117,6 +117,8 @@ class Kind:
     """What its touches have besides value and key."""
     opens: list[int]
     """Axes along which its rows may lie."""
+    flats: list[Flat]
+    """Several of them as one."""
 
 
 @dataclass(slots=True, eq=False)
@@ -175,7 +177,9 @@ class Kinds:
         folded = None if group.fold is None else group.fold.op.axes     # type: ignore[union-attr]
         said = folded, group.scan, group.edge, group.shape, *[place[-1] for place in places]
         number = self.numbers.setdefault(said, len(self.numbers))
-        return Kind(number, places, open_axes(group))
+        opens, (strides, anywhere) = open_axes(group), ([p[1] for p in places], [p[5] for p in places])
+        flat = [] if len(opens) < 2 or group.edge or any(anywhere) else flats(group.shape, opens, strides)
+        return Kind(number, places, opens, flat)
 
     def _places(self, group: Group, made: Sequence[Expr]) -> list[tuple[Any, ...]]:
         """Of all that a group loads and stores."""
@@ -245,6 +249,9 @@ class Tried:
         stage = first.after.get(where)
         if stage is None:
             ways = [Way(k, d, 0, 0, 0) for k, d in enumerate(one.kind.opens)]
+            # (Of all axes as one, rows would be elements.)
+            several = (f for f in one.kind.flats if f.shape[f.axis] < math.prod(f.shape))
+            ways += [Way(k, f.axis, 0, 0, 0, flat=f) for k, f in enumerate(several, len(ways))]
             stage = first.after[where] = Stage(first, ways)
         assert isinstance(stage, Stage)
         found.stage = stage
@@ -284,7 +291,7 @@ class Tried:
     def _joined(self, one: Begun) -> Stage | str:
         if self.chains is None:
             self.chains = self._made()
-        ways = ways_into(self.chains, one.group, one.touches)
+        ways = ways_into(self.chains, one.group, one.touches, one.kind.flats)
         return ways if isinstance(ways, str) else Stage(self.stage, ways)
 
     def _made(self) -> list[Chain]:
@@ -297,15 +304,17 @@ class Tried:
             found = _longer(found, one, stage)
         return found
 
-    def best(self) -> Chain | None:
-        """The one of the chains whose rows are contiguous, if one is worth it."""
+    def best(self, room: int) -> Chain | None:
+        """If one of the chains is worth it: one whose rows are contiguous, and have room, and best one whose
+        rows lie along several axes."""
         stage = self.stage
         if stage.best is None:
             return None                         # (so nearly always: no chain is made for that)
         chains = self._made() if self.chains is None else self.chains
         if stage.best == UNKNOWN:
             worth = [k for k, chain in enumerate(chains) if _saves(chain)]
-            stage.best = min(worth, key=lambda k: chains[k].spread > 0) if worth else None
+            order = [(_fitness(chains[k], room), -chains[k].flat, k) for k in worth]
+            stage.best = min(order)[-1] if order else None
         if stage.best is None:
             return None
         found = chains[stage.best]
@@ -313,15 +322,26 @@ class Tried:
         return found
 
 
+def _fitness(chain: Chain, room: int) -> int:
+    """The less the better: rows are contiguous, or lie side by side, or too few of them have room."""
+    if chain.spread:
+        return 1
+    return 0 if chain.lagging or 2 * chain.window() <= room else 2
+
+
 def _longer(tried: list[Chain], one: Begun, stage: Stage) -> list[Chain]:
     """Chains with one more group.  (Those without it are of no use any more.)"""
     touches = one.touches
-    if not tried:
-        tried = [Chain([], [], [], one.group.shape[way.axis]) for way in stage.ways]
+    begin = not tried
+    if begin:
+        tried = [Chain([], [], [], 0) for _ in stage.ways]
     for way in stage.ways:
-        chain = tried[way.chain]
+        chain, mine = tried[way.chain], way.touches(touches)
+        if begin:
+            chain.extent = mine[0].shape[way.axis]
+            chain.flat = 0 if way.flat is None else chain.extent
         chain.reach = max(chain.reach, way.apart)
-        chain.add(one.group, way.axis, moved(touches, way.axis, way.start, way.stride), way.lag, way.start)
+        chain.add(one.group, way.axis, mine, way.lag, way.start)
     return [tried[way.chain] for way in stage.ways]
 
 

@@ -3,7 +3,7 @@
 In:  pending nodes.   Out: `Dims`, a union-find over the dims of values and of what nodes read; for `explain`.
 Extents are known numbers when a plan is made, and partition decides by them.  The classes say what holds
 for other numbers, too: dims are one where a program makes them so (an elementwise operation, a fold's kept
-axis, a view), never because their extents happen to be equal.
+axis, a view, what one mask keeps), never because their extents happen to be equal.
 
     name = letter | 1 | letter-k (a part, k shorter) | letter*letter (axes merged, or an axis that is split)
 
@@ -15,11 +15,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import field
+from typing import Any
 
 import numpy
 
-from lazyarr.expr import ELEMENTWISE, Expr, Gather, Read, Reduce
-from lazyarr.records import NamedTuple
+from lazyarr.expr import ELEMENTWISE, Compress, Expr, Gather, Read, Reduce
+from lazyarr.geometry import offset_of
+from lazyarr.records import NamedTuple, dataclass
 
 Dim = tuple[int, int, int]
 
@@ -36,26 +39,57 @@ class Link(NamedTuple):
     why: str
 
 
+@dataclass(slots=True)
+class Facts:
+    """What is known of a class of dims besides its extent; the earliest comes first."""
+
+    parts: dict[int, Dim] = field(default_factory=dict)
+    """Dims that run along it, but not over all of it: one for each extent."""
+    splits: dict[tuple[int, ...], tuple[Dim, ...]] = field(default_factory=dict)
+    """The axes of equal splits of it, by their extents."""
+    merged: list[tuple[Dim, ...]] = field(default_factory=list)
+    """Axes that it consists of."""
+    wholes: list[Dim] = field(default_factory=list)
+    """Dims that it is a part of."""
+
+    def take(self, other: Facts) -> None:
+        """The classes are one."""
+        self.parts = {**other.parts, **self.parts}
+        self.splits = {**other.splits, **self.splits}
+        self.merged += other.merged
+        self.wholes += other.wholes
+
+
 class Dims:
     """Classes of dims; `links` says where each equality comes from."""
 
     def __init__(self) -> None:
         self.extents: dict[Dim, int] = {}
         self.links: list[Link] = []
+        self.memory: dict[int, list[Dim]] = {}
+        """Axes of a value's memory, by its serial."""
+        self.kept: dict[tuple[Any, ...], Dim] = {}
+        """By mask: what it keeps."""
         self._parents: dict[Dim, Dim] = {}
-        self._parts: list[tuple[Dim, Dim]] = []
-        self._merged: dict[Dim, tuple[Dim, ...]] = {}
+        self._facts: dict[Dim, Facts] = {}
+        """Of classes, by their roots."""
         self._splits: list[tuple[Dim, tuple[Dim, ...]]] = []
         self._letters: dict[Dim, str] = {}
 
     def add(self, dim: Dim, extent: int) -> None:
         if dim not in self._parents:
             self._parents[dim], self.extents[dim] = dim, extent
+            if dim[1] == MEMORY:
+                self.memory.setdefault(dim[0], []).append(dim)
 
     def root(self, dim: Dim) -> Dim:
-        while self._parents[dim] != dim:
-            dim = self._parents[dim]
+        parents = self._parents
+        while parents[dim] != dim:
+            parents[dim] = dim = parents[parents[dim]]      # (half the way for who asks next)
         return dim
+
+    def _of(self, dim: Dim) -> Facts:
+        return self._facts.setdefault(self.root(dim), Facts())
 
     def same(self, one: Dim, other: Dim) -> bool:
         return self.root(one) == self.root(other)
@@ -63,28 +97,34 @@ class Dims:
     def unite(self, one: Dim, other: Dim, why: str) -> None:
         assert self.extents[one] == self.extents[other]
         self.links.append(Link(one, other, why))
-        self._parents[self.root(other)] = self.root(one)
+        to, gone = self.root(one), self.root(other)
+        if to != gone:
+            self._parents[gone] = to
+            facts = self._facts.pop(gone, None)
+            if facts is not None:
+                self._of(to).take(facts)
 
     def part(self, dim: Dim, whole: Dim) -> None:
         """`dim` runs along `whole`, but not over all of it; equally long parts of one dim are one."""
-        for known, base in self._parts:
-            if self.same(base, whole) and self.extents[known] == self.extents[dim]:
-                self.unite(known, dim, "slice")
-                return
-        self._parts.append((dim, whole))
+        known = self._of(whole).parts.setdefault(self.extents[dim], dim)
+        if known == dim:
+            self._of(dim).wholes.append(whole)
+        else:
+            self.unite(known, dim, "slice")
 
     def merge(self, dim: Dim, axes: Sequence[Dim]) -> None:
-        self._merged[dim] = tuple(axes)
+        self._of(dim).merged.append(tuple(axes))
 
     def split(self, whole: Dim, axes: Sequence[Dim]) -> None:
         """The elements along `whole` are those along `axes`; the axes of two equal splits are the same."""
-        for base, known in self._splits:
-            if self.same(base, whole) and [*map(self.extents.get, known)] == [*map(self.extents.get, axes)]:
-                for one, other in zip(known, axes, strict=True):
-                    self.unite(one, other, "reshape")
-                return
-        self._splits.append((whole, tuple(axes)))
-        self.merge(whole, axes)
+        extents = tuple([self.extents[a] for a in axes])
+        known = self._of(whole).splits.setdefault(extents, tuple(axes))
+        if known == tuple(axes):
+            self._splits.append((whole, known))
+            self.merge(whole, axes)
+            return
+        for one, other in zip(known, axes, strict=True):
+            self.unite(one, other, "reshape")
 
     def name(self, dim: Dim, within: tuple[Dim, ...] = ()) -> str:
         """Short, the same for all dims of a class; letters are given in the order of asking.
@@ -93,12 +133,12 @@ class Dims:
         if self.extents[dim] == 1:
             return "1"
         root = self.root(dim)
-        known = () if root in within else (*within, root)
-        for mine, axes in self._merged.items() if known else ():
-            if self.root(mine) == root:
-                return "*".join(self.name(a, known) for a in axes)
-        for mine, whole in self._parts if known else ():
-            if self.root(mine) == root:
+        known, facts = (*within, root), self._facts.get(root)
+        if facts is not None and root not in within:
+            if facts.merged:
+                return "*".join(self.name(a, known) for a in facts.merged[0])
+            if facts.wholes:
+                whole = facts.wholes[0]
                 return f"{self.name(whole, known)}-{self.extents[whole] - self.extents[dim]}"
         again, at = divmod(len(self._letters), len(LETTERS))
         return self._letters.setdefault(root, LETTERS[at] + (str(again) if again else ""))
@@ -134,6 +174,8 @@ def equivalence(nodes: Iterable[Expr]) -> Dims:
             _elementwise(dims, node, region)
         elif isinstance(node.op, Reduce):
             _folded(dims, node, node.op)
+        elif isinstance(node.op, Compress):
+            _masked(dims, node)
     return dims
 
 
@@ -196,7 +238,7 @@ def _split(dims: Dims, value: Expr, geo: numpy.ndarray) -> list[tuple[Dim, list[
     axes = enumerate(zip(geo.shape, geo.strides, strict=True))
     steps = {s: (d, n) for d, (n, s) in axes if n > 1 and s > 0}
     found = []
-    for axis in [d for d in dims.extents if d[:2] == (value.serial, MEMORY)]:
+    for axis in dims.memory.get(value.serial, ()):
         pieces: list[int] = []
         step, length = axis[2], 1
         while step in steps and length < dims.extents[axis]:
@@ -210,7 +252,7 @@ def _split(dims: Dims, value: Expr, geo: numpy.ndarray) -> list[tuple[Dim, list[
 
 def _merged(dims: Dims, value: Expr, stride: int, extent: int) -> list[Dim]:
     """The axes of a value's memory, longest stride first, that one axis of a view runs through."""
-    axes = sorted((d for d in dims.extents if d[:2] == (value.serial, MEMORY)), key=lambda d: d[2])
+    axes = sorted(dims.memory.get(value.serial, ()), key=lambda d: d[2])
     found: list[Dim] = []
     step = stride
     for axis in axes:
@@ -231,6 +273,19 @@ def _elementwise(dims: Dims, node: Expr, region: numpy.ndarray) -> None:
             at = d + region.ndim - i.geo.ndim
             if n == region.shape[at]:
                 dims.unite((node.serial, k, d), (node.serial, RESULT, at), "elementwise")
+
+
+def _masked(dims: Dims, node: Expr) -> None:
+    """A mask has the axes of what it is for; what one mask keeps of several arrays is equally long."""
+    mask = node.inputs[1]
+    assert isinstance(mask, Read)
+    for d in range(mask.geo.ndim):
+        dims.unite((node.serial, 0, d), (node.serial, 1, d), "mask")
+    key = mask.expr.serial, offset_of(mask.geo), mask.geo.shape, mask.geo.strides
+    mine = node.serial, RESULT, 0
+    known = dims.kept.setdefault(key, mine)
+    if known != mine:
+        dims.unite(known, mine, "same mask")
 
 
 def _folded(dims: Dims, node: Expr, op: Reduce) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 
 from lazyarr.expr import Expr
@@ -58,6 +59,35 @@ def like(
             _alike.clear()
         number = _alike[where] = next(_numbers)
     return (*where, number)
+
+
+class Flat(NamedTuple):
+    """Successive axes of a space as one."""
+
+    axis: int
+    """The last of them."""
+    shape: Extents
+    """The space in which that is as long as all of them, and the others have one element."""
+
+
+def flats(shape: Extents, opens: Sequence[int], strides: Sequence[Extents]) -> list[Flat]:
+    """Those of the open axes that all accesses go through in equal steps, as through one."""
+    found = []
+    for k, first in enumerate(opens):
+        before, extent = first, shape[first]
+        for axis in opens[k + 1 :]:
+            apart = math.prod(shape[before + 1 : axis]) > 1
+            if apart or any(s[before] != s[axis] * shape[axis] for s in strides):
+                break
+            before, extent = axis, extent * shape[axis]
+            within = [1 if first <= d < axis else n for d, n in enumerate(shape)]
+            found.append(Flat(axis, (*within[:axis], extent, *within[axis + 1 :])))
+    return found
+
+
+def over(touches: list[Touch], flat: Flat | None) -> list[Touch]:
+    """What a group touches, with some axes of its space as one."""
+    return touches if flat is None else [t._replace(shape=flat.shape, like=0) for t in touches]
 
 
 def rows_apart(a: Touch, axis_a: int, b: Touch, axis_b: int) -> int | None:

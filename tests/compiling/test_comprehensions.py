@@ -52,6 +52,16 @@ def test_against_python(name: str, dtype: str, monkeypatch: Any) -> None:
         assert dtype != "f8" or found["parallel_blocks"]
 
 
+@pytest.mark.parametrize("imports", ["", "import math", "import numpy as np", "import math, numpy as np"])
+@pytest.mark.parametrize(
+    "text", ["return np.array([math.sin(x) for x in a])", "for i in range(n):\n        b[0] += math.cos(i)"]
+)
+def test_modules_that_are_imported_and_those_that_are_bound(imports: str, text: str) -> None:
+    """CPython compiles calls of their functions in two ways; so do names within comprehensions count."""
+    text = imports.replace("numpy", "lazyarr") + f"\ndef f(a, b, c, n, k):\n    {text}\n"
+    assert both(defined(text), make("f8", np.array))["loop_blocks"]
+
+
 def test_the_class_of_the_result_is_that_of_the_call() -> None:
     for maker, kind in (("np.array", np.ndarray), ("numpy.array", numpy.ndarray)):
         f = np.compile(function(f"return {maker}([x + 1 for x in a])"))

@@ -281,6 +281,23 @@ def test_asserted_shapes_need_no_guard() -> None:
         f(draw(5, 4), draw(5), 1)
 
 
+def bound_to(x: Any, y: Any, k: int) -> Any:
+    assert x.shape == (y.shape[0], k)
+    return x * y[:, None]
+
+
+def test_shapes_are_asserted_with_numbers_of_the_call() -> None:
+    """Where a number among the arguments is part of what a shape must be, it is part of the kind of call."""
+    f = np.compile(bound_to)
+    for n in (6, 6, 9, 9, 12, 12):
+        check(f, bound_to, [draw(n, 3), draw(n), 3])
+    assert f.refusal is None and "(float64[m, 3], float64[m], 3): all lengths\n" in f.explain()
+    for _ in range(3):
+        with pytest.raises(AssertionError):
+            f(draw(6, 3), draw(6), 4)
+        check(f, bound_to, [draw(6, 4), draw(6), 4])
+
+
 def test_formulas_read_what_numbers_are_made_of() -> None:
     one, other = (101, 211), (121, 232)
     read = Reader(one, other)

@@ -153,6 +153,25 @@ def test_views_of_temporaries_are_not_stored(name):
     assert COUNT.native_launches == 1 and COUNT.bytes_allocated < a.nbytes // 8
 
 
+FOLDS = ["sum", "prod", "max", "min", "amax", "any", "all", "mean", "argmax", "argmin"]
+
+
+@pytest.mark.parametrize("name", FOLDS)
+def test_temporaries_that_functions_fold_are_not_stored(name):
+    """As those that methods fold: `np.sum(a - b)` is `(a - b).sum()`."""
+    a, b = numpy.tile(A, (4, 4)), numpy.tile(B, (4, 4))
+    x, y = lazyarr.array(a), lazyarr.array(b)
+    lazyarr.evaluate(x, y)
+    fold = getattr(lazyarr, name)
+    reset()
+    got = fold(x - y)
+    assert got.tobytes() == getattr(numpy, name)(a - b).tobytes()
+    assert COUNT.native_launches == 1 and COUNT.bytes_allocated < a.nbytes // 8
+    held = x - y
+    assert fold(held) == got and lazyarr.is_evaluated(held)
+    assert numpy.asarray(held).tobytes() == (a - b).tobytes()
+
+
 def test_a_view_of_what_somebody_holds_is_stored():
     x = lazyarr.array(A)
     t = x * 2
