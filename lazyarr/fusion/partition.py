@@ -117,6 +117,7 @@ def partition(
     Elsewhere
         If some node cannot be there."""
     on = current.parallel
+    tokens.tell(nodes)
     apart = len(barred) or memory.turns or switches.OFF
     usual = look_back > 0 and {"fusion", "reduction"} <= on and not apart
     terms = Terms(
