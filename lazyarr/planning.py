@@ -450,9 +450,10 @@ def _let_go(
             old = old.old
         if old is not None:
             below = numbers[id(old)]
-            last[below] = max(last.get(below, at), at)
-            if below >= 0:
-                over[below] = max(over.get(below, 0), at)
+            if last.get(below, -1) < at:
+                last[below] = at
+            if below >= 0 and over.get(below, -1) < at:
+                over[below] = at
     ends: list[list[int]] = [[] for _ in steps]
     for k, at in last.items():
         ends[at].append(k)

@@ -54,6 +54,7 @@ from lazyarr.fusion.group import (
     loop_inputs,
     makes,
     memory_reads,
+    reads_of,
     region_of,
     written,
 )
@@ -155,7 +156,7 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
     stored, passing = {n.serial for n in nodes if n.serial in asked}, set[int]()
     last_reader: dict[int, int] = {}    # id(memory key) -> last group that loads it
     for k, node in enumerate(nodes if order is None else order):
-        if isinstance(node, Unit):
+        if order is not None and isinstance(node, Unit):
             _enter_unit(node, groups, last_reader, epoch, stored, memory)
             continue
         place = None if terms.places is None else terms.places[k]
@@ -169,10 +170,13 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
                 group.fold = leader(node, group.fold)
             if isinstance(op, Scan):
                 group.scan = op.axis
-        _enter_loads(loads, group, last_reader, stored, memory)
+            group.usual = group.usual and op.__class__ in (Reduce, Gather)
+        if loads:
+            _enter_loads(loads, group, last_reader, stored, memory)
         if old is not None:
             key = memory.key(node)
             group.stores.append(_access((node, key, written(node, placed.region))))
+            group.usual = False
             group.scatters = group.scatters or isinstance(op, Scatter)
             if node.masked:
                 group.merged.add(id(key))
@@ -270,9 +274,10 @@ def _place(
         edge = False
         if groups and own is None and known is None and terms.usual:
             group = groups[floor]               # (the latest, if it needs none)
-            loads = _usual(node, shape, plain, group, epoch)
-            if loads is not None:
-                return group, plain, loads
+            if group.usual and group.shape == shape and len(group.nodes) < MAX_NODES:
+                loads = _usual(node, plain, group, epoch)
+                if loads is not None:
+                    return group, plain, loads
     else:
         key = memory.key(node)
         floor = max(floor, last_reader.get(id(key), -1))
@@ -288,7 +293,11 @@ def _place(
         apart = terms.look_back == ALONE or (not terms.look_back and floor < len(groups) - 1)
         if apart and groups:
             refusals.append(Refusal(node.serial, CROWDED, floor))
-        tried = _candidates(groups, floor, terms.look_back) if known is None else _known(groups, known, floor)
+        if known is not None:
+            tried = _known(groups, known, floor)
+        else:
+            latest = floor == len(groups) - 1 and terms.look_back > 0
+            tried = groups[-1:] if latest else _candidates(groups, floor, terms.look_back)
         for group in tried:
             link = _link(node, plain, group, epoch) if group.number in needed else None
             if refusals and link is None and shape != group.shape:
@@ -300,24 +309,21 @@ def _place(
                 refusals.append(Refusal(node.serial, found, group.number))
     if known is not None and known != (len(groups) if why is None else -1 - len(groups)):
         raise Elsewhere
-    group = Group(len(groups), shape, memory, opaque=why is not None, refusals=refusals, edge=edge)
+    group = Group(
+        len(groups), shape, memory, why is not None, refusals=refusals, edge=edge,
+        usual=why is None and not edge,
+    )  # fmt: skip
     groups.append(group)
-    return group, plain, memory_reads(node, plain, group, epoch)
+    return group, plain, reads_of(node, plain)
 
 
-def _usual(
-    node: Expr, shape: tuple[int, ...], plain: Placed, group: Group, epoch: int
-) -> Loads | None:
-    """What a new array's node loads that joins the first group it would try, in the usual case: an operation
-    over the group's space, or its only fold, and what the group makes of all it reads comes in registers.
+def _usual(node: Expr, plain: Placed, group: Group, epoch: int) -> Loads | None:
+    """What a new array's node loads that joins the first group it would try, one of its space, in the usual
+    case: an operation, or the only fold, and what the group makes of all it reads comes in registers.
 
     None where that has to be looked at: `_join` and `conflict` say yes to no other nodes at once."""
-    kind, fold = node.op.__class__, group.fold
-    if (
-        not (kind is Map or (kind is Reduce and fold is None)) or group.shape != shape or group.opaque
-        or group.edge or group.stores or group.unit is not None or group.scan is not None
-        or len(group.nodes) >= MAX_NODES or (fold is not None and fold.op.__class__ is not Reduce)
-    ):  # fmt: skip
+    kind = node.op.__class__
+    if kind is not Map and (kind is not Reduce or group.fold is not None):
         return None
     number, loads = group.number, []
     for i, geo in zip(node.inputs, plain.reads, strict=True):
