@@ -430,7 +430,7 @@ def _let_go(
 ) -> None:  # fmt: skip
     """Say after which step each value is not needed any more."""
     turn = {} if turns is None else turns.first
-    last: dict[int, int] = {}
+    last, number = dict[int, int](), numbers.get
     for at, step in enumerate(steps):
         for k in step.members:
             last[k] = at
@@ -446,10 +446,10 @@ def _let_go(
         old, at = node.old, over.get(k, 0)
         if node.serial in turn:             # (what it changes it reads, but lies elsewhere)
             old = turn[node.serial].source
-        while old is not None and id(old) not in numbers:
+        below = None
+        while old is not None and (below := number(id(old))) is None:
             old = old.old
-        if old is not None:
-            below = numbers[id(old)]
+        if below is not None:
             if last.get(below, -1) < at:
                 last[below] = at
             if below >= 0 and over.get(below, -1) < at:

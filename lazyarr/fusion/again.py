@@ -266,7 +266,7 @@ def _enter(repeat: Repeat, group: Group, view: View) -> None:
         group.placed[node.serial] = seen
         group.nodes.append(node)
         if view is not _as_it_is or node.serial in maker.bridged:
-            group.bridged.add(node.serial)
+            group.bridged |= {node.serial}
     group.nodes.sort(key=lambda n: n.serial)
     for v, geo in loads:
         there = view(geo)

@@ -157,7 +157,7 @@ class Group:
     nodes: list[Expr] = field(default_factory=list)
     placed: dict[int, Placed] = field(default_factory=dict)
     """By serial: how the loops see each node."""
-    bridged: set[int] = field(default_factory=set)
+    bridged: frozenset[int] = frozenset()
     """Serials of the nodes that joined through a view."""
     loads: list[Access] = field(default_factory=list)
     stores: list[Access] = field(default_factory=list)
@@ -165,7 +165,7 @@ class Group:
     """By id of the memory key: where the first `entered` loads are, and the first `kept` stores."""
     entered: int = 0
     kept: int = 0
-    merged: set[int] = field(default_factory=set)
+    merged: frozenset[int] = frozenset()
     """id(memory key) of what masked writes read besides: the elements that they leave."""
     refusals: list[Refusal] = field(default_factory=list)
     fold: Expr | None = None

@@ -160,11 +160,12 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
             _enter_unit(node, groups, last_reader, epoch, stored, memory)
             continue
         place = None if terms.places is None else terms.places[k]
-        group, placed, loads = _place(node, groups, last_reader, epoch, terms, place)
+        op, old = node.op, node.old
+        key = node if old is None else memory.key(node)
+        group, placed, loads = _place(node, key, groups, last_reader, epoch, terms, place)
         group.nodes.append(node)
         group.placed[node.serial] = placed
         node.epoch, node.index = epoch, group.number
-        op, old = node.op, node.old
         if op.__class__ is not Map and not group.opaque:
             if isinstance(op, FOLDS):
                 group.fold = leader(node, group.fold)
@@ -174,12 +175,12 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
         if loads:
             _enter_loads(loads, group, last_reader, stored, memory)
         if old is not None:
-            key = memory.key(node)
-            group.stores.append(_access((node, key, written(node, placed.region))))
+            region = written(node, placed.region) if op.__class__ is Scatter else placed.region
+            group.stores.append(_access((node, key, region)))
             group.usual = False
             group.scatters = group.scatters or isinstance(op, Scatter)
             if node.masked:
-                group.merged.add(id(key))
+                group.merged |= {id(key)}
             if not node.covers and not (node.masked and _passes_on(node, placed, group, passing)):
                 stored.add(node.serial)
                 if old.op is not None:
@@ -255,9 +256,10 @@ Joined = tuple[Placed, Loads]
 
 
 def _place(
-    node: Expr, groups: list[Group], last_reader: dict[int, int], epoch: int, terms: Terms, known: int | None
+    node: Expr, key: Expr, groups: list[Group], last_reader: dict[int, int], epoch: int, terms: Terms,
+    known: int | None,
 ) -> tuple[Group, Placed, Loads]:
-    """The group in whose loops a node runs, perhaps a new one, and how they see it.
+    """The group in whose loops a node runs, perhaps a new one, and how they see it; `key` is its buffer's.
 
     Where `known` says which, it is that one."""
     needed = [
@@ -279,7 +281,6 @@ def _place(
                 if loads is not None:
                     return group, plain, loads
     else:
-        key = memory.key(node)
         floor = max(floor, last_reader.get(id(key), -1))
         edge = old.op is not None and is_edge(node, memory)
         if edge and own is TOO_FEW:
@@ -406,7 +407,7 @@ def _join(
         why = _strides_apart(node, plain, placed, group, epoch)
         found = why or _joined(node, placed, group, epoch, terms)
         if not isinstance(found, str):
-            group.bridged.add(node.serial)
+            group.bridged |= {node.serial}
         return found
     back = None if group.ordered else reindex(made, seen)
     moved = None if back is None else group.through(back, shape)
@@ -415,7 +416,7 @@ def _join(
     found = _strides_apart(node, plain, plain, moved, epoch) or _joined(node, plain, moved, epoch, terms)
     if not isinstance(found, str):
         group.become(moved)
-        group.bridged.add(node.serial)
+        group.bridged |= {node.serial}
     return found
 
 

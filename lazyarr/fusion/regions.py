@@ -257,7 +257,7 @@ def _of_folds(nodes: list[Expr], group: Group, short: Short) -> Parts | None:
     if len(shapes) != 1 or not all(map(short, folds)):
         return None
     placed = {n.serial: Placed((folded(n).geo,), region_of(n)) for n in folds}
-    part = replace(group, shape=shapes.pop(), nodes=folds, placed=placed, fold=None, bridged=set())
+    part = replace(group, shape=shapes.pop(), nodes=folds, placed=placed, fold=None, bridged=frozenset())
     return folds, part, None
 
 
@@ -285,7 +285,7 @@ def _fed(nodes: list[Expr], group: Group, of: Prospects, shared: Collection[int]
     else:
         copy: Expr = copy_of(value, geo)
         others, placed = [copy], {copy.serial: Placed.plainly(copy)}
-    return others, replace(group, nodes=others, placed=placed, fold=None, bridged=set()), value
+    return others, replace(group, nodes=others, placed=placed, fold=None, bridged=frozenset()), value
 
 
 def _elementwise(group: Group, short: Short) -> bool:
