@@ -72,6 +72,8 @@ class _Placement:
         self.w, self.memory = w, _Memory()
         self.serials = {node.serial for node in w.nodes}
         self.done: set[int] = set()
+        self.waiting: dict[int, list[int]] = {}
+        """By serial of a value, who reads it, the first one last, but for the first ones that are done."""
         values = (*w.nodes, *w.leaves)
         self.stays = {v.serial for v in values if _stays(v, self.serials) or w.external(v)}
         for leaf in w.leaves:
@@ -152,11 +154,17 @@ class _Placement:
             self.memory.new(node)
 
     def free(self, value: Expr, members: set[int], taken: set[int]) -> bool:
-        done = self.done
         writeable = value.buf is None or _unread(value) or value.buf.writeable()
-        return value.serial not in taken and writeable and all(
-            r.serial in done or r.serial in members for r in value.waiting()
-        )
+        return value.serial not in taken and writeable and self.over(value, members)
+
+    def over(self, value: Expr, members: set[int]) -> bool:
+        """Have all who read a value done so, but for some members?  (It may be asked after each of them.)"""
+        left, done = self.waiting.get(value.serial), self.done
+        if left is None:
+            left = self.waiting[value.serial] = [r.serial for r in reversed(value.waiting())]
+        while left and left[-1] in done:
+            left.pop()
+        return all(serial in members or serial in done for serial in reversed(left))
 
     def dies(self, value: Expr, node: Expr, members: set[int], taken: set[int]) -> bool:
         return (

@@ -8,7 +8,6 @@ written piece by piece has a program for each of its boxes.
 from __future__ import annotations
 
 from itertools import compress
-from operator import attrgetter
 
 import numpy
 
@@ -26,8 +25,6 @@ from lazyarr.geometry import same
 from lazyarr.kernels import lowerable, not_together
 from lazyarr.plan import Step, Walk
 from lazyarr.schedule import scattered
-
-_SERIAL = attrgetter("serial")
 
 MAX_MOULDS = 512
 """All are forgotten when there are more."""
@@ -54,7 +51,7 @@ def step_of(group: Group, w: Walk, parted: Partition, alike: Alike) -> Made:
     why = group.refusals[0].why if group.refusals else ""
     number, kept = w.numbers.__getitem__, parted.stored
     members = tuple(map(number, map(id, group.nodes)))
-    stored = [*map(kept.__contains__, map(_SERIAL, group.nodes))]
+    stored = [n.serial in kept for n in group.nodes]
     if group.unit is not None:
         through = group.unit.through
         stored = [store and n.serial not in through for store, n in zip(stored, group.nodes, strict=True)]

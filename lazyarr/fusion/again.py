@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from operator import attrgetter
 
 import numpy
 
@@ -46,13 +47,15 @@ class Repeat(NamedTuple):
     """How each of the readers sees the maker's space."""
 
 
+_NBYTES = attrgetter("nbytes")
+
 LEAST = 1 << 15
 """Bytes of a value for which that may pay: smaller ones stay in the first-level cache."""
 
 
 def any_large(nodes: Sequence[Expr]) -> bool:
     """Is there any value for which it may pay?"""
-    return any(n.nbytes >= LEAST for n in nodes)
+    return max(map(_NBYTES, nodes)) >= LEAST
 
 
 def repeats(

@@ -288,5 +288,8 @@ def reads_of(node: Expr, placed: Placed) -> Loads:
         reads = (anywhere(table.geo), *reads[1:])
     elif kind is Compress:
         inputs = loop_inputs(node)
-    each = zip(inputs, reads, strict=False)
-    return [(i.expr, geo) for i, geo in each if geo is not None]       # type: ignore[union-attr]
+    found: Loads = []
+    for i, geo in zip(inputs, reads, strict=False):
+        if geo is not None:
+            found.append((i.expr, geo))         # type: ignore[union-attr]
+    return found

@@ -262,15 +262,20 @@ def _place(
     """The group in whose loops a node runs, perhaps a new one, and how they see it; `key` is its buffer's.
 
     Where `known` says which, it is that one."""
-    needed = [
-        i.expr.index for i in node.inputs
-        if i.__class__ is Read and i.expr.epoch == epoch and i.expr.op is not None
-    ]
+    needed: list[int] = []
     """The groups that make what it needs."""
+    floor = -1                                  # the last group that must not run after it
+    for i in node.inputs:
+        if i.__class__ is Read:
+            value = i.expr                      # type: ignore[union-attr]
+            if value.epoch == epoch and value.op is not None:
+                needed.append(value.index)
+                if value.index > floor:
+                    floor = value.index
     old, memory = node.old, terms.memory
     if old is not None and old.op is not None and old.epoch == epoch:
         needed.append(old.index)
-    floor = max(needed) if needed else -1       # the last group that must not run after it
+        floor = max(floor, old.index)
     own, shape, plain, twice = terms.forms.of(node)
     if old is None:
         edge = False

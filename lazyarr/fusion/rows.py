@@ -38,7 +38,6 @@ from lazyarr.fusion.following import (
     ways_into,
 )
 from lazyarr.fusion.group import Asked, Group, region_of
-from lazyarr.fusion.structure import Numbering
 from lazyarr.fusion.touches import Touch, like
 from lazyarr.geometry import offset_of
 from lazyarr.records import dataclass
@@ -151,11 +150,17 @@ class Kinds:
 
     def begun(self, group: Group) -> Begun:
         memory, stored = group.memory, self.stored
-        made = [node for node in group.nodes if node.serial in stored]
-        values = [access[0] for access in group.loads]
-        keys = [access[1] for access in group.loads]
+        values: list[Expr] = []
+        keys: list[Expr] = []
+        made: list[Expr] = []
+        for value, key, _ in group.loads:
+            values.append(value)
+            keys.append(key)
+        for node in group.nodes:
+            if node.serial in stored:
+                made.append(node)
+                keys.append(node if node.old is None else memory.key(node))
         values += made
-        keys += [node if node.old is None else memory.key(node) for node in made] if group.stores else made
         structure = self.alike[group.number] if self.alike else None
         if structure is None:
             kind = self._kind(group, made)
@@ -227,8 +232,8 @@ class Tried:
     begun: list[Begun]
     stage: Stage
     folds: bool
-    buffers: Numbering = field(default_factory=Numbering)
-    """Numbers of the buffers, by id of the key."""
+    buffers: dict[int, int] = field(default_factory=dict)
+    """Numbers of the buffers, by serial of the key."""
     chains: list[Chain] | None = None
     """Made when somebody first needs them."""
 
@@ -246,7 +251,10 @@ class Tried:
         return found
 
     def _where(self, one: Begun) -> tuple[int, ...]:
-        return (one.kind.number, *map(self.buffers.__getitem__, map(id, one.keys)))
+        number, buffers, where = self.buffers.setdefault, self.buffers, [one.kind.number]
+        for key in one.keys:
+            where.append(number(key.serial, len(buffers)))
+        return tuple(where)
 
     def follow(self, one: Begun, asked: Asked) -> str | None:
         """Let a group follow, in the chains that can have it; or why none can."""

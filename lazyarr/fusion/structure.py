@@ -256,18 +256,34 @@ def structure_of(
 ) -> tuple[Key, Key, list[Expr]]:
     """What the nodes of a group are, of which some are stored; which values they need, by the numbers that these
     have in the group; and those of others among these.  The two are the group's key."""
-    nodes = group.nodes
-    local = Numbers.of(nodes)
-    needed = [i.expr for node in nodes for i in node.inputs if i.__class__ is Read]
-    links: list[Any] = [bytes(stored), *map(local.__getitem__, needed)]
-    for node in nodes if group.stores else ():
+    nodes, known = group.nodes, tokens.forms
+    forms: list[int] = []
+    links: list[Any] = [*stored]
+    needed: list[Expr] = []
+    numbers: dict[int, int] = {}
+    for node in nodes:                              # (no function for each: most groups have few nodes)
+        numbers[node.serial] = len(forms)
+        forms.append(known[node.serial])
+    for node in nodes:
+        for i in node.inputs:
+            if i.__class__ is Read:
+                value = i.expr
+                k = numbers.get(value.serial)
+                if k is None:
+                    needed.append(value)
+                    k = numbers[value.serial] = -len(needed)
+                links.append(k)
         old = node.old
         if old is not None:                         # (which the node's form says)
             while old is not None and old.op is not None and id(old) not in live:
                 old = old.old
-            links += (old is node.old, None if old is None else local[old])
+            k = None if old is None else numbers.get(old.serial)
+            if old is not None and k is None:
+                needed.append(old)
+                k = numbers[old.serial] = -len(needed)
+            links += (old is node.old, k)
     if tokens.bridged:
-        for k, value in enumerate(local.leaves):
+        for k, value in enumerate(needed):
             if value.buf is not None and value.buf.bridge is not None:
                 links += (-1 - k, value.buf.address & 15)
     if group.fold is not None and any(
@@ -279,7 +295,7 @@ def structure_of(
         for node in nodes:
             placed = group.placed[node.serial]
             links += [None if geo is None else by_contents(geo) for geo in (placed.region, *placed.reads)]
-    return tuple(map(tokens.forms.__getitem__, map(_SERIAL, nodes))), tuple(links), local.leaves
+    return tuple(forms), tuple(links), needed
 
 
 def form_of(group: Group, forms: Key, links: Key, tokens: Tokens) -> Key | None:
