@@ -233,7 +233,7 @@ class Tried:
     stage: Stage
     folds: bool
     buffers: dict[int, int] = field(default_factory=dict)
-    """Numbers of the buffers, by serial of the key."""
+    """Numbers of the buffers, by id of the key."""
     chains: list[Chain] | None = None
     """Made when somebody first needs them."""
 
@@ -253,7 +253,7 @@ class Tried:
     def _where(self, one: Begun) -> tuple[int, ...]:
         number, buffers, where = self.buffers.setdefault, self.buffers, [one.kind.number]
         for key in one.keys:
-            where.append(number(key.serial, len(buffers)))
+            where.append(number(id(key), len(buffers)))
         return tuple(where)
 
     def follow(self, one: Begun, asked: Asked) -> str | None:
