@@ -238,7 +238,7 @@ def _besides(w: Walk, steps: Iterable[Step]) -> int:
     """No less than what steps hold at a time besides what exists before, and what is asked for, which NumPy
     has in memory at the end, too."""
     nodes, asked = w.nodes, w.asked
-    if any([n.old is not None and n.old.serial in asked for n in nodes]):
+    if any(n.old is not None and n.old.serial in asked for n in nodes):
         return sys.maxsize                      # (NumPy has written over it by then)
     found = own = 0
     for step in steps:

@@ -55,7 +55,8 @@ LEAST = 1 << 15
 
 def any_large(nodes: Sequence[Expr]) -> bool:
     """Is there any value for which it may pay?"""
-    return max(map(_NBYTES, nodes)) >= LEAST
+    most: int = max(map(_NBYTES, nodes))
+    return most >= LEAST
 
 
 def repeats(

@@ -184,7 +184,7 @@ def own_conflict(node: Expr, plain: Placed, memory: Memory, key: Expr) -> str | 
     for i, geo in zip(node.inputs, plain.reads, strict=True):
         if i.__class__ is not Read:
             continue
-        value = i.expr                          # type: ignore[union-attr]
+        value = i.expr
         if value is key or (value.old is not None and memory.key(value) is key):
             if over is None:
                 over = written(node, plain.region)

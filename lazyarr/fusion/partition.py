@@ -156,7 +156,7 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
     stored, passing = {n.serial for n in nodes if n.serial in asked}, set[int]()
     last_reader: dict[int, int] = {}    # id(memory key) -> last group that loads it
     for k, node in enumerate(nodes if order is None else order):
-        if order is not None and isinstance(node, Unit):
+        if isinstance(node, Unit):
             _enter_unit(node, groups, last_reader, epoch, stored, memory)
             continue
         place = None if terms.places is None else terms.places[k]
@@ -267,7 +267,7 @@ def _place(
     floor = -1                                  # the last group that must not run after it
     for i in node.inputs:
         if i.__class__ is Read:
-            value = i.expr                      # type: ignore[union-attr]
+            value = i.expr
             if value.epoch == epoch and value.op is not None:
                 needed.append(value.index)
                 if value.index > floor:

@@ -153,7 +153,7 @@ def _shared(groups: Sequence[Group], asked: Collection[int], out: Collection[int
     """What is written piece by piece and read by several groups, by serial: how many these are."""
     first: dict[int, int] = {}
     several: dict[int, set[int]] = {}
-    for group in groups if any([group.stores for group in groups]) else ():
+    for group in groups if any(group.stores for group in groups) else ():
         number = -1 if group.opaque or group.number in out else group.number
         for value, _, _ in group.loads:
             if value.old is not None and value.op is not None and value.serial not in asked:

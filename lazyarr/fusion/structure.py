@@ -71,8 +71,8 @@ SHAPELESS = (Map, Reduce, Scan)
 
 
 class Bare(dict[int, tuple[Key, tuple[int, ...], bool]]):
-    """What of a form has no extents in it, by number: all but its geometries; these, by number; and whether no
-    extent becomes a number in the body either."""
+    """What of a form has no extents in it, by number: all but its geometries; these, by number; and whether
+    no extent becomes a number in the body either."""
 
     def __init__(
         self, shared: dict[int, numpy.ndarray], places: list[Any], forms: list[Key], heads: int
@@ -125,8 +125,8 @@ class Tokens:
     _ones: dict[Any, numpy.ndarray] = field(default_factory=dict)
     """By what is said of them: the first such geometry."""
     forms: dict[int, int] = field(default_factory=dict)
-    """By serial of a node: a number for what it is by itself, whatever its inputs are: for all that is said of
-    it but which values it needs and whether it is stored.  Of the nodes of which `tell` was asked."""
+    """By serial of a node: a number for what it is by itself, whatever its inputs are: for all that is said
+    of it but which values it needs and whether it is stored.  Of the nodes of which `tell` was asked."""
     bare: Bare = field(default_factory=lambda: Bare({}, [], [], 0))
     """What of a form has no extents in it, by number."""
     bridged: bool = False
@@ -221,19 +221,18 @@ class Tokens:
             where[id(i.geo)] if i.__class__ is Read else i.dtype.char for i in chain.from_iterable(given)
         ]
         if rules.numbers and literal:
-            flat = chain.from_iterable(given)
-            inputs = [x if x.__class__ is int else (x, rules.seen(i)) for x, i in zip(inputs, flat, strict=True)]
-        kinds: list[Any] = [
-            map(where.__getitem__, map(id, map(_REGION, nodes))), ops, map(is_, map(_OLD, nodes), repeat(None)),
-            map(_COVERS, nodes), map(_MASKED, nodes),
-        ]  # fmt: skip
+            each = zip(inputs, chain.from_iterable(given), strict=True)
+            inputs = [x if x.__class__ is int else (x, rules.seen(i)) for x, i in each]
+        new = map(is_, map(_OLD, nodes), repeat(None))
+        regions = map(where.__getitem__, map(id, map(_REGION, nodes)))
+        kinds: list[Any] = [regions, ops, new, map(_COVERS, nodes), map(_MASKED, nodes)]
         initial = [op.initial if op.__class__ is Reduce else None for op in ops]
         if initial.count(None) < len(ops):
             kinds.append([None if x is None else x.tobytes() for x in initial])
         if rules.flagless:
             kinds.append([literal and ignores(node.errors) for node in nodes])
-        at, known = iter(inputs), Numbering()
-        keys = [(*said, *islice(at, n)) for said, n in zip(zip(*kinds, strict=True), map(len, given))]
+        at, known, said = iter(inputs), Numbering(), zip(*kinds, strict=True)
+        keys = [(*mine, *islice(at, n)) for mine, n in zip(said, map(len, given), strict=True)]
         self.forms = dict(zip(map(_SERIAL, nodes), map(known.__getitem__, keys), strict=True))
         self.bare = Bare(self.shared, [*places], [*known], len(kinds))
 
@@ -254,8 +253,8 @@ def by_contents(geo: numpy.ndarray) -> Key:
 def structure_of(
     group: Group, stored: Sequence[bool], tokens: Tokens, live: Container[int]
 ) -> tuple[Key, Key, list[Expr]]:
-    """What the nodes of a group are, of which some are stored; which values they need, by the numbers that these
-    have in the group; and those of others among these.  The two are the group's key."""
+    """What the nodes of a group are, of which some are stored; which values they need, by the numbers that
+    these have in the group; and those of others among these.  The first two are the group's key."""
     nodes, known = group.nodes, tokens.forms
     forms: list[int] = []
     links: list[Any] = [*stored]
@@ -299,16 +298,16 @@ def structure_of(
 
 
 def form_of(group: Group, forms: Key, links: Key, tokens: Tokens) -> Key | None:
-    """What the body of a group depends on, whatever the extents: what is said of its nodes (`structure_of`), in
-    which geometries are told by their types and by which of them are one; None where the body itself has extents
-    in it.
+    """What the body of a group depends on, whatever the extents: what is said of its nodes (`structure_of`),
+    in which geometries are told by their types and by which of them are one; None where the body itself has
+    extents in it.
 
     (Equal loads are one by what they say of memory, values pass in registers by which elements they are: axes
     of length 1 make a difference.)"""
     if group.bridged or switches.OFF:
         return None
     bare = [*map(tokens.bare.__getitem__, forms)]
-    if not all([shapeless for *_, shapeless in bare]):
+    if not all(shapeless for *_, shapeless in bare):
         return None
     told = [tokens.bare.visited(place) for _, geos, _ in bare for place in geos]
     form: list[Any] = [
