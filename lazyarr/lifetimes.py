@@ -11,7 +11,8 @@ reused where Python's operators can.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 
 from lazyarr.expr import Expr, Map, Opaque, Read
 from lazyarr.fusion.group import region_of
@@ -72,6 +73,8 @@ class _Placement:
         self.w, self.memory = w, _Memory()
         self.serials = {node.serial for node in w.nodes}
         self.done: set[int] = set()
+        self.waiting: dict[int, list[int]] = {}
+        """By serial of a value, who reads it, the first one last, but for the first ones that are done."""
         values = (*w.nodes, *w.leaves)
         self.stays = {v.serial for v in values if _stays(v, self.serials) or w.external(v)}
         for leaf in w.leaves:
@@ -152,11 +155,17 @@ class _Placement:
             self.memory.new(node)
 
     def free(self, value: Expr, members: set[int], taken: set[int]) -> bool:
-        done = self.done
         writeable = value.buf is None or _unread(value) or value.buf.writeable()
-        return value.serial not in taken and writeable and all(
-            r.serial in done or r.serial in members for r in value.waiting()
-        )
+        return value.serial not in taken and writeable and self.over(value, members)
+
+    def over(self, value: Expr, members: set[int]) -> bool:
+        """Have all who read a value done so, but for some members?  (It may be asked after each of them.)"""
+        left, done = self.waiting.get(value.serial), self.done
+        if left is None:
+            left = self.waiting[value.serial] = [r.serial for r in reversed(value.waiting())]
+        while left and left[-1] in done:
+            left.pop()
+        return all(serial in members or serial in done for serial in reversed(left))
 
     def dies(self, value: Expr, node: Expr, members: set[int], taken: set[int]) -> bool:
         return (
@@ -225,9 +234,29 @@ def _is_reused(value: Expr, node: Expr, memory: _Memory) -> bool:
     )  # fmt: skip
 
 
-def excess(w: Walk, steps: Iterable[Step]) -> int:
+def _besides(w: Walk, steps: Iterable[Step]) -> int:
+    """No less than what steps hold at a time besides what exists before, and what is asked for, which NumPy
+    has in memory at the end, too."""
+    nodes, asked = w.nodes, w.asked
+    if any(n.old is not None and n.old.serial in asked for n in nodes):
+        return sys.maxsize                      # (NumPy has written over it by then)
+    found = own = 0
+    for step in steps:
+        numpys = step.program is None and step.rows is None and not step.boxes
+        for k in step.members if numpys else step.stored:
+            node = nodes[k]
+            if node.old is not None or node.serial not in asked:
+                found += node.nbytes
+        if step.rows is not None:
+            own = max(own, step.rows.own_bytes * step.rows.slots(get_num_threads()))
+    return found + own + sum([leaf.nbytes for leaf in w.leaves if _unread(leaf)])
+
+
+def excess(w: Walk, steps: Sequence[Step]) -> int:
     """How many bytes more than NumPy, as the program was written, steps hold at a time, if that is worth
     another plan."""
     if sum([n.nbytes for n in w.nodes if n.old is None or n.old.op is None]) <= SLACK:
         return 0            # (others write to memory that is there by then)
+    if _besides(w, steps) <= SLACK:
+        return 0            # (so nearly always: nothing is gone through for that)
     return max(0, peak_bytes(w, steps) - eager_peak(w) - SLACK)

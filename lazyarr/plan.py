@@ -102,7 +102,9 @@ class Step:
         constants: Any = self.constants
         if constants:
             constants = tuple([(members[c[0]], c[1]) if c.__class__ is tuple else c for c in constants])
-        reusable = tuple([tuple(map(at, each)) if each else () for each in self.reusable])
+        reusable = self.reusable
+        if any(reusable):
+            reusable = tuple([tuple(map(at, each)) for each in reusable])
         return Step(
             members, tuple(map(at, self.stored)), self.program, tuple(map(at, self.operands)), constants,
             self.written, reusable, why, (), self.tallies, None if self.ranks is None else at(self.ranks),

@@ -47,7 +47,7 @@ def pattern_of(w: Walk) -> tuple[Pattern, tuple[int, ...]] | None:
     # The key of the walk names such geometries by identity; dtype and whether there are axes tell all.
     told = {id(geo): (geo.dtype.char, geo.ndim > 0) for geo in w.tokens.pins}
     tiny = config.current.jit == "auto" and math.prod(shape) <= TINY
-    return (tiny, *[told.get(part, part) for part in w.key]), shape
+    return (tiny, *map(told.get, w.key, w.key)), shape
 
 
 def _fits(node: Expr, shape: tuple[int, ...]) -> bool:
@@ -161,8 +161,8 @@ def outline_of(w: Walk) -> Pattern:
             char, shapes.setdefault(shape, len(shapes)), tuple([n if n < 2 else 2 for n in shape]),
             bisect_left(SIZES, math.prod(shape)),
         )  # fmt: skip
-    get = told.get
-    return (*w.key[:2], w.tokens.literal, *[get(part, part) for part in w.key[2:]])
+    tokens = w.key[2:]
+    return (*w.key[:2], w.tokens.literal, *map(told.get, tokens, tokens))
 
 
 SIZES = (TINY + 1, SHARED, CROSSING)

@@ -22,7 +22,7 @@ from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.arranging import arranged
 from lazyarr.fusion.assembler import Unlike
 from lazyarr.fusion.boxes import Unit
-from lazyarr.fusion.compress import fed, feedable
+from lazyarr.fusion.compress import Accesses, fed, feedable
 from lazyarr.fusion.forms import Refuse
 from lazyarr.fusion.group import TOO_FEW, Group, space
 from lazyarr.fusion.outline import Barred, Elsewhere, Outline, outline
@@ -365,13 +365,14 @@ def _planned(
     parted, made = _assembled(w, refuse, barred, look_back, order, places, memory, chained)
     absorbed: set[int] = set()
     feeding: set[int] = set()
-    for number, sources in fed(parted.groups, parted.stored, w.asked).items():
+    accesses = Accesses(parted.groups)
+    for number, sources in fed(parted.groups, parted.stored, w.asked, accesses).items():
         for source in sources:
             if _feed(made[number][0], made[source.number][0]):
                 absorbed.add(source.number)
                 feeding.add(number)
                 parted.stored.discard(source.nodes[-1].serial)
-    for number, (group, value) in _portioned(parted, w).items():
+    for number, (group, value) in _portioned(parted, w, accesses).items():
         if _portion(made[number][0], made[group.number][0], w.numbers[id(value)], value.nbytes):
             absorbed.add(group.number)
             feeding.add(number)
@@ -402,9 +403,9 @@ def _feed(step: Step, source: Step) -> bool:
     return True
 
 
-def _portioned(parted: Partition, w: Walk) -> dict[int, tuple[Group, Expr]]:
+def _portioned(parted: Partition, w: Walk, accesses: Accesses) -> dict[int, tuple[Group, Expr]]:
     """What may be fed in portions.  (Where constants stand for others launches are not that kind's.)"""
-    return portioned(parted.groups, parted.stored, w.asked) if w.tokens.literal else {}
+    return portioned(parted.groups, parted.stored, w.asked, accesses) if w.tokens.literal else {}
 
 
 def _portion(step: Step, source: Step, mine: int, nbytes: int) -> bool:
@@ -430,7 +431,7 @@ def _let_go(
 ) -> None:  # fmt: skip
     """Say after which step each value is not needed any more."""
     turn = {} if turns is None else turns.first
-    last: dict[int, int] = {}
+    last, number = dict[int, int](), numbers.get
     for at, step in enumerate(steps):
         for k in step.members:
             last[k] = at
@@ -446,13 +447,14 @@ def _let_go(
         old, at = node.old, over.get(k, 0)
         if node.serial in turn:             # (what it changes it reads, but lies elsewhere)
             old = turn[node.serial].source
-        while old is not None and id(old) not in numbers:
+        below = None
+        while old is not None and (below := number(id(old))) is None:
             old = old.old
-        if old is not None:
-            below = numbers[id(old)]
-            last[below] = max(last.get(below, at), at)
-            if below >= 0:
-                over[below] = max(over.get(below, 0), at)
+        if below is not None:
+            if last.get(below, -1) < at:
+                last[below] = at
+            if below >= 0 and over.get(below, -1) < at:
+                over[below] = at
     ends: list[list[int]] = [[] for _ in steps]
     for k, at in last.items():
         ends[at].append(k)

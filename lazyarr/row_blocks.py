@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from lazyarr.cache_sizes import cache_bytes, share_bytes
@@ -28,7 +28,7 @@ from lazyarr.fusion.group import left
 from lazyarr.fusion.partition import Partition
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.rows import Found
-from lazyarr.fusion.structure import Framed, Key
+from lazyarr.fusion.structure import Framed, Key, Numbering
 from lazyarr.fusion.touches import Touch
 from lazyarr.launch import NONTEMPORAL_BYTES, program_worth_threads
 from lazyarr.launch_rows import may_stream
@@ -129,6 +129,8 @@ class Joint(NamedTuple):
     """What lies elsewhere."""
 
 
+_NBYTES = attrgetter("nbytes")
+
 _part: Any = partial(tuple.__new__, RowPart)
 """(The interpreter's own constructor: a class's takes three times as long.)"""
 
@@ -144,7 +146,7 @@ class _Joining:
         """Values that have a thread's own memory."""
         self.made: dict[int, int] = {}
         """How far the step lags that makes one of these."""
-        self.own: dict[int, int] = {}
+        self.own = Numbering()
         """By number of a value: the chain's own number."""
 
     def step(self, alike: dict[Key, Joint | str]) -> Step | str:
@@ -189,11 +191,11 @@ class _Joining:
         touches = [t for each in joining.touches for t in each]
         values = [t[0] for t in touches]
         said = [k for step in self.steps for k in step.operands]
-        said += [numbers[id(v)] for v in values]
+        said += map(numbers.__getitem__, map(id, values))
         passes, until, asked = self.uses.passes, joining.groups[-1].number, self.w.asked
         return (
             joining.like or joining, *map(id, self.framed),        # (what is planned keeps these alive)
-            *[own.setdefault(v, len(own)) for v in said], *[v.nbytes for v in values],
+            *map(own.__getitem__, said), *map(_NBYTES, values),
             *[t[1].op is None for t in touches], *[passes(t[0], until, asked) for t in touches if t[6]],
         )  # fmt: skip
 

@@ -49,24 +49,26 @@ def step_of(group: Group, w: Walk, parted: Partition, alike: Alike) -> Made:
     for node in group.nodes if parted.again else ():
         node.index = group.number               # (others compute it, too)
     why = group.refusals[0].why if group.refusals else ""
-    number, kept = w.numbers, parted.stored
-    members = tuple([number[id(n)] for n in group.nodes])
-    through = () if group.unit is None else group.unit.through
-    stored = [n.serial in kept and n.serial not in through for n in group.nodes]
-    if group.opaque or not any(stored):         # (another thread let go of what was wanted when this began)
+    number, kept = w.numbers.__getitem__, parted.stored
+    members = tuple(map(number, map(id, group.nodes)))
+    stored = [n.serial in kept for n in group.nodes]
+    if group.unit is not None:
+        through = group.unit.through
+        stored = [store and n.serial not in through for store, n in zip(stored, group.nodes, strict=True)]
+    if group.opaque or True not in stored:      # (another thread let go of what was wanted when this began)
         return Step(members, tuple(compress(members, stored)), None, (), (), (), (), why), None
     if group.unit is not None:
         return _of_boxes(group, group.unit, w, parted, Step(
             members, tuple(compress(members, stored)), None, (), (), (), ((),) * sum(stored), why,
         )), None  # fmt: skip
-    key, needed = structure_of(group, stored, w.tokens, number)
-    found = alike.get(key)
+    forms, links, needed = structure_of(group, stored, w.tokens, w.numbers)
+    found = alike.get((forms, links))
     if found is None:
-        form = form_of(group, stored, w.tokens, w.numbers)
+        form = form_of(group, forms, links, w.tokens)
         known = None if form is None else (w.key[:2], w.tokens.literal, form)
-        found = alike[key] = _first(group, needed, parted, known, w.tokens)
+        found = alike[forms, links] = _first(group, needed, parted, known, w.tokens)
     step, framed = found
-    return step.renumbered(members, [number[id(v)] for v in needed], why), framed
+    return step.renumbered(members, [*map(number, map(id, needed))], why), framed
 
 
 def _of_boxes(group: Group, unit: Unit, w: Walk, parted: Partition, whole: Step) -> Step:

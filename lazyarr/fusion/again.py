@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from operator import attrgetter
 
 import numpy
 
@@ -46,13 +47,16 @@ class Repeat(NamedTuple):
     """How each of the readers sees the maker's space."""
 
 
+_NBYTES = attrgetter("nbytes")
+
 LEAST = 1 << 15
 """Bytes of a value for which that may pay: smaller ones stay in the first-level cache."""
 
 
 def any_large(nodes: Sequence[Expr]) -> bool:
     """Is there any value for which it may pay?"""
-    return any(n.nbytes >= LEAST for n in nodes)
+    most: int = max(map(_NBYTES, nodes))
+    return most >= LEAST
 
 
 def repeats(
@@ -266,7 +270,7 @@ def _enter(repeat: Repeat, group: Group, view: View) -> None:
         group.placed[node.serial] = seen
         group.nodes.append(node)
         if view is not _as_it_is or node.serial in maker.bridged:
-            group.bridged.add(node.serial)
+            group.bridged |= {node.serial}
     group.nodes.sort(key=lambda n: n.serial)
     for v, geo in loads:
         there = view(geo)

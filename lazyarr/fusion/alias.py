@@ -38,6 +38,7 @@ class Memory:
 
     def __init__(self, odd: bool, turns: Turns | None = None) -> None:
         self._known: dict[int, Expr] = {}
+        """By serial of a write.  (What was sunk has the serial of what it stands for, but is none.)"""
         self._elements: dict[int, tuple[numpy.ndarray, Any]] = {}
         self._harmless: dict[tuple[int, int], tuple[bool, numpy.ndarray, numpy.ndarray]] = {}
         self._seen: dict[tuple[int, int], tuple[bool, bool, numpy.ndarray, numpy.ndarray]] = {}
@@ -51,7 +52,7 @@ class Memory:
 
     def turn(self, node: Expr, source: Expr | None) -> None:
         """A write does not go in place, but to the buffer of `source`, or to a new one."""
-        self._known[id(node)] = node if source is None else self.key(source)
+        self._known[node.serial] = node if source is None else self.key(source)
 
     def key(self, value: Expr) -> Expr:
         """The oldest pending value that shares its buffer with `value`, if all writes go in place but those
@@ -59,18 +60,18 @@ class Memory:
         if value.old is None or value.op is None:
             return value
         known = self._known
-        found = known.get(id(value))
+        found = known.get(value.serial)
         if found is not None:
             return found
-        found = known.get(id(value.old))
+        found = known.get(value.old.serial)
         if found is not None:                   # (nearly all: old values are asked about first)
-            known[id(value)] = found
+            known[value.serial] = found
             return found
         passed = list[int]()
-        while value.op is not None and value.old is not None and id(value) not in known:
-            passed.append(id(value))
+        while value.op is not None and value.old is not None and value.serial not in known:
+            passed.append(value.serial)
             value = value.old
-        found = known.get(id(value), value)
+        found = value if value.op is None or value.old is None else known[value.serial]
         known.update(dict.fromkeys(passed, found))
         return found
 

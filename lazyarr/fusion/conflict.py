@@ -182,7 +182,10 @@ def own_conflict(node: Expr, plain: Placed, memory: Memory, key: Expr) -> str | 
     `plain` has its accesses over its own space, `key` is its buffer's."""
     over = None
     for i, geo in zip(node.inputs, plain.reads, strict=True):
-        if i.__class__ is Read and memory.key(i.expr) is key:
+        if i.__class__ is not Read:
+            continue
+        value = i.expr
+        if value is key or (value.old is not None and memory.key(value) is key):
             if over is None:
                 over = written(node, plain.region)
             if geo is None or node.op.__class__ is Gather:      # (a table as a whole)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from lazyarr.expr import Reduce
+from lazyarr.expr import Expr, Reduce
 from lazyarr.fusion.chain import Chain
 from lazyarr.fusion.group import Asked, Group, makes
 from lazyarr.fusion.touches import Flat, Touch, in_step, over, rows_apart, spread_out
@@ -130,7 +130,11 @@ def begins_anew(groups: Iterable[Group], group: Group) -> bool:
 
 def changes_what_stays(groups: Iterable[Group], group: Group, asked: Asked) -> bool:
     """Does it write to a part of what other groups make, while others want it as it was?"""
-    olds = [n.old for n in group.nodes if n.old is not None and not n.covers and n.old.serial in asked]
+    olds: list[Expr] = []
+    for node in group.nodes:                    # (nearly always it is none)
+        old = node.old
+        if old is not None and not node.covers and old.serial in asked:
+            olds.append(old)
     return bool(olds) and any(makes(old, g, old.epoch) for g in groups for old in olds)
 
 

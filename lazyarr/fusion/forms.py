@@ -42,7 +42,7 @@ class Forms:
         self.known: dict[int, Form] = {}
 
     def of(self, node: Expr) -> Form:
-        number = self.tokens.form(node)
+        number = self.tokens.forms[node.serial]
         found = None if self.single else self.known.get(number)
         if found is None:
             why = self.refuse(node, self.memory)

@@ -157,7 +157,7 @@ class Group:
     nodes: list[Expr] = field(default_factory=list)
     placed: dict[int, Placed] = field(default_factory=dict)
     """By serial: how the loops see each node."""
-    bridged: set[int] = field(default_factory=set)
+    bridged: frozenset[int] = frozenset()
     """Serials of the nodes that joined through a view."""
     loads: list[Access] = field(default_factory=list)
     stores: list[Access] = field(default_factory=list)
@@ -165,7 +165,7 @@ class Group:
     """By id of the memory key: where the first `entered` loads are, and the first `kept` stores."""
     entered: int = 0
     kept: int = 0
-    merged: set[int] = field(default_factory=set)
+    merged: frozenset[int] = frozenset()
     """id(memory key) of what masked writes read besides: the elements that they leave."""
     refusals: list[Refusal] = field(default_factory=list)
     fold: Expr | None = None
@@ -178,6 +178,8 @@ class Group:
     """Its one node is an edge (`is_edge`)."""
     unit: Unit | None = None
     """It runs as several loop nests, and nothing joins it (`boxes`)."""
+    usual: bool = False
+    """It is elementwise, or folds what it makes, and writes to new arrays alone."""
 
     @property
     def ordered(self) -> bool:
@@ -231,7 +233,7 @@ class Group:
     def become(self, other: Group) -> None:
         """Take the other's space, and how it sees the nodes."""
         self.shape, self.placed, self.fold = other.shape, other.placed, other.fold
-        self.loads, self.stores = other.loads, other.stores
+        self.loads, self.stores, self.usual = other.loads, other.stores, other.usual
         self.places, self.entered, self.kept = other.places, other.entered, other.kept
 
 
@@ -267,7 +269,18 @@ Loads = list[tuple[Expr, numpy.ndarray]]
 
 def memory_reads(node: Expr, placed: Placed, group: Group, epoch: int) -> Loads:
     """The values that a node of a group loads, and where."""
-    reads, inputs, number, found = placed.reads, node.inputs, group.number, []
+    number = group.number
+    return [
+        (value, geo) for value, geo in reads_of(node, placed)
+        # (What an earlier evaluation made, or another group: asked here, for nearly all.)
+        if value.index != number or value.epoch != epoch or value.op is None
+        or not forwards(value, geo, group, epoch)
+    ]  # fmt: skip
+
+
+def reads_of(node: Expr, placed: Placed) -> Loads:
+    """The values that a node loads where nothing comes in registers, and where."""
+    reads, inputs = placed.reads, node.inputs
     kind = node.op.__class__
     if kind is Gather:
         table = inputs[0]
@@ -275,13 +288,8 @@ def memory_reads(node: Expr, placed: Placed, group: Group, epoch: int) -> Loads:
         reads = (anywhere(table.geo), *reads[1:])
     elif kind is Compress:
         inputs = loop_inputs(node)
+    found: Loads = []
     for i, geo in zip(inputs, reads, strict=False):
         if geo is not None:
-            value = i.expr                      # type: ignore[union-attr]
-            # (What an earlier evaluation made, or another group: asked here, for nearly all.)
-            if (
-                value.op is None or value.index != number or value.epoch != epoch
-                or not forwards(value, geo, group, epoch)
-            ):  # fmt: skip
-                found.append((value, geo))
+            found.append((i.expr, geo))         # type: ignore[union-attr]
     return found

@@ -54,6 +54,7 @@ from lazyarr.fusion.group import (
     loop_inputs,
     makes,
     memory_reads,
+    reads_of,
     region_of,
     written,
 )
@@ -117,6 +118,7 @@ def partition(
     Elsewhere
         If some node cannot be there."""
     on = current.parallel
+    tokens.tell(nodes)
     apart = len(barred) or memory.turns or switches.OFF
     usual = look_back > 0 and {"fusion", "reduction"} <= on and not apart
     terms = Terms(
@@ -158,23 +160,27 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
             _enter_unit(node, groups, last_reader, epoch, stored, memory)
             continue
         place = None if terms.places is None else terms.places[k]
-        group, placed, loads = _place(node, groups, last_reader, epoch, terms, place)
+        op, old = node.op, node.old
+        key = node if old is None else memory.key(node)
+        group, placed, loads = _place(node, key, groups, last_reader, epoch, terms, place)
         group.nodes.append(node)
         group.placed[node.serial] = placed
         node.epoch, node.index = epoch, group.number
-        op, old = node.op, node.old
         if op.__class__ is not Map and not group.opaque:
             if isinstance(op, FOLDS):
                 group.fold = leader(node, group.fold)
             if isinstance(op, Scan):
                 group.scan = op.axis
-        _enter_loads(loads, group, last_reader, stored, memory)
+            group.usual = group.usual and op.__class__ in (Reduce, Gather)
+        if loads:
+            _enter_loads(loads, group, last_reader, stored, memory)
         if old is not None:
-            key = memory.key(node)
-            group.stores.append(_access((node, key, written(node, placed.region))))
+            region = written(node, placed.region) if op.__class__ is Scatter else placed.region
+            group.stores.append(_access((node, key, region)))
+            group.usual = False
             group.scatters = group.scatters or isinstance(op, Scatter)
             if node.masked:
-                group.merged.add(id(key))
+                group.merged |= {id(key)}
             if not node.covers and not (node.masked and _passes_on(node, placed, group, passing)):
                 stored.add(node.serial)
                 if old.op is not None:
@@ -250,30 +256,36 @@ Joined = tuple[Placed, Loads]
 
 
 def _place(
-    node: Expr, groups: list[Group], last_reader: dict[int, int], epoch: int, terms: Terms, known: int | None
+    node: Expr, key: Expr, groups: list[Group], last_reader: dict[int, int], epoch: int, terms: Terms,
+    known: int | None,
 ) -> tuple[Group, Placed, Loads]:
-    """The group in whose loops a node runs, perhaps a new one, and how they see it.
+    """The group in whose loops a node runs, perhaps a new one, and how they see it; `key` is its buffer's.
 
     Where `known` says which, it is that one."""
-    needed = [
-        i.expr.index for i in node.inputs
-        if i.__class__ is Read and i.expr.epoch == epoch and i.expr.op is not None
-    ]
+    needed: list[int] = []
     """The groups that make what it needs."""
+    floor = -1                                  # the last group that must not run after it
+    for i in node.inputs:
+        if i.__class__ is Read:
+            value = i.expr
+            if value.epoch == epoch and value.op is not None:
+                needed.append(value.index)
+                if value.index > floor:
+                    floor = value.index
     old, memory = node.old, terms.memory
     if old is not None and old.op is not None and old.epoch == epoch:
         needed.append(old.index)
-    floor = max(needed) if needed else -1       # the last group that must not run after it
+        floor = max(floor, old.index)
     own, shape, plain, twice = terms.forms.of(node)
     if old is None:
         edge = False
         if groups and own is None and known is None and terms.usual:
             group = groups[floor]               # (the latest, if it needs none)
-            loads = _usual(node, shape, plain, group, epoch)
-            if loads is not None:
-                return group, plain, loads
+            if group.usual and group.shape == shape and len(group.nodes) < MAX_NODES:
+                loads = _usual(node, plain, group, epoch)
+                if loads is not None:
+                    return group, plain, loads
     else:
-        key = memory.key(node)
         floor = max(floor, last_reader.get(id(key), -1))
         edge = old.op is not None and is_edge(node, memory)
         if edge and own is TOO_FEW:
@@ -287,7 +299,11 @@ def _place(
         apart = terms.look_back == ALONE or (not terms.look_back and floor < len(groups) - 1)
         if apart and groups:
             refusals.append(Refusal(node.serial, CROWDED, floor))
-        tried = _candidates(groups, floor, terms.look_back) if known is None else _known(groups, known, floor)
+        if known is not None:
+            tried = _known(groups, known, floor)
+        else:
+            latest = floor == len(groups) - 1 and terms.look_back > 0
+            tried = groups[-1:] if latest else _candidates(groups, floor, terms.look_back)
         for group in tried:
             link = _link(node, plain, group, epoch) if group.number in needed else None
             if refusals and link is None and shape != group.shape:
@@ -299,24 +315,21 @@ def _place(
                 refusals.append(Refusal(node.serial, found, group.number))
     if known is not None and known != (len(groups) if why is None else -1 - len(groups)):
         raise Elsewhere
-    group = Group(len(groups), shape, memory, opaque=why is not None, refusals=refusals, edge=edge)
+    group = Group(
+        len(groups), shape, memory, why is not None, refusals=refusals, edge=edge,
+        usual=why is None and not edge,
+    )  # fmt: skip
     groups.append(group)
-    return group, plain, memory_reads(node, plain, group, epoch)
+    return group, plain, reads_of(node, plain)
 
 
-def _usual(
-    node: Expr, shape: tuple[int, ...], plain: Placed, group: Group, epoch: int
-) -> Loads | None:
-    """What a new array's node loads that joins the first group it would try, in the usual case: an operation
-    over the group's space, or its only fold, and what the group makes of all it reads comes in registers.
+def _usual(node: Expr, plain: Placed, group: Group, epoch: int) -> Loads | None:
+    """What a new array's node loads that joins the first group it would try, one of its space, in the usual
+    case: an operation, or the only fold, and what the group makes of all it reads comes in registers.
 
     None where that has to be looked at: `_join` and `conflict` say yes to no other nodes at once."""
-    kind, fold = node.op.__class__, group.fold
-    if (
-        not (kind is Map or (kind is Reduce and fold is None)) or group.shape != shape or group.opaque
-        or group.edge or group.stores or group.unit is not None or group.scan is not None
-        or len(group.nodes) >= MAX_NODES or (fold is not None and fold.op.__class__ is not Reduce)
-    ):  # fmt: skip
+    kind = node.op.__class__
+    if kind is not Map and (kind is not Reduce or group.fold is not None):
         return None
     number, loads = group.number, []
     for i, geo in zip(node.inputs, plain.reads, strict=True):
@@ -399,7 +412,7 @@ def _join(
         why = _strides_apart(node, plain, placed, group, epoch)
         found = why or _joined(node, placed, group, epoch, terms)
         if not isinstance(found, str):
-            group.bridged.add(node.serial)
+            group.bridged |= {node.serial}
         return found
     back = None if group.ordered else reindex(made, seen)
     moved = None if back is None else group.through(back, shape)
@@ -408,7 +421,7 @@ def _join(
     found = _strides_apart(node, plain, plain, moved, epoch) or _joined(node, plain, moved, epoch, terms)
     if not isinstance(found, str):
         group.become(moved)
-        group.bridged.add(node.serial)
+        group.bridged |= {node.serial}
     return found
 
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from lazyarr.config import current
 from lazyarr.dtypes import PLAIN
 from lazyarr.expr import Expr, Reduce
-from lazyarr.fusion.compress import overwritten
+from lazyarr.fusion.compress import Accesses
 from lazyarr.fusion.group import Group
 from lazyarr.fusion.parfor import Reduction
 from lazyarr.fusion.program import Program
@@ -21,17 +21,17 @@ from lazyarr.switches import is_off
 
 
 def portioned(
-    groups: Sequence[Group], stored: Collection[int], asked: Collection[int]
+    groups: Sequence[Group], stored: Collection[int], asked: Collection[int], accesses: Accesses
 ) -> dict[int, tuple[Group, Expr]]:
     """For the number of a group that folds: the group that makes what it reads, and the value."""
     found: dict[int, tuple[Group, Expr]] = {}
     for group in () if is_off("feeds") or "fusion" not in current.parallel else groups:
         value = None if group.scan is None and group.unit is None else _result(group, stored)
-        reader = None if value is None or value.serial in asked else _reader(value, group, groups)
+        reader = None if value is None or value.serial in asked else _reader(value, group, accesses)
         if value is None or reader is None or reader.opaque or reader.unit is not None:
             continue
         folds = reader.fold is not None and isinstance(reader.fold.op, Reduce)
-        if folds and not overwritten(group, groups[group.number + 1 : reader.number + 1]):
+        if folds and not accesses.overwritten(group, reader):
             found.setdefault(reader.number, (group, value))
     return found
 
@@ -46,13 +46,16 @@ def _result(group: Group, stored: Collection[int]) -> Expr | None:
     return made[0] if len(made) == 1 and made[0].old is None else None
 
 
-def _reader(value: Expr, maker: Group, groups: Sequence[Group]) -> Group | None:
+def _reader(value: Expr, maker: Group, accesses: Accesses) -> Group | None:
     """The one group that reads a value."""
-    key = maker.memory.key(value)
-    found = [g for g in groups[maker.number + 1 :] if any(a.key is key for a in (*g.loads, *g.stores))]
-    if len(found) != 1 or any(a.key is key for a in found[0].stores):
+    key = id(maker.memory.key(value))
+    readers, writers = accesses.loads.get(key, []), accesses.stores.get(key, [])
+    if not readers or (writers and writers[-1].number > maker.number):
         return None
-    return found[0] if any(a.value is value for a in found[0].loads) else None
+    reader = readers[-1]
+    if reader.number <= maker.number or (len(readers) > 1 and readers[-2].number > maker.number):
+        return None
+    return reader if any(a.value is value for a in reader.loads) else None
 
 
 def takes(program: Program, operand: int, nbytes: int) -> bool:

@@ -16,9 +16,9 @@ NumPy does it, so flags are NumPy's: what nobody reads and may raise some is sto
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
+from operator import attrgetter
 
 from lazyarr.draws import DRAWS
 from lazyarr.expr import FOLDS, Expr, Map, Read, Reduce
@@ -43,6 +43,8 @@ from lazyarr.geometry import same
 from lazyarr.ops import may_raise, row
 from lazyarr.records import dataclass
 from lazyarr.switches import is_node_off
+
+_SERIAL = attrgetter("serial")
 
 BOX_BYTES = 1 << 16
 """What a launch more takes, in bytes that memory moves meanwhile."""
@@ -151,7 +153,7 @@ def _shared(groups: Sequence[Group], asked: Collection[int], out: Collection[int
     """What is written piece by piece and read by several groups, by serial: how many these are."""
     first: dict[int, int] = {}
     several: dict[int, set[int]] = {}
-    for group in groups:
+    for group in groups if any(group.stores for group in groups) else ():
         number = -1 if group.opaque or group.number in out else group.number
         for value, _, _ in group.loads:
             if value.old is not None and value.op is not None and value.serial not in asked:
@@ -205,27 +207,26 @@ def below(unit: Unit, shared: Collection[int]) -> set[int]:
 
 
 class Readers:
-    """Who needs each value, by serials; looked for when somebody first asks."""
+    """Who of some nodes needs each value, by serials; looked for when somebody first asks."""
 
     def __init__(self, nodes: Sequence[Expr]) -> None:
-        self.nodes = nodes
-        self.known: dict[int, set[int]] = defaultdict(set)
+        self.nodes = {*map(_SERIAL, nodes)}
+        self.known: dict[int, set[int]] = {}
 
     def of(self, value: Expr) -> set[int]:
-        known = self.known
-        if not known:
-            for node in self.nodes:
-                for needed in node.needs():
-                    known[needed.serial].add(node.serial)
-        return known[value.serial]
+        found = self.known.get(value.serial)
+        if found is None:
+            found = self.known[value.serial] = self.nodes.intersection(map(_SERIAL, value.waiting()))
+        return found
 
 
 def _is_apart(group: Group, asked: Collection[int], short: Short) -> bool:
     """Does it read what is made for it piece by piece, or at other elements?"""
     for value, _, geo in group.loads:
         if value.op is not None and value.serial not in asked and (
-            value.old is not None or not same(geo, region_of(value)) or short(value)
-        ):
+            value.old is not None or not (geo is value.region or same(geo, region_of(value)))
+            or (value.op.__class__ is Reduce and short(value))
+        ):  # fmt: skip
             return True
     return False
 
@@ -256,7 +257,7 @@ def _of_folds(nodes: list[Expr], group: Group, short: Short) -> Parts | None:
     if len(shapes) != 1 or not all(map(short, folds)):
         return None
     placed = {n.serial: Placed((folded(n).geo,), region_of(n)) for n in folds}
-    part = replace(group, shape=shapes.pop(), nodes=folds, placed=placed, fold=None, bridged=set())
+    part = replace(group, shape=shapes.pop(), nodes=folds, placed=placed, fold=None, bridged=frozenset())
     return folds, part, None
 
 
@@ -284,7 +285,7 @@ def _fed(nodes: list[Expr], group: Group, of: Prospects, shared: Collection[int]
     else:
         copy: Expr = copy_of(value, geo)
         others, placed = [copy], {copy.serial: Placed.plainly(copy)}
-    return others, replace(group, nodes=others, placed=placed, fold=None, bridged=set()), value
+    return others, replace(group, nodes=others, placed=placed, fold=None, bridged=frozenset()), value
 
 
 def _elementwise(group: Group, short: Short) -> bool:

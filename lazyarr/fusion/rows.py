@@ -258,8 +258,10 @@ class Tried:
         return found
 
     def _where(self, one: Begun) -> tuple[int, ...]:
-        number, buffers = self.buffers.setdefault, self.buffers
-        return (one.kind.number, *[number(id(key), len(buffers)) for key in one.keys])
+        number, buffers, where = self.buffers.setdefault, self.buffers, [one.kind.number]
+        for key in one.keys:
+            where.append(number(id(key), len(buffers)))
+        return tuple(where)
 
     def follow(self, one: Begun, asked: Asked) -> str | None:
         """Let a group follow, in the chains that can have it; or why none can."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import field
-from itertools import chain, count
-from operator import attrgetter
+from itertools import chain, count, islice, repeat
+from operator import attrgetter, is_
 from typing import Any
 
 import numpy
@@ -34,7 +34,16 @@ Key = tuple[Any, ...]
 
 
 _OP, _INPUTS, _REGION, _OLD = map(attrgetter, ("op", "inputs", "region", "old"))
+_COVERS, _MASKED, _SERIAL = map(attrgetter, ("covers", "masked", "serial"))
 _EXPR, _GEO = map(attrgetter, ("expr", "geo"))
+
+
+class Numbering(dict[Any, int]):
+    """Numbers things as they are first asked for."""
+
+    def __missing__(self, key: Any) -> int:
+        number = self[key] = len(self)
+        return number
 
 
 class Numbers(dict[Expr, int]):
@@ -55,6 +64,43 @@ class Numbers(dict[Expr, int]):
         self.leaves.append(value)
         number = self[value] = -len(self.leaves)
         return number
+
+
+SHAPELESS = (Map, Reduce, Scan)
+"""Ops of which no extent becomes a number in the body."""
+
+
+class Bare(dict[int, tuple[Key, tuple[int, ...], bool]]):
+    """What of a form has no extents in it, by number: all but its geometries; these, by number; and whether
+    no extent becomes a number in the body either."""
+
+    def __init__(
+        self, shared: dict[int, numpy.ndarray], places: list[Any], forms: list[Key], heads: int
+    ) -> None:
+        self.shared, self.places, self.forms, self.heads = shared, places, forms, heads
+        self.numbers, self.visits = Numbering(), dict[int, tuple[Any, int, int]]()
+
+    def __missing__(self, form: int) -> tuple[Key, tuple[int, ...], bool]:
+        key = self.forms[form]
+        region, said, inputs = key[0], key[1 : self.heads], key[self.heads :]
+        rest = *said, *[None if i.__class__ is int else i for i in inputs]
+        geos = (*[i for i in inputs if i.__class__ is int], region)
+        found = self[form] = rest, geos, isinstance(key[1], SHAPELESS)
+        return found
+
+    def visited(self, place: int) -> tuple[Any, int, int]:
+        """Of a geometry: its type and number of axes, and numbers for what it is and for the elements that it
+        visits, whatever its axes of length 1 are."""
+        found = self.visits.get(place)
+        if found is None:
+            said = self.places[place]
+            shape, strides, char, offset = said if said.__class__ is tuple else by_contents(self.shared[said])
+            told = shape, strides, char, offset
+            if 1 in shape:
+                strides = tuple([s for s, n in zip(strides, shape, strict=True) if n > 1])
+            seen = shape, strides, offset, char
+            found = self.visits[place] = (char, len(shape)), self.numbers[told], self.numbers[seen]
+        return found
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -78,11 +124,13 @@ class Tokens:
     """By identity, what is said of the nodes' geometries: they hold these."""
     _ones: dict[Any, numpy.ndarray] = field(default_factory=dict)
     """By what is said of them: the first such geometry."""
-    _one_of: dict[int, numpy.ndarray] = field(default_factory=dict)
-    """The same, by identity."""
-    _forms: dict[Key, int] = field(default_factory=dict)
-    _form_of: dict[int, int] = field(default_factory=dict)
-    """By serial of a node: its form."""
+    forms: dict[int, int] = field(default_factory=dict)
+    """By serial of a node: a number for what it is by itself, whatever its inputs are: for all that is said
+    of it but which values it needs and whether it is stored.  Of the nodes of which `tell` was asked."""
+    bare: Bare = field(default_factory=lambda: Bare({}, [], [], 0))
+    """What of a form has no extents in it, by number."""
+    bridged: bool = False
+    """Some memory is somebody else's."""
 
     def of(
         self, nodes: Sequence[Expr], stored: Sequence[bool], numbers: Numbers,
@@ -128,6 +176,7 @@ class Tokens:
             parts += (k, below, found is old, node.masked, node.covers)
         for k, value in enumerate(numbers.leaves):
             if value.buf is not None and value.buf.bridge is not None:
+                self.bridged = True
                 parts += (-1 - k, value.buf.address & 15)
                 self._foreign = self._foreign or value.buf.address & 15 != 0
         return parts
@@ -157,39 +206,35 @@ class Tokens:
 
     def one(self, geo: numpy.ndarray) -> numpy.ndarray:
         """Of all geometries of nodes of which the same is said, one."""
-        found = self._one_of.get(id(geo))
-        if found is None:
-            found = self._one_of[id(geo)] = self._ones.setdefault(self._known[id(geo)], geo)
-        return found
+        return self._ones.setdefault(self._known[id(geo)], geo)
 
-    def form(self, node: Expr) -> int:
-        """A number for what a node is by itself, whatever its inputs are: for all that is said of it but
-        which values it needs and whether it is stored."""
-        number = self._form_of.get(node.serial)
-        if number is None:
-            known, one, op = self._one_of, self.one, node.op
-            region: Any = node.region
-            inputs: Sequence[Any] = node.inputs
-            where = known.get(id(region))
-            key: list[Any] = [
-                op, node.old is None, node.covers, node.masked, id(one(region) if where is None else where),
-            ]  # fmt: skip
-            add = key.append
-            for i in inputs:
-                if i.__class__ is Read:
-                    geo = i.geo
-                    where = known.get(id(geo))
-                    add(id(one(geo) if where is None else where))
-                else:
-                    add(i.dtype.char)
-                    if self.rules.numbers:
-                        add(self.rules.seen(i) if self.literal else NONE)
-            if op.__class__ is Reduce and op.initial is not None:
-                add(op.initial.tobytes())
-            if self.rules.flagless:
-                add(self.literal and ignores(node.errors))
-            number = self._form_of[node.serial] = self._forms.setdefault(tuple(key), len(self._forms))
-        return number
+    def tell(self, nodes: Sequence[Expr]) -> None:
+        """Number the forms of all nodes whose tokens these are.
+
+        (One kind of token comes after the other, as in `of`.)"""
+        if self.forms:
+            return
+        places, rules, literal = Numbering(), self.rules, self.literal
+        where = dict(zip(self._known, map(places.__getitem__, self._known.values()), strict=True))
+        ops, given = [*map(_OP, nodes)], [*map(_INPUTS, nodes)]
+        inputs: list[Any] = [
+            where[id(i.geo)] if i.__class__ is Read else i.dtype.char for i in chain.from_iterable(given)
+        ]
+        if rules.numbers and literal:
+            each = zip(inputs, chain.from_iterable(given), strict=True)
+            inputs = [x if x.__class__ is int else (x, rules.seen(i)) for x, i in each]
+        new = map(is_, map(_OLD, nodes), repeat(None))
+        regions = map(where.__getitem__, map(id, map(_REGION, nodes)))
+        kinds: list[Any] = [regions, ops, new, map(_COVERS, nodes), map(_MASKED, nodes)]
+        initial = [op.initial if op.__class__ is Reduce else None for op in ops]
+        if initial.count(None) < len(ops):
+            kinds.append([None if x is None else x.tobytes() for x in initial])
+        if rules.flagless:
+            kinds.append([literal and ignores(node.errors) for node in nodes])
+        at, known, said = iter(inputs), Numbering(), zip(*kinds, strict=True)
+        keys = [(*mine, *islice(at, n)) for mine, n in zip(said, map(len, given), strict=True)]
+        self.forms = dict(zip(map(_SERIAL, nodes), map(known.__getitem__, keys), strict=True))
+        self.bare = Bare(self.shared, [*places], [*known], len(kinds))
 
     def places(self) -> Iterable[Any]:
         """What was said of geometries, in the order in which they were met, each once."""
@@ -207,82 +252,76 @@ def by_contents(geo: numpy.ndarray) -> Key:
 
 def structure_of(
     group: Group, stored: Sequence[bool], tokens: Tokens, live: Container[int]
-) -> tuple[Key, list[Expr]]:
-    """The key of a group, of whose nodes some are stored, and the values that it needs of others."""
-    numbers = {id(n): k for k, n in enumerate(group.nodes)}
-    parts: list[Any] = []
+) -> tuple[Key, Key, list[Expr]]:
+    """What the nodes of a group are, of which some are stored; which values they need, by the numbers that
+    these have in the group; and those of others among these.  The first two are the group's key."""
+    nodes, known = group.nodes, tokens.forms
+    forms: list[int] = []
+    links: list[Any] = [*stored]
     needed: list[Expr] = []
-    add, form = parts.append, tokens.form
-    for node, store in zip(group.nodes, stored, strict=True):
-        add(form(node))
-        add(store)
-        values = [i.expr for i in node.inputs if i.__class__ is Read]
+    numbers: dict[int, int] = {}
+    for node in nodes:                              # (no function for each: most groups have few nodes)
+        numbers[node.serial] = len(forms)
+        forms.append(known[node.serial])
+    for node in nodes:
+        for i in node.inputs:
+            if i.__class__ is Read:
+                value = i.expr
+                k = numbers.get(value.serial)
+                if k is None:
+                    needed.append(value)
+                    k = numbers[value.serial] = -len(needed)
+                links.append(k)
         old = node.old
         if old is not None:                         # (which the node's form says)
             while old is not None and old.op is not None and id(old) not in live:
                 old = old.old
-            add(old is node.old)
-            if old is None:
-                add(None)
-            else:
-                values.append(old)
-        for value in values:
-            k = numbers.get(id(value))
-            if k is None:
-                needed.append(value)
-                k = numbers[id(value)] = -len(needed)
-                if value.buf is not None and value.buf.bridge is not None:
-                    add(value.buf.address & 15)
-            add(k)
+            k = None if old is None else numbers.get(old.serial)
+            if old is not None and k is None:
+                needed.append(old)
+                k = numbers[old.serial] = -len(needed)
+            links += (old is node.old, k)
+    if tokens.bridged:
+        for k, value in enumerate(needed):
+            if value.buf is not None and value.buf.bridge is not None:
+                links += (-1 - k, value.buf.address & 15)
     if group.fold is not None and any(
-        isinstance(n.op, Reduce) and n.op.name in DECIDED_EARLY for n in group.nodes
+        isinstance(n.op, Reduce) and n.op.name in DECIDED_EARLY for n in nodes
     ):
-        parts += [tokens.literal and ignores(n.errors) for n in group.nodes]
+        links += [tokens.literal and ignores(n.errors) for n in nodes]
     if group.bridged:               # the loops see nodes otherwise than these were written
-        parts.append(group.shape)
-        for node in group.nodes:
+        links.append(group.shape)
+        for node in nodes:
             placed = group.placed[node.serial]
-            parts += [None if geo is None else by_contents(geo) for geo in (placed.region, *placed.reads)]
-    return tuple(parts), needed
+            links += [None if geo is None else by_contents(geo) for geo in (placed.region, *placed.reads)]
+    return tuple(forms), tuple(links), needed
 
 
-def form_of(group: Group, stored: Sequence[bool], tokens: Tokens, live: Container[int]) -> Key | None:
-    """What the body of a group depends on, whatever the extents: the tokens of its nodes, in which geometries
-    are told by their types and by which of them are one; None where the body itself has extents in it.
+def form_of(group: Group, forms: Key, links: Key, tokens: Tokens) -> Key | None:
+    """What the body of a group depends on, whatever the extents: what is said of its nodes (`structure_of`),
+    in which geometries are told by their types and by which of them are one; None where the body itself has
+    extents in it.
 
     (Equal loads are one by what they say of memory, values pass in registers by which elements they are: axes
     of length 1 make a difference.)"""
-    if group.bridged or switches.OFF or any(not isinstance(n.op, SHAPELESS) for n in group.nodes):
+    if group.bridged or switches.OFF:
         return None
-    pinned, labels, form = tokens.shared, dict[Any, int](), list[Any]()
-    known: dict[Any, tuple[Any, ...]] = {}
-    for part in tokens.of(group.nodes, stored, Numbers.of(group.nodes), live):
-        told = part.__class__ is tuple
-        if not told and (part.__class__ is not int or part not in pinned):
-            form.append(part)
-            continue
-        found = known.get(part)
-        if found is None:
-            said = part if told else by_contents(pinned[part])
-            shape, strides, char, offset = said
-            if 1 in shape:
-                strides = tuple([s for s, n in zip(strides, shape, strict=True) if n > 1])
-            seen = shape, strides, offset, char
-            found = known[part] = (
-                char, len(shape), labels.setdefault(said, len(labels)), labels.setdefault(seen, len(labels)),
-            )  # fmt: skip
-        form += found
-    for node in group.nodes:
+    bare = [*map(tokens.bare.__getitem__, forms)]
+    if not all(shapeless for *_, shapeless in bare):
+        return None
+    told = [tokens.bare.visited(place) for _, geos, _ in bare for place in geos]
+    form: list[Any] = [
+        links, *[rest for rest, *_ in bare], *[kind for kind, *_ in told],
+        *map(Numbering().__getitem__, [what for _, what, _ in told]),
+        *map(Numbering().__getitem__, [seen for *_, seen in told]),
+    ]  # fmt: skip
+    for node in group.nodes if group.fold is not None else ():
         if node.op.__class__ is Reduce:
             order = fold_order(node)
             assert isinstance(order, Order)
             across = bool(order.loops) and order.loops[-1].kind == "p"
             form += (node is group.fold, order.fold, order.start, across)
     return tuple(form)
-
-
-SHAPELESS = (Map, Reduce, Scan)
-"""Ops of which no extent becomes a number in the body."""
 
 
 @dataclass(slots=True, eq=False)

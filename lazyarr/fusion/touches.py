@@ -35,10 +35,15 @@ class Touch(NamedTuple):
 
     def row_bytes(self, axis: int) -> int:
         """Bytes of one row; 0 where all rows are the same."""
-        if not self.strides[axis]:
-            return 0
-        others = (n for d, (n, s) in enumerate(zip(self.shape, self.strides, strict=True)) if s and d != axis)
-        return self.itemsize * math.prod(others)
+        return _row_bytes(self.shape, self.strides, self.itemsize, axis)
+
+
+@lru_cache(maxsize=4096)
+def _row_bytes(shape: Extents, strides: Extents, itemsize: int, axis: int) -> int:
+    if not strides[axis]:
+        return 0
+    others = (n for d, (n, s) in enumerate(zip(shape, strides, strict=True)) if s and d != axis)
+    return itemsize * math.prod(others)
 
 
 _alike: dict[tuple[object, ...], int] = {}

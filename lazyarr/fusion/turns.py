@@ -71,6 +71,7 @@ def turns(nodes: Sequence[Expr], asked: Asked, fits: Callable[[int, int], int], 
     How many have one new buffer, `fits` says, given the bytes of a row and how many rows there are; and they
     are no more than so many `groups`."""
     found = Turns()
+    readers: _Readers | None = None
     for writes in _written(nodes):
         sweep = _sweep_of(writes, asked)
         if sweep is None:
@@ -79,9 +80,10 @@ def turns(nodes: Sequence[Expr], asked: Asked, fits: Callable[[int, int], int], 
         frame = _frame(writes[at])
         if frame is None or not _spared(writes[at], asked):
             continue
-        readers = _readers(nodes, writes) if length > 1 else {}
+        if length > 1 and readers is None:
+            readers = _readers(nodes)
         count = (len(writes) - at) // length
-        if length > 1 and not all(
+        if readers is not None and length > 1 and not all(
             _complete(writes[k : k + length], readers, frame) for k in range(at, at + count * length, length)
         ):
             continue
@@ -227,8 +229,9 @@ _Readers = dict[int, list[tuple[Expr, numpy.ndarray]]]
 """By id of a value, who reads it, and where."""
 
 
-def _readers(nodes: Sequence[Expr], writes: Sequence[Expr]) -> _Readers:
-    found: _Readers = {id(n): [] for n in writes}
+def _readers(nodes: Sequence[Expr]) -> _Readers:
+    """Those of all writes."""
+    found: _Readers = {id(n): [] for n in nodes if n.old is not None}
     for node in nodes:
         for i in node.inputs:
             if isinstance(i, Read) and id(i.expr) in found:
