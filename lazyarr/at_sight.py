@@ -9,19 +9,25 @@ Always holds: what is known at sight has the key by which `look` has found its p
 
 from __future__ import annotations
 
+import math
 import sys
 import weakref
+from bisect import bisect_left
 from typing import Any
+
+import numpy
 
 from lazyarr.calls import Call
 from lazyarr.compiler import COMPILER, numpy_ns
 from lazyarr.config import plan_key
 from lazyarr.error_state import buffer_size, ignores, look
-from lazyarr.expr import Expr, Gather, Read
+from lazyarr.expr import COMPRESS, Expr, Gather, Read
 from lazyarr.fusion.structure import by_contents
 from lazyarr.geometry import FRESH
 from lazyarr.plan import Plan
+from lazyarr.plan_patterns import SIZES
 from lazyarr.ready import Met, Way
+from lazyarr.records import NamedTuple
 
 MOST = 1024
 """Last nodes; all are forgotten when there are more."""
@@ -34,12 +40,18 @@ LEAF, NODE, AGAIN, CONSTANT = range(4)
 before; no array."""
 
 
+class Kept(NamedTuple):
+    """How the elements that a mask keeps are seen, where any number of them has the same plan."""
+
+    char: str
+
+
 class Sight:
     """An evaluation, as it looks from its last node."""
 
     __slots__ = (
-        "buffers", "calls", "ignored", "key", "leaves", "nodes", "order", "pins", "plan", "share", "state",
-        "stored", "way",
+        "band", "buffers", "calls", "ignored", "key", "leaves", "nodes", "order", "others", "pins", "plan",
+        "share", "state", "stored", "way",
     )  # fmt: skip
 
     nodes: list[tuple[int, Any, Any, tuple[tuple[int, int, Any], ...], bool, int]]
@@ -63,6 +75,10 @@ class Sight:
     """And `error_state.buffer_size`."""
     share: float
     """How much of the time for all nodes is the first one's, to NumPy."""
+    band: int | None
+    """Which of `SIZES` the number of kept elements is beyond, where it may be another one."""
+    others: set[int]
+    """The numbers of elements of all else then."""
 
 
 _sights: dict[tuple[int, int], list[Sight]] = {}
@@ -78,7 +94,7 @@ def at_sight(root: Expr) -> Met | None:
         return None
     for sight in reversed(known):               # (the last one most likely comes again)
         values = _values(sight, root)
-        if values is None:
+        if values is None or (sight.band is not None and not _like_kept(sight, values)):
             continue
         plan, way = sight.plan(), sight.way()
         if plan is None or way is None or sight.state is not plan_key() or sight.buffers != look()[6]:
@@ -96,7 +112,10 @@ def at_sight(root: Expr) -> Met | None:
             known.append(sight)
         leaves = [*map(values.__getitem__, sight.leaves)]
         stored, share = sight.stored, sight.share
-        return Met(nodes, leaves, sight.key, sight.pins, kept, sight.calls, stored, plan, way, share)
+        return Met(
+            nodes, leaves, sight.key, sight.pins, kept, sight.calls, stored, plan, way, share, None,
+            None if sight.band is None else sight.key,
+        )  # fmt: skip
     return None
 
 
@@ -105,7 +124,9 @@ def _values(sight: Sight, root: Expr) -> list[Any] | None:
     values: list[Any] = [root]
     for place_of_node, op, region, inputs, _, _ in sight.nodes:
         node = values[place_of_node]
-        if node.op is not op or node.region is not region or node.old is not None:
+        if node.op is not op or node.old is not None:
+            return None
+        if node.region is not region and not _is_like(node.region, region):
             return None
         for i, (kind, place, seen) in zip(node.inputs, inputs, strict=False):
             if i.__class__ is not Read:
@@ -113,9 +134,7 @@ def _values(sight: Sight, root: Expr) -> list[Any] | None:
                     return None
                 continue
             value, geo = i.expr, i.geo
-            if geo is not seen and (
-                seen.__class__ is not tuple or id(geo) in FRESH or by_contents(geo) != seen
-            ):
+            if geo is not seen and not _is_like(geo, seen):
                 return None
             if kind == AGAIN:
                 if values[place] is not value:
@@ -129,6 +148,27 @@ def _values(sight: Sight, root: Expr) -> list[Any] | None:
                 return None
             values.append(value)
     return values if len({*map(id, values)}) == len(values) else None
+
+
+def _is_like(geo: Any, seen: Any) -> bool:
+    """Does a geometry look as what was seen, which is another object?"""
+    if seen.__class__ is tuple:
+        return id(geo) not in FRESH and by_contents(geo) == seen
+    return seen.__class__ is Kept and id(geo) in FRESH and geo.ndim == 1 and geo.dtype.char == seen.char
+
+
+def _like_kept(sight: Sight, values: list[Any]) -> bool:
+    """Are all that are seen as kept elements as many, and nothing else?"""
+    n = 0
+    for at, _, region, inputs, _, _ in sight.nodes:
+        node = values[at]
+        geos = [node.region] if region.__class__ is Kept else []
+        geos += [i.geo for i, (_, _, seen) in zip(node.inputs, inputs, strict=True) if seen.__class__ is Kept]
+        for geo in geos:
+            n = n or geo.shape[0]
+            if geo.shape[0] != n:
+                return False
+    return n not in sight.others and bisect_left(SIZES, n) == sight.band
 
 
 def _kept(sight: Sight, nodes: list[Expr], values: list[Any]) -> bool | None:
@@ -175,7 +215,9 @@ def note(met: Met, root: Expr) -> None:
     sight.leaves = tuple([places[id(leaf)] for leaf in met.leaves])
     works = [*map(numpy_ns, met.nodes)]
     sight.share = works[0] / sum(works)
-    sight.ignored = met.ignored
+    sight.ignored, sight.band, sight.others = met.ignored, None, set()
+    if met.key == met.counted:
+        _forget_count(sight, met)
     sight.state, sight.buffers = plan_key(), buffer_size()
     sight.key, sight.pins, sight.calls, sight.stored = met.key, met.pins, met.calls, met.stored
     sight.plan, sight.way = weakref.ref(plan), weakref.ref(met.way)
@@ -185,6 +227,27 @@ def note(met: Met, root: Expr) -> None:
     known = _sights.setdefault((id(root.op), id(root.region)), [])
     known.append(sight)
     del known[:-EACH]
+
+
+def _forget_count(sight: Sight, met: Met) -> None:
+    """Let any number of elements be kept."""
+    (n,) = {node.region.shape[0] for node in met.nodes if node.op is COMPRESS}      # type: ignore[union-attr]
+    sight.band = bisect_left(SIZES, n)
+
+    def seen(geo: Any) -> Any:
+        if geo.__class__ is not numpy.ndarray:
+            sizes = () if geo.__class__ is type else (math.prod(geo[0]),)
+            sight.others.update(sizes)
+            return geo
+        if geo.size == n:
+            return Kept(geo.dtype.char)
+        sight.others.add(geo.size)
+        return geo
+
+    sight.nodes = [
+        (at, op, seen(region), tuple([(kind, place, seen(geo)) for kind, place, geo in inputs]), *more)
+        for at, op, region, inputs, *more in sight.nodes
+    ]
 
 
 def _looks(met: Met, root: Expr) -> tuple[list[Any], dict[int, int]] | None:

@@ -11,6 +11,7 @@ The numbers in program order between a node and the one before are its own, so i
 from __future__ import annotations
 
 import weakref
+from _thread import _local
 from typing import Any
 
 import numpy
@@ -87,3 +88,15 @@ def written_out(node: Expr) -> list[Expr]:
             made.append(each)
         value.readers.remove(weakref.ref(node))     # (last: an interrupt before leaves the call as it was)
         return made
+
+
+class Asked(_local):
+    """What a call made that folded everything: its result is a scalar, which tells nothing of its node."""
+
+    of: Expr | None = None
+    """The value of the array, while the call runs."""
+    found: tuple[Any, Op, numpy.ndarray, numpy.ndarray] | None = None
+    """Result, op, how the value was read, and the result's geometry."""
+
+
+ASKED = Asked()

@@ -135,6 +135,10 @@ class Compress:
     The third is the mask's `Tally`, evaluated.  The region is 1-d, and its length is the total."""
 
 
+TALLY, COMPRESS = Tally(), Compress()
+"""The same objects each time, by which evaluations are known at sight (`at_sight`)."""
+
+
 ELEMENTWISE = (Map, Gather, Scan)
 """Ops that make one element of the region in each iteration of their space, from inputs at that one."""
 

@@ -29,6 +29,7 @@ from lazyarr.arrays import (
     twins,
     wrap,
 )  # fmt: skip
+from lazyarr.calls import ASKED
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.direct import DIRECT, EAGER
@@ -433,7 +434,7 @@ def method(fn: Any, rule: Any, recalls: bool = False) -> Any:
             found = again(key, self)
             if found is not None:
                 return found
-            value = self.storage.value
+            ASKED.of = value = self.storage.value
             pending = value.op is not None
         if rule.__class__ is Late:
             rule = rule.found()
@@ -450,6 +451,9 @@ def method(fn: Any, rule: Any, recalls: bool = False) -> Any:
             if key is not None:
                 note(key, self, value, pending, result)
             return result
+        finally:
+            if key is not None:
+                ASKED.of = ASKED.found = None
         return fallback(fn, self, *args, **kwargs)
 
     return call

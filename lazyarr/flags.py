@@ -39,9 +39,15 @@ class Told(dict[str, str]):
         self.raised = raised
 
 
+UNRAISED = Told(0)
+_told = {0: UNRAISED}
+"""By the flags, for all nodes: nobody changes these."""
+
+
 def told_again(errors: dict[str, str] | None, raised: int) -> Told:
     """The error state of a node that was computed, and stays pending: its kernel raised these flags."""
-    return Told(raised & errors.raised if isinstance(errors, Told) else raised)
+    raised = raised & errors.raised if isinstance(errors, Told) else raised
+    return _told.get(raised) or _told.setdefault(raised, Told(raised))
 
 
 def may_have_raised(errors: dict[str, str] | None, key: str) -> bool:

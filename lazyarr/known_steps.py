@@ -11,19 +11,23 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from lazyarr.calls import Call, Made
 from lazyarr.codegen import rows_shell as shell
 from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.compress_feed import COUNTED, FEED, NUMBER, RANKS_OF, SUMS
+from lazyarr.codegen.reduce_plan import SLOT
 from lazyarr.config import plan_key
 from lazyarr.fusion.program import Program
 from lazyarr.kernels import Kernel
 from lazyarr.launch import Prepared, put_scalar, stores_past
+from lazyarr.launch_compress import MOST_COUNTS, TALLIED, Fed, blocks_key, blocks_of, fed_key
 from lazyarr.launch_rows import Ready
 from lazyarr.plan import RowBlocks, Step
 from lazyarr.records import NamedTuple, dataclass
-from lazyarr.shared_kernels import ROWS
+from lazyarr.shared_kernels import COMPRESS, ROWS
 
 Source = tuple[int, int]
 """A runtime scalar: node and number of the input."""
@@ -39,7 +43,7 @@ class Bound:
     """The words for addresses: whose memory, and how many bytes behind its begin."""
     scalars: tuple[tuple[Sequence[int], Source], ...]
     """The first words of each runtime scalar."""
-    memory: tuple[tuple[int, int], ...]
+    memory: tuple[tuple[tuple[int, ...], int], ...]
     """The words for addresses of memory for the time of the launch, and its bytes."""
     entry: int
     chunks: int
@@ -54,6 +58,16 @@ class Bound:
     ops: int
     keep: Any
     """What else has code that is run."""
+    inside: tuple[tuple[int, int], ...] = ()
+    """Words that say where others lie, and how many bytes behind the first one that is."""
+    combine_at: int = 0
+    """Likewise where the words of what combines begin."""
+    also: tuple[tuple[int, int], ...] = ()
+    """Further words that collect flags, of the first part."""
+    constants: tuple[tuple[int, Any], ...] = ()
+    """Scalars in the template, and their first words."""
+    counts: dict[int, Bound] | None = None
+    """Of what is fed with kept elements: this launch for numbers of them."""
 
 
 class KnownStep(NamedTuple):
@@ -70,6 +84,8 @@ class KnownStep(NamedTuple):
     bound: list[Bound | None]
     """The launch where pages are cold, or warm."""
     places: Places
+    kept: int | None
+    """The node that compresses, where a fold is fed by one: the launch goes by how many elements it keeps."""
 
 
 class Places:
@@ -116,7 +132,7 @@ class Places:
 def known_step(step: Step, places: Places) -> KnownStep | None:
     """What is ready of a step; None if it is no such launch."""
     rows, program = step.rows, step.program
-    if step.boxes or step.feeds or step.tallies or step.turns or step.ranks is not None:
+    if step.boxes or step.turns or step.ranks is not None or any(s.ranks is None for _, s in step.feeds):
         return None
     if (rows is None or rows.delay) if program is None else 0 in program.loops.shape:
         return None
@@ -131,9 +147,14 @@ def known_step(step: Step, places: Places) -> KnownStep | None:
         return None                             # (a call's last node is not stored, but an earlier one is)
     found = KnownStep(
         step, _each(homes), tuple([at for _, at in mine if at not in homes]), _each(held), _each(streamed),
-        [None, None], places,
+        [None, None], places, _kept(step, places),
     )  # fmt: skip
     return found if bound(found, False) or bound(found, True) else None
+
+
+def _kept(step: Step, places: Places) -> int | None:
+    folds = step.program is not None and "r" in step.program.parfor.dims
+    return places.at.get(step.feeds[0][1].members[-1]) if step.feeds and folds else None
 
 
 def _each(numbers: Sequence[int | None]) -> tuple[int, ...]:
@@ -156,7 +177,13 @@ def bound(known: KnownStep, warm: bool) -> Bound | None:
         step = known.step
         if step.rows is not None:
             found = _of_rows(step.rows, known.places, warm)
-        elif step.program is not None:
+        elif step.program is None:
+            pass
+        elif step.tallies:
+            found = _of_tally(step, step.program, known.places)
+        elif step.feeds:
+            found = _of_fed(step, step.program, known.places, warm)
+        else:
             found = _of_program(step, step.program, known.places, warm)
         known.bound[warm] = found
     return found
@@ -170,7 +197,7 @@ def _of_program(step: Step, program: Program, places: Places, warm: bool) -> Bou
     for word, given in zip(p.scalars, step.constants, strict=True):
         _put(words, (word,), places.constant(given), scalars)
     homes = [places.home(k) for k in step.operands]
-    memory = (Layout.SCRATCH, p.scratch_bytes), (p.partials_word, p.partial_bytes)
+    memory = ((Layout.SCRATCH,), p.scratch_bytes), ((p.partials_word,), p.partial_bytes)
     return None if None in homes else Bound(
         words, tuple(zip(p.pointers, homes, program.offsets, strict=True)),     # type: ignore[arg-type]
         tuple(scalars), tuple([(word, n) for word, n in memory if n]),
@@ -193,10 +220,79 @@ def _of_rows(rows: RowBlocks, places: Places, warm: bool) -> Bound | None:
             return None
         addresses.append((word, home, 0))
     return Bound(
-        words, tuple(addresses), tuple(scalars), ((Layout.SCRATCH, ready.memory_bytes),),
+        words, tuple(addresses), tuple(scalars), (((Layout.SCRATCH,), ready.memory_bytes),),
         ROWS.addresses()[shell.ROWS], rows.blocks, ready.threads, 0, 0, tuple(ready.raised),
         tuple(ready.kernels[: len(rows.parts)]), ready.ops, ready,
     )  # fmt: skip
+
+
+def _of_tally(step: Step, program: Program, places: Places) -> Bound | None:
+    """Counting, then adding up: the words for that lie behind the kernel's."""
+    p: Prepared | None = program.launches.get(blocks_key(TALLIED))
+    if p is None:
+        return None
+    words, scalars, behind = p.words[:], list[tuple[Sequence[int], Source]](), len(p.words)
+    for word, given in zip(p.scalars, step.constants, strict=True):
+        _put(words, (word,), places.constant(given), scalars)
+    words.extend([0, blocks := blocks_of(program), 0])
+    assert (COUNTED, NUMBER, SUMS) == (0, 1, 2)
+    homes = [places.home(k) for k in (*step.operands, step.members[-1])]
+    addresses = zip((*p.pointers, behind + SUMS), homes, (*program.offsets, 0), strict=True)
+    memory = ((Layout.SCRATCH,), p.scratch_bytes), ((p.partials_word, behind + COUNTED), SLOT * blocks)
+    return None if None in homes else Bound(
+        words, tuple(addresses), tuple(scalars),        # type: ignore[arg-type]
+        tuple([each for each in memory if each[1]]), p.kernel.address, p.chunks, p.threads,
+        COMPRESS.addresses()[RANKS_OF], 1, ((Layout.FLAGS, p.kernel.flags),), (p.kernel,), p.kernel.ops, p,
+        combine_at=8 * behind,
+    )  # fmt: skip
+
+
+def _of_fed(step: Step, program: Program, places: Places, warm: bool) -> Bound | None:
+    """What is fed with kept elements, as many as the plan says."""
+    steps = step, *[source for _, source in step.feeds]
+    packed = [(k, source.program) for k, source in step.feeds if source.program is not None]
+    fed: Fed | None = program.launches.get(fed_key(packed, warm))
+    if fed is None:
+        return None
+    addresses: list[tuple[int, Any, int]] = []
+    scalars, constants = list[tuple[Sequence[int], Source]](), []
+    for own, each in zip(fed.own, steps, strict=True):
+        assert each.program is not None
+        for word, k in own.operands:
+            addresses.append((word, places.home(each.operands[k]), each.program.offsets[k]))
+        for word, given in zip(own.scalars, map(places.constant, each.constants), strict=True):
+            if given.__class__ is tuple:
+                scalars.append(((word,), given))
+            else:
+                constants.append((word, given))
+    for words, (_, source) in zip(fed.ranks, step.feeds, strict=True):
+        assert source.ranks is not None
+        addresses += [(word, places.home(source.ranks), 0) for word in words]
+    if None in [home for _, home, _ in addresses]:
+        return None
+    flags, *also = fed.raised
+    return counted(Bound(
+        array("q"), tuple(addresses), tuple(scalars), (), COMPRESS.addresses()[FEED], 0, 0, 0, 1, (flags,),
+        tuple(fed.kernels), fed.ops, fed, fed.inside, 8 * fed.inner, tuple(also), tuple(constants), {},
+    ), program.loops.shape[0])  # fmt: skip
+
+
+def counted(b: Bound, n: int) -> Bound:
+    """The same launch for `n` kept elements."""
+    assert b.counts is not None
+    found = b.counts.get(n)
+    if found is None:
+        if len(b.counts) >= MOST_COUNTS:
+            b.counts.clear()
+        words, memory, chunks, threads, combine = b.keep.counted(n)
+        words = words[:]
+        for word, given in b.constants:
+            put_scalar(words, (word,), given)
+        found = b.counts[n] = replace(
+            b, words=words, memory=tuple([((word,), nbytes) for word, nbytes in memory]), chunks=chunks,
+            threads=threads, combine=combine,
+        )  # fmt: skip
+    return found
 
 
 def _put(

@@ -11,33 +11,57 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.compress_feed import (
+    BLOCKS,
+    BUFFER_AT,
+    CHUNKS,
+    COMPLEX,
+    COPY_AT,
     FEED,
+    FEEDS,
+    FIRST,
+    IN_WORD,
+    INNER,
+    INNER_COUNT,
+    INNER_WORDS,
+    MEMORY,
+    MEMORY_BYTES,
     MOVED,
+    OUT_WORD,
+    PACK,
+    PACK_COUNT,
+    PACK_WORDS,
+    PER_FEED,
+    RANKS,
     RANKS_OF,
+    SIZE,
     STATE_BYTES,
     TOLD,
 )
-from lazyarr.codegen.reduce_plan import SLACK, SLOT, Cuts, reductions
+from lazyarr.codegen.reduce_plan import SLACK, SLOT, Cuts, fill, reductions
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
 from lazyarr.expr import BLOCK
 from lazyarr.fusion.program import Program
 from lazyarr.geometry import address
-from lazyarr.launch import Prepared, bind, count_launch, may_stream, memory, prepare
+from lazyarr.kernels import Kernel
+from lazyarr.launch import Prepared, bind, count_launch, may_stream, memory, prepare, put_scalars, work
 from lazyarr.launch_feeds import CHUNK, EACH, FED, run_chunks, sums_complex
-from lazyarr.records import dataclass
-from lazyarr.schedule import LINE
+from lazyarr.records import NamedTuple, dataclass
+from lazyarr.schedule import LINE, worth_threads
 from lazyarr.shared_kernels import COMPRESS
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
+
+TALLIED = CHUNK // BLOCK
+"""Blocks of a chunk that counts, or packs into memory."""
 
 STEP = 1 << 9
 """Kept elements that such a chunk packs, and hands on, at a time, roughly: they stay in the first-level
@@ -55,25 +79,22 @@ class Source:
     ranks: numpy.ndarray
     """Of the first kept element of each block, and the total (`expr.Tally`)."""
 
-    @property
-    def size(self) -> int:
-        return math.prod(self.program.loops.shape)
 
-    @property
-    def out(self) -> int:
-        """The operand that receives what is kept."""
-        return next(k for k, o in enumerate(self.program.parfor.operands) if o.role == "out")
+def out_of(program: Program) -> int:
+    """The operand of a packing program that receives what is kept."""
+    return next(k for k, o in enumerate(program.parfor.operands) if o.role == "out")
 
-    @property
-    def itemsize(self) -> int:
-        return PLAIN[self.program.parfor.operands[self.out].dtype].itemsize
+
+def itemsize_of(program: Program) -> int:
+    """Of what is kept."""
+    return PLAIN[program.parfor.operands[out_of(program)].dtype].itemsize
 
 
 def launch_tally(
     program: Program, addresses: Sequence[int], scalars: Sequence[Any], tally: numpy.ndarray
 ) -> int:
     """Count block by block, and write the sums of the counts to `tally`."""
-    p = _by_blocks(program, CHUNK // BLOCK)
+    p = by_blocks(program, TALLIED)
     words, keep = bind(p, addresses, scalars)
     partials, words[p.partials_word] = memory(SLOT * (len(tally) - 1))
     run_chunks(p.kernel.address, words, p.chunks, p.threads, (p.kernel,))
@@ -86,8 +107,9 @@ def launch_tally(
 
 def launch_pack(source: Source) -> int:
     """Write the kept elements to memory."""
-    p = _by_blocks(source.program, CHUNK // BLOCK)
-    words, keep = _bind(p, source, source.addresses)
+    p = by_blocks(source.program, TALLIED)
+    words, keep = bind(p, source.addresses, source.scalars)
+    words[p.partials_word] = address(source.ranks)      # (in the place of partial results)
     run_chunks(p.kernel.address, words, p.chunks, p.threads, (p.kernel,))
     count_launch(p, words)
     del keep
@@ -100,57 +122,50 @@ def launch_kept(
 ) -> int:
     """Run a program of one loop some of whose operands are compressions that are never stored: what
     `launch_feeds.launch_fed` takes and returns."""
-    sources = [source for _, source in feeds]
-    fed = _in_steps(program, addresses, streams, max(s.size for s in sources))
-    p, packs = fed.consumer, [_by_blocks(source.program, 1) for source in sources]
-    threads = min(fed.chunks, max(each.threads for each in (p, *packs)))
-    inner, keep = bind(p, addresses, scalars)
-    at = -(-8 * len(inner) // LINE) * LINE
-    head, kept = array("q"), list[Any](keep)
-    for (operand, source), pack in zip(feeds, packs, strict=True):
-        words, memories = _bind(pack, source, source.addresses)
-        beyond = words[pack.kernel.layout.extra(SLACK)] = BLOCK * source.itemsize
-        buffer = at + -(-(8 * len(words) + STATE_BYTES + beyond) // LINE) * LINE
-        head.extend((
-            pack.kernel.address, words.buffer_info()[0], len(words), address(source.ranks),
-            len(source.ranks) - 1, source.itemsize, at, buffer, 8 * pack.pointers[source.out],
-            8 * p.pointers[operand],
-        ))  # fmt: skip
-        at = buffer + -(-(fed.most * source.itemsize + 2 * beyond + MOVED) // LINE) * LINE
-        kept += words, memories
-    block, base = memory(at * threads)
-    words = array("q", [
-        0, base, 0, at, p.kernel.address, inner.buffer_info()[0], len(inner), 0, *fed.words, len(feeds),
-        *head,
-    ])  # fmt: skip
-    run_chunks(COMPRESS.addresses()[FEED], words, fed.chunks, threads, [each.kernel for each in (p, *packs)])
-    flags = words[Layout.FLAGS] & p.kernel.flags | words[TOLD]      # (packing kernels tell theirs there)
-    if p.partial_bytes:
-        inner[Layout.FLAGS] = 0
-        parallel_for(p.combine, inner.buffer_info()[0], p.combine_chunks, 1)
-        flags |= inner[Layout.FLAGS]
-    count_launch(p, words)
-    COUNT.fused_ops += sum(each.kernel.ops for each in packs)
-    del kept, block
-    return flags
+    packed = tuple([(operand, source.program) for operand, source in feeds])
+    fed = fed_by(program, packed, streams and may_stream(program, addresses))
+    ready = fed.counted(program.loops.shape[0])
+    words, keep = ready.words[:], []
+    at = words.buffer_info()[0]
+    given = [(addresses, scalars), *[(source.addresses, source.scalars) for _, source in feeds]]
+    for own, (homes, values) in zip(fed.own, given, strict=True):
+        for word, operand in own.operands:
+            words[word] = homes[operand]
+        put_scalars(words, own.scalars, values)
+    for places, (_, source) in zip(fed.ranks, feeds, strict=True):
+        for word in places:
+            words[word] = address(source.ranks)
+    for word, offset in fed.inside:
+        words[word] = at + offset
+    for word, nbytes in ready.memory:
+        block, words[word] = memory(nbytes)
+        keep.append(block)
+    run_chunks(COMPRESS.addresses()[FEED], words, ready.chunks, ready.threads, fed.kernels)
+    if ready.combine:
+        parallel_for(ready.combine, at + 8 * fed.inner, 1, 1)
+    COUNT.native_launches += 1
+    COUNT.fused_ops += fed.ops
+    COUNT.numpy_loop_blocks += words[Layout.CALLS]
+    del keep
+    return fed.flags(words)
 
 
-def _bind(
-    p: Prepared, source: Source, addresses: Sequence[int]
-) -> tuple[array[int], list[numpy.ndarray | None]]:
-    """The words of a packing kernel: the ranks are in the place of partial results."""
-    words, keep = bind(p, addresses, source.scalars)
-    words[p.partials_word] = address(source.ranks)
-    return words, keep
+def blocks_of(program: Program) -> int:
+    return -(-math.prod(program.loops.shape) // BLOCK)
 
 
-def _by_blocks(program: Program, grain: int) -> Prepared:
+def blocks_key(grain: int) -> tuple[Any, ...]:
+    """Where a program has what `by_blocks` gives."""
+    return "blocks", grain, plan_key()
+
+
+def by_blocks(program: Program, grain: int) -> Prepared:
     """A kernel whose steps are blocks, `grain` of them a chunk; scratch memory is for all threads."""
-    key = "blocks", grain, plan_key()
+    key = blocks_key(grain)
     found: Prepared | None = program.launches.get(key)
     if found is None:
         shape = program.loops.shape
-        threads, runs = get_num_threads(), -(-math.prod(shape) // BLOCK)
+        threads, runs = get_num_threads(), blocks_of(program)
         cuts = Cuts(shape, (1,) * len(shape), -(-runs // grain), BLOCK, runs, 0, runs, grain, 0, 0)
         found = prepare(program, False, threads, cuts)
         found.scratch_bytes = found.kernel.scratch_bytes * threads
@@ -160,75 +175,202 @@ def _by_blocks(program: Program, grain: int) -> Prepared:
     return found
 
 
-@dataclass(slots=True, eq=False)
-class _Steps:
-    """A consumer, cut into steps, and how many of these are a chunk."""
+class Own(NamedTuple):
+    """The words of one kernel among those of a launch."""
 
+    operands: tuple[tuple[int, int], ...]
+    """The words for addresses, and of which operands; not of what is packed."""
+    scalars: tuple[int, ...]
+    """The first word of each runtime scalar."""
+
+
+class Counted(NamedTuple):
+    """A launch for a number of kept elements: it lacks addresses, scalars, and memory."""
+
+    words: array[int]
+    memory: tuple[tuple[int, int], ...]
+    """The words for addresses of memory for the time of the launch, and its bytes."""
+    chunks: int
+    threads: int
+    combine: int
+    """Address of what combines partial results; 0 where nothing does."""
+
+
+@dataclass(slots=True, eq=False)
+class Fed:
+    """A consumer and what packs for it, all of their words in one run, for any number of kept elements."""
+
+    words: array[int]
+    """A template: what depends on that number is yet to be written."""
+    own: tuple[Own, ...]
+    """Of the consumer, then of each compression."""
+    ranks: tuple[tuple[int, ...], ...]
+    """For each compression, the words for the address of its ranks."""
+    inside: tuple[tuple[int, int], ...]
+    """Words that say where others lie, and how many bytes behind the first one that is."""
+    inner: int
+    """The consumer's first word."""
     consumer: Prepared
-    cuts: Cuts
-    complex_: bool
-    """Are complex numbers summed?"""
-    elements: int
+    packs: tuple[Prepared, ...]
+    scratch: tuple[tuple[int, int], ...]
+    """The words for scratch memory of kernels, and its bytes."""
+    itemsizes: tuple[int, ...]
+    """Of what each packs."""
+    folds: int
+    strict: bool
+    """Is there a pairwise sum?"""
+    longest: int
+    """Run of a fold; 0 where nothing cuts it."""
+    work: tuple[int, float]
+    """The consumer's bytes and nanoseconds for each kept element."""
     want: int
     """Chunks, roughly."""
+    most_threads: int
+    keep: Any
+    """Programs whose identities are part of a key."""
+    last: dict[int, Counted]
 
     @property
-    def grain(self) -> int:
-        return -(-self.consumer.chunks // self.want)
+    def kernels(self) -> list[Kernel]:
+        return [each.kernel for each in (self.consumer, *self.packs)]
 
     @property
-    def chunks(self) -> int:
-        return -(-self.consumer.chunks // self.grain)
+    def ops(self) -> int:
+        return sum(kernel.ops for kernel in self.kernels)
 
     @property
-    def words(self) -> tuple[int, ...]:
-        """Of the feeding kernel: from CHUNKS on."""
-        cuts = self.cuts
-        return (
-            self.chunks, self.grain, self.consumer.chunks, self.elements, cuts.run, cuts.depth, self.complex_,
-        )
+    def raised(self) -> tuple[tuple[int, int], ...]:
+        """Words that collect flags, and those that count.  (Packing kernels tell theirs in `TOLD`.)"""
+        return (Layout.FLAGS, self.consumer.kernel.flags), (TOLD, -1), (self.inner + Layout.FLAGS, -1)
 
-    @property
-    def most(self) -> int:
-        """Elements of the longest step: right parts of a tree are longer, by less than that."""
-        return (self.cuts.run >> self.cuts.depth) + 16
+    def flags(self, words: array[int]) -> int:
+        """Those of a launch that is over."""
+        found = 0
+        for word, mine in self.raised:
+            found |= words[word] & mine
+        return found
+
+    def counted(self, n: int) -> Counted:
+        """The launch for `n` kept elements."""
+        found = self.last.get(n)
+        if found is None:
+            if len(self.last) >= MOST_COUNTS:
+                self.last.clear()
+            found = self.last[n] = self._counted(n)
+        return found
+
+    def _counted(self, n: int) -> Counted:
+        cuts, p = self._cuts(n), self.consumer
+        layout, mine = p.kernel.layout, p.words[:]
+        mine[layout.shape(0)] = n
+        if self.folds:
+            fill(mine, layout, cuts, 0, p.kernel.fold)
+        else:
+            mine[layout.tile(0)], mine[layout.grid(0)] = cuts.run, cuts.chunks
+        words = self.words[:]
+        words[self.inner : self.inner + len(mine)] = mine
+        grain = -(-cuts.steps // self.want)
+        chunks = -(-cuts.steps // grain)
+        words[CHUNKS:COMPLEX] = array("q", [chunks, grain, cuts.steps, n, cuts.run, cuts.depth])
+        # (Elements of the longest step: right parts of a tree are longer, by less than that.)
+        words[MEMORY_BYTES] = bytes_each = self._memory(words, (cuts.run >> cuts.depth) + 16)
+        threads = self.most_threads if worth_threads(n, *self.work) else 1
+        threads = min(chunks, max(threads, *[pack.threads for pack in self.packs]))
+        needed = (MEMORY, bytes_each * threads), (self.inner + p.partials_word, cuts.partial_bytes)
+        combines = cuts.partial_bytes and p.kernel.combine
+        return Counted(
+            words, tuple([each for each in (*needed, *self.scratch) if each[1]]), chunks, threads,
+            (p.combine or combines()) if combines else 0,
+        )  # fmt: skip
+
+    def _memory(self, words: array[int], most: int) -> int:
+        """Lay out a thread's memory for steps of at most so many elements; its bytes."""
+        at = -(-8 * len(self.consumer.words) // LINE) * LINE
+        for k, size in enumerate(self.itemsizes):
+            feed, beyond = FIRST + k * PER_FEED, BLOCK * size
+            words[feed + COPY_AT] = at
+            at += -(-(8 * words[feed + PACK_COUNT] + STATE_BYTES + beyond) // LINE) * LINE
+            words[feed + BUFFER_AT] = at
+            at += -(-(most * size + 2 * beyond + MOVED) // LINE) * LINE
+        return at
+
+    def _cuts(self, n: int) -> Cuts:
+        """Steps: subtrees of a pairwise sum, runs, or anything where any order is right."""
+        run, depth = min(STEP, n), 0
+        if self.strict:
+            run = min(self.longest or n, n)
+            if run == n:
+                depth = max(0, (n // STEP).bit_length() - 1)
+        return _in_runs(n, run, depth, self.folds * SLOT)
 
 
-def _in_steps(program: Program, addresses: Sequence[int], streams: bool, size: int) -> _Steps:
-    """A program of one loop, cut into ranges of ranks; `size` elements are there to be kept."""
-    streams = streams and may_stream(program, addresses)
-    key = "fed", streams, plan_key(), size
-    found: _Steps | None = program.launches.get(key)
+MOST_COUNTS = 8
+"""Numbers of kept elements for which a launch is remembered."""
+
+
+def fed_key(packed: Iterable[tuple[int, Program]], streams: bool) -> tuple[Any, ...]:
+    """Where a program has what `fed_by` gives."""
+    return "fed", streams, plan_key(), *[(operand, id(source)) for operand, source in packed]
+
+
+def fed_by(program: Program, packed: tuple[tuple[int, Program], ...], streams: bool) -> Fed:
+    """The launch of a program of one loop; each of some operands is what another one packs."""
+    key = fed_key(packed, streams)
+    found: Fed | None = program.launches.get(key)
     if found is None:
-        threads = get_num_threads()
-        found = _cut_in_steps(program, streams, threads, size)
-        p = found.consumer
-        p.scratch_bytes = p.kernel.scratch_bytes * threads
-        if p.kernel.nontemporal == streams:      # not a stand-in for what is yet to be compiled
+        found = _fed_by(program, packed, streams)
+        if found.consumer.kernel.nontemporal == streams:    # not a stand-in for what is yet to be compiled
             program.launches[key] = found
     else:
-        COUNT.memory_hits += 1
+        COUNT.memory_hits += 1 + len(packed)
     return found
 
 
-def _cut_in_steps(program: Program, streams: bool, threads: int, size: int) -> _Steps:
-    n = program.loops.shape[0]
-    want = max(1, size // FED, min(EACH * threads, size // CHUNK))
-    folds = "r" in program.parfor.dims
-    cuts = _step_cuts(program, n) if folds else _in_runs(n, min(STEP, n), 0, 0)
-    p = prepare(program, streams and not folds, threads, cuts if folds else None, tile=[cuts.run])
-    return _Steps(p, cuts, folds and sums_complex(program), n, want)
-
-
-def _step_cuts(program: Program, n: int) -> Cuts:
-    """Subtrees of a pairwise sum, runs, or anything where any order is right."""
+def _fed_by(program: Program, packed: tuple[tuple[int, Program], ...], streams: bool) -> Fed:
+    n, threads = program.loops.shape[0], get_num_threads()
     folds = reductions(program.parfor)
-    run, depth = min(STEP, n), 0
-    if any(how.order == "pairwise" for _, how in folds):
-        run = min(program.run, n)
-        if run == n:
-            depth = max(0, (n // STEP).bit_length() - 1)
-    return _in_runs(n, run, depth, len(folds) * SLOT)
+    strict = any(how.order == "pairwise" for _, how in folds)
+    longest = program.run if strict and program.run < n else 0
+    start = min(STEP, n) if not strict else min(program.run, n)
+    cuts = _in_runs(n, start, 0, len(folds) * SLOT)
+    p = prepare(program, streams and not folds, threads, cuts if folds else None, tile=[start])
+    packs = [by_blocks(source, 1) for _, source in packed]
+    outs = [out_of(source) for _, source in packed]
+    first = FIRST + PER_FEED * len(packed)
+    words = array("q", bytes(8 * first))
+    words[INNER], words[INNER_COUNT], words[FEEDS] = p.kernel.address, len(p.words), len(packed)
+    words[COMPLEX] = sums_complex(program)
+    words.extend(p.words)
+    inside, own, ranks = [(INNER_WORDS, 8 * first)], [_own(p, first, [at for at, _ in packed])], []
+    scratch = [(first + Layout.SCRATCH, p.kernel.scratch_bytes * threads)]
+    for k, ((operand, source), pack, out) in enumerate(zip(packed, packs, outs, strict=True)):
+        feed, at = FIRST + k * PER_FEED, len(words)
+        words.extend(pack.words)
+        words[at + pack.kernel.layout.extra(SLACK)] = BLOCK * itemsize_of(source)
+        for word, value in {
+            PACK: pack.kernel.address, PACK_COUNT: len(pack.words), SIZE: itemsize_of(source),
+            BLOCKS: blocks_of(source),
+            OUT_WORD: 8 * pack.pointers[out], IN_WORD: 8 * p.pointers[operand],
+        }.items():  # fmt: skip
+            words[feed + word] = value
+        inside.append((feed + PACK_WORDS, 8 * at))
+        own.append(_own(pack, at, [out]))
+        ranks.append((feed + RANKS, at + pack.partials_word))
+        scratch.append((at + Layout.SCRATCH, pack.scratch_bytes))
+    size = max(math.prod(source.loops.shape) for _, source in packed)
+    _, moved, ns = work(program)
+    return Fed(
+        words, tuple(own), tuple(ranks), tuple(inside), first, p, tuple(packs), tuple(scratch),
+        tuple([itemsize_of(source) for _, source in packed]), len(folds), strict, longest,
+        (moved, ns), max(1, size // FED, min(EACH * threads, size // CHUNK)), threads, packed, {},
+    )  # fmt: skip
+
+
+def _own(p: Prepared, first: int, packed: Sequence[int]) -> Own:
+    return Own(
+        tuple([(first + word, k) for k, word in enumerate(p.pointers) if k not in packed]),
+        tuple([first + word for word in p.scalars]),
+    )  # fmt: skip
 
 
 def _in_runs(n: int, run: int, depth: int, each: int) -> Cuts:

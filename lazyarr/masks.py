@@ -16,7 +16,7 @@ from lazyarr.arrays import Unsupported, capture, fresh_array, ndarray, now, wrap
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import at_call, operand
-from lazyarr.expr import BLOCK, Compress, Expr, Map, Read, Tally
+from lazyarr.expr import BLOCK, COMPRESS, TALLY, Compress, Expr, Map, Read
 from lazyarr.gather import kept_by, take
 from lazyarr.geometry import fresh, offset_of, same
 from lazyarr.movement import ravel
@@ -47,7 +47,7 @@ def compressed(x: ndarray, mask: ndarray) -> ndarray:
         storage.dying = False
     ranks = _counted(kept)
     if ranks is None:
-        tally = Expr(Tally(), (kept,), fresh((-(-x.geo.size // BLOCK) + 1,), numpy.dtype(numpy.int64)))
+        tally = Expr(TALLY, (kept,), fresh((-(-x.geo.size // BLOCK) + 1,), numpy.dtype(numpy.int64)))
         COUNT.bytes_numpy -= tally.nbytes       # a result that NumPy does not have
         assert tally.region is not None
         ranks = Read(tally, tally.region)
@@ -58,7 +58,7 @@ def compressed(x: ndarray, mask: ndarray) -> ndarray:
         return nothing
     if n * FEW <= x.geo.size and at_call(x.geo.size, (x, mask), PICKED):
         return _by_numpy(x, mask)
-    return fresh_array(Compress(), (given, kept, ranks), fresh((n,), x.geo.dtype))
+    return fresh_array(COMPRESS, (given, kept, ranks), fresh((n,), x.geo.dtype))
 
 
 def _by_numpy(x: ndarray, mask: ndarray) -> ndarray:
@@ -82,22 +82,35 @@ def _counted(mask: Read) -> Read | None:
 
 def _cheap(mask: Expr, x: Read) -> bool:
     """Is it better to compute a mask twice than to store it?  It must not warn twice, either."""
+    if mask.old is None and _in_memory(x.expr) and _reads_alone(mask, x):
+        return _is_free(mask.op) and row(mask.op.name).cost <= HIDDEN    # type: ignore[union-attr]
     known = {_place(x)}
     if not is_held(x.expr):
         known.update(_place(read) for node in _below(x.expr) for read in _loads(node))
     moved, work = 0.0, 0.0
     for node in _below(mask):
         op = node.op
-        if not isinstance(op, Map) or node.old is not None:
+        if node.old is not None or not _is_free(op):
             return False
-        if flags(op.name, op.sig) or not native(op.name, op.sig):
-            return False
-        work += row(op.name).cost
+        work += row(op.name).cost               # type: ignore[union-attr]
         for read in _loads(node):
             if _place(read) not in known:
                 known.add(_place(read))
                 moved += min(1.0, read.expr.nbytes / mask.nbytes / read.geo.itemsize) * read.geo.itemsize
     return moved <= STORED_BYTES and work <= HIDDEN
+
+
+def _is_free(op: Any) -> bool:
+    """Is it compiled, and raises no flags?"""
+    return op.__class__ is Map and not flags(op.name, op.sig) and native(op.name, op.sig)
+
+
+def _reads_alone(mask: Expr, x: Read) -> bool:
+    """Does it read nothing but what is kept or not, as it is read there?  (Most masks do.)"""
+    for i in mask.inputs:
+        if i.__class__ is Read and (i.expr is not x.expr or i.geo is not x.geo):    # type: ignore[union-attr]
+            return False
+    return True
 
 
 def _place(read: Read) -> tuple[int, tuple[int, ...], tuple[int, ...], int]:

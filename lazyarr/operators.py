@@ -311,6 +311,10 @@ def power(self: Any, other: Any, modulo: Any = None) -> Any:
             raise Unsupported
         if other.__class__ in SCALARS:
             fn, n = shortcut(self.geo.dtype, other)
+            if NODES.make is not None:
+                made = NODES.make(fn, 1, *(self, other)[:n])
+                if made.__class__ is ndarray:
+                    return made
             return elementwise(fn, (self, other)[:n])
         return elementwise(numpy.power, (self, other))
     except Unsupported:

@@ -229,6 +229,8 @@ class Plan:
     ways: list[list[Any]] = field(default_factory=list)
     """For each step what is ready of it (`known_steps.KnownStep`), or None; once for evaluations in which
     some nodes stand for several (`calls`), and once for others."""
+    for_any_count: bool = False
+    """Does nothing but launches depend on how many elements a mask keeps?"""
 
 
 @dataclass(slots=True, eq=False)

@@ -109,10 +109,11 @@ def _met(w: Walk, refuse: Refuse, waits: Waits) -> Plan | None:
             assert kept is not None
             steps = for_count(known[0].steps, w, kept[1], known[1])
         if steps is not None:
-            return Plan(steps, w.tokens.pins, known[0].noted)
+            return Plan(steps, w.tokens.pins, known[0].noted, for_any_count=kept is not None)
     found = _make(w, refuse, waits)
     if found is None:
         return None
+    found.for_any_count = kept is not None
     if len(_patterns) >= MAX_PLANS:
         _patterns.clear()
     _patterns[key] = found, 0 if kept is None else kept[1]

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
 from functools import reduce
 from operator import or_
 from time import perf_counter
@@ -30,13 +31,15 @@ from lazyarr.compiler import COMPILER
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.error_state import buffer_size, ignores
-from lazyarr.expr import Expr, Gather, Read, Reduce
+from lazyarr.expr import COMPRESS, Expr, Gather, Read, Reduce
+from lazyarr.fusion.conflict import SHARED
 from lazyarr.fusion.structure import by_contents
 from lazyarr.geometry import FRESH
 from lazyarr.hot import ran
-from lazyarr.known_steps import KnownStep, Places, bound, known_step
+from lazyarr.known_steps import KnownStep, Places, bound, counted, known_step
 from lazyarr.launch import put_scalar
 from lazyarr.plan import Plan, Walk
+from lazyarr.plan_patterns import SIZES
 from lazyarr.records import NamedTuple, dataclass
 from lazyarr.reduce_order import DECIDED_EARLY
 from lazyarr.srcloc import note_lines
@@ -77,6 +80,8 @@ class Met:
     """How much of the time for all nodes is the first one's, to NumPy; None where nobody asked."""
     ignored: list[bool] | None = None
     """Which nodes ask for no flag, where that makes a difference."""
+    counted: tuple[Any, ...] | None = None
+    """The key without the number of elements that a mask keeps, where it may be without."""
 
 
 class Folded(NamedTuple):
@@ -125,7 +130,7 @@ def look(roots: Sequence[Expr]) -> Met | None:
     leaves: list[Expr] = []
     pins: list[Any] = []
     key: list[Any] = [plan_key(), buffer_size()]
-    add, kept, early = key.append, False, False
+    add, kept, early, packed = key.append, False, False, None
     calls: dict[int, Call] = {}
     stores: list[bool] = []
     for node in nodes:
@@ -138,6 +143,8 @@ def look(roots: Sequence[Expr]) -> Met | None:
             early = early or op.name in DECIDED_EARLY
             if op.initial is not None:
                 add(op.initial.tobytes())       # (-0.0 and 0.0 are equal)
+        elif op is COMPRESS:
+            packed = node
         for i in node.inputs:
             if i.__class__ is not Read:
                 add(i.dtype.char)               # type: ignore[union-attr]
@@ -179,16 +186,44 @@ def look(roots: Sequence[Expr]) -> Met | None:
     if ignored:
         key += ignored
     whole = tuple(key)
-    known, there, _ = _known.get(whole, _NONE)
-    plan, way = (None, None) if known is None or there is None else (known(), there())
-    if way is None:
-        plan = None
+    plan, way = _found(whole)
+    any_count = None if packed is None else for_any_count(nodes, packed, key)
+    if plan is None and any_count is not None:
+        plan, way = _found(any_count)
+        whole = whole if plan is None else any_count
     # (Who has no plan lets go of what is read as soon as that is over.)
     leaves = [] if plan is None else leaves
-    return Met(nodes, leaves, whole, pins, kept, calls, stores, plan, way, None, ignored)
+    return Met(nodes, leaves, whole, pins, kept, calls, stores, plan, way, None, ignored, any_count)
 
 
 _NONE: tuple[weakref.ref[Plan] | None, weakref.ref[Way] | None, list[Any]] = (None, None, [])
+
+
+def _found(key: tuple[Any, ...]) -> tuple[Plan | None, Way | None]:
+    known, there, _ = _known.get(key, _NONE)
+    if known is None or there is None:
+        return None, None
+    plan, way = known(), there()
+    return (None, None) if plan is None or way is None else (plan, way)
+
+
+def for_any_count(nodes: Sequence[Expr], packed: Expr, key: Sequence[Any]) -> tuple[Any, ...] | None:
+    """A key without the number of elements that a mask keeps, if that is large, and no other extent.
+
+    (Whether it decides something of the plan, `plan_patterns.kept_of` says.  Beyond the size of NumPy's
+    buffers runs of folds are as long as these, or nothing cuts them.)"""
+    geo: Any = packed.region
+    n, kept = geo.shape[0], dict[int, str]()
+    if n <= SHARED or buffer_size() > SHARED:
+        return None
+    for node in nodes:
+        for each in (node.region, *[i.geo for i in node.inputs if i.__class__ is Read]):
+            assert each is not None
+            if each.size == n:
+                if each.shape != geo.shape or id(each) not in FRESH:
+                    return None
+                kept[id(each)] = each.dtype.char
+    return (*key[:2], "kept", bisect_left(SIZES, n), *[kept.get(part, part) for part in key[2:]])
 
 
 def written(met: Met) -> tuple[Folded, list[Expr]]:
@@ -211,13 +246,20 @@ def note(met: Met | Folded, plan: Plan, w: Walk) -> None:
     if isinstance(met, Met):
         if w.stored == met.stored:
             steps = [known_step(step, Places({}, len(met.stored))) for step in plan.steps]
-            _enter(plan, met.key, met.pins, Way(steps))
+            _enter(plan, _key_of(met, plan, steps), met.pins, Way(steps))
         return
     stored = [serial in w.asked for serial in met.serials]
     if stored == met.stored and len(w.asked) == sum(stored):
         places = Places(met.calls, len(met.stored))
         one = known_step(plan.steps[0], places) if len(plan.steps) == 1 else None
         _enter(plan, met.key, met.pins, Way([one]))
+
+
+def _key_of(met: Met, plan: Plan, steps: list[KnownStep | None]) -> tuple[Any, ...]:
+    """By which an evaluation is known: whatever a mask keeps, if its one launch takes any number of these."""
+    one = steps[0] if len(steps) == 1 else None
+    takes_any = plan.for_any_count and one is not None and one.kept is not None
+    return (met.counted if takes_any else None) or met.key
 
 
 MOST_WAYS = 16
@@ -257,6 +299,8 @@ def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
     b = one.bound[warm] or bound(one, warm)
     if b is None:
         return False
+    if one.kept is not None:
+        b = counted(b, nodes[one.kept].region.shape[0])         # type: ignore[union-attr]
     words = b.words[:]
     for word, k, offset in b.addresses:
         buf = leaves[-1 - k].buf if k < 0 else buffers[k] if k in buffers else nodes[k].buf
@@ -264,16 +308,20 @@ def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
     for places, (k, i) in b.scalars:
         put_scalar(words, places, nodes[k].inputs[i])       # type: ignore[arg-type]
     lent = []
-    for word, nbytes in b.memory:
-        memory, words[word], _ = array(nbytes)
-        lent.append((memory, words[word]))
+    for mine, nbytes in b.memory:
+        memory, place, _ = array(nbytes)
+        for word in mine:
+            words[word] = place
+        lent.append((memory, place))
         del memory                              # (kept warm is what nobody else holds)
     at = words.buffer_info()[0]
+    for word, offset in b.inside:
+        words[word] = at + offset
     began = perf_counter()
     try:
         parallel_for(b.entry, at, b.chunks, b.threads)
         if b.combine:
-            parallel_for(b.combine, at, b.combine_chunks, 1)
+            parallel_for(b.combine, at + b.combine_at, b.combine_chunks, 1)
     except Exception as error:
         note_lines(error, [nodes[k].loc for k in (*one.stored, *one.others)])
         raise
@@ -283,6 +331,8 @@ def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
     raised = []
     for word, own in b.raised:
         raised.append(words[word] & own)
+    for word, own in b.also:
+        raised[0] |= words[word] & own
     for kernel in b.kernels:
         if not kernel.heat.asked:
             ran(kernel, spent / len(b.kernels))
@@ -306,15 +356,37 @@ def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
         if storage is not None and storage.value is node:
             LEDGER.unallocated -= node.nbytes
         node.done(buf)
-    waiting = _placement(nodes, one, buffers).waiting if met.kept or one.step.shared else ()
+    waiting: Collection[int] = ()
+    if one.step.shared:
+        waiting = _placement(nodes, one, buffers).waiting
+    elif met.kept:
+        waiting = _waiting(nodes, one)
+    every = reduce(or_, raised)
     for k in one.others:
         node = nodes[k]
         if node.serial in waiting:
-            node.spared, node.errors = True, flags.told_again(node.errors, reduce(or_, raised))
+            node.spared = True
+            node.errors = flags.told_again(node.errors, every) if every else flags.UNRAISED
         else:
             node.done(None)
     COUNT.nodes_run += len(one.step.members)
     return True
+
+
+def _waiting(nodes: list[Expr], one: KnownStep) -> set[int]:
+    """Which of the others an array holds that seems to be a temporary, and what these need: by serial.
+
+    (`bufferize.Placement`, written out.)"""
+    waiting = set[int]()
+    for k in reversed(one.others):
+        node = nodes[k]
+        storage = None if node.home is None else node.home()
+        if node.serial in waiting or (storage is not None and storage.value is node):
+            waiting.add(node.serial)
+            for i in node.inputs:
+                if i.__class__ is Read:
+                    waiting.add(i.expr.serial)
+    return waiting
 
 
 def _placement(nodes: list[Expr], one: KnownStep, buffers: dict[int, Buffer]) -> Placement:

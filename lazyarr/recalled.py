@@ -15,12 +15,15 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import ndarray
-from lazyarr.calls import ITSELF, Call, Made, written_out
-from lazyarr.config import plan_key
+from lazyarr.calls import ASKED, ITSELF, Call, Made, written_out
+from lazyarr.config import current, plan_key
 from lazyarr.counters import COUNT
 from lazyarr.error_state import look, remembered
 from lazyarr.expr import Expr, Op, Read, Reduce
 from lazyarr.geometry import FRESH, PROBED, probe
+from lazyarr.habits import MEDIUM
+from lazyarr.ops import may_raise
+from lazyarr.recipes import measure
 from lazyarr.records import NamedTuple
 from lazyarr.srcloc import here
 from lazyarr.storage import DUE, Storage, catch_up, launch
@@ -52,6 +55,8 @@ class Known(NamedTuple):
     """Was the array's value yet to be computed?  Small ones that exist are NumPy's at the call."""
     pin: numpy.ndarray
     """The array's geometry, whose identity is part of the key."""
+    whole: bool = False
+    """Is everything folded?  Then the result is a scalar."""
 
 
 _new = object.__new__
@@ -91,9 +96,13 @@ def _says_all(value: Any) -> bool:
     return c in GIVEN or value is numpy._NoValue or (c is tuple and {*map(type, value)} <= {int})
 
 
-def again(key: tuple[Any, ...], x: ndarray) -> ndarray | None:
+def again(key: tuple[Any, ...], x: ndarray) -> Any:
     """The call once more, for a method that `fallback.method` made."""
-    call = _calls.get(key)
+    call, seen = _calls.get(key), None
+    if call is None and x.geo.ndim == 1 and id(x.geo) in FRESH:
+        call, seen = _calls.get(_of_any_length(key, x)), x.geo
+        if _may_be_numpys(x):
+            return None
     if call is None or call.state is not plan_key():
         return None
     _, _, _, _, is_loud, errors, _ = look()
@@ -105,7 +114,7 @@ def again(key: tuple[Any, ...], x: ndarray) -> ndarray | None:
     value: Expr = storage.value
     if call.pending is not (value.op is not None) or (value.buf is not None and value.buf.shared()):
         return None
-    op, reads = call.op, (Read(value, call.seen),)
+    op, reads = call.op, (Read(value, call.seen if seen is None else seen),)
     loc = here(3) if call.located else None
     if op.__class__ is Call:
         for geo in op.probed:
@@ -120,12 +129,15 @@ def again(key: tuple[Any, ...], x: ndarray) -> ndarray | None:
     result.storage, result.geo, result.origin = Storage(node), call.geo, None
     launch(node)
     COUNT.recalled += 1
-    return result
+    return result.storage.real(result.geo)[()] if call.whole else result
 
 
 def note(key: tuple[Any, ...], x: ndarray, value: Expr, pending: bool, result: Any) -> None:
     """Remember a call on an array that had that `value`, if the younger nodes tell all about it."""
-    if result.__class__ is not ndarray or result.storage is None or result.origin is not None:
+    if result.__class__ is not ndarray:
+        _note_whole(key, x, pending, result)
+        return
+    if result.storage is None or result.origin is not None:
         return
     last: Expr = result.storage.value
     if last.op is None or pending is not (value.op is not None) or id(x.geo) not in FRESH:
@@ -157,6 +169,31 @@ def note(key: tuple[Any, ...], x: ndarray, value: Expr, pending: bool, result: A
     located = any(each.located for each in made)
     op, seen = _op(made, nodes, 0 if value.op is None else value.depth, x.geo)
     _calls[key] = Known(op, seen, made[-1].region, result.geo, located, plan_key(), pending, x.geo)
+
+
+def _note_whole(key: tuple[Any, ...], x: ndarray, pending: bool, result: Any) -> None:
+    """The same for a fold of everything, if that is all that the call did."""
+    found = ASKED.found
+    if found is None or found[0] is not result or id(x.geo) not in FRESH or _may_be_numpys(x):
+        return
+    _, op, seen, geo = found
+    if x.geo.ndim == 1 and seen is x.geo:
+        key = _of_any_length(key, x)
+    if len(_calls) >= MAX_CALLS:
+        _calls.clear()
+    _calls[key] = Known(op, seen, geo, geo, may_raise(op), plan_key(), pending, x.geo, True)
+
+
+def _of_any_length(key: tuple[Any, ...], x: ndarray) -> tuple[Any, ...]:
+    """What folds of all elements of a sequence go by."""
+    name, _, *rest = key
+    return name, x.geo.dtype.char, *rest
+
+
+def _may_be_numpys(x: ndarray) -> bool:
+    """Is it of medium size?  Then NumPy folds it at times (`elementwise.at_call`)."""
+    small = measure(x.geo.size, (x.geo.itemsize,)) <= MEDIUM * current.eager_elements
+    return small and current.jit == "auto"
 
 
 def _op(

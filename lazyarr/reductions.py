@@ -14,6 +14,7 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import Unsupported, capture, fresh_array, ndarray, now, wrap
+from lazyarr.calls import ASKED
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import FOLD, SCALARS, at_call, mask_of
@@ -147,7 +148,12 @@ MAX_FOLDS = 1024
 
 def _folded(op: Reduce, inputs: tuple[Any, ...], geo: numpy.ndarray) -> Any:
     result = fresh_array(op, inputs, geo)
-    return result if geo.ndim else now(result)[()]
+    if geo.ndim:
+        return result
+    found = now(result)[()]
+    if ASKED.of is inputs[0].expr and len(inputs) == 1:
+        ASKED.found = found, op, inputs[0].geo, geo
+    return found
 
 
 def _enlarges(mask: ndarray, x: ndarray) -> bool:
