@@ -31,7 +31,7 @@ def told(
         lines.append(f"  not compiled: {last}")
     by_line = [(each.place.line, each.report) for each in loops]
     by_line += [(each.line, f"Python's: {each.why}") for each in others if each is not None]
-    lines += [f"  loop at line {line}: {what}" for line, what in sorted(by_line)]
+    lines += [f"  {f'loop at line {line}' if line else 'loops'}: {what}" for line, what in sorted(by_line)]
     return "\n".join([f"{name}:", *lines])
 
 

@@ -216,7 +216,7 @@ def unregister_rewrite(rewrite: AnyRewrite) -> None:
         there = _current
         kept = [r for r in there.rewrites if r is not rewrite]
         if len(kept) == len(there.rewrites):
-            raise ValueError(f"rule {rewrite.name!r} is not registered")
+            raise ValueError(f"rule {getattr(rewrite, 'name', rewrite)!r} is not registered")
         _put(kept, there.made)
 
 

@@ -499,6 +499,13 @@ def test_what_is_pythons_says_why(name: str) -> None:
     assert why in g.explain() and "loop at line 2" in g.explain()
 
 
+def test_what_has_no_loops_says_so_without_a_line() -> None:
+    g = np.compile(function("return sorted([x + y for x, y in zip(a, b)])[0]"))
+    with np.options(jit="always"):
+        g(floats(), floats(), floats())
+    assert "  loops: Python's: it has no loops over ranges" in g.explain()
+
+
 def test_a_function_is_compiled_in_part() -> None:
     """What cannot be compiled stays Python's, in its place."""
     seen: list[Any] = []

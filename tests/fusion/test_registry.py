@@ -37,6 +37,8 @@ def test_a_rule_that_lies_is_refused_where_registration_is_to_check():
         register_rewrite(lie, check=True)
     with pytest.raises(ValueError, match="not registered"):
         unregister_rewrite(lie)
+    with pytest.raises(ValueError, match="'lie' is not registered"):
+        unregister_rewrite(lie.name)
     twice = Rule("twice", ("add", "x", "x"), ("multiply", "x", 2), BITWISE, True, "exact", "f")
     unregister_rewrite(register_rewrite(twice, check=True))
 
