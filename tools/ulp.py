@@ -199,15 +199,15 @@ Operands at any steps become vectors in registers, and scalars do so once: of ev
 float32 functions are 1.5 to 4 times as fast as NumPy's on X86_V4 (X86_V2: power of float32 0.8, sin 0.93).
 What the fast paths cannot give (numbers below the normal ones, huge angles, sums that cancel more than four
 bits) waits until it fills a vector for the slow one, so one such element among twenty costs a tenth to the
-whole of the time of usual ones; NaNs do not wait, nor what has no logarithm, nor zeros and infinities of
-logarithms and of cbrt.  With 5 % NaNs or zeros log10 of float32, cbrt, arccos and power of float64 and exp2,
-log2 of float16 were 0.85 to 1.0 times as fast as NumPy's on X86_V4, power of float32 0.67 on X86_V2, when
-NaNs of power and these zeros still waited; all others that were tried (arctan2, exponentials, logarithms,
-hyperbolic and circular functions, remainders) faster.  On X86_V3 all that were tried are at least 1.3 times
-as fast, with 5 % NaNs, zeros or negative numbers; log of float32 of which half are negative 1.7 times (0.54
-when these waited).  Where half of all are out of the domain of an inverse function, NumPy's may be up to 3
-times as fast.  Negative bases have powers of their sizes, 1.2 times as long on X86_V4; X86_V2's of float32
-are 0.5 (no whole exponents) to 0.8 times as fast as NumPy's.
+whole of the time of usual ones; NaNs do not wait, nor what is out of the domain of logarithms and inverse
+functions, nor zeros and infinities of logarithms and of cbrt.  With 5 % NaNs or zeros log10 of float32,
+cbrt, arccos and power of float64 and exp2, log2 of float16 were 0.85 to 1.0 times as fast as NumPy's on
+X86_V4, power of float32 0.67 on X86_V2, when NaNs of power and these zeros still waited; all others that
+were tried (arctan2, exponentials, logarithms, hyperbolic and circular functions, remainders) faster.  On
+X86_V3 all that were tried are at least 1.3 times as fast, with 5 % NaNs, zeros or negative numbers; log of
+float32 of which half are negative 1.7 times (0.54 when these waited), the inverse functions 1.7 times or
+more where half of all are out of their domains.  Negative bases have powers of their sizes, 1.2 times as
+long on X86_V4; X86_V2's of float32 are 0.5 (no whole exponents) to 0.8 times as fast as NumPy's.
 
 erf, erfc and sinc are `lazyarr.special`'s, whatever the option is; in the place of NumPy's erf and erfc are
 C's functions of float64, and their speed is that of a loop that calls these.  NumPy's sinc is several steps,

@@ -97,24 +97,36 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     },
     "arctan": _same(1, inverse.arctan, inverse.arctan_rare),
     "arcsin": {
-        "d": Function(1, DOUBLE, inverse.arcsin, inverse.arc_rare),
-        "f": Function(1, SINGLE, inverse_single.arcsin, inverse.arc_rare),
+        "d": Function(1, DOUBLE, inverse.arcsin, inverse.arc_rare, inverse.arc_known),
+        "f": Function(1, SINGLE, inverse_single.arcsin, inverse.arc_rare, inverse.arc_known),
     },
     "arccos": {
-        "d": Function(1, DOUBLE, inverse.arccos, inverse.arc_rare),
-        "f": Function(1, SINGLE, inverse_single.arccos, inverse.arc_rare),
+        "d": Function(1, DOUBLE, inverse.arccos, inverse.arc_rare, inverse.arc_known),
+        "f": Function(1, SINGLE, inverse_single.arccos, inverse.arc_rare, inverse.arc_known),
     },
     "arcsinh": {
         "d": Function(1, DOUBLE, inverse_hyperbolic.arcsinh, inverse_hyperbolic.arcsinh_rare),
         "f": Function(1, SINGLE, inverse_hyperbolic_single.arcsinh, inverse_hyperbolic_single.arcsinh_rare),
     },
     "arccosh": {
-        "d": Function(1, DOUBLE, inverse_hyperbolic.arccosh, inverse_hyperbolic.arccosh_rare),
-        "f": Function(1, SINGLE, inverse_hyperbolic_single.arccosh, inverse_hyperbolic_single.arccosh_rare),
+        "d": Function(
+            1, DOUBLE, inverse_hyperbolic.arccosh, inverse_hyperbolic.arccosh_rare,
+            inverse_hyperbolic.arccosh_known,
+        ),
+        "f": Function(
+            1, SINGLE, inverse_hyperbolic_single.arccosh, inverse_hyperbolic_single.arccosh_rare,
+            inverse_hyperbolic.arccosh_known,
+        ),
     },
     "arctanh": {
-        "d": Function(1, DOUBLE, inverse_hyperbolic.arctanh, inverse_hyperbolic.arctanh_rare),
-        "f": Function(1, SINGLE, inverse_hyperbolic_single.arctanh, inverse_hyperbolic_single.arctanh_rare),
+        "d": Function(
+            1, DOUBLE, inverse_hyperbolic.arctanh, inverse_hyperbolic.arctanh_rare,
+            inverse_hyperbolic.arctanh_known,
+        ),
+        "f": Function(
+            1, SINGLE, inverse_hyperbolic_single.arctanh, inverse_hyperbolic_single.arctanh_rare,
+            inverse_hyperbolic.arctanh_known,
+        ),
     },
     "arctan2": _same(2, direction.arctan2, direction.arctan2_rare),
     "logaddexp": _same(2, log_of_sums.logaddexp, log_of_sums.logaddexp_rare, log_of_sums.known),
