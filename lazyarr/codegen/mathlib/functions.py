@@ -65,20 +65,20 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     "exp": _same(1, exponential.exp, exponential.exp_rare),
     "exp2": _same(1, exponential.exp2, exponential.exp2_rare),
     "log": {
-        "d": Function(1, DOUBLE, logarithm.log, logarithm.log_rare),
-        "f": Function(1, SINGLE, logarithm_single.log, logarithm_single.log_rare),
+        "d": Function(1, DOUBLE, logarithm.log, logarithm.log_rare, logarithm.known),
+        "f": Function(1, SINGLE, logarithm_single.log, logarithm_single.log_rare, logarithm.known),
     },
     "log2": {
-        "d": Function(1, DOUBLE, logarithm.log2, logarithm.log2_rare),
-        "f": Function(1, SINGLE, logarithm_single.log2, logarithm_single.log2_rare),
+        "d": Function(1, DOUBLE, logarithm.log2, logarithm.log2_rare, logarithm.known),
+        "f": Function(1, SINGLE, logarithm_single.log2, logarithm_single.log2_rare, logarithm.known),
     },
     "log10": {
-        "d": Function(1, DOUBLE, logarithm.log10, logarithm.log10_rare),
-        "f": Function(1, SINGLE, logarithm_single.log10, logarithm_single.log10_rare),
+        "d": Function(1, DOUBLE, logarithm.log10, logarithm.log10_rare, logarithm.known),
+        "f": Function(1, SINGLE, logarithm_single.log10, logarithm_single.log10_rare, logarithm.known),
     },
     "log1p": {
-        "d": Function(1, DOUBLE, logarithm.log1p, logarithm.log1p_rare),
-        "f": Function(1, SINGLE, logarithm_single.log1p, logarithm_single.log1p_rare),
+        "d": Function(1, DOUBLE, logarithm.log1p, logarithm.log1p_rare, logarithm.log1p_known),
+        "f": Function(1, SINGLE, logarithm_single.log1p, logarithm_single.log1p_rare, logarithm.log1p_known),
     },
     "expm1": {
         "d": Function(1, DOUBLE, hyperbolic.expm1, hyperbolic.expm1_rare),
@@ -98,31 +98,43 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     },
     "arctan": _same(1, inverse.arctan, inverse.arctan_rare),
     "arcsin": {
-        "d": Function(1, DOUBLE, inverse.arcsin, inverse.arc_rare),
-        "f": Function(1, SINGLE, inverse_single.arcsin, inverse.arc_rare),
+        "d": Function(1, DOUBLE, inverse.arcsin, inverse.arc_rare, inverse.arc_known),
+        "f": Function(1, SINGLE, inverse_single.arcsin, inverse.arc_rare, inverse.arc_known),
     },
     "arccos": {
-        "d": Function(1, DOUBLE, inverse.arccos, inverse.arc_rare),
-        "f": Function(1, SINGLE, inverse_single.arccos, inverse.arc_rare),
+        "d": Function(1, DOUBLE, inverse.arccos, inverse.arc_rare, inverse.arc_known),
+        "f": Function(1, SINGLE, inverse_single.arccos, inverse.arc_rare, inverse.arc_known),
     },
     "arcsinh": {
         "d": Function(1, DOUBLE, inverse_hyperbolic.arcsinh, inverse_hyperbolic.arcsinh_rare),
         "f": Function(1, SINGLE, inverse_hyperbolic_single.arcsinh, inverse_hyperbolic_single.arcsinh_rare),
     },
     "arccosh": {
-        "d": Function(1, DOUBLE, inverse_hyperbolic.arccosh, inverse_hyperbolic.arccosh_rare),
-        "f": Function(1, SINGLE, inverse_hyperbolic_single.arccosh, inverse_hyperbolic_single.arccosh_rare),
+        "d": Function(
+            1, DOUBLE, inverse_hyperbolic.arccosh, inverse_hyperbolic.arccosh_rare,
+            inverse_hyperbolic.arccosh_known,
+        ),
+        "f": Function(
+            1, SINGLE, inverse_hyperbolic_single.arccosh, inverse_hyperbolic_single.arccosh_rare,
+            inverse_hyperbolic.arccosh_known,
+        ),
     },
     "arctanh": {
-        "d": Function(1, DOUBLE, inverse_hyperbolic.arctanh, inverse_hyperbolic.arctanh_rare),
-        "f": Function(1, SINGLE, inverse_hyperbolic_single.arctanh, inverse_hyperbolic_single.arctanh_rare),
+        "d": Function(
+            1, DOUBLE, inverse_hyperbolic.arctanh, inverse_hyperbolic.arctanh_rare,
+            inverse_hyperbolic.arctanh_known,
+        ),
+        "f": Function(
+            1, SINGLE, inverse_hyperbolic_single.arctanh, inverse_hyperbolic_single.arctanh_rare,
+            inverse_hyperbolic.arctanh_known,
+        ),
     },
     "arctan2": _same(2, direction.arctan2, direction.arctan2_rare),
     "logaddexp": _same(2, log_of_sums.logaddexp, log_of_sums.logaddexp_rare, log_of_sums.known),
     "logaddexp2": _same(2, log_of_sums.logaddexp2, log_of_sums.logaddexp2_rare, log_of_sums.known),
     "cbrt": {
-        "d": Function(1, DOUBLE, roots.cbrt, roots.cbrt_rare),
-        "f": Function(1, SINGLE, roots_single.cbrt, roots_single.cbrt_rare),
+        "d": Function(1, DOUBLE, roots.cbrt, roots.cbrt_rare, roots.cbrt_known),
+        "f": Function(1, SINGLE, roots_single.cbrt, roots_single.cbrt_rare, roots.cbrt_known),
     },
     "power": {
         "d": Function(2, DOUBLE, power.power, power.power_rare, power.power_known),

@@ -83,3 +83,8 @@ def arccos(on: Lanes, x: Real) -> tuple[Real, Mask]:
 
 def arc_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
     return x.nan().real(x, NAN), {"invalid": abs(x) > 1.0}
+
+
+def arc_known(on: Lanes, found: Real, x: Real) -> tuple[Real, Mask, Raised]:
+    beyond = abs(x) > 1.0
+    return beyond.real(NAN, found), beyond, {"invalid": beyond}

@@ -49,8 +49,13 @@ def arccosh(on: Lanes, x: Real) -> tuple[Real, Mask]:
 
 
 def arccosh_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
+    y, _, raised = arccosh_known(on, _of_large(on, x), x)
+    return x.nan().real(x, y), raised
+
+
+def arccosh_known(on: Lanes, found: Real, x: Real) -> tuple[Real, Mask, Raised]:
     below = x < 1.0
-    return x.nan().real(x, below.real(NAN, _of_large(on, x))), {"invalid": below}
+    return below.real(NAN, found), below, {"invalid": below}
 
 
 def arctanh(on: Lanes, x: Real) -> tuple[Real, Mask]:
@@ -63,6 +68,11 @@ def arctanh(on: Lanes, x: Real) -> tuple[Real, Mask]:
 
 
 def arctanh_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
+    y, _, raised = arctanh_known(on, x, x)
+    return y, raised
+
+
+def arctanh_known(on: Lanes, found: Real, x: Real) -> tuple[Real, Mask, Raised]:
     pole, beyond = abs(x).is_(1.0), abs(x) > 1.0
-    y = pole.real(on.real(INF).signed(x), NAN)
-    return x.nan().real(x, y), {"divide": pole, "invalid": beyond}
+    y = pole.real(on.real(INF).signed(x), beyond.real(NAN, found))
+    return y, pole | beyond, {"divide": pole, "invalid": beyond}

@@ -91,11 +91,21 @@ def _rare(core: Core, base: str) -> Callable[[Lanes, Real], tuple[Real, Raised]]
         shift = on.p.mantissa + 1
         s = split(x * 2.0**shift, base)
         y = core(replace(s, k=s.k - shift))
-        zero, negative = x.is_(0.0), x < 0.0
-        y = x.is_(INF).real(x, zero.real(-INF, negative.real(NAN, y)))
-        return x.nan().real(x, y), {"divide": zero, "invalid": negative}
+        y, _, raised = known(on, y, x)
+        return x.nan().real(x, y), raised
 
     return function
+
+
+def known(on: Lanes, found: Real, x: Real) -> tuple[Real, Mask, Raised]:
+    """What needs no logarithm: zero, negative numbers and infinity."""
+    return _ended(found, x, x.is_(0.0), x < 0.0)
+
+
+def _ended(found: Real, x: Real, pole: Mask, beyond: Mask) -> tuple[Real, Mask, Raised]:
+    endless = x.is_(INF)
+    y = endless.real(INF, pole.real(-INF, beyond.real(NAN, found)))
+    return y, pole | beyond | endless, {"divide": pole, "invalid": beyond}
 
 
 def of_sum(x: Real, more: Real | float) -> tuple[Real, Real]:
@@ -128,10 +138,12 @@ def out_of_range(whole: Real) -> Mask:
 
 def log1p_rare(on: Lanes, x: Real) -> tuple[Real, Raised]:
     """Of large numbers the logarithm; and all that has none."""
-    y = plain(split(x))
-    pole, beyond = x.is_(-1.0), x < -1.0
-    y = x.is_(INF).real(x, pole.real(-INF, beyond.real(NAN, y)))
-    return x.nan().real(x, y), {"divide": pole, "invalid": beyond}
+    y, _, raised = log1p_known(on, plain(split(x)), x)
+    return x.nan().real(x, y), raised
+
+
+def log1p_known(on: Lanes, found: Real, x: Real) -> tuple[Real, Mask, Raised]:
+    return _ended(found, x, x.is_(-1.0), x < -1.0)
 
 
 _CORES = ((plain, "LOG"), (_based("LOG2"), "LOG2"), (_based("LOG10"), "LOG10"))

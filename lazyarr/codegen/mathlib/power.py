@@ -71,7 +71,7 @@ def power(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
 
 
 def known(found: Real, x: Real, y: Real, limit: float) -> tuple[Real, Mask, Raised]:
-    """The powers of negative numbers, of those of their sizes: where, too, and the flags.
+    """The powers of negative numbers, of those of their sizes, and of NaNs: where, too, and the flags.
 
     Not where the result may leave the exponents' range: |log2(x)| |y| is `limit` at most."""
     size, half = abs(x), 0.5 * y
@@ -79,7 +79,8 @@ def known(found: Real, x: Real, y: Real, limit: float) -> tuple[Real, Mask, Rais
     held = (x < 0.0) & ~size.odd() & (abs(y) * reach < limit)
     whole, even = x.on.call("floor", y).is_(y), x.on.call("floor", half).is_(half)
     value = whole.real(even.real(found, -found), NAN)
-    return held.real(value, found), held, {"invalid": held & ~whole}
+    nan = (x.nan() | y.nan()) & ~(x.is_(1.0) | y.is_(0.0))
+    return nan.real(x + y, held.real(value, found)), held | nan, {"invalid": held & ~whole}
 
 
 def power_known(on: Lanes, found: Real, x: Real, y: Real) -> tuple[Real, Mask, Raised]:

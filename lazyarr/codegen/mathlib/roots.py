@@ -99,3 +99,9 @@ def rare(third: Callable[[Real], Real]) -> Callable[[Lanes, Real], tuple[Real, R
 
 
 cbrt_rare = rare(_third)
+
+
+def cbrt_known(on: Lanes, found: Real, x: Real) -> tuple[Real, Mask, Raised]:
+    """Zeros and infinities are their own roots."""
+    held = x.is_(0.0) | abs(x).is_(INF)
+    return held.real(x, found), held, {}

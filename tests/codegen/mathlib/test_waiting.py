@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 
 import numpy
@@ -14,8 +15,10 @@ from lazyarr.dispatch.levels import host_levels
 from lazyarr.op_targets import OPTIMISED
 
 LEVELS = [level.target for level in host_levels()]
+INF, NAN = numpy.inf, numpy.nan
 SIGNATURES = [
-    ("exp", "e->e"), ("exp", "f->f"), ("log", "f->f"), ("log1p", "d->d"), ("tan", "f->f"), ("sin", "d->d"),
+    ("exp", "e->e"), ("exp", "f->f"), ("log", "f->f"), ("log", "e->e"), ("log10", "d->d"), ("log1p", "d->d"),
+    ("tan", "f->f"), ("sin", "d->d"),
     ("cbrt", "e->e"), ("arctan2", "ff->f"), ("logaddexp", "dd->d"), ("power", "ee->e"), ("power", "ff->f"),
     ("power", "dd->d"), ("divmod", "dd->dd"), ("divmod", "ee->ee"), ("sqrt", "D->D"), ("power", "FF->F"),
     ("absolute", "D->d"),
@@ -91,6 +94,63 @@ def test_the_rare_way_is_written_once_for_each_number_of_lanes(target):
     text = module("log", "f->f", target).ir
     found = re.findall(r"define internal void @rarely(\d+)\(", text)
     assert len(found) == len(set(found)) == 1 + ("@groups(" in text)
+
+
+_COUNTED = """
+  %count.before = load i64, ptr @count, align 8
+  %count.after = add i64 %count.before, 1
+  store i64 %count.after, ptr @count, align 8
+"""
+
+
+def rare_calls(name, sig, xs, target):
+    """How often the rare way is taken for such operands."""
+    made = module(name, sig, target)
+    text = re.sub(r"(@rarely\d+\([^{]*\{\nentry:)", lambda head: head[1] + _COUNTED.rstrip(), made.ir)
+    loop, counter = f"counted_{made.symbol}", f"counter_{made.symbol}"
+    text = text.replace(made.symbol, loop) + f"""
+@count = internal global i64 0, align 8
+define i64 @{counter}() {{
+  %count = load i64, ptr @count, align 8
+  ret i64 %count
+}}
+"""
+    found = jit.load(text, (loop, counter), target, OPTIMISED, kernel=False)
+    counted, arrays = ctypes.CFUNCTYPE(ctypes.c_int64)(found[counter]), [*xs, numpy.empty_like(xs[0])]
+    before = counted()
+    args, steps = numpy.array([a.ctypes.data for a in arrays]), numpy.array([a.itemsize for a in arrays])
+    LOOP(found[loop])(args.ctypes.data, numpy.array([len(xs[0])]).ctypes.data, steps.ctypes.data, 0)
+    return counted() - before
+
+
+@pytest.mark.parametrize("target", LEVELS, ids=lambda target: target.name)
+@pytest.mark.parametrize(
+    "name, char, known",
+    [("log", "f", [0, -0.0, -1, -INF, INF, NAN]), ("log10", "d", [0, -1, INF]), ("log2", "f", [-1, INF]),
+     ("log1p", "d", [-1, -2, -INF, INF, NAN]), ("cbrt", "d", [0, -0.0, INF, -INF, NAN]),
+     ("arcsin", "f", [-2, INF, NAN]), ("arccos", "d", [2, -INF]), ("arccosh", "d", [0, -1, -INF, NAN]),
+     ("arctanh", "f", [1, -1, 2, -INF])],
+)  # fmt: skip
+def test_what_is_known_does_not_wait(name, char, known, target):
+    sig, least = f"{char}->{char}", numpy.finfo(char).smallest_subnormal
+    low, high = (0.1, 0.9) if name in ("arcsin", "arccos", "arctanh") else (1.0, 4.0)
+    usual = numpy.linspace(low, high, 500, dtype=char)
+    usual[::7] = numpy.resize(known, len(usual[::7]))
+    assert rare_calls(name, sig, [usual], target) == 0
+    if name in ("log", "log2", "log10", "cbrt"):
+        usual[3] = least
+        assert rare_calls(name, sig, [usual], target) == 1
+
+
+@pytest.mark.parametrize("target", LEVELS, ids=lambda target: target.name)
+@pytest.mark.parametrize("char", "df")
+def test_powers_of_nan_do_not_wait(char, target):
+    """But for those that are 1."""
+    x, y = (numpy.linspace(0.5, 4, 500, dtype=char) for _ in range(2))
+    x[::7], y[3::7] = NAN, NAN
+    assert rare_calls("power", f"{char}{char}->{char}", [x, y], target) == 0
+    y[0] = 0
+    assert rare_calls("power", f"{char}{char}->{char}", [x, y], target) == 1
 
 
 @pytest.mark.parametrize("char", "efd")
