@@ -239,9 +239,10 @@ def test_folds_of_everything(name):
     """They end at the call: what is recalled is the node, and a scalar is given."""
     for k in range(3):
         x, real = arrays(seed=k)
-        left_out, found = recalls(lambda x=x: getattr(x, name)())
+        with numpy.errstate(all="ignore"):
+            left_out, found = recalls(lambda x=x: getattr(x, name)())
+            expected = getattr(real, name)()
         assert left_out == (k > 0)
-        expected = getattr(real, name)()
         assert type(found) is type(expected) and found.tobytes() == expected.tobytes()
 
 
