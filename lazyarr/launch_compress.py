@@ -44,7 +44,7 @@ from lazyarr.codegen.compress_feed import (
     STATE_BYTES,
     TOLD,
 )
-from lazyarr.codegen.reduce_plan import SLACK, SLOT, Cuts, fill, reductions
+from lazyarr.codegen.reduce_plan import RUN, SLACK, SLOT, Cuts, reductions
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
@@ -210,6 +210,8 @@ class Fed:
     """Words that say where others lie, and how many bytes behind the first one that is."""
     inner: int
     """The consumer's first word."""
+    extents: tuple[int, int, int, int]
+    """Its words for the loop's extent, tile and grid, and the first one that says how a fold runs."""
     consumer: Prepared
     packs: tuple[Prepared, ...]
     scratch: tuple[tuple[int, int], ...]
@@ -217,8 +219,6 @@ class Fed:
     itemsizes: tuple[int, ...]
     """Of what each packs."""
     folds: int
-    strict: bool
-    """Is there a pairwise sum?"""
     longest: int
     """Run of a fold; 0 where nothing cuts it."""
     work: tuple[int, float]
@@ -260,27 +260,27 @@ class Fed:
         return found
 
     def _counted(self, n: int) -> Counted:
-        cuts, p = self._cuts(n), self.consumer
-        layout, mine = p.kernel.layout, p.words[:]
-        mine[layout.shape(0)] = n
+        cuts, p, words = self._cuts(n), self.consumer, self.words[:]
+        shape, tile, grid, runs = self.extents
+        words[shape] = n
         if self.folds:
-            fill(mine, layout, cuts, 0, p.kernel.fold)
+            words[tile], words[grid] = n, 1
+            words[runs : runs + 5] = array("q", [cuts.run, cuts.runs, cuts.depth, cuts.steps, cuts.grain])
         else:
-            mine[layout.tile(0)], mine[layout.grid(0)] = cuts.run, cuts.chunks
-        words = self.words[:]
-        words[self.inner : self.inner + len(mine)] = mine
+            words[tile], words[grid] = cuts.run, cuts.chunks
         grain = -(-cuts.steps // self.want)
         chunks = -(-cuts.steps // grain)
         words[CHUNKS:COMPLEX] = array("q", [chunks, grain, cuts.steps, n, cuts.run, cuts.depth])
-        # (Elements of the longest step: right parts of a tree are longer, by less than that.)
-        words[MEMORY_BYTES] = bytes_each = self._memory(words, (cuts.run >> cuts.depth) + 16)
+        # (Elements of the longest step: right parts of a tree are longer, by less than that.  Rounded: most
+        # numbers need as much memory then, which is warm.)
+        most = -(-((cuts.run >> cuts.depth) + 16) // STEP) * STEP
+        words[MEMORY_BYTES] = bytes_each = self._memory(words, most)
         threads = self.most_threads if worth_threads(n, *self.work) else 1
         threads = min(chunks, max(threads, *[pack.threads for pack in self.packs]))
         needed = (MEMORY, bytes_each * threads), (self.inner + p.partials_word, cuts.partial_bytes)
-        combines = cuts.partial_bytes and p.kernel.combine
         return Counted(
             words, tuple([each for each in (*needed, *self.scratch) if each[1]]), chunks, threads,
-            (p.combine or combines()) if combines else 0,
+            p.combine if cuts.partial_bytes else 0,
         )  # fmt: skip
 
     def _memory(self, words: array[int], most: int) -> int:
@@ -295,13 +295,7 @@ class Fed:
         return at
 
     def _cuts(self, n: int) -> Cuts:
-        """Steps: subtrees of a pairwise sum, runs, or anything where any order is right."""
-        run, depth = min(STEP, n), 0
-        if self.strict:
-            run = min(self.longest or n, n)
-            if run == n:
-                depth = max(0, (n // STEP).bit_length() - 1)
-        return _in_runs(n, run, depth, self.folds * SLOT)
+        return _step_cuts(n, self.longest, self.folds) if self.folds else _in_runs(n, min(STEP, n), 0, 0)
 
 
 MOST_COUNTS = 8
@@ -329,11 +323,12 @@ def fed_by(program: Program, packed: tuple[tuple[int, Program], ...], streams: b
 def _fed_by(program: Program, packed: tuple[tuple[int, Program], ...], streams: bool) -> Fed:
     n, threads = program.loops.shape[0], get_num_threads()
     folds = reductions(program.parfor)
-    strict = any(how.order == "pairwise" for _, how in folds)
-    longest = program.run if strict and program.run < n else 0
-    start = min(STEP, n) if not strict else min(program.run, n)
-    cuts = _in_runs(n, start, 0, len(folds) * SLOT)
-    p = prepare(program, streams and not folds, threads, cuts if folds else None, tile=[start])
+    longest = STEP
+    if any(how.order == "pairwise" for _, how in folds):
+        longest = program.run if program.run < n else 0
+    cuts = _step_cuts(n, longest, len(folds)) if folds else None
+    p = prepare(program, streams and not folds, threads, cuts, tile=[min(STEP, n)])
+    layout = p.kernel.layout
     packs = [by_blocks(source, 1) for _, source in packed]
     outs = [out_of(source) for _, source in packed]
     first = FIRST + PER_FEED * len(packed)
@@ -360,8 +355,10 @@ def _fed_by(program: Program, packed: tuple[tuple[int, Program], ...], streams: 
     size = max(math.prod(source.loops.shape) for _, source in packed)
     _, moved, ns = work(program)
     return Fed(
-        words, tuple(own), tuple(ranks), tuple(inside), first, p, tuple(packs), tuple(scratch),
-        tuple([itemsize_of(source) for _, source in packed]), len(folds), strict, longest,
+        words, tuple(own), tuple(ranks), tuple(inside), first,
+        (first + layout.shape(0), first + layout.tile(0), first + layout.grid(0), first + layout.extra(RUN)),
+        p, tuple(packs), tuple(scratch),
+        tuple([itemsize_of(source) for _, source in packed]), len(folds), longest,
         (moved, ns), max(1, size // FED, min(EACH * threads, size // CHUNK)), threads, packed, {},
     )  # fmt: skip
 
@@ -371,6 +368,13 @@ def _own(p: Prepared, first: int, packed: Sequence[int]) -> Own:
         tuple([(first + word, k) for k, word in enumerate(p.pointers) if k not in packed]),
         tuple([first + word for word in p.scalars]),
     )  # fmt: skip
+
+
+def _step_cuts(n: int, longest: int, folds: int) -> Cuts:
+    """Steps of a fold: runs, or subtrees of a pairwise sum whose runs nothing cuts."""
+    run = min(longest or n, n)
+    depth = 0 if longest else max(0, (n // STEP).bit_length() - 1)
+    return _in_runs(n, run, depth, folds * SLOT)
 
 
 def _in_runs(n: int, run: int, depth: int, each: int) -> Cuts:

@@ -108,7 +108,7 @@ def _is_free(op: Any) -> bool:
 def _reads_alone(mask: Expr, x: Read) -> bool:
     """Does it read nothing but what is kept or not, as it is read there?  (Most masks do.)"""
     for i in mask.inputs:
-        if i.__class__ is Read and (i.expr is not x.expr or i.geo is not x.geo):    # type: ignore[union-attr]
+        if i.__class__ is Read and (i.expr is not x.expr or i.geo is not x.geo):
             return False
     return True
 

@@ -100,7 +100,8 @@ def again(key: tuple[Any, ...], x: ndarray) -> Any:
     """The call once more, for a method that `fallback.method` made."""
     call, seen = _calls.get(key), None
     if call is None and x.geo.ndim == 1 and id(x.geo) in FRESH:
-        call, seen = _calls.get(_of_any_length(key, x)), x.geo
+        waits = x.storage is not None and x.storage.value.op is not None
+        call, seen = _calls.get(_of_any_length(key, x, waits)), x.geo
         if _may_be_numpys(x):
             return None
     if call is None or call.state is not plan_key():
@@ -178,16 +179,16 @@ def _note_whole(key: tuple[Any, ...], x: ndarray, pending: bool, result: Any) ->
         return
     _, op, seen, geo = found
     if x.geo.ndim == 1 and seen is x.geo:
-        key = _of_any_length(key, x)
+        key = _of_any_length(key, x, pending)
     if len(_calls) >= MAX_CALLS:
         _calls.clear()
     _calls[key] = Known(op, seen, geo, geo, may_raise(op), plan_key(), pending, x.geo, True)
 
 
-def _of_any_length(key: tuple[Any, ...], x: ndarray) -> tuple[Any, ...]:
+def _of_any_length(key: tuple[Any, ...], x: ndarray, pending: bool) -> tuple[Any, ...]:
     """What folds of all elements of a sequence go by."""
     name, _, *rest = key
-    return name, x.geo.dtype.char, *rest
+    return name, x.geo.dtype.char, pending, *rest
 
 
 def _may_be_numpys(x: ndarray) -> bool:

@@ -229,3 +229,50 @@ def test_warnings_of_the_code_are_given_each_time(call):
             given.append([str(w.message) for w in caught])
         told.append([[text for text in each if "encountered" not in text] for each in given])
     assert told[1] == told[0] and all(told[0])
+
+
+FOLDS = ("sum", "prod", "max", "min", "any", "all")
+
+
+@pytest.mark.parametrize("name", FOLDS)
+def test_folds_of_everything(name):
+    """They end at the call: what is recalled is the node, and a scalar is given."""
+    for k in range(3):
+        x, real = arrays(seed=k)
+        with numpy.errstate(all="ignore"):
+            left_out, found = recalls(lambda x=x: getattr(x, name)())
+            expected = getattr(real, name)()
+        assert left_out == (k > 0)
+        assert type(found) is type(expected) and found.tobytes() == expected.tobytes()
+
+
+def test_folds_of_sequences_of_any_length():
+    rng = numpy.random.default_rng(1)
+    for n in (600_000, 700_001, 650_000, 600_000):
+        for dtype in ("f8", "f4"):
+            real = rng.uniform(-1, 1, 2 * n).astype(dtype)
+            x = np.array(real)
+            for call in (lambda a: a.sum(), lambda a: a.max(), lambda a: (a * 2).sum()):
+                found, expected = call(x), call(real)
+                assert type(found) is type(expected) and found.tobytes() == expected.tobytes()
+    assert recalls(lambda: x.sum())[0] == 1
+    assert recalls(lambda: np.array(real[:-100_000]).sum())[0] == 1
+    assert recalls(lambda: x[::-2].sum())[0] == 0               # (another order)
+    assert x[::-2].sum() == real[::-2].sum()
+
+
+def test_what_computes_more_than_a_fold_is_run():
+    for k in range(3):
+        x, real = arrays(seed=k)
+        for name in ("mean", "var", "std"):
+            left_out, found = recalls(lambda x=x, name=name: getattr(x, name)())
+            assert left_out == 0 and found.tobytes() == getattr(real, name)().tobytes()
+
+
+def test_folds_of_medium_sizes_are_not_recalled():
+    """NumPy is tried for these."""
+    real = numpy.random.default_rng(1).uniform(-1, 1, 100_000)
+    for _ in range(3):
+        x = np.array(real) * 2
+        left_out, found = recalls(lambda x=x: x.sum())
+        assert left_out == 0 and found == (real * 2).sum()
