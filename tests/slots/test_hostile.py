@@ -198,7 +198,8 @@ ctypes.memmove(last, id(object()), object.__basicsize__)
 ctypes.c_ssize_t.from_address(last).value = 1 << 20
 x = np.arange(5.0)
 thing = ctypes.cast(last, ctypes.py_object).value
-for call in (lambda: x + thing, lambda: thing * x, lambda: x.__iadd__(thing), lambda: x.__setitem__(0, thing)):
+calls = lambda: x + thing, lambda: thing * x, lambda: x.__iadd__(thing), lambda: x.__setitem__(0, thing)
+for call in calls:
     try:
         call()
     except TypeError:
