@@ -182,3 +182,33 @@ def test_other_dtypes_of_objects() -> None:
     x = pickle.loads(pickle.dumps(x))
     x[1] = inner
     assert x[1] is inner and same(x[:1].astype(int), numpy.array([5]))
+
+
+AT_THE_END = """
+import ctypes, mmap
+import lazyarr as np
+from lazyarr.slots import attach
+attach()
+page = mmap.PAGESIZE
+pages = mmap.mmap(-1, 2 * page)
+at = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+assert not ctypes.CDLL(None).mprotect(ctypes.c_void_p(at + page), page, 0)
+last = at + page - object.__basicsize__
+ctypes.memmove(last, id(object()), object.__basicsize__)
+ctypes.c_ssize_t.from_address(last).value = 1 << 20
+x = np.arange(5.0)
+thing = ctypes.cast(last, ctypes.py_object).value
+calls = lambda: x + thing, lambda: thing * x, lambda: x.__iadd__(thing), lambda: x.__setitem__(0, thing)
+for call in calls:
+    try:
+        call()
+    except TypeError:
+        print("refused", flush=True)
+"""
+
+
+def test_objects_may_end_where_memory_does() -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", AT_THE_END], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert found.stdout.split() == ["refused"] * 4, (found.returncode, found.stderr)
