@@ -41,7 +41,7 @@ SETTINGS = """
 """About NumPy itself, not about arrays."""
 
 DEFERRED = """
-    arange bartlett blackman corrcoef cov diag_indices dot
+    arange bartlett blackman convolve corrcoef cov diag_indices dot
     geomspace hamming hanning inner linspace logspace matmul matvec
     tensordot vecdot vecmat fft.fftfreq fft.rfftfreq linalg.matmul linalg.matrix_power
     linalg.multi_dot linalg.tensordot linalg.vecdot polynomial.chebyshev.chebpts1
@@ -87,7 +87,6 @@ NUMPY = {
         fft.fft fft.fft2 fft.fftn fft.hfft fft.ifft fft.ifft2 fft.ifftn fft.ihfft fft.irfft fft.irfft2
         fft.irfftn fft.rfft fft.rfft2 fft.rfftn
     """,
-    "sliding products in NumPy's C code": "convolve correlate",
     "bits within bytes": "packbits unpackbits",
     "a Python function is called": "apply_along_axis polynomial.chebyshev.chebinterpolate",
     "files and text": """

@@ -149,6 +149,7 @@ RULES: dict[str, Any] = {
     **elsewhere("joining", "repeat"),
     **elsewhere("reductions", "trace count_nonzero"),
     **elsewhere("scans", "cumsum cumprod"),
+    **elsewhere("convolution", "convolve correlate"),
     **elsewhere("deferred", "dot inner"),
     **elsewhere("selection", "copyto choose putmask place"),
     **elsewhere("masks", "compress extract"),

@@ -198,15 +198,15 @@ READING = {
 `nan_to_num`: they write where an option says so.)"""
 _FOLDS = "sum prod max min any all mean argmax argmin amax amin count_nonzero"
 _NUMPYS = """
-    dot inner vdot searchsorted sort argsort trace bincount digitize convolve correlate interp
+    dot inner vdot searchsorted sort argsort trace bincount digitize interp
     solve inv det
 """
 LARGEST = {
     **dict.fromkeys(_FOLDS.split(), FOLD), "var": MOMENTS, "std": MOMENTS,
-    **dict.fromkeys(_NUMPYS.split(), 1 << 30),
+    "convolve": FOLD, "correlate": FOLD, **dict.fromkeys(_NUMPYS.split(), 1 << 30),
 }  # fmt: skip
-"""What folds -> up to so many times the usual size it is NumPy's at the call; and what always is, where its
-arrays exist."""
+"""What folds, or is a stencil -> up to so many times the usual size it is NumPy's at the call; and what
+always is, where its arrays exist."""
 COPIERS = {"argmax", "argmin", "bincount", "convolve", "correlate", "interp"}
 """Read, but from a copy if they must not write."""
 ATTRIBUTES = {"attribute": "shape strides dtype ndim size nbytes itemsize", "view": "T mT real"}
