@@ -97,6 +97,8 @@ class Asked(_local):
     """The value of the array, while the call runs."""
     found: tuple[Any, Op, numpy.ndarray, numpy.ndarray] | None = None
     """Result, op, how the value was read, and the result's geometry."""
+    folds: int = 0
+    """Of the value in the call: by a signal's handler, perhaps, whose result may be the same object."""
 
 
 ASKED = Asked()

@@ -11,7 +11,7 @@ floating-point flag is looked at, as in NumPy.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, cast
 
 import numpy
 
@@ -83,13 +83,13 @@ def _sums(a: ndarray, weights: numpy.ndarray, mode: Any) -> ndarray:
         raise Unsupported
     with numpy.errstate(all="ignore"):
         x = convert(a, weights.dtype)
-        found = weights.dtype.type(0)
+        found: Any = weights.dtype.type(0)
         for k, weight in enumerate(weights):
             found = _add(found, _multiply(part(x, x.geo[k : k + m]), weight))
         before = {"full": n - 1, "same": n // 2, "valid": 0}[mode]
         behind = {"full": n - 1, "same": n - 1 - n // 2, "valid": 0}[mode]
         if not before and not behind:
-            return found
+            return cast(ndarray, found)
         target = unset(fresh((before + m + behind,), weights.dtype))
         write(target, target.geo[before : before + m], found)
         ends = (target.geo[:before], x.geo[:n], n - 1 - before), (target.geo[before + m :], x.geo[-n:], n)

@@ -434,12 +434,14 @@ def method(fn: Any, rule: Any, recalls: bool = False) -> Any:
             found = again(key, self)
             if found is not None:
                 return found
-            ASKED.of = value = self.storage.value
+            value = self.storage.value
             pending = value.op is not None
         if rule.__class__ is Late:
             rule = rule.found()
         mark = DIRECT.mark()
         try:
+            if key is not None:
+                ASKED.of, ASKED.folds = value, 0
             result = rule(self, *args, **kwargs)
             DIRECT.once(mark)
         except Unsupported:

@@ -67,7 +67,8 @@ class Bound:
     constants: tuple[tuple[int, Any], ...] = ()
     """Scalars in the template, and their first words."""
     counts: dict[int, Bound] | None = None
-    """Of what is fed with kept elements: this launch for numbers of them."""
+    """Of what is fed with kept elements, and has no words yet: this launch for numbers of these (`counted`).
+    Else None."""
 
 
 class KnownStep(NamedTuple):
@@ -183,6 +184,8 @@ def bound(known: KnownStep, warm: bool) -> Bound | None:
             found = _of_tally(step, step.program, known.places)
         elif step.feeds:
             found = _of_fed(step, step.program, known.places, warm)
+            if found is not None and known.kept is None:
+                found = counted(found, step.program.loops.shape[0])
         else:
             found = _of_program(step, step.program, known.places, warm)
         known.bound[warm] = found
@@ -248,7 +251,7 @@ def _of_tally(step: Step, program: Program, places: Places) -> Bound | None:
 
 
 def _of_fed(step: Step, program: Program, places: Places, warm: bool) -> Bound | None:
-    """What is fed with kept elements, as many as the plan says."""
+    """What is fed with kept elements, for any number of them."""
     steps = step, *[source for _, source in step.feeds]
     packed = [(k, source.program) for k, source in step.feeds if source.program is not None]
     fed: Fed | None = program.launches.get(fed_key(packed, warm))
@@ -271,10 +274,10 @@ def _of_fed(step: Step, program: Program, places: Places, warm: bool) -> Bound |
     if None in [home for _, home, _ in addresses]:
         return None
     flags, *also = fed.raised
-    return counted(Bound(
+    return Bound(
         array("q"), tuple(addresses), tuple(scalars), (), COMPRESS.addresses()[FEED], 0, 0, 0, 1, (flags,),
         tuple(fed.kernels), fed.ops, fed, fed.inside, 8 * fed.inner, tuple(also), tuple(constants), {},
-    ), program.loops.shape[0])  # fmt: skip
+    )  # fmt: skip
 
 
 def counted(b: Bound, n: int) -> Bound:
@@ -290,7 +293,7 @@ def counted(b: Bound, n: int) -> Bound:
             put_scalar(words, (word,), given)
         found = b.counts[n] = replace(
             b, words=words, memory=tuple([((word,), nbytes) for word, nbytes in memory]), chunks=chunks,
-            threads=threads, combine=combine,
+            threads=threads, combine=combine, counts=None,      # (no circle: code goes with the last plan)
         )  # fmt: skip
     return found
 

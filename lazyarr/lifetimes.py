@@ -235,8 +235,8 @@ def _is_reused(value: Expr, node: Expr, memory: _Memory) -> bool:
 
 
 def _besides(w: Walk, steps: Iterable[Step]) -> int:
-    """No less than what steps hold at a time besides what exists before, and what is asked for, which NumPy
-    has in memory at the end, too."""
+    """No less than what steps hold at a time more than NumPy at its most: all besides what exists before and
+    stays, and what is asked for, which NumPy has in memory at the end, too."""
     nodes, asked = w.nodes, w.asked
     if any(n.old is not None and n.old.serial in asked for n in nodes):
         return sys.maxsize                      # (NumPy has written over it by then)
@@ -249,7 +249,9 @@ def _besides(w: Walk, steps: Iterable[Step]) -> int:
                 found += node.nbytes
         if step.rows is not None:
             own = max(own, step.rows.own_bytes * step.rows.slots(get_num_threads()))
-    return found + own + sum([leaf.nbytes for leaf in w.leaves if _unread(leaf)])
+    serials = {n.serial for n in nodes}
+    ending = [v.nbytes for v in w.leaves if _unread(v) or not (_stays(v, serials) or w.external(v))]
+    return found + own + sum(ending)
 
 
 def excess(w: Walk, steps: Sequence[Step]) -> int:

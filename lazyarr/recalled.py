@@ -100,9 +100,9 @@ def again(key: tuple[Any, ...], x: ndarray) -> Any:
     """The call once more, for a method that `fallback.method` made."""
     call, seen = _calls.get(key), None
     if call is None and x.geo.ndim == 1 and id(x.geo) in FRESH:
-        waits = x.storage is not None and x.storage.value.op is not None
+        waits = x.storage.value.op is not None          # type: ignore[union-attr]
         call, seen = _calls.get(_of_any_length(key, x, waits)), x.geo
-        if _may_be_numpys(x):
+        if call is not None and _may_be_numpys(x):
             return None
     if call is None or call.state is not plan_key():
         return None
@@ -175,7 +175,9 @@ def note(key: tuple[Any, ...], x: ndarray, value: Expr, pending: bool, result: A
 def _note_whole(key: tuple[Any, ...], x: ndarray, pending: bool, result: Any) -> None:
     """The same for a fold of everything, if that is all that the call did."""
     found = ASKED.found
-    if found is None or found[0] is not result or id(x.geo) not in FRESH or _may_be_numpys(x):
+    if found is None or found[0] is not result or ASKED.folds != 1:
+        return
+    if id(x.geo) not in FRESH or _may_be_numpys(x):
         return
     _, op, seen, geo = found
     if x.geo.ndim == 1 and seen is x.geo:

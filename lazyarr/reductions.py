@@ -153,6 +153,7 @@ def _folded(op: Reduce, inputs: tuple[Any, ...], geo: numpy.ndarray) -> Any:
     found = now(result)[()]
     if ASKED.of is inputs[0].expr and len(inputs) == 1:
         ASKED.found = found, op, inputs[0].geo, geo
+        ASKED.folds += 1
     return found
 
 

@@ -53,6 +53,7 @@ ALONE = sys.getrefcount(_Alone().memory)
 
 
 ORPHANS = 256
+"""Of these so many are noted before those that are gone are looked for."""
 
 
 class Ledger:
@@ -84,9 +85,12 @@ class Ledger:
                 self._thin_out()
 
     def _thin_out(self) -> None:
-        listed, self.orphans = self.orphans, []         # (whatever ends meanwhile may add to the new list)
-        self.orphans.extend([ref for ref in listed if ref() is not None])
-        self.most = max(ORPHANS, 2 * len(self.orphans))
+        alive, self.orphans = self.orphans, []          # (whatever ends meanwhile may add to the new list)
+        try:
+            alive = [ref for ref in alive if ref() is not None]
+        finally:                                        # (a signal's handler may raise)
+            self.orphans.extend(alive)                  # (the list of now: another thread may have taken one)
+        self.most = max(ORPHANS, 2 * len(alive))
 
 
 LEDGER = Ledger()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,7 @@ from lazyarr.compiler import COMPILER
 from lazyarr.counters import COUNT
 from lazyarr.fusion.conflict import SHARED
 from lazyarr.fusion.reindex import CROSSING
+from lazyarr.known_steps import Bound
 from tests.slots.operands import python_functions
 
 N = 600_000
@@ -131,3 +133,12 @@ def test_other_thresholds_of_buffers() -> None:
             assert same(x[x > 0].sum(dtype="f8"), a[a > 0].sum(dtype="f8"))
     finally:
         numpy.setbufsize(before)
+
+
+def test_launches_for_numbers_hold_no_circle() -> None:
+    """Code goes with the last plan that runs it, not with a collection."""
+    for seed in range(4):
+        x, y, _, _ = arrays(seed)
+        PROGRAMS["sum"](x, y, 0.5)
+    counting = [b for b in gc.get_objects() if b.__class__ is Bound and b.counts]
+    assert counting and not [one for b in counting for one in b.counts.values() if one.counts is not None]

@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import geometry, recalled
+from lazyarr import geometry, recalled, reductions
 from lazyarr.counters import COUNT
 
 METHODS = ("mean", "var", "std", "sum", "prod", "max", "min", "any", "all")
@@ -276,3 +276,22 @@ def test_folds_of_medium_sizes_are_not_recalled():
         x = np.array(real) * 2
         left_out, found = recalls(lambda x=x: x.sum())
         assert left_out == 0 and found == (real * 2).sum()
+
+
+def test_folds_by_a_handler_within_the_call_are_not_taken_for_it(monkeypatch):
+    real = reductions._folded
+
+    def folded(*args):
+        result = real(*args)
+        monkeypatch.undo()
+        np.logical_and.reduce(x)                # its result is the same object: True
+        return result
+
+    with np.options(jit="always"):
+        x = np.array(numpy.ones(SHAPE, bool))
+        monkeypatch.setattr(reductions, "_folded", folded)
+        assert x.any()
+        y = numpy.ones(SHAPE, bool)
+        y[3] = False
+        for _ in range(3):
+            assert np.array(y).any()

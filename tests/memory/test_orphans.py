@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 
+import pytest
+
 import lazyarr as np
-from lazyarr.values import LEDGER, ORPHANS
+from lazyarr.values import LEDGER, ORPHANS, Ledger
 
 
 def test_those_that_are_gone_are_left_out() -> None:
@@ -24,6 +26,17 @@ def test_those_that_are_gone_are_left_out() -> None:
     assert len(LEDGER.orphans) <= before + ORPHANS
     assert sum(ref() is not None for ref in LEDGER.orphans) >= len(alive)
     assert [float(y[0]) for y in alive] == [k + 1.0 for k in range(0, 3 * ORPHANS, 64)]
+
+
+def test_a_handler_that_raises_meanwhile_loses_none() -> None:
+    def raises() -> None:
+        raise KeyboardInterrupt
+
+    ledger = Ledger()
+    ledger.orphans = listed = [raises, lambda: None]        # type: ignore[list-item]
+    with pytest.raises(KeyboardInterrupt):
+        ledger._thin_out()
+    assert ledger.orphans == listed
 
 
 def test_a_storage_that_was_interrupted_while_it_was_made_is_freed_in_silence(monkeypatch) -> None:
