@@ -10,6 +10,7 @@ import pytest
 
 import lazyarr as np
 from lazyarr import geometry, recalled, reductions
+from lazyarr.compiler import COMPILER
 from lazyarr.counters import COUNT
 
 METHODS = ("mean", "var", "std", "sum", "prod", "max", "min", "any", "all")
@@ -18,7 +19,8 @@ SHAPE = 600, 900
 
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
-    """No calls are known at first."""
+    """LLVM is there, and no calls are known at first."""
+    COMPILER.load()
     recalled._calls.clear()
     yield
     recalled._calls.clear()
