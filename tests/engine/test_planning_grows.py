@@ -205,7 +205,7 @@ def planned(build, n):
 
 def test_peaks_with_many_readers_of_one_value():
     with lazyarr.options(jit="always", pending_nodes=1 << 30):
-        few, many = (planned(read_often, n) for n in (500, 2000))
+        few, many = (planned(read_often, n) for n in (2000, 8000))
     least, most = (
         calls(lambda of=of: lifetimes.peak_bytes(*of)) / len(of[0].nodes) for of in (few, many)
     )  # fmt: skip
