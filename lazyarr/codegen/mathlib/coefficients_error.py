@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import mpmath as mp
 
 from lazyarr.codegen.mathlib.fitting import DOUBLE, PI, Format, Number, fit, of_square
+from lazyarr.records import NamedTuple
 
 
 def _erfcx(x: Number) -> Number:
