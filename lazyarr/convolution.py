@@ -47,14 +47,16 @@ def _weights(a: Any, v: Any) -> numpy.ndarray:
     """The weights, as they are now, of the result's type."""
     if a.__class__ is not ndarray or a.geo.ndim != 1 or not is_worth(a):
         raise Unsupported
-    if v.__class__ is ndarray:
-        if v.geo.size > MOST:
-            raise Unsupported
-        v = now(v)
-    elif v.__class__ not in (numpy.ndarray, list, tuple) or len(v) > MOST:
+    if v.__class__ is ndarray or v.__class__ is numpy.ndarray:
+        count = v.size
+    else:
+        count = len(v) if v.__class__ in (list, tuple) else 0
+    if not 0 < count <= MOST:
         raise Unsupported
+    if v.__class__ is ndarray:
+        v = now(v)
     weights = numpy.asarray(v)
-    if weights.ndim != 1 or weights.dtype.kind not in "bif" or not 0 < weights.size <= a.geo.size:
+    if weights.ndim != 1 or weights.dtype.kind not in "bif" or weights.size > a.geo.size:
         raise Unsupported
     result = numpy.result_type(a.geo.dtype, weights.dtype)
     if result.char not in KINDS or a.geo.dtype.kind != "f" or not _is_proved(result.char):

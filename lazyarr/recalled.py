@@ -1,7 +1,7 @@
 """Calls of NumPy's Python code met before: their nodes are made again, without running the code.
 
 In:  a method of an array, its arguments, and what the code made of them once.   Out: a new array whose node
-stands for the same nodes on the array at hand (`calls`); None where the call must be run.
+stands for the same nodes on the array at hand (`calls`), or a scalar; None where the call must be run.
 `mean`, `var` and the like are Python code of NumPy's over ufuncs and folds.  For arrays of one geometry and
 one set of arguments they always make the same nodes: they go by no values.  To make nodes takes a fifth of
 the time of running the code, and after a kernel has passed over large data, which drives the interpreter out
@@ -54,7 +54,7 @@ class Known(NamedTuple):
     pending: bool
     """Was the array's value yet to be computed?  Small ones that exist are NumPy's at the call."""
     pin: numpy.ndarray
-    """The array's geometry, whose identity is part of the key."""
+    """The array's geometry, whose identity is part of the key, unless sequences of any length have it."""
     whole: bool = False
     """Is everything folded?  Then the result is a scalar."""
 

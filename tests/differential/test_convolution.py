@@ -54,6 +54,7 @@ def test_bits(fn: str, mode: str, dtype: str) -> None:
     [
         [1, 2, 1], (0.5, -0.5), [True, False, True], numpy.array([1, -2], "i2"), numpy.array([0.5, 3], "f2"),
         numpy.array([1.5, 2], "f4"), numpy.array([1.0, numpy.inf, -1]), [1j, 2], [[1.0, 2.0]], 2.0, [],
+        numpy.array(2.0), numpy.array([[1.0, 2.0]]), numpy.array([]), ["a"], [None], [[1], [2, 3]],
         numpy.arange(6.0)[::-2], numpy.array([1.0, 2], ">f8"),
     ],
     ids=repr,
