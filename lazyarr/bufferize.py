@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
+from weakref import ReferenceType
 
 import numpy
 
@@ -108,13 +109,17 @@ class Placement:
         """May the step overwrite this value's buffer?  (real.imag is read-only memory.)"""
         if id(value) in self._ended or not self.of(value).memory.flags.writeable:
             return False
-        for ref in tuple(value.readers or ()):  # (`Expr.waiting`, written out)
-            reader = ref()
-            if reader is not None and reader.op is not None and (
-                reader.serial not in self.members or reader.serial in self.waiting
-            ):
-                return False
+        readers = value.readers
+        if readers and (any(map(self._reads, readers[-1:])) or any(map(self._reads, tuple(readers)))):
+            return False                # (the newest first: of thousands, who run in order, it is the last)
         return IN_PLACE or self.of(value).shared()
+
+    def _reads(self, ref: ReferenceType[Expr]) -> bool:
+        """Is this a reader that is yet to run, and no part of the step that ends here?  (`Expr.waiting`)"""
+        reader = ref()
+        return reader is not None and reader.op is not None and (
+            reader.serial not in self.members or reader.serial in self.waiting
+        )
 
     def dying(self, node: Expr, reusable: Iterable[Expr]) -> Expr | None:
         """An input that ends in this step and is as large as the result: its buffer is the destination."""

@@ -37,6 +37,7 @@ from lazyarr.launch_feeds import launch_fed
 from lazyarr.launch_portions import Part, Portions
 from lazyarr.launch_rows import launch_rows
 from lazyarr.materialize import run_through_numpy, unplanned
+from lazyarr.pieces import is_much, pieces
 from lazyarr.plan import Plan, RowBlocks, Step, Walk, walk
 from lazyarr.planning import Waits, groups_of, plan_if, plan_of, too_few
 from lazyarr.ready import Folded, Met, launched, walk_of
@@ -61,6 +62,31 @@ def run(nodes: list[Expr], roots: list[Expr], met: Met | Folded | None, account:
             return
         _, nodes = ready.written(met)
         met = None
+    if is_much(nodes):
+        _by_pieces(nodes, roots, account)
+    else:
+        _by_plan(nodes, roots, met, account)
+
+
+def _by_pieces(nodes: list[Expr], roots: list[Expr], account: Account | None) -> None:
+    """Compute nodes that are too many for one plan, as evaluations one after the other."""
+    seconds, plans = COUNT.seconds["plan"], COUNT.plans
+    asked, observed = {*map(id, roots)}, bool(config.OBSERVED) and config.is_observed()
+    for piece in pieces(nodes):
+        mine = [n for n in piece if id(n) in asked]
+        if observed:
+            from lazyarr.debug.watch import watch
+
+            watch(piece, mine, True)
+        _by_plan(piece, mine, None, None)
+    if account is not None and COUNT.plans > plans:
+        account.planned(1e9 * (COUNT.seconds["plan"] - seconds))
+
+
+def _by_plan(
+    nodes: list[Expr], roots: list[Expr], met: Met | Folded | None, account: Account | None
+) -> None:  # fmt: skip
+    """Compute nodes by a plan, from memory or made now, if it does not have to wait."""
     began, plans = time.perf_counter(), COUNT.plans
     w, plan = walked(nodes, roots, None if account is None else account.still_waits, met is None)
     COUNT.seconds["plan"] += (took := time.perf_counter() - began)

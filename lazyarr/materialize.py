@@ -69,8 +69,10 @@ def evaluate(roots: Iterable[Expr]) -> None:
         native = known or (account is not None and not waits and COMPILER.plans(nodes))
         if observed:
             from lazyarr.debug.watch import watch
+            from lazyarr.pieces import is_much
 
-            watch(nodes, roots, native)
+            if not (native and is_much(nodes)):         # (else the engine shows it piece by piece)
+                watch(nodes, roots, native)
         told = told_by(nodes, share) if WATCHED else None
         if asked is not None:
             begins(nodes, known)

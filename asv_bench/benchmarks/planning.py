@@ -58,6 +58,16 @@ def slices(np: Any, nodes: int) -> list[Any]:
     return [(x[k : k + 4] - x[k + 1 : k + 5]) * 2 for k in range(nodes // 2)]
 
 
+def mixed(np: Any, nodes: int) -> list[Any]:
+    """Operations on any of the last results: nothing recurs."""
+    rng = numpy.random.default_rng(5)
+    known = [np.array([k + 1.5] * ELEMENTS) for k in range(8)]
+    for first, second, op in rng.integers(1, [9, 9, 4], (nodes, 3)):
+        x, y = known[-first], known[-second]
+        known.append((np.maximum, np.minimum, np.hypot)[op - 1](x, y))
+    return known[8:]
+
+
 def in_place(np: Any, nodes: int) -> list[Any]:
     """Operations into halves of arrays."""
     found = []
@@ -72,6 +82,7 @@ def in_place(np: Any, nodes: int) -> list[Any]:
 
 GRAPHS = {
     "chain": chain, "wide": wide, "folds": folds, "norms": norms, "slices": slices, "in place": in_place,
+    "mixed": mixed,
 }  # fmt: skip
 
 
@@ -92,14 +103,23 @@ class Graph:
         with numpy.errstate(all="ignore"):
             self.arrays = GRAPHS[graph](self.np, nodes)
         self.roots = [x.storage.value for x in self.arrays]
+        self.serials = {root.serial for root in self.roots}
         self.pending = importlib.import_module("lazyarr.materialize").closure(self.roots)
         assert nodes / 5 <= len(self.pending) <= nodes + 20
-        self.planning.plan_of(self.walk(self.pending, self.roots), self.refuse)
+        self.pieces = importlib.import_module("lazyarr.pieces")
+        for piece, roots in self.parts(self.pending):
+            self.planning.plan_of(self.walk(piece, roots), self.refuse)
         self.swift, self.engine = map(importlib.import_module, ("lazyarr.swift_walk", "lazyarr.engine"))
         if self.swift.SWIFT.code is None:       # (as after many nodes)
             importlib.import_module("lazyarr.compiler").COMPILER.load()
             self.swift.SWIFT.code = self.swift._load(True)
-        self.engine.walked(self.pending, self.roots)
+        for part in self.parts(self.pending):
+            self.engine.walked(*part)
+
+    def parts(self, nodes: list[Any]) -> list[tuple[list[Any], list[Any]]]:
+        """What has one plan, as the engine cuts it: nodes, and those that are asked for."""
+        cut = self.pieces.pieces([*nodes]) if self.pieces.is_much(nodes) else [nodes]
+        return [(piece, [n for n in piece if n.serial in self.serials]) for piece in cut]
 
     def teardown(self, module: str, graph: str, nodes: int) -> None:
         self.np.set_options(jit="auto", pending_nodes=200)
@@ -107,15 +127,20 @@ class Graph:
     def time_cold(self, module: str, graph: str, nodes: int) -> None:
         """Partition, rewriting and assembly: all but the code, of what was never met."""
         self.planning.forget()
-        self.planning._make(self.walk(self.pending, self.roots), self.refuse)
+        for piece, roots in self.parts(self.pending):
+            self.planning.plan_of(self.walk(piece, roots), self.refuse)
 
     def time_warm(self, module: str, graph: str, nodes: int) -> None:
-        """From the request to the plan from memory: closure, walk, lookup."""
-        self.engine.walked(self.swift.pending(self.roots), self.roots)
+        """From the request to the plans from memory: closure, walk, lookup.
+
+        (What passes from piece to piece would exist by then: the walk of `mixed` goes the longer way.)"""
+        for part in self.parts(self.swift.pending(self.roots)):
+            self.engine.walked(*part)
 
     def time_interpreted(self, module: str, graph: str, nodes: int) -> None:
-        """The walk, and the plan from memory, without machine code."""
-        self.planning.plan_of(self.walk(self.pending, self.roots), self.refuse)
+        """The walk, and the plans from memory, without machine code."""
+        for piece, roots in self.parts(self.pending):
+            self.planning.plan_of(self.walk(piece, roots), self.refuse)
 
 
 class Matching:

@@ -21,6 +21,7 @@ from lazyarr.fusion.shape_equiv import equivalence
 from lazyarr.kernels import tier_of
 from lazyarr.lifetimes import eager_peak, input_bytes, peak_bytes
 from lazyarr.materialize import closure, compiles
+from lazyarr.pieces import is_much, pieces
 from lazyarr.plan import Step, Walk
 from lazyarr.records import NamedTuple, dataclass
 from lazyarr.sinking import sunk
@@ -136,6 +137,9 @@ class Explanation:
     """Of all values that exist at a time, the inputs' included."""
     eager_peak_bytes: int = 0
     """The same, if each operation were computed when it is called."""
+    later: int = 0
+    """Operations that are computed after these, in evaluations of their own, since they are too many for one
+    plan."""
 
     def __str__(self) -> str:
         if not self.operations:
@@ -150,6 +154,8 @@ class Explanation:
             f"{size(self.bytes_moved)}, at least {size(self.bytes_least)}, eagerly {size(self.bytes_eager)}; "
             f"held at most: {size(self.peak_bytes)}, eagerly {size(self.eager_peak_bytes)}"
         )
+        if self.later:
+            lines.append(f"then {_count(self.later, 'operation')} more, in plans of their own")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -187,7 +193,8 @@ def explain(*arrays: Any) -> Explanation:
         joined no other group, what becomes of each operation's value, the dims of operands and results
         (equal letters where the program makes them equal), the rules that saved work, and with which groups
         it runs together in blocks of rows; the bytes
-        that are moved and held.  Printing it gives all that as text.
+        that are moved and held.  Printing it gives all that as text.  Of thousands of operations, which
+        have several plans, it describes the first plan's.
     """
     from lazyarr.arrays import face_of
 
@@ -197,11 +204,13 @@ def explain(*arrays: Any) -> Explanation:
         if not roots:
             return Explanation()
         nodes = sunk(closure(roots), roots)
-        return explanation(*groups_for(roots, nodes, compiles(nodes)))
+        native = compiles(nodes)
+        first = next(pieces(nodes.copy())) if native and is_much(nodes) else nodes
+        return explanation(*groups_for(roots, first, native), len(nodes) - len(first))
 
 
-def explanation(w: Walk, parted: Partition, steps: list[Step]) -> Explanation:
-    """The same of a plan."""
+def explanation(w: Walk, parted: Partition, steps: list[Step], later: int = 0) -> Explanation:
+    """The same of a plan, after which so many operations come."""
     names = {id(v): f"x{k}" for k, v in enumerate(w.leaves)} | {id(n): f"#{n.serial}" for n in w.nodes}
     dims = equivalence(w.nodes)
     views = {serial for g in parted.groups for serial in g.bridged}
@@ -229,6 +238,7 @@ def explanation(w: Walk, parted: Partition, steps: list[Step]) -> Explanation:
         tuple(made[n.serial] for n in w.nodes), tuple(groups),
         tuple(f"x{k}: {size(v.nbytes)}" for k, v in enumerate(w.leaves)), dims.legend(), links,
         sum(total), sum(least(w)), sum(map(sum, eager)), input_bytes(w), peak_bytes(w, steps), eager_peak(w),
+        later,
     )  # fmt: skip
 
 

@@ -1,0 +1,64 @@
+"""Pieces: what is too much for one plan is planned, and run, a piece at a time.
+
+In:  pending nodes in program order, many.   Out: the same, about a thousand at a time.
+Nobody writes ten thousand operations down: they come of loops.  So pieces are cut where the loop begins anew,
+as far as anybody can see: where the fewest bytes pass from what is before to what is behind, which are stored
+there.  The first piece is planned, and others of its structure find that plan.  Little is lost: a kernel has
+no more than some hundred nodes.  What one piece alone needs is let go of before the next one is planned.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence, Sized
+from itertools import accumulate
+from operator import attrgetter
+
+from lazyarr.expr import Expr
+
+MOST = 2048
+"""Nodes that have one plan."""
+
+LEAST = 768
+"""Nodes of a piece, at least."""
+
+SPREAD = 512
+"""A piece has at most so many more: of loops with bodies no longer than that it has whole turns."""
+
+_OP, _SERIAL = attrgetter("op"), attrgetter("serial")
+
+
+def is_much(nodes: Sized) -> bool:
+    """Are these too many nodes for one plan?"""
+    return len(nodes) > MOST
+
+
+def pieces(nodes: list[Expr]) -> Iterator[list[Expr]]:
+    """Take nodes from a list, those of one plan at a time."""
+    end, ops = 0, list[object]()
+    while len(nodes) > LEAST + SPREAD:
+        if not end or [*map(_OP, nodes[:end])] != ops:          # (else it is the same turn of the loop)
+            end = _end(nodes)
+            ops = [*map(_OP, nodes[:end])]
+        piece = nodes[:end]
+        del nodes[:end]                 # (nobody else is to hold what the plan lets go of)
+        yield piece
+    yield nodes
+
+
+def _end(nodes: Sequence[Expr]) -> int:
+    """After how many nodes a piece ends: where the fewest bytes pass, of what is made shortly before."""
+    near = nodes[LEAST - SPREAD // 4 : LEAST + SPREAD]
+    serials, most = [*map(_SERIAL, near)], len(near)
+    passing = [0] * (most + 1)
+    """Bytes that the node of that number needs, or one behind it; at first, by how much that differs from
+    the node before."""
+    for k, node in enumerate(near):
+        for ref in reversed(node.readers or ()):                # (its latest is the last of them, as a rule)
+            reader = ref()
+            if reader is not None:
+                passing[k + 1] += node.nbytes
+                passing[min(bisect_left(serials, reader.serial) + 1, most)] -= node.nbytes
+                break
+    passing = [*accumulate(passing)]
+    return LEAST + SPREAD - most + min(range(most - SPREAD, most), key=passing.__getitem__)
