@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy
@@ -87,6 +88,59 @@ def test_numbers_that_decide_something(dtype: str) -> None:
         assert same(x[m].sum(), a[mask].sum())
         if n == len(b):
             assert same((x[m] * z).sum(), (a[mask] * b).sum())
+
+
+def test_another_operand_that_fits_the_number() -> None:
+    """After sights of other numbers one that an array of that many elements is read with."""
+    for n in (300_000, 299_999, 150_000, 300_000):
+        for seed in range(4):
+            x, _, a, _ = arrays(seed)
+            mask = numpy.zeros(N, bool)
+            mask[numpy.random.default_rng(seed).permutation(N)[:n]] = True
+            m, z, b = np.array(mask), np.array(a[:n]), a[:n]
+            assert same(x[m].sum(), a[mask].sum())
+            assert same((x[m] * z).sum(), (a[mask] * b).sum())
+            assert same((x[m] * z[0]).sum(), (a[mask] * b[0]).sum())
+        with pytest.raises(ValueError, match=r"broadcast|shape"):
+            x[m] * z[1:]
+        assert same(x[m].sum(), a[mask].sum())
+
+
+def test_two_masks_keep_other_numbers() -> None:
+    for seed, c in ((0, 0.0), (1, 0.5), (2, -2.0), (3, 3.9), (4, 5.0)):
+        x, y, a, b = arrays(seed)
+        found = x[x > c].sum() + y[y > -c].sum()
+        assert same(found, a[a > c].sum() + b[b > -c].sum())
+        assert same(x[x > c][::2].sum(), a[a > c][::2].sum())
+        assert same(x[x > c].sum() * y[x > c].sum(), a[a > c].sum() * b[a > c].sum())
+        with pytest.raises(ValueError, match=r"broadcast|shape"):
+            x[x > 0.5] * y[y > -0.5]
+
+
+def test_another_number_of_threads_between_calls() -> None:
+    for threads, seed in ((2, 0), (2, 1), (1, 2), (3, 3), (2, 4), (1, 5), (4, 6)):
+        with np.options(num_threads=threads):
+            x, y, a, b = arrays(seed)
+            assert same(x[x > 0.25].sum(), a[a > 0.25].sum())
+            assert same((x[y > 0] * 2 - 1).sum(), (a[b > 0] * 2 - 1).sum())
+
+
+def test_threads_at_one_line() -> None:
+    """Several threads with masks of their own come to one sight at a time."""
+    def total(np: Any, x: Any, c: float) -> Any:
+        return numpy.asarray((x[x > c] * 2).sum())
+
+    given = [arrays(seed) for seed in range(4)]
+    for x, _, a, _ in given:
+        assert same(total(np, x, 0.5), total(numpy, a, 0.5))
+
+    def work(k: int) -> list[bool]:
+        x, _, a, _ = given[k]
+        cuts = [0.1 * k, -1.0, 2.0, 0.5] * 4
+        return [same(total(np, x, c), total(numpy, a, c)) for c in cuts]
+
+    with ThreadPoolExecutor(len(given)) as pool:
+        assert all(all(each) for each in pool.map(work, range(len(given))))
 
 
 def test_few_functions_run() -> None:
