@@ -88,7 +88,7 @@ class Placement:
         one."""
         old = node.old
         assert old is not None
-        if source is None:
+        if source is None or (source.buf is None and source.serial not in self.buffers):
             found, begun = Buffer.new(node.nbytes), self.of(old)
             for shape, char, offset, strides in margins:
                 to, of = (numpy.ndarray(shape, char, b.memory, offset, strides) for b in (found, begun))

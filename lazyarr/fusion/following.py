@@ -120,11 +120,11 @@ def _aligned(chain: Chain, group: Group, touches: list[Touch]) -> Iterator[tuple
 
 
 def begins_anew(groups: Iterable[Group], group: Group) -> bool:
-    """Does it write to a new buffer (`turns`), into which something is copied before the chain begins?"""
+    """Does it begin a run of sweeps (`turns`), for which something may be copied before the chain begins?"""
     turns = group.memory.turns
     if turns is None:
         return False
-    new = (n.old for n in group.nodes if n.serial in turns.first and turns.first[n.serial].source is None)
+    new = (n.old for n in group.nodes if n.serial in turns.begin)
     return any(makes(old, g, old.epoch) for old in new if old is not None for g in groups)
 
 

@@ -44,7 +44,8 @@ class Turn(NamedTuple):
     source: Expr | None
     """The value whose buffer it takes: the one before the last sweep's.  None: a new buffer."""
     margins: tuple[Margin, ...] = ()
-    """Of a new one: what it has in common with the old value's."""
+    """What a new one has in common with the old value's: of the first sweep of a run, for which there may be
+    none if NumPy ran the sweeps before."""
 
 
 @dataclass(slots=True)
@@ -57,7 +58,10 @@ class Turns:
     """By serial of what a sweep computes to write it: the last sweep's first write.  The loops of that one
     have its elements in registers, but all else that the sweep reads is beside them."""
     runs: list[list[Expr]] = field(default_factory=list)
-    """Writes of sweeps that share a new buffer: it lives for one step, so they must be in one."""
+    """Writes of sweeps that are to run together: their values live between them alone, so they must be in one
+    step.  The runs of one array share the other buffer."""
+    begin: set[int] = field(default_factory=set)
+    """Serials of the first write of each run."""
 
     def sources(self) -> Iterator[tuple[Expr, Expr | None]]:
         """The first writes of sweeps, oldest first, each with the value whose buffer it takes."""
@@ -89,20 +93,24 @@ def turns(nodes: Sequence[Expr], asked: Asked, fits: Callable[[int, int], int], 
             continue
         margins = tuple(_margins(writes[at : at + length], frame))
         most = max(2, min(fits(frame.strides[0], frame.shape[0]), groups // length) // 2 * 2)
+        other: Expr | None = None               # what lies in the other buffer when a run begins
         while count > 1:
             mine = min(count // 2 * 2, most)
-            _enter(found, writes[at : at + mine * length], length, margins)
-            at, count = at + mine * length, count - mine
+            end = at + mine * length
+            _enter(found, writes[at:end], length, Turn(other, margins))
+            other = writes[end - length - 1]
+            at, count = end, count - mine
     return found
 
 
-def _enter(found: Turns, writes: Sequence[Expr], length: int, margins: tuple[Margin, ...]) -> None:
-    """One run of sweeps: they write to a new buffer, and back, and so on."""
+def _enter(found: Turns, writes: Sequence[Expr], length: int, first: Turn) -> None:
+    """One run of sweeps: they write to the other buffer, and back, and so on."""
     base = writes[0].old
     found.runs.append(list(writes))
+    found.begin.add(writes[0].serial)
     for k in range(0, len(writes), length):
-        before = base if k == length else writes[k - length - 1] if k else None
-        found.first[writes[k].serial] = Turn(before, () if k else margins)
+        turn = first if not k else Turn(base if k == length else writes[k - length - 1])
+        found.first[writes[k].serial] = turn
         if k:
             below = (n.serial for n in _below(writes[k]))
             found.last.update(dict.fromkeys(below, writes[k - length]))

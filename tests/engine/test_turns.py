@@ -12,7 +12,8 @@ import numpy
 import pytest
 
 import lazyarr
-from lazyarr import plan, planning, row_blocks
+from lazyarr import engine, plan, planning, row_blocks
+from lazyarr.bufferize import Placement
 from lazyarr.plan import RowBlocks, Step
 
 INNER = "u[1:-1, 1:-1]"
@@ -122,6 +123,40 @@ def test_sweeps_of_an_odd_number_end_in_place() -> None:
     alike(JACOBI, times=5)
     (step, _), = chained()
     assert len(step.turns) == 4
+
+
+def test_runs_of_one_evaluation_share_the_other_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+    new: list[bool] = []
+    turn = Placement.turn
+
+    def seen(self: Placement, node: Any, source: Any, margins: Any) -> None:
+        new.append(source is None)
+        turn(self, node, source, margins)
+
+    monkeypatch.setattr(Placement, "turn", seen)
+    monkeypatch.setattr(planning, "sweeps", lambda row, rows: 4)
+    with lazyarr.options(pending_nodes=1 << 20):        # (with all sweeps in one evaluation)
+        alike(JACOBI, times=13)
+    assert len(chained()) == 3 and len(new) == 12 and sum(new) == 1
+
+
+def test_sweeps_that_numpy_ran_leave_no_other_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the first run's kernels are not there yet."""
+    by_rows, runs = engine._by_rows, 0
+
+    def first_by_numpy(step: Step, rows: RowBlocks, w: Any) -> None:
+        nonlocal runs
+        runs += 1
+        if runs == 1:
+            engine._by_numpy(step, w)
+        else:
+            by_rows(step, rows, w)
+
+    monkeypatch.setattr(engine, "_by_rows", first_by_numpy)
+    monkeypatch.setattr(planning, "sweeps", lambda row, rows: 4)
+    with lazyarr.options(pending_nodes=1 << 20):
+        alike(JACOBI, times=12)
+    assert runs == 3
 
 
 def test_what_others_read_stays() -> None:
