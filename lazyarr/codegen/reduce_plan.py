@@ -239,6 +239,15 @@ def _cut_rows(
     return Cuts(tuple(tile), grid, math.prod(grid), rows, 1, 0, 1, 1, 0, 0)
 
 
+def following(cuts: Cuts, before: Parfor, parfor: Parfor, shape: Sequence[int]) -> Cuts:
+    """The same chunks of outputs for other rows, which are folded onto what those `before` have left."""
+    kept = iter([t for t, d in zip(cuts.tile, before.dims, strict=True) if d == "p"])
+    tile = [next(kept) if d == "p" else n for n, d in zip(shape, parfor.dims, strict=True)]
+    rows = next(n for n, d in zip(shape, parfor.dims, strict=True) if d == "r")
+    grid = _grid(shape, tile)
+    return Cuts(tuple(tile), grid, math.prod(grid), rows, 1, 0, 1, 1, 0, 0)
+
+
 def _stepped(
     parfor: Parfor, shape: Sequence[int], tile: list[int], run: int, runs: int, depth: int, steps: int,
     grain: int,

@@ -5,8 +5,9 @@ In:  a partition, the nodes that it is of.   Out: `Unit`s, and for other groups 
 assigned to: each is several writes to parts of new memory, which somebody then reads otherwise than it was
 written.  Where one group alone reads them, its space is cut into boxes (`boxes`), each a loop nest in which
 what wrote the elements is computed in the place of a load, and none of it is stored: what was
-elementwise(joined(parts)) becomes joined(elementwise(parts)).  Where a fold follows, its order goes through
-all boxes; so it is a group by itself, which is fed with what they make, portion by portion (`portions`).
+elementwise(joined(parts)) becomes joined(elementwise(parts)).  A fold of rows onto rows goes on in each box
+from what those before it have left.  The order of any other goes through all boxes; so it is a group by
+itself, which is fed with what they make, portion by portion (`portions`).
 
 The same goes for a value that is read at several places, as a stencil does: it is computed again for each of
 them where that takes less time than to store and load it.  Each operation is done on the elements on which
@@ -23,20 +24,11 @@ from operator import attrgetter
 from lazyarr.draws import DRAWS
 from lazyarr.expr import FOLDS, Expr, Map, Read, Reduce
 from lazyarr.fusion.alias import Memory
-from lazyarr.fusion.boxes import (
-    MOST_BOXES,
-    MOST_NODES,
-    Box,
-    Reading,
-    TooMany,
-    Unit,
-    Unreadable,
-    copy_of,
-    is_piece,
-)
-from lazyarr.fusion.fold import folded
+from lazyarr.fusion.boxes import IN_ORDER, MOST_BOXES, MOST_NODES, Box, Reading, TooMany, Unit, Unreadable
+from lazyarr.fusion.fold import across, fold_order, folded
 from lazyarr.fusion.group import TOO_FEW, Group, Placed, region_of
 from lazyarr.fusion.overlap import all_of
+from lazyarr.fusion.pieces import copy_of, is_piece
 from lazyarr.fusion.reindex import CROSSING, crossed
 from lazyarr.fusion.short_folds import is_short
 from lazyarr.geometry import same
@@ -59,8 +51,6 @@ IN_VAIN = 2
 """Pieces for each node of an evaluation, besides those of one unit, that may be made for units that do not
 come about: what is made of what is made, each from several places, has more pieces than anybody would run,
 and planning is to end in a time that grows with the nodes."""
-
-IN_ORDER = "a fold goes through all of it, in an order of its own"
 
 TOO_LONG = "to look for such loop nests would take longer than they may save"
 
@@ -176,7 +166,7 @@ def _units(
         mine = [n for n in group.nodes if n.serial not in taken] if taken else group.nodes
         last, fed = group.nodes[-1].serial, None
         if group.fold is not None:
-            made = _of_folds(mine, group, short) or _fed(mine, group, of, shared)
+            made = _of_folds(mine, group, short) or _of_rows(mine, group, of) or _fed(mine, group, of, shared)
             if isinstance(made, str):
                 found.refused[last] = (made,)
                 continue
@@ -261,6 +251,21 @@ def _of_folds(nodes: list[Expr], group: Group, short: Short) -> Parts | None:
     return folds, part, None
 
 
+def _of_rows(nodes: list[Expr], group: Group, of: Prospects) -> Parts | None:
+    """What folds rows onto rows, with what is computed of each element; None if some node is another one."""
+    folds = [n for n in nodes if isinstance(n.op, FOLDS)]
+    if len(nodes) < len(group.nodes) or not _may_unite(nodes, of.asked, of.readers):
+        return None
+    if not all(map(_is_of_rows, folds)):
+        return None
+    others = all(_is_plain(n, of.short) and n.covers for n in nodes if not isinstance(n.op, FOLDS))
+    return (nodes, group, None) if others else None
+
+
+def _is_of_rows(fold: Expr) -> bool:
+    return isinstance(fold.op, Reduce) and across(fold_order(fold))
+
+
 def _fed(nodes: list[Expr], group: Group, of: Prospects, shared: Collection[int]) -> Parts | str:
     """What makes the one value that a group folds, which need not exist as a whole (`portions`)."""
     asked = of.asked
@@ -338,7 +343,7 @@ class _Uniting:
             if lost is not None:
                 self._bar(*lost)
                 continue
-            if self._crosses(boxes[0]):
+            if self._crosses(max(boxes, key=lambda b: math.prod(b.shape))):
                 self.whys["its operands lie in another order of axes"] = None
                 return None
             if self._saved(through, reading, len(boxes)) <= 0:
@@ -411,8 +416,12 @@ class _Uniting:
         if math.prod(box.shape) < CROSSING:
             return False
         reads = [i.geo for p in box.pieces for i in p.inputs if isinstance(i, Read) and not is_piece(i.expr)]
-        stores = [region_of(p) for serial, p in box.own.items() if serial in self.of.stored]
-        before = [a.geo for a in self.group.loads] + [self.group.placed[n.serial].region for n in self.nodes]
+        stores = [
+            region_of(p) for serial, p in box.own.items()
+            if serial in self.of.stored and not isinstance(p.op, Reduce)
+        ]
+        before = [a.geo for a in self.group.loads]
+        before += [self.group.placed[n.serial].region for n in self.nodes if not isinstance(n.op, Reduce)]
         return crossed(reads + stores) > crossed(before)
 
     def _overwrites(self, reading: Reading) -> bool:
