@@ -87,7 +87,8 @@ def arrange(order: Order, strides: Sequence[Sequence[int]]) -> Space:
     inner = [order.loops[-1]] if order.loops and order.loops[-1].kind == "p" else []
     outer = [loop for loop in order.loops if loop.kind == "p" and loop not in inner]
     folded = [loop for loop in order.loops if loop.kind == "r"]
-    tree = min(order.tree, len(folded)) if order.fold in ("pairwise", "cut") or order.wide else len(folded)
+    runs = order.fold in ("pairwise", "cut", "long") or order.wide
+    tree = min(order.tree, len(folded)) if runs else len(folded)
     blocks = [outer, folded[: len(folded) - tree], folded[len(folded) - tree :], inner]
     merged = [_merge(block, columns) for block in blocks]
     if not folded:

@@ -233,11 +233,12 @@ class Assembler:
             identity: Any = numpy.array(function(op.name).identity).astype(sig[-1])
             start = self.body.scalar(identity[()])
         quiet = op.name in DECIDED_EARLY and self.quiet
-        cut = order.fold == "cut"
+        cut, long = order.fold in ("cut", "long"), order.fold == "long"
         fold = "sequential" if cut else order.fold
         how = Reduction(
-            op.name, fold, len(self.bindings), start, mask, quiet=quiet, cut=cut, resumes=goes_on
-        )
+            op.name, fold, len(self.bindings), start, mask, quiet=quiet, cut=cut, long=long,
+            resumes=goes_on,
+        )  # fmt: skip
         self.fold(node, number, how, sig[0])
 
     def fold(self, node: Expr, number: int, how: Reduction, char: str) -> None:

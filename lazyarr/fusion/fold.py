@@ -63,6 +63,8 @@ def across(order: Order | Unproved) -> bool:
 
 def stricter(a: Order, b: Order, names: tuple[str, str]) -> Order | None:
     """The order in which both folds may run in one loop nest, or None."""
+    if "long" in (a.fold, b.fold):
+        return None                     # (these see some elements several times)
     if a == b or (_nest(a) == _nest(b) and a.fold == b.fold):
         return a
     free = [o.fold == "any" and name not in SEARCHES for o, name in zip((a, b), names, strict=True)]

@@ -63,7 +63,8 @@ class Reduction(NamedTuple):
                     sum of its pairwise tree to the accumulator
       'sequential'  strictly one after the other, in the order of the loops
                     (`cut`: each stretch of elements that take part, without one that does not, is a run;
-                    the order is then 'sequential', and each run lies within `group` loops)
+                    the order is then 'sequential', and each run lies within `group` loops; a `long` one
+                    is gone through block by block, and some elements of it several times)
       'any'         associative and commutative without rounding: any order
     `out` is the operand that receives the result (stride 0 along all 'r' loops); it may be written before
     the last element is read, so its memory overlaps no other operand's.  `start` is the
@@ -85,6 +86,7 @@ class Reduction(NamedTuple):
     group: int = 1
     quiet: bool = False
     cut: bool = False
+    long: bool = False
     resumes: bool = False
 
 
