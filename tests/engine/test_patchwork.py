@@ -22,7 +22,7 @@ Program = Callable[..., Any]
 
 @pytest.fixture(autouse=True)
 def forced() -> Iterator[None]:
-    with lazyarr.options(jit="always", plan="always"):
+    with lazyarr.options(jit="always"):
         yield
 
 
