@@ -17,8 +17,11 @@ import numpy
 
 from lazyarr.codegen import boxes_shell as shell
 from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.reduce_plan import Cuts, cut, following
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
+from lazyarr.fusion.parfor import resumes
+from lazyarr.fusion.program import Program
 from lazyarr.hot import ran
 from lazyarr.launch import Prepared, may_stream, memory, prepare, put_scalar, work
 from lazyarr.plan import Step
@@ -123,16 +126,17 @@ def _prepare(boxes: Sequence[Step], streams: Sequence[int], threads: int) -> Rea
     each = [work(program) for program in programs]
     total, most = sum(n for n, _, _ in each), max(nbytes for _, nbytes, _ in each)
     threads = threads if worth_threads(total, most, max(ns for _, _, ns in each)) else 1
-    kernels = [prepare(program, k in streams, threads) for k, program in enumerate(programs)]
+    kernels = _kernels(programs, streams, threads)
     times = [duration(*one) for one in each]
     words = array("q", bytes(8 * (shell.FIRST + shell.PER_BOX * len(boxes))))
     shares = [t / sum(times) for t in times]
     ready = Ready(words, [], [], [], 0, [], 0, [], 0, threads, kernels, shares)
     known: dict[Any, list[int]] = {}
     for k, (box, program, p) in enumerate(zip(boxes, programs, kernels, strict=True)):
-        ready.chunks += p.chunks
+        ready.chunks += p.chunks * (not resumes(program.parfor))
         at, here = shell.FIRST + shell.PER_BOX * k, len(words)
-        words[at : at + shell.PER_BOX] = array("q", [ready.chunks, p.kernel.address, 8 * here])
+        resumed = k + 1 < len(programs) and resumes(programs[k + 1].parfor)
+        words[at : at + shell.PER_BOX] = array("q", [ready.chunks, p.kernel.address, 8 * here, resumed])
         words.extend(p.words)
         operands = zip(p.pointers, box.operands, program.offsets, strict=True)
         ready.pointers += [(here + word, value, offset) for word, value, offset in operands]
@@ -151,3 +155,19 @@ def _prepare(boxes: Sequence[Step], streams: Sequence[int], threads: int) -> Rea
             ready.scratch_bytes += -(-p.kernel.scratch_bytes * threads // LINE) * LINE
     ready.threads = min(threads, ready.chunks)
     return ready
+
+
+def _kernels(programs: Sequence[Program], streams: Sequence[int], threads: int) -> list[Prepared]:
+    """The kernels; those that go on from others' results have chunks of the same outputs."""
+    found: list[Prepared] = []
+    cuts: Cuts | None = None
+    for k, program in enumerate(programs):
+        shape, parfor = program.loops.shape, program.parfor
+        if "r" not in parfor.dims:
+            cuts = None
+        elif cuts is not None and resumes(parfor):
+            cuts = following(cuts, programs[k - 1].parfor, parfor, shape)
+        else:
+            cuts = cut(parfor, shape, program.run, program.loops.strides, threads, whole=True)
+        found.append(prepare(program, k in streams, threads, cuts))
+    return found

@@ -26,7 +26,7 @@ from lazyarr.ops import SEARCHES
 from lazyarr.records import NamedTuple
 
 MASKED = 1 << 15
-"""Longest run that a mask may cut: kernels have all of it in memory at a time."""
+"""Longest run cut by a mask of which kernels have all in memory at a time: others go block by block."""
 
 BUFFER = 8192
 """Elements in an iterator's buffer (`numpy.setbufsize` changes it)."""
@@ -52,7 +52,8 @@ class Order(NamedTuple):
 
     fold: str
     """'pairwise': acc = acc + tree(run).  'sequential': acc = op(acc, x).  'any': any order.
-    'cut': pairwise, where each stretch of a run between elements that a mask leaves out is a run."""
+    'cut': pairwise, where each stretch of a run between elements that a mask leaves out is a run.
+    'long': the same, where runs have more than MASKED elements."""
     loops: tuple[Loop, ...]
     """Outermost first, not coalesced; 'any' may permute them."""
     tree: int
@@ -237,18 +238,16 @@ def _with_runs(order: Order, merged: list[Axis], rule: Runs, char: str, cast: bo
 
 
 def _masked(order: Order, merged: list[Axis], rule: Runs, char: str, buffer: int) -> Order | Unproved:
-    """`order` where a mask cuts the runs: short ones, that are as long as the innermost loops."""
-    from lazyarr.reduce_proof import cut_by_masks
+    """`order` where a mask cuts the runs: those that are as long as the innermost loops."""
+    from lazyarr.reduce_proof import cut_by_masks, cut_by_nothing_else
 
     found = _with_runs(order, merged, rule, char, False, buffer)
     whole = merged and found.run == merged[0].extent == _product(found.loops, found.tree)
     if char == "e" or not whole:
         return Unproved("a mask cuts the runs of a float sum by its values, and rows do not merge")
-    if found.run > MASKED:
-        return Unproved(f"a mask cuts the runs of a float sum by its values, and rows have over {MASKED}")
-    if not cut_by_masks(char):
+    if not cut_by_masks(char) or (found.run > buffer and not cut_by_nothing_else(char)):
         return Unproved("this NumPy does not cut runs of a float sum where the mask is False")
-    return found._replace(fold="cut")
+    return found._replace(fold="cut" if found.run <= MASKED else "long")
 
 
 def row_of(fold: str, char: str, cast: bool, merged: Sequence[Axis]) -> str:

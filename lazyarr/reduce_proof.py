@@ -81,10 +81,25 @@ def rule_for(row: str) -> Runs | None:
 @cache
 def cut_by_masks(char: str) -> bool:
     """Is each stretch of a run between elements that a mask leaves out a run of its own?"""
-    x = _random(Probe((6, 300), (6, 300), (1,)), char, "add", 3)
+    return _by_stretches(char, 300)
+
+
+@cache
+def cut_by_nothing_else(char: str) -> bool:
+    """Are such stretches whole where they are longer than an iterator's buffer, and run over its end?"""
+    usual = numpy.setbufsize(CUT)
+    try:
+        return _by_stretches(char, 5 * CUT + 7)
+    finally:
+        numpy.setbufsize(usual)
+
+
+def _by_stretches(char: str, n: int) -> bool:
+    """Does NumPy sum up rows of so many elements stretch by stretch?"""
+    x = _random(Probe((6, n), (6, n), (1,)), char, "add", 3)
     x[5] = -0.0
-    noise = (_mixed(9, x.shape) >> 11) % 100
-    keeps = noise < numpy.array([50, 97, 5, 100, 0, 80])[:, None]
+    noise = (_mixed(9, x.shape) >> 11) % 1000
+    keeps = noise < numpy.array([500, 997, 50, 1000, 0, 800])[:, None]
     expected = numpy.add.reduce(x, axis=1, where=keeps)
     for values, kept, wanted in zip(x, keeps, expected, strict=True):
         acc = numpy.zeros((), x.dtype)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
 from typing import Any
 
 import numpy
@@ -23,6 +24,7 @@ from lazyarr.expr import Read, Reduce
 from lazyarr.flags import discards
 from lazyarr.geometry import broadcast_shapes, fresh, reduced_layout
 from lazyarr.movement import copy_as, ravel, view
+from lazyarr.reduce_order import MASKED
 from lazyarr.ufuncs import MISSING
 
 REORDERABLE = {
@@ -117,7 +119,7 @@ def reduce(
         raise Unsupported
     if initial is None and fn.identity is not None:
         raise Unsupported
-    if at_call(x.geo.size, (x, *mask), FOLD):
+    if at_call(x.geo.size, (x, *mask), sys.maxsize if mask and _is_long(fn, sig, x, axes) else FOLD):
         COUNT.eager += 1
         options = {"where": now(mask[0])} if mask else {}
         return wrap(fn.reduce(now(x), axis, dtype, None, keepdims, initial, **options))
@@ -128,6 +130,12 @@ def reduce(
         inputs.append(Read(seen.expr, numpy.broadcast_to(seen.geo, x.geo.shape)))
     seen_by = mask[0].geo if mask else None
     return _folded(op, tuple(inputs), reduced_layout(result, x.geo, axes, bool(keepdims), seen_by))
+
+
+def _is_long(fn: numpy.ufunc, sig: str, x: ndarray, axes: tuple[int, ...]) -> bool:
+    """Is it a masked sum of floats in one long sequence?  One thread makes that, so NumPy is no slower where
+    nothing is to be computed for it."""
+    return fn is numpy.add and sig[-1] in "fdFD" and x.geo.size > MASKED and len(axes) == x.geo.ndim
 
 
 _folds: dict[tuple[Any, ...], Reduce] = {}

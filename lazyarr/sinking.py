@@ -128,6 +128,8 @@ class _Sinking:
         self.roots = {id(n) for n in roots}
         self.gone: dict[int, Expr] = {}
         """Nodes that others have replaced, by identity: they read no more."""
+        self.places: set[int] = set()
+        """By identity, positions that were made here: nobody else knows of them."""
 
     def run(self) -> list[Expr]:
         for k in reversed(range(len(self.nodes))):
@@ -210,7 +212,8 @@ class _Sinking:
     # Positions
 
     def _under_gather(self, value: Expr, readers: list[Expr]) -> Expr | None:
-        """A node for the elements that a gather picks from a value, or for what picks them elsewhere."""
+        """A node for the elements that a gather picks from a value, or for what picks them elsewhere; where
+        that needs positions of later places, the first of these, which takes the value's."""
         reader, region = readers[0], value.region
         op = reader.op
         assert isinstance(op, Gather) and region is not None and reader.region is not None
@@ -218,10 +221,52 @@ class _Sinking:
         assert isinstance(table, Read)
         if len(readers) > 1 or reader.region.size > region.size or not same(table.geo, region):
             return None
-        if any(isinstance(i, Read) and not _older(i.expr, value) for i in positions):
+        later = self._later(value, positions)
+        if later is None:
             return None
         if isinstance(value.op, Gather):
-            return _composed(value, value.op, reader, op)
+            made = _composed(value, value.op, reader, op)
+            if made is not None and made is not reader:
+                self.places.add(id(made))
+        else:
+            made = self._picked(value, reader, op)
+        return made if made is None or not later else self._moved_up(later, made, made is reader)
+
+    def _later(self, value: Expr, positions: Sequence[Read | numpy.generic]) -> list[Expr] | None:
+        """The positions that are found after a value was made, and what these are made of, the first ones
+        first; None if they cannot be found before.
+
+        (Then what the value reads is read later than it was.  What nobody has replaced is the same.)"""
+        found: dict[int, Expr] = {}
+        todo = [i for i in positions if isinstance(i, Read) and not _older(i.expr, value)]
+        if todo and any(i.expr.replaced for i in value.inputs if isinstance(i, Read)):
+            return None
+        while todo:
+            place = todo.pop().expr
+            if id(place) not in self.places:
+                return None
+            if id(place) not in found:
+                found[id(place)] = place
+                todo += [i for i in place.inputs if isinstance(i, Read) and not _older(i.expr, value)]
+        return sorted(found.values(), key=lambda n: n.serial)
+
+    def _moved_up(self, later: list[Expr], made: Expr, in_place: bool) -> Expr:
+        """Positions take each the place before its own, and what is made of them the last one's; the first,
+        for which the value's place is left.  A reader keeps its number, which is behind all of these."""
+        at = [self.nodes.index(place) for place in later]
+        for k, node in zip(at, [*later[1:], made], strict=True):
+            self.nodes[k] = node
+        if not in_place:
+            self.members.add(id(made))
+            numbers = [made.serial, *[place.serial for place in later]]
+            for node, number in zip([*later, made], numbers, strict=True):
+                node.serial = number
+        return later[0]
+
+    def _picked(self, value: Expr, reader: Expr, op: Gather) -> Expr | None:
+        """The gather of what a value is computed of, which its reader then computes of fewer elements."""
+        region, positions = value.region, reader.inputs[1:]
+        assert region is not None and reader.region is not None
         sources = [i for i in value.inputs if isinstance(i, Read)]
         if len(sources) != 1 or op.along or reader.region.dtype != region.dtype:
             return None

@@ -16,9 +16,11 @@ from lazyarr.counters import COUNT
 from lazyarr.expr import Compress, Expr, Map, Read, Reduce, Scan, Tally
 from lazyarr.fusion.assemble import Filled, Local, Mould, assemble, filled, mould_of
 from lazyarr.fusion.assembler import REGION, Assembler, Terms, Unlike, body_of
-from lazyarr.fusion.boxes import Unit, whole_of
+from lazyarr.fusion.boxes import Unit
 from lazyarr.fusion.group import Group
+from lazyarr.fusion.parfor import resumes
 from lazyarr.fusion.partition import Partition
+from lazyarr.fusion.pieces import whole_of
 from lazyarr.fusion.program import Constant
 from lazyarr.fusion.structure import Framed, Key, Tokens, form_of, structure_of
 from lazyarr.geometry import same
@@ -94,8 +96,21 @@ def _of_boxes(group: Group, unit: Unit, w: Walk, parted: Partition, whole: Step)
             Step((), (), assemble(filling, arrange), *_bound(mould), (), ""),
         )  # fmt: skip
         COUNT.assembled += 1
+    _side_by_side(whole)
     unit.programs[kept] = whole.boxes
     return whole
+
+
+def _side_by_side(whole: Step) -> None:
+    """Kernels that go on from others' results need loops over the same outputs."""
+    kept: list[int] = []
+    for box in whole.boxes:
+        assert box.program is not None
+        parfor, loops = box.program.parfor, box.program.loops
+        outputs = [n for n, d in zip(loops.shape, parfor.dims, strict=True) if d == "p"]
+        if resumes(parfor) and outputs != kept:
+            raise Unlike(set(), "parts of the results lie otherwise")
+        kept = outputs
 
 
 def _piece_constant(c: Constant) -> Constant:

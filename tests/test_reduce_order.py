@@ -13,7 +13,7 @@ from layouts import laid_out
 
 from lazyarr import reduce_proof
 from lazyarr.dtypes import canonical
-from lazyarr.reduce_order import BUFFER, Order, Unproved, order_of
+from lazyarr.reduce_order import BUFFER, MASKED, Order, Unproved, order_of
 from lazyarr.reduce_proof import ROWS, fold, self_check
 
 SMALL = 160     # a buffer this small shows every cut with few elements
@@ -165,7 +165,6 @@ def test_argmax_counts_in_c_order() -> None:
 
 def test_unproved_says_why() -> None:
     cases = [
-        order_of("add", "dd->d", "d", (99_999,), (8,), (0,), mask_strides=(1,)),
         order_of("add", "dd->d", "d", (9, 9), (80, 8), (0, 1), mask_strides=(9, 1)),
         order_of("add", "dd->d", "f", (9,), (4,), (0,), mask_strides=(1,)),
         order_of("add", "ee->e", "e", (9,), (2,), (0,), mask_strides=(1,)),
@@ -176,6 +175,12 @@ def test_unproved_says_why() -> None:
         order_of("add", "dd->d", "d", (3, 3), (24, -8), (0,), out_strides=(0, 8)),
     ]
     assert all(isinstance(c, Unproved) and c.why for c in cases)
+
+
+def test_long_runs_under_a_mask() -> None:
+    for n, kind in ((MASKED, "cut"), (MASKED + 1, "long")):
+        order = order_of("add", "dd->d", "d", (n,), (8,), (0,), mask_strides=(1,))
+        assert isinstance(order, Order) and (order.fold, order.run) == (kind, n)
 
 
 def test_every_row_is_proved_here() -> None:

@@ -2,11 +2,12 @@
 
 In:  at run time, addresses of kernels and of their words.
 Out: ``void boxes(words, chunk, tid)``, the same for all programs.
-The chunks of the launch are those of the first kernel, then those of the second one, and so on.
+The chunks of the launch are those of the first kernel, then those of the second one, and so on.  A kernel
+that goes on from another one's results runs its chunks after those of that one.
 
 Words: FLAGS, SCRATCH, CALLS as `abi` has them (of which the kernels use their own); then for each kernel
-END (the first chunk behind its own), KERNEL (function) and WORDS_AT (of its words, in bytes from the first
-word).
+END (the first chunk behind its own), KERNEL (function), WORDS_AT (of its words, in bytes from the first
+word) and RESUMED (1: the next kernel goes on from this one's results).
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS
 from lazyarr.target import Target
 
 FIRST = Layout.FIRST
-END, KERNEL, WORDS_AT = range(3)
-PER_BOX = 3
+END, KERNEL, WORDS_AT, RESUMED = range(4)
+PER_BOX = 4
 
 SYMBOL = "lazyarr_boxes"
 
@@ -28,7 +29,7 @@ def boxes_kernel(target: Target) -> str:
     b = Function(target, SYMBOL, CHUNK_PARAMS)
     b.public = True
     entry = b.place()
-    search, found, on = b.place(), b.place(), b.place()
+    search, found, on, run, done = (b.place() for _ in range(5))
     b.jump(entry)
     b.label(entry)
     b.jump(search)
@@ -43,6 +44,14 @@ def boxes_kernel(target: Target) -> str:
     b.do(f"{after} = add i64 {at}, {8 * PER_BOX}")
     b.jump(search)
     b.label(found)
-    mine, kernel = b.at("%words", b.word(box, WORDS_AT)), b.word(box, KERNEL, "ptr")
-    b.do(f"call void {kernel}(ptr {mine}, i64 {b.op(f'sub i64 %chunk, {begin}')}, i64 %tid)")
+    number = b.op(f"sub i64 %chunk, {begin}")
+    b.jump(run)
+    b.label(run)
+    here, following = b.fresh("v"), b.fresh("v")
+    b.do(f"{here} = phi ptr [ {box}, %{found} ], [ {following}, %{run} ]")
+    mine, kernel = b.at("%words", b.word(here, WORDS_AT)), b.word(here, KERNEL, "ptr")
+    b.do(f"call void {kernel}(ptr {mine}, i64 {number}, i64 %tid)")
+    b.do(f"{following} = getelementptr i8, ptr {here}, i64 {8 * PER_BOX}")
+    b.branch(b.op(f"icmp ne i64 {b.word(here, RESUMED)}, 0"), run, done)
+    b.label(done)
     return b.text()

@@ -17,6 +17,7 @@ from lazyarr.codegen.reduce_body import Body, kernel_of, wanted
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_inner import Leaf
 from lazyarr.codegen.reduce_kernel import Reduce
+from lazyarr.codegen.reduce_long import long_runs
 from lazyarr.codegen.reduce_strict import called_fold, search_block
 from lazyarr.codegen.reduce_tree import in_sequence, tree_function
 from lazyarr.codegen.stages import LOAD, ONCE
@@ -90,6 +91,8 @@ def block_functions(r: Reduce, body: Staged, name: str) -> list[Function]:
     def write(b: Function, start: str, count: str, out: str) -> None:
         Block(r, body, b, memory, out).write(start, count)
 
+    if r.folds[0].how.long:
+        return [*found, *long_runs(r, name, body.block, lambda b: Block(r, body, b, memory))]
     if r.pairwise:
         found.append(tree_function(r, name, body.block, lambda b: write(b, "%start", "%n", "%out")))
     else:
@@ -113,19 +116,27 @@ class Block:
         self.r, self.staged, self.b, self.memory, self.out = r, body, b, memory, out
         self.body = Body(body.kernel, r, b)
 
+    def begin(self) -> dict[int, str]:
+        """What the function needs, once; the row pointers."""
+        self.body.use_scratch("0")
+        self.body.call_frame()
+        return self.body.rows()
+
+    def evaluate(self, rows: dict[int, str], start: str, count: str) -> dict[int, str]:
+        """Leave the block's values in memory; its pointers."""
+        r, body = self.r, self.body
+        self.b.put("%ctx", r.block, "i64", start)
+        if len(r.space) > 1:
+            self.pieces(rows, start, count)
+            body.shift = "0"
+            return rows
+        pointers = body.advance(rows, start)
+        body.run(self.staged.stmts, Range(pointers, count))
+        return pointers
+
     def write(self, start: str, count: str) -> None:
         r, b, body = self.r, self.b, self.body
-        body.use_scratch("0")
-        body.call_frame()
-        rows = body.rows()
-        b.put("%ctx", r.block, "i64", start)
-        pointers = rows
-        if len(r.space) == 1:
-            pointers = body.advance(rows, start)
-            body.run(self.staged.stmts, Range(pointers, count))
-        else:
-            self.pieces(rows, start, count)
-        body.shift = "0"
+        pointers = self.evaluate(self.begin(), start, count)
         if any(not f.called for f in r.folds):
             b.do(f"call void @{self.memory}(ptr %words, ptr %ctx, i64 {start}, i64 {count}, ptr {self.out})")
         for fold in r.folds:
@@ -136,6 +147,11 @@ class Block:
             elif fold.search:
                 search_block(r, b, fold, place, start, count, self.out)
         b.put("%ctx", r.fresh, "i64", "0")
+
+    def place(self, value: int, rows: dict[int, str], start: str) -> str:
+        """Where the values of the block that begins there lie."""
+        pointers = rows if len(self.r.space) > 1 else self.body.advance(rows, start)
+        return self.body.base(self.staged.slots[value], pointers)
 
     def pieces(self, rows: dict[int, str], start: str, count: str) -> None:
         """The rows that a block covers, each in part."""

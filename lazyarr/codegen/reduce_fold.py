@@ -262,7 +262,9 @@ def refusal(parfor: Parfor, target: Target) -> str | None:
         return "a search with a mask, or across rows"
     if any(f.packs for f in folds) and (len(folds) > 1 or set(parfor.dims) != {"r"}):
         return "elements are kept in one sequence, and alone"
-    if any(f.how.mask >= 0 and f.how.start < 0 and not f.packs for f in folds):
+    if any(f.how.long for f in folds) and (len(folds) > 1 or any(i.op == "store" for i in parfor.body)):
+        return "a long run under a mask is gone through several times"
+    if any(f.how.mask >= 0 and f.how.start < 0 and not (f.how.resumes or f.packs) for f in folds):
         return "a mask needs something to start from"
     if not across(parfor) and any(f.called and f.wide for f in folds):
         return "NumPy's loop cannot be cut like this fold"

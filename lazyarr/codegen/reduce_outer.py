@@ -64,7 +64,7 @@ def as_map(r: Reduce, first: bool) -> Parfor:
 
 
 def begins_with_first(fold: Fold) -> bool:
-    return fold.how.start < 0 and fold.how.order == "sequential"
+    return fold.how.start < 0 and fold.how.order == "sequential" and not fold.how.resumes
 
 
 def row_kernel(r: Reduce, first: bool) -> Kernel:
@@ -139,19 +139,23 @@ class Rows:
             at = {k: b.at(p, b.mul(low, r.stride(b, k, inner))) for k, p in at.items()}
             with b.loop(chunk.first, chunk.last) as (step, _):
                 begin = b.mul(step, run)
-                self.begin(accs, count, whole)
+                self.begin(accs, at, count, whole)
                 self.fold_rows(begin, b.smaller(b.add(begin, run), rows), at, accs, count)
                 with b.when(whole):
                     for fold in r.folds:
                         out = fold.how.out
-                        self.move(fold, accs[out], count, at[out], r.stride(b, out, inner))
+                        self.move(fold, accs[out], None, at[out], r.stride(b, out, inner), count)
                 with b.otherwise(whole):
                     self.keep(flat, step, steps, partials, accs, count)
 
-    def begin(self, accs: dict[int, str], count: str, whole: str) -> None:
+    def begin(self, accs: dict[int, str], at: dict[int, str], count: str, whole: str) -> None:
         """What accumulators start from: partial results from what is neutral."""
         r, b = self.r, self.b
         for fold in r.folds:
+            if fold.how.resumes:                # (such kernels leave no partial results)
+                out = fold.how.out
+                self.move(fold, at[out], r.stride(b, out, r.outer[-1]), accs[out], None, count)
+                continue
             if begins_with_first(fold):
                 continue
             start = r.start(b, fold)
@@ -194,17 +198,20 @@ class Rows:
             with b.otherwise(fresh):
                 self.body.run(self.body.kernel.body, pointers)
 
-    def move(self, fold: Fold, source: str, count: str, out: str, stride: str) -> None:
-        """Accumulators to their results: by lines, where these are neighbours."""
+    def move(
+        self, fold: Fold, source: str, step: str | None, to: str, stride: str | None, count: str
+    ) -> None:
+        """Accumulators to their results, or back: by lines, where these are neighbours.  Of the two strides
+        that of the accumulators is None."""
         b, size = self.b, str(PLAIN[fold.char].itemsize)
         lines = b.op(f"and i64 {b.mul(count, size)}, {-LINE}")
-        lines = b.op(f"select i1 {b.op(f'icmp eq i64 {stride}, {size}')}, i64 {lines}, i64 0")
+        lines = b.op(f"select i1 {b.op(f'icmp eq i64 {step or stride}, {size}')}, i64 {lines}, i64 0")
         with b.loop("0", lines, str(LINE)) as (at, _):
             line = b.op(f"load {LINE_TYPE}, ptr {b.at(source, at)}, align 1")
-            b.do(f"store {LINE_TYPE} {line}, ptr {b.at(out, at)}, align 1")
+            b.do(f"store {LINE_TYPE} {line}, ptr {b.at(to, at)}, align 1")
         with b.loop(b.op(f"udiv i64 {lines}, {size}"), count) as (i, _):
-            value = load_scalar(b, fold.char, b.at(source, b.mul(i, size)))
-            store_scalar(b, fold.char, value, b.at(out, b.mul(i, stride)))
+            value = load_scalar(b, fold.char, b.at(source, b.mul(i, step or size)))
+            store_scalar(b, fold.char, value, b.at(to, b.mul(i, stride or size)))
 
     def keep(
         self, flat: str, step: str, steps: str, partials: str, accs: dict[int, str], count: str
@@ -216,7 +223,7 @@ class Rows:
         base = b.op(f"inttoptr i64 {b.add(partials, b.mul(slot, str(size)))} to ptr")
         apart = b.mul(steps, str(size))
         for fold in r.folds:
-            self.move(fold, accs[fold.how.out], count, b.at(base, SLOT * fold.number), apart)
+            self.move(fold, accs[fold.how.out], None, b.at(base, SLOT * fold.number), apart, count)
 
 
 def prefetch_rows(r: Reduce, b: Function, at: dict[int, str], strides: dict[int, str], count: str) -> None:

@@ -87,7 +87,8 @@ def arrange(order: Order, strides: Sequence[Sequence[int]]) -> Space:
     inner = [order.loops[-1]] if order.loops and order.loops[-1].kind == "p" else []
     outer = [loop for loop in order.loops if loop.kind == "p" and loop not in inner]
     folded = [loop for loop in order.loops if loop.kind == "r"]
-    tree = min(order.tree, len(folded)) if order.fold in ("pairwise", "cut") or order.wide else len(folded)
+    runs = order.fold in ("pairwise", "cut", "long") or order.wide
+    tree = min(order.tree, len(folded)) if runs else len(folded)
     blocks = [outer, folded[: len(folded) - tree], folded[len(folded) - tree :], inner]
     merged = [_merge(block, columns) for block in blocks]
     if not folded:
@@ -235,6 +236,15 @@ def _cut_rows(
     for d, kind in enumerate(parfor.dims):
         if kind == "r":
             tile[d] = shape[d]
+    grid = _grid(shape, tile)
+    return Cuts(tuple(tile), grid, math.prod(grid), rows, 1, 0, 1, 1, 0, 0)
+
+
+def following(cuts: Cuts, before: Parfor, parfor: Parfor, shape: Sequence[int]) -> Cuts:
+    """The same chunks of outputs for other rows, which are folded onto what those `before` have left."""
+    kept = iter([t for t, d in zip(cuts.tile, before.dims, strict=True) if d == "p"])
+    tile = [next(kept) if d == "p" else n for n, d in zip(shape, parfor.dims, strict=True)]
+    rows = next(n for n, d in zip(shape, parfor.dims, strict=True) if d == "r")
     grid = _grid(shape, tile)
     return Cuts(tuple(tile), grid, math.prod(grid), rows, 1, 0, 1, 1, 0, 0)
 

@@ -44,9 +44,11 @@ def stretches(r: Reduce, body: Body, fold: Fold, values: str, mask: str, count: 
         b.put(step, 0, "i64", b.op(f"sub i64 {first}, {at}"))
         if PLAIN[fold.char].kind == "f":
             with b.when(b.op(f"icmp ne i64 {word}, 0")):
-                _short(b, fold, values, mask, at, first, acc)
+                low = b.add(at, _count(b, "cttz", word))
+                end = b.add(at, b.op(f"sub i64 {WORD}, {_count(b, 'ctlz', word)}"))
+                _short(b, fold, values, mask, low, b.smaller(first, end), acc)
         with b.when(calls):
-            last = _end(b, mask, first, count, place)
+            last = end_of(b, mask, first, count, place)
             here, n = b.at(values, b.mul(first, size)), b.op(f"sub i64 {last}, {first}")
             body.call_on(r.loops.index((fold.how.ufunc, fold.sig)), (acc, here, acc), ("0", size, "0"), n)
             b.put(step, 0, "i64", b.op(f"sub i64 {last}, {at}"))
@@ -79,7 +81,7 @@ def _count(b: Function, what: str, word: str) -> str:
     return b.op(f"call i64 @llvm.{what}.i64(i64 {word}, i1 false)")
 
 
-def _end(b: Function, mask: str, first: str, count: str, place: str) -> str:
+def end_of(b: Function, mask: str, first: str, count: str, place: str) -> str:
     """Where a stretch ends."""
 
     def left_out(at: str) -> str:

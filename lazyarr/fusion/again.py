@@ -19,8 +19,8 @@ import numpy
 from lazyarr.expr import Expr, Map, Read, Reduce
 from lazyarr.fusion.group import Access, Group, View, region_of
 from lazyarr.fusion.partition import MAX_NODES
-from lazyarr.fusion.regions import BYTES_PER_NS, ns_of
 from lazyarr.fusion.reindex import CROSSING, crossed, reindex, spread
+from lazyarr.fusion.uniting import BYTES_PER_NS, ns_of
 from lazyarr.geometry import same
 from lazyarr.ops import native
 from lazyarr.records import NamedTuple

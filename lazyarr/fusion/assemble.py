@@ -16,12 +16,12 @@ import numpy
 from lazyarr.expr import FOLDS, Expr, Scatter
 from lazyarr.fusion.assembler import Assembler, Unlike, element
 from lazyarr.fusion.body import constant_char, moved
-from lazyarr.fusion.boxes import whole_of
 from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse, in_sequence, lengthen, scanning
 from lazyarr.fusion.fold import fold_order, result_strides
 from lazyarr.fusion.group import Group
 from lazyarr.fusion.loop_strides import Call, fit, strides_of
 from lazyarr.fusion.parfor import EFFECTS, Inst, Operand, Parfor, Reduction, Shift
+from lazyarr.fusion.pieces import whole_of
 from lazyarr.fusion.program import Program, Rewritten
 from lazyarr.fusion.shifts import shifts
 from lazyarr.geometry import offset_of

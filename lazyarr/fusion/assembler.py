@@ -20,6 +20,7 @@ from lazyarr.fusion.fold import fold_order, signature
 from lazyarr.fusion.group import Group, makes
 from lazyarr.fusion.loop_strides import is_call, is_clip
 from lazyarr.fusion.parfor import SCAN, Inst, Reduction
+from lazyarr.fusion.pieces import resumes
 from lazyarr.fusion.registry import Active
 from lazyarr.fusion.rewrite import Rewrite
 from lazyarr.geometry import offset_of, same
@@ -223,21 +224,26 @@ class Assembler:
                 mask = -1
             elif found is not None or (order.loops and order.loops[-1].kind == "p"):
                 raise Unlike({node.serial}, "no value is neutral where the mask is False")
-        start = -1
-        if op.initial is not None:
+        start, goes_on = -1, resumes(node)
+        if goes_on:
+            pass                                # (from what the boxes before have left)
+        elif op.initial is not None:
             start = self.body.scalar(op.initial)
         elif order.start == "identity":
             identity: Any = numpy.array(function(op.name).identity).astype(sig[-1])
             start = self.body.scalar(identity[()])
         quiet = op.name in DECIDED_EARLY and self.quiet
-        cut = order.fold == "cut"
+        cut, long = order.fold in ("cut", "long"), order.fold == "long"
         fold = "sequential" if cut else order.fold
-        how = Reduction(op.name, fold, len(self.bindings), start, mask, quiet=quiet, cut=cut)
+        how = Reduction(
+            op.name, fold, len(self.bindings), start, mask, quiet=quiet, cut=cut, long=long,
+            resumes=goes_on,
+        )  # fmt: skip
         self.fold(node, number, how, sig[0])
 
     def fold(self, node: Expr, number: int, how: Reduction, char: str) -> None:
         assert node.region is not None
-        self.bind(node, node.region, "out", REGION)
+        self.bind(node, node.region, "inout" if how.resumes else "out", REGION)
         self.body.effect(Inst("reduce", char, (number,), how))
 
     def tally(self, node: Expr) -> None:

@@ -3,12 +3,16 @@
 In:  a group, the values that it is to read through.   Out: `Box`es of `Piece`s, which planning assembles as
 it does groups of nodes; or why a value has to be stored.
 A piece is a node at those of its elements that a box needs, over the box's own space.
+
+Where NumPy folds rows onto rows, boxes follow each other as rows do: each goes on from what those before it
+have left of the same results.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from bisect import insort
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from typing import Any
@@ -18,13 +22,15 @@ import numpy
 from lazyarr.dtypes import char_of
 from lazyarr.expr import Expr, Map, Op, Read, Reduce
 from lazyarr.fusion.alias import Memory
-from lazyarr.fusion.fold import folded
+from lazyarr.fusion.fold import fold_order, folded
 from lazyarr.fusion.group import Group, Placed, region_of
 from lazyarr.fusion.overlap import Cut, Layout, Unclear, Where, layout_of, where
+from lazyarr.fusion.pieces import BOXES, Piece, whole_of
 from lazyarr.fusion.reindex import spread
 from lazyarr.fusion.short_folds import layers, unrolled
 from lazyarr.geometry import fresh, same
 from lazyarr.records import dataclass
+from lazyarr.reduce_order import Order
 
 MOST_BOXES = 27
 """Boxes of a unit: as many as a cube has with its faces, edges and corners."""
@@ -35,44 +41,7 @@ MOST_NODES = 128
 DEEPEST = 32
 """Pieces of which one is made of the next one, and so on: as deep as that planning calls itself."""
 
-BOXES = -2
-"""The epoch of pieces: no partition has it."""
-
-_serials = itertools.count(-1, -1)
-
-
-class Piece(Expr):
-    """A node in one box: planning alone knows it, and nobody evaluates it.
-
-    A value that is read as it was joined has one, too, which copies it (`copy_of`)."""
-
-    __slots__ = ("whole",)
-    whole: Expr
-
-    def __init__(
-        self, whole: Expr, inputs: tuple[Any, ...], region: numpy.ndarray, op: Op | None = None
-    ) -> None:
-        self.whole, self.op, self.errors = whole, op or whole.op, whole.errors
-        self.inputs, self.region = inputs, region
-        self.old = self.buf = self.readers = self.home = self.loc = None
-        self.covers, self.nbytes = True, region.nbytes
-        self.masked = self.spared = self.replaced = False
-        self.epoch, self.index, self.serial = -1, 0, next(_serials)
-
-
-def copy_of(value: Expr, geo: numpy.ndarray) -> Piece:
-    """What a group reads of a value, as a node of its own."""
-    char = char_of(geo.dtype)
-    return Piece(value, (Read(value, geo),), geo, Map("copy", f"{char}->{char}"))
-
-
-def is_piece(value: Expr) -> bool:
-    return isinstance(value, Piece)
-
-
-def whole_of(node: Expr) -> Expr:
-    """The node that a piece is of; any other node is itself."""
-    return node.whole if isinstance(node, Piece) else node
+IN_ORDER = "a fold goes through all of it, in an order of its own"
 
 
 @dataclass(slots=True, eq=False)
@@ -83,10 +52,12 @@ class Box:
     pieces: list[Piece]
     own: dict[int, Piece]
     """By serial: the nodes that run over the unit's space."""
+    fold: Piece | None = None
+    """The piece whose order the loops keep (`Group.fold`)."""
 
     def group(self, number: int, memory: Memory, stored: Collection[int]) -> tuple[Group, set[int], int]:
         """The box as a group of pieces; which of these are stored; the epoch that they are of."""
-        group = Group(number, self.shape, memory, nodes=list(self.pieces))
+        group = Group(number, self.shape, memory, nodes=list(self.pieces), fold=self.fold)
         for piece in self.pieces:
             group.placed[piece.serial] = Placed.plainly(piece)
             piece.epoch, piece.index = BOXES, number
@@ -135,9 +106,13 @@ class Reading:
         """By serial: which elements of a value that is read through are computed."""
         self.pieces = 0
         """Made so far, in boxes that were cut, too."""
+        self.whole: frozenset[int] = frozenset()
+        """Axes of the space that cannot be cut: a fold goes to and fro along them."""
 
     def boxes(self) -> list[Box]:
-        """Cut until each box reads each value from one place."""
+        """Cut until each box reads each value from one place; the largest one, or the first rows, first."""
+        if self.group.fold is not None:
+            return self._rows_of_boxes(self.group.fold)
         todo = [tuple(slice(0, n) for n in self.group.shape)]
         found: list[Box] = []
         while todo:
@@ -145,18 +120,44 @@ class Reading:
             if len(todo) + len(found) >= MOST_BOXES:
                 raise TooMany
             try:
-                box = Cutting(self, at)
-                found.append(box.box())
+                found.append(self._box(at))
             except Cut as cut:
                 side = at[cut.axis]
                 middle = side.start + cut.at
                 for part in (slice(middle, side.stop), slice(side.start, middle)):
                     todo.append((*at[: cut.axis], part, *at[cut.axis + 1 :]))
                 continue
-            self.loads += box.loads
-            for serial, w in box.made:
-                self.made.setdefault(serial, []).append(w)
         return sorted(found, key=lambda b: -math.prod(b.shape))
+
+    def _box(self, at: tuple[slice, ...], resumes: bool = False) -> Box:
+        cutting = Cutting(self, at, resumes)
+        box = cutting.box()
+        self.loads += cutting.loads
+        for serial, w in cutting.made:
+            self.made.setdefault(serial, []).append(w)
+        return box
+
+    def _rows_of_boxes(self, fold: Expr) -> list[Box]:
+        """Boxes as the cells of a grid: one row after the other, of each column."""
+        order = fold_order(fold)
+        assert isinstance(order, Order)
+        along = [loop.axis for loop in order.loops if loop.kind == "r"]
+        self.whole = frozenset(along[1:])
+        edges = [[0, n] for n in self.group.shape]
+        nest = [d for d in range(len(edges)) if d not in along] + along
+        while True:
+            if math.prod(len(e) - 1 for e in edges) > MOST_BOXES:
+                raise TooMany
+            sides = [[slice(*pair) for pair in itertools.pairwise(edges[d])] for d in nest]
+            self.loads, self.made, found = [], {}, list[Box]()
+            try:
+                for cell in itertools.product(*sides):
+                    at = dict(zip(nest, cell, strict=True))
+                    key = tuple(at[d] for d in range(len(edges)))
+                    found.append(self._box(key, any(at[d].start for d in along)))
+                return found
+            except Cut as cut:
+                insort(edges[cut.axis], key[cut.axis].start + cut.at)
 
     def layout(self, value: Expr) -> Layout:
         """How the storage of a value is laid out."""
@@ -180,8 +181,8 @@ class Reading:
 class Cutting:
     """One box, perhaps to be cut."""
 
-    def __init__(self, reading: Reading, at: tuple[slice, ...]) -> None:
-        self.reading, self.at = reading, at
+    def __init__(self, reading: Reading, at: tuple[slice, ...], resumes: bool) -> None:
+        self.reading, self.at, self.resumes = reading, at, resumes
         self.pieces: list[Piece] = []
         self.known: dict[tuple[Any, ...], Piece] = {}
         self.own: dict[int, Piece] = {}
@@ -194,7 +195,7 @@ class Cutting:
         for node in r.nodes:
             placed = group.placed[node.serial]
             own = whole_of(node).serial
-            if isinstance(node.op, Reduce):
+            if isinstance(node.op, Reduce) and group.fold is None:
                 self.own[own] = self._folded(node, self.part(placed.region), self.part)
                 continue
             inputs: list[Any] = []
@@ -206,13 +207,29 @@ class Cutting:
                     inputs.append(Read(piece, region_of(piece)))
                 else:
                     inputs.append(self.source(i.expr, self.part(spread(geo, group.shape))))
-            self.own[own] = self._add(node, tuple(inputs), self.part(placed.region))
-        return Box(tuple(s.stop - s.start for s in self.at), self.pieces, self.own)
+            if isinstance(node.op, Reduce):
+                self.own[own] = self._add(node, tuple(inputs), self._of_results(node), resumes=self.resumes)
+            else:
+                self.own[own] = self._add(node, tuple(inputs), self.part(placed.region))
+        fold = None if group.fold is None else self.own[group.fold.serial]
+        return Box(tuple(s.stop - s.start for s in self.at), self.pieces, self.own, fold)
 
     def part(self, geo: numpy.ndarray) -> numpy.ndarray:
         """The box of a geometry over the space.  (With an ellipsis it is an array, also without axes.)"""
         key: tuple[Any, ...] = (*self.at, ...)
         found: numpy.ndarray = geo[key]
+        return found
+
+    def _of_results(self, node: Expr) -> numpy.ndarray:
+        """What a fold makes of the box: a part of its results."""
+        op = node.op
+        assert isinstance(op, Reduce)
+        sides = [
+            slice(None) if d in op.axes else s for d, s in enumerate(self.at)
+            if op.keepdims or d not in op.axes
+        ]  # fmt: skip
+        key: tuple[Any, ...] = (*sides, ...)
+        found: numpy.ndarray = region_of(node)[key]
         return found
 
     def source(self, value: Expr, geo: numpy.ndarray) -> Read:
@@ -221,6 +238,10 @@ class Cutting:
         while value.serial in r.through:
             try:
                 found = where(r.layout(value), geo, region_of(value))
+            except Cut as cut:
+                if cut.axis in r.whole:
+                    raise Unreadable(value, IN_ORDER) from None
+                raise
             except Unclear:
                 raise Unreadable(value, "its parts are not read along its axes") from None
             if found is not None:
@@ -279,11 +300,12 @@ class Cutting:
         return self._add(node, (total, given[-1]), region, op)
 
     def _add(
-        self, node: Expr, inputs: tuple[Any, ...], region: numpy.ndarray, op: Op | None = None
+        self, node: Expr, inputs: tuple[Any, ...], region: numpy.ndarray, op: Op | None = None,
+        resumes: bool = False,
     ) -> Piece:
         if len(self.pieces) >= MOST_NODES:
             raise TooMany
         self.reading.pieces += 1
-        piece = Piece(whole_of(node), inputs, region, op or node.op)
+        piece = Piece(whole_of(node), inputs, region, op or node.op, resumes)
         self.pieces.append(piece)
         return piece

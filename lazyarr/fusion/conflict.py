@@ -41,7 +41,7 @@ def conflict(
     return (
         _order_conflict(node, group)
         or _waits_for_one(node, group)
-        or _fold_conflict(node, loads, group)
+        or _fold_conflict(node, loads, group, asked)
         or _load_conflict(loads, group, epoch)
         or _store_conflict(node, placed, group, epoch, asked)
         or _cannot_repeat(node, group, epoch, asked)
@@ -77,7 +77,7 @@ def _waits_for_one(node: Expr, group: Group) -> str | None:
     return "one thread scans, and threads share what is much work" if work >= HEAVY else None
 
 
-def _fold_conflict(node: Expr, loads: Loads, group: Group) -> str | None:
+def _fold_conflict(node: Expr, loads: Loads, group: Group, asked: Asked) -> str | None:
     """A fold may visit elements twice, in an order of its own."""
     if group.fold is not None and node.old is not None and _overwrites(node, group):
         return "a fold may visit elements twice, and this changes what the group reads"
@@ -92,6 +92,10 @@ def _fold_conflict(node: Expr, loads: Loads, group: Group) -> str | None:
         # (One masked write leaves or computes the same again; two might build on each other.)
         if not read.isdisjoint(stored) or any(stored.count(key) > 1 for key in group.merged):
             return "a fold may visit elements twice, and the group changes what it reads"
+    if isinstance(node.op, Reduce) and node.op.masked and any(n.serial in asked for n in group.nodes):
+        order = fold_order(node)
+        if isinstance(order, Order) and order.fold == "long":
+            return "a long run under a mask is gone through several times, and the group stores something"
     if leader(node, group.fold) is None:
         return "folds other axes, or in another order, than the group"
     return None

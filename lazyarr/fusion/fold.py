@@ -12,6 +12,7 @@ from functools import lru_cache
 from lazyarr.dtypes import char_of
 from lazyarr.error_state import buffer_size
 from lazyarr.expr import Expr, Read, Reduce
+from lazyarr.fusion.pieces import whole_of
 from lazyarr.ops import SEARCHES
 from lazyarr.reduce_order import Order, Unproved, in_c_order, order_of
 
@@ -40,7 +41,8 @@ def signature(op: Reduce) -> str:
 
 
 def fold_order(node: Expr) -> Order | Unproved:
-    """The order that gives NumPy's bits, for the input as it would lie in memory."""
+    """The order that gives NumPy's bits, for the input as it would lie in memory; a piece has the whole's."""
+    node = whole_of(node)
     op = node.op
     geo = folded(node).geo
     if not isinstance(op, Reduce):
@@ -54,8 +56,15 @@ def fold_order(node: Expr) -> Order | Unproved:
     return _order_of(op, char, geo.shape, geo.strides, mask, buffer_size())
 
 
+def across(order: Order | Unproved) -> bool:
+    """Does NumPy fold rows onto rows, the elements of each side by side?"""
+    return isinstance(order, Order) and bool(order.loops) and order.loops[-1].kind == "p"
+
+
 def stricter(a: Order, b: Order, names: tuple[str, str]) -> Order | None:
     """The order in which both folds may run in one loop nest, or None."""
+    if "long" in (a.fold, b.fold):
+        return None                     # (these see some elements several times)
     if a == b or (_nest(a) == _nest(b) and a.fold == b.fold):
         return a
     free = [o.fold == "any" and name not in SEARCHES for o, name in zip((a, b), names, strict=True)]

@@ -63,12 +63,14 @@ class Reduction(NamedTuple):
                     sum of its pairwise tree to the accumulator
       'sequential'  strictly one after the other, in the order of the loops
                     (`cut`: each stretch of elements that take part, without one that does not, is a run;
-                    the order is then 'sequential', and each run lies within `group` loops)
+                    the order is then 'sequential', and each run lies within `group` loops; a `long` one
+                    is gone through block by block, and some elements of it several times)
       'any'         associative and commutative without rounding: any order
     `out` is the operand that receives the result (stride 0 along all 'r' loops); it may be written before
     the last element is read, so its memory overlaps no other operand's.  `start` is the
     number of the runtime scalar that the accumulator starts from, or -1: from the first element.
     `mask` is the value number of a bool that says which elements take part, or -1.
+    `resumes`: the accumulators of a fold across rows start from what `out` holds.
     argmax and argmin count positions in the index space of the innermost `group` loops.
     `quiet`: nobody asks for the flags of elements that cannot change the result any more.
 
@@ -84,6 +86,8 @@ class Reduction(NamedTuple):
     group: int = 1
     quiet: bool = False
     cut: bool = False
+    long: bool = False
+    resumes: bool = False
 
 
 class Inst(NamedTuple):
@@ -123,6 +127,11 @@ class Parfor(NamedTuple):
 
 
 SCAN = "scan"
+
+def resumes(parfor: Parfor) -> bool:
+    """Does it go on with the folds of another parfor?"""
+    return any(isinstance(i.attr, Reduction) and i.attr.resumes for i in parfor.body)
+
 
 EFFECTS = ("store", "scatter", "reduce")
 """Instructions without a value."""

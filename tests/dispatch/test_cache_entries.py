@@ -63,7 +63,7 @@ def test_a_kernels_key_depends_on_the_parfor(field):
 def test_a_kernels_key_depends_on_how_it_folds(field):
     how = Reduction("add", "pairwise", 1)
     other = {"ufunc": "multiply", "order": "sequential", "out": 0, "start": 0, "mask": 0, "group": 2,
-        "quiet": True, "cut": True}[field]
+        "quiet": True, "cut": True, "long": True, "resumes": True}[field]
     with_ = [Parfor("r", PARFOR.operands, "d", (*PARFOR.body[:3], Inst("reduce", "d", (2,), h)))
              for h in (how, how._replace(**{field: other}))]
     only("body", *map(told, with_))

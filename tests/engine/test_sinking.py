@@ -59,6 +59,12 @@ PROGRAMS: dict[str, Program] = {
     "rows of columns": lambda np, array: array(A)[:, array(I90)][array(J[:200] % 300)] * 2,
     "masked rows in part": lambda np, array: array(A)[array(A[:, 0] > 0)][3:50] * 2,
     "picked of computed": lambda np, array: abs(array(A))[array(I300[:200])] * 2,
+    "picked and picked of computed": lambda np, array: abs(array(A))[array(I300)][array(J)] * 2,
+    "picked three times": lambda np, array: abs(array(A))[array(I300)][array(J)][array(J[:90] % 500)] * 2,
+    "picked three times of two": lambda np, array: -abs(array(X))[array(I300)][array(J)][array(J[:90] % 500)],
+    "along both axes, of computed": lambda np, array: abs(array(A))[array(I300)][array(J)][:, array(I90)] * 2,
+    "takes of computed": lambda np, array: np.take(abs(array(X)), array(I300 * 9))[array(J)] * 2,
+    "positions that are computed": lambda np, array: abs(array(A))[array(I300) // 2][array(J) % 900] * 2,
     "picked of broadcast": lambda np, array: np.maximum(array(A[0]), 0.2)[array(I90)] * 2,
     "take": lambda np, array: np.take(abs(array(A)), array(I90), axis=1)[3:9] * 2,
 }  # fmt: skip
@@ -75,6 +81,7 @@ MOVED = {
     "columns of picked rows": 2 * 8 * 160 * 23 + 8 * 160, "picked along both axes": 16 * 80 * 70 + 8 * 150,
     "a part of a view of another shape": 16 * 850, "a part of rows one after the other": 8 * 30 * 90,
     "picked of computed": 16 * 200 * 90 + 8 * 200,
+    "picked three times of two": 8 * 90 * 5, "takes of computed": 32 * 500,
 }  # fmt: skip
 """Bytes to and from memory that the parts take."""
 
@@ -171,6 +178,30 @@ def test_writes_in_between() -> None:
         again = picked[j]
         del picked
         return again + a[0]
+
+    alike(program)
+
+
+@pytest.mark.parametrize("late", [0, 1, 2])
+def test_what_was_computed_of_is_written_to(late: int) -> None:
+    """Positions of later places take the value's place only where what it reads is not replaced."""
+
+    def program(np: Any, array: Any) -> Any:
+        a, i, j = array(A), array(I300), array(J)
+        np.evaluate(a, i, j) if np is lazyarr else None
+        found = abs(a)
+        if late == 0:
+            a[::2] = 7
+        found = found[i]
+        if late == 1:
+            a[::2] = 7
+            i[:5] = 3
+        found = found[j]
+        if late == 2:
+            a[::2] = 7
+            i[:5] = 3
+            j[:9] = 2
+        return found + a[0] + i[0] + j[0]
 
     alike(program)
 
