@@ -37,11 +37,11 @@ from lazyarr.launch_feeds import launch_fed
 from lazyarr.launch_portions import Part, Portions
 from lazyarr.launch_rows import launch_rows
 from lazyarr.materialize import run_through_numpy, unplanned
-from lazyarr.pieces import is_much, pieces
 from lazyarr.plan import Plan, RowBlocks, Step, Walk, walk
 from lazyarr.planning import Waits, groups_of, plan_if, plan_of, too_few
 from lazyarr.ready import Folded, Met, launched, walk_of
 from lazyarr.reduce_order import Unproved
+from lazyarr.segments import is_much, segments
 from lazyarr.srcloc import note_lines
 from lazyarr.storage import SLACK
 from lazyarr.swift_walk import SWIFT
@@ -63,22 +63,22 @@ def run(nodes: list[Expr], roots: list[Expr], met: Met | Folded | None, account:
         _, nodes = ready.written(met)
         met = None
     if is_much(nodes):
-        _by_pieces(nodes, roots, account)
+        _by_segments(nodes, roots, account)
     else:
         _by_plan(nodes, roots, met, account)
 
 
-def _by_pieces(nodes: list[Expr], roots: list[Expr], account: Account | None) -> None:
+def _by_segments(nodes: list[Expr], roots: list[Expr], account: Account | None) -> None:
     """Compute nodes that are too many for one plan, as evaluations one after the other."""
     seconds, plans = COUNT.seconds["plan"], COUNT.plans
     asked, observed = {*map(id, roots)}, bool(config.OBSERVED) and config.is_observed()
-    for piece in pieces(nodes):
-        mine = [n for n in piece if id(n) in asked]
+    for segment in segments(nodes):
+        mine = [n for n in segment if id(n) in asked]
         if observed:
             from lazyarr.debug.watch import watch
 
-            watch(piece, mine, True)
-        _by_plan(piece, mine, None, None)
+            watch(segment, mine, True)
+        _by_plan(segment, mine, None, None)
     if account is not None and COUNT.plans > plans:
         account.planned(1e9 * (COUNT.seconds["plan"] - seconds))
 

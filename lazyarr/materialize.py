@@ -69,9 +69,9 @@ def evaluate(roots: Iterable[Expr]) -> None:
         native = known or (account is not None and not waits and COMPILER.plans(nodes))
         if observed:
             from lazyarr.debug.watch import watch
-            from lazyarr.pieces import is_much
+            from lazyarr.segments import is_much
 
-            if not (native and is_much(nodes)):         # (else the engine shows it piece by piece)
+            if not (native and is_much(nodes)):         # (else the engine shows it segment by segment)
                 watch(nodes, roots, native)
         told = told_by(nodes, share) if WATCHED else None
         if asked is not None:

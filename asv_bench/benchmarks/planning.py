@@ -106,9 +106,9 @@ class Graph:
         self.serials = {root.serial for root in self.roots}
         self.pending = importlib.import_module("lazyarr.materialize").closure(self.roots)
         assert nodes / 5 <= len(self.pending) <= nodes + 20
-        self.pieces = importlib.import_module("lazyarr.pieces")
-        for piece, roots in self.parts(self.pending):
-            self.planning.plan_of(self.walk(piece, roots), self.refuse)
+        self.segments = importlib.import_module("lazyarr.segments")
+        for segment, roots in self.parts(self.pending):
+            self.planning.plan_of(self.walk(segment, roots), self.refuse)
         self.swift, self.engine = map(importlib.import_module, ("lazyarr.swift_walk", "lazyarr.engine"))
         if self.swift.SWIFT.code is None:       # (as after many nodes)
             importlib.import_module("lazyarr.compiler").COMPILER.load()
@@ -118,8 +118,8 @@ class Graph:
 
     def parts(self, nodes: list[Any]) -> list[tuple[list[Any], list[Any]]]:
         """What has one plan, as the engine cuts it: nodes, and those that are asked for."""
-        cut = self.pieces.pieces([*nodes]) if self.pieces.is_much(nodes) else [nodes]
-        return [(piece, [n for n in piece if n.serial in self.serials]) for piece in cut]
+        cut = self.segments.segments([*nodes]) if self.segments.is_much(nodes) else [nodes]
+        return [(segment, [n for n in segment if n.serial in self.serials]) for segment in cut]
 
     def teardown(self, module: str, graph: str, nodes: int) -> None:
         self.np.set_options(jit="auto", pending_nodes=200)
@@ -127,20 +127,20 @@ class Graph:
     def time_cold(self, module: str, graph: str, nodes: int) -> None:
         """Partition, rewriting and assembly: all but the code, of what was never met."""
         self.planning.forget()
-        for piece, roots in self.parts(self.pending):
-            self.planning.plan_of(self.walk(piece, roots), self.refuse)
+        for segment, roots in self.parts(self.pending):
+            self.planning.plan_of(self.walk(segment, roots), self.refuse)
 
     def time_warm(self, module: str, graph: str, nodes: int) -> None:
         """From the request to the plans from memory: closure, walk, lookup.
 
-        (What passes from piece to piece would exist by then: the walk of `mixed` goes the longer way.)"""
+        (What passes from segment to segment would exist by then: the walk of `mixed` goes the longer way.)"""
         for part in self.parts(self.swift.pending(self.roots)):
             self.engine.walked(*part)
 
     def time_interpreted(self, module: str, graph: str, nodes: int) -> None:
         """The walk, and the plans from memory, without machine code."""
-        for piece, roots in self.parts(self.pending):
-            self.planning.plan_of(self.walk(piece, roots), self.refuse)
+        for segment, roots in self.parts(self.pending):
+            self.planning.plan_of(self.walk(segment, roots), self.refuse)
 
 
 class Matching:

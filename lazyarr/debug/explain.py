@@ -21,9 +21,9 @@ from lazyarr.fusion.shape_equiv import equivalence
 from lazyarr.kernels import tier_of
 from lazyarr.lifetimes import eager_peak, input_bytes, peak_bytes
 from lazyarr.materialize import closure, compiles
-from lazyarr.pieces import is_much, pieces
 from lazyarr.plan import Step, Walk
 from lazyarr.records import NamedTuple, dataclass
+from lazyarr.segments import is_much, segments
 from lazyarr.sinking import sunk
 from lazyarr.srcloc import line_of
 from lazyarr.traffic import Traffic, least, moved
@@ -205,7 +205,7 @@ def explain(*arrays: Any) -> Explanation:
             return Explanation()
         nodes = sunk(closure(roots), roots)
         native = compiles(nodes)
-        first = next(pieces(nodes.copy())) if native and is_much(nodes) else nodes
+        first = next(segments(nodes.copy())) if native and is_much(nodes) else nodes
         return explanation(*groups_for(roots, first, native), len(nodes) - len(first))
 
 

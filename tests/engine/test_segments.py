@@ -1,4 +1,4 @@
-"""Evaluations of thousands of operations: planned and run piece by piece."""
+"""Evaluations of thousands of operations: planned and run segment by segment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import lazyarr
-from lazyarr import engine, pieces, planning
+from lazyarr import engine, planning, segments
 from lazyarr.bufferize import Placement
 from lazyarr.counters import COUNT
 from lazyarr.materialize import closure
@@ -40,7 +40,7 @@ def softmaxes(np: Any) -> list[Any]:
 
 
 def layers(np: Any) -> list[Any]:
-    """Each from the one before: a value passes from piece to piece."""
+    """Each from the one before: a value passes from segment to segment."""
     x = np.array(given((3, 4)))
     for _ in range(MANY // 8):
         m = x.mean(axis=1, keepdims=True)
@@ -49,7 +49,7 @@ def layers(np: Any) -> list[Any]:
 
 
 def in_place(np: Any) -> list[Any]:
-    """What later pieces write to, earlier ones have read."""
+    """What later segments write to, earlier ones have read."""
     u, seen = np.array(given((12,))), []
     for k in range(MANY // 5):
         if k % 100 == 0:
@@ -84,7 +84,7 @@ PROGRAMS: dict[str, tuple[Callable[[Any], list[Any]], int]] = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_results_are_numpys_and_pieces_alike_have_one_plan(name: str) -> None:
+def test_results_are_numpys_and_segments_alike_have_one_plan(name: str) -> None:
     program, most = PROGRAMS[name]
     results, expected = program(lazyarr), program(numpy)
     before, launches = COUNT.plans + COUNT.reshaped, COUNT.native_launches
@@ -97,16 +97,16 @@ def test_results_are_numpys_and_pieces_alike_have_one_plan(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_pieces_are_all_nodes_in_order(name: str) -> None:
+def test_segments_are_all_nodes_in_order(name: str) -> None:
     results = PROGRAMS[name][0](lazyarr)
     nodes = closure([x.storage.value for x in results])
-    cut = [*pieces.pieces(nodes.copy())]
-    assert [n for piece in cut for n in piece] == nodes
-    assert all(pieces.LEAST <= len(piece) <= pieces.LEAST + pieces.SPREAD for piece in cut[:-1])
-    assert len(cut[-1]) <= pieces.LEAST + pieces.SPREAD
+    cut = [*segments.segments(nodes.copy())]
+    assert [n for segment in cut for n in segment] == nodes
+    assert all(segments.LEAST <= len(segment) <= segments.LEAST + segments.SPREAD for segment in cut[:-1])
+    assert len(cut[-1]) <= segments.LEAST + segments.SPREAD
 
 
-def test_a_piece_ends_where_the_loop_begins_anew() -> None:
+def test_a_segment_ends_where_the_loop_begins_anew() -> None:
     for turn in (7, 100, 481):
         found = []
         for k in range(MANY // turn + 1):
@@ -114,21 +114,21 @@ def test_a_piece_ends_where_the_loop_begins_anew() -> None:
             for _ in range(turn):
                 x = x + 1
             found.append(x)
-        cut = [*pieces.pieces(closure([x.storage.value for x in found]))]
-        assert all(len(piece) % turn == 0 for piece in cut)
+        cut = [*segments.segments(closure([x.storage.value for x in found]))]
+        assert all(len(segment) % turn == 0 for segment in cut)
 
 
 def test_two_thousand_nodes_have_one_plan() -> None:
     x = lazyarr.array(given((4,)))
-    for _ in range(pieces.MOST):
+    for _ in range(segments.MOST):
         x = x + 1
     before = COUNT.plans
     lazyarr.evaluate(x)
     assert COUNT.plans == before + 1
 
 
-def each_piece(monkeypatch: pytest.MonkeyPatch, sees: Callable[[list[Any]], None]) -> None:
-    """Let somebody see each piece before it runs."""
+def each_segment(monkeypatch: pytest.MonkeyPatch, sees: Callable[[list[Any]], None]) -> None:
+    """Let somebody see each segment before it runs."""
     by_plan = engine._by_plan
 
     def seen(nodes: list[Any], *rest: Any) -> None:
@@ -138,8 +138,8 @@ def each_piece(monkeypatch: pytest.MonkeyPatch, sees: Callable[[list[Any]], None
     monkeypatch.setattr(engine, "_by_plan", seen)
 
 
-def test_values_go_with_the_piece_that_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who runs the next piece holds nothing of the one before but what is asked for."""
+def test_values_go_with_the_segment_that_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who runs the next segment holds nothing of the one before but what is asked for."""
     before: list[weakref.ref[Any]] = []
     alive: list[int] = []
 
@@ -148,12 +148,12 @@ def test_values_go_with_the_piece_that_needs_them(monkeypatch: pytest.MonkeyPatc
         before[:] = [weakref.ref(n) for n in nodes if n.home is None or n.home() is None]
 
     results = softmaxes(lazyarr)
-    each_piece(monkeypatch, sees)
+    each_segment(monkeypatch, sees)
     lazyarr.evaluate(*results)
     assert len(alive) == 6 and not any(alive)
 
 
-def test_an_error_leaves_later_pieces_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_leaves_later_segments_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     left = 2
 
     def sees(nodes: list[Any]) -> None:
@@ -163,7 +163,7 @@ def test_an_error_leaves_later_pieces_waiting(monkeypatch: pytest.MonkeyPatch) -
             raise MemoryError("no room")
 
     results, expected = layers(lazyarr) + softmaxes(lazyarr), layers(numpy) + softmaxes(numpy)
-    each_piece(monkeypatch, sees)
+    each_segment(monkeypatch, sees)
     with pytest.raises(MemoryError, match="no room"):
         lazyarr.evaluate(*results)
     assert all(x.storage.value.op is not None for x in results)

@@ -1,10 +1,10 @@
-"""Pieces: what is too much for one plan is planned, and run, a piece at a time.
+"""Segments: what is too much for one plan is planned, and run, a segment at a time.
 
 In:  pending nodes in program order, many.   Out: the same, about a thousand at a time.
-Nobody writes ten thousand operations down: they come of loops.  So pieces are cut where the loop begins anew,
+Nobody writes ten thousand operations down: they come of loops.  So segments are cut where the loop begins anew,
 as far as anybody can see: where the fewest bytes pass from what is before to what is behind, which are stored
-there.  The first piece is planned, and others of its structure find that plan.  Little is lost: a kernel has
-no more than some hundred nodes.  What one piece alone needs is let go of before the next one is planned.
+there.  The first segment is planned, and others of its structure find that plan.  Little is lost: a kernel has
+no more than some hundred nodes.  What one segment alone needs is let go of before the next one is planned.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ MOST = 2048
 """Nodes that have one plan."""
 
 LEAST = 768
-"""Nodes of a piece, at least."""
+"""Nodes of a segment, at least."""
 
 SPREAD = 512
-"""A piece has at most so many more: of loops with bodies no longer than that it has whole turns."""
+"""A segment has at most so many more: of loops with bodies no longer than that it has whole turns."""
 
 _OP, _SERIAL = attrgetter("op"), attrgetter("serial")
 
@@ -33,21 +33,21 @@ def is_much(nodes: Sized) -> bool:
     return len(nodes) > MOST
 
 
-def pieces(nodes: list[Expr]) -> Iterator[list[Expr]]:
+def segments(nodes: list[Expr]) -> Iterator[list[Expr]]:
     """Take nodes from a list, those of one plan at a time."""
     end, ops = 0, list[object]()
     while len(nodes) > LEAST + SPREAD:
         if not end or [*map(_OP, nodes[:end])] != ops:          # (else it is the same turn of the loop)
             end = _end(nodes)
             ops = [*map(_OP, nodes[:end])]
-        piece = nodes[:end]
+        segment = nodes[:end]
         del nodes[:end]                 # (nobody else is to hold what the plan lets go of)
-        yield piece
+        yield segment
     yield nodes
 
 
 def _end(nodes: Sequence[Expr]) -> int:
-    """After how many nodes a piece ends: where the fewest bytes pass, of what is made shortly before."""
+    """After how many nodes a segment ends: where the fewest bytes pass, of what is made shortly before."""
     near = nodes[LEAST - SPREAD // 4 : LEAST + SPREAD]
     serials, most = [*map(_SERIAL, near)], len(near)
     passing = [0] * (most + 1)
