@@ -1,10 +1,11 @@
 """Segments: what is too much for one plan is planned, and run, a segment at a time.
 
 In:  pending nodes in program order, many.   Out: the same, about a thousand at a time.
-Nobody writes ten thousand operations down: they come of loops.  So segments are cut where the loop begins anew,
-as far as anybody can see: where the fewest bytes pass from what is before to what is behind, which are stored
-there.  The first segment is planned, and others of its structure find that plan.  Little is lost: a kernel has
-no more than some hundred nodes.  What one segment alone needs is let go of before the next one is planned.
+Nobody writes ten thousand operations down: they come of loops.  So segments are cut where the loop begins
+anew, as far as anybody can see: where the fewest bytes pass from what is before to what is behind, which are
+stored there.  The first segment is planned, and others of its structure find that plan.  Little is lost: a
+kernel has no more than some hundred nodes.  What one segment alone needs is let go of before the next one is
+planned.
 """
 
 from __future__ import annotations
