@@ -222,13 +222,13 @@ class _Comprehensions(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         lifter, fn = self.lifter, self.lifter.fn
-        parts = comprehension_trees.parts_of(node, fn)
-        if parts is None:
-            return self.generic_visit(node)
+        called = comprehension_trees.found(node.func, fn)
+        of_arrays = any(called is maker for maker in MAKERS)
+        parts = comprehension_trees.parts_of(node, fn) if called is None or of_arrays else None
         place = Place(fn.__code__.co_filename, node.lineno)
-        if isinstance(parts, str):
-            if any(comprehension_trees.found(node.func, fn) is maker for maker in MAKERS):
-                lifter.refusals.append(Refusal(parts, place))
+        if isinstance(parts, str) and of_arrays:
+            lifter.refusals.append(Refusal(parts, place))
+        if not isinstance(parts, comprehension_trees.Parts):
             return self.generic_visit(node)
         used = parts.used & lifter.locals
         unbound = used - (self.bound - lifter.unbound)
