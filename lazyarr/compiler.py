@@ -200,7 +200,7 @@ def warm_ns(node: Expr) -> float:
     if isinstance(op, Map):
         per_element = 0.1 * row(op.name).cost
     elif isinstance(op, Scan):
-        per_element = SCAN_NS
+        per_element = max(SCAN_NS, 0.1 * row(op.name).cost)
     elif isinstance(op, Gather):
         per_element = GATHER_NS
     elif isinstance(op, Scatter):

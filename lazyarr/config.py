@@ -131,7 +131,8 @@ class Options:
     """``numpy``: elementary functions with NumPy's bits; ``native``: those that kernels compute and
     `own_loops` lists are our own, within 1 ULP, the same bits on every CPU level."""
     fast_math: bool = _option(False, _one_of(False, True), plan=True)
-    """May rules (`fusion.rewrite`) change what kernels compute by roundings, or the sign of a zero?"""
+    """May rules (`fusion.rewrite`) change what kernels compute by roundings, or the sign of a zero, and may
+    variances (`moments`) be summed in another order?"""
     tier: str = _option("auto", _tier, code=True)
     """How well kernels are compiled: ``1``: quickly; ``2``: better, which takes four times as long; ``auto``:
     quickly, and what has run for long once more, better, in the background (`hot`)."""

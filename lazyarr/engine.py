@@ -186,7 +186,7 @@ def _refuse(node: Expr, memory: Memory) -> str | None:
             return order.why
     geos = [i.geo for i in node.inputs if i.__class__ is Read]
     chars = tuple([char_of(geo.dtype) for geo in (region_of(node), *geos)])
-    why = _by_types(op, host())
+    why = _by_types(op, host(), config.current.math)
     if why is None and None in chars:
         why = plain_node(node, chars)
     if why is None and memory.odd:
@@ -195,8 +195,8 @@ def _refuse(node: Expr, memory: Memory) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def _by_types(op: Op, target: Target) -> str | None:
-    """Why an op has no compiled code for the target, which is the one that kernels are written for now."""
+def _by_types(op: Op, target: Target, math: str) -> str | None:
+    """Why an op has no compiled code for the target and the option, which are those of kernels now."""
     if isinstance(op, Map):
         if not lowerable(op.name, op.sig):
             return f"{op.name} is not compiled for {op.sig}"

@@ -31,6 +31,7 @@ from lazyarr.op_targets import baseline_of, chosen, has, read
 from lazyarr.ops import OPS, SEARCHES, SHARED, WITHIN, called, function, given, row
 from lazyarr.own_loops import own
 from lazyarr.records import NamedTuple
+from lazyarr.reduce_order import called_in_sequence
 from lazyarr.switches import code_off
 from lazyarr.target import Target
 
@@ -404,8 +405,8 @@ def cost(name: str) -> float:
 
 
 def scannable(name: str, sig: str) -> bool:
-    """Can a kernel scan by this op?"""
-    return _scannable(name, sig, host())
+    """Can a kernel scan by this op: natively, or by calls of NumPy's own inner loop?"""
+    return _scannable(name, sig, host()) or (called_in_sequence(name, sig) and lowerable(name, sig))
 
 
 @cache
@@ -416,8 +417,10 @@ def _scannable(name: str, sig: str, target: Target) -> bool:
 
 
 def foldable(name: str, sig: str) -> bool:
-    """Can a kernel fold by this op: natively, or through NumPy's own inner loop?"""
-    return name in SEARCHES or lowerable(name, sig)
+    """Can a kernel fold by this op: natively, or through NumPy's own inner loop?
+
+    (Loops of ours take several elements at a time: none can rest on its own result.)"""
+    return name in SEARCHES or (lowerable(name, sig) and not own(name, sig))
 
 
 def not_together(parfor: Parfor) -> str | None:

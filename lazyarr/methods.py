@@ -115,9 +115,9 @@ def _mean(code: Any) -> Any:
 
 def python_code(name: str) -> Any:
     """NumPy's Python code of a method, over lazyarr's names."""
-    from lazyarr.rebind import METHODS, rebound  # here: who has small arrays alone needs no rules
+    from lazyarr.rebind import METHODS_SPACE  # here: who has small arrays alone needs no rules
 
-    code = rebound(getattr(METHODS, PYTHON[name]))
+    code = METHODS_SPACE[PYTHON[name]]
     return _mean(code) if name == "mean" else code
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy
 
 from lazyarr.converting import INSIDE
+from lazyarr.moments import in_one_pass
 from lazyarr.namespace import OVERRIDES, adapt
 from lazyarr.temporaries import ends_function
 
@@ -77,3 +78,4 @@ METHODS = sys.modules[numpy.ndarray.__module__ + "._core._methods"]
 METHODS_SPACE = _space(vars(METHODS))
 METHODS_SPACE["umr_sum"] = ends_function(METHODS_SPACE["umr_sum"], names=1)
 """The x of _var is not needed once it is summed."""
+METHODS_SPACE["_var"] = in_one_pass(METHODS_SPACE["_var"])

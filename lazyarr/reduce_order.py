@@ -23,6 +23,7 @@ import numpy
 
 from lazyarr.dtypes import PLAIN
 from lazyarr.ops import SEARCHES
+from lazyarr.own_loops import own
 from lazyarr.records import NamedTuple
 
 MASKED = 1 << 15
@@ -102,6 +103,14 @@ IN_SEQUENCE = frozenset({
 
 UNLIKE = frozenset({"multiply", "divide", "logaddexp", "logaddexp2", "hypot"})
 """Not for complex types: multiplication uses FMA in some of its loop's paths."""
+
+def called_in_sequence(name: str, sig: str) -> bool:
+    """May a scan be calls of NumPy's loop, each on as many elements as one likes?
+
+    (Loops of ours take several elements at a time.)"""
+    unlike = name in UNLIKE and PLAIN[sig[0]].kind == "c"
+    return name in IN_SEQUENCE and not unlike and not own(name, sig)
+
 
 DECIDED_EARLY = frozenset({"logical_or", "logical_and"})
 """Folds of which one element may tell the result."""

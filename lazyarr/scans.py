@@ -1,7 +1,8 @@
 """Scans: ufunc.accumulate, cumsum and cumprod.
 
 In:  an array and NumPy's arguments.   Out: lazy arrays of Scan nodes; types, shapes and errors are settled at
-the call.  What has no native loop is an Opaque node: NumPy's runs when a value is needed, into its place.
+the call.  What kernels cannot repeat is an Opaque node: NumPy's loop runs when a value is needed, into its
+place.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from lazyarr.flags import discards
 from lazyarr.geometry import layout
 from lazyarr.movement import ravel
 from lazyarr.ops import OPS, loop_types, native
+from lazyarr.reduce_order import called_in_sequence
 
 
 def accumulate(fn: numpy.ufunc, x: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
@@ -63,7 +65,8 @@ def _op(fn: numpy.ufunc, result: numpy.dtype, axis: int, dtype: Any) -> Scan | O
     row = OPS.get(name)
     if row is not None and "raises" in row.traits and result.kind in "iu":
         raise Unsupported                       # for its values: at the call
-    if row is not None and row.fn is fn and native(name, sig) and sig in loop_types(name):
+    scanned = row is not None and row.fn is fn and (native(name, sig) or called_in_sequence(name, sig))
+    if scanned and sig in loop_types(name):
         return Scan(name, sig, axis)
     return Opaque(_accumulate, "accumulate", (fn, axis, dtype))
 

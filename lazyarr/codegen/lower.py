@@ -212,9 +212,11 @@ class Lowering:
             for v, char in zip(self.results[leader], chars, strict=True)
         ]
         if inst.op == SCAN:
-            char = inst.sig[-1]
             assert isinstance(inst.attr, str)
-            return Scan(inst.attr, f"{char}{char}->{char}", self.homes[inst.args[0]], outs[0])
+            sig = f"{inst.sig[-1]}{inst.sig}"
+            if native(inst.attr, sig, self.target) is None:
+                self.loops.setdefault((inst.attr, sig), len(self.loops))
+            return Scan(inst.attr, sig, self.homes[inst.args[0]], outs[0])
         loop = self.loops.setdefault((inst.op, inst.sig), len(self.loops))
         return Call(loop, tuple(self.homes[a] for a in inst.args), tuple(outs))
 

@@ -3,7 +3,8 @@
 In:  a parfor ``p* s`` with scans.   Out: its chunk function.
 The stages before a scan leave its values in memory, block by block, unless they lie there already; a scan
 is a loop over a block, one element after the other, of `ROWS` rows at a time: each has a running result in a
-register.  Then come the stages that use the results.  What is left of the rows goes together, too.
+register; where the op has no emitter, NumPy's loop is called for each of them.  Then come the stages that use
+the results.  What is left of the rows goes together, too.
 A single sequence may be cut into pieces, one chunk each, which one thread runs one after the other: each
 leaves its last running results, behind the scratch memory, for the next one.
 """
@@ -26,6 +27,7 @@ from lazyarr.codegen.reduce_outputs import Chunk, outputs, tiles
 from lazyarr.codegen.scan_plan import ROWS
 from lazyarr.codegen.tile import LEAST, tile
 from lazyarr.codegen.vectorize import vectorize
+from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import SCAN, Parfor
 
 AT_ONCE = 16
@@ -186,11 +188,14 @@ class _Along:
         """One element after the other, of all rows at a time."""
         b, char, carry = self.b, scan.sig[-1], self.carries[id(scan)]
         emit = native(scan.op, scan.sig, b.target)
-        assert emit is not None
         sources = [self.first(scan.source, row, k) for k, row in enumerate(rows)]
         targets = [self.first(scan.target, row, k) for k, row in enumerate(rows)]
         carries = [b.at(carry, CARRY * k) for k in range(len(rows))]
         fresh = b.op(f"icmp eq i64 {start}, 0")
+        if emit is None:
+            for source, target, kept in zip(sources, targets, carries, strict=True):
+                self.called(scan, source, target, kept, fresh, count)
+            return
         with b.when(fresh):
             for source, target, kept in zip(sources, targets, carries, strict=True):
                 value = load_scalar(b, char, source)
@@ -214,10 +219,30 @@ class _Along:
         for kept, acc in zip(carries, _paired(running, len(rows)), strict=True):
             store_scalar(b, char, acc, kept)
 
+    def called(self, scan: Scan, source: str, target: str, kept: str, fresh: str, count: str) -> None:
+        """One row by NumPy's loop, as NumPy does it: each result is the next one's operand."""
+        b, char = self.b, scan.sig[-1]
+        loop = self.kernel.loops.index((scan.op, scan.sig))
+        with b.when(fresh):
+            store_scalar(b, char, load_scalar(b, char, source), target)
+        with b.when(b.op(f"xor i1 {fresh}, true")):
+            self.body.call_on(loop, (kept, source, target), ("0", "0", "0"), "1")
+        by, to = self.step(scan.source), self.step(scan.target)
+        rest = b.op(f"sub i64 {count}, 1")
+        self.body.call_on(loop, (target, b.at(source, by), b.at(target, to)), (to, by, to), rest)
+        last = self.element(scan.target, target, b.op(f"sub i64 {count}, 1"))
+        store_scalar(b, char, load_scalar(b, char, last), kept)
+
     def first(self, ref: Ref, row: dict[int, str], k: int) -> str:
         """Where the first element of a block lies, in one of the rows."""
         self.body.scratch = self.own(str(k))
         return self.body.base(ref, row)
+
+    def step(self, ref: Ref) -> str:
+        """Bytes from an element to the next one."""
+        if ref.access == "u":
+            return str(PLAIN[ref.char].itemsize)
+        return "0" if ref.access == "z" else self.body.inner_stride(ref.index)
 
     def element(self, ref: Ref, first: str, index: str) -> str:
         b = self.b

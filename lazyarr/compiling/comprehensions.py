@@ -1,19 +1,18 @@
-"""Array comprehensions: ``array([f(x) for x in a])`` in a lifted function, computed straight into the array.
+"""Array comprehensions of a lifted function as they run: computed straight into the array.
 
-In:  the call in a function's syntax tree.   Out: an expression that asks a `Comprehension` first:
+In:  at each run what the first axis goes through, and the variables that elements need (the expressions that
+ask are `comprehension_trees`').   Out: the array; or what Python is to go through.
 
-    array([f(x, y) for x in a]) -> made.take() if (made := loops[0](array, a, (y,))).whole
-                                   else made.maker([f(x, y) for x in made.given()])
-
-The dtype is the one that NumPy finds for the elements, whose types are known.  What is not computed whole,
-for whatever reason, Python does from its beginning: nothing has happened but in memory of its own.  What is
-gone through is evaluated once, where Python does it; for the second axis, of numbers and arrays only.
+Each axis is gone through by an index (`iterated`).  The dtype is the one that NumPy finds for the elements,
+whose types are known, or the one that the call asks for.  Where there are conditions, elements are computed
+where these hold, and then put side by side.  What is not computed whole, for whatever reason, Python does
+from its beginning: nothing has happened but in memory of its own.
 """
 
 from __future__ import annotations
 
 import ast
-import copy
+import math
 import types
 from collections.abc import Mapping
 from typing import Any
@@ -22,15 +21,18 @@ import numpy
 
 import lazyarr
 from lazyarr.compiler import COMPILER
-from lazyarr.compiling.chunks import SOONER, Chunks, Ran, Unfit, fits, is_array, kind_of
-from lazyarr.compiling.syntax import is_plain_call, loads
+from lazyarr.compiling.chunks import SOONER, Chunks, Ran, Unfit, kind_of
+from lazyarr.compiling.comprehension_trees import COUNT, INDEX, KEPT, OUT, Parts, functions, gone_through
+from lazyarr.compiling.iterated import Called, Form, Source, Way, way
+from lazyarr.compiling.source import compiled, function
 from lazyarr.config import current
+from lazyarr.dtypes import char_of
 from lazyarr.error_state import remembered
-from lazyarr.records import NamedTuple
 from lazyarr.scalar.body import Given, body_of, element_char
 from lazyarr.scalar.bytecode import Refused
 from lazyarr.scalar.compiled import Refusal, Refusing
 from lazyarr.scalar.ir import Place
+from lazyarr.scalar.results import CHARS
 from lazyarr.vectorizing import why_not
 
 ELEMENT_NS = 250.0
@@ -41,23 +43,25 @@ loading LLVM."""
 BLOCK = 1 << 16
 """Elements between two looks for signals."""
 MAKERS = (numpy.array, numpy.asarray, lazyarr.array, lazyarr.asarray)
-_ROWS, _OUT, _BODY = "__lazyarr_k{}__", "__lazyarr_out__", "__lazyarr_body__"
-_FIRST, _STEP, _COUNT = "__lazyarr_first{}__", "__lazyarr_step{}__", "__lazyarr_count{}__"
+WANTED: dict[Any, str] = {bool: "?", int: "l", float: "d"} | {
+    name: c for c in CHARS for d in (numpy.dtype(c),) for name in (d.type, d.name, d.char, d.str[1:])
+}
+"""What a call may ask for as a dtype, but objects of dtypes."""
+Key = tuple[tuple[Form, ...], tuple[Given, ...], str]
+"""How the axes are gone through; kinds of their words and of variables; the dtype that is asked for, or
+nothing."""
 
 
-class Axis(NamedTuple):
-    """One ``for`` of a comprehension."""
-
-    target: str
-    ranged: bool
-    """Through a range (its first, its step, its length are parameters); else an array, which is one."""
+Functions = tuple[types.FunctionType, types.FunctionType, list[str]]
+"""Of axes that are gone through in certain ways: what gives an element, what stores some, and the parameters
+of that one between its index and its own memory."""
 
 
 class Made:
     """What became of one run.  (It lives as long as the call of the function, and so keeps no arrays.)"""
 
-    def __init__(self, maker: Any, first: Any, value: Any) -> None:
-        self.maker, self._given = maker, first
+    def __init__(self, maker: Any, source: Source, first: Any, value: Any) -> None:
+        self.maker, self._source, self._given = maker, source, first
         self.value, self.whole = value, value is not None
 
     def take(self) -> Any:
@@ -68,7 +72,7 @@ class Made:
     def given(self) -> Any:
         """What Python goes through in its place."""
         first, self._given = self._given, None
-        return first
+        return self._source.of(first) if isinstance(self._source, Called) else first
 
 
 class Comprehension:
@@ -80,22 +84,19 @@ class Comprehension:
         What became of its last run.
     """
 
-    def __init__(
-        self, made: tuple[types.FunctionType, types.FunctionType, types.FunctionType], axes: list[Axis],
-        params: list[str], place: Place,
-    ) -> None:
-        self.iterated, self.element, self.body = made
-        self.axes = axes
-        self.params, self.names = params, params[len(extents(axes)) :]
-        self.place = place
-        self.variants: dict[tuple[Given, ...], tuple[str, Chunks] | Refusing] = {}
+    def __init__(self, fn: types.FunctionType, parts: Parts, given: list[str], place: Place) -> None:
+        self.fn, self.parts, self.given, self.place = fn, parts, given, place
+        self.others = self._made(gone_through(parts, given))
+        self.texts: dict[tuple[Form, ...], Functions] = {}
+        self.variants: dict[Key, tuple[str, Chunks] | Refusing] = {}
         self.spent = 0.0
         self.report = "it has not run yet"
 
-    def __call__(self, maker: Any, first: Any, inputs: tuple[Any, ...]) -> Made:
-        return Made(maker, first, self._array(maker, first, inputs))
+    def __call__(self, maker: Any, first: Any, inputs: tuple[Any, ...], dtype: Any) -> Made:
+        source = self.parts.axes[0].source
+        return Made(maker, source, first, self._array(maker, first, inputs, dtype))
 
-    def _array(self, maker: Any, first: Any, inputs: tuple[Any, ...]) -> Any:
+    def _array(self, maker: Any, first: Any, inputs: tuple[Any, ...], dtype: Any) -> Any:
         """The array; None if it is Python's."""
         why = why_not()
         state = remembered()
@@ -108,11 +109,12 @@ class Comprehension:
         try:
             if why:
                 raise Refused(why)
-            kinds = [self._kind(name, x) for name, x in zip(self.names, inputs, strict=True)]
-            shape, words = self._extents(first, inputs)
-            params = self.params[: len(words)]
-            kinds = [*[self._kind(name, x) for name, x in zip(params, words, strict=True)], *kinds]
-            return self._made(maker, shape, [*words, *inputs], tuple(kinds))
+            kinds = [self._kind(name, x) for name, x in zip(self.given, inputs, strict=True)]
+            ways = self._ways(first, inputs)
+            words = [x for each in ways for x in each.words]
+            kinds = [*[self._kind("what it goes through", x) for x in words], *kinds]
+            key = tuple([each.form for each in ways]), tuple(kinds), _char(dtype)
+            return self._found(maker, tuple([each.length for each in ways]), [*words, *inputs], key)
         except (Refused, Unfit) as refused:
             self.report = f"Python's: {refused}"
             return None
@@ -126,24 +128,22 @@ class Comprehension:
             raise Refused(f"`{name}` is of type {type(x).__name__}, or of such a dtype or size")
         return kind
 
-    def _extents(self, first: Any, inputs: tuple[Any, ...]) -> tuple[tuple[int, ...], list[Any]]:
-        """The shape of the result, and what the body needs to go through it."""
-        gone_through = [first]
-        if len(self.axes) > 1 and is_ranged(first) is not None and len(first):
+    def _ways(self, first: Any, inputs: tuple[Any, ...]) -> list[Way]:
+        """How each axis is gone through."""
+        axes = self.parts.axes
+        ways = [way(axes[0].source, first)]
+        if len(axes) > 1 and ways[0].length:
             try:
-                gone_through += self.iterated(*inputs)
+                others = self.others(*inputs)
             except Exception:               # the function itself will raise it, if it comes so far
                 raise Refused("an error in what it goes through") from None
-        shape, words = [], []
-        for axis, x in zip(self.axes, gone_through, strict=False):
-            if is_ranged(x) != axis.ranged or not len(x):
-                raise Refused("it goes through neither ranges nor vectors, or through empty ones")
-            words += [x.start, x.step, len(x)] if axis.ranged else [x]
-            shape.append(len(x))
-        return tuple(shape), words
+            ways += [way(axis.source, x, first) for axis, x in zip(axes[1:], others, strict=True)]
+        if not all(each.length for each in ways):
+            raise Refused("it goes through nothing")
+        return ways
 
-    def _made(self, maker: Any, shape: tuple[int, ...], inputs: list[Any], kinds: tuple[Given, ...]) -> Any:
-        ns = ELEMENT_NS * float(numpy.prod(shape))
+    def _found(self, maker: Any, shape: tuple[int, ...], inputs: list[Any], key: Key) -> Any:
+        ns = ELEMENT_NS * math.prod(shape)
         self.spent += ns
         loads_llvm = COMPILER.usable is None
         worth = bool(self.variants) or self.spent > (LOAD_NS if loads_llvm else WORTH_NS)
@@ -153,43 +153,60 @@ class Comprehension:
             COMPILER.load()
         if not COMPILER.usable:
             raise Refused("nothing can be compiled here")
-        char, chunks, numbers = self._variant(kinds, len(shape))
-        out = numpy.empty(shape, char)
-        self._fill(chunks, [*inputs, out], numbers, shape)
+        char, chunks, numbers = self._variant(key)
+        parts = self.parts
+        of_items = shape if parts.flat else shape[:1]
+        out = numpy.empty(math.prod(shape) if parts.flat else shape, char)
+        kept = numpy.zeros(math.prod(of_items), bool) if parts.picks else None
+        own = [out.reshape(shape)] if kept is None else [out.reshape(shape), kept.reshape(of_items)]
+        self._fill(chunks, [*shape[1:], *inputs, *own], numbers, shape)
         self.report = chunks.order
-        own = maker is numpy.array or maker is numpy.asarray
-        return out if own else lazyarr.asarray(out)
+        if kept is not None:
+            out = out[kept] if kept.any() else numpy.array([], key[2] or None)
+        return out if maker is numpy.array or maker is numpy.asarray else lazyarr.asarray(out)
 
-    def _variant(self, kinds: tuple[Given, ...], ndim: int) -> tuple[str, Chunks, list[Any]]:
-        """The code for variables of these kinds."""
-        found = self.variants.get(kinds)
-        if isinstance(found, Refusing) and found.captured.values(self.element) is not None:
+    def _made(self, tree: ast.FunctionDef) -> types.FunctionType:
+        return function(compiled(tree, self.fn, self.fn.__code__.co_freevars), self.fn, {})
+
+    def _variant(self, key: Key) -> tuple[str, Chunks, list[Any]]:
+        """The code for what is gone through in such ways, and variables of such kinds."""
+        forms, kinds, wanted = key
+        if forms not in self.texts:
+            one, some, names = functions(self.parts, forms, self.given)
+            self.texts[forms] = self._made(one), self._made(some), names
+        (element_of, body_at, params), found = self.texts[forms], self.variants.get(key)
+        if isinstance(found, Refusing) and found.captured.values(element_of) is not None:
             raise Refused(str(found.refusal))
         if found is not None and not isinstance(found, Refusing):
-            numbers = found[1].body.captured.values(self.body)
+            numbers = found[1].body.captured.values(body_at)
             if numbers is not None:
                 return *found, numbers
-        rows = [_ROWS.format(k) for k in range(ndim)]
-        index = dict.fromkeys(rows, Given("number", "i"))
-        given = dict(zip(self.params, kinds, strict=True))
+        index = Given("number", "i")
+        rows = [INDEX.format(k) for k in range(len(forms))]
+        lengths = [index] * (len(rows) - 1)
+        given = dict(zip(params, [*lengths, *kinds], strict=True))
+        own = {OUT: Given("array", wanted, len(rows))}
+        if self.parts.picks:
+            own[KEPT] = Given("array", "?", len(rows) if self.parts.flat else 1)
         try:
-            (result,) = body_of(self.element, index | given).results
-            char = element_char(result)
-            out = {_OUT: Given("array", char, ndim)}
-            body = body_of(self.body, {rows[0]: index[rows[0]]} | given | out)
+            inner = {name: kind for name, kind in given.items() if name != COUNT}
+            (result,) = body_of(element_of, dict.fromkeys(rows, index) | inner).results
+            char = wanted or element_char(result)
+            own[OUT] = Given("array", char, len(rows))
+            body = body_of(body_at, {rows[0]: index} | given | own)
         except Refused as refused:
             refusal = Refusal(refused.why, refused.place if refused.place.line else self.place)
-            self.variants[kinds] = Refusing(refused.captured, refusal)
+            self.variants[key] = Refusing(refused.captured, refusal)
             raise
-        chunks = Chunks(body, [*self.params, _OUT], (), ())
-        self.variants[kinds] = char, chunks
-        numbers = body.captured.values(self.body)
+        chunks = Chunks(body, [*params, *own], (), ())
+        self.variants[key] = char, chunks
+        numbers = body.captured.values(body_at)
         assert numbers is not None
         return char, chunks, numbers
 
     def _fill(self, chunks: Chunks, inputs: list[Any], numbers: list[Any], shape: tuple[int, ...]) -> None:
         """Compute all elements, block by block."""
-        row = int(numpy.prod(shape[1:]))
+        row = math.prod(shape[1:])
         done, count = 0, max(BLOCK // row, 1)
         while done < shape[0]:
             ran: Ran = chunks.run(inputs, numbers, range(done, min(done + count, shape[0])))
@@ -201,136 +218,14 @@ class Comprehension:
                 done += count
 
 
-def is_ranged(x: Any) -> bool | None:
-    """Is it a range, or else a vector?  None for neither."""
-    if type(x) is range:
-        return fits(x) or None
-    return False if is_array(x) and len(x.shape) == 1 else None
-
-
-# -------------------------------------------------------------------------------- syntax trees
-
-
-class Parts(NamedTuple):
-    """A comprehension in a syntax tree."""
-
-    axes: list[Axis]
-    iterated: list[ast.expr]
-    """What each axis goes through."""
-    element: ast.expr
-
-
-def parts_of(x: ast.Call) -> Parts | None:
-    """The comprehension that is a call's only argument, if it is one of ranges and arrays."""
-    if x.keywords or len(x.args) != 1 or not _is_name(x.func):
-        return None
-    axes: list[Axis] = []
-    iterated: list[ast.expr] = []
-    inner = x.args[0]
-    while isinstance(inner, ast.ListComp) and len(axes) < 2:
-        (first, *more) = inner.generators
-        if more or first.ifs or first.is_async or not isinstance(first.target, ast.Name):
-            return None
-        if axes and not _is_simple_range(first.iter):
-            return None
-        earlier = {axis.target for axis in axes}
-        if earlier & (loads([first.iter]).keys() | {first.target.id}):
-            return None
-        axes.append(Axis(first.target.id, isinstance(first.iter, ast.Call)))
-        iterated.append(first.iter)
-        inner = inner.elt
-    scopes = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.Lambda | ast.NamedExpr
-    if not axes or any(isinstance(y, scopes) for y in ast.walk(inner)):
-        return None
-    return Parts(axes, iterated, inner)
-
-
-def _is_name(x: ast.expr) -> bool:
-    """Is it a name, or an attribute of one?"""
-    return isinstance(x, ast.Name) or (isinstance(x, ast.Attribute) and _is_name(x.value))
-
-
-def _is_simple_range(x: ast.expr) -> bool:
-    """Is it a name, or a range with bounds that may be evaluated at another time?"""
-    if not isinstance(x, ast.Call):
-        return isinstance(x, ast.Name)
-    return is_plain_call(x) and _is_name(x.func) and all(map(_is_simple, x.args))
-
-
-def _is_simple(x: ast.expr) -> bool:
-    """Is it one of numbers, names and lengths?"""
-    if isinstance(x, ast.BinOp):
-        return _is_simple(x.left) and _is_simple(x.right)
-    if isinstance(x, ast.UnaryOp):
-        return _is_simple(x.operand)
-    if isinstance(x, ast.Subscript):
-        if not isinstance(x.value, ast.Attribute) or not isinstance(x.value.value, ast.Name):
-            return False
-        return x.value.attr == "shape" and isinstance(x.slice, ast.Constant)
-    if isinstance(x, ast.Call):
-        named = isinstance(x.func, ast.Name) and x.func.id == "len" and not x.keywords
-        return named and len(x.args) == 1 and isinstance(x.args[0], ast.Name)
-    return isinstance(x, ast.Constant | ast.Name)
-
-
-def extents(axes: list[Axis]) -> list[str]:
-    """The parameters by which a body goes through its axes."""
-    found = []
-    for k, axis in enumerate(axes):
-        names = (_FIRST, _STEP, _COUNT) if axis.ranged else (_COUNT,)
-        found += [name.format(k) for name in names]
+def _char(dtype: Any) -> str:
+    """The dtype that a call asks for; "" if for none."""
+    if dtype is None:
+        return ""
+    if isinstance(dtype, numpy.dtype):
+        found: str | None = dtype.char if char_of(dtype) == dtype.char and dtype.char in CHARS else None
+    else:
+        found = WANTED.get(dtype) if isinstance(dtype, type | str) else None
+    if found is None:
+        raise Refused("its dtype is none that elements are stored as")
     return found
-
-
-def _item(k: int, axis: Axis) -> str:
-    at = _ROWS.format(k)
-    return f"{_FIRST.format(k)} + {at} * {_STEP.format(k)}" if axis.ranged else f"{_COUNT.format(k)}[{at}]"
-
-
-def functions(parts: Parts, given: list[str]) -> list[ast.stmt]:
-    """What gives what is gone through; what computes one element; and what stores a row of them."""
-    iterated = ast.parse(f"def {_BODY}({', '.join(given)}):\n    return None").body[0]
-    assert isinstance(iterated, ast.FunctionDef) and isinstance(iterated.body[0], ast.Return)
-    iterated.body[0].value = ast.Tuple(copy.deepcopy(parts.iterated[1:]), ast.Load())
-    axes, params = parts.axes, ", ".join([*extents(parts.axes), *given])
-    rows = [_ROWS.format(k) for k in range(len(axes))]
-    lines = [f"def {_BODY}({', '.join(rows)}, {params}):"]
-    lines += [f"    {axis.target} = {_item(k, axis)}" for k, axis in enumerate(axes)]
-    element = ast.parse("\n".join([*lines, "    return (None,)"])).body[0]
-    lines = [f"def {_BODY}({rows[0]}, {params}, {_OUT}):", f"    {axes[0].target} = {_item(0, axes[0])}"]
-    deep = "    "
-    if len(axes) == 2:
-        count = _COUNT.format(1) if axes[1].ranged else f"len({_COUNT.format(1)})"
-        lines.append(f"    for {rows[1]} in range({count}):")
-        lines.append(f"        {axes[1].target} = {_item(1, axes[1])}")
-        deep = "        "
-    lines += [f"{deep}{_OUT}[{', '.join(rows)}] = None", "    return ()"]
-    stored = ast.parse("\n".join(lines)).body[0]
-    assert isinstance(element, ast.FunctionDef) and isinstance(stored, ast.FunctionDef)
-    last = element.body[-1]
-    assert isinstance(last, ast.Return) and isinstance(last.value, ast.Tuple)
-    last.value.elts = [copy.deepcopy(parts.element)]
-    assigns = [x for x in ast.walk(stored) if isinstance(x, ast.Assign)]
-    (to,) = [x for x in assigns if isinstance(x.value, ast.Constant) and x.value.value is None]
-    to.value = copy.deepcopy(parts.element)
-    return [iterated, element, stored]
-
-
-def asking(x: ast.Call, parts: Parts, loops: str, number: int, given: list[str]) -> ast.expr:
-    """The expression in the place of the call."""
-    made = f"__lazyarr_made{number}__"
-    values = "".join(f"{name}, " for name in given)
-    asked = f"({made} := {loops}[{number}](None, None, ({values}))).whole"
-    text = f"{made}.take() if {asked} else {made}.maker({made}.given())"
-    tree = ast.parse(text, mode="eval").body
-    assert isinstance(tree, ast.IfExp) and isinstance(tree.test, ast.Attribute)
-    assert isinstance(tree.test.value, ast.NamedExpr) and isinstance(tree.test.value.value, ast.Call)
-    call = tree.test.value.value
-    assert isinstance(x.args[0], ast.ListComp) and isinstance(tree.orelse, ast.Call)
-    axis = x.args[0].generators[0]
-    call.args[:2] = [x.func, axis.iter]
-    for y in ast.walk(tree):
-        if "lineno" in y._attributes:
-            ast.copy_location(y, x)
-    axis.iter, tree.orelse.args = tree.orelse.args[0], x.args
-    return tree

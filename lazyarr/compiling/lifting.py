@@ -24,8 +24,8 @@ import ast
 import dis
 import types
 
-from lazyarr.compiling import comprehensions
-from lazyarr.compiling.comprehensions import Comprehension
+from lazyarr.compiling import comprehension_trees
+from lazyarr.compiling.comprehensions import MAKERS, Comprehension
 from lazyarr.compiling.loops import Loop
 from lazyarr.compiling.source import compiled, definition, function
 from lazyarr.compiling.syntax import (
@@ -221,26 +221,23 @@ class _Comprehensions(ast.NodeTransformer):
         self.lifter, self.bound = lifter, bound
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        parts = comprehensions.parts_of(node)
-        if parts is None:
-            return self.generic_visit(node)
         lifter, fn = self.lifter, self.lifter.fn
+        called = comprehension_trees.found(node.func, fn)
+        of_arrays = any(called is maker for maker in MAKERS)
+        parts = comprehension_trees.parts_of(node, fn) if called is None or of_arrays else None
         place = Place(fn.__code__.co_filename, node.lineno)
-        used = loads([parts.element, *parts.iterated[1:]]).keys() - {axis.target for axis in parts.axes}
-        used &= lifter.locals
+        if isinstance(parts, str) and of_arrays:
+            lifter.refusals.append(Refusal(parts, place))
+        if not isinstance(parts, comprehension_trees.Parts):
+            return self.generic_visit(node)
+        used = parts.used & lifter.locals
         unbound = used - (self.bound - lifter.unbound)
         if unbound:
             lifter.refusals.append(Refusal(f"`{min(unbound)}` may have no value", place))
             return node
         given = sorted(used)
-        trees = [ast.copy_location(tree, node) for tree in comprehensions.functions(parts, given)]
-        iterated, element, body = [
-            function(compiled(tree, fn, fn.__code__.co_freevars), fn, {}) for tree in trees
-            if isinstance(tree, ast.FunctionDef)
-        ]  # fmt: skip
-        params = [*comprehensions.extents(parts.axes), *given]
-        lifter.loops.append(Comprehension((iterated, element, body), parts.axes, params, place))
-        return comprehensions.asking(node, parts, LOOPS, len(lifter.loops) - 1, given)
+        lifter.loops.append(Comprehension(fn, parts, given, place))
+        return comprehension_trees.asking(node, parts, LOOPS, len(lifter.loops) - 1, given)
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         return node                     # (its variables are its own)

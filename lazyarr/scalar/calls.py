@@ -16,6 +16,7 @@ from lazyarr.scalar import elements
 from lazyarr.scalar.arithmetic import Num, as_float, as_int, binary, compare, number, truth
 from lazyarr.scalar.bytecode import bound, parameters
 from lazyarr.scalar.capture import Path
+from lazyarr.scalar.definitions import DEFINED, NORMS, Definition, floored, is_proved, truncated
 from lazyarr.scalar.ir import Branch
 from lazyarr.scalar.ops import LIBRARY
 from lazyarr.scalar.prange import prange
@@ -33,6 +34,8 @@ def call(t: Tracer, callee: Value, args: tuple[Value, ...], named: dict[str, Val
     path = callee.path if isinstance(callee, Static) else None
     if fn is prange:
         fn = range
+    if fn in STEPS:
+        return t.emit(STEPS[fn], *args)
     if isinstance(fn, types.FunctionType) and path is not None:
         t.enter(fn, path, _bound(t, fn, path, args, named))
         return None
@@ -46,11 +49,11 @@ def call(t: Tracer, callee: Value, args: tuple[Value, ...], named: dict[str, Val
         t.stop("an exception")
         return None
     rule, counts = RULES.get(fn, NONE) if isinstance(fn, types.BuiltinFunctionType | type) else NONE
-    if rule is None or named:
-        raise t.refuse(f"a call of `{shown}`")
+    if rule is None or not named.keys() <= KEYWORDS.get(fn, NO_KEYWORDS):
+        raise t.refuse(f"a call of `{shown}`" + (" by keyword" if rule else ""))
     if len(args) not in counts:
         raise t.refuse(f"`{shown}` with {len(args)} arguments")
-    return rule(t, *args)
+    return rule(t, *args, **named)
 
 
 def _bound(
@@ -177,6 +180,96 @@ def _times(factor: float) -> Rule:
     return rule
 
 
+def _whole(t: Tracer, x: Value) -> Num | None:
+    """An int, or a bool as one; None for a float, which Python refuses."""
+    a = as_int(t, number(t, x, "an integer function"))
+    if a.type == "i":
+        return a
+    t.stop("a float where an int must be")
+    return None
+
+
+def _entered(t: Tracer, of: Any, definition: Definition, args: Sequence[Value], **named: Value) -> None:
+    """Go on in the definition of a function."""
+    if not is_proved(of, definition):
+        raise t.refuse(f"`math.{of.__name__}`, which this Python computes in another way")
+    made: list[Value] = []
+    for x in args:
+        value = _whole(t, x) if definition.kind == "i" else _float(t, x)
+        if value is None:
+            return
+        made.append(value)
+    fn: Any = definition.fn
+    path = Path("definition", None, fn.__name__)
+    keywords: dict[str, Value] = {name: _float(t, x) for name, x in named.items()}
+    t.enter(fn, path, _bound(t, fn, path, tuple(made), keywords))
+
+
+def _by_definition(of: Any) -> Rule:
+    def rule(t: Tracer, *args: Value, **named: Value) -> None:
+        _entered(t, of, DEFINED[of], args, **named)
+
+    return rule
+
+
+def _perm(t: Tracer, n: Value, *k: Value) -> None:
+    """Of one number it is the factorial."""
+    of = math.perm if k and k != (Static(None),) else math.factorial
+    _entered(t, of, DEFINED[of], (n, *k) if of is math.perm else (n,))
+
+
+def _common(of: Any, of_none: int) -> Rule:
+    """`gcd` and `lcm`, of no, one, or two ints."""
+
+    def rule(t: Tracer, *args: Value) -> Value | None:
+        if len(args) == 2:
+            _entered(t, of, DEFINED[of], args)
+            return None
+        if not args:
+            return Const("i", of_none)
+        a = _whole(t, args[0])
+        return None if a is None else t.emit("int_abs", a)
+
+    return rule
+
+
+def _hypot(t: Tracer, *args: Value) -> Value | None:
+    if not args:
+        return Const("f", 0.0)
+    _entered(t, math.hypot, NORMS[len(args) - 1], [t.emit("float_abs", _float(t, x)) for x in args])
+    return None
+
+
+def _dist(t: Tracer, p: Value, q: Value) -> Value | None:
+    if not isinstance(p, Pack) or not isinstance(q, Pack) or not 0 < len(p.items) <= len(NORMS):
+        raise t.refuse(f"`math.dist` of what is no tuples of up to {len(NORMS)} numbers")
+    if len(p.items) != len(q.items):
+        t.stop("points of different dimensions")
+        return None
+    apart = [(_float(t, x), _float(t, y)) for x, y in zip(p.items, q.items, strict=True)]
+    return _hypot(t, *[t.emit("float_sub", x, y) for x, y in apart])
+
+
+def _frexp(t: Tracer, x: Value) -> Value:
+    a = _float(t, x)
+    return Pack((t.emit("float_mantissa", a), t.emit("float_exponent", a)))
+
+
+def _ldexp(t: Tracer, x: Value, n: Value) -> Value | None:
+    a, exponent = _float(t, x), _whole(t, n)
+    return None if exponent is None else t.emit("math_ldexp", a, exponent)
+
+
+def _prod(t: Tracer, x: Value) -> Value | None:
+    """The product of a tuple, from an int on."""
+    if not isinstance(x, Pack) or any(isinstance(item, Elem) for item in x.items):
+        raise t.refuse("`math.prod` of what is no tuple of Python's numbers")
+    found: Value | None = Const("i", 1)
+    for item in x.items:
+        found = binary(t, "*", found, item) if found is not None else None
+    return found
+
+
 ONE, TWO, ONE_OR_TWO, ANY = (1,), (2,), (1, 2), range(256)
 NONE: tuple[Rule | None, Sequence[int]] = None, ()
 
@@ -203,12 +296,28 @@ RULES: dict[Any, tuple[Rule | None, Sequence[int]]] = {
     math.log: (_log, ONE_OR_TWO),
     math.radians: (_times(math.pi / 180.0), ONE),
     math.degrees: (_times(180.0 / math.pi), ONE),
+    **{of: (_by_definition(of), range(each.most, each.most + 1)) for of, each in DEFINED.items()},
+    math.gcd: (_common(math.gcd, 0), range(3)),
+    math.lcm: (_common(math.lcm, 1), range(3)),
+    math.perm: (_perm, ONE_OR_TWO),
+    math.hypot: (_hypot, range(len(NORMS) + 1)),
+    math.dist: (_dist, TWO),
+    math.frexp: (_frexp, ONE),
+    math.ldexp: (_ldexp, TWO),
+    math.prod: (_prod, ONE),
 }
 """Each function's rule, and with how many arguments it is translated."""
 
+KEYWORDS: dict[Any, frozenset[str]] = {math.isclose: frozenset(("rel_tol", "abs_tol"))}
+NO_KEYWORDS: frozenset[str] = frozenset()
+STEPS: dict[Any, str] = {floored: "float_floored", truncated: "float_truncated"}
+"""Functions that are one operation, in definitions."""
+
 _INTS = frozenset((math.floor, math.ceil, math.trunc, builtins.round))
-OF_ALL = frozenset(RULES) - _INTS - {builtins.range}
+_OF_INTS = frozenset([of for of, each in DEFINED.items() if each.kind == "i"])
+OF_ALL = frozenset(RULES) - _INTS - _OF_INTS - {builtins.range, math.ldexp}
 """What is known of all NumPy scalars: of these, most make Python's floats first."""
 OF_SCALARS: dict[str, frozenset[Any]] = {
-    **dict.fromkeys("bhilBHIL", OF_ALL | {builtins.range}), "d": OF_ALL | (_INTS - {builtins.round}),
+    **dict.fromkeys("bhilBHIL", OF_ALL | _OF_INTS | {builtins.range}),
+    "d": OF_ALL | (_INTS - {builtins.round}),
 }  # fmt: skip

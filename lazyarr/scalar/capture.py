@@ -14,13 +14,14 @@ from typing import Any
 
 from lazyarr.records import NamedTuple
 from lazyarr.scalar.bytecode import parameters
+from lazyarr.scalar.definitions import OWN
 from lazyarr.scalar.ops import HIGH, LOW
 from lazyarr.scalar.values import TYPES
 
 
 class Path(NamedTuple):
     """Where an object is found; `owner` is the path of a function (None: the one that is translated), or for
-    attributes that of a module."""
+    attributes that of a module.  (A "definition" is one of ours.)"""
 
     how: str
     owner: Any
@@ -37,6 +38,8 @@ ABSENT = object()
 def found(path: Path, fn: types.FunctionType) -> Any:
     """The object of now, for the function `fn`, or ABSENT."""
     how, name = path.how, path.name
+    if how == "definition":
+        return OWN[name]
     owner: Any = fn if path.owner is None else found(path.owner, fn)
     try:
         if how == "global":
@@ -49,6 +52,13 @@ def found(path: Path, fn: types.FunctionType) -> Any:
         return getattr(owner, name)
     except (KeyError, ValueError, AttributeError, IndexError, TypeError):
         return ABSENT
+
+
+def is_own(path: Path | None) -> bool:
+    """Is it found by way of a definition of ours, which nobody changes?"""
+    while path is not None and path.how != "definition":
+        path = path.owner
+    return path is not None
 
 
 def default(fn: types.FunctionType, name: str) -> Any:

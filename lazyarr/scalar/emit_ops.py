@@ -329,6 +329,40 @@ def _math(name: str) -> Emit:
     return emit
 
 
+_EXPONENT, _MANTISSA, _HALF = 0x7FF << 52, (1 << 52) - 1, 0x3FE << 52
+"""Bits of a float64's exponent, of its mantissa; of 0.5."""
+_LIFTS = f"0x{(0x3FF + 54) << 52:016X}"
+"""2**54, by which subnormals become normal."""
+
+
+def _taken_apart(w: Lines, x: str) -> tuple[str, str]:
+    """C's `frexp`, by bits; of zero, infinity and NaN themselves and 0."""
+    small = w.op(f"icmp ult i64 {_magnitude(w, x)}, {1 << 52}")
+    lifted = MUL(w, x, w.op(f"select i1 {small}, double {_LIFTS}, double 1.0"))
+    bits = w.op(f"bitcast double {lifted} to i64")
+    biased = w.op(f"lshr i64 {w.op(f'and i64 {bits}, {_EXPONENT}')}, 52")
+    exponent = w.op(f"sub i64 {biased}, {w.op(f'select i1 {small}, i64 {0x3FE + 54}, i64 {0x3FE}')}")
+    kept = w.op(f"and i64 {bits}, {~_EXPONENT}")
+    mantissa = w.op(f"bitcast i64 {w.op(f'or i64 {kept}, {_HALF}')} to double")
+    zero = w.op(f"icmp eq i64 {_magnitude(w, x)}, 0")
+    itself = w.op(f"or i1 {zero}, {w.op(f'xor i1 {FINITE(w, x)}, true')}")
+    return (w.op(f"select i1 {itself}, double {x}, double {mantissa}"),
+            w.op(f"select i1 {itself}, i64 0, i64 {exponent}"))  # fmt: skip
+
+
+def _ldexp(w: Lines, x: str, n: str) -> str:
+    """CPython's: the C library's for exponents that are a C int; for lesser ones a zero without flags."""
+    above = w.op(f"icmp sgt i64 {n}, {(1 << 31) - 1}")
+    below = w.op(f"icmp slt i64 {n}, {-(1 << 31)}")
+    beyond = w.op(f"or i1 {above}, {below}")
+    short = w.op(f"trunc i64 {w.op(f'select i1 {beyond}, i64 0, i64 {n}')} to i32")
+    found = called(w, "double", "ldexp", f"double {x}, i32 {short}")
+    finite = FINITE(w, x)
+    some = _both(w, finite, w.op(f"icmp ne i64 {_magnitude(w, x)}, 0"))
+    w.stop_if(_both(w, some, w.op(f"or i1 {above}, {INFINITE(w, found)}")))
+    return w.op(f"select i1 {_both(w, some, below)}, double {_copysign(w, '0.0', x)}, double {found}")
+
+
 def to_int(w: Lines, x: str) -> str:
     """A float without a fraction as an int."""
     w.stop_if(TOO_LARGE(w, x))
@@ -363,6 +397,9 @@ EMIT: dict[str, Emit] = {
     "bool_int": _plain("zext i1 {0} to i64"), "int_float": to_double, "int_exact": _exact,
     "float_trunc": _rounded(TRUNC), "float_floor": _rounded(FLOOR), "float_ceil": _rounded(CEIL),
     "float_round": _rounded(ROUND), "isnan": NAN, "isinf": INFINITE, "isfinite": FINITE,
+    "float_floored": FLOOR, "float_truncated": TRUNC, "math_ldexp": _ldexp,
+    "float_mantissa": lambda w, x: _taken_apart(w, x)[0],
+    "float_exponent": lambda w, x: _taken_apart(w, x)[1],
     "copysign": _math_copysign, "tick": lambda w, fuel: w.tick(fuel),
     **{f"math_{name}": _math(name) for name in LIBRARY},
 }  # fmt: skip

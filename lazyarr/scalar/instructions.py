@@ -16,7 +16,7 @@ from lazyarr.scalar import elements
 from lazyarr.scalar.arithmetic import COMPARE, binary, compare, compared, truth, unary
 from lazyarr.scalar.bytecode import after_loop, names, rule_of
 from lazyarr.scalar.calls import call
-from lazyarr.scalar.capture import Path
+from lazyarr.scalar.capture import Path, is_own
 from lazyarr.scalar.ir import Branch
 from lazyarr.scalar.values import Array, Const, Count, Null, Pack, Span, Static, Value
 
@@ -187,7 +187,8 @@ def _compare(t: Tracer, i: dis.Instruction) -> None:
     right, left = _pop(t), _pop(t)
     sign = str(i.argval).removeprefix("bool(").removesuffix(")")
     assert sign in COMPARE, sign
-    _push(t, compared(t, sign, left, right))
+    how = compare if is_own(t.frames[-1].path) else compared        # (definitions compare as C does)
+    _push(t, how(t, sign, left, right))
 
 
 def _is(t: Tracer, i: dis.Instruction) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lazyarr.records import dataclass
+from lazyarr.scalar.definitions import floored, truncated
 
 LOW, HIGH = -(1 << 63), (1 << 63) - 1
 EXACT = 1 << 53
@@ -154,6 +155,11 @@ _ROWS: list[Op] = [
     Op("isinf", "f", "b", "", "", math.isinf, 0.5),
     Op("isfinite", "f", "b", "", "", math.isfinite, 0.5),
     Op("copysign", "ff", "f", "the sign of NaN, which nobody defines", "", _copysign, 0.5),
+    Op("float_floored", "f", "f", "", "", floored, 1),
+    Op("float_truncated", "f", "f", "", "", truncated, 1),
+    Op("float_mantissa", "f", "f", "", "", lambda x: math.frexp(x)[0], 2),
+    Op("float_exponent", "f", "i", "", "", lambda x: math.frexp(x)[1], 2),
+    Op("math_ldexp", "fi", "f", "a math range error", _FLOATS, math.ldexp, 5),
     # NumPy's scalars, of dtypes with fewer bits
     Op("single", "f", "f", "", _FLOATS, None, 1),
     Op("float_sqrt", "f", "f", "", "i", None, 5),
@@ -173,11 +179,11 @@ _ROWS: list[Op] = [
 ]
 
 LIBRARY = {
-    name: ("ff" if name in ("atan2", "fmod") else "f", stops)
+    name: ("ff" if name in ("atan2", "fmod", "nextafter") else "f", stops)
     for stops, names in {
         "a math domain or range error": "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos sinh "
         "cosh acosh atanh fmod",
-        "": "atan tanh asinh erf erfc cbrt atan2",
+        "": "atan tanh asinh erf erfc cbrt atan2 nextafter",
     }.items()
     for name in names.split()
     if hasattr(math, name)

@@ -16,7 +16,7 @@ from typing import Any
 
 from lazyarr.records import NamedTuple, dataclass
 from lazyarr.scalar.bytecode import Code, Refused, decoded
-from lazyarr.scalar.capture import ABSENT, Captured, OfType, Path, found, known_as, number_type
+from lazyarr.scalar.capture import ABSENT, Captured, OfType, Path, found, is_own, known_as, number_type
 from lazyarr.scalar.ir import Block, Branch, Edge, End, Function, Inst, Jump, Place, Return, Stop
 from lazyarr.scalar.ops import HIGH, LOW, OPS
 from lazyarr.scalar.simplify import simplified
@@ -96,7 +96,7 @@ class Tracer:
 
     @property
     def place(self) -> Place:
-        frame = self.frames[-1]
+        frame = next(frame for frame in reversed(self.frames) if not is_own(frame.path))
         return Place(frame.fn.__code__.co_filename, frame.code.lines[max(frame.next - 1, 0)])
 
     def emit(self, op: str, *args: Any) -> Val:
@@ -125,6 +125,8 @@ class Tracer:
         if path in self.numbers:
             return self.numbers[path]
         x = found(path, self.fn)
+        if is_own(path):
+            return self.constant(x) if number_type(x) else Static(x, path)
         t = number_type(x)
         if t is not None:
             value = self.numbers[path] = self.fresh(t)

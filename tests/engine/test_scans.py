@@ -21,8 +21,11 @@ CHARS = "?bhilBHILefdFD"
 SCANS = [
     "add", "multiply", "maximum", "minimum", "fmax", "fmin", "logical_and", "logical_or", "logical_xor",
     "bitwise_and", "bitwise_or", "bitwise_xor", "subtract", "divide", "floor_divide", "remainder", "copysign",
-    "left_shift",
+    "left_shift", "fmod",
 ]  # fmt: skip
+CALLED = ["logaddexp", "logaddexp2", "hypot", "gcd", "lcm"]
+"""Those by calls of NumPy's loops."""
+SCANS += CALLED
 N = 100_003
 
 Program = Callable[[Any, Any], Any]
@@ -107,9 +110,10 @@ def test_every_op_and_dtype(name: str, char: str) -> None:
             same(getattr(lazyarr, name).accumulate(lazyarr.array(a), axis), theirs)
 
 
-@pytest.mark.parametrize("name", SCANS[:12])
+@pytest.mark.parametrize("name", [*SCANS[:12], *CALLED])
 def test_one_kernel(name: str, compiled: None) -> None:
-    a = values("?" if name.startswith("logical") else "l" if name.startswith("bit") else "d", (300, 400))
+    ints = name.startswith("bit") or name in ("gcd", "lcm")
+    a = values("?" if name.startswith("logical") else "l" if ints else "d", (300, 400))
     for axis in (0, 1):
         counted(lambda np, x, axis=axis: getattr(np, name).accumulate(x, axis), a)
 
@@ -194,6 +198,86 @@ PROGRAMS: dict[str, Program] = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_comes_before_and_after_is_in_the_kernel(name: str, compiled: None) -> None:
     counted(PROGRAMS[name], values("d", (301, 203)))
+
+
+CALLING: dict[str, Program] = {
+    "rows": lambda np, x: np.logaddexp.accumulate(x * 0.5, axis=1) * 3 - x,
+    "columns": lambda np, x: np.hypot.accumulate(x - x[0], axis=0) / 2,
+    "one sequence": lambda np, x: np.logaddexp2.accumulate((x * 2).ravel()) + 1,
+    "backwards": lambda np, x: np.logaddexp.accumulate(x[:, ::-1] + 1, axis=1)[:, ::-1] * 2,
+    "loops around": lambda np, x: np.exp(np.logaddexp.accumulate(np.log(x * x), axis=1)),
+    "of a scan": lambda np, x: np.cumsum(np.hypot.accumulate(x, axis=1), axis=1) * 0.5,
+    "rows of one number": lambda np, x: np.logaddexp.accumulate(np.broadcast_to(x[:, :1], x.shape), axis=1),
+    "float32": lambda np, x: np.logaddexp.accumulate(x.astype("f4") * 2, axis=0) + 1,
+}
+
+
+@pytest.mark.parametrize("name", CALLING)
+def test_numpys_loops_in_the_kernel(name: str, compiled: None) -> None:
+    counted(CALLING[name], values("d", (101, 1203)))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 63, 64, 65, 1025, 4099, 70_001])
+@pytest.mark.parametrize("name", ["logaddexp", "hypot"])
+def test_lengths_by_calls(name: str, n: int) -> None:
+    a = values("d", n)
+    for x in (a, a[::-1], numpy.repeat(a, 3)[::3]):
+        alike(lambda np, x: getattr(np, name).accumulate(x), x)
+        alike(lambda np, x: getattr(np, name).accumulate(x * 2)[::2] + 1, x)
+    b = values("d", (5, n))
+    for x in (b, b.T, b[::-1], b[:, ::-1]):
+        for axis in (0, 1):
+            alike(lambda np, x, axis=axis: getattr(np, name).accumulate(x * 0.5, axis) - 1, x)
+
+
+def test_special_values_by_calls() -> None:
+    some = [0.0, -0.0, numpy.inf, -numpy.inf, numpy.nan, 1e308, -1e308, 5e-324, 1.0]
+    x = numpy.array([[a, b, c, d] for a in some for b in some for c in some for d in (1.0, -numpy.inf)])
+    for name in ("logaddexp", "logaddexp2", "hypot"):
+        for axis in (0, 1):
+            for char in "dfe":
+                y = x.astype(char)
+                same(getattr(lazyarr, name).accumulate(lazyarr.array(y) * 1, axis),
+                     getattr(numpy, name).accumulate(y * 1, axis))  # fmt: skip
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_warnings_and_results_given_by_calls(axis: int) -> None:
+    """Overflow of `hypot`, in fresh memory and in its operand's."""
+    for given in (False, True):
+        told = []
+        for np in (numpy, lazyarr):
+            x = np.array(numpy.full((120, 130), 1e308))
+            with warnings.catch_warnings(record=True) as caught, np.errstate(all="warn"):
+                warnings.simplefilter("always")
+                y = x * 1.5
+                r = np.hypot.accumulate(y, axis, None, y) if given else np.hypot.accumulate(y, axis)
+                result = numpy.asarray(r)
+            told.append(({str(w.message) for w in caught}, result.tobytes(), numpy.asarray(y).tobytes()))
+        assert told[0] == told[1] and told[0][0]
+
+
+def test_loops_of_ours_are_not_called_so(compiled: None) -> None:
+    """They take several elements at a time."""
+    x = lazyarr.array(values("d", (300, 400))) * 2
+    wanted = numpy.logaddexp.accumulate(numpy.asarray(x), axis=1)
+    for when in ("before", "after"):
+        with lazyarr.options(math="native" if when == "before" else "numpy"):
+            y = lazyarr.logaddexp.accumulate(x * 1, axis=1)
+        with lazyarr.options(math="native"):
+            lazyarr.evaluate(y)
+        same(y, wanted)
+
+
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2", "hypot"])
+def test_folds_do_not_call_loops_of_ours(name: str, compiled: None) -> None:
+    a = values("d", (30, 400))
+    for axis in (0, 1, None):
+        with lazyarr.options(math="native"):
+            mine = getattr(lazyarr, name).reduce(lazyarr.array(a) * 2, axis=axis)
+            lazyarr.evaluate(mine) if isinstance(mine, lazyarr.ndarray) else None
+        wanted = getattr(numpy, name).reduce(a * 2, axis=axis)
+        assert numpy.allclose(numpy.asarray(mine), wanted, rtol=1e-12, atol=0)
 
 
 def test_several_results_of_one_kernel(compiled: None) -> None:

@@ -93,7 +93,7 @@ REFUSED = {
     "it makes a list": lambda x: [x],
     "attribute `real` of what is no module": lambda x: x.real,
     "a call of `print`": lambda x: print(x),
-    "a call of `math.hypot`": lambda x: math.hypot(x, x),
+    "a call of `math.fsum`": lambda x: math.fsum((x, x)),
     "a call of `numpy.sin`": lambda x: numpy.sin(x),
     "`TABLE` is of type list": lambda x: TABLE[x],
     "it makes a string": lambda x: f"{x}",
