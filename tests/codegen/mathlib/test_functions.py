@@ -138,6 +138,23 @@ def test_sums_that_cancel_their_logarithm(name, least, char, bits, most):
 
 
 @pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
+@pytest.mark.parametrize("most", [1.0, 20.0])
+def test_float32_sums_that_cancel_all_but_their_last_bits(name, most):
+    """Of a million pairs those whose logarithm leaves least of the larger one: 2**-45 of it and less."""
+    rng = numpy.random.default_rng(2)
+    y = -(2.0 ** rng.uniform(-12, numpy.log2(most), 1 << 20)).astype("f")
+    raised, scale = (numpy.exp, 1.0) if name == "logaddexp" else (numpy.exp2, numpy.log(numpy.longdouble(2)))
+    root = numpy.log1p(-raised(y.astype(numpy.longdouble))) / scale
+    x = root.astype("f")
+    k = numpy.argsort(abs((x - root) / root))[:40]
+    x, y = x[k], y[k]
+    found = ulp_functions.call(name, "f", BEST)(x, y)
+    assert (abs(found) < abs(x) * 2.0**-43).any()
+    with mpmath.workprec(1000):
+        assert ulp_errors.errors(name, (x, y), (found,))[0].max() < 0.51
+
+
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
 def test_usual_operands_around_0_rarely_take_sums_throughout(name):
     """One in forty at most: the rare path takes ten times as long."""
     rng = numpy.random.default_rng(4)
