@@ -380,7 +380,7 @@ COMMANDS = [
 def test_a_reader_that_has_seen_enough_breaks_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
-    """As behind ``| head``: nobody reads what is printed, there is no traceback, and the status is the same."""
+    """As behind ``| head``: nobody reads what is printed; no traceback, and the same status."""
     monkeypatch.setenv("LAZYARR_CACHE_DIR", str(tmp_path / "kernels"))
     write(tmp_path, {"right.py": "import lazyarr\nlazyarr.ones(3)\n"})
     env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
