@@ -199,7 +199,8 @@ integers. AVX512_ICL and AVX512_SPR run X86_V4's code.
 
 Speeds are medians of up to four rounds (of two, the lower) of several measurements.  Half of them
 differ by 2.5 % or less between rounds, a fifth by 15 % or more, some by a factor of two or three:
-complex and float16 functions most, where others use the core. The table's speeds are those of two CPUs:
+complex and float16 functions most, where others use the core. NumPy's errors,
+and which results differ from its, are those on X86_V3 here. The table's speeds are those of two CPUs:
 X86_V3's and X86_V2's of a Zen 3, whose cores others used, too; X86_V4's of another one, a CPU with
 AVX-512, and older than what sin, cos and tan of float64 have gained since. NumPy has no loops of its
 own for most functions on CPUs without AVX-512, and calls the C library, one number after the other.
