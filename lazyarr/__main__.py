@@ -12,6 +12,8 @@ import gc
 import os
 import sys
 
+from lazyarr.printing import write_out
+
 USAGE = """\
 usage: python -m lazyarr [--stats] script.py [args...]
        python -m lazyarr [--stats] -m module [args...]
@@ -35,20 +37,22 @@ def main() -> None:
     if stats:
         del args[0]
     first = args[0] if args else ""
-    if first in ("", "-h", "--help"):
-        stream = sys.stdout if first else sys.stderr
-        stream.write(USAGE)
-        sys.exit(0 if first else 2)
+    if not first:
+        sys.stderr.write(USAGE)
+        sys.exit(2)
+    if first in ("-h", "--help"):
+        write_out(USAGE)
+        return
     if args == ["info"]:
         from lazyarr.runner_report import info
 
-        print(info())
+        write_out(info())
         return
     if first == "cache" and not os.path.exists(first):
         from lazyarr.runner_cache import main as look_after
 
         text, status = look_after(args[1:])
-        print(text)
+        write_out(text)
         sys.exit(status)
     if first.startswith("-") and first != "-" and (first not in ("-m", "-c") or len(args) < 2):
         sys.stderr.write(f"lazyarr: cannot run {' '.join(args)}\n{USAGE}")

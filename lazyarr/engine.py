@@ -51,6 +51,7 @@ from lazyarr.values import LEDGER, is_held
 from lazyarr.worth import Account
 
 COMPILED = (*ELEMENTWISE, *FOLDS, Scatter)
+MISALIGNED = "memory is not aligned"
 
 
 def run(nodes: list[Expr], roots: list[Expr], met: Met | Folded | None, account: Account | None) -> None:
@@ -217,7 +218,7 @@ def _misaligned(node: Expr, memory: Memory) -> str | None:
         buf = memory.key(value).buf
         foreign = buf is not None and buf.bridge is not None
         if not geo.flags.aligned or (foreign and buf.address % geo.dtype.alignment):
-            return "memory is not aligned"
+            return MISALIGNED
     return None
 
 
@@ -336,7 +337,7 @@ def _by_numpy(step: Step, w: Walk) -> None:
     w.let_go([k for k in step.ends if k < 0])
     for k in step.members:
         if w.nodes[k].op is not None:
-            w.late += run_through_numpy(w.nodes[k])
+            w.late += run_through_numpy(w.nodes[k], step.why == MISALIGNED)
         if k in step.ends:
             w.let_go((k,))
     if step.why == TOO_FEW:

@@ -226,18 +226,22 @@ def _first(node: Expr, needed: dict[int, Expr]) -> list[Expr]:
     return waiting
 
 
-def run_through_numpy(node: Expr) -> Sequence[flags.Late]:
-    """One node through NumPy: the warnings to give."""
+def run_through_numpy(node: Expr, misaligned: bool = False) -> Sequence[flags.Late]:
+    """One node through NumPy: the warnings to give.
+
+    Where it is NumPy's only because its memory is not aligned, functions that are ours stay so."""
     began = time.perf_counter()
     listener = flags.Listener()
     try:
         with numpy.errstate(all="log", call=listener):
-            return _through_numpy(node, listener, None)
+            return _through_numpy(node, listener, None, misaligned)
     finally:
         COUNT.seconds["fallback"] += time.perf_counter() - began
 
 
-def _through_numpy(node: Expr, listener: flags.Listener, holding: Held | None) -> Sequence[flags.Late]:
+def _through_numpy(
+    node: Expr, listener: flags.Listener, holding: Held | None, misaligned: bool = False
+) -> Sequence[flags.Late]:
     """The same, in an error state that tells a listener, perhaps with all signals held."""
     op = node.op
     made = op if isinstance(op, Opaque) and op.makes else None
@@ -262,7 +266,7 @@ def _through_numpy(node: Expr, listener: flags.Listener, holding: Held | None) -
         if made is not None:
             buf = Buffer.borrow(made.run(*inputs, *made.options))
         else:
-            reference.run(op, buf.real(region), tuple(inputs), mask)
+            reference.run(op, buf.real(region), tuple(inputs), mask, misaligned)
         if is_held(node):
             LEDGER.unallocated -= node.nbytes
         node.done(buf)

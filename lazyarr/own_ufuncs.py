@@ -1,7 +1,8 @@
 """Ufuncs that NumPy does not have: objects of NumPy's type, by its C API, whose loops are ours.
 
 In:  names, and who has machine code of them (`MACHINE`, which the face fills).
-Out: `OWN`: name -> ufunc.  All that NumPy does for its own, it does for these: types, casts, `out`, `where`.
+Out: `OWN`: name -> ufunc.  All that NumPy does for its own, it does for these: types, casts, `out`, `where`,
+memory that is not aligned; for the last one's sake `stand_in` makes others, of functions that NumPy has.
 A loop begins as a call of Python's, which asks for the machine code and puts it into its place.  Where there
 is no compiler, C's functions of single numbers take its place, which may differ by a last bit.
 """
@@ -127,6 +128,36 @@ class _Made:
                 release_after(held, loop.__code__)
 
         return loop
+
+
+class _StandIn:
+    """One of one loop, whose machine code there is, and what its C object points to."""
+
+    def __init__(self, name: str, sig: str, address: int) -> None:
+        ins, outs = sig.split("->")
+        self.place, self.data = ctypes.c_void_p(address), ctypes.c_void_p()
+        self.types = bytes(numpy.dtype(char).num for char in ins + outs)
+        self.words = name.encode(), b"The same by our own function."
+        self.ufunc: numpy.ufunc = _from_functions()(
+            ctypes.byref(self.place), ctypes.byref(self.data), self.types, 1, len(ins), len(outs),
+            _NO_IDENTITY, *self.words, 0,
+        )  # fmt: skip
+
+
+_STAND_INS: dict[tuple[str, str, Any], _StandIn] = {}
+
+
+def stand_in(name: str, sig: str, level: Any) -> numpy.ufunc | None:
+    """Our function as a ufunc of NumPy's type; None where there is no compiler.  `level` is what its code
+    depends on."""
+    key = name, sig, level
+    if key not in _STAND_INS:
+        try:
+            address = MACHINE[0](name, sig)
+        except Exception:               # there is no compiler
+            return None
+        _STAND_INS[key] = _StandIn(name, sig, address)
+    return _STAND_INS[key].ufunc
 
 
 @functools.cache

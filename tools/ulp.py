@@ -6,7 +6,8 @@
     python tools/ulp.py exp sin         # that of some functions, printed only
 
 In:  the functions of `lazyarr.codegen.mathlib`, through `ulp_functions`; errors of `ulp_errors` and of
-`ulp_plane` (complex numbers), times of `ulp_speed`; what kernels compute themselves, of `ulp_kernels`.
+`ulp_plane` (complex numbers), times of `ulp_speed`; what kernels compute themselves, of `ulp_kernels`; the
+page itself, whose columns of levels that this CPU lacks stay, marked as another CPU's.
 Out: three tables.
 """
 
@@ -107,10 +108,44 @@ def _levels() -> list[str]:
     return [level.target.name for level in reversed(host_levels()) if level.target.name in LEVELS]
 
 
+@cache
+def _kept() -> dict[tuple[str, str, str], str]:
+    """What the page has of levels that this CPU lacks, by function, dtype and level."""
+    found, head = {}, [""]
+    for line in PAGE.read_text(encoding="utf-8").splitlines() if PAGE.exists() else ():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if cells[0] == "function":
+            head = cells
+        elif len(cells) == len(head):
+            for column, cell in zip(head, cells, strict=True):
+                level = column.removeprefix("speed, ").removesuffix(_ELSEWHERE)
+                if level in LEVELS and level not in _levels():
+                    found[cells[0], cells[1], level] = cell
+    return found
+
+
+_ELSEWHERE = ", another CPU"
+
+
+def _columns() -> list[str]:
+    """All levels, best first."""
+    return [level for level in LEVELS if level in _levels() or level in {key[2] for key in _kept()}]
+
+
+def _heads() -> list[str]:
+    return [f"speed, {level}{'' if level in _levels() else _ELSEWHERE}" for level in _columns()]
+
+
+def _speeds(key: str, row: Row) -> list[str]:
+    """A row's cells."""
+    name, char = key.split()
+    here = {level: f"{row[level]:.2f}" for level in _levels() if level in row}
+    return [here.get(level) or _kept().get((name, NAMES[char], level), "-") for level in _columns()]
+
+
 def table(rows: dict[str, Row], errors: list[str], shown: str) -> str:
     """Of the dtypes that are shown."""
-    levels = _levels()
-    head = ["function", "dtype", *errors, "differ from NumPy", *(f"speed, {x}" for x in levels)]
+    head = ["function", "dtype", *errors, "differ from NumPy", *_heads()]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for key, row in rows.items():
         name, char = key.split()
@@ -118,20 +153,19 @@ def table(rows: dict[str, Row], errors: list[str], shown: str) -> str:
             continue
         *found, differ = row["accuracy"]
         cells = [name, NAMES[char], *map(_number, found), f"{100 * differ:.1f} %"]
-        cells += [f"{row[level]:.2f}" if level in row else "-" for level in levels]
+        cells += _speeds(key, row)
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
 def native(rows: dict[str, Row]) -> str:
     """Of what kernels compute themselves."""
-    levels = _levels()
-    head = ["function", "dtype", "ULP", "differ from NumPy", *(f"speed, {x}" for x in levels)]
+    head = ["function", "dtype", "ULP", "differ from NumPy", *_heads()]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for name, char in _NATIVE:
         row = rows[f"{name} {char}"]
         cells = [name, NAMES[char], "exact"]
-        cells += [f"{100 * row['differ']:.1f} %", *(f"{row[level]:.2f}" for level in levels)]
+        cells += [f"{100 * row['differ']:.1f} %", *_speeds(f"{name} {char}", row)]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -142,79 +176,86 @@ def _number(x: float) -> str:
 
 _HEAD = """# Elementary functions under `math="native"`
 
-`python tools/ulp.py` writes this page.  Errors are the largest found against mpmath, in units in the last
-place; every level gives the same bits.  Speed is NumPy's time over ours, one thread, 4,096 elements in
-cache, NumPy and the C library restricted to the same CPU level.  What is not listed, and what lies in
-memory that is not aligned (fields of packed records), runs through NumPy's own loops.
+`python tools/ulp.py` writes this page.  Errors are the largest found against mpmath, in units in the
+last place; every level gives the same bits.  Speed is NumPy's time over ours, one thread, 4,096
+elements in cache, NumPy and the C library restricted to the same CPU level.  What is not listed runs
+through NumPy's own loops.  What lies in memory that is not aligned (fields of packed records) has the
+same bits; NumPy moves it.
 
 X86_V4's speeds depend on who else uses the core: NumPy's calls of SVML gain most where nobody does.
-Least are then, of float64, 0.97 for cbrt, 1.01 for power, 1.05 for tan and sinh, 1.1 for log10 and arctan,
-6.8 for sin and cos; of float32 1.15 for log10, 1.24 for sinh, 1.27 for power, 1.29 for arccos, 1.33 for cosh,
-arcsin and cbrt; all of float32 are at 1.35 or more where somebody does.  On X86_V2 NumPy is 1.35 times as
-fast at power of float32, and up to 1.4 times at log2 of float64, with a C library that fuses products, which
-no CPU of that level can; ours is 0.6 times as fast then, else 0.8 to 1.1 times.
+Least are then, of float64, 0.97 for cbrt, 1.01 for power, 1.05 for tan and sinh, 1.1 for log10 and
+arctan, 6.8 for sin and cos; of float32 1.15 for log10, 1.24 for sinh, 1.27 for power, 1.29 for arccos,
+1.33 for cosh, arcsin and cbrt; all of float32 are at 1.35 or more where somebody does.  On X86_V2 NumPy
+is 1.35 times as fast at power of float32, and up to 1.4 times at log2 of float64, with a C library that
+fuses products, which no CPU of that level can; ours is 0.6 times as fast then, else 0.8 to 1.1 times.
 
-X86_V2 has no fused multiply-add.  float64's functions and those of complex numbers round products and sums
-apart on all CPUs, unless the product is exact, which shorter ways give (`arithmetic`); so do exp, log,
-logaddexp and logaddexp2 of float32.  float32's others emulate it in float64 where rounding counts: power
-does so more often than others, though mostly where the exponent of the result is known, which is cheap, and
-is slow there (with all rounded apart it would be 1.3 times as fast there, 0.85 times on X86_V4).
-float16 has so few bits that its results do not show which it was; X86_V2 converts it in integers.
-AVX512_ICL and AVX512_SPR run X86_V4's code.
+X86_V2 has no fused multiply-add.  float64's functions and those of complex numbers round products and
+sums apart on all CPUs, unless the product is exact, which shorter ways give (`arithmetic`); so do exp,
+log, logaddexp and logaddexp2 of float32.  float32's others emulate it in float64 where rounding counts:
+power does so more often than others, though mostly where the exponent of the result is known, which is
+cheap, and is slow there (with all rounded apart it would be 1.3 times as fast there, 0.85 times on
+X86_V4). float16 has so few bits that its results do not show which it was; X86_V2 converts it in
+integers. AVX512_ICL and AVX512_SPR run X86_V4's code.
 
-Speeds are medians of up to four rounds (of two, the lower) of several measurements.  Half of them differ by
-2.5 % or less between rounds, a fifth by 15 % or more, some by a factor of two or three: complex and float16
-functions most, where others use the core.
-The table's speeds are those of a CPU with AVX-512, and older than what sin, cos and tan of float64 and
-X86_V3's two registers side by side have gained since (2 to 40 % on X86_V3, but for log, log2 and hypot of
-float64 and arcsin, arccos, arctan2 and hypot of float32, which keep one).  On a CPU of 2017 without it,
-whose units have 128 bits, X86_V3 is 5.6 to 6.1 times as fast as NumPy and its C library at that level at sin
-and cos of float64 (3.9 before), 4.3 to 5.5 at tan, 1.36 at log, 1.48 at log2, 1.74 at arccosh, and more at
-all others; in float32 2.0 at least; of every other element 1.28 at log, 1.26 at log2 of float64; X86_V2 1.04
-to 1.45 at power of float32, else 1.09 or more; rows of four float32 0.6 to 1.3, of eight or more 0.97 at
-least.
-tan of float64 cannot be 6 times as fast as NumPy's on X86_V4, which is SVML's: that would be 0.22 ns an
-element, or five cycles at 3 GHz for a vector of eight.  A division of such a vector alone takes 16.  Without
-one, two units do ten operations in that time: the number of quarters takes two, two parts of pi/2 two, a
-square, a cube, four terms and their sum six.  A reciprocal (five), the choice by quarters, signs, what
-rounding leaves off the remainder and the test for huge angles are still to come.
-On X86_V4 rows of three to eight elements take 0.7 to 1.25 times as long as NumPy's (exp, log, sin, power,
-sinh), sin of eight float64 0.23.
+Speeds are medians of up to four rounds (of two, the lower) of several measurements.  Half of them
+differ by 2.5 % or less between rounds, a fifth by 15 % or more, some by a factor of two or three:
+complex and float16 functions most, where others use the core. NumPy's errors,
+and which results differ from its, are those on X86_V3 here. The table's speeds are those of two CPUs:
+X86_V3's and X86_V2's of a Zen 3, whose cores others used, too; X86_V4's of another one, a CPU with
+AVX-512, and older than what sin, cos and tan of float64 have gained since. NumPy has no loops of its
+own for most functions on CPUs without AVX-512, and calls the C library, one number after the other.
+What is "-" there was written anew since, and not measured: by LLVM's models of Zen 4 and Ice Lake
+(`llvm-mca`) tan, arcsin, arccos and expm1 of float32 take 1.3 to 1.7, 1.08 to 1.2, 1.14 to 1.2 and 1.01
+to 1.26 times as long as before, where they were 1.38, 1.35, 1.33 and 1.43 times as fast as NumPy's.  On
+a CPU of 2017 without it, whose units have 128 bits, before these were written anew, X86_V3 is 5.6 to
+6.1 times as fast as NumPy and its C library at that level at sin and cos of float64 (3.9 before), 4.3
+to 5.5 at tan, 1.36 at log, 1.48 at log2, 1.74 at arccosh, and more at all others; in float32 2.0 at
+least; of every other element 1.28 at log, 1.26 at log2 of float64; X86_V2 1.04 to 1.45 at power of
+float32, else 1.09 or more; rows of four float32 0.6 to 1.3, of eight or more 0.97 at least. tan of
+float64 cannot be 6 times as fast as NumPy's on X86_V4, which is SVML's: that would be 0.22 ns an
+element, or five cycles at 3 GHz for a vector of eight.  A division of such a vector alone takes 16.
+Without one, two units do ten operations in that time: the number of quarters takes two, two parts of
+pi/2 two, a square, a cube, four terms and their sum six.  A reciprocal (five), the choice by quarters,
+signs, what rounding leaves off the remainder and the test for huge angles are still to come. On X86_V4
+rows of three to eight elements take 0.7 to 1.25 times as long as NumPy's (exp, log, sin, power, sinh),
+sin of eight float64 0.23.
 
-On samples; of all float32 numbers of some octaves around 1 (tan: from 1/64 to 16; sinh: to 78) the
-largest errors are 2.38 for tan, 1.19 for arcsin, 1.17 for arccos, 1.13 for sinh, 1.03 for expm1, 1.02 for
-arccosh, 1.01 for tanh and log2, and 0.98 at most for all other functions of one operand that
-were tried (log, log10, log1p, cosh, sin, cos, arctan, cbrt, arcsinh, arctanh); NumPy's are 3.5 for log10,
+On samples; of all float32 numbers of some octaves around 1 (tan: every third one from 1/64 to 16; sinh:
+to 78) the largest errors are 1.14 for tan and sinh, 1.02 for arccosh, 1.01 for tanh and log2, and 0.98
+at most for all other functions of one operand that were tried (0.92 for expm1, 0.71 for arcsin and
+arccos; log, log10, log1p, cosh, sin, cos, arctan, cbrt, arcsinh, arctanh); NumPy's are 3.5 for log10,
 3.3 for tan, 3.1 for arcsin, 2.1 for arccos and log2, 1.5 for sinh, 1.4 for tanh, 1.01 for arcsinh, 1.16
-for arccosh.  arctan2's is 1.47 of ten million pairs (NumPy's: 2.9), power's 0.89 of some millions, with
-bases near 1 and large results (NumPy's: 1.9); so float64's are off by 0.95 at most, but for bases from 1.0208
-to 1.0235: 1.17 where results are beyond e**400 (NumPy's: 0.51).  float16's results are off by 0.55 at most:
-float32 with no more terms than 11 bits need.  logaddexp and logaddexp2 stay within 1 ULP where the
-larger operand cancels up to 45 bits of the logarithm, but for logaddexp2 where it cancels three or four: 2.2;
-NumPy's are off by hundreds there, and by more the more is cancelled.  Of float64, nearer to 0 than that they
-are off by more, too: 40 where 52 bits are.  Of millions of float64 around multiples of pi/4 sin is off by
-0.93 at most, cos by 0.96.
+for arccosh on X86_V4, and on X86_V3, where the C library has them, 1.4 for tan, 0.9 for arcsin and
+arccos, 0.8 for expm1, 0.75 for log2, but 1.8 for sinh, 2.0 for arccosh, 1.4 for tanh.  arctan2's is
+1.47 of ten million pairs (NumPy's: 2.9), power's 0.89 of some millions, with bases near 1 and large
+results (NumPy's: 1.9); so float64's are off by 0.95 at most, but for bases from 1.0208 to 1.0235: 1.17
+where results are beyond e**400 (NumPy's: 0.51).  float16's results are off by 0.55 at most: float32
+with no more terms than 11 bits need.  logaddexp and logaddexp2 of float32 stay within 1 ULP whatever
+the larger operand cancels of the logarithm, those of float64 up to 45 bits, but for logaddexp2 where it
+cancels three or four: 2.2 (float32: 1.4); NumPy's are off by hundreds there, and by more the more is
+cancelled.  Of float64, nearer to 0 than that they are off by more, too: 40 where 52 bits are.  Of
+millions of float64 around multiples of pi/4 sin is off by 0.93 at most, cos by 0.96.
 
-Operands at any steps become vectors in registers, and scalars do so once: of every other element float64 and
-float32 functions are 1.5 to 4 times as fast as NumPy's on X86_V4 (X86_V2: power of float32 0.8, sin 0.93).
-What the fast paths cannot give (numbers below the normal ones, huge angles, sums that cancel more than four
-bits) waits until it fills a vector for the slow one, so one such element among twenty costs a tenth to the
-whole of the time of usual ones; NaNs do not wait, nor what is out of the domain of logarithms and inverse
-functions, nor zeros and infinities of logarithms and of cbrt.  With 5 % NaNs or zeros log10 of float32,
-cbrt, arccos and power of float64 and exp2, log2 of float16 were 0.85 to 1.0 times as fast as NumPy's on
-X86_V4, power of float32 0.67 on X86_V2, when NaNs of power and these zeros still waited; all others that
-were tried (arctan2, exponentials, logarithms, hyperbolic and circular functions, remainders) faster.  On
-X86_V3 all that were tried are at least 1.3 times as fast, with 5 % NaNs, zeros or negative numbers; log of
-float32 of which half are negative 1.7 times (0.54 when these waited), the inverse functions 1.7 times or
-more where half of all are out of their domains.  Negative bases have powers of their sizes, 1.2 times as
-long on X86_V4; X86_V2's of float32 are 0.5 (no whole exponents) to 0.8 times as fast as NumPy's.
+Operands at any steps become vectors in registers, and scalars do so once: of every other element
+float64 and float32 functions are 1.5 to 4 times as fast as NumPy's on X86_V4 (X86_V2: power of float32
+0.8, sin 0.93). What the fast paths cannot give (numbers below the normal ones, huge angles, sums that
+cancel more than four bits) waits until it fills a vector for the slow one, so one such element among
+twenty costs a tenth to the whole of the time of usual ones; NaNs do not wait, nor what is out of the
+domain of logarithms and inverse functions, nor zeros and infinities of logarithms and of cbrt.  With 5
+% NaNs, zeros or negative numbers log and log10 of float32, log, cbrt, arccos and power of float64 and
+exp2, log2 of float16 are at least 1.7 times as fast as NumPy's on X86_V3, and 1.16 times on X86_V2;
+power of float32 12 times on X86_V3, on X86_V2 0.8 to 1.1 times.  On X86_V3 log of float32 of which half
+are negative is 1.7 times as fast, the inverse functions 1.7 times or more where half of all are out of
+their domains.  Negative bases have powers of their sizes, 1.2 times as long on X86_V4; X86_V2's of
+float32 are 0.5 (no whole exponents) to 0.8 times as fast as NumPy's.
 
-erf, erfc, sinc and i0 are `lazyarr.special`'s, whatever the option is; in the place of NumPy's erf and erfc
-are C's functions of float64, and their speed is that of a loop that calls these.  NumPy's sinc and i0 are
-several steps, sinc 1.6 ULP up to 1/2 and far off next to its zeros, i0 infinite where the exponential is;
-their speed is the whole call's.  Ours are `lazyarr.sinc` and `lazyarr.i0` under `math="native"`; else i0 has
-NumPy's steps, and so its bits and errors (float64 6 times as fast on X86_V4, 3.5 on X86_V3, 0.4 on X86_V2).
-On X86_V2 erf and erfc emulate fused products, and are much slower than C's, which has fewer steps.
+erf, erfc, sinc and i0 are `lazyarr.special`'s, whatever the option is; in the place of NumPy's erf and
+erfc are C's functions of float64, and their speed is that of a loop that calls these.  NumPy's sinc and
+i0 are several steps, sinc 1.6 ULP up to 1/2 and far off next to its zeros, i0 infinite where the
+exponential is; their speed is the whole call's.  Ours are `lazyarr.sinc` and `lazyarr.i0` under
+`math="native"`; else i0 has NumPy's steps, and so its bits and errors (float64 6 times as fast on
+X86_V4, 3.5 on X86_V3, 0.4 on X86_V2). On X86_V2 erf and erfc emulate fused products, and are much
+slower than C's, which has fewer steps.
 
 """
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 
+from lazyarr.printing import write_out
+
 USAGE = """\
 usage: python -m lazyarr.debug bisect program.py
 
@@ -20,7 +22,7 @@ such a one.
 def main() -> None:
     args = sys.argv[1:]
     if args in (["-h"], ["--help"]):
-        sys.stdout.write(USAGE)
+        write_out(USAGE)
         return
     if len(args) != 2 or args[0] != "bisect":
         sys.stderr.write(USAGE)
@@ -28,7 +30,7 @@ def main() -> None:
     from lazyarr.debug.bisect import bisect
 
     verdict = bisect(args[1])
-    print(verdict)
+    write_out(str(verdict))
     sys.exit(0 if verdict.findings or not verdict.wrong else 1)
 
 

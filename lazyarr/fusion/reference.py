@@ -10,15 +10,19 @@ from typing import Any
 
 import numpy
 
+from lazyarr.config import cpu_key
 from lazyarr.expr import BLOCK, Compress, Gather, Map, Op, Opaque, Reduce, Scan, Scatter, Tally
 from lazyarr.flags import discards
 from lazyarr.ops import SEARCHES, function, own_signature
+from lazyarr.own_loops import exact, own
+from lazyarr.own_ufuncs import OWN, stand_in
 
 
-def run(op: Op, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any = True) -> None:
-    """Write what `op` computes from `inputs` into `region`, where `mask` is True."""
+def run(op: Op, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any = True, ours: bool = False) -> None:
+    """Write what `op` computes from `inputs` into `region`, where `mask` is True; by our function, if kernels
+    would call that and `ours` is True."""
     if isinstance(op, Map):
-        _map(op, region, inputs, mask)
+        _map(op, region, inputs, mask, ours)
     elif isinstance(op, Gather):
         _gather(op, region, inputs[0], inputs[1:])
     elif isinstance(op, Scan):
@@ -36,7 +40,7 @@ def run(op: Op, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any = True
         op.run(region, *inputs, *op.options)
 
 
-def _map(op: Map, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any) -> None:
+def _map(op: Map, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any, ours: bool) -> None:
     if op.name == "copy":
         given = inputs[0]
         if discards(given.dtype, region.dtype):     # the program was told at the call
@@ -46,6 +50,8 @@ def _map(op: Map, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any) -> 
         numpy.copyto(region, numpy.where(*inputs), casting="unsafe", where=mask)
     else:
         fn, sig = function(op.name), own_signature(op.name, op.sig)
+        if ours and own(op.name, op.sig) and not exact(op.name, op.sig) and op.name not in OWN:
+            fn = stand_in(op.name, op.sig, cpu_key()) or fn
         if fn.nout == 1:
             fn(*inputs, out=region, signature=sig, casting="unsafe", where=mask)
         else:

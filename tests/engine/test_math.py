@@ -48,6 +48,43 @@ def test_native_functions_call_none_of_numpys_loops(name, char):
     assert y.dtype == z.dtype and numpy.allclose(y, z, rtol=4 * numpy.finfo(char).eps)
 
 
+def misaligned(x):
+    """The same numbers, where no number of the kind may lie."""
+    memory = numpy.zeros(x.nbytes + 1, "u1")[1:].view(x.dtype)
+    memory[:] = x
+    assert not memory.flags.aligned
+    return memory
+
+
+@pytest.mark.parametrize("name, char", [*ALL, *[(n, c) for n, chars in COMPLEX.items() for c in chars]])
+def test_native_functions_have_the_same_bits_where_memory_is_not_aligned(name, char):
+    """NumPy moves such operands and results, for our loop as for its own."""
+    xs = operands(name, char)
+    ours = getattr(lazyarr.special if hasattr(lazyarr.special, name) else lazyarr, name)
+    packed = [misaligned(x) for x in xs]
+    every = numpy.arange(N) % 3 > 0
+    with lazyarr.options(math="native", jit="always"):
+        wanted = numpy.asarray(ours(*map(lazyarr.array, xs)))
+        debug.reset()
+        found = numpy.asarray(ours(*map(lazyarr.asarray, packed)))
+        assert debug.counters()["numpy_fallbacks"] == 1
+        out, part = misaligned(numpy.zeros_like(wanted)), misaligned(numpy.zeros_like(wanted))
+        ours(*map(lazyarr.array, xs), out=lazyarr.asarray(out))
+        ours(*map(lazyarr.asarray, packed), out=lazyarr.asarray(part), where=every)
+        lazyarr.evaluate()
+    assert found.tobytes() == wanted.tobytes() == out.tobytes()
+    assert part[every].tobytes() == wanted[every].tobytes() and not part[~every].any()
+
+
+@pytest.mark.parametrize("char", "df")
+def test_flags_and_numpys_bits_where_memory_is_not_aligned(char):
+    x = misaligned(numpy.linspace(-1, 9, N).astype(char))
+    with lazyarr.options(math="native", jit="always"), pytest.warns(RuntimeWarning, match="invalid"):
+        numpy.asarray(lazyarr.log(lazyarr.asarray(x)))
+    with lazyarr.options(math="numpy", jit="always"), numpy.errstate(invalid="ignore"):
+        assert numpy.asarray(lazyarr.log(lazyarr.asarray(x))).tobytes() == numpy.log(x).tobytes()
+
+
 def cases(table):
     return [(name, char) for name, chars in table.items() for char in chars]
 

@@ -369,6 +369,35 @@ def test_usage(tmp_path: Path) -> None:
     assert "usage" in run(tmp_path, "-m", "lazyarr", "--help").stdout
 
 
+COMMANDS = [
+    ("lazyarr", "--help"), ("lazyarr", "info"), ("lazyarr", "cache", "list"), ("lazyarr", "cache", "stats"),
+    ("lazyarr", "cache", "verify"), ("lazyarr", "cache", "export", "out.zip"), ("lazyarr", "cache", "clear"),
+    ("lazyarr.debug", "--help"), ("lazyarr.debug", "bisect", "right.py"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_reader_that_has_seen_enough_breaks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    """As behind ``| head``: nobody reads what is printed; no traceback, and the same status."""
+    monkeypatch.setenv("LAZYARR_CACHE_DIR", str(tmp_path / "kernels"))
+    write(tmp_path, {"right.py": "import lazyarr\nlazyarr.ones(3)\n"})
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    read, written = os.pipe()
+    os.close(read)
+    try:
+        found = subprocess.run(
+            [sys.executable, "-m", *command], cwd=tmp_path, env=env, stdout=written, stderr=subprocess.PIPE,
+            timeout=TIMEOUT,
+        )  # fmt: skip
+    finally:
+        os.close(written)
+    told = run(tmp_path, "-m", *command)
+    assert told.stdout
+    assert (found.returncode, found.stderr) == (told.returncode, b"")
+
+
 def test_a_program_from_the_standard_input(tmp_path):
     program = "import sys\nprint(sys.argv, sys.path[0], __name__, '__file__' in globals())\n1 / 0\n"
     ours = run(tmp_path, "-m", "lazyarr", "-", "a", stdin=program)

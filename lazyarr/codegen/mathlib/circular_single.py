@@ -1,4 +1,4 @@
-"""sin, cos, tan in float32: the remainder by pi/2 as a sum of two numbers, and one polynomial, or a quotient.
+"""sin, cos, tan in float32: the remainder by pi/2 as a sum of two numbers, and one polynomial.
 
 For |x| up to 2**13 quarters three parts of pi/2 suffice.  The first difference is exact, since it has no more
 bits below its point than x and the first part; so is the product with the second part, and what rounding
@@ -14,6 +14,8 @@ from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Real
 from lazyarr.codegen.mathlib.wider import rare_by_double
 
 _LIMIT = 12000.0
+_REACH = 0.6171
+"""Of r**2."""
 
 
 def _quarters(x: Real) -> tuple[Real, Real, Bits]:
@@ -53,13 +55,19 @@ def cos(on: Lanes, x: Real) -> tuple[Real, Mask]:
 
 
 def tan(on: Lanes, x: Real) -> tuple[Real, Mask]:
-    """n / d or -d / n, of rational functions: both are rounded."""
+    """t or -1 / t, t = r + c, where c is what the tangent has beyond r; the quotient is corrected by what it
+    leaves of 1, with t in its two parts, so that t's rounding does not count.
+
+    The tangent's slope, 1 + tan(r)**2, is 1 + 2 r**2 within a quarter, for what rounding left off r."""
     r, low, quarters = _quarters(x)
     z = r * r
-    n = r - fma(r * z, on.table("TANGENT_OVER"), low)
-    d = fma(z, chain(z, on.table("TANGENT_UNDER")), 1.0)
+    slope = z.times(2.0, 1.0)
+    c = fma(r * z, chain(z, on.table("TANGENT"), reach=_REACH), -(low * slope))
+    t = r + c
+    q = -1.0 / t
+    left = q * c + remains(q, r, 1.0)
     swap = (quarters & 1).differs(0)
-    return swap.real(-d, n) / swap.real(n, d), abs(x).outside(_LIMIT)
+    return swap.real(fma(q, left, q), t), abs(x).outside(_LIMIT)
 
 
 sin_rare, cos_rare, tan_rare = map(

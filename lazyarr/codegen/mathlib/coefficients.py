@@ -56,7 +56,7 @@ def exponentials(f: Format) -> dict[str, Any]:
     two = guarded(lambda r: mp.expm1(r * LN2) / r, LN2)
     return {
         "EXP_TAIL": fit(one, -reach, reach, 1 if f.single else 4),
-        "EXPM1_TAIL": fit(one, -2 * reach, 2 * reach, 3) if f.single else fit(one, -reach, reach, 5),
+        "EXPM1_TAIL": fit(one, -3 * reach, 3 * reach, 3) if f.single else fit(one, -reach, reach, 5),
         "EXP2_TAIL": fit(two, -reach / LN2, reach / LN2, 2 if f.single else 5),
         "EXP_SCALE": f.round(16 / LN2),
         "EXP_STEP": short_and_rest(f, LN2 / 16, 13) if f.single else parts(LN2 / 16, 38, 2),

@@ -22,7 +22,6 @@ from lazyarr.codegen.mathlib.fitting import (
     guarded,
     of_square,
     parts,
-    ratio,
     short,
     short_and_rest,
 )
@@ -173,18 +172,17 @@ def _near_few_bits(
 
 
 def short_circles() -> dict[str, Any]:
-    """In float32: what the arcsine has beyond x, by (2 x)**2; what sine and cosine lack of x and of 1;
-    tan(x) / x is (1 - a z) / (1 + z (b + ...)), with z = x * x."""
+    """In float32: what the arcsine has beyond x, by (2 x)**2; what sine and cosine lack of x and of 1; what
+    the tangent has beyond x."""
     quarter = (PI / 4 * mp.mpf("1.0001")) ** 2
     arc = fit_factor(of_square(lambda x: (mp.asin(x) / x - 1) / x**2, mp.mpf(1) / 6), mp.mpf("0.2501"), 4)
-    (over,), under = ratio(of_square(lambda x: mp.tan(x) / x, mp.mpf(1)), quarter, 1, 3)
+    tangent = of_square(lambda x: (mp.tan(x) / x - 1) / x**2, mp.mpf(1) / 3)
     return {
         "QUARTERS_F": SINGLE.round(2 / PI),
         "QUARTER_PARTS_F": _all_positive(PI / 2, 23, 11),
         "SINE_F": fit(of_square(lambda x: (1 - mp.sin(x) / x) / x**2, mp.mpf(1) / 6), 0, quarter, 3),
         "COSINE_F": fit(of_square(lambda x: (1 - mp.cos(x)) / x**2, mp.mpf(1) / 2), 0, quarter, 3),
-        "TANGENT_OVER_F": -over,
-        "TANGENT_UNDER_F": under,
+        "TANGENT_F": fit_factor(tangent, quarter, 6),
         "ASIN_OF_DOUBLE_F": [c / 4 ** (k + 1) for k, c in enumerate(arc)],
     }
 

@@ -15,7 +15,7 @@ With x = k ln2 + r, M = (2**k - 2**-k) / 2, P = (2**k + 2**-k) / 2, which have n
 from __future__ import annotations
 
 from lazyarr.codegen.mathlib import tables
-from lazyarr.codegen.mathlib.arithmetic import chain, fma, remains
+from lazyarr.codegen.mathlib.arithmetic import chain, fma, remains, total
 from lazyarr.codegen.mathlib.exponential import nearest, scaled
 from lazyarr.codegen.mathlib.hyperbolic import LARGE
 from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Real
@@ -35,13 +35,15 @@ def _taken(x: Real, shifts: Real, low: Real) -> tuple[Real, Real]:
 
 
 def expm1(on: Lanes, x: Real) -> tuple[Real, Mask]:
-    """Of less than a step k is 0, so that small results are no difference of larger numbers."""
+    """Of less than a step and a half k is 0, so that small results are no difference of larger numbers, and
+    what is left is a third of others at most."""
     size, magic = abs(x), on.p.magic
-    small = size < on.table("STEP")[0]
+    small = size < 1.5 * on.table("STEP")[0]
     shifted = small.real(magic, fma(x, on.table("EXP_SCALE"), magic))
     s, low = scaled(shifted.bits)
     p = _fall(*_taken(x, shifted - magic, low), "EXPM1_TAIL")
-    return fma(s, p, s - 1.0).signed(x), size.outside(LARGE[on.p])
+    top, left = total(s, on.real(-1.0))
+    return (top + fma(s, p, left)).signed(x), size.outside(LARGE[on.p])
 
 
 def cosh(on: Lanes, x: Real) -> tuple[Real, Mask]:

@@ -2,7 +2,7 @@
 
 All of it is in sums of two numbers, as x may cancel four bits of the logarithm.  Where more is cancelled, or
 anything of a logarithm so small that it is the exponential and no sum any more, it is computed again in the
-rare path: float64 by sums throughout, to 2**-98 of it or so (`_precise`); float32 in float64.
+rare path: by sums of float64 throughout, to 2**-98 of it or so (`_precise`), for either dtype.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _family(
     def little(on: Lanes, x: Real, y: Real) -> Real:
         """Of numbers whose logarithm the larger one cancels."""
         if on.p is SINGLE:
-            return fast(on.wide, x.wide, y.wide)[0].narrow
+            return little(on.wide, x.wide, y.wide).narrow
         top, other = _larger(x, y)
         k, r = remainder(*total(other, -top))
         s, q = _exponential(k, r)
