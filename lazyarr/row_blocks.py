@@ -264,7 +264,7 @@ class _Joining:
             rows = min(rows, max(least, self.chain.extent // (BLOCKS_EACH * get_num_threads())))
         if self._columns() and self.inside:     # as wide as NumPy's memory permits, or as they were
             most = SLACK // (get_num_threads() * self._row_inside())
-            rows = most if least // 2 <= most < rows else rows
+            rows = most if max(1, least // 2) <= most < rows else rows
         if spread and rows > LINE:
             rows = max(rows // LINE * LINE, self.chain.reach)
         return min(self.chain.extent, rows)
