@@ -38,7 +38,7 @@ from lazyarr.fusion.following import (
     ways_into,
 )
 from lazyarr.fusion.group import Asked, Group, region_of
-from lazyarr.fusion.touches import Flat, Touch, flats, like
+from lazyarr.fusion.touches import Flat, Touch, flats, in_step, like
 from lazyarr.geometry import offset_of
 from lazyarr.records import dataclass
 
@@ -421,15 +421,18 @@ def _saves(chain: Chain) -> bool:
     One element a row counts only where rows are short: else it is little of what memory moves."""
     if not chain.lagging and not chain.folds:
         return False
-    widths = [
-        [(id(t.key), t.row_bytes(axis), t.itemsize) for t in touches]
-        for axis, touches in zip(chain.axes, chain.touches, strict=True)
-    ]
-    most = max((width for mine in widths for _, width, _ in mine), default=0)
-    seen: set[int] = set()
-    for group in widths:
-        mine = {key for key, width, one in group if width > one or width * SHORT >= most > one}
-        if seen & mine:
-            return True
-        seen |= mine
+    placed = list(zip(chain.axes, chain.touches, strict=True))
+    most = max((t.row_bytes(axis) for axis, touches in placed for t in touches), default=0)
+    seen: dict[int, list[tuple[Touch, int]]] = {}
+    for axis, touches in placed:
+        mine = []
+        for t in touches:
+            width, one = t.row_bytes(axis), t.itemsize
+            if width > one or width * SHORT >= most > one:
+                # (Others of a square array, perhaps, are of another axis: they come from memory again.)
+                if any(chain.lagging or in_step(other, a, t, axis) for other, a in seen.get(id(t.key), ())):
+                    return True
+                mine.append((t, axis))
+        for each in mine:
+            seen.setdefault(id(each[0].key), []).append(each)
     return False

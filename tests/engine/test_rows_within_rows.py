@@ -187,3 +187,17 @@ def test_long_rows_stay_in_the_next_cache(program: Made, monkeypatch: pytest.Mon
     planning._plans.clear()
     said = told(lambda np, x: program(np, x, -1), [x])
     assert said.bytes_moved < 1.1 * said.bytes_least
+
+
+@pytest.mark.parametrize("shape", [(100, 100), (60, 60, 60)], ids=str)
+def test_rows_of_different_axes_save_nothing(shape: tuple[int, ...]) -> None:
+    """Extents that are equal by chance make no rows in common: both folds read all of it, and are told to."""
+    (x,) = arrays(shape)
+    a = lazyarr.array(x)
+    lazyarr.evaluate(a)
+    r, c = a.sum(0), a.sum(-1)
+    if len(shape) == 2:
+        assert "in row blocks" not in str(explain(r, c))
+    lazyarr.evaluate(r, c)
+    assert numpy.asarray(r).tobytes() == x.sum(0).tobytes()
+    assert numpy.asarray(c).tobytes() == x.sum(-1).tobytes()
