@@ -141,7 +141,7 @@ def _run(rows: RowBlocks, ready: Ready, words: array[int], watch: Watch | None) 
             _care(words, watch.look(_last(rows, words, chunks, at_end)))
 
     if not strips:
-        parallel_for(kernels[shell.ROWS], at, rows.blocks, ready.threads)
+        parallel_for(kernels[shell.ROWS], at, rows.chunks, ready.threads)
     else:
         if watch is not None:
             _care(words, watch.masks)
@@ -186,7 +186,7 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
     kernels = {key: _kernel(program, past[key]) for key, (program, _) in distinct.items()}
     copy_bytes = -(-8 * (max(len(k.words) for k in kernels.values()) + shell.WORDS) // LINE) * LINE
     own_bytes = copy_bytes + -(-max(k.scratch_bytes for k in kernels.values()) // LINE) * LINE
-    threads = min(threads, rows.blocks)
+    threads = min(threads, rows.chunks)
     usual = [kernels[id(part.program)].kernel for part in rows.parts]
     ready = Ready(
         array("q", bytes(8 * (shell.FIRST + shell.PER_PART * len(parts)))), [], [[] for _ in parts], [],
@@ -198,6 +198,8 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
     for kernel in usual:
         ready.raised.append((len(words), kernel.flags))
         words.append(0)
+    words[shell.OUTER], words[shell.OUTER_AT] = len(rows.outer), 8 * len(words)
+    words.extend(reversed(rows.outer))
     places: dict[int, int] = {}
     for value in rows.lying:
         places[value] = len(words)
@@ -247,13 +249,19 @@ def _add(
     """The words of a variant that moves on by so many rows from block to block; the first one."""
     words, first = ready.words, len(ready.words)
     words.extend([0] * shell.MOVES + [0, 0])
+    jumps: list[int] = []
+    for _, *across in (reversed(move) for move in program.moves if move):
+        jumps.append(8 * len(words))
+        words.extend(across)
     moves = len(words)
     operands = zip(kernel.pointers, program.offsets, program.moves, strict=True)
-    for k, (word, offset, move) in enumerate(operands):
-        own = part.inside[k] >= 0
+    for k, (word, offset, each) in enumerate(operands):
+        own, move = part.inside[k] >= 0, each[-1] if each else 0
         offset += part.inside[k] if own else 0
         offset -= part.start * move if rows else 0
-        words.extend((8 * word, 0 if own else bases[k], offset, move * rows, part.sources[k]))
+        words.extend((
+            8 * word, 0 if own else bases[k], offset, move * rows, part.sources[k], jumps[k] if jumps else 0,
+        ))  # fmt: skip
     template = len(words)
     words.extend(kernel.words)
     words.extend([0] * (-len(kernel.words) % shell.WORDS))
@@ -261,7 +269,7 @@ def _add(
         ready.scalars[number] = [[] for _ in kernel.scalars]
     for places, word in zip(ready.scalars[number], kernel.scalars, strict=True):
         places.append(template + word)
-    words[first:moves] = array("q", [
+    words[first : first + shell.MOVES + 2] = array("q", [
         kernel.kernel.address, kernel.chunks, 8 * template, -(-len(kernel.words) // shell.WORDS), 8 * moves,
         len(kernel.pointers),
     ])  # fmt: skip
@@ -289,6 +297,6 @@ def may_stream(program: Program) -> bool:
     parfor, loops = program.parfor, program.loops
     places = zip(parfor.operands, loops.strides, program.offsets, program.moves, strict=True)
     return not set("rs") & set(parfor.dims) and _squares(program) is None and all(
-        o.role == "in" or (o.access == "u" and not any(x % LINE for x in (*strides[:-1], offset, move)))
-        for o, strides, offset, move in places
+        o.role == "in" or (o.access == "u" and not any(x % LINE for x in (*strides[:-1], offset, *moves)))
+        for o, strides, offset, moves in places
     )

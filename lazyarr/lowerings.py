@@ -243,7 +243,7 @@ def _run(op: Lowering, sig: str, made: dict[str, Lowering], arrays: list[numpy.n
         parfor = Parfor("p", operands, "", body)
         strides = tuple((array.itemsize,) for array in arrays)
         zeros = (0,) * len(arrays)
-        program = Program(parfor, Loops((arrays[-1].size,), strides, zeros), zeros, 0, zeros)
+        program = Program(parfor, Loops((arrays[-1].size,), strides, zeros), zeros, 0, ((),) * len(arrays))
         launch(program, [array.ctypes.data for array in arrays], [], False)
         return
     whole = Body(Active(made=made), lowerable, True)

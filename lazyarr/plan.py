@@ -10,6 +10,7 @@ is node k of the evaluation, k < 0 is leaf -1 - k.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Sequence
 from dataclasses import field
 from itertools import compress
@@ -158,6 +159,7 @@ class RowBlocks:
     rows: int
     """Of a block; the last has more where their number is no multiple."""
     blocks: int
+    """In one row of each axis in `outer`."""
     own_bytes: int
     """Memory for a block's values that only these steps read."""
     spare: int = 0
@@ -176,12 +178,19 @@ class RowBlocks:
     """Launches prepared (`launch_rows`), by options and whether they store past the caches."""
     lying: tuple[int, ...] = ()
     """The values that the parts read and write where these lie, each once."""
+    outer: tuple[int, ...] = ()
+    """Extents of axes along which a block is in one position."""
 
     def __post_init__(self) -> None:
         if self.lying:
             return
         operands = [zip(part.step.operands, part.inside, strict=True) for part in self.parts]
         self.lying = tuple(dict.fromkeys(k for each in operands for k, at in each if at < 0))
+
+    @property
+    def chunks(self) -> int:
+        """All blocks."""
+        return self.blocks * math.prod(self.outer)
 
     @property
     def most(self) -> int:
@@ -210,7 +219,7 @@ class RowBlocks:
 
     def slots(self, threads: int) -> int:
         """How many blocks' values that only these steps read exist at a time."""
-        return slots(self.delay) * self.strips(threads) if self.delay else min(threads, self.blocks)
+        return slots(self.delay) * self.strips(threads) if self.delay else min(threads, self.chunks)
 
 
 def block_rows(number: int, rows: int, blocks: int, start: int, count: int) -> slice:

@@ -130,12 +130,29 @@ def groups_of(w: Walk, refuse: Refuse) -> tuple[Partition, list[Step]]:
     for look_back in NARROWER:
         mine = _groups(w, refuse, Barred(), look_back)
         over = excess(w, mine[1])
+        if over and mine[0].rows.chains:
+            mine, over = _holding_less(w, refuse, mine, over, look_back)
         if found is None or over < least:
             found, least = mine, over
         if not least:
             break
     assert found is not None
+    if found[0].again:
+        return found
     return _again(w, refuse, _reading_through(w, refuse, found, least), least)
+
+
+def _holding_less(
+    w: Walk, refuse: Refuse, found: tuple[Partition, list[Step]], over: int, look_back: int
+) -> tuple[tuple[Partition, list[Step]], int]:
+    """What passes within blocks of rows computed again instead, or in smaller blocks, where that holds less;
+    and how much more than NumPy it is."""
+    again = _repeating(w, refuse, found, {})
+    if again is not None and _bytes(again[1], w) <= _bytes(found[1], w) and excess(w, again[1]) < over:
+        found, over = again, excess(w, again[1])
+    tight = _groups(w, refuse, Barred(), look_back, tight=True) if over else found
+    left = excess(w, tight[1])
+    return (tight, left) if left < over else (found, over)
 
 
 def _reading_through(
@@ -163,16 +180,27 @@ def _again(
 ) -> tuple[Partition, list[Step]]:
     """The plan in which groups compute again what others have computed, where that moves fewer bytes and
     holds no more."""
+    chained: dict[int, list[int]] = {}
+    for chain in found[0].rows.chains:
+        chained.update(dict.fromkeys(numbers := chain.numbers, numbers))
+    mine = _repeating(w, refuse, found, chained)
+    if mine is None or _bytes(mine[1], w) >= _bytes(found[1], w) or excess(w, mine[1]) > most:
+        return found
+    return mine
+
+
+def _repeating(
+    w: Walk, refuse: Refuse, found: tuple[Partition, list[Step]], chained: Chained
+) -> tuple[Partition, list[Step]] | None:
+    """The plan in which groups compute again what pays, if there is any: not what passes between those that
+    are `chained`."""
     parted = found[0]
     if is_off("again") or "fusion" not in config.current.parallel or not w.tokens.literal:
-        return found
-    if not any_large(w.nodes):
-        return found
-    chained: dict[int, list[int]] = {}
-    for chain in parted.rows.chains:
-        chained.update(dict.fromkeys(numbers := chain.numbers, numbers))
+        return None
+    if parted.again or not any_large(w.nodes):
+        return None
     if next(repeats(parted.groups, parted.stored, w.asked, chained), None) is None:
-        return found
+        return None
     look_back, order = LOOK_BACK, None
     if parted.look_back is not None:
         look_back = parted.look_back
@@ -181,9 +209,7 @@ def _again(
     try:
         mine = _groups(w, refuse, Barred(), look_back, order, chained=chained)
     except Apart:
-        return found
-    if _bytes(mine[1], w) >= _bytes(found[1], w) or excess(w, mine[1]) > most:
-        return found
+        return None
     mine[0].regions, mine[0].outline, mine[0].look_back = parted.regions, parted.outline, parted.look_back
     return mine
 
@@ -226,10 +252,10 @@ Places = Sequence[int] | None
 
 def _groups(
     w: Walk, refuse: Refuse, barred: Barred, look_back: int, order: Order = None, places: Places = None,
-    chained: Chained | None = None, in_place: bool = False,
+    chained: Chained | None = None, in_place: bool = False, tight: bool = False,
 ) -> tuple[Partition, list[Step]]:
     """Groups and steps; given what is `chained`, groups may compute again what others have; writes that go
-    `in_place` do not take turns with another buffer."""
+    `in_place` do not take turns with another buffer; where memory is `tight`, blocks of rows hold less."""
     memory = Memory(w.tokens.odd, None if in_place else _turns(w, look_back, order))
     parted, made, absorbed = _planned(w, refuse, barred, look_back, order, places, memory, chained)
     steps = {at: step for at, (step, _) in enumerate(made) if at not in absorbed}
@@ -237,9 +263,9 @@ def _groups(
     edges = {id(step) for at, step in steps.items() if parted.groups[at].edge}
     if look_back == ALONE:
         parted.rows = Found()
-    joint, parted.rows = joined(w, parted, steps, [framed for _, framed in made])
+    joint, parted.rows = joined(w, parted, steps, [framed for _, framed in made], tight)
     if memory.turns is not None and not _together(memory.turns, parted):
-        return _groups(w, refuse, barred, look_back, order, places, chained, in_place=True)
+        return _groups(w, refuse, barred, look_back, order, places, chained, in_place=True, tight=tight)
     if order is None:
         parted.look_back = look_back
         if len(w.nodes) <= OUTLINED:

@@ -32,6 +32,7 @@ from lazyarr.fusion.structure import Framed, Key, Numbering
 from lazyarr.fusion.touches import Touch
 from lazyarr.launch import NONTEMPORAL_BYTES, program_worth_threads
 from lazyarr.launch_rows import may_stream
+from lazyarr.ops import native
 from lazyarr.plan import STRIP_BLOCKS, STRIPS_EACH, PlacedTurn, RowBlocks, RowPart, Step, Walk, block_rows
 from lazyarr.records import NamedTuple
 from lazyarr.row_reads import Reads, fits_in, reach, way_of
@@ -63,6 +64,11 @@ WORTH_STRIPS = 1 << 22
 """Bytes that sweeps of one launch go over, at least, where there are fewer of them than have room, so that
 all threads have strips: below, a launch more takes as long as that saves."""
 
+CALLING = 2
+"""Of the room for columns in the third-level cache, one part in so many where NumPy's loops are called: these
+take longer than memory does, and short rows cost them more (softmax of 2,000 rows, blocks of 3 MB: 1.4 to 1.5
+of the time that it takes without them; of 1,000, 1.5 MB: 1.0)."""
+
 STRETCH = 512
 """Bytes of what successive rows have side by side, at least, where rows are not contiguous (columns, say)."""
 
@@ -83,9 +89,12 @@ def sweeps(row: int, rows: int) -> int:
 
 
 def joined(
-    w: Walk, parted: Partition, steps: Mapping[int, Step], framed: Sequence[Framed | None]
+    w: Walk, parted: Partition, steps: Mapping[int, Step], framed: Sequence[Framed | None],
+    tight: bool = False,
 ) -> tuple[list[Step], Found]:
-    """The steps by group, each chain of groups as one step where that can be; and the chains that are."""
+    """The steps by group, each chain of groups as one step where that can be; and the chains that are.
+
+    Where memory is `tight`, threads hold no more of what passes than there may be besides NumPy's."""
     apart = is_off("rows") or not {"fusion", "reduction"} <= current.parallel
     rows = Found() if apart else parted.rows
     found, kept = dict(steps), Found([], dict(rows.apart))
@@ -99,12 +108,12 @@ def joined(
         if len(shared) > len({*shared}):
             step = "they compute the same"
         elif len(mine) == len(numbers):
-            step = _Joining(w, uses, chain, [steps[k] for k in numbers], mine).step(alike)
+            step = _Joining(w, uses, chain, [steps[k] for k in numbers], mine, tight).step(alike)
         if isinstance(step, str):
             kept.apart.update(dict.fromkeys(numbers[1:], step))
             continue
         assert step.rows is not None
-        kept.chains.append(chain.in_blocks(step.rows.rows))
+        kept.chains.append(chain.nested(len(step.rows.outer)).in_blocks(step.rows.rows))
         found[numbers[0]] = step
         for k in numbers[1:]:
             del found[k]
@@ -114,6 +123,7 @@ def joined(
 class Joint(NamedTuple):
     """What chains of one structure have in common; values go by the chain's own numbers."""
 
+    outer: tuple[int, ...]
     rows: int
     blocks: int
     own_bytes: int
@@ -139,10 +149,12 @@ class _Joining:
     """One chain on its way to a step."""
 
     def __init__(
-        self, w: Walk, uses: Uses, chain: Chain, steps: Sequence[Step], framed: Sequence[Framed]
+        self, w: Walk, uses: Uses, chain: Chain, steps: Sequence[Step], framed: Sequence[Framed], tight: bool
     ) -> None:
-        self.w, self.chain, self.steps, self.framed, self.uses = w, chain, steps, framed, uses
-        self.inside: dict[int, Inside] = {}
+        self.w, self.steps, self.framed, self.uses = w, steps, framed, uses
+        self.given = self.chain = chain
+        self.tight = tight
+        self.inside: dict[int, tuple[Inside, ...]] = {}
         """Values that have a thread's own memory."""
         self.made: dict[int, int] = {}
         """How far the step lags that makes one of these."""
@@ -158,10 +170,11 @@ class _Joining:
         if isinstance(joint, str):
             return joint
         values, steps = list(self.own), self.steps
+        self.chain = self.given.nested(len(joint.outer))
         parts = tuple([_part((step, *part)) for step, part in zip(steps, joint.parts, strict=True)])
         found = RowBlocks(
             parts, joint.rows, joint.blocks, joint.own_bytes, joint.spare, joint.delay,
-            lying=tuple([values[v] for v in joint.lying]),
+            lying=tuple([values[v] for v in joint.lying]), outer=joint.outer,
         )  # fmt: skip
         turns = self._turns()
         if not turns:
@@ -201,12 +214,11 @@ class _Joining:
 
     def _joint(self) -> Joint | str:
         numbers = self.w.numbers
-        self.inside = inside_of(self.chain, self.uses, self.w)
-        for group, lag in zip(self.chain.groups, self.chain.lags, strict=True):
-            self.made.update((k, lag) for k in [numbers[id(n)] for n in group.nodes] if k in self.inside)
-        rows = self._rows()
+        rows = self._wide()
         if isinstance(rows, str):
             return rows
+        for group, lag in zip(self.chain.groups, self.chain.lags, strict=True):
+            self.made.update((k, lag) for k in [numbers[id(n)] for n in group.nodes] if k in self.inside)
         # (Of columns the last block has fewer, not more: what they pass on is to take no more than it must.)
         blocks = (self.chain.extent + (rows - 1 if self._columns() else 0)) // rows
         last = self.chain.extent - (blocks - 1) * rows
@@ -228,70 +240,109 @@ class _Joining:
         spare, delay = self._spare(), self._delay()
         if current.verify:
             made = tuple([RowPart(step, *part) for step, part in zip(self.steps, parts, strict=True)])
-            self._verify(RowBlocks(made, rows, blocks, own_bytes, spare, delay))
+            self._verify(RowBlocks(made, rows, blocks, own_bytes, spare, delay, outer=self._outer()))
         lying = dict.fromkeys(self.own[k] for step in self.steps for k in step.operands if k not in places)
         return Joint(
-            rows, blocks, own_bytes, spare, delay, parts, list(self._reusable()),
+            self._outer(), rows, blocks, own_bytes, spare, delay, parts, list(self._reusable()),
             [self.own[v] for v in self.inside], list(lying),
         )  # fmt: skip
 
-    def _rows(self) -> int | str:
-        """Rows of a block."""
-        row = still = 0
-        for touch, axis in self._largest():
+    def _outer(self) -> tuple[int, ...]:
+        return tuple([level.extent for level in self.chain.outer])
+
+    def _wide(self) -> int | str:
+        """Rows of a block that stay in the second-level cache, or else in the next one: along one axis, or
+        within one row along others."""
+        why, depths = "", range(max(1, len(self.given.levels)))
+        for far in (False, True):
+            for depth in depths:
+                self.chain = self.given.nested(depth)
+                self.inside = inside_of(self.chain, self.uses, self.w)
+                rows = self._rows(far, depth < depths[-1])
+                if isinstance(rows, int):
+                    return rows
+                why = why or rows
+        return why
+
+    def _rows(self, far: bool, parts: bool) -> int | str:
+        """Rows of a block; where they stay in a cache `far` away, a row may have `parts` for several threads,
+        of which each passes on less."""
+        chain = self.chain
+        row = again = still = 0
+        for touch, axis, groups in self._largest():
             row += touch.row_bytes(axis)
+            again += touch.row_bytes(axis) * (groups > 1)
             still += 0 if touch.strides[axis] else touch.itemsize * math.prod(
                 n for n, s in zip(touch.shape, touch.strides, strict=True) if s
             )
         share = cache_bytes() // CACHE_PART
         rows = (share - min(still, share // 2)) // row
-        if self.chain.lagging and rows >= self.chain.reach:
-            largest = max(touch.row_bytes(axis) for touch, axis in self._largest())
-            most = min(rows, room() // self.chain.window(), -(-STAYS // largest))
+        if chain.lagging and rows >= chain.reach:
+            largest = max(touch.row_bytes(axis) for touch, axis, _ in self._largest())
+            most = min(rows, room() // chain.window(), -(-STAYS // largest))
             if rows >= SIDE_BY_SIDE and self._jams(largest):
                 most = max(most, SIDE_BY_SIDE)
             if self.inside:
                 strips = STRIPS_EACH * get_num_threads() if self._worth_threads() else 1
                 most = min(most, self._spare() // (slots(self._delay()) * strips * self._row_inside()))
-            rows = max(self.chain.reach, most)
-        spread = self.chain.spread
-        least = max(-(-STRETCH // spread) if spread else 1, self.chain.reach)
-        if spread and rows < least:     # they come from the next cache about as fast as others from memory
-            rows = min(least, (share_bytes() // CACHE_PART - still) // row)
-        if rows < min(least, self.chain.extent):
+            rows = max(chain.reach, most)
+        spread = chain.spread
+        least = max(-(-STRETCH // spread) if spread else 1, chain.reach)
+        if far and rows < least and not chain.lagging:  # they come about as fast as others from memory
+            most = share_bytes() // CACHE_PART
+            if least > 1:               # (of long pieces only what is used again has to stay)
+                again, most = row, most // CALLING if self._calls() else most
+            rows = min(least, (most - still) // max(1, again))
+        if rows < min(least, chain.extent):
             return f"a row is {row} bytes: too few of them stay in the cache"
         if self._worth_threads():
-            rows = min(rows, max(least, self.chain.extent // (BLOCKS_EACH * get_num_threads())))
-        if self._columns() and self.inside:     # as wide as NumPy's memory permits, or as they were
+            each = self._all_rows() // (BLOCKS_EACH * get_num_threads())
+            if far and parts and not each:
+                return f"{self._all_rows()} rows are too few for all threads"
+            rows = min(rows, max(least, each))
+        if self.inside and not chain.lagging and (self.tight or (far and parts)):
             most = SLACK // (get_num_threads() * self._row_inside())
-            rows = most if least // 2 <= most < rows else rows
+            if most < max(1, least // 2):
+                return f"a thread would hold {self._row_inside()} bytes of each row besides what NumPy holds"
+            rows = min(rows, most)
         if spread and rows > LINE:
-            rows = max(rows // LINE * LINE, self.chain.reach)
-        return min(self.chain.extent, rows)
+            rows = max(rows // LINE * LINE, chain.reach)
+        return min(chain.extent, rows)
 
     def _columns(self) -> bool:
         """Are rows not contiguous, in any order of blocks?"""
         return self.chain.spread > 0 and not self.chain.lagging
 
+    def _all_rows(self) -> int:
+        """Rows, in all rows that they are within."""
+        return self.chain.extent * math.prod(self._outer())
+
     def _row_inside(self) -> int:
         """Bytes of a row of what only the chain reads."""
-        return max(1, sum(self.w.value(v).nbytes for v in self.inside) // self.chain.extent)
+        return max(1, sum(self.w.value(v).nbytes for v in self.inside) // self._all_rows())
 
-    def _largest(self) -> Iterator[tuple[Touch, int]]:
-        """One access for each buffer or block in a thread's own memory."""
+    def _largest(self) -> Iterator[tuple[Touch, int, int]]:
+        """One access for each buffer or block in a thread's own memory, and how many groups have any."""
         found: dict[int, tuple[Touch, int]] = {}
+        groups: dict[int, set[int]] = {}
         numbers = self.w.numbers
-        for axis, touches in zip(self.chain.axes, self.chain.touches, strict=True):
+        for k, (axis, touches) in enumerate(zip(self.chain.axes, self.chain.touches, strict=True)):
             for t in touches:
                 key = id(t.value if numbers[id(t.value)] in self.inside else t.key)
+                groups.setdefault(key, set()).add(k)
                 if key not in found or found[key][0].row_bytes(found[key][1]) < t.row_bytes(axis):
                     found[key] = t, axis
-        return iter(found.values())
+        return ((*each, len(groups[key])) for key, each in found.items())
 
     def _jams(self, row: int) -> bool:
         """Does a kernel take rows side by side, which stay in the caches as single rows would?"""
         near = SIDE_BY_SIDE * row <= MOST_STAYS and SIDE_BY_SIDE * self.chain.window() <= cache_bytes()
         return near and any(s.program is not None and s.program.parfor.shifts for s in self.steps)
+
+    def _calls(self) -> bool:
+        """Does it call NumPy's loops?"""
+        ops = (node.op for group in self.chain.groups for node in group.nodes)
+        return any(isinstance(op, Map) and not native(op.name, op.sig) for op in ops)
 
     def _worth_threads(self) -> bool:
         programs = {id(s.program): s.program for s in self.steps}
@@ -314,7 +365,7 @@ class _Joining:
         end = 0
         for number in self.inside:
             at[number] = end
-            nbytes = self.w.value(number).nbytes // self.chain.extent * rows
+            nbytes = self.w.value(number).nbytes // self._all_rows() * rows
             end += -(-nbytes // LINE) * LINE
         return at, end
 
@@ -343,13 +394,14 @@ class _Joining:
     def _programs(self, k: int, rows: int, blocks: int) -> tuple[Program, Program, Program]:
         """Over the rows of a group's first block, of those between, and of its last one."""
         chain, own = self.chain, self.steps[k].program
-        inside = tuple(map(self.inside.get, self.steps[k].operands))
+        inside = tuple([self.inside.get(v, ()) for v in self.steps[k].operands])
+        axes = tuple([level.axes[k] for level in (*chain.outer, chain)])
         assert own is not None
 
         def program(extent: int) -> Program:
             if chain.rows(k) == 1:
                 return own
-            return self.framed[k].over(Frame(chain.axes[k], chain.space(k, extent), inside))
+            return self.framed[k].over(Frame(axes, chain.space(k, extent), inside))
 
         count, start = chain.rows(k), chain.starts[k]
         begin, end = (min(max(0, row // rows), blocks - 1) for row in (start, start + count - 1))
@@ -419,10 +471,13 @@ class _Joining:
                 for k, (number, inside) in enumerate(zip(part.step.operands, part.inside, strict=True)):
                     room = self.w.value(number).nbytes
                     if inside >= 0:
-                        room = room // self.chain.extent * (rows.stop - rows.start)
+                        room = room // self._all_rows() * (rows.stop - rows.start)
                     low, high = reach(program, k)
-                    moved = rows.start * program.moves[k]
-                    if not 0 <= moved + low <= moved + high <= room:
+                    *across, along = program.moves[k] or (0,)
+                    apart = [move * (n - 1) for move, n in zip(across, found.outer, strict=False)]
+                    low += rows.start * along + sum(min(0, most) for most in apart)
+                    high += rows.start * along + sum(max(0, most) for most in apart)
+                    if not 0 <= low <= high <= room:
                         raise InvalidKernel(f"operand {k} leaves its memory in block {block}")
 
     def _early(self, found: RowBlocks, inside: Collection[int]) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from lazyarr.expr import Expr
 from lazyarr.fusion.assemble import Inside
 from lazyarr.fusion.chain import Chain
 from lazyarr.fusion.group import Group
-from lazyarr.fusion.touches import in_step
+from lazyarr.fusion.touches import Touch, in_step
 from lazyarr.plan import Walk
 from lazyarr.records import NamedTuple
 
@@ -40,7 +40,7 @@ class Uses(NamedTuple):
         )  # fmt: skip
 
 
-def inside_of(chain: Chain, uses: Uses, w: Walk) -> dict[int, Inside]:
+def inside_of(chain: Chain, uses: Uses, w: Walk) -> dict[int, tuple[Inside, ...]]:
     """Values that only the chain reads (its groups have successive numbers), and whole: a thread's memory has
     room for a block of them."""
     until = chain.groups[-1].number
@@ -55,6 +55,15 @@ def inside_of(chain: Chain, uses: Uses, w: Walk) -> dict[int, Inside]:
     # Values that come to lie in an array that exists, or is made, need no memory: it is in the cache, too.
     lasting = {id(t.key) for t, _ in writes if t.value.serial not in passing or t.key.op is None}
     return {
-        w.numbers[id(t.value)]: Inside(t.strides[axis], abs(t.strides[axis]) * chain.extent)
-        for t, axis in writes if id(t.key) not in lasting
+        w.numbers[id(t.value)]: _lying(chain, k, t)
+        for k, ts in enumerate(chain.touches) for t in ts if t.writes and id(t.key) not in lasting
     }
+
+
+def _lying(chain: Chain, k: int, t: Touch) -> tuple[Inside, ...]:
+    """How the rows lie of what a group writes, the longest stride first."""
+    found = []
+    for level, rows in enumerate((*chain.outer, chain)):
+        stride = t.strides[rows.axes[k]]
+        found.append(Inside(level, stride, abs(stride) * rows.extent))
+    return tuple(sorted(found, key=lambda each: -each.period))

@@ -7,12 +7,14 @@ Out: ``void rows(words, chunk, tid)``, the same for all programs, and for chains
 Each thread has memory of its own: a copy of the words of the kernel that runs, in which the operands'
 addresses are the block's; and scratch memory.  The values that pass from kernel to kernel lie in a slot.
 
-`rows` runs a block as a chunk; each thread has one slot.  Where kernels lag, blocks follow one another
-within a strip, and the strips are chunks.  At a time each kernel runs on the block that is its lag behind
-the strip's, one kernel after the other.  What lags reads or overwrites what others write or read one block
-further away for each block of its lag; so at an end where another strip begins a kernel leaves out as many
-blocks as it lags, and strips need not wait for each other.  When all are done, `seams` runs what was left
-out, between each two strips, in the same manner.
+`rows` runs a block as a chunk; each thread has one slot.  Blocks may be within one row of each of several
+axes: then their number counts through these, the last one first.
+
+Where kernels lag, blocks follow one another within a strip, and the strips are chunks.  At a time each
+kernel runs on the block that is its lag behind the strip's, one kernel after the other.  What lags reads or
+overwrites what others write or read one block further away for each block of its lag; so at an end where
+another strip begins a kernel leaves out as many blocks as it lags, and strips need not wait for each other.
+When all are done, `seams` runs what was left out, between each two strips, in the same manner.
 
 A value in a slot may be read as many blocks later as DELAY says.  So blocks of a strip take turns with one
 slot more, and so many blocks at either end, which somebody may read in a seam, have slots to themselves.
@@ -26,9 +28,10 @@ Kernels without calls of NumPy's loops leave what they raise in the CPU's status
 a thread begins; the rest report it themselves.
 
 Words: FLAGS (unused), MEMORY and CALLS as `abi` has them, then MEMORY_BYTES (of one thread), SCRATCH_AT (in
-it), LAST (number of the last block), PARTS (number of kernels), STRIPS, MOST (the largest lag), DELAY,
-SLOTS_AT (in the memory), SLOT_BYTES, STOP, DONE_AT (a cache line for each strip, then for each seam: threads
-write there all the time); then a part for each of the kernels that take turns.
+it), LAST (number of the last block, in one row of each of those axes), OUTER (how many of these there are),
+OUTER_AT (their extents, the last one first), PARTS (number of kernels), STRIPS, MOST (the largest lag),
+DELAY, SLOTS_AT (in the memory), SLOT_BYTES, STOP, DONE_AT (a cache line for each strip, then for each seam:
+threads write there all the time); then a part for each of the kernels that take turns.
 A part: LAG, BEGIN and END (its blocks), RAISED (the word that collects floating-point status), CARE (what
 of that stops the strips), and its variants in the first block, in others, in the last one: HEAD, BODY,
 TAIL.
@@ -36,7 +39,7 @@ A variant: KERNEL (function), CHUNKS (of a block), TEMPLATE and COUNT (its words
 MOVES and MOVE_COUNT.
 A move: WORD (of the operand's pointer), BASE (the word of its buffer's address; 0 for the slot), AT (where
 it begins there in block 0), STEP (bytes from block to block), MADE (the lag of the kernel that fills the
-slot).
+slot), JUMPS (as many words as OUTER says: bytes from row to row along those axes).
 Places of words are in bytes from the words that hold them.
 """
 
@@ -54,13 +57,14 @@ from lazyarr.target import Target
 
 MEMORY = Layout.SCRATCH
 (
-    MEMORY_BYTES, SCRATCH_AT, LAST, PARTS, STRIPS, MOST, DELAY, SLOTS_AT, SLOT_BYTES, STOP, DONE_AT, FIRST
-) = range(Layout.FIRST, Layout.FIRST + 12)  # fmt: skip
+    MEMORY_BYTES, SCRATCH_AT, LAST, OUTER, OUTER_AT, PARTS, STRIPS, MOST, DELAY, SLOTS_AT, SLOT_BYTES, STOP,
+    DONE_AT, FIRST
+) = range(Layout.FIRST, Layout.FIRST + 14)  # fmt: skip
 LAG, BEGIN, END, RAISED, CARE, HEAD, BODY, TAIL = range(8)
 PER_PART = 8
 KERNEL, CHUNKS, TEMPLATE, COUNT, MOVES, MOVE_COUNT = range(6)
-WORD, BASE, AT, STEP, MADE = range(5)
-PER_MOVE = 5
+WORD, BASE, AT, STEP, MADE, JUMPS = range(6)
+PER_MOVE = 6
 WORDS = 8
 """Of a template, which are copied together; and of a cache line."""
 
@@ -74,8 +78,8 @@ def slots(delay: int) -> int:
 
 _RUN = "run_part"
 _RUN_PARAMS = (
-    "ptr %words", "i64 %number", "i64 %block", "ptr %own", "ptr %slots", "i1 %alone", "i1 %seam",
-    "i64 %low", "i64 %low_step", "i64 %high", "i64 %high_step",
+    "ptr %words", "i64 %number", "i64 %block", "i64 %across", "ptr %own", "ptr %slots", "i1 %alone",
+    "i1 %seam", "i64 %low", "i64 %low_step", "i64 %high", "i64 %high_step",
 )  # fmt: skip
 
 
@@ -129,8 +133,11 @@ def _rows(target: Target) -> str:
     b = _public(target, ROWS)
     own = _own(b)
     slot = b.at(own, b.word("%words", SLOTS_AT))
+    blocks = b.add(b.word("%words", LAST), "1")
+    across = b.op(f"udiv i64 %chunk, {blocks}")
+    block = b.op(f"sub i64 %chunk, {b.mul(across, blocks)}")
     with b.loop("0", b.word("%words", PARTS)) as (number, _):
-        _run(b, number, "%chunk", own, slot, "true", Stretch("0", "0", "0", "0", "false"))
+        _run(b, number, block, across, own, slot, "true", Stretch("0", "0", "0", "0", "false"))
     return b.text()
 
 
@@ -177,7 +184,7 @@ def _turns(b: Function, which: str, stretch: Stretch, begin: str, end: str) -> N
             b.op(f"icmp sge i64 {turn}, {b.word(done, 0)}"), b.op(f"icmp eq i64 {_stopped(b)}, 0"),
         ]  # fmt: skip
         with b.when(reduce(lambda x, y: b.op(f"and i1 {x}, {y}"), within)):
-            _run(b, number, block, own, here, "false", stretch)
+            _run(b, number, block, "0", own, here, "false", stretch)
             b.put(done, 0, "i64", b.add(turn, "1"))
 
 
@@ -208,11 +215,13 @@ def _edge(b: Function, strip: str) -> str:
     return b.op(f"udiv i64 {b.mul(strip, blocks)}, {b.word('%words', STRIPS)}")
 
 
-def _run(b: Function, number: str, block: str, own: str, slots: str, alone: str, stretch: Stretch) -> None:
+def _run(
+    b: Function, number: str, block: str, across: str, own: str, slots: str, alone: str, stretch: Stretch
+) -> None:
     low, low_step, high, high_step, seam = stretch
     b.do(
-        f"call void @{_RUN}(ptr %words, i64 {number}, i64 {block}, ptr {own}, ptr {slots}, i1 {alone}, "
-        f"i1 {seam}, i64 {low}, i64 {low_step}, i64 {high}, i64 {high_step})"
+        f"call void @{_RUN}(ptr %words, i64 {number}, i64 {block}, i64 {across}, ptr {own}, ptr {slots}, "
+        f"i1 {alone}, i1 {seam}, i64 {low}, i64 {low_step}, i64 {high}, i64 {high_step})"
     )
 
 
@@ -232,6 +241,26 @@ def _bind(b: Function, variant: str) -> None:
         with b.when(b.op(f"icmp eq i64 {base}, 0")):
             slot = b.op(f"ptrtoint ptr {_slot(b, b.word(move, MADE))} to i64")
             b.put(place, 0, "i64", b.add(at, slot))
+    outer = b.word("%words", OUTER)
+    with b.when(b.op(f"icmp sgt i64 {outer}, 0")):
+        _jump(b, outer, moves, b.word(variant, MOVE_COUNT))
+
+
+def _jump(b: Function, outer: str, moves: str, count: str) -> None:
+    """To the rows along other axes in which the block is."""
+    extents = b.at("%words", b.word("%words", OUTER_AT))
+    with b.loop("0", outer, carried=[("i64", "%across")]) as (d, left):
+        extent = b.word(b.at(extents, b.mul(d, "8")), 0)
+        (now,) = left.now
+        rest = b.op(f"udiv i64 {now}, {extent}")
+        position = b.op(f"sub i64 {now}, {b.mul(rest, extent)}")
+        left.next = [rest]
+        with b.loop("0", count) as (k, _):
+            move = b.at(moves, b.mul(k, str(8 * PER_MOVE)))
+            jumps = b.at("%words", b.word(move, JUMPS))
+            by = b.mul(position, b.word(b.at(jumps, b.mul(d, "8")), 0))
+            place = b.at("%own", b.word(move, WORD))
+            b.put(place, 0, "i64", b.add(b.word(place, 0), by))
 
 
 def _slot(b: Function, lag: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from lazyarr.debug.words import dims_of, input_word, label, links_of, size
 from lazyarr.engine import groups_for
 from lazyarr.expr import LOCK, Compress, Expr, Read
+from lazyarr.fusion.chain import Chain
 from lazyarr.fusion.group import Group as Fused
 from lazyarr.fusion.group import Refusal, region_of
 from lazyarr.fusion.partition import Partition
@@ -261,14 +262,16 @@ def _rows(group: Fused, rows: Found) -> tuple[str, ...]:
             first, *_, last = chain.numbers
             block = f"{chain.block} of {chain.extent}"
             k = chain.numbers.index(group.number)
-            along = _along(group.shape, chain.space(k, chain.rows(k)), chain.axes[k])
-            lines.append(f"in row blocks with groups {first} to {last}: {block} along {along}")
+            along = _along(chain, k)
+            within = "".join(f", in one of {c.extent} along {_along(c, k)}" for c in reversed(chain.outer))
+            lines.append(f"in row blocks with groups {first} to {last}: {block} along {along}{within}")
     return tuple(lines)
 
 
-def _along(shape: tuple[int, ...], seen: tuple[int, ...], axis: int) -> str:
-    """The axis of a space along which rows lie, or several."""
-    others = [d for d, pair in enumerate(zip(shape, seen, strict=False)) if d != axis and pair[0] != pair[1]]
+def _along(chain: Chain, k: int) -> str:
+    """The axis of a group's space along which rows lie, or several."""
+    axis = chain.axes[k]
+    others = chain.span(k) - {axis, *(d for c in chain.outer for d in c.span(k))}
     return f"axes {min(others)} to {axis}" if others else f"axis {axis}"
 
 

@@ -52,6 +52,8 @@ class Inside(NamedTuple):
 
     Its storage is dense, so the rows of a block are contiguous, or so are those of each period."""
 
+    level: int
+    """Which of the axes of a `Frame` the rows lie along."""
     stride: int
     """Bytes from one row to the next, in the whole value."""
     period: int
@@ -70,11 +72,13 @@ class Inside(NamedTuple):
 class Frame(NamedTuple):
     """Some successive rows of a group's space: positions along an axis, or along several as along one."""
 
-    axis: int
+    axes: tuple[int, ...]
+    """The last one; before it those of which the rows are in one position."""
     shape: tuple[int, ...]
     """The part of the space that they are."""
-    inside: tuple[Inside | None, ...]
-    """For each of the program's operands; None for what lies in the value's own memory."""
+    inside: tuple[tuple[Inside, ...], ...]
+    """For each of the program's operands, axis by axis, the longest stride first; none for what lies in the
+    value's own memory."""
 
 
 class Source(NamedTuple):
@@ -184,13 +188,15 @@ def assemble(f: Filled, arrange: Arrange, frame: Frame | None = None) -> Program
     shape = group.shape
     strides = [_strides(*each, shape) for each in zip(f.values, f.geos, mould.kinds, strict=True)]
     starts = list(map(offset_of, f.geos))
-    moves = [0] * len(starts) if frame is None else [s[frame.axis] for s in strides]
+    axes = () if frame is None else frame.axes
+    moves = [tuple([s[d] for d in axes]) for s in strides]
     if frame is not None:
         shape = frame.shape
-        for k, inside in enumerate(frame.inside):
-            if inside is not None:
-                moves[k] = 0
-                strides[k], starts[k] = inside.within(shape[frame.axis], strides[k], starts[k])
+        for k, each in enumerate(frame.inside):
+            for inside in each:
+                moves[k] = (0,) * len(axes)
+                extent = shape[axes[inside.level]]
+                strides[k], starts[k] = inside.within(extent, strides[k], starts[k])
     nests, run, fold_group = _nests(group, shape, strides, arrange)
     body, (dims, loops) = _fitting(mould.insts, f.calls, nests, mould.order)
     offsets = tuple(at + t for at, t in zip(starts, loops.offsets, strict=True))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import field
 
 from lazyarr.fusion.group import Group
-from lazyarr.fusion.touches import Touch, spread_out
+from lazyarr.fusion.touches import Touch, narrowed, spread_out
 from lazyarr.records import NamedTuple, dataclass
 
 LARGE = 16
@@ -75,6 +75,11 @@ class Chain:
     """How many rows lie along several axes of the first group, as along one; 0: along one."""
     like: object = None
     """The same for chains that differ in whose memory they touch alone (`stages`); None: not known."""
+    levels: tuple[Chain, ...] = ()
+    """Chains of the same groups, this one among them, whose rows lie along different axes: rows of one may be
+    within a row of others (`within`).  Those with the longest way from row to row come first."""
+    outer: tuple[Chain, ...] = ()
+    """Of the levels, those in one row of each of which these rows are."""
     _buffers: Buffers | None = None
 
     @property
@@ -109,8 +114,32 @@ class Chain:
         """The same, of which so many rows run together."""
         return Chain(
             self.groups, self.axes, self.touches, self.extent, rows, self.lags, self.reach, self.starts,
-            self.folds, self.flat, self.like, self._buffers,
+            self.folds, self.flat, self.like, self.levels, self.outer, self._buffers,
         )  # fmt: skip
+
+    def span(self, k: int) -> set[int]:
+        """The axes of a group's space along which its rows lie."""
+        (whole, seen), axis = (self.groups[k].shape, self.touches[k][0].shape), self.axes[k]
+        return {axis, *(d for d, pair in enumerate(zip(whole, seen, strict=False)) if pair[0] != pair[1])}
+
+    def nested(self, depth: int) -> Chain:
+        """Its rows, or those of the level behind so many others, within one row of each of these."""
+        return self.levels[depth].within(self.levels[:depth]) if depth else self
+
+    def within(self, outer: tuple[Chain, ...]) -> Chain:
+        """These rows, as far as they are in one row of each of the outer chains."""
+        found = Chain([], [], [], self.extent, outer=outer)
+        for k, (group, axis) in enumerate(zip(self.groups, self.axes, strict=True)):
+            once = set[int]().union(*(level.span(k) for level in outer))
+            shape = tuple([1 if d in once else n for d, n in enumerate(self.touches[k][0].shape)])
+            found.add(group, axis, [narrowed(t, shape) for t in self.touches[k]])
+        return found
+
+    def stride(self) -> int:
+        """Bytes from row to row, in what is largest."""
+        placed = zip(self.touches, self.axes, strict=True)
+        _, found = max((t.value.nbytes, abs(t.strides[axis])) for ts, axis in placed for t in ts)
+        return found
 
     @property
     def spread(self) -> int:

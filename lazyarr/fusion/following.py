@@ -57,7 +57,7 @@ def ways_into(
     found, why = list[Way](), ""
     for k, chain in enumerate(tried):
         why = f"it folds all axes of extent {chain.extent}, or has none"
-        best: tuple[tuple[int, int], Way] | None = None
+        ways = list[tuple[Way, list[Touch]]]()
         for axis, start, stride in _aligned(chain, group, touches):
             mine = moved(touches, axis, start, stride)
             if stride and any(spread_out(t, axis) for t in mine):
@@ -65,16 +65,15 @@ def ways_into(
             behind = _behind(chain, mine, axis, start)
             if isinstance(behind, str):
                 why = behind
-            elif best is None or behind < best[0]:
-                best = behind, Way(k, axis, start, *behind, stride)
-        for flat in flats if best is None else ():
-            # (Sweeps keep the axes that they have.)
-            if flat.shape[flat.axis] == chain.extent:
-                behind = _behind(chain, over(touches, flat), flat.axis, 0)
-                if behind == (0, 0):
-                    best = behind, Way(k, flat.axis, 0, *behind, flat=flat)
-        if best is not None:
-            found.append(best[1])
+            else:
+                ways.append((Way(k, axis, start, *behind, stride), mine))
+        if all(not way.lag and not way.apart for way, _ in ways):   # (sweeps keep the axes that they have)
+            for flat in (f for f in flats if f.shape[f.axis] == chain.extent):
+                mine = over(touches, flat)
+                if _behind(chain, mine, flat.axis, 0) == (0, 0):
+                    ways.append((Way(k, flat.axis, 0, 0, 0, flat=flat), mine))
+        if ways:
+            found.append(_nearest(chain, ways))
     return found or why
 
 
@@ -136,6 +135,22 @@ def changes_what_stays(groups: Iterable[Group], group: Group, asked: Asked) -> b
         if old is not None and not node.covers and old.serial in asked:
             olds.append(old)
     return bool(olds) and any(makes(old, g, old.epoch) for g in groups for old in olds)
+
+
+def _nearest(chain: Chain, ways: list[tuple[Way, list[Touch]]]) -> Way:
+    """The way that runs the least behind.  Of axes of one extent that do so the one along which what the
+    chain touches is touched in the same rows: to read others is no harm, but no gain."""
+    if len(ways) == 1:
+        return ways[0][0]
+    latest = chain.buffers.latest
+
+    def order(found: tuple[Way, list[Touch]]) -> tuple[int, int, int]:
+        (_, axis, _, lag, apart, *_), touches = found
+        placed = [(t, latest[id(t.key)]) for t in touches if id(t.key) in latest]
+        near = [any(in_step(o, a, t, axis) for (_, o, a), _ in each.values()) for t, each in placed]
+        return lag, apart, near.count(False)
+
+    return min(ways, key=order)[0]
 
 
 def _behind(chain: Chain, touches: list[Touch], axis: int, start: int) -> tuple[int, int] | str:

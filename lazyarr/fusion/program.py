@@ -49,8 +49,9 @@ class Program:
     """Bytes from the start of each operand's storage to its first visited element."""
     run: int
     """Longest run of a fold (see reduce_order); 0 for a map."""
-    moves: tuple[int, ...]
-    """Bytes from a row to the next, for each operand of a program over some rows; else all 0."""
+    moves: tuple[tuple[int, ...], ...]
+    """For each operand of a program over some rows, bytes from a row to the next, and before that from a row
+    to the next along other axes, one row of each of which these are in (`assemble.Frame`); else nothing."""
     rewrites: tuple[Rewritten, ...] = ()
     launches: dict[Any, Any] = field(default_factory=dict)
     """Launches prepared for this program, by kind of stores and options (`launch.Prepared`).  They hold the

@@ -38,7 +38,7 @@ from lazyarr.fusion.following import (
     ways_into,
 )
 from lazyarr.fusion.group import Asked, Group, region_of
-from lazyarr.fusion.touches import Flat, Touch, flats, like
+from lazyarr.fusion.touches import Flat, Touch, flats, in_step, like
 from lazyarr.geometry import offset_of
 from lazyarr.records import dataclass
 
@@ -227,6 +227,8 @@ class Stage:
     """By kind of one more group, and the numbers of its buffers."""
     best: int | None = UNKNOWN
     """Which of the chains is worth it, if one is."""
+    levels: list[int] = field(default_factory=list)
+    """Those whose rows may be within one another's, that one among them."""
 
 
 @dataclass(slots=True, eq=False)
@@ -317,10 +319,12 @@ class Tried:
             worth = [k for k, chain in enumerate(chains) if _saves(chain)]
             order = [(_fitness(chains[k], room), -chains[k].flat, k) for k in worth]
             stage.best = min(order)[-1] if order else None
+            stage.levels = [] if stage.best is None else _levels(chains, stage.best)
         if stage.best is None:
             return None
         found = chains[stage.best]
         found.like = stage, len(self.begun)
+        found.levels = tuple([chains[k] for k in stage.levels])
         return found
 
 
@@ -329,6 +333,21 @@ def _fitness(chain: Chain, room: int) -> int:
     if chain.spread:
         return 1
     return 0 if chain.lagging or 2 * chain.window() <= room else 2
+
+
+def _levels(chains: Sequence[Chain], best: int) -> list[int]:
+    """Which chains' rows lie along different axes in all groups, those with the longest way from row to row
+    first: that one and others, where rows lie along several axes before those where they lie along one."""
+    if chains[best].lagging or len(chains) == 1:
+        return []
+    found = [best]
+    for k in sorted(range(len(chains)), key=lambda k: -chains[k].flat):
+        mine, places = chains[k], range(len(chains[k].groups))
+        if k != best and not mine.lagging and all(map(mine.standard, places)) and all(
+            mine.span(at).isdisjoint(chains[other].span(at)) for other in found for at in places
+        ):  # fmt: skip
+            found.append(k)
+    return sorted(found, key=lambda k: -chains[k].stride())
 
 
 def _longer(tried: list[Chain], one: Begun, stage: Stage) -> list[Chain]:
@@ -402,15 +421,18 @@ def _saves(chain: Chain) -> bool:
     One element a row counts only where rows are short: else it is little of what memory moves."""
     if not chain.lagging and not chain.folds:
         return False
-    widths = [
-        [(id(t.key), t.row_bytes(axis), t.itemsize) for t in touches]
-        for axis, touches in zip(chain.axes, chain.touches, strict=True)
-    ]
-    most = max((width for mine in widths for _, width, _ in mine), default=0)
-    seen: set[int] = set()
-    for group in widths:
-        mine = {key for key, width, one in group if width > one or width * SHORT >= most > one}
-        if seen & mine:
-            return True
-        seen |= mine
+    placed = list(zip(chain.axes, chain.touches, strict=True))
+    most = max((t.row_bytes(axis) for axis, touches in placed for t in touches), default=0)
+    seen: dict[int, list[tuple[Touch, int]]] = {}
+    for axis, touches in placed:
+        mine = []
+        for t in touches:
+            width, one = t.row_bytes(axis), t.itemsize
+            if width > one or width * SHORT >= most > one:
+                # (Others of a square array, perhaps, are of another axis: they come from memory again.)
+                if any(chain.lagging or in_step(other, a, t, axis) for other, a in seen.get(id(t.key), ())):
+                    return True
+                mine.append((t, axis))
+        for each in mine:
+            seen.setdefault(id(each[0].key), []).append(each)
     return False

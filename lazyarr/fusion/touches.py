@@ -95,6 +95,11 @@ def over(touches: list[Touch], flat: Flat | None) -> list[Touch]:
     return touches if flat is None else [t._replace(shape=flat.shape, like=0) for t in touches]
 
 
+def narrowed(t: Touch, shape: Extents) -> Touch:
+    """A touch in a part of the space."""
+    return t._replace(shape=shape, like=like(shape, *t[3:8])[-1])
+
+
 def rows_apart(a: Touch, axis_a: int, b: Touch, axis_b: int) -> int | None:
     """How far apart rows of two accesses of one buffer may be that touch the same bytes, at most.
 

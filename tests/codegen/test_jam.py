@@ -146,7 +146,7 @@ def test_operands_that_are_others_than_was_said():
     arrays = [rng.random((20, 200)) for _ in range(4)]
     out = numpy.zeros((20, 200))
     strides = ((1600, 8),) * 5
-    program = Program(five_points(), Loops((20, 200), strides, (0,) * 5), (0,) * 5, 0, (0,) * 5)
+    program = Program(five_points(), Loops((20, 200), strides, (0,) * 5), (0,) * 5, 0, ((),) * 5)
     with np.options(jit="always", tier="2"):
         assert kernel_for(program.parfor).heat.tier == 2
         prepared = prepare(program, False, 1)

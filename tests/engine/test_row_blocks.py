@@ -252,10 +252,10 @@ def test_planning_changes_no_chain_that_it_was_given(monkeypatch: pytest.MonkeyP
     given = []
     real = planning.joined
 
-    def joined(w: Any, parted: Any, steps: Any, bodies: Any) -> Any:
+    def joined(w: Any, parted: Any, steps: Any, bodies: Any, tight: bool) -> Any:
         chains, apart = list(parted.rows.chains), dict(parted.rows.apart)
         blocks = [chain.block for chain in chains]
-        found = real(w, parted, steps, bodies)
+        found = real(w, parted, steps, bodies, tight)
         given.append((chains, apart, blocks))
         assert (parted.rows.chains, parted.rows.apart) == (chains, apart)
         assert [chain.block for chain in chains] == blocks == [0] * len(blocks)
