@@ -38,7 +38,8 @@ from lazyarr.lifetimes import excess
 from lazyarr.plan import Plan, Step, Walk
 from lazyarr.plan_patterns import for_count, for_shape, kept_of, outline_of, pattern_of
 from lazyarr.resting import Resting
-from lazyarr.row_blocks import joined, room, sweeps
+from lazyarr.row_blocks import joined
+from lazyarr.row_room import room, sweeps
 from lazyarr.schedule import TINY
 from lazyarr.steps import MOULDS, Alike, Made, Scattered, step_of
 from lazyarr.switches import is_off

@@ -2,7 +2,7 @@
 
 In:  chains of groups (`fusion.rows`), their steps and programs.   Out: the steps of the plan, in which one
 step stands for each chain.
-A block is as many rows as stay in a core's second-level cache, while others pass through it.
+A block is as many rows as stay in a core's cache (`row_room`), while others pass through it.
 What only the chain reads has no memory but a thread's own, of one block.  So a chain needs less memory than
 its steps one by one, but that it lets go of what it reads at its end only: where that may matter, the
 values are named, and each evaluation decides (`RowBlocks.early`).
@@ -10,14 +10,11 @@ values are named, and each evaluation decides (`RowBlocks.early`).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from lazyarr.cache_sizes import cache_bytes, share_bytes
-from lazyarr.codegen.rows_shell import slots
 from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.config import current
 from lazyarr.expr import Expr, Map
@@ -30,62 +27,17 @@ from lazyarr.fusion.program import Program
 from lazyarr.fusion.rows import Found
 from lazyarr.fusion.structure import Framed, Key, Numbering
 from lazyarr.fusion.touches import Touch
-from lazyarr.launch import NONTEMPORAL_BYTES, program_worth_threads
+from lazyarr.launch import NONTEMPORAL_BYTES
 from lazyarr.launch_rows import may_stream
-from lazyarr.ops import native
-from lazyarr.plan import STRIP_BLOCKS, STRIPS_EACH, PlacedTurn, RowBlocks, RowPart, Step, Walk, block_rows
+from lazyarr.plan import PlacedTurn, RowBlocks, RowPart, Step, Walk, block_rows
 from lazyarr.records import NamedTuple
 from lazyarr.row_reads import Reads, fits_in, reach, way_of
-from lazyarr.row_values import Uses, inside_of
+from lazyarr.row_room import widest
+from lazyarr.row_values import Uses
 from lazyarr.schedule import LINE, scattered
 from lazyarr.storage import SLACK
 from lazyarr.switches import is_off
 from lazyarr.threading.limits import get_num_threads
-from lazyarr.tuning import SIDE_BY_SIDE
-
-CACHE_PART = 4
-"""Of the cache, one part in so many is for the rows of a block (2 to 16 were measured alike)."""
-
-BLOCKS_EACH = 4
-"""Blocks for each thread, at least, where the work is worth threads."""
-
-ROOM = 2
-"""Of the cache, one part in so many is for the rows between the first group of a chain and its last."""
-
-STAYS = 1 << 13
-"""Bytes of a block of each operand, where groups lag: what one of them makes the next one finds in the
-first-level cache (8 to 16 KiB were the best for all numbers of sweeps)."""
-
-MOST_STAYS = 1 << 15
-"""The same where a kernel takes rows side by side, which makes up for it up to here: sweeps over rows of 3000
-doubles take twice the time then."""
-
-WORTH_STRIPS = 1 << 22
-"""Bytes that sweeps of one launch go over, at least, where there are fewer of them than have room, so that
-all threads have strips: below, a launch more takes as long as that saves."""
-
-CALLING = 2
-"""Of the room for columns in the third-level cache, one part in so many where NumPy's loops are called: these
-take longer than memory does, and short rows cost them more (softmax of 2,000 rows, blocks of 3 MB: 1.4 to 1.5
-of the time that it takes without them; of 1,000, 1.5 MB: 1.0)."""
-
-STRETCH = 512
-"""Bytes of what successive rows have side by side, at least, where rows are not contiguous (columns, say)."""
-
-
-def room() -> int:
-    """Bytes of the rows between the first group of a chain and the last that lags."""
-    return cache_bytes() // ROOM
-
-
-def sweeps(row: int, rows: int) -> int:
-    """How many sweeps that take turns with two buffers, of so many rows, each so many bytes, run together."""
-    beside, fits = 1, room() // (2 * row)
-    if SIDE_BY_SIDE * row <= MOST_STAYS:        # (kernels that take rows side by side need as much for each)
-        beside, fits = SIDE_BY_SIDE, min(fits, cache_bytes() // SIDE_BY_SIDE // (2 * row))
-    blocks, threads = rows // max(-(-STAYS // row), beside), get_num_threads()
-    apart = blocks // (STRIP_BLOCKS * threads) + 1
-    return min(fits, apart) if threads > 1 and apart * row * rows >= WORTH_STRIPS else fits
 
 
 def joined(
@@ -156,8 +108,6 @@ class _Joining:
         self.tight = tight
         self.inside: dict[int, tuple[Inside, ...]] = {}
         """Values that have a thread's own memory."""
-        self.made: dict[int, int] = {}
-        """How far the step lags that makes one of these."""
         self.own = Numbering()
         """By number of a value: the chain's own number."""
 
@@ -213,16 +163,15 @@ class _Joining:
         )  # fmt: skip
 
     def _joint(self) -> Joint | str:
-        numbers = self.w.numbers
-        rows = self._wide()
-        if isinstance(rows, str):
-            return rows
-        for group, lag in zip(self.chain.groups, self.chain.lags, strict=True):
-            self.made.update((k, lag) for k in [numbers[id(n)] for n in group.nodes] if k in self.inside)
+        found = widest(self.w, self.uses, self.given, self.steps, self.tight)
+        if isinstance(found, str):
+            return found
+        room, rows = found
+        self.chain, self.inside = room.chain, room.inside
         # (Of columns the last block has fewer, not more: what they pass on is to take no more than it must.)
-        blocks = (self.chain.extent + (rows - 1 if self._columns() else 0)) // rows
+        blocks = (self.chain.extent + (rows - 1 if room.columns() else 0)) // rows
         last = self.chain.extent - (blocks - 1) * rows
-        places, own_bytes = self._slots(max(rows, last))
+        places, own_bytes = self._slots(room.all_rows(), max(rows, last))
         try:
             programs = [self._programs(k, rows, blocks) for k in range(len(self.steps))]
         except Unlike as unlike:
@@ -233,139 +182,29 @@ class _Joining:
         for k, (step, each) in enumerate(zip(self.steps, programs, strict=True)):
             streams = self._streams(k) and all(map(may_stream, each))
             inside = tuple(places.get(v, -1) for v in step.operands)
-            sources = tuple(self.made.get(v, 0) for v in step.operands)
+            sources = tuple(room.made.get(v, 0) for v in step.operands)
             parts.append((
                 *each, inside, streams, self._axes(k), chain.lags[k], sources, chain.starts[k], chain.rows(k),
             ))  # fmt: skip
-        spare, delay = self._spare(), self._delay()
+        spare, delay = room.spare(), room.delay()
         if current.verify:
             made = tuple([RowPart(step, *part) for step, part in zip(self.steps, parts, strict=True)])
-            self._verify(RowBlocks(made, rows, blocks, own_bytes, spare, delay, outer=self._outer()))
+            blocked = RowBlocks(made, rows, blocks, own_bytes, spare, delay, outer=room.outer)
+            self._verify(blocked, room.all_rows())
         lying = dict.fromkeys(self.own[k] for step in self.steps for k in step.operands if k not in places)
         return Joint(
-            self._outer(), rows, blocks, own_bytes, spare, delay, parts, list(self._reusable()),
+            room.outer, rows, blocks, own_bytes, spare, delay, parts, list(self._reusable()),
             [self.own[v] for v in self.inside], list(lying),
         )  # fmt: skip
 
-    def _outer(self) -> tuple[int, ...]:
-        return tuple([level.extent for level in self.chain.outer])
-
-    def _wide(self) -> int | str:
-        """Rows of a block that stay in the second-level cache, or else in the next one: along one axis, or
-        within one row along others."""
-        why, depths = "", range(max(1, len(self.given.levels)))
-        for far in (False, True):
-            for depth in depths:
-                self.chain = self.given.nested(depth)
-                self.inside = inside_of(self.chain, self.uses, self.w)
-                rows = self._rows(far, depth < depths[-1])
-                if isinstance(rows, int):
-                    return rows
-                why = why or rows
-        return why
-
-    def _rows(self, far: bool, parts: bool) -> int | str:
-        """Rows of a block; where they stay in a cache `far` away, a row may have `parts` for several threads,
-        of which each passes on less."""
-        chain = self.chain
-        row = again = still = 0
-        for touch, axis, groups in self._largest():
-            row += touch.row_bytes(axis)
-            again += touch.row_bytes(axis) * (groups > 1)
-            still += 0 if touch.strides[axis] else touch.itemsize * math.prod(
-                n for n, s in zip(touch.shape, touch.strides, strict=True) if s
-            )
-        share = cache_bytes() // CACHE_PART
-        rows = (share - min(still, share // 2)) // row
-        if chain.lagging and rows >= chain.reach:
-            largest = max(touch.row_bytes(axis) for touch, axis, _ in self._largest())
-            most = min(rows, room() // chain.window(), -(-STAYS // largest))
-            if rows >= SIDE_BY_SIDE and self._jams(largest):
-                most = max(most, SIDE_BY_SIDE)
-            if self.inside:
-                strips = STRIPS_EACH * get_num_threads() if self._worth_threads() else 1
-                most = min(most, self._spare() // (slots(self._delay()) * strips * self._row_inside()))
-            rows = max(chain.reach, most)
-        spread = chain.spread
-        least = max(-(-STRETCH // spread) if spread else 1, chain.reach)
-        if far and rows < least and not chain.lagging:  # they come about as fast as others from memory
-            most = share_bytes() // CACHE_PART
-            if least > 1:               # (of long pieces only what is used again has to stay)
-                again, most = row, most // CALLING if self._calls() else most
-            rows = min(least, (most - still) // max(1, again))
-        if rows < min(least, chain.extent):
-            return f"a row is {row} bytes: too few of them stay in the cache"
-        if self._worth_threads():
-            each = self._all_rows() // (BLOCKS_EACH * get_num_threads())
-            if far and parts and not each:
-                return f"{self._all_rows()} rows are too few for all threads"
-            rows = min(rows, max(least, each))
-        if self.inside and not chain.lagging and (self.tight or (far and parts)):
-            most = SLACK // (get_num_threads() * self._row_inside())
-            if most < max(1, least // 2):
-                return f"a thread would hold {self._row_inside()} bytes of each row besides what NumPy holds"
-            rows = min(rows, most)
-        if spread and rows > LINE:
-            rows = max(rows // LINE * LINE, chain.reach)
-        return min(chain.extent, rows)
-
-    def _columns(self) -> bool:
-        """Are rows not contiguous, in any order of blocks?"""
-        return self.chain.spread > 0 and not self.chain.lagging
-
-    def _all_rows(self) -> int:
-        """Rows, in all rows that they are within."""
-        return self.chain.extent * math.prod(self._outer())
-
-    def _row_inside(self) -> int:
-        """Bytes of a row of what only the chain reads."""
-        return max(1, sum(self.w.value(v).nbytes for v in self.inside) // self._all_rows())
-
-    def _largest(self) -> Iterator[tuple[Touch, int, int]]:
-        """One access for each buffer or block in a thread's own memory, and how many groups have any."""
-        found: dict[int, tuple[Touch, int]] = {}
-        groups: dict[int, set[int]] = {}
-        numbers = self.w.numbers
-        for k, (axis, touches) in enumerate(zip(self.chain.axes, self.chain.touches, strict=True)):
-            for t in touches:
-                key = id(t.value if numbers[id(t.value)] in self.inside else t.key)
-                groups.setdefault(key, set()).add(k)
-                if key not in found or found[key][0].row_bytes(found[key][1]) < t.row_bytes(axis):
-                    found[key] = t, axis
-        return ((*each, len(groups[key])) for key, each in found.items())
-
-    def _jams(self, row: int) -> bool:
-        """Does a kernel take rows side by side, which stay in the caches as single rows would?"""
-        near = SIDE_BY_SIDE * row <= MOST_STAYS and SIDE_BY_SIDE * self.chain.window() <= cache_bytes()
-        return near and any(s.program is not None and s.program.parfor.shifts for s in self.steps)
-
-    def _calls(self) -> bool:
-        """Does it call NumPy's loops?"""
-        ops = (node.op for group in self.chain.groups for node in group.nodes)
-        return any(isinstance(op, Map) and not native(op.name, op.sig) for op in ops)
-
-    def _worth_threads(self) -> bool:
-        programs = {id(s.program): s.program for s in self.steps}
-        return any(program_worth_threads(p) for p in programs.values() if p is not None)
-
-    def _spare(self) -> int:
-        """Bytes of the largest value that has memory of a thread's own."""
-        return max((self.w.value(v).nbytes for v in self.inside), default=0)
-
-    def _delay(self) -> int:
-        """How many blocks a group lags behind one whose values in a thread's own memory it reads, at most."""
-        if not self.chain.lagging:
-            return 0
-        reads, numbers = zip(self.chain.touches, self.chain.lags, strict=True), self.w.numbers
-        return max(1, *(lag - self.made.get(numbers[id(t.value)], lag) for ts, lag in reads for t in ts))
-
-    def _slots(self, rows: int) -> tuple[dict[int, int], int]:
-        """Where in a thread's own memory the rows of each value lie, and how much that takes."""
+    def _slots(self, every: int, rows: int) -> tuple[dict[int, int], int]:
+        """Where in a thread's own memory so many rows of each value lie, of `every` one that it has, and how
+        much that takes."""
         at: dict[int, int] = {}
         end = 0
         for number in self.inside:
             at[number] = end
-            nbytes = self.w.value(number).nbytes // self._all_rows() * rows
+            nbytes = self.w.value(number).nbytes // every * rows
             end += -(-nbytes // LINE) * LINE
         return at, end
 
@@ -460,8 +299,10 @@ class _Joining:
                         continue
                     reads[number] = sorted([*reads[number], (at, axis, where[0])], key=itemgetter(0))
 
-    def _verify(self, found: RowBlocks) -> None:
-        """Does each operand stay within its value, or within the thread's memory, in every block?"""
+    def _verify(self, found: RowBlocks, every: int) -> None:
+        """Does each operand stay within its value, or within the thread's memory, in every block?
+
+        `every` is how many rows there are."""
         for part in found.parts:
             begin, end = found.span(part)
             visits = {begin: part.first, end - 1: part.last if end - begin > 1 else part.first}
@@ -471,7 +312,7 @@ class _Joining:
                 for k, (number, inside) in enumerate(zip(part.step.operands, part.inside, strict=True)):
                     room = self.w.value(number).nbytes
                     if inside >= 0:
-                        room = room // self._all_rows() * (rows.stop - rows.start)
+                        room = room // every * (rows.stop - rows.start)
                     low, high = reach(program, k)
                     *across, along = program.moves[k] or (0,)
                     apart = [move * (n - 1) for move, n in zip(across, found.outer, strict=False)]

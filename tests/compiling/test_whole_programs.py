@@ -277,7 +277,7 @@ def test_no_more_memory_than_numpy() -> None:
 
 def test_threads_have_strips() -> None:
     """Where as many sweeps as have room would leave a thread without work, there are fewer."""
-    from lazyarr.row_blocks import sweeps
+    from lazyarr.row_room import sweeps
 
     with np.options(num_threads=1):
         alone = sweeps(4000, 500)

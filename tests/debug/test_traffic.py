@@ -11,7 +11,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import row_blocks
+from lazyarr import row_room
 from lazyarr.debug import Explanation, explain
 
 sys.path.append(str(Path(__file__).parents[2] / "asv_bench"))
@@ -117,7 +117,7 @@ def test_targets(name: str, told: list[Explanation], monkeypatch: pytest.MonkeyP
     """Inputs read once and results written once are the least; what the call evaluates counts, too."""
     monkeypatch.setattr(targets, "SWEEPS", SWEEPS)
     # (Columns of 5000 rows are read once where a core's share of the third-level cache holds a block.)
-    monkeypatch.setattr(row_blocks, "share_bytes", lambda: 16 << 20)
+    monkeypatch.setattr(row_room, "share_bytes", lambda: 16 << 20)
     target = targets.TARGETS[name]
     rng = numpy.random.default_rng(1)
     given = []

@@ -14,7 +14,7 @@ import numpy
 import pytest
 
 import lazyarr
-from lazyarr import plan, planning, row_blocks
+from lazyarr import plan, planning, row_room
 
 KINDS = [
     ("u1", "u1", "?"), ("u1", "i1", "?"), ("f8", "i8", "u8"), ("f4", "i4", "u4"), ("f8", "f4", "?"),
@@ -77,8 +77,8 @@ def outcome(np: Any, lines: list[str], names: list[str], seed: int, shape: Any, 
 
 @pytest.fixture(autouse=True)
 def tiny_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(row_blocks, "cache_bytes", lambda: 1 << 10)
-    monkeypatch.setattr(row_blocks, "STRETCH", 16)
+    monkeypatch.setattr(row_room, "cache_bytes", lambda: 1 << 10)
+    monkeypatch.setattr(row_room, "STRETCH", 16)
     monkeypatch.setattr(plan, "STRIP_BLOCKS", 2)
     planning._plans.clear()
     yield

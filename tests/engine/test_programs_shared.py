@@ -12,7 +12,7 @@ import numpy
 import pytest
 
 import lazyarr
-from lazyarr import kernels, launch_compress, planning, row_blocks
+from lazyarr import kernels, launch_compress, planning, row_room
 from lazyarr.counters import COUNT
 from lazyarr.dispatch import image, jit
 from lazyarr.engine import _refuse
@@ -104,7 +104,7 @@ def test_what_is_alike_is_assembled_once(build, monkeypatch):
 
 
 def test_row_blocks_of_chains_that_are_alike_are_assembled_once(monkeypatch):
-    monkeypatch.setattr(row_blocks, "cache_bytes", lambda: 1 << 16)
+    monkeypatch.setattr(row_room, "cache_bytes", lambda: 1 << 16)
     monkeypatch.setattr(partition, "MAX_NODES", 3)
     monkeypatch.setattr(rows, "MOST", 3)
     real, framed = structure.assemble, []

@@ -13,7 +13,7 @@ import pytest
 from layouts import laid_out
 
 import lazyarr
-from lazyarr import planning, row_blocks, switches
+from lazyarr import planning, row_room, switches
 from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.counters import COUNT, reset
 from lazyarr.debug import explain
@@ -25,14 +25,14 @@ SHAPES = (
 )  # fmt: skip
 CHARS = "?bBhiIlLefdFD"
 RNG = numpy.random.default_rng(29)
-SHARE = row_blocks.share_bytes
+SHARE = row_room.share_bytes
 
 
 @pytest.fixture(autouse=True, params=[1, 2])
 def forced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(row_blocks, "cache_bytes", lambda: 1 << 15)
-    monkeypatch.setattr(row_blocks, "share_bytes", lambda: 0)
-    monkeypatch.setattr(row_blocks, "STRETCH", 64)
+    monkeypatch.setattr(row_room, "cache_bytes", lambda: 1 << 15)
+    monkeypatch.setattr(row_room, "share_bytes", lambda: 0)
+    monkeypatch.setattr(row_room, "STRETCH", 64)
     planning._plans.clear()
     with lazyarr.options(jit="always", verify=True, num_threads=request.param):
         yield
@@ -176,8 +176,8 @@ def test_columns_pass_on_no_more_than_numpy_holds(
 ) -> None:
     """What passes within blocks of columns is as wide as memory permits; the last block has fewer columns."""
     for name, number in (("cache_bytes", 1 << 20), ("share_bytes", 16 << 20)):
-        monkeypatch.setattr(row_blocks, name, lambda number=number: number)
-    monkeypatch.setattr(row_blocks, "STRETCH", 512)
+        monkeypatch.setattr(row_room, name, lambda number=number: number)
+    monkeypatch.setattr(row_room, "STRETCH", 512)
     x = lazyarr.array(values(numpy.random.default_rng(17), "d", (1000, 3010)))
     lazyarr.evaluate(x)
     with lazyarr.options(num_threads=2):
@@ -233,7 +233,7 @@ def test_two_results_in_the_memory_of_two_that_end() -> None:
 
 def test_blocks_are_for_the_threads_that_launches_use(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the cache has room for more rows than each thread's share."""
-    monkeypatch.setattr(row_blocks, "cache_bytes", lambda: 1 << 24)
+    monkeypatch.setattr(row_room, "cache_bytes", lambda: 1 << 24)
     x = lazyarr.array(values(numpy.random.default_rng(17), "d", (4000, 100)))
     told = {}
     for threads in (1, 2, 1):
@@ -405,7 +405,7 @@ def test_what_a_masked_write_leaves_is_not_overwritten_before(shape: tuple[int, 
 @pytest.mark.parametrize("share", [0, 1 << 20])
 def test_tall_columns_stay_in_the_next_cache(share: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of a few columns, where that has room for them, and memory is read once."""
-    monkeypatch.setattr(row_blocks, "share_bytes", lambda: share)
+    monkeypatch.setattr(row_room, "share_bytes", lambda: share)
     a = RNG.standard_normal((2000, 100))
     x = lazyarr.array(a)
     mean, std = x.mean(axis=0), x.std(axis=0)

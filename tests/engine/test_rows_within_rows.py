@@ -13,7 +13,7 @@ import pytest
 from layouts import laid_out
 
 import lazyarr
-from lazyarr import planning, row_blocks
+from lazyarr import planning, row_room
 from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.counters import COUNT, reset
 from lazyarr.debug import explain
@@ -25,9 +25,9 @@ Made = Callable[..., Any]
 
 @pytest.fixture(autouse=True, params=[1, 2])
 def forced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(row_blocks, "cache_bytes", lambda: 1 << 16)
-    monkeypatch.setattr(row_blocks, "share_bytes", lambda: 0)
-    monkeypatch.setattr(row_blocks, "STRETCH", 64)
+    monkeypatch.setattr(row_room, "cache_bytes", lambda: 1 << 16)
+    monkeypatch.setattr(row_room, "share_bytes", lambda: 0)
+    monkeypatch.setattr(row_room, "STRETCH", 64)
     planning._plans.clear()
     with lazyarr.options(jit="always", plan="always", verify=True, num_threads=request.param):
         yield
@@ -171,8 +171,8 @@ def normed(np: Any, x: Any) -> Any:
 
 def test_channels_hold_no_more_than_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     """A channel stays in the third-level cache; what would pass within it is computed again."""
-    monkeypatch.setattr(row_blocks, "share_bytes", lambda: 16 << 20)
-    monkeypatch.setattr(row_blocks, "STRETCH", 512)
+    monkeypatch.setattr(row_room, "share_bytes", lambda: 16 << 20)
+    monkeypatch.setattr(row_room, "STRETCH", 512)
     with lazyarr.options(verify=False):
         said = told(normed, arrays((32, 8, 70, 70)))
     assert said.bytes_moved < 1.1 * said.bytes_least and "in row blocks" in str(said)
@@ -183,7 +183,7 @@ def test_channels_hold_no_more_than_numpy(monkeypatch: pytest.MonkeyPatch) -> No
 def test_long_rows_stay_in_the_next_cache(program: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     (x,) = arrays((20, 9000))
     assert "too few of them stay in the cache" in str(explain(program(lazyarr, lazyarr.array(x), -1)))
-    monkeypatch.setattr(row_blocks, "share_bytes", lambda: 1 << 20)
+    monkeypatch.setattr(row_room, "share_bytes", lambda: 1 << 20)
     planning._plans.clear()
     said = told(lambda np, x: program(np, x, -1), [x])
     assert said.bytes_moved < 1.1 * said.bytes_least

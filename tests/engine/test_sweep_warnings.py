@@ -13,7 +13,7 @@ import pytest
 from late_warnings import shown
 
 import lazyarr
-from lazyarr import plan, planning, row_blocks
+from lazyarr import plan, planning, row_room
 from lazyarr.counters import COUNT
 
 USER = "/somewhere/user.py"
@@ -48,7 +48,7 @@ OVERFLOW = ("overflow encountered in multiply", USER, 1)
 
 @pytest.fixture(autouse=True, params=[1, 2, 3])
 def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(row_blocks, "cache_bytes", lambda: 1 << 14)
+    monkeypatch.setattr(row_room, "cache_bytes", lambda: 1 << 14)
     monkeypatch.setattr(plan, "STRIP_BLOCKS", 2)
     planning._plans.clear()
     with lazyarr.options(jit="always", verify=True, num_threads=request.param):

@@ -13,7 +13,7 @@ import numpy
 import pytest
 
 import lazyarr
-from lazyarr import plan, planning, row_blocks
+from lazyarr import plan, planning, row_room
 from lazyarr.counters import COUNT
 from lazyarr.debug import explain
 
@@ -22,7 +22,7 @@ SHAPES = ((0, 5), (3, 3), (4, 40), (40, 4), (17, 33), (64, 100), (257, 65), (900
 
 @pytest.fixture(autouse=True, params=[1, 2, 3])
 def forced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(row_blocks, "cache_bytes", lambda: 1 << 14)
+    monkeypatch.setattr(row_room, "cache_bytes", lambda: 1 << 14)
     monkeypatch.setattr(plan, "STRIP_BLOCKS", 2)
     planning._plans.clear()
     with lazyarr.options(jit="always", verify=True, num_threads=request.param):

@@ -15,7 +15,7 @@ import pytest
 from late_warnings import shown
 
 import lazyarr
-from lazyarr import cuts, launch_rows, plan, planning, row_blocks
+from lazyarr import cuts, launch_rows, plan, planning, row_room
 from lazyarr.codegen import rows_shell
 from lazyarr.counters import COUNT
 from lazyarr.debug import explain
@@ -38,8 +38,8 @@ def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 
 def sized(monkeypatch: pytest.MonkeyPatch, cache: int, stays: int) -> None:
-    monkeypatch.setattr(row_blocks, "cache_bytes", lambda: cache)
-    monkeypatch.setattr(row_blocks, "STAYS", stays)
+    monkeypatch.setattr(row_room, "cache_bytes", lambda: cache)
+    monkeypatch.setattr(row_room, "STAYS", stays)
     monkeypatch.setattr(plan, "STRIP_BLOCKS", 2)
     planning._plans.clear()
 

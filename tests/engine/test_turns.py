@@ -12,7 +12,7 @@ import numpy
 import pytest
 
 import lazyarr
-from lazyarr import engine, plan, planning, row_blocks
+from lazyarr import engine, plan, planning, row_room
 from lazyarr.bufferize import Placement
 from lazyarr.plan import RowBlocks, Step
 
@@ -55,8 +55,8 @@ STAY = {
 
 @pytest.fixture(autouse=True, params=[1, 2, 3])
 def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(row_blocks, "cache_bytes", lambda: 1 << 18)
-    monkeypatch.setattr(row_blocks, "STAYS", 1 << 10)
+    monkeypatch.setattr(row_room, "cache_bytes", lambda: 1 << 18)
+    monkeypatch.setattr(row_room, "STAYS", 1 << 10)
     monkeypatch.setattr(plan, "STRIP_BLOCKS", 2)
     planning._plans.clear()
     with lazyarr.options(jit="always", verify=True, num_threads=request.param):
