@@ -151,13 +151,15 @@ def stand_in(name: str, sig: str, level: Any) -> numpy.ufunc | None:
     """Our function as a ufunc of NumPy's type; None where there is no compiler.  `level` is what its code
     depends on."""
     key = name, sig, level
-    if key not in _STAND_INS:
+    found = _STAND_INS.get(key)
+    if found is None:
         try:
             address = MACHINE[0](name, sig)
         except Exception:               # there is no compiler
             return None
-        _STAND_INS[key] = _StandIn(name, sig, address)
-    return _STAND_INS[key].ufunc
+        # (It owns memory that NumPy uses: of two threads' the first one stays.)
+        found = _STAND_INS.setdefault(key, _StandIn(name, sig, address))
+    return found.ufunc
 
 
 @functools.cache

@@ -28,6 +28,9 @@ ON = not is_off("sinking")
 
 Inputs = tuple[Read | numpy.generic, ...]
 
+MOST_PLACES = 8
+"""Positions that move at a time: each pick of a longer chain would move all of them again."""
+
 MOVES = ("copy", "where")
 """Maps that are no ufuncs of NumPy's."""
 
@@ -141,7 +144,7 @@ class _Sinking:
                 continue
             table = readers[0].inputs[0] if isinstance(readers[0].op, Gather) else None
             if isinstance(table, Read) and table.expr is value:
-                made = self._under_gather(value, readers)
+                made = self._under_gather(k, value, readers)
             else:
                 made = self._in_part(value, readers)
             if made is not None:
@@ -211,7 +214,7 @@ class _Sinking:
 
     # Positions
 
-    def _under_gather(self, value: Expr, readers: list[Expr]) -> Expr | None:
+    def _under_gather(self, k: int, value: Expr, readers: list[Expr]) -> Expr | None:
         """A node for the elements that a gather picks from a value, or for what picks them elsewhere; where
         that needs positions of later places, the first of these, which takes the value's."""
         reader, region = readers[0], value.region
@@ -230,7 +233,7 @@ class _Sinking:
                 self.places.add(id(made))
         else:
             made = self._picked(value, reader, op)
-        return made if made is None or not later else self._moved_up(later, made, made is reader)
+        return made if made is None or not later else self._moved_up(k, later, made, made is reader)
 
     def _later(self, value: Expr, positions: Sequence[Read | numpy.generic]) -> list[Expr] | None:
         """The positions that are found after a value was made, and what these are made of, the first ones
@@ -243,19 +246,19 @@ class _Sinking:
             return None
         while todo:
             place = todo.pop().expr
-            if id(place) not in self.places:
+            if id(place) not in self.places or len(found) == MOST_PLACES:
                 return None
             if id(place) not in found:
                 found[id(place)] = place
                 todo += [i for i in place.inputs if isinstance(i, Read) and not _older(i.expr, value)]
         return sorted(found.values(), key=lambda n: n.serial)
 
-    def _moved_up(self, later: list[Expr], made: Expr, in_place: bool) -> Expr:
+    def _moved_up(self, k: int, later: list[Expr], made: Expr, in_place: bool) -> Expr:
         """Positions take each the place before its own, and what is made of them the last one's; the first,
         for which the value's place is left.  A reader keeps its number, which is behind all of these."""
-        at = [self.nodes.index(place) for place in later]
-        for k, node in zip(at, [*later[1:], made], strict=True):
-            self.nodes[k] = node
+        at = [self.nodes.index(place, k) for place in later]        # (all are behind the value's, `k`)
+        for number, node in zip(at, [*later[1:], made], strict=True):
+            self.nodes[number] = node
         if not in_place:
             self.members.add(id(made))
             numbers = [made.serial, *[place.serial for place in later]]

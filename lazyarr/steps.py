@@ -102,7 +102,9 @@ def _of_boxes(group: Group, unit: Unit, w: Walk, parted: Partition, whole: Step)
 
 
 def _side_by_side(whole: Step) -> None:
-    """Kernels that go on from others' results need loops over the same outputs."""
+    """Kernels that go on from others' results need loops over the same outputs.
+
+    (Their extents tell: each box has the whole fold's order of axes, and merging axes keeps it.)"""
     kept: list[int] = []
     for box in whole.boxes:
         assert box.program is not None

@@ -68,7 +68,7 @@ def parts_of(x: ast.Call, fn: types.FunctionType) -> Parts | str | None:
     if not x.args or not isinstance(x.args[0], ast.ListComp) or not _is_name(x.func):
         return None
     named = {k.arg: k.value for k in x.keywords}
-    if len(x.args) > 1 or not named.keys() <= {"dtype"} or not all(map(_is_found, named.values())):
+    if len(x.args) > 1 or not named.keys() <= {"dtype"} or not all(_is_dtype(y, fn) for y in named.values()):
         return "the call has more arguments than a comprehension and a plain dtype"
     first = x.args[0]
     generators, element, flat = list(first.generators), first.elt, True
@@ -149,6 +149,11 @@ def found(x: ast.expr, fn: types.FunctionType) -> Any:
 def _is_name(x: ast.expr) -> bool:
     """Is it a name, or an attribute of one?"""
     return isinstance(x, ast.Name) or (isinstance(x, ast.Attribute) and _is_name(x.value))
+
+
+def _is_dtype(x: ast.expr, fn: types.FunctionType) -> bool:
+    """May it be evaluated before the elements?  (An attribute may be a property.)"""
+    return isinstance(x, ast.Name | ast.Constant) or found(x, fn) is not None
 
 
 def _is_found(x: ast.expr) -> bool:

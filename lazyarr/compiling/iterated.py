@@ -85,7 +85,7 @@ def _zipped(source: Called, given: tuple[Any, ...]) -> Way:
     at = len(given) - len(source.names)
     ways = [way(x, v) for x, v in zip(source.args[:at], given[:at], strict=True)]
     counts = [each.length for each in ways]
-    if not ways or source.names not in ((), ("strict",)) or (source.names and given[at] not in (True, False)):
+    if not ways or source.names not in ((), ("strict",)) or (source.names and type(given[at]) is not bool):
         raise Refused("such a call of `zip`")
     if source.names and given[at] and len(set(counts)) > 1:
         raise Refused("it zips what is of different lengths")

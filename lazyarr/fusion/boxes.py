@@ -234,7 +234,7 @@ class Cutting:
 
     def source(self, value: Expr, geo: numpy.ndarray) -> Read:
         """Where the elements of a value come from: memory, or a piece."""
-        r = self.reading
+        r, asked = self.reading, value
         while value.serial in r.through:
             try:
                 found = where(r.layout(value), geo, region_of(value))
@@ -250,9 +250,9 @@ class Cutting:
                 raise Unreadable(value, "its parts are not read along its axes")
             value = value.old
         if value.serial in r.inside:
-            raise Unreadable(value, "the group makes a part of it")
+            raise Unreadable(asked, "the group makes a part of it")
         if value.op is None and value.buf.unwritten:
-            raise Unreadable(value, "some of what is read was never written")
+            raise Unreadable(asked, "some of what is read was never written")
         self.loads.append((value, geo))
         return Read(value, geo)
 

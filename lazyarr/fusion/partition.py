@@ -329,7 +329,7 @@ def _usual(node: Expr, plain: Placed, group: Group, epoch: int) -> Loads | None:
 
     None where that has to be looked at: `_join` and `conflict` say yes to no other nodes at once."""
     kind = node.op.__class__
-    if kind is not Map and (kind is not Reduce or group.fold is not None or node.op.masked):  # type: ignore
+    if kind is not Map and (kind is not Reduce or group.fold is not None or node.op.masked):  # type: ignore[union-attr]
         return None
     number, loads = group.number, []
     for i, geo in zip(node.inputs, plain.reads, strict=True):

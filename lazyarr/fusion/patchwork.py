@@ -16,7 +16,7 @@ import numpy
 
 from lazyarr.expr import Expr, is_dense
 from lazyarr.fusion.alias import Memory
-from lazyarr.fusion.boxes import MOST_BOXES
+from lazyarr.fusion.boxes import MOST_BOXES, MOST_NODES
 from lazyarr.fusion.group import Group, Placed, region_of
 from lazyarr.fusion.pieces import copy_of
 from lazyarr.fusion.uniting import Prospects, is_plain
@@ -108,7 +108,7 @@ def _sources(each: Patched) -> set[int]:
     found: set[int] = set()
     seen: set[int] = set()
     todo = [value for n in each.writes for value in n.needs()]
-    while todo:
+    while todo and len(seen) < MOST_NODES:      # (a unit has no more)
         value = todo.pop()
         if value.op is None:
             found.add(id(value))

@@ -48,6 +48,16 @@ class Prospects:
         self.nodes, self.groups, self.stored, self.asked = nodes, groups, stored, asked
         self.short, self.readers = Short(), Readers(nodes)
         self.apart = [group for group in groups if _is_apart(group, asked, self.short)]
+        self._making: dict[int, list[Group]] = {}
+
+    def making(self, serials: Collection[int]) -> list[Group]:
+        """The groups that have nodes of these."""
+        if not self._making:
+            for group in self.groups:
+                for node in group.nodes:
+                    self._making.setdefault(node.serial, []).append(group)
+        found = {group.number: group for serial in serials for group in self._making.get(serial, ())}
+        return [found[number] for number in sorted(found)]
 
 
 class Short:
@@ -135,6 +145,8 @@ class Uniting:
                 boxes = reading.boxes()
             except Unreadable as found:
                 self._bar(found.value, found.why)
+                if found.value.serial not in through:       # (to store it makes no difference)
+                    return None
                 continue
             except TooMany:
                 self.whys[f"that would take more than {MOST_BOXES} loop nests"] = None
@@ -232,14 +244,13 @@ class Uniting:
     def _read_again(self, through: Mapping[int, Expr]) -> int:
         """Bytes that several of the groups read which make up what is read through, but for one time each."""
         each: dict[int, list[int]] = {}
-        for group in self.of.groups:
-            if any(n.serial in through for n in group.nodes):
-                mine: dict[int, int] = {}
-                for value, _, geo in group.loads:
-                    if value.serial not in through:
-                        mine[value.serial] = max(mine.get(value.serial, 0), min(geo.nbytes, value.nbytes))
-                for serial, nbytes in mine.items():
-                    each.setdefault(serial, []).append(nbytes)
+        for group in self.of.making(through):
+            mine: dict[int, int] = {}
+            for value, _, geo in group.loads:
+                if value.serial not in through:
+                    mine[value.serial] = max(mine.get(value.serial, 0), min(geo.nbytes, value.nbytes))
+            for serial, nbytes in mine.items():
+                each.setdefault(serial, []).append(nbytes)
         return sum(sum(sizes) - max(sizes) for sizes in each.values())
 
     def _crosses(self, box: Box) -> bool:

@@ -34,7 +34,7 @@ def call(t: Tracer, callee: Value, args: tuple[Value, ...], named: dict[str, Val
     path = callee.path if isinstance(callee, Static) else None
     if fn is prange:
         fn = range
-    if fn in STEPS:
+    if isinstance(fn, types.FunctionType) and fn in STEPS:
         return t.emit(STEPS[fn], *args)
     if isinstance(fn, types.FunctionType) and path is not None:
         t.enter(fn, path, _bound(t, fn, path, args, named))
@@ -43,12 +43,13 @@ def call(t: Tracer, callee: Value, args: tuple[Value, ...], named: dict[str, Val
     ufunc = elements.of_ufunc(fn) if t.scalars else None
     if ufunc is not None and not named:
         return elements.call(t, ufunc, args, shown)
-    if any(isinstance(x, Elem) and fn not in OF_SCALARS.get(x.char, OF_ALL) for x in args):
+    built_in = isinstance(fn, types.BuiltinFunctionType | type)        # (others may have no `__hash__`)
+    if any(isinstance(x, Elem) and not (built_in and fn in OF_SCALARS.get(x.char, OF_ALL)) for x in args):
         raise t.refuse(f"a call of `{shown}` with a NumPy scalar")
     if isinstance(fn, type) and issubclass(fn, BaseException):
         t.stop("an exception")
         return None
-    rule, counts = RULES.get(fn, NONE) if isinstance(fn, types.BuiltinFunctionType | type) else NONE
+    rule, counts = RULES.get(fn, NONE) if built_in else NONE
     if rule is None or not named.keys() <= KEYWORDS.get(fn, NO_KEYWORDS):
         raise t.refuse(f"a call of `{shown}`" + (" by keyword" if rule else ""))
     if len(args) not in counts:

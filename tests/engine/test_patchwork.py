@@ -213,3 +213,21 @@ def test_compiled_functions() -> None:
         fast = lazyarr.compile(program)
         for _ in range(3):
             assert bits(fast(lazyarr.array(u))) == bits(numpy.gradient(u * 2))
+
+
+def test_what_is_written_in_part_only() -> None:
+    """The rest of new memory nobody wrote: there is nothing to read it from."""
+    x = numpy.random.default_rng(5).uniform(-1, 1, (300, 300))
+    with lazyarr.options(jit="always", eager_elements=0):
+        for part in (slice(1, -1), (slice(1, -1), slice(2, -2))):
+            ours = lazyarr.array(x)
+            made, other = lazyarr.empty(x.shape), lazyarr.empty(x.shape)
+            made[part] = abs(ours)[part] * 2
+            other[part] = made[part] + ours[part]
+            other[0] = 1
+            lazyarr.evaluate(made, other)
+            expected = numpy.abs(x)[part] * 2
+            assert (numpy.asarray(made)[part] == expected).all()
+            assert (numpy.asarray(other)[part] == expected + x[part]).all()
+            ramps = lazyarr.pad(lazyarr.array(x), 2, "linear_ramp")
+            assert numpy.asarray(ramps).tobytes() == numpy.pad(x, 2, "linear_ramp").tobytes()

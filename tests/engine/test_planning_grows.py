@@ -142,6 +142,19 @@ def borders(n):
     return found
 
 
+def patches(n):
+    """Results written part by part, of what is made before."""
+    x, found = lazyarr.array(numpy.arange(900.0).reshape(30, 30)), []
+    for _ in range(10):
+        x = abs(x) + 1
+    for k in range(n // 10):
+        y = lazyarr.empty((30, 30))
+        y[1:-1] = x[2:] - x[:-2]
+        y[0], y[-1] = x[1] - x[0], x[-1] * (k + 1)
+        found.append(y)
+    return found
+
+
 def read_often(n):
     """One temporary, and many that read it."""
     made = lazyarr.array(numpy.arange(1000.0)) + 1
@@ -185,6 +198,7 @@ def unbounded(monkeypatch):
 MOST = {
     chains: 22, wide: 28, folds: 130, norms: 106, writes: 122, sweeps: 115, slices: 82, halves: 160,
     outputs: 196, crossings: 720, masked: 115, scans: 105, borders: 350, read_often: 60,
+    patches: 800,
 }  # fmt: skip
 """Calls for each operation, when the structure is new."""
 

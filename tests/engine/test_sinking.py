@@ -10,6 +10,7 @@ import pytest
 from indexed import RNG, Program, alike, positions
 
 import lazyarr
+from lazyarr import sinking
 from lazyarr.counters import COUNT, reset
 
 pytestmark = pytest.mark.usefixtures("each_way")
@@ -215,3 +216,22 @@ def test_a_reader_that_writes() -> None:
         return a
 
     alike(program)
+
+
+def test_long_chains_of_picks_take_time_that_grows_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few positions move for each pick, however many were picked before."""
+    moved: list[int] = []
+    move = sinking._Sinking._moved_up
+
+    def seen(self: Any, k: int, later: list[Any], *rest: Any) -> Any:
+        moved.append(len(later))
+        return move(self, k, later, *rest)
+
+    monkeypatch.setattr(sinking._Sinking, "_moved_up", seen)
+    picks = [numpy.random.default_rng(k).permutation(500) for k in range(60)]
+    x, expected = abs(lazyarr.array(X[:500])), abs(X[:500])
+    with lazyarr.options(pending_nodes=1 << 20):
+        for pick in picks:
+            x, expected = x[lazyarr.array(pick)], expected[pick]
+        assert numpy.asarray(x).tobytes() == expected.tobytes()
+    assert all(number <= sinking.MOST_PLACES for number in moved)

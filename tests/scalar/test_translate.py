@@ -320,3 +320,28 @@ def test_what_is_refused_is_not_kept_alive():
     del v
     gc.collect()
     assert gone() is None
+
+
+def test_what_has_no_hash_may_be_called() -> None:
+    """A program's own objects are compared with nothing, and asked for nothing."""
+
+    class Scale:
+        __hash__ = None
+
+        def __eq__(self, other):
+            raise AssertionError("nobody compares it")
+
+        def __call__(self, x):
+            return x * 2
+
+    scale = Scale()
+
+    def scaled(x):
+        return scale(x) + 1
+
+    assert (numpy.asarray(lazyarr.vectorize(scaled)(X)) == X * 2 + 1).all()
+
+    def listed(a):
+        return lazyarr.array([scale(x) for x in a])
+
+    assert (numpy.asarray(lazyarr.compile(listed)(lazyarr.array(X))) == X * 2).all()
