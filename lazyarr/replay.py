@@ -44,7 +44,7 @@ LIKELY = {
              "add subtract hypot ldexp logaddexp logaddexp2"],
     "under": ["exp exp2", "power float_power", "square multiply", "divide", "cast"],
     "invalid": ["sqrt log log2 log10 log1p arcsin arccos arccosh arctanh power float_power divide "
-                "floor_divide remainder divmod fmod", "cast", "multiply", "subtract", "add"],
+                "floor_divide remainder divmod fmod", "cast", "multiply", "accumulate", "subtract", "add"],
 }  # fmt: skip
 """Operations that raise a category, the most likely first; of those in one row the earliest: what becomes NaN
 or infinite there raises nothing any more further on.  Guesses go by it."""
