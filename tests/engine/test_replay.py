@@ -31,7 +31,7 @@ PROGRAMS = {
     "the culprit is ignored": "a = x / 3\nwith np.errstate(divide='ignore'):\n    b = big / z\nr = a + b",
     "underflow asked for": "a = 1 / big\nwith np.errstate(under='warn'):\n    b = a * a\nr = b * a + b",
     "underflow not asked for": "a = 1 / big\nb = a * a\nwith np.errstate(under='warn'):\n    r = b + a",
-    "running sums": "a = x.copy()\na[3], a[9] = np.inf, -np.inf\nb = a + 1\ndel a\nr = np.cumsum(b) * 2",
+    "running sums": "a = x.copy()\na[3], a[9] = np.inf, -np.inf\na = a + 1\nr = np.add.accumulate(a) * 2",
     "fold": "a = big * big\nb = np.sqrt(x)\nr = (a.reshape(1, -1) + b).sum(axis=0)",
     "fold overflows": "r = np.add.reduce(np.full((1000, 100), 1e306) * 1.5, axis=0)",
     "masked": "a = np.log(x, where=x > 0, out=np.zeros(x.size))\nb = np.sqrt(x)\nr = a / b",
