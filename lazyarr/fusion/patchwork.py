@@ -53,7 +53,9 @@ class Patchwork(NamedTuple):
 
 def patchworks(of: Prospects, out: Collection[int]) -> list[Patchwork]:
     """Those that no group numbered in `out` has a part in, the last one first."""
-    found = [each for node in of.nodes if (each := _patched(node, of)) is not None]
+    asked = of.asked
+    last = [n for n in of.nodes if n.old is not None and not n.covers and n.serial in asked]
+    found = [each for node in last if (each := _patched(node, of)) is not None]
     if not found:
         return []
     barred = {n.serial for g in of.groups if g.opaque or g.edge or g.number in out for n in g.nodes}
@@ -75,9 +77,8 @@ def patchworks(of: Prospects, out: Collection[int]) -> list[Patchwork]:
 
 
 def _patched(node: Expr, of: Prospects) -> Patched | None:
-    """A result that is written patch by patch into new memory, if nobody reads what it was in between."""
-    if node.old is None or node.covers or node.serial not in of.asked:
-        return None
+    """A result, of which `node` writes the last part, if it is new memory that is written patch by patch and
+    nobody reads what it was in between."""
     writes, value = [node], node
     while len(writes) <= MOST_BOXES and not value.covers:
         if value.old is None or value.old.op is None:
