@@ -152,7 +152,9 @@ def _is_name(x: ast.expr) -> bool:
 
 
 def _is_dtype(x: ast.expr, fn: types.FunctionType) -> bool:
-    """May it be evaluated before the elements?  (An attribute may be a property.)"""
+    """May it be evaluated before the elements?  (An attribute may be a property: an array's dtype may.)"""
+    if isinstance(x, ast.Attribute) and isinstance(x.value, ast.Name) and x.attr == "dtype":
+        return True
     return isinstance(x, ast.Name | ast.Constant) or found(x, fn) is not None
 
 
