@@ -14,7 +14,7 @@ from layouts import laid_out
 from lazyarr import reduce_proof
 from lazyarr.dtypes import canonical
 from lazyarr.reduce_order import BUFFER, MASKED, Order, Unproved, order_of
-from lazyarr.reduce_proof import ROWS, fold, self_check
+from lazyarr.reduce_proof import ROWS, cut_by_nothing_else, fold, self_check
 
 SMALL = 160     # a buffer this small shows every cut with few elements
 
@@ -178,9 +178,13 @@ def test_unproved_says_why() -> None:
 
 
 def test_long_runs_under_a_mask() -> None:
+    """Older versions of NumPy cut them where their iterator's buffer ends, too."""
     for n, kind in ((MASKED, "cut"), (MASKED + 1, "long")):
         order = order_of("add", "dd->d", "d", (n,), (8,), (0,), mask_strides=(1,))
-        assert isinstance(order, Order) and (order.fold, order.run) == (kind, n)
+        if not cut_by_nothing_else("d"):
+            assert isinstance(order, Unproved) and numpy.lib.NumpyVersion(numpy.__version__) < "2.3.0"
+        else:
+            assert isinstance(order, Order) and (order.fold, order.run) == (kind, n)
 
 
 def test_every_row_is_proved_here() -> None:
