@@ -24,7 +24,6 @@ from lazyarr.expr import Read, Reduce
 from lazyarr.flags import discards
 from lazyarr.geometry import broadcast_shapes, fresh, reduced_layout
 from lazyarr.movement import copy_as, ravel, view
-from lazyarr.reduce_order import MASKED
 from lazyarr.ufuncs import MISSING
 
 REORDERABLE = {
@@ -135,6 +134,8 @@ def reduce(
 def _is_long(fn: numpy.ufunc, sig: str, x: ndarray, axes: tuple[int, ...]) -> bool:
     """Is it a masked sum of floats in one long sequence?  One thread makes that, so NumPy is no slower where
     nothing is to be computed for it."""
+    from lazyarr.reduce_order import MASKED  # here: nobody else needs that module before there are plans
+
     return fn is numpy.add and sig[-1] in "fdFD" and x.geo.size > MASKED and len(axes) == x.geo.ndim
 
 
