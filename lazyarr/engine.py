@@ -74,6 +74,8 @@ def _by_segments(nodes: list[Expr], roots: list[Expr], account: Account | None) 
     seconds, plans = COUNT.seconds["plan"], COUNT.plans
     asked, observed = {*map(id, roots)}, bool(config.OBSERVED) and config.is_observed()
     for segment in segments(nodes):
+        # (A handler may have asked for some meanwhile.  In place: who makes the lists holds them, too.)
+        segment[:] = [n for n in segment if n.op is not None]
         mine = [n for n in segment if id(n) in asked]
         if observed:
             from lazyarr.debug.watch import watch

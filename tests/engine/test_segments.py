@@ -172,6 +172,24 @@ def test_an_error_leaves_later_segments_waiting(monkeypatch: pytest.MonkeyPatch)
         assert numpy.asarray(mine).tobytes() == numpys.tobytes()
 
 
+def test_what_a_handler_asks_for_in_between_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    results, expected = softmaxes(lazyarr), softmaxes(numpy)
+    seen = 0
+
+    def sees(nodes: list[Any]) -> None:
+        nonlocal seen
+        assert all(n.op is not None for n in nodes)
+        seen += 1
+        if seen == 1:
+            lazyarr.evaluate(*results[-7:])     # (as a signal's handler might)
+
+    each_segment(monkeypatch, sees)
+    lazyarr.evaluate(*results)
+    assert seen > 3
+    for mine, numpys in zip(results, expected, strict=True):
+        assert numpy.asarray(mine).tobytes() == numpys.tobytes()
+
+
 def test_explain_describes_the_first_plan(told: list[Any]) -> None:
     results = softmaxes(lazyarr)
     explained = lazyarr.debug.explain(*results)
