@@ -24,7 +24,7 @@ from lazyarr.expr import Compress, Expr, Map, Read, Reduce
 from lazyarr.fusion.collapse import Loops
 from lazyarr.fusion.conflict import SHARED
 from lazyarr.fusion.fold import fold_order
-from lazyarr.fusion.loop_strides import is_call
+from lazyarr.fusion.loop_strides import alike, is_call
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.reindex import CROSSING
 from lazyarr.geometry import is_fresh
@@ -42,12 +42,24 @@ def pattern_of(w: Walk) -> tuple[Pattern, tuple[int, ...]] | None:
     first = w.nodes[0].region
     assert first is not None
     shape = first.shape
-    if 0 in shape or 1 in shape or not shape or not all(_fits(n, shape) for n in w.nodes):
+    if 0 in shape or 1 in shape or not shape or not _all_fit(w, shape):
         return None
     # The key of the walk names such geometries by identity; dtype and whether there are axes tell all.
     told = {id(geo): (geo.dtype.char, geo.ndim > 0) for geo in w.tokens.pins}
     tiny = config.current.jit == "auto" and math.prod(shape) <= TINY
     return (tiny, *map(told.get, w.key, w.key)), shape
+
+
+def _all_fit(w: Walk, shape: tuple[int, ...]) -> bool:
+    """Do all nodes fit?  Of those that are alike, and read values of the same sizes, one tells."""
+    met = set[tuple[object, ...]]()
+    for node in w.nodes:
+        kind = (*alike(node), node.nbytes, *[i.expr.nbytes for i in node.inputs if i.__class__ is Read])
+        if kind not in met:
+            if not _fits(node, shape):
+                return False
+            met.add(kind)
+    return True
 
 
 def _fits(node: Expr, shape: tuple[int, ...]) -> bool:

@@ -7,6 +7,7 @@ written piece by piece has a program for each of its boxes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import compress
 
 import numpy
@@ -159,11 +160,11 @@ def _first(group: Group, needed: list[Expr], parted: Partition, form: Key | None
     why_not = None if group.fold is None else not_together(program.parfor)
     if why_not is not None:
         raise Unlike({n.serial for n in group.nodes if isinstance(n.op, Reduce)}, why_not)
-    read, last = _read(group), group.nodes[-1]
+    reusable, last = _reusable(group, numbers), group.nodes[-1]
     ranks = last.inputs[2] if isinstance(last.op, Compress) else None
     return Step(
         tuple(range(len(group.nodes))), tuple([numbers[id(n)] for n in stored]), program,
-        *_bound(mould), tuple(_reusable(n, group, numbers, read) for n in stored), "",
+        *_bound(mould), tuple(map(reusable, stored)), "",
         tallies=isinstance(last.op, Tally),
         ranks=numbers[id(ranks.expr)] if isinstance(ranks, Read) else None,
     ), Framed(whole, arrange)  # fmt: skip
@@ -191,15 +192,20 @@ def _read(group: Group) -> dict[int, tuple[Expr, numpy.ndarray | None]]:
     return found
 
 
-def _reusable(
-    node: Expr, group: Group, numbers: dict[int, int], read: dict[int, tuple[Expr, numpy.ndarray | None]]
-) -> tuple[int, ...]:
-    """Inputs that the group reads only where the node writes: it may store over them."""
-    if not isinstance(node.op, Map | Scan):     # accumulators and ranks overlap nothing that is read
-        return ()
-    region = group.placed[node.serial].region
-    known: dict[int, bool] = {}
-    for _, geo in read.values():
-        if geo is not None and id(geo) not in known:
-            known[id(geo)] = same(geo, region)
-    return tuple(numbers[k] for k, (_, geo) in read.items() if geo is not None and known[id(geo)])
+def _reusable(group: Group, numbers: dict[int, int]) -> Callable[[Expr], tuple[int, ...]]:
+    """Says of a node which inputs the group reads only where the node writes: it may store over them."""
+    read = [(numbers[k], geo) for k, (_, geo) in _read(group).items() if geo is not None]
+    geos = {id(geo): geo for _, geo in read}
+    found: dict[int, tuple[int, ...]] = {}      # by the region's identity: the group has few
+
+    def over(node: Expr) -> tuple[int, ...]:
+        if not isinstance(node.op, Map | Scan):     # accumulators and ranks overlap nothing that is read
+            return ()
+        region = group.placed[node.serial].region
+        known = found.get(id(region))
+        if known is None:
+            there = {k for k, geo in geos.items() if same(geo, region)}
+            known = found[id(region)] = tuple([number for number, geo in read if id(geo) in there])
+        return known
+
+    return over

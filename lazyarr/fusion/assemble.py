@@ -19,7 +19,7 @@ from lazyarr.fusion.body import constant_char, moved
 from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse, in_sequence, lengthen, scanning
 from lazyarr.fusion.fold import fold_order, result_strides
 from lazyarr.fusion.group import Group
-from lazyarr.fusion.loop_strides import Call, fit, strides_of
+from lazyarr.fusion.loop_strides import Call, alike, fit, strides_of
 from lazyarr.fusion.parfor import EFFECTS, Inst, Operand, Parfor, Reduction, Shift
 from lazyarr.fusion.pieces import whole_of
 from lazyarr.fusion.program import Program, Rewritten
@@ -175,8 +175,14 @@ class Filled(NamedTuple):
 
 
 def filled(mould: Mould, group: Group, values: Sequence[Expr], geos: Sequence[numpy.ndarray]) -> Filled:
-    nodes = group.nodes
-    calls = [Call(value, nodes[m].serial, strides_of(whole_of(nodes[m]))) for value, m in mould.calls]
+    calls, known = list[Call](), dict[Any, tuple[int, ...] | None]()
+    for value, m in mould.calls:
+        node = group.nodes[m]
+        whole = whole_of(node)
+        kind = alike(whole)
+        if kind not in known:
+            known[kind] = strides_of(whole)
+        calls.append(Call(value, node.serial, known[kind]))
     return Filled(mould, group, values, geos, calls)
 
 
@@ -301,9 +307,9 @@ def renumber(body: list[Inst], order: list[int], fold_group: int) -> tuple[Inst,
     result = []
     for k, inst in enumerate(body):
         if inst.op in MEMORY and isinstance(inst.attr, int):
-            inst = inst._replace(attr=place[inst.attr])
+            inst = Inst(inst.op, inst.sig, inst.args, place[inst.attr])
         elif inst.op == "scalar":
-            inst = inst._replace(attr=scalars)
+            inst = Inst("scalar", inst.sig, (), scalars)
             number[k] = scalars
             scalars += 1
         elif isinstance(inst.attr, Reduction):

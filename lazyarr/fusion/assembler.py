@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy
 
-from lazyarr.dtypes import char_of
+from lazyarr.dtypes import CHARS, char_of
 from lazyarr.error_state import ignores
-from lazyarr.expr import FOLDS, Compress, Expr, Gather, Map, Read, Reduce, Scan, Scatter, Tally
+from lazyarr.expr import Compress, Expr, Gather, Map, Read, Reduce, Scan, Scatter, Tally
 from lazyarr.fusion.body import Body, Lowerable
 from lazyarr.fusion.fold import fold_order, signature
 from lazyarr.fusion.group import Group, makes
@@ -105,10 +105,14 @@ class Assembler:
         i = node.inputs[k]
         if not isinstance(i, Read):
             return self.body.cast(self.body.scalar((node, k)), element(i), char)
-        value, geo = i.expr, self.group.placed[node.serial].reads[k]
-        assert geo is not None
-        number = self.values[value.serial] if self.inside(value) else self.load(value, geo, k)
-        return self.body.cast(number, element(i.geo), char)
+        value, source = i.expr, element(i.geo)
+        if value.op is not None and value.epoch == self.epoch and value.index == self.group.number:
+            number = self.values[value.serial]      # (`inside`, written out: this runs for every input)
+        else:
+            geo = self.group.placed[node.serial].reads[k]
+            assert geo is not None
+            number = self.load(value, geo, k)
+        return number if source == char else self.body.cast(number, source, char)
 
     def inside(self, value: Expr) -> bool:
         """Does the group make it?"""
@@ -119,7 +123,7 @@ class Assembler:
         op = node.op
         assert isinstance(op, Map) and node.region is not None
         ins, _, outs = op.sig.partition("->")
-        args = tuple(self.input(node, k, c) for k, c in enumerate(ins))
+        args = tuple([self.input(node, k, c) for k, c in enumerate(ins)])
         region, made = element(node.region), ins[0]
         if op.name == "copy":
             number = args[0]
@@ -285,7 +289,8 @@ def _key(value: Expr, geo: numpy.ndarray) -> tuple[int, int, tuple[int, ...], tu
 
 def element(x: numpy.ndarray | numpy.generic) -> str:
     """The type of an access's elements, or of a constant."""
-    char = char_of(x.dtype)
+    dtype = x.dtype
+    char = CHARS.get(id(dtype)) or char_of(dtype)
     assert char is not None
     return char
 
@@ -304,17 +309,18 @@ def body_of(group: Group, epoch: int, stored: set[int], terms: Terms) -> Assembl
     quiet = terms.literal and all(ignores(node.errors) for node in group.nodes)
     a = Assembler(group, epoch, Body(*terms), quiet)
     stores: list[Inst] = []
+    folds = {Reduce: a.reduce, Tally: a.tally, Compress: a.compress}
+    values = {Map: a.map, Gather: a.gather, Scan: a.scan}
     for a.body.at, node in enumerate(group.nodes):
         a.body.ignores = terms.literal and ignores(node.errors)
-        if isinstance(node.op, FOLDS):
-            fold = {Reduce: a.reduce, Tally: a.tally, Compress: a.compress}[type(node.op)]
-            fold(node)
+        kind = type(node.op)
+        if kind in folds:
+            folds[kind](node)
             continue
-        if isinstance(node.op, Scatter):
+        if kind is Scatter:
             stores.append(a.scatter(node))
             continue
-        value = {Map: a.map, Gather: a.gather, Scan: a.scan}[type(node.op)]
-        number = a.values[node.serial] = value(node)
+        number = a.values[node.serial] = values[kind](node)
         if node.serial in stored:
             region = group.placed[node.serial].region
             stores.append(Inst("store", element(region), (number,), a.bind(node, region, "out", REGION)))

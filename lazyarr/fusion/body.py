@@ -75,7 +75,8 @@ class Body:
             number = len(self.insts)
             self.insts.append(inst)
             self.members.append(self.at)
-        self.hear(number)
+        if self.rules.flagless:
+            self.hear(number)
         self.numbers[inst] = number
         return number
 

@@ -28,9 +28,9 @@ def broadcast_strides(
 ) -> tuple[int, ...]:
     """An operand's strides over the whole space: 0 where it is repeated."""
     lead = len(shape) - len(operand_shape)
-    return (0,) * lead + tuple(
-        0 if n == 1 else s for n, s in zip(operand_shape, strides, strict=True)
-    )
+    if 1 in operand_shape:
+        strides = tuple([0 if n == 1 else s for n, s in zip(operand_shape, strides, strict=True)])
+    return (0,) * lead + strides if lead else strides
 
 
 SHORT = 16

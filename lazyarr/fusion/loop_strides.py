@@ -70,6 +70,17 @@ def strides_of(node: Expr) -> tuple[int, ...] | None:
     return inner_strides(region.shape, ins, results, mask, numpy.getbufsize(), in_place=in_place)
 
 
+def alike(node: Expr) -> tuple[object, ...]:
+    """Equal for nodes of a graph with the same `strides_of`."""
+    old, told = node.old, list[object]()
+    for i in node.inputs:
+        if isinstance(i, Read):
+            told += id(i.geo), i.expr is old
+        else:
+            told.append(i.dtype.char)
+    return id(node.op), id(node.region), node.masked, *told
+
+
 def _seen(x: Read | numpy.generic, char: str) -> Seen:
     itemsize = PLAIN[char].itemsize
     if isinstance(x, Read):
@@ -100,8 +111,9 @@ def fit(body: Sequence[Inst], calls: Sequence[Call], rows: Mapping[int, int]) ->
             dense = _dense_arguments(inst, body, call.strides, rows, still, lone)
         if dense is None or wanted.setdefault(call.value, dense) != dense:
             unlike.add(call.serial)
-    named = [i._replace(op=WITHIN) if still_bounds.get(k) else i for k, i in enumerate(body)]
-    return _with_dense(named, wanted), unlike
+    if any(still_bounds.values()):
+        body = [i._replace(op=WITHIN) if still_bounds.get(k) else i for k, i in enumerate(body)]
+    return _with_dense(body, wanted), unlike
 
 
 def _still(body: Sequence[Inst], rows: Mapping[int, int]) -> list[bool]:
@@ -112,7 +124,10 @@ def _still(body: Sequence[Inst], rows: Mapping[int, int]) -> list[bool]:
             assert isinstance(inst.attr, int)
             still.append(rows[inst.attr] == 0 and all(still[a] for a in inst.args))
         else:
-            still.append(inst.op != "dense" and all(still[a] for a in inst.args))
+            moves = inst.op == "dense"
+            for a in inst.args:                 # (no comprehension: that is a function, for each instruction)
+                moves = moves or not still[a]
+            still.append(not moves)
     return still
 
 

@@ -70,9 +70,9 @@ SHAPELESS = (Map, Reduce, Scan)
 """Ops of which no extent becomes a number in the body."""
 
 
-class Bare(dict[int, tuple[Key, tuple[int, ...], bool]]):
-    """What of a form has no extents in it, by number: all but its geometries; these, by number; and whether
-    no extent becomes a number in the body either."""
+class Bare(dict[int, tuple[Key, list[tuple[Any, int, int]], bool]]):
+    """What of a form has no extents in it, by number: all but its geometries; what these are but for extents;
+    and whether no extent becomes a number in the body either."""
 
     def __init__(
         self, shared: dict[int, numpy.ndarray], places: list[Any], forms: list[Key], heads: int
@@ -80,15 +80,15 @@ class Bare(dict[int, tuple[Key, tuple[int, ...], bool]]):
         self.shared, self.places, self.forms, self.heads = shared, places, forms, heads
         self.numbers, self.visits = Numbering(), dict[int, tuple[Any, int, int]]()
 
-    def __missing__(self, form: int) -> tuple[Key, tuple[int, ...], bool]:
+    def __missing__(self, form: int) -> tuple[Key, list[tuple[Any, int, int]], bool]:
         key = self.forms[form]
         region, said, inputs = key[0], key[1 : self.heads], key[self.heads :]
         rest = *said, *[None if i.__class__ is int else i for i in inputs]
-        geos = (*[i for i in inputs if i.__class__ is int], region)
+        geos = [self._visited(i) for i in (*inputs, region) if i.__class__ is int]
         found = self[form] = rest, geos, isinstance(key[1], SHAPELESS)
         return found
 
-    def visited(self, place: int) -> tuple[Any, int, int]:
+    def _visited(self, place: int) -> tuple[Any, int, int]:
         """Of a geometry: its type and number of axes, and numbers for what it is and for the elements that it
         visits, whatever its axes of length 1 are."""
         found = self.visits.get(place)
@@ -309,7 +309,7 @@ def form_of(group: Group, forms: Key, links: Key, tokens: Tokens) -> Key | None:
     bare = [*map(tokens.bare.__getitem__, forms)]
     if not all(shapeless for *_, shapeless in bare):
         return None
-    told = [tokens.bare.visited(place) for _, geos, _ in bare for place in geos]
+    told = [geo for _, geos, _ in bare for geo in geos]
     form: list[Any] = [
         links, *[rest for rest, *_ in bare], *[kind for kind, *_ in told],
         *map(Numbering().__getitem__, [what for _, what, _ in told]),
