@@ -41,6 +41,7 @@ from lazyarr.plan import Plan, RowBlocks, Step, Walk, walk
 from lazyarr.planning import Waits, groups_of, plan_if, plan_of, too_few
 from lazyarr.ready import Folded, Met, launched, walk_of
 from lazyarr.reduce_order import Unproved
+from lazyarr.resting import Resting
 from lazyarr.segments import is_much, segments
 from lazyarr.srcloc import note_lines
 from lazyarr.storage import SLACK
@@ -115,12 +116,26 @@ def _by_plan(
         ready.note(met, plan, w)
 
 
+MANY = 500
+"""Nodes whose keys have so many objects of their own that the garbage collector would look at them all, more
+than once."""
+
+
 def walked(
     nodes: list[Expr], roots: list[Expr], waits: Waits = None, swiftly: bool = True
 ) -> tuple[Walk, Plan | None]:
     """A walk through nodes, and their plan, if it does not have to wait.
 
     One that goes `swiftly` says of a structure met before no more than its steps ask for."""
+    if len(nodes) < MANY:
+        return _walked(nodes, roots, waits, swiftly)
+    with Resting():
+        return _walked(nodes, roots, waits, swiftly)
+
+
+def _walked(
+    nodes: list[Expr], roots: list[Expr], waits: Waits, swiftly: bool
+) -> tuple[Walk, Plan | None]:  # fmt: skip
     looked = swift_walk.look(nodes, roots) if swiftly else None
     if looked is not None and looked.plan is not None:
         return swift_walk.walk_of(nodes, looked), looked.plan

@@ -29,7 +29,6 @@ from lazyarr.fusion.rewrite import Keeps
 from lazyarr.fusion.structure import Numbers, Tokens
 from lazyarr.fusion.turns import Margin
 from lazyarr.records import NamedTuple, dataclass
-from lazyarr.resting import Resting
 
 Finding = Sequence[tuple[int, Raised]]
 """Which members of a step raised what."""
@@ -294,18 +293,6 @@ def walk(
 
     Unless it is `literal`, constants and error states stand for others, and no rule goes by them.  Groups may
     read `through` what is written piece by piece."""
-    if len(nodes) < MANY:
-        return _walked(nodes, wanted, literal, through)
-    with Resting():
-        return _walked(nodes, wanted, literal, through)
-
-
-MANY = 500
-"""Nodes whose key has so many objects of its own that the garbage collector would look at them all, more than
-once."""
-
-
-def _walked(nodes: list[Expr], wanted: Sequence[Expr], literal: bool, through: bool) -> Walk:
     numbers = Numbers.of(nodes)
     stored = _stored(nodes, numbers)
     for root in wanted:
