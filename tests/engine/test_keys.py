@@ -9,14 +9,14 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import compiler
+from lazyarr import compiler, engine
 from lazyarr.bufferize import Placement
 from lazyarr.expr import Expr, Read, map_of
 from lazyarr.fusion import Keeps, Rule, register_rewrite, unregister_rewrite
 from lazyarr.fusion.structure import Numbers
 from lazyarr.geometry import fresh
 from lazyarr.materialize import closure
-from lazyarr.plan import MANY, walk
+from lazyarr.plan import walk
 from lazyarr.values import Buffer
 from tests.engine.test_planning_grows import calls
 
@@ -177,9 +177,9 @@ def test_numbers_of_other_values_are_those_of_leaves():
     assert numbers[y.storage.value] == -1 and numbers.leaves == [y.storage.value]
 
 
-def test_no_collection_goes_through_the_key_of_many_nodes():
-    x = np.array(numpy.ones((2 * MANY, 3)))
-    arrays = [x[k : k + 4] * 2.0 for k in range(MANY)]
+def test_no_collection_goes_through_the_key_and_the_plan_of_many_nodes():
+    x = np.array(numpy.ones((2 * engine.MANY, 3)))
+    arrays = [x[k : k + 4] * 2.0 for k in range(engine.MANY)]
     roots = [y.storage.value for y in arrays]
     nodes = closure(roots)
     seen = []
@@ -191,10 +191,10 @@ def test_no_collection_goes_through_the_key_of_many_nodes():
     gc.collect()
     gc.callbacks.append(listen)
     try:
-        found.append(walk(nodes, roots))
+        found.append(engine.walked(nodes, roots, swiftly=False))
     finally:
         gc.callbacks.remove(listen)
-    assert gc.get_threshold()[0] and len(seen) <= 1 and len(found[0].key) > 5 * MANY
+    assert gc.get_threshold()[0] and len(seen) <= 1 and len(found[0][0].key) > 5 * engine.MANY
 
 
 def test_what_an_evaluation_does_is_put_in_words_once(monkeypatch):

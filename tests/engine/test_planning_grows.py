@@ -155,6 +155,11 @@ def patches(n):
     return found
 
 
+def gradients(n):
+    """Small ones, for which no boxes are looked for."""
+    return [g for k in range(n // 20) for g in lazyarr.gradient(lazyarr.array([[k + 1.5] * 3] * 2) * 2)]
+
+
 def read_often(n):
     """One temporary, and many that read it."""
     made = lazyarr.array(numpy.arange(1000.0)) + 1
@@ -196,9 +201,9 @@ def unbounded(monkeypatch):
 
 
 MOST = {
-    chains: 22, wide: 28, folds: 130, norms: 106, writes: 122, sweeps: 115, slices: 82, halves: 160,
-    outputs: 196, crossings: 720, masked: 115, scans: 105, borders: 350, read_often: 60,
-    patches: 800,
+    chains: 20, wide: 27, folds: 115, norms: 98, writes: 118, sweeps: 107, slices: 76, halves: 155,
+    outputs: 172, crossings: 125, masked: 102, scans: 94, borders: 310, read_often: 52,
+    patches: 350, gradients: 250,
 }  # fmt: skip
 """Calls for each operation, when the structure is new."""
 
