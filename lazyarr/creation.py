@@ -25,6 +25,7 @@ from lazyarr.geometry import LEGACY_AXES, PROBED, fresh, like, probe
 from lazyarr.habits import MEDIUM
 from lazyarr.late import Late, late
 from lazyarr.pace import may_try
+from lazyarr.recipes import measure
 from lazyarr.slot_words import WAITING
 from lazyarr.storage import Storage
 from lazyarr.values import Unwritten
@@ -71,9 +72,11 @@ def _lay(shape: Any, dtype: Any, order: Any) -> numpy.ndarray:
 
 
 def _waits(geo: numpy.ndarray) -> numpy.ndarray:
-    """Itself; Unsupported where medium sizes are NumPy's just now."""
-    medium = current.eager_elements < geo.size <= MEDIUM * current.eager_elements
-    if medium and DIRECT.counts(geo.size) and may_try():
+    """Itself; Unsupported where it is NumPy's: small, or of medium size where those are just now."""
+    size, small = measure(geo.size, (geo.itemsize,)), current.eager_elements
+    if size <= small and current.jit != "always":
+        raise Unsupported                       # (what is computed with it shall not wait either)
+    if small < size <= MEDIUM * small and DIRECT.counts(size) and may_try():
         raise Unsupported
     return geo
 

@@ -24,7 +24,8 @@ WAITING: list[Callable[..., None]] = []
 (`slots`)."""
 
 LIMIT, MOST = ctypes.c_longlong(0), ctypes.c_longlong(0)
-"""Elements of arrays that slots hand to NumPy, and bytes of results that they keep as NumPy made them."""
+"""Elements, or words if these are fewer, of arrays that slots hand to NumPy, and bytes of results that they
+keep as NumPy made them."""
 
 MADE = ctypes.c_longlong(0)
 """Results of medium size that NumPy made while `LIMIT` was raised."""

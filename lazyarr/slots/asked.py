@@ -91,7 +91,7 @@ class Asked(Calls):
         self.compare(At(RAX, TYPE), k.real, RCX)
         a.jump_if("other", "call back")
         a.copy(RDI, RAX)
-        a.call("size")
+        a.call("words")
         self.above_limit(RAX, "call back", RCX)
         self.on("Py_IncRef", x)
         self._call_asked()
@@ -121,7 +121,7 @@ class Asked(Calls):
         a.test(RAX)
         a.jump_if("equal", "call back")
         a.store(INTO, RAX)
-        a.call("size")
+        a.call("words")
         self.above_limit(RAX, "call back", RCX)
         a.jump("array ufunc asked")
 

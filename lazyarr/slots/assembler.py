@@ -109,6 +109,11 @@ class Assembler:
         self._with(0xC1, 4, register)
         self.code += b"\x03"
 
+    def whole_words(self, register: int) -> None:
+        """Bytes -> words."""
+        self._with(0xC1, 5, register)
+        self.code += b"\x03"
+
     def multiply(self, register: int, by: int | At) -> None:
         self._with(b"\x0f\xaf", register, by)
 

@@ -240,7 +240,7 @@ class Bodies(Framed):
         a.label("ufunc size")
         self.compare(At(RDI, TYPE), self.known.real, RAX)
         a.jump_if("other", "ufunc scalars")
-        a.call("size")
+        a.call("words")
         self.above_limit(RAX, "back", RCX)
         a.compare_number(R15, 1)
         a.jump_if("equal", "ufunc call")

@@ -63,7 +63,7 @@ class Parts(Writer):
 
     def window(self) -> None:
         """rdi: a managed array; "window of": rdi: a storage, r9: a geometry in it.   rsi: the new array's
-        flags.   rdx: the most elements.   rax: a new array over the memory, if that exists; else zero.
+        flags.   rdx: the most elements, or words.   rax: a new array over the memory if there is one, or zero.
 
         As `windows.small_part`, and like NumPy's own constructor it looks whether all lies in that memory."""
         a, k = self.asm, self.known
@@ -135,7 +135,8 @@ class Parts(Writer):
         a.test(RAX)
         a.jump_if("equal", "window leave")
         a.compare(At(RSP, 16), RAX)
-        a.jump_if("below", "window not")
+        a.jump_if("below", "window narrow")
+        a.label("window fits")
         a.test(RDX)
         a.jump_if("negative", "window not")
         a.load(RDI, At(R9, DTYPE))
@@ -162,6 +163,14 @@ class Parts(Writer):
         a.jump_if("equal", "window no memory")
         a.store(At(RAX, BASE), RBP)
         a.jump("window leave")
+        a.label("window narrow")                    # many elements, but perhaps few words
+        a.load(RDI, At(R9, DTYPE))
+        a.multiply(RAX, At(RDI, ITEMSIZE))
+        a.load(RDI, At(RSP, 16))
+        a.times_word(RDI)
+        a.compare(RDI, RAX)
+        a.jump_if("below", "window not")
+        a.jump("window fits")
         a.label("window no memory")
         self.on("Py_DecRef", RBP)
         self.call("PyErr_Clear")

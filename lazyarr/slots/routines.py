@@ -372,11 +372,12 @@ class Routines(Writer):
         self.large()
 
     def large(self) -> None:
-        """A new array, rbx, that may be large: then it is counted."""
+        """A new array, rbx, that may be large: then it is counted, as long as more than that is NumPy's."""
         a, k = self.asm, self.known
         a.label("wrap new")
+        self.unless_raised("wrap done", RAX)
         a.load(RDI, At(RBX, k.geo))
-        a.call("size")
+        a.call("words")
         a.compare_number(RAX, k.eager)
         a.jump_if("above", "wrap large")
         a.jump("wrap done")

@@ -31,7 +31,7 @@ class Sizes(Writer):
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in self.fits, self.fits_across, self.orderly, self.nbytes, self.size:
+        for write in self.fits, self.fits_across, self.orderly, self.nbytes, self.words, self.size:
             write()
 
     def fits(self) -> None:
@@ -162,6 +162,21 @@ class Sizes(Writer):
         a.call("size")
         a.load(RCX, At(RDI, DTYPE))
         a.multiply(RAX, At(RCX, ITEMSIZE))
+        a.leave()
+
+    def words(self) -> None:
+        """rdi: an array.   rax: its elements, or its words if these are fewer (`recipes.measure`)."""
+        a = self.asm
+        a.label("words")
+        a.call("size")
+        a.copy(RDX, RAX)
+        a.load(RCX, At(RDI, DTYPE))
+        a.multiply(RAX, At(RCX, ITEMSIZE))
+        a.whole_words(RAX)
+        a.compare(RAX, RDX)
+        a.jump_if("below", "words fewer")
+        a.copy(RAX, RDX)
+        a.label("words fewer")
         a.leave()
 
     def size(self) -> None:
