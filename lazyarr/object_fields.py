@@ -34,7 +34,7 @@ C_CONTIGUOUS, F_CONTIGUOUS, ALIGNED, WRITEABLE = 1, 2, 0x100, 0x400
 """Four of them (NPY_ARRAY_C_CONTIGUOUS and so on)."""
 TYPE_NUMBER, ITEMSIZE = 28, 40
 """Of a dtype: an int of 32 bits, and a word."""
-COMPLEX, OBJECTS = numpy.dtype("F").num, numpy.dtype(object).num
+BOOLS, COMPLEX, OBJECTS = (numpy.dtype(c).num for c in "?FO")
 """Type numbers: of the first type of complex numbers, and of objects."""
 NIN, NOUT = 16, 20
 """Of a ufunc: two ints of 32 bits."""

@@ -63,7 +63,7 @@ class Parts(Writer):
 
     def window(self) -> None:
         """rdi: a managed array; "window of": rdi: a storage, r9: a geometry in it.   rsi: the new array's
-        flags.   rdx: the most elements, or words.   rax: a new array over the memory if there is one, or zero.
+        flags.   rdx: the most elements, or words.   rax: a new array over the memory, or zero
 
         As `windows.small_part`, and like NumPy's own constructor it looks whether all lies in that memory."""
         a, k = self.asm, self.known

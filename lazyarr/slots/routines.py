@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from lazyarr.object_fields import (
     BASE,
+    BOOLS,
     DTYPE,
     ITEMS,
     LENGTH,
@@ -377,7 +378,14 @@ class Routines(Writer):
         a.label("wrap new")
         self.unless_raised("wrap done", RAX)
         a.load(RDI, At(RBX, k.geo))
+        a.load(RAX, At(RDI, DTYPE))
+        a.compare_number(At(RAX, TYPE_NUMBER), BOOLS, wide=False)
+        a.jump_if("equal", "wrap truths")           # (what is compared counts, and that is wider)
         a.call("words")
+        a.jump("wrap sized")
+        a.label("wrap truths")
+        a.call("size")
+        a.label("wrap sized")
         a.compare_number(RAX, k.eager)
         a.jump_if("above", "wrap large")
         a.jump("wrap done")

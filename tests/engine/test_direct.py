@@ -17,6 +17,7 @@ import pytest
 
 import lazyarr as np
 from lazyarr import arrays, direct
+from lazyarr.counters import COUNT
 from lazyarr.direct import CLEAR, DIRECT, DIRECTLY, EAGER, GAIN, LAG, LASTING, SETTLING, SPAN, SPANS
 from lazyarr.habits import MEDIUM
 from lazyarr.slot_words import LIMIT, MADE, MOST, UNTIL, WAITING
@@ -136,6 +137,39 @@ def test_no_python_runs() -> None:
     finally:
         sys.setprofile(None)
     assert not [name for name in calls if name.startswith(ours)] and z.storage is None and c.size == 2 * N
+
+
+NARROW = 1000, 1000
+"""Elements of one byte: many, but few words."""
+
+
+def life(np: Any, x: Any) -> Any:
+    n = np.zeros(x.shape, x.dtype)
+    n[1:-1] = x[2:] + x[:-2]
+    return ((n == 3) | ((x == 1) & (n == 2))).astype(x.dtype)
+
+
+@in_slots
+@pytest.mark.parametrize("shape", [(200, 300), NARROW])
+def test_small_is_small_by_words(shape: tuple[int, ...]) -> None:
+    """Nothing waits for what is small but for the count of its elements; what is of medium size is direct."""
+    x, real = both("u1", shape)
+    if shape == NARROW:
+        begin()
+    else:
+        assert LIMIT.value == EAGER
+    x = life(np, x)
+    before, calls = COUNT.nodes_built, list[Any]()
+    sys.setprofile(lambda frame, event, _: event == "call" and calls.append(frame.f_code.co_name))
+    try:
+        for _ in range(3):
+            x = life(np, x)
+    finally:
+        sys.setprofile(None)
+    for _ in range(4):
+        real = life(numpy, real)
+    assert same(x, real) and COUNT.nodes_built == before
+    assert not {"again", "elementwise"}.intersection(calls)
 
 
 # --------------------------------------------------------------------------------- counting
