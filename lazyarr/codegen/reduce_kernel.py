@@ -13,8 +13,8 @@ from functools import cached_property
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.emit_status import Status
-from lazyarr.codegen.emitters_types import Value, convert
 from lazyarr.codegen.emitters_numpys import numpys
+from lazyarr.codegen.emitters_types import Value, convert
 from lazyarr.codegen.native import OWN
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import Fold, combine, deciding, folds_of, load_scalar, neutral_value
