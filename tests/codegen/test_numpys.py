@@ -8,12 +8,15 @@ import numpy
 import pytest
 
 import lazyarr
-from lazyarr import debug, equal_loops
+from lazyarr import debug, equal_loops, launch_rows
 from lazyarr.codegen.emitters_numpys import FUNCTIONS, numpys
 from lazyarr.codegen.native import native
-from lazyarr.codegen.reduce_plan import AHEAD
+from lazyarr.codegen.reduce_blocks import staged
+from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.dispatch.levels import BY_NAME, usable_levels
+from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
 from lazyarr.kernels import completed, host
+from lazyarr.plan import RowBlocks
 
 llvm = pytest.importorskip("llvmlite.binding")
 LEVELS = [level.target.name for level in usable_levels()]
@@ -123,28 +126,37 @@ def test_rows_that_are_summed(columns: int) -> None:
             assert numpy.asarray(found).tobytes() == numpy.asarray(wanted).tobytes()
 
 
-def test_rows_to_come_are_fetched() -> None:
-    """Where elements take long, and blocks of rows follow each other."""
-    from lazyarr.launch_rows import _prepare
-    from lazyarr.plan import RowBlocks
+def test_rows_to_come_are_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folds are told how far away the block is that their thread takes next: threads take them in turn."""
+    prepared, prepare = [], launch_rows._prepare
 
-    prepared = []
-
-    def seen(rows: RowBlocks, threads: int, streams: bool):  # type: ignore[no-untyped-def]
-        prepared.append((rows, _prepare(rows, threads, streams)))
+    def seen(rows: RowBlocks, threads: int, streams: bool) -> launch_rows.Ready:
+        prepared.append((rows, prepare(rows, threads, streams)))
         return prepared[-1][1]
 
-    from lazyarr import launch_rows
-
-    x = lazyarr.array(numpy.ones((5000, 1024), numpy.float32))
-    before, launch_rows._prepare = launch_rows._prepare, seen
+    monkeypatch.setattr(launch_rows, "_prepare", seen)
+    x, threads = lazyarr.array(numpy.ones((5000, 1024), numpy.float32)), lazyarr.get_num_threads()
+    lazyarr.set_num_threads(2)
     try:
         with lazyarr.options(jit="always", plan="always"):
             e = lazyarr.exp(x - x.max(axis=1, keepdims=True))
             lazyarr.evaluate(e / e.sum(axis=1, keepdims=True))
     finally:
-        launch_rows._prepare = before
+        lazyarr.set_num_threads(threads)
     ((rows, ready),) = prepared
-    layouts = [k.layout for k in ready.kernels[:2]]
-    ahead = rows.rows * 4096 * ready.threads
-    assert ready.words.count(ahead) >= len(layouts) and AHEAD
+    assert ready.threads == 2
+    assert ready.words.count(2 * rows.rows * x.strides[0]) >= 2     # maxima, and sums
+
+
+def test_what_is_stored_is_folded_where_it_lies() -> None:
+    """Not copied for the fold, unless something else is stored as well."""
+    def text(stores: int) -> str:
+        operands = (Operand("d", "u"), *[Operand("d", "u", "out")] * 2, Operand("d", "z", "out"))
+        body = (
+            Inst("load", "d", (), 0), Inst("exp", "d->d", (0,)), Inst("scalar", "d", (), 0),
+            Inst("reduce", "d", (1,), Reduction("add", "pairwise", out=3, start=2)),
+            *(Inst("store", "", (k,), k + 1) for k in (1, 0)[:stores]),
+        )  # fmt: skip
+        return str(staged(Reduce(Parfor("pr", operands, "d", body), host())).kernel)
+
+    assert "slot" not in text(1) and "slot" in text(2)
