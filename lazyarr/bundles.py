@@ -35,12 +35,11 @@ from lazyarr.engine import groups_for
 from lazyarr.expr import Expr
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.fusion.program import Program
-from lazyarr.kernels import Code
+from lazyarr.kernels import Code, completed
 from lazyarr.public import evaluate
 from lazyarr.records import NamedTuple
 from lazyarr.signatures import length_of
 from lazyarr.signatures import signatures as read
-from lazyarr.switches import code_off
 from lazyarr.target import Target
 from lazyarr.threading import loops_ir
 from lazyarr.threading.system_ir import linux
@@ -103,7 +102,7 @@ def _targets(names: Sequence[str] | None) -> list[Target]:
     for name in chosen:
         if name not in known:
             raise ValueError(f"there is no level {name} to export for; there are {', '.join(known)}")
-    return [BY_NAME[name].target._replace(off=code_off()) for name in dict.fromkeys(chosen)]
+    return [completed(BY_NAME[name].target) for name in dict.fromkeys(chosen)]
 
 
 def _one_by_one(*arrays: Any) -> None:

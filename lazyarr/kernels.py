@@ -25,6 +25,7 @@ from lazyarr.dispatch.gates import Gate
 from lazyarr.dispatch.image import Loaded
 from lazyarr.draws import DRAWS
 from lazyarr.dtypes import PLAIN
+from lazyarr.equal_loops import equal
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.numpy_loops import InnerLoop, inner_loop
 from lazyarr.op_targets import baseline_of, chosen, has, read
@@ -112,7 +113,12 @@ def _host(cpu: tuple[object, ...]) -> Target:
     """`cpu` is what `host_level` goes by: the key of what is remembered."""
     from lazyarr.dispatch.levels import host_level
 
-    return host_level()._replace(off=code_off())
+    return completed(host_level())
+
+
+def completed(target: Target) -> Target:
+    """A level with all that code for it follows from besides: switches, and the running NumPy."""
+    return target._replace(off=code_off(), equal=equal(target))
 
 
 MOST = 2048

@@ -18,7 +18,7 @@ import numpy
 
 from lazyarr.codegen import rows_shell as shell
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.reduce_plan import cut
+from lazyarr.codegen.reduce_plan import AHEAD, cut
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
@@ -254,9 +254,11 @@ def _add(
         jumps.append(8 * len(words))
         words.extend(across)
     moves = len(words)
-    operands = zip(kernel.pointers, program.offsets, program.moves, strict=True)
+    operands, ahead = zip(kernel.pointers, program.offsets, program.moves, strict=True), 0
     for k, (word, offset, each) in enumerate(operands):
         own, move = part.inside[k] >= 0, each[-1] if each else 0
+        if not own and abs(move) * rows > abs(ahead):       # (threads take blocks in turn)
+            ahead = move * rows * ready.threads
         offset += part.inside[k] if own else 0
         offset -= part.start * move if rows else 0
         words.extend((
@@ -264,6 +266,8 @@ def _add(
         ))  # fmt: skip
     template = len(words)
     words.extend(kernel.words)
+    if "r" in program.parfor.dims:
+        words[template + kernel.kernel.layout.extra(AHEAD)] = ahead
     words.extend([0] * (-len(kernel.words) % shell.WORDS))
     if not ready.scalars[number]:
         ready.scalars[number] = [[] for _ in kernel.scalars]

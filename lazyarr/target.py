@@ -28,6 +28,9 @@ class Target(NamedTuple):
     """LLVM target triple; empty for the host's."""
     off: tuple[str, ...] = ()
     """Parts of code generation that are switched off (`switches`)."""
+    equal: tuple[str, ...] = ()
+    """Elementary functions (name and signature) of which kernels may have code of their own, since its bits
+    are those of the running NumPy (`equal_loops`)."""
 
     @property
     def x86(self) -> bool:

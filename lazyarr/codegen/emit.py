@@ -35,6 +35,7 @@ from lazyarr.codegen.native import OWN
 from lazyarr.dtypes import PLAIN
 from lazyarr.ops import flags
 from lazyarr.target import Target
+from lazyarr.tuning import TABLE
 
 STREAM_BYTES = 16
 """Narrower vectors are stored through the caches even when the kernel streams."""
@@ -328,13 +329,14 @@ class Emitter:
 
     def place(self, ref: Ref, base: str, index: str) -> Place:
         stride = self.inner_stride(ref.index) if ref.space == "operand" else ""
+        whole = ref.space == "operand" and ref.access == "u"
         streams = (
-            self.kernel.nontemporal
-            and ref.space == "operand"
-            and ref.access == "u"
-            and self.b.width * PLAIN[ref.char].itemsize >= STREAM_BYTES
+            whole and self.kernel.nontemporal and self.b.width * PLAIN[ref.char].itemsize >= STREAM_BYTES
         )
-        return Place(ref.char, ref.access, base, index, stride, streams)
+        # (Longer blocks are streams to the processor's prefetchers, and prefetching gets in their way.)
+        reach = TABLE[self.target.name].stream_ahead // PLAIN[ref.char].itemsize
+        ahead = whole and bool(self.kernel.loops) and 0 < self.kernel.block <= reach
+        return Place(ref.char, ref.access, base, index, stride, streams, ahead)
 
     def base(self, ref: Ref, pointers: dict[int, str]) -> str:
         """Address of a range's first element."""

@@ -37,6 +37,9 @@ class Place:
     streams: bool = False
     """The operand comes from memory or goes there: whole vectors are prefetched, or stored past the
     caches, where they are aligned to their size."""
+    ahead: bool = False
+    """It may come from memory, in blocks so short, with so much computed between them, that the processor's
+    own prefetchers lose track: whole vectors of the next block are prefetched."""
 
 
 def is_complex(char: str) -> bool:
@@ -76,7 +79,7 @@ def load_raw(b: Builder, place: Place) -> str:
     if place.access == "s" and b.width:
         return gather(b, place, first)
     ahead = TABLE[b.target.name].stream_ahead
-    if place.streams and b.width and ahead:
+    if (place.streams or place.ahead) and b.width and ahead:
         for line in range(0, b.width * PLAIN[place.char].itemsize, LINE):
             b.prefetch(b.op(f"getelementptr i8, ptr {first}, i64 {ahead + line}"), FIRST_LEVEL)
     return b.op(f"load {raw_type(place.char, b.width)}, ptr {first}, align {_align(place.char)}")

@@ -51,7 +51,7 @@ def emitter(name: str, sig: str, target: Target) -> Emit | None:
         return None
     inputs, outputs = sig.split("->")
     if name in ("cast", "copy"):
-        return _bound(CASTS[inputs, outputs], lane(inputs))
+        return bound(CASTS[inputs, outputs], lane(inputs))
     if not native(name, sig):
         return None
     rules = RULES[OPS[name].emitter]
@@ -60,17 +60,18 @@ def emitter(name: str, sig: str, target: Target) -> Emit | None:
     if name != "where" and inputs[0] != operand:
         kinds = inputs if inputs[0] in "efd" else kind(inputs[0]) + kinds
     if inputs[0] == "e" and kinds not in rules:
-        return _bound(_through_float(rules[kinds.replace("e", "f")], inputs, outputs), lane(operand))
-    return _bound(rules[kinds], lane(operand))
+        return bound(_through_float(rules[kinds.replace("e", "f")], inputs, outputs), lane(operand))
+    return bound(rules[kinds], lane(operand))
 
 
 @cache
 def clip_within(sig: str) -> Emit:
     """How to emit `ops.WITHIN`."""
-    return _bound(emitters_select.WITHIN, lane(sig[0]))
+    return bound(emitters_select.WITHIN, lane(sig[0]))
 
 
-def _bound(fn: Fn, t: str) -> Emit:
+def bound(fn: Fn, t: str) -> Emit:
+    """A rule as an emitter of lanes of a type."""
     def emit(b: Builder, args: list[Value]) -> list[Value]:
         found = fn(b, t, *args)
         return found if isinstance(found, list) else [found]

@@ -105,7 +105,7 @@ def modf(b: Builder, t: str, x: str) -> list[Value]:
 
 def _pieces(b: Builder, *values: tuple[str, str]) -> Iterator[tuple[str, ...]]:
     """Registers of AVX-512 of each (type, value), in order."""
-    n = 64 // max(_BYTES[t] for t, _ in values)
+    n = 64 // max(_BYTES.get(t, 0) for t, _ in values)
     for start in range(0, b.width, n):
         order = ", ".join(f"i32 {k}" for k in range(start, start + n))
         yield tuple(
@@ -129,26 +129,36 @@ def _joined(b: Builder, t: str, parts: list[str]) -> str:
     return parts[0]
 
 
-def _avx512(b: Builder, name: str, t: str, *operands: tuple[str, str]) -> str:
-    """One of its instructions on parts of numbers, on whole registers; an i32 is a constant of it."""
+def avx512(
+    b: Builder, name: str, t: str, *operands: tuple[str, str], given: tuple[str, str] | None = None
+) -> str:
+    """One of its instructions on parts of numbers, on whole registers; an i32 is a constant of it.
+
+    `given`: results that are known, and for which lanes the instruction computes nothing."""
     n = 64 // _BYTES[t]
-    v = f"<{n} x {t}>"
+    v, mask = f"<{n} x {t}>", f"i{n}"
     found = []
     wide = [(kind, x) for kind, x in operands if kind != "i32"]
-    rest = [("i32", x) for kind, x in operands if kind == "i32"]
-    rest += [(v, "zeroinitializer"), (f"i{n}", "-1"), ("i32", "4")]        # all lanes, the usual rounding
+    count = len(wide)
+    constants = [("i32", x) for kind, x in operands if kind == "i32"]
+    if given is not None:
+        wide += [(t, given[0]), ("i1", given[1])]
     callee = f"{v} @llvm.x86.avx512.mask.{name}.p{'sd'[t == 'double']}.512"
-    b.declare(f"declare {callee}({', '.join([v] * len(wide) + [kind for kind, _ in rest])})")
+    b.declare(f"declare {callee}({', '.join([v] * count + ['i32'] * len(constants) + [v, mask, 'i32'])})")
     for pieces in _pieces(b, *wide):
-        given = [(v, x) for x in pieces] + rest
-        found.append(b.op(f"call {callee}({', '.join(f'{kind} {x}' for kind, x in given)})"))
+        known, lanes = "zeroinitializer", "-1"
+        if given is not None:
+            known, lanes = pieces[count], b.op(f"bitcast <{n} x i1> {pieces[-1]} to {mask}")
+        # (The last one: the usual rounding.)
+        taken = [*((v, x) for x in pieces[:count]), *constants, (v, known), (mask, lanes), ("i32", "4")]
+        found.append(b.op(f"call {callee}({', '.join(f'{kind} {x}' for kind, x in taken)})"))
     return _joined(b, t, found)
 
 
 _BYTES = {"float": 4, "double": 8}
 
 
-def _full(b: Builder, t: str) -> bool:
+def fills_registers(b: Builder, t: str) -> bool:
     """Are these whole registers of AVX-512, whose instructions for parts of numbers apply?"""
     return b.target.x86 and b.target.vector_bytes == 64 and b.width * _BYTES[t] >= 64
 
@@ -172,12 +182,12 @@ def _taken_apart(b: Builder, t: str, x: str) -> tuple[str, str, str]:
 def frexp(b: Builder, t: str, x: str) -> list[Value]:
     """Zeros, infinities and NaNs have the exponent 0, and stay."""
     f = FORMATS[t]
-    if _full(b, t):
+    if fills_registers(b, t):
         size = _int(b, f, "and", convert(b, "bitcast", t, x, f.bits), f.size)
         special = or_(b, _is(b, f, "eq", size, 0), _is(b, f, "uge", size, f.infinite))
-        part = select(b, t, special, x, _avx512(b, "getmant", t, (t, x), ("i32", "2")))
+        part = select(b, t, special, x, avx512(b, "getmant", t, (t, x), ("i32", "2")))
         held = select(b, t, special, b.splat(t, "0.5"), x)
-        exponent = b.op(f"fadd {b.ty(t)} {_avx512(b, 'getexp', t, (t, held))}, {b.splat(t, '1.0')}")
+        exponent = b.op(f"fadd {b.ty(t)} {avx512(b, 'getexp', t, (t, held))}, {b.splat(t, '1.0')}")
         return [part, convert(b, "fptosi", t, exponent, "i32")]
     bits, exponent, special = _taken_apart(b, t, x)
     half = _int(b, f, "or", _int(b, f, "and", bits, f.parts), f.one - f.least)
@@ -196,10 +206,10 @@ def ldexp(t: str, count: str) -> Fn:
         return convert(b, "bitcast", f.bits, bits, t)
 
     def emit(b: Builder, _t: str, x: str, n: str) -> str:
-        if count == "i64" or not _full(b, t):
+        if count == "i64" or not fills_registers(b, t):
             n = _held(b, count, n, -3 * f.bias, 3 * f.bias)
-        if _full(b, t):
-            return _avx512(b, "scalef", t, (t, x), (t, convert(b, "sitofp", count, n, t)))
+        if fills_registers(b, t):
+            return avx512(b, "scalef", t, (t, x), (t, convert(b, "sitofp", count, n, t)))
         if count != f.bits:
             n = convert(b, "sext" if size_of(count) < size_of(f.bits) else "trunc", count, n, f.bits)
         bits, exponent, special = _taken_apart(b, t, x)

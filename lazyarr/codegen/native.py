@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emitters import Emit, clip_within, emitter
+from lazyarr.codegen.emitters_numpys import numpys
 from lazyarr.codegen.emitters_types import Value
 from lazyarr.ops import OPS, WITHIN
+from lazyarr.own_loops import own
 from lazyarr.target import Target
 
 DENSE = "dense"
@@ -27,7 +29,8 @@ def native(op: str, sig: str, target: Target) -> Emit | None:
         return GIVEN[op].get(sig)
     if target.without("emitters", op) and op in OPS and OPS[op].is_ufunc:
         return None
-    return emitter(op, sig, target)
+    found = emitter(op, sig, target)
+    return numpys(op, sig, target) if found is None and not own(op, sig) else found
 
 
 def _same(b: Builder, args: list[Value]) -> list[Value]:

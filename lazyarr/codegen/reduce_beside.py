@@ -115,16 +115,32 @@ class Beside:
             leaves.append(self.leaf_of(b.add(first, str(u))))
         with b.lanes(self.width):
             accs = [[leaf.first(fold) for fold in leaf.folds] for leaf in leaves]
+        start = "0"
+        for apiece in dict.fromkeys((self.leaf.apiece, 1)):
+            end = b.op(f"and i64 %n, {-apiece * self.width}") if apiece > 1 else self.even
+            accs = self.rounds(leaves, accs, start, end, apiece)
+            start = end
+        return accs
+
+    def rounds(
+        self, leaves: list[Leaf], accs: list[list[Value]], start: str, end: str, apiece: int
+    ) -> list[list[Value]]:
+        """Some vectors of each output, `apiece` times as long as accumulators are."""
+        b = self.b
+        with b.lanes(apiece * self.width):
             wides = [leaf.body.fixed.spread(leaf.body.fixed.chars) for leaf in leaves]
+        with b.lanes(self.width):
             types = [t for leaf, one in zip(leaves, accs, strict=True) for t in leaf.types(one)]
             each = len(types) // len(leaves)
-            with b.loop("0", self.even, str(self.width), types) as (index, carried):
+            with b.loop(start, end, str(apiece * self.width), types) as (index, carried):
                 carried.next = []
                 for u, (leaf, wide) in enumerate(zip(leaves, wides, strict=True)):
                     now = leaf.regroup(carried.now[u * each : (u + 1) * each], accs[u])
-                    values = leaf.values(leaf.body.evaluate(leaf.lanes, wide, leaf.pointers, index))
-                    for fold, acc, value in zip(leaf.folds, now, values, strict=True):
-                        carried.next += parts(leaf.absorb(fold, acc, [value]))
+                    with b.lanes(apiece * self.width):
+                        found = leaf.values(leaf.body.evaluate(leaf.lanes, wide, leaf.pointers, index))
+                    batches = leaf.pieces(found, apiece)
+                    for k, (fold, acc) in enumerate(zip(leaf.folds, now, strict=True)):
+                        carried.next += parts(leaf.absorb(fold, acc, [batch[k] for batch in batches]))
             after = [carried.after[u * each : (u + 1) * each] for u in range(len(leaves))]
             return [leaf.regroup(names, one) for leaf, names, one in zip(leaves, after, accs, strict=True)]
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.loopir import Blocks, Call, Kernel, Load, Loop, Once, Ref, Stmt, Store
 from lazyarr.codegen.lower import Lowering
+from lazyarr.codegen.native import SCATTER
 from lazyarr.codegen.reduce_body import Body, kernel_of, wanted
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_inner import Leaf
@@ -20,7 +21,7 @@ from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.codegen.reduce_long import long_runs
 from lazyarr.codegen.reduce_strict import called_fold, search_block
 from lazyarr.codegen.reduce_tree import in_sequence, tree_function
-from lazyarr.codegen.stages import LOAD, ONCE
+from lazyarr.codegen.stages import CALL, LOAD, NATIVE, ONCE
 from lazyarr.codegen.tile import tile
 from lazyarr.codegen.vectorize import vectorize
 from lazyarr.fusion.parfor import result_char
@@ -77,10 +78,12 @@ def staged(r: Reduce) -> Staged:
 
 
 def _stays(r: Reduce, kind: str) -> bool:
-    """Is a load as good as a slot: in one piece for each block, and not overwritten meanwhile?"""
+    """Is an operand as good as a slot: in one piece for each block, and not overwritten meanwhile?
+
+    So is one that is stored, if nothing else is."""
     moved = any(f.called and f.how.mask >= 0 and not f.how.cut for f in r.folds)
-    untouched = all(inst.op != "store" for inst in r.parfor.body)
-    return kind == LOAD and len(r.space) == 1 and untouched and not moved
+    stores = sum(inst.op in ("store", SCATTER) for inst in r.parfor.body)
+    return stores == (kind in (CALL, NATIVE)) and len(r.space) == 1 and not moved
 
 
 def block_functions(r: Reduce, body: Staged, name: str) -> list[Function]:

@@ -8,7 +8,7 @@ that writes statements on a range into a `Function` whose caller gives it row po
 from __future__ import annotations
 
 from lazyarr.codegen import emit_calls
-from lazyarr.codegen.builder import FIRST_LEVEL, LINE
+from lazyarr.codegen.builder import FIRST_LEVEL, LINE, SECOND_LEVEL
 from lazyarr.codegen.emit import Emitter
 from lazyarr.codegen.emit_body import Registers, emit_body
 from lazyarr.codegen.emit_rows import Range
@@ -136,15 +136,26 @@ class Body(Emitter):
         emit_body(lanes, found, lambda ref: self.place(ref, self.base(ref, pointers), index))
         return found
 
-    def prefetch(self, lanes: tuple[Lane, ...], pointers: dict[int, str], index: str, elements: int) -> None:
-        """Ask for what the loads of `elements` elements will touch later."""
-        b, ahead = self.f, TABLE[self.r.target.name].fold_ahead
-        if not ahead:
-            return
+    def prefetch(
+        self, lanes: tuple[Lane, ...], pointers: dict[int, str], index: str, elements: int, ahead: str
+    ) -> None:
+        """Ask for what the loads of `elements` elements will touch later, and so many bytes `ahead` (what
+        another launch will: into a cache where it stays until then)."""
+        near = TABLE[self.r.target.name].fold_ahead
+        if near:
+            self._prefetch(lanes, pointers, index, elements, str(near), FIRST_LEVEL)
+        if ahead:
+            self._prefetch(lanes, pointers, index, elements, ahead, SECOND_LEVEL)
+
+    def _prefetch(
+        self, lanes: tuple[Lane, ...], pointers: dict[int, str], index: str, elements: int, ahead: str,
+        level: int,
+    ) -> None:  # fmt: skip
+        b = self.f
         refs = {lane.ref for lane in lanes if isinstance(lane, Load)}
         streams = [ref for ref in refs if ref.space == "operand" and ref.access == "u"]
         for ref in sorted(streams, key=lambda ref: ref.index):
             size = PLAIN[ref.char].itemsize
-            here = b.at(pointers[ref.index], b.mul(index, str(size)))
+            there = b.at(b.at(pointers[ref.index], b.mul(index, str(size))), ahead)
             for line in range(max(1, elements * size // LINE)):
-                b.prefetch(b.at(here, ahead + LINE * line), FIRST_LEVEL)
+                b.prefetch(b.at(there, LINE * line), level)

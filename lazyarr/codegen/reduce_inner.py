@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from lazyarr.codegen.emit_body import Registers
 from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emitters_types import Value, lane
-from lazyarr.codegen.loopir import Kernel, Loop, Once
+from lazyarr.codegen.loopir import Apply, Kernel, Loop, Once
 from lazyarr.codegen.reduce_body import Body, straight
 from lazyarr.codegen.reduce_compress import pack, room
 from lazyarr.codegen.reduce_count import add_counts
@@ -30,7 +30,7 @@ from lazyarr.codegen.reduce_fold import (
     widened,
 )
 from lazyarr.codegen.reduce_kernel import FOLD_PARAMS, Reduce
-from lazyarr.codegen.reduce_plan import SLOT
+from lazyarr.codegen.reduce_plan import AHEAD, SLOT
 from lazyarr.codegen.reduce_tree import LEAF, in_sequence, tree_function
 from lazyarr.codegen.vectorize import component_bytes, lanes_of
 from lazyarr.tuning import TABLE
@@ -72,13 +72,18 @@ class Leaf:
         assert isinstance(once, Once) and isinstance(loop, Loop)
         self.once, self.lanes = once, loop.body
         self.width = LANES // r.per_element if r.pairwise else _width(loop, r)
+        self.apiece = _apiece(loop, r, self.width)
         rounds = max(1, min(LANES, TABLE[r.target.name].fold_lanes // max(1, len(self.lanes))))
+        self.ahead = ""
+        """Bytes to what a later launch will fold, where meanwhile there is time to fetch it."""
         self.unroll = 1 << rounds.bit_length() - 1
 
     def write(self) -> None:
         b, body = self.b, self.body
         rows = body.rows()
         self.pointers = body.advance(rows, "%start")
+        if self.r.lasting:
+            self.ahead = self.r.extra(b, AHEAD)
         body.once(self.once, Range(self.pointers, "%n"))
         accs = self.vectors()
         scalars = [self.finish(fold, acc) for fold, acc in zip(self.folds, accs, strict=True)]
@@ -103,9 +108,10 @@ class Leaf:
             roomy = any(fold.packs for fold in self.folds)
             if roomy:
                 start, accs[0] = self.while_roomy(accs[0], wide)
-            for unroll in dict.fromkeys((1 if roomy else self.unroll, 1)):
-                end = b.op(f"and i64 %n, {-unroll * self.width}")
-                accs = self.rounds(accs, wide, start, end, unroll)
+            several = [(self.unroll, self.apiece), (1, self.apiece)]
+            for unroll, apiece in dict.fromkeys(((1, 1), ) if roomy else (*several, (1, 1))):
+                end = b.op(f"and i64 %n, {-unroll * apiece * self.width}")
+                accs = self.rounds(accs, wide, start, end, unroll, apiece=apiece)
                 start = end
         self.start = start
         return accs
@@ -153,18 +159,25 @@ class Leaf:
         return [whole([next(rest) for _ in parts(acc)]) for acc in accs]
 
     def rounds(
-        self, accs: list[Value], wide: Registers, start: str, end: str, unroll: int, roomy: bool = False
-    ) -> list[Value]:
-        b = self.b
-        step = unroll * max(b.width, 1)
+        self, accs: list[Value], wide: Registers, start: str, end: str, unroll: int, roomy: bool = False,
+        apiece: int = 1,
+    ) -> list[Value]:  # fmt: skip
+        """`apiece`: so many times as many elements are computed at once as accumulators take."""
+        b, width = self.b, self.b.width
+        step = unroll * apiece * max(width, 1)
+        if apiece > 1:
+            with b.lanes(apiece * width):
+                wide = self.body.fixed.spread(self.body.fixed.chars)
         with b.loop(start, end, str(step), self.types(accs)) as (index, carried):
             now = self.regroup(carried.now, accs)
             if unroll > 1:
-                self.body.prefetch(self.lanes, self.pointers, index, step)
+                self.body.prefetch(self.lanes, self.pointers, index, step, self.ahead)
             batches = []
             for u in range(unroll):
-                at = b.add(index, str(u * max(b.width, 1))) if u else index
-                batches.append(self.values(self.body.evaluate(self.lanes, wide, self.pointers, at)))
+                at = b.add(index, str(u * apiece * max(width, 1))) if u else index
+                with b.lanes(apiece * width):
+                    found = self.values(self.body.evaluate(self.lanes, wide, self.pointers, at))
+                batches += self.pieces(found, apiece)
             if roomy:
                 b.next_block()
             now = [
@@ -182,6 +195,26 @@ class Leaf:
             assert mask is None or isinstance(mask, str)
             result.append((widened(self.b, fold, found.value(fold.value)), mask))
         return result
+
+    def pieces(
+        self, found: list[tuple[Value, str | None]], apiece: int
+    ) -> list[list[tuple[Value, str | None]]]:
+        """What was computed at once, as accumulators take it."""
+        if apiece == 1:
+            return [found]
+        b, cut = self.b, list[list[tuple[Value, str | None]]]()
+        for u in range(apiece):
+            order = ", ".join(f"i32 {k}" for k in range(u * b.width, (u + 1) * b.width))
+
+            def part(x: str, t: str, order: str = order) -> str:
+                v = f"<{apiece * b.width} x {t}>"
+                return b.op(f"shufflevector {v} {x}, {v} poison, <{b.width} x i32> <{order}>")
+
+            cut.append([
+                (whole([part(x, lane(fold.acc)) for x in parts(value)]), mask and part(mask, "i1"))
+                for fold, (value, mask) in zip(self.folds, found, strict=True)
+            ])
+        return cut
 
     def absorb(
         self, fold: Fold, acc: Value, batch: list[tuple[Value, str | None]], roomy: bool = False
@@ -232,6 +265,15 @@ def _width(loop: Loop, r: Reduce) -> int:
     """Lanes of a register where any order is right."""
     own = [r.target.vector_bytes // component_bytes("?" if f.counts else f.acc) for f in r.folds]
     return min([*own, lanes_of(loop, r.target)] if loop.body else own)
+
+
+def _apiece(loop: Loop, r: Reduce, width: int) -> int:
+    """How many times the lanes of accumulators fit into a register, for bodies that compute.
+
+    (The accumulators are NumPy's, whatever the register.)"""
+    if not r.pairwise or not any(isinstance(each, Apply) for each in loop.body):
+        return 1
+    return max(1, lanes_of(loop, r.target) // width)
 
 
 def in_own_type(b: Function, fold: Fold, total: Value) -> Value:

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.emit_status import Status
+from lazyarr.codegen.emitters_numpys import numpys
 from lazyarr.codegen.emitters_types import Value, convert
 from lazyarr.codegen.native import OWN
 from lazyarr.codegen.reduce_flow import Function
@@ -153,6 +154,11 @@ class Reduce:
     def floating(self) -> bool:
         """Can the kernel touch the floating-point status at all?"""
         return bool(self.categories) or any(set(sig) & set("efdFD") for _, sig in self._called)
+
+    @cached_property
+    def lasting(self) -> bool:
+        """Does an element take longer to compute than memory does to give it?"""
+        return any(numpys(i.op, i.sig, self.target) for i in self.parfor.body if "->" in i.sig)
 
     def status(self, b: Function) -> Status:
         return Status(b, self.categories, self.floating, bool(self.loops))

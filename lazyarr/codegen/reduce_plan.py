@@ -28,6 +28,8 @@ Extra words:
     DECIDED   set once no further element can change a lone result
     FOLD      address of the function that folds a range, where the kernel is a shell around it
     SLACK     bytes that a packing kernel may overwrite beyond what it packs
+    AHEAD     bytes from what is folded to what will be folded by the same thread in another launch of the
+              kernel; 0: nobody knows
 
 A chunk number is ``tile number * ceil(STEPS / GRAIN) + step group``; the tile number goes by `grid` as in
 every kernel, with 1 for the 'r' loops.
@@ -44,8 +46,8 @@ from lazyarr.fusion.parfor import Inst, Parfor, Reduction
 from lazyarr.records import NamedTuple
 from lazyarr.reduce_order import Loop, Order
 
-RUN, RUNS, DEPTH, STEPS, GRAIN, PARTIALS, DECIDED, FOLD, SLACK = range(9)
-WORDS = SLACK + 1
+RUN, RUNS, DEPTH, STEPS, GRAIN, PARTIALS, DECIDED, FOLD, SLACK, AHEAD = range(10)
+WORDS = AHEAD + 1
 SLOT = 16
 """Bytes of a partial result: room for a complex128, or for a value and its position."""
 

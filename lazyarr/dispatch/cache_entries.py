@@ -136,7 +136,8 @@ def _part(text: str, start: int) -> str:
 
 
 _FOLLOW = {
-    "level": ("features", "vector_bytes", "fma", "half", "machine", "symbol", "text"), "text": ("symbol",),
+    "level": ("features", "vector_bytes", "fma", "half", "machine", "equal", "symbol", "text"),
+    "text": ("symbol",),
 }  # fmt: skip
 """Fields that follow from others: they count for nothing, and are not named beside these."""
 _WEIGHT = {"body": 8, "ops": 8, "symbol": 0, **dict.fromkeys(_FOLLOW["level"], 0)}

@@ -38,6 +38,45 @@ def test_accumulators_go_by_lines(level: str) -> None:
     assert text("rp", "sequential", level).count("store <8 x i64>") >= 2
 
 
+def exponentials(char: str, equal: tuple[str, ...], level: str) -> str:
+    """Sums of rows of an exponential that is stored as well."""
+    operands = (Operand(char, "u"), Operand(char, "u", "out"), Operand(char, "z", "out"))
+    folded = Inst("reduce", char, (1,), Reduction("add", "pairwise", out=2, start=2))
+    body = (
+        Inst("load", char, (), 0), Inst("exp", f"{char}->{char}", (0,)), Inst("scalar", char, (), 0),
+        folded, Inst("store", "", (1,), 1),
+    )  # fmt: skip
+    return compile_parfor(Parfor("pr", operands, char, body), BY_NAME[level].target._replace(equal=equal)).ir
+
+
+@pytest.mark.parametrize("level", ["X86_V3", "AVX512_ICL"])
+def test_what_another_launch_reads(level: str) -> None:
+    """While functions of ours compute: where NumPy's loops do, nothing is computed beside them."""
+    assert FAR in exponentials("f", ("exp f->f",), level)
+    assert FAR not in exponentials("f", (), level) and FAR not in exponentials("d", ("exp f->f",), level)
+
+
+def calls(steps: int) -> str:
+    """So many values that pass between calls of NumPy's loops, each in scratch memory of its own."""
+    body, values = [Inst("load", "d", (), 0)], []
+    for _ in range(steps):
+        body.append(Inst("add", "dd->d", (len(body) - 1, 0)))
+        body.append(Inst("exp", "d->d", (len(body) - 1,)))
+        values.append(len(body) - 1)
+    *others, total = values             # (so all of them are kept until there is the last one)
+    for v in others:
+        body.append(Inst("add", "dd->d", (total, v)))
+        total = len(body) - 1
+    body.append(Inst("store", "", (total,), 1))
+    parfor = Parfor("p", (Operand("d", "u"), Operand("d", "u", "out")), "", tuple(body))
+    return compile_parfor(parfor, BY_NAME["AVX512_ICL"].target).ir
+
+
+def test_short_blocks() -> None:
+    """Between blocks of few elements much is computed, and the processor's prefetchers lose track."""
+    assert NEAR in calls(10) and NEAR not in calls(1)
+
+
 def test_levels_differ() -> None:
     """What helps Xeons gets in the way of a Zen 4, and the other way about."""
     xeon, zen = TABLE["AVX512_SPR"], TABLE["AVX512_ICL"]

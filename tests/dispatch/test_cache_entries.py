@@ -35,7 +35,7 @@ CHANGED = {
 TARGET = host_level()
 OTHER_TARGET = {
     "name": "X", "features": "+x", "vector_bytes": 8, "fma": not TARGET.fma, "half": not TARGET.half,
-    "machine": "m", "triple": "t", "off": ("tile",),
+    "machine": "m", "triple": "t", "off": ("tile",), "equal": ("exp d->d",),
 }  # fmt: skip
 OTHER_OPTION = {"math": "native", "tier": 1}
 """Another value of each option that changes text."""

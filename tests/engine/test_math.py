@@ -10,6 +10,7 @@ import pytest
 
 import lazyarr
 from lazyarr import debug
+from lazyarr.kernels import host
 from lazyarr.ops import OPS
 from lazyarr.own_loops import COMPLEX, DTYPES, EXACT
 
@@ -43,7 +44,8 @@ def test_native_functions_call_none_of_numpys_loops(name, char):
     with lazyarr.options(math="numpy", jit="always"):
         debug.reset()
         z = numpy.asarray(ours(*map(lazyarr.array, xs)) * 1)
-        assert (debug.counters()["numpy_loop_blocks"] > 0) is not hasattr(lazyarr.special, name)
+        inside = hasattr(lazyarr.special, name) or f"{name} {char}->{char}" in host().equal
+        assert (debug.counters()["numpy_loop_blocks"] > 0) is not inside
     assert z.tobytes() == wanted.tobytes()
     assert y.dtype == z.dtype and numpy.allclose(y, z, rtol=4 * numpy.finfo(char).eps)
 
