@@ -146,18 +146,18 @@ class Value:
         self.level, self.name, self.value = level, name, value
 
     def __enter__(self) -> None:
-        self.row, self.number = tuning.TABLE[self.level], launch.NONTEMPORAL_BYTES
+        self.row, self.number = tuning.TABLE[tuning.row_of(self.level)], launch.NONTEMPORAL_BYTES
         if self.name in tuning.Tuning._fields:
-            tuning.TABLE[self.level] = self.row._replace(**{self.name: self.value})
+            tuning.TABLE[tuning.row_of(self.level)] = self.row._replace(**{self.name: self.value})
         else:
             launch.NONTEMPORAL_BYTES = self.value
 
     def __exit__(self, *_: object) -> None:
-        tuning.TABLE[self.level], launch.NONTEMPORAL_BYTES = self.row, self.number
+        tuning.TABLE[tuning.row_of(self.level)], launch.NONTEMPORAL_BYTES = self.row, self.number
 
 
 def in_force(level: str, name: str) -> int:
-    return int(getattr(tuning.TABLE[level], name, launch.NONTEMPORAL_BYTES))
+    return int(getattr(tuning.tuning(level), name, launch.NONTEMPORAL_BYTES))
 
 
 def line(level: str, name: str, program: Program, n: int, dtype: str) -> str:

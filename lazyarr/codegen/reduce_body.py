@@ -18,7 +18,7 @@ from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
-from lazyarr.tuning import TABLE
+from lazyarr.tuning import tuning
 
 
 def wanted(r: Reduce) -> tuple[int, ...]:
@@ -138,7 +138,7 @@ class Body(Emitter):
 
     def prefetch(self, lanes: tuple[Lane, ...], pointers: dict[int, str], index: str, elements: int) -> None:
         """Ask for what the loads of `elements` elements will touch later."""
-        b, ahead = self.f, TABLE[self.r.target.name].fold_ahead
+        b, ahead = self.f, tuning(self.r.target.name).fold_ahead
         if not ahead:
             return
         refs = {lane.ref for lane in lanes if isinstance(lane, Load)}

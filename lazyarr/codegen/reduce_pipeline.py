@@ -20,8 +20,9 @@ from lazyarr.codegen.reduce_combine import combine_function
 from lazyarr.codegen.reduce_count import counted
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import refusal
-from lazyarr.codegen.reduce_inner import fold_functions, in_registers
+from lazyarr.codegen.reduce_inner import in_registers
 from lazyarr.codegen.reduce_kernel import Reduce
+from lazyarr.codegen.reduce_leaves import fold_functions
 from lazyarr.codegen.reduce_nest import kernel_function
 from lazyarr.codegen.reduce_outer import accumulator_bytes, begins_with_first, chunk_function, row_kernel
 from lazyarr.codegen.reduce_plan import across
