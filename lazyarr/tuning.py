@@ -43,7 +43,7 @@ _ICL = Tuning(64, fold_ahead=0)
 """Measured on a Zen 4: its prefetchers follow a stream by themselves, where others get in their way, and rows
 not at all.  The other AVX-512 levels are Xeons', with which it is the other way about."""
 
-_VP2 = Tuning(64)
+_VP2 = Tuning(64, fold_ahead=8192)
 """Measured on a Zen 5, whose prefetchers stay behind where a loop computes."""
 
 TABLE = {
