@@ -192,7 +192,8 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
     usual = [kernels[id(part.program)].kernel for part in rows.parts]
     ready = Ready(
         array("q", bytes(8 * (shell.FIRST + shell.PER_PART * len(parts)))), [], [[] for _ in parts], [],
-        threads, -(-rows.chunks // rows.run(threads)), threads * own_bytes + rows.slots(threads) * rows.own_bytes,
+        threads, -(-rows.chunks // rows.run(threads)),
+        threads * own_bytes + rows.slots(threads) * rows.own_bytes,
         sum(k.ops for k in usual), all(past[key] == k.kernel.nontemporal for key, k in kernels.items()),
         [*usual, *(k.kernel for k in kernels.values())],
     )  # fmt: skip

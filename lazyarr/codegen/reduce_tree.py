@@ -53,8 +53,8 @@ def tree_function(
     r: Reduce, name: str, largest: int, leaf: Callable[[Function], None],
     some: Callable[[Function], str] | None = None,
 ) -> Function:
-    """`leaf` writes the folding of ``%n <= largest`` elements into ``%out``; `some` that of more, where it can,
-    and says whether it did (i1)."""
+    """`leaf` writes the folding of ``%n <= largest`` elements into ``%out``; `some` that of more, where it
+    can, and says whether it did (i1)."""
     b = Function(r.target, name, FOLD_PARAMS)
     if not r.beside:
         _tree(r, b, name, largest, leaf, some)

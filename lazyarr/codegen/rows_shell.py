@@ -7,8 +7,8 @@ Out: ``void rows(words, chunk, tid)``, the same for all programs, and for chains
 Each thread has memory of its own: a copy of the words of the kernel that runs, in which the operands'
 addresses are the block's; and scratch memory.  The values that pass from kernel to kernel lie in a slot.
 
-`rows` runs some successive blocks as a chunk; each thread has one slot.  Blocks may be within one row of each of several
-axes: then their number counts through these, the last one first.
+`rows` runs some successive blocks as a chunk; each thread has one slot.  Blocks may be within one row of each
+of several axes: then their number counts through these, the last one first.
 
 Where kernels lag, blocks follow one another within a strip, and the strips are chunks.  At a time each
 kernel runs on the block that is its lag behind the strip's, one kernel after the other.  What lags reads or
