@@ -1,4 +1,4 @@
-"""Leaves of a tree that are folded side by side: NumPy's bits, whatever the eight leaves have more or less."""
+"""Leaves of a tree that are folded side by side: NumPy's bits, whichever leaves have a vector more."""
 
 from __future__ import annotations
 
@@ -106,12 +106,12 @@ def test_lengths_of_leaves(vectors: int) -> None:
     assert found == tree(vectors, LEAVES)
 
 
-def text(ufunc: str, order: str, hot: bool, level: str = "") -> str:
+def text(ufunc: str, order: str, hot: bool, level: str = "", char: str = "d") -> str:
     target = next((x.target for x in LEVELS if x.target.name == level), None) or host_level()
-    operands = Operand("d", "u"), Operand("d", "z", "out")
-    folded = Inst("reduce", "d", (0,), Reduction(ufunc, order, out=1, start=1))
-    body = Inst("load", "d", (), 0), Inst("scalar", "d", (), 0), folded
-    return compile_reduction(Parfor("r", operands, "d", body), target, hot=hot).ir
+    operands = Operand(char, "u"), Operand(char, "z", "out")
+    folded = Inst("reduce", char, (0,), Reduction(ufunc, order, out=1, start=1))
+    body = Inst("load", char, (), 0), Inst("scalar", char, (), 0), folded
+    return compile_reduction(Parfor("r", operands, char, body), target, hot=hot).ir
 
 
 def test_code_for_tier_2_only() -> None:
@@ -122,5 +122,7 @@ def test_code_for_tier_2_only() -> None:
 
 @pytest.mark.parametrize("level", [x.target.name for x in LEVELS])
 def test_levels(level: str) -> None:
-    """Two leaves at least have room in the registers."""
-    assert "_leaves" in text("add", "pairwise", hot=True, level=level)
+    """Eight doubles are four registers of 16 bytes, of which too few are left."""
+    wide = next(x.target.vector_bytes for x in LEVELS if x.target.name == level) > 16
+    assert "_leaves" in text("add", "pairwise", hot=True, level=level, char="f")
+    assert ("_leaves" in text("add", "pairwise", hot=True, level=level)) == wide
