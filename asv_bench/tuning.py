@@ -116,26 +116,23 @@ class Launch:
     def __init__(self, program: Program, arrays: tuple[Any, ...]) -> None:
         for cache in (kernels._kernels, planning._plans, planning._patterns):
             cache.clear()
-        seen: list[tuple[Any, ...]] = []
-        run = launch._run
-        launch._run = lambda *how: (seen.append(how), run(*how))[1]
+        self.launches: list[tuple[Any, ...]] = []
+        run = launch.run_prepared
+        launch.run_prepared = lambda *how: (self.launches.append(how), run(*how))[1]
         try:
-            for _ in range(3):          # the second one has warm pages
-                self.result: Any = None
-                seen.clear()
-                found = program(*arrays)
-                self.result = found if isinstance(found, tuple) else (found,)
-                lazyarr.evaluate(*[x for x in self.result if isinstance(x, lazyarr.ndarray)])
+            found = program(*arrays)
+            self.result = found if isinstance(found, tuple) else (found,)       # (it keeps the memory)
+            lazyarr.evaluate(*[x for x in self.result if isinstance(x, lazyarr.ndarray)])
         finally:
-            launch._run = run
-        self.launches = seen
+            launch.run_prepared = run
+        assert self.launches, "nothing was launched"
         self.bits = b"".join(numpy.asarray(x).tobytes() for x in self.result)
 
     def seconds(self, times: int) -> float:
         began = time.perf_counter()
         for _ in range(times):
             for how in self.launches:
-                launch._run(*how)
+                launch.run_prepared(*how)
         return (time.perf_counter() - began) / times
 
 
@@ -146,18 +143,18 @@ class Value:
         self.level, self.name, self.value = level, name, value
 
     def __enter__(self) -> None:
-        self.row, self.number = tuning.TABLE[self.level], launch.NONTEMPORAL_BYTES
+        self.row, self.number = tuning.TABLE[tuning.row_of(self.level)], launch.NONTEMPORAL_BYTES
         if self.name in tuning.Tuning._fields:
-            tuning.TABLE[self.level] = self.row._replace(**{self.name: self.value})
+            tuning.TABLE[tuning.row_of(self.level)] = self.row._replace(**{self.name: self.value})
         else:
             launch.NONTEMPORAL_BYTES = self.value
 
     def __exit__(self, *_: object) -> None:
-        tuning.TABLE[self.level], launch.NONTEMPORAL_BYTES = self.row, self.number
+        tuning.TABLE[tuning.row_of(self.level)], launch.NONTEMPORAL_BYTES = self.row, self.number
 
 
 def in_force(level: str, name: str) -> int:
-    return int(getattr(tuning.TABLE[level], name, launch.NONTEMPORAL_BYTES))
+    return int(getattr(tuning.tuning(level), name, launch.NONTEMPORAL_BYTES))
 
 
 def line(level: str, name: str, program: Program, n: int, dtype: str) -> str:

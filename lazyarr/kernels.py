@@ -195,7 +195,7 @@ def _compiled(parfor: Parfor, nontemporal: bool, known: kernel_index.Entry | Non
         main = jit.recall(jit.key_of(own.ir, host(), own.opt), (own.symbol,), lasting=False)
         tier = 1 if main is None else 2
     if main is None:
-        if tier == 1 and parfor.shifts:             # (all else has the same text at both tiers)
+        if tier == 1 and (parfor.shifts or "r" in parfor.dims):     # (all else has the same text)
             source = _source(parfor, nontemporal, 1)
         own = _own(source, tier)
         main = jit.load(own.ir, (own.symbol,), host(), own.opt, lasting=False)

@@ -224,7 +224,7 @@ def _of_rows(rows: RowBlocks, places: Places, warm: bool) -> Bound | None:
         addresses.append((word, home, 0))
     return Bound(
         words, tuple(addresses), tuple(scalars), (((Layout.SCRATCH,), ready.memory_bytes),),
-        ROWS.addresses()[shell.ROWS], rows.chunks, ready.threads, 0, 0, tuple(ready.raised),
+        ROWS.addresses()[shell.ROWS], ready.chunks, ready.threads, 0, 0, tuple(ready.raised),
         tuple(ready.kernels[: len(rows.parts)]), ready.ops, ready,
     )  # fmt: skip
 

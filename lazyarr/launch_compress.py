@@ -63,6 +63,9 @@ from lazyarr.threading.run import parallel_for
 TALLIED = CHUNK // BLOCK
 """Blocks of a chunk that counts, or packs into memory."""
 
+MOST_EACH = 16
+"""Chunks that pack and hand on, for each thread, at most: what they prefetch is theirs but for the ends."""
+
 STEP = 1 << 9
 """Kept elements that such a chunk packs, and hands on, at a time, roughly: they stay in the first-level
 cache."""
@@ -353,13 +356,14 @@ def _fed_by(program: Program, packed: tuple[tuple[int, Program], ...], streams: 
         ranks.append((feed + RANKS, at + pack.partials_word))
         scratch.append((at + Layout.SCRATCH, pack.scratch_bytes))
     size = max(math.prod(source.loops.shape) for _, source in packed)
+    want = max(1, min(size // FED, MOST_EACH * threads), min(EACH * threads, size // CHUNK))
     _, moved, ns = work(program)
     return Fed(
         words, tuple(own), tuple(ranks), tuple(inside), first,
         (first + layout.shape(0), first + layout.tile(0), first + layout.grid(0), first + layout.extra(RUN)),
         p, tuple(packs), tuple(scratch),
         tuple([itemsize_of(source) for _, source in packed]), len(folds), longest,
-        (moved, ns), max(1, size // FED, min(EACH * threads, size // CHUNK)), threads, packed, {},
+        (moved, ns), want, threads, packed, {},
     )  # fmt: skip
 
 

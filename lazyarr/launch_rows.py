@@ -59,6 +59,8 @@ class Ready:
     raised: list[tuple[int, int]]
     """For each part: the word that collects flags, and those that its ops can raise."""
     threads: int
+    chunks: int
+    """Of blocks, where no part lags."""
     memory_bytes: int
     ops: int
     lasting: bool
@@ -141,7 +143,7 @@ def _run(rows: RowBlocks, ready: Ready, words: array[int], watch: Watch | None) 
             _care(words, watch.look(_last(rows, words, chunks, at_end)))
 
     if not strips:
-        parallel_for(kernels[shell.ROWS], at, rows.chunks, ready.threads)
+        parallel_for(kernels[shell.ROWS], at, ready.chunks, ready.threads)
     else:
         if watch is not None:
             _care(words, watch.masks)
@@ -190,7 +192,8 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
     usual = [kernels[id(part.program)].kernel for part in rows.parts]
     ready = Ready(
         array("q", bytes(8 * (shell.FIRST + shell.PER_PART * len(parts)))), [], [[] for _ in parts], [],
-        threads, threads * own_bytes + rows.slots(threads) * rows.own_bytes,
+        threads, -(-rows.chunks // rows.run(threads)),
+        threads * own_bytes + rows.slots(threads) * rows.own_bytes,
         sum(k.ops for k in usual), all(past[key] == k.kernel.nontemporal for key, k in kernels.items()),
         [*usual, *(k.kernel for k in kernels.values())],
     )  # fmt: skip
@@ -226,6 +229,7 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
     words[shell.MEMORY_BYTES] = own_bytes
     words[shell.SCRATCH_AT] = copy_bytes
     words[shell.LAST] = rows.blocks - 1
+    words[shell.ALL], words[shell.RUN] = rows.chunks, rows.run(threads)
     words[shell.PARTS] = len(parts)
     words[shell.MOST] = rows.most
     words[shell.DELAY] = rows.delay

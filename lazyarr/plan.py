@@ -111,6 +111,9 @@ class Step:
         )  # fmt: skip
 
 
+RUNS_EACH = 16
+"""Runs of successive blocks for each thread, about."""
+
 STRIPS_EACH = 2
 """Strips for each thread."""
 
@@ -190,6 +193,10 @@ class RowBlocks:
     def chunks(self) -> int:
         """All blocks."""
         return self.blocks * math.prod(self.outer)
+
+    def run(self, threads: int) -> int:
+        """How many successive blocks a thread takes at a time: what it prefetches is its own."""
+        return max(1, self.chunks // (RUNS_EACH * threads))
 
     @property
     def most(self) -> int:

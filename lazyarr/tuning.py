@@ -1,12 +1,15 @@
 """Numbers that were measured, one row for each CPU level: how code moves data.
 
-In:  a level's name.   Out: `Tuning`.
+In:  a level's name; the host's features.   Out: `Tuning`.
 `asv_bench/tuning.py` measures other values on a host; `docs/tuning.md` has the figures that these rows were
 chosen by.  They are part of what kernels' text follows from.
 """
 
 from __future__ import annotations
 
+from functools import cache
+
+from lazyarr.cpu_features import of_the_system
 from lazyarr.records import NamedTuple
 
 
@@ -40,9 +43,27 @@ _ICL = Tuning(64, fold_ahead=0)
 """Measured on a Zen 4: its prefetchers follow a stream by themselves, where others get in their way, and rows
 not at all.  The other AVX-512 levels are Xeons', with which it is the other way about."""
 
+_VP2 = Tuning(64, fold_ahead=8192)
+"""Measured on a Zen 5, whose prefetchers stay behind where a loop computes."""
+
 TABLE = {
     "X86_V2": _OLD, "X86_V3": _V3, "X86_V4": _V4, "AVX512_ICL": _ICL, "AVX512_SPR": _V4,
+    "AVX512_ICL AVX512VP2INTERSECT AVXVNNI": _VP2,
     "ASIMD": _OLD, "ASIMDHP": _OLD, "SVE": _OLD,
     "VSX2": _OLD, "VSX3": _OLD, "VSX4": _OLD, "RVV": _OLD,
 }  # fmt: skip
-"""By level.  Other machines than x86-64 are not measured: they have the row of the least."""
+"""By level, and features besides.  Other machines than x86-64 are not measured: they have the row of the
+least."""
+
+
+@cache
+def row_of(level: str) -> str:
+    """The key of the row for a level's code that this host compiles: other CPUs of the level run it, too."""
+    has = of_the_system() or frozenset()
+    finer = [key for key in TABLE if key.startswith(f"{level} ") and has.issuperset(key.split()[1:])]
+    return finer[0] if finer else level
+
+
+def tuning(level: str) -> Tuning:
+    """The numbers for a level's code."""
+    return TABLE[row_of(level)]

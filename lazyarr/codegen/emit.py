@@ -35,7 +35,7 @@ from lazyarr.codegen.native import OWN
 from lazyarr.dtypes import PLAIN
 from lazyarr.ops import flags
 from lazyarr.target import Target
-from lazyarr.tuning import TABLE
+from lazyarr.tuning import tuning
 
 STREAM_BYTES = 16
 """Narrower vectors are stored through the caches even when the kernel streams."""
@@ -334,7 +334,7 @@ class Emitter:
             whole and self.kernel.nontemporal and self.b.width * PLAIN[ref.char].itemsize >= STREAM_BYTES
         )
         # (Longer blocks are streams to the processor's prefetchers, and prefetching gets in their way.)
-        reach = TABLE[self.target.name].stream_ahead // PLAIN[ref.char].itemsize
+        reach = tuning(self.target.name).stream_ahead // PLAIN[ref.char].itemsize
         ahead = whole and bool(self.kernel.loops) and 0 < self.kernel.block <= reach
         return Place(ref.char, ref.access, base, index, stride, streams, ahead)
 

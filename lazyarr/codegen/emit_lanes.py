@@ -11,7 +11,7 @@ from lazyarr.codegen.builder import FIRST_LEVEL, LINE, Builder
 from lazyarr.codegen.emitters_types import ZERO, Value, lane
 from lazyarr.dtypes import PLAIN
 from lazyarr.records import dataclass
-from lazyarr.tuning import TABLE
+from lazyarr.tuning import tuning
 
 GATHER_BYTES = 16
 """Gathered elements are put together in registers of this size first: one instruction an element."""
@@ -78,7 +78,7 @@ def load_raw(b: Builder, place: Place) -> str:
     first = address(b, place)
     if place.access == "s" and b.width:
         return gather(b, place, first)
-    ahead = TABLE[b.target.name].stream_ahead
+    ahead = tuning(b.target.name).stream_ahead
     if (place.streams or place.ahead) and b.width and ahead:
         for line in range(0, b.width * PLAIN[place.char].itemsize, LINE):
             b.prefetch(b.op(f"getelementptr i8, ptr {first}, i64 {ahead + line}"), FIRST_LEVEL)

@@ -116,7 +116,7 @@ def compile_parfor(
     if any(inst.op == "reduce" for inst in parfor.body):
         from lazyarr.codegen.reduce_pipeline import compile_reduction
 
-        return compile_reduction(parfor, target, verify)
+        return compile_reduction(parfor, target, verify, hot)
     if any(inst.op == SCAN for inst in parfor.body):
         from lazyarr.codegen.scan_pipeline import compile_scan
 

@@ -21,7 +21,7 @@ from lazyarr.codegen.reduce_fold import Fold, combine, halves, load_scalar, part
 from lazyarr.codegen.reduce_inner import Leaf
 from lazyarr.codegen.reduce_kernel import FOLD_PARAMS, Reduce, accumulate
 from lazyarr.dtypes import PLAIN
-from lazyarr.tuning import TABLE
+from lazyarr.tuning import tuning
 
 OUTPUTS = 8
 """Outputs that are taken at a time."""
@@ -30,10 +30,26 @@ ACCUMULATORS = 16
 """Registers of accumulators at a time, at most; half of them where there are no more."""
 
 
+def plain(r: Reduce) -> bool:
+    """Are all folds combined lane by lane?"""
+    return not any(f.carried or f.packs or f.counts or f.called or f.acc == "?" for f in r.folds)
+
+
+def abreast(r: Reduce, leaf: Leaf) -> int:
+    """Leaves whose accumulators are in registers at a time: there are as many, and code stays short."""
+    taken = sum(leaf.width * PLAIN[f.acc].itemsize for f in leaf.folds)
+    registers = ACCUMULATORS if r.target.vector_bytes == 64 else ACCUMULATORS // 2
+    most = min(
+        OUTPUTS,
+        registers * r.target.vector_bytes // taken,
+        2 * tuning(r.target.name).fold_lanes // max(1, len(leaf.lanes)),
+    )
+    return 1 << max(1, most).bit_length() - 1
+
+
 def applies(r: Reduce, kernel: Kernel) -> bool:
     """Are there neighbours, and are all folds combined lane by lane?"""
-    plain = not any(f.carried or f.packs or f.counts or f.called or f.acc == "?" for f in r.folds)
-    several = bool(r.outer) and not r.decidable and plain
+    several = bool(r.outer) and not r.decidable and plain(r)
     return several and Leaf(r, kernel, Function(r.target, "", ())).width > 1
 
 
@@ -51,18 +67,7 @@ class Beside:
         self.r, self.kernel, self.b = r, kernel, b
         self.leaf = Leaf(r, kernel, b)
         self.width = self.leaf.width
-        self.abreast = self._abreast()
-
-    def _abreast(self) -> int:
-        """Outputs whose accumulators are in registers at a time: there are as many, and code stays short."""
-        taken = sum(self.width * PLAIN[f.acc].itemsize for f in self.leaf.folds)
-        registers = ACCUMULATORS if self.r.target.vector_bytes == 64 else ACCUMULATORS // 2
-        most = min(
-            OUTPUTS,
-            registers * self.r.target.vector_bytes // taken,
-            2 * TABLE[self.r.target.name].fold_lanes // max(1, len(self.leaf.lanes)),
-        )
-        return 1 << max(1, most).bit_length() - 1
+        self.abreast = abreast(r, self.leaf)
 
     def write(self) -> None:
         r, b = self.r, self.b
@@ -202,11 +207,12 @@ class Beside:
             return from_raw(b, char, b.op(f"load {raw_type(char, width)}, ptr {pointer}, align 1"))
 
 
-def joined(b: Function, fold: Fold, accs: list[Value], width: int) -> list[Value]:
-    """The lanes of each accumulator as one: vectors of as many results, in order.
+def joined(b: Function, fold: Fold, accs: list[Value], width: int, lanes: int = 0) -> list[Value]:
+    """The lanes of each accumulator as one, or so many neighbouring `lanes`: vectors of as many results, in
+    order.
 
     Neighbours first, as NumPy's pairwise leaves end."""
-    left = width                        # lanes of an output
+    left = lanes or width
     while left > 1:
         with b.lanes(width):
             if len(accs) > 1:

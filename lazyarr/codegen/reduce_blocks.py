@@ -18,6 +18,7 @@ from lazyarr.codegen.reduce_body import Body, kernel_of, wanted
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_inner import Leaf
 from lazyarr.codegen.reduce_kernel import Reduce
+from lazyarr.codegen.reduce_leaves import folded_by
 from lazyarr.codegen.reduce_long import long_runs
 from lazyarr.codegen.reduce_strict import called_fold, search_block
 from lazyarr.codegen.reduce_tree import in_sequence, tree_function
@@ -90,7 +91,7 @@ def block_functions(r: Reduce, body: Staged, name: str) -> list[Function]:
     memory = f"{name}_slots"
     found = []
     if any(not f.called for f in r.folds):
-        found.append(tree_function(r, memory, 128 // r.per_element, lambda b: _slots(r, body, b)))
+        found += folded_by(r, memory, lambda b: _slots(r, body, b))
     def write(b: Function, start: str, count: str, out: str) -> None:
         Block(r, body, b, memory, out).write(start, count)
 
@@ -103,13 +104,13 @@ def block_functions(r: Reduce, body: Staged, name: str) -> list[Function]:
     return found
 
 
-def _slots(r: Reduce, body: Staged, b: Function) -> None:
+def _slots(r: Reduce, body: Staged, b: Function) -> Leaf:
     """The leaf of a tree over what a block left in memory."""
     lanes = tuple(Load(v, body.slots[v]) for v in wanted(r))
     kernel = replace(body.kernel, body=(Once(()), Loop("all", 0, lanes)))
     leaf = Leaf(r, kernel, b)
     leaf.body.use_scratch(b.op(f"sub i64 %start, {b.word('%ctx', r.block // 8)}"))
-    leaf.write()
+    return leaf
 
 
 class Block:

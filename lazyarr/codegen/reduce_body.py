@@ -18,7 +18,7 @@ from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
-from lazyarr.tuning import TABLE
+from lazyarr.tuning import tuning
 
 
 def wanted(r: Reduce) -> tuple[int, ...]:
@@ -141,7 +141,7 @@ class Body(Emitter):
     ) -> None:
         """Ask for what the loads of `elements` elements will touch later, and so many bytes `ahead` (what
         another launch will: into a cache where it stays until then)."""
-        near = TABLE[self.r.target.name].fold_ahead
+        near = tuning(self.r.target.name).fold_ahead
         if near:
             self._prefetch(lanes, pointers, index, elements, str(near), FIRST_LEVEL)
         if ahead:

@@ -29,11 +29,10 @@ from lazyarr.codegen.reduce_fold import (
     whole,
     widened,
 )
-from lazyarr.codegen.reduce_kernel import FOLD_PARAMS, Reduce
+from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.codegen.reduce_plan import AHEAD, SLOT
-from lazyarr.codegen.reduce_tree import LEAF, in_sequence, tree_function
 from lazyarr.codegen.vectorize import component_bytes, lanes_of
-from lazyarr.tuning import TABLE
+from lazyarr.tuning import tuning
 
 LANES = 8
 """NumPy's accumulators in a real sum."""
@@ -49,18 +48,6 @@ def in_registers(r: Reduce) -> Kernel | None:
     return straight(r)
 
 
-def fold_functions(r: Reduce, kernel: Kernel, name: str) -> list[Function]:
-    if not r.decidable:
-        return [tree_function(r, name, LEAF // r.per_element, lambda b: Leaf(r, kernel, b).write())]
-    part = Function(r.target, f"{name}_part", FOLD_PARAMS)
-    Leaf(r, kernel, part).write()
-
-    def write(b: Function, at: str, count: str, out: str) -> None:
-        b.do(f"call void @{name}_part(ptr %words, ptr %ctx, i64 {at}, i64 {count}, ptr {out})")
-
-    return [part, in_sequence(r, name, EXIT, write)]
-
-
 class Leaf:
     """Writes the folding of one short range."""
 
@@ -73,7 +60,7 @@ class Leaf:
         self.once, self.lanes = once, loop.body
         self.width = LANES // r.per_element if r.pairwise else _width(loop, r)
         self.apiece = _apiece(loop, r, self.width)
-        rounds = max(1, min(LANES, TABLE[r.target.name].fold_lanes // max(1, len(self.lanes))))
+        rounds = max(1, min(LANES, tuning(r.target.name).fold_lanes // max(1, len(self.lanes))))
         self.ahead = ""
         """Bytes to what a later launch will fold, where meanwhile there is time to fetch it."""
         self.unroll = 1 << rounds.bit_length() - 1

@@ -43,6 +43,8 @@ class Reduce:
     scratch_bytes: int = 0
     beside: bool = False
     """Outputs next to each other can be folded side by side."""
+    hot: bool = False
+    """It is for tier 2: there may be more code."""
 
     @cached_property
     def folds(self) -> list[Fold]:

@@ -27,7 +27,7 @@ from lazyarr.codegen.tile import tile
 from lazyarr.codegen.vectorize import vectorize
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
-from lazyarr.tuning import TABLE
+from lazyarr.tuning import tuning
 
 LINE_TYPE = f"<{LINE // 8} x i64>"
 """A cache line of accumulators."""
@@ -185,7 +185,7 @@ class Rows:
             end = b.mul(end, bounds[d][1])
         with _rows(b, r.folded, chunk, "0", rows, strides, bounds) as (number, inside):
             pointers = Range({**inside, **accs}, count)
-            ahead = TABLE[r.target.name].rows_ahead
+            ahead = tuning(r.target.name).rows_ahead
             if ahead:
                 with b.when(b.op(f"icmp slt i64 {b.add(number, str(ahead))}, {end}")):
                     prefetch_rows(r, b, inside, {k: strides[k, r.folded[-1]] for k in r.rows}, count)
@@ -228,7 +228,7 @@ class Rows:
 
 def prefetch_rows(r: Reduce, b: Function, at: dict[int, str], strides: dict[int, str], count: str) -> None:
     """Some rows further on: they are short stretches, too short for the processor to guess."""
-    ahead = TABLE[r.target.name].rows_ahead
+    ahead = tuning(r.target.name).rows_ahead
     for k in r.rows if ahead else ():
         operand = r.parfor.operands[k]
         if operand.role == "in" and operand.access == "u":

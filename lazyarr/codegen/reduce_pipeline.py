@@ -20,8 +20,9 @@ from lazyarr.codegen.reduce_combine import combine_function
 from lazyarr.codegen.reduce_count import counted
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import refusal
-from lazyarr.codegen.reduce_inner import fold_functions, in_registers
+from lazyarr.codegen.reduce_inner import in_registers
 from lazyarr.codegen.reduce_kernel import Reduce
+from lazyarr.codegen.reduce_leaves import fold_functions
 from lazyarr.codegen.reduce_nest import kernel_function
 from lazyarr.codegen.reduce_outer import accumulator_bytes, begins_with_first, chunk_function, row_kernel
 from lazyarr.codegen.reduce_plan import across
@@ -36,14 +37,14 @@ SHARED = "shared_"
 """Prefix of the symbols of modules that programs share."""
 
 
-def compile_reduction(parfor: Parfor, target: Target, verify: bool = False) -> Source:
+def compile_reduction(parfor: Parfor, target: Target, verify: bool = False, hot: bool = False) -> Source:
     """Write the functions of a parfor with reductions; see `reduce_plan` for a launch.
 
-    With `verify`, the loop IR of the body is checked as that of a map is."""
+    With `verify`, the loop IR of the body is checked as that of a map is; with `hot` the text is tier 2's."""
     why = refusal(parfor, target)
     if why is not None:
         raise ValueError(why)
-    r = Reduce(parfor if across(parfor) else counted(parfor), target)
+    r = Reduce(parfor if across(parfor) else counted(parfor), target, hot=hot)
     r, functions = _across(r, verify) if across(parfor) else _along(r, verify)
     main = _module(functions, target)
     shell = None if across(parfor) else _shared(r, kernel_function)

@@ -54,6 +54,10 @@ SLOT = 16
 CHUNK = 1 << 16
 """Elements that a chunk folds, roughly."""
 
+CHUNKS_EACH = 16
+"""Chunks for each thread, at most, of what is folded along its innermost loop: larger ones waste less of what
+is prefetched, and of what memory does best in a row."""
+
 SUBTREE = 1 << 15
 """Least elements of a subtree that is a step of its own."""
 
@@ -164,6 +168,7 @@ def cut(
     if across(parfor):
         return _cut_rows(parfor, shape, folded, threads, whole)
     space = math.prod(folded[len(folded) - group :])
+    large = max(CHUNK, math.prod(shape) // (CHUNKS_EACH * threads))
     outer = math.prod(folded[: len(folded) - group])
     outputs = math.prod(n for n, d in zip(shape, parfor.dims, strict=True) if d == "p")
     each = outer * space
@@ -172,15 +177,15 @@ def cut(
     if not few or not stepped(parfor) or (strict and run < SUBTREE // 8):
         if outer > 1 and _neighbours_between(parfor, len(folded) - group, strides):
             each = max(space, each * CHUNK // max(1, outputs * each // (4 * threads)))
-        return _by_outputs(parfor, shape, each, run, -(-space // run), outer)
-    depth, grain = 0, 1
+        return _by_outputs(parfor, shape, each, run, -(-space // run), outer, large)
+    depth = 0
     if not strict:
         run = CHUNK
     elif run >= space:
         depth = max(0, (space // SUBTREE).bit_length() - 1)
     runs = -(-space // run)
     steps = outer * runs << depth
-    grain = max(1, CHUNK // max(1, min(run, space) >> depth))
+    grain = max(1, large // max(1, min(run, space) >> depth))
     return _stepped(parfor, shape, [1] * len(shape), run, runs, depth, steps, grain)
 
 
@@ -192,10 +197,10 @@ def _neighbours_between(parfor: Parfor, sequence: int, strides: Sequence[Sequenc
 
 
 def _by_outputs(
-    parfor: Parfor, shape: Sequence[int], each: int, run: int, runs: int, outer: int
+    parfor: Parfor, shape: Sequence[int], each: int, run: int, runs: int, outer: int, large: int
 ) -> Cuts:
-    """Chunks of whole outputs: each is folded to the end."""
-    tile, room = list(shape), max(1, CHUNK // each)
+    """Chunks of whole outputs, with so many elements: each is folded to the end."""
+    tile, room = list(shape), max(1, large // each)
     for d in reversed(range(len(shape))):
         if parfor.dims[d] == "p":
             tile[d] = min(shape[d], room)

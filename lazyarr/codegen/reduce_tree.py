@@ -49,22 +49,29 @@ def subtree(
     return state.after[0], state.after[1]
 
 
-def tree_function(r: Reduce, name: str, largest: int, leaf: Callable[[Function], None]) -> Function:
-    """`leaf` writes the folding of ``%n <= largest`` elements into ``%out``."""
+def tree_function(
+    r: Reduce, name: str, largest: int, leaf: Callable[[Function], None],
+    some: Callable[[Function], str] | None = None,
+) -> Function:
+    """`leaf` writes the folding of ``%n <= largest`` elements into ``%out``; `some` that of more, where it
+    can, and says whether it did (i1)."""
     b = Function(r.target, name, FOLD_PARAMS)
     if not r.beside:
-        _tree(r, b, name, largest, leaf)
+        _tree(r, b, name, largest, leaf, some)
         return b
     several = b.op("icmp slt i64 %n, 0")
     with b.when(several):
         n = b.op("sub i64 0, %n")
         b.do(f"call void @{name}{BESIDE}(ptr %words, ptr %ctx, i64 %start, i64 {n}, ptr %out)")
     with b.otherwise(several):
-        _tree(r, b, name, largest, leaf)
+        _tree(r, b, name, largest, leaf, some)
     return b
 
 
-def _tree(r: Reduce, b: Function, name: str, largest: int, leaf: Callable[[Function], None]) -> None:
+def _tree(
+    r: Reduce, b: Function, name: str, largest: int, leaf: Callable[[Function], None],
+    some: Callable[[Function], str] | None,
+) -> None:
     if not r.pairwise:
         leaf(b)
         return
@@ -72,7 +79,11 @@ def _tree(r: Reduce, b: Function, name: str, largest: int, leaf: Callable[[Funct
     with b.when(small):
         leaf(b)
     with b.otherwise(small):
-        _split(r, b, name)
+        if some is None:
+            _split(r, b, name)
+            return
+        with b.otherwise(some(b)):
+            _split(r, b, name)
 
 
 def _split(r: Reduce, b: Function, name: str) -> None:

@@ -7,8 +7,8 @@ Out: ``void rows(words, chunk, tid)``, the same for all programs, and for chains
 Each thread has memory of its own: a copy of the words of the kernel that runs, in which the operands'
 addresses are the block's; and scratch memory.  The values that pass from kernel to kernel lie in a slot.
 
-`rows` runs a block as a chunk; each thread has one slot.  Blocks may be within one row of each of several
-axes: then their number counts through these, the last one first.
+`rows` runs some successive blocks as a chunk; each thread has one slot.  Blocks may be within one row of each
+of several axes: then their number counts through these, the last one first.
 
 Where kernels lag, blocks follow one another within a strip, and the strips are chunks.  At a time each
 kernel runs on the block that is its lag behind the strip's, one kernel after the other.  What lags reads or
@@ -28,7 +28,8 @@ Kernels without calls of NumPy's loops leave what they raise in the CPU's status
 a thread begins; the rest report it themselves.
 
 Words: FLAGS (unused), MEMORY and CALLS as `abi` has them, then MEMORY_BYTES (of one thread), SCRATCH_AT (in
-it), LAST (number of the last block, in one row of each of those axes), OUTER (how many of these there are),
+it), LAST (number of the last block, in one row of each of those axes), ALL (blocks, in all rows of these),
+RUN (blocks of a chunk), OUTER (how many of these there are),
 OUTER_AT (their extents, the last one first), PARTS (number of kernels), STRIPS, MOST (the largest lag),
 DELAY, SLOTS_AT (in the memory), SLOT_BYTES, STOP, DONE_AT (a cache line for each strip, then for each seam:
 threads write there all the time); then a part for each of the kernels that take turns.
@@ -57,9 +58,9 @@ from lazyarr.target import Target
 
 MEMORY = Layout.SCRATCH
 (
-    MEMORY_BYTES, SCRATCH_AT, LAST, OUTER, OUTER_AT, PARTS, STRIPS, MOST, DELAY, SLOTS_AT, SLOT_BYTES, STOP,
-    DONE_AT, FIRST
-) = range(Layout.FIRST, Layout.FIRST + 14)  # fmt: skip
+    MEMORY_BYTES, SCRATCH_AT, LAST, ALL, RUN, OUTER, OUTER_AT, PARTS, STRIPS, MOST, DELAY, SLOTS_AT,
+    SLOT_BYTES, STOP, DONE_AT, FIRST
+) = range(Layout.FIRST, Layout.FIRST + 16)  # fmt: skip
 LAG, BEGIN, END, RAISED, CARE, HEAD, BODY, TAIL = range(8)
 PER_PART = 8
 KERNEL, CHUNKS, TEMPLATE, COUNT, MOVES, MOVE_COUNT = range(6)
@@ -134,10 +135,14 @@ def _rows(target: Target) -> str:
     own = _own(b)
     slot = b.at(own, b.word("%words", SLOTS_AT))
     blocks = b.add(b.word("%words", LAST), "1")
-    across = b.op(f"udiv i64 %chunk, {blocks}")
-    block = b.op(f"sub i64 %chunk, {b.mul(across, blocks)}")
-    with b.loop("0", b.word("%words", PARTS)) as (number, _):
-        _run(b, number, block, across, own, slot, "true", Stretch("0", "0", "0", "0", "false"))
+    run = b.word("%words", RUN)
+    first = b.mul("%chunk", run)
+    end = b.smaller(b.add(first, run), b.word("%words", ALL))
+    with b.loop(first, end) as (each, _):
+        across = b.op(f"udiv i64 {each}, {blocks}")
+        block = b.op(f"sub i64 {each}, {b.mul(across, blocks)}")
+        with b.loop("0", b.word("%words", PARTS)) as (number, _):
+            _run(b, number, block, across, own, slot, "true", Stretch("0", "0", "0", "0", "false"))
     return b.text()
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from lazyarr.codegen.loopir import Apply, Blocks, Gather, Kernel, Load, Loop, Scatter, Stmt, Store
 from lazyarr.dtypes import PLAIN
 from lazyarr.target import Target
-from lazyarr.tuning import TABLE
+from lazyarr.tuning import tuning
 
 
 def vectorize(kernel: Kernel, target: Target) -> Kernel:
@@ -49,7 +49,7 @@ def lanes_of(loop: Loop, target: Target) -> int:
             chars.update(lane.sig.replace("->", ""))
         elif isinstance(lane, Load | Gather | Store | Scatter):
             chars.add(lane.ref.char)
-    return TABLE[target.name].step_bytes // max(component_bytes(c) for c in chars)
+    return tuning(target.name).step_bytes // max(component_bytes(c) for c in chars)
 
 
 def component_bytes(char: str) -> int:

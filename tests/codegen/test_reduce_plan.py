@@ -9,7 +9,7 @@ import pytest
 
 from lazyarr.codegen.reduce_fold import refusal
 from lazyarr.codegen.reduce_pipeline import compile_reduction
-from lazyarr.codegen.reduce_plan import SLOT, arrange, cut, reductions
+from lazyarr.codegen.reduce_plan import CHUNK, CHUNKS_EACH, SLOT, arrange, cut, reductions
 from lazyarr.dispatch.levels import host_level
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
 from lazyarr.reduce_order import Order, order_of
@@ -72,7 +72,17 @@ def test_partial_results_are_few(n: int, kind: str) -> None:
 
 def test_strict_sequences_are_cut_between_outputs_only() -> None:
     cuts = cut(parfor_of("pr", "sequential", "hypot"), (1000, 100_000), 100_000)
-    assert (cuts.partial_bytes, cuts.chunks) == (0, 1000)
+    assert (cuts.partial_bytes, cuts.tile[1]) == (0, 100_000)
+    assert CHUNKS_EACH <= cuts.chunks == -(-1000 // cuts.tile[0]) <= 1000
+
+
+@pytest.mark.parametrize("threads", [1, 2, 64])
+def test_chunks_are_as_large_as_sharing_permits(threads: int) -> None:
+    p = parfor_of("r", "pairwise", "add")
+    few, many = (cut(p, (n,), n, threads=threads) for n in (1_000_000, 100_000_000))
+    assert few.depth == 4 and many.depth == 11          # what is folded apart does not depend on it
+    assert few.chunks == 16 // few.grain and many.chunks >= CHUNKS_EACH * threads
+    assert many.chunks <= max(2 * CHUNKS_EACH * threads, 100_000_000 // CHUNK)
 
 
 def test_programs_share_what_does_not_depend_on_the_body() -> None:

@@ -13,7 +13,7 @@ import pytest
 from layouts import laid_out
 
 import lazyarr
-from lazyarr import planning, row_room, switches
+from lazyarr import plan, planning, row_room, switches
 from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.counters import COUNT, reset
 from lazyarr.debug import explain
@@ -31,6 +31,7 @@ SHARE = row_room.share_bytes
 @pytest.fixture(autouse=True, params=[1, 2])
 def forced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(row_room, "cache_bytes", lambda: 1 << 15)
+    monkeypatch.setattr(plan, "RUNS_EACH", 3)           # (runs have several blocks, the last one fewer)
     monkeypatch.setattr(row_room, "share_bytes", lambda: 0)
     monkeypatch.setattr(row_room, "STRETCH", 64)
     planning._plans.clear()

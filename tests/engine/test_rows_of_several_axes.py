@@ -12,7 +12,7 @@ import numpy
 import pytest
 
 import lazyarr
-from lazyarr import planning, row_room
+from lazyarr import plan, planning, row_room
 from lazyarr.counters import COUNT, reset
 from lazyarr.debug import explain
 from lazyarr.fusion.touches import Flat, flats
@@ -24,6 +24,7 @@ BATCH, HEADS = RNG.standard_normal((6, 50, 90)), RNG.standard_normal((3, 4, 20, 
 @pytest.fixture(autouse=True, params=[1, 2])
 def forced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(row_room, "cache_bytes", lambda: 1 << 17)
+    monkeypatch.setattr(plan, "RUNS_EACH", 3)           # (runs have several blocks, the last one fewer)
     monkeypatch.setattr(row_room, "share_bytes", lambda: 0)
     planning._plans.clear()
     with lazyarr.options(jit="always", verify=True, num_threads=request.param):
