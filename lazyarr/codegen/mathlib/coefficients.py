@@ -125,12 +125,13 @@ def logarithms(f: Format) -> dict[str, Any]:
 
 
 def cubes() -> dict[str, Any]:
-    """Numbers of 26 bits near the roots of what the logarithms' table inverts, and near those of 1/2, 1, 2 at
-    the indices -1, 0, 1; and what inverts their cubes, with the same power of two."""
-    inverse, reach = _inverses(DOUBLE)
+    """Numbers of 26 bits near the roots of sixteenths of an octave, and near those of 1, 2, 4 at the eighths
+    next to thirds, 0, 3, 5; and what inverts their cubes, with the same power of two."""
     third = mp.mpf(1) / 3
-    roots = [_near_a_cube((1 / mp.mpf(c)) ** third, 1) for c in inverse]
-    powers = [mp.mpf(2) ** {1: 1, 15: -1}.get(k, 0) for k in range(16)]
+    middles = [1 + (k + mp.mpf(1) / 2) / 16 for k in range(16)]
+    roots = [_near_a_cube(x**third, 1) for x in middles]
+    reach = mp.mpf(1) / 32
+    powers = [mp.mpf(2) ** {3: 1, 5: 2}.get(k, 0) for k in range(8)]
     twos = [_near_a_cube(x**third, x) for x in powers]
     tail = guarded(lambda r: ((1 + r) ** third - 1) / r, third)
     return {
