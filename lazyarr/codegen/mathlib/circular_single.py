@@ -21,7 +21,8 @@ _REACH = 0.6171
 def _quarters(x: Real) -> tuple[Real, Real, Bits]:
     """r and l, the remainder is r - l; the number of quarters in the low bits.
 
-    Products and sums apart where that is exact: CPUs have other units for sums, which are idle otherwise."""
+    Products and sums apart where that is exact: CPUs have other units for sums, which are idle otherwise, and
+    sums are sooner there."""
     on = x.on
     one, two, three = on.table("QUARTER_PARTS")
     shifted = x * on.table("QUARTERS") + on.p.magic

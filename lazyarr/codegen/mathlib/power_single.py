@@ -16,7 +16,6 @@ from lazyarr.codegen.mathlib.arithmetic import (
     chain,
     difference,
     exactly,
-    fma,
     onto,
     remains,
     settled,

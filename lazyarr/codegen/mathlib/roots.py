@@ -1,5 +1,5 @@
 """hypot: the squares as sums of two, so that only the root rounds; float32 in float64, where they are exact.
-cbrt: x = 2**k (1 + r) / c, with tables of numbers of 26 bits, near the roots of 1/c, for sixteenths of an octave,
+cbrt: x = 2**k (1 + r) / c, by sixteenths of octaves, with tables of numbers of 26 bits, near the roots of 1/c
 and of 1, 2 and 4, whose cubes' inverses c is made of."""
 
 from __future__ import annotations
