@@ -104,7 +104,7 @@ def logarithms(f: Format) -> dict[str, Any]:
     found: dict[str, Any] = {
         "LOG_FIRST": _first(f),
         "LOG_INVERSE": inverse,
-        "POWER_TAIL": [-2 * c for c in fit(tail, -reach, reach, 11)],
+        "POWER_TAIL": [-2 * c for c in fit(tail, -reach, reach, 9)],
         "SUM_TAIL": [-2 * c for c in fit(tail, -reach, reach, 3 if f.single else 8)],
         "SUM_SCALE": short_and_rest(f, 1 / LN2, 12 if f.single else 26),
     }
@@ -180,7 +180,7 @@ def angles(f: Format) -> dict[str, Any]:
         "ATAN_P": [1.0] * 13 + [f.round(endless), 1.0, 1.0],
         "ATAN_Q": [0.0, *tangents, 1.0, 0.0, 0.0],
         "ATAN_HIGH": high,
-        "ATAN_TAIL": fit(tail, 0, limit, 2 if f.single else 7),
+        "ATAN_TAIL": fit(tail, 0, limit, 2 if f.single else 5),
         "HALF_PI": (half, f.round(PI / 2 - mp.mpf(half))),
     }
 
@@ -202,7 +202,7 @@ def slopes(f: Format) -> dict[str, Any]:
         "SLOPE_HIGH": high,
         "SLOPE_LOW": [f.round(x - mp.mpf(h)) for x, h in zip(exact, high, strict=True)],
         "QUARTER_TURN": (quarter, f.round(PI / 2 - mp.mpf(quarter))),
-        "SLOPE_TAIL": fit(tail, 0, (reach * mp.mpf("1.001")) ** 2, 1 if f.single else 6),
+        "SLOPE_TAIL": fit(tail, 0, (reach * mp.mpf("1.001")) ** 2, 1 if f.single else 5),
     }
 
 
