@@ -238,10 +238,15 @@ _FOURS = {
     "e": ("log2",),
 }  # fmt: skip
 """What it computes in four: long chains of few constants.  A Zen 5 has few of them in flight at a time, and
-takes 0.75 to 0.9 of the time so; LLVM's models of Zen 4 and Ice Lake (`llvm-mca`) have 4 % against it at most,
-but 10 % for tan of float32 and 13 % for tanh on Zen 4."""
+takes 0.75 to 0.9 of the time so; LLVM's models of Zen 4 and Ice Lake (`llvm-mca`) have 4 % against it at
+most, but 10 % for tan of float32 and 13 % for tanh on Zen 4."""
 _ALONE_AVX = {"d": ("log", "log2", "hypot"), "f": ("arcsin", "arccos", "arctan2", "hypot"), "e": ()}
 """What AVX2 computes in one: in two, as all others, it is no faster."""
+_FOURS_UNFUSED = {
+    "d": ("arcsin", "arccos"), "f": ("power", "arccosh", "exp2", "log2", "sin", "cos"), "e": (),
+}  # fmt: skip
+"""What CPUs without fused products compute in four, which takes 0.8 to 0.95 of the time: what was next to no
+faster than NumPy's in two, as all others are."""
 
 
 def _registers(name: str, char: str) -> int:
@@ -258,6 +263,7 @@ for _name, _rows in FUNCTIONS.items():
             _row,
             registers=_registers(_name, _char),
             registers_avx=1 if _name in _ALONE_AVX[_char] else 2,
+            registers_unfused=4 if _name in _FOURS_UNFUSED[_char] else 2,
             nans=_row.operands == 1 and bool(_row.rare),
         )
 
