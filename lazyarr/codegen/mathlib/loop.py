@@ -94,8 +94,8 @@ class Function:
 def write(function: Function, sig: str, target: Target) -> Module:
     """The text of a function's loop for a signature, whose dtypes are of one precision.
 
-    Elements that do not fill the registers side by side have a loop with one, as most of what those computed
-    would be for nothing."""
+    Elements that do not fill the registers side by side have a loop with one (two where products are not
+    fused), as most of what those computed would be for nothing."""
     ways = [_Writer(function, sig, target)]
     alone = replace(function, registers=1, registers_avx=1, registers_unfused=2)
     if function.side_by_side(target) > alone.side_by_side(target):
