@@ -292,7 +292,7 @@ function on the same 4,096 elements in cache over NumPy's inner loop, where roun
 stores; a kernel of several functions also saves these.  fmod, remainder, floor_divide and divmod are loops
 that kernels call.  hypot and float_power are in the first table.  NumPy's floor, ceil, trunc and rint are as
 fast whatever level NumPy is told, so that X86_V3's and X86_V2's kernels are compared with wider registers
-there.
+there.  ldexp of float32 on X86_V4 is the median of ten processes, 0.77 to 1.26 by where arrays lie.
 
 """
 
