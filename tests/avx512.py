@@ -169,13 +169,16 @@ def _getmant(name: str, result: str, parameters: list[str]) -> str:
 
 
 def _fpclass(name: str, result: str, parameters: list[str]) -> str:
-    """All classes but positive normal numbers: what the order 255 asks for."""
+    """All classes but positive normal numbers: what the order 255 asks for; less negative ones of 191."""
     n, kind = _lanes(parameters[0])
     i, mantissa, _ = _REAL[kind]
     v, splat = f"<{n} x {i}>", _splat(n, i)
     least, infinite = 1 << mantissa, ((1 << (8 if i == "i32" else 11)) - 1) << mantissa
     lines = [
-        f"  %bits = bitcast {parameters[0]} %p0 to {v}",
+        f"  %raw = bitcast {parameters[0]} %p0 to {v}",
+        f"  %size = and {v} %raw, {splat((1 << (31 if i == 'i32' else 63)) - 1)}",
+        "  %negative = icmp eq i32 %p1, 255",
+        f"  %bits = select i1 %negative, {v} %raw, {v} %size",
         f"  %from = sub {v} %bits, {splat(least)}",
         f"  %odd = icmp uge {v} %from, {splat(infinite - least)}",
     ]

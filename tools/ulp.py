@@ -182,52 +182,50 @@ elements in cache, NumPy and the C library restricted to the same CPU level.  Wh
 through NumPy's own loops.  What lies in memory that is not aligned (fields of packed records) has the
 same bits; NumPy moves it.
 
-X86_V4's speeds depend on who else uses the core: NumPy's calls of SVML gain most where nobody does.
-Least are then, of float64, 0.97 for cbrt, 1.01 for power, 1.05 for tan and sinh, 1.1 for log10 and
-arctan, 6.8 for sin and cos; of float32 1.15 for log10, 1.24 for sinh, 1.27 for power, 1.29 for arccos,
-1.33 for cosh, arcsin and cbrt; all of float32 are at 1.35 or more where somebody does.  On X86_V2 NumPy
-is 1.35 times as fast at power of float32, and up to 1.4 times at log2 of float64, with a C library that
-fuses products, which no CPU of that level can; ours is 0.6 times as fast then, else 0.8 to 1.1 times.
+All float64 functions are at least as fast as NumPy's on X86_V4, cbrt, arcsin and arccos by least (1.08); all
+of float32 are at 1.36 or more, but for tan: 1.12 to 1.18.  Its operations wait for each other: a remainder, a
+polynomial of seven terms, a division and what that leaves are a chain of 80 cycles, of which 13 are used to
+compute (SVML's takes 15).  On X86_V2 NumPy is up to 1.1 times as fast at arcsin of float64 and float32.  A C
+library that fuses products, which no CPU of that level can, makes it 1.25 times as fast there at power of
+float32, and at log2 of float64.
 
 X86_V2 has no fused multiply-add.  float64's functions and those of complex numbers round products and
 sums apart on all CPUs, unless the product is exact, which shorter ways give (`arithmetic`); so do exp,
 log, logaddexp and logaddexp2 of float32.  float32's others emulate it in float64 where rounding counts:
 power does so more often than others, though mostly where the exponent of the result is known, which is
-cheap, and is slow there (with all rounded apart it would be 1.3 times as fast there, 0.85 times on
-X86_V4). float16 has so few bits that its results do not show which it was; X86_V2 converts it in
+cheap. float16 has so few bits that its results do not show which it was; X86_V2 converts it in
 integers. AVX512_ICL and AVX512_SPR run X86_V4's code.
 
-Speeds are medians of up to four rounds (of two, the lower) of several measurements.  Half of them
-differ by 2.5 % or less between rounds, a fifth by 15 % or more, some by a factor of two or three:
-complex and float16 functions most, where others use the core. NumPy's errors,
-and which results differ from its, are those on X86_V3 here. The table's speeds are those of two CPUs:
-X86_V3's and X86_V2's of a Zen 3, whose cores others used, too; X86_V4's of another one, a CPU with
-AVX-512, and older than what sin, cos and tan of float64 have gained since. NumPy has no loops of its
-own for most functions on CPUs without AVX-512, and calls the C library, one number after the other.
-What is "-" there was written anew since, and not measured: by LLVM's models of Zen 4 and Ice Lake
-(`llvm-mca`) tan, arcsin, arccos and expm1 of float32 take 1.3 to 1.7, 1.08 to 1.2, 1.14 to 1.2 and 1.01
-to 1.26 times as long as before, where they were 1.38, 1.35, 1.33 and 1.43 times as fast as NumPy's.  On
-a CPU of 2017 without it, whose units have 128 bits, before these were written anew, X86_V3 is 5.6 to
-6.1 times as fast as NumPy and its C library at that level at sin and cos of float64 (3.9 before), 4.3
-to 5.5 at tan, 1.36 at log, 1.48 at log2, 1.74 at arccosh, and more at all others; in float32 2.0 at
-least; of every other element 1.28 at log, 1.26 at log2 of float64; X86_V2 1.04 to 1.45 at power of
-float32, else 1.09 or more; rows of four float32 0.6 to 1.3, of eight or more 0.97 at least. tan of
-float64 cannot be 6 times as fast as NumPy's on X86_V4, which is SVML's: that would be 0.22 ns an
-element, or five cycles at 3 GHz for a vector of eight.  A division of such a vector alone takes 16.
-Without one, two units do ten operations in that time: the number of quarters takes two, two parts of
-pi/2 two, a square, a cube, four terms and their sum six.  A reciprocal (five), the choice by quarters,
-signs, what rounding leaves off the remainder and the test for huge angles are still to come. On X86_V4
+The table's speeds are those of a Zen 5, whose data paths have 512 bits, and whose cores others hardly
+used: medians of three to nine rounds in one process.  Ours differ by 1 to 3 % between processes, NumPy's
+by up to 25 %, by where arrays and its code lie.  NumPy's errors, and which results differ from its, are
+those on X86_V4 here.  NumPy has no loops of its own for most functions on CPUs without AVX-512, and calls
+the C library, one number after the other.  On a CPU of 2017 without it, whose units have 128 bits, and
+before float32's tan, arcsin, arccos and expm1 and what was written anew since, X86_V3 was 5.6 to 6.1 times
+as fast as NumPy and its C library at that level at sin and cos of float64, 4.3 to 5.5 at tan, 1.36 at log,
+1.48 at log2, 1.74 at arccosh, and more at all others; in float32 2.0 at least; of every other element 1.28
+at log, 1.26 at log2 of float64; X86_V2 1.04 to 1.45 at power of float32, else 1.09 or more; rows of four
+float32 0.6 to 1.3, of eight or more 0.97 at least.  By LLVM's models of Zen 4 and Ice Lake (`llvm-mca`)
+arcsin, arccos and expm1 of float32 take 1.0 to 1.4 times as long there as when they were 1.35, 1.33 and
+1.43 times as fast as NumPy's on X86_V4, and off by more than 1 ULP; tan takes 1.4 to 1.9 times (1.38).
+
+tan of float64 cannot be 6 times as fast as NumPy's on X86_V4, which is SVML's: that would be 0.14 ns an
+element, or less than five cycles at 4.2 GHz for a vector of eight, of which a division alone takes four
+(sixteen on an Ice Lake).  Without one, four units, two of them for products, do nineteen operations in that
+time: the number of quarters takes two, two parts of pi/2 two, a square, a cube, four terms and their sum
+six, a reciprocal five.  The choice by quarters, signs, what rounding leaves off the remainder and the
+quotient, and the test for huge angles are still to come.  SVML's takes 28 cycles, ours 24.  On X86_V4
 rows of three to eight elements take 0.7 to 1.25 times as long as NumPy's (exp, log, sin, power, sinh),
-sin of eight float64 0.23.
+sin of eight float64 0.23 (by another CPU).
 
 On samples; of all float32 numbers of some octaves around 1 (tan: every third one from 1/64 to 16; sinh:
 to 78) the largest errors are 1.14 for tan and sinh, 1.02 for arccosh, 1.01 for tanh and log2, and 0.98
-at most for all other functions of one operand that were tried (0.92 for expm1, 0.71 for arcsin and
+at most for all other functions of one operand that were tried (0.92 for expm1, 0.73 for arcsin and
 arccos; log, log10, log1p, cosh, sin, cos, arctan, cbrt, arcsinh, arctanh); NumPy's are 3.5 for log10,
 3.3 for tan, 3.1 for arcsin, 2.1 for arccos and log2, 1.5 for sinh, 1.4 for tanh, 1.01 for arcsinh, 1.16
 for arccosh on X86_V4, and on X86_V3, where the C library has them, 1.4 for tan, 0.9 for arcsin and
 arccos, 0.8 for expm1, 0.75 for log2, but 1.8 for sinh, 2.0 for arccosh, 1.4 for tanh.  arctan2's is
-1.47 of ten million pairs (NumPy's: 2.9), power's 0.89 of some millions, with bases near 1 and large
+0.65 of ten million pairs (NumPy's: 3.2), power's 0.89 of some millions, with bases near 1 and large
 results (NumPy's: 1.9); so float64's are off by 0.95 at most, but for bases from 1.0208 to 1.0235: 1.17
 where results are beyond e**400 (NumPy's: 0.51).  float16's results are off by 0.55 at most: float32
 with no more terms than 11 bits need.  logaddexp and logaddexp2 of float32 stay within 1 ULP whatever
@@ -294,7 +292,7 @@ function on the same 4,096 elements in cache over NumPy's inner loop, where roun
 stores; a kernel of several functions also saves these.  fmod, remainder, floor_divide and divmod are loops
 that kernels call.  hypot and float_power are in the first table.  NumPy's floor, ceil, trunc and rint are as
 fast whatever level NumPy is told, so that X86_V3's and X86_V2's kernels are compared with wider registers
-there.
+there.  ldexp of float32 on X86_V4 is the median of ten processes, 0.77 to 1.26 by where arrays lie.
 
 """
 

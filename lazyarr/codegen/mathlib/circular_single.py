@@ -21,7 +21,8 @@ _REACH = 0.6171
 def _quarters(x: Real) -> tuple[Real, Real, Bits]:
     """r and l, the remainder is r - l; the number of quarters in the low bits.
 
-    Products and sums apart where that is exact: CPUs have other units for sums, which are idle otherwise."""
+    Products and sums apart where that is exact: CPUs have other units for sums, which are idle otherwise, and
+    sums are sooner there."""
     on = x.on
     one, two, three = on.table("QUARTER_PARTS")
     shifted = x * on.table("QUARTERS") + on.p.magic
@@ -61,8 +62,11 @@ def tan(on: Lanes, x: Real) -> tuple[Real, Mask]:
     The tangent's slope, 1 + tan(r)**2, is 1 + 2 r**2 within a quarter, for what rounding left off r."""
     r, low, quarters = _quarters(x)
     z = r * r
-    slope = z.times(2.0, 1.0)
-    c = fma(r * z, chain(z, on.table("TANGENT"), reach=_REACH), -(low * slope))
+    slope = (z + z) + 1.0
+    one, two, three, four, five, six, seven = on.table("TANGENT")
+    zz = z * z
+    bend = fma(zz, fma(zz, fma(z, seven, six), fma(z, five, four)), fma(z, three, two))
+    c = fma(r * z, fma(z, bend, one), -(low * slope))
     t = r + c
     q = -1.0 / t
     left = q * c + remains(q, r, 1.0)

@@ -104,7 +104,7 @@ def logarithms(f: Format) -> dict[str, Any]:
     found: dict[str, Any] = {
         "LOG_FIRST": _first(f),
         "LOG_INVERSE": inverse,
-        "POWER_TAIL": [-2 * c for c in fit(tail, -reach, reach, 11)],
+        "POWER_TAIL": [-2 * c for c in fit(tail, -reach, reach, 9)],
         "SUM_TAIL": [-2 * c for c in fit(tail, -reach, reach, 3 if f.single else 8)],
         "SUM_SCALE": short_and_rest(f, 1 / LN2, 12 if f.single else 26),
     }
@@ -125,12 +125,13 @@ def logarithms(f: Format) -> dict[str, Any]:
 
 
 def cubes() -> dict[str, Any]:
-    """Numbers of 26 bits near the roots of what the logarithms' table inverts, and near those of 1/2, 1, 2 at
-    the indices -1, 0, 1; and what inverts their cubes, with the same power of two."""
-    inverse, reach = _inverses(DOUBLE)
+    """Numbers of 26 bits near the roots of sixteenths of an octave, and near those of 1, 2, 4 at the eighths
+    next to thirds, 0, 3, 5; and what inverts their cubes, with the same power of two."""
     third = mp.mpf(1) / 3
-    roots = [_near_a_cube((1 / mp.mpf(c)) ** third, 1) for c in inverse]
-    powers = [mp.mpf(2) ** {1: 1, 15: -1}.get(k, 0) for k in range(16)]
+    middles = [1 + (k + mp.mpf(1) / 2) / 16 for k in range(16)]
+    roots = [_near_a_cube(x**third, 1) for x in middles]
+    reach = mp.mpf(1) / 32
+    powers = [mp.mpf(2) ** {3: 1, 5: 2}.get(k, 0) for k in range(8)]
     twos = [_near_a_cube(x**third, x) for x in powers]
     tail = guarded(lambda r: ((1 + r) ** third - 1) / r, third)
     return {
@@ -179,7 +180,7 @@ def angles(f: Format) -> dict[str, Any]:
         "ATAN_P": [1.0] * 13 + [f.round(endless), 1.0, 1.0],
         "ATAN_Q": [0.0, *tangents, 1.0, 0.0, 0.0],
         "ATAN_HIGH": high,
-        "ATAN_TAIL": fit(tail, 0, limit, 2 if f.single else 7),
+        "ATAN_TAIL": fit(tail, 0, limit, 2 if f.single else 5),
         "HALF_PI": (half, f.round(PI / 2 - mp.mpf(half))),
     }
 
@@ -201,7 +202,7 @@ def slopes(f: Format) -> dict[str, Any]:
         "SLOPE_HIGH": high,
         "SLOPE_LOW": [f.round(x - mp.mpf(h)) for x, h in zip(exact, high, strict=True)],
         "QUARTER_TURN": (quarter, f.round(PI / 2 - mp.mpf(quarter))),
-        "SLOPE_TAIL": fit(tail, 0, (reach * mp.mpf("1.001")) ** 2, 1 if f.single else 6),
+        "SLOPE_TAIL": fit(tail, 0, (reach * mp.mpf("1.001")) ** 2, 1 if f.single else 5),
     }
 
 

@@ -1,8 +1,10 @@
-"""A loop in two parts: whole groups of registers side by side, and one register at a time for what is left.
+"""A loop in two parts: whole groups of registers side by side, and one register at a time for what is left
+(two on CPUs without fused products).
 
 In:  the names of both parts' functions; how many elements a group has; how many arguments the loop has.
 Out: IR of the function that calls them.   Rows that are shorter than a group pay for no more than they have,
-and AVX2's of less than four groups not for two parts, whose beginnings cost more than they gain.
+and, but for AVX-512, those of less than four groups not for two parts, whose beginnings cost more than they
+gain.
 """
 
 from __future__ import annotations

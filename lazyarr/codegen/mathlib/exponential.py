@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lazyarr.codegen.mathlib.arithmetic import chain, fma
+from lazyarr.codegen.mathlib.arithmetic import chain, fma, series
 from lazyarr.codegen.mathlib.lanes import DOUBLE, SINGLE, Bits, Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
 
@@ -65,7 +65,7 @@ def steps2(x: Real) -> Steps:
 
 def tail(r: Real, more: Real) -> Real:
     """e**r - 1 + more."""
-    return fma(r * r, chain(r, r.on.table("EXP_TAIL")), r + more)
+    return fma(r * r, series(r, r.on.table("EXP_TAIL")), r + more)
 
 
 def tail2(r: Real, more: Real) -> Real:

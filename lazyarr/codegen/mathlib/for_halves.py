@@ -106,8 +106,7 @@ def arctanh(on: Lanes, x: Real) -> tuple[Real, Mask]:
 
 def cbrt(on: Lanes, x: Real) -> tuple[Real, Mask]:
     """As float32's, by fewer terms."""
-    size = abs(x)
-    return split_root(size).grown("HALF_CBRT").signed(x), size.odd()
+    return split_root(x).grown("HALF_CBRT").signed(x), x.odd(either=True)
 
 
 def _arc(size: Real) -> tuple[Mask, Real]:

@@ -12,7 +12,7 @@ As sums, for complex numbers: with P = (s + u) / 2, M = (s - u) / 2, which is 0 
 
 from __future__ import annotations
 
-from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, onto, ordered, remains, total
+from lazyarr.codegen.mathlib.arithmetic import Sum, chain, fma, onto, ordered, remains, series, total
 from lazyarr.codegen.mathlib.exponential import (
     clamped,
     exp_rare,
@@ -42,12 +42,12 @@ def remainder(x: Real) -> tuple[Bits, Real, Real]:
     return k, r, shifts.times(-low, first - r)
 
 
-def _expm1(x: Real, one_off: Sum, s: Real, s_low: Real, r: Real, low: Real) -> Sum:
-    """s e**r - 1, of s - 1 as a sum."""
-    bend = fma(r * r, chain(r, x.on.table("EXPM1_TAIL")), fma(s_low, r, s_low) + low)
+def _expm1(x: Real, one_off: tuple[Real, Real | None], s: Real, s_low: Real, r: Real, low: Real) -> Sum:
+    """s e**r - 1, of s - 1 as a sum; if s is not below 1, or huge, it has one number."""
+    bend = fma(r * r, series(r, x.on.table("EXPM1_TAIL")), fma(s_low, r, s_low) + low)
     top, left = one_off
     high, more = onto(top, s, r)        # 0, or twice as much: the table's steps are twice the remainders
-    return high, fma(s, bend, more + left)
+    return high, fma(s, bend, more if left is None else more + left)
 
 
 def expm1(on: Lanes, x: Real) -> tuple[Real, Mask]:
@@ -129,7 +129,7 @@ def sinh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     small = size < 0.75
     w = small.real(size, r)
     z = w * w
-    odd = w + w * z * chain(z, on.table("SINH_SERIES"))
+    odd = w + w * z * series(z, on.table("SINH_SERIES"))
     even = z * chain(z, on.table("COSH_TAIL"))
     far = s + (s * (odd + (even + low)) - (u + u * (even - odd)))
     return small.real(odd, far).signed(x), size.outside(LARGE[on.p])
@@ -165,7 +165,7 @@ def tanh(on: Lanes, x: Real) -> tuple[Real, Mask]:
     twice = size + size
     k, r, low = remainder(twice)
     s, s_low = scaled(k)
-    n, n_low = ordered(*_expm1(twice, ordered(s, on.real(-1.0)), s, s_low, r, low))
+    n, n_low = ordered(*_expm1(twice, (s - 1.0, None), s, s_low, r, low))
     d = n + 2.0
     d_low = (n - (d - 2.0)) + n_low
     inverse = 1.0 / d

@@ -55,26 +55,31 @@ def _series(z: Real) -> Real:
 
 def arcsin(on: Lanes, x: Real) -> tuple[Real, Mask]:
     size = abs(x)
-    large = size > 0.5
-    z = large.real(size.times(-0.5, 0.5), size * size)
-    side, low = root(z)
+    far, z = _squares(size)
+    side, low = root(far)
     bend = _series(z)
     high, high_low = on.table("HALF_PI")
     double = -2.0 * side
     top, left = ordered(on.real(high), double)
-    far = top + (left + fma(double, bend, low.times(-2.0, high_low)))
-    return large.real(far, fma(size, bend, size)).signed(x), size.outside(_BEYOND)
+    beyond = top + (left + fma(double, bend, low.times(-2.0, high_low)))
+    return (size > 0.5).real(beyond, fma(size, bend, size)).signed(x), size.outside(_BEYOND)
+
+
+def _squares(size: Real) -> tuple[Real, Real]:
+    """s * s of large x; that or x * x, whichever is less: so it need not wait for a comparison."""
+    far, near = size.times(-0.5, 0.5), size * size
+    return far, (far < near).real(far, near)
 
 
 def arccos(on: Lanes, x: Real) -> tuple[Real, Mask]:
     """pi - 2 arcsin(s) for x near -1, 2 arcsin(s) near 1, else pi/2 - arcsin(x): base + side."""
     size = abs(x)
     large = size > 0.5
-    z = large.real(size.times(-0.5, 0.5), size * size)
-    found, low = root(z)
+    far, z = _squares(size)
+    found, low = root(far)
     high, high_low = on.table("HALF_PI")
-    side = large.real((found + found).times_sign(x), -x)
-    base = large.real((x < 0.0).real(2.0 * high, 0.0), high)
+    side = large.real(found + found, -size).times_sign(x)
+    base = large.real(high - on.real(high).signed(x), high)
     left = large.real((low + low).times_sign(x), 0.0)
     more = fma(side, _series(z), base.times(high_low / high, left))
     top, rest = ordered(base, side)

@@ -279,13 +279,13 @@ class Real:
         b, on = self.on.b, Lanes(self.on.b, SINGLE, self.on.fused, self.on.doubts)
         return Real(on, b.op(f"fptrunc {b.ty(self.on.p.real)} {self.name} to {b.ty(on.p.real)}"))
 
-    def odd(self) -> Mask:
-        """Is it no positive normal number?"""
+    def odd(self, either: bool = False) -> Mask:
+        """Is it no positive normal number, or, of either sign, no normal number?"""
         on, p = self.on, self.on.p
         if on.full:
-            return Mask(on, registers.odd(self))
+            return Mask(on, registers.odd(self, either))
         least, infinite = 1 << p.mantissa, p.exponent & ~p.sign
-        return (self.bits - least).at_least(infinite - least)
+        return ((abs(self) if either else self).bits - least).at_least(infinite - least)
 
     def floor_log2(self) -> Real:
         """The exponent of a positive normal number; in AVX-512 of negative ones, too, and infinite of 0 and

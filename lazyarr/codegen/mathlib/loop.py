@@ -80,22 +80,25 @@ class Function:
     more.  What does not fill them is computed in one (`divided`)."""
     registers_avx: int = 1
     """The same of AVX2, which has half as many: one or two."""
+    registers_unfused: int = 2
+    """The same of CPUs without fused products: two or four, so that emulated operations, which are slow,
+    overlap."""
 
     def side_by_side(self, target: Target) -> int:
         """How many registers are computed so."""
         if not target.fma:
-            return 2        # so that emulated operations, which are slow, overlap
+            return self.registers_unfused
         return {64: self.registers, 32: self.registers_avx}.get(target.vector_bytes, 1)
 
 
 def write(function: Function, sig: str, target: Target) -> Module:
     """The text of a function's loop for a signature, whose dtypes are of one precision.
 
-    Elements that do not fill the registers side by side have a loop with one, as most of what those computed
-    would be for nothing."""
+    Elements that do not fill the registers side by side have a loop with one (two where products are not
+    fused), as most of what those computed would be for nothing."""
     ways = [_Writer(function, sig, target)]
-    if target.fma and function.side_by_side(target) > 1:
-        alone = replace(function, registers=1, registers_avx=1)
+    alone = replace(function, registers=1, registers_avx=1, registers_unfused=2)
+    if function.side_by_side(target) > alone.side_by_side(target):
         ways = [_Writer(function, sig, target, "groups", False), _Writer(alone, sig, target, "rest")]
     lines = [line for way in ways for line in way.lines()]
     if len(ways) > 1:

@@ -16,7 +16,6 @@ from lazyarr.codegen.mathlib.arithmetic import (
     chain,
     difference,
     exactly,
-    fma,
     onto,
     remains,
     settled,
@@ -41,9 +40,9 @@ def _log2(x: Real) -> Sum:
     r = exactly(x.fraction(), c, -1.0)
     slope = settled(r, first, scale, _REACH)
     left = remains(r, first, difference(scale, slope))
-    rest = fma(r, r * chain(r, on.table("POWER_BEND"), reach=_REACH), left + scale_low)
+    rest = r * (r * chain(r, on.table("POWER_BEND"), reach=_REACH)) + (left + scale_low)
     top, more = onto((x if on.full else abs(x)).floor_log2() + high, r, slope)
-    return top, fma(r, rest, more + low)
+    return top, r * rest + (more + low)
 
 
 def power(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
@@ -54,7 +53,7 @@ def power(on: Lanes, x: Real, y: Real) -> tuple[Real, Mask]:
     near = difference(shifted, on.real(magic))
     left = remains(y, high, -near) + y * low
     s, s_low = scaled(shifted.bits)
-    more = fma(left, chain(left, on.table("EXP2_TAIL"), reach=_REACH + 2.0**-9), s_low)
+    more = left * chain(left, on.table("EXP2_TAIL"), reach=_REACH + 2.0**-9) + s_low
     return s * more + s, x.odd() | abs(near).outside(_LIMIT)
 
 

@@ -56,13 +56,18 @@ def part(name: str, x: Real, *orders: int) -> str:
     return each(x, on.p.real, on.p.real, lambda one: b.op(f"call {callee}({v} {one}, {more})"))
 
 
-def odd(x: Real) -> str:
-    """Which are no positive normal numbers?"""
+_ALL, _NEGATIVE = 255, 64
+"""Classes of numbers but positive normal ones; that of negative normal ones."""
+
+
+def odd(x: Real, either: bool) -> str:
+    """Which are no positive normal numbers, or, of either sign, no normal ones?"""
+    classes = _ALL - _NEGATIVE if either else _ALL
     on, b, n = x.on, x.on.b, lanes(x.on)
     v = f"<{n} x {on.p.real}>"
     callee = f"<{n} x i1> @llvm.x86.avx512.fpclass.{_suffix(on)}"
     b.declare(f"declare {callee}({v}, i32)")
-    return each(x, on.p.real, "i1", lambda one: b.op(f"call {callee}({v} {one}, i32 255)"))
+    return each(x, on.p.real, "i1", lambda one: b.op(f"call {callee}({v} {one}, i32 {classes})"))
 
 
 def permuted(index: Bits, rows: list[str]) -> str:

@@ -1,6 +1,6 @@
 """hypot: the squares as sums of two, so that only the root rounds; float32 in float64, where they are exact.
-cbrt: as the logarithm's split, x = 2**k (1 + r) / c, with tables of numbers of 26 bits, near the roots of 1/c
-and of 2**(k mod 3), whose cubes' inverses c is made of."""
+cbrt: x = 2**k (1 + r) / c, by sixteenths of octaves, with tables of numbers of 26 bits, near the roots of 1/c
+and of 1, 2 and 4, whose cubes' inverses c is made of."""
 
 from __future__ import annotations
 
@@ -67,25 +67,20 @@ def hypot_f_rare(on: Lanes, x: Real, y: Real) -> tuple[Real, Raised]:
 
 
 def _third(x: Real) -> Real:
-    """The cube root of a positive normal number."""
+    """The cube root of the size of a normal number."""
     on = x.on
-    offset = x.bits - on.table("LOG_FIRST")
-    m = (x.bits - (offset & on.p.exponent)).real
-    c, root = look_up(offset >> on.p.mantissa - 4, on.table("CBRT_INVERSE"), on.table("CBRT"))
-    exponent: Real = offset.exponent()
-    magic: float = on.p.magic
-    shifted = exponent.times(1 / 3, magic)       # the nearest integer, rounded or not
-    k, rest = shifted.bits, (shifted - magic).times(-3.0, exponent + magic).bits
-    two, inverse = look_up(rest, on.table("CBRT_TWO"), on.table("CBRT_TWO_INVERSE"))
-    r = remains(m, c * inverse, -1.0)
+    c, root = look_up(x.bits >> on.p.mantissa - 4, on.table("CBRT_INVERSE"), on.table("CBRT"))
+    exponent = (x if on.full else abs(x)).floor_log2()
+    thirds = exponent.times(1 / 3, on.p.magic / 8).bits       # the nearest eighth, rounded or not
+    two, inverse = look_up(thirds, on.table("CBRT_TWO"), on.table("CBRT_TWO_INVERSE"))
+    r = remains(x.fraction(), c * inverse, -1.0)
     s = root * two      # exactly
     y = s + s * r * series(r, on.table("CBRT_TAIL"))
-    return (y.bits + (k << on.p.mantissa)).real
+    return (y.bits + ((thirds << on.p.mantissa - 3) & on.p.exponent)).real
 
 
 def cbrt(on: Lanes, x: Real) -> tuple[Real, Mask]:
-    size = abs(x)
-    return _third(size).signed(x), size.odd()
+    return _third(x).signed(x), x.odd(either=True)
 
 
 def rare(third: Callable[[Real], Real]) -> Callable[[Lanes, Real], tuple[Real, Raised]]:

@@ -43,7 +43,7 @@ def _third(x: Real) -> Real:
 
 
 def cbrt(on: Lanes, x: Real) -> tuple[Real, Mask]:
-    return _third(x).signed(x), abs(x).odd()
+    return _third(x).signed(x), x.odd(either=True)
 
 
 cbrt_rare = rare(_third)

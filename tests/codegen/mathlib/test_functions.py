@@ -28,7 +28,7 @@ LEVELS = [level.target for level in host_levels()]
 BEST = LEVELS[-1]
 ALL_PAIRS = [(name, char) for name, chars in DTYPES.items() for char in chars]
 ALL = [pytest.param(name, char, id=f"{name}-{char}") for name, char in ALL_PAIRS]
-LOOSE = {"log": 1.6, "log2": 1.6, "tan": 1.15, "arctan2": 1.6, "arccosh": 1.6, "sinh": 1.6, "tanh": 1.6,
+LOOSE = {"log": 1.6, "log2": 1.6, "tan": 1.15, "arccosh": 1.6, "sinh": 1.6, "tanh": 1.6,
          "logaddexp2": 1.6}
 """float32's that are above 1 ULP in places (docs/ulp.md)."""
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -208,9 +208,10 @@ def test_the_least_number_without_an_arcsine_is_invalid(name, char, raised):
     assert raised(lambda: run(x)) == {"invalid"}
 
 
-@pytest.mark.parametrize("name, count", [("arctanh", 3), ("cbrt", 4), ("power", 4)])
+@pytest.mark.parametrize("name, count", [("arctanh", 3), ("cbrt", 4), ("power", 2)])
 def test_products_whose_sums_float64_has_are_not_emulated(name, count, monkeypatch):
-    """Emulated ones would often be in doubt, as numbers of few bits lie in the middle between others."""
+    """Emulated ones would often be in doubt, as numbers of few bits lie in the middle between others.  (Power
+    has two loops.)"""
     emulated, emulate = [], arithmetic._fma_by_double
     monkeypatch.setattr(
         arithmetic, "_fma_by_double", lambda a, b, c: emulated.append(a.on.doubts) or emulate(a, b, c)
