@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(autouse=True)
 def _nobody_looks_on() -> Iterator[None]:
-    """An option that watches, once on, has everything asked whether it is: no test leaves that to the next."""
+    """An option that watches, once on, has everything asked whether it is: no test leaves that behind."""
     config = sys.modules.get("lazyarr.config")      # (an impostor has none)
     before = [] if config is None else config.OBSERVED.copy()
     yield
