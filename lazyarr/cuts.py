@@ -17,7 +17,7 @@ from lazyarr.geometry import offset_of
 MAX_WEIGHT = 4096
 """Pending nodes below one result, shared ones counted again."""
 
-SHARED_DEPTH = 72
+SHARED_DEPTH = 144
 """But up to this depth: sweeps read the one before several times, and many run in one launch."""
 
 MOST = 64
