@@ -18,7 +18,8 @@ MAX_WEIGHT = 4096
 """Pending nodes below one result, shared ones counted again."""
 
 SHARED_DEPTH = 144
-"""But up to this depth: sweeps read the one before several times, and many run in one launch."""
+"""But up to this depth: sweeps read the one before several times, and many run in one launch (two dozen of
+Jacobi's)."""
 
 MOST = 64
 """Places that are remembered; all are forgotten when there are more."""

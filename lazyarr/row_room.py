@@ -68,7 +68,8 @@ def room() -> int:
 
 
 def sweeps(row: int, rows: int) -> int:
-    """How many sweeps that take turns with two buffers, of so many rows, each so many bytes, run together."""
+    """How many sweeps that take turns with two buffers, of so many rows, run together, if each follows
+    another by a row of so many bytes (or by some rows that are)."""
     beside, fits = 1, room() // (2 * row)
     if SIDE_BY_SIDE * row <= MOST_STAYS:        # (kernels that take rows side by side need as much for each)
         beside, fits = SIDE_BY_SIDE, min(fits, cache_bytes() // SIDE_BY_SIDE // (2 * row))

@@ -80,8 +80,8 @@ def everywhere(np: Any, x: Any, y: Any) -> Any:
 
 
 PROGRAMS = (
-    distances, manhattan, greatest, of_columns_alone, weighted, selected, several, batches, backwards, transposed,
-    everywhere,
+    distances, manhattan, greatest, of_columns_alone, weighted, selected, several, batches, backwards,
+    transposed, everywhere,
 )  # fmt: skip
 
 
