@@ -55,7 +55,6 @@ AT_CALL = {
         asarray_chkfinite nanargmax nanargmin nanmax nanmean nanmin nanstd nanvar
     """,
     "the length of the result depends on values": "compress extract",
-    "more steps than may wait": "i0",
     "positions may be out of bounds": "choose put put_along_axis take take_along_axis",
     "the type of the result depends on values": """
         lib.scimath.arccos lib.scimath.arcsin lib.scimath.arctanh lib.scimath.log lib.scimath.log10

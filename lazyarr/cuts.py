@@ -17,8 +17,9 @@ from lazyarr.geometry import offset_of
 MAX_WEIGHT = 4096
 """Pending nodes below one result, shared ones counted again."""
 
-SHARED_DEPTH = 72
-"""But up to this depth: sweeps read the one before several times, and many run in one launch."""
+SHARED_DEPTH = 144
+"""But up to this depth: sweeps read the one before several times, and many run in one launch (two dozen of
+Jacobi's)."""
 
 MOST = 64
 """Places that are remembered; all are forgotten when there are more."""

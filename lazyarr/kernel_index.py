@@ -91,6 +91,7 @@ def about(parfor: Parfor, target: Target, nontemporal: bool) -> dict[str, str]:
         "nontemporal": str(nontemporal), "dims": parfor.dims, "scalars": parfor.scalars,
         "operands": " ".join(f"{o.dtype}-{o.access}-{o.role}" for o in parfor.operands),
         "shifts": " ".join("{}:{}:{}".format(*s) for s in parfor.shifts),
+        "crossed": parfor.crossed,
         "body": f"{ops[:MOST]} ({disk.digest(more=said(parfor)).hex()[:16]})",
     }  # fmt: skip
 
@@ -113,11 +114,11 @@ def _surroundings(target: Target, options: tuple[object, ...], nontemporal: bool
 
 def said(parfor: Parfor) -> bytes:
     """All that a parfor says, in a tenth of the time that its `repr` takes."""
-    dims, operands, scalars, body, shifts = parfor
+    dims, operands, scalars, body, shifts, crossed = parfor
     insts: list[tuple[Any, ...]] = list(map(tuple, body))
     if "r" in dims:                     # `marshal` takes plain tuples only
         insts = [(*i[:3], tuple(i[3]) if isinstance(i[3], Reduction) else i[3]) for i in insts]
-    said = dims, list(map(tuple, operands)), scalars, insts, list(map(tuple, shifts))
+    said = dims, list(map(tuple, operands)), scalars, insts, list(map(tuple, shifts)), crossed
     return marshal.dumps(said, FORMAT)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from array import array
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Protocol
 
 import numpy
@@ -67,6 +68,8 @@ class Ready:
     """No kernel stands in for one that is yet to be compiled."""
     kernels: list[Kernel]
     """Whose addresses are among the words."""
+    alike: dict[tuple[object, ...], int] = field(default_factory=dict)
+    """The first words of variants that have been entered, by all that these say."""
 
 
 def launch_rows(
@@ -167,7 +170,7 @@ def _last(rows: RowBlocks, words: array[int], chunks: int, first: int) -> list[t
         if done:
             begin = (k + (first > 0)) * rows.blocks // strips
             time, part = divmod(done - 1, len(rows.parts))
-            found.append((part, begin + time - rows.parts[part].lag))
+            found.append((part, begin + time - rows.parts[part].place.late))
     return found
 
 
@@ -208,16 +211,17 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
         places[value] = len(words)
         ready.addresses.append((len(words), value))
         words.append(0)
+    apart = 1 if rows.run(threads) > 1 else threads     # (threads take chunks in turn)
     for k, (part, variants) in enumerate(zip(rows.parts, parts, strict=True)):
         bases = [8 * places.get(value, 0) for value in part.step.operands]
         made: dict[tuple[int, bool], int] = {}
         for program, moving in variants:
             if (id(program), moving) not in made:
-                first = _add(ready, k, part, program, kernels[id(program)], rows.rows * moving, bases)
+                first = _add(ready, k, part, program, kernels[id(program)], rows.rows * moving, bases, apart)
                 made[id(program), moving] = 8 * first
         at, added = shell.FIRST + k * shell.PER_PART, [made[id(p), moving] for p, moving in variants]
         words[at : at + shell.PER_PART] = array(
-            "q", [part.lag, *rows.span(part), 8 * ready.raised[k][0], 0, *added]
+            "q", [*part.place[:2], *rows.span(part), 8 * ready.raised[k][0], 0, *added]
         )
     if rows.delay:
         words[shell.STRIPS] = rows.strips(threads)
@@ -231,7 +235,8 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
     words[shell.LAST] = rows.blocks - 1
     words[shell.ALL], words[shell.RUN] = rows.chunks, rows.run(threads)
     words[shell.PARTS] = len(parts)
-    words[shell.MOST] = rows.most
+    words[shell.MOST] = max(part.place.late for part in rows.parts)
+    words[shell.BEYOND] = max(part.place.late + part.place.front for part in rows.parts)
     words[shell.DELAY] = rows.delay
     words.extend([0] * shell.WORDS)         # (what others read is in another cache line)
     words[shell.DONE_AT] = len(words) * words.itemsize
@@ -248,26 +253,37 @@ def _variants(part: RowPart) -> list[tuple[Program, bool]]:
 
 def _add(
     ready: Ready, number: int, part: RowPart, program: Program, kernel: Prepared, rows: int,
-    bases: Sequence[int],
+    bases: Sequence[int], apart: int,
 ) -> int:  # fmt: skip
-    """The words of a variant that moves on by so many rows from block to block; the first one."""
+    """The words of a variant that moves on by so many rows from block to block; the first one.  A thread's
+    next block is so many `apart`.
+
+    Variants without scalars that are alike are one: sweeps that take turns do the same again and again, and
+    what threads go through for each block is to stay in their first-level caches."""
+    laid: list[int] = []
+    ahead = 0
+    operands = zip(kernel.pointers, program.offsets, program.moves, strict=True)
+    for k, (word, offset, each) in enumerate(operands):
+        own, move = part.inside[k] >= 0, each[-1] if each else 0
+        if not own and abs(move) * rows > abs(ahead):
+            ahead = move * rows * apart
+        offset += part.inside[k] if own else 0
+        offset -= part.start * move if rows else 0
+        laid += 8 * word, 0 if own else bases[k], offset, move * rows, *part.sources[k][:2]
+    key = kernel.kernel.address, kernel.chunks, bytes(kernel.words), *laid, *program.moves
+    if not kernel.scalars and key in ready.alike:
+        return ready.alike[key]
     words, first = ready.words, len(ready.words)
+    ready.alike[key] = first
     words.extend([0] * shell.MOVES + [0, 0])
     jumps: list[int] = []
     for _, *across in (reversed(move) for move in program.moves if move):
         jumps.append(8 * len(words))
         words.extend(across)
     moves = len(words)
-    operands, ahead = zip(kernel.pointers, program.offsets, program.moves, strict=True), 0
-    for k, (word, offset, each) in enumerate(operands):
-        own, move = part.inside[k] >= 0, each[-1] if each else 0
-        if not own and abs(move) * rows > abs(ahead):       # (threads take blocks in turn)
-            ahead = move * rows * ready.threads
-        offset += part.inside[k] if own else 0
-        offset -= part.start * move if rows else 0
-        words.extend((
-            8 * word, 0 if own else bases[k], offset, move * rows, part.sources[k], jumps[k] if jumps else 0,
-        ))  # fmt: skip
+    for k in range(len(kernel.pointers)):
+        words.extend(laid[k * shell.JUMPS : (k + 1) * shell.JUMPS])
+        words.append(jumps[k] if jumps else 0)
     template = len(words)
     words.extend(kernel.words)
     if "r" in program.parfor.dims:

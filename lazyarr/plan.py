@@ -128,6 +128,17 @@ WATCHES = 4
 assumed."""
 
 
+class Place(NamedTuple):
+    """When a part that runs behind others has its turn."""
+
+    late: int = 0
+    """How many blocks after the first part; so many it leaves out where a strip ends before another one."""
+    front: int = 0
+    """How many it leaves out where a strip begins behind another one."""
+    shift: int = 0
+    """By how many rows its blocks begin before those of the first part."""
+
+
 class RowPart(NamedTuple):
     """One step of those that run together: its programs over the rows of a block."""
 
@@ -144,11 +155,12 @@ class RowPart(NamedTuple):
     axes: tuple[int, ...]
     """For each of the step's members: along which of its own axes the rows lie, -1 where nobody knows."""
     lag: int
-    """How many blocks it runs behind the first part."""
-    sources: tuple[int, ...]
-    """For each operand in a thread's own memory the lag of the part that makes it; else 0."""
+    """Behind how many others it runs, one behind the other, each by a block or by some rows."""
+    place: Place
+    sources: tuple[Place, ...]
+    """For each operand in a thread's own memory that of the part that makes it; else the first part's."""
     start: int
-    """Which row of the first part is its first row."""
+    """Which row of the blocks, as they lie for this part, is its first row."""
     rows: int
     """How many it has."""
 
@@ -200,8 +212,8 @@ class RowBlocks:
 
     @property
     def most(self) -> int:
-        """How many blocks the last part lags."""
-        return max(part.lag for part in self.parts)
+        """How many blocks parts leave out at one end of a strip, at most."""
+        return max(max(part.place.late, part.place.front) for part in self.parts)
 
     def strips(self, threads: int) -> int:
         """Where parts lag: how many pieces, each of successive blocks, run side by side."""
@@ -210,7 +222,7 @@ class RowBlocks:
         most = min(STRIPS_EACH * threads, self.blocks // (STRIP_BLOCKS * max(1, self.most)))
         if self.own_bytes:
             most = min(most, self.spare // (slots(self.delay) * self.own_bytes))
-        return max(1, most)
+        return max(1, most // threads * threads if most > threads else most)    # (so that all end together)
 
     def block(self, number: int, part: RowPart) -> slice:
         """Its rows, in the axis of rows of a part's programs; the first and the last block have also those

@@ -29,7 +29,7 @@ from lazyarr.fusion.structure import Framed, Key, Numbering
 from lazyarr.fusion.touches import Touch
 from lazyarr.launch import NONTEMPORAL_BYTES
 from lazyarr.launch_rows import may_stream
-from lazyarr.plan import PlacedTurn, RowBlocks, RowPart, Step, Walk, block_rows
+from lazyarr.plan import Place, PlacedTurn, RowBlocks, RowPart, Step, Walk, block_rows
 from lazyarr.records import NamedTuple
 from lazyarr.row_reads import Reads, fits_in, reach, way_of
 from lazyarr.row_room import widest
@@ -171,27 +171,31 @@ class _Joining:
         # (Of columns the last block has fewer, not more: what they pass on is to take no more than it must.)
         blocks = (self.chain.extent + (rows - 1 if room.columns() else 0)) // rows
         last = self.chain.extent - (blocks - 1) * rows
-        places, own_bytes = self._slots(room.all_rows(), max(rows, last))
+        turns = room.places(rows)
+        starts = [start + turn.shift for start, turn in zip(self.chain.starts, turns, strict=True)]
+        memory, own_bytes = self._slots(room.all_rows(), max(rows, last + max(turn.shift for turn in turns)))
         try:
-            programs = [self._programs(k, rows, blocks) for k in range(len(self.steps))]
+            programs = [self._programs(k, rows, blocks, start) for k, start in enumerate(starts)]
         except Unlike as unlike:
             return unlike.why
         if any(scattered(p) for each in programs for p in each):
             return "random numbers are drawn in the order of their stream, many at a time"
         parts, chain = list[tuple[Any, ...]](), self.chain
+        made = {v: turns[chain.lags.index(lag)] for v, lag in room.made.items()}
         for k, (step, each) in enumerate(zip(self.steps, programs, strict=True)):
             streams = self._streams(k) and all(map(may_stream, each))
-            inside = tuple(places.get(v, -1) for v in step.operands)
-            sources = tuple(room.made.get(v, 0) for v in step.operands)
+            inside = tuple(memory.get(v, -1) for v in step.operands)
+            sources = tuple(made.get(v, Place()) for v in step.operands)
             parts.append((
-                *each, inside, streams, self._axes(k), chain.lags[k], sources, chain.starts[k], chain.rows(k),
+                *each, inside, streams, self._axes(k), chain.lags[k], turns[k], sources, starts[k],
+                chain.rows(k),
             ))  # fmt: skip
         spare, delay = room.spare(), room.delay()
         if current.verify:
-            made = tuple([RowPart(step, *part) for step, part in zip(self.steps, parts, strict=True)])
-            blocked = RowBlocks(made, rows, blocks, own_bytes, spare, delay, outer=room.outer)
+            joined_parts = tuple([RowPart(step, *part) for step, part in zip(self.steps, parts, strict=True)])
+            blocked = RowBlocks(joined_parts, rows, blocks, own_bytes, spare, delay, outer=room.outer)
             self._verify(blocked, room.all_rows())
-        lying = dict.fromkeys(self.own[k] for step in self.steps for k in step.operands if k not in places)
+        lying = dict.fromkeys(self.own[k] for step in self.steps for k in step.operands if k not in memory)
         return Joint(
             room.outer, rows, blocks, own_bytes, spare, delay, parts, list(self._reusable()),
             [self.own[v] for v in self.inside], list(lying),
@@ -230,8 +234,9 @@ class _Joining:
             or self.w.numbers[id(t.value)] in self.inside for t in written
         )
 
-    def _programs(self, k: int, rows: int, blocks: int) -> tuple[Program, Program, Program]:
-        """Over the rows of a group's first block, of those between, and of its last one."""
+    def _programs(self, k: int, rows: int, blocks: int, start: int) -> tuple[Program, Program, Program]:
+        """Over the rows of a group's first block, of those between, and of its last one, if it begins at this
+        row of the blocks."""
         chain, own = self.chain, self.steps[k].program
         inside = tuple([self.inside.get(v, ()) for v in self.steps[k].operands])
         axes = tuple([level.axes[k] for level in (*chain.outer, chain)])
@@ -242,7 +247,7 @@ class _Joining:
                 return own
             return self.framed[k].over(Frame(axes, chain.space(k, extent), inside))
 
-        count, start = chain.rows(k), chain.starts[k]
+        count = chain.rows(k)
         begin, end = (min(max(0, row // rows), blocks - 1) for row in (start, start + count - 1))
         first, last = (block_rows(number, rows, blocks, start, count) for number in (begin, end))
         ends = program(first.stop - first.start), program(last.stop - last.start)

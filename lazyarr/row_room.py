@@ -9,6 +9,7 @@ the rows between the first and the last of them.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 
@@ -20,7 +21,7 @@ from lazyarr.fusion.chain import Chain
 from lazyarr.fusion.touches import Touch
 from lazyarr.launch import program_worth_threads
 from lazyarr.ops import native
-from lazyarr.plan import STRIP_BLOCKS, STRIPS_EACH, Step, Walk
+from lazyarr.plan import STRIP_BLOCKS, STRIPS_EACH, Place, Step, Walk
 from lazyarr.row_values import Uses, inside_of
 from lazyarr.schedule import LINE
 from lazyarr.storage import SLACK
@@ -44,6 +45,10 @@ MOST_STAYS = 1 << 15
 """The same where a kernel takes rows side by side, which makes up for it up to here: sweeps over rows of 3000
 doubles take twice the time then."""
 
+CLOSE, MOST_CLOSE, NEAR_ROWS = 1 << 14, 8, 4
+"""Bytes of a block of each operand where groups follow each other by rows: that of an operand and that of the
+next one lie in the first-level cache.  And how many rows these are, at most."""
+
 WORTH_STRIPS = 1 << 22
 """Bytes that sweeps of one launch go over, at least, where there are fewer of them than have room, so that
 all threads have strips: below, a launch more takes as long as that saves."""
@@ -63,7 +68,8 @@ def room() -> int:
 
 
 def sweeps(row: int, rows: int) -> int:
-    """How many sweeps that take turns with two buffers, of so many rows, each so many bytes, run together."""
+    """How many sweeps that take turns with two buffers, of so many rows, run together, if each follows
+    another by a row of so many bytes (or by some rows that are)."""
     beside, fits = 1, room() // (2 * row)
     if SIDE_BY_SIDE * row <= MOST_STAYS:        # (kernels that take rows side by side need as much for each)
         beside, fits = SIDE_BY_SIDE, min(fits, cache_bytes() // SIDE_BY_SIDE // (2 * row))
@@ -80,6 +86,8 @@ class Room:
         self.inside: dict[int, tuple[Inside, ...]] = inside_of(chain, uses, w)
         """Values that have a thread's own memory."""
         self.outer = tuple([level.extent for level in chain.outer])
+        self.close = False
+        """Do groups follow each other by rows, where they may, not by blocks?  `rows` decides."""
         self.made: dict[int, int] = {}
         """How far the step lags that makes one of these."""
         for group, lag in zip(chain.groups, chain.lags, strict=True):
@@ -88,7 +96,7 @@ class Room:
     def rows(self, far: bool, parts: bool) -> int | str:
         """Rows of a block; where they stay in a cache `far` away, a row may have `parts` for several threads,
         of which each passes on less."""
-        chain = self.chain
+        chain, self.close = self.chain, False
         row = again = still = 0
         for touch, axis, groups in self._largest():
             row += touch.row_bytes(axis)
@@ -103,6 +111,11 @@ class Room:
             most = min(rows, room() // chain.window(), -(-STAYS // largest))
             if rows >= SIDE_BY_SIDE and self._jams(largest):
                 most = max(most, SIDE_BY_SIDE)
+            if self._may_be_close():
+                self.close = True
+                several = len(chain.lags) > max(chain.lags) + 1     # (then calls of kernels count for more)
+                near = min(MOST_CLOSE, (CLOSE << several) // largest)
+                most = max(2 * chain.reach, min(most, near) if self.inside else near)
             if self.inside:
                 strips = STRIPS_EACH * get_num_threads() if self.worth_threads() else 1
                 most = min(most, self.spare() // (slots(self.delay()) * strips * self.row_inside()))
@@ -128,7 +141,44 @@ class Room:
             rows = min(rows, most)
         if spread and rows > LINE:
             rows = max(rows // LINE * LINE, chain.reach)
-        return min(chain.extent, rows)
+        rows = min(chain.extent, rows)
+        self.close = self.close and rows >= 2 * chain.reach
+        return rows
+
+    def _may_be_close(self) -> bool:
+        """May groups follow each other by rows?
+
+        What is in one block with rows outside must have those next to them; and who looks at a block asks
+        by lags what has run on it, in the order of groups."""
+        chain = self.chain
+        outside = any(not 0 <= start < chain.extent for start in chain.starts)
+        in_order = all(lag <= later for lag, later in itertools.pairwise(chain.lags))
+        near = not chain.spread and 0 < chain.reach <= (1 if outside else NEAR_ROWS)
+        return in_order and near and len(self._whole()) < max(chain.lags)
+
+    def _whole(self) -> set[int]:
+        """The lags by which groups are a block behind those with less: they read what one of these left in a
+        thread's own memory."""
+        found, numbers = set[int](), self.w.numbers
+        for touches, lag in zip(self.chain.touches, self.chain.lags, strict=True):
+            for t in touches:
+                found.update(range(self.made.get(numbers[id(t.value)], lag) + 1, lag + 1))
+        return found
+
+    def places(self, rows: int) -> list[Place]:
+        """When each group has its turn, in blocks of so many rows.
+
+        Where they follow by rows, they are as many rows behind as what they touch lies apart."""
+        lags = self.chain.lags
+        if not self.close:
+            return [Place(lag, lag) for lag in lags]
+        whole = self._whole()
+        found, blocks, close = [Place()], 0, 0
+        for lag in range(1, max(lags) + 1):
+            blocks, close = blocks + (lag in whole), close + (lag not in whole)
+            late, shift = divmod(blocks * rows + close * self.chain.reach, rows)
+            found.append(Place(late, 2 * blocks + close - late, shift))
+        return [found[lag] for lag in lags]
 
     def columns(self) -> bool:
         """Are rows not contiguous, in any order of blocks?"""

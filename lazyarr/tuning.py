@@ -34,9 +34,8 @@ NONTEMPORAL_BYTES = 8 << 20
 """Results of at least this size are stored past the caches, into warm pages: it is caches that decide, not
 levels."""
 
-SIDE_BY_SIDE = 4
-"""Rows of a stencil side by side, at most; 6 and 8 rows of a five-point stencil take 0.95 to 1.05 of the
-time of 4."""
+SIDE_BY_SIDE = 2
+"""Rows of a stencil side by side, at most: as many as a block has whose sweeps follow each other by rows."""
 
 _OLD, _V3, _V4 = Tuning(16), Tuning(32, rows_ahead=0), Tuning(64, rows_ahead=0)
 _ICL = Tuning(64, fold_ahead=0)

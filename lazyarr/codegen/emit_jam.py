@@ -160,7 +160,7 @@ class Jammed:
         e.label(lead)
         held = [(row, c) for row, across in self.across.items() for c in across[:-1]]
         b.width = self.lanes
-        begun = [self.load(row, start, c * self.lanes) for row, c in held]
+        begun = [self.held(row, start, c) for row, c in held]
         b.do(f"br label %{whole}")
         e.label(whole)
         at = f"%i.{whole}"
@@ -169,10 +169,10 @@ class Jammed:
         passing = len(b.lines)
         b.lines += [""] * len(held)         # (what comes next from where is known below)
         for row, across in self.across.items():
-            vectors[row, across[-1]] = self.load(row, at, across[-1] * self.lanes)
+            vectors[row, across[-1]] = self.held(row, at, across[-1])
         self.vectors(rows, at, vectors)
         for k, (row, c) in enumerate(held):
-            ty, following = raw_type(self.char(row), self.lanes), vectors[row, c + 1]
+            ty, following = self.whole_numbers(row), vectors[row, c + 1]
             b.lines[passing + k] = (
                 f"  {vectors[row, c]} = phi {ty} [ {begun[k]}, %{lead} ], [ {following}, %{whole} ]"
             )
@@ -219,10 +219,20 @@ class Jammed:
         """The vector so many elements beside the results."""
         if (row, 0) not in whole or abs(elements) >= self.lanes:
             return self.load(row, at, elements)
-        if not elements:
-            return whole[row, 0]
-        first, second = (whole[row, c] for c in ((-1, 0) if elements < 0 else (0, 1)))
-        ty = raw_type(self.char(row), self.lanes)
-        order = range(elements % self.lanes, elements % self.lanes + self.lanes)
-        mask = ", ".join(f"i32 {k}" for k in order)
-        return self.b.op(f"shufflevector {ty} {first}, {ty} {second}, <{self.lanes} x i32> <{mask}>")
+        ty, moved = self.whole_numbers(row), whole[row, 0]
+        if elements:
+            first, second = (whole[row, c] for c in ((-1, 0) if elements < 0 else (0, 1)))
+            order = range(elements % self.lanes, elements % self.lanes + self.lanes)
+            mask = ", ".join(f"i32 {k}" for k in order)
+            moved = self.b.op(f"shufflevector {ty} {first}, {ty} {second}, <{self.lanes} x i32> <{mask}>")
+        return self.b.op(f"bitcast {ty} {moved} to {raw_type(self.char(row), self.lanes)}")
+
+    def whole_numbers(self, row: Row) -> str:
+        """The type of vectors that are shuffled: LLVM has the one instruction for that, VALIGN, for integers
+        alone."""
+        return f"<{self.lanes} x i{8 * PLAIN[self.char(row)].itemsize}>"
+
+    def held(self, row: Row, at: str, vector: int) -> str:
+        """A vector of a row at a multiple, so many vectors beside a position."""
+        raw = self.load(row, at, vector * self.lanes)
+        return self.b.op(f"bitcast {raw_type(self.char(row), self.lanes)} {raw} to {self.whole_numbers(row)}")

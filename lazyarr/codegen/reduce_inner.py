@@ -58,7 +58,7 @@ class Leaf:
         once, loop = kernel.body
         assert isinstance(once, Once) and isinstance(loop, Loop)
         self.once, self.lanes = once, loop.body
-        self.width = LANES // r.per_element if r.pairwise else _width(loop, r)
+        self.width = LANES // r.per_element if r.pairwise else vector_lanes(loop, r)
         self.apiece = _apiece(loop, r, self.width)
         rounds = max(1, min(LANES, tuning(r.target.name).fold_lanes // max(1, len(self.lanes))))
         self.ahead = ""
@@ -248,7 +248,7 @@ class Leaf:
         return self.rounds(scalars, wide, self.start, "%n", 1)
 
 
-def _width(loop: Loop, r: Reduce) -> int:
+def vector_lanes(loop: Loop, r: Reduce) -> int:
     """Lanes of a register where any order is right."""
     own = [r.target.vector_bytes // component_bytes("?" if f.counts else f.acc) for f in r.folds]
     return min([*own, lanes_of(loop, r.target)] if loop.body else own)

@@ -27,7 +27,7 @@ from lazyarr.target import Target
 FOLD_PARAMS = ("ptr %words", "ptr %ctx", "i64 %start", "i64 %n", "ptr %out")
 """Of the function that folds elements [start, start + n) of the group's index space into `out` slots.
 
-A negative n asks for as many elements of several outputs, to the end (`reduce_beside`)."""
+A negative n asks for as many elements of several outputs, to the end (`reduce_beside`, `reduce_crossed`)."""
 
 CHUNK_PARAMS = ("ptr %words", "i64 %chunk", "i64 %tid")
 
@@ -45,6 +45,9 @@ class Reduce:
     """Outputs next to each other can be folded side by side."""
     hot: bool = False
     """It is for tier 2: there may be more code."""
+    lanes: int = 0
+    """Columns that are folded at once, in the lanes of a register, where rows are crossed with columns; 0:
+    they are not."""
 
     @cached_property
     def folds(self) -> list[Fold]:
@@ -136,8 +139,13 @@ class Reduce:
         return self.block + 8
 
     @property
-    def context_bytes(self) -> int:
+    def lines(self) -> int:
+        """In how many rows there are as many outputs; 0: in one, to be folded side by side."""
         return self.outputs + 8
+
+    @property
+    def context_bytes(self) -> int:
+        return self.lines + 8
 
     # Code that several functions contain
 

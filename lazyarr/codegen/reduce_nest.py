@@ -12,6 +12,7 @@ from lazyarr.codegen import emit_calls
 from lazyarr.codegen.emitters_types import Value, convert
 from lazyarr.codegen.reduce_beside import OUTPUTS
 from lazyarr.codegen.reduce_compress import begin_packing
+from lazyarr.codegen.reduce_crossed import LEAST_ROWS
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import (
     Fold,
@@ -24,7 +25,7 @@ from lazyarr.codegen.reduce_fold import (
 )
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS, Reduce, accumulate
 from lazyarr.codegen.reduce_outputs import Chunk, decode, outputs
-from lazyarr.codegen.reduce_plan import DECIDED, DEPTH, FOLD, PARTIALS, RUN, RUNS, SLOT, STEPS
+from lazyarr.codegen.reduce_plan import CROSSED_RUN, DECIDED, DEPTH, FOLD, PARTIALS, RUN, RUNS, SLOT, STEPS
 from lazyarr.codegen.reduce_strict import POSITION
 from lazyarr.codegen.reduce_tree import LEAF, halve, subtree
 from lazyarr.records import dataclass
@@ -121,6 +122,8 @@ class Nest:
         low, high = chunk.low[inner], chunk.high[inner]
         short = b.op(f"icmp ult i64 {b.add(step.count, '-1')}, {LEAF // r.per_element}")
         short = b.op(f"and i1 {short}, {self.whole}")
+        if r.lanes:
+            self.crossed(step, chunk, operands)
         many = b.op(f"and i64 {b.op(f'sub i64 {high}, {low}')}, {-OUTPUTS}")
         middle = b.add(low, b.op(f"select i1 {short}, i64 {many}, i64 0"))
         with outputs(r, b, chunk, outer, operands) as (flat, base):
@@ -134,14 +137,33 @@ class Nest:
             with b.loop(middle, high) as (i, _):
                 self.one(step, i if flat == "0" else b.add(b.mul(flat, r.extent(b, inner)), i), at(i))
 
-    def several(self, step: Step, at: dict[int, str], count: str) -> None:
-        """One step of `count` neighbouring outputs, the first of which is `at`, results and all."""
+    def crossed(self, step: Step, chunk: Chunk, operands: list[int]) -> None:
+        """All rows with all columns, where there are enough; the chunk has none of them left then."""
+        r, b = self.r, self.b
+        *outer, row, column = r.outer
+        counts = {d: b.op(f"sub i64 {chunk.high[d]}, {chunk.low[d]}") for d in (row, column)}
+        short = b.op(f"icmp ult i64 {b.add(step.count, '-1')}, {CROSSED_RUN}")
+        once = b.op(f"and i1 {b.op(f'icmp eq i64 {self.steps}, 1')}, {b.op(f'and i1 {short}, {self.whole}')}")
+        enough = b.op(f"and i1 {once}, {b.op(f'icmp sge i64 {counts[row]}, {LEAST_ROWS}')}")
+        enough = b.op(f"and i1 {enough}, {b.op(f'icmp sge i64 {counts[column]}, {r.lanes}')}")
+        with b.when(enough), outputs(r, b, chunk, outer, operands) as (_, base):
+            at = dict(base)
+            for d in (row, column):
+                at = {k: b.at(p, b.mul(chunk.low[d], r.stride(b, k, d))) for k, p in at.items()}
+            self.several(step, at, counts[column], counts[row])
+        chunk.high[row] = b.op(f"select i1 {enough}, i64 {chunk.low[row]}, i64 {chunk.high[row]}")
+
+    def several(self, step: Step, at: dict[int, str], count: str, lines: str = "0") -> None:
+        """One step of `count` neighbouring outputs, the first of which is `at`, results and all; of as many
+        in each of some `lines`, where rows are crossed with columns."""
         r, b = self.r, self.b
         self.prepare(step, at)
         for fold in r.folds:
             b.put(self.ctx, r.row(fold.how.out), "ptr", at[fold.how.out])
         b.put(self.ctx, r.fresh, "i64", b.op(f"zext i1 {step.first} to i64"))
         b.put(self.ctx, r.outputs, "i64", count)
+        if r.lanes:
+            b.put(self.ctx, r.lines, "i64", lines)
         self.call(step, b.op(f"sub i64 0, {step.count}"))
 
     def prepare(self, step: Step, at: dict[int, str]) -> None:

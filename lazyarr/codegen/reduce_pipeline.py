@@ -18,6 +18,7 @@ from lazyarr.codegen.reduce_beside import applies, beside
 from lazyarr.codegen.reduce_blocks import block_functions, staged
 from lazyarr.codegen.reduce_combine import combine_function
 from lazyarr.codegen.reduce_count import counted
+from lazyarr.codegen.reduce_crossed import crossed, lanes_across, panel_bytes
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import refusal
 from lazyarr.codegen.reduce_inner import in_registers
@@ -26,7 +27,7 @@ from lazyarr.codegen.reduce_leaves import fold_functions
 from lazyarr.codegen.reduce_nest import kernel_function
 from lazyarr.codegen.reduce_outer import accumulator_bytes, begins_with_first, chunk_function, row_kernel
 from lazyarr.codegen.reduce_plan import across
-from lazyarr.codegen.reduce_tree import BESIDE
+from lazyarr.codegen.reduce_tree import BESIDE, CROSSED
 from lazyarr.codegen.symbols import symbol_of
 from lazyarr.codegen.verify import verify_kernel
 from lazyarr.fusion.parfor import Parfor
@@ -77,8 +78,12 @@ def _along(r: Reduce, verify: bool) -> tuple[Reduce, list[Function]]:
             verify_kernel(_without_results(r, kernel), "straight")
         if not applies(r, kernel):
             return r, fold_functions(r, kernel, PLACEHOLDER)
-        r = replace(r, beside=True)
-        return r, [beside(r, kernel, PLACEHOLDER + BESIDE), *fold_functions(r, kernel, PLACEHOLDER)]
+        r = replace(r, beside=True, lanes=lanes_across(r, kernel))
+        functions = [beside(r, kernel, PLACEHOLDER + BESIDE), *fold_functions(r, kernel, PLACEHOLDER)]
+        if r.lanes:
+            r = replace(r, scratch_bytes=panel_bytes(r))
+            functions = [*crossed(r, kernel, PLACEHOLDER + CROSSED), *functions]
+        return r, functions
     body = staged(r)
     if verify:
         once, *stages = body.kernel.body
@@ -106,7 +111,7 @@ def _shared(r: Reduce, write: Callable[[Reduce, str], Function]) -> Module:
     """A module that does not depend on the body: written once for all programs that are alike."""
     p = r.parfor
     folds = tuple(replace(f, value=0, how=f.how._replace(mask=0)) for f in r.folds)
-    kinds = r.categories, r.floating, r.decidable, r.beside
+    kinds = r.categories, r.floating, r.decidable, r.beside, r.lanes
     key = write, r.target, p.dims, len(p.operands), len(p.scalars), len(r.loops), folds, kinds
     found = _texts.get(key)
     if found is None:

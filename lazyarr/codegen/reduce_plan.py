@@ -71,6 +71,16 @@ NARROW = 512
 """Fewest, to share the work: shorter stretches of a row cost more to fetch."""
 
 
+CROSSED_RUN = 512
+"""Most elements of a run with which rows are crossed with columns."""
+
+PAIRED = 512
+"""Columns of a chunk that crosses them with rows, at most."""
+
+SHARES = 8
+"""Chunks for each thread, where rows are crossed with columns, so that threads end together."""
+
+
 class Space(NamedTuple):
     """The loops of a parfor with reductions, outermost first: ``p* r+`` or ``p* r+ p``."""
 
@@ -177,8 +187,10 @@ def cut(
     if not few or not stepped(parfor) or (strict and run < SUBTREE // 8):
         if outer > 1 and _neighbours_between(parfor, len(folded) - group, strides):
             each = max(space, each * CHUNK // max(1, outputs * each // (4 * threads)))
+        if parfor.crossed and each <= CROSSED_RUN:
+            return _by_pairs(parfor, shape, each, run, threads)
         return _by_outputs(parfor, shape, each, run, -(-space // run), outer, large)
-    depth = 0
+    depth, grain = 0, 1
     if not strict:
         run = CHUNK
     elif run >= space:
@@ -208,6 +220,17 @@ def _by_outputs(
     grid = _grid(shape, tile)
     steps = outer * runs
     return Cuts(tuple(tile), grid, math.prod(grid), run, runs, 0, steps, steps, 0, 0)
+
+
+def _by_pairs(parfor: Parfor, shape: Sequence[int], each: int, run: int, threads: int) -> Cuts:
+    """Chunks of rows crossed with columns: some of these, which all rows pass that sharing permits."""
+    *outer, rows, columns, _ = shape
+    room = max(CHUNK // each, math.prod(shape[:-1]) // (SHARES * threads))
+    column = min(columns, PAIRED)
+    row = max(1, min(rows, room // max(1, column)))
+    tile = [1] * len(outer) + [row, column, each]
+    grid = _grid(shape, tile)
+    return Cuts(tuple(tile), grid, math.prod(grid), run, 1, 0, 1, 1, 0, 0)
 
 
 def by_rows(parfor: Parfor, shape: Sequence[int], run: int, rows: int) -> Cuts:

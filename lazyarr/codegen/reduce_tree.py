@@ -21,6 +21,9 @@ LEAF = 128
 BESIDE = "_beside"
 """Ends the name of the function that folds outputs side by side (`reduce_beside`)."""
 
+CROSSED = "_crossed"
+"""Ends the name of the function that folds rows crossed with columns (`reduce_crossed`)."""
+
 
 def halve(b: Function, n: str, per: int) -> str:
     """Elements of the left part."""
@@ -62,7 +65,15 @@ def tree_function(
     several = b.op("icmp slt i64 %n, 0")
     with b.when(several):
         n = b.op("sub i64 0, %n")
-        b.do(f"call void @{name}{BESIDE}(ptr %words, ptr %ctx, i64 %start, i64 {n}, ptr %out)")
+        arguments = f"(ptr %words, ptr %ctx, i64 %start, i64 {n}, ptr %out)"
+        if not r.lanes:
+            b.do(f"call void @{name}{BESIDE}{arguments}")
+        else:
+            crossed = b.op(f"icmp ne i64 {b.word('%ctx', r.lines // 8)}, 0")
+            with b.when(crossed):
+                b.do(f"call void @{name}{CROSSED}{arguments}")
+            with b.otherwise(crossed):
+                b.do(f"call void @{name}{BESIDE}{arguments}")
     with b.otherwise(several):
         _tree(r, b, name, largest, leaf, some)
     return b

@@ -14,7 +14,9 @@ Where kernels lag, blocks follow one another within a strip, and the strips are 
 kernel runs on the block that is its lag behind the strip's, one kernel after the other.  What lags reads or
 overwrites what others write or read one block further away for each block of its lag; so at an end where
 another strip begins a kernel leaves out as many blocks as it lags, and strips need not wait for each other.
-When all are done, `seams` runs what was left out, between each two strips, in the same manner.
+When all are done, `seams` runs what was left out, between each two strips, in the same manner.  Blocks of
+one kernel may begin some rows before those of another, so that it follows that one more closely; then it
+leaves out other numbers of blocks at the two ends.
 
 A value in a slot may be read as many blocks later as DELAY says.  So blocks of a strip take turns with one
 slot more, and so many blocks at either end, which somebody may read in a seam, have slots to themselves.
@@ -31,16 +33,17 @@ Words: FLAGS (unused), MEMORY and CALLS as `abi` has them, then MEMORY_BYTES (of
 it), LAST (number of the last block, in one row of each of those axes), ALL (blocks, in all rows of these),
 RUN (blocks of a chunk), OUTER (how many of these there are),
 OUTER_AT (their extents, the last one first), PARTS (number of kernels), STRIPS, MOST (the largest lag),
-DELAY, SLOTS_AT (in the memory), SLOT_BYTES, STOP, DONE_AT (a cache line for each strip, then for each seam:
-threads write there all the time); then a part for each of the kernels that take turns.
-A part: LAG, BEGIN and END (its blocks), RAISED (the word that collects floating-point status), CARE (what
-of that stops the strips), and its variants in the first block, in others, in the last one: HEAD, BODY,
-TAIL.
+BEYOND (the most that LAG and FRONT of a part are together), DELAY, SLOTS_AT (in the memory), SLOT_BYTES,
+STOP, DONE_AT (a cache line for each strip, then for each seam: threads write there all the time); then a
+part for each of the kernels that take turns.
+A part: LAG (which it leaves out at the end of a strip), FRONT (which it leaves out where one begins), BEGIN
+and END (its blocks), RAISED (the word that collects floating-point status), CARE (what of that stops the
+strips), and its variants in the first block, in others, in the last one: HEAD, BODY, TAIL.
 A variant: KERNEL (function), CHUNKS (of a block), TEMPLATE and COUNT (its words, in lines of `WORDS`),
 MOVES and MOVE_COUNT.
 A move: WORD (of the operand's pointer), BASE (the word of its buffer's address; 0 for the slot), AT (where
-it begins there in block 0), STEP (bytes from block to block), MADE (the lag of the kernel that fills the
-slot), JUMPS (as many words as OUTER says: bytes from row to row along those axes).
+it begins there in block 0), STEP (bytes from block to block), MADE and MADE_FRONT (LAG and FRONT of the
+kernel that fills the slot), JUMPS (as many words as OUTER says: bytes from row to row along those axes).
 Places of words are in bytes from the words that hold them.
 """
 
@@ -58,14 +61,14 @@ from lazyarr.target import Target
 
 MEMORY = Layout.SCRATCH
 (
-    MEMORY_BYTES, SCRATCH_AT, LAST, ALL, RUN, OUTER, OUTER_AT, PARTS, STRIPS, MOST, DELAY, SLOTS_AT,
+    MEMORY_BYTES, SCRATCH_AT, LAST, ALL, RUN, OUTER, OUTER_AT, PARTS, STRIPS, MOST, BEYOND, DELAY, SLOTS_AT,
     SLOT_BYTES, STOP, DONE_AT, FIRST
-) = range(Layout.FIRST, Layout.FIRST + 16)  # fmt: skip
-LAG, BEGIN, END, RAISED, CARE, HEAD, BODY, TAIL = range(8)
-PER_PART = 8
+) = range(Layout.FIRST, Layout.FIRST + 17)  # fmt: skip
+LAG, FRONT, BEGIN, END, RAISED, CARE, HEAD, BODY, TAIL = range(9)
+PER_PART = 9
 KERNEL, CHUNKS, TEMPLATE, COUNT, MOVES, MOVE_COUNT = range(6)
-WORD, BASE, AT, STEP, MADE, JUMPS = range(6)
-PER_MOVE = 6
+WORD, BASE, AT, STEP, MADE, MADE_FRONT, JUMPS = range(7)
+PER_MOVE = 7
 WORDS = 8
 """Of a template, which are copied together; and of a cache line."""
 
@@ -85,7 +88,8 @@ _RUN_PARAMS = (
 
 
 class Stretch(NamedTuple):
-    """Blocks of a strip or a seam: those of a kernel that lags begin at `low` and so many times its lag."""
+    """Blocks of a strip or a seam: those of a kernel begin at `low` and so many times what it leaves out
+    there."""
 
     low: str
     low_step: str
@@ -93,9 +97,11 @@ class Stretch(NamedTuple):
     high_step: str
     seam: str
 
-    def bounds(self, b: Function, lag: str) -> tuple[str, str]:
-        """The first block of a kernel with this lag, and the one after its last."""
-        return b.add(self.low, b.mul(lag, self.low_step)), b.add(self.high, b.mul(lag, self.high_step))
+    def bounds(self, b: Function, lag: str, front: str) -> tuple[str, str]:
+        """The first block of a kernel, and the one after its last."""
+        low = b.op(f"select i1 {self.seam}, i64 {lag}, i64 {front}")
+        high = b.op(f"select i1 {self.seam}, i64 {front}, i64 {lag}")
+        return b.add(self.low, b.mul(low, self.low_step)), b.add(self.high, b.mul(high, self.high_step))
 
 
 def rows_kernels(target: Target) -> str:
@@ -164,7 +170,7 @@ def _seams(target: Target) -> str:
     b = _public(target, SEAM)
     edge = _edge(b, b.add("%chunk", "1"))
     done = b.add("%chunk", b.word("%words", STRIPS))
-    end = b.add(edge, b.mul(b.word("%words", MOST), "2"))
+    end = b.add(edge, b.word("%words", BEYOND))
     _turns(b, done, Stretch(edge, "-1", edge, "1", "true"), edge, end)
     return b.text()
 
@@ -181,7 +187,7 @@ def _turns(b: Function, which: str, stretch: Stretch, begin: str, end: str) -> N
         part = _part(b, number)
         lag = b.word(part, LAG)
         block = b.op(f"sub i64 {time}, {lag}")
-        low, high = stretch.bounds(b, lag)
+        low, high = stretch.bounds(b, lag, b.word(part, FRONT))
         within = [
             b.op(f"icmp sge i64 {block}, {low}"), b.op(f"icmp slt i64 {block}, {high}"),
             b.op(f"icmp sge i64 {block}, {b.word(part, BEGIN)}"),
@@ -244,7 +250,7 @@ def _bind(b: Function, variant: str) -> None:
         place, base = b.at("%own", b.word(move, WORD)), b.word(move, BASE)
         b.put(place, 0, "i64", b.add(at, b.word(b.at("%words", base), 0)))
         with b.when(b.op(f"icmp eq i64 {base}, 0")):
-            slot = b.op(f"ptrtoint ptr {_slot(b, b.word(move, MADE))} to i64")
+            slot = b.op(f"ptrtoint ptr {_slot(b, b.word(move, MADE), b.word(move, MADE_FRONT))} to i64")
             b.put(place, 0, "i64", b.add(at, slot))
     outer = b.word("%words", OUTER)
     with b.when(b.op(f"icmp sgt i64 {outer}, 0")):
@@ -268,10 +274,10 @@ def _jump(b: Function, outer: str, moves: str, count: str) -> None:
             b.put(place, 0, "i64", b.add(b.word(place, 0), by))
 
 
-def _slot(b: Function, lag: str) -> str:
-    """Where the values lie that a kernel with this lag made of the block."""
+def _slot(b: Function, lag: str, front: str) -> str:
+    """Where the values lie that a kernel with these made of the block."""
     delay = b.word("%words", DELAY)
-    low, high = Stretch("%low", "%low_step", "%high", "%high_step", "%seam").bounds(b, lag)
+    low, high = Stretch("%low", "%low_step", "%high", "%high_step", "%seam").bounds(b, lag, front)
     turn = b.add(b.mul(delay, "2"), b.op(f"urem i64 %block, {b.add(delay, '1')}"))
     # In a strip: how far from its first block, and from its last.
     head, tail = b.op(f"sub i64 %block, {low}"), b.op(f"sub i64 {b.add(high, '-1')}, %block")

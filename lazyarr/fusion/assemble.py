@@ -17,6 +17,7 @@ from lazyarr.expr import FOLDS, Expr, Scatter
 from lazyarr.fusion.assembler import Assembler, Unlike, element
 from lazyarr.fusion.body import constant_char, moved
 from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse, in_sequence, lengthen, scanning
+from lazyarr.fusion.crossed import crossed
 from lazyarr.fusion.fold import fold_order, result_strides
 from lazyarr.fusion.group import Group
 from lazyarr.fusion.loop_strides import Call, alike, fit, strides_of
@@ -133,11 +134,12 @@ class Mould:
         if len(dims) > 1 and set(dims) == {"p"}:
             values, sizes = [s.value for s in self.sources], [k.itemsize for k in self.kinds]
             near = shifts(operands, values, loops.strides, offsets, sizes)
-        key = dims, operands, near, fold_group, None if body == self.insts else tuple(body)
+        crossing = crossed(dims, operands, loops.strides)
+        key = dims, operands, near, crossing, fold_group, None if body == self.insts else tuple(body)
         found = self.parfors.get(key)
         if found is None:
             made = renumber(body, self.order, fold_group)
-            found = self.parfors[key] = Parfor(dims, operands, self.chars, made, near)
+            found = self.parfors[key] = Parfor(dims, operands, self.chars, made, near, crossing)
         return found
 
 

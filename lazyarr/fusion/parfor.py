@@ -4,7 +4,7 @@ A parfor is one loop nest over an iteration space with a straight-line body in S
 nothing of sizes: shapes, strides, pointers and scalar values are arguments of a launch.  So the
 parfor itself (frozen, hashable) is the kernel's signature: equal parfors share one kernel.
 
-    parfor   = Parfor(dims, operands, scalars, body, shifts)
+    parfor   = Parfor(dims, operands, scalars, body, shifts, crossed)
     dims     = one letter a loop, outermost first: 'p' parallel, 'r' reduced, 's' in sequence
     operand  = Operand(dtype, access, role)      memory, addressed by base + sum(index * stride)
     access   = how it moves along the innermost loop: 'u' unit stride, 'z' stride 0, 's' any other
@@ -13,6 +13,9 @@ parfor itself (frozen, hashable) is the kernel's signature: equal parfors share 
     body     = Inst*     value number k is the result of body[k]
     shifts   = one Shift(leader, rows, elements) an operand, or none at all: it is operand `leader`, so many
                rows (of the last loop but one) and elements further on; what is no such operand leads itself
+    crossed  = of a fold ``p* p p r`` over rows crossed with columns one letter an operand, else nothing:
+               'r' it moves from row to row (along the last 'p' loop but one), 'c' from column to column
+               (along the last), 'n' along neither; 'o' a result, which moves along both
     inst     = Inst(op, sig, args, attr)
       ('load',   'd',     (),        k)      element of operand k (role in or inout)
       ('gather', 'd',     (v,),      k)      element of operand k, v bytes further on; v is an 'offset'
@@ -109,6 +112,7 @@ class Parfor(NamedTuple):
     scalars: str
     body: tuple[Inst, ...]
     shifts: tuple[Shift, ...] = ()
+    crossed: str = ""
 
     def __str__(self) -> str:
         lines = [f"parfor {self.dims}"]
@@ -117,6 +121,8 @@ class Parfor(NamedTuple):
             f"  operand {k} is {s.leader}, moved by {s.rows}, {s.elements}"
             for k, s in enumerate(self.shifts) if s.leader != k
         ]  # fmt: skip
+        if self.crossed:
+            lines.append(f"  crossed: {self.crossed}")
         if self.scalars:
             lines.append(f"  scalars: {self.scalars}")
         for k, i in enumerate(self.body):

@@ -72,8 +72,8 @@ class Turns:
 def turns(nodes: Sequence[Expr], asked: Asked, fits: Callable[[int, int], int], groups: int) -> Turns:
     """Sweeps of these nodes that take turns.
 
-    How many have one new buffer, `fits` says, given the bytes of a row and how many rows there are; and they
-    are no more than so many `groups`."""
+    How many have one new buffer, `fits` says, given the bytes by which one sweep has to follow another and
+    how many rows there are; and they are no more than so many `groups`."""
     found = Turns()
     readers: _Readers | None = None
     for writes in _written(nodes):
@@ -92,7 +92,10 @@ def turns(nodes: Sequence[Expr], asked: Asked, fits: Callable[[int, int], int], 
         ):
             continue
         margins = tuple(_margins(writes[at : at + length], frame))
-        most = max(2, min(fits(frame.strides[0], frame.shape[0]), groups // length) // 2 * 2)
+        region = writes[at].region
+        assert region is not None           # (rows that it leaves out are as many as it reads nearby)
+        beside = max(1, (frame.shape[0] - region.shape[0]) // 2)
+        most = max(2, min(fits(beside * frame.strides[0], frame.shape[0]), groups // length) // 2 * 2)
         other: Expr | None = None               # what lies in the other buffer when a run begins
         while count > 1:
             mine = min(count // 2 * 2, most)

@@ -11,12 +11,14 @@ import lazyarr as np
 from lazyarr.codegen.loopir import Kernel
 from lazyarr.codegen.pipeline import compile_parfor, results
 from lazyarr.codegen.verify import InvalidKernel, verify_kernel
+from lazyarr.dispatch import jit
 from lazyarr.dispatch.levels import BY_NAME
 from lazyarr.fusion.collapse import Loops
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Shift
 from lazyarr.fusion.program import Program
 from lazyarr.kernels import kernel_for
 from lazyarr.launch import prepare, run_prepared
+from lazyarr.tuning import SIDE_BY_SIDE
 
 V4 = BY_NAME["X86_V4"].target
 LEVELS = ["X86_V2", "X86_V3", "X86_V4", "AVX512_ICL"]
@@ -105,18 +107,20 @@ def test_sweeps(threads):
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_row_is_loaded_once(level):
-    """Six rows for four; beside the results by shuffles where registers are as long as cache lines."""
+    """Four rows for two; beside the results by shuffles where registers are as long as cache lines."""
     kernel = jammed(five_points(), level)
     assert kernel.jam is not None
     wide = BY_NAME[level].target.vector_bytes == 64
     assert len(kernel.jam.across) == (kernel.jam.rows if wide else 0)
     text = compile_parfor(five_points(), BY_NAME[level].target, hot=True).ir
     if wide:
-        assert kernel.jam.rows == 4
+        assert kernel.jam.rows == SIDE_BY_SIDE == 2
         whole = text[text.index("\nwhole") :]
         loop = whole[: whole.index("\n  br ")]
-        assert loop.count("load <8 x double>") == 6
-        assert loop.count("shufflevector") == 8
+        assert loop.count("load <8 x double>") == 4
+        assert loop.count("shufflevector <8 x i64>") == 4
+        assembly = jit.assembly(text, BY_NAME[level].target, 2)
+        assert assembly.count("valignq") == 4 and "vpermt2" not in assembly
 
 
 def test_only_hot_kernels_have_more_code():
@@ -130,14 +134,14 @@ def test_only_hot_kernels_have_more_code():
 
 def test_registers_are_not_exceeded():
     rows = {level: jammed(five_points(), level).jam for level in LEVELS}
-    assert all(jam is not None and 2 <= jam.rows <= 4 for jam in rows.values())
+    assert all(jam is not None and jam.rows == SIDE_BY_SIDE for jam in rows.values())
     operands = (Operand("d", "u", "out"), *[Operand("d", "u")] * 25)
     shifts = (Shift(0, 0, 0), *[Shift(1, row, element) for row in range(5) for element in range(5)])
     loads = [Inst("load", "d", (), k) for k in range(1, 26)]
     sums = [Inst("add", "dd->d", (23 + k if k > 1 else 0, k), 0) for k in range(1, 25)]
     square = Parfor("pp", operands, "", (*loads, *sums, Inst("store", "d", (48,), 0)), shifts)
     few, many = jammed(square, "X86_V3").jam, jammed(square, "X86_V4").jam
-    assert few is None and many is not None and many.rows == 4
+    assert few is None and many is not None and many.rows == SIDE_BY_SIDE
 
 
 def test_operands_that_are_others_than_was_said():

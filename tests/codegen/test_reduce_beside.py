@@ -111,7 +111,7 @@ def test_flags_are_those_of_all_outputs() -> None:
 
 def test_one_launch_that_moves_the_least() -> None:
     rng = numpy.random.default_rng(5)
-    x, y = (lazyarr.array(values(rng, "f", (300, 32))) for _ in range(2))
+    x, y = (lazyarr.array(values(rng, "f", (500, 32))) for _ in range(2))
     told = explain(distances(lazyarr, x, y))
     assert told.bytes_moved <= 1.1 * told.bytes_least
     z = distances(lazyarr, x, y)

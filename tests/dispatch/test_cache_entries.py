@@ -31,6 +31,7 @@ CHANGED = {
     "scalars": "f",
     "body": (*PARFOR.body[:2], Inst("multiply", "dd->d", (0, 1)), PARFOR.body[3]),
     "shifts": (Shift(0, 0, 0), Shift(0, 0, 1)),
+    "crossed": "ro",
 }
 TARGET = host_level()
 OTHER_TARGET = {
