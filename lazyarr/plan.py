@@ -212,8 +212,8 @@ class RowBlocks:
 
     @property
     def most(self) -> int:
-        """How many blocks parts leave out at one end of a strip, at most."""
-        return max(max(part.place.late, part.place.front) for part in self.parts)
+        """How many blocks parts leave out at an end of a strip, half of those at both ends, at most."""
+        return -(-max(part.place.late + part.place.front for part in self.parts) // 2)
 
     def strips(self, threads: int) -> int:
         """Where parts lag: how many pieces, each of successive blocks, run side by side."""

@@ -42,7 +42,7 @@ from lazyarr.fusion.touches import Flat, Touch, flats, in_step, like
 from lazyarr.geometry import offset_of
 from lazyarr.records import dataclass
 
-MOST = 128
+MOST = 64
 """Groups of a chain: planning looks at all that is different of what they touch."""
 
 

@@ -98,7 +98,8 @@ def test_a_sweep_with_borders_lags_no_more_than_one_without() -> None:
     for text in (JACOBI, HEAT):
         planning._plans.clear()
         assert launches(text, 4) == 1
-        assert max(s.rows.most for p in planning._plans.values() for s in p.steps if s.rows) == 3
+        found = (s.rows.parts for p in planning._plans.values() for s in p.steps if s.rows)
+        assert max(part.lag for parts in found for part in parts) == 3
 
 
 def test_strips_write_to_cache_lines_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
