@@ -17,6 +17,7 @@ from late_warnings import shown
 import lazyarr
 from lazyarr import cuts, launch_rows, plan, planning, row_room
 from lazyarr.codegen import rows_shell
+from lazyarr.compiler import COMPILER
 from lazyarr.counters import COUNT
 from lazyarr.debug import explain
 from lazyarr.fusion import rows
@@ -143,6 +144,7 @@ def test_a_chain_ends_where_nothing_passes(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_borders_alone_are_numpys() -> None:
+    COMPILER.load()                             # (where kernels are in the cache, nobody has yet)
     u = lazyarr.array(values((300, 60)))
     lazyarr.evaluate(u)
     with lazyarr.options(jit="auto", eager_elements=100):
