@@ -13,6 +13,7 @@ rows.  Runs that NumPy splits are split by a function that calls itself.
 
 from __future__ import annotations
 
+from lazyarr.codegen.builder import LINE
 from lazyarr.codegen.emit_body import Registers, apply, emit_body
 from lazyarr.codegen.emit_lanes import Place, from_raw, load_raw, raw_type, splat_value, to_raw
 from lazyarr.codegen.emit_rows import Range
@@ -22,7 +23,7 @@ from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import Fold, combine, load_scalar, parts, store_scalar
 from lazyarr.codegen.reduce_inner import Leaf, vector_lanes
 from lazyarr.codegen.reduce_kernel import FOLD_PARAMS, Reduce, accumulate
-from lazyarr.codegen.reduce_plan import CROSSED_RUN
+from lazyarr.codegen.reduce_plan import CROSSED_RUN, SLOT
 from lazyarr.codegen.reduce_tree import LEAF, halve
 from lazyarr.dtypes import PLAIN
 
@@ -119,8 +120,8 @@ class Runs:
 
     @property
     def slot(self) -> int:
-        """Bytes of an accumulator of any fold."""
-        return self.lanes * 16
+        """Bytes of an accumulator of any fold, whole lines: they are stored as aligned vectors."""
+        return max(LINE, self.lanes * SLOT)
 
     def slots(self) -> list[tuple[int, Fold, int]]:
         """Row, fold, place of each accumulator among a tile's results."""
@@ -158,13 +159,13 @@ class Runs:
         with b.lanes(self.lanes):
             for u, f, at in self.slots():
                 raw = to_raw(b, f.acc, runs[u][self.folds.index(f)])
-                b.do(f"store {raw_type(f.acc, self.lanes)} {raw}, ptr {b.at(to, at)}, align 64")
+                b.do(f"store {raw_type(f.acc, self.lanes)} {raw}, ptr {b.at(to, at)}, align {LINE}")
 
     def kept(self, source: str) -> list[list[Value]]:
         b = self.b
         found: list[list[Value]] = [[] for _ in range(self.abreast)]
         for u, f, at in self.slots():
-            raw = b.op(f"load {raw_type(f.acc, self.lanes)}, ptr {b.at(source, at)}, align 64")
+            raw = b.op(f"load {raw_type(f.acc, self.lanes)}, ptr {b.at(source, at)}, align {LINE}")
             found[u].append(from_raw(b, f.acc, raw))
         return found
 
