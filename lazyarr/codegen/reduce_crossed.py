@@ -19,8 +19,9 @@ from lazyarr.codegen.emit_lanes import Place, from_raw, load_raw, raw_type, spla
 from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emitters_types import Value
 from lazyarr.codegen.loopir import Apply, Kernel, Lane, Load, Loop, Once
+from lazyarr.codegen.reduce_beside import put_apart
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import Fold, combine, load_scalar, parts, store_scalar
+from lazyarr.codegen.reduce_fold import Fold, combine, parts
 from lazyarr.codegen.reduce_inner import Leaf, vector_lanes
 from lazyarr.codegen.reduce_kernel import FOLD_PARAMS, Reduce, accumulate
 from lazyarr.codegen.reduce_plan import CROSSED_RUN, SLOT
@@ -351,18 +352,6 @@ class Block(Runs):
             for made, out in zip(runs, outs, strict=True):
                 for fold, start, value in zip(self.folds, self.starts, made, strict=True):
                     to = b.at(out[fold.how.out], b.mul(column, self.beside[fold.how.out]))
-                    self.store(fold, accumulate(b, fold, start, value), to)
-
-    def store(self, fold: Fold, value: Value, to: str) -> None:
-        """A register of outputs."""
-        b, size, apart = self.b, PLAIN[fold.char].itemsize, self.beside[fold.how.out]
-        raw, t = to_raw(b, fold.char, value), raw_type(fold.char, self.lanes)
-        packed = b.op(f"icmp eq i64 {apart}, {size}")
-        with b.when(packed):
-            b.do(f"store {t} {raw}, ptr {to}, align 1")
-        with b.otherwise(packed):
-            made = b.alloca(f"[{self.lanes * size} x i8]")
-            b.do(f"store {t} {raw}, ptr {made}, align 1")
-            with b.loop("0", str(self.lanes)) as (u, _), b.lanes(0):
-                one = load_scalar(b, fold.char, b.at(made, b.mul(u, str(size))))
-                store_scalar(b, fold.char, one, b.at(to, b.mul(u, apart)))
+                    acc, apart = accumulate(b, fold, start, value), self.beside[fold.how.out]
+                    room = b.alloca(f"[{self.lanes * PLAIN[fold.char].itemsize} x i8]")
+                    put_apart(b, fold.char, acc, to, self.lanes, apart, room)
