@@ -57,7 +57,10 @@ least."""
 
 @cache
 def row_of(level: str) -> str:
-    """The key of the row for a level's code that this host compiles: other CPUs of the level run it, too."""
+    """The key of the row for a level's code that this host compiles: other CPUs of the level run it, too.
+
+    So the rows of a level differ in how soon results are there, not in results or layouts, and are not in the
+    keys of caches and bundles: what one host has compiled serves others of its level."""
     has = of_the_system() or frozenset()
     finer = [key for key in TABLE if key.startswith(f"{level} ") and has.issuperset(key.split()[1:])]
     return finer[0] if finer else level
