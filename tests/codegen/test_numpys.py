@@ -106,6 +106,7 @@ def test_other_bits_are_seen(where: str) -> None:
 
 def test_when() -> None:
     """Where products are fused, unless it is switched off or functions are ours."""
+    assert FUNCTIONS.keys() == equal_loops.KNOWN.keys()
     seen = equal_loops._seen()          # (which is of the CPU, whatever level is asked for)
     for level in BY_NAME.values():
         assert completed(level.target).equal == (seen if level.target.x86 and level.target.fma else ())
