@@ -22,8 +22,8 @@ class Tuning(NamedTuple):
     """Instructions on lanes in a row, in a fold: at tier 1 what stays in registers passes through memory once
     a round."""
     stream_ahead: int = 2048
-    """Bytes that kernels prefetch ahead which store past the caches, or call NumPy's loops on blocks no longer
-    than that.  The hardware's prefetchers follow fewer bytes as a loop computes more."""
+    """Bytes that kernels prefetch ahead which store past the caches, or call NumPy's loops on blocks that are
+    no longer.  The hardware's prefetchers follow fewer bytes as a loop computes more."""
     fold_ahead: int = 4096
     """The same for folds along the innermost loop."""
     rows_ahead: int = 4
