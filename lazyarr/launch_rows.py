@@ -211,7 +211,8 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
         places[value] = len(words)
         ready.addresses.append((len(words), value))
         words.append(0)
-    apart = 1 if rows.run(threads) > 1 else threads     # (threads take chunks in turn)
+    # (Threads take chunks in turn; these are strips, runs of blocks, or single ones.)
+    apart = 1 if rows.delay or rows.run(threads) > 1 else threads
     for k, (part, variants) in enumerate(zip(rows.parts, parts, strict=True)):
         bases = [8 * places.get(value, 0) for value in part.step.operands]
         made: dict[tuple[int, bool], int] = {}
@@ -261,7 +262,7 @@ def _add(
     Variants without scalars that are alike are one: sweeps that take turns do the same again and again, and
     what threads go through for each block is to stay in their first-level caches."""
     laid: list[int] = []
-    ahead = 0
+    ahead = 0               # (to where the operand that moves furthest is then: one number serves all)
     operands = zip(kernel.pointers, program.offsets, program.moves, strict=True)
     for k, (word, offset, each) in enumerate(operands):
         own, move = part.inside[k] >= 0, each[-1] if each else 0

@@ -22,8 +22,8 @@ class Tuning(NamedTuple):
     """Instructions on lanes in a row, in a fold: at tier 1 what stays in registers passes through memory once
     a round."""
     stream_ahead: int = 2048
-    """Bytes that kernels which store past the caches prefetch ahead.  The hardware's prefetchers follow fewer
-    bytes as a loop computes more."""
+    """Bytes that kernels prefetch ahead which store past the caches, or call NumPy's loops on blocks that are
+    no longer.  The hardware's prefetchers follow fewer bytes as a loop computes more."""
     fold_ahead: int = 4096
     """The same for folds along the innermost loop."""
     rows_ahead: int = 4
@@ -57,7 +57,10 @@ least."""
 
 @cache
 def row_of(level: str) -> str:
-    """The key of the row for a level's code that this host compiles: other CPUs of the level run it, too."""
+    """The key of the row for a level's code that this host compiles: other CPUs of the level run it, too.
+
+    So the rows of a level differ in how soon results are there, not in results or layouts, and are not in the
+    keys of caches and bundles: what one host has compiled serves others of its level."""
     has = of_the_system() or frozenset()
     finer = [key for key in TABLE if key.startswith(f"{level} ") and has.issuperset(key.split()[1:])]
     return finer[0] if finer else level

@@ -2,9 +2,9 @@
 
 In:  a vectorised kernel whose operands are one array, some rows or elements further on.   Out: the kernel
 with a `Jam`, where that pays.
-A five-point stencil loads five vectors for one result; four rows side by side load six vectors of the array
-and, for what lies an element further on, shuffle these: loads that cross cache lines cost twice.  How many
-rows there are depends on registers.
+A five-point stencil loads five vectors for one result; two rows side by side load four vectors of the array
+and, for what lies an element further on, shuffle these: loads that cross cache lines cost twice.  Whether
+there are as many rows depends on registers.
 """
 
 from __future__ import annotations

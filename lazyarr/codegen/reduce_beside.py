@@ -106,9 +106,9 @@ class Beside:
             for u, one in enumerate(self.some(first)):
                 for fold, acc in zip(self.leaf.folds, one, strict=True):
                     at = b.mul(b.add(first, str(u)), str(size[fold.number]))
-                    self._put(fold.acc, acc, b.at(kept[fold.number], at), self.width)
+                    put(self.b, fold.acc, acc, b.at(kept[fold.number], at), self.width)
         return [
-            [self._get(f.acc, b.at(kept[f.number], u * size[f.number]), self.width) for u in range(OUTPUTS)]
+            [got(b, f.acc, b.at(kept[f.number], u * size[f.number]), self.width) for u in range(OUTPUTS)]
             for f in self.leaf.folds
         ]
 
@@ -162,7 +162,7 @@ class Beside:
         """Values of all outputs, side by side."""
         each = OUTPUTS // len(vectors)
         for k, vector in enumerate(vectors):
-            self._put(fold.acc, vector, self.b.at(pointer, k * each * PLAIN[fold.acc].itemsize), each)
+            put(self.b, fold.acc, vector, self.b.at(pointer, k * each * PLAIN[fold.acc].itemsize), each)
 
     def tail(self, output: str) -> None:
         """The elements that make no whole vector, one by one."""
@@ -179,32 +179,41 @@ class Beside:
         b, size, apart = self.b, PLAIN[fold.char].itemsize, self.apart[fold.how.out]
         made = b.alloca(f"[{OUTPUTS * size} x i8]")
         with b.when(fresh), b.lanes(OUTPUTS):
-            self._put(fold.char, splat_value(b, fold.char, start), made, OUTPUTS)
+            put(b, fold.char, splat_value(b, fold.char, start), made, OUTPUTS)
         with b.otherwise(fresh), b.loop("0", str(OUTPUTS)) as (u, _):
             so_far = load_scalar(b, fold.char, b.at(out, b.mul(u, apart)))
             store_scalar(b, fold.char, so_far, b.at(made, b.mul(u, str(size))))
-        acc, run = self._get(fold.char, made, OUTPUTS), self._get(fold.acc, self.runs[fold.number], OUTPUTS)
+        acc, run = got(b, fold.char, made, OUTPUTS), got(b, fold.acc, self.runs[fold.number], OUTPUTS)
         with b.lanes(OUTPUTS):
             acc = accumulate(b, fold, acc, run)
-        packed = b.op(f"icmp eq i64 {apart}, {size}")
-        with b.when(packed):
-            self._put(fold.char, acc, out, OUTPUTS)
-        with b.otherwise(packed):
-            self._put(fold.char, acc, made, OUTPUTS)
-            with b.loop("0", str(OUTPUTS)) as (u, _):
-                one = load_scalar(b, fold.char, b.at(made, b.mul(u, str(size))))
-                store_scalar(b, fold.char, one, b.at(out, b.mul(u, apart)))
+        put_apart(b, fold.char, acc, out, OUTPUTS, apart, made)
 
-    def _put(self, char: str, vector: Value, pointer: str, width: int) -> None:
-        """A vector in memory, complex numbers interleaved."""
-        b = self.b
-        with b.lanes(width):
-            b.do(f"store {raw_type(char, width)} {to_raw(b, char, vector)}, ptr {pointer}, align 1")
 
-    def _get(self, char: str, pointer: str, width: int) -> Value:
-        b = self.b
-        with b.lanes(width):
-            return from_raw(b, char, b.op(f"load {raw_type(char, width)}, ptr {pointer}, align 1"))
+def put(b: Function, char: str, vector: Value, pointer: str, width: int) -> None:
+    """A vector into memory, complex numbers interleaved."""
+    with b.lanes(width):
+        b.do(f"store {raw_type(char, width)} {to_raw(b, char, vector)}, ptr {pointer}, align 1")
+
+
+def got(b: Function, char: str, pointer: str, width: int) -> Value:
+    """The same out of memory."""
+    with b.lanes(width):
+        return from_raw(b, char, b.op(f"load {raw_type(char, width)}, ptr {pointer}, align 1"))
+
+
+def put_apart(
+    b: Function, char: str, vector: Value, pointer: str, width: int, apart: str, made: str
+) -> None:
+    """Lanes into memory, so many bytes `apart`; `made` has room for them side by side."""
+    size = PLAIN[char].itemsize
+    packed = b.op(f"icmp eq i64 {apart}, {size}")
+    with b.when(packed):
+        put(b, char, vector, pointer, width)
+    with b.otherwise(packed):
+        put(b, char, vector, made, width)
+        with b.loop("0", str(width)) as (u, _), b.lanes(0):
+            one = load_scalar(b, char, b.at(made, b.mul(u, str(size))))
+            store_scalar(b, char, one, b.at(pointer, b.mul(u, apart)))
 
 
 def joined(b: Function, fold: Fold, accs: list[Value], width: int, lanes: int = 0) -> list[Value]:

@@ -13,16 +13,18 @@ rows.  Runs that NumPy splits are split by a function that calls itself.
 
 from __future__ import annotations
 
+from lazyarr.codegen.builder import LINE
 from lazyarr.codegen.emit_body import Registers, apply, emit_body
 from lazyarr.codegen.emit_lanes import Place, from_raw, load_raw, raw_type, splat_value, to_raw
 from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emitters_types import Value
 from lazyarr.codegen.loopir import Apply, Kernel, Lane, Load, Loop, Once
+from lazyarr.codegen.reduce_beside import put_apart
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import Fold, combine, load_scalar, parts, store_scalar
+from lazyarr.codegen.reduce_fold import Fold, combine, parts
 from lazyarr.codegen.reduce_inner import Leaf, vector_lanes
 from lazyarr.codegen.reduce_kernel import FOLD_PARAMS, Reduce, accumulate
-from lazyarr.codegen.reduce_plan import CROSSED_RUN
+from lazyarr.codegen.reduce_plan import CROSSED_RUN, SLOT
 from lazyarr.codegen.reduce_tree import LEAF, halve
 from lazyarr.dtypes import PLAIN
 
@@ -119,8 +121,8 @@ class Runs:
 
     @property
     def slot(self) -> int:
-        """Bytes of an accumulator of any fold."""
-        return self.lanes * 16
+        """Bytes of an accumulator of any fold, whole lines: they are stored as aligned vectors."""
+        return max(LINE, self.lanes * SLOT)
 
     def slots(self) -> list[tuple[int, Fold, int]]:
         """Row, fold, place of each accumulator among a tile's results."""
@@ -158,13 +160,13 @@ class Runs:
         with b.lanes(self.lanes):
             for u, f, at in self.slots():
                 raw = to_raw(b, f.acc, runs[u][self.folds.index(f)])
-                b.do(f"store {raw_type(f.acc, self.lanes)} {raw}, ptr {b.at(to, at)}, align 64")
+                b.do(f"store {raw_type(f.acc, self.lanes)} {raw}, ptr {b.at(to, at)}, align {LINE}")
 
     def kept(self, source: str) -> list[list[Value]]:
         b = self.b
         found: list[list[Value]] = [[] for _ in range(self.abreast)]
         for u, f, at in self.slots():
-            raw = b.op(f"load {raw_type(f.acc, self.lanes)}, ptr {b.at(source, at)}, align 64")
+            raw = b.op(f"load {raw_type(f.acc, self.lanes)}, ptr {b.at(source, at)}, align {LINE}")
             found[u].append(from_raw(b, f.acc, raw))
         return found
 
@@ -350,18 +352,6 @@ class Block(Runs):
             for made, out in zip(runs, outs, strict=True):
                 for fold, start, value in zip(self.folds, self.starts, made, strict=True):
                     to = b.at(out[fold.how.out], b.mul(column, self.beside[fold.how.out]))
-                    self.store(fold, accumulate(b, fold, start, value), to)
-
-    def store(self, fold: Fold, value: Value, to: str) -> None:
-        """A register of outputs."""
-        b, size, apart = self.b, PLAIN[fold.char].itemsize, self.beside[fold.how.out]
-        raw, t = to_raw(b, fold.char, value), raw_type(fold.char, self.lanes)
-        packed = b.op(f"icmp eq i64 {apart}, {size}")
-        with b.when(packed):
-            b.do(f"store {t} {raw}, ptr {to}, align 1")
-        with b.otherwise(packed):
-            made = b.alloca(f"[{self.lanes * size} x i8]")
-            b.do(f"store {t} {raw}, ptr {made}, align 1")
-            with b.loop("0", str(self.lanes)) as (u, _), b.lanes(0):
-                one = load_scalar(b, fold.char, b.at(made, b.mul(u, str(size))))
-                store_scalar(b, fold.char, one, b.at(to, b.mul(u, apart)))
+                    acc, apart = accumulate(b, fold, start, value), self.beside[fold.how.out]
+                    room = b.alloca(f"[{self.lanes * PLAIN[fold.char].itemsize} x i8]")
+                    put_apart(b, fold.char, acc, to, self.lanes, apart, room)

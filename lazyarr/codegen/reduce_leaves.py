@@ -20,11 +20,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lazyarr.codegen.emit_body import Registers
-from lazyarr.codegen.emit_lanes import from_raw, raw_type, splat, to_raw
+from lazyarr.codegen.emit_lanes import splat
 from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emitters_types import Value
 from lazyarr.codegen.loopir import Kernel, Scatter, Store
-from lazyarr.codegen.reduce_beside import abreast, joined, plain
+from lazyarr.codegen.reduce_beside import abreast, got, joined, plain, put
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import Fold, extract, load_scalar, parts, store_scalar
 from lazyarr.codegen.reduce_inner import EXIT, LANES, Leaf, masked
@@ -119,12 +119,12 @@ class Leaves:
         each = LEAVES // len(runs[0])
         for fold, run, place in zip(leaf.folds, runs, places, strict=True):
             for k, vector in enumerate(run):
-                self._put(fold, vector, b.at(place, k * each * PLAIN[fold.acc].itemsize), each)
+                put(b, fold.acc, vector, b.at(place, k * each * PLAIN[fold.acc].itemsize), each)
         with b.when(b.op(f"icmp ne i64 {leaf.start}, %n")):
             self.tail(places)
         for fold, run, place in zip(leaf.folds, runs, places, strict=True):
             size = each * PLAIN[fold.acc].itemsize
-            vectors = [self._get(fold, b.at(place, k * size), each) for k in range(len(run))]
+            vectors = [got(b, fold.acc, b.at(place, k * size), each) for k in range(len(run))]
             with b.lanes(1):
                 (total,) = joined(b, fold, vectors, each, LEAVES)
                 store_scalar(b, fold.acc, extract(b, fold.acc, total, 0), b.at("%out", SLOT * fold.number))
@@ -153,9 +153,9 @@ class Leaves:
             for u, one in enumerate(accs):
                 for fold, acc, place in zip(folds, one, kept, strict=True):
                     at = b.mul(b.add(first, str(u)), str(self.size[fold.number]))
-                    self._put(fold, acc, b.at(place, at), self.width)
+                    put(b, fold.acc, acc, b.at(place, at), self.width)
         return [
-            [self._get(f, b.at(place, k * self.size[f.number]), self.width) for k in range(LEAVES)]
+            [got(b, f.acc, b.at(place, k * self.size[f.number]), self.width) for k in range(LEAVES)]
             for f, place in zip(folds, kept, strict=True)
         ]
 
@@ -241,13 +241,3 @@ class Leaves:
         number = b.op(f"lshr i64 {REVERSED}, {b.mul(leaf, '4')}")
         number = b.op(f"and i64 {number}, {LEAVES - 1}")
         return b.op(f"lshr i64 {b.add(self.whole, number)}, {LEVELS}")
-
-    def _put(self, fold: Fold, vector: Value, pointer: str, width: int) -> None:
-        b = self.b
-        with b.lanes(width):
-            b.do(f"store {raw_type(fold.acc, width)} {to_raw(b, fold.acc, vector)}, ptr {pointer}, align 1")
-
-    def _get(self, fold: Fold, pointer: str, width: int) -> Value:
-        b = self.b
-        with b.lanes(width):
-            return from_raw(b, fold.acc, b.op(f"load {raw_type(fold.acc, width)}, ptr {pointer}, align 1"))

@@ -165,13 +165,15 @@ class Sizes(Writer):
         a.leave()
 
     def words(self) -> None:
-        """rdi: an array.   rax: its elements, or its words if these are fewer (`recipes.measure`)."""
+        """rdi: an array.   rax: its elements, or its words if these are fewer, one for a part of one
+        (`recipes.measure`); rcx and rdx are lost."""
         a = self.asm
         a.label("words")
         a.call("size")
         a.copy(RDX, RAX)
         a.load(RCX, At(RDI, DTYPE))
         a.multiply(RAX, At(RCX, ITEMSIZE))
+        a.add(RAX, 7)
         a.whole_words(RAX)
         a.compare(RAX, RDX)
         a.jump_if("below", "words fewer")

@@ -8,7 +8,7 @@ import numpy
 import pytest
 
 import lazyarr
-from lazyarr import debug, equal_loops, launch_rows
+from lazyarr import debug, equal_loops, launch_rows, plan, planning
 from lazyarr.codegen.emitters_numpys import FUNCTIONS, numpys
 from lazyarr.codegen.native import native
 from lazyarr.codegen.reduce_blocks import staged
@@ -84,14 +84,18 @@ def test_any_memory(name: str, sig: str) -> None:
             assert numpy.asarray(getattr(lazyarr, name)(lazyarr.array(y)) * 1).tobytes() == wanted.tobytes()
 
 
-def test_other_bits_are_seen() -> None:
-    """One number in the middle of its kind is enough, and a flag."""
+@pytest.mark.parametrize("where", ["everywhere", "with gaps", "alone"])
+def test_other_bits_are_seen(where: str) -> None:
+    """One number in the middle of its kind is enough, or in the way that few numbers or gaps take."""
     known = equal_loops.KNOWN["exp", "f->f"]
     witness = numpy.array(known.witnesses[:1], numpy.uint32).view(numpy.float32)[0]
 
-    def other(x: numpy.ndarray) -> numpy.ndarray:
-        found = numpy.exp(x)
-        return numpy.where(x == witness, numpy.nextafter(found, numpy.float32(0)), found)
+    def other(x: numpy.ndarray, out: numpy.ndarray | None = None) -> numpy.ndarray:
+        found = numpy.exp(x, out=out)
+        differs = {"everywhere": True, "with gaps": x.strides != (4,), "alone": x.size == 1}[where]
+        odd = (x == witness) & differs
+        found[odd] = numpy.nextafter(found[odd], numpy.float32(0))
+        return found
 
     if not EQUAL:
         pytest.skip("the running NumPy has other bits")
@@ -102,8 +106,10 @@ def test_other_bits_are_seen() -> None:
 
 def test_when() -> None:
     """Where products are fused, unless it is switched off or functions are ours."""
+    assert FUNCTIONS.keys() == equal_loops.KNOWN.keys()
+    seen = equal_loops._seen()          # (which is of the CPU, whatever level is asked for)
     for level in BY_NAME.values():
-        assert bool(completed(level.target).equal) is (bool(EQUAL) and level.target.x86 and level.target.fma)
+        assert completed(level.target).equal == (seen if level.target.x86 and level.target.fma else ())
     target = host()._replace(equal=("exp f->f",))
     assert numpys("exp", "f->f", target) and not numpys("exp", "d->d", target)
     assert native("exp", "f->f", target) and not native("exp", "f->f", target._replace(off=("emitters:exp",)))
@@ -128,9 +134,13 @@ def test_rows_that_are_summed(columns: int) -> None:
             assert one.tobytes() == other.tobytes()
 
 
-def test_rows_to_come_are_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folds are told how far away the block is that their thread takes next: threads take them in turn."""
+@pytest.mark.parametrize("each", [1, 1 << 20])
+def test_rows_to_come_are_fetched(each: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folds are told how far away the block is that their thread takes next: the one behind, in runs of
+    several; else threads take them in turn."""
     prepared, prepare = [], launch_rows._prepare
+    monkeypatch.setattr(plan, "RUNS_EACH", each)
+    planning._plans.clear()
 
     def seen(rows: RowBlocks, threads: int, streams: bool) -> launch_rows.Ready:
         prepared.append((rows, prepare(rows, threads, streams)))
@@ -147,7 +157,10 @@ def test_rows_to_come_are_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
         lazyarr.set_num_threads(threads)
     ((rows, ready),) = prepared
     assert ready.threads == 2
-    assert ready.words.count(2 * rows.rows * x.strides[0]) >= 2     # maxima, and sums
+    in_turn = rows.run(2) == 1
+    assert in_turn is (each > 1)
+    # (Maxima and sums; from block to block all move on by one block's bytes.)
+    assert (ready.words.count(2 * rows.rows * x.strides[0]) >= 2) is in_turn
 
 
 def test_what_is_stored_is_folded_where_it_lies() -> None:

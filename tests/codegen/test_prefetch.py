@@ -96,3 +96,9 @@ def test_further_features_choose_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
         assert TABLE[row_of("AVX512_ICL")].fold_ahead == ahead
         assert row_of("X86_V3") == "X86_V3"
     row_of.cache_clear()
+
+
+def test_rows_of_a_level_have_one_layout() -> None:
+    """A cache or a bundle may hold what another CPU of the level compiled, and tier 2 follows upon that."""
+    for key, row in TABLE.items():
+        assert row.step_bytes == TABLE[key.partition(" ")[0]].step_bytes

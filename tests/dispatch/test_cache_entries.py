@@ -145,6 +145,8 @@ def warm(cold):
 
 def test_explain_names_the_field_that_differs(warm):
     low = lazyarr.__cpu_baseline__[-1]
+    if low == host_level().name:
+        pytest.skip("this host has no other level")
     code = PROGRAM + "print(*np.cache.explain(99), sep='\\n')"
     lines = child(code, warm, LAZYARR_CPU_LEVEL=low).stdout.splitlines()
     (at,) = [k for k, line in enumerate(lines) if line.startswith("kernel load sqrt store")]

@@ -10,14 +10,16 @@ import numpy
 import pytest
 
 import lazyarr
-from lazyarr import launch_rows
+from lazyarr import launch_rows, planning, row_room
 from lazyarr.counters import COUNT
 from lazyarr.debug import explain
 from lazyarr.plan import Place, RowBlocks
 
 
 @pytest.fixture(autouse=True, params=[1, 2, 3])
-def forced(request: pytest.FixtureRequest) -> Any:
+def forced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(row_room, "cache_bytes", lambda: 1 << 20)       # (how many sweeps go by it)
+    planning._plans.clear()
     with lazyarr.options(jit="always", verify=True, num_threads=request.param):
         yield
 
