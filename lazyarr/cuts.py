@@ -24,7 +24,7 @@ Jacobi's)."""
 MOST = 64
 """Places that are remembered; all are forgotten when there are more."""
 
-SELDOM = SHARED_DEPTH >> 1
+SELDOM = SHARED_DEPTH >> 2
 """Nodes up to this depth, which most are, need no look unless fewer may be pending."""
 
 UNBOUNDED = 1 << 30

@@ -35,7 +35,7 @@ def smooth(np: Any, x: Any) -> Any:
 
 
 PROGRAMS: dict[str, tuple[Callable[[Any, Any], Any], int, int]] = {
-    "life": (life, 60, 4),
+    "life": (life, 100, 4),
     "smooth": (smooth, 300, 3),
 }
 

@@ -201,8 +201,8 @@ def unbounded(monkeypatch):
 
 
 MOST = {
-    chains: 20, wide: 27, folds: 115, norms: 98, writes: 118, sweeps: 107, slices: 76, halves: 155,
-    outputs: 172, crossings: 125, masked: 102, scans: 94, borders: 310, read_often: 52,
+    chains: 20, wide: 27, folds: 130, norms: 106, writes: 118, sweeps: 107, slices: 76, halves: 155,
+    outputs: 196, crossings: 125, masked: 102, scans: 94, borders: 310, read_often: 52,
     patches: 350, gradients: 250,
 }  # fmt: skip
 """Calls for each operation, when the structure is new."""
