@@ -17,14 +17,14 @@ from lazyarr.geometry import offset_of
 MAX_WEIGHT = 4096
 """Pending nodes below one result, shared ones counted again."""
 
-SHARED_DEPTH = 144
-"""But up to this depth: sweeps read the one before several times, and many run in one launch (two dozen of
-Jacobi's)."""
+SHARED_DEPTH = 100
+"""But up to this depth: sweeps read the one before several times, and many run in one launch.  (Of 72, 100
+and 144, two threads of a Zen 5: Jacobi 12.7, 9.7, 10.8 ms, heat 15.8, 12.4, 16.3, waves 15.3, 16.7, 19.6.)"""
 
 MOST = 64
 """Places that are remembered; all are forgotten when there are more."""
 
-SELDOM = SHARED_DEPTH >> 2
+SELDOM = SHARED_DEPTH >> 1
 """Nodes up to this depth, which most are, need no look unless fewer may be pending."""
 
 UNBOUNDED = 1 << 30

@@ -110,8 +110,8 @@ def reduce(
     sig, result = loop
     if out is not None:
         geo = reduced_layout(result, x.geo, axes, bool(keepdims))
-        if (out.dtype, out.shape) != (geo.dtype, geo.shape):
-            raise Unsupported
+        if (out.dtype, out.shape) != (geo.dtype, geo.shape) or not _lies_as(out, geo, x.geo):
+            raise Unsupported                   # (its strides have a say in NumPy's order)
     start = _initial(initial, result)
     mask = mask_of(where)
     if mask and ((fn.identity is None and start is None) or _enlarges(mask[0], x)):
@@ -129,6 +129,15 @@ def reduce(
         inputs.append(Read(seen.expr, numpy.broadcast_to(seen.geo, x.geo.shape)))
     seen_by = mask[0].geo if mask else None
     return _folded(op, tuple(inputs), reduced_layout(result, x.geo, axes, bool(keepdims), seen_by))
+
+
+def _lies_as(out: numpy.ndarray, geo: numpy.ndarray, read: numpy.ndarray) -> bool:
+    """Has a given result its axes in the order that a new one would have, and none of them reversed?"""
+    if min((*out.strides, *read.strides), default=0) < 0:
+        return False
+    axes = [k for k, n in enumerate(geo.shape) if n > 1]
+    given, new = (sorted(axes, key=lambda k: x.strides[k], reverse=True) for x in (out, geo))
+    return given == new
 
 
 def _is_long(fn: numpy.ufunc, sig: str, x: ndarray, axes: tuple[int, ...]) -> bool:

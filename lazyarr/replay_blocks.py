@@ -23,8 +23,9 @@ from lazyarr.plan import RowBlocks
 from lazyarr.replay import Suspects, Watched, spans_of, suspects_of
 from lazyarr.values import Buffer
 
-LOOKS = 200
-"""In a launch; what raises flags in more blocks than that has been found by then, most likely."""
+LOOKS, LOOKED = 200, 1 << 14
+"""In a launch, or as many as see so many rows; what raises flags in more blocks than that has been found by
+then, most likely."""
 
 
 class BlockWatch:
@@ -56,7 +57,7 @@ class BlockWatch:
                 quiet = watched - {(member, one.key) for member, one in self.seen.finding}
                 self.masks[part] = mask & _doubtful({key for _, key in quiet})
         self.looks += 1
-        if self.looks == LOOKS:
+        if self.looks == max(LOOKS, LOOKED // self.rows.rows):
             self.seen.of.clear()
             self.masks = [0] * len(self.masks)
         return self.masks

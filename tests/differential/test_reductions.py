@@ -121,3 +121,20 @@ def test_nan_variants(name, jit, values, same):
     x = values("d", 200).reshape(10, 20)
     for axis in (None, 0, 1):
         same(getattr(lazyarr, name)(lazyarr.array(x), axis=axis), getattr(numpy, name)(x, axis=axis), False)
+
+
+@pytest.mark.parametrize("jit", ["auto", "always"])
+@pytest.mark.parametrize("axis", [0, -1, (0, 2)])
+def test_a_given_result_has_a_say_in_the_order(jit: str, axis: int | tuple[int, ...]) -> None:
+    """By its strides: of sums of what lies otherwise, last bits depend on it."""
+    base = numpy.random.default_rng(0).random((20, 30, 40))
+    with lazyarr.options(jit=jit):
+        for axes in itertools.permutations(range(3)):
+            x = base.transpose(axes)
+            folds = (lambda m, o, x: m.add.reduce(x, axis, out=o)), (lambda m, o, x: x.mean(axis, out=o))
+            for order, ours in itertools.product("CF", folds):
+                want = numpy.zeros(x.sum(axis).shape, order=order)
+                got = lazyarr.array(want)
+                ours(numpy, want, x)
+                ours(lazyarr, got, lazyarr.asarray(x))
+                assert numpy.asarray(got).tobytes() == want.tobytes()

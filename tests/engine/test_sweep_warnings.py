@@ -5,7 +5,8 @@ What an operation read is overwritten within its launch, so blocks are looked at
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy
@@ -113,3 +114,27 @@ def test_nobody_asks() -> None:
     outcome(SWEEPS["jacobi"], lazyarr, data("none"))
     with numpy.errstate(all="ignore"):
         assert outcome(SWEEPS["jacobi"], lazyarr, data("many"))[0] == []
+
+
+def test_small_blocks_are_looked_at_as_often_as_large_ones() -> None:
+    """Of sweeps that follow by rows some raise flags in hundreds of blocks, others in a few later ones."""
+    real = numpy.random.default_rng(1).random((928, 49))
+    real[696, 29], real[464, 19] = -1.0, 1e-38
+
+    def swept(np: Any) -> Any:
+        u = np.array(real)
+        for _ in range(10):
+            u[1:-1] = np.log(u[:-2] + u[2:] + 0.25)
+        return u
+
+    with lazyarr.options(jit="always"):
+        u = swept(lazyarr)
+        found = [shown_by(lambda: lazyarr.evaluate(u)), shown_by(lambda: swept(numpy))]
+    assert found[0] == found[1] > 3
+
+
+def shown_by(run: Callable[[], Any]) -> int:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        run()
+    return len(found)
