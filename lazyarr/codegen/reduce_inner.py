@@ -260,6 +260,8 @@ def _apiece(loop: Loop, r: Reduce, width: int) -> int:
     (The accumulators are NumPy's, whatever the register.)"""
     if not r.pairwise or not any(isinstance(each, Apply) for each in loop.body):
         return 1
+    if any(fold.counts for fold in r.folds):    # (what is True is counted without lanes)
+        return 1
     return max(1, lanes_of(loop, r.target) // width)
 
 

@@ -126,3 +126,13 @@ def test_levels(level: str) -> None:
     wide = next(x.target.vector_bytes for x in LEVELS if x.target.name == level) > 16
     assert "_leaves" in text("add", "pairwise", hot=True, level=level, char="f")
     assert ("_leaves" in text("add", "pairwise", hot=True, level=level)) == wide
+
+
+def test_counts_beside_sums_of_floats() -> None:
+    """`nanmean` counts in the loop nest that sums: what is True has no lanes to be cut."""
+    x = numpy.linspace(-1, 3, 131071).astype("f4")
+    x[::7] = numpy.nan
+    for tier in "1", "2":
+        with lazyarr.options(jit="always", tier=tier):
+            got = lazyarr.nanmean(lazyarr.array(x))
+        assert numpy.asarray(got).tobytes() == numpy.asarray(numpy.nanmean(x)).tobytes()
