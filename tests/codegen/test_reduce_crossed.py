@@ -17,28 +17,15 @@ from lazyarr.counters import COUNT, reset
 from lazyarr.dispatch.levels import host_level
 from lazyarr.fusion.crossed import crossed
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
+from tests.codegen.test_reduce_beside import distances, forced, greatest, transposed  # noqa: F401
 
 RUNS = (1, 3, 7, 8, 9, 31, 32, 50, 128, 129, 200, 255, CROSSED_RUN, CROSSED_RUN + 1)
 SHAPES = ((LEAST_ROWS, 16), (LEAST_ROWS + 1, 70), (21, 17), (3, 40))
 """Rows and columns: whole tiles, some left over, too few of them."""
 
 
-@pytest.fixture(autouse=True, params=[1, 2])
-def forced(request: pytest.FixtureRequest) -> Any:
-    with lazyarr.options(jit="always", verify=True, num_threads=request.param):
-        yield
-
-
-def distances(np: Any, x: Any, y: Any) -> Any:
-    return ((x[:, None, :] - y[None, :, :]) ** 2).sum(axis=-1)
-
-
 def manhattan(np: Any, x: Any, y: Any) -> Any:
     return abs(x[:, None, :] - y[None, :, :]).sum(axis=-1)
-
-
-def greatest(np: Any, x: Any, y: Any) -> Any:
-    return np.maximum(x[:, None, :], y[None, :, :]).max(axis=-1)
 
 
 def of_columns_alone(np: Any, x: Any, y: Any) -> Any:
@@ -66,12 +53,6 @@ def batches(np: Any, x: Any, y: Any) -> Any:
 
 def backwards(np: Any, x: Any, y: Any) -> Any:
     return (x[::-1, None, ::-1] - y[None, ::-1, :]).sum(axis=-1)
-
-
-def transposed(np: Any, x: Any, y: Any) -> Any:
-    out = np.zeros((y.shape[0], x.shape[0]), x.dtype).T
-    out[...] = (x[:, None, :] - y[None, :, :]).sum(axis=-1)
-    return out
 
 
 def everywhere(np: Any, x: Any, y: Any) -> Any:
