@@ -293,7 +293,7 @@ class Making(Function):
 def shared(of: Places) -> list[Making]:
     """Functions that the others call."""
     made: Sequence[Callable[[Places], Making]] = (
-        _outline, _hashed, _alike, _exposed, _enlisted, _called, _state, _place, _due, _tag, _pending,
+        _outline, _hashed, _alike, _exposed, _enlisted, called, state, _place, _due, _tag, _pending,
         _whole,
     )
     return [each(of) for each in made]
@@ -397,7 +397,7 @@ def _enlisted(of: Places) -> Making:
     return f
 
 
-def _called(of: Places) -> Making:
+def called(of: Places) -> Making:
     """What a Python function gives for one argument; 0 where it raises."""
     f = Making("called", ("words", "function", "x"), of)
     at = f.variable("%x")
@@ -406,7 +406,7 @@ def _called(of: Places) -> Making:
     return f
 
 
-def _state(of: Places) -> Making:
+def state(of: Places) -> Making:
     """The error state that a node keeps, as `error_state.look` has found it; the caller owns a reference.
 
     `MISSING` where that has to look again, or NumPy is to compute at the call."""

@@ -222,8 +222,8 @@ def load(compiles: bool) -> Made | None:
     """The functions, from the cache, or compiled; None where they are not there, or objects lie otherwise."""
     if not (loads_cached() or COMPILER.usable) or not fields.are_known() or not fields.owner_of(RLock()):
         return None
-    places = _places()
-    if not _lie_there(places):
+    where = places(Places)
+    if not lie_there(where):
         return None
     from lazyarr.dispatch.jit import NotCompiled, cached_only
     from lazyarr.dispatch.jit import load as loaded
@@ -232,7 +232,7 @@ def load(compiles: bool) -> Made | None:
         nullcontext() if compiles and COMPILER.usable else cached_only()
     ):
         target = host()
-        module, names = text(places, target.name)
+        module, names = text(where, target.name)
         found = loaded(module, tuple(names.values()), target, OPT, kernel=False)
         table = Table()
         words = _words(table)
@@ -244,19 +244,25 @@ def load(compiles: bool) -> Made | None:
 
 _KEPT: list[Any] = []
 forever(_KEPT)
+forever(_OBJECTS)
 
 
-def _words(table: Table) -> numpy.ndarray:
-    """What the function is given."""
-    words = numpy.zeros(Word.END, numpy.int64)
-    objects = {
-        **_OBJECTS, Word.USUAL: usual, Word.ALWAYS: always, Word.CROWDED: crowded, Word.WRITTEN: settled,
-    }  # fmt: skip
-    _KEPT.append(objects)
-    for at, x in objects.items():
+def fill(words: numpy.ndarray) -> None:
+    """Write those that code of other modules is given, too: objects, functions of C."""
+    for at, x in _OBJECTS.items():
         words[at] = id(x)
     for at, name in FUNCTIONS.items():
         words[at] = fields.function(name)
+
+
+def _words(table: Table) -> numpy.ndarray:
+    """What the functions are given."""
+    words = numpy.zeros(Word.END, numpy.int64)
+    fill(words)
+    objects = {Word.USUAL: usual, Word.ALWAYS: always, Word.CROWDED: crowded, Word.WRITTEN: settled}
+    _KEPT.append(objects)
+    for at, x in objects.items():
+        words[at] = id(x)
     eager = DEFAULTS["eager_elements"]
     numbers: dict[Word, int] = {
         Word.TABLE: address(table.rows), Word.WRITES: address(table.writes),
@@ -275,11 +281,12 @@ def _owner(name: str) -> tuple[Any, str]:
     return (_OWNERS[first], rest) if rest else (Expr, name)
 
 
-def _places() -> Places:
-    return Places._make([fields.offset_of(vars(cls)[name]) for cls, name in map(_owner, Places._fields)])
+def places(kind: Any) -> Any:
+    """Where objects have the attributes that are the fields of a class, as `Places`."""
+    return kind._make([fields.offset_of(vars(cls)[name]) for cls, name in map(_owner, kind._fields)])
 
 
-def _lie_there(places: Places) -> bool:
+def lie_there(found: Any) -> bool:
     """Are the attributes where they are looked for?"""
     value = Expr.leaf(Buffer.new(8))
     x = object.__new__(ndarray)
@@ -290,5 +297,5 @@ def _lie_there(places: Places) -> bool:
     }  # fmt: skip
     return all(
         fields.word(id(samples[cls]) + at).value == id(getattr(samples[cls], name))
-        for (cls, name), at in zip(map(_owner, Places._fields), places, strict=True)
+        for (cls, name), at in zip(map(_owner, found._fields), found, strict=True)
     )
