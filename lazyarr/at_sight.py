@@ -25,6 +25,7 @@ from lazyarr.error_state import buffer_size, ignores, look
 from lazyarr.expr import COMPRESS, Expr, Gather, Read
 from lazyarr.fusion.structure import by_contents
 from lazyarr.geometry import FRESH
+from lazyarr.habits import told_of
 from lazyarr.plan import Plan
 from lazyarr.plan_patterns import SIZES
 from lazyarr.ready import Met, Way
@@ -40,7 +41,7 @@ MOST_ROOTS = 8
 """Values that are asked for."""
 
 SWIFT_PAYS = 200
-"""Evaluations known at sight, after which machine code for them (`swift_sight`) is looked for in the cache."""
+"""Evaluations known at sight, after which machine code for them is looked for in the cache."""
 
 SWIFT_WRITING_PAYS = 1000
 """Evaluations after which it is compiled."""
@@ -68,8 +69,9 @@ class Sight:
     )  # fmt: skip
 
     nodes: list[tuple[int, Any, Any, tuple[tuple[int, int, Any], ...], bool, int]]
-    """Of each, those that are asked for first: its place among the values met, op, region, inputs; is it stored,
-    and how many of the others read it?  An input: what it is, its place, and how it is seen (or its type)."""
+    """Of each, those that are asked for first: its place among the values met, op, region, inputs; is it
+    stored, and how many of the others read it?  An input: what it is, its place, and how it is seen (or its
+    type)."""
     roots: int
     """How many are asked for."""
     order: tuple[int, ...]
@@ -128,6 +130,13 @@ class Swift:
             self.evaluate = self.code.evaluate
         elif not self.compiles:
             self.compiles, self.left = True, SWIFT_WRITING_PAYS
+
+    def tell(self, seconds: float) -> None:
+        """Let the habit know, if the last evaluation tells about one, which took so long."""
+        told = told_of(*self.code.last())
+        if told is not None:
+            habit, building, share = told
+            habit.ran_alone((building + seconds) * share)
 
 
 SWIFT = Swift()

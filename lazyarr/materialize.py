@@ -51,8 +51,15 @@ def evaluate(roots: Iterable[Expr]) -> None:
         observed = bool(OBSERVED) and is_observed()
         met = None
         if _look is not None and not observed:
-            if asked is None and not WATCHED and (swiftly := _swift.evaluate) is not None:
-                if swiftly(roots, plan_key()):
+            swiftly = None if asked is not None else _swift.evaluate
+            if swiftly is not None:
+                began = time.perf_counter() if WATCHED else 0.0
+                computed = swiftly(roots, plan_key())
+                if computed:
+                    if began:
+                        _swift.tell(time.perf_counter() - began)
+                    return
+                if computed is False and not (roots := [*filter(_IS_PENDING, roots)]):
                     return
             met = _at_sight(roots)
             if met is None:
@@ -93,8 +100,8 @@ def evaluate(roots: Iterable[Expr]) -> None:
 
 
 _look: Any = None
-"""`ready.look`, `ready.written`, `at_sight.at_sight`, `at_sight.SWIFT`, `at_sight.note`, `swift_walk.pending`,
-and the module `engine`, once that is there."""
+"""`ready.look`, `ready.written`, `at_sight.at_sight`, `at_sight.SWIFT`, `at_sight.note`,
+`swift_walk.pending`, and the module `engine`, once that is there."""
 _written: Any = None
 _at_sight: Any = None
 _swift: Any = None

@@ -6,7 +6,6 @@ Out: a row, and what it refers to; None of what is not of the kind that the code
 
 from __future__ import annotations
 
-import weakref
 from array import array
 from collections.abc import Sequence
 from enum import IntEnum
@@ -17,7 +16,6 @@ from lazyarr.expr import Expr
 from lazyarr.known_steps import Bound, KnownStep
 from lazyarr.nodes_ir import Word
 from lazyarr.records import NamedTuple
-from lazyarr.ready import Way
 from lazyarr.schedule import LINE
 
 
@@ -29,8 +27,8 @@ class Also(IntEnum):
     BUSY = Word.END + 1
     """Is a call under way?  Then no row changes, and the memory that follows is in use."""
     VALUES = Word.END + 2
-    """Memory for the time of a call: for values, results, what is to be let go, words, and what a launch needs
-    beside these."""
+    """Memory for the time of a call: for values, results, what is to be let go, words, and what a launch
+    needs beside these."""
     RESULTS = Word.END + 3
     DROPS = Word.END + 4
     AREA = Word.END + 5
@@ -58,7 +56,10 @@ class Also(IntEnum):
     SUBTRACT = Word.END + 18
     SUM = Word.END + 19
     PUT = Word.END + 20
-    END = Word.END + 24
+    FIRST = Word.END + 24
+    """Of the last evaluation: the serial of its first node, and the number of its row."""
+    ROW = Word.END + 25
+    END = Word.END + 26
 
 
 HASH = 9
@@ -229,10 +230,10 @@ MOST_SCRATCH = 4 << 20
 class Written:
     """A row, and what it refers to."""
 
-    def __init__(self, way: weakref.ref[Way]) -> None:
+    def __init__(self, sight: Sight) -> None:
         self.words = array("q", bytes(8 * Row.END))
         self.refers: list[Any] = []
-        self.way = way
+        self.way, self.share = sight.way, sight.share
         self.scratch = 0
         """Bytes that its launches need."""
 
@@ -253,7 +254,7 @@ def written(sight: Sight, values: Sequence[Expr], step: KnownStep) -> Written | 
         return None
     if len(values) > MOST_VALUES:
         return None
-    row = Written(sight.way)
+    row = Written(sight)
     words = row.words
     places = [*sight.order, *sight.leaves]
 
@@ -293,7 +294,8 @@ def _launch(row: Written, b: Bound, place: Any, results: dict[int, int], values:
     begin = len(row.words)
     row.words.extend([0] * Launch.END)
     row.put(begin, Launch.WORDS, [[word] for word in b.words])
-    read, stored, scalars, memory, needed = [], [], [], [], 0
+    read, stored, scalars, memory = (list[list[int]]() for _ in range(4))
+    needed = 0
     for word, k, offset in b.addresses:
         if k >= 0 and k not in results:
             return False

@@ -3,6 +3,7 @@
 In:  where objects have their fields.   Out: LLVM IR.
 
     sighted(nodes, options) -> True: they are computed; None: this is for Python to do
+                               False: likewise, but some may be computed by now
 
 It does what `at_sight.at_sight` and `ready.launched` do, by the rows of `swift_sight`, which say what such
 evaluations look like (`sight_rows`), and which words their launches take.
@@ -90,9 +91,10 @@ def sighted(of: Any, name: str) -> Sighted:
             f.give(0)
         f.store(memory, f.nth(f.known(Also.RESULTS), f.get(made)))
         f.set(made, f.add(f.get(made), 1))
-    launch = f.variable(f.within("@match", row, roots, options))
-    with f.when("ne", f.get(launch), 0):
-        f.set(launch, f.within("@chosen", row))
+    with f.when("eq", f.within("@match", row, roots, options), 0):
+        let_go(held=False)
+        f.give(f.held(f.known(Word.FALSE)))
+    launch = f.variable(f.within("@chosen", row))
     with f.when("eq", f.get(launch), 0):
         let_go(held=False)
         f.decline()
@@ -116,6 +118,9 @@ def sighted(of: Any, name: str) -> Sighted:
         let_go(held=True)
         f.decline()
     f.within("@count", f.get(launch), row, f.get(ran), took)
+    first = f.load(f.add(row, f.load(row, 8 * Row.ORDER_AT)))
+    f.store(f.of_c(Word.NUMBER, f.load(f.value(first), of.serial)), f.words, 8 * Also.FIRST)
+    f.store(f.of_c(Word.NUMBER, f.load(row, 8 * Row.NUMBER)), f.words, 8 * Also.ROW)
     dropped = f.within("@finish", row)
     f.set(made, 0)                              # (the nodes have them)
     f.within("@drop", f.known(Also.DROPS), dropped)
@@ -139,8 +144,8 @@ def sighted(of: Any, name: str) -> Sighted:
 def private(of: Any) -> list[Making]:
     """Functions that it calls."""
     made: tuple[Callable[[Any], Making], ...] = (
-        called, state, _same, _buffers, _seen, _met, _holder, _asked, _match, _chosen, _bind, _chunks, _launched,
-        _raised, _count, _done, _waits, _finish, _drop,
+        called, state, _same, _buffers, _seen, _met, _holder, _asked, _match, _chosen, _bind, _chunks,
+        _launched, _raised, _count, _done, _waits, _finish, _drop,
     )  # fmt: skip
     return [each(of) for each in made]
 
@@ -225,8 +230,8 @@ def _holder(of: Any) -> Sighted:
 
 
 def _asked(of: Any) -> Sighted:
-    """1 if a node's value is to exist afterwards, 0 if not; then `KEPT` says whether an array that seems to be a
-    temporary holds it.  `MISSING` where Python is to look."""
+    """1 if a node's value is to exist afterwards, 0 if not; then `KEPT` says whether an array that seems to
+    be a temporary holds it.  `MISSING` where Python is to look."""
     f = Sighted("asked", ("words", "node", "readers", "count"), of)
     none, storage = f.known(Word.NONE), f.within("@holder", "%node")
     with f.when("ne", storage, 0):
@@ -243,9 +248,11 @@ def _asked(of: Any) -> Sighted:
     items = f.load(readers, LIST_ITEMS)
     with f.each(count) as k:
         reader = f.load(f.load(f.nth(items, k)), REFERENT)
-        with f.when("ne", reader, none), f.when("ne", f.load(reader, of.op), none):
-            with f.when("eq", f.within("@met", reader, "%count"), 0):
-                f.give(1)
+        with (
+            f.when("ne", reader, none), f.when("ne", f.load(reader, of.op), none),
+            f.when("eq", f.within("@met", reader, "%count"), 0),
+        ):  # fmt: skip
+            f.give(1)
     f.give(0)
     return f
 
@@ -346,7 +353,7 @@ def _bind(of: Any) -> Sighted:
         inputs = f.load(f.value(f.load(at, 8)), of.inputs)
         given = f.load(f.nth(inputs, f.load(at, 16)), ITEMS)
         low, high = f.variable(0), f.variable(0)
-        for nbytes, repeats in ((1, 0x0101010101010101), (2, 0x0001000100010001), (4, 0x0000000100000001), (8, 1)):
+        for nbytes, repeats in ((1, 0x0101010101010101), (2, 0x0001000100010001), (4, 0x100000001), (8, 1)):
             with f.when("eq", f.load(at, 24), nbytes):
                 f.set(low, f.by("mul", f.load(given, VALUE, f"i{8 * nbytes}"), repeats))
                 f.set(high, f.get(low))
@@ -354,8 +361,8 @@ def _bind(of: Any) -> Sighted:
             f.set(low, f.load(given, VALUE))
             f.set(high, f.load(given, VALUE + 8))
         first = f.nth(area, f.load(at))
-        for k in range(SCALAR_WORDS):
-            f.store(f.get(high if k % 2 else low), first, 8 * k)
+        for number in range(SCALAR_WORDS):
+            f.store(f.get(high if number % 2 else low), first, 8 * number)
     f.give(0)
     return f
 
@@ -439,7 +446,7 @@ def _count(of: Any) -> Sighted:
 
 
 def _done(of: Any) -> Sighted:
-    """Mark a node as evaluated; what it lets go of is noted behind so many others.  How many there are now."""
+    """Mark a node as evaluated; what it lets go of is noted behind so many others: how many are there now?"""
     f = Sighted("done", ("words", "node", "buf", "count"), of)
     new = {
         of.buf: "%buf", of.op: f.held(f.known(Word.NONE)), of.region: f.held(f.known(Word.NONE)),
@@ -480,8 +487,8 @@ def _finish(of: Any) -> Sighted:
 
 
 def _waits(of: Any) -> Sighted:
-    """Is a node that is not stored to be computed again for whoever holds it, or needs it for that?  Then what
-    it needs is marked (`ready._waiting`).  The later ones come first."""
+    """Is a node that is not stored to be computed again for whoever holds it, or needs it for that?  Then
+    what it needs is marked (`ready._waiting`).  The later ones come first."""
     f = Sighted("waits", ("words", "place", "count"), of)
     node, marks = f.value("%place"), f.known(Also.MARKS)
     with f.when("eq", f.load(f.nth(marks, "%place")), 0):
@@ -489,9 +496,11 @@ def _waits(of: Any) -> Sighted:
     inputs = f.load(node, of.inputs)
     with f.each(f.load(inputs, LENGTH)) as j:
         given = f.load(f.nth(inputs, j), ITEMS)
-        with f.when("eq", f.load(given, TYPE), f.known(Word.READ)), f.each("%count") as k:
-            with f.when("eq", f.value(k), f.load(given, of.read_expr)):
-                f.store(1, f.nth(marks, k))
+        with (
+            f.when("eq", f.load(given, TYPE), f.known(Word.READ)), f.each("%count") as k,
+            f.when("eq", f.value(k), f.load(given, of.read_expr)),
+        ):  # fmt: skip
+            f.store(1, f.nth(marks, k))
     for place, word in ((of.spared, Word.TRUE), (of.errors, Also.UNRAISED)):
         before = f.load(node, place)
         f.store(f.held(f.known(word)), node, place)

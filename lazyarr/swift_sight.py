@@ -11,8 +11,7 @@ Always holds: it does what Python would have done, or nothing.
 from __future__ import annotations
 
 import ctypes
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from time import perf_counter
 from typing import Any
@@ -23,7 +22,6 @@ from lazyarr import object_fields as fields
 from lazyarr import swift_nodes
 from lazyarr.at_sight import Sight
 from lazyarr.compiler import COMPILER, loads_cached
-from lazyarr.counters import COUNT
 from lazyarr.expr import Expr
 from lazyarr.fastcalls import fastcall, forever
 from lazyarr.flags import UNRAISED
@@ -113,6 +111,12 @@ class Swift:
             self.words[Also.SCRATCH] = -(-address(self.scratch) // LINE) * LINE
         self.rows.append((words, row))
         self.heads[head] = address(words)
+
+    def last(self) -> tuple[int, int, float]:
+        """Of the last evaluation: the serial of its first node, how many there were, and the first one's share
+        of the time."""
+        words, row = self.rows[self.words[Also.ROW]]
+        return int(self.words[Also.FIRST]), int(words[Row.NODES]), row.share
 
     def warmed(self, heard: tuple[int, float]) -> None:
         """The kernels of a row have run for so long."""

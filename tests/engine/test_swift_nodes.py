@@ -31,7 +31,7 @@ from lazyarr.storage import DUE
 from lazyarr.values import LEDGER
 
 CODE: list[Any] = []
-PARTS = "make", "view", "assign", "update", "table"
+PARTS = "make", "view", "assign", "update", "recall", "table"
 
 
 def turn(on: bool) -> None:
