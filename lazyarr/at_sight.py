@@ -64,8 +64,8 @@ class Sight:
     """An evaluation, as it looks from its last node."""
 
     __slots__ = (
-        "band", "buffers", "calls", "ignored", "key", "leaves", "nodes", "order", "others", "pins", "plan",
-        "roots", "row", "seen", "share", "state", "stored", "way",
+        "band", "buffers", "calls", "ignored", "key", "launches", "leaves", "nodes", "order", "others",
+        "pins", "plan", "roots", "row", "seen", "share", "state", "stored", "way",
     )  # fmt: skip
 
     nodes: list[tuple[int, Any, Any, tuple[tuple[int, int, Any], ...], bool, int]]
@@ -99,7 +99,8 @@ class Sight:
     seen: int
     """How often Python has seen it again."""
     row: Any
-    """What machine code knows of it."""
+    """What machine code knows of it, and of how many launches of two it does not."""
+    launches: int
 
 
 class Swift:
@@ -177,8 +178,12 @@ def at_sight(roots: Sequence[Expr]) -> Met | None:
             SWIFT.hear()
         else:
             sight.seen += 1
-            if sight.seen % LOOKED == SETTLED and len(way) == 1 and way[0] is not None:
-                SWIFT.code.know(sight, values, way[0])
+            one = way[0] if len(way) == 1 else None
+            if one is not None:
+                more = sight.row is not None and sight.launches != one.bound.count(None)
+                if more or sight.seen % LOOKED == SETTLED:
+                    sight.launches = one.bound.count(None)
+                    SWIFT.code.know(sight, values, one)
         stored, share = sight.stored, sight.share
         return Met(
             nodes, leaves, sight.key, sight.pins, kept, sight.calls, stored, plan, way, share, None,
@@ -291,7 +296,7 @@ def note(met: Met, roots: Sequence[Expr]) -> None:
         _forget_count(sight, met)
     sight.state, sight.buffers = plan_key(), buffer_size()
     sight.key, sight.pins, sight.calls, sight.stored = met.key, met.pins, met.calls, met.stored
-    sight.seen, sight.row = 0, None
+    sight.seen, sight.row, sight.launches = 0, None, 2
     sight.plan, sight.way = weakref.ref(plan), weakref.ref(met.way)
     if len(_sights) >= MOST:
         _sights.clear()

@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lazyarr.nodes_ir import BITS, Entry, Inputs, Making, Places, When, Word, fill
+from lazyarr.nodes_inputs import Inputs, fill
+from lazyarr.nodes_ir import BITS, Entry, Making, Places, When, Word
 from lazyarr.object_fields import LENGTH
 from lazyarr.records import NamedTuple
 from lazyarr.walk_ir import MISSING

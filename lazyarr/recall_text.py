@@ -12,7 +12,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-from lazyarr.nodes_ir import Inputs, Making, Places, Word
+from lazyarr.nodes_inputs import Inputs
+from lazyarr.nodes_ir import Making, Places, Word
 from lazyarr.nodes_text import Inner, waiting_array
 from lazyarr.object_fields import ITEMS, LENGTH, USED
 from lazyarr.walk_ir import MISSING

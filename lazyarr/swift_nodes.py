@@ -124,8 +124,7 @@ class Table:
         if known.region.nbytes >= PROBED:
             return
         if len(self._recalls) >= MOST_RECALLS:
-            self.heads[:] = 0
-            self._recalls.clear()
+            self.forget()
         row, op, nbytes = numpy.zeros(Row.END, numpy.int64), known.op, known.region.nbytes
         given = [each for pair in kwargs.items() for each in pair]
         words: dict[int, Any] = {
@@ -145,6 +144,11 @@ class Table:
         row[Row.NEXT] = self.heads[head]
         self._recalls[*key, id(known.state)] = row, method, x.geo, args, given, known, op, nbytes
         self.heads[head] = address(row)
+
+    def forget(self) -> None:
+        """Let no calls be known."""
+        self.heads[:] = 0
+        self._recalls.clear()
 
     def write(self, place: int, fn: numpy.ufunc, args: tuple[Any, ...], recipe: Any) -> None:
         """Let the code know a recipe, if it is of the kind that it can go by."""

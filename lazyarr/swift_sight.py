@@ -113,8 +113,8 @@ class Swift:
         self.heads[head] = address(words)
 
     def last(self) -> tuple[int, int, float]:
-        """Of the last evaluation: the serial of its first node, how many there were, and the first one's share
-        of the time."""
+        """Of the last evaluation: the serial of its first node, how many there were, and the first one's
+        share of the time."""
         words, row = self.rows[self.words[Also.ROW]]
         return int(self.words[Also.FIRST]), int(words[Row.NODES]), row.share
 
