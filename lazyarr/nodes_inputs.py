@@ -1,6 +1,6 @@
 """LLVM IR of what machine code does with the operands of a node that it makes.
 
-In:  a function that is being written, its operands.   Out: reads and constants of them, and the node's fields.
+In:  a function that is being written, its operands.   Out: reads and constants of them, the node's fields.
 """
 
 from __future__ import annotations

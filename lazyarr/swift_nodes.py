@@ -11,8 +11,6 @@ Always holds: it makes what Python would have made, in the same order; what it d
 
 from __future__ import annotations
 
-import sys
-import warnings
 from _thread import RLock
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
@@ -20,13 +18,11 @@ from typing import Any
 
 import numpy
 
-from lazyarr import error_state, expr, srcloc
 from lazyarr import object_fields as fields
 from lazyarr.arrays import PLAIN, capture, ndarray
 from lazyarr.calls import Call
 from lazyarr.compiler import COMPILER, loads_cached
-from lazyarr.config import DEFAULTS, OBSERVED, current
-from lazyarr.counters import COUNT, Counters
+from lazyarr.config import DEFAULTS, current
 from lazyarr.dtypes import CHARS
 from lazyarr.elementwise import IN_PLACE, MOVED
 from lazyarr.error_state import Prompt
@@ -35,13 +31,14 @@ from lazyarr.fastcalls import fastcall, forever
 from lazyarr.geometry import PROBED, address, fresh, probe
 from lazyarr.habits import MEDIUM
 from lazyarr.kernels import host
+from lazyarr.node_places import fill, places
 from lazyarr.nodes_ir import AXES, BITS, OPERAND, WRITES, Entry, Places, When, Word, Write, shared
 from lazyarr.nodes_text import make
 from lazyarr.recall_text import HASH, MOST_ARGS, Row, called_so, hashed, recall
 from lazyarr.records import NamedTuple
 from lazyarr.slot_words import UNUSUAL, at_address
-from lazyarr.storage import DUE, REPEATED, SLACK, SMALL_WRITES, Storage, bound, evaluate, launch
-from lazyarr.values import LEDGER, Buffer, Ledger
+from lazyarr.storage import REPEATED, SLACK, SMALL_WRITES, Storage, bound, evaluate, launch
+from lazyarr.values import Buffer
 from lazyarr.writes_text import assign, is_slice, update, view, written
 
 MOST_RECALLS = 1024
@@ -49,34 +46,6 @@ MOST_RECALLS = 1024
 
 OPT = 0
 """LLVM's level of code generation: 1 and 2 take 0.1 s, not 0.03, and gain a tenth of a node."""
-
-FUNCTIONS = {
-    Word.ALLOC: "PyType_GenericAlloc", Word.INCREF: "Py_IncRef", Word.DECREF: "Py_DecRef",
-    Word.NEW_TUPLE: "PyTuple_New", Word.LIST: "PyList_New", Word.APPEND: "PyList_Append",
-    Word.WEAKREF: "PyWeakref_NewRef", Word.NUMBER: "PyLong_AsSsize_t", Word.INT: "PyLong_FromSsize_t",
-    Word.NEXT: "PyIter_Next", Word.STATE: "PyContextVar_Get", Word.ITEM: "PyObject_GetItem",
-    Word.LOOKUP: "PyDict_GetItemWithError", Word.CALL: "PyObject_Vectorcall", Word.CLEAR: "PyErr_Clear",
-    Word.CODE: "PyFrame_GetCode", Word.LASTI: "PyFrame_GetLasti",
-    Word.ABOVE: "PyFrame_GetBack", Word.BYTES: "PyBytes_FromStringAndSize",
-}  # fmt: skip
-_states: Any = numpy._core.umath._extobj_contextvar     # type: ignore[attr-defined]
-_OBJECTS: dict[Word, Any] = {
-    Word.NONE: None, Word.FALSE: False, Word.TRUE: True, Word.ZERO: 0, Word.LESS: -1,
-    Word.TUPLE: tuple, Word.SLICE: slice, Word.INTEGER: int, Word.ELLIPSIS: type(...),
-    Word.NOTHING: type(None), Word.REAL: numpy.ndarray, Word.LAZY: ndarray, Word.READ: Read, Word.EXPR: Expr,
-    Word.STORAGE: Storage, Word.BUFFER: Buffer,
-    Word.SERIALS: expr._serials, Word.COUNT: COUNT, Word.LEDGER: LEDGER, Word.DUE: DUE,
-    Word.OBSERVED: OBSERVED, Word.STATES: _states,
-    Word.WARNINGS: vars(warnings), Word.FILTERS: "filters", Word.SEEN_IN: vars(error_state),
-    Word.SEEN: "_seen", Word.GETFRAME: sys._getframe, Word.THEIRS: srcloc.THEIRS, Word.OURS: srcloc.OURS,
-    Word.LAUNCH: launch,
-    Word.CAPTURE: capture, Word.FLAT: numpy.frombuffer, Word.OCTET: numpy.uint8, Word.EMPTY: (),
-}  # fmt: skip
-_OWNERS: dict[str, Any] = {
-    "node": Expr, "read": Read, "storage": Storage, "array": ndarray, "buffer": Buffer, "count": Counters,
-    "ledger": Ledger,
-}  # fmt: skip
-
 
 class Table:
     """The recipes that the code knows."""
@@ -286,8 +255,8 @@ def load(compiles: bool) -> Made | None:
     """The functions, from the cache, or compiled; None where they are not there, or objects lie otherwise."""
     if not (loads_cached() or COMPILER.usable) or not fields.are_known() or not fields.owner_of(RLock()):
         return None
-    where = places(Places)
-    if not lie_there(where):
+    where = places(Places, array=_array())
+    if where is None:
         return None
     from lazyarr.dispatch.jit import NotCompiled, cached_only
     from lazyarr.dispatch.jit import load as loaded
@@ -308,15 +277,6 @@ def load(compiles: bool) -> Made | None:
 
 _KEPT: list[Any] = []
 forever(_KEPT)
-forever(_OBJECTS)
-
-
-def fill(words: numpy.ndarray) -> None:
-    """Write those that code of other modules is given, too: objects, functions of C."""
-    for at, x in _OBJECTS.items():
-        words[at] = id(x)
-    for at, name in FUNCTIONS.items():
-        words[at] = fields.function(name)
 
 
 def _words(table: Table) -> numpy.ndarray:
@@ -324,6 +284,7 @@ def _words(table: Table) -> numpy.ndarray:
     words = numpy.zeros(Word.END, numpy.int64)
     fill(words)
     objects = {
+        Word.LAZY: ndarray, Word.LAUNCH: launch, Word.CAPTURE: capture,
         Word.USUAL: usual, Word.ALWAYS: always, Word.CROWDED: crowded, Word.WRITTEN: settled,
         Word.PROBE: probed,
     }  # fmt: skip
@@ -343,27 +304,8 @@ def _words(table: Table) -> numpy.ndarray:
     return words
 
 
-def _owner(name: str) -> tuple[Any, str]:
-    """The class that has a field of `Places`, and the attribute."""
-    first, _, rest = name.partition("_")
-    return (_OWNERS[first], rest) if rest else (Expr, name)
-
-
-def places(kind: Any) -> Any:
-    """Where objects have the attributes that are the fields of a class, as `Places`."""
-    return kind._make([fields.offset_of(vars(cls)[name]) for cls, name in map(_owner, kind._fields)])
-
-
-def lie_there(found: Any) -> bool:
-    """Are the attributes where they are looked for?"""
-    value = Expr.leaf(Buffer.new(8))
+def _array() -> ndarray:
+    """Some array."""
     x = object.__new__(ndarray)
-    x.storage, x.geo, x.origin = Storage(value), numpy.empty(0), None
-    samples = {
-        Expr: value, Read: Read(value, x.geo), Storage: x.storage, ndarray: x, Buffer: value.buf,
-        Counters: COUNT, Ledger: LEDGER,
-    }  # fmt: skip
-    return all(
-        fields.word(id(samples[cls]) + at).value == id(getattr(samples[cls], name))
-        for (cls, name), at in zip(map(_owner, found._fields), found, strict=True)
-    )
+    x.storage, x.geo, x.origin = Storage(Expr.leaf(Buffer.new(8))), numpy.empty(0), None
+    return x

@@ -19,7 +19,6 @@ from typing import Any
 import numpy
 
 from lazyarr import object_fields as fields
-from lazyarr import swift_nodes
 from lazyarr.at_sight import Sight
 from lazyarr.compiler import COMPILER, loads_cached
 from lazyarr.expr import Expr
@@ -29,6 +28,7 @@ from lazyarr.geometry import address
 from lazyarr.hot import ran
 from lazyarr.kernels import host
 from lazyarr.known_steps import KnownStep
+from lazyarr.node_places import fill, places
 from lazyarr.schedule import LINE
 from lazyarr.sight_rows import (
     DROPS,
@@ -62,7 +62,7 @@ class Swift:
     def __init__(self, found: Any, name: str) -> None:
         self.heads = numpy.zeros(1 << HASH, numpy.int64)
         self.words = numpy.zeros(Also.END, numpy.int64)
-        swift_nodes.fill(self.words)
+        fill(self.words)
         objects = {
             Also.LISTS: list, Also.NOTHING: (), Also.STAGE: "run", Also.MEMORY: Buffer.new,
             Also.CLOCK: perf_counter, Also.REST: rest, Also.WARMED: self.warmed,
@@ -159,8 +159,8 @@ def load(compiles: bool) -> Swift | None:
     """The code, from the cache, or compiled; None where it is not there, or objects lie otherwise."""
     if not (loads_cached() or COMPILER.usable) or not fields.are_known() or not _constants_lie_there():
         return None
-    places = swift_nodes.places(Places)
-    if not swift_nodes.lie_there(places):
+    where = places(Places)
+    if where is None:
         return None
     from lazyarr.dispatch.jit import NotCompiled, cached_only
     from lazyarr.dispatch.jit import load as loaded
@@ -172,7 +172,7 @@ def load(compiles: bool) -> Swift | None:
             return None
         target = host()
         name = f"lazyarr_sighted_{target.name}"
-        text = "\n".join([each.text() for each in (*private(places), sighted(places, name))])
+        text = "\n".join([each.text() for each in (*private(where), sighted(where, name))])
         return Swift(loaded(text, (name,), target, OPT, kernel=False), name)
     return None
 
