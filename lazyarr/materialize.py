@@ -12,6 +12,7 @@ memory.  The engine is imported when it is first used: a short program never nee
 
 from __future__ import annotations
 
+import sys
 import time
 from _thread import get_ident
 from collections.abc import Iterable, Sequence
@@ -51,7 +52,7 @@ def evaluate(roots: Iterable[Expr]) -> None:
         observed = bool(OBSERVED) and is_observed()
         met = None
         if _look is not None and not observed:
-            swiftly = None if asked is not None else _swift.evaluate
+            swiftly = None if asked is not None or sys.is_finalizing() else _swift.evaluate
             if swiftly is not None:
                 began = time.perf_counter() if WATCHED else 0.0
                 computed = swiftly(roots, plan_key())
