@@ -182,7 +182,7 @@ class Launch(IntEnum):
 PLAIN = "?bBhHiIlLqQefdFD"
 """Types of constants, by character: of at most two words, which lie where those of a float do."""
 
-MOST_VALUES = 64
+MOST_VALUES = 128
 """Of an evaluation."""
 
 DROPS = 6
