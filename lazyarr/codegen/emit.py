@@ -285,9 +285,10 @@ class Emitter:
         wide, bases = self.entered(loop, at)
         b.do(f"br label %{head}")
         self.label(head)
-        b.do(f"%i.{head} = phi i64 [ {start}, %{pre} ], [ %n.{head}, %{head} ]")
+        place = len(b.lines)
         emit_body(loop.body, wide, lambda ref: self.place(ref, bases[ref], f"%i.{head}"))
         b.width = 0
+        b.lines.insert(place, f"  %i.{head} = phi i64 [ {start}, %{pre} ], [ %n.{head}, %{b.block} ]")
         b.do(f"%n.{head} = add i64 %i.{head}, {max(loop.lanes, 1)}")
         more = b.op(f"icmp ult i64 %n.{head}, {end}")
         b.do(f"br i1 {more}, label %{head}, label %{done}")
@@ -315,15 +316,18 @@ class Emitter:
         end = b.op(f"select i1 {apart}, i64 {at.count}, i64 {whole}")
         b.do(f"br label %{head}")
         self.label(head)
-        b.do(f"%i.{head} = phi i64 [ 0, %{pre} ], [ %n.{head}, %{head} ]")
-        b.do(f"%n.{head} = phi i64 [ {second}, %{pre} ], [ %m.{head}, %{head} ]")
+        place = len(b.lines)
         emit_body(loop.body, wide, lambda ref: self.place(ref, bases[ref], f"%i.{head}"))
-        b.width = 0
+        b.width, last = 0, b.block
+        b.lines[place:place] = [
+            f"  %i.{head} = phi i64 [ 0, %{pre} ], [ %n.{head}, %{last} ]",
+            f"  %n.{head} = phi i64 [ {second}, %{pre} ], [ %m.{head}, %{last} ]",
+        ]
         b.do(f"%m.{head} = add i64 {walk.after(f'%n.{head}')}, 0")
         more = b.op(f"icmp ult i64 %i.{head}, {walk.last}")
         b.do(f"br i1 {more}, label %{head}, label %{done}")
         self.label(done)
-        return b.op(f"phi i64 [ 0, %{before} ], [ {end}, %{head} ]")
+        return b.op(f"phi i64 [ 0, %{before} ], [ {end}, %{last} ]")
 
     # Where a Ref lies
 

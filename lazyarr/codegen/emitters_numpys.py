@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from functools import cache
 
+from lazyarr.codegen import emitters_numpys_double
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emitters import Emit, bound
 from lazyarr.codegen.emitters_anatomy import avx512, fills_registers
@@ -88,7 +89,11 @@ def _scaled(b: Builder, t: str, x: str, shifted: str) -> str:
     return x
 
 
-FUNCTIONS: dict[tuple[str, str], Fn] = {("exp", "f->f"): exp}
+FUNCTIONS: dict[tuple[str, str], Fn] = {
+    ("exp", "f->f"): exp,
+    ("exp", "d->d"): emitters_numpys_double.exp,
+    ("log", "d->d"): emitters_numpys_double.log,
+}
 
 
 @cache

@@ -29,7 +29,8 @@ def _statements(stmts: tuple[Stmt, ...], target: Target) -> list[Stmt]:
         if isinstance(stmt, Blocks):
             found.append(replace(stmt, body=tuple(_statements(stmt.body, target))))
         elif isinstance(stmt, Loop) and vectorizable(stmt):
-            lanes = lanes_of(stmt, target)
+            import os
+            lanes = lanes_of(stmt, target) * int(os.environ.get("WIDER","1"))
             found += [replace(stmt, part="main", lanes=lanes), replace(stmt, part="rest")]
         else:
             found.append(stmt)
