@@ -17,6 +17,7 @@ from lazyarr.codegen.emit_lanes import Place
 from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emit_status import Status
 from lazyarr.codegen.loopir import (
+    AFTER_MAIN,
     Blocks,
     Call,
     Gather,
@@ -211,7 +212,7 @@ class Emitter:
                 self.call(stmt, at.pointers, at.count, [self.step(ref) for ref in refs_of(stmt)])
             else:
                 assert isinstance(stmt, Loop)           # scans are `scan_along`'s
-                main = self.loop(stmt, at, main if stmt.part == "rest" else "0")
+                main = self.loop(stmt, at, main if stmt.part in AFTER_MAIN else "0")
 
     def once(self, stmt: Once, at: Range) -> None:
         """Straight-line scalar code, once for a range."""
@@ -275,7 +276,7 @@ class Emitter:
         """One loop over elements from `start` on; where it ends."""
         b = self.b
         end = at.count
-        if loop.part == "main":
+        if loop.part in ("main", "more"):
             end = b.op(f"and i64 {at.count}, {-loop.lanes}")
             if self.apart is not None:
                 return self.row(loop, at, end, self.apart)
