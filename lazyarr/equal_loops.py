@@ -60,7 +60,7 @@ AROUND = 16
 
 def equal(target: Target) -> tuple[str, ...]:
     """Names and signatures, for kernels of a target.  (Without fused products they would be slow.)"""
-    if target.x86 and target.fma: return _seen()+("exp d->d","log d->d") if target.vector_bytes==64 else _seen()
+    if target.x86 and target.fma: return (*_seen(),"log f->f","exp d->d","log d->d") if target.vector_bytes==64 else (*_seen(),"log f->f")
     return ()
 
 

@@ -103,7 +103,7 @@ def modf(b: Builder, t: str, x: str) -> list[Value]:
     return [b.intrinsic("copysign", t, (t, rest), (t, x)), whole]
 
 
-def pieces(b: Builder, *values: tuple[str, str]) -> Iterator[tuple[str, ...]]:
+def registers(b: Builder, *values: tuple[str, str]) -> Iterator[tuple[str, ...]]:
     """Registers of AVX-512 of each (type, value), in order."""
     n = 64 // max(_BYTES.get(t, 0) for t, _ in values)
     for start in range(0, b.width, n):
@@ -145,7 +145,7 @@ def avx512(
         wide += [(t, given[0]), ("i1", given[1])]
     callee = f"{v} @llvm.x86.avx512.mask.{name}.p{'sd'[t == 'double']}.512"
     b.declare(f"declare {callee}({', '.join([v] * count + ['i32'] * len(constants) + [v, mask, 'i32'])})")
-    for pieces in pieces(b, *wide):
+    for pieces in registers(b, *wide):
         known, lanes = "zeroinitializer", "-1"
         if given is not None:
             known, lanes = pieces[count], b.op(f"bitcast <{n} x i1> {pieces[-1]} to {mask}")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, reduce
 
 from lazyarr.codegen.builder import Builder
-from lazyarr.codegen.emitters_anatomy import joined, pieces
+from lazyarr.codegen.emitters_anatomy import joined, registers
 from lazyarr.codegen.emitters_types import ZERO, literal
 from lazyarr.numpy_loops import symbol_of_loop
 
@@ -152,7 +152,7 @@ def _on_registers(b: Builder, x: str, harmless: float, name: str, make: Callable
         lanes = [min(k, width) for k in range(N)]
         x = _shuffled(b, each, x, b.splat("double", literal(harmless)), lanes)
         return _shuffled(b, REAL, _all(b, [x], name, make)[0], "poison", range(width))
-    return joined(b, "double", _all(b, [part for (part,) in pieces(b, ("double", x))], name, make))
+    return joined(b, "double", _all(b, [part for (part,) in registers(b, ("double", x))], name, make))
 
 
 def _all(b: Builder, xs: Sequence[str], name: str, make: Callable[[Builder, str], Found]) -> list[str]:
