@@ -27,8 +27,8 @@ class Tuning(NamedTuple):
     fold_ahead: int = 4096
     """The same for folds along the innermost loop."""
     abreast: int = 1
-    """Vectors that an iteration of a hot kernel's loop takes if its body is long (`vectorize.LONG`): their chains
-    of operations overlap, where the next iterations are out of the processor's reach."""
+    """Vectors that an iteration of a hot kernel's loop takes if its body is long (`vectorize.LONG`): their
+    chains of operations overlap, where the next iterations are out of the processor's reach."""
     rows_ahead: int = 4
     """Rows from the one that is folded to the one that is prefetched; 0: none is."""
 

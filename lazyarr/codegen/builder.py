@@ -22,6 +22,8 @@ class Builder:
     def __init__(self, target: Target, width: int) -> None:
         self.target = target
         self.width = width
+        self.hot = False
+        """There may be more code."""
         self.lines: list[str] = []
         self.declarations: dict[str, None] = {}
         self.block = "entry"

@@ -48,6 +48,7 @@ class Emitter:
     def __init__(self, kernel: Kernel, target: Target) -> None:
         self.kernel, self.target = kernel, target
         self.b = Builder(target, 0)
+        self.b.hot = kernel.hot
         self.layout = Layout(kernel.rank, len(kernel.operands), len(kernel.scalars), len(kernel.loops))
         self.block = "entry"
         """Label of the basic block that is being written."""

@@ -155,6 +155,9 @@ FUNCTIONS: dict[tuple[str, str], Fn] = {
     ("log", "d->d"): emitters_numpys_double.log,
 }
 
+BRANCHING = {("exp", "d->d"), ("log", "d->d")}
+"""Their code has more than one basic block."""
+
 
 @cache
 def numpys(name: str, sig: str, target: Target) -> Emit | None:

@@ -3,7 +3,7 @@
 In:  a Builder whose target has these, the name of numbers in its lanes.   Out: the name of the results.
 Where numbers may be infinite, none at all, or tiny, instructions say that they raise nothing: nor do the
 library's.  What that leaves to a scalar function, which may raise flags, is left to NumPy's loop here, a
-register at a time, in a branch that is seldom taken; of a register's lanes each has the bits that it has alone.
+register at a time, in a branch that is seldom taken; each of its lanes has the bits that it has alone.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emitters_anatomy import joined, registers
 from lazyarr.codegen.emitters_types import ZERO, literal
 from lazyarr.numpy_loops import symbol_of_loop
+from lazyarr.records import dataclass
+from lazyarr.target import Target
 
 N = 8
 REAL, BITS, MASK = f"<{N} x double>", f"<{N} x i64>", f"<{N} x i1>"
@@ -23,8 +25,6 @@ REAL, BITS, MASK = f"<{N} x double>", f"<{N} x i64>", f"<{N} x i1>"
 QUIET, QUIET_TO_ZERO = 8, 11
 """Round as usual, and towards zero; either raises nothing."""
 
-Found = tuple[str, str]
-"""Results, and where they are not NumPy's."""
 
 
 def _numbers(text: str) -> tuple[float, ...]:
@@ -88,12 +88,57 @@ LOGARITHM_LEFT = _numbers("""
 """-log(1 + k/16), from k = 8 on with ln2, in two parts, of which the first has few bits."""
 
 
-def exp(b: Builder, t: str, x: str) -> str:
-    return _on_registers(b, x, 0.0, "exp", _exp)
+Found = tuple[str, str]
+"""Results, and where they are not NumPy's."""
 
 
-def log(b: Builder, t: str, x: str) -> str:
-    return _on_registers(b, x, 1.0, "log", _log)
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One of them, on registers."""
+
+    name: str
+    make: Callable[[Builder, str], Found]
+    harmless: float
+    """A number of which all is usual."""
+
+    def __call__(self, b: Builder, t: str, x: str) -> str:
+        """Of all lanes; what does not fill a register is filled up."""
+        each, width = b.ty("double"), b.width
+        if not width:
+            one = b.op(f"insertelement {REAL} {_splat(self.harmless)}, double {x}, i64 0")
+            return b.op(f"extractelement {REAL} {self.called(b, one)}, i64 0")
+        if width < N:
+            rest = b.splat("double", literal(self.harmless))
+            full = _shuffled(b, each, x, rest, [min(k, width) for k in range(N)])
+            return _shuffled(b, REAL, self.called(b, full), "poison", range(width))
+        parts = [part for (part,) in registers(b, ("double", x))]
+        return joined(b, "double", self.written(b, parts) if b.hot else [self.called(b, x) for x in parts])
+
+    def written(self, b: Builder, xs: Sequence[str]) -> list[str]:
+        """Of registers side by side: NumPy's loop computes all of them if some number is for it."""
+        found, where = zip(*(self.make(b, x) for x in xs), strict=True)
+        anywhere = reduce(lambda one, other: b.op(f"or {MASK} {one}, {other}"), where)
+        some = b.op(f"icmp ne i{N} {b.op(f'bitcast {MASK} {anywhere} to i{N}')}, 0")
+        b.declare(_numpys_loop(self.name))
+        by_numpy = f"call {REAL} @{self.name}_by_numpy({REAL}"
+        return b.rarely(some, REAL, found, lambda: [b.op(f"{by_numpy} {x}) cold") for x in xs])
+
+    def called(self, b: Builder, x: str) -> str:
+        """By a function of the module's: less code, where there is no time for more."""
+        for each in _apart(self, b.target):
+            b.declare(each)
+        return b.op(f"call {REAL} @{self.name}_of({REAL} {x})")
+
+
+@cache
+def _apart(function: Function, target: Target) -> tuple[str, ...]:
+    """The text of the function, and of what it needs."""
+    b = Builder(target, N)
+    b.label("entry")
+    (found,) = function.written(b, ["%x"])
+    b.do(f"ret {REAL} {found}")
+    head = f"define internal {REAL} @{function.name}_of({REAL} %x) nounwind {{"
+    return *b.declarations, "\n".join([head, *b.lines, "}"])
 
 
 def _exp(b: Builder, x: str) -> Found:
@@ -142,33 +187,7 @@ def _log(b: Builder, x: str) -> Found:
     return found, where
 
 
-def _on_registers(b: Builder, x: str, harmless: float, name: str, make: Callable[[Builder, str], Found]) -> str:
-    """All lanes, in registers; what does not fill one is filled up with a number of which all is usual."""
-    each, width = b.ty("double"), b.width
-    if not width:
-        one = b.op(f"insertelement {REAL} {_splat(harmless)}, double {x}, i64 0")
-        return b.op(f"extractelement {REAL} {_all(b, [one], name, make)[0]}, i64 0")
-    if width < N:
-        lanes = [min(k, width) for k in range(N)]
-        x = _shuffled(b, each, x, b.splat("double", literal(harmless)), lanes)
-        return _shuffled(b, REAL, _all(b, [x], name, make)[0], "poison", range(width))
-    return joined(b, "double", _all(b, [part for (part,) in registers(b, ("double", x))], name, make))
-
-
-def _all(b: Builder, xs: Sequence[str], name: str, make: Callable[[Builder, str], Found]) -> list[str]:
-    """Of registers side by side: NumPy's loop computes all of them if some number is for it."""
-    found, where = zip(*(make(b, x) for x in xs), strict=True)
-    anywhere = reduce(lambda one, other: b.op(f"or {MASK} {one}, {other}"), where)
-    some = b.op(f"icmp ne i{N} {b.op(f'bitcast {MASK} {anywhere} to i{N}')}, 0")
-    b.declare(_numpys_loop(name))
-
-    def by_numpy() -> list[str]:
-        return [b.op(f"call {REAL} @{RARELY}{name}({REAL} {x}) cold") for x in xs]
-
-    return b.rarely(some, REAL, found, by_numpy)
-
-
-RARELY = "rarely_"
+exp, log = Function("exp", _exp, 0.0), Function("log", _log, 1.0)
 
 
 @cache
@@ -176,7 +195,7 @@ def _numpys_loop(name: str) -> str:
     """The text of a function that calls NumPy's loop on a register."""
     loop = symbol_of_loop(name, "d->d")
     return f"""declare void @{loop}(ptr, ptr, ptr, ptr)
-define internal {REAL} @{RARELY}{name}({REAL} %x) noinline cold nounwind {{
+define internal {REAL} @{name}_by_numpy({REAL} %x) noinline cold nounwind {{
   %from = alloca {REAL}, align 64
   %to = alloca {REAL}, align 64
   %args = alloca [2 x ptr], align 16
@@ -198,11 +217,11 @@ define internal {REAL} @{RARELY}{name}({REAL} %x) noinline cold nounwind {{
 
 
 def _splat(x: float) -> str:
-    return _register("double", [literal(x)] * N)
+    return f"splat (double {literal(x)})"
 
 
 def _bits(x: int) -> str:
-    return _register("i64", [str(x)] * N)
+    return f"splat (i64 {x})"
 
 
 def _register(t: str, values: Sequence[str]) -> str:

@@ -5,8 +5,8 @@ Given the ABI's promises (a chunk lies inside the shape, operands are as large a
 say, `scratch_bytes` per thread), it holds for a kernel that passes:
 
   * the elements that a statement touches are those of its range: a 'main' loop stops at a multiple of
-    its lanes, or its last vector overlaps the one before (`emit_rows`), 'more' stops at a multiple of fewer, a
-    'rest' loop does what is left, and all have the same body;
+    its lanes, or its last vector overlaps the one before (`emit_rows`), 'more' stops at a multiple of fewer,
+    a 'rest' loop does what is left, and all have the same body;
   * block slots are used inside `Blocks` of no more elements than a slot has room for, and lie inside
     scratch memory; what a slot holds is not overwritten before its last use, and nothing is
     read that was not written; a call's results do not lie in its arguments;
