@@ -45,8 +45,8 @@ class Known(NamedTuple):
     wide: bool = False
     """It is computed in registers of AVX-512."""
     inverse: bool = False
-    """It goes by an inverse that the CPU estimates and rounds to four bits.  Estimates need not be the same on
-    all CPUs, so no number is taken whose inverse lies near the middle of two."""
+    """It goes by an inverse that the CPU estimates and rounds to four bits.  Estimates need not be the same
+    on all CPUs, so no number is taken whose inverse lies near the middle of two."""
 
 
 KNOWN = {
@@ -197,8 +197,8 @@ def _certain(bits: numpy.ndarray[Any, Any], char: str) -> numpy.ndarray[Any, Any
     """Without those whose inverse lies near the middle."""
     with numpy.errstate(all="ignore"):
         inverse = 8.0 / numpy.frexp(bits.view(char))[0]
-        near: numpy.ndarray[Any, Any] = abs(abs(inverse) % 1.0 - 0.5) < NEAR
-    return bits[~near]
+        near = abs(abs(inverse) % 1.0 - 0.5) < NEAR
+    return numpy.compress(~near, bits)
 
 
 def _raises(ufunc: Any, char: str, x: float) -> str:
