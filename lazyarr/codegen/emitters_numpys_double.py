@@ -2,8 +2,9 @@
 
 In:  a Builder whose target has these, the name of numbers in its lanes.   Out: the name of the results.
 Where numbers may be infinite, none at all, or tiny, instructions say that they raise nothing: nor do the
-library's.  What that leaves to a scalar function, which may raise flags, is left to NumPy's loop here, a
-register at a time, in a branch that is seldom taken; each of its lanes has the bits that it has alone.
+library's.  What that leaves to a scalar function, which may raise flags, is in a branch that is seldom taken;
+exponentials near the ends of the range are NumPy's loop's, a register at a time, each with the bits that it
+has alone.
 """
 
 from __future__ import annotations
@@ -22,8 +23,11 @@ N = 8
 REAL, BITS, MASK = f"<{N} x double>", f"<{N} x i64>", f"<{N} x i1>"
 """A register: of numbers, of their bits, and a truth for each."""
 
-QUIET, QUIET_TO_ZERO = 8, 11
-"""Round as usual, and towards zero; either raises nothing."""
+LOUD, QUIET, QUIET_TO_ZERO = 4, 8, 11
+"""Round as usual; that, and towards zero, without raising anything."""
+
+EQUAL, LESS, GREATER = 0, 17, 30
+"""Comparisons, which are not true of what is no number."""
 
 
 
@@ -56,6 +60,10 @@ POWER_LEFT = _numbers("""
 """2**(k/16), and what rounding left off, relative to it."""
 RANGE = 0x40861DA04CBAFE44
 """The bits of the least number whose exponential is left to NumPy; to that of infinity is known."""
+ABOVE, BELOW = _numbers("0x1.62e42fefa39efp+9 -0x1.74910d52d3051p+9")
+"""Beyond these the exponential is infinite, and zero."""
+OUTER = 1000
+"""A power of two to which less is added than it takes to leave the range."""
 INFINITE, SIZE = 0x7FF0000000000000, 0x7FFFFFFFFFFFFFFF
 SMALL = ~0x4000000000000000
 """The bits of any number, with these alone, are those of one below 2."""
@@ -89,7 +97,7 @@ LOGARITHM_LEFT = _numbers("""
 
 
 Found = tuple[str, str]
-"""Results, and where they are not NumPy's."""
+"""Results, and where they do not hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +106,8 @@ class Function:
 
     name: str
     make: Callable[[Builder, str], Found]
+    rest: Callable[[Builder, Sequence[str], Sequence[Found]], list[str]]
+    """Of registers, and what `make` found, where there is more to do: the results."""
     harmless: float
     """A number of which all is usual."""
 
@@ -115,13 +125,10 @@ class Function:
         return joined(b, "double", self.written(b, parts) if b.hot else [self.called(b, x) for x in parts])
 
     def written(self, b: Builder, xs: Sequence[str]) -> list[str]:
-        """Of registers side by side: NumPy's loop computes all of them if some number is for it."""
-        found, where = zip(*(self.make(b, x) for x in xs), strict=True)
-        anywhere = reduce(lambda one, other: b.op(f"or {MASK} {one}, {other}"), where)
-        some = b.op(f"icmp ne i{N} {b.op(f'bitcast {MASK} {anywhere} to i{N}')}, 0")
-        b.declare(_numpys_loop(self.name))
-        by_numpy = f"call {REAL} @{self.name}_by_numpy({REAL}"
-        return b.rarely(some, REAL, found, lambda: [b.op(f"{by_numpy} {x}) cold") for x in xs])
+        """Of registers side by side."""
+        made = [self.make(b, x) for x in xs]
+        some = _any(b, [where for _, where in made])
+        return b.rarely(some, REAL, [y for y, _ in made], lambda: self.rest(b, xs, made))
 
     def called(self, b: Builder, x: str) -> str:
         """By a function of the module's: less code, where there is no time for more."""
@@ -169,7 +176,7 @@ def _log(b: Builder, x: str) -> Found:
     bits = _as(b, c, BITS)
     below = b.op(f"icmp slt {BITS} {bits}, {_bits(THREE_QUARTERS)}")
     next_ = b.op(f"fadd {REAL} {k}, {_splat(1.0)}")
-    k = b.op(f"select {MASK} {below}, {REAL} {next_}, {REAL} {k}")
+    k = _select(b, below, next_, k)
     r = _fma(b, c, m, _splat(-1.0))
     square = b.op(f"fmul {REAL} {r}, {r}")
     pairs = zip(BOW[::2], BOW[1::2], strict=True)
@@ -187,7 +194,39 @@ def _log(b: Builder, x: str) -> Found:
     return found, where
 
 
-exp, log = Function("exp", _exp, 0.0), Function("log", _log, 1.0)
+def _exp_rest(b: Builder, xs: Sequence[str], made: Sequence[Found]) -> list[str]:
+    """Far away results are powers of two out of the range; those near its ends are NumPy's."""
+    results, ends = [], []
+    for x, (found, where) in zip(xs, made, strict=True):
+        above, below = _compare(b, GREATER, x, ABOVE), _compare(b, LESS, x, BELOW)
+        far = _both(b, "and", where, _both(b, "or", above, below))
+        ends.append(_both(b, "xor", where, far))
+        outer = _select(b, above, _splat(2.0**OUTER), _splat(2.0**-OUTER))
+        lanes = b.op(f"bitcast {MASK} {far} to i{N}")
+        rest = (REAL, found), (f"i{N}", lanes), ("i32", str(LOUD))
+        results.append(_call(b, "mask.scalef.pd.512", REAL, (REAL, outer), (REAL, x), *rest))
+    b.declare(_numpys_loop("exp"))
+
+    def by_numpy() -> list[str]:
+        return [b.op(f"call {REAL} @exp_by_numpy({REAL} {x}) cold") for x in xs]
+
+    return b.rarely(_any(b, ends), REAL, results, by_numpy)
+
+
+def _log_rest(b: Builder, xs: Sequence[str], made: Sequence[Found]) -> list[str]:
+    """Roots raise what logarithms do, and are what these are, but for those of zeros: there quotients do."""
+    b.declare(f"declare {REAL} @llvm.sqrt.v{N}f64({REAL})")
+    results = []
+    for x, (found, where) in zip(xs, made, strict=True):
+        zero = _compare(b, EQUAL, x, 0.0)
+        size = _as(b, b.op(f"and {BITS} {_as(b, x, BITS)}, {_bits(SIZE)}"), REAL)
+        least = b.op(f"fdiv {REAL} {_splat(-1.0)}, {_select(b, zero, size, _splat(1.0))}")
+        root = b.op(f"call {REAL} @llvm.sqrt.v{N}f64({REAL} {_select(b, where, x, _splat(1.0))})")
+        results.append(_select(b, zero, least, _select(b, where, root, found)))
+    return results
+
+
+exp, log = Function("exp", _exp, _exp_rest, 0.0), Function("log", _log, _log_rest, 1.0)
 
 
 @cache
@@ -236,6 +275,26 @@ def _as(b: Builder, x: str, t: str) -> str:
 def _shuffled(b: Builder, t: str, x: str, y: str, lanes: Sequence[int]) -> str:
     order = _register("i32", [str(k) for k in lanes])
     return b.op(f"shufflevector {t} {x}, {t} {y}, <{len(lanes)} x i32> {order}")
+
+
+def _both(b: Builder, name: str, x: str, y: str) -> str:
+    return b.op(f"{name} {MASK} {x}, {y}")
+
+
+def _any(b: Builder, masks: Sequence[str]) -> str:
+    """Is some lane True (i1)?"""
+    anywhere = reduce(lambda x, y: _both(b, "or", x, y), masks)
+    return b.op(f"icmp ne i{N} {b.op(f'bitcast {MASK} {anywhere} to i{N}')}, 0")
+
+
+def _select(b: Builder, where: str, x: str, y: str) -> str:
+    return b.op(f"select {MASK} {where}, {REAL} {x}, {REAL} {y}")
+
+
+def _compare(b: Builder, how: int, x: str, y: float) -> str:
+    every = "splat (i1 true)"
+    operands = (REAL, x), (REAL, _splat(y)), ("i32", str(how)), (MASK, every), ("i32", str(QUIET))
+    return _call(b, "mask.cmp.pd.512", MASK, *operands)
 
 
 def _call(b: Builder, name: str, result: str, *operands: tuple[str, str]) -> str:
