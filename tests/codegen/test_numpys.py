@@ -94,7 +94,8 @@ VIEWS = {
     "forwards": lambda x: x, "backwards": lambda x: x[::-1], "with gaps": lambda x: x[::3],
     "backwards with gaps": lambda x: x[::-3], "columns": lambda x: x.reshape(-1, 6)[:, 1],
     "transposed": lambda x: x.reshape(-1, 6).T, "rows backwards": lambda x: x.reshape(-1, 6)[::-1],
-    "columns backwards": lambda x: x.reshape(-1, 6)[:, ::-1], "a row again": lambda x: x[:6] + x.reshape(-1, 6),
+    "columns backwards": lambda x: x.reshape(-1, 6)[:, ::-1],
+    "a row again": lambda x: x[:6] + x.reshape(-1, 6),
 }  # fmt: skip
 
 
