@@ -15,7 +15,20 @@ from lazyarr.codegen import emitters_numpys_double
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emitters import Emit, bound
 from lazyarr.codegen.emitters_anatomy import avx512, fills_registers
-from lazyarr.codegen.emitters_types import ZERO, Fn, convert, fcmp, fdiv, icmp, lane, literal, or_, select
+from lazyarr.codegen.emitters_types import (
+    ZERO,
+    Fn,
+    and_,
+    any_,
+    convert,
+    fcmp,
+    fdiv,
+    icmp,
+    lane,
+    literal,
+    or_,
+    select,
+)
 from lazyarr.target import Target
 
 LOG2E, LN2_HIGH, LN2_LOW = map(float.fromhex, ("0x1.715476p+0", "0x1.62e4p-1", "0x1.7f7d1cp-20"))
@@ -47,6 +60,9 @@ LN2, ROOT = map(float.fromhex, ("0x1.62e43p-1", "0x1.6a09e6p-1"))
 USUAL = literal(3.0)
 """A number whose logarithm, without its exponent, is negative."""
 
+LEAST = 1 << 23
+"""The bits of the least normal number."""
+
 MADE_NORMAL = 24
 """By so many powers of two a subnormal number becomes a normal one."""
 
@@ -76,24 +92,43 @@ def exp(b: Builder, t: str, x: str) -> str:
 
 
 def log(b: Builder, t: str, x: str) -> str:
-    """k ln2 and the logarithm of m, x = 2**k m.  Zeros and negative numbers are quotients with 0, which raise
-    what these do."""
+    """k ln2 and the logarithm of m, x = 2**k m.  Hot code computes only that where all numbers are normal."""
+    if not b.hot:
+        return _any_log(b, t, x)
     bits = convert(b, "bitcast", t, x, "i32")
-    less = b.op(f"sub {b.ty('i32')} {bits}, {b.splat('i32', '1')}")
-    usual = icmp(b, "i32", "ult", less, b.splat("i32", str(INFINITE_BITS - 1)))
-    k, m = _parted(b, t, select(b, t, usual, x, b.splat(t, USUAL)))
+    above = b.op(f"sub {b.ty('i32')} {bits}, {b.splat('i32', str(LEAST))}")
+    other = icmp(b, "i32", "uge", above, b.splat("i32", str(INFINITE_BITS - LEAST)))
+    found = _quotient(b, t, *_reduced(b, t, x))
+    return b.rarely(any_(b, other), b.ty(t), [found], lambda: [_any_log(b, t, x)])[0]
+
+
+def _any_log(b: Builder, t: str, x: str) -> str:
+    """Zeros and negative numbers are quotients with 0, which raise what these do."""
+    negative, zero = fcmp(b, t, "olt", x, b.splat(t, literal(0.0))), fcmp(b, t, "oeq", x, ZERO)
+    positive = fcmp(b, t, "olt", b.splat(t, literal(0.0)), x)
+    infinite = b.splat(t, INFINITE)
+    finite = and_(b, positive, fcmp(b, t, "one", x, infinite))
+    k, over, under = _reduced(b, t, select(b, t, finite, x, b.splat(t, USUAL)))
+    over = select(b, t, negative, ZERO, over)
+    under = select(b, t, or_(b, negative, zero), ZERO, under)
+    found = _quotient(b, t, k, over, under)
+    found = select(b, t, fcmp(b, t, "oeq", x, infinite), infinite, found)
+    return select(b, t, fcmp(b, t, "uno", x, x), b.splat(t, NO_NUMBER), found)
+
+
+def _reduced(b: Builder, t: str, x: str) -> tuple[str, str, str]:
+    """k, and the logarithm of m as a numerator and a denominator."""
+    k, m = _parted(b, t, x)
     low = icmp(b, "i32", "sle", convert(b, "bitcast", t, m, "i32"), b.splat("i32", str(_bits(ROOT))))
     one = b.splat(t, literal(1.0))
     m = select(b, t, low, b.op(f"fadd {b.ty(t)} {m}, {m}"), m)
     k = select(b, t, low, b.op(f"fsub {b.ty(t)} {k}, {one}"), k)
     r = b.op(f"fsub {b.ty(t)} {m}, {one}")
-    negative, zero = fcmp(b, t, "olt", x, b.splat(t, literal(0.0))), fcmp(b, t, "oeq", x, ZERO)
-    over = select(b, t, negative, ZERO, _polynomial(b, t, r, OVER))
-    under = select(b, t, or_(b, negative, zero), ZERO, _polynomial(b, t, r, UNDER))
-    found = _fma(b, t, k, b.splat(t, literal(LN2)), fdiv(b, t, over, under))
-    infinite = b.splat(t, INFINITE)
-    found = select(b, t, fcmp(b, t, "oeq", x, infinite), infinite, found)
-    return select(b, t, fcmp(b, t, "uno", x, x), b.splat(t, NO_NUMBER), found)
+    return k, _polynomial(b, t, r, OVER), _polynomial(b, t, r, UNDER)
+
+
+def _quotient(b: Builder, t: str, k: str, over: str, under: str) -> str:
+    return _fma(b, t, k, b.splat(t, literal(LN2)), fdiv(b, t, over, under))
 
 
 def _parted(b: Builder, t: str, x: str) -> tuple[str, str]:
@@ -102,14 +137,14 @@ def _parted(b: Builder, t: str, x: str) -> tuple[str, str]:
         k = b.op(f"fadd {b.ty(t)} {avx512(b, 'getexp', t, (t, x))}, {b.splat(t, literal(1.0))}")
         return k, avx512(b, "getmant", t, (t, x), ("i32", "2"))
     i = b.ty("i32")
-    least = b.splat("i32", str(1 << 23))
+    least = b.splat("i32", str(LEAST))
     tiny = icmp(b, "i32", "ult", convert(b, "bitcast", t, x, "i32"), least)
     factor = select(b, t, tiny, b.splat(t, literal(2.0**MADE_NORMAL)), b.splat(t, literal(1.0)))
     bits = convert(b, "bitcast", t, b.op(f"fmul {b.ty(t)} {x}, {factor}"), "i32")
     bias = select(b, "i32", tiny, b.splat("i32", str(126 + MADE_NORMAL)), b.splat("i32", "126"))
     field = b.op(f"lshr {i} {bits}, {b.splat('i32', '23')}")
     k = b.op(f"sub {i} {field}, {bias}")
-    rest = b.op(f"and {i} {bits}, {b.splat('i32', str((1 << 23) - 1))}")
+    rest = b.op(f"and {i} {bits}, {b.splat('i32', str(LEAST - 1))}")
     half = b.op(f"or {i} {rest}, {b.splat('i32', str(126 << 23))}")
     return convert(b, "sitofp", "i32", k, t), convert(b, "bitcast", "i32", half, t)
 
@@ -155,8 +190,8 @@ FUNCTIONS: dict[tuple[str, str], Fn] = {
     ("log", "d->d"): emitters_numpys_double.log,
 }
 
-BRANCHING = {("exp", "d->d"), ("log", "d->d")}
-"""Their code has more than one basic block."""
+BRANCHING = {("log", "f->f"), ("exp", "d->d"), ("log", "d->d")}
+"""Their hot code has more than one basic block."""
 
 
 @cache
