@@ -18,7 +18,6 @@ from lazyarr.codegen.emitters_anatomy import avx512, fills_registers
 from lazyarr.codegen.emitters_types import (
     ZERO,
     Fn,
-    and_,
     any_,
     convert,
     fcmp,
@@ -104,16 +103,23 @@ def log(b: Builder, t: str, x: str) -> str:
 
 def _any_log(b: Builder, t: str, x: str) -> str:
     """Zeros and negative numbers are quotients with 0, which raise what these do."""
-    negative, zero = fcmp(b, t, "olt", x, b.splat(t, literal(0.0))), fcmp(b, t, "oeq", x, ZERO)
-    positive = fcmp(b, t, "olt", b.splat(t, literal(0.0)), x)
-    infinite = b.splat(t, INFINITE)
-    finite = and_(b, positive, fcmp(b, t, "one", x, infinite))
+    # (By bits: of comparisons of single floats LLVM makes some that raise a flag for what is no number.)
+    finite, negative = (_among(b, t, x, most) for most in (INFINITE_BITS - 1, INFINITE_BITS - (1 << 31)))
+    zero = fcmp(b, t, "oeq", x, ZERO)
     k, over, under = _reduced(b, t, select(b, t, finite, x, b.splat(t, USUAL)))
     over = select(b, t, negative, ZERO, over)
     under = select(b, t, or_(b, negative, zero), ZERO, under)
     found = _quotient(b, t, k, over, under)
-    found = select(b, t, fcmp(b, t, "oeq", x, infinite), infinite, found)
+    bits = convert(b, "bitcast", t, x, "i32")
+    infinite = icmp(b, "i32", "eq", bits, b.splat("i32", str(INFINITE_BITS)))
+    found = select(b, t, infinite, b.splat(t, INFINITE), found)
     return select(b, t, fcmp(b, t, "uno", x, x), b.splat(t, NO_NUMBER), found)
+
+
+def _among(b: Builder, t: str, x: str, most: int) -> str:
+    """Is it no zero, of one sign, and are its bits so many at most?"""
+    below = b.op(f"sub {b.ty('i32')} {b.splat('i32', str(most))}, {convert(b, 'bitcast', t, x, 'i32')}")
+    return icmp(b, "i32", "ult", below, b.splat("i32", str(most & (1 << 31) - 1)))
 
 
 def _reduced(b: Builder, t: str, x: str) -> tuple[str, str, str]:

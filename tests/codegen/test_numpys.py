@@ -67,14 +67,15 @@ def test_bits(name: str, sig: str, level: str, tier: str) -> None:
     assert found.tobytes() == wanted.tobytes()
 
 
+@pytest.mark.parametrize("tier", ["1", "2"])
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("n", [16, 17])
 @pytest.mark.parametrize(("name", "sig"), EQUAL)
-def test_flags(name: str, sig: str, level: str, n: int) -> None:
+def test_flags(name: str, sig: str, level: str, n: int, tier: str) -> None:
     """Of each number alone, in whole registers and in what they leave."""
     known = equal_loops.KNOWN[name, sig]
     ufunc, ours = getattr(numpy, name), getattr(lazyarr, name)
-    options = {"cpu_level": level, "jit": "always", "plan": "always", "eager_elements": 0}
+    options = {"cpu_level": level, "tier": tier, "jit": "always", "plan": "always", "eager_elements": 0}
     others = SIGNALING[sig[0]], -87.4, -708.5, 709.5, 1e-320
     for number in [*known.edges, *(x for x, _ in known.flags), *others]:
         x = numpy.ones(n, sig[0])
