@@ -67,6 +67,24 @@ def inner_loop(ufunc: Any, sig: str) -> InnerLoop | None:
     return None
 
 
+_SYMBOL = "lazyarr.numpy."
+
+
+def symbol_of_loop(name: str, sig: str) -> str:
+    """What code calls a ufunc's loop that it calls by itself, without the loop's last argument."""
+    return f"{_SYMBOL}{name}.{sig.replace('->', '.')}"
+
+
+@cache
+def loop_at(symbol: str) -> int | None:
+    """The address of the loop that a symbol is of; None if it is of none that the running NumPy has."""
+    if not symbol.startswith(_SYMBOL):
+        return None
+    name, ins, outs = symbol.removeprefix(_SYMBOL).split(".")
+    found = inner_loop(getattr(numpy, name), f"{ins}->{outs}")
+    return found and found.address
+
+
 def loops_of(ufunc: Any) -> dict[str, tuple[int, int]]:
     """All of a ufunc's loops: types as NumPy writes them -> address, and value of the last argument."""
     fields = _fields(ufunc)

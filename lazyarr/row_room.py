@@ -19,6 +19,7 @@ from lazyarr.expr import Map
 from lazyarr.fusion.assemble import Inside
 from lazyarr.fusion.chain import Chain
 from lazyarr.fusion.touches import Touch
+from lazyarr.kernels import host
 from lazyarr.launch import program_worth_threads
 from lazyarr.ops import native
 from lazyarr.plan import STRIP_BLOCKS, STRIPS_EACH, Place, Step, Walk
@@ -213,7 +214,11 @@ class Room:
     def _calls(self) -> bool:
         """Does it call NumPy's loops?"""
         ops = (node.op for group in self.chain.groups for node in group.nodes)
-        return any(isinstance(op, Map) and not native(op.name, op.sig) for op in ops)
+        equal = host().equal
+        return any(
+            isinstance(op, Map) and not native(op.name, op.sig) and f"{op.name} {op.sig}" not in equal
+            for op in ops
+        )
 
     def worth_threads(self) -> bool:
         programs = {id(s.program): s.program for s in self.steps}

@@ -26,6 +26,9 @@ class Tuning(NamedTuple):
     no longer.  The hardware's prefetchers follow fewer bytes as a loop computes more."""
     fold_ahead: int = 4096
     """The same for folds along the innermost loop."""
+    abreast: int = 1
+    """Vectors that an iteration of a hot kernel's loop takes if its body is long (`vectorize.LONG`): their
+    chains of operations overlap, where the next iterations are out of the processor's reach."""
     rows_ahead: int = 4
     """Rows from the one that is folded to the one that is prefetched; 0: none is."""
 
@@ -42,7 +45,7 @@ _ICL = Tuning(64, fold_ahead=0)
 """Measured on a Zen 4: its prefetchers follow a stream by themselves, where others get in their way, and rows
 not at all.  The other AVX-512 levels are Xeons', with which it is the other way about."""
 
-_VP2 = Tuning(64, fold_ahead=8192)
+_VP2 = Tuning(64, fold_ahead=8192, abreast=4)
 """Measured on a Zen 5, whose prefetchers stay behind where a loop computes."""
 
 TABLE = {

@@ -7,6 +7,8 @@ the result; `width` lanes are one vector, width 0 is a scalar (the peeled tail).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from lazyarr.target import Target
 
 LINE = 64
@@ -20,6 +22,8 @@ class Builder:
     def __init__(self, target: Target, width: int) -> None:
         self.target = target
         self.width = width
+        self.hot = False
+        """There may be more code."""
         self.lines: list[str] = []
         self.declarations: dict[str, None] = {}
         self.block = "entry"
@@ -49,6 +53,19 @@ class Builder:
     def label(self, name: str) -> None:
         self.lines.append(f"{name}:")
         self.block = name
+
+    def rarely(
+        self, where: str, t: str, usual: Sequence[str], other: Callable[[], Sequence[str]]
+    ) -> list[str]:
+        """What `other` makes, in a block that seldom runs, if `where` (i1) is True; else the usual values."""
+        before, some, on = self.block, self.fresh("rare")[1:], self.fresh("on")[1:]
+        self.do(f"br i1 {where}, label %{some}, label %{on}")
+        self.label(some)
+        made, after = other(), self.block
+        self.do(f"br label %{on}")
+        self.label(on)
+        pairs = zip(usual, made, strict=True)
+        return [self.op(f"phi {t} [ {x}, %{before} ], [ {y}, %{after} ]") for x, y in pairs]
 
     def declare(self, text: str) -> None:
         """A module-level declaration, kept once."""

@@ -17,6 +17,7 @@ from lazyarr.codegen.emit_lanes import Place
 from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emit_status import Status
 from lazyarr.codegen.loopir import (
+    AFTER_MAIN,
     Blocks,
     Call,
     Gather,
@@ -47,6 +48,7 @@ class Emitter:
     def __init__(self, kernel: Kernel, target: Target) -> None:
         self.kernel, self.target = kernel, target
         self.b = Builder(target, 0)
+        self.b.hot = kernel.hot
         self.layout = Layout(kernel.rank, len(kernel.operands), len(kernel.scalars), len(kernel.loops))
         self.block = "entry"
         """Label of the basic block that is being written."""
@@ -211,7 +213,7 @@ class Emitter:
                 self.call(stmt, at.pointers, at.count, [self.step(ref) for ref in refs_of(stmt)])
             else:
                 assert isinstance(stmt, Loop)           # scans are `scan_along`'s
-                main = self.loop(stmt, at, main if stmt.part == "rest" else "0")
+                main = self.loop(stmt, at, main if stmt.part in AFTER_MAIN else "0")
 
     def once(self, stmt: Once, at: Range) -> None:
         """Straight-line scalar code, once for a range."""
@@ -275,7 +277,7 @@ class Emitter:
         """One loop over elements from `start` on; where it ends."""
         b = self.b
         end = at.count
-        if loop.part == "main":
+        if loop.part in ("main", "more"):
             end = b.op(f"and i64 {at.count}, {-loop.lanes}")
             if self.apart is not None:
                 return self.row(loop, at, end, self.apart)
@@ -285,9 +287,10 @@ class Emitter:
         wide, bases = self.entered(loop, at)
         b.do(f"br label %{head}")
         self.label(head)
-        b.do(f"%i.{head} = phi i64 [ {start}, %{pre} ], [ %n.{head}, %{head} ]")
+        place = len(b.lines)
         emit_body(loop.body, wide, lambda ref: self.place(ref, bases[ref], f"%i.{head}"))
         b.width = 0
+        b.lines.insert(place, f"  %i.{head} = phi i64 [ {start}, %{pre} ], [ %n.{head}, %{b.block} ]")
         b.do(f"%n.{head} = add i64 %i.{head}, {max(loop.lanes, 1)}")
         more = b.op(f"icmp ult i64 %n.{head}, {end}")
         b.do(f"br i1 {more}, label %{head}, label %{done}")
@@ -315,15 +318,18 @@ class Emitter:
         end = b.op(f"select i1 {apart}, i64 {at.count}, i64 {whole}")
         b.do(f"br label %{head}")
         self.label(head)
-        b.do(f"%i.{head} = phi i64 [ 0, %{pre} ], [ %n.{head}, %{head} ]")
-        b.do(f"%n.{head} = phi i64 [ {second}, %{pre} ], [ %m.{head}, %{head} ]")
+        place = len(b.lines)
         emit_body(loop.body, wide, lambda ref: self.place(ref, bases[ref], f"%i.{head}"))
-        b.width = 0
+        b.width, last = 0, b.block
+        b.lines[place:place] = [
+            f"  %i.{head} = phi i64 [ 0, %{pre} ], [ %n.{head}, %{last} ]",
+            f"  %n.{head} = phi i64 [ {second}, %{pre} ], [ %m.{head}, %{last} ]",
+        ]
         b.do(f"%m.{head} = add i64 {walk.after(f'%n.{head}')}, 0")
         more = b.op(f"icmp ult i64 %i.{head}, {walk.last}")
         b.do(f"br i1 {more}, label %{head}, label %{done}")
         self.label(done)
-        return b.op(f"phi i64 [ 0, %{before} ], [ {end}, %{head} ]")
+        return b.op(f"phi i64 [ 0, %{before} ], [ {end}, %{last} ]")
 
     # Where a Ref lies
 

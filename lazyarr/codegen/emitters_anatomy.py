@@ -103,7 +103,7 @@ def modf(b: Builder, t: str, x: str) -> list[Value]:
     return [b.intrinsic("copysign", t, (t, rest), (t, x)), whole]
 
 
-def _pieces(b: Builder, *values: tuple[str, str]) -> Iterator[tuple[str, ...]]:
+def registers(b: Builder, *values: tuple[str, str]) -> Iterator[tuple[str, ...]]:
     """Registers of AVX-512 of each (type, value), in order."""
     n = 64 // max(_BYTES.get(t, 0) for t, _ in values)
     for start in range(0, b.width, n):
@@ -115,7 +115,7 @@ def _pieces(b: Builder, *values: tuple[str, str]) -> Iterator[tuple[str, ...]]:
         )  # fmt: skip
 
 
-def _joined(b: Builder, t: str, parts: list[str]) -> str:
+def joined(b: Builder, t: str, parts: list[str]) -> str:
     """Registers side by side."""
     n = b.width // len(parts)
     while len(parts) > 1:
@@ -145,14 +145,14 @@ def avx512(
         wide += [(t, given[0]), ("i1", given[1])]
     callee = f"{v} @llvm.x86.avx512.mask.{name}.p{'sd'[t == 'double']}.512"
     b.declare(f"declare {callee}({', '.join([v] * count + ['i32'] * len(constants) + [v, mask, 'i32'])})")
-    for pieces in _pieces(b, *wide):
+    for pieces in registers(b, *wide):
         known, lanes = "zeroinitializer", "-1"
         if given is not None:
             known, lanes = pieces[count], b.op(f"bitcast <{n} x i1> {pieces[-1]} to {mask}")
         # (The last one: the usual rounding.)
         taken = [*((v, x) for x in pieces[:count]), *constants, (v, known), (mask, lanes), ("i32", "4")]
         found.append(b.op(f"call {callee}({', '.join(f'{kind} {x}' for kind, x in taken)})"))
-    return _joined(b, t, found)
+    return joined(b, t, found)
 
 
 _BYTES = {"float": 4, "double": 8}

@@ -11,10 +11,23 @@ from __future__ import annotations
 import struct
 from functools import cache
 
+from lazyarr.codegen import emitters_numpys_double
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emitters import Emit, bound
 from lazyarr.codegen.emitters_anatomy import avx512, fills_registers
-from lazyarr.codegen.emitters_types import ZERO, Fn, convert, fcmp, fdiv, icmp, lane, literal, select
+from lazyarr.codegen.emitters_types import (
+    ZERO,
+    Fn,
+    any_,
+    convert,
+    fcmp,
+    fdiv,
+    icmp,
+    lane,
+    literal,
+    or_,
+    select,
+)
 from lazyarr.target import Target
 
 LOG2E, LN2_HIGH, LN2_LOW = map(float.fromhex, ("0x1.715476p+0", "0x1.62e4p-1", "0x1.7f7d1cp-20"))
@@ -31,6 +44,26 @@ MAGIC, MAGIC_BITS = 1.5 * 2.0**23, 0x4B400000
 
 LOW, HIGH = -104.0, 89.0
 """Here results are zero and infinite, and raise 'underflow' and 'overflow': so they do further away."""
+
+OVER = tuple(map(float.fromhex, (
+    "0x1.a8579ap-6", "0x1.860666p-2", "0x1.7ae152p+0", "0x1.0e6c38p+1", "0x1p+0", "0x0p+0",
+)))  # fmt: skip
+UNDER = tuple(map(float.fromhex, (
+    "0x1.8107bep-8", "0x1.3cb7e6p-3", "0x1.f915c8p-1", "0x1.39fc1ap+1", "0x1.4e6c38p+1", "0x1p+0",
+)))  # fmt: skip
+"""Numerator and denominator of log1p(r), between the roots of 1 / 2 and 2; the highest power first."""
+
+LN2, ROOT = map(float.fromhex, ("0x1.62e43p-1", "0x1.6a09e6p-1"))
+"""ln2, and the root of 1 / 2, rounded."""
+
+USUAL = literal(3.0)
+"""A number whose logarithm, without its exponent, is negative."""
+
+LEAST = 1 << 23
+"""The bits of the least normal number."""
+
+MADE_NORMAL = 24
+"""By so many powers of two a subnormal number becomes a normal one."""
 
 INFINITE, NO_NUMBER = literal(float("inf")), "0x7FF8000000000000"
 INFINITE_BITS = 0x7F800000
@@ -57,12 +90,80 @@ def exp(b: Builder, t: str, x: str) -> str:
     return select(b, t, finite, _scaled(b, t, part, shifted), beyond)
 
 
+def log(b: Builder, t: str, x: str) -> str:
+    """k ln2 and the logarithm of m, x = 2**k m.  Hot code computes only that where all numbers are normal."""
+    if not b.hot:
+        return _any_log(b, t, x)
+    bits = convert(b, "bitcast", t, x, "i32")
+    above = b.op(f"sub {b.ty('i32')} {bits}, {b.splat('i32', str(LEAST))}")
+    other = icmp(b, "i32", "uge", above, b.splat("i32", str(INFINITE_BITS - LEAST)))
+    found = _quotient(b, t, *_reduced(b, t, x))
+    return b.rarely(any_(b, other), b.ty(t), [found], lambda: [_any_log(b, t, x)])[0]
+
+
+def _any_log(b: Builder, t: str, x: str) -> str:
+    """Zeros and negative numbers are quotients with 0, which raise what these do."""
+    # (By bits: of comparisons of single floats LLVM makes some that raise a flag for what is no number.)
+    finite, negative = (_among(b, t, x, most) for most in (INFINITE_BITS - 1, INFINITE_BITS - (1 << 31)))
+    zero = fcmp(b, t, "oeq", x, ZERO)
+    k, over, under = _reduced(b, t, select(b, t, finite, x, b.splat(t, USUAL)))
+    over = select(b, t, negative, ZERO, over)
+    under = select(b, t, or_(b, negative, zero), ZERO, under)
+    found = _quotient(b, t, k, over, under)
+    bits = convert(b, "bitcast", t, x, "i32")
+    infinite = icmp(b, "i32", "eq", bits, b.splat("i32", str(INFINITE_BITS)))
+    found = select(b, t, infinite, b.splat(t, INFINITE), found)
+    return select(b, t, fcmp(b, t, "uno", x, x), b.splat(t, NO_NUMBER), found)
+
+
+def _among(b: Builder, t: str, x: str, most: int) -> str:
+    """Is it no zero, of one sign, and are its bits so many at most?"""
+    below = b.op(f"sub {b.ty('i32')} {b.splat('i32', str(most))}, {convert(b, 'bitcast', t, x, 'i32')}")
+    return icmp(b, "i32", "ult", below, b.splat("i32", str(most & (1 << 31) - 1)))
+
+
+def _reduced(b: Builder, t: str, x: str) -> tuple[str, str, str]:
+    """k, and the logarithm of m as a numerator and a denominator."""
+    k, m = _parted(b, t, x)
+    low = icmp(b, "i32", "sle", convert(b, "bitcast", t, m, "i32"), b.splat("i32", str(_bits(ROOT))))
+    one = b.splat(t, literal(1.0))
+    m = select(b, t, low, b.op(f"fadd {b.ty(t)} {m}, {m}"), m)
+    k = select(b, t, low, b.op(f"fsub {b.ty(t)} {k}, {one}"), k)
+    r = b.op(f"fsub {b.ty(t)} {m}, {one}")
+    return k, _polynomial(b, t, r, OVER), _polynomial(b, t, r, UNDER)
+
+
+def _quotient(b: Builder, t: str, k: str, over: str, under: str) -> str:
+    return _fma(b, t, k, b.splat(t, literal(LN2)), fdiv(b, t, over, under))
+
+
+def _parted(b: Builder, t: str, x: str) -> tuple[str, str]:
+    """The exponent of positive finite numbers, as a number, and the rest, from 0.5 to 1."""
+    if fills_registers(b, t):
+        k = b.op(f"fadd {b.ty(t)} {avx512(b, 'getexp', t, (t, x))}, {b.splat(t, literal(1.0))}")
+        return k, avx512(b, "getmant", t, (t, x), ("i32", "2"))
+    i = b.ty("i32")
+    least = b.splat("i32", str(LEAST))
+    tiny = icmp(b, "i32", "ult", convert(b, "bitcast", t, x, "i32"), least)
+    factor = select(b, t, tiny, b.splat(t, literal(2.0**MADE_NORMAL)), b.splat(t, literal(1.0)))
+    bits = convert(b, "bitcast", t, b.op(f"fmul {b.ty(t)} {x}, {factor}"), "i32")
+    bias = select(b, "i32", tiny, b.splat("i32", str(126 + MADE_NORMAL)), b.splat("i32", "126"))
+    field = b.op(f"lshr {i} {bits}, {b.splat('i32', '23')}")
+    k = b.op(f"sub {i} {field}, {bias}")
+    rest = b.op(f"and {i} {bits}, {b.splat('i32', str(LEAST - 1))}")
+    half = b.op(f"or {i} {rest}, {b.splat('i32', str(126 << 23))}")
+    return convert(b, "sitofp", "i32", k, t), convert(b, "bitcast", "i32", half, t)
+
+
+def _bits(x: float) -> int:
+    return int(struct.unpack("i", struct.pack("f", x))[0])
+
+
 def _held(b: Builder, bits: str) -> str:
     """Numbers from `LOW` to `HIGH`, by their bits: of signed integers these are in order where numbers are
     positive, of unsigned ones negative numbers come last, the least at the end."""
-    high, low = (struct.unpack("i", struct.pack("f", x))[0] for x in (HIGH, LOW))
-    most = b.intrinsic("smin", "i32", ("i32", bits), ("i32", b.splat("i32", str(high))))
-    return b.intrinsic("umin", "i32", ("i32", most), ("i32", b.splat("i32", str(low))))
+    most = b.intrinsic("smin", "i32", ("i32", bits), ("i32", b.splat("i32", str(_bits(HIGH)))))
+    return b.intrinsic("umin", "i32", ("i32", most), ("i32", b.splat("i32", str(_bits(LOW)))))
 
 
 def _fma(b: Builder, t: str, x: str, y: str, z: str) -> str:
@@ -88,7 +189,15 @@ def _scaled(b: Builder, t: str, x: str, shifted: str) -> str:
     return x
 
 
-FUNCTIONS: dict[tuple[str, str], Fn] = {("exp", "f->f"): exp}
+FUNCTIONS: dict[tuple[str, str], Fn] = {
+    ("exp", "f->f"): exp,
+    ("log", "f->f"): log,
+    ("exp", "d->d"): emitters_numpys_double.exp,
+    ("log", "d->d"): emitters_numpys_double.log,
+}
+
+BRANCHING = {("log", "f->f"), ("exp", "d->d"), ("log", "d->d")}
+"""Their hot code has more than one basic block."""
 
 
 @cache

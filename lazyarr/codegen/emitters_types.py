@@ -124,6 +124,14 @@ def or_(b: Builder, x: str, y: str) -> str:
     return b.op(f"or {b.ty('i1')} {x}, {y}")
 
 
+def any_(b: Builder, where: str) -> str:
+    """Is it True in some lane (i1)?"""
+    if not b.width:
+        return where
+    whole = b.op(f"bitcast {b.ty('i1')} {where} to i{b.width}")
+    return b.op(f"icmp ne i{b.width} {whole}, 0")
+
+
 _QUIET = {"oeq", "one", "une", "ueq", "ord", "uno"}
 _SHORT = {"half": "f16", "float": "f32", "double": "f64"}
 
@@ -176,10 +184,7 @@ def raise_flag(b: Builder, flag: str, where: str) -> None:
     The status is an effect that the optimiser may not drop or move into lanes that did not ask,
     hence the constrained operation on one float.
     """
-    hit = where
-    if b.width:
-        whole = b.op(f"bitcast {b.ty('i1')} {where} to i{b.width}")
-        hit = b.op(f"icmp ne i{b.width} {whole}, 0")
+    hit = any_(b, where)
     opcode, left, harmful = _RAISERS[flag]
     # An integer select is a conditional move; one of floats may become a branch.
     right = b.op(f"bitcast i32 {b.op(f'select i1 {hit}, i32 {harmful}, i32 {_ONE}')} to float")

@@ -15,6 +15,7 @@ import numpy
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.loopir import (
+    AFTER_MAIN,
     Apply,
     Blocks,
     Call,
@@ -111,11 +112,11 @@ class Machine:
             elif isinstance(stmt, Scan):
                 self.scan(stmt, at)
             else:
-                main = self.loop(stmt, at, main if stmt.part == "rest" else 0)
+                main = self.loop(stmt, at, main if stmt.part in AFTER_MAIN else 0)
 
     def loop(self, loop: Loop, at: Range, start: int) -> int:
         lanes = max(loop.lanes, 1)
-        end = at.count - at.count % lanes if loop.part == "main" else at.count
+        end = at.count - at.count % lanes if loop.part in ("main", "more") else at.count
         for i in range(start, end, lanes):
             values = dict(self.fixed)
             for lane in loop.body:

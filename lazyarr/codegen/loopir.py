@@ -9,8 +9,9 @@ In:  `lower` makes it from a parfor; `tile` and `vectorize` refine it.   Out: `e
            | Blocks(size, stmt*)      the range in blocks of at most `size` elements, in order
            | Loop(part, lanes, lane*)
                                       `lanes` elements at once (0: one, as scalars).  part 'main': as
-                                      many as divide evenly; 'rest': those that the 'main' loop before
-                                      it left; 'all': every element
+                                      many as divide evenly; 'more': the same of what the 'main' loop
+                                      before it left; 'rest': all that the loop before it left; 'all':
+                                      every element
            | Call(loop, ins, outs)    NumPy's inner loop number `loop` over the elements
            | Scan(op, sig, source, target)
                                       running results over the elements; the last is kept for the next block
@@ -106,6 +107,10 @@ class Once:
     body: tuple[Lane, ...]
 
 
+AFTER_MAIN = ("more", "rest")
+"""Parts that begin where the loop before them ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class Loop:
     part: str
@@ -160,6 +165,8 @@ class Kernel:
     shifts: tuple[Shift, ...] = ()
     """Which operands are others, further on (`fusion.parfor`), where that is of interest."""
     jam: Jam | None = None
+    hot: bool = False
+    """It is worth more code."""
 
     def __str__(self) -> str:
         lines = [f"kernel rank {self.rank} block {self.block} scratch {self.scratch_bytes}"]

@@ -56,7 +56,7 @@ def lower(parfor: Parfor, target: Target, nontemporal: bool = False, hot: bool =
 
     One that is `hot` is worth more code."""
     kernel = Lowering(parfor, target, nontemporal).kernel()
-    return replace(kernel, shifts=parfor.shifts) if hot and parfor.shifts else kernel
+    return replace(kernel, shifts=parfor.shifts, hot=True) if hot else kernel
 
 
 class Lowering:

@@ -63,6 +63,7 @@ class Body(Emitter):
     def __init__(self, kernel: Kernel, r: Reduce, b: Function) -> None:
         super().__init__(kernel, r.target)
         self.r, self.b = r, b
+        b.hot = r.hot
         self.layout = r.layout
         self.fixed = Registers(b)
         self.status = r.status(b)

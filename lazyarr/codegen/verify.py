@@ -5,8 +5,8 @@ Given the ABI's promises (a chunk lies inside the shape, operands are as large a
 say, `scratch_bytes` per thread), it holds for a kernel that passes:
 
   * the elements that a statement touches are those of its range: a 'main' loop stops at a multiple of
-    its lanes, or its last vector overlaps the one before (`emit_rows`), a 'rest' loop does what is left, and
-    the two have the same body;
+    its lanes, or its last vector overlaps the one before (`emit_rows`), 'more' stops at a multiple of fewer,
+    a 'rest' loop does what is left, and all have the same body;
   * block slots are used inside `Blocks` of no more elements than a slot has room for, and lie inside
     scratch memory; what a slot holds is not overwritten before its last use, and nothing is
     read that was not written; a call's results do not lie in its arguments;
@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from lazyarr.codegen.jam import can_jam, main_of, rows_read
 from lazyarr.codegen.loopir import (
+    AFTER_MAIN,
     Apply,
     Blocks,
     Call,
@@ -58,6 +59,11 @@ def verify_kernel(kernel: Kernel, after: str) -> None:
 def require(truth: bool, message: str) -> None:
     if not truth:
         raise InvalidKernel(message)
+
+
+def _goes_on(stmt: Stmt | None) -> bool:
+    """Does it leave elements to the next loop?"""
+    return isinstance(stmt, Loop) and stmt.part in ("main", "more")
 
 
 class Checker:
@@ -135,16 +141,17 @@ class Checker:
                 self.call(stmt, single=False)
             elif isinstance(stmt, Scan):
                 self.scan(stmt)
-            elif stmt.part == "rest":
-                require(isinstance(before, Loop) and before.part == "main", "'rest' without 'main'")
+            elif stmt.part in AFTER_MAIN:
+                require(_goes_on(before), f"'{stmt.part}' without 'main'")
                 assert isinstance(before, Loop)
-                require(stmt.lanes == 0 and stmt.body == before.body, "'rest' differs from 'main'")
+                fewer = 0 < stmt.lanes < before.lanes if stmt.part == "more" else stmt.lanes == 0
+                require(fewer and stmt.body == before.body, f"'{stmt.part}' differs from 'main'")
             else:
                 self.loop(stmt)
-            main = isinstance(before, Loop) and before.part == "main"
-            require(not main or (isinstance(stmt, Loop) and stmt.part == "rest"), "'main' without 'rest'")
+            following = isinstance(stmt, Loop) and stmt.part in AFTER_MAIN
+            require(following or not _goes_on(before), "'main' without 'rest'")
             before = stmt
-        require(not (isinstance(before, Loop) and before.part == "main"), "'main' without 'rest'")
+        require(not _goes_on(before), "'main' without 'rest'")
 
     def blocks(self, stmt: Blocks) -> None:
         require(not self.block, "nested Blocks")
@@ -158,7 +165,7 @@ class Checker:
     def loop(self, loop: Loop) -> None:
         lanes = loop.lanes
         require(lanes >= 0 and lanes & (lanes - 1) == 0, f"{lanes} lanes are no power of two")
-        require(loop.part == "main" or lanes == 0, "vectors in a loop that must do every element")
+        require(loop.part in ("main", "more") or lanes == 0, "vectors in a loop that must do every element")
         values = dict(self.fixed)
         stored: set[int] = set()
         for lane in loop.body:

@@ -21,6 +21,7 @@ import sys
 from contextlib import suppress
 from functools import cache
 
+from lazyarr.numpy_loops import loop_at
 from lazyarr.records import NamedTuple
 
 PAGE = 4096
@@ -78,7 +79,10 @@ def _process() -> ctypes.CDLL:
 
 @cache
 def function(name: str) -> int | None:
-    """The address of a C function of the process, or None."""
+    """The address of a C function of the process, or of a loop of NumPy's, or None."""
+    found = loop_at(name)
+    if found is not None:
+        return found
     try:
         return ctypes.cast(_process()[name], _ADDRESS).value
     except AttributeError:

@@ -34,6 +34,7 @@ from lazyarr.dispatch.levels import (
     usable_levels,
 )
 from lazyarr.dispatch.llvm import binding, loading, lock, version
+from lazyarr.numpy_loops import loop_at
 from lazyarr.records import NamedTuple
 from lazyarr.target import Target
 
@@ -297,10 +298,14 @@ def _by_llvm(binary: bytes, symbols: tuple[str, ...]) -> image.Loaded:
     """LLVM's own loader, which would end the process for want of a function."""
     from lazyarr.dispatch import elf
 
-    absent = [name for name in elf.undefined(binary) if image.function(name) is None]
+    needed = elf.undefined(binary)
+    absent = [name for name in needed if image.function(name) is None]
     if absent:
         raise RuntimeError(f"code needs functions that this process lacks: {', '.join(absent)}")
     with lock:
+        for name, address in ((name, loop_at(name)) for name in needed):
+            if address is not None:     # (no function that a process has by name)
+                binding().add_symbol(name, address)
         engine, file = _engine(), binding().ObjectFileRef.from_data(binary)
         engine.add_object_file(file)
         engine.finalize_object()

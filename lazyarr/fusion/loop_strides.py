@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 import numpy
 
 from lazyarr.dtypes import PLAIN, char_of
+from lazyarr.equal_loops import is_near, whatever_strides
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.fusion.body import moved
 from lazyarr.fusion.parfor import Inst, result_char
@@ -36,8 +37,10 @@ class Call(NamedTuple):
 
 
 def is_call(op: str, sig: str) -> bool:
-    """Does NumPy's inner loop run it?  (The bits of our own do not depend on strides.)"""
-    return op in OPS and kind(sig.partition("->")[0][-1]) not in row(op).native and not own(op, sig)
+    """Does NumPy's inner loop run it, and may the bits depend on strides?  (Those of our own do not.)"""
+    if op not in OPS or kind(sig.partition("->")[0][-1]) in row(op).native or own(op, sig):
+        return False
+    return not whatever_strides(op, sig)
 
 
 TIES_BY_STRIDES = bool(numpy.signbit(numpy.clip(numpy.full(8, -0.0), 0.0, 1.0)).all())
@@ -107,7 +110,7 @@ def fit(body: Sequence[Inst], calls: Sequence[Call], rows: Mapping[int, int]) ->
                 unlike.add(call.serial)
             continue
         dense = None
-        if call.strides is not None:
+        if call.strides is not None and is_near(inst.op, inst.sig, call.strides):
             dense = _dense_arguments(inst, body, call.strides, rows, still, lone)
         if dense is None or wanted.setdefault(call.value, dense) != dense:
             unlike.add(call.serial)

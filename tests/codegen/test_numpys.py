@@ -21,23 +21,42 @@ from lazyarr.plan import RowBlocks
 llvm = pytest.importorskip("llvmlite.binding")
 LEVELS = [level.target.name for level in usable_levels()]
 EQUAL = [(name, sig) for name, sig in FUNCTIONS if f"{name} {sig}" in host().equal]
+SIGNALING = {
+    "f": numpy.array([0x7F800001], numpy.uint32).view(numpy.float32)[0],
+    "d": numpy.array([0x7FF0000000000001], numpy.uint64).view(numpy.float64)[0],
+}
 STEP = 641
 """Every so many of all 2**32 numbers; all of them take ten seconds."""
 
 
-def numbers() -> numpy.ndarray:
+def numbers(char: str) -> numpy.ndarray:
     """From everywhere, and those that equal_loops looks at; a number that leaves a rest in all registers."""
-    every = numpy.arange(0, 1 << 32, STEP, dtype=numpy.uint64).astype(numpy.uint32)
-    chosen = [equal_loops._numbers(known).view(numpy.uint32) for known in equal_loops.KNOWN.values()]
-    bits = numpy.concatenate([every, *chosen])
-    return bits[: len(bits) // 64 * 64 + 23].view(numpy.float32)
+    every = numpy.arange(0, 1 << 32, STEP, dtype=numpy.uint64).astype(numpy.uint32).view(numpy.float32)
+    chosen = [equal_loops._numbers(sig[0], known) for (_, sig), known in equal_loops.KNOWN.items()]
+    if char == "d":
+        rng = numpy.random.default_rng(3)
+        bits = rng.integers(0, 1 << 64, 1 << 20, dtype=numpy.uint64).view(numpy.float64)
+        near = numpy.ones(1 << 16).view(numpy.int64) + rng.integers(-1 << 20, 1 << 20, 1 << 16)
+        every = numpy.concatenate([bits, abs(bits), near.view(numpy.float64), *map(rare, RARE)])
+        chosen = [x for x in chosen if x.dtype == char]
+    with numpy.errstate(all="ignore"):
+        x = numpy.concatenate([x.astype(char) for x in (every, *chosen)])
+    return x[: len(x) // 64 * 64 + 23]
+
+
+RARE = (-746.0, -708.0), (707.0, 710.0), (-1e-307, 1e-307), (0.0, 4.0), (-1.0, 1.0)
+"""Where exponentials of float64 leave the usual way, and other ranges that matter."""
+
+
+def rare(limits: tuple[float, float]) -> numpy.ndarray:
+    return numpy.random.default_rng(4).uniform(*limits, 1 << 16)
 
 
 @pytest.mark.parametrize("tier", ["1", "2"])
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(("name", "sig"), EQUAL)
 def test_bits(name: str, sig: str, level: str, tier: str) -> None:
-    x = numbers()
+    x = numbers(sig[0])
     options = {"cpu_level": level, "tier": tier, "jit": "always", "plan": "always"}
     with numpy.errstate(all="ignore"), lazyarr.options(**options):
         wanted = getattr(numpy, name)(x)
@@ -48,18 +67,20 @@ def test_bits(name: str, sig: str, level: str, tier: str) -> None:
     assert found.tobytes() == wanted.tobytes()
 
 
+@pytest.mark.parametrize("tier", ["1", "2"])
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("n", [16, 17])
 @pytest.mark.parametrize(("name", "sig"), EQUAL)
-def test_flags(name: str, sig: str, level: str, n: int) -> None:
+def test_flags(name: str, sig: str, level: str, n: int, tier: str) -> None:
     """Of each number alone, in whole registers and in what they leave."""
     known = equal_loops.KNOWN[name, sig]
-    signaling = numpy.array([0x7F800001], numpy.uint32).view(numpy.float32)[0]
     ufunc, ours = getattr(numpy, name), getattr(lazyarr, name)
-    options = {"cpu_level": level, "jit": "always", "plan": "always", "eager_elements": 0}
-    for number in [*known.edges, *(x for x, _ in known.flags), signaling, numpy.float32(-87.4)]:
-        x = numpy.zeros(n, numpy.float32)
-        x[-1] = number
+    options = {"cpu_level": level, "tier": tier, "jit": "always", "plan": "always", "eager_elements": 0}
+    others = SIGNALING[sig[0]], -87.4, -708.5, 709.5, 1e-320
+    for number in [*known.edges, *(x for x, _ in known.flags), *others]:
+        x = numpy.ones(n, sig[0])
+        with numpy.errstate(all="ignore"):
+            x[-1] = number
         with numpy.errstate(all="warn"):
             with warnings.catch_warnings(record=True) as wanted:
                 warnings.simplefilter("always")
@@ -70,46 +91,72 @@ def test_flags(name: str, sig: str, level: str, n: int) -> None:
         assert [str(w.message) for w in found] == [str(w.message) for w in wanted], number
 
 
+VIEWS = {
+    "forwards": lambda x: x, "backwards": lambda x: x[::-1], "with gaps": lambda x: x[::3],
+    "backwards with gaps": lambda x: x[::-3], "columns": lambda x: x.reshape(-1, 6)[:, 1],
+    "transposed": lambda x: x.reshape(-1, 6).T, "rows backwards": lambda x: x.reshape(-1, 6)[::-1],
+    "columns backwards": lambda x: x.reshape(-1, 6)[:, ::-1],
+    "a row again": lambda x: x[:6] + x.reshape(-1, 6),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("seen", VIEWS)
 @pytest.mark.parametrize(("name", "sig"), EQUAL)
-def test_any_memory(name: str, sig: str) -> None:
-    """NumPy's bits do not depend on how numbers lie, so ours need not."""
-    x = numpy.random.default_rng(2).uniform(-87, 88, 6007).astype(numpy.float32)
-    wide = numpy.repeat(x, 3)
-    memory = numpy.zeros(x.nbytes + 1, "u1")[1:].view(numpy.float32)
-    memory[:] = x
-    x[:100] = numpy.linspace(-87, 88, 100)
-    for y in (x[::-1], wide[::3], wide[::-3], memory, numpy.broadcast_to(x[:, None], (6007, 5))):
-        wanted = getattr(numpy, name)(y)
-        with lazyarr.options(jit="always", plan="always"):
-            assert numpy.asarray(getattr(lazyarr, name)(lazyarr.array(y)) * 1).tobytes() == wanted.tobytes()
+def test_any_memory(name: str, sig: str, seen: str, level: str) -> None:
+    """Also where NumPy's bits depend on how numbers lie: what is read backwards (float64, NumPy 2.4)."""
+    limits = (-40, 40) if name == "exp" else (0, 3)
+    x = numpy.random.default_rng(2).uniform(*limits, 18006).astype(sig[0])
+    x[:100] = numpy.linspace(1, 40, 100)
+    view = VIEWS[seen]
+    wanted = getattr(numpy, name)(view(x)) * 1
+    with lazyarr.options(jit="always", plan="always", cpu_level=level):
+        assert numpy.asarray(getattr(lazyarr, name)(view(lazyarr.array(x))) * 1).tobytes() == wanted.tobytes()
+        memory = numpy.zeros(x.nbytes + 1, "u1")[1:].view(sig[0])
+        memory[:] = x
+        found = getattr(lazyarr, name)(view(lazyarr.asarray(memory)))
+        assert numpy.asarray(found * 1).tobytes() == (getattr(numpy, name)(view(memory)) * 1).tobytes()
 
 
 @pytest.mark.parametrize("where", ["everywhere", "with gaps", "alone"])
-def test_other_bits_are_seen(where: str) -> None:
+@pytest.mark.parametrize(("name", "sig"), EQUAL)
+def test_other_bits_are_seen(name: str, sig: str, where: str) -> None:
     """One number in the middle of its kind is enough, or in the way that few numbers or gaps take."""
-    known = equal_loops.KNOWN["exp", "f->f"]
-    witness = numpy.array(known.witnesses[:1], numpy.uint32).view(numpy.float32)[0]
+    known, char, ufunc = equal_loops.KNOWN[name, sig], sig[0], getattr(numpy, name)
+    size = numpy.dtype(char).itemsize
+    witness = numpy.array(known.witnesses[:1], f"u{size}").view(char)[0]
 
     def other(x: numpy.ndarray, out: numpy.ndarray | None = None) -> numpy.ndarray:
-        found = numpy.exp(x, out=out)
-        differs = {"everywhere": True, "with gaps": x.strides != (4,), "alone": x.size == 1}[where]
+        found = ufunc(x, out=out)
+        differs = {"everywhere": True, "with gaps": x.strides != (size,), "alone": x.size == 1}[where]
         odd = (x == witness) & differs
-        found[odd] = numpy.nextafter(found[odd], numpy.float32(0))
+        found[odd] = numpy.nextafter(found[odd], numpy.zeros((), char)[()])
         return found
 
-    if not EQUAL:
-        pytest.skip("the running NumPy has other bits")
-    assert equal_loops._agrees(numpy.exp, known)
-    assert not equal_loops._agrees(numpy.exp, known._replace(flags=((1.0, "overflow"),)))
-    assert not equal_loops._agrees(other, known)
+    assert equal_loops._agrees(ufunc, char, known)
+    assert not equal_loops._agrees(ufunc, char, known._replace(flags=((1.0, "overflow"),)))
+    assert not equal_loops._agrees(other, char, known)
+
+
+def test_estimates_decide_nothing() -> None:
+    """No number is looked at of which a CPU's inverse may be rounded up or down."""
+    for (_, sig), known in equal_loops.KNOWN.items():
+        if known.inverse:
+            x = equal_loops._numbers(sig[0], known)
+            with numpy.errstate(all="ignore"):
+                between = abs(8 / numpy.frexp(x)[0]) % 1
+            assert not (abs(between - 0.5) < equal_loops.NEAR).any()
 
 
 def test_when() -> None:
     """Where products are fused, unless it is switched off or functions are ours."""
     assert FUNCTIONS.keys() == equal_loops.KNOWN.keys()
-    seen = equal_loops._seen()          # (which is of the CPU, whatever level is asked for)
+    # (What NumPy computes is of the CPU, whatever level is asked for.)
+    seen = {each: known for each, known in equal_loops.KNOWN.items() if equal_loops._seen(*each)}
     for level in BY_NAME.values():
-        assert completed(level.target).equal == (seen if level.target.x86 and level.target.fma else ())
+        target, wide = level.target, level.target.vector_bytes == 64
+        wanted = [f"{name} {sig}" for (name, sig), known in seen.items() if wide or not known.wide]
+        assert completed(target).equal == (tuple(wanted) if target.x86 and target.fma else ())
     target = host()._replace(equal=("exp f->f",))
     assert numpys("exp", "f->f", target) and not numpys("exp", "d->d", target)
     assert native("exp", "f->f", target) and not native("exp", "f->f", target._replace(off=("emitters:exp",)))
@@ -117,10 +164,32 @@ def test_when() -> None:
         assert not native("exp", "f->f", target)
 
 
+@pytest.mark.parametrize("code", ["tier 1", "tier 2"])
+@pytest.mark.parametrize("n", [1, 7, 8, 31, 32, 41, 1000])
+def test_some_numbers_are_numpys(n: int, code: str) -> None:
+    """Few of them, anywhere in several registers, in a long loop; in place, too."""
+    x = numpy.random.default_rng(n).uniform(0.5, 1.5, (3, n))
+    x[0, n // 2], x[1, -1], x[2, n // 3] = -1.0, 0.0, 1e6
+
+    def program(np, a, b, c):                                # type: ignore[no-untyped-def]
+        y = np.log(a) * np.exp(700 * b) - np.exp(c) + np.log(c)
+        for _ in range(20):
+            y = y * a + b
+        a *= y
+        return y, a
+
+    with numpy.errstate(all="ignore"), lazyarr.options(jit="always", plan="always", tier=code[-1]):
+        ours = program(lazyarr, *map(lazyarr.array, x))
+        for found, wanted in zip(ours, program(numpy, *x.copy()), strict=True):
+            one, other = (numpy.where(numpy.isnan(y), numpy.nan, y) for y in (numpy.asarray(found), wanted))
+            assert one.tobytes() == other.tobytes()
+
+
 @pytest.mark.parametrize("columns", [1, 7, 8, 9, 16, 24, 100, 128, 129, 200, 1000, 1024, 1031])
-def test_rows_that_are_summed(columns: int) -> None:
-    """Registers are wider than NumPy's accumulators are many."""
-    x = numpy.random.default_rng(columns).normal(0, 30, (300, columns)).astype(numpy.float32)
+@pytest.mark.parametrize("char", "fd")
+def test_rows_that_are_summed(columns: int, char: str) -> None:
+    """Registers of float32 are wider than NumPy's accumulators are many."""
+    x = numpy.random.default_rng(columns).normal(0, 30, (300, columns)).astype(char)
     x[3, columns // 2], x[4, 0], x[5] = numpy.inf, numpy.nan, -numpy.inf
 
     def program(np, x):                                      # type: ignore[no-untyped-def]
