@@ -5,6 +5,8 @@ Where numbers may be infinite, none at all, or tiny, instructions say that they 
 library's.  What that leaves to a scalar function, which may raise flags, is in a branch that is seldom taken;
 exponentials near the ends of the range are NumPy's loop's, a register at a time, each with the bits that it
 has alone.
+The numbers, and the order of operations on them, are those of Intel's SVML as NumPy distributes it (BSD
+3-Clause, Copyright Intel Corporation): other ones would have other bits.
 """
 
 from __future__ import annotations
