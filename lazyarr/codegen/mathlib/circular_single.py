@@ -21,8 +21,8 @@ _REACH = 0.6171
 def _quarters(x: Real, fused: bool) -> tuple[Real, Real, Bits]:
     """r and l, the remainder is r - l; the number of quarters in the low bits.
 
-    Products and sums apart where that is exact: sums are sooner so, and have units of their own.  Others, too,
-    unless all else takes long: fused they are fewer, but emulated on some CPUs."""
+    Products and sums apart where that is exact: sums are sooner so, and have units of their own.  Others,
+    too, unless all else takes long: fused they are fewer, but emulated on some CPUs."""
     on = x.on
     one, two, three = on.table("QUARTER_PARTS")
     scale, magic = on.table("QUARTERS"), on.p.magic

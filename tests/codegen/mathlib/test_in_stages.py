@@ -35,7 +35,8 @@ def test_every_instruction_is_in_one_stage_behind_what_it_takes(name, char):
     count = FUNCTIONS[name][char].flow[1]
     made = staged(lines, results, count)
     stage = {step.name: k for k, steps in enumerate(made.steps) for step in steps}
-    assert sorted(step.text for steps in made.steps for step in steps) == sorted(s.text for s in parsed(lines))
+    found = [step.text for steps in made.steps for step in steps]
+    assert sorted(found) == sorted(step.text for step in parsed(lines))
     for k, steps in enumerate(made.steps):
         seen = set()
         for step in steps:
@@ -45,9 +46,9 @@ def test_every_instruction_is_in_one_stage_behind_what_it_takes(name, char):
             for x in step.operands:
                 kept = range(stage.get(x, k), k)
                 assert all(any(x == other.name for other in made.kept[before]) for before in kept)
-    assert all(made.steps) and all(
-        any(name == step.name for step in made.kept[k]) for name in results for k in range(stage[name], count - 1)
-    )
+    assert all(made.steps)
+    kept = [{step.name for step in steps} for steps in made.kept]
+    assert all(name in kept[k] for name in results for k in range(stage[name], count - 1))
 
 
 def test_types_of_results():
