@@ -1,6 +1,6 @@
 """A loop that computes vectors in stages, each beside the later ones of vectors before (software pipelining).
 
-In:  a `Function` that says in how many registers and stages (`flow`); rows of at least four vectors, whose
+In:  a `Function` that says in how many registers and stages (`flow`); rows of at least eight vectors, whose
 elements lie side by side, or one of several operands is a scalar.
 Out: the loop's function, as `writer` has it.
 Holds: the same operations as in the other loops, so the same bits.

@@ -93,7 +93,8 @@ def write(function: Function, sig: str, target: Target) -> Module:
         flow = Flow(function, sig, target)
         ways.append(flow)
         others = parts[-1].name if parts else "rest"
-        parts.append(Divided("flowing", "flow", others, flow.width, 4 * flow.width, flow.fixed))
+        # Stages of the first vectors are computed alone, which costs what four or eight vectors gain.
+        parts.append(Divided("flowing", "flow", others, flow.width, 8 * flow.width, flow.fixed))
     lines = list(dict.fromkeys(text for way in ways for text in way.functions()))
     lines += [line for part in parts for line in part.lines(target, ways[0].sizes)]
     needs = function.needs(target) if function.needs else ""
