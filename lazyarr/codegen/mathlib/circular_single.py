@@ -9,7 +9,7 @@ Above that, `payne_hanek`, in float64.
 from __future__ import annotations
 
 from lazyarr.codegen.mathlib import circular
-from lazyarr.codegen.mathlib.arithmetic import chain, fma, remains
+from lazyarr.codegen.mathlib.arithmetic import chain, fma, remains, settled
 from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Real
 from lazyarr.codegen.mathlib.wider import rare_by_double
 
@@ -18,24 +18,26 @@ _REACH = 0.6171
 """Of r**2."""
 
 
-def _quarters(x: Real) -> tuple[Real, Real, Bits]:
+def _quarters(x: Real, fused: bool) -> tuple[Real, Real, Bits]:
     """r and l, the remainder is r - l; the number of quarters in the low bits.
 
-    Products and sums apart where that is exact: CPUs have other units for sums, which are idle otherwise, and
-    sums are sooner there."""
+    Products and sums apart where that is exact: sums are sooner so, and have units of their own.  Others,
+    too, unless all else takes long: fused they are fewer, but emulated on some CPUs."""
     on = x.on
     one, two, three = on.table("QUARTER_PARTS")
-    shifted = x * on.table("QUARTERS") + on.p.magic
-    k = shifted - on.p.magic
+    scale, magic = on.table("QUARTERS"), on.p.magic
+    shifted = settled(x, scale, magic, _LIMIT) if fused else x * scale + magic
+    k = shifted - magic
     first, second = remains(k, -one, x), k * two
     r = first - second
-    return r, k * three + (second + (r - first)), shifted.bits
+    low = second + (r - first)
+    return r, fma(k, three, low) if fused else k * three + low, shifted.bits
 
 
 def _wave(x: Real, quarter: int) -> tuple[Real, Mask]:
     """r - (r z P(z) + l), or 1 - (z P(z) - r l): one polynomial, of coefficients that are chosen before."""
     on = x.on
-    r, low, quarters = _quarters(x)
+    r, low, quarters = _quarters(x, False)
     if quarter:
         quarters = quarters + quarter
     cosine = (quarters & 1).differs(0)
@@ -57,19 +59,16 @@ def cos(on: Lanes, x: Real) -> tuple[Real, Mask]:
 
 def tan(on: Lanes, x: Real) -> tuple[Real, Mask]:
     """t or -1 / t, t = r + c, where c is what the tangent has beyond r; the quotient is corrected by what it
-    leaves of 1, with t in its two parts, so that t's rounding does not count.
+    leaves of 1, with t in its two parts, so that t's rounding does not count.  As few operations as can be:
+    they are what takes time where vectors overlap (`flowing`).
 
     The tangent's slope, 1 + tan(r)**2, is 1 + 2 r**2 within a quarter, for what rounding left off r."""
-    r, low, quarters = _quarters(x)
+    r, low, quarters = _quarters(x, True)
     z = r * r
-    slope = (z + z) + 1.0
-    one, two, three, four, five, six, seven = on.table("TANGENT")
-    zz = z * z
-    bend = fma(zz, fma(zz, fma(z, seven, six), fma(z, five, four)), fma(z, three, two))
-    c = fma(r * z, fma(z, bend, one), -(low * slope))
+    c = fma(r * z, chain(z, on.table("TANGENT")), -fma(low, z + z, low))
     t = r + c
     q = -1.0 / t
-    left = q * c + remains(q, r, 1.0)
+    left = remains(q, c, remains(q, r, 1.0))
     swap = (quarters & 1).differs(0)
     return swap.real(fma(q, left, q), t), abs(x).outside(_LIMIT)
 

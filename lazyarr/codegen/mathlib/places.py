@@ -51,7 +51,7 @@ class Places:
         b.label("begin")
         dense = "true"
         for k in self.args:
-            b.do(f"%dense{k} = {self._begun(k)}")
+            b.do(f"%dense{k} = {self.begun(k)}")
             dense = b.op(f"and i1 {dense}, %dense{k}")
         b.do(f"%dense = and i1 {dense}, true")
         for k in self.args:
@@ -66,7 +66,7 @@ class Places:
         b.do("%direct = and i1 %whole, %dense")
         b.do("br i1 %direct, label %beside, label %apart, !prof !1")
         b.label("beside")
-        ways = {"beside": [self._taken(k, f"%d{k}") for k in self.ins]}
+        ways = {"beside": [self.taken(k, f"%d{k}") for k in self.ins]}
         b.do("br label %compute")
         b.label("apart")
         b.do("br i1 %whole, label %gather, label %end" if self.ends else "br label %gather")
@@ -82,7 +82,7 @@ class Places:
             found = ", ".join(f"[ {places.get(block, '%near')}{k}, %{block} ]" for block in ways)
             b.do(f"%to{k} = phi ptr {found}")
 
-    def _begun(self, k: int) -> str:
+    def begun(self, k: int) -> str:
         """Where an argument begins; whether vectors of it can be taken from there."""
         b = self.b
         beside = f"icmp eq i64 %s{k}, {self.sizes[k]}"
@@ -102,7 +102,7 @@ class Places:
         for k in self.ins:
             b.do(f"br i1 %dense{k}, label %whole{k}, label %pieces{k}")
             b.label(f"whole{k}")
-            whole = self._taken(k, f"%d{k}")
+            whole = self.taken(k, f"%d{k}")
             b.do(f"br label %gathered{k}")
             b.label(f"pieces{k}")
             made = self._vector(k, [self._load(k, at) for at in self._spread(k)])
@@ -142,7 +142,7 @@ class Places:
         b.do("%j.next = add i64 %j, 1")
         b.do(f"br i1 {b.op('icmp ult i64 %j.next, %left')}, label %collect, label %collected")
         b.label("collected")
-        found = [self._taken(k, f"%near{k}") for k in self.ins]
+        found = [self.taken(k, f"%near{k}") for k in self.ins]
         b.do("br label %compute")
         return found
 
@@ -217,7 +217,7 @@ class Places:
         t, length = self._unit(k)
         return f"<{self.width * length} x {t}>"
 
-    def _taken(self, k: int, at: str) -> str:
+    def taken(self, k: int, at: str) -> str:
         return self.b.op(f"load {self.vector(k)}, ptr {at}, align {self.size}")
 
     def _load(self, k: int, at: str) -> str:
@@ -258,7 +258,7 @@ class Places:
         v, mask, name = self._masked(k)
         callee = f"void @llvm.masked.store.{name}"
         self.b.declare(f"declare {callee}({v}, ptr, i32, {mask.partition(' %')[0]})")
-        found = self._taken(k, f"%near{k}")
+        found = self.taken(k, f"%near{k}")
         self.b.do(f"call {callee}({v} {found}, ptr %d{k}, i32 {self.size}, {mask})")
 
     def _masked(self, k: int) -> tuple[str, str, str]:

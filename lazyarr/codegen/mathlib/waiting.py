@@ -79,6 +79,11 @@ class Waiting:
         """From `stored` to `latch`: behind a vector of which some wait, room for those of another one."""
         b = self.b
         b.do("br i1 %waited, label %check, label %latch, !prof !0")
+        self.check()
+
+    def check(self) -> None:
+        """From `check`, behind a vector of which some wait, to `latch`."""
+        b = self.b
         b.label("check")
         held = b.op("load i64, ptr %held, align 8")
         b.do(f"br i1 {b.op(f'icmp uge i64 {held}, {self.width}')}, label %redo, label %latch")

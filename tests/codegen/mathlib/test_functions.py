@@ -75,6 +75,16 @@ def test_float32_where_its_errors_are_the_largest(name, low, high, limit):
     assert (abs(ulp_functions.call(name, "f", BEST)(x) - truth) / unit).max() <= limit
 
 
+@pytest.mark.parametrize("name, limit", [("sin", 1.0), ("cos", 1.0), ("tan", 1.25)])
+def test_float32_next_to_every_quarter_of_a_circle_that_the_fast_path_takes(name, limit):
+    """Where most of the remainder's bits cancel."""
+    near = (numpy.arange(1, 7640) * (numpy.pi / 2)).astype("f")
+    x = numpy.concatenate([near, *(numpy.nextafter(near, numpy.float32(side)) for side in (0, 1e9))])
+    truth = getattr(numpy, name)(x.astype("d"))
+    unit = numpy.exp2(numpy.floor(numpy.log2(abs(truth))) - 23)
+    assert (abs(ulp_functions.call(name, "f", BEST)(x) - truth) / unit).max() <= limit
+
+
 @pytest.mark.parametrize("name", [name for name, char in ALL_PAIRS if char == "e" and OPS[name].nin == 1])
 def test_every_number_of_float16(name):
     """Against float64's function, whose own error does not matter."""

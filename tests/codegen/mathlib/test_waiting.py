@@ -106,7 +106,8 @@ _COUNTED = """
 def rare_calls(name, sig, xs, target):
     """How often the rare way is taken for such operands."""
     made = module(name, sig, target)
-    text = re.sub(r"(@rarely\d+\([^{]*\{\nentry:)", lambda head: head[1] + _COUNTED.rstrip(), made.ir)
+    begun = r"(define internal void @rarely\d+\([^{]*\{\nentry:)"
+    text = re.sub(begun, lambda head: head[1] + _COUNTED.rstrip(), made.ir)
     loop, counter = f"counted_{made.symbol}", f"counter_{made.symbol}"
     text = text.replace(made.symbol, loop) + f"""
 @count = internal global i64 0, align 8
