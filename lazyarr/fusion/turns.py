@@ -54,9 +54,6 @@ class Turns:
 
     first: dict[int, Turn] = field(default_factory=dict)
     """By serial of the first write of a sweep."""
-    last: dict[int, Expr] = field(default_factory=dict)
-    """By serial of what a sweep computes to write it: the last sweep's first write.  The loops of that one
-    have its elements in registers, but all else that the sweep reads is beside them."""
     runs: list[list[Expr]] = field(default_factory=list)
     """Writes of sweeps that are to run together: their values live between them alone, so they must be in one
     step.  The runs of one array share the other buffer."""
@@ -114,9 +111,6 @@ def _enter(found: Turns, writes: Sequence[Expr], length: int, first: Turn) -> No
     for k in range(0, len(writes), length):
         turn = first if not k else Turn(base if k == length else writes[k - length - 1])
         found.first[writes[k].serial] = turn
-        if k:
-            below = (n.serial for n in _below(writes[k]))
-            found.last.update(dict.fromkeys(below, writes[k - length]))
 
 
 def _written(nodes: Sequence[Expr]) -> Iterator[list[Expr]]:
