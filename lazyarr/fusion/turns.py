@@ -21,7 +21,7 @@ import numpy
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.fusion.alias import disjoint
 from lazyarr.fusion.following import NEAR
-from lazyarr.fusion.group import Asked
+from lazyarr.fusion.group import Asked, region_of
 from lazyarr.geometry import elements, offset_of, same
 from lazyarr.records import NamedTuple, dataclass
 
@@ -101,6 +101,22 @@ def turns(nodes: Sequence[Expr], asked: Asked, fits: Callable[[int, int], int], 
             other = writes[end - length - 1]
             at, count = end, count - mine
     return found
+
+
+def in_pairs(write: Expr) -> Expr:
+    """The last write below, or this one, up to which an even number of sweeps pends.
+
+    An odd one leaves a sweep that goes in place: what it computes is stored, and copied where it belongs."""
+    writes, value = list[Expr](), write
+    while value.op is not None and value.old is not None and not value.covers:
+        writes.append(value)
+        value = value.old
+    for length in range(1, min(LONGEST, len(writes) // 3) + 1):
+        again = writes[length]
+        if again.op == write.op and same(region_of(again), region_of(write)):
+            odd = len(writes) // length % 2 and any(map(_shifts, writes[:length]))
+            return again if odd else write
+    return write
 
 
 def _enter(found: Turns, writes: Sequence[Expr], length: int, first: Turn) -> None:
