@@ -1,4 +1,4 @@
-"""What a sweep is computed from runs with the sweep, not with the one before; evaluations end between pairs."""
+"""What a sweep is computed from runs with it, not with the one before; evaluations end between pairs."""
 
 from __future__ import annotations
 
