@@ -371,7 +371,12 @@ def test_what_the_option_takes(wrong):
 def test_a_stencil_gains_more_and_its_borders_take_little(soon, monkeypatch):
     """Rows run side by side at tier 2 only; and what a launch of many parts took is not shared evenly."""
     launched, prepare = [], launch_rows._prepare
-    monkeypatch.setattr(launch_rows, "_prepare", lambda *given: launched.append(prepare(*given)) or launched[0])
+
+    def noted(*given):
+        launched.append(prepare(*given))
+        return launched[-1]
+
+    monkeypatch.setattr(launch_rows, "_prepare", noted)
     u = np.array(A)
     for _ in range(4):
         u[1:-1, 1:-1] += 0.1 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:])
