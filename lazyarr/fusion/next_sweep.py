@@ -10,82 +10,90 @@ be stored for it, and read again, for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy
 
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.fusion.alias import Memory
-from lazyarr.fusion.group import Asked, region_of
-from lazyarr.geometry import same
-
-Beside = Mapping[int, frozenset[int]]
-"""By serial of a node: identities of the buffers of which it, and what runs with it, read several parts that
-overlap."""
+from lazyarr.fusion.group import Access, Asked
 
 
-def beside(nodes: Sequence[Expr], asked: Asked, memory: Memory) -> Beside:
-    """Of the nodes that are computed for writes, and for nothing else."""
-    if sum(node.old is not None for node in nodes) < 2:
-        return {}
-    ways, way_of, apart = _Ways(memory), dict[int, int](), set[int]()
+class Sweep:
+    """Writes, and what is computed for them alone, element by element."""
+
+    __slots__ = ("into", "reads", "beside")
+
+    def __init__(self) -> None:
+        self.into: Sweep | None = None
+        """Another one that it has become a part of."""
+        self.reads: list[Read] = []
+        """What it reads of values that were written."""
+        self.beside: dict[int, numpy.ndarray | None] | None = None
+        """By identity of a buffer, once somebody asked: what it reads of it; None for parts that overlap."""
+
+    def join(self, other: Sweep) -> None:
+        other.into = self
+        self.reads += other.reads
+
+    def is_next(self, stores: Sequence[Access], memory: Memory) -> bool:
+        """Does it read parts of a buffer that overlap, where one of these writes?"""
+        sweep = self
+        while sweep.into is not None:
+            sweep = sweep.into
+        found = sweep.beside
+        if found is None:
+            found = sweep.beside = {}
+            for read in sweep.reads:
+                key = id(memory.key(read.expr))
+                part = found.setdefault(key, read.geo)
+                if part is not None and part is not read.geo and not memory.harmless(part, read.geo):
+                    found[key] = None
+        for store in stores:
+            key = id(store.key)
+            if key in found and found[key] is None:
+                return True
+        return False
+
+
+def sweeps_of(nodes: Sequence[Expr], asked: Asked) -> dict[int, Sweep]:
+    """By serial: writes, and what is computed for writes alone.
+
+    (Few functions are called for each node: where nothing sweeps that is all in vain.)"""
+    of: dict[int, Sweep] = {}
+    apart: dict[int, bool] = {}
+    writes = 0
     for node in reversed(nodes):
-        serial, reads = node.serial, [i for i in node.inputs if isinstance(i, Read)]
+        serial, sweep = node.serial, None
         if node.old is not None:
-            way_of[serial] = ways.begun()
-        elif serial in apart or serial in asked or not isinstance(node.op, Map):
-            way_of.pop(serial, None)
-        if serial not in way_of:
-            apart.update(i.expr.serial for i in reads)
-        for i in reads if serial in way_of else ():
-            value = i.expr
-            if value.op is not None and value.old is not None:
-                ways.reads(way_of[serial], memory.key(value), i.geo)
-            elif value.op is not None and same(i.geo, region_of(value)):
-                way_of[value.serial] = ways.joined(way_of[serial], way_of.get(value.serial, way_of[serial]))
+            sweep = of[serial] = Sweep()
+            writes += 1
+        elif serial in of:
+            if serial in apart or serial in asked or node.op.__class__ is not Map:
+                del of[serial]
             else:
-                apart.add(value.serial)
-    computed = (n.serial for n in nodes if n.old is None and n.serial in way_of)
-    return {serial: found for serial in computed if (found := ways.overlapping(way_of[serial]))}
-
-
-class _Ways:
-    """What runs together: writes, and what they are computed from."""
-
-    def __init__(self, memory: Memory) -> None:
-        self.memory = memory
-        self.into: list[int] = []
-        """For each, itself, or another one that it has become a part of."""
-        self.parts: list[dict[int, list[numpy.ndarray]]] = []
-        """By identity of a buffer, which parts are read."""
-
-    def begun(self) -> int:
-        self.into.append(len(self.into))
-        self.parts.append({})
-        return len(self.into) - 1
-
-    def whole(self, way: int) -> int:
-        while self.into[way] != way:
-            way = self.into[way]
-        return way
-
-    def joined(self, one: int, other: int) -> int:
-        one, other = self.whole(one), self.whole(other)
-        if one != other:
-            self.into[other] = one
-            for key, parts in self.parts[other].items():
-                for geo in parts:
-                    self._add(one, key, geo)
-        return one
-
-    def reads(self, way: int, buffer: Expr, geo: numpy.ndarray) -> None:
-        self._add(self.whole(way), id(buffer), geo)
-
-    def _add(self, way: int, key: int, geo: numpy.ndarray) -> None:
-        parts = self.parts[way].setdefault(key, [])
-        if not parts or (len(parts) == 1 and not self.memory.harmless(parts[0], geo)):
-            parts.append(geo)
-
-    def overlapping(self, way: int) -> frozenset[int]:
-        """The buffers of which two parts are read that overlap."""
-        return frozenset(key for key, parts in self.parts[self.whole(way)].items() if len(parts) > 1)
+                sweep = of[serial]
+                while sweep.into is not None:
+                    sweep = sweep.into
+        for i in node.inputs:
+            if i.__class__ is not Read:
+                continue
+            value, geo = i.expr, i.geo
+            if value.op is None:
+                continue
+            made = value.region
+            if sweep is None or made is None:
+                apart[value.serial] = True
+            elif value.old is not None:
+                sweep.reads += (i,)
+            elif geo.shape != made.shape or geo.strides != made.strides:
+                apart[value.serial] = True
+            elif value.serial not in of:
+                of[value.serial] = sweep
+            else:
+                other = of[value.serial]
+                while other.into is not None:
+                    other = other.into
+                if other is not sweep:
+                    sweep.join(other)
+    return of if writes > 1 else {}
