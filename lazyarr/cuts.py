@@ -17,10 +17,10 @@ from lazyarr.geometry import offset_of
 MAX_WEIGHT = 4096
 """Pending nodes below one result, shared ones counted again."""
 
-SHARED_DEPTH = 144
-"""But up to this depth: sweeps read the one before several times, and many run in one launch.  (Over 100,
-medians of three to five rounds, CPU time of one thread of a Zen 5: Jacobi 0.91, heat 0.88, nine points 0.93,
-waves 0.97 to 1.07, Gray-Scott 0.87, Life 0.89, diffusion 0.95 to 1.12.)"""
+SHARED_DEPTH = 100
+"""But up to this depth: sweeps read the one before several times, and many run in one launch.  (Of 72, 100
+and 144, two threads of a Zen 5: Jacobi 12.7, 9.7, 10.8 ms, heat 15.8, 12.4, 16.3, waves 15.3, 16.7, 19.6;
+since sweeps are cut in pairs, 144 over 100 on one thread: `docs/tuning.md`.)"""
 
 MOST = 64
 """Places that are remembered; all are forgotten when there are more."""
