@@ -1,6 +1,6 @@
 """Evaluations known at sight: a program that comes round again is compared with what it was, node by node.
 
-In:  one pending value that somebody asks for.   Out: what `ready.look` would say of it (`Met`), or None.
+In:  pending values that somebody asks for.   Out: what `ready.look` would say of it (`Met`), or None.
 `look` makes a key of all that an evaluation depends on, and hashes it.  To compare the same things with what
 they were the last time takes a third of that, since nothing is made: ops, geometries and constants' types are
 the very objects, or it is not known at sight.
@@ -13,6 +13,7 @@ import math
 import sys
 import weakref
 from bisect import bisect_left
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -24,6 +25,7 @@ from lazyarr.error_state import buffer_size, ignores, look
 from lazyarr.expr import COMPRESS, Expr, Gather, Read
 from lazyarr.fusion.structure import by_contents
 from lazyarr.geometry import FRESH
+from lazyarr.habits import told_of
 from lazyarr.plan import Plan
 from lazyarr.plan_patterns import SIZES
 from lazyarr.ready import Met, Way
@@ -34,6 +36,18 @@ MOST = 1024
 
 EACH = 4
 """Evaluations that end with the same node."""
+
+MOST_ROOTS = 8
+"""Values that are asked for."""
+
+SWIFT_PAYS = 200
+"""Evaluations known at sight, after which machine code for them is looked for in the cache."""
+
+SWIFT_WRITING_PAYS = 1000
+"""Evaluations after which it is compiled."""
+
+SETTLED, LOOKED = 4, 256
+"""The how manieth time the code is told of an evaluation, and after how many more again."""
 
 LEAF, NODE, AGAIN, CONSTANT = range(4)
 """What an input is: a value met for the first time, that exists or is to be computed; one of those met
@@ -50,13 +64,16 @@ class Sight:
     """An evaluation, as it looks from its last node."""
 
     __slots__ = (
-        "band", "buffers", "calls", "ignored", "key", "leaves", "nodes", "order", "others", "pins", "plan",
-        "share", "state", "stored", "way",
+        "band", "buffers", "calls", "ignored", "key", "launches", "leaves", "nodes", "order", "others",
+        "pins", "plan", "roots", "row", "seen", "share", "state", "stored", "way",
     )  # fmt: skip
 
     nodes: list[tuple[int, Any, Any, tuple[tuple[int, int, Any], ...], bool, int]]
-    """Of each: its place among the values met, op, region, inputs; is it stored, and how many of the others
-    read it?  An input: what it is, its place, and how it is seen (or its type)."""
+    """Of each, those that are asked for first: its place among the values met, op, region, inputs; is it
+    stored, and how many of the others read it?  An input: what it is, its place, and how it is seen (or its
+    type)."""
+    roots: int
+    """How many are asked for."""
     order: tuple[int, ...]
     """The places of the nodes, in program order."""
     leaves: tuple[int, ...]
@@ -79,6 +96,51 @@ class Sight:
     """Which of `SIZES` the number of kept elements is beyond, where it may be another one."""
     others: set[int]
     """The numbers of elements of all else then."""
+    seen: int
+    """How often Python has seen it again."""
+    row: Any
+    """What machine code knows of it, and of how many launches of two it does not."""
+    launches: int
+
+
+class Swift:
+    """Machine code for evaluations known at sight, once there were enough of them."""
+
+    def __init__(self) -> None:
+        self.evaluate: Any = None
+        """Function (nodes, `config.plan_key`) -> True if they are computed; None: Python is to do it."""
+        self.code: Any = None
+        self.left = SWIFT_PAYS
+        """Evaluations until somebody looks for it; nobody does once it is below zero."""
+        self.compiles = False
+        """Is it to be compiled then, if the cache does not have it?"""
+
+    def hear(self) -> None:
+        """One more evaluation was known at sight that Python does."""
+        self.left -= 1
+        if self.left or sys.is_finalizing():
+            return
+        if self.compiles and COMPILER.usable is None:
+            self.left = SWIFT_WRITING_PAYS      # (LLVM is not loaded for this alone)
+            return
+        from lazyarr.swift_sight import load
+
+        self.left = -1
+        self.code = load(self.compiles)
+        if self.code is not None:
+            self.evaluate = self.code.evaluate
+        elif not self.compiles:
+            self.compiles, self.left = True, SWIFT_WRITING_PAYS
+
+    def tell(self, seconds: float) -> None:
+        """Let the habit know, if the last evaluation tells about one, which took so long."""
+        told = told_of(*self.code.last())
+        if told is not None:
+            habit, building, share = told
+            habit.ran_alone((building + seconds) * share)
+
+
+SWIFT = Swift()
 
 
 _sights: dict[tuple[int, int], list[Sight]] = {}
@@ -87,13 +149,14 @@ _noted: set[tuple[Any, ...]] = set()
 """Keys of what was noted."""
 
 
-def at_sight(root: Expr) -> Met | None:
-    """What `ready.look` says of a value, if it looks as one did before."""
+def at_sight(roots: Sequence[Expr]) -> Met | None:
+    """What `ready.look` says of values, if they look as others did before."""
+    root = roots[0]
     known = _sights.get((id(root.op), id(root.region)))
     if known is None or COMPILER.usable is False or sys.is_finalizing():
         return None
     for sight in reversed(known):               # (the last one most likely comes again)
-        values = _values(sight, root)
+        values = _values(sight, roots)
         if values is None or (sight.band is not None and not _like_kept(sight, values)):
             continue
         plan, way = sight.plan(), sight.way()
@@ -111,6 +174,16 @@ def at_sight(root: Expr) -> Met | None:
             known.remove(sight)
             known.append(sight)
         leaves = [*map(values.__getitem__, sight.leaves)]
+        if SWIFT.code is None:
+            SWIFT.hear()
+        else:
+            sight.seen += 1
+            one = way[0] if len(way) == 1 else None
+            if one is not None:
+                more = sight.row is not None and sight.launches != one.bound.count(None)
+                if more or sight.seen % LOOKED == SETTLED:
+                    sight.launches = one.bound.count(None)
+                    SWIFT.code.know(sight, values, one)
         stored, share = sight.stored, sight.share
         return Met(
             nodes, leaves, sight.key, sight.pins, kept, sight.calls, stored, plan, way, share, None,
@@ -119,9 +192,11 @@ def at_sight(root: Expr) -> Met | None:
     return None
 
 
-def _values(sight: Sight, root: Expr) -> list[Any] | None:
+def _values(sight: Sight, roots: Sequence[Expr]) -> list[Any] | None:
     """The values of an evaluation, in the order in which they are met; None if it is another one."""
-    values: list[Any] = [root]
+    values: list[Any] = [*roots]
+    if len(values) != sight.roots:
+        return None
     for place_of_node, op, region, inputs, _, _ in sight.nodes:
         node = values[place_of_node]
         if node.op is not op or node.old is not None:
@@ -179,7 +254,7 @@ def _kept(sight: Sight, nodes: list[Expr], values: list[Any]) -> bool | None:
         if node.serial < before:
             return None
         before = node.serial
-    for at, _, _, _, expected, readers in sight.nodes[1:]:
+    for at, _, _, _, expected, readers in sight.nodes[sight.roots:]:
         node, stored = values[at], False
         storage = None if node.home is None else node.home()
         if storage is not None and storage.value is node:
@@ -195,22 +270,23 @@ def _kept(sight: Sight, nodes: list[Expr], values: list[Any]) -> bool | None:
     return kept
 
 
-def note(met: Met, root: Expr) -> None:
-    """Remember what the evaluation of one value looks like, whose plan `look` has found.
+def note(met: Met, roots: Sequence[Expr]) -> None:
+    """Remember what the evaluation of some values looks like, whose plan `look` has found.
 
     One that was noted before and is not known at sight has ops of its own each time."""
     plan: Plan | None = met.plan
     assert plan is not None and met.way is not None
-    if met.key in _noted:
+    if met.key in _noted or len({*map(id, roots)}) < len(roots) or len(roots) > MOST_ROOTS:
         return
     if len(_noted) >= MOST:
         _noted.clear()
     _noted.add(met.key)
-    looks = _looks(met, root)
+    looks = _looks(met, roots)
     if looks is None:
         return
     sight = Sight()
     sight.nodes, places = looks
+    sight.roots = len(roots)
     sight.order = tuple([places[id(node)] for node in met.nodes])
     sight.leaves = tuple([places[id(leaf)] for leaf in met.leaves])
     works = [*map(numpy_ns, met.nodes)]
@@ -220,11 +296,12 @@ def note(met: Met, root: Expr) -> None:
         _forget_count(sight, met)
     sight.state, sight.buffers = plan_key(), buffer_size()
     sight.key, sight.pins, sight.calls, sight.stored = met.key, met.pins, met.calls, met.stored
+    sight.seen, sight.row, sight.launches = 0, None, 2
     sight.plan, sight.way = weakref.ref(plan), weakref.ref(met.way)
     if len(_sights) >= MOST:
         _sights.clear()
         _noted.clear()
-    known = _sights.setdefault((id(root.op), id(root.region)), [])
+    known = _sights.setdefault((id(roots[0].op), id(roots[0].region)), [])
     known.append(sight)
     del known[:-EACH]
 
@@ -250,12 +327,12 @@ def _forget_count(sight: Sight, met: Met) -> None:
     ]
 
 
-def _looks(met: Met, root: Expr) -> tuple[list[Any], dict[int, int]] | None:
+def _looks(met: Met, roots: Sequence[Expr]) -> tuple[list[Any], dict[int, int]] | None:
     """The `nodes` of a `Sight`, and the places of values by identity; None for what makes a difference beyond
     that."""
-    places: dict[int, int] = {id(root): 0}
+    places: dict[int, int] = {id(root): k for k, root in enumerate(roots)}
     numbers = {id(node): k for k, node in enumerate(met.nodes)}
-    readers, todo, found = [0], [root], list[Any]()
+    readers, todo, found = [0] * len(roots), [*roots], list[Any]()
     while todo:
         node = todo.pop(0)
         inputs: list[tuple[int, int, Any]] = []

@@ -38,7 +38,9 @@ WARM: dict[int, list[tuple[numpy.ndarray, int]]] = {}
 WARM_SIZES = 8
 WARM_EACH = 4
 WARM_MOST = 8 << 20
-"""Bytes of the largest: filling it takes a hundred times what its allocation takes."""
+"""Bytes of the largest of which there are so many."""
+WARM_LARGEST = 4 * WARM_MOST
+"""And of the largest of which there is one: filling it takes a hundred times what its allocation takes."""
 _LINE = 64
 _PLACES = itertools.cycle(range(4))
 """Where in their first pages blocks below `LARGE` begin, in turn: in quarters of what their pages have to
@@ -69,7 +71,8 @@ def keep_warm(memory: numpy.ndarray, at: int, finalizing: Any = sys.is_finalizin
         return
     arrays = WARM.get(memory.nbytes)
     owner: Any = memory.base
-    if arrays is not None and len(arrays) < WARM_EACH and owner.__class__ is Block and (
+    most = WARM_EACH if memory.nbytes <= WARM_MOST else 1
+    if arrays is not None and len(arrays) < most and owner.__class__ is Block and (
         _allocator is None or _allocator.has_room(WARM_SIZES * WARM_EACH * WARM_MOST)
     ):
         arrays.append((memory, at))
@@ -230,7 +233,7 @@ def array(nbytes: int) -> tuple[numpy.ndarray, int, bool]:
                 return memory, at, False
             COUNT.bytes_recycled += nbytes
             return memory, at, True
-    elif arrays is None and nbytes <= WARM_MOST:
+    elif arrays is None and nbytes <= WARM_LARGEST:
         if len(WARM) >= WARM_SIZES:
             WARM.clear()
         WARM[nbytes] = []

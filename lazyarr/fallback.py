@@ -30,19 +30,20 @@ from lazyarr.arrays import (
     wrap,
 )  # fmt: skip
 from lazyarr.calls import ASKED
-from lazyarr.config import current
+from lazyarr.config import current, plan_key
 from lazyarr.counters import COUNT
 from lazyarr.direct import DIRECT, EAGER
 from lazyarr.dtypes import ELEMENTS
 from lazyarr.habits import MEDIUM
 from lazyarr.late import Late, late
 from lazyarr.overrides import UNANSWERED, answered, created_like
+from lazyarr.recipes import NODES
 from lazyarr.slot_words import WAITING
 
 if TYPE_CHECKING:
-    from lazyarr.recalled import again, key_of, note
+    from lazyarr.recalled import again, key_of, note, tell
 else:
-    late(globals(), recalled="again key_of note")
+    late(globals(), recalled="again key_of note tell")
 
 CONTAINERS = {list, tuple, dict}
 NESTED = {ndarray, ArrayType, *CONTAINERS}
@@ -429,10 +430,15 @@ def method(fn: Any, rule: Any, recalls: bool = False) -> Any:
             return fallback(fn, self, *args, **kwargs)
         if is_numpys(self):
             return on_plain(fn, self, args, kwargs)
+        if recalls and NODES.recall is not None:
+            found = NODES.recall(fn, self, args, kwargs, plan_key())
+            if found is not None:
+                return found
         key = key_of(name, self, args, kwargs) if recalls else None
         if key is not None:
             found = again(key, self)
             if found is not None:
+                tell(key, fn, self, args, kwargs)
                 return found
             value = self.storage.value
             pending = value.op is not None

@@ -123,20 +123,27 @@ def watch(node: Expr, habit: Habit, seconds: float) -> None:
     WATCHED[node.serial] = habit, seconds
 
 
-def told_by(nodes: Sequence[Expr], share: float | None = None) -> tuple[Habit, float, float] | None:
+Told = tuple[Habit, float, float]
+
+
+def told_by(nodes: Sequence[Expr], share: float | None = None) -> Told | None:
     """The habit that an evaluation of these nodes tells about; the seconds of building; how much of the time
     for all nodes is the habit's.  `share`: the first one's, if that is known."""
-    found = WATCHED.pop(nodes[0].serial, None)
-    if found is None:
-        return None
-    if len(nodes) == 1:
-        return *found, 1.0
-    WATCHED.clear()                             # what else is among them is not alone
-    if len(nodes) > FEW:
-        return None
-    if share is not None:
-        return *found, share
+    told = told_of(nodes[0].serial, len(nodes), share or 0.0)
+    if told is None or told[2]:
+        return told
     from lazyarr.compiler import numpy_ns  # here: whoever imports lazyarr need not wait for it
 
     works = [*map(numpy_ns, nodes)]
-    return *found, works[0] / sum(works)
+    return *told[:2], works[0] / sum(works)
+
+
+def told_of(first: int, count: int, share: float) -> Told | None:
+    """The same of the first node's serial, how many there are, and the first one's share."""
+    found = WATCHED.pop(first, None)
+    if found is None:
+        return None
+    if count == 1:
+        return *found, 1.0
+    WATCHED.clear()                             # what else is among them is not alone
+    return None if count > FEW else (*found, share)

@@ -12,6 +12,7 @@ memory.  The engine is imported when it is first used: a short program never nee
 
 from __future__ import annotations
 
+import sys
 import time
 from _thread import get_ident
 from collections.abc import Iterable, Sequence
@@ -24,7 +25,7 @@ from lazyarr import config, flags
 from lazyarr.bufferize import builds_on_old, place_single
 from lazyarr.calls import Call, written_out
 from lazyarr.compiler import COMPILER
-from lazyarr.config import OBSERVED, is_observed
+from lazyarr.config import OBSERVED, is_observed, plan_key
 from lazyarr.counters import COUNT
 from lazyarr.expr import LOCK, Expr, Opaque, Read
 from lazyarr.fusion import reference
@@ -51,12 +52,21 @@ def evaluate(roots: Iterable[Expr]) -> None:
         observed = bool(OBSERVED) and is_observed()
         met = None
         if _look is not None and not observed:
-            alone = len(roots) == 1
-            met = _at_sight(roots[0]) if alone else None
+            swiftly = None if asked is not None or sys.is_finalizing() else _swift.evaluate
+            if swiftly is not None:
+                began = time.perf_counter() if WATCHED else 0.0
+                computed = swiftly(roots, plan_key())
+                if computed:
+                    if began:
+                        _swift.tell(time.perf_counter() - began)
+                    return
+                if computed is False and not (roots := [*filter(_IS_PENDING, roots)]):
+                    return
+            met = _at_sight(roots)
             if met is None:
                 met = _look(roots)
-                if alone and met is not None and met.plan is not None:
-                    _note_sight(met, roots[0])
+                if met is not None and met.plan is not None:
+                    _note_sight(met, roots)
         nodes: Any = met.nodes if met is not None else None if _pending is None else _pending(roots)
         if nodes is None:
             nodes = sunk(closure(roots), roots)
@@ -91,19 +101,21 @@ def evaluate(roots: Iterable[Expr]) -> None:
 
 
 _look: Any = None
-"""`ready.look`, `ready.written`, `at_sight.at_sight`, `at_sight.note`, `swift_walk.pending`, and the module
-`engine`, once that is there."""
+"""`ready.look`, `ready.written`, `at_sight.at_sight`, `at_sight.SWIFT`, `at_sight.note`,
+`swift_walk.pending`, and the module `engine`, once that is there."""
 _written: Any = None
 _at_sight: Any = None
+_swift: Any = None
 _note_sight: Any = None
 _pending: Any = None
 _engine: Any = None
 
 
 def _load() -> Any:
-    global _at_sight, _engine, _look, _note_sight, _pending, _written
+    global _at_sight, _engine, _look, _note_sight, _pending, _swift, _written
     with Resting():
         from lazyarr import engine as _engine
+        from lazyarr.at_sight import SWIFT as _swift
         from lazyarr.at_sight import at_sight as _at_sight
         from lazyarr.at_sight import note as _note_sight
         from lazyarr.ready import look as _look

@@ -7,7 +7,7 @@ All values are words.  Each function is given the address of `Word`s: where obje
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from enum import IntEnum
 from typing import Any
@@ -20,6 +20,7 @@ from lazyarr.object_fields import (
     DTYPE,
     FLAGS,
     ITEMS,
+    ITEMSIZE,
     LENGTH,
     LIST_ITEMS,
     NDIM,
@@ -123,7 +124,19 @@ class Word(IntEnum):
     CODE = 58
     LASTI = 59
     ITEM = 60
-    END = 61
+    RECALLS = 61
+    """Where the address of the first known call for each hash is (`recall_text`)."""
+    OURS = 62
+    """As `THEIRS`."""
+    ABOVE = 63
+    BYTES = 64
+    FLAT = 65
+    """`numpy.frombuffer`; its second argument; an empty tuple."""
+    OCTET = 66
+    EMPTY = 67
+    PROBE = 68
+    """`swift_nodes.probed`."""
+    END = 69
 
 
 OPERAND = 2 + 2 * AXES
@@ -149,6 +162,8 @@ class Entry(IntEnum):
     MAKERS = OP + 6
     """Types that make constants of the operands, or zero."""
     RECIPE = OP + 8
+    SNAPSHOT = OP + 9
+    """How a copy of the operand that is a plain array of its own lies, or zero."""
     END = 32
 
 
@@ -212,8 +227,13 @@ class Places(NamedTuple):
     array_origin: int
     buffer_memory: int
     buffer_bridge: int
+    buffer_address: int
+    buffer_nbytes: int
+    buffer_recycled: int
+    buffer_orphan: int
     count_nodes_built: int
     count_bytes_numpy: int
+    count_recalled: int
     ledger_kept: int
     ledger_unallocated: int
 
@@ -229,21 +249,21 @@ class Making(Function):
             self.args = self.op("ptrtoint ptr %args to i64")
             self.words = self.load(self.op("ptrtoint ptr %self to i64"), DATA)
 
-    def known(self, word: Word) -> str:
+    def known(self, word: IntEnum) -> str:
         return self.load(self.words, 8 * word)
 
     def within(self, function: str, *words: Any) -> str:
         return self.call(function, self.words, *words)
 
-    def of_c(self, word: Word, *given: Any) -> str:
+    def of_c(self, word: IntEnum, *given: Any) -> str:
         return self.call(self.known(word), *given)
 
-    def on(self, word: Word, x: Any) -> None:
+    def on(self, word: IntEnum, x: Any) -> None:
         """Call a function of C's that gives nothing."""
         function = self.op(f"inttoptr i64 {self.known(word)} to ptr")
         self.do(f"call void {function}({f'i64 {x}' if x is not None else ''})")
 
-    def made(self, word: Word, *given: Any) -> str:
+    def made(self, word: IntEnum, *given: Any) -> str:
         """An object that a function of C's makes; where there is no memory for it, this function raises."""
         found = self.of_c(word, *given)
         with self.when("eq", found, 0):
@@ -258,7 +278,7 @@ class Making(Function):
         with self.when(how, x, y):
             self.decline()
 
-    def agrees(self, word: Word, x: str, let_go: Callable[[], None] | None = None) -> str:
+    def agrees(self, word: IntEnum, x: str, let_go: Callable[[], None] | None = None) -> str:
         """1 if a function of Python's gives True, else 0; where it raises, by a signal's handler, say, this
         function does, after it has let go of what it holds."""
         answer = self.within("@called", self.known(word), x)
@@ -282,7 +302,7 @@ class Making(Function):
     def is_lazy(self, x: str) -> AbstractContextManager[None]:
         return self.when("eq", self.load(x, TYPE), self.known(Word.LAZY))
 
-    def add_to(self, owner: Word, place: int, more: Any) -> None:
+    def add_to(self, owner: IntEnum, place: int, more: Any) -> None:
         """Add to an attribute that is an int."""
         at = self.known(owner)
         old = self.load(at, place)
@@ -293,8 +313,8 @@ class Making(Function):
 def shared(of: Places) -> list[Making]:
     """Functions that the others call."""
     made: Sequence[Callable[[Places], Making]] = (
-        _outline, _hashed, _alike, _exposed, _enlisted, _called, _state, _place, _due, _tag, _pending,
-        _whole,
+        _outline, _hashed, _alike, _exposed, _snapshot, _enlisted, called, state, _place, _due, _tag,
+        _pending, _whole,
     )
     return [each(of) for each in made]
 
@@ -381,6 +401,43 @@ def _exposed(of: Places) -> Making:
     return f
 
 
+def _snapshot(of: Places) -> Making:
+    """A read of a copy of a plain array, which lies as a geometry says; 0 where there is no memory."""
+    f = Making("snapshot", ("words", "x", "geo"), of)
+    real = f.load("%x", of.array_geo)
+    nbytes, sizes = f.variable(f.load(f.load(real, DTYPE), ITEMSIZE)), f.load(real, DIMS)
+    with f.each(f.load(real, NDIM, "i32")) as d:
+        f.set(nbytes, f.by("mul", f.get(nbytes), f.load(f.add(sizes, f.by("shl", d, 3)))))
+    pair = f.op("alloca [2 x i64]")
+    given = f.op(f"ptrtoint ptr {pair} to i64")
+    data = f.made(Word.BYTES, f.load(real, DATA), f.get(nbytes))
+    f.store(data, given)
+    f.store(f.known(Word.OCTET), given, 8)
+    memory = f.made(Word.CALL, f.known(Word.FLAT), given, 2, 0)
+    f.on(Word.DECREF, data)
+    buf, value, read = (
+        f.made(Word.ALLOC, f.known(kind), 0) for kind in (Word.BUFFER, Word.EXPR, Word.READ)
+    )
+    none, false, zero = Word.NONE, Word.FALSE, Word.ZERO
+    words = {
+        **dict.fromkeys(("op", "region", "old", "readers", "home", "errors", "loc"), none),
+        **dict.fromkeys(("masked", "spared", "replaced", "buffer_recycled", "buffer_orphan"), false),
+        **dict.fromkeys(("node_index", "depth", "weight"), zero), "epoch": Word.LESS,
+        "inputs": Word.EMPTY, "covers": Word.TRUE, "buffer_bridge": none,
+    }  # fmt: skip
+    fields = {name: f.held(f.known(word)) for name, word in words.items()} | {
+        "buf": buf, "nbytes": f.of_c(Word.INT, f.get(nbytes)),
+        "serial": f.of_c(Word.NEXT, f.known(Word.SERIALS)), "buffer_memory": memory,
+        "buffer_address": f.of_c(Word.INT, f.load(memory, DATA)),
+        "buffer_nbytes": f.of_c(Word.INT, f.get(nbytes)), "read_expr": value, "read_geo": f.held("%geo"),
+    }  # fmt: skip
+    owners = {"buffer": buf, "read": read}
+    for name, x in fields.items():
+        f.store(x, owners.get(name.split("_")[0], value), getattr(of, name))
+    f.give(read)
+    return f
+
+
 def _enlisted(of: Places) -> Making:
     """One more reader of a value, perhaps in a new list; 1 if dead ones are due to go."""
     f = Making("enlisted", ("words", "value", "reader", "list"), of)
@@ -397,7 +454,7 @@ def _enlisted(of: Places) -> Making:
     return f
 
 
-def _called(of: Places) -> Making:
+def called(of: Places) -> Making:
     """What a Python function gives for one argument; 0 where it raises."""
     f = Making("called", ("words", "function", "x"), of)
     at = f.variable("%x")
@@ -406,7 +463,7 @@ def _called(of: Places) -> Making:
     return f
 
 
-def _state(of: Places) -> Making:
+def state(of: Places) -> Making:
     """The error state that a node keeps, as `error_state.look` has found it; the caller owns a reference.
 
     `MISSING` where that has to look again, or NumPy is to compute at the call."""
@@ -436,29 +493,40 @@ def _state(of: Places) -> Making:
 
 
 def _place(of: Places) -> Making:
-    """The place of the program that called, so many frames above, as a new object.
+    """The place of the program that called, so many frames above or behind more of ours, as a new object.
 
     `MISSING` where it is not a program's that is known."""
     f = Making("place", ("words", "depth"), of)
-    frame = f.within("@called", f.known(Word.GETFRAME), "%depth")
-    with f.when("eq", frame, 0):
-        f.on(Word.CLEAR, None)
-        f.give(MISSING)
-    code = f.of_c(Word.CODE, frame)
-    at_byte = f.by("and", f.of_c(Word.LASTI, frame), 0xFFFFFFFF)
-    f.on(Word.DECREF, frame)
-    key, made, number = f.of_c(Word.INT, code), f.of_c(Word.NEW_TUPLE, 2), f.of_c(Word.INT, at_byte)
-    theirs = f.variable(0)
-    with f.when("ne", key, 0):
-        f.set(theirs, f.of_c(Word.LOOKUP, f.known(Word.THEIRS), key))
-    for needed in (f.get(theirs), made, number):
+    at = f.variable(f.within("@called", f.known(Word.GETFRAME), "%depth"))
+    code, theirs = f.variable(0), f.variable(0)
+    with f.loop():
+        frame = f.get(at)
+        with f.when("eq", frame, 0):
+            f.on(Word.CLEAR, None)
+            f.give(MISSING)
+        f.set(code, f.of_c(Word.CODE, frame))
+        key, above = f.of_c(Word.INT, f.get(code)), f.variable(0)
+        with f.when("ne", key, 0):
+            f.set(theirs, f.of_c(Word.LOOKUP, f.known(Word.THEIRS), key))
+            with f.when("eq", f.get(theirs), 0):
+                f.set(above, f.of_c(Word.LOOKUP, f.known(Word.OURS), key))
+        f.on(Word.DECREF, key)
+        f.leave_if("ne", f.get(theirs), 0)
+        f.on(Word.DECREF, f.get(code))
+        with f.when("ne", f.get(above), 0):
+            f.set(above, f.of_c(Word.ABOVE, frame))
+        f.on(Word.DECREF, frame)
+        f.set(at, f.get(above))
+    at_byte = f.by("and", f.of_c(Word.LASTI, f.get(at)), 0xFFFFFFFF)
+    f.on(Word.DECREF, f.get(at))
+    made, number = f.of_c(Word.NEW_TUPLE, 2), f.of_c(Word.INT, at_byte)
+    for needed in (made, number):
         with f.when("eq", needed, 0):
             f.on(Word.CLEAR, None)
-            for mine in (code, key, made, number):
+            for mine in (f.get(code), made, number):
                 f.on(Word.DECREF, mine)
             f.give(MISSING)
-    f.on(Word.DECREF, key)
-    f.store(code, made, ITEMS)
+    f.store(f.get(code), made, ITEMS)
     f.store(number, made, ITEMS + 8)
     f.give(made)
     return f
@@ -530,122 +598,3 @@ def _tag(of: Places) -> Making:
         f.give(f.load(f.load("%x", of.array_geo), DTYPE))
     f.give(f.load("%x", TYPE))                  # (which no entry knows, if it is that of arrays)
     return f
-
-
-class Inputs:
-    """The operands of a node that is being made, of which the second may be none (0)."""
-
-    def __init__(self, f: Making, operands: Sequence[str], makers: Sequence[str]) -> None:
-        self.f, self.operands, self.makers = f, operands, makers
-        self.outlines = [f.within("@outline", x) for x in operands]
-        self.lists = [f.variable(0) for _ in operands]
-        self.tuple = f.variable(0)
-        self.depth, self.weight = f.variable(0), f.variable(1)
-
-    def each(self) -> Iterator[tuple[int, str, int]]:
-        """For those that there are: number, object, place in the tuple."""
-        for k, x in enumerate(self.operands):
-            with self.f.when("ne", x, 0):
-                yield k, x, ITEMS + 8 * k
-
-    def reads(self) -> Iterator[tuple[int, str, str]]:
-        """For those that are arrays: number, array, its read."""
-        f = self.f
-        for k, x, item in self.each():
-            read = f.load(f.get(self.tuple), item)
-            with f.when("eq", f.load(read, TYPE), f.known(Word.READ)):
-                yield k, x, read
-
-    def make(self, count: str, give_up: Callable[[], None], let_go: Callable[[], None]) -> None:
-        """Objects for them, without values, but those of plain arrays, which are copied.
-
-        To copy may raise, by a signal's handler, say; then this function does, after `let_go`."""
-        f, of = self.f, self.f.of
-        f.set(self.tuple, f.made(Word.NEW_TUPLE, count))
-        for k, x, item in self.each():
-            maker, found = f.variable(self.makers[k]), f.variable(0)
-            with f.is_lazy(x):
-                f.set(self.lists[k], f.made(Word.LIST, 0))
-                with f.when("eq", f.load(x, of.array_storage), f.known(Word.NONE)):
-                    f.set(maker, f.known(Word.CAPTURE))
-                with f.when("eq", f.get(maker), 0):
-                    f.set(found, f.made(Word.ALLOC, f.known(Word.READ), 0))
-            with f.when("ne", f.get(maker), 0):
-                f.set(found, f.within("@called", f.get(maker), x))
-                with f.when("eq", f.get(found), 0):
-                    self.drop()
-                    with f.when("eq", f.get(maker), f.known(Word.CAPTURE)):
-                        let_go()
-                        f.give(0)
-                    f.on(Word.CLEAR, None)              # (Python tries again, and knows what to do)
-                    give_up()
-            with f.when("eq", f.get(found), 0):
-                f.set(found, f.held(x))
-            f.store(f.get(found), f.get(self.tuple), item)
-
-    def drop(self) -> None:
-        for mine in (self.tuple, *self.lists):
-            self.f.on(Word.DECREF, self.f.get(mine))
-
-    def changed(self) -> str:
-        """Are some of them other arrays than they were, as Python has run meanwhile?  (Zero if not.)"""
-        f, of, found = self.f, self.f.of, self.f.variable(0)
-        for before, x in zip(self.outlines, self.operands, strict=True):
-            with f.when("ne", before, f.within("@outline", x)):
-                f.set(found, 1)
-        for _, x, read in self.reads():
-            to_read, storage = f.load(read, of.read_expr), f.load(x, of.array_storage)
-            with f.when("eq", to_read, 0), f.when("eq", storage, f.known(Word.NONE)):
-                f.set(found, 1)
-        return f.get(found)
-
-    def capture(self) -> None:
-        """The values of now; what is below is counted."""
-        f, of = self.f, self.f.of
-        for _, x, read in self.reads():
-            with f.when("eq", f.load(read, of.read_expr), 0):
-                value = f.load(f.load(x, of.array_storage), of.storage_value)
-                f.store(f.held(value), read, of.read_expr)
-                f.store(f.held(f.load(x, of.array_geo)), read, of.read_geo)
-            self.count(f.load(read, of.read_expr))
-
-    def count(self, value: str) -> None:
-        """One more value, which may be pending, is below the node."""
-        f, of = self.f, self.f.of
-        with f.when("ne", f.load(value, of.op), f.known(Word.NONE)):
-            below = f.of_c(Word.NUMBER, f.load(value, of.depth))
-            with f.when("sgt", below, f.get(self.depth)):
-                f.set(self.depth, below)
-            heavy = f.variable(f.of_c(Word.NUMBER, f.load(value, of.weight)))
-            with f.when("ugt", f.get(heavy), HEAVY):    # (or too large for a word, which is an error)
-                f.on(Word.CLEAR, None)
-                f.set(heavy, HEAVY)
-            f.set(self.weight, f.add(f.get(self.weight), f.get(heavy)))
-
-    def enlist(self, me: str, crowded: str, looks: str, old: Any = 0) -> None:
-        """Let the values know their reader; which may be cause to look at their readers, or at the node."""
-        f, of = self.f, self.f.of
-        for k, _, read in self.reads():
-            value = f.load(read, of.read_expr)
-            found = f.within("@enlisted", value, me, f.get(self.lists[k]))
-            f.set(crowded, f.by("or", f.get(crowded), found))
-            with f.when("ne", value, old), f.when("ne", f.load(value, of.replaced), f.known(Word.FALSE)):
-                f.set(crowded, 1)
-            f.set(looks, f.by("or", f.get(looks), f.within("@exposed", value)))
-            f.on(Word.DECREF, f.get(self.lists[k]))
-
-
-def fill(f: Making, node: str, inputs: Inputs, fields: dict[str, str], owners: dict[str, str]) -> None:
-    """Set all fields of a node, and some of other objects, whose references are the caller's."""
-    none, false = f.known(Word.NONE), f.known(Word.FALSE)
-    f.set(inputs.depth, f.add(f.get(inputs.depth), 1))
-    usual = {
-        "inputs": f.get(inputs.tuple), "masked": f.held(false), "buf": f.held(none),
-        "readers": f.held(none), "replaced": f.held(false), "spared": f.held(false),
-        "serial": f.of_c(Word.NEXT, f.known(Word.SERIALS)),
-        "depth": f.of_c(Word.INT, f.get(inputs.depth)), "weight": f.of_c(Word.INT, f.get(inputs.weight)),
-        "epoch": f.held(f.known(Word.LESS)), "node_index": f.held(f.known(Word.ZERO)),
-    }  # fmt: skip
-    for name, x in {**usual, **fields}.items():
-        f.store(x, owners.get(name.split("_")[0], node), getattr(f.of, name))
-    f.add_to(Word.COUNT, f.of.count_nodes_built, 1)

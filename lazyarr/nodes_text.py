@@ -14,10 +14,13 @@ that is set nothing of Python's runs.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from lazyarr.nodes_ir import BITS, Entry, Inputs, Making, Places, When, Word, fill
+from lazyarr.nodes_inputs import Inputs, fill
+from lazyarr.nodes_ir import BITS, Entry, Making, Places, When, Word
 from lazyarr.object_fields import LENGTH
+from lazyarr.records import NamedTuple
 from lazyarr.walk_ir import MISSING
 
 
@@ -38,11 +41,12 @@ def make(of: Places, name: str) -> Making:
         return f.load(entry, 8 * word)
 
     size, is_flagged, when = said(Entry.BYTES), said(Entry.FLAGGED), said(Entry.WHEN)
+    snapshot = f.held(said(Entry.SNAPSHOT))     # (zero, perhaps)
     owned = [f.held(said(word)) for word in (Entry.OP, Entry.REGION, Entry.NBYTES, Entry.RECIPE)]
     op, region, nbytes, recipe = owned          # (from here on the entry may become another one)
     makers = [f.held(said(Entry.MAKERS + k)) for k in (0, 1)]
-    owned += makers
-    inputs = Inputs(f, (first, second), makers)
+    owned += [*makers, snapshot]
+    inputs = Inputs(f, (first, second), makers, copied=snapshot)
 
     def let_go() -> None:
         for x in owned:
@@ -76,6 +80,34 @@ def make(of: Places, name: str) -> Making:
     owned.append(f.get(loc))
 
     inputs.make(f.add(is_pair, 1), give_up, let_go)
+    fields = {
+        "op": op, "region": region, "nbytes": nbytes, "errors": errors, "loc": f.get(loc),
+        "array_geo": region,
+    }  # fmt: skip
+    array = waiting_array(f, inputs, fields, size, give_up, (recipe, snapshot, *makers))
+    f.give(array)
+    return f
+
+
+class Inner(NamedTuple):
+    """What a node that stands for several is more than one: nodes, depth, bytes of results."""
+
+    count: Any = 0
+    depth: Any = 0
+    size: Any = 0
+
+
+ALONE = Inner()
+
+
+def waiting_array(
+    f: Making, inputs: Inputs, given: dict[str, str], size: str, give_up: Callable[[], None],
+    rest: Sequence[str], inner: Inner = ALONE,
+) -> str:  # fmt: skip
+    """A new array, of so many bytes, whose node has these fields, the references to which are the caller's.
+
+    The caller gives up if it cannot be made; else the `rest` is let go."""
+    of, none = f.of, f.known(Word.NONE)
     node, storage, array = (
         f.made(Word.ALLOC, f.known(kind), 0) for kind in (Word.EXPR, Word.STORAGE, Word.LAZY)
     )
@@ -90,25 +122,29 @@ def make(of: Places, name: str) -> Making:
         give_up()
 
     inputs.capture()                            # (nothing of Python's runs from here on)
+    for total, more in ((inputs.depth, inner.depth), (inputs.weight, inner.count)):
+        f.set(total, f.add(f.get(total), more))
+    with f.each(inner.count):
+        f.on(Word.DECREF, f.of_c(Word.NEXT, f.known(Word.SERIALS)))
     fields = {
-        "op": op, "region": region, "old": f.held(none), "covers": f.held(f.known(Word.TRUE)),
-        "nbytes": nbytes, "home": home, "errors": errors, "loc": f.get(loc),
+        **given, "old": f.held(none), "covers": f.held(f.known(Word.TRUE)), "home": home,
         "storage_value": node, "storage_dying": f.held(f.known(Word.FALSE)),
         "storage_small_writes": f.held(f.known(Word.ZERO)),
         "storage_repeats": f.held(f.known(Word.ZERO)), "storage_place": f.held(none),
-        "array_storage": storage, "array_geo": f.held(region), "array_origin": f.held(none),
+        "array_storage": storage, "array_geo": f.held(given["array_geo"]), "array_origin": f.held(none),
     }  # fmt: skip
     fill(f, node, inputs, fields, {"storage": storage, "array": array})
-    f.add_to(Word.COUNT, of.count_bytes_numpy, size)
+    f.add_to(Word.COUNT, of.count_nodes_built, inner.count)
+    f.add_to(Word.COUNT, of.count_bytes_numpy, f.add(size, inner.size))
     f.add_to(Word.LEDGER, of.ledger_unallocated, size)
     crowded, looks = f.variable(0), f.variable(0)
     inputs.enlist(me, crowded, looks)
 
     f.set(looks, f.by("or", f.get(looks), f.within("@due", f.get(inputs.depth), f.get(inputs.weight))))
-    for x, usual in ((errors, none), (unusual, 0)):
+    for x, usual in ((given["errors"], none), (f.load(f.known(Word.UNUSUAL)), 0)):
         with f.when("ne", x, usual):
             f.set(looks, 1)
-    for mine in (me, recipe, *makers):
+    for mine in (me, *rest):
         f.on(Word.DECREF, mine)
     for asked, word in ((crowded, Word.CROWDED), (looks, Word.LAUNCH)):
         with f.when("ne", f.get(asked), 0):
@@ -117,8 +153,7 @@ def make(of: Places, name: str) -> Making:
                 f.on(Word.DECREF, array)
                 f.give(0)
             f.on(Word.DECREF, answer)
-    f.give(array)
-    return f
+    return array
 
 
 def _entry(f: Making, fn: str, is_pair: str, first: str, second: str) -> str:

@@ -46,7 +46,7 @@ from lazyarr.srcloc import note_lines
 from lazyarr.threading.run import parallel_for
 from lazyarr.values import LEDGER, Buffer
 
-MOST = 32
+MOST = 64
 """Nodes: of more a launch takes longer than planning."""
 
 MAX_KNOWN = 1024

@@ -23,7 +23,7 @@ from lazyarr.expr import Expr, Op, Read, Reduce
 from lazyarr.geometry import FRESH, PROBED, probe
 from lazyarr.habits import MEDIUM
 from lazyarr.ops import may_raise
-from lazyarr.recipes import measure
+from lazyarr.recipes import NODES, measure
 from lazyarr.records import NamedTuple
 from lazyarr.srcloc import here
 from lazyarr.storage import DUE, Storage, catch_up, launch
@@ -131,6 +131,18 @@ def again(key: tuple[Any, ...], x: ndarray) -> Any:
     launch(node)
     COUNT.recalled += 1
     return result.storage.real(result.geo)[()] if call.whole else result
+
+
+def tell(
+    key: tuple[Any, ...], method: Any, x: ndarray, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Let machine code know a call that was just made again, if it goes by this key alone."""
+    known = _calls.get(key)
+    if NODES.table is None:
+        if NODES.left >= 0:
+            NODES.hear()
+    elif known is not None and not known.whole:
+        NODES.table.recalls(key, method, x, args, kwargs, known)
 
 
 def note(key: tuple[Any, ...], x: ndarray, value: Expr, pending: bool, result: Any) -> None:

@@ -62,12 +62,12 @@ FIRSTS = 8
 LOOKED = 16
 """Pending nodes that are asked, from a result on, whether they are large."""
 
-NODES_PAY = 2000
+NODES_PAY = 1000
 """Nodes that Python made, after which the code that makes them is looked for in the cache: to load it takes
 5 ms, most of which is the text by which it is found."""
 
-NODES_WRITING_PAYS = 4_000
-"""Nodes more after which it is compiled, in 17 to 24 ms: as long as Python took for them, or longer."""
+NODES_WRITING_PAYS = 6_000
+"""Nodes more after which it is compiled, in 27 ms: Python took as long for them, or longer."""
 
 _new = object.__new__
 
@@ -183,6 +183,7 @@ class Nodes:
         self.view: Any = None
         self.assign: Any = None
         self.update: Any = None
+        self.recall: Any = None
         self.table: Any = None
         self.left = NODES_PAY
         """Nodes until somebody looks for it; nobody does once it is below zero."""
@@ -204,7 +205,7 @@ class Nodes:
         self.left = -1
         found = load(self.compiles)
         if found is not None:
-            self.make, self.view, self.assign, self.update, self.table = found
+            self.make, self.view, self.assign, self.update, self.recall, self.table = found
         elif not self.compiles:
             self.compiles, self.left = True, NODES_WRITING_PAYS
 

@@ -29,7 +29,7 @@ MOST_LINES = 3
 THEIRS: dict[int, CodeType] = {}
 """Code objects of users, by identity: looking at a file's name costs what all the rest does."""
 
-_ours: dict[int, CodeType] = {}
+OURS: dict[int, CodeType] = {}
 _OUR_FILES = tuple(os.path.join(os.path.dirname(p), "") for p in (__file__, numpy.__file__))
 
 
@@ -47,14 +47,14 @@ def nearest(frame: FrameType | None) -> Loc | None:
     """The user's place, in this frame or the nearest that called it."""
     while frame is not None:
         code = frame.f_code
-        if id(code) not in _ours and (id(code) in THEIRS or _is_theirs(code)):
+        if id(code) not in OURS and (id(code) in THEIRS or _is_theirs(code)):
             return code, frame.f_lasti
         frame = frame.f_back
     return None
 
 
 def _is_theirs(code: CodeType) -> bool:
-    codes = _ours if code.co_filename.startswith(_OUR_FILES) else THEIRS
+    codes = OURS if code.co_filename.startswith(_OUR_FILES) else THEIRS
     if len(codes) >= MAX_CODES:
         codes.clear()
     codes[id(code)] = code

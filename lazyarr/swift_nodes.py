@@ -11,8 +11,6 @@ Always holds: it makes what Python would have made, in the same order; what it d
 
 from __future__ import annotations
 
-import sys
-import warnings
 from _thread import RLock
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
@@ -20,56 +18,34 @@ from typing import Any
 
 import numpy
 
-from lazyarr import error_state, expr, srcloc
 from lazyarr import object_fields as fields
-from lazyarr.arrays import capture, ndarray
+from lazyarr.arrays import PLAIN, capture, ndarray
+from lazyarr.calls import Call
 from lazyarr.compiler import COMPILER, loads_cached
-from lazyarr.config import DEFAULTS, OBSERVED, current
-from lazyarr.counters import COUNT, Counters
+from lazyarr.config import DEFAULTS, current
 from lazyarr.dtypes import CHARS
 from lazyarr.elementwise import IN_PLACE, MOVED
 from lazyarr.error_state import Prompt
 from lazyarr.expr import LOCK, Expr, Read
 from lazyarr.fastcalls import fastcall, forever
-from lazyarr.geometry import PROBED, address
+from lazyarr.geometry import PROBED, address, fresh, probe
 from lazyarr.habits import MEDIUM
 from lazyarr.kernels import host
+from lazyarr.node_places import fill, places
 from lazyarr.nodes_ir import AXES, BITS, OPERAND, WRITES, Entry, Places, When, Word, Write, shared
 from lazyarr.nodes_text import make
+from lazyarr.recall_text import HASH, MOST_ARGS, Row, called_so, hashed, recall
 from lazyarr.records import NamedTuple
 from lazyarr.slot_words import UNUSUAL, at_address
-from lazyarr.storage import DUE, REPEATED, SLACK, SMALL_WRITES, Storage, bound, evaluate, launch
-from lazyarr.values import LEDGER, Buffer, Ledger
+from lazyarr.storage import REPEATED, SLACK, SMALL_WRITES, Storage, bound, evaluate, launch
+from lazyarr.values import Buffer
 from lazyarr.writes_text import assign, is_slice, update, view, written
+
+MOST_RECALLS = 1024
+"""Calls; all are forgotten when there are more."""
 
 OPT = 0
 """LLVM's level of code generation: 1 and 2 take 0.1 s, not 0.03, and gain a tenth of a node."""
-
-FUNCTIONS = {
-    Word.ALLOC: "PyType_GenericAlloc", Word.INCREF: "Py_IncRef", Word.DECREF: "Py_DecRef",
-    Word.NEW_TUPLE: "PyTuple_New", Word.LIST: "PyList_New", Word.APPEND: "PyList_Append",
-    Word.WEAKREF: "PyWeakref_NewRef", Word.NUMBER: "PyLong_AsSsize_t", Word.INT: "PyLong_FromSsize_t",
-    Word.NEXT: "PyIter_Next", Word.STATE: "PyContextVar_Get", Word.ITEM: "PyObject_GetItem",
-    Word.LOOKUP: "PyDict_GetItemWithError", Word.CALL: "PyObject_Vectorcall", Word.CLEAR: "PyErr_Clear",
-    Word.CODE: "PyFrame_GetCode", Word.LASTI: "PyFrame_GetLasti",
-}  # fmt: skip
-_states: Any = numpy._core.umath._extobj_contextvar     # type: ignore[attr-defined]
-_OBJECTS: dict[Word, Any] = {
-    Word.NONE: None, Word.FALSE: False, Word.TRUE: True, Word.ZERO: 0, Word.LESS: -1,
-    Word.TUPLE: tuple, Word.SLICE: slice, Word.INTEGER: int, Word.ELLIPSIS: type(...),
-    Word.NOTHING: type(None), Word.REAL: numpy.ndarray, Word.LAZY: ndarray, Word.READ: Read, Word.EXPR: Expr,
-    Word.STORAGE: Storage, Word.BUFFER: Buffer,
-    Word.SERIALS: expr._serials, Word.COUNT: COUNT, Word.LEDGER: LEDGER, Word.DUE: DUE,
-    Word.OBSERVED: OBSERVED, Word.STATES: _states,
-    Word.WARNINGS: vars(warnings), Word.FILTERS: "filters", Word.SEEN_IN: vars(error_state),
-    Word.SEEN: "_seen", Word.GETFRAME: sys._getframe, Word.THEIRS: srcloc.THEIRS, Word.LAUNCH: launch,
-    Word.CAPTURE: capture,
-}  # fmt: skip
-_OWNERS: dict[str, Any] = {
-    "node": Expr, "read": Read, "storage": Storage, "array": ndarray, "buffer": Buffer, "count": Counters,
-    "ledger": Ledger,
-}  # fmt: skip
-
 
 class Table:
     """The recipes that the code knows."""
@@ -80,6 +56,9 @@ class Table:
         """What entries refer to."""
 
         self.writes = numpy.zeros((WRITES, Write.END), numpy.int64)
+        self.heads = numpy.zeros(1 << HASH, numpy.int64)
+        self._recalls: dict[tuple[Any, ...], Any] = {}
+        """Rows of calls, and what these refer to."""
         self._written: list[Any] = []
         self._known: set[tuple[Any, ...]] = set()
 
@@ -102,6 +81,43 @@ class Table:
         self._known.add(key)
         self._written.append((key, known, makers, [x.__class__ for x in args]))
         self.writes[number] = words
+
+    def recalls(
+        self, key: tuple[Any, ...], method: Any, x: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
+        known: Any,
+    ) -> None:  # fmt: skip
+        """Let the code know a method's call on an array, with the key by which `recalled` does."""
+        call = known.op if known.op.__class__ is Call else None
+        if (*key, id(known.state)) in self._recalls or max(len(args), len(kwargs)) > MOST_ARGS:
+            return
+        if known.region.nbytes >= PROBED:
+            return
+        if len(self._recalls) >= MOST_RECALLS:
+            self.forget()
+        row, op, nbytes = numpy.zeros(Row.END, numpy.int64), known.op, known.region.nbytes
+        given = [each for pair in kwargs.items() for each in pair]
+        words: dict[int, Any] = {
+            Row.METHOD: id(method), Row.GEO: id(x.geo), Row.OPTIONS: id(known.state), Row.OP: id(op),
+            Row.PENDING: known.pending, Row.ARGS: len(args), Row.WORDS: len(kwargs), Row.SEEN: id(known.seen),
+            Row.REGION: id(known.region), Row.RESULT: id(known.geo), Row.NBYTES: id(nbytes),
+            Row.BYTES: nbytes, Row.LOCATED: known.located,
+        }  # fmt: skip
+        if call is not None:
+            words |= {Row.INNER: call.inner, Row.INNER_DEPTH: call.depth, Row.INNER_BYTES: call.nbytes}
+            words[Row.PROBED] = bool(call.probed)
+        for first, sequence in ((Row.ARGS, args), (Row.WORDS, given)):
+            words |= {first + 1 + k: id(each) for k, each in enumerate(sequence)}
+        for at, word in words.items():
+            row[at] = word
+        head = hashed(id(method), id(x.geo))
+        row[Row.NEXT] = self.heads[head]
+        self._recalls[*key, id(known.state)] = row, method, x.geo, args, given, known, op, nbytes
+        self.heads[head] = address(row)
+
+    def forget(self) -> None:
+        """Let no calls be known."""
+        self.heads[:] = 0
+        self._recalls.clear()
 
     def write(self, place: int, fn: numpy.ufunc, args: tuple[Any, ...], recipe: Any) -> None:
         """Let the code know a recipe, if it is of the kind that it can go by."""
@@ -141,6 +157,8 @@ def _row(fn: numpy.ufunc, args: tuple[Any, ...], recipe: Any) -> tuple[list[int]
                 maker = type_
         makers.append(maker)
         words[Entry.MAKERS + k] = 0 if maker is None else id(maker)
+    copied = [_copied(x.geo) for x in args if x.__class__ is ndarray and x.storage is None]
+    words[Entry.SNAPSHOT] = id(copied[0]) if copied and copied[0] is not None else 0
     words[Entry.OP], words[Entry.REGION], words[Entry.NBYTES] = id(recipe.op), id(geo), id(nbytes)
     words[Entry.BYTES], words[Entry.FLAGGED] = nbytes, recipe.flagged
     small = DEFAULTS["eager_elements"]
@@ -149,7 +167,15 @@ def _row(fn: numpy.ufunc, args: tuple[Any, ...], recipe: Any) -> tuple[list[int]
     elif recipe.measure <= small:
         words[Entry.WHEN] = When.PENDING
     words[Entry.RECIPE] = id(recipe)
-    return words, (fn, recipe, nbytes, makers, [x.__class__ for x in args])
+    return words, (fn, recipe, nbytes, makers, copied, [x.__class__ for x in args])
+
+
+def _copied(real: numpy.ndarray) -> numpy.ndarray | None:
+    """How a copy of a plain array lies (`arrays.capture`), if it is whole, and small whatever options say."""
+    if not real.nbytes or real.nbytes > PLAIN or not real.flags.c_contiguous:
+        return None
+    usual = fresh(real.shape, real.dtype)
+    return usual if usual.strides == real.strides else None
 
 
 def usual(recipe: Any) -> bool:
@@ -161,6 +187,12 @@ def usual(recipe: Any) -> bool:
 def always(_: None) -> bool:
     """Is everything compiled under the options in force?"""
     return current.jit == "always"
+
+
+def probed(call: Call) -> None:
+    """Ask the system for memory as NumPy would for a call that stands for several nodes."""
+    for geo in call.probed:
+        probe(geo)
 
 
 def crowded(node: Expr) -> None:
@@ -204,16 +236,17 @@ class Made(NamedTuple):
     view: Callable[..., Any]
     assign: Callable[..., Any]
     update: Callable[..., Any]
+    recall: Callable[..., Any]
     table: Table
 
 
-_PUBLIC = {"make": make, "view": view, "assign": assign, "update": update}
+_PUBLIC = {"make": make, "view": view, "assign": assign, "update": update, "recall": recall}
 
 
 def text(of: Places, suffix: str) -> tuple[str, dict[str, str]]:
     """The module, and the names of its functions."""
     names = {name: f"lazyarr_{name}_{suffix}" for name in _PUBLIC}
-    private = [*shared(of), is_slice(of), written(of)]
+    private = [*shared(of), is_slice(of), written(of), called_so(of)]
     public = [write(of, names[name]) for name, write in _PUBLIC.items()]
     return "\n".join([each.text() for each in (*private, *public)]), names
 
@@ -222,8 +255,8 @@ def load(compiles: bool) -> Made | None:
     """The functions, from the cache, or compiled; None where they are not there, or objects lie otherwise."""
     if not (loads_cached() or COMPILER.usable) or not fields.are_known() or not fields.owner_of(RLock()):
         return None
-    places = _places()
-    if not _lie_there(places):
+    where = places(Places, array=_array())
+    if where is None:
         return None
     from lazyarr.dispatch.jit import NotCompiled, cached_only
     from lazyarr.dispatch.jit import load as loaded
@@ -232,7 +265,7 @@ def load(compiles: bool) -> Made | None:
         nullcontext() if compiles and COMPILER.usable else cached_only()
     ):
         target = host()
-        module, names = text(places, target.name)
+        module, names = text(where, target.name)
         found = loaded(module, tuple(names.values()), target, OPT, kernel=False)
         table = Table()
         words = _words(table)
@@ -247,20 +280,22 @@ forever(_KEPT)
 
 
 def _words(table: Table) -> numpy.ndarray:
-    """What the function is given."""
+    """What the functions are given."""
     words = numpy.zeros(Word.END, numpy.int64)
+    fill(words)
     objects = {
-        **_OBJECTS, Word.USUAL: usual, Word.ALWAYS: always, Word.CROWDED: crowded, Word.WRITTEN: settled,
+        Word.LAZY: ndarray, Word.LAUNCH: launch, Word.CAPTURE: capture,
+        Word.USUAL: usual, Word.ALWAYS: always, Word.CROWDED: crowded, Word.WRITTEN: settled,
+        Word.PROBE: probed,
     }  # fmt: skip
     _KEPT.append(objects)
     for at, x in objects.items():
         words[at] = id(x)
-    for at, name in FUNCTIONS.items():
-        words[at] = fields.function(name)
     eager = DEFAULTS["eager_elements"]
     numbers: dict[Word, int] = {
-        Word.TABLE: address(table.rows), Word.WRITES: address(table.writes),
-        Word.UNUSUAL: at_address(UNUSUAL), Word.OWNER: id(LOCK) + fields.owner_of(RLock()),
+        Word.TABLE: address(table.rows), Word.RECALLS: address(table.heads),
+        Word.WRITES: address(table.writes), Word.UNUSUAL: at_address(UNUSUAL),
+        Word.OWNER: id(LOCK) + fields.owner_of(RLock()),
         Word.PENDING: DEFAULTS["pending_nodes"], Word.SLACK: SLACK, Word.EAGER: eager,
         Word.MOVED: MOVED * eager, Word.IN_PLACE: IN_PLACE * eager, Word.MEDIUM: MEDIUM * eager,
     }  # fmt: skip
@@ -269,26 +304,8 @@ def _words(table: Table) -> numpy.ndarray:
     return words
 
 
-def _owner(name: str) -> tuple[Any, str]:
-    """The class that has a field of `Places`, and the attribute."""
-    first, _, rest = name.partition("_")
-    return (_OWNERS[first], rest) if rest else (Expr, name)
-
-
-def _places() -> Places:
-    return Places._make([fields.offset_of(vars(cls)[name]) for cls, name in map(_owner, Places._fields)])
-
-
-def _lie_there(places: Places) -> bool:
-    """Are the attributes where they are looked for?"""
-    value = Expr.leaf(Buffer.new(8))
+def _array() -> ndarray:
+    """Some array."""
     x = object.__new__(ndarray)
-    x.storage, x.geo, x.origin = Storage(value), numpy.empty(0), None
-    samples = {
-        Expr: value, Read: Read(value, x.geo), Storage: x.storage, ndarray: x, Buffer: value.buf,
-        Counters: COUNT, Ledger: LEDGER,
-    }  # fmt: skip
-    return all(
-        fields.word(id(samples[cls]) + at).value == id(getattr(samples[cls], name))
-        for (cls, name), at in zip(map(_owner, Places._fields), places, strict=True)
-    )
+    x.storage, x.geo, x.origin = Storage(Expr.leaf(Buffer.new(8))), numpy.empty(0), None
+    return x

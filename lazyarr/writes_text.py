@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lazyarr.nodes_ir import WRITES, Inputs, Making, Places, Word, Write, fill
+from lazyarr.nodes_inputs import Inputs, fill
+from lazyarr.nodes_ir import WRITES, Making, Places, Word, Write
 from lazyarr.object_fields import (
     C_CONTIGUOUS,
     DATA,

@@ -16,7 +16,7 @@ SLICE = 50_000_000
 """Nanoseconds after which a launch looks for signals."""
 
 
-def parallel_for(fn: int, words: int, chunks: int, threads: int) -> None:
+def parallel_for(fn: int, words: int, chunks: int, threads: int, done: int = 0) -> None:
     """Run a kernel for every chunk.
 
     Parameters
@@ -29,6 +29,8 @@ def parallel_for(fn: int, words: int, chunks: int, threads: int) -> None:
         It is called for 0 to `chunks` - 1, each once, in any order.
     threads : int
         At most so many threads at once; the kernel sees thread numbers 0 to `threads` - 1.
+    done : int
+        So many have run already.
 
     Raises
     ------
@@ -36,19 +38,18 @@ def parallel_for(fn: int, words: int, chunks: int, threads: int) -> None:
         Or what else a signal handler raises; some chunks have not run then.
     """
     # Loaded before anything runs: the code may be absent from the cache, and then nothing has happened.
-    done, serial_for = 0, pool.serial_for()
+    serial_for = pool.serial_for()
     if threads > 1 and chunks > 1 and current.threading_layer == "native":
-        done = _on_pool(fn, words, chunks, threads)
+        done = _on_pool(fn, words, done, chunks, threads)
     while done < chunks:
         done = serial_for(fn, words, done, chunks, SLICE)
 
 
-def _on_pool(fn: int, words: int, chunks: int, threads: int) -> int:
+def _on_pool(fn: int, words: int, done: int, chunks: int, threads: int) -> int:
     """Run chunks on the pool while nobody else uses it; the first chunk not run."""
     parallel_for = pool.parallel_for()
     if parallel_for is None:
-        return 0
-    done = 0
+        return done
     while chunks - done > 1:
         reached = parallel_for(fn, words, done, chunks, threads, SLICE)
         if reached < 0:

@@ -9,20 +9,37 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import geometry, recalled, reductions
+from lazyarr import geometry, recalled, reductions, swift_nodes
 from lazyarr.compiler import COMPILER
 from lazyarr.counters import COUNT
+from lazyarr.recipes import NODES
 
 METHODS = ("mean", "var", "std", "sum", "prod", "max", "min", "any", "all")
 SHAPE = 600, 900
 
 
-@pytest.fixture(autouse=True)
-def forgotten() -> Iterator[None]:
-    """LLVM is there, and no calls are known at first."""
+CODE = []
+
+
+@pytest.fixture(autouse=True, params=["Python", "machine code"])
+def by(request, monkeypatch) -> Iterator[str]:
+    """Who makes nodes again.  LLVM is there, and no calls are known at first."""
     COMPILER.load()
     recalled._calls.clear()
-    yield
+    found = (None, None)
+    if request.param == "machine code":
+        if not CODE:
+            CODE.append(swift_nodes.load(True))
+        if CODE[0] is None:
+            pytest.skip("objects lie otherwise here")
+        found = CODE[0].recall, CODE[0].table
+        found[1].forget()
+    for name, value in zip(("recall", "table"), found, strict=True):
+        monkeypatch.setattr(NODES, name, value)
+    for name in ("make", "view", "assign", "update"):
+        monkeypatch.setattr(NODES, name, None)
+    monkeypatch.setattr(NODES, "left", -1)
+    yield request.param
     recalled._calls.clear()
 
 
@@ -76,6 +93,8 @@ def test_nodes_are_those_of_the_code():
     np.evaluate(found)
     plans = COUNT.plans
     recalled._calls.clear()
+    if NODES.table is not None:
+        NODES.table.forget()
     left_out, again = recalls(lambda: y.std(axis=1))
     np.evaluate(again)
     assert left_out == 0 and COUNT.plans == plans

@@ -31,7 +31,7 @@ from lazyarr.storage import DUE
 from lazyarr.values import LEDGER
 
 CODE: list[Any] = []
-PARTS = "make", "view", "assign", "update", "table"
+PARTS = "make", "view", "assign", "update", "recall", "table"
 
 
 def turn(on: bool) -> None:
@@ -106,7 +106,9 @@ def program(np: Any, x: Any, y: Any) -> list[Any]:
     f[2:4] = f[:2]
     g = -f[:, None, 3:]
     g[:, 0] = f[:, 3:]
-    return [a, b, c, d, e, f, g, a > y, a[:1] == 4]
+    h = x - x.mean(axis=1, keepdims=True)
+    h /= a.std(axis=0) + h.max(1, None, True)
+    return [a, b, c, d, e, f, g, a > y, a[:1] == 4, h, (x * y).sum(0), a.var(axis=(0,), ddof=1), x.any(1)]
 
 
 def test_nodes_are_pythons_field_by_field() -> None:
@@ -594,3 +596,28 @@ for owner in owners:
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, env=env, capture_output=True, timeout=120, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_copies_of_plain_operands_are_pythons() -> None:
+    """As they are now, and as Python copies them: whole ones by themselves, parts of others by Python."""
+    with np.options(jit="auto"):
+        x, real = np.ones((1200, 1000)), numpy.linspace(0, 1, 1000)
+        np.evaluate(x)
+        rows = np.array(real), np.array(real)[::-1], np.array(real.astype("f4")), np.array(real)[None, :]
+        for row in rows:
+            assert row.storage is None
+            said = []
+            for on in (False, True):
+                turn(on)
+                for _ in range(3):
+                    z = x + row
+                said.append(said_of(z.storage.value, {})[:4])
+                read = z.storage.value.inputs[1]
+                leaf = {name: getattr(read.expr, name) for name in FIELDS if name not in ("buf", "readers")}
+                buf = read.expr.buf
+                said[-1] += leaf, buf.nbytes, buf.bridge, buf.recycled, buf.orphan, buf.shared()
+                assert buf.address == buf.memory.__array_interface__["data"][0]
+                before = numpy.asarray(row).copy()
+                row += 1
+                assert (numpy.asarray(z) == numpy.add(1.0, before, dtype="f8")).all()
+            assert said[0] == said[1]

@@ -1,0 +1,183 @@
+"""Evaluations known at sight, by machine code: from the node that is asked for to the launch and back.
+
+In:  evaluations that come round again and take one launch, as `at_sight` knows them.
+Out: `Swift.evaluate`, which computes such ones; None where Python is to do it.
+Python takes some twenty microseconds for an evaluation, and five to ten times as long where large data drove
+what the interpreter needs out of the caches, which is longer than many launches take; the code of
+`sight_text` takes a few.  It lies in the cache as kernels do, and is loaded when it pays.
+Always holds: it does what Python would have done, or nothing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from contextlib import nullcontext, suppress
+from time import perf_counter
+from typing import Any
+
+import numpy
+
+from lazyarr import object_fields as fields
+from lazyarr.at_sight import Sight
+from lazyarr.compiler import COMPILER, loads_cached
+from lazyarr.expr import Expr
+from lazyarr.fastcalls import fastcall, forever
+from lazyarr.flags import UNRAISED
+from lazyarr.geometry import address
+from lazyarr.hot import ran
+from lazyarr.kernels import host
+from lazyarr.known_steps import KnownStep
+from lazyarr.node_places import fill, places
+from lazyarr.schedule import LINE
+from lazyarr.sight_rows import (
+    DROPS,
+    HASH,
+    MOST_VALUES,
+    MOST_WORDS,
+    PLAIN,
+    Also,
+    Places,
+    Row,
+    Written,
+    hashed,
+    written,
+)
+from lazyarr.sight_text import private, sighted
+from lazyarr.srcloc import note_lines
+from lazyarr.threading import pool
+from lazyarr.threading.run import parallel_for
+from lazyarr.values import Buffer
+
+MOST_ROWS = 2048
+"""All are forgotten when there are more."""
+
+OPT = 0
+"""LLVM's level of code generation."""
+
+
+class Swift:
+    """The code, and what it goes by."""
+
+    def __init__(self, found: Any, name: str) -> None:
+        self.heads = numpy.zeros(1 << HASH, numpy.int64)
+        self.words = numpy.zeros(Also.END, numpy.int64)
+        fill(self.words)
+        objects = {
+            Also.LISTS: list, Also.NOTHING: (), Also.STAGE: "run", Also.MEMORY: Buffer.new,
+            Also.CLOCK: perf_counter, Also.REST: rest, Also.WARMED: self.warmed,
+            Also.UNRAISED: UNRAISED,
+        }  # fmt: skip
+        room = numpy.zeros((3 + DROPS) * MOST_VALUES + MOST_WORDS, numpy.int64)
+        begin = address(room)
+        for at, x in objects.items():
+            self.words[at] = id(x)
+        for at, function in FUNCTIONS.items():
+            self.words[at] = fields.function(function)
+        numbers = {
+            Also.HEADS: address(self.heads), Also.VALUES: begin, Also.RESULTS: begin + 8 * MOST_VALUES,
+            Also.MARKS: begin + 16 * MOST_VALUES, Also.DROPS: begin + 24 * MOST_VALUES,
+            Also.AREA: begin + 8 * (3 + DROPS) * MOST_VALUES,
+            Also.PARALLEL: _address(pool.parallel_for()), Also.SERIAL: _address(pool.serial_for()),
+        }  # fmt: skip
+        for at, number in numbers.items():
+            self.words[at] = number
+        self.rows: list[tuple[numpy.ndarray, Written]] = []
+        self.scratch = numpy.empty(0, numpy.uint8)
+        forever((found, self, objects, room))   # (a program's `__del__` may still call it)
+        self.evaluate = fastcall(name, found[name], self.words)
+        """Function (node, `config.plan_key`) -> True, or None."""
+
+    def know(self, sight: Sight, values: Sequence[Expr], step: KnownStep) -> None:
+        """Let the code know an evaluation, if it is of the kind that it does.  (It may have been known, and
+        raised flags, or been another launch.)"""
+        if self.words[Also.BUSY]:
+            return
+        row = written(sight, values, step)
+        if row is None:
+            return
+        if sight.row is not None:
+            sight.row[Row.OFF] = 1
+        if len(self.rows) >= MOST_ROWS:
+            self.heads[:] = 0
+            self.rows.clear()
+        words = sight.row = numpy.array(row.words, numpy.int64)
+        head = hashed(id(values[0].op), id(values[0].region))
+        words[Row.NUMBER] = row.refer(len(self.rows))
+        words[Row.WARMING] = 1
+        words[Row.NEXT] = self.heads[head]
+        if self.scratch.nbytes < row.scratch + LINE:
+            self.scratch = numpy.empty(row.scratch + LINE, numpy.uint8)
+            self.words[Also.SCRATCH] = -(-address(self.scratch) // LINE) * LINE
+        self.rows.append((words, row))
+        self.heads[head] = address(words)
+
+    def last(self) -> tuple[int, int, float]:
+        """Of the last evaluation: the serial of its first node, how many there were, and the first one's
+        share of the time."""
+        words, row = self.rows[self.words[Also.ROW]]
+        return int(self.words[Also.FIRST]), int(words[Row.NODES]), row.share
+
+    def warmed(self, heard: tuple[int, float]) -> None:
+        """The kernels of a row have run for so long."""
+        number, seconds = heard
+        if number >= len(self.rows):            # (all were forgotten)
+            return
+        words, row = self.rows[number]
+        way = row.way()
+        step = None if way is None else way[0]
+        if step is None:
+            return
+        kernels = [kernel for bound in step.bound if bound is not None for kernel in bound.kernels]
+        for kernel in kernels:
+            ran(kernel, seconds / len(kernels))
+        words[Row.WARMING] = not all(kernel.heat.asked for kernel in kernels)
+
+
+def rest(left: tuple[Expr, int, int, int, int, int]) -> None:
+    """Run the chunks of a launch that are left, which looks for signals in between."""
+    root, entry, words, done, chunks, threads = left
+    try:
+        parallel_for(entry, words, chunks, threads, done)
+    except Exception as error:
+        note_lines(error, [node.loc for node in root.pending()])
+        raise
+
+
+FUNCTIONS = {
+    Also.SAVE: "PyEval_SaveThread", Also.RESTORE: "PyEval_RestoreThread", Also.SUBTRACT: "PyNumber_Subtract",
+    Also.SUM: "PyNumber_Add", Also.PUT: "PyDict_SetItem",
+}  # fmt: skip
+
+
+def _address(function: Any) -> int:
+    """Of a function of ctypes."""
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+def load(compiles: bool) -> Swift | None:
+    """The code, from the cache, or compiled; None where it is not there, or objects lie otherwise."""
+    if not (loads_cached() or COMPILER.usable) or not fields.are_known() or not _constants_lie_there():
+        return None
+    where = places(Places)
+    if where is None:
+        return None
+    from lazyarr.dispatch.jit import NotCompiled, cached_only
+    from lazyarr.dispatch.jit import load as loaded
+
+    with suppress(NotCompiled, RuntimeError), (
+        nullcontext() if compiles and COMPILER.usable else cached_only()
+    ):
+        if pool.parallel_for() is None:         # (no threads: nobody has so little time)
+            return None
+        target = host()
+        name = f"lazyarr_sighted_{target.name}"
+        text = "\n".join([each.text() for each in (*private(where), sighted(where, name))])
+        return Swift(loaded(text, (name,), target, OPT, kernel=False), name)
+    return None
+
+
+def _constants_lie_there() -> bool:
+    """Do constants have their value where it is looked for?"""
+    samples = [numpy.dtype(char).type(1) for char in PLAIN]
+    return all(ctypes.string_at(id(x) + fields.VALUE, x.nbytes) == x.tobytes() for x in samples)
