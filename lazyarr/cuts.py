@@ -19,7 +19,8 @@ MAX_WEIGHT = 4096
 
 SHARED_DEPTH = 100
 """But up to this depth: sweeps read the one before several times, and many run in one launch.  (Of 72, 100
-and 144, two threads of a Zen 5: Jacobi 12.7, 9.7, 10.8 ms, heat 15.8, 12.4, 16.3, waves 15.3, 16.7, 19.6.)"""
+and 144, two threads of a Zen 5: Jacobi 12.7, 9.7, 10.8 ms, heat 15.8, 12.4, 16.3, waves 15.3, 16.7, 19.6;
+since sweeps are cut in pairs, 144 over 100 on one thread: `docs/tuning.md`.)"""
 
 MOST = 64
 """Places that are remembered; all are forgotten when there are more."""

@@ -27,10 +27,10 @@ from lazyarr.fusion.parfor import SCAN
 from lazyarr.fusion.program import Program
 from lazyarr.hot import ran
 from lazyarr.kernels import Kernel
-from lazyarr.launch import Prepared, memory, prepare, put_scalar
+from lazyarr.launch import Prepared, memory, prepare, put_scalar, work
 from lazyarr.plan import RowBlocks, RowPart
 from lazyarr.records import dataclass
-from lazyarr.schedule import LINE, squares
+from lazyarr.schedule import LINE, duration, squares
 from lazyarr.shared_kernels import ROWS
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
@@ -68,6 +68,8 @@ class Ready:
     """No kernel stands in for one that is yet to be compiled."""
     kernels: list[Kernel]
     """Whose addresses are among the words."""
+    shares: list[float]
+    """For each part: how much of the time it takes, roughly."""
     alike: dict[tuple[object, ...], int] = field(default_factory=dict)
     """The first words of variants that have been entered, by all that these say."""
 
@@ -114,10 +116,9 @@ def launch_rows(
     found = _run(rows, ready, words, watch)
     spent = time.perf_counter() - began
     COUNT.seconds["run"] += spent
-    each = spent / len(rows.parts)
-    for kernel in ready.kernels[: len(rows.parts)]:
+    for kernel, share in zip(ready.kernels, ready.shares, strict=False):
         if not kernel.heat.asked:
-            ran(kernel, each)
+            ran(kernel, spent * share)
     COUNT.native_launches += 1
     COUNT.fused_ops += ready.ops
     COUNT.numpy_loop_blocks += words[Layout.CALLS]
@@ -198,7 +199,7 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
         threads, -(-rows.chunks // rows.run(threads)),
         threads * own_bytes + rows.slots(threads) * rows.own_bytes,
         sum(k.ops for k in usual), all(past[key] == k.kernel.nontemporal for key, k in kernels.items()),
-        [*usual, *(k.kernel for k in kernels.values())],
+        [*usual, *(k.kernel for k in kernels.values())], _shares(rows),
     )  # fmt: skip
     words = ready.words
     for kernel in usual:
@@ -243,6 +244,12 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
     words[shell.DONE_AT] = len(words) * words.itemsize
     words.extend([0] * 2 * shell.WORDS * words[shell.STRIPS])
     return ready
+
+
+def _shares(rows: RowBlocks) -> list[float]:
+    """How much of the time each part takes: among large ones borders are soon done, which are many."""
+    times = [duration(*work(part.step.program)) for part in rows.parts if part.step.program is not None]
+    return [time / sum(times) for time in times]
 
 
 def _variants(part: RowPart) -> list[tuple[Program, bool]]:

@@ -68,12 +68,13 @@ def room() -> int:
     return cache_bytes() // ROOM
 
 
-def sweeps(row: int, rows: int) -> int:
+def sweeps(row: int, rows: int, every: int) -> int:
     """How many sweeps that take turns with two buffers, of so many rows, run together, if each follows
-    another by a row of so many bytes (or by some rows that are)."""
-    beside, fits = 1, room() // (2 * row)
+    another by a row of so many bytes (or by some rows that are), which in `every` array are so many."""
+    every = max(every, 2 * row)
+    beside, fits = 1, room() // every
     if SIDE_BY_SIDE * row <= MOST_STAYS:        # (kernels that take rows side by side need as much for each)
-        beside, fits = SIDE_BY_SIDE, min(fits, cache_bytes() // SIDE_BY_SIDE // (2 * row))
+        beside, fits = SIDE_BY_SIDE, min(fits, cache_bytes() // SIDE_BY_SIDE // every)
     blocks, threads = rows // max(-(-STAYS // row), beside), get_num_threads()
     apart = blocks // (STRIP_BLOCKS * threads) + 1
     return min(fits, apart) if threads > 1 and apart * row * rows >= WORTH_STRIPS else fits

@@ -58,6 +58,7 @@ from lazyarr.fusion.group import (
     region_of,
     written,
 )
+from lazyarr.fusion.next_sweep import Sweep, sweeps_of
 from lazyarr.fusion.outline import Barred, Elsewhere, Outline
 from lazyarr.fusion.overwrites import written_again
 from lazyarr.fusion.regions import Regions
@@ -123,7 +124,7 @@ def partition(
     usual = look_back > 0 and {"fusion", "reduction"} <= on and not apart
     terms = Terms(
         asked, Forms(refuse, tokens, memory), memory, barred, look_back,
-        "fusion" in on, "reduction" in on, not is_off("views"), places, usual,
+        "fusion" in on, "reduction" in on, not is_off("views"), places, usual, sweeps_of(nodes, asked),
     )  # fmt: skip
     return _attempt(nodes, terms, order)
 
@@ -147,6 +148,8 @@ class Terms(NamedTuple):
     """Where each node was put for other extents."""
     usual: bool
     """Nothing of all this keeps nodes apart."""
+    sweeps: dict[int, Sweep]
+    """By serial of a node, which writes it is computed for alone."""
 
 
 def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | None) -> Partition:
@@ -379,10 +382,11 @@ def _join(
         return "folds with what makes and uses their elements are switched off"
     if group.opaque:
         return "an input is made by NumPy"
-    turns = terms.memory.turns
-    last = None if turns is None else turns.last.get(node.serial)
-    if last is not None and makes(last, group, epoch):
-        return "sweeps take turns, and this is part of the next one"
+    if (
+        group.stores and node.old is None and node.serial in terms.sweeps
+        and terms.sweeps[node.serial].is_next(group.stores, terms.memory)
+    ):  # fmt: skip
+        return "it is part of the next sweep, which reads elements beside those written here"
     if group.unit is not None:
         return "the group runs as several loop nests, which read through what was joined"
     if edge or group.edge:

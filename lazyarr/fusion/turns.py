@@ -12,7 +12,7 @@ small array with the same borders tells, on which one sweep is gone through.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -21,7 +21,7 @@ import numpy
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.fusion.alias import disjoint
 from lazyarr.fusion.following import NEAR
-from lazyarr.fusion.group import Asked
+from lazyarr.fusion.group import Asked, region_of
 from lazyarr.geometry import elements, offset_of, same
 from lazyarr.records import NamedTuple, dataclass
 
@@ -54,9 +54,6 @@ class Turns:
 
     first: dict[int, Turn] = field(default_factory=dict)
     """By serial of the first write of a sweep."""
-    last: dict[int, Expr] = field(default_factory=dict)
-    """By serial of what a sweep computes to write it: the last sweep's first write.  The loops of that one
-    have its elements in registers, but all else that the sweep reads is beside them."""
     runs: list[list[Expr]] = field(default_factory=list)
     """Writes of sweeps that are to run together: their values live between them alone, so they must be in one
     step.  The runs of one array share the other buffer."""
@@ -69,14 +66,17 @@ class Turns:
             yield from ((n, self.first[n.serial].source) for n in run if n.serial in self.first)
 
 
-def turns(nodes: Sequence[Expr], asked: Asked, fits: Callable[[int, int], int], groups: int) -> Turns:
+def turns(nodes: Sequence[Expr], asked: Asked, fits: Callable[[int, int, int], int], groups: int) -> Turns:
     """Sweeps of these nodes that take turns.
 
-    How many have one new buffer, `fits` says, given the bytes by which one sweep has to follow another and
-    how many rows there are; and they are no more than so many `groups`."""
+    How many have one new buffer, `fits` says, given the bytes by which one sweep has to follow another, how
+    many rows there are, and the bytes of these rows in all arrays; and they are no more than so many
+    `groups`."""
     found = Turns()
     readers: _Readers | None = None
-    for writes in _written(nodes):
+    written = list(_written(nodes))
+    swept = {id(writes[0].old) for writes in written}
+    for writes in written:
         sweep = _sweep_of(writes, asked)
         if sweep is None:
             continue
@@ -95,15 +95,49 @@ def turns(nodes: Sequence[Expr], asked: Asked, fits: Callable[[int, int], int], 
         region = writes[at].region
         assert region is not None           # (rows that it leaves out are as many as it reads nearby)
         beside = max(1, (frame.shape[0] - region.shape[0]) // 2)
-        most = max(2, min(fits(beside * frame.strides[0], frame.shape[0]), groups // length) // 2 * 2)
+        each = _row_bytes(writes[at + length :][:length], swept)
+        fit = fits(beside * frame.strides[0], frame.shape[0], beside * each)
+        most = max(1, min(fit, groups // length) // 2)      # (pairs)
         other: Expr | None = None               # what lies in the other buffer when a run begins
         while count > 1:
-            mine = min(count // 2 * 2, most)
+            pairs = count // 2
+            mine = 2 * -(-pairs // -(-pairs // most))           # (runs of about one length)
             end = at + mine * length
             _enter(found, writes[at:end], length, Turn(other, margins))
             other = writes[end - length - 1]
             at, count = end, count - mine
     return found
+
+
+def in_pairs(write: Expr) -> Expr:
+    """The last write below, or this one, up to which an even number of sweeps pends.
+
+    An odd one leaves a sweep that goes in place: what it computes is stored, and copied where it belongs."""
+    writes, value = list[Expr](), write
+    while value.op is not None and value.old is not None and not value.covers:
+        writes.append(value)
+        value = value.old
+    for length in range(1, min(LONGEST, len(writes) // 3) + 1):
+        again = writes[length]
+        if again.op == write.op and same(region_of(again), region_of(write)):
+            odd = len(writes) // length % 2 and any(map(_shifts, writes[:length]))
+            return again if odd else write
+    return write
+
+
+def _row_bytes(sweep: Sequence[Expr], swept: Collection[int]) -> int:
+    """Bytes of a row of all that one sweep (not the first) reads from memory; twice where that is swept over,
+    too."""
+    rows: dict[int, int] = {}
+    for node in (n for write in sweep for n in _below(write)):
+        for i in node.inputs:
+            if isinstance(i, Read) and i.geo.ndim == region_of(sweep[0]).ndim and i.geo.shape[0] > 1:
+                value = i.expr
+                while value.op is not None and value.old is not None:
+                    value = value.old
+                if value.op is None or id(value) in swept:
+                    rows[id(value)] = max(rows.get(id(value), 0), abs(i.geo.strides[0]))
+    return sum(row << (key in swept) for key, row in rows.items())
 
 
 def _enter(found: Turns, writes: Sequence[Expr], length: int, first: Turn) -> None:
@@ -114,9 +148,6 @@ def _enter(found: Turns, writes: Sequence[Expr], length: int, first: Turn) -> No
     for k in range(0, len(writes), length):
         turn = first if not k else Turn(base if k == length else writes[k - length - 1])
         found.first[writes[k].serial] = turn
-        if k:
-            below = (n.serial for n in _below(writes[k]))
-            found.last.update(dict.fromkeys(below, writes[k - length]))
 
 
 def _written(nodes: Sequence[Expr]) -> Iterator[list[Expr]]:

@@ -280,13 +280,14 @@ def test_threads_have_strips() -> None:
     from lazyarr.row_room import sweeps
 
     with np.options(num_threads=1):
-        alone = sweeps(4000, 500)
+        alone = sweeps(4000, 500, 8000)
     with np.options(num_threads=2):
         assert get_num_threads() == 2
-        shared = sweeps(4000, 500)
-        assert sweeps(800, 100) == sweeps(800, 100)
+        shared = sweeps(4000, 500, 8000)
+        assert sweeps(800, 100, 1600) == sweeps(800, 100, 0)
+        assert sweeps(800, 100, 3200) == sweeps(800, 100, 1600) // 2
     assert 2 <= shared < alone
-    assert sweeps(1 << 30, 10) <= 2
+    assert sweeps(1 << 30, 10, 0) <= 2
 
 
 def test_too_many_operations_are_refused() -> None:

@@ -14,7 +14,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import hot, kernel_index, kernels, planning
+from lazyarr import hot, kernel_index, kernels, launch_rows, planning
 from lazyarr.compiling import face, small
 from lazyarr.counters import COUNT
 from lazyarr.dispatch import cache, image, jit
@@ -366,3 +366,28 @@ def test_a_gate_leads_elsewhere():
 def test_what_the_option_takes(wrong):
     with pytest.raises((TypeError, ValueError), match="tier"), np.options(tier=wrong):
         pass
+
+
+def test_a_stencil_gains_more_and_its_borders_take_little(soon, monkeypatch):
+    """Rows run side by side at tier 2 only; and what a launch of many parts took is not shared evenly."""
+    launched, prepare = [], launch_rows._prepare
+
+    def noted(*given):
+        launched.append(prepare(*given))
+        return launched[-1]
+
+    monkeypatch.setattr(launch_rows, "_prepare", noted)
+    u = np.array(A)
+    for _ in range(4):
+        u[1:-1, 1:-1] += 0.1 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:])
+        u[0], u[-1] = u[1], u[-2]
+    np.evaluate(u)
+    (ready,) = launched
+    parts = list(zip(ready.kernels, ready.shares, strict=False))
+    assert len(parts) == 12 and abs(sum(ready.shares) - 1) < 1e-9
+    stencils = [(kernel, share) for kernel, share in parts if kernel.heat.made_for[0].shifts]
+    assert len(stencils) == 4 and sum(share for _, share in stencils) > 0.95
+    kernel = stencils[0][0]
+    kernel.heat.asked, kernel.heat.saving = False, -1.0
+    hot.ran(kernel, 0.5)
+    assert kernel.heat.saving == -1.0 + 0.5 * hot.STENCIL_GAIN

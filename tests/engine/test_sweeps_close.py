@@ -131,4 +131,4 @@ def test_a_dozen_sweeps_read_and_write_memory_once() -> None:
     assert told.bytes_moved <= 1.5 * told.bytes_least
     before = COUNT.native_launches
     lazyarr.evaluate(pending(jacobi, 100, (1000, 1000)))
-    assert COUNT.native_launches - before <= 8
+    assert COUNT.native_launches - before <= 9

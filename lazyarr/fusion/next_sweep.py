@@ -1,0 +1,99 @@
+"""Next sweeps: what is computed to write an array anew runs with the rest of that, not with writes before.
+
+In:  the nodes of an evaluation, who asks for values.   Out: by node, the buffers whose writers it is not to
+join.
+``v[1:-1] = 2 * u[1:-1] - v[1:-1] + near(u)`` after a write to ``u[1:-1]``: the loops of that one have the
+first product's elements in registers, but all else that the write to `v` reads of `u` is beside them.  So
+that has loops of its own, which load these elements as well; a product that ran with the sweep before would
+be stored for it, and read again, for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy
+
+from lazyarr.expr import Expr, Map, Read
+from lazyarr.fusion.alias import Memory
+from lazyarr.fusion.group import Access, Asked
+
+
+class Sweep:
+    """Writes, and what is computed for them alone, element by element."""
+
+    __slots__ = ("into", "reads", "beside")
+
+    def __init__(self) -> None:
+        self.into: Sweep | None = None
+        """Another one that it has become a part of."""
+        self.reads: list[Read] = []
+        """What it reads of values that were written."""
+        self.beside: dict[int, numpy.ndarray | None] | None = None
+        """By identity of a buffer, once somebody asked: what it reads of it; None for parts that overlap."""
+
+    def join(self, other: Sweep) -> None:
+        other.into = self
+        self.reads += other.reads
+
+    def is_next(self, stores: Sequence[Access], memory: Memory) -> bool:
+        """Does it read parts of a buffer that overlap, where one of these writes?"""
+        sweep = self
+        while sweep.into is not None:
+            sweep = sweep.into
+        found = sweep.beside
+        if found is None:
+            found = sweep.beside = {}
+            for read in sweep.reads:
+                key = id(memory.key(read.expr))
+                part = found.setdefault(key, read.geo)
+                if part is not None and part is not read.geo and not memory.harmless(part, read.geo):
+                    found[key] = None
+        for store in stores:
+            key = id(store.key)
+            if key in found and found[key] is None:
+                return True
+        return False
+
+
+def sweeps_of(nodes: Sequence[Expr], asked: Asked) -> dict[int, Sweep]:
+    """By serial: writes, and what is computed for writes alone.
+
+    (Few functions are called for each node: where nothing sweeps that is all in vain.)"""
+    of: dict[int, Sweep] = {}
+    apart: dict[int, bool] = {}
+    writes = 0
+    for node in reversed(nodes):
+        serial, sweep = node.serial, None
+        if node.old is not None:
+            sweep = of[serial] = Sweep()
+            writes += 1
+        elif serial in of:
+            if serial in apart or serial in asked or node.op.__class__ is not Map:
+                del of[serial]
+            else:
+                sweep = of[serial]
+                while sweep.into is not None:
+                    sweep = sweep.into
+        for i in node.inputs:
+            if i.__class__ is not Read:
+                continue
+            value, geo = i.expr, i.geo
+            if value.op is None:
+                continue
+            made = value.region
+            if sweep is None or made is None:
+                apart[value.serial] = True
+            elif value.old is not None:
+                sweep.reads += (i,)
+            elif geo.shape != made.shape or geo.strides != made.strides:
+                apart[value.serial] = True
+            elif value.serial not in of:
+                of[value.serial] = sweep
+            else:
+                other = of[value.serial]
+                while other.into is not None:
+                    other = other.into
+                if other is not sweep:
+                    sweep.join(other)
+    return of if writes > 1 else {}

@@ -1,0 +1,147 @@
+"""What a sweep is computed from runs with it, not with the one before; evaluations end between pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy
+import pytest
+
+import lazyarr
+from lazyarr import launch_rows, planning, row_room
+from lazyarr.debug import explain
+from lazyarr.fusion import turns
+from lazyarr.plan import RowBlocks
+
+SHAPE = (150, 400)
+
+
+def near(u: Any) -> Any:
+    return u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]
+
+
+def waves(u: Any, v: Any) -> None:
+    for old, new in ((u, v), (v, u)):
+        new[1:-1, 1:-1] = 2 * old[1:-1, 1:-1] - new[1:-1, 1:-1] + 0.1 * (near(old) - 4 * old[1:-1, 1:-1])
+
+
+def reacting(u: Any, v: Any) -> None:
+    a, b = u[1:-1, 1:-1], v[1:-1, 1:-1]
+    abb = a * b * b
+    da = 0.16 * (near(u) - 4 * a) - abb + 0.06 * (1 - a)
+    db = 0.08 * (near(v) - 4 * b) + abb - 0.122 * b
+    a += da
+    b += db
+
+
+def varying(u: Any, v: Any) -> None:
+    u[1:-1, 1:-1] += v[1:-1, 1:-1] * (near(u) - 4 * u[1:-1, 1:-1])
+
+
+def jacobi(u: Any, _: Any) -> None:
+    u[1:-1, 1:-1] = 0.25 * near(u)
+
+
+@pytest.fixture(autouse=True, params=[1, 2])
+def forced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(row_room, "cache_bytes", lambda: 1 << 19)
+    planning._plans.clear()
+    with lazyarr.options(jit="always", verify=True, num_threads=request.param):
+        yield
+    planning._plans.clear()
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> list[RowBlocks]:
+    """What is launched in row blocks."""
+    found: list[RowBlocks] = []
+    run = launch_rows._run
+
+    def noted(rows: RowBlocks, *given: Any) -> list[int]:
+        found.append(rows)
+        return run(rows, *given)
+
+    monkeypatch.setattr(launch_rows, "_run", noted)
+    return found
+
+
+def swept(np: Any, step: Callable[[Any, Any], None], times: int, char: str = "d") -> tuple[Any, Any]:
+    random = numpy.random.default_rng(8)
+    u, v = (np.array(random.uniform(0, 0.2, SHAPE).astype(char)) for _ in range(2))
+    if np is lazyarr:
+        lazyarr.evaluate(u, v)
+    for _ in range(times):
+        step(u, v)
+    return u, v
+
+
+@pytest.mark.parametrize("char", "fd")
+@pytest.mark.parametrize("times", [1, 2, 3, 7, 40])
+@pytest.mark.parametrize("step", [waves, reacting, varying, jacobi])
+def test_numpys_bits(step: Any, times: int, char: str) -> None:
+    for mine, theirs in zip(swept(lazyarr, step, times, char), swept(numpy, step, times, char), strict=True):
+        assert numpy.asarray(mine).tobytes() == theirs.tobytes()
+
+
+@pytest.mark.parametrize(("step", "each"), [(waves, 2), (reacting, 1), (varying, 1), (jacobi, 1)])
+def test_a_sweep_is_a_kernel_and_stores_what_it_writes_alone(
+    step: Any, each: int, launched: list[RowBlocks]
+) -> None:
+    lazyarr.evaluate(*swept(lazyarr, step, 4))
+    assert [len(rows.parts) for rows in launched] == [4 * each]
+    assert all(rows.own_bytes == 0 for rows in launched)
+
+
+def test_the_reason_is_told() -> None:
+    assert "it is part of the next sweep" in str(explain(*swept(lazyarr, waves, 2)))
+
+
+def test_what_others_read_as_well_runs_as_soon_as_it_can(launched: list[RowBlocks]) -> None:
+    """A double of what was just written is asked for: it is made where that is in registers."""
+    u, v = swept(lazyarr, waves, 1)
+    double = 2 * u[1:-1, 1:-1]
+    v[1:-1, 1:-1] = double - v[1:-1, 1:-1] + near(u)
+    told = str(explain(double, u, v))
+    assert told.count("one kernel") == 3 and "part of the next sweep" in told
+    a, b = swept(numpy, waves, 1)
+    both = 2 * a[1:-1, 1:-1]
+    b[1:-1, 1:-1] = both - b[1:-1, 1:-1] + near(a)
+    for mine, theirs in ((double, both), (u, a), (v, b)):
+        assert numpy.asarray(mine).tobytes() == theirs.tobytes()
+
+
+def written(step: Callable[[Any, Any], None], times: int) -> tuple[Any, list[Any]]:
+    """An array of which so many sweeps are pending, and the values that they left, the last one first."""
+    u, v = swept(lazyarr, step, times)
+    values = [u.storage.value]
+    while values[-1].old.op is not None:
+        values.append(values[-1].old)
+    return (u, v), values
+
+
+@pytest.mark.parametrize("step", [jacobi, varying, reacting])
+@pytest.mark.parametrize("times", [1, 2, 3, 4, 5, 6])
+def test_an_even_number_of_sweeps_is_due(step: Any, times: int) -> None:
+    """One more waits for those that come: alone it would go in place."""
+    _held, values = written(step, times)
+    assert turns.in_pairs(values[0]) is values[times > 1 and times % 2]
+
+
+@pytest.mark.parametrize("times", [3, 5])
+def test_sweeps_that_go_in_place_anyway_are_due_at_once(times: int) -> None:
+    _held, values = written(waves, times)
+    assert turns.in_pairs(values[0]) is values[0]
+
+
+def test_runs_are_of_about_one_length_and_have_room_for_all_arrays(
+    launched: list[RowBlocks], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with lazyarr.options(pending_nodes=1 << 30):
+        for step, room in ((jacobi, 2), (varying, 3), (reacting, 4)):
+            launched.clear()
+            monkeypatch.setattr(row_room, "cache_bytes", lambda k=room: 2 * 24 * k * SHAPE[1] * 8)
+            planning._plans.clear()
+            lazyarr.evaluate(*swept(lazyarr, step, 30))
+            assert [len(rows.parts) for rows in launched] == [16, 14]
+            assert all(rows.own_bytes == 0 for rows in launched)
