@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from lazyarr.codegen.linear import ZERO, Facts, Poly, poly
-from lazyarr.codegen.loopir import Gather, Kernel, Loop, Scatter
+from lazyarr.codegen.loopir import Gather, Kernel, Loop, Once, Scatter
 from lazyarr.codegen.reduce_beside import OUTPUTS
 from lazyarr.codegen.reduce_crossed import LEAST_ROWS, RUN, Runs
 from lazyarr.codegen.reduce_flow import Function
@@ -89,7 +89,7 @@ class Checker:
         self.strides: dict[int, dict[int, Poly]] = {}
         """Operand -> loop -> its stride, once it was loaded."""
         self.far = {
-            lane.ref.index for stmt in kernel.body if isinstance(stmt, Loop) for lane in stmt.body
+            lane.ref.index for stmt in kernel.body if isinstance(stmt, Loop | Once) for lane in stmt.body
             if isinstance(lane, Gather | Scatter)
         }  # fmt: skip
         first = self.word("context", r.block)
