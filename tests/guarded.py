@@ -1,9 +1,9 @@
 """Programs on memory whose neighbours nobody may touch: run as a process of its own, which an access dies of.
 
-``python -m tests.guarded TURN``: operands end at a page that is not there, or begin behind one, and so does what
-they are computed into; fresh buffers end as near to one as their alignment permits.  Prints the programs that
-have NumPy's bits, and launches of kernels.  Each turn takes another dtype for each program; turn -1 touches what
-it must not.
+``python -m tests.guarded TURN``: operands end at a page that is not there, or begin behind one, and so does
+what they are computed into; fresh buffers end as near to one as their alignment permits.  Prints the programs
+that have NumPy's bits, and launches of kernels.  Each turn takes another dtype for each program; turn -1
+touches what it must not.
 """
 
 from __future__ import annotations
@@ -136,7 +136,8 @@ def norms(np: Any, x: Any, y: Any) -> Any:
 PROGRAMS: dict[Callable[..., Any], str] = {
     elementwise: "?bhefd", reversed_: "bed", transposed: "bhfd", all_of_it: "bhefd", rows: "bhefd",
     columns: "hefd", places: "bfd", counted: "bhd", running: "hfd", crossed: "efd", five_points: "befd",
-    sweeps: "hfd", padded: "bfd", joined: "hfd", gathered: "bhfd", scattered: "bfd", masked: "bfd", norms: "efd",
+    sweeps: "hfd", padded: "bfd", joined: "hfd", gathered: "bhfd", scattered: "bfd", masked: "bfd",
+    norms: "efd",
 }  # fmt: skip
 SHAPES = ((9, 7), (17, 67), (11, 611))
 """Fewer elements than a vector has; some vectors and a rest; leaves side by side."""

@@ -17,6 +17,7 @@ from lazyarr.codegen.emit_lanes import Place
 from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emit_status import Status
 from lazyarr.codegen.loopir import (
+    PLACE,
     Blocks,
     Call,
     Gather,
@@ -328,7 +329,7 @@ class Emitter:
     # Where a Ref lies
 
     def place(self, ref: Ref, base: str, index: str) -> Place:
-        stride = self.inner_stride(ref.index) if ref.space == "operand" else ""
+        stride = self.inner_stride(ref.index) if ref.space in ("operand", PLACE) else ""
         whole = ref.space == "operand" and ref.access == "u"
         streams = (
             whole and self.kernel.nontemporal and self.b.width * PLAIN[ref.char].itemsize >= STREAM_BYTES
@@ -340,7 +341,7 @@ class Emitter:
 
     def base(self, ref: Ref, pointers: dict[int, str]) -> str:
         """Address of a range's first element."""
-        if ref.space == "operand":
+        if ref.space in ("operand", PLACE):
             return pointers[ref.index]
         if ref.space == "scalar":
             return self.word_at(self.layout.scalar(ref.index))

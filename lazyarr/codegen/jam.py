@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from lazyarr.codegen import emit_rows
-from lazyarr.codegen.loopir import Apply, Jam, Kernel, Load, Loop, Once, Store
+from lazyarr.codegen.loopir import PLACE, Apply, Jam, Kernel, Load, Loop, Once, Store
 from lazyarr.dtypes import PLAIN
 from lazyarr.records import NamedTuple
 from lazyarr.target import Target
@@ -53,7 +53,8 @@ def can_jam(kernel: Kernel) -> bool:
     return (
         emit_rows.overlapping(kernel) and len(kernel.shifts) == len(kernel.operands)
         and all(
-            isinstance(lane, Apply) or (isinstance(lane, Load | Store) and lane.ref.access == "u")
+            isinstance(lane, Apply)
+            or (isinstance(lane, Load | Store) and lane.ref.access == "u" and lane.ref.space != PLACE)
             for lane in main_of(kernel).body
         )
         and not kernel.loops

@@ -1,4 +1,4 @@
-"""No kernel touches memory beyond its operands' elements: in processes that would die of it (`tests.guarded`)."""
+"""No kernel touches memory beyond its operands' elements: processes would die of it (`tests.guarded`)."""
 
 from __future__ import annotations
 
