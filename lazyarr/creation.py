@@ -26,7 +26,7 @@ from lazyarr.geometry import LEGACY_AXES, PROBED, fresh, like, probe
 from lazyarr.habits import MEDIUM
 from lazyarr.late import Late, late
 from lazyarr.pace import may_try
-from lazyarr.ranges import POSITION, RANGES, Range, conforms
+from lazyarr.ranges import POSITION, RANGES, Range, arange_of, conforms
 from lazyarr.recipes import measure
 from lazyarr.slot_words import WAITING
 from lazyarr.storage import Storage
@@ -148,13 +148,11 @@ def arange(*args: Any, dtype: Any = None) -> ndarray | None:
         return None
     given = start, stop, step
     whole = all(isinstance(x, (int, numpy.intp)) for x in given)
-    made = RANGES.get(f"range_{char_of(first.dtype)}{'l' if whole else 'd'}")
-    if made is None or n < 2 or not conforms(made.name):
+    made = None if n < 2 else arange_of(char_of(first.dtype) or "", "l" if whole else "d", *first[:2])
+    if made is None:
         op = Opaque(numpy.arange, "arange", (*given, first.dtype), makes=True)
         return fresh_array(op, (), fresh((n,), first.dtype))
-    with numpy.errstate(all="ignore"):
-        step = first[1] - first[0]
-    return _at_positions(made, n, first[0], step, 1, first[1], given)
+    return _at_positions(made[0], n, first[0], made[1], 1, first[1], given)
 
 
 def _at_positions(

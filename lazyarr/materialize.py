@@ -277,8 +277,8 @@ def _through_numpy(
     try:
         if isinstance(op, Opaque) and makes:
             buf = Buffer.borrow(op.run(*inputs, *op.options))
-        elif makes:
-            buf = Buffer.borrow(RANGES[op.name].as_asked(*inputs[ASKED], region.dtype))
+        elif isinstance(op, Map) and makes:
+            buf = Buffer.borrow(RANGES[op.name].as_asked(region.dtype, *inputs[ASKED]))
         else:
             reference.run(op, buf.real(region), tuple(inputs), mask, misaligned)
         if is_held(node):

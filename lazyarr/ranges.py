@@ -1,4 +1,4 @@
-"""Numbers at equal steps (`numpy.arange`, `linspace`) as ops of their positions: nothing of them lies in memory.
+"""Numbers at equal steps (`numpy.arange`, `linspace`) as ops of their positions: none lies in memory.
 
 In:  the position of each element (`values.Positions`: its address stands for it), and numbers.
 Out: `Range`s, ops of elementwise nodes, called like ufuncs: the oracle, and the way without a compiler.
@@ -6,9 +6,10 @@ Out: `Range`s, ops of elementwise nodes, called like ufuncs: the oracle, and the
     number = Range(position, origin, first, step, place, other, *asked)
 
 An element's number is the distance of its address from `origin`, in positions, so that any view has its
-elements' numbers.  They are ``first + k * step`` in the result's type, as NumPy computes them, but for the one
-at a `place`: of an arange the first two are what was asked for, and the step is their difference; the
-last one of a linspace is where it stops.  `asked` is what was asked for, from which NumPy makes all of it.
+elements' numbers.  They are ``first + k * step`` in the result's type, as NumPy computes them.  Of an arange
+the first two are what was asked for, and the step is their difference; where that gives them again, it is
+'even', or a 'count' of whole numbers, else a 'range', whose second one is the `other`.  Of a 'line' the
+last one, at `place`, is where it stops.  `asked` is what was asked for, from which NumPy makes all of it.
 `codegen.emitters_ranges` writes the same as machine code.
 """
 
@@ -33,7 +34,6 @@ class Range(NamedTuple):
     """Numbers of one dtype; `asked` is the dtype of what was asked for."""
 
     kind: str
-    """'range', where an arange's first number is exact, too, or 'line'."""
     dtype: str
     asked: str
 
@@ -65,31 +65,47 @@ class Range(NamedTuple):
     def numbers(self, k: numpy.ndarray, first: Any, step: Any, place: Any, other: Any) -> numpy.ndarray:
         """Element number k, for each k."""
         with numpy.errstate(all="ignore"):
-            made = k.astype(self.dtype) * step + first
+            made: numpy.ndarray = k.astype(self.dtype) * step + first
         if self.kind == "range":
             made[k == 0] = first
-        made[k == place] = other
+        if self.kind in ("range", "line"):
+            made[k == place] = other
         return made
 
     def at(self, address: numpy.ndarray, origin: Any, *rest: Any) -> numpy.ndarray:
         """The same, of addresses."""
-        return self.numbers((address - origin) // STEP_BYTES, *rest[:4])
+        k: numpy.ndarray = (address - origin) // STEP_BYTES
+        return self.numbers(k, *rest[:4])
 
-    def as_asked(self, start: Any, stop: Any, third: Any, dtype: Any) -> numpy.ndarray:
-        """All of it, by NumPy; the third is a step, or how many there are (with the last one, if positive)."""
+    def as_asked(self, dtype: Any, start: Any, stop: Any, third: Any) -> numpy.ndarray:
+        """All of it, by NumPy; the third is a step, or how many there are (below 0: without the last one)."""
+        if self.kind == "line":
+            return numpy.linspace(start, stop, abs(int(third)), bool(third > 0))
         make: Any = numpy.arange
-        if self.kind == "range":
-            made: numpy.ndarray = make(start, stop, third, dtype)
-            return made
-        return numpy.linspace(start, stop, abs(int(third)), bool(third > 0))
+        made: numpy.ndarray = make(start, stop, third, dtype)
+        return made
 
 
 ASKED = slice(6, 9)
 """Of a node's inputs: what was asked for."""
 
 RANGES = {r.name: r for r in (
-    *(Range("range", c, asked) for c in "lidf" for asked in "ld"), Range("line", "d", "d"),
+    *(Range("count", c, asked) for c in "li" for asked in "ld"),
+    *(Range("even", c, asked) for c in "lidf" for asked in "ld"),
+    *(Range("range", c, asked) for c in "df" for asked in "ld"), Range("line", "d", "d"),
 )}  # fmt: skip
+
+
+def arange_of(dtype: str, asked: str, first: Any, second: Any) -> tuple[Range, Any] | None:
+    """The op of an arange with these first elements, and its step."""
+    with numpy.errstate(all="ignore"):
+        step = second - first
+        again = numpy.array([first + 0 * step, first + 1 * step], dtype)
+    exact = again.tobytes() == numpy.array([first, second], dtype).tobytes()
+    kind = "range" if not exact else "count" if dtype in "li" and step == 1 else "even"
+    made = RANGES.get(f"{kind}_{dtype}{asked}")
+    return (made, step) if made is not None and conforms(made.name) else None
+
 
 TRIED = (0, 1), (7, -3), (0.1, 0.1), (-0.7, 1 / 3), (-0.0, 0.3), (1e10, 0.3)
 """First numbers and steps with which the running NumPy is tried."""
@@ -107,8 +123,9 @@ def conforms(name: str) -> bool:
             wanted = numpy.linspace(start, stop, n)
             given = numpy.float64(start), numpy.float64(stop - start) / (n - 1), n - 1, numpy.float64(stop)
         else:
-            wanted = numpy.arange(start, stop, step, made.dtype)
+            wanted = made.as_asked(made.dtype, start, stop, step)
             given = wanted[0], wanted[1] - wanted[0], 1, wanted[1]
-        if made.numbers(numpy.arange(wanted.size), *given).tobytes() != wanted.tobytes():
+        kind = made if made.kind == "line" else made._replace(kind="range")
+        if kind.numbers(numpy.arange(wanted.size), *given).tobytes() != wanted.tobytes():
             return False
     return True

@@ -7,8 +7,19 @@ from __future__ import annotations
 
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emitters import Emit
-from lazyarr.codegen.emitters_types import Value, lane
+from lazyarr.codegen.emitters_types import Value, lane, literal
 from lazyarr.ranges import RANGES, STEP_BYTES
+
+EXPONENT, SHIFT = 0x433, 52
+"""Of a double whose last bit counts one: its fraction's bits are a whole number."""
+
+
+def _as_double(b: Builder, k: str) -> str:
+    """A number of an element, which is small, in two instructions at any level."""
+    words, doubles = b.ty("i64"), b.ty("double")
+    high = b.op(f"or {words} {k}, {b.splat('i64', str(EXPONENT << SHIFT))}")
+    high = b.op(f"bitcast {words} {high} to {doubles}")
+    return b.op(f"fsub {doubles} {high}, {b.splat('double', literal(2.0**SHIFT))}")
 
 
 def range_emitter(name: str) -> Emit:
@@ -22,10 +33,14 @@ def range_emitter(name: str) -> Emit:
         k = b.op(f"lshr {words} {k}, {b.splat('i64', str(STEP_BYTES.bit_length() - 1))}")
         if char in "li":
             n = k if char == "l" else b.op(f"trunc {words} {k} to {numbers}")
+            if kind == "count":
+                return [b.op(f"add {numbers} {n}, {first}")]
             return [b.op(f"add {numbers} {b.op(f'mul {numbers} {n}, {step}')}, {first}")]
-        n = b.op(f"sitofp {words} {k} to {numbers}")
+        n = _as_double(b, k)
+        if char == "f":
+            n = b.op(f"fptrunc {b.ty('double')} {n} to {numbers}")
         made: Value = b.op(f"fadd {numbers} {b.op(f'fmul {numbers} {n}, {step}')}, {first}")
-        given = [(place, other)]
+        given = [(place, other)] if kind in ("range", "line") else []
         if kind == "range":
             given.append((b.splat("i64", "0"), first))
         for number, element in given:

@@ -124,8 +124,9 @@ def test_levels_and_tiers(level: str, tier: str) -> None:
     with lazyarr.options(jit="always", cpu_level=level, tier=tier, verify=True):
         for dtype in "lidf":
             x = numpy.random.default_rng(1).standard_normal((37, 53)).astype(dtype)
-            mine = lazyarr.array(x) + lazyarr.arange(53, dtype=dtype) * lazyarr.arange(37, dtype=dtype)[:, None]
-            same(mine, x + numpy.arange(53, dtype=dtype) * numpy.arange(37, dtype=dtype)[:, None])
+            k, m = lazyarr.arange(53, dtype=dtype), lazyarr.arange(37, dtype=dtype)[:, None]
+            wanted = x + numpy.arange(53, dtype=dtype) * numpy.arange(37, dtype=dtype)[:, None]
+            same(lazyarr.array(x) + k * m, wanted)
             same((lazyarr.array(x) * lazyarr.arange(53)).sum(axis=1), (x * numpy.arange(53)).sum(axis=1))
             same((lazyarr.array(x) * lazyarr.arange(53)).sum(axis=0), (x * numpy.arange(53)).sum(axis=0))
 
@@ -169,7 +170,7 @@ def test_numbers_that_are_held_are_stored_on_the_way() -> None:
 def test_other_numbers_are_the_same_kernel() -> None:
     x = lazyarr.array(numpy.ones(N))
     lazyarr.evaluate(x)
-    with lazyarr.options(jit="always"):
+    with lazyarr.options(jit="always", plan="always"):
         lazyarr.evaluate(x * lazyarr.arange(0.5, N + 0.5))
         reset()
         same(x * lazyarr.arange(7.25, N + 7.25), numpy.arange(7.25, N + 7.25))
