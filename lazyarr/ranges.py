@@ -42,6 +42,10 @@ class Range(NamedTuple):
         return f"{self.kind}_{self.dtype}{self.asked}"
 
     @property
+    def nout(self) -> int:
+        return 1
+
+    @property
     def sig(self) -> str:
         c = self.dtype
         return f"LL{c}{c}l{c}{3 * self.asked}->{c}"
@@ -84,6 +88,13 @@ class Range(NamedTuple):
         make: Any = numpy.arange
         made: numpy.ndarray = make(start, stop, third, dtype)
         return made
+
+    def words(self, start: Any, stop: Any, third: Any) -> str:
+        """What was asked for, as a call."""
+        begin, end, last = (x.item() for x in (start, stop, third))
+        if self.kind == "line":
+            return f"np.linspace({begin!r}, {end!r}, {abs(int(last))}, {last > 0})"
+        return f"np.arange({begin!r}, {end!r}, {last!r}, {self.dtype!r})"
 
 
 ASKED = slice(6, 9)

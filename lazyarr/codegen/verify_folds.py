@@ -13,7 +13,6 @@ Only gathers and scatters go elsewhere in their table, for which `verify` has th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from lazyarr.codegen.linear import ZERO, Facts, Poly, poly
 from lazyarr.codegen.loopir import Gather, Kernel, Loop, Once, Scatter
@@ -27,6 +26,7 @@ from lazyarr.codegen.reduce_plan import CROSSED_RUN, SLOT, WORDS
 from lazyarr.codegen.reduce_tree import BESIDE, CROSSED, LEAF
 from lazyarr.codegen.verify_text import Pointer, Text, Value
 from lazyarr.dtypes import PLAIN
+from lazyarr.records import NamedTuple
 
 EIGHT = 4 * (LEAF // LANES + 1)
 """Fewest whole vectors in a range of eight leaves."""

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import NamedTuple
 
 from lazyarr.codegen.linear import ZERO, Facts, Number, Poly, poly
 from lazyarr.codegen.verify import InvalidKernel
+from lazyarr.records import NamedTuple, dataclass
 
 ITERATIONS = 16
 """Iterations that are gone through one by one, at most."""
@@ -50,13 +49,13 @@ Called = Callable[["Text", Facts, str, list[Value]], None]
 """Is a function called with what it may be called with?"""
 
 
-@dataclass
+@dataclass(slots=True)
 class Block:
     label: str
-    lines: list[str] = field(default_factory=list)
+    lines: list[str]
     """All but the branch at the end."""
-    condition: str = ""
-    ways: tuple[str, ...] = ()
+    condition: str
+    ways: tuple[str, ...]
 
 
 class Text:
@@ -406,7 +405,7 @@ def _blocks(text: str) -> list[Block]:
     found: list[Block] = []
     for line in text.splitlines()[1:]:
         if line.endswith(":"):
-            found.append(Block(line[:-1]))
+            found.append(Block(line[:-1], [], "", ()))
         elif line.startswith("  br "):
             found[-1].ways = tuple(re.findall(r"label %(\S+?)(?:,|$)", line))
             condition = re.match(r"  br i1 (\S+),", line)

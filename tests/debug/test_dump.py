@@ -41,6 +41,7 @@ PROGRAMS = {
     "to positions": "k = i * 2 % 300; a[k] = b[:70] + 1; b[:, k[:9] % 200] = 3; r = [a, b]",
     "along an axis": "k = np.argsort(b[:20], 1); np.put_along_axis(a[:20], k, b[:20] * 2, 1); r = [a]",
     "compress": "r = [(a * 2)[b > 0] + 1]",
+    "ranges": "r = [a * np.arange(200), b + np.linspace(0, 1, 60000).reshape(300, 200)[::-1], np.arange(0.1, 9e3)]",
     "draws": "g = np.random.default_rng(3); r = [g.random((300, 200)) * a, g.uniform(-1, 4, (300, 200)) + b]",
     "by NumPy": "r = [np.cumsum(a * b, axis=1) + 1, (a + 1) @ (b.T * 2)]",
     "complex": "r = [z * z.conj(), abs(z) + z.real, (z * np.complex64(2 - 1j)).imag.copy()]",
