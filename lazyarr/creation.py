@@ -148,7 +148,7 @@ def arange(*args: Any, dtype: Any = None) -> ndarray | None:
         return None
     given = start, stop, step
     whole = all(isinstance(x, (int, numpy.intp)) for x in given)
-    made = None if n < 2 else arange_of(char_of(first.dtype) or "", "l" if whole else "d", *first[:2])
+    made = None if n < 2 else arange_of(char_of(first.dtype) or "", "l" if whole else "d", first)
     if made is None:
         op = Opaque(numpy.arange, "arange", (*given, first.dtype), makes=True)
         return fresh_array(op, (), fresh((n,), first.dtype))

@@ -15,6 +15,7 @@ last one, at `place`, is where it stops.  `asked` is what was asked for, from wh
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -107,15 +108,19 @@ RANGES = {r.name: r for r in (
 )}  # fmt: skip
 
 
-def arange_of(dtype: str, asked: str, first: Any, second: Any) -> tuple[Range, Any] | None:
-    """The op of an arange with these first elements, and its step."""
-    with numpy.errstate(all="ignore"):
-        step = second - first
-        again = numpy.array([first + 0 * step, first + 1 * step], dtype)
-    exact = again.tobytes() == numpy.array([first, second], dtype).tobytes()
-    kind = "range" if not exact else "count" if dtype in "li" and step == 1 else "even"
-    made = RANGES.get(f"{kind}_{dtype}{asked}")
-    return (made, step) if made is not None and conforms(made.name) else None
+def arange_of(dtype: str, asked: str, begin: numpy.ndarray) -> tuple[Range, Any] | None:
+    """The op of an arange that begins with these elements, and its step; None: it is NumPy's."""
+    if f"even_{dtype}{asked}" not in RANGES:
+        return None
+    step = (begin[1:2] - begin[:1])[0]          # (of arrays: whole numbers go round)
+    if dtype in "li":
+        kind = "count" if step == 1 else "even"
+    else:
+        signed = not begin[0] and math.copysign(1.0, begin[0]) < 0      # (-0.0 + 0 is 0.0)
+        exact = begin[0] + step == begin[1] and not signed
+        kind = "even" if exact else "range"
+    made = RANGES[f"{kind}_{dtype}{asked}"]
+    return (made, step) if conforms(made.name) else None
 
 
 TRIED = (0, 1), (7, -3), (0.1, 0.1), (-0.7, 1 / 3), (-0.0, 0.3), (1e10, 0.3)
