@@ -41,11 +41,8 @@ SETTINGS = """
 """About NumPy itself, not about arrays."""
 
 DEFERRED = """
-    arange bartlett blackman convolve corrcoef cov diag_indices dot
-    geomspace hamming hanning inner linspace logspace matmul matvec
-    tensordot vecdot vecmat fft.fftfreq fft.rfftfreq linalg.matmul linalg.matrix_power
-    linalg.multi_dot linalg.tensordot linalg.vecdot polynomial.chebyshev.chebpts1
-    polynomial.chebyshev.chebpts2
+    convolve corrcoef cov dot inner matmul matvec tensordot vecdot vecmat linalg.matmul linalg.matrix_power
+    linalg.multi_dot linalg.tensordot linalg.vecdot
 """
 """Wait, and are then (or have parts that are) computed by NumPy into their places."""
 

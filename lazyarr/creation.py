@@ -1,14 +1,15 @@
 """New arrays: zeros, ones, full, empty and their `_like` forms.
 
 In: shapes, dtypes, fill values.   Out: large arrays are lazy fills, so that a first write over all
-of one costs nothing; small ones and other dtypes are NumPy's.  A large arange is made by NumPy, when
-it is needed; linspace, eye and the like are NumPy's own code over these (see `functions`).
+of one costs nothing; small ones and other dtypes are NumPy's.  A large arange or linspace is an op of its
+elements' positions (`ranges`); eye and the like are NumPy's own code over these (see `functions`).
 """
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -19,16 +20,17 @@ from lazyarr.direct import DIRECT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import FOLD, SCALARS
 from lazyarr.error_state import loud
-from lazyarr.expr import Expr, Opaque, map_of
+from lazyarr.expr import Expr, Opaque, Read, map_of
 from lazyarr.fallback import fallback, through
 from lazyarr.geometry import LEGACY_AXES, PROBED, fresh, like, probe
 from lazyarr.habits import MEDIUM
 from lazyarr.late import Late, late
 from lazyarr.pace import may_try
+from lazyarr.ranges import POSITION, RANGES, Range, arange_of, conforms
 from lazyarr.recipes import measure
 from lazyarr.slot_words import WAITING
 from lazyarr.storage import Storage
-from lazyarr.values import Unwritten
+from lazyarr.values import Positions, Unwritten
 
 if TYPE_CHECKING:
     from lazyarr.movement import metadata
@@ -144,8 +146,49 @@ def arange(*args: Any, dtype: Any = None) -> ndarray | None:
     first = numpy.arange(start, start + 2 * step + 0 * stop, step, dtype)      # of the same types
     if char_of(first.dtype) is None:
         return None
-    op = Opaque(numpy.arange, "arange", (start, stop, step, first.dtype), makes=True)
-    return fresh_array(op, (), fresh((n,), first.dtype))
+    given = start, stop, step
+    whole = all(isinstance(x, (int, numpy.intp)) for x in given)
+    made = None if n < 2 else arange_of(char_of(first.dtype) or "", "l" if whole else "d", first)
+    if made is None:
+        op = Opaque(numpy.arange, "arange", (*given, first.dtype), makes=True)
+        return fresh_array(op, (), fresh((n,), first.dtype))
+    return _at_positions(made[0], n, first[0], made[1], 1, first[1], given)
+
+
+def _at_positions(
+    made: Range, n: int, first: Any, step: Any, place: int, other: Any, asked: Sequence[Any]
+) -> ndarray:
+    places = fresh((n,), POSITION)
+    positions = Positions(places)
+    kind = numpy.dtype(made.asked).type
+    numbers = numpy.uint64(positions.address), first, step, numpy.intp(place), other, *map(kind, asked)
+    inputs = Read(Expr.leaf(positions), places), *numbers
+    return fresh_array(map_of(made.name, made.sig), inputs, fresh((n,), numpy.dtype(made.dtype)))
+
+
+def linspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: Any = True, retstep: Any = False, dtype: Any = None,
+    axis: Any = 0,
+) -> Any:
+    """numpy.linspace between two numbers, later; None: NumPy's code shall do it."""
+    plain = NUMBERS.issuperset((type(start), type(stop))) and type(num) is int and type(axis) is int
+    made = RANGES["line_dd"]
+    parts = num - 1 if endpoint else num
+    if not plain or current.jit == "never" or not is_large(num, FOLD) or not conforms(made.name) or loud():
+        return None
+    first, last = numpy.float64(start), numpy.float64(stop)
+    with numpy.errstate(all="ignore"):
+        delta = last - first
+    step = delta / parts
+    if not (numpy.isfinite(step) and step) or axis not in (0, -1) or abs(first) > MOST or abs(last) > MOST:
+        return None
+    given = start, stop, num if endpoint else -num
+    y = _at_positions(made, num, first, step, num - 1 if endpoint else -1, last, given)
+    if dtype is not None and numpy.dtype(dtype) != numpy.float64:
+        if numpy.dtype(dtype).kind != "f":
+            return None                 # (whole numbers are rounded down)
+        y = y.astype(dtype)
+    return (y, step) if retstep else y
 
 
 FEW = 64

@@ -127,14 +127,14 @@ class Draw(NamedTuple):
         first = int(numpy.asarray(origin).flat[0])
         values = [numpy.asarray(x).flat[0] for x in rest]
         words, scale = tuple(map(int, values[: self.stream.words])), values[self.stream.words :]
-        places = _places(position, first)
-        if isinstance(places, int) and out.flags.c_contiguous:
-            self.fill(out, words, scale, places)
-        elif isinstance(places, int):
-            out[...] = self.fill(numpy.empty(out.shape, out.dtype), words, scale, places)
+        at = places(position, first)
+        if isinstance(at, int) and out.flags.c_contiguous:
+            self.fill(out, words, scale, at)
+        elif isinstance(at, int):
+            out[...] = self.fill(numpy.empty(out.shape, out.dtype), words, scale, at)
         else:
-            low, high = int(places.min()), int(places.max()) + 1
-            out[...] = self.fill(numpy.empty(high - low, out.dtype), words, scale, low)[places - low]
+            low, high = int(at.min()), int(at.max()) + 1
+            out[...] = self.fill(numpy.empty(high - low, out.dtype), words, scale, low)[at - low]
 
     def fill(
         self, out: numpy.ndarray, words: tuple[int, ...], scale: Sequence[Any], first: int
@@ -189,7 +189,7 @@ def _taken(name: str) -> Any:
     return generator if found == name else numpy.random.Generator(getattr(numpy.random, name)(0))
 
 
-def _places(position: numpy.ndarray, origin: int) -> int | numpy.ndarray:
+def places(position: numpy.ndarray, origin: int) -> int | numpy.ndarray:
     """Numbers in the stream of an array's elements: the first one's if they are consecutive in C order."""
     size = position.itemsize
     first = (int(position.__array_interface__["data"][0]) - origin) // size

@@ -428,10 +428,26 @@ def _converting(fn: Any, name: str, before: Any) -> Any:
     return _converter(fn, positional.split(), by_name.split(), defaults)
 
 
+def _line(rule: Any) -> Any:
+    """Between two numbers an op of positions; else NumPy's code."""
+    def line(*args: Any, **kwargs: Any) -> Any:
+        from lazyarr.creation import linspace
+
+        try:
+            found = linspace(*args, **kwargs)
+        except TypeError:
+            found = None                    # (arguments that it does not know)
+        return rule(*args, **kwargs) if found is None else found
+
+    return line
+
+
 def _sized(fn: Any, name: str, before: Any) -> Any:
     from lazyarr.creation import sized
 
     rule = _identity if fn is numpy.identity else Late("lazyarr.rebind", "rebound", given=(fn,))
+    if name == "linspace":
+        rule = _line(rule)
     return sized(fn, rule, SIZED[name], 1 if name in BY_ELEMENT else FOLD, before)
 
 

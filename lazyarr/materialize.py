@@ -27,11 +27,12 @@ from lazyarr.calls import Call, written_out
 from lazyarr.compiler import COMPILER
 from lazyarr.config import OBSERVED, is_observed, plan_key
 from lazyarr.counters import COUNT
-from lazyarr.expr import LOCK, Expr, Opaque, Read
+from lazyarr.expr import LOCK, Expr, Map, Opaque, Read
 from lazyarr.fusion import reference
 from lazyarr.habits import WATCHED, told_by
 from lazyarr.interrupts import Held, deliver, hold_signals, release_signals
 from lazyarr.pace import NOW, begins, ended
+from lazyarr.ranges import ASKED, RANGES
 from lazyarr.resting import Resting
 from lazyarr.sinking import sunk
 from lazyarr.srcloc import note_lines
@@ -251,15 +252,26 @@ def run_through_numpy(node: Expr, misaligned: bool = False) -> Sequence[flags.La
         COUNT.seconds["fallback"] += time.perf_counter() - began
 
 
+def is_whole_range(node: Expr) -> bool:
+    """Is it an arange as it was asked for, of which NumPy makes all?"""
+    op, region = node.op, node.region
+    if not isinstance(op, Map) or op.name not in RANGES or region is None or node.old is not None:
+        return False
+    given = node.inputs[0]
+    assert isinstance(given, Read)
+    whole = region.nbytes == node.nbytes and given.geo.nbytes == given.expr.nbytes
+    return whole and region.ndim == 1 and region.strides[0] > 0
+
+
 def _through_numpy(
     node: Expr, listener: flags.Listener, holding: Held | None, misaligned: bool = False
 ) -> Sequence[flags.Late]:
     """The same, in an error state that tells a listener, perhaps with all signals held."""
     op = node.op
-    made = op if isinstance(op, Opaque) and op.makes else None
+    makes = (isinstance(op, Opaque) and op.makes) or is_whole_range(node)
     buf: Any = None
     taken: Expr | None = None
-    if made is None:
+    if not makes:
         buf, taken = place_single(node)
     # On a copy of the old value, inputs that read it read the copy: they overlap the region exactly
     # as they would in place, so the outcome does not depend on the choice.
@@ -275,8 +287,10 @@ def _through_numpy(
     assert op is not None and region is not None
     held = None if taken is None or holding is not None else hold_signals()
     try:
-        if made is not None:
-            buf = Buffer.borrow(made.run(*inputs, *made.options))
+        if isinstance(op, Opaque) and makes:
+            buf = Buffer.borrow(op.run(*inputs, *op.options))
+        elif isinstance(op, Map) and makes:
+            buf = Buffer.borrow(RANGES[op.name].as_asked(region.dtype, *inputs[ASKED]))
         else:
             reference.run(op, buf.real(region), tuple(inputs), mask, misaligned)
         if is_held(node):

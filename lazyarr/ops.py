@@ -21,6 +21,8 @@ import numpy
 from lazyarr.draws import DRAWS
 from lazyarr.dtypes import CANONICAL, PLAIN, canonical
 from lazyarr.own_ufuncs import OWN
+from lazyarr.ranges import COST as RANGE_COST
+from lazyarr.ranges import RANGES
 from lazyarr.records import NamedTuple
 
 
@@ -258,6 +260,8 @@ def enter_given(name: str, fn: Any, nin: int, flags: str, cost: float) -> None:
 
 for _name, _draw in DRAWS.items():
     enter(_name, _draw, _draw.nin, 1, "", _draw.cost, SHARED)
+for _name, _range in RANGES.items():
+    enter_given(_name, _range, _range.nin, "", RANGE_COST)
 
 
 def called(name: str) -> bool:

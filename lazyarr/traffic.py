@@ -18,6 +18,7 @@ from lazyarr.fusion.group import region_of, space
 from lazyarr.fusion.program import Program
 from lazyarr.plan import PlacedTurn, RowBlocks, Step, Walk
 from lazyarr.records import NamedTuple
+from lazyarr.values import Positions
 
 
 class Traffic(NamedTuple):
@@ -63,7 +64,7 @@ def _by_boxes(step: Step, w: Walk, without: int | None = None) -> Traffic:
             if number == without:
                 continue
             value = w.value(number)
-            nbytes = min(_footprint(box.program, k), value.nbytes)
+            nbytes = min(_footprint(box.program, k), in_memory(value))
             if operand.role != "out":
                 read[number] = min(read.get(number, 0) + nbytes, value.nbytes)
             written += nbytes * (operand.role != "in")
@@ -84,7 +85,7 @@ def _by_rows(rows: RowBlocks, turns: Sequence[PlacedTurn], w: Walk) -> Traffic:
             key = id(memory.key(w.value(number)))
             if part.inside[k] < 0 and (operand.role != "in" or key not in written):
                 found = read if operand.role == "in" else written
-                nbytes = min(_footprint(program, k), w.value(number).nbytes)
+                nbytes = min(_footprint(program, k), in_memory(w.value(number)))
                 found[key] = max(found.get(key, 0), nbytes)
     return Traffic(sum(read.values()), sum(written.values()))
 
@@ -99,7 +100,7 @@ def _by_kernel(step: Step, program: Program, w: Walk, without: Collection[int] =
         if k in without:
             continue
         value = w.value(number)
-        nbytes = min(_footprint(program, k), value.nbytes)
+        nbytes = min(_footprint(program, k), in_memory(value))
         if operand.role != "out":
             read[number] = min(read.get(number, 0) + nbytes, value.nbytes)
         written += nbytes * (operand.role != "in")
@@ -115,6 +116,11 @@ def _footprint(program: Program, operand: int) -> int:
     return elements * PLAIN[program.parfor.operands[operand].dtype].itemsize
 
 
+def in_memory(value: Expr) -> int:
+    """Bytes of a value; positions are addresses at which nothing lies."""
+    return 0 if value.buf.__class__ is Positions else value.nbytes
+
+
 def _by_numpy(node: Expr) -> Traffic:
     return Traffic(sum(_read(node, k) for k in range(len(node.inputs))), _written(node))
 
@@ -122,7 +128,7 @@ def _by_numpy(node: Expr) -> Traffic:
 def _read(node: Expr, k: int) -> int:
     """Bytes of an input; of a table what is picked, if that is less."""
     i = node.inputs[k]
-    if not isinstance(i, Read):
+    if not isinstance(i, Read) or not in_memory(i.expr):
         return 0
     picked = isinstance(node.op, Gather) and not k
     return min(_visited(i.geo), math.prod(space(node)) * i.geo.itemsize) if picked else _visited(i.geo)

@@ -104,6 +104,8 @@ WORKLOADS: dict[str, Workload] = {
     "where, clip": Workload("elementwise", 2, lambda np, a, b: np.where(a > b, np.clip(a, 0.7, 1.2), b)),
     "a+b*c float32": Workload("elementwise", 3, lambda np, a, b, c: a + b * c, "float32"),
     "integer mix": Workload("elementwise", 2, lambda np, a, b: (a * 3 + b) // 2 ^ (a >> 1), "int64"),
+    "by number": Workload("elementwise", 1, lambda np, a: (a + 1) * np.arange(1, a.size + 1)),
+    "on a line": Workload("elementwise", 1, lambda np, a: a * np.linspace(0, 1, a.size)),
     "to uint8": Workload("elementwise", 1, lambda np, a: (a * 100 + 0.5).astype(np.uint8), "float32"),
     "sum": Workload("reduce", 1, lambda np, a: a.sum()),
     "((x-y)**2).sum()": Workload("reduce", 2, lambda np, x, y: ((x - y) ** 2).sum()),

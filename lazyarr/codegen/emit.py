@@ -18,6 +18,7 @@ from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emit_status import Status
 from lazyarr.codegen.loopir import (
     AFTER_MAIN,
+    PLACE,
     Blocks,
     Call,
     Gather,
@@ -334,7 +335,7 @@ class Emitter:
     # Where a Ref lies
 
     def place(self, ref: Ref, base: str, index: str) -> Place:
-        stride = self.inner_stride(ref.index) if ref.space == "operand" else ""
+        stride = self.inner_stride(ref.index) if ref.space in ("operand", PLACE) else ""
         whole = ref.space == "operand" and ref.access == "u"
         streams = (
             whole and self.kernel.nontemporal and self.b.width * PLAIN[ref.char].itemsize >= STREAM_BYTES
@@ -346,7 +347,7 @@ class Emitter:
 
     def base(self, ref: Ref, pointers: dict[int, str]) -> str:
         """Address of a range's first element."""
-        if ref.space == "operand":
+        if ref.space in ("operand", PLACE):
             return pointers[ref.index]
         if ref.space == "scalar":
             return self.word_at(self.layout.scalar(ref.index))

@@ -12,6 +12,7 @@ from lazyarr.codegen.abi import SCALAR_BYTES
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emit_lanes import (
     Place,
+    addresses,
     from_raw,
     load_far,
     load_raw,
@@ -22,7 +23,7 @@ from lazyarr.codegen.emit_lanes import (
     to_raw,
 )
 from lazyarr.codegen.emitters_types import Value
-from lazyarr.codegen.loopir import Apply, Gather, Lane, Load, Ref, Scatter, Store
+from lazyarr.codegen.loopir import PLACE, Apply, Gather, Lane, Load, Ref, Scatter, Store
 from lazyarr.codegen.native import native
 from lazyarr.dtypes import PLAIN
 
@@ -87,7 +88,10 @@ def emit_body(body: Iterable[Lane], registers: Registers, place: PlaceOf) -> Non
     """Append the code of lane instructions other than calls."""
     b = registers.b
     for lane in body:
-        if isinstance(lane, Load):
+        if isinstance(lane, Load) and lane.ref.space == PLACE:
+            registers.chars[lane.value] = lane.ref.char
+            registers.values[lane.value] = addresses(b, place(lane.ref))
+        elif isinstance(lane, Load):
             registers.chars[lane.value] = lane.ref.char
             registers.raws[lane.value] = load_raw(b, place(lane.ref))
         elif isinstance(lane, Gather):

@@ -74,6 +74,22 @@ def address(b: Builder, place: Place) -> str:
     return b.op(f"getelementptr i8, ptr {place.pointer}, i64 {offset}")
 
 
+def addresses(b: Builder, place: Place) -> str:
+    """Where the elements lie, which nobody reads."""
+    first = b.op(f"ptrtoint ptr {address(b, place)} to i64")
+    if not b.width:
+        return first
+    each = splat(b, "i64", first)
+    if place.access == "z":
+        return each
+    numbers = f"<{', '.join(f'i64 {k}' for k in range(b.width))}>"
+    stride = b.splat("i64", str(PLAIN[place.char].itemsize))
+    if place.access == "s":
+        stride = splat(b, "i64", place.stride)
+    ty = b.ty("i64")
+    return b.op(f"add {ty} {each}, {b.op(f'mul {ty} {numbers}, {stride}')}")
+
+
 def load_raw(b: Builder, place: Place) -> str:
     first = address(b, place)
     if place.access == "s" and b.width:

@@ -16,6 +16,7 @@ import numpy
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.loopir import (
     AFTER_MAIN,
+    PLACE,
     Apply,
     Blocks,
     Call,
@@ -34,6 +35,7 @@ from lazyarr.codegen.loopir import (
 from lazyarr.codegen.native import DENSE, OFFSET
 from lazyarr.dtypes import PLAIN
 from lazyarr.ops import WITHIN, own_signature, row, within
+from lazyarr.ranges import RANGES
 from lazyarr.records import dataclass
 
 
@@ -168,13 +170,15 @@ class Machine:
     def at(self, ref: Ref, at: Range, i: int, count: int) -> numpy.ndarray:
         """Elements `i` and on of a range."""
         step = 0 if ref.access == "z" else PLAIN[ref.char].itemsize
-        if ref.space == "operand":
+        if ref.space in ("operand", PLACE):
             base = at.pointers[ref.index]
             step = self.stride(ref.index, self.kernel.rank - 1)
         elif ref.space == "scalar":
             base = self.words.ctypes.data + 8 * self.layout.scalar(ref.index)
         else:
             base = self.scratch + self.kernel.slots[ref.index].offset
+        if ref.space == PLACE:
+            return numpy.uint64(base + i * step) + numpy.arange(count, dtype="L") * numpy.uint64(step)
         return view(base + i * step, ref.char, count, step)
 
 
@@ -191,6 +195,8 @@ def evaluate(lane: Apply, args: list[Any]) -> list[Any]:
             return [args[0].astype(outs, casting="unsafe")]
         if lane.op == "where":
             return [numpy.where(*args)]
+        if lane.op in RANGES:
+            return [RANGES[lane.op].at(*args)]
         if lane.op == WITHIN:
             return [within(*args)]
         results = row(lane.op).fn(*args, signature=own_signature(lane.op, lane.sig))

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from lazyarr.codegen import emit_rows
 from lazyarr.codegen.emitters_numpys import BRANCHING
-from lazyarr.codegen.loopir import Apply, Jam, Kernel, Load, Loop, Once, Store
+from lazyarr.codegen.loopir import PLACE, Apply, Jam, Kernel, Load, Loop, Once, Store
 from lazyarr.dtypes import PLAIN
 from lazyarr.records import NamedTuple
 from lazyarr.target import Target
@@ -55,7 +55,7 @@ def can_jam(kernel: Kernel) -> bool:
         emit_rows.overlapping(kernel) and len(kernel.shifts) == len(kernel.operands)
         and all(
             (isinstance(lane, Apply) and (lane.op, lane.sig) not in BRANCHING)
-            or (isinstance(lane, Load | Store) and lane.ref.access == "u")
+            or (isinstance(lane, Load | Store) and lane.ref.access == "u" and lane.ref.space != PLACE)
             for lane in main_of(kernel).body
         )
         and not kernel.loops

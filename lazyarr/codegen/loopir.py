@@ -23,6 +23,7 @@ In:  `lower` makes it from a parfor; `tile` and `vectorize` refine it.   Out: `e
            | Call(loop, ins, outs)            in a Once: over a single element
     ref    = Ref(space, index, char, access)  where elements lie
     space  = 'operand' | 'scalar' (runtime scalars) | 'slot' (scratch of the thread)
+           | 'place'                  of an operand, not the elements but where they lie: their addresses
     access = 'u' next to each other | 'z' one for all | 's' at the operand's own stride
     slot   = Slot(char, single)       memory for one element, or for one block of elements
     jam    = Jam(rows, across, begin, end)    so many rows side by side, which share what they load
@@ -37,6 +38,8 @@ from collections.abc import Iterator
 
 from lazyarr.fusion.parfor import Operand, Shift
 from lazyarr.records import dataclass
+
+PLACE = "place"
 
 
 @dataclass(frozen=True, slots=True)

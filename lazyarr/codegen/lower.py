@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from lazyarr.codegen.loopir import (
+    PLACE,
     Apply,
     Call,
     Gather,
@@ -33,6 +34,7 @@ from lazyarr.codegen.loopir import (
 from lazyarr.codegen.native import GATHER, SCATTER, native
 from lazyarr.codegen.stages import LOAD, NATIVE, ONCE, stages_of
 from lazyarr.fusion.parfor import SCAN, Inst, Parfor, result_char
+from lazyarr.ranges import RANGES
 from lazyarr.target import Target
 
 ALWAYS_NATIVE = ("cast", "where")
@@ -80,6 +82,8 @@ class Lowering:
         """Where a value lies in memory."""
         self.slots: list[Slot] = []
         self.loops: dict[tuple[str, str], int] = {}
+        self.places = {inst.args[0] for inst in self.body if inst.op in RANGES}
+        """Loads of which the address is what matters."""
         self.results = self._results()
         """Leader -> the value of each of its op's results, -1 where nobody uses it."""
 
@@ -136,7 +140,9 @@ class Lowering:
         """What a 'load' or 'scalar' reads."""
         inst = self.body[v]
         assert isinstance(inst.attr, int)
-        return self.operand(inst.attr) if inst.op == "load" else Ref("scalar", inst.attr, inst.sig, "z")
+        if inst.op != "load":
+            return Ref("scalar", inst.attr, inst.sig, "z")
+        return replace(self.operand(inst.attr), space=PLACE) if v in self.places else self.operand(inst.attr)
 
     def place_stores(self) -> None:
         """Decide where each store happens: no earlier than the last stage that reads an operand."""

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emitters import Emit, clip_within, emitter
 from lazyarr.codegen.emitters_numpys import numpys
+from lazyarr.codegen.emitters_ranges import range_emitter
 from lazyarr.codegen.emitters_types import Value
 from lazyarr.ops import OPS, WITHIN
 from lazyarr.own_loops import own
+from lazyarr.ranges import RANGES
 from lazyarr.target import Target
 
 DENSE = "dense"
@@ -25,6 +27,8 @@ def native(op: str, sig: str, target: Target) -> Emit | None:
         return OWN[op]
     if op == WITHIN:
         return clip_within(sig)
+    if op in RANGES:
+        return range_emitter(op)
     if op in GIVEN:
         return GIVEN[op].get(sig)
     if target.without("emitters", op) and op in OPS and OPS[op].is_ufunc:

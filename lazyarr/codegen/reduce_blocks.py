@@ -29,6 +29,9 @@ from lazyarr.fusion.parfor import result_char
 from lazyarr.records import dataclass
 from lazyarr.reduce_order import MASKED
 
+SLOTS = "_slots"
+"""Begins the ends of the names of the functions that fold what lies in slots."""
+
 BLOCK = 2048
 """Elements of a block that has no slots."""
 
@@ -88,7 +91,7 @@ def _stays(r: Reduce, kind: str) -> bool:
 
 
 def block_functions(r: Reduce, body: Staged, name: str) -> list[Function]:
-    memory = f"{name}_slots"
+    memory = name + SLOTS
     found = []
     if any(not f.called for f in r.folds):
         found += folded_by(r, memory, lambda b: _slots(r, body, b))

@@ -18,7 +18,7 @@ from lazyarr.codegen.emit_body import Registers, apply, emit_body
 from lazyarr.codegen.emit_lanes import Place, from_raw, load_raw, raw_type, splat_value, to_raw
 from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emitters_types import Value
-from lazyarr.codegen.loopir import Apply, Kernel, Lane, Load, Loop, Once
+from lazyarr.codegen.loopir import PLACE, Apply, Kernel, Lane, Load, Loop, Once
 from lazyarr.codegen.reduce_beside import put_apart
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import Fold, combine, parts
@@ -45,7 +45,10 @@ def lanes_across(r: Reduce, kernel: Kernel) -> int:
     """Columns in a register; 0: they are not crossed with rows, or not all is computed for each pair."""
     once, loop = kernel.body
     assert isinstance(once, Once) and isinstance(loop, Loop)
-    plain = all(isinstance(lane, Load | Apply) for lane in (*once.body, *loop.body))
+    plain = all(
+        isinstance(lane, Apply) or (isinstance(lane, Load) and lane.ref.space != PLACE)
+        for lane in (*once.body, *loop.body)
+    )
     still = all(lane.ref.space == "scalar" for lane in once.body if isinstance(lane, Load))
     width = vector_lanes(loop, r)
     return width if r.parfor.crossed and plain and still and width > 1 else 0

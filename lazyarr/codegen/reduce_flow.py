@@ -31,6 +31,7 @@ class Function(Builder):
 
     def __init__(self, target: Target, name: str, params: Sequence[str]) -> None:
         super().__init__(target, 0)
+        self.symbol = name
         self.signature = f"void @{name}({', '.join(params)})"
         self.public = False
         self.stack: list[str] = []

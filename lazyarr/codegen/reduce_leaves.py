@@ -46,6 +46,9 @@ what is computed (1.0 to 1.2 of the time)."""
 REVERSED = 0x73516240
 """The numbers of `LEVELS` bits, each with its bits in reverse: four bits for each, the first one lowest."""
 
+SIDE = "_leaves"
+"""Ends the name of the function that folds eight leaves."""
+
 LeafOf = Callable[[Function], Leaf]
 """Makes what folds a leaf, in a function."""
 
@@ -68,7 +71,7 @@ def fold_functions(r: Reduce, kernel: Kernel, name: str) -> list[Function]:
 
 def folded_by(r: Reduce, name: str, leaf_of: LeafOf) -> list[Function]:
     """NumPy's tree over leaves."""
-    together = Function(r.target, f"{name}_leaves", FOLD_PARAMS)
+    together = Function(r.target, name + SIDE, FOLD_PARAMS)
     leaves = Leaves(r, leaf_of(together)) if r.hot and r.pairwise and plain(r) else None
     if leaves is None or leaves.abreast < 2 or leaves.crowded or r.lasting:
         return [tree_function(r, name, LEAF // r.per_element, lambda b: leaf_of(b).write())]
@@ -77,7 +80,7 @@ def folded_by(r: Reduce, name: str, leaf_of: LeafOf) -> list[Function]:
     def some(b: Function) -> str:
         found = eight(r, b)
         with b.when(found):
-            b.do(f"call void @{name}_leaves(ptr %words, ptr %ctx, i64 %start, i64 %n, ptr %out)")
+            b.do(f"call void @{name}{SIDE}(ptr %words, ptr %ctx, i64 %start, i64 %n, ptr %out)")
         return found
 
     return [together, tree_function(r, name, LEAF // r.per_element, lambda b: leaf_of(b).write(), some)]

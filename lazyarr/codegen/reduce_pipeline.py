@@ -15,7 +15,7 @@ from lazyarr.codegen.emit_status import fpe_bits
 from lazyarr.codegen.loopir import Blocks, Kernel
 from lazyarr.codegen.pipeline import Module, Source
 from lazyarr.codegen.reduce_beside import applies, beside
-from lazyarr.codegen.reduce_blocks import block_functions, staged
+from lazyarr.codegen.reduce_blocks import SLOTS, block_functions, staged
 from lazyarr.codegen.reduce_combine import combine_function
 from lazyarr.codegen.reduce_count import counted
 from lazyarr.codegen.reduce_crossed import crossed, lanes_across, panel_bytes
@@ -30,6 +30,7 @@ from lazyarr.codegen.reduce_plan import across
 from lazyarr.codegen.reduce_tree import BESIDE, CROSSED
 from lazyarr.codegen.symbols import symbol_of
 from lazyarr.codegen.verify import verify_kernel
+from lazyarr.codegen.verify_folds import verify_folds
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.target import Target
 
@@ -76,13 +77,9 @@ def _along(r: Reduce, verify: bool) -> tuple[Reduce, list[Function]]:
     if kernel is not None:
         if verify:
             verify_kernel(_without_results(r, kernel), "straight")
-        if not applies(r, kernel):
-            return r, fold_functions(r, kernel, PLACEHOLDER)
-        r = replace(r, beside=True, lanes=lanes_across(r, kernel))
-        functions = [beside(r, kernel, PLACEHOLDER + BESIDE), *fold_functions(r, kernel, PLACEHOLDER)]
-        if r.lanes:
-            r = replace(r, scratch_bytes=panel_bytes(r))
-            functions = [*crossed(r, kernel, PLACEHOLDER + CROSSED), *functions]
+        r, functions = _straight(r, kernel)
+        if verify:
+            verify_folds(r, kernel, functions)
         return r, functions
     body = staged(r)
     if verify:
@@ -92,7 +89,23 @@ def _along(r: Reduce, verify: bool) -> tuple[Reduce, list[Function]]:
     called = ((f.how.ufunc, f.sig) for f in r.folds if f.called)
     loops = tuple(dict.fromkeys((*body.kernel.loops, *called)))
     r = replace(r, loops=loops, scratch_bytes=body.kernel.scratch_bytes)
-    return r, block_functions(r, body, PLACEHOLDER)
+    functions = block_functions(r, body, PLACEHOLDER)
+    if verify:
+        own = [b for b in functions if b.symbol.startswith(PLACEHOLDER + SLOTS)]
+        verify_folds(r, body.kernel, own, body.block)
+    return r, functions
+
+
+def _straight(r: Reduce, kernel: Kernel) -> tuple[Reduce, list[Function]]:
+    """A body in registers."""
+    if not applies(r, kernel):
+        return r, fold_functions(r, kernel, PLACEHOLDER)
+    r = replace(r, beside=True, lanes=lanes_across(r, kernel))
+    functions = [beside(r, kernel, PLACEHOLDER + BESIDE), *fold_functions(r, kernel, PLACEHOLDER)]
+    if r.lanes:
+        r = replace(r, scratch_bytes=panel_bytes(r))
+        functions = [*crossed(r, kernel, PLACEHOLDER + CROSSED), *functions]
+    return r, functions
 
 
 def _without_results(r: Reduce, kernel: Kernel) -> Kernel:

@@ -24,6 +24,7 @@ from __future__ import annotations
 from lazyarr.codegen.jam import can_jam, main_of, rows_read
 from lazyarr.codegen.loopir import (
     AFTER_MAIN,
+    PLACE,
     Apply,
     Blocks,
     Call,
@@ -273,6 +274,8 @@ class Checker:
         elif ref.space == "scalar":
             known = 0 <= ref.index < len(self.kernel.scalars)
             require(known and self.kernel.scalars[ref.index] == ref.char, f"there is no {ref}")
+        elif ref.space == PLACE:
+            self.at_operand(ref)
         else:
             self.at_operand(ref)
             role = self.kernel.operands[ref.index].role

@@ -18,6 +18,7 @@ from lazyarr.fusion.group import region_of
 from lazyarr.geometry import fresh, layout, reduced_layout
 from lazyarr.ops import SEARCHES, function
 from lazyarr.own_ufuncs import OWN
+from lazyarr.ranges import RANGES
 from lazyarr.records import NamedTuple
 
 TARGET = "TARGET"
@@ -62,7 +63,7 @@ def call_of(node: Expr, words: Sequence[str]) -> Call | None:
     """The call for a node; None where public calls cannot say it."""
     op = node.op
     if isinstance(op, Map):
-        return None if op.name in DRAWS else _map(node, op, words)
+        return None if op.name in DRAWS or op.name in RANGES else _map(node, op, words)
     if isinstance(op, Reduce):
         return _reduce(node, op, words)
     if isinstance(op, Gather):

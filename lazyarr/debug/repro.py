@@ -25,7 +25,9 @@ from lazyarr.expr import Expr, Map, Read
 from lazyarr.fusion import reference
 from lazyarr.fusion.group import region_of
 from lazyarr.geometry import fresh, geometry, same
+from lazyarr.materialize import is_whole_range
 from lazyarr.plan import Walk
+from lazyarr.ranges import ASKED, RANGES
 from lazyarr.records import dataclass
 from lazyarr.srcloc import line_of
 from lazyarr.values import Positions, Unwritten, is_held
@@ -132,6 +134,11 @@ class _Writer:
         name, region = f"v{node.serial}", region_of(node)
         if isinstance(node.op, Map) and node.op.name in DRAWS:
             self.draw(node, node.op.name, name)
+            return
+        if is_whole_range(node):
+            asked = [numpy.asarray(x)[()] for x in node.inputs[ASKED]]
+            self.declare(node, name, fresh(region.shape, region.dtype))
+            self.say(f"{name} = {RANGES[node.op.name].words(*asked)}", node)    # type: ignore[union-attr]
             return
         call = call_of(node, [self.word(i) for i in node.inputs])
         if call is None:

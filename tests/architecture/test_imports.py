@@ -20,10 +20,10 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 BASE = "base"
 LAYERS = {
-    BASE: "ops draws expr calls dtypes parallel target cpu_features cpu_choice op_targets config records "
-    "switches counters slot_words own_ufuncs own_loops equal_loops error_state flags forks srcloc interrupts "
-    "geometry buffers pages mxcsr numpy_loops inner_strides reduce_order reduce_proof tuning cache_sizes "
-    "editions fastcalls object_fields late",
+    BASE: "ops draws ranges expr calls dtypes parallel target cpu_features cpu_choice op_targets config "
+    "records switches counters slot_words own_ufuncs own_loops equal_loops error_state flags forks srcloc "
+    "interrupts geometry buffers pages mxcsr numpy_loops inner_strides reduce_order reduce_proof tuning "
+    "cache_sizes editions fastcalls object_fields late",
     "fusion": "fusion",
     "codegen": "codegen",
     "dispatch": "dispatch",

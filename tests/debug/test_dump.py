@@ -34,7 +34,7 @@ PROGRAMS = {
     "writes": "a[2:10] *= 3; a[a > .5] = 2; b[::2, 1:] = a[1::2, 1:]; r = [a, b]",
     "output": "c = np.ones((300, 200)); np.exp(a, where=a > .2, out=c); r = [c]",
     "unwritten": "c = np.empty((300, 200)); c[:250] = a[:250] + 1; r = [c[:250] * 2]",
-    "columns": "r = [a.T.copy() + 1, np.asfortranarray(a) * 2, a.swapaxes(0, 1) + b.T]",
+    "columns": "r = [a.T.copy() + 1, np.asfortranarray(a) * np.arange(200), a.T + np.linspace(0, 1, 300)]",
     "folds": "c = abs(a) + 1; r = [c.sum(axis=0), c.max(axis=1, keepdims=True), c.argmin(axis=1), b.any(0)]",
     "masked fold": "r = [np.add.reduce(a, axis=1, where=b > 0, initial=2.5), np.maximum.reduce(b, axis=0)]",
     "positions": "r = [(a * 2)[i] + 1, (b + 1)[:, i[:60] % 200], np.take_along_axis(a, np.argsort(b, 1), 1)]",

@@ -58,6 +58,7 @@ def test_opt_func_info_tells_the_level_of_each_kernel(monkeypatch):
     low = selection().usable[0]
     with lazyarr.options(jit="always"):
         x = lazyarr.arange(10.0)
+        lazyarr.evaluate(x)
         lazyarr.evaluate(lazyarr.hypot(x * 2.5, x))
         with lazyarr.options(cpu_level=low):
             lazyarr.evaluate(lazyarr.logaddexp(x, x))
