@@ -12,7 +12,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from lazyarr.calls import Call, Made
 from lazyarr.codegen import rows_shell as shell
@@ -87,6 +87,13 @@ class KnownStep(NamedTuple):
     places: Places
     kept: int | None
     """The node that compresses, where a fold is fed by one: the launch goes by how many elements it keeps."""
+
+
+class Whereabouts(Protocol):
+    """Where values and constants of a plan's nodes are."""
+
+    def home(self, number: int) -> int | None: ...
+    def constant(self, given: Any) -> Any: ...
 
 
 class Places:
@@ -175,24 +182,25 @@ def bound(known: KnownStep, warm: bool) -> Bound | None:
     prepared yet."""
     found = known.bound[warm]
     if found is None:
-        step = known.step
-        if step.rows is not None:
-            found = _of_rows(step.rows, known.places, warm)
-        elif step.program is None:
-            pass
-        elif step.tallies:
-            found = _of_tally(step, step.program, known.places)
-        elif step.feeds:
-            found = _of_fed(step, step.program, known.places, warm)
-            if found is not None and known.kept is None:
-                found = counted(found, step.program.loops.shape[0])
-        else:
-            found = _of_program(step, step.program, known.places, warm)
-        known.bound[warm] = found
+        found = known.bound[warm] = bound_to(known.step, known.places, warm, known.kept is None)
     return found
 
 
-def _of_program(step: Step, program: Program, places: Places, warm: bool) -> Bound | None:
+def bound_to(step: Step, places: Whereabouts, warm: bool, of_known_length: bool = True) -> Bound | None:
+    """The launch of a step whose operands are found at some places, if such a one was prepared."""
+    if step.rows is not None:
+        return _of_rows(step.rows, places, warm)
+    if step.program is None:
+        return None
+    if step.tallies:
+        return _of_tally(step, step.program, places)
+    if not step.feeds:
+        return _of_program(step, step.program, places, warm)
+    found = _of_fed(step, step.program, places, warm)
+    return counted(found, step.program.loops.shape[0]) if found is not None and of_known_length else found
+
+
+def _of_program(step: Step, program: Program, places: Whereabouts, warm: bool) -> Bound | None:
     p: Prepared | None = program.launches.get((warm, plan_key()))
     if p is None:
         return None
@@ -209,7 +217,7 @@ def _of_program(step: Step, program: Program, places: Places, warm: bool) -> Bou
     )  # fmt: skip
 
 
-def _of_rows(rows: RowBlocks, places: Places, warm: bool) -> Bound | None:
+def _of_rows(rows: RowBlocks, places: Whereabouts, warm: bool) -> Bound | None:
     ready: Ready | None = rows.launches.get((plan_key(), warm))
     if ready is None:
         return None
@@ -229,7 +237,7 @@ def _of_rows(rows: RowBlocks, places: Places, warm: bool) -> Bound | None:
     )  # fmt: skip
 
 
-def _of_tally(step: Step, program: Program, places: Places) -> Bound | None:
+def _of_tally(step: Step, program: Program, places: Whereabouts) -> Bound | None:
     """Counting, then adding up: the words for that lie behind the kernel's."""
     p: Prepared | None = program.launches.get(blocks_key(TALLIED))
     if p is None:
@@ -250,7 +258,7 @@ def _of_tally(step: Step, program: Program, places: Places) -> Bound | None:
     )  # fmt: skip
 
 
-def _of_fed(step: Step, program: Program, places: Places, warm: bool) -> Bound | None:
+def _of_fed(step: Step, program: Program, places: Whereabouts, warm: bool) -> Bound | None:
     """What is fed with kept elements, for any number of them."""
     steps = step, *[source for _, source in step.feeds]
     packed = [(k, source.program) for k, source in step.feeds if source.program is not None]

@@ -36,7 +36,7 @@ from lazyarr.fusion.conflict import SHARED
 from lazyarr.fusion.structure import by_contents
 from lazyarr.geometry import FRESH
 from lazyarr.hot import ran
-from lazyarr.known_steps import KnownStep, Places, bound, counted, known_step
+from lazyarr.known_steps import Bound, KnownStep, Places, bound, counted, known_step
 from lazyarr.launch import put_scalar
 from lazyarr.plan import Plan, Walk
 from lazyarr.plan_patterns import SIZES
@@ -307,40 +307,11 @@ def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
         words[word] = buf.address + offset
     for places, (k, i) in b.scalars:
         put_scalar(words, places, nodes[k].inputs[i])       # type: ignore[arg-type]
-    lent = []
-    for mine, nbytes in b.memory:
-        memory, place, _ = array(nbytes)
-        for word in mine:
-            words[word] = place
-        lent.append((memory, place))
-        del memory                              # (kept warm is what nobody else holds)
-    at = words.buffer_info()[0]
-    for word, offset in b.inside:
-        words[word] = at + offset
-    began = perf_counter()
     try:
-        parallel_for(b.entry, at, b.chunks, b.threads)
-        if b.combine:
-            parallel_for(b.combine, at + b.combine_at, b.combine_chunks, 1)
+        raised = entered(b, words)
     except Exception as error:
         note_lines(error, [nodes[k].loc for k in (*one.stored, *one.others)])
         raise
-    spent = perf_counter() - began
-    while lent:
-        keep_warm(*lent.pop())
-    raised = []
-    for word, own in b.raised:
-        raised.append(words[word] & own)
-    for word, own in b.also:
-        raised[0] |= words[word] & own
-    for kernel in b.kernels:
-        if not kernel.heat.asked:
-            ran(kernel, spent / len(b.kernels))
-    COUNT.seconds["run"] += spent
-    COUNT.memory_hits += len(b.kernels)
-    COUNT.native_launches += 1
-    COUNT.fused_ops += b.ops
-    COUNT.numpy_loop_blocks += words[Layout.CALLS]
     if any(raised):
         if met.calls:
             assert met.way is not None
@@ -371,6 +342,41 @@ def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
             node.done(None)
     COUNT.nodes_run += len(one.step.members)
     return True
+
+
+def entered(b: Bound, words: Any) -> list[int]:
+    """Run a launch whose words are filled but for what it needs beside; the flags that parts raised."""
+    lent = []
+    for mine, nbytes in b.memory:
+        memory, place, _ = array(nbytes)
+        for word in mine:
+            words[word] = place
+        lent.append((memory, place))
+        del memory                              # (kept warm is what nobody else holds)
+    at = words.buffer_info()[0]
+    for word, offset in b.inside:
+        words[word] = at + offset
+    began = perf_counter()
+    parallel_for(b.entry, at, b.chunks, b.threads)
+    if b.combine:
+        parallel_for(b.combine, at + b.combine_at, b.combine_chunks, 1)
+    spent = perf_counter() - began
+    while lent:
+        keep_warm(*lent.pop())
+    raised = []
+    for word, own in b.raised:
+        raised.append(words[word] & own)
+    for word, own in b.also:
+        raised[0] |= words[word] & own
+    for kernel in b.kernels:
+        if not kernel.heat.asked:
+            ran(kernel, spent / len(b.kernels))
+    COUNT.seconds["run"] += spent
+    COUNT.memory_hits += len(b.kernels)
+    COUNT.native_launches += 1
+    COUNT.fused_ops += b.ops
+    COUNT.numpy_loop_blocks += words[Layout.CALLS]
+    return raised
 
 
 def _waiting(nodes: list[Expr], one: KnownStep) -> set[int]:

@@ -59,7 +59,9 @@ class Also(IntEnum):
     FIRST = Word.END + 24
     """Of the last evaluation: the serial of its first node, and the number of its row."""
     ROW = Word.END + 25
-    END = Word.END + 26
+    STIR = Word.END + 26
+    """`pool.stir`."""
+    END = Word.END + 27
 
 
 HASH = 9
@@ -122,7 +124,9 @@ class Row(IntEnum):
     """Of the row, as an int of Python's."""
     ROOTS = 26
     """How many values are asked for: these are the first ones."""
-    END = 27
+    THREADS = 27
+    """Of the launch with the most."""
+    END = 28
 
 
 class Node(IntEnum):
@@ -279,6 +283,7 @@ def written(sight: Sight, values: Sequence[Expr], step: KnownStep) -> Written | 
     row.put(0, Row.OTHERS, [[place(k)] for k in sorted(step.others, reverse=True)])
     row.put(0, Row.HELD, [[place(k)] for k in step.held])
     row.put(0, Row.STREAMED, [[results[k]] for k in step.streamed])
+    words[Row.THREADS] = max(bound.threads for bound in step.bound if bound is not None)
     for word, bound in zip((Row.COLD, Row.WARM), step.bound, strict=True):
         if bound is not None:
             words[word] = 8 * len(words)

@@ -76,6 +76,9 @@ def sighted(of: Any, name: str) -> Sighted:
         f.set(at, f.load(f.get(at), 8 * Row.NEXT))
     row, made = f.get(at), f.variable(0)
     f.store(1, f.words, 8 * Also.BUSY)
+    threads = f.load(row, 8 * Row.THREADS)
+    with f.when("sgt", threads, 1):
+        f.on(Also.STIR, threads)                # (they take as long as all that is left till the launch)
 
     def let_go(held: bool) -> None:
         """Of results, and of values where these are held."""

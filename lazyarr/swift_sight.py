@@ -79,6 +79,7 @@ class Swift:
             Also.MARKS: begin + 16 * MOST_VALUES, Also.DROPS: begin + 24 * MOST_VALUES,
             Also.AREA: begin + 8 * (3 + DROPS) * MOST_VALUES,
             Also.PARALLEL: _address(pool.parallel_for()), Also.SERIAL: _address(pool.serial_for()),
+            Also.STIR: pool.stir(),
         }  # fmt: skip
         for at, number in numbers.items():
             self.words[at] = number

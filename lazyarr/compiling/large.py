@@ -8,17 +8,18 @@ from __future__ import annotations
 import ctypes
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
 
 from lazyarr.arrays import managed, part
+from lazyarr.compiling.bound import Known, is_plain, known
 from lazyarr.compiling.interpret import Link
 from lazyarr.compiling.places import Cell, Launch, layout
 from lazyarr.compiling.replay import Build, Misfit, Replay, builder, converted, maker, over, pieces
 from lazyarr.compiling.trace import Result, Trace, parts
-from lazyarr.config import current
+from lazyarr.config import current, plan_key
 from lazyarr.expr import LOCK, Expr
 from lazyarr.geometry import address
 from lazyarr.kernels import kernel_for
@@ -27,6 +28,9 @@ from lazyarr.launch_boxes import launch_boxes
 from lazyarr.launch_rows import launch_rows
 from lazyarr.storage import Storage
 from lazyarr.values import Buffer
+
+MOST_KNOWN = 256
+"""Launches of a replay; all are forgotten when there are more."""
 
 
 class Large(Replay):
@@ -42,6 +46,9 @@ class Large(Replay):
         ]
         self.kernels = len(self.launches)
         self.build = builder(trace.recorded.result, self._array, self.places)
+        self.streamed = {id(each): _streamed(each) for each in self.launches}
+        """By launch, what it may store past the caches if pages are warm: identities of cells."""
+        self.known: dict[tuple[Any, ...], Known] = {}
         self.alignments = [trace.layouts[k][0].alignment for k in self.arrays]
 
     def load(self) -> None:
@@ -98,36 +105,42 @@ class Large(Replay):
     def _launch(
         self, each: Launch, inputs: dict[int, Any], homes: dict[int, Any], scalars: list[list[Any]]
     ) -> int:
-        def at(cell: Cell | None) -> int:
-            return 0 if cell is None else self._at(cell, inputs, homes)
+        at = functools.partial(self._at, inputs=inputs, homes=homes)
+        warm = all(map(_is_warm, map(homes.get, self.streamed[id(each)])))
+        key = id(each), warm, plan_key()
+        if key in self.known:
+            return self.known[key].run(at, scalars)
+        raised = self._prepared(each, at, scalars, warm)
+        found = known(each, warm) if is_plain(each) else None
+        if found is not None:
+            if len(self.known) >= MOST_KNOWN:
+                self.known.clear()
+            self.known[key] = found
+        return raised
 
+    def _prepared(
+        self, each: Launch, at: Callable[[Cell], int], scalars: list[list[Any]], warm: bool
+    ) -> int:  # fmt: skip
+        """Run a launch by its step, which prepares what was not prepared yet."""
         step = each.step
         if step.boxes:
             addresses = {
-                k: at(cell) for box, cells in zip(step.boxes, each.cells, strict=True)
+                k: 0 if cell is None else at(cell)
+                for box, cells in zip(step.boxes, each.cells, strict=True)
                 for k, cell in zip(box.operands, cells, strict=True)
             }  # fmt: skip
-            made = [
-                homes.get(id(cells[k])) for box, cells in zip(step.boxes, each.cells, strict=True)
-                for k in box.written
-            ]  # fmt: skip
-            return launch_boxes(step.boxes, addresses, scalars, all(map(_is_warm, made)))
+            return launch_boxes(step.boxes, addresses, scalars, warm)
         if step.rows is None:
             assert step.program is not None
-            written = [homes.get(id(each.cells[0][k])) for k in step.written]
-            bases = [at(cell) for cell in each.cells[0]]
-            return launch(step.program, bases, scalars[0], all(map(_is_warm, written)))
-        streamed = [
-            homes.get(id(cells[k])) for part_, cells in zip(step.rows.parts, each.cells, strict=True)
-            if part_.streams for k in part_.step.written
-        ]  # fmt: skip
+            bases = [0 if cell is None else at(cell) for cell in each.cells[0]]
+            return launch(step.program, bases, scalars[0], warm)
         lying = {
-            k: at(cell) for part_, cells in zip(step.rows.parts, each.cells, strict=True)
+            k: 0 if cell is None else at(cell)
+            for part_, cells in zip(step.rows.parts, each.cells, strict=True)
             for k, cell, inside in zip(part_.step.operands, cells, part_.inside, strict=True) if inside < 0
         }  # fmt: skip
-        found = launch_rows(step.rows, lying, scalars, all(map(_is_warm, streamed)))
+        found = launch_rows(step.rows, lying, scalars, warm)
         return functools.reduce(operator.or_, found, 0)
-
 
     def _at(self, cell: Cell, inputs: dict[int, Any], homes: dict[int, Any]) -> int:
         """Where the memory of a cell begins, which it takes now if it has none yet."""
@@ -137,6 +150,18 @@ class Large(Replay):
         if home is None:
             home = homes[id(cell)] = Buffer.new(cell.nbytes)
         return home.address if isinstance(home, Buffer) else address(home)
+
+
+def _streamed(each: Launch) -> list[int]:
+    step = each.step
+    if step.boxes:
+        return [id(cells[k]) for box, cells in zip(step.boxes, each.cells, strict=True) for k in box.written]
+    if step.rows is None:
+        return [id(each.cells[0][k]) for k in step.written]
+    return [
+        id(cells[k]) for part_, cells in zip(step.rows.parts, each.cells, strict=True) if part_.streams
+        for k in part_.step.written
+    ]  # fmt: skip
 
 
 def _is_warm(home: Any) -> bool:

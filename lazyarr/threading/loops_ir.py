@@ -4,6 +4,7 @@ In:  the system (`System`).   Out: text of two modules, `serial` and `pool`.
 
     i64 lazyarr_serial_for(kernel, words, first, chunks, nanoseconds)
     i64 lazyarr_parallel_for(kernel, words, first, chunks, threads, nanoseconds)
+    void lazyarr_pool_stir(threads)
 
 run chunks first, first+1, ... and return the first one not run: `chunks`, unless the time was up
 before (some chunk always runs, and all that were begun are finished).  The pool returns -1 and runs
@@ -296,6 +297,22 @@ define internal void @open_door(i64 %places) {
   %any = icmp ne i32 %sleeping, 0
   br i1 %any, label %wake, label %done
 wake:
+  call void @make_way()
+  call void @unpark(ptr @sequence, i32 %p)
+  br label %done
+done:
+  ret void
+}
+
+; a job for so many threads will come in a moment: who sleeps may look out for it
+define void @lazyarr_pool_stir(i64 %threads) {
+entry:
+  %sleeping = load atomic i32, ptr @sleepers seq_cst, align 4
+  %any = icmp ne i32 %sleeping, 0
+  br i1 %any, label %wake, label %done
+wake:
+  %others = sub i64 %threads, 1
+  %p = trunc i64 %others to i32
   call void @make_way()
   call void @unpark(ptr @sequence, i32 %p)
   br label %done

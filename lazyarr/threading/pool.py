@@ -41,13 +41,20 @@ def parallel_for() -> ParallelFor | None:
     return _pool[0]
 
 
+def stir() -> int:
+    """Address of a function (threads): helpers that sleep wake up, for a launch that comes in a moment."""
+    return _stirs[0] if parallel_for() is not None else 0
+
+
 _pool: list[ParallelFor | None] = []
+_stirs: list[int] = []
 
 
 def _start(system: System) -> ParallelFor | None:
     if system.parking == "none":
         return None
-    found = _load(loops_ir.pool(system), "lazyarr_parallel_for", "lazyarr_pool_reset")
+    found = _load(loops_ir.pool(system), "lazyarr_parallel_for", "lazyarr_pool_reset", "lazyarr_pool_stir")
+    _stirs.append(found["lazyarr_pool_stir"])
     reset = ctypes.CFUNCTYPE(None)(found["lazyarr_pool_reset"])
     reset()
     if hasattr(os, "register_at_fork"):
