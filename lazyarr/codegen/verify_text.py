@@ -353,7 +353,7 @@ class Text:
             self.fail("may end behind what it is part of")
 
     def call(self, scope: Facts, rest: str) -> None:
-        found = re.fullmatch(r"(.+?) (@\S+?|%\S+?)\((.*)\)", rest)
+        found = re.fullmatch(r"(.+?) (@\S+?|%\S+?)\((.*)\)(?: [a-z]+)*", rest)
         assert found is not None, rest
         if found[2].startswith(QUIET):
             return

@@ -20,6 +20,7 @@ from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.codegen.verify_folds import Checker, promise
 from lazyarr.dispatch.levels import BY_NAME, host_level
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
+from lazyarr.kernels import host
 
 TREE = ""
 
@@ -168,3 +169,15 @@ def test_sums() -> None:
     assert (x + y) * (x - y) == x * x - y * y and (x - x).number == 0 and x.number is None
     assert (x * y).split(0) == (y, Poly({})) and (x * x).split(0) is None
     assert (x * 6).over(x) == 6 and (x + 1).over(x) is None
+
+
+@pytest.mark.parametrize("hot", [False, True])
+@pytest.mark.parametrize(("name", "sig"), [("exp", "d->d"), ("log", "d->d"), ("exp", "f->f"), ("log", "f->f")])
+def test_what_numpys_functions_call_is_given_no_memory(name: str, sig: str, hot: bool) -> None:
+    char = sig[0]
+    body = (
+        Inst("load", char, (), 1), Inst(name, sig, (0,), 0),
+        Inst("reduce", char, (1,), Reduction("add", "pairwise", 0, start=0)),
+    )  # fmt: skip
+    parfor = Parfor("pr", (Operand(char, "z", "out"), Operand(char, "u")), "", body)
+    compile_reduction(parfor, host(), True, hot)
