@@ -67,8 +67,8 @@ NODES_PAY = 1000
 5 ms, most of which is the text by which it is found."""
 
 NODES_WRITING_PAYS = 2_000
-"""Nodes more after which it is compiled, in 27 ms: Python took half as long for them, and more where large data
-goes through the caches; and then it is there for all processes that come."""
+"""Nodes more after which it is compiled, in 27 ms: Python took half as long for them, and more where large
+data goes through the caches; and then it is there for all processes that come."""
 
 _new = object.__new__
 
