@@ -162,9 +162,9 @@ class Entry(IntEnum):
     MAKERS = OP + 6
     """Types that make constants of the operands, or zero."""
     RECIPE = OP + 8
-    SNAPSHOT = OP + 9
-    """How a copy of the operand that is a plain array of its own lies, or zero."""
-    END = 32
+    SNAPSHOTS = OP + 9
+    """How copies of the operands lie that are plain arrays of their own, or zero."""
+    END = OP + 11
 
 
 class When(IntEnum):

@@ -157,8 +157,10 @@ def _row(fn: numpy.ufunc, args: tuple[Any, ...], recipe: Any) -> tuple[list[int]
                 maker = type_
         makers.append(maker)
         words[Entry.MAKERS + k] = 0 if maker is None else id(maker)
-    copied = [_copied(x.geo) for x in args if x.__class__ is ndarray and x.storage is None]
-    words[Entry.SNAPSHOT] = id(copied[0]) if copied and copied[0] is not None else 0
+    # (Also of those that are not plain now: others that lie so may be.)
+    copied = [_copied(x.geo) if x.__class__ is ndarray else None for x in args]
+    for k, lies in enumerate(copied):
+        words[Entry.SNAPSHOTS + k] = 0 if lies is None else id(lies)
     words[Entry.OP], words[Entry.REGION], words[Entry.NBYTES] = id(recipe.op), id(geo), id(nbytes)
     words[Entry.BYTES], words[Entry.FLAGGED] = nbytes, recipe.flagged
     small = DEFAULTS["eager_elements"]

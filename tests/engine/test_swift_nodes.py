@@ -434,6 +434,22 @@ def test_plain_operands_are_copied() -> None:
                 assert numpy.asarray(found).tobytes() == expected.tobytes()
 
 
+def test_either_operand_may_be_the_plain_one() -> None:
+    """Each copy lies as its own operand does, whichever one was plain when the call was met."""
+    with np.options(jit="auto"):
+        real = numpy.arange(1.2e6).reshape(1200, 1000)
+        column, row = numpy.linspace(0, 1, 1200)[:, None].copy(), numpy.linspace(2, 3, 1000)
+        x = np.array(real)
+        rows, columns = (np.array(row), x.max(axis=0)), (np.array(column), x.max(axis=1, keepdims=True))
+        assert [each.storage is None for each in (*rows, *columns)] == [True, False, True, False]
+        known = numpy.array(row), real.max(axis=0), numpy.array(column), real.max(axis=1, keepdims=True)
+        for one, other in ((0, 1), (1, 0), (0, 0), (1, 1)):
+            for _ in range(3):
+                z = rows[one] * columns[other]
+                assert z.storage.value.op is not None
+            assert numpy.asarray(z).tobytes() == (known[one] * known[2 + other]).tobytes()
+
+
 def test_small_results_of_what_waits_are_nodes() -> None:
     with np.options(jit="auto"):
         a = numpy.arange(1.2e6).reshape(1200, 1000)
