@@ -118,13 +118,13 @@ def recall(of: Places, name: str) -> Making:
     with f.when("eq", located, 0):
         f.held(none)
     owned.append(f.get(loc))
+    inputs = Inputs(f, (x, "0"), ("0", "0"), seen)         # (from here on Python may run)
     with f.when("ne", probed, 0):
         answer = f.within("@called", f.known(Word.PROBE), op)
         with f.when("eq", answer, 0):
             let_go()
             f.give(0)
         f.on(Word.DECREF, answer)
-    inputs = Inputs(f, (x, "0"), ("0", "0"), seen)
     inputs.make("1", give_up, let_go)
     fields = {
         "op": op, "region": region, "nbytes": nbytes, "errors": errors, "loc": f.get(loc),

@@ -75,41 +75,46 @@ def sighted(of: Any, name: str) -> Sighted:
         f.leave_if("ne", f.within("@match", f.get(at), roots, options), 0)
         f.set(at, f.load(f.get(at), 8 * Row.NEXT))
     row, made = f.get(at), f.variable(0)
+    held = list[str]()
     f.store(1, f.words, 8 * Also.BUSY)
     threads = f.load(row, 8 * Row.THREADS)
     with f.when("sgt", threads, 1):
         f.on(Also.STIR, threads)                # (they take as long as all that is left till the launch)
 
-    def let_go(held: bool) -> None:
-        """Of results, and of values where these are held."""
+    def let_go() -> None:
+        """Of results, and of values and the plan once these are held."""
         if held:
             f.within("@drop", f.known(Also.VALUES), f.load(row, 8 * Row.VALUES))
+        for mine in held:
+            f.on(Word.DECREF, mine)
         f.within("@drop", f.known(Also.RESULTS), f.get(made))
         f.store(0, f.words, 8 * Also.BUSY)
 
     with f.listed(row, Row.STORED, 2) as stored:
         memory = f.within("@called", f.known(Also.MEMORY), f.load(stored, 8))
         with f.when("eq", memory, 0):
-            let_go(held=False)
+            let_go()
             f.give(0)
         f.store(memory, f.nth(f.known(Also.RESULTS), f.get(made)))
         f.set(made, f.add(f.get(made), 1))
     with f.when("eq", f.within("@match", row, roots, options), 0):
-        let_go(held=False)
+        let_go()
         f.give(f.held(f.known(Word.FALSE)))
     launch = f.variable(f.within("@chosen", row))
     with f.when("eq", f.get(launch), 0):
-        let_go(held=False)
+        let_go()
         f.decline()
     with f.each(f.load(row, 8 * Row.VALUES)) as k:
         f.on(Word.INCREF, f.value(k))
+    # (Whoever runs during the launch may have plans forgotten, with which their kernels go.)
+    held += [f.held(f.load(f.load(row, 8 * ref), REFERENT)) for ref in (Row.PLAN, Row.WAY)]
     f.within("@bind", f.get(launch))
 
     began = f.of_c(Word.CALL, f.known(Also.CLOCK), 0, 0, 0)
     ran = f.variable(f.within("@launched", f.get(launch), root))
     with f.when("eq", f.get(ran), 0):
         f.on(Word.DECREF, began)
-        let_go(held=True)
+        let_go()
         f.give(0)
     ended = f.of_c(Word.CALL, f.known(Also.CLOCK), 0, 0, 0)
     took = f.of_c(Also.SUBTRACT, ended, began)
@@ -118,8 +123,8 @@ def sighted(of: Any, name: str) -> Sighted:
     with f.when("ne", f.within("@raised", f.get(launch)), 0):
         f.store(1, row, 8 * Row.OFF)            # (Python computes it again, and tells)
         f.on(Word.DECREF, took)
-        let_go(held=True)
-        f.decline()
+        let_go()
+        f.give(f.held(f.known(Word.FALSE)))     # (a signal's handler may have asked for some)
     f.within("@count", f.get(launch), row, f.get(ran), took)
     first = f.load(f.add(row, f.load(row, 8 * Row.ORDER_AT)))
     f.store(f.of_c(Word.NUMBER, f.load(f.value(first), of.serial)), f.words, 8 * Also.FIRST)
@@ -133,7 +138,7 @@ def sighted(of: Any, name: str) -> Sighted:
         f.store(f.held(f.load(row, 8 * Row.NUMBER)), f.get(heard), ITEMS)
         f.store(f.held(took), f.get(heard), ITEMS + 8)
     f.on(Word.DECREF, took)
-    let_go(held=True)
+    let_go()
     with f.when("ne", f.get(heard), 0):
         answer = f.within("@called", f.known(Also.WARMED), f.get(heard))
         f.on(Word.DECREF, f.get(heard))
@@ -467,15 +472,19 @@ def _done(of: Any) -> Sighted:
 def _finish(of: Any) -> Sighted:
     """The values exist: how many objects are to be let go.  What is stored goes first (`engine._finish`)."""
     f = Sighted("finish", ("words", "row"), of)
-    count, number = f.variable(0), f.variable(0)
+    none, count, number = f.known(Word.NONE), f.variable(0), f.variable(0)
     with f.listed("%row", Row.STORED, 2) as at:
-        node = f.value(f.load(at))
-        with f.when("ne", f.within("@holder", node), 0):
-            nbytes = f.of_c(Word.NUMBER, f.load(at, 8))
-            f.add_to(Word.LEDGER, of.ledger_unallocated, f.by("sub", 0, nbytes))
-        buf = f.load(f.nth(f.known(Also.RESULTS), f.get(number)))
-        f.set(count, f.within("@done", node, buf, f.get(count)))
+        node, buf = f.value(f.load(at)), f.load(f.nth(f.known(Also.RESULTS), f.get(number)))
         f.set(number, f.add(f.get(number), 1))
+        op = f.load(node, of.op)
+        with f.when("eq", op, none):            # (a signal's handler asked for it: see `ready.launched`)
+            f.store(buf, f.nth(f.known(Also.DROPS), f.get(count)))
+            f.set(count, f.add(f.get(count), 1))
+        with f.when("ne", op, none):
+            with f.when("ne", f.within("@holder", node), 0):
+                nbytes = f.of_c(Word.NUMBER, f.load(at, 8))
+                f.add_to(Word.LEDGER, of.ledger_unallocated, f.by("sub", 0, nbytes))
+            f.set(count, f.within("@done", node, buf, f.get(count)))
     is_kept = f.known(Also.KEPT)
     with f.when("ne", is_kept, 0), f.each(f.load("%row", 8 * Row.VALUES)) as k:
         f.store(0, f.nth(f.known(Also.MARKS), k))
@@ -483,8 +492,9 @@ def _finish(of: Any) -> Sighted:
         place, waits = f.load(at), f.variable(0)
         with f.when("ne", is_kept, 0):
             f.set(waits, f.within("@waits", place, f.load("%row", 8 * Row.VALUES)))
-        with f.when("eq", f.get(waits), 0):
-            f.set(count, f.within("@done", f.value(place), f.held(f.known(Word.NONE)), f.get(count)))
+        node = f.value(place)
+        with f.when("eq", f.get(waits), 0), f.when("ne", f.load(node, of.op), none):
+            f.set(count, f.within("@done", node, f.held(none), f.get(count)))
     f.give(f.get(count))
     return f
 

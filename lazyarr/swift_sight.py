@@ -25,6 +25,7 @@ from lazyarr.expr import Expr
 from lazyarr.fastcalls import fastcall, forever
 from lazyarr.flags import UNRAISED
 from lazyarr.geometry import address
+from lazyarr.habits import FEW
 from lazyarr.hot import ran
 from lazyarr.kernels import host
 from lazyarr.known_steps import KnownStep
@@ -87,7 +88,8 @@ class Swift:
         self.scratch = numpy.empty(0, numpy.uint8)
         forever((found, self, objects, room))   # (a program's `__del__` may still call it)
         self.evaluate = fastcall(name, found[name], self.words)
-        """Function (node, `config.plan_key`) -> True, or None."""
+        """Function (nodes, `config.plan_key`) -> True if they are computed, else None, or False if some may
+        be."""
 
     def know(self, sight: Sight, values: Sequence[Expr], step: KnownStep) -> None:
         """Let the code know an evaluation, if it is of the kind that it does.  (It may have been known, and
@@ -116,8 +118,11 @@ class Swift:
     def last(self) -> tuple[int, int, float]:
         """Of the last evaluation: the serial of its first node, how many there were, and the first one's
         share of the time."""
-        words, row = self.rows[self.words[Also.ROW]]
-        return int(self.words[Also.FIRST]), int(words[Row.NODES]), row.share
+        first, number = int(self.words[Also.FIRST]), int(self.words[Also.ROW])
+        if number >= len(self.rows):            # (all were forgotten: a handler has evaluated others)
+            return first, FEW + 1, 0.0
+        words, row = self.rows[number]
+        return first, int(words[Row.NODES]), row.share
 
     def warmed(self, heard: tuple[int, float]) -> None:
         """The kernels of a row have run for so long."""
