@@ -35,7 +35,7 @@ from lazyarr.object_fields import (
     TYPE,
     VALUE,
 )  # fmt: skip
-from lazyarr.sight_rows import HASH, MIX, Also, Input, Launch, Node, Row
+from lazyarr.sight_rows import HASH, Also, Input, Launch, Node, Row
 from lazyarr.threading.run import SLICE
 from lazyarr.walk_ir import MISSING
 
@@ -67,8 +67,8 @@ def sighted(of: Any, name: str) -> Sighted:
     roots, options = (f.load(f.args, 8 * k) for k in (0, 1))
     f.decline_if("ne", f.known(Also.BUSY), 0)
     root = f.load(f.load(roots, LIST_ITEMS))
-    mixed = f.by("mul", f.by("xor", f.load(root, of.op), f.by("lshr", f.load(root, of.region), 4)), MIX)
-    at = f.variable(f.load(f.nth(f.known(Also.HEADS), f.by("lshr", mixed, 64 - HASH))))
+    hashed = f.hashed(f.load(root, of.op), f.load(root, of.region), HASH)
+    at = f.variable(f.load(f.nth(f.known(Also.HEADS), hashed)))
     with f.loop():
         with f.when("eq", f.get(at), 0):
             f.decline()

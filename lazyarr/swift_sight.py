@@ -30,6 +30,7 @@ from lazyarr.hot import ran
 from lazyarr.kernels import host
 from lazyarr.known_steps import KnownStep
 from lazyarr.node_places import fill, places
+from lazyarr.nodes_ir import hashed
 from lazyarr.schedule import LINE
 from lazyarr.sight_rows import (
     DROPS,
@@ -41,7 +42,6 @@ from lazyarr.sight_rows import (
     Places,
     Row,
     Written,
-    hashed,
     written,
 )
 from lazyarr.sight_text import private, sighted
@@ -105,7 +105,7 @@ class Swift:
             self.heads[:] = 0
             self.rows.clear()
         words = sight.row = numpy.array(row.words, numpy.int64)
-        head = hashed(id(values[0].op), id(values[0].region))
+        head = hashed(id(values[0].op), id(values[0].region), HASH)
         words[Row.NUMBER] = row.refer(len(self.rows))
         words[Row.WARMING] = 1
         words[Row.NEXT] = self.heads[head]

@@ -489,6 +489,39 @@ def test_a_handler_asks_for_the_same_and_overwrites_what_it_reads(
         pytest.skip("all was done before the handler came")
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
+def test_a_plan_that_is_forgotten_meanwhile_is_held(code: Any) -> None:
+    """With it its kernels' code would go, which runs."""
+    x, real = arrays("f8", n=6_000_000)
+    held: list[bool] = []
+    with np.options(num_threads=1):
+        met(slow, x)
+        way = code.rows[-1][1].way
+        result = slow(np, x)
+
+        def handler(*_: Any) -> None:
+            planning.forget()
+            gc.collect()
+            held.append(way() is not None)
+
+        before = signal.signal(signal.SIGALRM, handler)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
+            np.evaluate(result)
+            done_by_then = not held
+            while not held:
+                time.sleep(0.01)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+    assert numpy.asarray(result)[::1000].tobytes() == slow(numpy, real[::1000]).tobytes()
+    if done_by_then:
+        pytest.skip("all was done before the handler came")
+    assert held[0]
+    gc.collect()
+    assert way() is None
+
+
 def test_threads() -> None:
     x, y, a, b = arrays("f8", "f8")
     names = "chain", "fold", "several", "shares"
