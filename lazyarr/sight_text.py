@@ -94,16 +94,18 @@ def sighted(of: Any, name: str) -> Sighted:
     dropped = f.within("@finish", row)
     f.set(made, 0)                              # (the nodes have them)
     f.within("@drop", f.known(Also.DROPS), dropped)
-    heard = f.variable(0)
+    number = f.variable(0)
     with f.when("ne", f.load(row, 8 * Row.WARMING), 0):
-        f.set(heard, f.made(Word.NEW_TUPLE, 2))
-        f.store(f.held(f.load(row, 8 * Row.NUMBER)), f.get(heard), ITEMS)
-        f.store(f.held(took), f.get(heard), ITEMS + 8)
-    f.on(Word.DECREF, took)
-    let_go()
-    with f.when("ne", f.get(heard), 0):
-        answer = f.within("@called", f.known(Also.WARMED), f.get(heard))
-        f.on(Word.DECREF, f.get(heard))
+        f.set(number, f.held(f.load(row, 8 * Row.NUMBER)))
+    let_go()                                    # (from here on the row may go)
+    with f.when("eq", f.get(number), 0):
+        f.on(Word.DECREF, took)
+    with f.when("ne", f.get(number), 0):
+        heard = f.made(Word.NEW_TUPLE, 2)
+        f.store(f.get(number), heard, ITEMS)
+        f.store(took, heard, ITEMS + 8)
+        answer = f.within("@called", f.known(Also.WARMED), heard)
+        f.on(Word.DECREF, heard)
         with f.when("eq", answer, 0):
             f.give(0)
         f.on(Word.DECREF, answer)

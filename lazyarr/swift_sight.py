@@ -88,8 +88,7 @@ class Swift:
         self.scratch = numpy.empty(0, numpy.uint8)
         forever((found, self, objects, room))   # (a program's `__del__` may still call it)
         self.evaluate = fastcall(name, found[name], self.words)
-        """Function (nodes, `config.plan_key`) -> True if they are computed, else None, or False if some may
-        be."""
+        """See `at_sight.Swift`."""
 
     def know(self, sight: Sight, values: Sequence[Expr], step: KnownStep) -> None:
         """Let the code know an evaluation, if it is of the kind that it does.  (It may have been known, and

@@ -418,8 +418,9 @@ def test_counters_are_the_same() -> None:
     assert found[0] == found[1]
 
 
-def test_plain_operands_are_copied() -> None:
+def test_plain_operands_are_copied(monkeypatch: Any) -> None:
     with np.options(jit="auto"):
+        monkeypatch.setattr(UNUSUAL, "value", 0)        # (what the tests' own options count)
         a, row = numpy.arange(1.2e6).reshape(1200, 1000), numpy.linspace(0, 1, 1000)
         x, plain = np.array(a), np.array(row)
         assert plain.storage is None
@@ -434,9 +435,10 @@ def test_plain_operands_are_copied() -> None:
                 assert numpy.asarray(found).tobytes() == expected.tobytes()
 
 
-def test_either_operand_may_be_the_plain_one() -> None:
+def test_either_operand_may_be_the_plain_one(monkeypatch: Any) -> None:
     """Each copy lies as its own operand does, whichever one was plain when the call was met."""
     with np.options(jit="auto"):
+        monkeypatch.setattr(UNUSUAL, "value", 0)        # (what the tests' own options count)
         real = numpy.arange(1.2e6).reshape(1200, 1000)
         column, row = numpy.linspace(0, 1, 1200)[:, None].copy(), numpy.linspace(2, 3, 1000)
         x = np.array(real)
@@ -614,9 +616,10 @@ for owner in owners:
     assert done.returncode == 0, done.stderr
 
 
-def test_copies_of_plain_operands_are_pythons() -> None:
+def test_copies_of_plain_operands_are_pythons(monkeypatch: Any) -> None:
     """As they are now, and as Python copies them: whole ones by themselves, parts of others by Python."""
     with np.options(jit="auto"):
+        monkeypatch.setattr(UNUSUAL, "value", 0)        # (what the tests' own options count)
         x, real = np.ones((1200, 1000)), numpy.linspace(0, 1, 1000)
         np.evaluate(x)
         rows = np.array(real), np.array(real)[::-1], np.array(real.astype("f4")), np.array(real)[None, :]
