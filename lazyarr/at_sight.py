@@ -109,7 +109,8 @@ class Swift:
 
     def __init__(self) -> None:
         self.evaluate: Any = None
-        """Function (nodes, `config.plan_key`) -> True if they are computed; None: Python is to do it."""
+        """Function (nodes, `config.plan_key`) -> True if they are computed; None: Python is to do it; False:
+        likewise, but some may be computed by now."""
         self.code: Any = None
         self.left = SWIFT_PAYS
         """Evaluations until somebody looks for it; nobody does once it is below zero."""

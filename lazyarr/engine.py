@@ -451,6 +451,8 @@ def _finish(members: list[Expr], placement: Placement, raised: int) -> None:
     buffers, waiting = placement.buffers, placement.waiting
     stored = [node for node in members if node.serial in buffers]
     for node in (*stored, *[node for node in members if node.serial not in buffers]):
+        if node.op is None:             # (a signal's handler asked for it: see `ready.launched`)
+            continue
         serial = node.serial
         if serial in waiting:
             node.spared = True

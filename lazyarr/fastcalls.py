@@ -22,7 +22,6 @@ class _Method(ctypes.Structure):
     ]  # fmt: skip
 
 
-
 def forever(x: Any) -> None:
     """Let an object be there even when modules are gone: a program's `__del__` may still run."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(x))

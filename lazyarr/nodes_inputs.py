@@ -15,12 +15,12 @@ from lazyarr.object_fields import BASE, ITEMS, TYPE
 class Inputs:
     """The operands of a node that is being made, of which the second may be none (0).
 
-    They are `seen` through a geometry, or through their own; a copy of a plain one lies as `copied` says, if
+    They are `seen` through a geometry, or through their own; copies of plain ones lie as `copied` says, where
     that is not zero."""
 
     def __init__(
         self, f: Making, operands: Sequence[str], makers: Sequence[str], seen: str | None = None,
-        copied: str = "0",
+        copied: Sequence[str] = ("0", "0"),
     ) -> None:  # fmt: skip
         self.f, self.operands, self.makers, self.seen, self.copied = f, operands, makers, seen, copied
         self.outlines = [f.within("@outline", x) for x in operands]
@@ -55,9 +55,9 @@ class Inputs:
                 with f.when("eq", f.load(x, of.array_storage), f.known(Word.NONE)):
                     f.set(maker, f.known(Word.CAPTURE))
                     odd = f.by("or", f.load(f.load(x, of.array_geo), BASE), f.load(f.known(Word.UNUSUAL)))
-                    with f.when("ne", self.copied, 0), f.when("eq", odd, 0):
+                    with f.when("ne", self.copied[k], 0), f.when("eq", odd, 0):
                         f.set(maker, 0)
-                        f.set(found, f.within("@snapshot", x, self.copied))
+                        f.set(found, f.within("@snapshot", x, self.copied[k]))
                         with f.when("eq", f.get(found), 0):
                             f.give(0)
                 with f.when("eq", f.get(maker), 0), f.when("eq", f.get(found), 0):

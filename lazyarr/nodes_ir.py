@@ -45,7 +45,13 @@ COLLECTS = 64
 HEAVY = 1 << 40
 """More nodes than this are counted as so many."""
 
-_MIX = 0x9E3779B97F4A7C15 - (1 << 64)
+_WORD = 64
+_MIX = 0x9E3779B97F4A7C15 - (1 << _WORD)
+
+
+def hashed(x: int, geo: int, bits: int) -> int:
+    """A hash of two addresses, of which the second one is a geometry's: what `Making.hashed` computes."""
+    return ((x ^ geo >> 4) * _MIX & (1 << _WORD) - 1) >> _WORD - bits
 
 
 class Word(IntEnum):
@@ -162,9 +168,9 @@ class Entry(IntEnum):
     MAKERS = OP + 6
     """Types that make constants of the operands, or zero."""
     RECIPE = OP + 8
-    SNAPSHOT = OP + 9
-    """How a copy of the operand that is a plain array of its own lies, or zero."""
-    END = 32
+    SNAPSHOTS = OP + 9
+    """How copies of the operands lie that are plain arrays of their own, or zero."""
+    END = OP + 11
 
 
 class When(IntEnum):
@@ -293,6 +299,11 @@ class Making(Function):
         """If a comparison holds, the answer is `MISSING`."""
         with self.when(how, x, y):
             self.give(MISSING)
+
+    def hashed(self, x: str, geo: str, bits: int) -> str:
+        """A hash of two addresses (`hashed`)."""
+        mixed = self.by("mul", self.by("xor", x, self.by("lshr", geo, 4)), _MIX)
+        return self.by("lshr", mixed, _WORD - bits)
 
     def held(self, x: str) -> str:
         """An object, with one more reference to it."""

@@ -41,12 +41,12 @@ def make(of: Places, name: str) -> Making:
         return f.load(entry, 8 * word)
 
     size, is_flagged, when = said(Entry.BYTES), said(Entry.FLAGGED), said(Entry.WHEN)
-    snapshot = f.held(said(Entry.SNAPSHOT))     # (zero, perhaps)
+    snapshots = [f.held(said(Entry.SNAPSHOTS + k)) for k in (0, 1)]         # (zero, perhaps)
     owned = [f.held(said(word)) for word in (Entry.OP, Entry.REGION, Entry.NBYTES, Entry.RECIPE)]
     op, region, nbytes, recipe = owned          # (from here on the entry may become another one)
     makers = [f.held(said(Entry.MAKERS + k)) for k in (0, 1)]
-    owned += [*makers, snapshot]
-    inputs = Inputs(f, (first, second), makers, copied=snapshot)
+    owned += [*makers, *snapshots]
+    inputs = Inputs(f, (first, second), makers, copied=snapshots)
 
     def let_go() -> None:
         for x in owned:
@@ -84,7 +84,7 @@ def make(of: Places, name: str) -> Making:
         "op": op, "region": region, "nbytes": nbytes, "errors": errors, "loc": f.get(loc),
         "array_geo": region,
     }  # fmt: skip
-    array = waiting_array(f, inputs, fields, size, give_up, (recipe, snapshot, *makers))
+    array = waiting_array(f, inputs, fields, size, give_up, (recipe, *snapshots, *makers))
     f.give(array)
     return f
 

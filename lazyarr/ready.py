@@ -323,6 +323,8 @@ def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
         late += explain(one.step, members, raised, _placement(nodes, one, buffers))
     for k, buf in buffers.items():              # (first: see `engine._finish`)
         node = nodes[k]
+        if node.op is None:                     # (a signal's handler asked for it, and may have written since
+            continue                            # to what was read here)
         storage = None if node.home is None else node.home()
         if storage is not None and storage.value is node:
             LEDGER.unallocated -= node.nbytes
@@ -338,7 +340,7 @@ def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
         if node.serial in waiting:
             node.spared = True
             node.errors = flags.told_again(node.errors, every) if every else flags.UNRAISED
-        else:
+        elif node.op is not None:
             node.done(None)
     COUNT.nodes_run += len(one.step.members)
     return True

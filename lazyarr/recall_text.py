@@ -22,10 +22,7 @@ MOST_ARGS = 4
 """Arguments of a call, by position and by word."""
 
 HASH = 8
-"""Bits of a hash."""
-
-_BITS = 64
-_MIX = 0x9E3779B97F4A7C15 - (1 << _BITS)
+"""Bits of a hash of a call, which is one of its method and the array's geometry."""
 
 
 class Row(IntEnum):
@@ -62,11 +59,6 @@ class Row(IntEnum):
     END = OP + 11
 
 
-def hashed(method: int, geo: int) -> int:
-    """The hash of a call, by the addresses of its method and the array's geometry."""
-    return ((method ^ geo >> 4) * _MIX & (1 << _BITS) - 1) >> _BITS - HASH
-
-
 def recall(of: Places, name: str) -> Making:
     f = Making(name, (), of, public=True)
     none = f.known(Word.NONE)
@@ -78,8 +70,7 @@ def recall(of: Places, name: str) -> Making:
     f.decline_if("eq", storage, none)
     value = f.load(storage, of.storage_value)
     f.decline_if("ne", f.within("@exposed", value), 0)
-    mixed = f.by("mul", f.by("xor", method, f.by("lshr", geo, 4)), _MIX)
-    at = f.variable(f.load(f.add(f.known(Word.RECALLS), f.by("shl", f.by("lshr", mixed, _BITS - HASH), 3))))
+    at = f.variable(f.load(f.add(f.known(Word.RECALLS), f.by("shl", f.hashed(method, geo, HASH), 3))))
     with f.loop():
         with f.when("eq", f.get(at), 0):
             f.decline()
@@ -118,13 +109,13 @@ def recall(of: Places, name: str) -> Making:
     with f.when("eq", located, 0):
         f.held(none)
     owned.append(f.get(loc))
+    inputs = Inputs(f, (x, "0"), ("0", "0"), seen)         # (from here on Python may run)
     with f.when("ne", probed, 0):
         answer = f.within("@called", f.known(Word.PROBE), op)
         with f.when("eq", answer, 0):
             let_go()
             f.give(0)
         f.on(Word.DECREF, answer)
-    inputs = Inputs(f, (x, "0"), ("0", "0"), seen)
     inputs.make("1", give_up, let_go)
     fields = {
         "op": op, "region": region, "nbytes": nbytes, "errors": errors, "loc": f.get(loc),

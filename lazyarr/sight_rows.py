@@ -65,15 +65,7 @@ class Also(IntEnum):
 
 
 HASH = 9
-"""Bits of a hash."""
-
-_BITS = 64
-MIX = 0x9E3779B97F4A7C15 - (1 << _BITS)
-
-
-def hashed(op: int, region: int) -> int:
-    """The hash of a last node, by the addresses of its op and region."""
-    return ((op ^ region >> 4) * MIX & (1 << _BITS) - 1) >> _BITS - HASH
+"""Bits of a hash of an evaluation, which is one of its first value's op and region."""
 
 
 class Row(IntEnum):
@@ -223,6 +215,7 @@ class Places(NamedTuple):
     count_numpy_loop_blocks: int
     count_seconds: int
     ledger_unallocated: int
+
 
 MOST_WORDS = 1 << 13
 """Of a launch."""

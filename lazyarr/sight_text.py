@@ -6,60 +6,22 @@ In:  where objects have their fields.   Out: LLVM IR.
                                False: likewise, but some may be computed by now
 
 It does what `at_sight.at_sight` and `ready.launched` do, by the rows of `swift_sight`, which say what such
-evaluations look like (`sight_rows`), and which words their launches take.
+evaluations look like (`sight_rows`, `sight_looks`), and which words their launches take.
 Memory for results comes first, since to make it may run the program's Python; then all has to look as it did.
 From there to the launch nothing of Python's runs, nor from the launch's end till all fields are set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from enum import IntEnum
+from collections.abc import Callable
 from typing import Any
 
-from lazyarr.at_sight import AGAIN, CONSTANT, LEAF, NODE
 from lazyarr.codegen.abi import SCALAR_WORDS, Layout
 from lazyarr.nodes_ir import Making, Word, called, state
-from lazyarr.object_fields import (
-    BASE,
-    DATA,
-    DIMS,
-    DTYPE,
-    ITEMS,
-    LENGTH,
-    LIST_ITEMS,
-    NDIM,
-    REFERENT,
-    STRIDES,
-    TYPE,
-    VALUE,
-)  # fmt: skip
-from lazyarr.sight_rows import HASH, MIX, Also, Input, Launch, Node, Row
+from lazyarr.object_fields import ITEMS, LENGTH, LIST_ITEMS, REFERENT, TYPE, VALUE
+from lazyarr.sight_looks import LOOKS, Sighted
+from lazyarr.sight_rows import HASH, Also, Launch, Row
 from lazyarr.threading.run import SLICE
-from lazyarr.walk_ir import MISSING
-
-
-class Sighted(Making):
-    """A function of this module."""
-
-    def nth(self, first: str, number: str) -> str:
-        """The address of a word in a sequence."""
-        return self.add(first, self.by("shl", number, 3))
-
-    @contextmanager
-    def listed(self, owner: str, count: IntEnum, size: int = 1) -> Iterator[str]:
-        """The addresses of the entries of a list, which have so many words."""
-        first = self.add(owner, self.load(owner, 8 * (count + 1)))
-        with self.each(self.load(owner, 8 * count)) as k:
-            yield self.add(first, self.by("mul", k, 8 * size))
-
-    def value(self, place: str) -> str:
-        return self.load(self.nth(self.known(Also.VALUES), place))
-
-    def refuse_if(self, how: str, x: Any, y: Any) -> None:
-        with self.when(how, x, y):
-            self.give(0)
 
 
 def sighted(of: Any, name: str) -> Sighted:
@@ -67,49 +29,54 @@ def sighted(of: Any, name: str) -> Sighted:
     roots, options = (f.load(f.args, 8 * k) for k in (0, 1))
     f.decline_if("ne", f.known(Also.BUSY), 0)
     root = f.load(f.load(roots, LIST_ITEMS))
-    mixed = f.by("mul", f.by("xor", f.load(root, of.op), f.by("lshr", f.load(root, of.region), 4)), MIX)
-    at = f.variable(f.load(f.nth(f.known(Also.HEADS), f.by("lshr", mixed, 64 - HASH))))
+    hashed = f.hashed(f.load(root, of.op), f.load(root, of.region), HASH)
+    at = f.variable(f.load(f.nth(f.known(Also.HEADS), hashed)))
     with f.loop():
         with f.when("eq", f.get(at), 0):
             f.decline()
         f.leave_if("ne", f.within("@match", f.get(at), roots, options), 0)
         f.set(at, f.load(f.get(at), 8 * Row.NEXT))
     row, made = f.get(at), f.variable(0)
+    held = list[str]()
     f.store(1, f.words, 8 * Also.BUSY)
     threads = f.load(row, 8 * Row.THREADS)
     with f.when("sgt", threads, 1):
         f.on(Also.STIR, threads)                # (they take as long as all that is left till the launch)
 
-    def let_go(held: bool) -> None:
-        """Of results, and of values where these are held."""
+    def let_go() -> None:
+        """Of results, and of values and the plan once these are held."""
         if held:
             f.within("@drop", f.known(Also.VALUES), f.load(row, 8 * Row.VALUES))
+        for mine in held:
+            f.on(Word.DECREF, mine)
         f.within("@drop", f.known(Also.RESULTS), f.get(made))
         f.store(0, f.words, 8 * Also.BUSY)
 
     with f.listed(row, Row.STORED, 2) as stored:
         memory = f.within("@called", f.known(Also.MEMORY), f.load(stored, 8))
         with f.when("eq", memory, 0):
-            let_go(held=False)
+            let_go()
             f.give(0)
         f.store(memory, f.nth(f.known(Also.RESULTS), f.get(made)))
         f.set(made, f.add(f.get(made), 1))
     with f.when("eq", f.within("@match", row, roots, options), 0):
-        let_go(held=False)
+        let_go()
         f.give(f.held(f.known(Word.FALSE)))
     launch = f.variable(f.within("@chosen", row))
     with f.when("eq", f.get(launch), 0):
-        let_go(held=False)
+        let_go()
         f.decline()
     with f.each(f.load(row, 8 * Row.VALUES)) as k:
         f.on(Word.INCREF, f.value(k))
+    # (Whoever runs during the launch may have plans forgotten, with which their kernels go.)
+    held += [f.held(f.load(f.load(row, 8 * ref), REFERENT)) for ref in (Row.PLAN, Row.WAY)]
     f.within("@bind", f.get(launch))
 
     began = f.of_c(Word.CALL, f.known(Also.CLOCK), 0, 0, 0)
     ran = f.variable(f.within("@launched", f.get(launch), root))
     with f.when("eq", f.get(ran), 0):
         f.on(Word.DECREF, began)
-        let_go(held=True)
+        let_go()
         f.give(0)
     ended = f.of_c(Word.CALL, f.known(Also.CLOCK), 0, 0, 0)
     took = f.of_c(Also.SUBTRACT, ended, began)
@@ -118,8 +85,8 @@ def sighted(of: Any, name: str) -> Sighted:
     with f.when("ne", f.within("@raised", f.get(launch)), 0):
         f.store(1, row, 8 * Row.OFF)            # (Python computes it again, and tells)
         f.on(Word.DECREF, took)
-        let_go(held=True)
-        f.decline()
+        let_go()
+        f.give(f.held(f.known(Word.FALSE)))     # (a signal's handler may have asked for some)
     f.within("@count", f.get(launch), row, f.get(ran), took)
     first = f.load(f.add(row, f.load(row, 8 * Row.ORDER_AT)))
     f.store(f.of_c(Word.NUMBER, f.load(f.value(first), of.serial)), f.words, 8 * Also.FIRST)
@@ -127,16 +94,18 @@ def sighted(of: Any, name: str) -> Sighted:
     dropped = f.within("@finish", row)
     f.set(made, 0)                              # (the nodes have them)
     f.within("@drop", f.known(Also.DROPS), dropped)
-    heard = f.variable(0)
+    number = f.variable(0)
     with f.when("ne", f.load(row, 8 * Row.WARMING), 0):
-        f.set(heard, f.made(Word.NEW_TUPLE, 2))
-        f.store(f.held(f.load(row, 8 * Row.NUMBER)), f.get(heard), ITEMS)
-        f.store(f.held(took), f.get(heard), ITEMS + 8)
-    f.on(Word.DECREF, took)
-    let_go(held=True)
-    with f.when("ne", f.get(heard), 0):
-        answer = f.within("@called", f.known(Also.WARMED), f.get(heard))
-        f.on(Word.DECREF, f.get(heard))
+        f.set(number, f.held(f.load(row, 8 * Row.NUMBER)))
+    let_go()                                    # (from here on the row may go)
+    with f.when("eq", f.get(number), 0):
+        f.on(Word.DECREF, took)
+    with f.when("ne", f.get(number), 0):
+        heard = f.made(Word.NEW_TUPLE, 2)
+        f.store(f.get(number), heard, ITEMS)
+        f.store(took, heard, ITEMS + 8)
+        answer = f.within("@called", f.known(Also.WARMED), heard)
+        f.on(Word.DECREF, heard)
         with f.when("eq", answer, 0):
             f.give(0)
         f.on(Word.DECREF, answer)
@@ -147,170 +116,10 @@ def sighted(of: Any, name: str) -> Sighted:
 def private(of: Any) -> list[Making]:
     """Functions that it calls."""
     made: tuple[Callable[[Any], Making], ...] = (
-        called, state, _same, _buffers, _seen, _met, _holder, _asked, _match, _chosen, _bind, _chunks,
-        _launched, _raised, _count, _done, _waits, _finish, _drop,
+        called, state, *LOOKS, _chosen, _bind, _chunks, _launched, _raised, _count, _done, _waits, _finish,
+        _drop,
     )  # fmt: skip
     return [each(of) for each in made]
-
-
-# ------------------------------------------------------------------------------------ what it looks like
-
-
-def _same(of: Any) -> Sighted:
-    """Are two geometries alike?"""
-    f = Sighted("same", ("words", "x", "y"), of)
-    with f.when("eq", "%x", "%y"):
-        f.give(1)
-    for geo in ("%x", "%y"):
-        f.refuse_if("ne", f.load(geo, TYPE), f.known(Word.REAL))
-    axes = f.load("%x", NDIM, "i32")
-    f.refuse_if("ne", axes, f.load("%y", NDIM, "i32"))
-    for field in (DATA, BASE, DTYPE):
-        f.refuse_if("ne", f.load("%x", field), f.load("%y", field))
-    for field in (DIMS, STRIDES):
-        mine, other = (f.load(geo, field) for geo in ("%x", "%y"))
-        with f.each(axes) as d:
-            f.refuse_if("ne", f.load(f.nth(mine, d)), f.load(f.nth(other, d)))
-    f.give(1)
-    return f
-
-
-def _buffers(of: Any) -> Sighted:
-    """The size of NumPy's buffers, if `error_state` need not look again; else `MISSING`."""
-    f = Sighted("buffers", ("words",), of)
-    errors = f.within("@state")
-    f.leave_to_python("eq", errors, MISSING)
-    f.on(Word.DECREF, errors)                   # (`_seen` has it)
-    seen = f.of_c(Word.LOOKUP, f.known(Word.SEEN_IN), f.known(Word.SEEN))
-    f.give(f.of_c(Word.NUMBER, f.load(seen, ITEMS + 8 * 6)))
-    return f
-
-
-def _seen(of: Any) -> Sighted:
-    """Is an input what it was?  Those met for the first time are noted."""
-    f = Sighted("seen", ("words", "given", "item", "met"), of)
-    kind, seen = (f.load("%item", 8 * word) for word in (Input.KIND, Input.SEEN))
-    with f.when("eq", kind, CONSTANT):
-        f.refuse_if("ne", f.load("%given", TYPE), seen)
-        f.give(1)
-    f.refuse_if("ne", f.load("%given", TYPE), f.known(Word.READ))
-    value, none = f.load("%given", of.read_expr), f.known(Word.NONE)
-    f.refuse_if("eq", f.within("@same", f.load("%given", of.read_geo), seen), 0)
-    with f.when("eq", kind, AGAIN):
-        f.refuse_if("ne", f.value(f.load("%item", 8 * Input.PLACE)), value)
-        f.give(1)
-    with f.when("eq", kind, LEAF):
-        f.refuse_if("ne", f.load(value, of.op), none)
-        buf = f.load(value, of.buf)
-        f.refuse_if("ne", f.load(buf, TYPE), f.known(Word.BUFFER))
-        f.refuse_if("ne", f.load(buf, of.buffer_bridge), none)
-    with f.each("%met") as k:
-        f.refuse_if("eq", f.value(k), value)
-    f.store(value, f.nth(f.known(Also.VALUES), "%met"))
-    f.give(1)
-    return f
-
-
-def _met(of: Any) -> Sighted:
-    """Is an object one of the first values?"""
-    f = Sighted("met", ("words", "x", "count"), of)
-    with f.each("%count") as k, f.when("eq", f.value(k), "%x"):
-        f.give(1)
-    f.give(0)
-    return f
-
-
-def _holder(of: Any) -> Sighted:
-    """The storage whose current value this is; 0 if there is none."""
-    f = Sighted("holder", ("words", "value"), of)
-    none, home = f.known(Word.NONE), f.load("%value", of.home)
-    f.refuse_if("eq", home, none)
-    storage = f.load(home, REFERENT)
-    f.refuse_if("ne", f.load(storage, TYPE), f.known(Word.STORAGE))
-    f.refuse_if("ne", f.load(storage, of.storage_value), "%value")
-    f.give(storage)
-    return f
-
-
-def _asked(of: Any) -> Sighted:
-    """1 if a node's value is to exist afterwards, 0 if not; then `KEPT` says whether an array that seems to
-    be a temporary holds it.  `MISSING` where Python is to look."""
-    f = Sighted("asked", ("words", "node", "readers", "count"), of)
-    none, storage = f.known(Word.NONE), f.within("@holder", "%node")
-    with f.when("ne", storage, 0):
-        with f.when("eq", f.load(storage, of.storage_dying), f.known(Word.FALSE)):
-            f.give(1)
-        with f.when("eq", f.load("%node", of.spared), f.known(Word.TRUE)):
-            f.give(1)
-        f.store(1, f.words, 8 * Also.KEPT)
-    readers = f.load("%node", of.readers)
-    f.leave_to_python("ne", f.load(readers, TYPE), f.known(Also.LISTS))
-    count = f.load(readers, LENGTH)
-    with f.when("eq", count, "%readers"):
-        f.give(0)
-    items = f.load(readers, LIST_ITEMS)
-    with f.each(count) as k:
-        reader = f.load(f.load(f.nth(items, k)), REFERENT)
-        with (
-            f.when("ne", reader, none), f.when("ne", f.load(reader, of.op), none),
-            f.when("eq", f.within("@met", reader, "%count"), 0),
-        ):  # fmt: skip
-            f.give(1)
-    f.give(0)
-    return f
-
-
-def _match(of: Any) -> Sighted:
-    """Is an evaluation what a row says?  Its values are noted in order."""
-    f = Sighted("match", ("words", "row", "roots", "options"), of)
-    none = f.known(Word.NONE)
-
-    def said(word: Row) -> str:
-        return f.load("%row", 8 * word)
-
-    f.refuse_if("ne", said(Row.OFF), 0)
-    f.refuse_if("ne", said(Row.OPTIONS), "%options")
-    f.store(0, f.words, 8 * Also.KEPT)
-    count = said(Row.ROOTS)
-    f.refuse_if("ne", f.load("%roots", LENGTH), count)
-    values, asked_for = f.known(Also.VALUES), f.load("%roots", LIST_ITEMS)
-    with f.each(count) as k:
-        f.store(f.load(f.nth(asked_for, k)), f.nth(values, k))
-    f.refuse_if("ne", f.load(f.load(values), of.op), f.load(f.add("%row", said(Row.NODES_AT)), 8 * Node.OP))
-    for ref in (Row.PLAN, Row.WAY):
-        f.refuse_if("eq", f.load(said(ref), REFERENT), none)
-    f.refuse_if("ne", f.within("@buffers"), said(Row.BUFFERS))
-    met = f.variable(count)
-    item = f.variable(f.add("%row", said(Row.INPUTS_AT)))
-    with f.listed("%row", Row.NODES, Node.END) as at:
-        node = f.value(f.load(at, 8 * Node.PLACE))
-        f.refuse_if("ne", f.load(node, of.op), f.load(at, 8 * Node.OP))
-        f.refuse_if("ne", f.load(node, of.old), none)
-        f.refuse_if("ne", f.load(node, of.region), f.load(at, 8 * Node.REGION))
-        inputs = f.load(node, of.inputs)
-        f.refuse_if("ne", f.load(inputs, LENGTH), f.load(at, 8 * Node.INPUTS))
-        with f.each(f.load(inputs, LENGTH)) as j:
-            mine = f.get(item)
-            given = f.load(f.nth(inputs, j), ITEMS)
-            f.refuse_if("eq", f.within("@seen", given, mine, f.get(met)), 0)
-            with f.when("ule", f.load(mine, 8 * Input.KIND), NODE):
-                f.set(met, f.add(f.get(met), 1))
-            f.set(item, f.add(mine, 8 * Input.END))
-    before = f.variable(0)
-    with f.listed("%row", Row.ORDER) as place:
-        serial = f.of_c(Word.NUMBER, f.load(f.value(f.load(place)), of.serial))
-        f.refuse_if("sle", serial, f.get(before))
-        f.set(before, serial)
-    with f.listed("%row", Row.NODES, Node.END) as at:
-        place = f.load(at, 8 * Node.PLACE)
-        with f.when("uge", place, count):
-            node = f.value(place)
-            asked = f.within("@asked", node, f.load(at, 8 * Node.READERS), f.get(met))
-            f.refuse_if("ne", asked, f.load(at, 8 * Node.STORED))
-    with f.listed("%row", Row.HELD) as place:
-        f.refuse_if("eq", f.within("@holder", f.value(f.load(place))), 0)
-    f.give(1)
-    return f
 
 
 # --------------------------------------------------------------------------------------------- its launch
@@ -467,15 +276,19 @@ def _done(of: Any) -> Sighted:
 def _finish(of: Any) -> Sighted:
     """The values exist: how many objects are to be let go.  What is stored goes first (`engine._finish`)."""
     f = Sighted("finish", ("words", "row"), of)
-    count, number = f.variable(0), f.variable(0)
+    none, count, number = f.known(Word.NONE), f.variable(0), f.variable(0)
     with f.listed("%row", Row.STORED, 2) as at:
-        node = f.value(f.load(at))
-        with f.when("ne", f.within("@holder", node), 0):
-            nbytes = f.of_c(Word.NUMBER, f.load(at, 8))
-            f.add_to(Word.LEDGER, of.ledger_unallocated, f.by("sub", 0, nbytes))
-        buf = f.load(f.nth(f.known(Also.RESULTS), f.get(number)))
-        f.set(count, f.within("@done", node, buf, f.get(count)))
+        node, buf = f.value(f.load(at)), f.load(f.nth(f.known(Also.RESULTS), f.get(number)))
         f.set(number, f.add(f.get(number), 1))
+        op = f.load(node, of.op)
+        with f.when("eq", op, none):            # (a signal's handler asked for it: see `ready.launched`)
+            f.store(buf, f.nth(f.known(Also.DROPS), f.get(count)))
+            f.set(count, f.add(f.get(count), 1))
+        with f.when("ne", op, none):
+            with f.when("ne", f.within("@holder", node), 0):
+                nbytes = f.of_c(Word.NUMBER, f.load(at, 8))
+                f.add_to(Word.LEDGER, of.ledger_unallocated, f.by("sub", 0, nbytes))
+            f.set(count, f.within("@done", node, buf, f.get(count)))
     is_kept = f.known(Also.KEPT)
     with f.when("ne", is_kept, 0), f.each(f.load("%row", 8 * Row.VALUES)) as k:
         f.store(0, f.nth(f.known(Also.MARKS), k))
@@ -483,8 +296,9 @@ def _finish(of: Any) -> Sighted:
         place, waits = f.load(at), f.variable(0)
         with f.when("ne", is_kept, 0):
             f.set(waits, f.within("@waits", place, f.load("%row", 8 * Row.VALUES)))
-        with f.when("eq", f.get(waits), 0):
-            f.set(count, f.within("@done", f.value(place), f.held(f.known(Word.NONE)), f.get(count)))
+        node = f.value(place)
+        with f.when("eq", f.get(waits), 0), f.when("ne", f.load(node, of.op), none):
+            f.set(count, f.within("@done", node, f.held(none), f.get(count)))
     f.give(f.get(count))
     return f
 

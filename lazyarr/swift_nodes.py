@@ -32,9 +32,9 @@ from lazyarr.geometry import PROBED, address, fresh, probe
 from lazyarr.habits import MEDIUM
 from lazyarr.kernels import host
 from lazyarr.node_places import fill, places
-from lazyarr.nodes_ir import AXES, BITS, OPERAND, WRITES, Entry, Places, When, Word, Write, shared
+from lazyarr.nodes_ir import AXES, BITS, OPERAND, WRITES, Entry, Places, When, Word, Write, hashed, shared
 from lazyarr.nodes_text import make
-from lazyarr.recall_text import HASH, MOST_ARGS, Row, called_so, hashed, recall
+from lazyarr.recall_text import HASH, MOST_ARGS, Row, called_so, recall
 from lazyarr.records import NamedTuple
 from lazyarr.slot_words import UNUSUAL, at_address
 from lazyarr.storage import REPEATED, SLACK, SMALL_WRITES, Storage, bound, evaluate, launch
@@ -46,6 +46,7 @@ MOST_RECALLS = 1024
 
 OPT = 0
 """LLVM's level of code generation: 1 and 2 take 0.1 s, not 0.03, and gain a tenth of a node."""
+
 
 class Table:
     """The recipes that the code knows."""
@@ -109,7 +110,7 @@ class Table:
             words |= {first + 1 + k: id(each) for k, each in enumerate(sequence)}
         for at, word in words.items():
             row[at] = word
-        head = hashed(id(method), id(x.geo))
+        head = hashed(id(method), id(x.geo), HASH)
         row[Row.NEXT] = self.heads[head]
         self._recalls[*key, id(known.state)] = row, method, x.geo, args, given, known, op, nbytes
         self.heads[head] = address(row)
@@ -157,8 +158,10 @@ def _row(fn: numpy.ufunc, args: tuple[Any, ...], recipe: Any) -> tuple[list[int]
                 maker = type_
         makers.append(maker)
         words[Entry.MAKERS + k] = 0 if maker is None else id(maker)
-    copied = [_copied(x.geo) for x in args if x.__class__ is ndarray and x.storage is None]
-    words[Entry.SNAPSHOT] = id(copied[0]) if copied and copied[0] is not None else 0
+    # (Also of those that are not plain now: others that lie so may be.)
+    copied = [_copied(x.geo) if x.__class__ is ndarray else None for x in args]
+    for k, lies in enumerate(copied):
+        words[Entry.SNAPSHOTS + k] = 0 if lies is None else id(lies)
     words[Entry.OP], words[Entry.REGION], words[Entry.NBYTES] = id(recipe.op), id(geo), id(nbytes)
     words[Entry.BYTES], words[Entry.FLAGGED] = nbytes, recipe.flagged
     small = DEFAULTS["eager_elements"]

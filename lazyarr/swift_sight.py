@@ -25,10 +25,12 @@ from lazyarr.expr import Expr
 from lazyarr.fastcalls import fastcall, forever
 from lazyarr.flags import UNRAISED
 from lazyarr.geometry import address
+from lazyarr.habits import FEW
 from lazyarr.hot import ran
 from lazyarr.kernels import host
 from lazyarr.known_steps import KnownStep
 from lazyarr.node_places import fill, places
+from lazyarr.nodes_ir import hashed
 from lazyarr.schedule import LINE
 from lazyarr.sight_rows import (
     DROPS,
@@ -40,7 +42,6 @@ from lazyarr.sight_rows import (
     Places,
     Row,
     Written,
-    hashed,
     written,
 )
 from lazyarr.sight_text import private, sighted
@@ -87,7 +88,7 @@ class Swift:
         self.scratch = numpy.empty(0, numpy.uint8)
         forever((found, self, objects, room))   # (a program's `__del__` may still call it)
         self.evaluate = fastcall(name, found[name], self.words)
-        """Function (node, `config.plan_key`) -> True, or None."""
+        """See `at_sight.Swift`."""
 
     def know(self, sight: Sight, values: Sequence[Expr], step: KnownStep) -> None:
         """Let the code know an evaluation, if it is of the kind that it does.  (It may have been known, and
@@ -103,7 +104,7 @@ class Swift:
             self.heads[:] = 0
             self.rows.clear()
         words = sight.row = numpy.array(row.words, numpy.int64)
-        head = hashed(id(values[0].op), id(values[0].region))
+        head = hashed(id(values[0].op), id(values[0].region), HASH)
         words[Row.NUMBER] = row.refer(len(self.rows))
         words[Row.WARMING] = 1
         words[Row.NEXT] = self.heads[head]
@@ -116,8 +117,11 @@ class Swift:
     def last(self) -> tuple[int, int, float]:
         """Of the last evaluation: the serial of its first node, how many there were, and the first one's
         share of the time."""
-        words, row = self.rows[self.words[Also.ROW]]
-        return int(self.words[Also.FIRST]), int(words[Row.NODES]), row.share
+        first, number = int(self.words[Also.FIRST]), int(self.words[Also.ROW])
+        if number >= len(self.rows):            # (all were forgotten: a handler has evaluated others)
+            return first, FEW + 1, 0.0
+        words, row = self.rows[number]
+        return first, int(words[Row.NODES]), row.share
 
     def warmed(self, heard: tuple[int, float]) -> None:
         """The kernels of a row have run for so long."""

@@ -70,6 +70,7 @@ def known(each: Launch, warm: bool) -> Known | None:
         cells = dict(zip(step.operands, each.cells[0], strict=True))
         warm = warm and stores_past(step.program)
     else:
+        warm = warm and any(part.streams for part in step.rows.parts)
         cells = {
             k: cell for part, own in zip(step.rows.parts, each.cells, strict=True)
             for k, cell in zip(part.step.operands, own, strict=True) if cell is not None

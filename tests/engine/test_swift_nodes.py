@@ -418,8 +418,9 @@ def test_counters_are_the_same() -> None:
     assert found[0] == found[1]
 
 
-def test_plain_operands_are_copied() -> None:
+def test_plain_operands_are_copied(monkeypatch: Any) -> None:
     with np.options(jit="auto"):
+        monkeypatch.setattr(UNUSUAL, "value", 0)        # (what the tests' own options count)
         a, row = numpy.arange(1.2e6).reshape(1200, 1000), numpy.linspace(0, 1, 1000)
         x, plain = np.array(a), np.array(row)
         assert plain.storage is None
@@ -432,6 +433,23 @@ def test_plain_operands_are_copied() -> None:
                 plain[k] = row[k] = 3 + k       # (after the call)
                 assert found.storage.value.op is not None
                 assert numpy.asarray(found).tobytes() == expected.tobytes()
+
+
+def test_either_operand_may_be_the_plain_one(monkeypatch: Any) -> None:
+    """Each copy lies as its own operand does, whichever one was plain when the call was met."""
+    with np.options(jit="auto"):
+        monkeypatch.setattr(UNUSUAL, "value", 0)        # (what the tests' own options count)
+        real = numpy.arange(1.2e6).reshape(1200, 1000)
+        column, row = numpy.linspace(0, 1, 1200)[:, None].copy(), numpy.linspace(2, 3, 1000)
+        x = np.array(real)
+        rows, columns = (np.array(row), x.max(axis=0)), (np.array(column), x.max(axis=1, keepdims=True))
+        assert [each.storage is None for each in (*rows, *columns)] == [True, False, True, False]
+        known = numpy.array(row), real.max(axis=0), numpy.array(column), real.max(axis=1, keepdims=True)
+        for one, other in ((0, 1), (1, 0), (0, 0), (1, 1)):
+            for _ in range(3):
+                z = rows[one] * columns[other]
+                assert z.storage.value.op is not None
+            assert numpy.asarray(z).tobytes() == (known[one] * known[2 + other]).tobytes()
 
 
 def test_small_results_of_what_waits_are_nodes() -> None:
@@ -598,9 +616,10 @@ for owner in owners:
     assert done.returncode == 0, done.stderr
 
 
-def test_copies_of_plain_operands_are_pythons() -> None:
+def test_copies_of_plain_operands_are_pythons(monkeypatch: Any) -> None:
     """As they are now, and as Python copies them: whole ones by themselves, parts of others by Python."""
     with np.options(jit="auto"):
+        monkeypatch.setattr(UNUSUAL, "value", 0)        # (what the tests' own options count)
         x, real = np.ones((1200, 1000)), numpy.linspace(0, 1, 1000)
         np.evaluate(x)
         rows = np.array(real), np.array(real)[::-1], np.array(real.astype("f4")), np.array(real)[None, :]

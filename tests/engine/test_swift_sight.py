@@ -16,7 +16,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import at_sight, buffers, counters, materialize, planning, swift_sight, values
+from lazyarr import at_sight, buffers, counters, engine, materialize, planning, swift_sight, values
 from lazyarr.at_sight import SWIFT
 from lazyarr.compiler import COMPILER
 from lazyarr.config import OBSERVED
@@ -24,6 +24,7 @@ from lazyarr.counters import COUNT
 from lazyarr.expr import Expr
 from lazyarr.habits import WATCHED
 from lazyarr.sight_rows import Also, Row
+from lazyarr.values import LEDGER
 
 N = 120_000
 CODE: list[Any] = []
@@ -447,6 +448,78 @@ def test_a_handler_evaluates_meanwhile(seen: list[Any]) -> None:
             signal.signal(signal.SIGALRM, before)
     assert numpy.asarray(found[0]).tobytes() == chain(numpy, a, b).tobytes()
     assert numpy.asarray(result)[::1000].tobytes() == slow(numpy, real[::1000]).tobytes()
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
+@pytest.mark.parametrize("by", ["code", "Python", "engine"])
+def test_a_handler_asks_for_the_same_and_overwrites_what_it_reads(
+    by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """What the handler had computed stays: the launch under way has read what was written since."""
+    real = arrays("f8", n=6_000_000)[1]
+    x = np.array(real) + 0.0
+    np.evaluate(x)
+    with np.options(num_threads=1):
+        met(slow, x)
+        if by != "code":
+            monkeypatch.setattr(SWIFT, "evaluate", None)
+        if by == "engine":
+            monkeypatch.setattr(engine, "launched", lambda *_: False)
+        result, told = slow(np, x), []
+        unallocated = LEDGER.unallocated
+
+        def handler(*_: Any) -> None:
+            if not told:
+                told.append(result.storage.value.op is not None)
+                x[...] = 0.0
+                assert not numpy.asarray(x).any()
+
+        before = signal.signal(signal.SIGALRM, handler)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
+            np.evaluate(result)
+            while not told:
+                time.sleep(0.01)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+    assert numpy.asarray(result)[::1000].tobytes() == slow(numpy, real[::1000]).tobytes()
+    assert LEDGER.unallocated == unallocated - result.nbytes
+    if not told[0]:
+        pytest.skip("all was done before the handler came")
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
+def test_a_plan_that_is_forgotten_meanwhile_is_held(code: Any) -> None:
+    """With it its kernels' code would go, which runs."""
+    x, real = arrays("f8", n=6_000_000)
+    held: list[bool] = []
+    with np.options(num_threads=1):
+        met(slow, x)
+        way = code.rows[-1][1].way
+        result = slow(np, x)
+
+        def handler(*_: Any) -> None:
+            planning.forget()
+            gc.collect()
+            held.append(way() is not None)
+
+        before = signal.signal(signal.SIGALRM, handler)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
+            np.evaluate(result)
+            done_by_then = not held
+            while not held:
+                time.sleep(0.01)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+    assert numpy.asarray(result)[::1000].tobytes() == slow(numpy, real[::1000]).tobytes()
+    if done_by_then:
+        pytest.skip("all was done before the handler came")
+    assert held[0]
+    gc.collect()
+    assert way() is None
 
 
 def test_threads() -> None:
