@@ -84,6 +84,7 @@ def packed(entry: Entry) -> bytes:
 def about(parfor: Parfor, target: Target, nontemporal: bool) -> dict[str, str]:
     """What the key of a kernel is a digest of, piece by piece (a test changes each)."""
     ops = " ".join(inst.op for inst in parfor.body)
+    target = _named(parfor, target)
     return {
         "kind": "kernel", "numpy": numpy.__version__, "llvmlite": version(), "source": writers()[:16],
         "level": target.name, **dict(zip(target._fields[1:], map(str, target[1:]), strict=True)),
@@ -102,7 +103,18 @@ MOST = 200
 
 def key(parfor: Parfor, target: Target, nontemporal: bool) -> bytes:
     """Where a kernel is in the cache."""
-    return disk.digest(_surroundings(target, config.code_key(), nontemporal), more=said(parfor))
+    surroundings = _surroundings(_named(parfor, target), config.code_key(), nontemporal)
+    return disk.digest(surroundings, more=said(parfor))
+
+
+def _named(parfor: Parfor, target: Target) -> Target:
+    """A target that says no more of functions than of those that a body names.  (NumPy may have others where a
+    bundle is loaded.)"""
+    if not target.equal:
+        return target
+    named = {f"{inst.op} {inst.sig}" for inst in parfor.body}
+    equal = tuple([each for each in target.equal if each in named])
+    return target if equal == target.equal else target._replace(equal=equal)
 
 
 @cache

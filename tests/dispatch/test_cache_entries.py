@@ -36,7 +36,7 @@ CHANGED = {
 TARGET = host_level()
 OTHER_TARGET = {
     "name": "X", "features": "+x", "vector_bytes": 8, "fma": not TARGET.fma, "half": not TARGET.half,
-    "machine": "m", "triple": "t", "off": ("tile",), "equal": ("exp d->d",),
+    "machine": "m", "triple": "t", "off": ("tile",), "equal": (f"{PARFOR.body[2].op} {PARFOR.body[2].sig}",),
 }  # fmt: skip
 OTHER_OPTION = {"math": "native", "tier": 1}
 """Another value of each option that changes text."""
@@ -44,6 +44,10 @@ OTHER_OPTION = {"math": "native", "tier": 1}
 
 def told(parfor=PARFOR, target=TARGET, nontemporal=False):
     return kernel_index.key(parfor, target, nontemporal), kernel_index.about(parfor, target, nontemporal)
+
+
+def test_functions_that_a_body_does_not_name_make_no_difference() -> None:
+    assert told() == told(target=TARGET._replace(equal=("exp d->d", "log f->f")))
 
 
 def only(field: str, one, other) -> None:
