@@ -108,8 +108,8 @@ def key(parfor: Parfor, target: Target, nontemporal: bool) -> bytes:
 
 
 def _named(parfor: Parfor, target: Target) -> Target:
-    """A target that says no more of functions than of those that a body names.  (Where a bundle is loaded NumPy
-    may have others.)"""
+    """A target that says no more of functions than of those that a body names.  (Where a bundle is loaded
+    NumPy may have others.)"""
     if not target.equal:
         return target
     named = {f"{inst.op} {inst.sig}" for inst in parfor.body}
