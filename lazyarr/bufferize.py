@@ -15,6 +15,7 @@ import numpy
 
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.geometry import same
+from lazyarr.resting import COLLECTING
 from lazyarr.switches import is_off
 from lazyarr.values import Buffer, is_held
 
@@ -149,18 +150,18 @@ def copy_of(source: Buffer) -> Buffer:
 
 def place_single(node: Expr) -> tuple[Buffer, Expr | None]:
     """Where the value of a node that runs alone lives: (buffer, the value it was taken from or None)."""
-    old = node.old
+    old, surely = node.old, not COLLECTING.is_unsure()
     if (
         old is not None
         and old.buf is not None
         and old.buf.memory.flags.writeable
-        and (not old.waiting(node) or _stays(old.buf))
+        and ((surely and not old.waiting(node)) or _stays(old.buf))
     ):
         return old.buf, old
     if builds_on_old(node):
         assert old is not None
         return copy_of(old.buf), None
-    if isinstance(node.op, Map) and node.nbytes >= IN_PLACE_BYTES and not _single(node):
+    if surely and isinstance(node.op, Map) and node.nbytes >= IN_PLACE_BYTES and not _single(node):
         for value in _ending(node):
             return value.buf, value
     return Buffer.new(node.nbytes), None

@@ -12,7 +12,6 @@ memory.  The engine is imported when it is first used: a short program never nee
 
 from __future__ import annotations
 
-import sys
 import time
 from _thread import get_ident
 from collections.abc import Iterable, Sequence
@@ -33,7 +32,7 @@ from lazyarr.habits import WATCHED, told_by
 from lazyarr.interrupts import Held, deliver, hold_signals, release_signals
 from lazyarr.pace import NOW, begins, ended
 from lazyarr.ranges import ASKED, RANGES
-from lazyarr.resting import Resting
+from lazyarr.resting import COLLECTING, Resting
 from lazyarr.sinking import sunk
 from lazyarr.srcloc import note_lines
 from lazyarr.values import LEDGER, Buffer, is_held, results
@@ -49,11 +48,14 @@ def evaluate(roots: Iterable[Expr]) -> None:
         roots = [*filter(_IS_PENDING, roots)]
         if not roots:
             return
+        if COLLECTING.is_unsure():
+            one_by_one(closure(roots))          # (the only way by which nothing is overwritten or forgotten)
+            return
         asked = time.thread_time() if NOW.thread and NOW.thread == get_ident() else None
         observed = bool(OBSERVED) and is_observed()
         met = None
         if _look is not None and not observed:
-            swiftly = None if asked is not None or sys.is_finalizing() else _swift.evaluate
+            swiftly = None if asked is not None else _swift.evaluate
             if swiftly is not None:
                 began = time.perf_counter() if WATCHED else 0.0
                 computed = swiftly(roots, plan_key())

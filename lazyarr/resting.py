@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
+from _thread import get_ident
 from types import TracebackType
+from typing import Any
 
 
 class Resting:
@@ -51,3 +54,28 @@ class Lasting(Resting):
             gc.freeze()
             gc.unfreeze()                       # into the oldest generation
         super().__exit__(kind, error, at)
+
+
+class Collecting:
+    """Is garbage being collected?
+
+    The collector clears all weak references to garbage before it runs the garbage's finalizers (`__del__`,
+    what is in `finally` of a generator), in any order.  These may still use all that they refer to: so
+    meanwhile, and when the interpreter ends, values may be held, or waited for, though nobody seems to."""
+
+    __slots__ = ("now",)
+
+    def __init__(self) -> None:
+        self.now = 0
+        """The thread that collects."""
+
+    def hear(self, phase: str, _: dict[str, Any]) -> None:
+        self.now = get_ident() if phase == "start" else 0
+
+    def is_unsure(self) -> bool:
+        """May somebody need values that seem to be needed by nobody?"""
+        return bool(self.now and self.now == get_ident()) or sys.is_finalizing()
+
+
+COLLECTING = Collecting()
+gc.callbacks.append(COLLECTING.hear)

@@ -19,6 +19,7 @@ from lazyarr.counters import COUNT
 from lazyarr.expr import LOCK, Expr
 from lazyarr.forks import hold_at_forks
 from lazyarr.geometry import address, offset_of
+from lazyarr.resting import COLLECTING
 
 hold_at_forks(LOCK)         # here: a fork takes the lock of `buffers`, taken inside this one, after it
 
@@ -150,8 +151,9 @@ class Buffer:
 
     def __del__(
         self, references: Any = sys.getrefcount, alone: int = ALONE, keep: Any = keep_warm,
-        ledger: Ledger = LEDGER,
+        ledger: Ledger = LEDGER, collecting: Any = COLLECTING,
     ) -> None:
+        # (Of garbage this is one finalizer among others, which may still use the memory.)
         # The names are arguments: at exit a module's own may be gone.
         try:
             orphan = self.orphan
@@ -159,7 +161,7 @@ class Buffer:
             return
         if orphan:
             ledger.kept -= self.nbytes
-        if self.bridge is None and references(self.memory) <= alone:
+        if self.bridge is None and references(self.memory) <= alone and not collecting.now:
             keep(self.memory, self.address)
 
 

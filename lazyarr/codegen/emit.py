@@ -51,8 +51,6 @@ class Emitter:
         self.b = Builder(target, 0)
         self.b.hot = kernel.hot
         self.layout = Layout(kernel.rank, len(kernel.operands), len(kernel.scalars), len(kernel.loops))
-        self.block = "entry"
-        """Label of the basic block that is being written."""
         self.fixed = Registers(self.b)
         """What does not vary along the range."""
         self.strides: dict[tuple[int, int], str] = {}
@@ -100,7 +98,6 @@ class Emitter:
 
     def label(self, name: str) -> None:
         self.b.label(name)
-        self.block = name
 
     def allocate(self) -> None:
         """Argument arrays for NumPy's loops, scratch memory, and the loops' addresses."""
@@ -178,7 +175,7 @@ class Emitter:
 
     def open_row(self, head: str, latch: str, pointers: dict[int, str], enter: str) -> dict[int, str]:
         """Begin a loop, which a branch enters: operands' addresses at its position."""
-        b, before = self.b, self.block
+        b, before = self.b, self.b.block
         b.do(f"br {enter}")
         self.label(head)
         b.do(f"%i.{head} = phi i64 [ 0, %{before} ], [ %i.{latch}, %{latch} ]")
@@ -232,7 +229,7 @@ class Emitter:
 
     def blocks(self, stmt: Blocks, at: Range) -> None:
         """The range in pieces that the slots have room for."""
-        b, before = self.b, self.block
+        b, before = self.b, self.b.block
         head, latch, done = (b.fresh(stem)[1:] for stem in ("block", "next", "done"))
         b.do(f"br label %{head}")
         self.label(head)
@@ -310,7 +307,7 @@ class Emitter:
         b = self.b
         head, pre, done = (b.fresh(stem)[1:] for stem in ("loop", "pre", "done"))
         b.do(f"br i1 {b.op(f'icmp ne i64 {whole}, 0')}, label %{pre}, label %{done}")
-        before = self.block
+        before = b.block
         self.label(pre)
         wide, bases = self.entered(loop, at)
         walk, leader = emit_rows.Walk(b, apart, at.count, whole, loop.lanes), emit_rows.leader(loop)

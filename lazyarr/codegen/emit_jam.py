@@ -82,7 +82,7 @@ class Jammed:
         head, latch, after = (b.fresh(stem)[1:] for stem in ("block", "next", "left"))
         some = b.op(f"and i1 {self.as_said}, {b.op(f'icmp uge i64 {count}, {LONG * self.lanes}')}")
         blocks = b.op(f"select i1 {some}, i64 {b.op(f'udiv i64 {rows}, {self.how.rows}')}, i64 0")
-        before = e.block
+        before = b.block
         b.do(f"br i1 {b.op(f'icmp ne i64 {blocks}, 0')}, label %{head}, label %{after}")
         e.label(head)
         b.do(f"%i.{head} = phi i64 [ 0, %{before} ], [ %i.{latch}, %{latch} ]")

@@ -126,7 +126,6 @@ class Body(Emitter):
         b.do(f"call void {function}(ptr %args, ptr %count, ptr %steps, ptr {data})")
 
     def run(self, stmts: tuple[Stmt, ...], at: Range) -> None:
-        self.block = self.f.block
         self.statements(stmts, at)
 
     def evaluate(

@@ -35,7 +35,6 @@ class Function(Builder):
         self.signature = f"void @{name}({', '.join(params)})"
         self.public = False
         self.stack: list[str] = []
-        self.block = "entry"
         self._labels = 0
 
     def text(self) -> str:
@@ -52,10 +51,6 @@ class Function(Builder):
     def place(self) -> str:
         self._labels += 1
         return f"L{self._labels}"
-
-    def label(self, name: str) -> None:
-        super().label(name)
-        self.block = name
 
     def jump(self, label: str) -> None:
         self.do(f"br label %{label}")

@@ -185,6 +185,21 @@ def test_some_numbers_are_numpys(n: int, code: str) -> None:
             assert one.tobytes() == other.tobytes()
 
 
+@pytest.mark.parametrize("char", "fd")
+@pytest.mark.parametrize("shape", [(1,), (3000,), (300, 200)])
+def test_once_before_blocks(shape: tuple[int, ...], char: str) -> None:
+    """What is the same all along is computed once, in several basic blocks, before loops of any kind."""
+    x = numpy.random.default_rng(5).uniform(0.5, 3, shape).astype(char)
+
+    def program(np, x):                                      # type: ignore[no-untyped-def]
+        one = np.broadcast_to((x * 2)[..., :1], shape)
+        return np.log(one) + np.cos(x), np.exp(one) - x, np.log(np.log(one) + 9) - np.exp(x.astype("e"))
+
+    with lazyarr.options(jit="always", plan="always", tier="2"):
+        for found, wanted in zip(program(lazyarr, lazyarr.array(x)), program(numpy, x), strict=True):
+            assert numpy.asarray(found).tobytes() == wanted.tobytes()
+
+
 @pytest.mark.parametrize("columns", [1, 7, 8, 9, 16, 24, 100, 128, 129, 200, 1000, 1024, 1031])
 @pytest.mark.parametrize("char", "fd")
 def test_rows_that_are_summed(columns: int, char: str) -> None:
