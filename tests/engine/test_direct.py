@@ -136,6 +136,7 @@ def test_no_python_runs() -> None:
         z, c = program()
     finally:
         sys.setprofile(None)
+    calls = [name for name in calls if not name.endswith("resting.py")]     # (garbage may be collected)
     assert not [name for name in calls if name.startswith(ours)] and z.storage is None and c.size == 2 * N
 
 
