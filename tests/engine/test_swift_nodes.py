@@ -243,7 +243,8 @@ def test_nothing_is_held() -> None:
         refused()
     gc.collect()
     after = [sys.getrefcount(each) for each in known]
-    assert max(now - then for now, then in zip(after, before, strict=True)) < 70
+    most = max(now - then for now, then in zip(after, before, strict=True))
+    assert most < 100                           # (one for each turn is a leak)
     node = weakref.ref((x + y).storage.value)
     assert node() is None
 
