@@ -49,6 +49,9 @@ class Large(Replay):
         self.streamed = {id(each): _streamed(each) for each in self.launches}
         """By launch, what it may store past the caches if pages are warm: identities of cells."""
         self.known: dict[tuple[Any, ...], Known] = {}
+        """Launches that were met, by identity, warm pages and options."""
+        self.short: Any = None
+        """The short way here (`compiling.short`)."""
         self.alignments = [trace.layouts[k][0].alignment for k in self.arrays]
 
     def load(self) -> None:
