@@ -44,6 +44,7 @@ class Large(Replay):
             maker(cell.nbytes, k, trace.recorded.result) if k in arrays or cell.nbytes <= least else None
             for k, cell in enumerate(self.placed.results)
         ]
+        self.result = trace.recorded.result
         self.kernels = len(self.launches)
         self.build = builder(trace.recorded.result, self._array, self.places)
         self.streamed = {id(each): _streamed(each) for each in self.launches}

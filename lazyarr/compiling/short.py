@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import ndarray, now
+from lazyarr.arrays import ndarray
 from lazyarr.compiling.calling import MISFIT, WARNED, warned
 from lazyarr.compiling.interpret import Link
 from lazyarr.compiling.known import RUNTIME, Known
 from lazyarr.compiling.large import Large
 from lazyarr.compiling.places import Cell, Launch
 from lazyarr.compiling.replay import Replay, converted
+from lazyarr.compiling.swift_replay import LOOKED, SETTLED, SWIFT, row_of
 from lazyarr.config import OBSERVED, is_observed, plan_key
 from lazyarr.error_state import look, loud, remembered
 from lazyarr.expr import LOCK
@@ -30,6 +31,7 @@ from lazyarr.known_steps import Bound
 from lazyarr.launch import put_scalar
 from lazyarr.ready import entered
 from lazyarr.records import NamedTuple
+from lazyarr.sight_rows import Also
 from lazyarr.values import Buffer
 
 
@@ -60,6 +62,8 @@ class Once(NamedTuple):
 class Layout(NamedTuple):
     """How an array looks that is memory, not a place in some."""
 
+    kind: type
+    """NumPy's arrays, or ours."""
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: numpy.dtype[Any]
@@ -84,6 +88,10 @@ class Short:
             for cell, make in zip(replay.placed.results, replay.makes, strict=True)
         ]
         self.launches = [self._once(each) for each in replay.launches]
+        self.row: numpy.ndarray | None = None
+        """What machine code goes by (`swift_replay`)."""
+        self._refers: Any = None
+        self._seen = self._filled = 0
 
     def _place(self, cell: Cell) -> int:
         if cell.kind == "input":
@@ -104,6 +112,12 @@ class Short:
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
         """What a call gives, with the options of now and the error state that NumPy begins with."""
+        if self.row is not None and sys.gettrace() is None:
+            with LOCK:                          # as all evaluations; a fork waits for it
+                found = SWIFT.code.call(self.row, args, plan_key())     # type: ignore[union-attr]
+            if found is not None:
+                return MISFIT if found is False else found
+        self._hear()
         if len(args) != len(self.looks) or not self.known.holds():
             return MISFIT
         state = look()
@@ -131,7 +145,7 @@ class Short:
                     homes[k] = x
                 elif x.__class__ is seen:
                     continue
-                if seen.__class__ is not Layout or not seen.is_of(x):
+                if seen.__class__ is not Layout or args[k].__class__ is not seen.kind or not seen.is_of(x):
                     return MISFIT
             for k, nbytes, make in self.results:
                 homes[k] = Buffer.new(nbytes) if make is None else make[0](*make[1])
@@ -160,6 +174,20 @@ class Short:
             return MISFIT
         return replay.build([homes[k] for k, _, _ in self.results], args, numbers)
 
+    def _hear(self) -> None:
+        """Python does one more call."""
+        if SWIFT.code is None:
+            SWIFT.hear()
+            return
+        self._seen += 1
+        filled = sum([each is not None for each in self.launches[0].filled])
+        if (self.row is not None and filled != self._filled) or self._seen % LOOKED == SETTLED:
+            self._filled = filled
+            found = row_of(self) if filled and not SWIFT.code.given.words[Also.BUSY] else None
+            if found is not None:
+                self.row, self._refers = found
+                SWIFT.code.given.widen(self._refers.scratch)
+
     def _fill(self, each: Once, warm: bool) -> Filled | None:
         """What the replay knows of a launch; None if it has not met such a one yet."""
         known = self.replay.known.get((id(each.launch), warm, self.options))
@@ -178,13 +206,14 @@ def looks_of(args: Sequence[Any]) -> list[Any]:
     """How arguments look: geometries of arrays, layouts of those that are memory, types of all else."""
     found = list[Any]()
     for x in args:
-        if x.__class__ is ndarray and x.storage is not None:        # type: ignore[attr-defined]
-            found.append(x.geo)                                     # type: ignore[attr-defined]
-        elif x.__class__ is ndarray or x.__class__ is numpy.ndarray:
-            memory = now(x)
-            found.append(Layout(memory.shape, memory.strides, memory.dtype))
+        kind: Any = x.__class__
+        if kind is ndarray and x.storage is not None:
+            found.append(x.geo)
+        elif kind is ndarray or kind is numpy.ndarray:
+            memory = x.geo if kind is ndarray else x
+            found.append(Layout(kind, memory.shape, memory.strides, memory.dtype))
         else:
-            found.append(x.__class__)
+            found.append(kind)
     return found
 
 
