@@ -24,7 +24,6 @@ from lazyarr.compiling.arrays import (
     given,
     is_static,
     link,
-    one,
     operated,
     rows,
     traced,

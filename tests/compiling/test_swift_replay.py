@@ -148,7 +148,8 @@ def test_results_are_arrays_as_others(code: Any) -> None:
 def test_names_that_change(code: Any) -> None:
     """Globals, closures, functions that are called, their defaults, the function's own code."""
     space: dict[str, Any] = {"np": np}
-    exec("def helper(x, k=2.0, *, j=1.0):\n    return x * k + j\ndef f(x):\n    return helper(x) - np.pi", space)
+    exec("def helper(x, k=2.0, *, j=1.0):\n    return x * k + j", space)
+    exec("def f(x):\n    return helper(x) - np.pi", space)
     f, (x,) = np.compile(space["f"]), drawn(1)
     a = np.array(x)
     way = met(f, a)
