@@ -178,7 +178,20 @@ class Launch(IntEnum):
     MADE = 24
     """As `WRITTEN`, of results that are."""
     MADE_AT = 25
-    END = 26
+    NUMBERS = 26
+    """Of three words: the first one, the place of a number of Python's, and what it becomes (`Number`)."""
+    NUMBERS_AT = 27
+    END = 28
+
+
+class Number(IntEnum):
+    """A float or an int of Python's, and the type of a kernel's scalar."""
+
+    DOUBLE = 0
+    SINGLE = 1
+    INT = 2
+    INT_DOUBLE = 3
+    INT_SINGLE = 4
 
 
 PLAIN = "?bBhHiIlLqQefdFD"

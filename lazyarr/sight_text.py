@@ -20,7 +20,7 @@ from lazyarr.codegen.abi import SCALAR_WORDS, Layout
 from lazyarr.nodes_ir import Making, Word, called, state
 from lazyarr.object_fields import DATA, ITEMS, LENGTH, LIST_ITEMS, REFERENT, TYPE, VALUE
 from lazyarr.sight_looks import LOOKS, Sighted
-from lazyarr.sight_rows import HASH, Also, Launch, Row
+from lazyarr.sight_rows import HASH, Also, Launch, Number, Row
 from lazyarr.threading.run import SLICE
 
 
@@ -170,11 +170,31 @@ def _bind(of: Any) -> Sighted:
         with f.when("eq", f.load(at, 24), 16):
             f.set(low, f.load(given, VALUE))
             f.set(high, f.load(given, VALUE + 8))
-        first = f.nth(area, f.load(at))
-        for number in range(SCALAR_WORDS):
-            f.store(f.get(high if number % 2 else low), first, 8 * number)
+        put_scalar(f, at, f.get(low), f.get(high))
+    with f.listed("%launch", Launch.NUMBERS, 3) as at:
+        x, kind = f.value(f.load(at, 8)), f.load(at, 16)
+        bits = f.variable(f.load(x, VALUE))
+        with f.when("uge", kind, Number.INT):
+            f.set(bits, f.of_c(Word.NUMBER, x))
+        with f.when("uge", kind, Number.INT_DOUBLE):
+            value = f.op(f"sitofp i64 {f.get(bits)} to double")
+            f.set(bits, f.op(f"bitcast double {value} to i64"))
+        for single in (Number.SINGLE, Number.INT_SINGLE):
+            with f.when("eq", kind, single):
+                value = f.op(f"bitcast i64 {f.get(bits)} to double")
+                value = f.op(f"fptrunc double {value} to float")
+                value = f.op(f"zext i32 {f.op(f'bitcast float {value} to i32')} to i64")
+                f.set(bits, f.by("mul", value, 0x100000001))
+        put_scalar(f, at, f.get(bits), f.get(bits))
     f.give(0)
     return f
+
+
+def put_scalar(f: Sighted, at: str, low: str, high: str) -> None:
+    """Write a scalar of two words to where an entry says (`launch.put_scalar`)."""
+    first = f.nth(f.known(Also.AREA), f.load(at))
+    for number in range(SCALAR_WORDS):
+        f.store(high if number % 2 else low, first, 8 * number)
 
 
 def _chunks(of: Any) -> Sighted:

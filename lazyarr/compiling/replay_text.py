@@ -16,8 +16,10 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
+import numpy
+
 from lazyarr.nodes_ir import Making, Word, alike, leaf, whole
-from lazyarr.object_fields import DATA, ITEMS, LENGTH, TYPE
+from lazyarr.object_fields import DATA, ITEMS, LENGTH, TYPE, VALUE
 from lazyarr.sight_looks import Sighted
 from lazyarr.sight_rows import Also, Row
 from lazyarr.sight_text import LAUNCHING, timed
@@ -52,18 +54,33 @@ class Kind(IntEnum):
     """An array somewhere in a storage: all of it."""
     PLAIN = 1
     """An array that is memory itself."""
-    OTHER = 2
-    """No array: an argument that counts by type."""
+    NUMBER = 2
+    """An argument that counts by type."""
     ITEM = 3
     """The one element of an array: a result."""
+
+
+class Care(IntEnum):
+    """What is to be looked at of a number."""
+
+    NONE = 0
+    SINGLE = 1
+    """A float that is not finite, or one that those of 32 bits reach."""
+    EXACT = 2
+    """An int that floats of 64 bits can be."""
+
+
+EXACT = 1 << 53
+SINGLE, INFINITE = (int(numpy.float64(x).view("i8")) for x in (numpy.finfo("f").max, numpy.inf))
+"""The bits of these."""
 
 
 class Argument(IntEnum):
     KIND = 0
     SEEN = 1
     """The geometry, or the type."""
-    ALIGNED = 2
-    """Bits that the address of plain memory must not have."""
+    CARE = 2
+    """Bits that the address of plain memory must not have; of a number a `Care`."""
     LOOK = 3
     """How plain memory lies, as an operand in `nodes_ir.Entry`; so the argument itself begins here."""
 
@@ -173,15 +190,26 @@ def _fits(of: Any, argument: int) -> Sighted:
     with f.listed("%row", Replayed.ARGUMENTS, argument) as at:
         x = f.load(f.nth("%args", f.get(number)), ITEMS)
         kind, value = f.load(at, 8 * Argument.KIND), f.variable(x)
-        with f.when("eq", kind, Kind.OTHER):
+        with f.when("eq", kind, Kind.NUMBER):
             f.refuse_if("ne", f.load(x, TYPE), f.load(at, 8 * Argument.SEEN))
-        with f.when("ne", kind, Kind.OTHER):
+            care = f.load(at, 8 * Argument.CARE)
+            with f.when("eq", care, Care.SINGLE):
+                bits = f.by("and", f.load(x, VALUE), (1 << 63) - 1)
+                with f.when("ult", bits, INFINITE):
+                    f.refuse_if("ugt", bits, SINGLE)
+            with f.when("eq", care, Care.EXACT):
+                n = f.of_c(Word.NUMBER, x)
+                with f.when("eq", n, -1):       # (or it is larger than a word, which is an error)
+                    f.on(Word.CLEAR, None)
+                    f.give(0)
+                f.refuse_if("ugt", f.add(n, EXACT), 2 * EXACT)
+        with f.when("ne", kind, Kind.NUMBER):
             f.refuse_if("eq", f.within("@whole", x), 0)
             storage, geo = f.load(x, of.array_storage), f.load(x, of.array_geo)
             with f.when("eq", kind, Kind.PLAIN):
                 f.refuse_if("ne", storage, none)
                 f.refuse_if("eq", f.within("@alike", x, f.add(at, 8 * Argument.LOOK)), 0)
-                odd = f.by("and", f.load(geo, DATA), f.load(at, 8 * Argument.ALIGNED))
+                odd = f.by("and", f.load(geo, DATA), f.load(at, 8 * Argument.CARE))
                 f.refuse_if("ne", odd, 0)
                 f.set(value, geo)
             with f.when("eq", kind, Kind.MANAGED):

@@ -25,14 +25,14 @@ from lazyarr.compiling.calling import WARNED
 from lazyarr.compiling.interpret import ABSENT, Cell
 from lazyarr.compiling.known import Known
 from lazyarr.compiling.replay import Make
-from lazyarr.compiling.replay_text import Argument, Kind, Replayed, Result, private, replayed
+from lazyarr.compiling.replay_text import Argument, Care, Kind, Replayed, Result, private, replayed
 from lazyarr.compiling.trace import Result as Returned
 from lazyarr.fastcalls import fastcall, forever
 from lazyarr.hot import ran
 from lazyarr.kernels import host
 from lazyarr.node_places import places
 from lazyarr.nodes_ir import AXES, OPERAND, Word
-from lazyarr.sight_rows import Also, Launch, Row, Rows, begun
+from lazyarr.sight_rows import Also, Launch, Number, Row, Rows, begun
 from lazyarr.swift_sight import OPT, Given
 from lazyarr.threading import pool
 from lazyarr.threading.run import parallel_for
@@ -47,6 +47,17 @@ compiled, in 20 ms."""
 
 SETTLED, LOOKED = 4, 256
 """The how manieth call the code is told of, and after how many more again."""
+
+BECOMES: dict[tuple[type, type], Number] = {
+    (float, numpy.float64): Number.DOUBLE, (float, numpy.float32): Number.SINGLE,
+    (int, numpy.int64): Number.INT, (int, numpy.float64): Number.INT_DOUBLE,
+    (int, numpy.float32): Number.INT_SINGLE,
+}  # fmt: skip
+"""Types of arguments and of kernels' scalars."""
+
+CARE = {number: Care.EXACT if number >= Number.INT else Care.NONE for number in Number} | {
+    Number.SINGLE: Care.SINGLE
+}
 
 ARGUMENT = Argument.LOOK + OPERAND
 """Words of an argument."""
@@ -135,8 +146,11 @@ def row_of(short: Short) -> tuple[numpy.ndarray, Rows] | None:
     row.words[Row.OPTIONS], row.words[Row.VALUES] = row.refer(short.options), len(short.looks)
     row.words[Replayed.IS_TUPLE] = replay.result.kind == "tuple"
     arguments = [_argument(row, look) for look in short.looks]
-    if None in arguments:
+    kinds = _numbers(short)
+    if None in arguments or kinds is None:
         return None
+    for argument, kind in kinds:
+        arguments[argument][Argument.CARE] |= CARE[kind]        # type: ignore[index]
     row.put(0, Replayed.ARGUMENTS, arguments)       # type: ignore[arg-type]
     guarded = _guards(row, short.known)
     if guarded is None:
@@ -178,7 +192,7 @@ def _returned(result: Returned) -> list[Returned] | None:
 def _argument(row: Rows, look: Any) -> list[int] | None:
     """The entry of an argument that looks so."""
     if isinstance(look, type):
-        return [Kind.OTHER, row.refer(look), 0, *[0] * OPERAND]
+        return [Kind.NUMBER, row.refer(look), 0, *[0] * OPERAND]
     if look.__class__ is numpy.ndarray:
         return [Kind.MANAGED, row.refer(look), 0, *[0] * OPERAND]
     axes, rest = len(look.shape), [0] * (AXES - len(look.shape))
@@ -197,10 +211,24 @@ def _result(row: Rows, r: Returned, nbytes: int, make: Make | None) -> list[int]
     return [kind, row.refer(maker), row.refer(r.geo), row.refer(nbytes)]
 
 
+def _numbers(short: Short) -> list[tuple[int, Number]] | None:
+    """Which arguments are numbers of kernels, and what becomes of them; None for others than the code's."""
+    of, found = short.replay.numbers, list[tuple[int, Number]]()
+    if of is None:
+        return found
+    if of.steps:
+        return None
+    for each in short.launches[0].filled:
+        for _, number, type_ in () if each is None else each.numbers:
+            kind = BECOMES.get((short.looks[of.inputs[number]], type_))
+            if kind is None:
+                return None
+            found.append((of.inputs[number], kind))
+    return found
+
+
 def _launch(row: Rows, filled: Filled, short: Short, results: dict[int, tuple[int, list[int]]]) -> bool:
     """Add a launch to a row; False if it is not of the kind that the code does."""
-    if filled.numbers:
-        return False
     begin = begun(row, filled.bound)
     if begin is None:
         return False
@@ -220,6 +248,13 @@ def _launch(row: Rows, filled: Filled, short: Short, results: dict[int, tuple[in
             row.words[first + word] = short.homes[place].address + offset
     for each, some in entries.items():
         row.put(begin, each, some)
+    of, numbers = short.replay.numbers, list[list[int]]()
+    for firsts, number, type_ in filled.numbers:
+        assert of is not None
+        argument = of.inputs[number]
+        kind = BECOMES[short.looks[argument], type_]
+        numbers += [[first, argument, kind] for first in firsts]
+    row.put(begin, Launch.NUMBERS, numbers)
     at = begin + row.words[begin + Launch.RAISED_AT] // 8
     for k in range(row.words[begin + Launch.RAISED]):
         row.words[at + 2 * k + 1] &= WARNED

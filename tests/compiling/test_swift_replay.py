@@ -224,12 +224,35 @@ def test_types_of_results_go_by_those_of_arguments(code: Any) -> None:
         assert type(f(np.array(x), np.array(gain))) is np.ndarray
 
 
-def test_numbers(code: Any) -> None:
-    """Numbers of the call, of the same type and another."""
-    f, (x,) = np.compile(lambda x, k: x * k + 1), drawn(4)
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8"])
+def test_numbers(dtype: str, by_python: list[Short], code: Any) -> None:
+    """Numbers of the call: of the type before, at the limits of kernels' types, and of other types."""
+    f, (x,) = np.compile(lambda x, k: x * k + 1), drawn(4, dtype=dtype)
     a = np.array(x)
-    for k in (2.0, 3.0, 4.0, 5.0, 2, 3, 4, True, 2.5, numpy.float32(0.1), 7.5, 1j):
+    floats = [2.0, -0.0, 0.1, numpy.inf, -numpy.inf, numpy.nan, 1e-46, 3.0, 3.4028234e38, -1e-320]
+    ints = [2, 0, 1 << 40, -(1 << 53), (1 << 53) + 1, -1, 1 << 62, -7]
+    for given in (floats, ints, floats[::-1], ints[::-1]):
+        f(a, given[0] + 1)
+        for k in given:
+            with warnings.catch_warnings(record=True) as ours:
+                warnings.simplefilter("always")
+                found = f(a, k)
+            with warnings.catch_warnings(record=True) as theirs:
+                warnings.simplefilter("always")
+                wanted = x * k + 1
+            same(found, wanted)
+            assert {str(w.message) for w in ours} == {str(w.message) for w in theirs}
+    others = (True, numpy.float32(0.1), 7.5, 1j, numpy.int8(3), 5)
+    for k in others * 3:
         same(f(a, k), x * k + 1)
+    met(f, a, 3.0)
+    before = len(by_python)
+    for k in (2.5, 4.0, -0.0):
+        same(f(a, k), x * k + 1)
+    assert (len(by_python) == before) == (code is not None)
+    if dtype == "f4":
+        with pytest.warns(RuntimeWarning, match="overflow"):
+            f(a, 1e300)
 
 
 def test_flags(code: Any) -> None:
