@@ -182,11 +182,12 @@ class Short:
         self._seen += 1
         filled = sum([each is not None for each in self.launches[0].filled])
         if (self.row is not None and filled != self._filled) or self._seen % LOOKED == SETTLED:
-            self._filled = filled
-            found = row_of(self) if filled and not SWIFT.code.given.words[Also.BUSY] else None
-            if found is not None:
-                self.row, self._refers = found
-                SWIFT.code.given.widen(self._refers.scratch)
+            with LOCK:                          # no other thread's call goes by the row of before meanwhile
+                if filled and not SWIFT.code.given.words[Also.BUSY]:
+                    self._filled = filled
+                    self.row, self._refers = row_of(self) or (None, None)
+                    if self.row is not None:
+                        SWIFT.code.given.widen(self._refers.scratch)
 
     def _fill(self, each: Once, warm: bool) -> Filled | None:
         """What the replay knows of a launch; None if it has not met such a one yet."""
