@@ -11,7 +11,6 @@ from lazyarr import habits, pace, planning, recipes, worth
 from lazyarr.direct import DIRECT
 from lazyarr.storage import LEDGER
 
-
 _left = [(0, 0)]
 """What the ledger said after the last collection: what stays then is held by somebody."""
 
