@@ -268,7 +268,8 @@ where a Zen 5 takes 0.6 to 0.95 of the time so.  What is not named gains less, o
 _STAGES_FOUR: dict[str, dict[int, tuple[str, ...]]] = {
     "d": {45: ("cosh",), 50: ("exp", "log", "log2", "log10", "arctan", "arcsin", "tan")},
     "f": {
-        40: ("arcsin", "sin", "cos", "tan", "erf", "erfc"),
+        35: ("tan",),
+        40: ("arcsin", "sin", "cos", "erf", "erfc"),
         45: ("arccos",),
         50: ("expm1", "arctanh", "cbrt", "power"),
     },
