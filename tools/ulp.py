@@ -182,12 +182,12 @@ elements in cache, NumPy and the C library restricted to the same CPU level.  Wh
 through NumPy's own loops.  What lies in memory that is not aligned (fields of packed records) has the
 same bits; NumPy moves it.
 
-All float64 functions are at least 1.15 times as fast as NumPy's on X86_V4, and all of float32 1.5 times, but
-for tan: 1.38 to 1.44.  A function's operations mostly wait for each other, for 50 to 100 cycles, of which a
-CPU sees no more than two or three vectors; so long rows are computed in stages that overlap (`flowing`),
-which takes 0.6 to 0.95 of the time.  On X86_V2 NumPy is up to 1.1 times as fast at arcsin of float64 and
-float32.  A C library that fuses products, which no CPU of that level can, makes it 1.25 times as fast there
-at power of float32, and at log2 of float64.
+All float64 functions are at least 1.2 times as fast as NumPy's on X86_V4, and all of float32 1.4 times.  A
+function's operations mostly wait for each other, for 50 to 100 cycles, of which a CPU sees no more than two
+or three vectors; so long rows are computed in stages that overlap (`flowing`), which takes 0.6 to 0.95 of
+the time.  On X86_V2 NumPy is up to 1.1 times as fast at arcsin of float64 and float32.  A C library that
+fuses products, which no CPU of that level can, makes it 1.25 times as fast there at power of float32, and at
+log2 of float64.
 
 X86_V2 has no fused multiply-add.  float64's functions and those of complex numbers round products and
 sums apart on all CPUs, unless the product is exact, which shorter ways give (`arithmetic`); so do exp,

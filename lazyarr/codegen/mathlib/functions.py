@@ -253,12 +253,12 @@ faster than NumPy's in two, as all others are."""
 _STAGES: dict[str, dict[int, tuple[str, ...]]] = {
     "d": {
         2: ("log1p", "sinh", "arccos", "cbrt", "erf", "erfc"),
-        3: ("exp2", "arccosh", "arctanh", "arctan2", "hypot", "sin", "cos"),
+        3: ("exp2", "tanh", "arccosh", "arctanh", "arctan2", "hypot", "sin", "cos"),
         4: ("arcsinh", "power", "float_power"),
     },
     "f": {
-        2: ("exp2", "log1p", "cosh"),
-        3: ("log2", "sinh", "arctan", "arcsinh", "arctan2"),
+        2: ("exp2", "log10", "log1p", "cosh", "arctan2"),
+        3: ("log2", "sinh", "arctan", "arcsinh"),
         4: ("exp", "tanh"),
     },
     "e": {},
