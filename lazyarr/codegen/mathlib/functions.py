@@ -266,7 +266,7 @@ _STAGES: dict[str, dict[int, tuple[str, ...]]] = {
 """In how many stages AVX-512 computes long rows, in two registers side by side, by dtype (`Function.flow`):
 where a Zen 5 takes 0.6 to 0.95 of the time so.  What is not named gains less, or needs too many registers."""
 _STAGES_FOUR: dict[str, dict[int, tuple[str, ...]]] = {
-    "d": {45: ("cosh",), 50: ("exp", "log", "log2", "log10", "arctan", "arcsin", "tan")},
+    "d": {35: ("tan",), 45: ("cosh",), 50: ("exp", "log", "log2", "log10", "arctan", "arcsin")},
     "f": {
         35: ("tan",),
         40: ("arcsin", "sin", "cos", "erf", "erfc"),
