@@ -198,7 +198,7 @@ PLAIN = "?bBhHiIlLqQefdFD"
 """Types of constants, by character: of at most two words, which lie where those of a float do."""
 
 MOST_VALUES = 128
-"""Of an evaluation."""
+"""Of an evaluation, and of arguments or results of a call."""
 
 DROPS = 6
 """Objects that a node lets go of once it is computed."""

@@ -32,7 +32,7 @@ from lazyarr.hot import ran
 from lazyarr.kernels import host
 from lazyarr.node_places import places
 from lazyarr.nodes_ir import AXES, OPERAND, Word
-from lazyarr.sight_rows import Also, Launch, Number, Row, Rows, begun
+from lazyarr.sight_rows import MOST_VALUES, Also, Launch, Number, Row, Rows, begun
 from lazyarr.swift_sight import OPT, Given
 from lazyarr.threading import pool
 from lazyarr.threading.run import parallel_for
@@ -141,6 +141,8 @@ def row_of(short: Short) -> tuple[numpy.ndarray, Rows] | None:
     (once, *more), replay = short.launches, short.replay
     returned = _returned(replay.result)
     if more or once.takes or returned is None or [r.at for r in returned] != [*range(len(short.results))]:
+        return None
+    if max(len(short.looks), len(returned)) > MOST_VALUES:
         return None
     row = Rows(Replayed.END)
     row.words[Row.OPTIONS], row.words[Row.VALUES] = row.refer(short.options), len(short.looks)

@@ -21,7 +21,7 @@ from lazyarr.compiling.short import Short
 from lazyarr.compiling.swift_replay import SWIFT
 from lazyarr.config import OBSERVED
 from lazyarr.counters import COUNT
-from lazyarr.sight_rows import Also
+from lazyarr.sight_rows import MOST_VALUES, Also
 from lazyarr.values import LEDGER, Buffer
 
 SHAPE = (300, 1000)
@@ -167,6 +167,18 @@ def test_names_that_change(code: Any) -> None:
     space["f"].__code__ = (lambda x: x + 6).__code__
     for _ in range(6):
         same(f(a), x + 6)
+
+
+@pytest.mark.parametrize("count", [MOST_VALUES - 1, MOST_VALUES, 2 * MOST_VALUES, 10 * MOST_VALUES])
+def test_many_arguments(count: int, code: Any) -> None:
+    """What the code notes of a call has so much room, and calls with more are Python's."""
+    names = ",".join([f"k{i}" for i in range(count)])
+    f, (x,) = np.compile(eval(f"lambda x, {names}: x * 2", {})), drawn(1)
+    a, numbers = np.array(x), range(1000, 1000 + count)
+    for _ in range(6):
+        same(f(a, *numbers), x * 2)
+    way = f._known.last
+    assert (way.row is not None) == (code is not None and 1 + count <= MOST_VALUES)
 
 
 def test_closures(code: Any) -> None:
