@@ -274,4 +274,4 @@ def short_way(known: Known, replay: Replay, args: Sequence[Any]) -> Short | Last
 
 
 def _is_alike(one: Any, other: Any) -> bool:
-    return one is other or (one.__class__ is Layout and one == other)
+    return one is other or (one.__class__ is other.__class__ is Layout and one == other)

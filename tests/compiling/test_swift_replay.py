@@ -15,6 +15,7 @@ import numpy
 import pytest
 
 import lazyarr as np
+from lazyarr.arrays import plain
 from lazyarr.compiler import COMPILER
 from lazyarr.compiling import swift_replay
 from lazyarr.compiling.short import Short
@@ -225,6 +226,16 @@ def test_other_arguments(by_python: list[Short], code: Any) -> None:
         f(np.array(x))
     same(f(gain=np.array(gain), x=np.array(x)), x * gain - 1)
     view.release()
+
+
+def test_memory_and_places_in_turn(code: Any) -> None:
+    """Arrays that are memory, and those in a storage, of one layout: calls of one kind."""
+    f = np.compile(lambda x, k: x * k)
+    for seed in range(6):
+        (x,) = drawn(seed)
+        for given in (plain(x), np.array(x)):
+            same(f(given, 2.0), x * 2.0)
+            same(f(given, 3), x * 3)
 
 
 def test_types_of_results_go_by_those_of_arguments(code: Any) -> None:
