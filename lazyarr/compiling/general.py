@@ -108,6 +108,8 @@ class General:
         self.template: Template = made.template
         self.places = made.places
         at = made.numbers
+        if not all(id(x) in at for x in first.values):
+            raise Refused("it returns an array that is the same at every call")
         # (Nodes are let go of: what is pending counts.)
         self.roots, self.values = ([at[id(x)] for x in some] for some in (first.roots, first.values))
         self.last = {k: at[id(x)] for k, x in first.last.items()}

@@ -308,3 +308,14 @@ def test_formulas_read_what_numbers_are_made_of() -> None:
     assert area.at((5, 7)) == 8 * 3 * 7
     with pytest.raises(Exception, match="products"):
         read.formula(50, 60)
+
+
+def test_arrays_of_numbers_alone_are_for_the_function_itself() -> None:
+    """What is the same at every call has no place in a trace."""
+    f = np.compile(lambda x, k: (np.sqrt(x), np.cumsum(k, axis=-1)))
+    for n in (30, 40, 50, 60):
+        for _ in range(3):
+            x = draw(n, n + 7)
+            root, total = f(np.array(x), -3)
+            assert numpy.asarray(root).tobytes() == numpy.sqrt(x).tobytes()
+            assert numpy.asarray(total).tolist() == [-3]
