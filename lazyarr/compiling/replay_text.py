@@ -181,6 +181,8 @@ def _fits(of: Any, argument: int) -> Sighted:
         f.refuse_if("ne", f.load(f.load(at)), f.load(at, 8))
     with f.listed("%row", Replayed.NAMES, 3) as at:
         found = f.of_c(Word.LOOKUP, f.load(at), f.load(at, 8))
+        with f.when("eq", found, 0):
+            f.on(Word.CLEAR, None)              # (a key of the program's own type may raise when compared)
         f.refuse_if("ne", found, f.load(at, 16))
     errors = f.within("@state")
     f.refuse_if("eq", errors, MISSING)

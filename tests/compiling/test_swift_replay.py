@@ -170,6 +170,31 @@ def test_names_that_change(code: Any) -> None:
         same(f(a), x + 6)
 
 
+def test_names_whose_comparison_raises(code: Any) -> None:
+    """A key of the program's own type, in the place of a name: the error is the program's."""
+
+    class Key(str):
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            raise ZeroDivisionError
+
+    space: dict[str, Any] = {"np": np}
+    exec("def helper(x): return x * 2\ndef f(x): return helper(x) + 1", space)
+    f, (x,) = np.compile(space["f"]), drawn(1)
+    a = np.array(x)
+    met(f, a)
+    helper = space.pop("helper")
+    space[Key("helper")] = helper
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            f(a)
+    space.clear()
+    space |= {"np": np, "helper": helper, "f": f}
+    for _ in range(6):
+        same(f(a), x * 2 + 1)
+
+
 @pytest.mark.parametrize("count", [MOST_VALUES - 1, MOST_VALUES, 2 * MOST_VALUES, 10 * MOST_VALUES])
 def test_many_arguments(count: int, code: Any) -> None:
     """What the code notes of a call has so much room, and calls with more are Python's."""
