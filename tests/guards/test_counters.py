@@ -13,6 +13,8 @@ import pytest
 from battery import INVISIBLE, PROGRAMS, ROUNDS
 from children import GUARDS, output
 
+from lazyarr.counters import COUNT, STAGES, reset
+
 EXACT = [
     "native_launches", "parallel_launches", "numpy_loop_blocks", "compiles", "disk_hits", "nodes_built",
     "bytes_allocated",
@@ -98,3 +100,21 @@ def test_bytes_numpy_are_what_numpy_takes():
     for line in output((GUARDS / "allocations.py").read_text(), LAZYARR_JIT="auto").splitlines():
         row = json.loads(line)
         assert 0 <= row["taken"] - row["counted"] <= SCALARS, row
+
+
+def test_stages_are_there_while_counters_are_set_to_zero():
+    """Another thread's launch may end at any line."""
+    seen = []
+
+    def look(frame, event, arg):
+        if frame.f_code.co_name == "reset":
+            seen.append(COUNT.seconds.keys() == {*STAGES})
+        return look
+
+    before = sys.gettrace()
+    sys.settrace(look)
+    try:
+        reset()
+    finally:
+        sys.settrace(before)
+    assert len(seen) > 3 and all(seen)
