@@ -19,7 +19,7 @@ import ctypes
 import itertools
 import os
 import sys
-from _thread import allocate_lock
+from _thread import allocate_lock, get_ident
 from collections import deque
 from typing import Any
 
@@ -78,6 +78,28 @@ def keep_warm(memory: numpy.ndarray, at: int, finalizing: Any = sys.is_finalizin
         arrays.append((memory, at))
 
 
+class _Inside:
+    """Note a thread that is about to take a lock, unless it was noted further out.
+
+    Where an interrupt leaves it noted, it merely has NumPy's memory now and then, while another thread has
+    the lock."""
+
+    __slots__ = ("_mine", "_noted")
+
+    def __init__(self, noted: set[int]) -> None:
+        self._noted = noted
+        self._mine = -1
+
+    def __enter__(self) -> None:
+        me = get_ident()
+        if me not in self._noted:
+            self._mine = me
+            self._noted.add(me)
+
+    def __exit__(self, *_: object) -> None:
+        self._noted.discard(self._mine)
+
+
 class _Allocator:
     """Hands out spans and takes them back, from any thread, even from within a garbage collection."""
 
@@ -86,14 +108,20 @@ class _Allocator:
         self._free = FreeSpans()
         self._returned: deque[tuple[int, int]] = deque()
         self._lock = allocate_lock()
+        self._inside: set[int] = set()
+        """Threads that have the lock, or are about to take it."""
         self._held_for_fork = False
         self.live = 0
         self.peak = 0
 
+    def is_interrupted(self) -> bool:
+        """Has a handler of signals or a finalizer come while this thread has the lock?  It cannot wait."""
+        return self._lock.locked() and get_ident() in self._inside
+
     def take(self, nbytes: int) -> tuple[int, bool] | None:
         """Address of `nbytes` (whole pages) and whether they are recycled; None: out of memory."""
         let_go()
-        with self._lock:
+        with _Inside(self._inside), self._lock:
             self._settle()
             start = self._free.take(nbytes)
             recycled = start is not None
@@ -122,7 +150,7 @@ class _Allocator:
     def _collect(self) -> None:
         # Not `acquire(blocking=False)`: an interrupt between it and a `try` would keep the lock for ever.
         while self._returned and not self._lock.locked():
-            with self._lock:
+            with _Inside(self._inside), self._lock:
                 self._settle()
 
     def _settle(self) -> None:
@@ -138,30 +166,35 @@ class _Allocator:
 
     def trim(self) -> None:
         let_go()
-        with self._lock:
+        if self.is_interrupted():
+            return
+        with _Inside(self._inside), self._lock:
             self._settle()
             self._shrink(0)
         self._collect()
 
     def usage(self) -> Usage:
         let_go()
-        with self._lock:
-            self._settle()
-            return Usage(self.live, self._free.total, self.peak)
+        self._collect()
+        return Usage(self.live, self._free.total, self.peak)
 
     def before_fork(self) -> None:
         # The timeout: a signal handler that forks may have interrupted the holder of the lock.
-        self._held_for_fork = self._lock.acquire(timeout=1)
+        if not self.is_interrupted():
+            self._inside.add(get_ident())
+            self._held_for_fork = self._lock.acquire(timeout=1)
 
     def after_fork(self) -> None:
         if self._held_for_fork:
             self._held_for_fork = False
             self._lock.release()
+            self._inside.discard(get_ident())
 
     def after_fork_in_child(self) -> None:
         if not self._held_for_fork:
             self._free = FreeSpans()       # half changed: leave those pages alone
         self._lock = allocate_lock()
+        self._inside.clear()
         self._held_for_fork = False
 
 
@@ -271,7 +304,7 @@ def empty(nbytes: int) -> Block:
         NumPy's own, when the system refuses.
     """
     COUNT.bytes_allocated += nbytes
-    if nbytes < SMALL or _allocator is None:
+    if nbytes < SMALL or _allocator is None or _allocator.is_interrupted():
         return _of_numpy(nbytes)
     spare = -nbytes % PAGE
     if nbytes >= LARGE:

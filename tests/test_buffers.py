@@ -369,7 +369,7 @@ def test_threads_share_warm_arrays(fresh):
 
 INTERRUPTED = [
     "before = self", "self._starts[start] = nbytes", "insort(", "del self._ends", "self.total -= nbytes",
-    "size = self._remove", "with self._lock", "self.live -= nbytes", "self._settle()",
+    "size = self._remove", "with _Inside", "self.live -= nbytes", "self._settle()",
 ]
 
 
@@ -408,6 +408,44 @@ def test_an_interrupt_at_any_line_leaves_an_allocator_that_works(fresh, line):
     for value, block in enumerate(blocks):
         block[:] = value
     assert all((block == value).all() for value, block in enumerate(blocks))
+
+
+@pytest.mark.parametrize("line", INTERRUPTED)
+def test_memory_is_taken_at_any_line(fresh, line):
+    """As a signal handler that computes would, or a finalizer: it cannot wait for the lock."""
+    inner = []
+
+    def compute(frame, event, _):
+        if not frame.f_code.co_filename.endswith("buffers.py"):
+            return None
+        if event == "line" and line in linecache.getline(frame.f_code.co_filename, frame.f_lineno):
+            inner.append(empty(MIB).ndarray())
+            buffers.trim()
+            inner[-1][:] = len(inner)
+        return compute
+
+    held = [empty(MIB * k) for k in (1, 3, 2)]
+    del held[::2]
+    sys.settrace(compute)
+    try:
+        held.append(empty(MIB))
+        held.clear()
+    finally:
+        sys.settrace(None)
+    assert all((x == k).all() for k, x in enumerate(inner, 1))
+    inner.clear()
+    assert not fresh._lock.locked() and not fresh._inside
+    assert usage().live == 0
+
+
+def test_memory_is_taken_while_a_fork_waits(fresh):
+    """Signals are handled between what is done before a fork and after it."""
+    fresh.before_fork()
+    blocks = [empty(MIB), empty(MIB)]
+    del blocks
+    fresh.after_fork()
+    assert not fresh._lock.locked() and not fresh._inside
+    assert usage().live == 0 and empty(MIB)._root is None
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc's own rules")
