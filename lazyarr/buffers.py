@@ -247,8 +247,9 @@ class Block:
         return {"version": 3, "typestr": "|u1", "shape": (self.nbytes,), "data": (self.address, False)}
 
     def __del__(self, allocator: Any = _allocator, finalizing: Any = sys.is_finalizing) -> None:
-        # At exit the pages go with the process.
-        if self._pages and not finalizing():
+        # At exit the pages go with the process; of a block that is half made, since an interrupt came, they
+        # are lost.
+        if getattr(self, "_pages", 0) and not finalizing():
             allocator.give(self.address - self.address % PAGE, self._pages)
 
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import weakref
 from _thread import get_ident
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -63,14 +65,20 @@ class Collecting:
     what is in `finally` of a generator), in any order.  These may still use all that they refer to: so
     meanwhile, and when the interpreter ends, values may be held, or waited for, though nobody seems to."""
 
-    __slots__ = ("now",)
+    __slots__ = ("ended", "now", "revive")
 
     def __init__(self) -> None:
         self.now = 0
         """The thread that collects."""
+        self.ended: list[weakref.ref[Any]] = []
+        """What was finalized meanwhile.  A finalizer of the program's may have let some of it live on."""
+        self.revive: Callable[[Any], None]
+        """What is to be done with that (`storage`)."""
 
     def hear(self, phase: str, _: dict[str, Any]) -> None:
         self.now = get_ident() if phase == "start" else 0
+        while not self.now and self.ended:
+            self.revive(self.ended.pop())
 
     def is_unsure(self) -> bool:
         """May somebody need values that seem to be needed by nobody?"""

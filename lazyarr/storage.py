@@ -31,7 +31,7 @@ from lazyarr.error_state import Prompt
 from lazyarr.expr import LOCK, Expr, Map, Op, Read, is_dense, map_of
 from lazyarr.geometry import address, geometry
 from lazyarr.ops import may_raise
-from lazyarr.resting import Resting
+from lazyarr.resting import COLLECTING, Resting
 from lazyarr.srcloc import Loc, here
 from lazyarr.values import LEDGER, OWED, Buffer, Ledger, Unwritten, is_held, owner_of, results, written_below
 
@@ -100,7 +100,9 @@ class Storage:
         if value.op is not None:
             LEDGER.unallocated += value.nbytes
 
-    def __del__(self, ledger: Ledger = LEDGER, owed: Any = OWED) -> None:   # (as in `Buffer.__del__`)
+    def __del__(                                # (arguments as in `Buffer.__del__`)
+        self, ledger: Ledger = LEDGER, owed: Any = OWED, collecting: Any = COLLECTING, ref: Any = weakref.ref,
+    ) -> None:  # fmt: skip
         try:
             value = self.value
         except AttributeError:                  # half made: an interrupt came
@@ -109,6 +111,8 @@ class Storage:
             ledger.unallocated -= value.nbytes
         if value.op is None:
             ledger.orphaned(value)
+        if collecting.now:
+            collecting.ended.append(ref(self))
 
     def write(
         self,
@@ -215,6 +219,30 @@ class Storage:
 
 KNOWN: weakref.WeakValueDictionary[int, Storage] = weakref.WeakValueDictionary()
 """id(owner of memory) -> the one Storage over it."""
+
+
+def revive(ended: weakref.ref[Storage]) -> None:
+    """Somebody may hold a storage that the garbage collector has finalized.
+
+    Its weak references were cleared before, so without a new one nobody would know of it."""
+    storage = ended()
+    if storage is None:
+        return
+    value = storage.value
+    mine = weakref.ref(value)
+
+    def ends(_: Any) -> None:
+        """It is finalized only once."""
+        value = mine()
+        if value is not None and value.op is not None:
+            LEDGER.unallocated -= value.nbytes
+
+    value.home = weakref.ref(storage, ends)
+    if value.op is not None:
+        LEDGER.unallocated += value.nbytes
+
+
+COLLECTING.revive = revive
 
 
 def storage_of(x: numpy.ndarray) -> Storage:

@@ -49,6 +49,48 @@ def test_finalizers(n: int, plan: str) -> None:
             assert LEDGER.unallocated == before
 
 
+@pytest.mark.parametrize("plan", ["auto", "always"])
+@pytest.mark.parametrize("use", ["computed", "read", "written", "dropped", "pending"])
+@pytest.mark.parametrize("n", SIZES)
+def test_what_a_finalizer_lets_live_on(n: int, use: str, plan: str) -> None:
+    """Its values are the program's again: none is lost, or overwritten in place, by what reads it."""
+    found = list[Any]()
+
+    class Saved:
+        def __init__(self, x: numpy.ndarray) -> None:
+            self.me, self.array = self, lazyarr.array(x) * 2 + 1
+            if use == "computed":
+                lazyarr.evaluate(self.array)
+
+        def __del__(self) -> None:
+            found.append(self.array)
+
+    x = numpy.random.default_rng(n).uniform(-1, 1, n)
+    gc.collect()
+    before = LEDGER.unallocated
+    with lazyarr.options(plan=plan, jit="auto" if plan == "auto" else "always"):
+        for _ in range(4):
+            Saved(x)
+            gc.collect()
+            y, wanted = found.pop(), x * 2 + 1
+            later = [y * 3 + 1, y.sum()] if use != "dropped" else []
+            if use == "read":
+                assert numpy.asarray(later[0]).tobytes() == (wanted * 3 + 1).tobytes()
+            if use == "written":
+                y[3] = 7
+                y += 1
+                after = numpy.where(numpy.arange(n) == 3, 7, wanted) + 1
+                assert numpy.asarray(y).tobytes() == after.tobytes()
+            elif use != "dropped":
+                assert numpy.asarray(later[0]).tobytes() == (wanted * 3 + 1).tobytes()
+                assert numpy.asarray(y).tobytes() == wanted.tobytes()
+            if later:
+                assert numpy.asarray(later[0]).tobytes() == (wanted * 3 + 1).tobytes()
+                assert float(later[1]) == wanted.sum()
+            del y, later
+            assert LEDGER.unallocated == before
+
+
 def test_generators() -> None:
     found = list[float]()
 
