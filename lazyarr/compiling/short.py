@@ -121,7 +121,8 @@ class Short:
         if len(args) != len(self.looks) or not self.known.holds():
             return MISFIT
         state = look()
-        if OBSERVED or state[4] or state[5] is not None or sys.gettrace() is not None:
+        observed = bool(OBSERVED) and is_observed()
+        if observed or state[4] or state[5] is not None or sys.gettrace() is not None:
             return MISFIT
         if plan_key() is not self.options:
             return MISFIT

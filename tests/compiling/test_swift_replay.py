@@ -365,6 +365,17 @@ def test_who_looks_on_sees_lines(code: Any, told: list[Any]) -> None:
     same(y, x * 2 + 1)
 
 
+def test_who_looked_on_once_is_forgotten(code: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An option that looks at evaluations, which is off again, does not make calls long for ever."""
+    f, (x,) = np.compile(lambda x: x * 2 + 1), drawn(4)
+    a = np.array(x)
+    met(f, a)
+    OBSERVED.append("debug")
+    monkeypatch.setattr(f, "_looked", None)
+    for _ in range(3):
+        same(f(a), x * 2 + 1)
+
+
 def test_nothing_is_kept(code: Any) -> None:
     """Thousands of calls leave as many objects as some; and arguments and results can go."""
     f = np.compile(lambda x, gain: (x * gain, x.max(axis=1)))
