@@ -284,7 +284,8 @@ def _ufunc(t: Tracer, callee: Any, args: tuple[Any, ...], named: dict[str, Any])
     if not any(isinstance(x, Traced) for x in args):
         if named or not is_static(args):
             raise t.pin(*args) if not named else t.refuse(f"`{fn.__name__}` of numbers")
-        return attempted(t, fn, *args)
+        with numpy.errstate(all="raise", under="ignore"):       # (NumPy would warn at each call)
+            return attempted(t, fn, *args)
     if named or fn.nin > 2 or fn.nout > 1 or fn.signature is not None:
         return _array_call(t, fn.__name__, adapt(fn), args, named, theirs)
     if fn in (numpy.power, numpy.float_power):

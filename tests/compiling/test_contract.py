@@ -471,6 +471,23 @@ def test_warnings_are_given_at_the_function_s_line() -> None:
             assert found == ([("divide by zero encountered in divide", __file__, line)] if k else [])
 
 
+@pytest.mark.parametrize(
+    ("fn", "k", "text"),
+    [
+        (lambda x, k: (x * 2, np.log(k)), -1, "invalid value encountered in log"),
+        (lambda x, k: x * np.sqrt(k), -2.0, "invalid value encountered in sqrt"),
+        (lambda x, k: x * np.divide(1.0, k), 0.0, "divide by zero encountered in divide"),
+        (lambda x, k: x * np.exp(1000.0), 1.0, "overflow encountered in exp"),
+    ],
+)
+def test_ufuncs_of_numbers_warn_at_each_call(fn: Any, k: Any, text: str) -> None:
+    f, x = np.compile(fn), numpy.ones(1000)
+    for _ in range(4):
+        with pytest.warns(RuntimeWarning, match=text) as told:
+            f(np.array(x), k)
+        assert len(told) == 1
+
+
 def test_error_states() -> None:
     f = np.compile(lambda x: x / (x - 1))
     x = ones()
