@@ -32,11 +32,13 @@ from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.kernels import foldable, host, lowerable, scannable
 from lazyarr.launch import launch
 from lazyarr.launch_boxes import launch_boxes
-from lazyarr.launch_compress import Source, launch_kept, launch_pack, launch_tally
+from lazyarr.launch_compress import Source, launch_kept, launch_pack, launch_tally, summed_alone
 from lazyarr.launch_feeds import launch_fed
+from lazyarr.launch_keep import launch_keep
 from lazyarr.launch_portions import Part, Portions
 from lazyarr.launch_rows import launch_rows
 from lazyarr.materialize import run_through_numpy, unplanned
+from lazyarr.outlook import summed
 from lazyarr.plan import Plan, RowBlocks, Step, Walk, walk
 from lazyarr.planning import Waits, groups_of, plan_if, plan_of, too_few
 from lazyarr.ready import Folded, Met, launched, walk_of
@@ -405,16 +407,21 @@ def _scalars(step: Step, w: Walk) -> list[Any]:
 def _launch(step: Step, w: Walk, placement: Placement, bases: list[int], streams: bool) -> int:
     program, scalars = step.program, _scalars(step, w)
     assert program is not None
-    if not (step.tallies or step.ranks is not None or step.feeds):
+    if not (step.tallies or step.keeps or step.ranks is not None or step.feeds):
         return launch(program, bases, scalars, streams)
     addresses = [base + offset for base, offset in zip(bases, program.offsets, strict=True)]
     if step.tallies:
         tally = placement.of(w.nodes[step.members[-1]])
         return launch_tally(program, addresses, scalars, tally.memory.view(numpy.int64))
+    if step.keeps is not None:
+        ranks = placement.of(w.nodes[step.members[-1]]).address
+        return launch_keep(program, step.keeps, addresses, scalars, ranks)
     if step.ranks is not None:
         return launch_pack(_source(step, w, addresses))
     if step.feeds[0][1].ranks is not None:
         kept = [(operand, _source(source, w, _inputs(source, w))) for operand, source in step.feeds]
+        if summed_alone(program):
+            summed(w.value(step.feeds[0][1].ranks).serial)
         return launch_kept(program, addresses, scalars, streams, kept)
     portions = [(operand, _portions(step, operand, source, w)) for operand, source in step.feeds]
     return launch_fed(program, addresses, scalars, streams, portions)

@@ -21,7 +21,7 @@ import numpy
 from lazyarr import config
 from lazyarr.codegen.rows_shell import slots
 from lazyarr.error_state import buffer_size
-from lazyarr.expr import Expr
+from lazyarr.expr import Expr, Keep
 from lazyarr.flags import Late, Raised
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.registry import Active
@@ -74,6 +74,8 @@ class Step:
     """The program counts, and the last member's value is the sums of the counts."""
     ranks: int | None = None
     """Of a program that packs: the value that says at which rank each block begins."""
+    keeps: Keep | None = None
+    """Of a program that packs to count: what it keeps, and the last member's value has the ranks, too."""
     feeds: tuple[tuple[int, Step], ...] = ()
     """Compressions that are packed chunk by chunk, just before a chunk needs them: which operand of the
     program, and the step that it would be by itself."""
@@ -108,6 +110,7 @@ class Step:
         return Step(
             members, tuple(map(at, self.stored)), self.program, tuple(map(at, self.operands)), constants,
             self.written, reusable, why, (), self.tallies, None if self.ranks is None else at(self.ranks),
+            self.keeps,
         )  # fmt: skip
 
 
