@@ -29,6 +29,7 @@ from lazyarr.fusion.rewrite import Keeps
 from lazyarr.fusion.structure import Numbers, Tokens
 from lazyarr.fusion.turns import Margin
 from lazyarr.records import NamedTuple, dataclass
+from lazyarr.row_rings import Ring
 
 Finding = Sequence[tuple[int, Raised]]
 """Which members of a step raised what."""
@@ -48,6 +49,10 @@ class PlacedTurn(NamedTuple):
     node: int
     source: int | None
     margins: tuple[Margin, ...]
+    ring: Ring | None = None
+    """Of a new buffer which pages come round, while steps run together."""
+    whole: str = ""
+    """Why none do."""
 
 
 @dataclass(slots=True, eq=False)
@@ -165,6 +170,15 @@ class RowPart(NamedTuple):
     """How many it has."""
 
 
+class PlacedRing(NamedTuple):
+    """A second buffer of which only the rows in use are there: of the value `to`, which has the margins of
+    `source`."""
+
+    ring: Ring
+    source: int
+    to: int
+
+
 @dataclass(slots=True, eq=False)
 class RowBlocks:
     """Steps that run together on blocks of rows (`fusion.rows`)."""
@@ -194,6 +208,7 @@ class RowBlocks:
     """The values that the parts read and write where these lie, each once."""
     outer: tuple[int, ...] = ()
     """Extents of axes along which a block is in one position."""
+    rings: tuple[PlacedRing, ...] = ()
 
     def __post_init__(self) -> None:
         if self.lying:

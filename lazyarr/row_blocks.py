@@ -10,11 +10,12 @@ values are named, and each evaluation decides (`RowBlocks.early`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Any
 
+from lazyarr.buffers import has_rings
 from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.config import current
 from lazyarr.expr import Expr, Map
@@ -29,9 +30,10 @@ from lazyarr.fusion.structure import Framed, Key, Numbering
 from lazyarr.fusion.touches import Touch
 from lazyarr.launch import NONTEMPORAL_BYTES
 from lazyarr.launch_rows import may_stream
-from lazyarr.plan import Place, PlacedTurn, RowBlocks, RowPart, Step, Walk, block_rows
+from lazyarr.plan import Place, PlacedRing, PlacedTurn, RowBlocks, RowPart, Step, Walk, block_rows
 from lazyarr.records import NamedTuple
 from lazyarr.row_reads import Reads, fits_in, reach, way_of
+from lazyarr.row_rings import Ring, ring_of
 from lazyarr.row_room import widest
 from lazyarr.row_values import Uses
 from lazyarr.schedule import LINE, scattered
@@ -49,7 +51,7 @@ def joined(
     Where memory is `tight`, threads hold no more of what passes than there may be besides NumPy's."""
     apart = is_off("rows") or not {"fusion", "reduction"} <= current.parallel
     rows = Found() if apart else parted.rows
-    found, kept = dict(steps), Found([], dict(rows.apart))
+    found, kept, passing = dict(steps), Found(apart=dict(rows.apart)), set[int]()
     uses = Uses.of(parted.groups if rows.chains else ())
     alike: dict[Key, Joint | str] = {}
     for chain in rows.chains:
@@ -60,16 +62,29 @@ def joined(
         if len(shared) > len({*shared}):
             step = "they compute the same"
         elif len(mine) == len(numbers):
-            step = _Joining(w, uses, chain, [steps[k] for k in numbers], mine, tight).step(alike)
+            step = _Joining(w, uses, chain, [steps[k] for k in numbers], mine, tight).step(alike, passing)
         if isinstance(step, str):
             kept.apart.update(dict.fromkeys(numbers[1:], step))
             continue
         assert step.rows is not None
         kept.chains.append(chain.nested(len(step.rows.outer)).in_blocks(step.rows.rows))
+        kept.buffers.append(_buffers(step, step.rows))
         found[numbers[0]] = step
         for k in numbers[1:]:
             del found[k]
     return list(found.values()), kept
+
+
+def _buffers(step: Step, rows: RowBlocks) -> tuple[str, ...]:
+    """What becomes of second buffers."""
+    strips, found = rows.strips(get_num_threads()), list[str]()
+    for turn in step.turns:
+        kind = None if turn.ring is None else turn.ring.pattern(strips)
+        if kind is not None:
+            found.append(f"sweeps' second buffer has {kind.own} of {kind.nbytes} bytes, which come round")
+        elif turn.whole:
+            found.append(f"sweeps' second buffer is whole: {turn.whole}")
+    return tuple(found)
 
 
 class Joint(NamedTuple):
@@ -89,6 +104,8 @@ class Joint(NamedTuple):
     """What has a thread's own memory."""
     lying: list[int]
     """What lies elsewhere."""
+    rings: dict[int, Ring | str]
+    """Second buffers of sweeps, by the part that writes to them first; or why they are whole."""
 
 
 _NBYTES = attrgetter("nbytes")
@@ -111,8 +128,10 @@ class _Joining:
         self.own = Numbering()
         """By number of a value: the chain's own number."""
 
-    def step(self, alike: dict[Key, Joint | str]) -> Step | str:
-        """The step, or why the groups run one by one after all."""
+    def step(self, alike: dict[Key, Joint | str], passing: set[int]) -> Step | str:
+        """The step, or why the groups run one by one after all.
+
+        Values (serials) that are `passing` are gone when the step that makes them has run."""
         key = self._structure()
         joint = alike.get(key)
         if joint is None:
@@ -126,7 +145,8 @@ class _Joining:
             parts, joint.rows, joint.blocks, joint.own_bytes, joint.spare, joint.delay,
             lying=tuple([values[v] for v in joint.lying]), outer=joint.outer,
         )  # fmt: skip
-        turns = self._turns()
+        turns = self._turns(joint.rings, passing)
+        found.rings = tuple([self._placed(turn) for turn in turns if turn.ring is not None])
         if not turns:
             found.early = self._early(found, {values[v] for v in joint.inside})
         return Step(
@@ -136,16 +156,62 @@ class _Joining:
             shared=tuple([k for s in steps for k in s.shared]),
         )  # fmt: skip
 
-    def _turns(self) -> tuple[PlacedTurn, ...]:
+    def _turns(self, rings: Mapping[int, Ring | str], passing: set[int]) -> tuple[PlacedTurn, ...]:
         """The nodes that take turns with another buffer."""
         turns, found = self.chain.groups[0].memory.turns, list[PlacedTurn]()
-        for group in self.chain.groups if turns is not None else ():
+        for k, group in enumerate(self.chain.groups if turns is not None else ()):
             for node in group.nodes:
                 turn = turns.first.get(node.serial) if turns is not None else None
-                if turn is not None:
-                    source = None if turn.source is None else self.w.numbers[id(turn.source)]
-                    found.append(PlacedTurn(self.w.numbers[id(node)], source, turn.margins))
+                if turn is None:
+                    continue
+                begins, source = node.serial in turns.begin, turn.source
+                if begins and source is not None and source.serial in passing:
+                    source = None
+                ring = rings.get(k, "") if begins else ""
+                at, from_ = (None if n is None else self.w.numbers[id(n)] for n in (node, source))
+                assert at is not None
+                if isinstance(ring, str):
+                    found.append(PlacedTurn(at, from_, turn.margins, None, ring))
+                    continue
+                key, members = group.memory.key(node), [n for g in self.chain.groups for n in g.nodes]
+                passing.update(n.serial for n in members if group.memory.key(n) is key)
+                found.append(PlacedTurn(at, None, turn.margins, ring))
         return tuple(found)
+
+    def _placed(self, turn: PlacedTurn) -> PlacedRing:
+        """A ring among the chain's values."""
+        assert turn.ring is not None
+        old = self.w.nodes[turn.node].old
+        return PlacedRing(turn.ring, self.w.numbers[id(old)], turn.node)
+
+    def _rings(self, rows: RowBlocks) -> Iterator[tuple[int, Ring | str]]:
+        """The second buffers, each by the part that writes to it first."""
+        memory, numbers = self.chain.groups[0].memory, self.w.numbers
+        turns = memory.turns
+        if turns is None or is_off("rings") or not has_rings():
+            return
+        begun = [
+            (k, node) for k, group in enumerate(self.chain.groups) for node in group.nodes
+            if node.serial in turns.begin
+        ]
+        keys = [memory.key(node) for _, node in begun]
+        for (k, node), key in zip(begun, keys, strict=True):
+            lying = {
+                at: mine for at, step in enumerate(self.steps)
+                if (mine := [o for o, v in enumerate(step.operands) if memory.key(self.w.value(v)) is key])
+            }
+            assert node.old is not None and node.region is not None
+            if sum(key is other for other in keys) > 1:
+                yield k, "its sweeps are several runs"
+            elif next(iter(lying)) != k:
+                yield k, "others are there before"
+            elif not any(numbers[id(node.old)] in step.operands for step in self.steps):
+                yield k, "what no sweep writes lies elsewhere"
+            else:
+                margins = turns.first[node.serial].margins
+                ring = ring_of(rows, lying, node.nbytes, node.region.strides[0], margins)
+                little = not isinstance(ring, str) and ring.pattern(rows.strips(get_num_threads())) is None
+                yield k, "the rows in use are most of it" if little else ring
 
     def _structure(self) -> Key:
         """All that a chain's rows go by: the groups' structures, which values are which, and what becomes of
@@ -160,7 +226,16 @@ class _Joining:
             joining.like or joining, *map(id, self.framed),        # (what is planned keeps these alive)
             *map(own.__getitem__, said), *map(_NBYTES, values),
             *[t[1].op is None for t in touches], *[passes(t[0], until, asked) for t in touches if t[6]],
+            *self._begins(),
         )  # fmt: skip
+
+    def _begins(self) -> Iterator[Hashable]:
+        """Where sweeps begin to take turns with another buffer, and what is copied there."""
+        turns = self.given.groups[0].memory.turns
+        for k, group in enumerate(self.given.groups if turns is not None else ()):
+            for node in group.nodes:
+                if turns is not None and node.serial in turns.begin:
+                    yield k, turns.first[node.serial].margins
 
     def _joint(self) -> Joint | str:
         found = widest(self.w, self.uses, self.given, self.steps, self.tight)
@@ -191,14 +266,16 @@ class _Joining:
                 chain.rows(k),
             ))  # fmt: skip
         spare, delay = room.spare(), room.delay()
+        joined_parts = tuple([RowPart(step, *part) for step, part in zip(self.steps, parts, strict=True)])
+        blocked = RowBlocks(joined_parts, rows, blocks, own_bytes, spare, delay, outer=room.outer)
+        rings = dict(self._rings(blocked))
         if current.verify:
-            joined_parts = tuple([RowPart(step, *part) for step, part in zip(self.steps, parts, strict=True)])
-            blocked = RowBlocks(joined_parts, rows, blocks, own_bytes, spare, delay, outer=room.outer)
             self._verify(blocked, room.all_rows())
+            self._prove(blocked, rings)
         lying = dict.fromkeys(self.own[k] for step in self.steps for k in step.operands if k not in memory)
         return Joint(
             room.outer, rows, blocks, own_bytes, spare, delay, parts, list(self._reusable()),
-            [self.own[v] for v in self.inside], list(lying),
+            [self.own[v] for v in self.inside], list(lying), rings,
         )  # fmt: skip
 
     def _slots(self, every: int, rows: int) -> tuple[dict[int, int], int]:
@@ -325,6 +402,14 @@ class _Joining:
                     high += rows.start * along + sum(max(0, most) for most in apart)
                     if not 0 <= low <= high <= room:
                         raise InvalidKernel(f"operand {k} leaves its memory in block {block}")
+
+    def _prove(self, found: RowBlocks, rings: Mapping[int, Ring | str]) -> None:
+        """Does nobody find in a ring what others have put there, and does what is copied stay within?"""
+        for ring in rings.values():
+            if isinstance(ring, Ring):
+                wrong = ring.prove(found.strips(get_num_threads())) or ring.leaves()
+                if wrong:
+                    raise InvalidKernel(f"a second buffer of sweeps: {wrong}")
 
     def _early(self, found: RowBlocks, inside: Collection[int]) -> tuple[int, ...]:
         """Values that would go before the last result has its memory, if NumPy might need less."""
