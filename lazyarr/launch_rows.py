@@ -228,11 +228,11 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
         words[at : at + shell.PER_PART] = array(
             "q", [*part.place[:2], *rows.span(part), 8 * ready.raised[k][0], 0, *added, 0]
         )
-    for placed in rows.rings:
-        if placed.ring.pieces:
-            at = shell.FIRST + placed.ring.part * shell.PER_PART
-            words[at + shell.MARGINS] = 8 * len(words)
-            words.extend(_margins(placed, places))
+    for k in range(len(parts)):
+        mine = [placed for placed in rows.rings if placed.ring.part == k and placed.ring.pieces]
+        if mine:
+            words[shell.FIRST + k * shell.PER_PART + shell.MARGINS] = 8 * len(words)
+            words.extend([len(mine), *(word for placed in mine for word in _margins(placed, places))])
     if rows.delay:
         words[shell.STRIPS] = rows.strips(threads)
         words[shell.SLOTS_AT] = threads * own_bytes
@@ -255,7 +255,7 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
 
 
 def _margins(placed: PlacedRing, places: Mapping[int, int]) -> list[int]:
-    """The words of what a part copies before it runs on a block."""
+    """The words of what a part copies to a ring before it runs on a block."""
     ring = placed.ring
     rows = ring.row, ring.before, ring.rows, ring.nbytes // ring.row
     bases = 8 * places[placed.source], 8 * places[placed.to]

@@ -159,9 +159,11 @@ class _Joining:
     def _turns(self, rings: Mapping[int, Ring | str], passing: set[int]) -> tuple[PlacedTurn, ...]:
         """The nodes that take turns with another buffer."""
         turns, found = self.chain.groups[0].memory.turns, list[PlacedTurn]()
-        for k, group in enumerate(self.chain.groups if turns is not None else ()):
+        if turns is None:
+            return ()
+        for k, group in enumerate(self.chain.groups):
             for node in group.nodes:
-                turn = turns.first.get(node.serial) if turns is not None else None
+                turn = turns.first.get(node.serial)
                 if turn is None:
                     continue
                 begins, source = node.serial in turns.begin, turn.source

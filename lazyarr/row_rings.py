@@ -2,11 +2,11 @@
 
 In:  which bytes of the buffer each part of a chain touches on each block, and when; what no sweep writes.
 Out: which of its pages come round (`ring_pages.Pattern`), or why all have to be there.
-The parts of a strip go through the buffer together: at one time all touch bytes within a window, which moves on
-with the blocks.  So addresses that are no less than a window apart may have the same pages: who touches one
-does so before anybody touches the other.  That holds for bytes that one strip alone touches, and for blocks
-that are neither a part's first nor its last, which have other rows.  All else has pages of its own: the ends,
-and what strips leave to be read in seams.
+The parts of a strip go through the buffer together: at one time all touch bytes within a window, which moves
+on with the blocks.  So addresses that are no less than a window apart may have the same pages: who touches
+one does so before anybody touches the other.  That holds for bytes that one strip alone touches, and for
+blocks that are neither a part's first nor its last, which have other rows.  All else has pages of its own:
+the ends, and what strips leave to be read in seams.
 
 What no sweep writes (`turns.Margin`) has to be there as often as pages come round.  The part that writes to
 the buffer first copies it, block by block (`codegen.rows_shell`), and no other may be ahead of it.
@@ -52,7 +52,7 @@ class Piece(NamedTuple):
     at: int
     """Bytes from where a row begins."""
     nbytes: int
-    count: int
+    times: int
     """So many of them in a row."""
     step: int
 
@@ -189,8 +189,8 @@ class Ring:
     def leaves(self) -> str | None:
         """Does a piece leave the buffer, or its row?"""
         for p in self.pieces:
-            inside = 0 <= p.low and p.high * self.row <= self.nbytes and 0 <= p.at and 0 <= p.step
-            if not inside or p.at + (p.count - 1) * p.step + p.nbytes > self.row:
+            inside = min(p.low, p.at, p.step) >= 0 and p.high * self.row <= self.nbytes
+            if not inside or p.at + (p.times - 1) * p.step + p.nbytes > self.row:
                 return "what is copied lies outside"
         return None
 

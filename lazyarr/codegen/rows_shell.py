@@ -44,10 +44,10 @@ MOVES and MOVE_COUNT.
 A move: WORD (of the operand's pointer), BASE (the word of its buffer's address; 0 for the slot), AT (where
 it begins there in block 0), STEP (bytes from block to block), MADE and MADE_FRONT (LAG and FRONT of the
 kernel that fills the slot), JUMPS (as many words as OUTER says: bytes from row to row along those axes).
-Margins, which are copied from one buffer to another where a kernel is about to run: FROM and TO (the words of
-their addresses), ROW (bytes), BEFORE (which row of the buffers is the first one of block 0), ROWS (of a block),
-HEIGHT (all rows; the first and the last block have also those before and behind), PIECES (number); then the
-pieces.
+Margins, which are copied where a kernel is about to run: the number of tables, then these.
+A table: FROM and TO (the words of buffers' addresses), ROW (bytes), BEFORE (which row of the buffers is the
+first one of block 0), ROWS_EACH (of a block), HEIGHT (all rows; the first and the last block have also those
+before and behind), PIECES (number); then the pieces.
 A piece: LOW and HIGH (rows), PLACE (in the row), BYTES, TIMES (in the row), APART.
 Places of words are in bytes from the words that hold them.
 """
@@ -156,10 +156,12 @@ def _run_part(target: Target) -> str:
     place = b.op(f"select i1 {is_first}, i64 {b.word(part, HEAD)}, i64 {place}")
     margins = b.word(part, MARGINS)
     with b.when(b.op(f"icmp ne i64 {margins}, 0")):
-        b.do(
-            f"call void @{_COPY}(ptr %words, ptr {b.at('%words', margins)}, i64 %block, i1 {is_first}, "
-            f"i1 {is_last})"
-        )
+        tables, first = b.word(b.at("%words", margins), 0), b.add(margins, "8")
+        with b.loop("0", tables, carried=[("i64", first)]) as (_, left):
+            table = b.at("%words", left.now[0])
+            b.do(f"call void @{_COPY}(ptr %words, ptr {table}, i64 %block, i1 {is_first}, i1 {is_last})")
+            nbytes = b.add(b.mul(b.word(table, PIECES), str(8 * PER_PIECE)), str(8 * FIRST_PIECE))
+            left.next = [b.add(left.now[0], nbytes)]
     variant = b.at("%words", place)
     _bind(b, variant)
     b.put("%own", 8 * Layout.SCRATCH, "ptr", scratch)
