@@ -105,7 +105,7 @@ class Joint(NamedTuple):
     lying: list[int]
     """What lies elsewhere."""
     rings: dict[int, Ring | str]
-    """Second buffers of sweeps, by the part that writes to them first; or why they are whole."""
+    """Second buffers of sweeps, by the value that lies there first; or why they are whole."""
 
 
 _NBYTES = attrgetter("nbytes")
@@ -161,7 +161,7 @@ class _Joining:
         turns, found = self.chain.groups[0].memory.turns, list[PlacedTurn]()
         if turns is None:
             return ()
-        for k, group in enumerate(self.chain.groups):
+        for group in self.chain.groups:
             for node in group.nodes:
                 turn = turns.first.get(node.serial)
                 if turn is None:
@@ -169,9 +169,9 @@ class _Joining:
                 begins, source = node.serial in turns.begin, turn.source
                 if begins and source is not None and source.serial in passing:
                     source = None
-                ring = rings.get(k, "") if begins else ""
-                at, from_ = (None if n is None else self.w.numbers[id(n)] for n in (node, source))
-                assert at is not None
+                at = self.w.numbers[id(node)]
+                ring = rings.get(self.own[at], "") if begins else ""
+                from_ = None if source is None else self.w.numbers[id(source)]
                 if isinstance(ring, str):
                     found.append(PlacedTurn(at, from_, turn.margins, None, ring))
                     continue
@@ -187,7 +187,7 @@ class _Joining:
         return PlacedRing(turn.ring, self.w.numbers[id(old)], turn.node)
 
     def _rings(self, rows: RowBlocks) -> Iterator[tuple[int, Ring | str]]:
-        """The second buffers, each by the part that writes to it first."""
+        """The second buffers, each by the value that lies there first."""
         memory, numbers = self.chain.groups[0].memory, self.w.numbers
         turns = memory.turns
         if turns is None or is_off("rings") or not has_rings():
@@ -203,17 +203,18 @@ class _Joining:
                 if (mine := [o for o, v in enumerate(step.operands) if memory.key(self.w.value(v)) is key])
             }
             assert node.old is not None and node.region is not None
+            name = self.own[numbers[id(node)]]
             if sum(key is other for other in keys) > 1:
-                yield k, "its sweeps are several runs"
+                yield name, "its sweeps are several runs"
             elif next(iter(lying)) != k:
-                yield k, "others are there before"
+                yield name, "others are there before"
             elif not any(numbers[id(node.old)] in step.operands for step in self.steps):
-                yield k, "what no sweep writes lies elsewhere"
+                yield name, "what no sweep writes lies elsewhere"
             else:
                 margins = turns.first[node.serial].margins
                 ring = ring_of(rows, lying, node.nbytes, node.region.strides[0], margins)
                 little = not isinstance(ring, str) and ring.pattern(rows.strips(get_num_threads())) is None
-                yield k, "the rows in use are most of it" if little else ring
+                yield name, "the rows in use are most of it" if little else ring
 
     def _structure(self) -> Key:
         """All that a chain's rows go by: the groups' structures, which values are which, and what becomes of

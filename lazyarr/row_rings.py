@@ -270,13 +270,15 @@ def ring_of(
 def _is_ahead(ring: Ring) -> bool:
     """Has the part that copies margins always done so where others are?"""
     first, step = ring.goings[0], ring.step
-    ready = first.middle[1] - first.late * step
     if (first.begin, first.end) != (0, ring.blocks):
         return False
     for g in ring.goings[1:]:
-        begins = g.first[1] - (g.begin + g.late) * step
-        ends = g.last[1] - (g.end - 1 + g.late) * step if g.end < ring.blocks else ready
-        between = g.middle[1] - g.late * step if g.end - g.begin > 2 else ready
-        if g.late < first.late or max(begins, ends, between) > ready:
+        behind = g.late - first.late
+        if behind < 0 or (
+            g.end - g.begin > 2 and g.middle[1] > first.middle[1] + behind * step
+        ) or any(
+            g.on(block, step)[1] > first.on(min(block + behind, ring.blocks - 1), step)[1]
+            for block in (g.begin, g.end - 1)
+        ):  # fmt: skip
             return False
     return True
