@@ -12,8 +12,9 @@ go first; so what always holds is not touched by them.
 Blocks below `SMALL` come from NumPy.  The others are spans of anonymous pages: best fit, split at
 the page asked for, merged with free neighbours, the longest unused given back first.
 
-`Ring`s are address ranges in which pages come round (`ring_pages`).  Those that nobody uses are kept for the
-next one of their pattern, and count as cached.
+`Ring`s are address ranges in which pages come round (`ring_pages`), in the place of memory that NumPy needs.
+Those that nobody uses are kept for the next one of their pattern: cached bytes, too, no more of them than one
+ring has saved.
 """
 
 from __future__ import annotations
@@ -94,6 +95,8 @@ class _Allocator:
         self.rings = rings
         self._rings: list[tuple[Pattern, int]] = []
         """Rings that nobody uses, and where they are; the longest unused first."""
+        self._saved = 0
+        """Bytes that a ring had fewer than addresses, at most."""
         self._came: deque[tuple[Pattern, int, int]] = deque()
         self.forks = 0
         """How often this process is a child since rings are made: it has none of its parents'."""
@@ -114,6 +117,7 @@ class _Allocator:
                 start = self._pages.fresh(nbytes)
                 if start is None:
                     self._shrink(0)
+                    self._unmap(0)
                     start = self._pages.fresh(nbytes)
             if start is not None:
                 self.live += nbytes
@@ -139,6 +143,7 @@ class _Allocator:
                 self._shrink(max(self.peak - self.live - asked.own, 0))
                 start = self.rings.fresh(asked)
             if start is not None:
+                self._saved = max(self._saved, asked.nbytes - asked.own)
                 self.live += asked.own
                 self.peak = max(self.peak, self.live)
         self._collect()
@@ -151,11 +156,7 @@ class _Allocator:
 
     def has_room(self, nbytes: int) -> bool:
         """May so many bytes more be cached?"""
-        return self.cached + nbytes <= current.buffer_cache_bytes
-
-    @property
-    def cached(self) -> int:
-        return self._free.total + sum([kind.own for kind, _ in self._rings])
+        return self._free.total + nbytes <= current.buffer_cache_bytes
 
     def _collect(self) -> None:
         # Not `acquire(blocking=False)`: an interrupt between it and a `try` would keep the lock for ever.
@@ -173,34 +174,37 @@ class _Allocator:
             self.live -= kind.own
             if forks == self.forks:
                 self._rings.append((kind, start))
-        while len(self._rings) > MOST_RINGS:
-            self._unmap_ring()
         self._shrink(current.buffer_cache_bytes)
+        if self._rings:
+            self._unmap(min(self._saved, current.buffer_cache_bytes - self._free.total))
 
     def _shrink(self, limit: int) -> None:
-        while self.cached > limit:
-            if self._free.total:
-                self._pages.release(*self._free.oldest())
-            else:
-                self._unmap_ring()
+        while self._free.total > limit:
+            self._pages.release(*self._free.oldest())
 
-    def _unmap_ring(self) -> None:
-        kind, start = self._rings.pop(0)
-        assert self.rings is not None
-        self.rings.release(start, kind.nbytes)
+    def _in_rings(self) -> int:
+        return sum([kind.own for kind, _ in self._rings])
+
+    def _unmap(self, limit: int) -> None:
+        """Keep no more bytes of rings."""
+        while self._rings and (self._in_rings() > limit or len(self._rings) > MOST_RINGS):
+            kind, start = self._rings.pop(0)
+            assert self.rings is not None
+            self.rings.release(start, kind.nbytes)
 
     def trim(self) -> None:
         let_go()
         with self._lock:
             self._settle()
             self._shrink(0)
+            self._unmap(0)
         self._collect()
 
     def usage(self) -> Usage:
         let_go()
         with self._lock:
             self._settle()
-            return Usage(self.live, self.cached, self.peak)
+            return Usage(self.live, self._free.total + self._in_rings(), self.peak)
 
     def before_fork(self) -> None:
         # The timeout: a signal handler that forks may have interrupted the holder of the lock.

@@ -164,15 +164,18 @@ def test_rings_are_mapped_once() -> None:
         del allocator.rings.fresh
 
 
-def test_what_is_cached_and_live_is_never_more_than_was_live() -> None:
+def test_rings_that_nobody_uses_have_no_more_than_one_has_saved() -> None:
     buffers.trim()
+    allocator: Any = buffers._allocator
     for shape in ((700, 61), (1400, 61), (700, 130)):
-        for _ in range(2):
-            u = pending(JACOBI, shape)
-            lazyarr.evaluate(u)
+        for times in (4, 6, 8):
+            lazyarr.evaluate(pending(JACOBI, shape, times))
             use = buffers.usage()
-            assert use.live + use.cached <= use.peak_live
-        del u
+            rings = sum(kind.own for kind, _ in allocator._rings)
+            assert use.live + use.cached - rings <= use.peak_live and rings <= allocator._saved
+    with options(buffer_cache_bytes=0):
+        lazyarr.evaluate(pending(JACOBI, (700, 61)))
+        assert not buffers.usage().cached and not allocator._rings
 
 
 @pytest.mark.parametrize("refused", ["nobody", "now"])
