@@ -25,7 +25,8 @@ import os
 import sys
 from _thread import allocate_lock
 from collections import deque
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -34,7 +35,9 @@ from lazyarr.counters import COUNT
 from lazyarr.geometry import address as address_of
 from lazyarr.pages import LARGE, PAGE, FreeSpans, Pages
 from lazyarr.records import NamedTuple
-from lazyarr.ring_pages import Pattern, RingPages
+
+if TYPE_CHECKING:
+    from lazyarr.ring_pages import Pattern, RingPages
 
 SMALL = 32 << 10
 """Smaller blocks come from NumPy: malloc keeps them warm by itself."""
@@ -88,11 +91,12 @@ def keep_warm(memory: numpy.ndarray, at: int, finalizing: Any = sys.is_finalizin
 class _Allocator:
     """Hands out spans and takes them back, from any thread, even from within a garbage collection."""
 
-    def __init__(self, pages: Pages, rings: RingPages | None = None) -> None:
+    def __init__(self, pages: Pages) -> None:
         self._pages = pages
         self._free = FreeSpans()
         self._returned: deque[tuple[int, int]] = deque()
-        self.rings = rings
+        self.rings: RingPages | None = None
+        """Loaded when somebody first asks for one."""
         self._rings: list[tuple[Pattern, int]] = []
         """Rings that nobody uses, and where they are; the longest unused first."""
         self._saved = 0
@@ -133,6 +137,7 @@ class _Allocator:
 
     def take_ring(self, asked: Pattern) -> tuple[int, bool] | None:
         """Where a ring begins, and whether it was there already; None: the system has none."""
+        self.rings = _ring_pages()
         if self.rings is None:
             return None
         with self._lock:
@@ -224,16 +229,9 @@ class _Allocator:
         self._held_for_fork = False
 
 
-def _ring_pages() -> RingPages | None:
-    try:
-        return RingPages()
-    except (AttributeError, OSError, TypeError):
-        return None
-
-
 def _make_allocator() -> _Allocator | None:
     try:
-        made = _Allocator(Pages(), _ring_pages())
+        made = _Allocator(Pages())
     except (AttributeError, OSError, TypeError):    # no mmap in the C library: all blocks from NumPy
         return None
     if hasattr(os, "register_at_fork"):
@@ -305,9 +303,19 @@ class Ring:
             allocator.give_ring(self._kind, self.address, self._forks)
 
 
+@cache
+def _ring_pages() -> RingPages | None:
+    from lazyarr.ring_pages import RingPages
+
+    try:
+        return RingPages()
+    except (AttributeError, OSError, TypeError):
+        return None
+
+
 def has_rings() -> bool:
     """Has the system pages that can come round?"""
-    return _allocator is not None and _allocator.rings is not None
+    return _allocator is not None and _ring_pages() is not None
 
 
 def ring(kind: Pattern, nbytes: int) -> Ring | None:

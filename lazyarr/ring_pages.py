@@ -60,6 +60,7 @@ class RingPages:
         if not sys.platform.startswith("linux") or DONT_FORK is None:
             raise OSError("no memory that can be mapped several times")
         self._memory = os.memfd_create
+        os.close(self._memory("lazyarr", os.MFD_CLOEXEC))       # (some systems refuse it)
         libc = ctypes.CDLL(None)
         self._map = libc.mmap
         self._map.restype = ctypes.c_void_p

@@ -142,7 +142,8 @@ class Ring:
             for edge in self.edges(strips)[1:-1]:
                 yield from g.over(edge - g.late, edge + g.front, self.step)
         extents = [(min(a for a, _ in some), max(b for _, b in some)) for some in self.spans(strips) if some]
-        for (_, high), (low, _) in pairwise(extents):
+        for k in range(1, len(extents)):        # (what several strips touch, or lies between them)
+            high, low = max(b for _, b in extents[:k]), min(a for a, _ in extents[k:])
             yield min(low, high), max(low, high)
         yield from ((0, 0), (self.nbytes, self.nbytes))
 

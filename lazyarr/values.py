@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import sys
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -20,7 +20,9 @@ from lazyarr.expr import LOCK, Expr
 from lazyarr.forks import hold_at_forks
 from lazyarr.geometry import address, offset_of
 from lazyarr.resting import COLLECTING
-from lazyarr.ring_pages import Pattern
+
+if TYPE_CHECKING:
+    from lazyarr.ring_pages import Pattern
 
 hold_at_forks(LOCK)         # here: a fork takes the lock of `buffers`, taken inside this one, after it
 
