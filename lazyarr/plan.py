@@ -119,8 +119,9 @@ class Step:
 RUNS_EACH = 16
 """Runs of successive blocks for each thread, about."""
 
-STRIPS_EACH = 2
-"""Strips for each thread."""
+STRIPS_EACH, RINGS_EACH = 2, 1
+"""Strips for each thread; where second buffers are rings, of which each strip has one, and what it leaves to
+seams besides."""
 
 STRIP_BLOCKS = 8
 """Blocks of a strip, at least, for each block that steps lag: at its ends so many of them come later."""
@@ -230,11 +231,12 @@ class RowBlocks:
         """How many blocks parts leave out at an end of a strip, half of those at both ends, at most."""
         return -(-max(part.place.late + part.place.front for part in self.parts) // 2)
 
-    def strips(self, threads: int) -> int:
+    def strips(self, threads: int, each: int = 0) -> int:
         """Where parts lag: how many pieces, each of successive blocks, run side by side."""
         if threads == 1:
             return 1
-        most = min(STRIPS_EACH * threads, self.blocks // (STRIP_BLOCKS * max(1, self.most)))
+        each = each or (RINGS_EACH if self.rings else STRIPS_EACH)
+        most = min(each * threads, self.blocks // (STRIP_BLOCKS * max(1, self.most)))
         if self.own_bytes:
             most = min(most, self.spare // (slots(self.delay) * self.own_bytes))
         return max(1, most // threads * threads if most > threads else most)    # (so that all end together)

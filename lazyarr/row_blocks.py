@@ -30,7 +30,17 @@ from lazyarr.fusion.structure import Framed, Key, Numbering
 from lazyarr.fusion.touches import Touch
 from lazyarr.launch import NONTEMPORAL_BYTES
 from lazyarr.launch_rows import may_stream
-from lazyarr.plan import Place, PlacedRing, PlacedTurn, RowBlocks, RowPart, Step, Walk, block_rows
+from lazyarr.plan import (
+    RINGS_EACH,
+    Place,
+    PlacedRing,
+    PlacedTurn,
+    RowBlocks,
+    RowPart,
+    Step,
+    Walk,
+    block_rows,
+)
 from lazyarr.records import NamedTuple
 from lazyarr.row_reads import Reads, fits_in, reach, way_of
 from lazyarr.row_rings import Ring, ring_of
@@ -213,7 +223,8 @@ class _Joining:
             else:
                 margins = turns.first[node.serial].margins
                 ring = ring_of(rows, lying, node.nbytes, node.region.strides[0], margins)
-                little = not isinstance(ring, str) and ring.pattern(rows.strips(get_num_threads())) is None
+                strips = rows.strips(get_num_threads(), RINGS_EACH)
+                little = not isinstance(ring, str) and ring.pattern(strips) is None
                 yield name, "the rows in use are most of it" if little else ring
 
     def _structure(self) -> Key:
@@ -410,7 +421,7 @@ class _Joining:
         """Does nobody find in a ring what others have put there, and does what is copied stay within?"""
         for ring in rings.values():
             if isinstance(ring, Ring):
-                wrong = ring.prove(found.strips(get_num_threads())) or ring.leaves()
+                wrong = ring.prove(found.strips(get_num_threads(), RINGS_EACH)) or ring.leaves()
                 if wrong:
                     raise InvalidKernel(f"a second buffer of sweeps: {wrong}")
 
