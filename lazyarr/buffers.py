@@ -49,7 +49,7 @@ WARM_MOST = 8 << 20
 """Bytes of the largest of which there are so many."""
 WARM_LARGEST = 4 * WARM_MOST
 """And of the largest of which there is one: filling it takes a hundred times what its allocation takes."""
-MOST_RINGS = 8
+MOST_RINGS = 32
 """Rings that nobody uses."""
 _LINE = 64
 _PLACES = itertools.cycle(range(4))
