@@ -15,7 +15,6 @@ from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from lazyarr.buffers import has_rings
 from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.config import current
 from lazyarr.expr import Expr, Map
@@ -43,7 +42,7 @@ from lazyarr.plan import (
 )
 from lazyarr.records import NamedTuple
 from lazyarr.row_reads import Reads, fits_in, reach, way_of
-from lazyarr.row_rings import Ring, ring_of
+from lazyarr.row_rings import Ring, rings_of
 from lazyarr.row_room import widest
 from lazyarr.row_values import Uses
 from lazyarr.schedule import LINE, scattered
@@ -196,37 +195,6 @@ class _Joining:
         old = self.w.nodes[turn.node].old
         return PlacedRing(turn.ring, self.w.numbers[id(old)], turn.node)
 
-    def _rings(self, rows: RowBlocks) -> Iterator[tuple[int, Ring | str]]:
-        """The second buffers, each by the value that lies there first."""
-        memory, numbers = self.chain.groups[0].memory, self.w.numbers
-        turns = memory.turns
-        if turns is None or is_off("rings") or not has_rings():
-            return
-        begun = [
-            (k, node) for k, group in enumerate(self.chain.groups) for node in group.nodes
-            if node.serial in turns.begin
-        ]
-        keys = [memory.key(node) for _, node in begun]
-        for (k, node), key in zip(begun, keys, strict=True):
-            lying = {
-                at: mine for at, step in enumerate(self.steps)
-                if (mine := [o for o, v in enumerate(step.operands) if memory.key(self.w.value(v)) is key])
-            }
-            assert node.old is not None and node.region is not None
-            name = self.own[numbers[id(node)]]
-            if sum(key is other for other in keys) > 1:
-                yield name, "its sweeps are several runs"
-            elif next(iter(lying)) != k:
-                yield name, "others are there before"
-            elif not any(numbers[id(node.old)] in step.operands for step in self.steps):
-                yield name, "what no sweep writes lies elsewhere"
-            else:
-                margins = turns.first[node.serial].margins
-                ring = ring_of(rows, lying, node.nbytes, node.region.strides[0], margins)
-                strips = rows.strips(get_num_threads(), RINGS_EACH)
-                little = not isinstance(ring, str) and ring.pattern(strips) is None
-                yield name, "the rows in use are most of it" if little else ring
-
     def _structure(self) -> Key:
         """All that a chain's rows go by: the groups' structures, which values are which, and what becomes of
         these.  (Which buffers are which says what the chain is like.)"""
@@ -282,10 +250,14 @@ class _Joining:
         spare, delay = room.spare(), room.delay()
         joined_parts = tuple([RowPart(step, *part) for step, part in zip(self.steps, parts, strict=True)])
         blocked = RowBlocks(joined_parts, rows, blocks, own_bytes, spare, delay, outer=room.outer)
-        rings = dict(self._rings(blocked))
+        strips = blocked.strips(get_num_threads(), RINGS_EACH)
+        rings = {self.own[v]: ring for v, ring in rings_of(self.chain, self.w, blocked, strips)}
         if current.verify:
             self._verify(blocked, room.all_rows())
-            self._prove(blocked, rings)
+            for ring in rings.values():
+                wrong = None if isinstance(ring, str) else ring.prove(strips)
+                if wrong:
+                    raise InvalidKernel(f"a second buffer of sweeps: {wrong}")
         lying = dict.fromkeys(self.own[k] for step in self.steps for k in step.operands if k not in memory)
         return Joint(
             room.outer, rows, blocks, own_bytes, spare, delay, parts, list(self._reusable()),
@@ -416,14 +388,6 @@ class _Joining:
                     high += rows.start * along + sum(max(0, most) for most in apart)
                     if not 0 <= low <= high <= room:
                         raise InvalidKernel(f"operand {k} leaves its memory in block {block}")
-
-    def _prove(self, found: RowBlocks, rings: Mapping[int, Ring | str]) -> None:
-        """Does nobody find in a ring what others have put there, and does what is copied stay within?"""
-        for ring in rings.values():
-            if isinstance(ring, Ring):
-                wrong = ring.prove(found.strips(get_num_threads(), RINGS_EACH)) or ring.leaves()
-                if wrong:
-                    raise InvalidKernel(f"a second buffer of sweeps: {wrong}")
 
     def _early(self, found: RowBlocks, inside: Collection[int]) -> tuple[int, ...]:
         """Values that would go before the last result has its memory, if NumPy might need less."""

@@ -23,15 +23,18 @@ from typing import TYPE_CHECKING
 
 import numpy
 
+from lazyarr.buffers import has_rings
 from lazyarr.fusion.turns import Margin
 from lazyarr.pages import PAGE
 from lazyarr.records import NamedTuple, dataclass
 from lazyarr.ring_pages import MOST_SPANS, Pattern, pattern
 from lazyarr.row_reads import reach
+from lazyarr.switches import is_off
 
 if TYPE_CHECKING:                   # (which have rings)
+    from lazyarr.fusion.chain import Chain
     from lazyarr.fusion.program import Program
-    from lazyarr.plan import RowBlocks, RowPart
+    from lazyarr.plan import RowBlocks, RowPart, Walk
 
 MOST_PIECES = 16
 """Pieces of different kinds that margins may have."""
@@ -157,7 +160,10 @@ class Ring:
         return self.patterns[strips]
 
     def prove(self, strips: int) -> str | None:
-        """Go through strips and seams block by block: what is wrong, if anything."""
+        """What is wrong, if anything: with strips and seams, block by block, or with what is copied."""
+        return self._goes_wrong(strips) or self._leaves()
+
+    def _goes_wrong(self, strips: int) -> str | None:
         length = -(-self.window // PAGE) * PAGE
         rings = [] if self.pattern(strips) is None else list(_gaps(sorted(self.kept(strips)), length))
         most, owners = [0] * len(rings), [-1] * len(rings)
@@ -187,7 +193,7 @@ class Ring:
                         return "what strips leave to seams does not stay"
         return None
 
-    def leaves(self) -> str | None:
+    def _leaves(self) -> str | None:
         """Does a piece leave the buffer, or its row?"""
         for p in self.pieces:
             inside = min(p.low, p.at, p.step) >= 0 and p.high * self.row <= self.nbytes
@@ -222,6 +228,38 @@ def pieces_of(margins: Sequence[Margin], row: int) -> tuple[Piece, ...] | None:
             further = at + sum(k * stride for k, stride in zip(place, strides, strict=True))
             found.append(Piece(low, low + rows, further, nbytes, count, step))
     return tuple(found) if len(found) <= MOST_PIECES else None
+
+
+def rings_of(
+    chain: Chain, w: Walk, rows: RowBlocks, strips: int
+) -> Iterator[tuple[int, Ring | str]]:  # fmt: skip
+    """The second buffers of a chain that runs in so many strips, each by the value that lies there first, or
+    why they have to be whole."""
+    memory, numbers = chain.groups[0].memory, w.numbers
+    turns = memory.turns
+    if turns is None or is_off("rings") or not has_rings():
+        return
+    begin = [(k, n) for k, group in enumerate(chain.groups) for n in group.nodes if n.serial in turns.begin]
+    keys = [memory.key(node) for _, node in begin]
+    for (k, node), key in zip(begin, keys, strict=True):
+        lying = {
+            at: mine for at, part in enumerate(rows.parts)
+            if (mine := [o for o, v in enumerate(part.step.operands) if memory.key(w.value(v)) is key])
+        }
+        assert node.old is not None and node.region is not None
+        found: Ring | str
+        if sum(key is other for other in keys) > 1:
+            found = "its sweeps are several runs"
+        elif next(iter(lying)) != k:
+            found = "others are there before"
+        elif not any(numbers[id(node.old)] in part.step.operands for part in rows.parts):
+            found = "what no sweep writes lies elsewhere"
+        else:
+            margins = turns.first[node.serial].margins
+            found = ring_of(rows, lying, node.nbytes, node.region.strides[0], margins)
+            if isinstance(found, Ring) and found.pattern(strips) is None:
+                found = "the rows in use are most of it"
+        yield numbers[id(node)], found
 
 
 def ring_of(

@@ -14,7 +14,7 @@ import numpy
 import pytest
 
 import lazyarr
-from lazyarr import buffers, plan, planning, row_blocks, row_room, values
+from lazyarr import buffers, plan, planning, row_rings, row_room, values
 from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.config import options
 from lazyarr.counters import COUNT
@@ -182,7 +182,7 @@ def test_rings_that_nobody_uses_have_no_more_than_one_has_saved() -> None:
 def test_without_rings(refused: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there are none the buffer is whole; where the system has none left, too, with the same plan."""
     if refused == "nobody":
-        monkeypatch.setattr(row_blocks, "has_rings", lambda: False)
+        monkeypatch.setattr(row_rings, "has_rings", lambda: False)
     else:
         monkeypatch.setattr(values, "ring", lambda kind, nbytes: None)
     for text in SWEEPS.values():
@@ -277,7 +277,7 @@ def test_compiled(name: str) -> None:
 
 def test_why_a_buffer_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "second buffer is whole: the rows in use are most of it" in explain(pending(JACOBI, (60, 61)))
-    monkeypatch.setattr(row_blocks, "ring_of", lambda *_: "it is not")
+    monkeypatch.setattr(row_rings, "ring_of", lambda *_: "it is not")
     assert "second buffer is whole: it is not" in explain(pending(JACOBI, (700, 61)))
 
 
