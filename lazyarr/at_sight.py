@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy
 
+from lazyarr.awaited import Awaited
 from lazyarr.calls import Call
 from lazyarr.compiler import COMPILER, numpy_ns
 from lazyarr.config import plan_key
@@ -104,35 +105,23 @@ class Sight:
     launches: int
 
 
-class Swift:
-    """Machine code for evaluations known at sight, once there were enough of them."""
+class Swift(Awaited):
+    """Machine code for evaluations known at sight, once there were enough of them that Python did."""
 
     def __init__(self) -> None:
+        super().__init__(SWIFT_PAYS, SWIFT_WRITING_PAYS)
         self.evaluate: Any = None
         """Function (nodes, `config.plan_key`) -> True if they are computed; None: Python is to do it; False:
         likewise, but some may be computed by now."""
         self.code: Any = None
-        self.left = SWIFT_PAYS
-        """Evaluations until somebody looks for it; nobody does once it is below zero."""
-        self.compiles = False
-        """Is it to be compiled then, if the cache does not have it?"""
 
-    def hear(self) -> None:
-        """One more evaluation was known at sight that Python does."""
-        self.left -= 1
-        if self.left or sys.is_finalizing():
-            return
-        if self.compiles and COMPILER.usable is None:
-            self.left = SWIFT_WRITING_PAYS      # (LLVM is not loaded for this alone)
-            return
+    def load(self, compiles: bool) -> bool:
         from lazyarr.swift_sight import load
 
-        self.left = -1
-        self.code = load(self.compiles)
+        self.code = load(compiles)
         if self.code is not None:
             self.evaluate = self.code.evaluate
-        elif not self.compiles:
-            self.compiles, self.left = True, SWIFT_WRITING_PAYS
+        return self.code is not None
 
     def tell(self, seconds: float) -> None:
         """Let the habit know, if the last evaluation tells about one, which took so long."""

@@ -35,7 +35,7 @@ from lazyarr.ranges import ASKED, RANGES
 from lazyarr.resting import COLLECTING, Resting
 from lazyarr.sinking import sunk
 from lazyarr.srcloc import note_lines
-from lazyarr.values import LEDGER, Buffer, is_held, results
+from lazyarr.values import Buffer, results, settle
 from lazyarr.worth import Account
 
 _IS_PENDING = attrgetter("op")
@@ -295,8 +295,7 @@ def _through_numpy(
             buf = Buffer.borrow(RANGES[op.name].as_asked(region.dtype, *inputs[ASKED]))
         else:
             reference.run(op, buf.real(region), tuple(inputs), mask, misaligned)
-        if is_held(node):
-            LEDGER.unallocated -= node.nbytes
+        settle(node)
         node.done(buf)
         if taken is not None:
             taken.buf = None

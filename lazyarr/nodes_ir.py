@@ -324,8 +324,8 @@ class Making(Function):
 def shared(of: Places) -> list[Making]:
     """Functions that the others call."""
     made: Sequence[Callable[[Places], Making]] = (
-        _outline, _hashed, _alike, _exposed, _snapshot, _enlisted, called, state, _place, _due, _tag,
-        _pending, _whole,
+        _outline, _hashed, alike, _exposed, _snapshot, _enlisted, called, state, _place, _due, _tag,
+        _pending, whole,
     )
     return [each(of) for each in made]
 
@@ -373,7 +373,7 @@ def _outline(of: Places) -> Making:
     return f
 
 
-def _alike(of: Places) -> Making:
+def alike(of: Places) -> Making:
     """Is an operand what an entry says at a place?"""
     f = Making("alike", ("words", "x", "at"), of)
     with f.is_lazy("%x"):
@@ -429,24 +429,33 @@ def _snapshot(of: Places) -> Making:
     buf, value, read = (
         f.made(Word.ALLOC, f.known(kind), 0) for kind in (Word.BUFFER, Word.EXPR, Word.READ)
     )
-    none, false, zero = Word.NONE, Word.FALSE, Word.ZERO
-    words = {
-        **dict.fromkeys(("op", "region", "old", "readers", "home", "errors", "loc"), none),
-        **dict.fromkeys(("masked", "spared", "replaced", "buffer_recycled", "buffer_orphan"), false),
-        **dict.fromkeys(("node_index", "depth", "weight"), zero), "epoch": Word.LESS,
-        "inputs": Word.EMPTY, "covers": Word.TRUE, "buffer_bridge": none,
-    }  # fmt: skip
-    fields = {name: f.held(f.known(word)) for name, word in words.items()} | {
-        "buf": buf, "nbytes": f.of_c(Word.INT, f.get(nbytes)),
-        "serial": f.of_c(Word.NEXT, f.known(Word.SERIALS)), "buffer_memory": memory,
-        "buffer_address": f.of_c(Word.INT, f.load(memory, DATA)),
-        "buffer_nbytes": f.of_c(Word.INT, f.get(nbytes)), "read_expr": value, "read_geo": f.held("%geo"),
-    }  # fmt: skip
-    owners = {"buffer": buf, "read": read}
-    for name, x in fields.items():
-        f.store(x, owners.get(name.split("_")[0], value), getattr(of, name))
+    leaf(f, value, buf, f.of_c(Word.INT, f.get(nbytes)))
+    for field in (of.buffer_recycled, of.buffer_orphan):
+        f.store(f.held(f.known(Word.FALSE)), buf, field)
+    for x, owner, field in (
+        (f.held(f.known(Word.NONE)), buf, of.buffer_bridge), (memory, buf, of.buffer_memory),
+        (f.of_c(Word.INT, f.load(memory, DATA)), buf, of.buffer_address),
+        (f.of_c(Word.INT, f.get(nbytes)), buf, of.buffer_nbytes),
+        (value, read, of.read_expr), (f.held("%geo"), read, of.read_geo),
+    ):  # fmt: skip
+        f.store(x, owner, field)
     f.give(read)
     return f
+
+
+def leaf(f: Making, value: str, buf: str, nbytes: str) -> None:
+    """Set all fields of a new value that exists already (`Expr.leaf`); references are the caller's."""
+    words = {
+        **dict.fromkeys(("op", "region", "old", "readers", "home", "errors", "loc"), Word.NONE),
+        **dict.fromkeys(("masked", "spared", "replaced"), Word.FALSE),
+        **dict.fromkeys(("node_index", "depth", "weight"), Word.ZERO), "epoch": Word.LESS,
+        "inputs": Word.EMPTY, "covers": Word.TRUE,
+    }  # fmt: skip
+    fields = {name: f.held(f.known(word)) for name, word in words.items()} | {
+        "buf": buf, "nbytes": nbytes, "serial": f.of_c(Word.NEXT, f.known(Word.SERIALS)),
+    }  # fmt: skip
+    for name, x in fields.items():
+        f.store(x, value, getattr(f.of, name))
 
 
 def _enlisted(of: Places) -> Making:
@@ -563,7 +572,7 @@ def _due(of: Places) -> Making:
     return f
 
 
-def _whole(of: Places) -> Making:
+def whole(of: Places) -> Making:
     """Is it an array of ours?  (Somebody may have made one without its attributes, or with others.)"""
     f = Making("whole", ("words", "x"), of)
     none = f.known(Word.NONE)

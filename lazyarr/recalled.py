@@ -139,8 +139,7 @@ def tell(
     """Let machine code know a call that was just made again, if it goes by this key alone."""
     known = _calls.get(key)
     if NODES.table is None:
-        if NODES.left >= 0:
-            NODES.hear()
+        NODES.hear()
     elif known is not None and not known.whole:
         NODES.table.recalls(key, method, x, args, kwargs, known)
 

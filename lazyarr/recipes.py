@@ -18,6 +18,7 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import capture, is_quiet, managed, ndarray, now
+from lazyarr.awaited import Awaited
 from lazyarr.config import OBSERVED, current
 from lazyarr.counters import COUNT
 from lazyarr.direct import DIRECT
@@ -176,39 +177,25 @@ def waits_for_more(x: ndarray) -> bool:
     return False
 
 
-class Nodes:
+class Nodes(Awaited):
     """Machine code that makes nodes by recipes (`swift_nodes`), once there were enough of them."""
 
     def __init__(self) -> None:
+        super().__init__(NODES_PAY, NODES_WRITING_PAYS)
         self.make: Any = None
         self.view: Any = None
         self.assign: Any = None
         self.update: Any = None
         self.recall: Any = None
         self.table: Any = None
-        self.left = NODES_PAY
-        """Nodes until somebody looks for it; nobody does once it is below zero."""
-        self.compiles = False
-        """Is it to be compiled then, if the cache does not have it?"""
 
-    def hear(self) -> None:
-        """One more large result waits that Python made."""
-        self.left -= 1
-        if self.left or sys.is_finalizing():
-            return
-        from lazyarr.compiler import COMPILER  # here: whoever imports lazyarr need not wait for it
-
-        if self.compiles and COMPILER.usable is None:
-            self.left = NODES_WRITING_PAYS      # (LLVM is not loaded for this alone)
-            return
+    def load(self, compiles: bool) -> bool:
         from lazyarr.swift_nodes import load
 
-        self.left = -1
-        found = load(self.compiles)
+        found = load(compiles)
         if found is not None:
             self.make, self.view, self.assign, self.update, self.recall, self.table = found
-        elif not self.compiles:
-            self.compiles, self.left = True, NODES_WRITING_PAYS
+        return found is not None
 
 
 NODES = Nodes()
@@ -275,7 +262,7 @@ def again(
     if not small < recipe.measure <= MEDIUM * small or jit == "always":
         if place.__class__ is int:
             NODES.table.write(place, fn, args, recipe)
-        elif NODES.left >= 0:
+        else:
             NODES.hear()
     loc = None
     if recipe.flagged or OBSERVED:

@@ -172,7 +172,26 @@ class Launch(IntEnum):
     COMBINE_AT = 19
     KERNELS = 20
     OPS = 21
-    END = 22
+    REAL = 22
+    """As `READ`, of values that are arrays of NumPy's."""
+    REAL_AT = 23
+    MADE = 24
+    """As `WRITTEN`, of results that are."""
+    MADE_AT = 25
+    NUMBERS = 26
+    """Of three words: the first one, the place of a number of Python's, and what it becomes (`Number`)."""
+    NUMBERS_AT = 27
+    END = 28
+
+
+class Number(IntEnum):
+    """A float or an int of Python's, and the type of a kernel's scalar."""
+
+    DOUBLE = 0
+    SINGLE = 1
+    INT = 2
+    INT_DOUBLE = 3
+    INT_SINGLE = 4
 
 
 PLAIN = "?bBhHiIlLqQefdFD"
@@ -224,13 +243,12 @@ MOST_SCRATCH = 4 << 20
 """Bytes that a launch needs beside its words."""
 
 
-class Written:
-    """A row, and what it refers to."""
+class Rows:
+    """A row as it grows, and what it refers to."""
 
-    def __init__(self, sight: Sight) -> None:
-        self.words = array("q", bytes(8 * Row.END))
+    def __init__(self, head: int) -> None:
+        self.words = array("q", bytes(8 * head))
         self.refers: list[Any] = []
-        self.way, self.share = sight.way, sight.share
         self.scratch = 0
         """Bytes that its launches need."""
 
@@ -243,6 +261,14 @@ class Written:
         self.words[owner + word], self.words[owner + word + 1] = len(entries), 8 * (len(self.words) - owner)
         for entry in entries:
             self.words.extend(entry)
+
+
+class Written(Rows):
+    """The row of an evaluation."""
+
+    def __init__(self, sight: Sight) -> None:
+        super().__init__(Row.END)
+        self.way, self.share = sight.way, sight.share
 
 
 def written(sight: Sight, values: Sequence[Expr], step: KnownStep) -> Written | None:
@@ -287,13 +313,7 @@ def written(sight: Sight, values: Sequence[Expr], step: KnownStep) -> Written | 
 
 def _launch(row: Written, b: Bound, place: Any, results: dict[int, int], values: Sequence[Expr]) -> bool:
     """Add a launch to a row; False if it is not of the kind that the code does."""
-    if b.counts is not None or len(b.words) > MOST_WORDS:
-        return False
-    begin = len(row.words)
-    row.words.extend([0] * Launch.END)
-    row.put(begin, Launch.WORDS, [[word] for word in b.words])
-    read, stored, scalars, memory = (list[list[int]]() for _ in range(4))
-    needed = 0
+    read, stored, scalars = (list[list[int]]() for _ in range(3))
     for word, k, offset in b.addresses:
         if k >= 0 and k not in results:
             return False
@@ -303,15 +323,28 @@ def _launch(row: Written, b: Bound, place: Any, results: dict[int, int], values:
         if scalar.dtype.char not in PLAIN:
             return False
         scalars += [[word, place(k), i, scalar.dtype.itemsize] for word in firsts]
-    for mine, nbytes in b.memory:
-        memory += [[word, needed] for word in mine]
-        needed += -(-nbytes // LINE) * LINE
-    if needed > MOST_SCRATCH:
+    begin = begun(row, b)
+    if begin is None:
         return False
-    row.scratch = max(row.scratch, needed)
     row.put(begin, Launch.READ, read)
     row.put(begin, Launch.WRITTEN, stored)
     row.put(begin, Launch.SCALARS, scalars)
+    return True
+
+
+def begun(row: Rows, b: Bound) -> int | None:
+    """Add a launch to a row, but for operands: where it begins; None if it is not of the kind that the code
+    does."""
+    needed, memory = 0, list[list[int]]()
+    for mine, nbytes in b.memory:
+        memory += [[word, needed] for word in mine]
+        needed += -(-nbytes // LINE) * LINE
+    if b.counts is not None or len(b.words) > MOST_WORDS or needed > MOST_SCRATCH:
+        return None
+    row.scratch = max(row.scratch, needed)
+    begin = len(row.words)
+    row.words.extend([0] * Launch.END)
+    row.put(begin, Launch.WORDS, [[word] for word in b.words])
     row.put(begin, Launch.MEMORY, memory)
     row.put(begin, Launch.INSIDE, b.inside)
     row.put(begin, Launch.RAISED, [*b.raised, *b.also])
@@ -322,4 +355,4 @@ def _launch(row: Written, b: Bound, place: Any, results: dict[int, int], values:
     }  # fmt: skip
     for word, number in rest.items():
         row.words[begin + word] = number
-    return True
+    return begin

@@ -18,9 +18,9 @@ from typing import Any
 
 from lazyarr.codegen.abi import SCALAR_WORDS, Layout
 from lazyarr.nodes_ir import Making, Word, called, state
-from lazyarr.object_fields import ITEMS, LENGTH, LIST_ITEMS, REFERENT, TYPE, VALUE
+from lazyarr.object_fields import DATA, ITEMS, LENGTH, LIST_ITEMS, REFERENT, TYPE, VALUE
 from lazyarr.sight_looks import LOOKS, Sighted
-from lazyarr.sight_rows import HASH, Also, Launch, Row
+from lazyarr.sight_rows import HASH, Also, Launch, Number, Row
 from lazyarr.threading.run import SLICE
 
 
@@ -70,10 +70,35 @@ def sighted(of: Any, name: str) -> Sighted:
         f.on(Word.INCREF, f.value(k))
     # (Whoever runs during the launch may have plans forgotten, with which their kernels go.)
     held += [f.held(f.load(f.load(row, 8 * ref), REFERENT)) for ref in (Row.PLAN, Row.WAY)]
-    f.within("@bind", f.get(launch))
+    ran, took = timed(f, f.get(launch), root, let_go)
+    with f.when("ne", f.within("@raised", f.get(launch)), 0):
+        f.store(1, row, 8 * Row.OFF)            # (Python computes it again, and tells)
+        f.on(Word.DECREF, took)
+        let_go()
+        f.give(f.held(f.known(Word.FALSE)))     # (a signal's handler may have asked for some)
+    f.within("@count", f.get(launch), row, ran, took)
+    first = f.load(f.add(row, f.load(row, 8 * Row.ORDER_AT)))
+    f.store(f.of_c(Word.NUMBER, f.load(f.value(first), of.serial)), f.words, 8 * Also.FIRST)
+    f.store(f.of_c(Word.NUMBER, f.load(row, 8 * Row.NUMBER)), f.words, 8 * Also.ROW)
+    dropped = f.within("@finish", row)
+    f.set(made, 0)                              # (the nodes have them)
+    f.within("@drop", f.known(Also.DROPS), dropped)
+    warming = f.variable(0)
+    with f.when("ne", f.load(row, 8 * Row.WARMING), 0):
+        f.set(warming, f.held(f.load(row, 8 * Row.NUMBER)))
+    let_go()                                    # (from here on the row may go)
+    f.refuse_if("eq", f.within("@hear", f.get(warming), took), 0)
+    f.give(f.held(f.known(Word.TRUE)))
+    return f
 
+
+def timed(f: Sighted, launch: str, root: str, let_go: Callable[[], None]) -> tuple[str, str]:
+    """Fill a launch's words and run it: the answer of `launched`, and how long it took (a new float).
+
+    The function ends, after it has let go of what it holds, where that raises an exception."""
+    f.within("@bind", launch)
     began = f.of_c(Word.CALL, f.known(Also.CLOCK), 0, 0, 0)
-    ran = f.variable(f.within("@launched", f.get(launch), root))
+    ran = f.variable(f.within("@launched", launch, root))
     with f.when("eq", f.get(ran), 0):
         f.on(Word.DECREF, began)
         let_go()
@@ -82,43 +107,12 @@ def sighted(of: Any, name: str) -> Sighted:
     took = f.of_c(Also.SUBTRACT, ended, began)
     for mine in (began, ended):
         f.on(Word.DECREF, mine)
-    with f.when("ne", f.within("@raised", f.get(launch)), 0):
-        f.store(1, row, 8 * Row.OFF)            # (Python computes it again, and tells)
-        f.on(Word.DECREF, took)
-        let_go()
-        f.give(f.held(f.known(Word.FALSE)))     # (a signal's handler may have asked for some)
-    f.within("@count", f.get(launch), row, f.get(ran), took)
-    first = f.load(f.add(row, f.load(row, 8 * Row.ORDER_AT)))
-    f.store(f.of_c(Word.NUMBER, f.load(f.value(first), of.serial)), f.words, 8 * Also.FIRST)
-    f.store(f.of_c(Word.NUMBER, f.load(row, 8 * Row.NUMBER)), f.words, 8 * Also.ROW)
-    dropped = f.within("@finish", row)
-    f.set(made, 0)                              # (the nodes have them)
-    f.within("@drop", f.known(Also.DROPS), dropped)
-    number = f.variable(0)
-    with f.when("ne", f.load(row, 8 * Row.WARMING), 0):
-        f.set(number, f.held(f.load(row, 8 * Row.NUMBER)))
-    let_go()                                    # (from here on the row may go)
-    with f.when("eq", f.get(number), 0):
-        f.on(Word.DECREF, took)
-    with f.when("ne", f.get(number), 0):
-        heard = f.made(Word.NEW_TUPLE, 2)
-        f.store(f.get(number), heard, ITEMS)
-        f.store(took, heard, ITEMS + 8)
-        answer = f.within("@called", f.known(Also.WARMED), heard)
-        f.on(Word.DECREF, heard)
-        with f.when("eq", answer, 0):
-            f.give(0)
-        f.on(Word.DECREF, answer)
-    f.give(f.held(f.known(Word.TRUE)))
-    return f
+    return f.get(ran), took
 
 
 def private(of: Any) -> list[Making]:
     """Functions that it calls."""
-    made: tuple[Callable[[Any], Making], ...] = (
-        called, state, *LOOKS, _chosen, _bind, _chunks, _launched, _raised, _count, _done, _waits, _finish,
-        _drop,
-    )  # fmt: skip
+    made: tuple[Callable[[Any], Making], ...] = (*LAUNCHING, *LOOKS, _done, _waits, _finish)
     return [each(of) for each in made]
 
 
@@ -158,6 +152,10 @@ def _bind(of: Any) -> Sighted:
     with f.listed("%launch", Launch.WRITTEN, 3) as at:
         buf = f.load(f.nth(f.known(Also.RESULTS), f.load(at, 8)))
         put(f.add(f.of_c(Word.NUMBER, f.load(buf, of.buffer_address)), f.load(at, 16)), at)
+    for real, where in ((Launch.REAL, Also.VALUES), (Launch.MADE, Also.RESULTS)):
+        with f.listed("%launch", real, 3) as at:
+            x = f.load(f.nth(f.known(where), f.load(at, 8)))
+            put(f.add(f.load(x, DATA), f.load(at, 16)), at)
     for sequence, begin in ((Launch.MEMORY, scratch), (Launch.INSIDE, area)):
         with f.listed("%launch", sequence, 2) as at:
             put(f.add(begin, f.load(at, 8)), at)
@@ -172,11 +170,31 @@ def _bind(of: Any) -> Sighted:
         with f.when("eq", f.load(at, 24), 16):
             f.set(low, f.load(given, VALUE))
             f.set(high, f.load(given, VALUE + 8))
-        first = f.nth(area, f.load(at))
-        for number in range(SCALAR_WORDS):
-            f.store(f.get(high if number % 2 else low), first, 8 * number)
+        put_scalar(f, at, f.get(low), f.get(high))
+    with f.listed("%launch", Launch.NUMBERS, 3) as at:
+        x, kind = f.value(f.load(at, 8)), f.load(at, 16)
+        bits = f.variable(f.load(x, VALUE))
+        with f.when("uge", kind, Number.INT):
+            f.set(bits, f.of_c(Word.NUMBER, x))
+        with f.when("uge", kind, Number.INT_DOUBLE):
+            value = f.op(f"sitofp i64 {f.get(bits)} to double")
+            f.set(bits, f.op(f"bitcast double {value} to i64"))
+        for single in (Number.SINGLE, Number.INT_SINGLE):
+            with f.when("eq", kind, single):
+                value = f.op(f"bitcast i64 {f.get(bits)} to double")
+                value = f.op(f"fptrunc double {value} to float")
+                value = f.op(f"zext i32 {f.op(f'bitcast float {value} to i32')} to i64")
+                f.set(bits, f.by("mul", value, 0x100000001))
+        put_scalar(f, at, f.get(bits), f.get(bits))
     f.give(0)
     return f
+
+
+def put_scalar(f: Sighted, at: str, low: str, high: str) -> None:
+    """Write a scalar of two words to where an entry says (`launch.put_scalar`)."""
+    first = f.nth(f.known(Also.AREA), f.load(at))
+    for number in range(SCALAR_WORDS):
+        f.store(high if number % 2 else low, first, 8 * number)
 
 
 def _chunks(of: Any) -> Sighted:
@@ -235,6 +253,23 @@ def _raised(of: Any) -> Sighted:
 
 
 # ------------------------------------------------------------------------------------------ what it leaves
+
+
+def _hear(of: Any) -> Sighted:
+    """Let Python know how long the kernels of a row have run, if it wants to; both references are taken."""
+    f = Sighted("hear", ("words", "number", "took"), of)
+    with f.when("eq", "%number", 0):
+        f.on(Word.DECREF, "%took")
+        f.give(1)
+    heard = f.made(Word.NEW_TUPLE, 2)
+    f.store("%number", heard, ITEMS)
+    f.store("%took", heard, ITEMS + 8)
+    answer = f.within("@called", f.known(Also.WARMED), heard)
+    f.on(Word.DECREF, heard)
+    f.refuse_if("eq", answer, 0)
+    f.on(Word.DECREF, answer)
+    f.give(1)
+    return f
 
 
 def _count(of: Any) -> Sighted:
@@ -333,3 +368,9 @@ def _drop(of: Any) -> Sighted:
         f.on(Word.DECREF, f.load(f.nth("%first", k)))
     f.give(0)
     return f
+
+
+LAUNCHING: tuple[Callable[[Any], Making], ...] = (
+    called, state, _chosen, _bind, _chunks, _launched, _raised, _count, _hear, _drop,
+)  # fmt: skip
+"""What takes a launch of a row."""

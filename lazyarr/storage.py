@@ -33,7 +33,7 @@ from lazyarr.geometry import address, geometry
 from lazyarr.ops import may_raise
 from lazyarr.resting import Resting
 from lazyarr.srcloc import Loc, here
-from lazyarr.values import LEDGER, Buffer, Ledger, Unwritten, is_held, owner_of, results, written_below
+from lazyarr.values import LEDGER, OWED, Buffer, Ledger, Unwritten, is_held, owner_of, results, written_below
 
 SLACK = 1 << 20
 """Bytes that are not worth evaluating for."""
@@ -100,14 +100,14 @@ class Storage:
         if value.op is not None:
             LEDGER.unallocated += value.nbytes
 
-    def __del__(self, ledger: Ledger = LEDGER) -> None:     # (an argument, as in `Buffer.__del__`)
+    def __del__(self, ledger: Ledger = LEDGER, owed: Any = OWED) -> None:   # (as in `Buffer.__del__`)
         try:
             value = self.value
         except AttributeError:                  # half made: an interrupt came
             return
-        if value.op is not None:
+        if value.op is not None or value.home is owed:
             ledger.unallocated -= value.nbytes
-        else:
+        if value.op is None:
             ledger.orphaned(value)
 
     def write(

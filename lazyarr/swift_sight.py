@@ -57,36 +57,50 @@ OPT = 0
 """LLVM's level of code generation."""
 
 
-class Swift:
-    """The code, and what it goes by."""
+class Given:
+    """The words that such code is given, and the memory that it has."""
 
-    def __init__(self, found: Any, name: str) -> None:
-        self.heads = numpy.zeros(1 << HASH, numpy.int64)
+    def __init__(self, objects: dict[Also, Any]) -> None:
+        objects = {Also.STAGE: "run", Also.CLOCK: perf_counter, **objects}
         self.words = numpy.zeros(Also.END, numpy.int64)
         fill(self.words)
-        objects = {
-            Also.LISTS: list, Also.NOTHING: (), Also.STAGE: "run", Also.MEMORY: Buffer.new,
-            Also.CLOCK: perf_counter, Also.REST: rest, Also.WARMED: self.warmed,
-            Also.UNRAISED: UNRAISED,
-        }  # fmt: skip
-        room = numpy.zeros((3 + DROPS) * MOST_VALUES + MOST_WORDS, numpy.int64)
-        begin = address(room)
         for at, x in objects.items():
             self.words[at] = id(x)
         for at, function in FUNCTIONS.items():
             self.words[at] = fields.function(function)
+        room = numpy.zeros((3 + DROPS) * MOST_VALUES + MOST_WORDS, numpy.int64)
+        begin = address(room)
         numbers = {
-            Also.HEADS: address(self.heads), Also.VALUES: begin, Also.RESULTS: begin + 8 * MOST_VALUES,
-            Also.MARKS: begin + 16 * MOST_VALUES, Also.DROPS: begin + 24 * MOST_VALUES,
-            Also.AREA: begin + 8 * (3 + DROPS) * MOST_VALUES,
+            Also.VALUES: begin, Also.RESULTS: begin + 8 * MOST_VALUES, Also.MARKS: begin + 16 * MOST_VALUES,
+            Also.DROPS: begin + 24 * MOST_VALUES, Also.AREA: begin + 8 * (3 + DROPS) * MOST_VALUES,
             Also.PARALLEL: _address(pool.parallel_for()), Also.SERIAL: _address(pool.serial_for()),
             Also.STIR: pool.stir(),
         }  # fmt: skip
         for at, number in numbers.items():
             self.words[at] = number
-        self.rows: list[tuple[numpy.ndarray, Written]] = []
         self.scratch = numpy.empty(0, numpy.uint8)
-        forever((found, self, objects, room))   # (a program's `__del__` may still call it)
+        forever((self, objects, room))
+
+    def widen(self, nbytes: int) -> None:
+        """Let launches need so many bytes beside their words.  (Not while one runs.)"""
+        if self.scratch.nbytes < nbytes + LINE:
+            self.scratch = numpy.empty(nbytes + LINE, numpy.uint8)
+            self.words[Also.SCRATCH] = -(-address(self.scratch) // LINE) * LINE
+
+
+class Swift:
+    """The code, and what it goes by."""
+
+    def __init__(self, found: Any, name: str) -> None:
+        self.heads = numpy.zeros(1 << HASH, numpy.int64)
+        self.given = Given({
+            Also.LISTS: list, Also.NOTHING: (), Also.MEMORY: Buffer.new, Also.REST: rest,
+            Also.WARMED: self.warmed, Also.UNRAISED: UNRAISED,
+        })  # fmt: skip
+        self.words = self.given.words
+        self.words[Also.HEADS] = address(self.heads)
+        self.rows: list[tuple[numpy.ndarray, Written]] = []
+        forever((found, self))                  # (a program's `__del__` may still call it)
         self.evaluate = fastcall(name, found[name], self.words)
         """See `at_sight.Swift`."""
 
@@ -108,9 +122,7 @@ class Swift:
         words[Row.NUMBER] = row.refer(len(self.rows))
         words[Row.WARMING] = 1
         words[Row.NEXT] = self.heads[head]
-        if self.scratch.nbytes < row.scratch + LINE:
-            self.scratch = numpy.empty(row.scratch + LINE, numpy.uint8)
-            self.words[Also.SCRATCH] = -(-address(self.scratch) // LINE) * LINE
+        self.given.widen(row.scratch)
         self.rows.append((words, row))
         self.heads[head] = address(words)
 

@@ -21,6 +21,7 @@ from typing import Any
 import numpy
 
 from lazyarr import object_fields as fields
+from lazyarr.awaited import Awaited
 from lazyarr.calls import Call, written_out
 from lazyarr.compiler import COMPILER, loads_cached
 from lazyarr.config import current, plan_key
@@ -67,15 +68,12 @@ class Code(NamedTuple):
     """What keeps them in memory."""
 
 
-class Swift:
+class Swift(Awaited):
     """What there is of it in this process."""
 
     def __init__(self) -> None:
+        super().__init__(PAYS, WRITING_PAYS)
         self.code: Code | None = None
-        self.left = PAYS
-        """Nodes until somebody looks for the code; nobody does once it is below zero."""
-        self.compiles = False
-        """Is it to be compiled then, if the cache does not have it?"""
         self.bits = LEAST
         """Of the table that sufficed for the last closure."""
         self.idle: list[tuple[int, int, numpy.ndarray]] = []
@@ -83,19 +81,9 @@ class Swift:
         self.met: dict[Any, weakref.ref[Plan]] = {}
         """Plans that `planning` remembers, by key."""
 
-    def hear(self, count: int) -> None:
-        """So many nodes were gone through in Python."""
-        if self.left < 0:
-            return
-        self.left -= count
-        if self.left >= 0 or sys.is_finalizing():
-            return
-        if self.compiles and COMPILER.usable is None:
-            self.left = WRITING_PAYS            # (LLVM is not loaded for this alone)
-            return
-        self.code = _load(self.compiles)
-        if self.code is None and not self.compiles:
-            self.compiles, self.left = True, WRITING_PAYS
+    def load(self, compiles: bool) -> bool:
+        self.code = _load(compiles)
+        return self.code is not None
 
 
 SWIFT = Swift()

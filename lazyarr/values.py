@@ -100,6 +100,15 @@ class Ledger:
 LEDGER = Ledger()
 
 
+class _Gone:
+    __slots__ = ("__weakref__",)
+
+
+OWED: Any = weakref.ref(_Gone())
+"""In the place of a value's home: a storage whose weak references the garbage collector has cleared.  It may
+not have ended yet, so when it does, it takes its bytes off the ledger (nobody else knows of it)."""
+
+
 class Buffer:
     """The bytes of one storage: flat `memory`, its address, and who else may hold it."""
 
@@ -290,6 +299,14 @@ def written_below(value: Expr) -> list[Expr]:
 
 def _writes_a_part(value: Expr) -> bool:
     return value.old is not None and not value.covers
+
+
+def settle(value: Expr) -> None:
+    """Its memory is there, from now on."""
+    if is_held(value):
+        LEDGER.unallocated -= value.nbytes
+    elif COLLECTING.now and value.home is not None and value.home() is None:
+        value.home = OWED
 
 
 def is_held(value: Expr) -> bool:

@@ -11,6 +11,9 @@ from lazyarr import habits, pace, planning, recipes, worth
 from lazyarr.direct import DIRECT
 from lazyarr.storage import LEDGER
 
+_left = [(0, 0)]
+"""What the ledger said after the last collection: what stays then is held by somebody."""
+
 
 def forget() -> None:
     """Nothing is known of places, of what waiting and plans took, or of structures and calls met."""
@@ -18,10 +21,11 @@ def forget() -> None:
         habits.HABITS, habits.WATCHED, worth._spent, worth._owed, recipes._recipes, recipes._firsts,
     ):  # fmt: skip
         known.clear()
-    if LEDGER.kept or LEDGER.unallocated:
+    if (LEDGER.kept, LEDGER.unallocated) != _left[0]:
         # Tracebacks and cycles of other tests hold pending values; where much is held, what waits is computed
         # sooner.
         gc.collect()
+        _left[0] = LEDGER.kept, LEDGER.unallocated
     DIRECT.forget()
     pace.forget()
     planning.forget()

@@ -182,12 +182,12 @@ elements in cache, NumPy and the C library restricted to the same CPU level.  Wh
 through NumPy's own loops.  What lies in memory that is not aligned (fields of packed records) has the
 same bits; NumPy moves it.
 
-All float64 functions are at least 1.15 times as fast as NumPy's on X86_V4, and all of float32 1.4 times, but
-for tan: 1.27 to 1.32.  A function's operations mostly wait for each other, for 50 to 100 cycles, of which a
-CPU sees no more than two or three vectors; so long rows are computed in stages that overlap (`flowing`),
-which takes 0.6 to 0.95 of the time.  On X86_V2 NumPy is up to 1.1 times as fast at arcsin of float64 and
-float32.  A C library that fuses products, which no CPU of that level can, makes it 1.25 times as fast there
-at power of float32, and at log2 of float64.
+All float64 functions are at least 1.2 times as fast as NumPy's on X86_V4, and all of float32 1.4 times.  A
+function's operations mostly wait for each other, for 50 to 100 cycles, of which a CPU sees no more than two
+or three vectors; so long rows are computed in stages that overlap (`flowing`), which takes 0.6 to 0.95 of
+the time.  On X86_V2 NumPy is up to 1.1 times as fast at arcsin of float64 and float32.  A C library that
+fuses products, which no CPU of that level can, makes it 1.25 times as fast there at power of float32, and at
+log2 of float64.
 
 X86_V2 has no fused multiply-add.  float64's functions and those of complex numbers round products and
 sums apart on all CPUs, unless the product is exact, which shorter ways give (`arithmetic`); so do exp,
@@ -214,12 +214,12 @@ element, or less than five cycles at 4.2 GHz for a vector of eight, of which a d
 (sixteen on an Ice Lake).  Without one, four units, two of them for products, do nineteen operations in that
 time: the number of quarters takes two, two parts of pi/2 two, a square, a cube, four terms and their sum
 six, a reciprocal five.  The choice by quarters, signs, what rounding leaves off the remainder and the
-quotient, and the test for huge angles are still to come.  SVML's takes 28 cycles, ours 18.  On X86_V4
+quotient, and the test for huge angles are still to come.  SVML's takes 28 cycles, ours 17.  On X86_V4
 rows of three to eight elements take 0.7 to 1.25 times as long as NumPy's (exp, log, sin, power, sinh),
 sin of eight float64 0.23 (by another CPU).
 
 On samples; of all float32 numbers of some octaves around 1 (tan: all from 1e-4 to 13,000; sinh:
-to 78) the largest errors are 1.21 for tan, 1.14 for sinh, 1.02 for arccosh, 1.01 for tanh and log2, and 0.98
+to 78) the largest errors are 1.25 for tan, 1.14 for sinh, 1.02 for arccosh, 1.01 for tanh and log2, and 0.98
 at most for all other functions of one operand that were tried (0.92 for expm1, 0.73 for arcsin and
 arccos; log, log10, log1p, cosh, sin, cos, arctan, cbrt, arcsinh, arctanh); NumPy's are 3.5 for log10,
 3.3 for tan, 3.1 for arcsin, 2.1 for arccos and log2, 1.5 for sinh, 1.4 for tanh, 1.01 for arcsinh, 1.16

@@ -15,5 +15,5 @@ lazyarr.set_options(tier="2")       # what a program comes to that runs for long
 
 
 def finish(result: Any) -> Any:
-    lazyarr.evaluate(*(a for a in as_tuple(result) if isinstance(a, lazyarr.ndarray)))
+    lazyarr.evaluate(*as_tuple(result))
     return result

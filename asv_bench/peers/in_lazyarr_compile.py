@@ -8,9 +8,13 @@ from typing import Any
 from benchmarks.targets import SWEEPS, TARGETS, heat_step, jacobi_sweep
 
 import lazyarr
-from peers.in_lazyarr import array, finish
+from peers.in_lazyarr import array
 
 __all__ = ["PROGRAMS", "array", "finish"]
+
+
+def finish(result: Any) -> Any:
+    return result                   # (computed at the call)
 
 
 def compiled(call: Callable[..., Any], arrays: int) -> Callable[..., Any]:

@@ -26,7 +26,7 @@ MISFIT: Any = object()
 BACKUP = 1 << 20
 """Most bytes of arguments that are written to, of which a copy is kept for the time of a call."""
 
-_DEFAULT = BITS["divide"] | BITS["over"] | BITS["invalid"]
+WARNED = BITS["divide"] | BITS["over"] | BITS["invalid"]
 """Flags that NumPy warns of unless it is told otherwise."""
 
 
@@ -34,7 +34,7 @@ def warned() -> int:
     """The flags that the error state of now warns of."""
     state = remembered()
     if state is None:
-        return _DEFAULT
+        return WARNED
     return sum(BITS[key] for key, what in state.items() if what == "warn")
 
 

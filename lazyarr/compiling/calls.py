@@ -24,7 +24,6 @@ from lazyarr.compiling.arrays import (
     given,
     is_static,
     link,
-    one,
     operated,
     rows,
     traced,
@@ -261,7 +260,8 @@ def _whole(t: Tracer, name: str, x: Traced, named: dict[str, Any]) -> Traced:
         raise t.refuse(f"`{name}` to a scalar of dtype {x.dtype}")
     named = {k: v for k, v in named.items() if k not in ("a", "keepdims", "out")}
     method = getattr(ndarray, name.removeprefix("a") if name in ("amax", "amin") else name)
-    return one(t, attempted(t, method, given(t, x), keepdims=True, **_given_by_name(t, named)))
+    fold = attempted(t, method, given(t, x), keepdims=True, **_given_by_name(t, named))
+    return t.hold(attempted(t, fold.reshape, 1), True, True)
 
 
 def _ufunc(t: Tracer, callee: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:

@@ -16,22 +16,18 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-import numpy
-
-from lazyarr.arrays import ndarray
 from lazyarr.compiler import COMPILER
-from lazyarr.compiling.calling import MISFIT, replayed, warned
+from lazyarr.compiling.calling import MISFIT, replayed
 from lazyarr.compiling.chunks import kind_of
 from lazyarr.compiling.finding import replay_for
-from lazyarr.compiling.interpret import ABSENT
-from lazyarr.compiling.known import RUNTIME, Key, Known, Last
+from lazyarr.compiling.known import Key, Known
 from lazyarr.compiling.lifting import Lifted, lifted
 from lazyarr.compiling.replay import Misfit, Replay
+from lazyarr.compiling.short import is_watched, short_way
 from lazyarr.compiling.telling import told
 from lazyarr.compiling.trace import Root
-from lazyarr.config import OBSERVED, current, is_observed, options, plan_key
+from lazyarr.config import current, options
 from lazyarr.counters import COUNT
-from lazyarr.error_state import loud, remembered
 from lazyarr.parallel import parts
 from lazyarr.public import evaluate
 from lazyarr.scalar.bytecode import Refused as NotLifted
@@ -138,38 +134,15 @@ class Compiled:
         """What a call gives, if it is replayed; else `MISFIT`."""
         last = self._known.last
         if last is not None and not kwargs:
-            result = self._again(last, args)
+            try:
+                result = last(args)
+            except Misfit:                  # also where a layout is another one
+                result = MISFIT
             if result is not MISFIT:
+                self.reach = last.replay.reach
+                COUNT.traced_calls += 1
                 return result
         return self._looked(args, kwargs)
-
-    def _again(self, last: Last, args: tuple[Any, ...]) -> Any:
-        """The result of a call like the last one: a short way, for NumPy's arrays and small lazy ones."""
-        known, classes = self._known, last.classes
-        if len(args) != len(classes) or known.fn.__code__ is not known.code:
-            return MISFIT
-        for names, name, found in last.guards:
-            if names.get(name, ABSENT) is not found:
-                return MISFIT
-        memory = []
-        for x, c in zip(args, classes, strict=True):
-            if x.__class__ is not c:
-                return MISFIT
-            if c is ndarray:
-                if x.storage is not None:       # type: ignore[attr-defined]
-                    return MISFIT
-                memory.append(x.geo)            # type: ignore[attr-defined]
-            elif c is numpy.ndarray:
-                memory.append(x)
-        if plan_key() != last.options or _is_watched():
-            return MISFIT
-        try:
-            result = last.replay(args, memory, warned(), False)
-        except Misfit:                      # also where a layout is another one
-            return MISFIT
-        self.reach = last.replay.reach
-        COUNT.traced_calls += 1
-        return result
 
     def _looked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of a call that is looked at."""
@@ -187,7 +160,7 @@ class Compiled:
             with self._options():
                 replay = replay_for(known, key, inputs)
             if isinstance(replay, Replay):
-                return MISFIT if _is_watched() else self._run(known, key, replay, inputs, args, kwargs)
+                return MISFIT if is_watched() else self._run(known, key, replay, inputs, args, kwargs)
             if replay is not None:
                 return MISFIT
         return MISFIT
@@ -202,8 +175,8 @@ class Compiled:
             return MISFIT
         replay.misfits, self.reach = 0, replay.reach
         COUNT.traced_calls += 1
-        if replay.again and not kwargs and len(args) == len(inputs):
-            _remember(known, replay, tuple([x.__class__ for x in args]))
+        if not kwargs and len(args) == len(inputs):
+            known.last = short_way(known, replay, args)
         return result
 
     def _with_loops(self) -> Callable[..., Any]:
@@ -251,24 +224,6 @@ class Compiled:
 
     def __repr__(self) -> str:
         return f"<compiled {self.__wrapped__!r}>"
-
-
-def _is_watched() -> bool:
-    """Does somebody look on, or must NumPy itself see to floating-point errors?
-
-    (Of an underflow kernels do not tell, where a number becomes a constant of a shorter type.)"""
-    state = remembered()
-    return (
-        (bool(OBSERVED) and is_observed()) or sys.gettrace() is not None or loud()
-        or (state is not None and state["under"] == "warn")
-    )
-
-
-def _remember(known: Known, replay: Replay, classes: tuple[type, ...]) -> None:
-    """Let `_again` find a replay, if there is no more to be looked at than it does."""
-    simple = all(c in RUNTIME or c is ndarray or c is numpy.ndarray for c in classes)
-    if simple and not known.pinned and not known.outside.codes:
-        known.last = Last(replay, classes, tuple(known.outside.guards), plan_key())
 
 
 def _misfit(known: Known, key: Key, replay: Replay) -> None:

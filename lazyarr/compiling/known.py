@@ -15,12 +15,11 @@ import numpy
 
 from lazyarr.arrays import ndarray
 from lazyarr.compiling.general import General, Varied
-from lazyarr.compiling.interpret import ABSENT, NUMBERS, Guard, Outside
+from lazyarr.compiling.interpret import ABSENT, NUMBERS, Outside
 from lazyarr.compiling.replay import Replay
 from lazyarr.compiling.trace import Root
 from lazyarr.config import plan_key
 from lazyarr.dtypes import char_of
-from lazyarr.records import NamedTuple
 from lazyarr.scalar.bytecode import bound, parameters
 from lazyarr.scalar.capture import defaults
 from lazyarr.scalar.compiled import Refusal
@@ -32,15 +31,6 @@ _PLAIN_TYPES = (type(None), str, bytes, bool, type(Ellipsis))
 
 Key = tuple[Any, ...]
 """The options, then an item for each input: its type, and what else counts."""
-
-
-class Last(NamedTuple):
-    """The last replay, where the short way may lead to it."""
-
-    replay: Replay
-    classes: tuple[type, ...]
-    guards: tuple[Guard, ...]
-    options: tuple[Any, ...]
 
 
 class Known:
@@ -63,7 +53,8 @@ class Known:
         """By structure of keys, those that were met."""
         self.met: set[Key] = set()
         """Keys that were met once."""
-        self.last: Last | None = None
+        self.last: Any = None
+        """The short way to the last replay, where there is one (`short`)."""
         self.refusal: Refusal | None = None
         self.eager = False
         """Is each kind of calls looked at when it first comes?"""

@@ -46,11 +46,15 @@ class Large(Replay):
             maker(cell.nbytes, k, trace.recorded.result) if k in arrays or cell.nbytes <= least else None
             for k, cell in enumerate(self.placed.results)
         ]
+        self.result = trace.recorded.result
         self.kernels = len(self.launches)
         self.build = builder(trace.recorded.result, self._array, self.places)
         self.streamed = {id(each): _streamed(each) for each in self.launches}
         """By launch, what it may store past the caches if pages are warm: identities of cells."""
         self.known: dict[tuple[Any, ...], Known] = {}
+        """Launches that were met, by identity, warm pages and options."""
+        self.short: Any = None
+        """The short way here (`compiling.short`)."""
         self.alignments = [trace.layouts[k][0].alignment for k in self.arrays]
 
     def load(self) -> None:

@@ -12,6 +12,7 @@ import numpy
 import pytest
 
 import lazyarr
+from lazyarr.values import LEDGER
 
 SIZES = 10, 1000, 70_000, 400_000
 
@@ -37,12 +38,15 @@ def test_finalizers(n: int, plan: str) -> None:
             found.extend([numpy.asarray(a).tobytes() for a in self.arrays])
 
     x = numpy.random.default_rng(n).uniform(-1, 1, n)
+    gc.collect()
+    before = LEDGER.unallocated
     with lazyarr.options(plan=plan, jit="auto" if plan == "auto" else "always"):
         for _ in range(4):
             found.clear()
             Log(x)
             gc.collect()
             assert found == [a.tobytes() for a in program(numpy, x.copy())]
+            assert LEDGER.unallocated == before
 
 
 def test_generators() -> None:

@@ -367,7 +367,7 @@ def test_it_is_loaded_when_many_nodes_went_by_and_needs_no_llvm_then(tmp_path: P
 
     assert said() == ["False", "True", "False"]
     assert said() == ["False", "False", "False"]        # (LLVM is not loaded for it)
-    soon = f"import lazyarr.swift_walk as s\ns.WRITING_PAYS = 0\n{PROGRAM}"
+    soon = f"import lazyarr.swift_walk as s\ns.SWIFT.writing_pays = 1\n{PROGRAM}"
     soon = soon.replace("/ u", "% u")                   # (kernels that the cache does not have)
     assert said(soon) == ["True", "True", "True"]
     assert said() == ["True", "False", "True"]

@@ -62,10 +62,10 @@ def tan(on: Lanes, x: Real) -> tuple[Real, Mask]:
     leaves of 1, with t in its two parts, so that t's rounding does not count.  As few operations as can be:
     they are what takes time where vectors overlap (`flowing`).
 
-    The tangent's slope, 1 + tan(r)**2, is 1 + 2 r**2 within a quarter, for what rounding left off r."""
+    The tangent's slope, 1 + tan(r)**2, is 1 + r**2 within a fifth, for what rounding left off r."""
     r, low, quarters = _quarters(x, True)
     z = r * r
-    c = fma(r * z, chain(z, on.table("TANGENT")), -fma(low, z + z, low))
+    c = fma(r * z, chain(z, on.table("TANGENT")), -fma(low, z, low))
     t = r + c
     q = -1.0 / t
     left = remains(q, c, remains(q, r, 1.0))

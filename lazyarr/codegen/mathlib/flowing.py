@@ -34,7 +34,8 @@ _VALUE = re.compile(r"%(x?)(\d+)\b")
 class Flow(Writer):
     def __init__(self, function: Function, sig: str, target: Target) -> None:
         assert function.flow
-        registers, self.count = function.flow
+        self.plan = function.flow
+        registers, self.count = self.plan.registers, self.plan.number
         super().__init__(function, sig, target, "flow", False, registers)
         self.fixed = self.ins if self.ins > 1 else 0
         """How many arguments may have no step: of one operand it is seldom, and a test for each vector."""
@@ -61,7 +62,7 @@ class Flow(Writer):
         self.found = [r.name for r in several(y)]
         self.special = special.name if special else None
         results = [*self.found, self.special] if self.special else self.found
-        self.stages = staged(inside.lines, results, self.count)
+        self.stages = staged(inside.lines, results, self.plan)
 
     def begin(self) -> None:
         """All but the last stage of the first vector, all but two of the second one, and so on."""

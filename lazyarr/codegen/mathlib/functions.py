@@ -36,6 +36,7 @@ from lazyarr.codegen.mathlib import (
     sinc,
 )
 from lazyarr.codegen.mathlib.exponential import INF
+from lazyarr.codegen.mathlib.in_stages import Stages
 from lazyarr.codegen.mathlib.lanes import DOUBLE, SINGLE, Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.loop import Function, write
 from lazyarr.codegen.mathlib.payne_hanek import reduce_text
@@ -251,19 +252,31 @@ faster than NumPy's in two, as all others are."""
 
 _STAGES: dict[str, dict[int, tuple[str, ...]]] = {
     "d": {
-        2: ("exp", "log1p", "sinh", "cosh", "arcsin", "arccos", "cbrt", "erf", "erfc"),
-        3: ("exp2", "arctan", "arccosh", "arctanh", "arctan2", "hypot", "sin", "cos"),
-        4: ("log", "log2", "log10", "arcsinh", "power", "float_power", "tan"),
+        2: ("log1p", "sinh", "arccos", "cbrt", "erf", "erfc"),
+        3: ("exp2", "tanh", "arccosh", "arctanh", "arctan2", "hypot", "sin", "cos"),
+        4: ("arcsinh", "power", "float_power"),
     },
     "f": {
-        2: ("exp2", "log1p", "expm1", "arcsin", "arccos", "cbrt", "sin", "cos", "erfc"),
-        3: ("log2", "sinh", "cosh", "arctan", "arcsinh", "arctanh", "arctan2"),
-        4: ("exp", "tanh", "power", "tan", "erf"),
+        2: ("exp2", "log10", "log1p", "cosh", "arctan2"),
+        3: ("log2", "sinh", "arctan", "arcsinh"),
+        4: ("exp", "tanh"),
     },
     "e": {},
 }
 """In how many stages AVX-512 computes long rows, in two registers side by side, by dtype (`Function.flow`):
 where a Zen 5 takes 0.6 to 0.95 of the time so.  What is not named gains less, or needs too many registers."""
+_STAGES_FOUR: dict[str, dict[int, tuple[str, ...]]] = {
+    "d": {35: ("tan",), 45: ("cosh",), 50: ("exp", "log", "log2", "log10", "arctan", "arcsin")},
+    "f": {
+        35: ("tan",),
+        40: ("arcsin", "sin", "cos", "erf", "erfc"),
+        45: ("arccos",),
+        50: ("expm1", "arctanh", "cbrt", "power"),
+    },
+    "e": {},
+}
+"""What it computes in two stages, in four registers side by side, by how many percent the first one has: 0.65
+to 0.97 of the time of the best number of stages in two registers."""
 _STAGES_ALONE: dict[str, dict[str, int]] = {
     "d": {"logaddexp": 6, "logaddexp2": 6, "sinc": 3},
     "f": {"log": 4, "arccosh": 5, "logaddexp": 6, "logaddexp2": 6},
@@ -272,10 +285,12 @@ _STAGES_ALONE: dict[str, dict[str, int]] = {
 """The same of those that one register is better for."""
 
 
-def _flow(name: str, char: str) -> tuple[int, int] | None:
-    if name in _STAGES_ALONE[char]:
-        return 1, _STAGES_ALONE[char][name]
-    return next(((2, count) for count, names in _STAGES[char].items() if name in names), None)
+def _flow(name: str, char: str) -> Stages | None:
+    found = [Stages(2, number) for number, names in _STAGES[char].items() if name in names]
+    found += [Stages(4, 2, first) for first, names in _STAGES_FOUR[char].items() if name in names]
+    found += [Stages(1, _STAGES_ALONE[char][name])] if name in _STAGES_ALONE[char] else []
+    assert len(found) < 2
+    return found[0] if found else None
 
 
 def _registers(name: str, char: str) -> int:

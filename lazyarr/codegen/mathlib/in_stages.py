@@ -1,7 +1,7 @@
 """Straight-line code in stages of about the same length, so that a loop computes each for another vector.
 
-In:  instructions of one block, in order; which values are given.   Out: `Staged`: the same ones by stage, and
-what each stage takes from those before.
+In:  instructions of one block, in order; which values are given; `Stages`.   Out: `Staged`: the same ones by
+stage, and what each stage takes from those before.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from lazyarr.records import dataclass
+from lazyarr.records import NamedTuple, dataclass
 
 _NAME = re.compile(r"%[A-Za-z0-9._]+")
 _LINE = re.compile(r"  (%\S+) = (.*)")
@@ -20,6 +20,16 @@ _CYCLES = {"fadd": 2, "fsub": 2, "fmul": 3, "fdiv": 10, "fcmp": 4, "icmp": 4, "l
 _CALLED = {"llvm.fma.": 4, "llvm.sqrt.": 12, "llvm.fabs.": 1}
 """The same of functions, else `_CALL`."""
 _CALL = 4
+
+
+class Stages(NamedTuple):
+    """How a loop is divided."""
+
+    registers: int
+    """How many are computed side by side."""
+    number: int
+    first: int = 0
+    """Percent of the longest chain that the first stage has; 0: as much as others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +96,14 @@ def _cycles(step: Step) -> int:
     return _CYCLES.get(opcode, 1)
 
 
-def staged(lines: Sequence[str], results: Sequence[str], count: int) -> Staged:
-    """In so many stages; all of them have what is given, which is no instruction's result."""
-    steps = parsed(lines)
+def staged(lines: Sequence[str], results: Sequence[str], plan: Stages) -> Staged:
+    """All stages have what is given, which is no instruction's result."""
+    steps, count = parsed(lines), plan.number
     ends: dict[str, int] = {}
     for step in steps:
         ends[step.name] = max((ends.get(x, 0) for x in step.operands), default=0) + _cycles(step)
     whole = max(ends.values())
-    stage = {s.name: min(count - 1, max(0, ends[s.name] - 1) * count // whole) for s in steps}
+    stage = {s.name: _stage(max(0, ends[s.name] - 1), whole, plan) for s in steps}
     users: dict[str, list[str]] = {s.name: [] for s in steps}
     for s in steps:
         for x in s.operands:
@@ -105,6 +115,14 @@ def staged(lines: Sequence[str], results: Sequence[str], count: int) -> Staged:
     until = {s.name: max([stage[u] for u in users[s.name]] + [last.get(s.name, 0)]) for s in steps}
     kept = [[s for s in steps if stage[s.name] <= k < until[s.name]] for k in range(count - 1)]
     return Staged(by_stage, kept)
+
+
+def _stage(last: int, whole: int, plan: Stages) -> int:
+    """Of an instruction, by the last one of its cycles among those of the longest chain."""
+    if not plan.first:
+        return last * plan.number // whole
+    first = -(-whole * plan.first // 100)
+    return 0 if last < first else 1 + (last - first) * (plan.number - 1) // (whole - first)
 
 
 def _room(t: str) -> int:
@@ -124,7 +142,8 @@ def _length(steps: list[Step], stage: dict[str, int], k: int) -> int:
 def _later(
     steps: list[Step], stage: dict[str, int], users: dict[str, list[str]], last: dict[str, int], most: int
 ) -> None:
-    """Move what only later stages take, if no more is kept so, and no stage becomes longer than `most`."""
+    """Move what only later stages take, if no more is kept so, and no stage becomes longer than `most`, or
+    longer than it is."""
     types = {s.name: s.type for s in steps}
     changed = True
     while changed:
@@ -139,8 +158,9 @@ def _later(
             ]
             if sum(_room(types[x]) for x in new) > _room(s.type):
                 continue
+            longest = max(most, _length(steps, stage, now + 1))
             stage[s.name] = now + 1
-            if _length(steps, stage, now + 1) > most:
+            if _length(steps, stage, now + 1) > longest:
                 stage[s.name] = now
             else:
                 changed = True

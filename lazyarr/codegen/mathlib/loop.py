@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from lazyarr.codegen.mathlib.divided import Divided
 from lazyarr.codegen.mathlib.flowing import Flow
+from lazyarr.codegen.mathlib.in_stages import Stages
 from lazyarr.codegen.mathlib.lanes import Mask, Precision, Raised, Real
 from lazyarr.codegen.mathlib.writer import MOSTLY, SELDOM, Reals, Writer
 from lazyarr.codegen.pipeline import Module
@@ -62,9 +63,8 @@ class Function:
     registers_unfused: int = 2
     """The same of CPUs without fused products: two or four, so that emulated operations, which are slow,
     overlap."""
-    flow: tuple[int, int] | None = None
-    """Of long rows on AVX-512: how many registers are computed side by side, and in how many stages
-    (`flowing`)."""
+    flow: Stages | None = None
+    """Of long rows on AVX-512 (`flowing`)."""
 
     def side_by_side(self, target: Target) -> int:
         """How many registers are computed so."""
@@ -93,8 +93,9 @@ def write(function: Function, sig: str, target: Target) -> Module:
         flow = Flow(function, sig, target)
         ways.append(flow)
         others = parts[-1].name if parts else "rest"
-        # Stages of the first vectors are computed alone, which costs what four or eight vectors gain.
-        parts.append(Divided("flowing", "flow", others, flow.width, 8 * flow.width, flow.fixed))
+        # Stages of the first vectors are computed alone, which costs what eight or sixteen vectors gain.
+        least = 8 * min(flow.width, 2 * flow.one)
+        parts.append(Divided("flowing", "flow", others, flow.width, least, flow.fixed))
     lines = list(dict.fromkeys(text for way in ways for text in way.functions()))
     lines += [line for part in parts for line in part.lines(target, ways[0].sizes)]
     needs = function.needs(target) if function.needs else ""

@@ -60,7 +60,7 @@ def test_logarithms_of_every_float32_next_to_one(name, limit):
     assert error[truth != 0].max() <= limit
 
 
-WORST = [("tan", 0.6, 3.2, 1.15), ("arcsin", 0.45, 1.0, 0.75), ("arccos", 0.45, 1.0, 0.75),
+WORST = [("tan", 0.6, 3.2, 1.26), ("arcsin", 0.45, 1.0, 0.75), ("arccos", 0.45, 1.0, 0.75),
          ("arccos", -1.0, -0.45, 0.7), ("expm1", 0.03, 0.2, 0.95), ("expm1", 15.0, 19.0, 0.95),
          ("expm1", -18.0, -0.5, 0.95)]  # fmt: skip
 

@@ -10,7 +10,7 @@ import ulp_functions
 
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.mathlib.functions import FUNCTIONS
-from lazyarr.codegen.mathlib.in_stages import parsed, staged
+from lazyarr.codegen.mathlib.in_stages import Stages, parsed, staged
 from lazyarr.codegen.mathlib.lanes import Lanes, Real
 from lazyarr.dispatch.levels import BY_NAME, host_levels
 
@@ -32,8 +32,8 @@ def written(name, char):
 @pytest.mark.parametrize("name, char", FLOWING, ids="-".join)
 def test_every_instruction_is_in_one_stage_behind_what_it_takes(name, char):
     lines, results = written(name, char)
-    count = FUNCTIONS[name][char].flow[1]
-    made = staged(lines, results, count)
+    plan = FUNCTIONS[name][char].flow
+    made, count = staged(lines, results, plan), plan.number
     stage = {step.name: k for k, steps in enumerate(made.steps) for step in steps}
     found = [step.text for steps in made.steps for step in steps]
     assert sorted(found) == sorted(step.text for step in parsed(lines))
@@ -49,6 +49,27 @@ def test_every_instruction_is_in_one_stage_behind_what_it_takes(name, char):
     assert all(made.steps)
     kept = [{step.name for step in steps} for steps in made.kept]
     assert all(name in kept[k] for name in results for k in range(stage[name], count - 1))
+
+
+@pytest.mark.parametrize("first, before", [(20, 2), (30, 3), (40, 4)])
+def test_the_first_stage_has_so_much_of_the_longest_chain(first, before):
+    chain = [f"  %{k} = and <16 x i32> %{k - 1}, %{k - 1}" for k in range(1, 10)]
+    lines = ["  %0 = and <16 x i32> %x0, %x0", *chain]
+    assert len(staged(lines, ["%9"], Stages(4, 2, first)).steps[0]) == before
+
+
+def test_what_is_taken_late_is_computed_late_beside_a_long_chain():
+    """The last stage is longer than its share; a mask is not kept from before, all the same."""
+    lines = [
+        "  %0 = fmul <16 x float> %x0, %x0",
+        "  %1 = fadd <16 x float> %0, %x0",
+        "  %2 = fmul <16 x float> %1, %x0",
+        "  %3 = fdiv <16 x float> %2, %1",
+        "  %4 = fdiv <16 x float> %3, %0",
+        "  %5 = fcmp olt <16 x float> %x0, %x0",
+    ]
+    made = staged(lines, ["%4", "%5"], Stages(2, 4))
+    assert any(step.name == "%5" for step in made.steps[-1])
 
 
 def test_types_of_results():

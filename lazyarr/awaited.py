@@ -1,0 +1,41 @@
+"""Machine code that is looked for once it pays, and compiled once that does.
+
+In:  how often Python did what the code would do.   Out: the code, from the cache at first; where it is not
+there, it is compiled later, for all processes that come.
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+class Awaited:
+    """Some such code."""
+
+    def __init__(self, pays: int, writing_pays: int) -> None:
+        self.left = pays
+        """How often Python does it until somebody looks for the code; nobody does once it is below zero."""
+        self.writing_pays = writing_pays
+        """How often after that until it is compiled."""
+        self.compiles = False
+        """Is it to be compiled then, if the cache does not have it?"""
+
+    def load(self, compiles: bool) -> bool:
+        """Take the code from the cache, or else compile it, if it may be; is it there now?"""
+        raise NotImplementedError
+
+    def hear(self, count: int = 1) -> None:
+        """Python did it once more, or so many times."""
+        if self.left < 0:
+            return
+        self.left -= count
+        if self.left > 0 or sys.is_finalizing():
+            return
+        from lazyarr.compiler import COMPILER  # here: whoever imports lazyarr need not wait for it
+
+        if self.compiles and COMPILER.usable is None:
+            self.left = self.writing_pays       # (LLVM is not loaded for this alone)
+            return
+        self.left = -1
+        if not self.load(self.compiles) and not self.compiles:
+            self.compiles, self.left = True, self.writing_pays

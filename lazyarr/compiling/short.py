@@ -1,0 +1,277 @@
+"""Short ways to replays: for calls with arguments like those of the call before.
+
+In:  arguments of a call.   Out: what the function returns; `MISFIT` where a longer way is to find out.
+The long way makes a key of layouts and asks, launch by launch, where each cell lies.  Where arrays are
+large, all of that follows from geometries, which are the same objects from call to call, and from what is
+known of the launches (`Short`): what remains is to take memory and to fill in addresses.  Small replays look
+at layouts themselves (`Last`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from lazyarr.arrays import ndarray
+from lazyarr.compiling.calling import MISFIT, WARNED, warned
+from lazyarr.compiling.interpret import Link
+from lazyarr.compiling.known import RUNTIME, Known
+from lazyarr.compiling.large import Large
+from lazyarr.compiling.places import Cell, Launch
+from lazyarr.compiling.replay import Replay, converted
+from lazyarr.compiling.swift_replay import LOOKED, SETTLED, SWIFT, row_of
+from lazyarr.config import OBSERVED, is_observed, plan_key
+from lazyarr.error_state import look, loud, remembered
+from lazyarr.expr import LOCK
+from lazyarr.geometry import FRESH, address
+from lazyarr.known_steps import Bound
+from lazyarr.launch import put_scalar
+from lazyarr.ready import entered
+from lazyarr.records import NamedTuple
+from lazyarr.sight_rows import Also
+from lazyarr.values import Buffer
+
+
+class Filled(NamedTuple):
+    """A launch that was run before (`bound.Known`), by places."""
+
+    bound: Bound
+    addresses: tuple[tuple[int, int, int], ...]
+    """Which words, whose addresses, how many bytes behind them."""
+    numbers: tuple[tuple[Sequence[int], int, type], ...]
+    """The first words of numbers, where these are among the call's, and their types."""
+
+
+class Once(NamedTuple):
+    """A launch; memory goes by places: first those of arguments, then those of other cells."""
+
+    launch: Launch
+    takes: tuple[tuple[int, int], ...]
+    """Places that take memory for it, and how many bytes."""
+    streamed: tuple[int, ...]
+    """What may be stored past the caches where pages are warm."""
+    ends: tuple[int, ...]
+    """Places that give their memory back after it."""
+    filled: list[Filled | None]
+    """What is known where some of these pages are cold, and where all are warm."""
+
+
+class Layout(NamedTuple):
+    """How an array looks that is memory, not a place in some."""
+
+    kind: type
+    """NumPy's arrays, or ours."""
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: numpy.dtype[Any]
+
+    def is_of(self, x: Any) -> bool:
+        if x.__class__ is not numpy.ndarray or x.shape != self.shape or x.strides != self.strides:
+            return False
+        return x.dtype is self.dtype and not address(x) % x.dtype.alignment
+
+
+class Short:
+    """The way to a large replay, as long as the options are those of now."""
+
+    def __init__(self, known: Known, replay: Large, looks: Sequence[Any]) -> None:
+        self.known, self.replay, self.options = known, replay, plan_key()
+        self.looks = looks
+        self.homes: list[Any] = [None] * len(looks)
+        """What has each place when a call begins."""
+        self._places: dict[int, int] = {}
+        self.results = [
+            (self._place(cell), cell.nbytes, make)
+            for cell, make in zip(replay.placed.results, replay.makes, strict=True)
+        ]
+        self.launches = [self._once(each) for each in replay.launches]
+        self.row: numpy.ndarray | None = None
+        """What machine code goes by (`swift_replay`)."""
+        self._refers: Any = None
+        self._seen = self._filled = 0
+
+    def _place(self, cell: Cell) -> int:
+        if cell.kind == "input":
+            return cell.at
+        place = self._places.get(id(cell))
+        if place is None:
+            place = self._places[id(cell)] = len(self.homes)
+            self.homes.append(cell.constant)
+        return place
+
+    def _once(self, each: Launch) -> Once:
+        before = len(self.homes)
+        cells = {self._place(cell): cell for cell in each.used()}
+        takes = [(k, cells[k].nbytes) for k in range(before, len(self.homes)) if self.homes[k] is None]
+        streamed = [self._places[key] for key in self.replay.streamed[id(each)] if key in self._places]
+        ends = [self._place(cell) for cell in each.ends]
+        return Once(each, tuple(takes), tuple(streamed), tuple(ends), [None, None])
+
+    def __call__(self, args: tuple[Any, ...]) -> Any:
+        """What a call gives, with the options of now and the error state that NumPy begins with."""
+        if self.row is not None and sys.gettrace() is None:
+            with LOCK:                          # as all evaluations; a fork waits for it
+                found = SWIFT.code.call(self.row, args, plan_key())     # type: ignore[union-attr]
+            if found is not None:
+                return MISFIT if found is False else found
+        self._hear()
+        if len(args) != len(self.looks) or not self.known.holds():
+            return MISFIT
+        state = look()
+        if OBSERVED or state[4] or state[5] is not None or sys.gettrace() is not None:
+            return MISFIT
+        if plan_key() is not self.options:
+            return MISFIT
+        replay: Large = self.replay
+        numbers = [] if replay.numbers is None else replay.numbers(args)
+        with LOCK:                              # as all evaluations; a fork waits for it
+            homes = self.homes[:]
+            for k, seen in enumerate(self.looks):
+                x: Any = args[k]
+                if x.__class__ is ndarray:
+                    if x.storage is None:
+                        x = homes[k] = x.geo
+                    elif x.geo is seen:
+                        buf = homes[k] = x.storage.value.buf
+                        if buf.__class__ is not Buffer or buf.bridge is not None:
+                            return MISFIT       # (it is pending, or not ours and may lie anywhere)
+                        continue
+                    else:
+                        return MISFIT
+                elif x.__class__ is numpy.ndarray:
+                    homes[k] = x
+                elif x.__class__ is seen:
+                    continue
+                if seen.__class__ is not Layout or args[k].__class__ is not seen.kind or not seen.is_of(x):
+                    return MISFIT
+            for k, nbytes, make in self.results:
+                homes[k] = Buffer.new(nbytes) if make is None else make[0](*make[1])
+            raised = 0
+            for each in self.launches:
+                for k, nbytes in each.takes:
+                    homes[k] = Buffer.new(nbytes)
+                warm = True
+                for k in each.streamed:
+                    home = homes[k]
+                    warm = warm and home.__class__ is Buffer and home.recycled
+                filled = each.filled[warm] or self._fill(each, warm)
+                if filled is None:
+                    return MISFIT
+                words = filled.bound.words[:]
+                for word, k, offset in filled.addresses:
+                    home = homes[k]
+                    words[word] = (home.address if home.__class__ is Buffer else address(home)) + offset
+                for firsts, number, type_ in filled.numbers:
+                    put_scalar(words, firsts, converted(type_, numbers[number]))
+                for flags in entered(filled.bound, words):
+                    raised |= flags
+                for k in each.ends:
+                    homes[k] = None
+        if raised & WARNED:
+            return MISFIT
+        return replay.build([homes[k] for k, _, _ in self.results], args, numbers)
+
+    def _hear(self) -> None:
+        """Python does one more call."""
+        if SWIFT.code is None:
+            SWIFT.hear()
+            return
+        self._seen += 1
+        filled = sum([each is not None for each in self.launches[0].filled])
+        if (self.row is not None and filled != self._filled) or self._seen % LOOKED == SETTLED:
+            with LOCK:                          # no other thread's call goes by the row of before meanwhile
+                if filled and not SWIFT.code.given.words[Also.BUSY]:
+                    self._filled = filled
+                    self.row, self._refers = row_of(self) or (None, None)
+                    if self.row is not None:
+                        SWIFT.code.given.widen(self._refers.scratch)
+
+    def _fill(self, each: Once, warm: bool) -> Filled | None:
+        """What the replay knows of a launch; None if it has not met such a one yet."""
+        known = self.replay.known.get((id(each.launch), warm, self.options))
+        if known is None:
+            return None
+        addresses = [(word, self._place(cell), offset) for word, cell, offset in known.addresses]
+        given = [(firsts, each.launch.scalars[part][k]) for firsts, (part, k) in known.numbers]
+        found = each.filled[warm] = Filled(
+            known.bound, tuple(addresses),
+            tuple([(k, self.replay.places[s.ref], s.type) for k, s in given if isinstance(s, Link)]),
+        )  # fmt: skip
+        return found
+
+
+def looks_of(args: Sequence[Any]) -> list[Any]:
+    """How arguments look: geometries of arrays, layouts of those that are memory, types of all else."""
+    found = list[Any]()
+    for x in args:
+        kind: Any = x.__class__
+        if kind is ndarray and x.storage is not None:
+            found.append(x.geo)
+        elif kind is ndarray or kind is numpy.ndarray:
+            memory = x.geo if kind is ndarray else x
+            found.append(Layout(kind, memory.shape, memory.strides, memory.dtype))
+        else:
+            found.append(kind)
+    return found
+
+
+class Last:
+    """The way to a small replay: for NumPy's arrays and small lazy ones."""
+
+    def __init__(self, known: Known, replay: Replay, args: Sequence[Any]) -> None:
+        self.known, self.replay, self.options = known, replay, plan_key()
+        self.classes = [x.__class__ for x in args]
+
+    def __call__(self, args: tuple[Any, ...]) -> Any:
+        """What a call gives; a `Misfit` where a layout is another one."""
+        if len(args) != len(self.classes) or not self.known.holds():
+            return MISFIT
+        memory = []
+        for x, c in zip(args, self.classes, strict=True):
+            if x.__class__ is not c:
+                return MISFIT
+            if c is ndarray:
+                if x.storage is not None:
+                    return MISFIT
+                memory.append(x.geo)
+            elif c is numpy.ndarray:
+                memory.append(x)
+        if plan_key() != self.options or is_watched():
+            return MISFIT
+        return self.replay(args, memory, warned(), False)
+
+
+def is_watched() -> bool:
+    """Does somebody look on, or must NumPy itself see to floating-point errors?
+
+    (Of an underflow kernels do not tell, where a number becomes a constant of a shorter type.)"""
+    state = remembered()
+    return (
+        (bool(OBSERVED) and is_observed()) or sys.gettrace() is not None or loud()
+        or (state is not None and state["under"] == "warn")
+    )
+
+
+def short_way(known: Known, replay: Replay, args: Sequence[Any]) -> Short | Last | None:
+    """The way for calls like one that was just made; None where there is more to be looked at."""
+    simple = all(x.__class__ in RUNTIME or x.__class__ in (ndarray, numpy.ndarray) for x in args)
+    if not simple or replay.written or known.pinned:
+        return None
+    if not isinstance(replay, Large):
+        return Last(known, replay, args)
+    if any(replay.offsets) or len(replay.known) < len(replay.launches):
+        return None
+    looks = looks_of(args)
+    if any(look.__class__ is numpy.ndarray and id(look) not in FRESH for look in looks):
+        return None                             # (other geometries are new objects from call to call)
+    way: Short | None = replay.short
+    if way is None or way.options is not plan_key() or not all(map(_is_alike, way.looks, looks)):
+        way = replay.short = Short(known, replay, looks)
+    return way
+
+
+def _is_alike(one: Any, other: Any) -> bool:
+    return one is other or (one.__class__ is Layout and one == other)

@@ -1,0 +1,308 @@
+"""Calls of compiled functions by machine code: from the arguments to the launch and what it gives.
+
+In:  a short way to a replay of one launch (`short.Short`).   Out: a row, by which the function of
+`replay_text` does such calls.
+Python takes some fifteen microseconds for a call, and ten times as long where large data drove what the
+interpreter needs out of the caches.  The code lies in the cache as kernels do, and is loaded when it pays.
+Always holds: it does what Python would have done, or nothing.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from contextlib import nullcontext, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from lazyarr import nodes_ir, sight_rows
+from lazyarr import object_fields as fields
+from lazyarr.arrays import ndarray, plain
+from lazyarr.awaited import Awaited
+from lazyarr.compiler import COMPILER, loads_cached
+from lazyarr.compiling.calling import WARNED
+from lazyarr.compiling.interpret import ABSENT, Cell
+from lazyarr.compiling.known import Known
+from lazyarr.compiling.replay import Make
+from lazyarr.compiling.replay_text import Argument, Care, Kind, Replayed, Result, private, replayed
+from lazyarr.compiling.trace import Result as Returned
+from lazyarr.fastcalls import fastcall, forever
+from lazyarr.hot import ran
+from lazyarr.kernels import host
+from lazyarr.node_places import places
+from lazyarr.nodes_ir import AXES, OPERAND, Word
+from lazyarr.sight_rows import Also, Launch, Number, Row, Rows, begun
+from lazyarr.swift_sight import OPT, Given
+from lazyarr.threading import pool
+from lazyarr.threading.run import parallel_for
+from lazyarr.values import Buffer
+
+if TYPE_CHECKING:
+    from lazyarr.compiling.short import Filled, Short
+
+PAYS, WRITING_PAYS = 100, 100
+"""Calls by the short way, after which the code is looked for in the cache; and more, after which it is
+compiled, in 20 ms."""
+
+SETTLED, LOOKED = 4, 256
+"""The how manieth call the code is told of, and after how many more again."""
+
+BECOMES: dict[tuple[type, type], Number] = {
+    (float, numpy.float64): Number.DOUBLE, (float, numpy.float32): Number.SINGLE,
+    (int, numpy.int64): Number.INT, (int, numpy.float64): Number.INT_DOUBLE,
+    (int, numpy.float32): Number.INT_SINGLE,
+}  # fmt: skip
+"""Types of arguments and of kernels' scalars."""
+
+CARE = {number: Care.EXACT if number >= Number.INT else Care.NONE for number in Number} | {
+    Number.SINGLE: Care.SINGLE
+}
+
+ARGUMENT = Argument.LOOK + OPERAND
+"""Words of an argument."""
+
+_PLACES = [*dict.fromkeys((*nodes_ir.Places._fields, *sight_rows.Places._fields))]
+Places: Any = namedtuple("Places", _PLACES)     # type: ignore[misc]
+"""Where objects have the attributes that the code looks at."""
+
+
+class Code:
+    """The code, and what it goes by."""
+
+    def __init__(self, found: Any, name: str) -> None:
+        self.given = Given({Also.REST: rest, Also.WARMED: warmed})
+        self.given.words[Word.LAZY] = id(ndarray)
+        forever((self, found))
+        self.call = fastcall(name, found[name], self.given.words)
+        """Function (row, arguments, `config.plan_key`) -> what the compiled function returns; None: Python is
+        to do it; False: likewise, and not the short way."""
+
+
+class Swift(Awaited):
+    """The code, once there were enough calls that Python did."""
+
+    def __init__(self) -> None:
+        super().__init__(PAYS, WRITING_PAYS)
+        self.code: Code | None = None
+
+    def load(self, compiles: bool) -> bool:
+        self.code = load(compiles)
+        return self.code is not None
+
+
+SWIFT = Swift()
+
+
+def rest(left: tuple[Any, int, int, int, int, int]) -> None:
+    """Run the chunks of a launch that are left, which looks for signals in between."""
+    _, entry, words, done, chunks, threads = left
+    parallel_for(entry, words, chunks, threads, done)
+
+
+def warmed(heard: tuple[Short, float]) -> None:
+    """The kernels of a row have run for so long."""
+    short, seconds = heard
+    kernels = [k for each in short.launches[0].filled if each is not None for k in each.bound.kernels]
+    for kernel in kernels:
+        ran(kernel, seconds / len(kernels))
+    if short.row is not None:
+        short.row[Row.WARMING] = not all(kernel.heat.asked for kernel in kernels)
+
+
+def load(compiles: bool) -> Code | None:
+    """The code, from the cache, or compiled; None where it is not there, or objects lie otherwise."""
+    if not (loads_cached() or COMPILER.usable) or not FIELDS:
+        return None
+    where = places(Places, array=plain(numpy.empty(0)))
+    if where is None:
+        return None
+    from lazyarr.dispatch.jit import NotCompiled, cached_only
+    from lazyarr.dispatch.jit import load as loaded
+
+    with suppress(NotCompiled, RuntimeError), (
+        nullcontext() if compiles and COMPILER.usable else cached_only()
+    ):
+        if pool.parallel_for() is None:         # (no threads: nobody has so little time)
+            return None
+        target = host()
+        name = f"lazyarr_replayed_{target.name}"
+        functions = (*private(where, ARGUMENT), replayed(where, name, ARGUMENT))
+        text = "\n".join([each.text() for each in functions])
+        return Code(loaded(text, (name,), target, OPT, kernel=False), name)
+    return None
+
+
+# ---------------------------------------------------------------------------------------------------- rows
+
+
+def row_of(short: Short) -> tuple[numpy.ndarray, Rows] | None:
+    """The row of a way, and what it refers to; None for what is not of the kind that the code does."""
+    (once, *more), replay = short.launches, short.replay
+    returned = _returned(replay.result)
+    if more or once.takes or returned is None or [r.at for r in returned] != [*range(len(short.results))]:
+        return None
+    row = Rows(Replayed.END)
+    row.words[Row.OPTIONS], row.words[Row.VALUES] = row.refer(short.options), len(short.looks)
+    row.words[Replayed.IS_TUPLE] = replay.result.kind == "tuple"
+    arguments = [_argument(row, look) for look in short.looks]
+    kinds = _numbers(short)
+    if None in arguments or kinds is None:
+        return None
+    for argument, kind in kinds:
+        arguments[argument][Argument.CARE] |= CARE[kind]        # type: ignore[index]
+    row.put(0, Replayed.ARGUMENTS, arguments)       # type: ignore[arg-type]
+    guarded = _guards(row, short.known)
+    if guarded is None:
+        return None
+    row.put(0, Replayed.FIELDS, guarded[0])
+    row.put(0, Replayed.NAMES, guarded[1])
+    results = {
+        place: (k, _result(row, r, nbytes, make))
+        for k, (r, (place, nbytes, make)) in enumerate(zip(returned, short.results, strict=True))
+    }  # fmt: skip
+    row.put(0, Replayed.RESULTS, [entry for _, entry in results.values()])
+    streamed = [results[place] for place in once.streamed]
+    if all(entry[Result.KIND] == Kind.MANAGED for _, entry in streamed):
+        row.put(0, Row.STREAMED, [[k] for k, _ in streamed])
+        filled = dict(zip((Row.COLD, Row.WARM), once.filled, strict=True))
+        if not streamed:                        # (then Python calls it warm, and the code cold)
+            filled = {Row.COLD: once.filled[True]}
+    else:                                       # (of pages of NumPy's nobody knows whether they are warm)
+        filled = {Row.COLD: once.filled[False]}
+    row.words[Row.THREADS] = max(each.bound.threads for each in once.filled if each is not None)
+    for word, each in filled.items():
+        if each is not None:
+            row.words[word] = 8 * len(row.words)
+            if not _launch(row, each, short, results):
+                return None
+    row.words[Row.NUMBER], row.words[Row.WARMING] = row.refer(short), 1
+    return numpy.array(row.words, numpy.int64), row
+
+
+def _returned(result: Returned) -> list[Returned] | None:
+    """The arrays and scalars that a call returns, in order; None for something else."""
+    found = result.at if result.kind == "tuple" else [result]
+    known = all(
+        r.kind == "scalar" or (r.kind == "array" and r.origin is None and not r.foreign) for r in found
+    )
+    return [*found] if known and found else None
+
+
+def _argument(row: Rows, look: Any) -> list[int] | None:
+    """The entry of an argument that looks so."""
+    if isinstance(look, type):
+        return [Kind.NUMBER, row.refer(look), 0, *[0] * OPERAND]
+    if look.__class__ is numpy.ndarray:
+        return [Kind.MANAGED, row.refer(look), 0, *[0] * OPERAND]
+    axes, rest = len(look.shape), [0] * (AXES - len(look.shape))
+    if axes > AXES or look.kind is not ndarray:
+        return None
+    lies = [row.refer(look.dtype), axes, *look.shape, *rest, *look.strides, *rest]
+    return [Kind.PLAIN, 0, look.dtype.alignment - 1, *lies]
+
+
+def _result(row: Rows, r: Returned, nbytes: int, make: Make | None) -> list[int]:
+    """The entry of a result."""
+    if make is None:
+        maker, kind = partial(Buffer.new, nbytes), Kind.MANAGED
+    else:
+        maker, kind = partial(make[0], *make[1]), Kind.PLAIN if r.kind == "array" else Kind.ITEM
+    return [kind, row.refer(maker), row.refer(r.geo), row.refer(nbytes)]
+
+
+def _numbers(short: Short) -> list[tuple[int, Number]] | None:
+    """Which arguments are numbers of kernels, and what becomes of them; None for others than the code's."""
+    of, found = short.replay.numbers, list[tuple[int, Number]]()
+    if of is None:
+        return found
+    if of.steps:
+        return None
+    for each in short.launches[0].filled:
+        for _, number, type_ in () if each is None else each.numbers:
+            kind = BECOMES.get((short.looks[of.inputs[number]], type_))
+            if kind is None:
+                return None
+            found.append((of.inputs[number], kind))
+    return found
+
+
+def _launch(row: Rows, filled: Filled, short: Short, results: dict[int, tuple[int, list[int]]]) -> bool:
+    """Add a launch to a row; False if it is not of the kind that the code does."""
+    begin = begun(row, filled.bound)
+    if begin is None:
+        return False
+    entries: dict[Launch, list[list[int]]] = {
+        each: [] for each in (Launch.READ, Launch.REAL, Launch.WRITTEN, Launch.MADE)
+    }
+    first = begin + row.words[begin + Launch.WORDS_AT] // 8
+    for word, place, offset in filled.addresses:
+        if place < len(short.looks):
+            real = short.looks[place].__class__ is not numpy.ndarray
+            entries[Launch.REAL if real else Launch.READ].append([word, place, offset])
+        elif place in results:
+            k, entry = results[place]
+            real = entry[Result.KIND] != Kind.MANAGED
+            entries[Launch.MADE if real else Launch.WRITTEN].append([word, k, offset])
+        else:                                   # (a constant, which does not move)
+            row.words[first + word] = short.homes[place].address + offset
+    for each, some in entries.items():
+        row.put(begin, each, some)
+    of, numbers = short.replay.numbers, list[list[int]]()
+    for firsts, number, type_ in filled.numbers:
+        assert of is not None
+        argument = of.inputs[number]
+        kind = BECOMES[short.looks[argument], type_]
+        numbers += [[first, argument, kind] for first in firsts]
+    row.put(begin, Launch.NUMBERS, numbers)
+    at = begin + row.words[begin + Launch.RAISED_AT] // 8
+    for k in range(row.words[begin + Launch.RAISED]):
+        row.words[at + 2 * k + 1] &= WARNED
+    return True
+
+
+def _guards(row: Rows, known: Known) -> tuple[list[list[int]], list[list[int]]] | None:
+    """What fields and names have to be for `Known.holds`, which holds now; None if it looks at more."""
+    held, names = [_field(row, known.fn, "code")], list[list[int]]()
+    for fn, *_ in known.outside.codes:
+        held += [_field(row, fn, name) for name in ("code", "defaults", "kwdefaults")]
+    for guard in known.outside.guards:
+        if isinstance(guard.names, Cell):
+            held.append(_field(row, guard.names.cell, "content"))
+        elif type(guard.names) is dict and type(guard.name) is str:
+            found = 0 if guard.found is ABSENT else row.refer(guard.found)
+            names.append([row.refer(guard.names), row.refer(guard.name), found])
+        else:
+            return None
+    return held, names
+
+
+def _field(row: Rows, x: Any, name: str) -> list[int]:
+    """Where a field of an object is, and what is in it."""
+    at = row.refer(x) + FIELDS[name]
+    return [at, fields.word(at).value]
+
+
+def _offsets() -> dict[str, int]:
+    """Where functions and cells of closures have what guards look at; nothing where that is not found."""
+    captured = object()
+
+    def sample(x: float = 0.5, *, y: float = 1.5) -> object:
+        return captured
+
+    (cell,) = sample.__closure__ or (None,)
+    looked_for = {
+        "code": (sample, sample.__code__), "defaults": (sample, sample.__defaults__),
+        "kwdefaults": (sample, sample.__kwdefaults__), "content": (cell, captured),
+    }  # fmt: skip
+    found = {}
+    for name, (x, held) in looked_for.items():
+        places = range(fields.TYPE + 8, type(x).__basicsize__, 8)
+        ats = [at for at in places if fields.word(id(x) + at).value == id(held)]
+        if len(ats) != 1:
+            return {}
+        (found[name],) = ats
+    return found
+
+
+FIELDS = _offsets() if fields.are_known() else {}

@@ -1,0 +1,416 @@
+"""Calls of compiled functions by the short way and by machine code: what the long way would have done."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy
+import pytest
+
+import lazyarr as np
+from lazyarr.compiler import COMPILER
+from lazyarr.compiling import swift_replay
+from lazyarr.compiling.short import Short
+from lazyarr.compiling.swift_replay import SWIFT
+from lazyarr.config import OBSERVED
+from lazyarr.counters import COUNT
+from lazyarr.sight_rows import Also
+from lazyarr.values import LEDGER, Buffer
+
+SHAPE = (300, 1000)
+CODE: list[Any] = []
+FACTOR = 1.5
+
+
+@pytest.fixture(autouse=True, params=["machine code", "Python"])
+def code(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The code, which is there at once, and told of what comes round at once; or not at all."""
+    COMPILER.load()
+    if not CODE:
+        CODE.append(swift_replay.load(True))
+    if CODE[0] is None:
+        pytest.skip("objects lie otherwise here")
+    observed = OBSERVED.copy()
+    OBSERVED.clear()
+    monkeypatch.setattr("lazyarr.compiling.short.SETTLED", 1)
+    monkeypatch.setattr("lazyarr.compiling.short.LOOKED", 2)
+    monkeypatch.setattr(SWIFT, "left", -1)
+    monkeypatch.setattr(SWIFT, "code", CODE[0] if request.param == "machine code" else None)
+    with np.options(jit="always", plan="always", tier="2"):
+        yield SWIFT.code
+    assert not CODE[0].given.words[Also.BUSY]
+    OBSERVED[:] = observed
+
+
+@pytest.fixture
+def by_python(monkeypatch: pytest.MonkeyPatch) -> list[Short]:
+    """The ways by which Python did a call."""
+    found: list[Short] = []
+    monkeypatch.setattr(Short, "_hear", lambda self, hear=Short._hear: (found.append(self), hear(self)))
+    return found
+
+
+def drawn(seed: int, *shapes: Any, dtype: str = "f8") -> list[numpy.ndarray]:
+    random = numpy.random.default_rng(seed)
+    return [random.uniform(-2, 2, shape).astype(dtype) for shape in shapes or (SHAPE,)]
+
+
+def same(found: Any, wanted: Any) -> None:
+    assert isinstance(found, tuple) == isinstance(wanted, tuple)
+    each = zip(found, wanted, strict=True) if isinstance(wanted, tuple) else [(found, wanted)]
+    for x, y in each:
+        real = numpy.asarray(x)
+        assert (real.shape, real.dtype, real.strides) == (y.shape, y.dtype, numpy.asarray(y).strides)
+        assert real.tobytes() == y.tobytes()
+
+
+def met(f: Any, *args: Any, calls: int = 6) -> Short:
+    """The short way, after some calls."""
+    for _ in range(calls):
+        f(*args)
+    way = f._known.last
+    assert isinstance(way, Short)
+    assert (way.row is not None) == (SWIFT.code is not None)
+    return way
+
+
+def norm(np: Any, x: Any, gain: Any) -> Any:
+    return (x - x.mean(axis=1, keepdims=True)) / np.sqrt(x.var(axis=1, keepdims=True) + 1e-5) * gain
+
+
+def rows(np: Any, x: Any, gain: Any) -> Any:
+    return (x * gain).sum(axis=1)
+
+
+def several(np: Any, x: Any, gain: Any) -> Any:
+    return x * gain, x.max(axis=1), (x * x).sum(), x - 1
+
+
+def mean(np: Any, x: Any, gain: Any) -> Any:
+    return (x * gain).mean()
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("program", [norm, rows, several, mean])
+def test_bits_of_numpy(
+    program: Callable[..., Any], threads: int, dtype: str, by_python: list[Short], code: Any
+) -> None:
+    """Whatever arrays a call gives, whether results' pages are warm, or held elsewhere."""
+    f, held = np.compile(lambda x, gain: program(np, x, gain)), list[Any]()
+    with np.options(num_threads=threads):
+        for seed in range(12):
+            x, gain = drawn(seed, SHAPE, SHAPE[1], dtype=dtype)
+            given = np.array(x), np.array(gain)
+            np.evaluate(*given)
+            before = COUNT.traced_calls, COUNT.native_launches, len(by_python)
+            found = f(*given)
+            if seed % 3:
+                held.append(found)
+            same(found, program(numpy, x, gain))
+        way = f._known.last
+        launches = len(way.launches)
+        assert (COUNT.traced_calls, COUNT.native_launches) == (before[0] + 1, before[1] + launches)
+    assert (len(by_python) == before[2]) == (code is not None and launches == 1)
+    for seed, found in zip([s for s in range(12) if s % 3], held, strict=True):
+        same(found, program(numpy, *drawn(seed, SHAPE, SHAPE[1], dtype=dtype)))
+
+
+def test_results_are_arrays_as_others(code: Any) -> None:
+    """Views, writes, pending readers and finalizers of results."""
+    f = np.compile(lambda x: x * 2)
+    (x,) = drawn(3)
+    met(f, np.array(x))
+    gc.collect()
+    before = LEDGER.unallocated, LEDGER.kept
+    y = f(np.array(x))
+    part, later = y[3:, ::2], y + 1
+    y[0] = 7
+    wanted = x * 2
+    after = wanted + 1
+    wanted[0] = 7
+    same(y, wanted)
+    assert numpy.asarray(part).tobytes() == wanted[3:, ::2].tobytes()
+    same(later, after)
+    assert y.base is None and y.flags.owndata and y.flags.writeable and type(y) is np.ndarray
+    del y, part, later
+    gc.collect()
+    assert (LEDGER.unallocated, LEDGER.kept) == before
+
+
+def test_names_that_change(code: Any) -> None:
+    """Globals, closures, functions that are called, their defaults, the function's own code."""
+    space: dict[str, Any] = {"np": np}
+    exec("def helper(x, k=2.0, *, j=1.0):\n    return x * k + j", space)
+    exec("def f(x):\n    return helper(x) - np.pi", space)
+    f, (x,) = np.compile(space["f"]), drawn(1)
+    a = np.array(x)
+    way = met(f, a)
+    same(f(a), x * 2.0 + 1.0 - numpy.pi)
+    assert f._known.last is way
+    space["helper"].__defaults__ = (3.0,)
+    for _ in range(6):
+        same(f(a), x * 3.0 + 1.0 - numpy.pi)
+    space["helper"].__kwdefaults__ = {"j": 4.0}
+    for _ in range(6):
+        same(f(a), x * 3.0 + 4.0 - numpy.pi)
+    space["helper"] = lambda x: x + 5
+    for _ in range(6):
+        same(f(a), x + 5 - numpy.pi)
+    space["f"].__code__ = (lambda x: x + 6).__code__
+    for _ in range(6):
+        same(f(a), x + 6)
+
+
+def test_closures(code: Any) -> None:
+    op = np.exp
+
+    def inner(x: Any) -> Any:
+        return op(x) * 2
+
+    f, (x,) = np.compile(inner), drawn(1)
+    a = np.array(x)
+    met(f, a)
+    same(f(a), numpy.exp(x) * 2)
+    op = np.abs
+    for _ in range(6):
+        same(f(a), abs(x) * 2)
+
+
+def test_other_arguments(by_python: list[Short], code: Any) -> None:
+    """Other layouts, types, pending, shared and foreign arrays: each as the function itself has it."""
+    f = np.compile(lambda x, gain: x * gain - 1)
+    x, gain = drawn(2, SHAPE, SHAPE[1])
+    met(f, np.array(x), np.array(gain))
+    wide = np.array(numpy.repeat(gain, 2))
+    odd = numpy.frombuffer(b"\0" + gain.tobytes(), "f8", offset=1)
+    shared = np.array(x)
+    view = memoryview(shared)
+    calls = [
+        (np.array(x), wide[::2]), (np.array(x.T.copy()).T, np.array(gain)), (np.array(x) * 1, np.array(gain)),
+        (x, np.array(gain)), (np.array(x), gain), (x, gain), (np.asarray(x), np.array(gain)),
+        (np.array(x), np.asarray(odd)), (shared, np.array(gain)), (np.array(x)[::-1], np.array(gain)),
+        (np.array(x, "f4"), np.array(gain)), (np.array(x), np.array(gain, "f4")), (np.array(x), 2.0),
+        (np.array(x), np.array(gain)[None]), (np.array(x)[:, :1], np.array(gain)),
+    ]  # fmt: skip
+    for a, b in calls * 2:
+        wanted = numpy.asarray(a) * (b if isinstance(b, float) else numpy.asarray(b)) - 1
+        for _ in range(3):
+            found = f(a, b)
+            assert isinstance(found, numpy.ndarray) == (type(a) is type(b) is numpy.ndarray or (
+                type(a) is numpy.ndarray and b.__class__ is float
+            )) or type(found) is np.ndarray
+            assert numpy.asarray(found).tobytes() == wanted.tobytes()
+        same(f(np.array(x), np.array(gain)), x * gain - 1)
+    with pytest.raises(TypeError):
+        f(np.array(x))
+    same(f(gain=np.array(gain), x=np.array(x)), x * gain - 1)
+    view.release()
+
+
+def test_types_of_results_go_by_those_of_arguments(code: Any) -> None:
+    """The same kernel serves NumPy's arrays and ours; what is returned differs."""
+    f = np.compile(lambda x, gain: x * gain)
+    x, gain = drawn(2, SHAPE, SHAPE[1])
+    for _ in range(6):
+        assert type(f(x, gain)) is numpy.ndarray
+        assert type(f(np.array(x), np.array(gain))) is np.ndarray
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8"])
+def test_numbers(dtype: str, by_python: list[Short], code: Any) -> None:
+    """Numbers of the call: of the type before, at the limits of kernels' types, and of other types."""
+    f, (x,) = np.compile(lambda x, k: x * k + 1), drawn(4, dtype=dtype)
+    a = np.array(x)
+    floats = [2.0, -0.0, 0.1, numpy.inf, -numpy.inf, numpy.nan, 1e-46, 3.0, 3.4028234e38, -1e-320]
+    ints = [2, 0, 1 << 40, -(1 << 53), (1 << 53) + 1, -1, 1 << 62, -7]
+    for given in (floats, ints, floats[::-1], ints[::-1]):
+        f(a, given[0] + 1)
+        for k in given:
+            with warnings.catch_warnings(record=True) as ours:
+                warnings.simplefilter("always")
+                found = f(a, k)
+            with warnings.catch_warnings(record=True) as theirs:
+                warnings.simplefilter("always")
+                wanted = x * k + 1
+            same(found, wanted)
+            assert {str(w.message) for w in ours} == {str(w.message) for w in theirs}
+    others = (True, numpy.float32(0.1), 7.5, 1j, numpy.int8(3), 5)
+    for k in others * 3:
+        same(f(a, k), x * k + 1)
+    met(f, a, 3.0)
+    before = len(by_python)
+    for k in (2.5, 4.0, -0.0):
+        same(f(a, k), x * k + 1)
+    assert (len(by_python) == before) == (code is not None)
+    if dtype == "f4":
+        with pytest.warns(RuntimeWarning, match="overflow"):
+            f(a, 1e300)
+
+
+def test_flags(code: Any) -> None:
+    """NumPy's warnings, of the function's lines, and what error states ask for."""
+    f, (x,) = np.compile(lambda x: x * 1e10), drawn(4)
+    met(f, np.array(x))
+    large = x.copy()
+    large[5, 5] = 1e300
+    for _ in range(3):
+        with pytest.warns(RuntimeWarning, match="overflow encountered in multiply"):
+            found = f(np.array(large))
+        with numpy.errstate(over="ignore"):
+            same(found, large * 1e10)
+            same(f(np.array(large)), large * 1e10)
+        same(f(np.array(x)), x * 1e10)
+    with numpy.errstate(over="raise"), pytest.raises(FloatingPointError, match="overflow"):
+        f(np.array(large))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning, match="overflow"):
+            f(np.array(large))
+
+
+def test_options(code: Any) -> None:
+    f, (x,) = np.compile(lambda x: np.exp(x)), drawn(4)
+    a = np.array(x)
+    met(f, a)
+    with np.options(math="native"):
+        native = [numpy.asarray(f(a)).tobytes() for _ in range(6)]
+    assert len({*native}) == 1 and native[0] != numpy.exp(x).tobytes()
+    same(f(a), numpy.exp(x))
+    with np.options(jit="never"):
+        launches = COUNT.native_launches
+        same(f(a), numpy.exp(x))
+        assert COUNT.native_launches == launches
+    same(f(a), numpy.exp(x))
+
+
+def test_who_looks_on_sees_lines(code: Any, told: list[Any]) -> None:
+    """Debuggers step into the function, and listeners hear of evaluations."""
+    f, (x,) = np.compile(lambda x: x * 2 + 1), drawn(4)
+    a = np.array(x)
+    OBSERVED.clear()
+    met(f, a)
+    lines = list[str]()
+
+    def trace(frame: Any, event: str, arg: Any) -> Any:
+        lines.append(frame.f_code.co_name)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        same(f(a), x * 2 + 1)
+    finally:
+        sys.settrace(before)
+    assert "<lambda>" in lines
+    OBSERVED.append("test")
+    y = f(a)
+    np.evaluate(y)
+    assert told
+    same(y, x * 2 + 1)
+
+
+def test_nothing_is_kept(code: Any) -> None:
+    """Thousands of calls leave as many objects as some; and arguments and results can go."""
+    f = np.compile(lambda x, gain: (x * gain, x.max(axis=1)))
+    a, gain = map(np.array, drawn(5, SHAPE, SHAPE[1]))
+    way = met(f, a, gain, calls=20)
+
+    def counted() -> list[int]:
+        gc.collect()
+        watched = (None, True, False, 0, (), a.geo, a.storage, gain.geo, way.options, Buffer, np.ndarray)
+        return [len(gc.get_objects()), *map(sys.getrefcount, watched)]
+
+    counted()
+    before = counted()
+    for _ in range(500):
+        f(a, gain)
+    assert max(y - x for x, y in zip(before, counted(), strict=True)) < 40
+    refs = sys.getrefcount(a.storage.value.buf)
+    f(a, gain)
+    after = sys.getrefcount(a.storage.value.buf)
+    assert after == refs
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
+def test_interrupts(code: Any) -> None:
+    """A handler that raises ends a call; one that calls the same function has its result."""
+    f = np.compile(lambda x: np.sin(np.cos(np.sin(np.cos(x)))).sum(axis=1))
+    (x,) = drawn(6, (3000, 1000))
+    a = np.array(x)
+    met(f, a)
+    wanted = numpy.asarray(f(a)).tobytes()
+    inner = list[bytes]()
+
+    def raising(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    def calling(*_: Any) -> None:
+        inner.append(numpy.asarray(f(a)).tobytes())
+
+    before = signal.getsignal(signal.SIGALRM)
+    try:
+        with np.options(num_threads=1):
+            met(f, a)
+            for handler in (raising, calling) * 3:
+                signal.signal(signal.SIGALRM, handler)
+                signal.setitimer(signal.ITIMER_REAL, 0.02)
+                ended = time.perf_counter() + 5
+                try:
+                    while time.perf_counter() < ended and not inner:
+                        assert numpy.asarray(f(a)).tobytes() == wanted
+                except KeyboardInterrupt:
+                    assert handler is raising
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                assert {*inner} <= {wanted} and bool(inner) == (handler is calling)
+                inner.clear()
+                assert numpy.asarray(f(a)).tobytes() == wanted
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_threads(code: Any) -> None:
+    """Several threads of the program, each with its own arrays."""
+    f = np.compile(lambda x: (x * 2, x.sum(axis=1)))
+    failed = list[BaseException]()
+    met(f, np.array(drawn(0)[0]))
+
+    def calls(seed: int) -> None:
+        try:
+            with np.options(jit="always", plan="always", tier="2"):
+                (x,) = drawn(seed)
+                a = np.array(x)
+                for _ in range(60):
+                    same(f(a), (x * 2, x.sum(axis=1)))
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=calls, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+
+
+def test_the_code_is_loaded_once_it_pays(monkeypatch: pytest.MonkeyPatch, code: Any) -> None:
+    """Looked for in the cache after some calls, compiled after more."""
+    if code is None:
+        pytest.skip("once is enough")
+    asked = list[bool]()
+    monkeypatch.setattr(swift_replay, "load", lambda compiles: asked.append(compiles))
+    swift = swift_replay.Swift()
+    for _ in range(swift_replay.PAYS):
+        swift.hear()
+    assert asked == [False]
+    for _ in range(swift_replay.WRITING_PAYS):
+        swift.hear()
+    assert asked == [False, True] and swift.left == -1
