@@ -50,6 +50,7 @@ from lazyarr.storage import SLACK
 from lazyarr.swift_walk import SWIFT
 from lazyarr.switches import is_node_off
 from lazyarr.target import Target
+from lazyarr.threading.limits import get_num_threads
 from lazyarr.values import LEDGER, is_held
 from lazyarr.worth import Account
 
@@ -287,11 +288,13 @@ def _outlive(step: Step, rows: RowBlocks, w: Walk) -> bool:
 def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
     """Compute steps that run together."""
     members, placement = [w.nodes[k] for k in step.members], _placement(step, w)
-    turns = {turn.node: turn for turn in step.turns}
+    turns, threads = {turn.node: turn for turn in step.turns}, get_num_threads()
     for k, reusable in zip(step.stored, step.reusable, strict=True):
         turn = turns.get(k)
         if turn is None:
             placement.place(w.nodes[k], map(w.value, reusable))
+        elif turn.ring is not None:
+            placement.ring(w.nodes[k], turn.ring.pattern(rows.strips(threads)))
         else:
             source = None if turn.source is None else w.value(turn.source)
             placement.turn(w.nodes[k], source, turn.margins)
@@ -306,13 +309,17 @@ def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
     held = hold_signals() if placement.taken else None
     try:
         scalars = [_scalars(part.step, w) if part.step.constants else () for part in rows.parts]
-        found = launch_rows(rows, homes, scalars, warm, watch)
+        found = launch_rows(rows, homes, scalars, warm, watch, threads)
         if any(found):
             from lazyarr.replay import UNWATCHED, explain
 
             watched = UNWATCHED if watch is None else watch.seen
             w.late += explain(step, members, found, placement, watched)
         _finish(members, placement, reduce(or_, found))
+        gone = {*placement.passing()} if rows.rings else ()
+        for node in members if gone else ():
+            if node.serial in gone:
+                node.buf = None
     finally:
         release_signals(held)
 

@@ -34,6 +34,7 @@ SWITCHES = (
     Switch("nontemporal", "stores go through the caches"),
     Switch("inplace", "results take memory of their own"),
     Switch("rows", "groups that share rows run one after the other, each on all rows"),
+    Switch("rings", "sweeps have a second buffer of full size"),
     Switch("regions", "what is written piece by piece is stored before it is read"),
     Switch("again", "what several groups use is stored once, and computed where it can be first"),
     Switch("keep", "what counts a mask leaves nothing of the elements that it looks at"),
