@@ -17,10 +17,11 @@ from lazyarr.expr import Expr, Map, Read
 from lazyarr.geometry import same
 from lazyarr.resting import COLLECTING
 from lazyarr.switches import is_off
-from lazyarr.values import Buffer, is_held
+from lazyarr.values import Buffer, Ring, is_held
 
 if TYPE_CHECKING:                   # NumPy's evaluations need no plans
     from lazyarr.fusion.turns import Margin
+    from lazyarr.ring_pages import Pattern
 
 IN_PLACE = not is_off("inplace")
 
@@ -100,6 +101,14 @@ class Placement:
             self.take(node, source)
         else:
             self.buffers[node.serial] = copy_of(self.of(source))
+
+    def ring(self, node: Expr, kind: Pattern | None) -> None:
+        """Place a node that takes turns with another buffer, which only the launch needs."""
+        self.buffers[node.serial] = Ring.of(kind, node.nbytes)
+
+    def passing(self) -> Iterator[int]:
+        """Serials of values that are gone when the step has run: their rows came round."""
+        return (serial for serial, buffer in self.buffers.items() if buffer.comes_round)
 
     def take(self, node: Expr, value: Expr) -> None:
         """A node's buffer is that of a value, which ends."""

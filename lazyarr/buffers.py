@@ -11,6 +11,10 @@ go first; so what always holds is not touched by them.
 
 Blocks below `SMALL` come from NumPy.  The others are spans of anonymous pages: best fit, split at
 the page asked for, merged with free neighbours, the longest unused given back first.
+
+`Ring`s are address ranges in which pages come round (`ring_pages`), in the place of memory that NumPy needs.
+Those that nobody uses are kept for the next one of their pattern: cached bytes, too, no more of them than one
+ring has saved.
 """
 
 from __future__ import annotations
@@ -21,7 +25,8 @@ import os
 import sys
 from _thread import allocate_lock, get_ident
 from collections import deque
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -30,6 +35,9 @@ from lazyarr.counters import COUNT
 from lazyarr.geometry import address as address_of
 from lazyarr.pages import LARGE, PAGE, FreeSpans, Pages
 from lazyarr.records import NamedTuple
+
+if TYPE_CHECKING:
+    from lazyarr.ring_pages import Pattern, RingPages
 
 SMALL = 32 << 10
 """Smaller blocks come from NumPy: malloc keeps them warm by itself."""
@@ -41,6 +49,8 @@ WARM_MOST = 8 << 20
 """Bytes of the largest of which there are so many."""
 WARM_LARGEST = 4 * WARM_MOST
 """And of the largest of which there is one: filling it takes a hundred times what its allocation takes."""
+MOST_RINGS = 32
+"""Rings that nobody uses."""
 _LINE = 64
 _PLACES = itertools.cycle(range(4))
 """Where in their first pages blocks below `LARGE` begin, in turn: in quarters of what their pages have to
@@ -107,6 +117,15 @@ class _Allocator:
         self._pages = pages
         self._free = FreeSpans()
         self._returned: deque[tuple[int, int]] = deque()
+        self.rings: RingPages | None = None
+        """Loaded when somebody first asks for one."""
+        self._rings: list[tuple[Pattern, int]] = []
+        """Rings that nobody uses, and where they are; the longest unused first."""
+        self._saved = 0
+        """Bytes that a ring had fewer than addresses, at most."""
+        self._came: deque[tuple[Pattern, int, int]] = deque()
+        self.forks = 0
+        """How often this process is a child since rings are made: it has none of its parents'."""
         self._lock = allocate_lock()
         self._inside: set[int] = set()
         """Threads that have the lock, or are about to take it."""
@@ -130,6 +149,7 @@ class _Allocator:
                 start = self._pages.fresh(nbytes)
                 if start is None:
                     self._shrink(0)
+                    self._unmap(0)
                     start = self._pages.fresh(nbytes)
             if start is not None:
                 self.live += nbytes
@@ -143,13 +163,37 @@ class _Allocator:
         self._returned.append((start, nbytes))
         self._collect()
 
+    def take_ring(self, asked: Pattern) -> tuple[int, bool] | None:
+        """Where a ring begins, and whether it was there already; None: the system has none."""
+        self.rings = _ring_pages()
+        if self.rings is None or self.is_interrupted():
+            return None
+        with _Inside(self._inside), self._lock:
+            self._settle()
+            at = next((k for k, (known, _) in enumerate(self._rings) if known == asked), -1)
+            start = self._rings.pop(at)[1] if at >= 0 else None
+            if start is None:
+                self._shrink(max(self.peak - self.live - asked.own, 0))
+                start = self.rings.fresh(asked)
+            if start is not None:
+                self._saved = max(self._saved, asked.nbytes - asked.own)
+                self.live += asked.own
+                self.peak = max(self.peak, self.live)
+        self._collect()
+        return None if start is None else (start, at >= 0)
+
+    def give_ring(self, kind: Pattern, start: int, forks: int) -> None:
+        """As `give`; `forks` is what it was when the ring was made."""
+        self._came.append((kind, start, forks))
+        self._collect()
+
     def has_room(self, nbytes: int) -> bool:
         """May so many bytes more be cached?"""
         return self._free.total + nbytes <= current.buffer_cache_bytes
 
     def _collect(self) -> None:
         # Not `acquire(blocking=False)`: an interrupt between it and a `try` would keep the lock for ever.
-        while self._returned and not self._lock.locked():
+        while (self._returned or self._came) and not self._lock.locked():
             with _Inside(self._inside), self._lock:
                 self._settle()
 
@@ -158,11 +202,28 @@ class _Allocator:
             start, nbytes = self._returned.popleft()
             self.live -= nbytes
             self._free.add(start, nbytes)
+        while self._came:
+            kind, start, forks = self._came.popleft()
+            self.live -= kind.own
+            if forks == self.forks:
+                self._rings.append((kind, start))
         self._shrink(current.buffer_cache_bytes)
+        if self._rings:
+            self._unmap(min(self._saved, current.buffer_cache_bytes - self._free.total))
 
     def _shrink(self, limit: int) -> None:
         while self._free.total > limit:
             self._pages.release(*self._free.oldest())
+
+    def _in_rings(self) -> int:
+        return sum([kind.own for kind, _ in self._rings])
+
+    def _unmap(self, limit: int) -> None:
+        """Keep no more bytes of rings."""
+        while self._rings and (self._in_rings() > limit or len(self._rings) > MOST_RINGS):
+            kind, start = self._rings.pop(0)
+            assert self.rings is not None
+            self.rings.release(start, kind.nbytes)
 
     def trim(self) -> None:
         let_go()
@@ -171,12 +232,15 @@ class _Allocator:
         with _Inside(self._inside), self._lock:
             self._settle()
             self._shrink(0)
+            self._unmap(0)
         self._collect()
 
     def usage(self) -> Usage:
         let_go()
-        self._collect()
-        return Usage(self.live, self._free.total, self.peak)
+        if not self.is_interrupted():
+            with _Inside(self._inside), self._lock:
+                self._settle()
+        return Usage(self.live, self._free.total + self._in_rings(), self.peak)
 
     def before_fork(self) -> None:
         # The timeout: a signal handler that forks may have interrupted the holder of the lock.
@@ -193,6 +257,8 @@ class _Allocator:
     def after_fork_in_child(self) -> None:
         if not self._held_for_fork:
             self._free = FreeSpans()       # half changed: leave those pages alone
+        self._rings.clear()             # (their addresses are free)
+        self.forks += 1
         self._lock = allocate_lock()
         self._inside.clear()
         self._held_for_fork = False
@@ -251,6 +317,55 @@ class Block:
         # are lost.
         if getattr(self, "_pages", 0) and not finalizing():
             allocator.give(self.address - self.address % PAGE, self._pages)
+
+
+class Ring:
+    """Memory of which only what was used last is there."""
+
+    __slots__ = ("_forks", "_kind", "address", "nbytes")
+
+    def __init__(self, kind: Pattern, nbytes: int, address: int, forks: int) -> None:
+        self.address = address
+        self.nbytes = nbytes
+        self._kind = kind
+        self._forks = forks
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return {"version": 3, "typestr": "|u1", "shape": (self.nbytes,), "data": (self.address, False)}
+
+    def __del__(self, allocator: Any = _allocator, finalizing: Any = sys.is_finalizing) -> None:
+        if not finalizing():
+            allocator.give_ring(self._kind, self.address, self._forks)
+
+
+@cache
+def _ring_pages() -> RingPages | None:
+    from lazyarr.ring_pages import RingPages
+
+    try:
+        return RingPages()
+    except (AttributeError, OSError, TypeError):
+        return None
+
+
+def has_rings() -> bool:
+    """Has the system pages that can come round?"""
+    return _allocator is not None and _ring_pages() is not None
+
+
+def ring(kind: Pattern, nbytes: int) -> Ring | None:
+    """Return addresses for so many bytes, with the pages of a pattern; None where there are none such."""
+    found = None if _allocator is None else _allocator.take_ring(kind)
+    if found is None or _allocator is None:
+        return None
+    start, again = found
+    COUNT.bytes_allocated += kind.own
+    if again:
+        COUNT.bytes_recycled += kind.own
+    else:
+        COUNT.bytes_fresh += kind.own
+    return Ring(kind, nbytes, start, _allocator.forks)
 
 
 def array(nbytes: int) -> tuple[numpy.ndarray, int, bool]:

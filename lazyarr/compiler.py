@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from lazyarr import config
 from lazyarr.calls import Call
-from lazyarr.expr import FOLDS, Expr, Gather, Map, Op, Read, Reduce, Scan, Scatter
+from lazyarr.expr import FOLDS, Expr, Gather, Keep, Map, Op, Read, Reduce, Scan, Scatter
 from lazyarr.ops import row
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class _Compiler:
         if sys.is_finalizing():
             return False                # nothing can be imported any more
         name = name_of(nodes)
-        again = name in self._met
+        again = name in self._met or KEEPS in name.split("\n")     # (which was met as what counts)
         if config.current.math != "native" and config.current.jit != "always" and again and self._finds(name):
             return True                 # (before anything is estimated: a loop comes here each time)
         work = sum(map(numpy_ns, nodes))
@@ -126,6 +126,9 @@ class _Compiler:
 
 
 COMPILER = _Compiler()
+
+
+KEEPS = Keep.__name__
 
 
 def name_of(nodes: Sequence[Expr]) -> str:

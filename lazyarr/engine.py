@@ -32,11 +32,13 @@ from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.kernels import foldable, host, lowerable, scannable
 from lazyarr.launch import launch
 from lazyarr.launch_boxes import launch_boxes
-from lazyarr.launch_compress import Source, launch_kept, launch_pack, launch_tally
+from lazyarr.launch_compress import Source, launch_kept, launch_pack, launch_tally, summed_alone
 from lazyarr.launch_feeds import launch_fed
+from lazyarr.launch_keep import launch_keep
 from lazyarr.launch_portions import Part, Portions
 from lazyarr.launch_rows import launch_rows
 from lazyarr.materialize import run_through_numpy, unplanned
+from lazyarr.outlook import summed
 from lazyarr.plan import Plan, RowBlocks, Step, Walk, walk
 from lazyarr.planning import Waits, groups_of, plan_if, plan_of, too_few
 from lazyarr.ready import Folded, Met, launched, walk_of
@@ -48,6 +50,7 @@ from lazyarr.storage import SLACK
 from lazyarr.swift_walk import SWIFT
 from lazyarr.switches import is_node_off
 from lazyarr.target import Target
+from lazyarr.threading.limits import get_num_threads
 from lazyarr.values import LEDGER, is_held
 from lazyarr.worth import Account
 
@@ -285,11 +288,13 @@ def _outlive(step: Step, rows: RowBlocks, w: Walk) -> bool:
 def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
     """Compute steps that run together."""
     members, placement = [w.nodes[k] for k in step.members], _placement(step, w)
-    turns = {turn.node: turn for turn in step.turns}
+    turns, threads = {turn.node: turn for turn in step.turns}, get_num_threads()
     for k, reusable in zip(step.stored, step.reusable, strict=True):
         turn = turns.get(k)
         if turn is None:
             placement.place(w.nodes[k], map(w.value, reusable))
+        elif turn.ring is not None:
+            placement.ring(w.nodes[k], turn.ring.pattern(rows.strips(threads)))
         else:
             source = None if turn.source is None else w.value(turn.source)
             placement.turn(w.nodes[k], source, turn.margins)
@@ -304,13 +309,17 @@ def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
     held = hold_signals() if placement.taken else None
     try:
         scalars = [_scalars(part.step, w) if part.step.constants else () for part in rows.parts]
-        found = launch_rows(rows, homes, scalars, warm, watch)
+        found = launch_rows(rows, homes, scalars, warm, watch, threads)
         if any(found):
             from lazyarr.replay import UNWATCHED, explain
 
             watched = UNWATCHED if watch is None else watch.seen
             w.late += explain(step, members, found, placement, watched)
         _finish(members, placement, reduce(or_, found))
+        gone = {*placement.passing()} if rows.rings else ()
+        for node in members if gone else ():
+            if node.serial in gone:
+                node.buf = None
     finally:
         release_signals(held)
 
@@ -405,16 +414,21 @@ def _scalars(step: Step, w: Walk) -> list[Any]:
 def _launch(step: Step, w: Walk, placement: Placement, bases: list[int], streams: bool) -> int:
     program, scalars = step.program, _scalars(step, w)
     assert program is not None
-    if not (step.tallies or step.ranks is not None or step.feeds):
+    if not (step.tallies or step.keeps or step.ranks is not None or step.feeds):
         return launch(program, bases, scalars, streams)
     addresses = [base + offset for base, offset in zip(bases, program.offsets, strict=True)]
     if step.tallies:
         tally = placement.of(w.nodes[step.members[-1]])
         return launch_tally(program, addresses, scalars, tally.memory.view(numpy.int64))
+    if step.keeps is not None:
+        ranks = placement.of(w.nodes[step.members[-1]]).address
+        return launch_keep(program, step.keeps, addresses, scalars, ranks)
     if step.ranks is not None:
         return launch_pack(_source(step, w, addresses))
     if step.feeds[0][1].ranks is not None:
         kept = [(operand, _source(source, w, _inputs(source, w))) for operand, source in step.feeds]
+        if summed_alone(program):
+            summed(w.value(step.feeds[0][1].ranks).serial)
         return launch_kept(program, addresses, scalars, streams, kept)
     portions = [(operand, _portions(step, operand, source, w)) for operand, source in step.feeds]
     return launch_fed(program, addresses, scalars, streams, portions)

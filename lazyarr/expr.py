@@ -6,7 +6,7 @@ A node is the value of one storage (all its bytes) after one operation: the byte
 order; inputs are always older than the node, so there are no cycles.
 
     expr     = Expr(op, inputs, region, old, masked)
-    op       = Map | Gather | Scan | Scatter | Reduce | Tally | Compress | Opaque
+    op       = Map | Gather | Scan | Scatter | Reduce | Tally | Keep | Compress | Opaque
                None once evaluated (then `buf` holds the bytes)
     input    = Read | numpy.generic            a constant is already of the loop's dtype
     geometry = ndarray over ghost memory (geometry.py): shape, strides, dtype, offset, flags
@@ -125,14 +125,31 @@ class Tally:
     """How many elements of a mask are True before each block of `BLOCK` of them in C order, and in all.
 
     The region is 1-d, of 64-bit integers: one for each block, and the total.  So these are the ranks
-    of the blocks' first elements among those that the mask keeps."""
+    of the blocks' first elements among those that the mask keeps.  Behind them come `HEAD` words that say
+    that nothing else is there (`Keep`)."""
+
+
+class Keep(NamedTuple):
+    """`Tally` of the second input (bool), with what may be had of the first one (same shape) in passing.
+
+    Behind these words the region has room for what `codegen.compress_keep` leaves there: sums of whole
+    vectors of kept elements, where `leaf` says of how many of these a leaf of NumPy's tree has at least, or,
+    where it is 0, the kept elements.  Neither is there if there are more than `room`."""
+
+    leaf: int
+    room: int
+
+
+HEAD = 3
+"""Words that say what is kept, behind the ranks; 0: nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compress:
     """The elements of the first input, in C order, where the second (bool, same shape) is True.
 
-    The third is the mask's `Tally`, evaluated.  The region is 1-d, and its length is the total."""
+    The third is the mask's `Tally`, or `Keep` of the same two, evaluated.  The region is 1-d, and its length
+    is the total."""
 
 
 TALLY, COMPRESS = Tally(), Compress()
@@ -142,7 +159,7 @@ TALLY, COMPRESS = Tally(), Compress()
 ELEMENTWISE = (Map, Gather, Scan)
 """Ops that make one element of the region in each iteration of their space, from inputs at that one."""
 
-FOLDS = (Reduce, Tally, Compress)
+FOLDS = (Reduce, Tally, Keep, Compress)
 """Ops that run over what they read, in an order of their own."""
 
 
@@ -160,7 +177,7 @@ class Opaque:
     makes: bool = False
 
 
-Op = Map | Gather | Scan | Scatter | Reduce | Tally | Compress | Opaque
+Op = Map | Gather | Scan | Scatter | Reduce | Tally | Keep | Compress | Opaque
 
 
 class Read:

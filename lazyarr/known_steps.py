@@ -17,17 +17,21 @@ from typing import Any, Protocol
 from lazyarr.calls import Call, Made
 from lazyarr.codegen import rows_shell as shell
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.compress_feed import COUNTED, FEED, NUMBER, RANKS_OF, SUMS
+from lazyarr.codegen.compress_feed import FEED, RANKS_OF
+from lazyarr.codegen.compress_keep import CLOSED, KEEP
+from lazyarr.codegen.compress_ranks import COUNTED, NUMBER, SUMS
 from lazyarr.codegen.reduce_plan import SLOT
 from lazyarr.config import plan_key
+from lazyarr.expr import Keep
 from lazyarr.fusion.program import Program
 from lazyarr.kernels import Kernel
 from lazyarr.launch import Prepared, put_scalar, stores_past
 from lazyarr.launch_compress import MOST_COUNTS, TALLIED, Fed, blocks_key, blocks_of, fed_key
+from lazyarr.launch_keep import RESULT, Keeping, keeping_key
 from lazyarr.launch_rows import Ready
 from lazyarr.plan import RowBlocks, Step
 from lazyarr.records import NamedTuple, dataclass
-from lazyarr.shared_kernels import COMPRESS, ROWS
+from lazyarr.shared_kernels import COMPRESS, KEEPING, ROWS
 
 Source = tuple[int, int]
 """A runtime scalar: node and number of the input."""
@@ -194,6 +198,8 @@ def bound_to(step: Step, places: Whereabouts, warm: bool, of_known_length: bool 
         return None
     if step.tallies:
         return _of_tally(step, step.program, places)
+    if step.keeps is not None:
+        return _of_keep(step, step.program, step.keeps, places)
     if not step.feeds:
         return _of_program(step, step.program, places, warm)
     found = _of_fed(step, step.program, places, warm)
@@ -255,6 +261,25 @@ def _of_tally(step: Step, program: Program, places: Whereabouts) -> Bound | None
         tuple([each for each in memory if each[1]]), p.kernel.address, p.chunks, p.threads,
         COMPRESS.addresses()[RANKS_OF], 1, ((Layout.FLAGS, p.kernel.flags),), (p.kernel,), p.kernel.ops, p,
         combine_at=8 * behind,
+    )  # fmt: skip
+
+
+def _of_keep(step: Step, program: Program, op: Keep, places: Whereabouts) -> Bound | None:
+    k: Keeping | None = program.launches.get(keeping_key(op))
+    if k is None:
+        return None
+    words, scalars = k.words[:], list[tuple[Sequence[int], Source]]()
+    for word, given in zip(k.own.scalars, step.constants, strict=True):
+        _put(words, (word,), places.constant(given), scalars)
+    addresses = [(word, places.home(step.operands[at]), program.offsets[at]) for word, at in k.own.operands]
+    addresses.append((RESULT, places.home(step.members[-1]), 0))
+    if None in [home for _, home, _ in addresses]:
+        return None
+    flags, *also = k.raised
+    entries, kernel = KEEPING.addresses(), k.pack.kernel
+    return Bound(
+        words, tuple(addresses), tuple(scalars), k.memory, entries[KEEP], k.chunks, k.threads,     # type: ignore[arg-type]
+        entries[CLOSED], 1, (flags,), (kernel,), kernel.ops, k, k.inside, 0, tuple(also),
     )  # fmt: skip
 
 

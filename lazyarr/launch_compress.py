@@ -37,13 +37,16 @@ from lazyarr.codegen.compress_feed import (
     PACK,
     PACK_COUNT,
     PACK_WORDS,
+    PARTIALS_WORD,
     PER_FEED,
+    PICKED,
     RANKS,
     RANKS_OF,
     SIZE,
     STATE_BYTES,
     TOLD,
 )
+from lazyarr.codegen.compress_sums import SUMMED, leaf_of
 from lazyarr.codegen.reduce_plan import RUN, SLACK, SLOT, Cuts, reductions
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
@@ -85,7 +88,8 @@ class Source:
 
 def out_of(program: Program) -> int:
     """The operand of a packing program that receives what is kept."""
-    return next(k for k, o in enumerate(program.parfor.operands) if o.role == "out")
+    ((_, how),) = reductions(program.parfor)
+    return how.out
 
 
 def itemsize_of(program: Program) -> int:
@@ -99,10 +103,11 @@ def launch_tally(
     """Count block by block, and write the sums of the counts to `tally`."""
     p = by_blocks(program, TALLIED)
     words, keep = bind(p, addresses, scalars)
-    partials, words[p.partials_word] = memory(SLOT * (len(tally) - 1))
+    blocks = blocks_of(program)
+    partials, words[p.partials_word] = memory(SLOT * blocks)
     run_chunks(p.kernel.address, words, p.chunks, p.threads, (p.kernel,))
     count_launch(p, words)
-    sums = array("q", [words[p.partials_word], len(tally) - 1, address(tally)])
+    sums = array("q", [words[p.partials_word], blocks, address(tally)])
     parallel_for(COMPRESS.addresses()[RANKS_OF], sums.buffer_info()[0], 1, 1)
     del keep, partials
     return words[Layout.FLAGS]
@@ -224,6 +229,8 @@ class Fed:
     folds: int
     longest: int
     """Run of a fold; 0 where nothing cuts it."""
+    sums: bool
+    """Does it add up the elements, in NumPy's order, and nothing else?"""
     work: tuple[int, float]
     """The consumer's bytes and nanoseconds for each kept element."""
     want: int
@@ -273,7 +280,7 @@ class Fed:
             words[tile], words[grid] = cuts.run, cuts.chunks
         grain = -(-cuts.steps // self.want)
         chunks = -(-cuts.steps // grain)
-        words[CHUNKS:COMPLEX] = array("q", [chunks, grain, cuts.steps, n, cuts.run, cuts.depth])
+        words[CHUNKS:COMPLEX] = array("q", [chunks, grain, cuts.steps, n, cuts.run, cuts.depth, leaf_of(n)])
         # (Elements of the longest step: right parts of a tree are longer, by less than that.  Rounded: most
         # numbers need as much memory then, which is warm.)
         most = -(-((cuts.run >> cuts.depth) + 16) // STEP) * STEP
@@ -338,8 +345,11 @@ def _fed_by(program: Program, packed: tuple[tuple[int, Program], ...], streams: 
     words = array("q", bytes(8 * first))
     words[INNER], words[INNER_COUNT], words[FEEDS] = p.kernel.address, len(p.words), len(packed)
     words[COMPLEX] = sums_complex(program)
+    summed = summed_alone(program) if len(packed) == 1 and not longest else ""
+    words[PARTIALS_WORD] = 8 * p.partials_word
+    words[PICKED] = SUMMED.get(summed, 0)
     words.extend(p.words)
-    inside, own, ranks = [(INNER_WORDS, 8 * first)], [_own(p, first, [at for at, _ in packed])], []
+    inside, own, ranks = [(INNER_WORDS, 8 * first)], [own_of(p, first, [at for at, _ in packed])], []
     scratch = [(first + Layout.SCRATCH, p.kernel.scratch_bytes * threads)]
     for k, ((operand, source), pack, out) in enumerate(zip(packed, packs, outs, strict=True)):
         feed, at = FIRST + k * PER_FEED, len(words)
@@ -352,7 +362,7 @@ def _fed_by(program: Program, packed: tuple[tuple[int, Program], ...], streams: 
         }.items():  # fmt: skip
             words[feed + word] = value
         inside.append((feed + PACK_WORDS, 8 * at))
-        own.append(_own(pack, at, [out]))
+        own.append(own_of(pack, at, [out]))
         ranks.append((feed + RANKS, at + pack.partials_word))
         scratch.append((at + Layout.SCRATCH, pack.scratch_bytes))
     size = max(math.prod(source.loops.shape) for _, source in packed)
@@ -362,12 +372,23 @@ def _fed_by(program: Program, packed: tuple[tuple[int, Program], ...], streams: 
         words, tuple(own), tuple(ranks), tuple(inside), first,
         (first + layout.shape(0), first + layout.tile(0), first + layout.grid(0), first + layout.extra(RUN)),
         p, tuple(packs), tuple(scratch),
-        tuple([itemsize_of(source) for _, source in packed]), len(folds), longest,
+        tuple([itemsize_of(source) for _, source in packed]), len(folds), longest, summed in SUMMED,
         (moved, ns), want, threads, packed, {},
     )  # fmt: skip
 
 
-def _own(p: Prepared, first: int, packed: Sequence[int]) -> Own:
+def summed_alone(program: Program) -> str:
+    """The type of an operand that a program adds up in NumPy's order, if it does nothing else; else ''."""
+    body, folds = program.parfor.body, reductions(program.parfor)
+    if len(folds) != 1 or any(inst.op not in ("load", "scalar", "reduce") for inst in body):
+        return ""
+    ((inst, how),) = folds
+    added = how.ufunc == "add" and how.order == "pairwise" and how.mask < 0
+    return inst.sig if added and body[inst.args[0]].op == "load" else ""
+
+
+def own_of(p: Prepared, first: int, packed: Sequence[int]) -> Own:
+    """A kernel's words, from number `first` on; `packed` are operands that are none of its launch's."""
     return Own(
         tuple([(first + word, k) for k, word in enumerate(p.pointers) if k not in packed]),
         tuple([first + word for word in p.scalars]),

@@ -28,7 +28,7 @@ from lazyarr.fusion.program import Program
 from lazyarr.hot import ran
 from lazyarr.kernels import Kernel
 from lazyarr.launch import Prepared, memory, prepare, put_scalar, work
-from lazyarr.plan import RowBlocks, RowPart
+from lazyarr.plan import PlacedRing, RowBlocks, RowPart
 from lazyarr.records import dataclass
 from lazyarr.schedule import LINE, duration, squares
 from lazyarr.shared_kernels import ROWS
@@ -76,7 +76,7 @@ class Ready:
 
 def launch_rows(
     rows: RowBlocks, homes: Mapping[int, int], scalars: Sequence[Sequence[numpy.generic]], warm: bool,
-    watch: Watch | None = None,
+    watch: Watch | None = None, threads: int = 0,
 ) -> list[int]:
     """Run the steps.
 
@@ -91,16 +91,19 @@ def launch_rows(
         Whether the pages of what may be stored past the caches are warm.
     watch : Watch, optional
         Who looks at blocks in which something was raised, where parts lag.
+    threads : int
+        By how many, at most, if not by as many as the option says now: rings are for so many's strips.
 
     Returns
     -------
     list of int
         NumPy's FPE flags of each step.
     """
-    key = plan_key(), warm and _aligned(rows, homes)
+    threads = threads or get_num_threads()
+    key = plan_key(), warm and _aligned(rows, homes), threads
     ready = rows.launches.get(key)
     if ready is None:
-        ready = _prepare(rows, get_num_threads(), key[1])
+        ready = _prepare(rows, threads, key[1])
         if ready.lasting:
             rows.launches[key] = ready
     else:
@@ -223,8 +226,13 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
                 made[id(program), moving] = 8 * first
         at, added = shell.FIRST + k * shell.PER_PART, [made[id(p), moving] for p, moving in variants]
         words[at : at + shell.PER_PART] = array(
-            "q", [*part.place[:2], *rows.span(part), 8 * ready.raised[k][0], 0, *added]
+            "q", [*part.place[:2], *rows.span(part), 8 * ready.raised[k][0], 0, *added, 0]
         )
+    for k in range(len(parts)):
+        mine = [placed for placed in rows.rings if placed.ring.part == k and placed.ring.pieces]
+        if mine:
+            words[shell.FIRST + k * shell.PER_PART + shell.MARGINS] = 8 * len(words)
+            words.extend([len(mine), *(word for placed in mine for word in _margins(placed, places))])
     if rows.delay:
         words[shell.STRIPS] = rows.strips(threads)
         words[shell.SLOTS_AT] = threads * own_bytes
@@ -244,6 +252,14 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
     words[shell.DONE_AT] = len(words) * words.itemsize
     words.extend([0] * 2 * shell.WORDS * words[shell.STRIPS])
     return ready
+
+
+def _margins(placed: PlacedRing, places: Mapping[int, int]) -> list[int]:
+    """The words of what a part copies to a ring before it runs on a block."""
+    ring = placed.ring
+    rows = ring.row, ring.before, ring.rows, ring.nbytes // ring.row
+    bases = 8 * places[placed.source], 8 * places[placed.to]
+    return [*bases, *rows, len(ring.pieces), *(word for piece in ring.pieces for word in piece)]
 
 
 def _shares(rows: RowBlocks) -> list[float]:

@@ -17,7 +17,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from lazyarr.expr import Expr, Map, Opaque, Read
 from lazyarr.fusion.group import region_of
 from lazyarr.geometry import same
-from lazyarr.plan import Step, Walk
+from lazyarr.plan import RowBlocks, Step, Walk
+from lazyarr.row_rings import Ring
 from lazyarr.storage import SLACK
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.values import Positions, Unwritten, is_held
@@ -34,11 +35,13 @@ class _Memory:
         self.live = 0
         self.peak = 0
 
-    def new(self, value: Expr) -> None:
+    def new(self, value: Expr, nbytes: int = -1) -> None:
+        """Of as many bytes as the value has, or others."""
+        nbytes = value.nbytes if nbytes < 0 else nbytes
         self.home[value.serial] = len(self.sizes)
-        self.sizes.append(value.nbytes)
+        self.sizes.append(nbytes)
         self.owners.append({value.serial})
-        self.live += value.nbytes
+        self.live += nbytes
         self.peak = max(self.peak, self.live)
 
     def move(self, value: Expr, source: Expr) -> None:
@@ -46,6 +49,12 @@ class _Memory:
         at = self.home[value.serial] = self.home[source.serial]
         self.owners[at].discard(source.serial)
         self.owners[at].add(value.serial)
+
+    def drop(self, value: Expr) -> None:
+        """The buffer of a value goes, whoever owns it."""
+        at = self.home[value.serial]
+        self.owners[at].clear()
+        self.live -= self.sizes[at]
 
     def end(self, value: Expr) -> None:
         at = self.home.get(value.serial)
@@ -94,13 +103,17 @@ class _Placement:
         taken: set[int] = set()
         turns = {turn.node: turn for turn in step.turns}
         for k, reusable in zip(step.stored, step.reusable, strict=True):
-            if k in turns:
+            if k in turns and turns[k].ring is not None and step.rows is not None:
+                self.ring(self.w.nodes[k], turns[k].ring, step.rows)
+            elif k in turns:
                 self.turn(self.w.nodes[k], turns[k].source, members, taken)
             else:
                 self.place(self.w.nodes[k], list(map(self.w.value, reusable)), members, taken)
         if step.rows is not None:
             own = step.rows.own_bytes * step.rows.slots(get_num_threads())
             self.memory.peak = max(self.memory.peak, self.memory.live + own)
+        for ring in step.rows.rings if step.rows is not None else ():
+            self.memory.drop(self.w.value(ring.to))
         self.done |= members - {self.w.nodes[k].serial for k in step.staying}
         self.let_go(map(self.w.value, step.ends))
 
@@ -144,6 +157,11 @@ class _Placement:
         else:
             taken.add(source.serial)
             self.memory.move(node, source)
+
+    def ring(self, node: Expr, ring: Ring | None, rows: RowBlocks) -> None:
+        """As `bufferize.Placement.ring` does it."""
+        kind = None if ring is None else ring.pattern(rows.strips(get_num_threads()))
+        self.memory.new(node, node.nbytes if kind is None else kind.own)
 
     def turn(self, node: Expr, source: int | None, members: set[int], taken: set[int]) -> None:
         """As `bufferize.Placement.turn` does it."""

@@ -16,13 +16,14 @@ from lazyarr.arrays import Unsupported, capture, fresh_array, ndarray, now, wrap
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import at_call, operand
-from lazyarr.expr import BLOCK, COMPRESS, TALLY, Compress, Expr, Map, Read
+from lazyarr.expr import BLOCK, COMPRESS, Compress, Expr, Map, Read
 from lazyarr.gather import kept_by, take
 from lazyarr.geometry import fresh, offset_of, same
 from lazyarr.movement import ravel
 from lazyarr.ops import flags, native, row
+from lazyarr.outlook import counting, outlook
 from lazyarr.storage import evaluate
-from lazyarr.values import is_held
+from lazyarr.values import Buffer, is_held
 
 STORED_BYTES = 2
 """Memory that one element of a mask moves when it is stored and read."""
@@ -45,14 +46,18 @@ def compressed(x: ndarray, mask: ndarray) -> ndarray:
     storage = mask.storage
     if storage is not None and storage.dying and not _cheap(kept.expr, given):
         storage.dying = False
-    ranks = _counted(kept)
+    blocks = -(-x.geo.size // BLOCK)
+    ranks = _counted(given, kept, blocks)
     if ranks is None:
-        tally = Expr(TALLY, (kept,), fresh((-(-x.geo.size // BLOCK) + 1,), numpy.dtype(numpy.int64)))
+        known, launches = outlook(given, kept), COUNT.native_launches
+        tally = counting(given, kept, known)
         COUNT.bytes_numpy -= tally.nbytes       # a result that NumPy does not have
-        assert tally.region is not None
-        ranks = Read(tally, tally.region)
+        ranks = Read(tally, known.ranks)
         evaluate([tally])
-    n = int(ranks.expr.buf.memory.view(numpy.int64)[-1])
+        n = int(tally.buf.memory.view(numpy.int64)[blocks])
+        known.told(n, tally.serial, COUNT.native_launches > launches)
+    else:
+        n = int(ranks.expr.buf.memory.view(numpy.int64)[blocks])
     if not n:
         nothing: ndarray = wrap(numpy.empty(0, x.geo.dtype))
         return nothing
@@ -61,22 +66,35 @@ def compressed(x: ndarray, mask: ndarray) -> ndarray:
     return fresh_array(COMPRESS, (given, kept, ranks), fresh((n,), x.geo.dtype))
 
 
+def _alone(ranks: Read, blocks: int) -> Read:
+    """Ranks with nothing behind them."""
+    words = ranks.expr.buf.memory.view(numpy.int64)[: ranks.geo.size]
+    if not words[blocks + 1 :].any():
+        return ranks
+    buf = Buffer.new(ranks.geo.nbytes)
+    copy = buf.memory.view(numpy.int64)
+    copy[: blocks + 1], copy[blocks + 1 :] = words[: blocks + 1], 0
+    return Read(Expr.leaf(buf), ranks.geo)
+
+
 def _by_numpy(x: ndarray, mask: ndarray) -> ndarray:
     COUNT.eager += 1
     found: ndarray = wrap(now(x)[now(mask)])
     return found
 
 
-def _counted(mask: Read) -> Read | None:
+def _counted(x: Read, mask: Read, blocks: int) -> Read | None:
     """What was counted for another array that is read through a mask, and still waits: until it is computed
-    nobody writes to the mask."""
+    nobody writes to the mask.  What was kept of that one is not this one's."""
     for node in mask.expr.waiting():
         op, inputs = node.op, node.inputs       # (another thread may compute it meanwhile)
         if isinstance(op, Compress) and inputs:
-            _, given, ranks = inputs
+            other, given, ranks = inputs
             assert isinstance(given, Read) and isinstance(ranks, Read)
             if given.expr is mask.expr and same(given.geo, mask.geo):
-                return ranks
+                if other.expr is x.expr and same(other.geo, x.geo):             # type: ignore[union-attr]
+                    return ranks
+                return _alone(ranks, blocks)
     return None
 
 

@@ -21,7 +21,7 @@ import numpy
 from lazyarr import config
 from lazyarr.codegen.rows_shell import slots
 from lazyarr.error_state import buffer_size
-from lazyarr.expr import Expr
+from lazyarr.expr import Expr, Keep
 from lazyarr.flags import Late, Raised
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.registry import Active
@@ -29,6 +29,7 @@ from lazyarr.fusion.rewrite import Keeps
 from lazyarr.fusion.structure import Numbers, Tokens
 from lazyarr.fusion.turns import Margin
 from lazyarr.records import NamedTuple, dataclass
+from lazyarr.row_rings import Ring
 
 Finding = Sequence[tuple[int, Raised]]
 """Which members of a step raised what."""
@@ -48,6 +49,10 @@ class PlacedTurn(NamedTuple):
     node: int
     source: int | None
     margins: tuple[Margin, ...]
+    ring: Ring | None = None
+    """Of a new buffer which pages come round, while steps run together."""
+    whole: str = ""
+    """Why none do."""
 
 
 @dataclass(slots=True, eq=False)
@@ -74,6 +79,8 @@ class Step:
     """The program counts, and the last member's value is the sums of the counts."""
     ranks: int | None = None
     """Of a program that packs: the value that says at which rank each block begins."""
+    keeps: Keep | None = None
+    """Of a program that packs to count: what it keeps, and the last member's value has the ranks, too."""
     feeds: tuple[tuple[int, Step], ...] = ()
     """Compressions that are packed chunk by chunk, just before a chunk needs them: which operand of the
     program, and the step that it would be by itself."""
@@ -108,14 +115,16 @@ class Step:
         return Step(
             members, tuple(map(at, self.stored)), self.program, tuple(map(at, self.operands)), constants,
             self.written, reusable, why, (), self.tallies, None if self.ranks is None else at(self.ranks),
+            self.keeps,
         )  # fmt: skip
 
 
 RUNS_EACH = 16
 """Runs of successive blocks for each thread, about."""
 
-STRIPS_EACH = 2
-"""Strips for each thread."""
+STRIPS_EACH, RINGS_EACH = 2, 1
+"""Strips for each thread; where second buffers are rings, of which each strip has one, and what it leaves to
+seams besides."""
 
 STRIP_BLOCKS = 8
 """Blocks of a strip, at least, for each block that steps lag: at its ends so many of them come later."""
@@ -165,6 +174,15 @@ class RowPart(NamedTuple):
     """How many it has."""
 
 
+class PlacedRing(NamedTuple):
+    """A second buffer of which only the rows in use are there: of the value `to`, which has the margins of
+    `source`."""
+
+    ring: Ring
+    source: int
+    to: int
+
+
 @dataclass(slots=True, eq=False)
 class RowBlocks:
     """Steps that run together on blocks of rows (`fusion.rows`)."""
@@ -194,6 +212,7 @@ class RowBlocks:
     """The values that the parts read and write where these lie, each once."""
     outer: tuple[int, ...] = ()
     """Extents of axes along which a block is in one position."""
+    rings: tuple[PlacedRing, ...] = ()
 
     def __post_init__(self) -> None:
         if self.lying:
@@ -215,11 +234,12 @@ class RowBlocks:
         """How many blocks parts leave out at an end of a strip, half of those at both ends, at most."""
         return -(-max(part.place.late + part.place.front for part in self.parts) // 2)
 
-    def strips(self, threads: int) -> int:
+    def strips(self, threads: int, each: int = 0) -> int:
         """Where parts lag: how many pieces, each of successive blocks, run side by side."""
         if threads == 1:
             return 1
-        most = min(STRIPS_EACH * threads, self.blocks // (STRIP_BLOCKS * max(1, self.most)))
+        each = each or (RINGS_EACH if self.rings else STRIPS_EACH)
+        most = min(each * threads, self.blocks // (STRIP_BLOCKS * max(1, self.most)))
         if self.own_bytes:
             most = min(most, self.spare // (slots(self.delay) * self.own_bytes))
         return max(1, most // threads * threads if most > threads else most)    # (so that all end together)

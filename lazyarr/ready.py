@@ -38,6 +38,7 @@ from lazyarr.geometry import FRESH
 from lazyarr.hot import ran
 from lazyarr.known_steps import Bound, KnownStep, Places, bound, counted, known_step
 from lazyarr.launch import put_scalar
+from lazyarr.outlook import summed
 from lazyarr.plan import Plan, Walk
 from lazyarr.plan_patterns import SIZES
 from lazyarr.records import NamedTuple, dataclass
@@ -300,7 +301,10 @@ def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
     if b is None:
         return False
     if one.kept is not None:
-        b = counted(b, nodes[one.kept].region.shape[0])         # type: ignore[union-attr]
+        node = nodes[one.kept]
+        if b.keep.sums:
+            summed(node.inputs[2].expr.serial)          # type: ignore[union-attr]
+        b = counted(b, node.region.shape[0])            # type: ignore[union-attr]
     words = b.words[:]
     for word, k, offset in b.addresses:
         buf = leaves[-1 - k].buf if k < 0 else buffers[k] if k in buffers else nodes[k].buf

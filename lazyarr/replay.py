@@ -232,7 +232,7 @@ def _needed(members: Sequence[Expr], wanted: set[int], placement: Placement) -> 
 
 def _here(members: Sequence[Expr], placement: Placement) -> set[int]:
     """Serials of the members whose values the step stored, and did not overwrite."""
-    gone = {value.serial for value in placement.taken.values()}
+    gone = {*placement.passing(), *(value.serial for value in placement.taken.values())}
     return {n.serial for n in members if n.serial in placement.buffers and n.serial not in gone}
 
 

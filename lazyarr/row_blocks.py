@@ -10,7 +10,7 @@ values are named, and each evaluation decides (`RowBlocks.early`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -29,9 +29,20 @@ from lazyarr.fusion.structure import Framed, Key, Numbering
 from lazyarr.fusion.touches import Touch
 from lazyarr.launch import NONTEMPORAL_BYTES
 from lazyarr.launch_rows import may_stream
-from lazyarr.plan import Place, PlacedTurn, RowBlocks, RowPart, Step, Walk, block_rows
+from lazyarr.plan import (
+    RINGS_EACH,
+    Place,
+    PlacedRing,
+    PlacedTurn,
+    RowBlocks,
+    RowPart,
+    Step,
+    Walk,
+    block_rows,
+)
 from lazyarr.records import NamedTuple
 from lazyarr.row_reads import Reads, fits_in, reach, way_of
+from lazyarr.row_rings import Ring, rings_of
 from lazyarr.row_room import widest
 from lazyarr.row_values import Uses
 from lazyarr.schedule import LINE, scattered
@@ -49,7 +60,7 @@ def joined(
     Where memory is `tight`, threads hold no more of what passes than there may be besides NumPy's."""
     apart = is_off("rows") or not {"fusion", "reduction"} <= current.parallel
     rows = Found() if apart else parted.rows
-    found, kept = dict(steps), Found([], dict(rows.apart))
+    found, kept, passing = dict(steps), Found(apart=dict(rows.apart)), set[int]()
     uses = Uses.of(parted.groups if rows.chains else ())
     alike: dict[Key, Joint | str] = {}
     for chain in rows.chains:
@@ -60,16 +71,29 @@ def joined(
         if len(shared) > len({*shared}):
             step = "they compute the same"
         elif len(mine) == len(numbers):
-            step = _Joining(w, uses, chain, [steps[k] for k in numbers], mine, tight).step(alike)
+            step = _Joining(w, uses, chain, [steps[k] for k in numbers], mine, tight).step(alike, passing)
         if isinstance(step, str):
             kept.apart.update(dict.fromkeys(numbers[1:], step))
             continue
         assert step.rows is not None
         kept.chains.append(chain.nested(len(step.rows.outer)).in_blocks(step.rows.rows))
+        kept.buffers.append(_buffers(step, step.rows))
         found[numbers[0]] = step
         for k in numbers[1:]:
             del found[k]
     return list(found.values()), kept
+
+
+def _buffers(step: Step, rows: RowBlocks) -> tuple[str, ...]:
+    """What becomes of second buffers."""
+    strips, found = rows.strips(get_num_threads()), list[str]()
+    for turn in step.turns:
+        kind = None if turn.ring is None else turn.ring.pattern(strips)
+        if kind is not None:
+            found.append(f"sweeps' second buffer has {kind.own} of {kind.nbytes} bytes, which come round")
+        elif turn.whole:
+            found.append(f"sweeps' second buffer is whole: {turn.whole}")
+    return tuple(found)
 
 
 class Joint(NamedTuple):
@@ -89,6 +113,8 @@ class Joint(NamedTuple):
     """What has a thread's own memory."""
     lying: list[int]
     """What lies elsewhere."""
+    rings: dict[int, Ring | str]
+    """Second buffers of sweeps, by the value that lies there first; or why they are whole."""
 
 
 _NBYTES = attrgetter("nbytes")
@@ -111,8 +137,10 @@ class _Joining:
         self.own = Numbering()
         """By number of a value: the chain's own number."""
 
-    def step(self, alike: dict[Key, Joint | str]) -> Step | str:
-        """The step, or why the groups run one by one after all."""
+    def step(self, alike: dict[Key, Joint | str], passing: set[int]) -> Step | str:
+        """The step, or why the groups run one by one after all.
+
+        Values (serials) that are `passing` are gone when the step that makes them has run."""
         key = self._structure()
         joint = alike.get(key)
         if joint is None:
@@ -126,7 +154,8 @@ class _Joining:
             parts, joint.rows, joint.blocks, joint.own_bytes, joint.spare, joint.delay,
             lying=tuple([values[v] for v in joint.lying]), outer=joint.outer,
         )  # fmt: skip
-        turns = self._turns()
+        turns = self._turns(joint.rings, passing)
+        found.rings = tuple([self._placed(turn) for turn in turns if turn.ring is not None])
         if not turns:
             found.early = self._early(found, {values[v] for v in joint.inside})
         return Step(
@@ -136,16 +165,35 @@ class _Joining:
             shared=tuple([k for s in steps for k in s.shared]),
         )  # fmt: skip
 
-    def _turns(self) -> tuple[PlacedTurn, ...]:
+    def _turns(self, rings: Mapping[int, Ring | str], passing: set[int]) -> tuple[PlacedTurn, ...]:
         """The nodes that take turns with another buffer."""
         turns, found = self.chain.groups[0].memory.turns, list[PlacedTurn]()
-        for group in self.chain.groups if turns is not None else ():
+        if turns is None:
+            return ()
+        for group in self.chain.groups:
             for node in group.nodes:
-                turn = turns.first.get(node.serial) if turns is not None else None
-                if turn is not None:
-                    source = None if turn.source is None else self.w.numbers[id(turn.source)]
-                    found.append(PlacedTurn(self.w.numbers[id(node)], source, turn.margins))
+                turn = turns.first.get(node.serial)
+                if turn is None:
+                    continue
+                begins, source = node.serial in turns.begin, turn.source
+                if begins and source is not None and source.serial in passing:
+                    source = None
+                at = self.w.numbers[id(node)]
+                ring = rings.get(self.own[at], "") if begins else ""
+                from_ = None if source is None else self.w.numbers[id(source)]
+                if isinstance(ring, str):
+                    found.append(PlacedTurn(at, from_, turn.margins, None, ring))
+                    continue
+                key, members = group.memory.key(node), [n for g in self.chain.groups for n in g.nodes]
+                passing.update(n.serial for n in members if group.memory.key(n) is key)
+                found.append(PlacedTurn(at, None, turn.margins, ring))
         return tuple(found)
+
+    def _placed(self, turn: PlacedTurn) -> PlacedRing:
+        """A ring among the chain's values."""
+        assert turn.ring is not None
+        old = self.w.nodes[turn.node].old
+        return PlacedRing(turn.ring, self.w.numbers[id(old)], turn.node)
 
     def _structure(self) -> Key:
         """All that a chain's rows go by: the groups' structures, which values are which, and what becomes of
@@ -160,7 +208,16 @@ class _Joining:
             joining.like or joining, *map(id, self.framed),        # (what is planned keeps these alive)
             *map(own.__getitem__, said), *map(_NBYTES, values),
             *[t[1].op is None for t in touches], *[passes(t[0], until, asked) for t in touches if t[6]],
+            *self._begins(),
         )  # fmt: skip
+
+    def _begins(self) -> Iterator[Hashable]:
+        """Where sweeps begin to take turns with another buffer, and what is copied there."""
+        turns = self.given.groups[0].memory.turns
+        for k, group in enumerate(self.given.groups if turns is not None else ()):
+            for node in group.nodes:
+                if turns is not None and node.serial in turns.begin:
+                    yield k, turns.first[node.serial].margins
 
     def _joint(self) -> Joint | str:
         found = widest(self.w, self.uses, self.given, self.steps, self.tight)
@@ -191,14 +248,20 @@ class _Joining:
                 chain.rows(k),
             ))  # fmt: skip
         spare, delay = room.spare(), room.delay()
+        joined_parts = tuple([RowPart(step, *part) for step, part in zip(self.steps, parts, strict=True)])
+        blocked = RowBlocks(joined_parts, rows, blocks, own_bytes, spare, delay, outer=room.outer)
+        strips = blocked.strips(get_num_threads(), RINGS_EACH)
+        rings = {self.own[v]: ring for v, ring in rings_of(self.chain, self.w, blocked, strips)}
         if current.verify:
-            joined_parts = tuple([RowPart(step, *part) for step, part in zip(self.steps, parts, strict=True)])
-            blocked = RowBlocks(joined_parts, rows, blocks, own_bytes, spare, delay, outer=room.outer)
             self._verify(blocked, room.all_rows())
+            for ring in rings.values():
+                wrong = None if isinstance(ring, str) else ring.prove(strips)
+                if wrong:
+                    raise InvalidKernel(f"a second buffer of sweeps: {wrong}")
         lying = dict.fromkeys(self.own[k] for step in self.steps for k in step.operands if k not in memory)
         return Joint(
             room.outer, rows, blocks, own_bytes, spare, delay, parts, list(self._reusable()),
-            [self.own[v] for v in self.inside], list(lying),
+            [self.own[v] for v in self.inside], list(lying), rings,
         )  # fmt: skip
 
     def _slots(self, every: int, rows: int) -> tuple[dict[int, int], int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from lazyarr.codegen import boxes_shell, compress_feed, portion_feed, rows_shell
+from lazyarr.codegen import boxes_shell, compress_feed, compress_keep, portion_feed, rows_shell
 from lazyarr.kernels import Code, host
 from lazyarr.records import dataclass
 from lazyarr.target import Target
@@ -38,9 +38,10 @@ class Shared:
 
 ROWS = Shared(rows_shell.rows_kernels, rows_shell.SYMBOLS, 2)
 COMPRESS = Shared(compress_feed.feed_kernels, compress_feed.SYMBOLS, 2)
+KEEPING = Shared(compress_keep.keep_kernels, compress_keep.SYMBOLS, 2)
 PORTIONS = Shared(portion_feed.feed_kernel, (portion_feed.SYMBOL,), 0)
 BOXES = Shared(boxes_shell.boxes_kernel, (boxes_shell.SYMBOL,), 0)
-ALL = ROWS, COMPRESS, PORTIONS, BOXES
+ALL = ROWS, COMPRESS, KEEPING, PORTIONS, BOXES
 
 
 @cache

@@ -14,7 +14,7 @@ import numpy
 
 from lazyarr.codegen.reduce_plan import arrange
 from lazyarr.counters import COUNT
-from lazyarr.expr import Compress, Expr, Map, Read, Reduce, Scan, Tally
+from lazyarr.expr import Compress, Expr, Keep, Map, Read, Reduce, Scan, Tally
 from lazyarr.fusion.assemble import Filled, Local, Mould, assemble, filled, mould_of
 from lazyarr.fusion.assembler import REGION, Assembler, Terms, Unlike, body_of
 from lazyarr.fusion.boxes import Unit
@@ -167,6 +167,7 @@ def _first(group: Group, needed: list[Expr], parted: Partition, form: Key | None
         *_bound(mould), tuple(map(reusable, stored)), "",
         tallies=isinstance(last.op, Tally),
         ranks=numbers[id(ranks.expr)] if isinstance(ranks, Read) else None,
+        keeps=last.op if isinstance(last.op, Keep) else None,
     ), Framed(whole, arrange)  # fmt: skip
 
 

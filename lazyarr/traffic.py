@@ -72,17 +72,21 @@ def _by_boxes(step: Step, w: Walk, without: int | None = None) -> Traffic:
 
 
 def _by_rows(rows: RowBlocks, turns: Sequence[PlacedTurn], w: Walk) -> Traffic:
-    """Between the steps of a chain a block of rows stays in the cache: memory is read and written once."""
+    """Between the steps of a chain a block of rows stays in the cache: memory is read and written once, but
+    for rows that come round in a ring, as those in a thread's own memory do."""
     read: dict[int, int] = {}
     written: dict[int, int] = {}
     memory = Memory(w.tokens.odd)
     for turn in turns:
         memory.turn(w.nodes[turn.node], None if turn.source is None else w.value(turn.source))
+    passing = {id(memory.key(w.value(placed.to))) for placed in rows.rings}
     for part in rows.parts:
         program = part.step.program
         assert program is not None
         for k, (operand, number) in enumerate(zip(program.parfor.operands, part.step.operands, strict=True)):
             key = id(memory.key(w.value(number)))
+            if key in passing:
+                continue
             if part.inside[k] < 0 and (operand.role != "in" or key not in written):
                 found = read if operand.role == "in" else written
                 nbytes = min(_footprint(program, k), in_memory(w.value(number)))

@@ -10,16 +10,19 @@ from __future__ import annotations
 import math
 import sys
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from lazyarr.buffers import array, keep_warm, passing
+from lazyarr.buffers import array, keep_warm, passing, ring
 from lazyarr.counters import COUNT
 from lazyarr.expr import LOCK, Expr
 from lazyarr.forks import hold_at_forks
 from lazyarr.geometry import address, offset_of
 from lazyarr.resting import COLLECTING
+
+if TYPE_CHECKING:
+    from lazyarr.ring_pages import Pattern
 
 hold_at_forks(LOCK)         # here: a fork takes the lock of `buffers`, taken inside this one, after it
 
@@ -114,6 +117,8 @@ class Buffer:
     )  # fmt: skip
 
     unwritten = False
+    comes_round = False
+    """Is only what was used last there?"""
 
     def __init__(self, memory: numpy.ndarray, bridge: Bridge | None = None, recycled: bool = False) -> None:
         self.memory = memory
@@ -216,6 +221,20 @@ class Unwritten(Buffer):
         if self.expected:
             self.expected = False
             ledger.unallocated -= self.nbytes
+
+
+class Ring(Buffer):
+    """The bytes of values that live within one launch only (`buffers.Ring`)."""
+
+    __slots__ = ()
+
+    comes_round = True
+
+    @classmethod
+    def of(cls, kind: Pattern | None, nbytes: int) -> Buffer:
+        """One of that pattern; an ordinary buffer where there is none."""
+        found = None if kind is None else ring(kind, nbytes)
+        return Buffer.new(nbytes) if found is None else cls(numpy.asarray(found))
 
 
 class Positions(Buffer):

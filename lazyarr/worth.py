@@ -17,7 +17,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from lazyarr.compiler import COMPILER, name_of, noted, warm_ns
-from lazyarr.expr import FOLDS, Expr
+from lazyarr.expr import FOLDS, Expr, Keep
 from lazyarr.pace import at_once
 from lazyarr.records import NamedTuple
 
@@ -69,17 +69,19 @@ class Account:
     """On what the time of an evaluation goes: at first on what its ops are, since to ask for a key takes
     longer; where these have a plan, on the structure."""
 
-    __slots__ = ("key", "nodes", "is_first", "_ops")
+    __slots__ = ("key", "nodes", "is_first", "paid", "_ops")
 
     def __init__(self, nodes: Sequence[Expr]) -> None:
         self.nodes = nodes
         self.key = self._ops = hash(tuple([n.op for n in nodes]))
+        self.paid = any(n.op.__class__ is Keep for n in nodes)
+        """Who only counted before has paid for a kernel, too."""
         self.is_first = False
         """Are these ops planned for the first time?"""
 
     def waits(self) -> bool:
         """Are the nodes NumPy's, before anybody looks for a plan?"""
-        if at_once() or _spent.get(self.key) == inf:
+        if self.paid or at_once() or _spent.get(self.key) == inf:
             return False
         self.is_first = not self._waits(PLAN)
         return not self.is_first
@@ -88,7 +90,7 @@ class Account:
         """Are they NumPy's, given that there is no plan?
 
         `like` is the key of those that differ in extents only; `placed` says that one of them has a plan."""
-        if self.is_first or at_once():
+        if self.paid or self.is_first or at_once():
             return False
         self.key = hash(w.key if placed or like is None else like)
         return self._ops in _owed or self._waits(PLACED if placed else PLAN)

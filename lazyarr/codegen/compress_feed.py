@@ -10,17 +10,20 @@ the first-level cache: what waits in the second-level one would compete with wha
 begins at the buffer's beginning; what the last of its blocks has beyond it is moved there for the next one.
 
 Blocks of which nothing is kept are packed, too: they may raise flags.  They go with what comes after them.
+Where whoever counted has kept the elements behind the ranks, the consumer reads them there.  Where that has
+left the sums of all that may be leaves, and sums are all that the consumer makes, a step is to pick eight of
+them (but the last one, whose last leaf has elements besides).
 Chunks run from the last to the first one: whoever counted the elements has read these last.
 
 Words: FLAGS, MEMORY, CALLS as `abi` has them, then MEMORY_BYTES (of one thread), the consumer's INNER
 (function), INNER_WORDS (template) and INNER_COUNT, TOLD (flags that these kernels report themselves), CHUNKS,
 GRAIN (steps of a chunk), STEPS, ELEMENTS (of all steps), RUN, DEPTH, COMPLEX (where steps begin, as
-`reduce_plan` has it; 1: complex numbers are summed), FEEDS; then for each feed PACK (function), PACK_WORDS,
-PACK_COUNT, RANKS (of the first element of each block, and the total), BLOCKS, SIZE (bytes of an element),
-COPY_AT and BUFFER_AT (offsets in the thread's memory), OUT_WORD and IN_WORD (of the pointers, in bytes from
-the words).  Before a buffer there is room for a block: a chunk's first step may begin within one.
-Words of `ranks`: COUNTED (address of a slot for each block, as a fold leaves them), NUMBER (of blocks), SUMS
-(address of the results: for each block the sum of the counts before it, then that of all).
+`reduce_plan` has it; 1: complex numbers are summed), PARTIALS_WORD (of the consumer's words, in bytes),
+PICKED (bytes, as a power of two, of what it sums and nothing else; 0: it does anything), LEAF (octets of the
+shorter leaves of so many elements; 0: they are not alike), FEEDS; then for each feed PACK (function),
+PACK_WORDS, PACK_COUNT, RANKS (of the first element of each block, and the total), BLOCKS, SIZE (bytes of an
+element), COPY_AT and BUFFER_AT (offsets in the thread's memory), OUT_WORD and IN_WORD (of the pointers, in
+bytes from the words).  Before a buffer there is room for a block: a chunk's first step may begin within one.
 """
 
 from __future__ import annotations
@@ -29,26 +32,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.compress_ranks import ELEMENTS as KEPT
+from lazyarr.codegen.compress_ranks import LEAFS, ROOMY, data_of, head_of, sum_up
+from lazyarr.codegen.compress_sums import OCTET, SUMMED, fold_of_leaves
 from lazyarr.codegen.own_words import copy_words, report
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS
 from lazyarr.codegen.reduce_plan import SLOT
 from lazyarr.codegen.reduce_tree import halve, subtree
+from lazyarr.dtypes import PLAIN
 from lazyarr.target import Target
 
 MEMORY = Layout.SCRATCH
 (
-    MEMORY_BYTES, INNER, INNER_WORDS, INNER_COUNT, TOLD, CHUNKS, GRAIN, STEPS, ELEMENTS, RUN, DEPTH, COMPLEX,
-    FEEDS, FIRST,
-) = range(Layout.FIRST, Layout.FIRST + 14)  # fmt: skip
+    MEMORY_BYTES, INNER, INNER_WORDS, INNER_COUNT, TOLD, CHUNKS, GRAIN, STEPS, ELEMENTS, RUN, DEPTH, LEAF,
+    COMPLEX, PARTIALS_WORD, PICKED, FEEDS, FIRST,
+) = range(Layout.FIRST, Layout.FIRST + 17)  # fmt: skip
 PACK, PACK_WORDS, PACK_COUNT, RANKS, BLOCKS, SIZE, COPY_AT, BUFFER_AT, OUT_WORD, IN_WORD = range(10)
 PER_FEED = 10
-STATE_BYTES = 8
-"""Behind a copy of words: the number of the next block."""
+STATE_BYTES = 16
+"""Behind a copy of words: the number of the next block, and where all elements are (0: nowhere)."""
 MOVED = 64
 """Bytes that are moved together: as many may be read and written beyond those that are meant."""
 
-COUNTED, NUMBER, SUMS = range(3)
+OCTET_BITS = OCTET.bit_length() - 1
 
 SYMBOLS = FEED, RANKS_OF = "lazyarr_feed", "lazyarr_feed_ranks"
 
@@ -58,18 +65,8 @@ def feed_kernels(target: Target) -> str:
     feed, ranks = (Function(target, symbol, CHUNK_PARAMS) for symbol in SYMBOLS)
     feed.public = ranks.public = True
     Feeder(feed).write()
-    _sum_up(ranks)
-    return feed.text() + ranks.text()
-
-
-def _sum_up(b: Function) -> None:
-    """The ranks."""
-    counted, sums = b.word("%words", COUNTED, "ptr"), b.word("%words", SUMS, "ptr")
-    with b.loop("0", b.word("%words", NUMBER), "1", [("i64", "0")]) as (block, state):
-        b.put(b.at(sums, b.mul(block, "8")), 0, "i64", state.now[0])
-        count = b.word(b.at(counted, b.mul(block, str(SLOT))), 0)
-        state.next = [b.add(state.now[0], count)]
-    b.put(b.at(sums, b.mul(b.word("%words", NUMBER), "8")), 0, "i64", state.after[0])
+    sum_up(ranks, "%words")
+    return "\n".join([feed.text(), ranks.text(), *feed.declarations, ""])
 
 
 class Feeder:
@@ -80,27 +77,89 @@ class Feeder:
         self.own = b.at(b.word("%words", MEMORY, "ptr"), b.mul("%tid", b.word("%words", MEMORY_BYTES)))
 
     def write(self) -> None:
-        b, own = self.b, self.own
+        b = self.b
         steps, grain = b.word("%words", STEPS), b.word("%words", GRAIN)
         low = b.mul(b.op(f"sub i64 {b.add(b.word('%words', CHUNKS), '-1')}, %chunk"), grain)
         high = b.smaller(b.add(low, grain), steps)
+        low = self.pick(low, high)
+        with b.when(b.op(f"icmp slt i64 {low}, {high}")):
+            self.run(low, high)
+
+    def run(self, low: str, high: str) -> None:
+        """Steps by the consumer."""
+        b, own, steps = self.b, self.own, self.b.word("%words", STEPS)
         copy_words(b, b.word("%words", INNER_WORDS, "ptr"), own, b.word("%words", INNER_COUNT))
         start, _ = self.stretch(low)
         with self.feeds() as (feed, mine):
             copy_words(b, b.word(feed, PACK_WORDS, "ptr"), mine, b.word(feed, PACK_COUNT))
             b.put(self.state(feed, mine), 0, "i64", self.block_of(feed, start))
+            b.put(self.state(feed, mine), 8, "ptr", self.kept(feed))
         with b.loop(low, high) as (step, _loop):
             start, count = self.stretch(step)
             is_last = b.op(f"icmp eq i64 {b.add(step, '1')}, {steps}")
             with self.feeds() as (feed, mine):
-                self.pack(feed, mine, start, b.add(start, count), is_last)
+                kept = b.word(self.state(feed, mine), 1, "ptr")
+                there = b.op(f"icmp ne ptr {kept}, null")
+                with b.when(there):
+                    b.put(b.at(own, b.word(feed, IN_WORD)), 0, "ptr", kept)
+                with b.otherwise(there):
+                    self.pack(feed, mine, start, b.add(start, count), is_last)
             b.do(f"call void {b.word('%words', INNER, 'ptr')}(ptr {own}, i64 {step}, i64 %tid)")
             with self.feeds() as (feed, mine):
-                self.keep(feed, mine, start, count)
+                kept = b.word(self.state(feed, mine), 1, "ptr")
+                with b.when(b.op(f"icmp eq ptr {kept}, null")):
+                    self.keep(feed, mine, start, count)
         told = b.at("%words", 8 * TOLD)
         with self.feeds() as (_, mine):
             report(b, mine, told)
         report(b, own, told)
+
+    def kept(self, feed: str) -> str:
+        """Where all elements are, if behind the ranks."""
+        b = self.b
+        place = b.alloca("ptr", 8)
+        b.put(place, 0, "ptr", "null")
+        head = head_of(b, b.word(feed, RANKS, "ptr"), b.word(feed, BLOCKS))
+        with b.when(b.op(f"icmp ne i64 {b.word(head, KEPT)}, 0")):
+            b.put(place, 0, "ptr", data_of(b, head))
+        return b.word(place, 0, "ptr")
+
+    def pick(self, low: str, high: str) -> str:
+        """Make steps of sums that are there; the first step that is left."""
+        b = self.b
+        place, feed = b.alloca("i64", 8), b.at("%words", 8 * FIRST)
+        b.put(place, 0, "i64", low)
+        picked, leaf = b.word("%words", PICKED), b.word("%words", LEAF)
+        asked = b.op(f"and i1 {b.op(f'icmp ne i64 {picked}, 0')}, {b.op(f'icmp ne i64 {leaf}, 0')}")
+        with b.when(asked):
+            head = head_of(b, b.word(feed, RANKS, "ptr"), b.word(feed, BLOCKS))
+            end = b.smaller(high, b.add(b.word("%words", STEPS), "-1"))
+            alike = b.op(f"icmp eq i64 {b.word(head, LEAFS)}, {leaf}")
+            with b.when(b.op(f"and i1 {alike}, {b.op(f'icmp slt i64 {low}, {end}')}")):
+                for char, shift in SUMMED.items():
+                    with b.when(b.op(f"icmp eq i64 {picked}, {shift}")):
+                        self.picked(char, low, end, head, leaf)
+                b.put(place, 0, "i64", end)
+        return b.word(place, 0)
+
+    def picked(self, char: str, low: str, high: str, head: str, leaf: str) -> None:
+        """Fold steps of so many octets as NumPy's tree has there."""
+        b, depth = self.b, self.b.word("%words", DEPTH)
+        b.declare("declare i64 @llvm.bitreverse.i64(i64)")
+        all_ = b.op(f"lshr i64 {b.word('%words', ELEMENTS)}, {OCTET_BITS}")
+        data, room = data_of(b, head), b.word(head, ROOMY)
+        inner = b.word("%words", INNER_WORDS, "ptr")
+        slots = b.word(b.at(inner, b.word("%words", PARTIALS_WORD)), 0, "ptr")
+        start, _ = self.stretch(low)
+        first = b.op(f"lshr i64 {start}, {OCTET_BITS}")
+        with b.loop(low, high, "1", [("i64", first)]) as (step, carried):
+            reverse = b.op(f"call i64 @llvm.bitreverse.i64(i64 {step})")
+            reverse = b.op(f"lshr i64 {reverse}, {b.op(f'sub i64 64, {depth}')}")
+            octets = b.op(f"lshr i64 {b.add(all_, reverse)}, {depth}")
+            total = fold_of_leaves(b, char, carried.now[0], octets, leaf, data, room)
+            slot = b.at(slots, b.mul(step, str(SLOT)))
+            b.do(f"store {PLAIN[char].llvm} {total}, ptr {slot}, align 8")
+            carried.next = [b.add(carried.now[0], octets)]
 
     @contextmanager
     def feeds(self) -> Iterator[tuple[str, str]]:

@@ -14,7 +14,7 @@ from lazyarr.codegen.emitters_types import Value, lane
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import Fold, extract, parts, store_scalar
 from lazyarr.codegen.reduce_kernel import Reduce
-from lazyarr.codegen.reduce_plan import GRAIN, SLACK, STEPS
+from lazyarr.codegen.reduce_plan import ENDED, GRAIN, SLACK, STEPS
 from lazyarr.codegen.reduce_shuffle import packed_pieces, shuffle_for
 from lazyarr.dtypes import PLAIN
 
@@ -33,6 +33,13 @@ def begin_packing(
     b.put(ctx, r.carry(fold), "ptr", b.at(out, b.mul(first, size)))
     b.put(ctx, r.carry(fold) + LIMIT, "ptr", b.at(out, b.add(b.mul(end, size), r.extra(b, SLACK))))
     return b.op(f"icmp ne i64 {first}, {after}")
+
+
+def tell_end(r: Reduce, b: Function, fold: Fold, ctx: str) -> None:
+    """Leave the address behind what a step has packed, where somebody wants to know."""
+    where = r.extra(b, ENDED)
+    with b.when(b.op(f"icmp ne i64 {where}, 0")):
+        b.put(b.op(f"inttoptr i64 {where} to ptr"), 0, "i64", b.word(ctx, r.carry(fold) // 8))
 
 
 def room(b: Function, fold: Fold, pointer: str, carry: int) -> str:

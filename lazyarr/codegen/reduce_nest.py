@@ -11,7 +11,7 @@ from __future__ import annotations
 from lazyarr.codegen import emit_calls
 from lazyarr.codegen.emitters_types import Value, convert
 from lazyarr.codegen.reduce_beside import OUTPUTS
-from lazyarr.codegen.reduce_compress import begin_packing
+from lazyarr.codegen.reduce_compress import begin_packing, tell_end
 from lazyarr.codegen.reduce_crossed import LEAST_ROWS
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import (
@@ -187,6 +187,7 @@ class Nest:
                 else:
                     with b.when(some):
                         self.call(step)
+                tell_end(r, b, fold, self.ctx)
                 return
             if fold.carried and not fold.search:
                 self.lend(fold, self.so_far(fold, step, at))

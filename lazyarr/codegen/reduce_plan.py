@@ -30,6 +30,7 @@ Extra words:
     SLACK     bytes that a packing kernel may overwrite beyond what it packs
     AHEAD     bytes from what is folded to what will be folded by the same thread in another launch of the
               kernel; 0: nobody knows
+    ENDED     address of where a packing kernel leaves the address behind what it has packed; 0: nowhere
 
 A chunk number is ``tile number * ceil(STEPS / GRAIN) + step group``; the tile number goes by `grid` as in
 every kernel, with 1 for the 'r' loops.
@@ -46,8 +47,8 @@ from lazyarr.fusion.parfor import Inst, Parfor, Reduction
 from lazyarr.records import NamedTuple
 from lazyarr.reduce_order import Loop, Order
 
-RUN, RUNS, DEPTH, STEPS, GRAIN, PARTIALS, DECIDED, FOLD, SLACK, AHEAD = range(10)
-WORDS = AHEAD + 1
+RUN, RUNS, DEPTH, STEPS, GRAIN, PARTIALS, DECIDED, FOLD, SLACK, AHEAD, ENDED = range(11)
+WORDS = ENDED + 1
 SLOT = 16
 """Bytes of a partial result: room for a complex128, or for a value and its position."""
 

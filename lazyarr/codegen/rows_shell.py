@@ -38,12 +38,17 @@ STOP, DONE_AT (a cache line for each strip, then for each seam: threads write th
 part for each of the kernels that take turns.
 A part: LAG (which it leaves out at the end of a strip), FRONT (which it leaves out where one begins), BEGIN
 and END (its blocks), RAISED (the word that collects floating-point status), CARE (what of that stops the
-strips), and its variants in the first block, in others, in the last one: HEAD, BODY, TAIL.
+strips), its variants in the first block, in others, in the last one: HEAD, BODY, TAIL, and MARGINS, or 0.
 A variant: KERNEL (function), CHUNKS (of a block), TEMPLATE and COUNT (its words, in lines of `WORDS`),
 MOVES and MOVE_COUNT.
 A move: WORD (of the operand's pointer), BASE (the word of its buffer's address; 0 for the slot), AT (where
 it begins there in block 0), STEP (bytes from block to block), MADE and MADE_FRONT (LAG and FRONT of the
 kernel that fills the slot), JUMPS (as many words as OUTER says: bytes from row to row along those axes).
+Margins, which are copied where a kernel is about to run: the number of tables, then these.
+A table: FROM and TO (the words of buffers' addresses), ROW (bytes), BEFORE (which row of the buffers is the
+first one of block 0), ROWS_EACH (of a block), HEIGHT (all rows; the first and the last block have also those
+before and behind), PIECES (number); then the pieces.
+A piece: LOW and HIGH (rows), PLACE (in the row), BYTES, TIMES (in the row), APART.
 Places of words are in bytes from the words that hold them.
 """
 
@@ -64,11 +69,14 @@ MEMORY = Layout.SCRATCH
     MEMORY_BYTES, SCRATCH_AT, LAST, ALL, RUN, OUTER, OUTER_AT, PARTS, STRIPS, MOST, BEYOND, DELAY, SLOTS_AT,
     SLOT_BYTES, STOP, DONE_AT, FIRST
 ) = range(Layout.FIRST, Layout.FIRST + 17)  # fmt: skip
-LAG, FRONT, BEGIN, END, RAISED, CARE, HEAD, BODY, TAIL = range(9)
-PER_PART = 9
+LAG, FRONT, BEGIN, END, RAISED, CARE, HEAD, BODY, TAIL, MARGINS = range(10)
+PER_PART = 10
 KERNEL, CHUNKS, TEMPLATE, COUNT, MOVES, MOVE_COUNT = range(6)
 WORD, BASE, AT, STEP, MADE, MADE_FRONT, JUMPS = range(7)
 PER_MOVE = 7
+FROM, TO, ROW, BEFORE, ROWS_EACH, HEIGHT, PIECES, FIRST_PIECE = range(8)
+LOW, HIGH, PLACE, BYTES, TIMES, APART = range(6)
+PER_PIECE = 6
 WORDS = 8
 """Of a template, which are copied together; and of a cache line."""
 
@@ -80,6 +88,8 @@ def slots(delay: int) -> int:
     return 3 * delay + 1
 
 
+_COPY = "copy_margins"
+_COPY_PARAMS = "ptr %words", "ptr %margins", "i64 %block", "i1 %first", "i1 %last"
 _RUN = "run_part"
 _RUN_PARAMS = (
     "ptr %words", "i64 %number", "i64 %block", "i64 %across", "ptr %own", "ptr %slots", "i1 %alone",
@@ -106,7 +116,32 @@ class Stretch(NamedTuple):
 
 def rows_kernels(target: Target) -> str:
     """The text of their module."""
-    return "\n".join(f(target) for f in (_run_part, _rows, _strips, _seams))
+    return "\n".join(f(target) for f in (_copy_margins, _run_part, _rows, _strips, _seams))
+
+
+def _copy_margins(target: Target) -> str:
+    """What one buffer's rows of a block have in common with another's."""
+    b = Function(target, _COPY, _COPY_PARAMS)
+    given, to = (b.word(b.at("%words", b.word("%margins", k)), 0, "ptr") for k in (FROM, TO))
+    row, rows = b.word("%margins", ROW), b.word("%margins", ROWS_EACH)
+    begin = b.add(b.word("%margins", BEFORE), b.mul("%block", rows))
+    end = b.op(f"select i1 %last, i64 {b.word('%margins', HEIGHT)}, i64 {b.add(begin, rows)}")
+    begin = b.op(f"select i1 %first, i64 0, i64 {begin}")
+    with b.loop("0", b.word("%margins", PIECES)) as (k, _):
+        piece = b.at(b.at("%margins", 8 * FIRST_PIECE), b.mul(k, str(8 * PER_PIECE)))
+        low, apart, nbytes = b.word(piece, LOW), b.word(piece, APART), b.word(piece, BYTES)
+        low = b.op(f"select i1 {b.op(f'icmp slt i64 {low}, {begin}')}, i64 {begin}, i64 {low}")
+        whole = b.op(f"and i64 {nbytes}, -8")
+        with b.loop(low, b.smaller(b.word(piece, HIGH), end)) as (r, _):
+            at = b.add(b.word(piece, PLACE), b.mul(r, row))
+            with b.loop("0", b.word(piece, TIMES)) as (time, _):
+                here = b.add(at, b.mul(time, apart))
+                source, target_ = b.at(given, here), b.at(to, here)
+                for t, first, until, step in (("i64", "0", whole, "8"), ("i8", whole, nbytes, "1")):
+                    with b.loop(first, until, step) as (byte, _):
+                        value = b.op(f"load {t}, ptr {b.at(source, byte)}, align 1")
+                        b.do(f"store {t} {value}, ptr {b.at(target_, byte)}, align 1")
+    return b.text()
 
 
 def _run_part(target: Target) -> str:
@@ -119,6 +154,14 @@ def _run_part(target: Target) -> str:
     is_first = b.op(f"icmp eq i64 %block, {b.word(part, BEGIN)}")
     place = b.op(f"select i1 {is_last}, i64 {b.word(part, TAIL)}, i64 {b.word(part, BODY)}")
     place = b.op(f"select i1 {is_first}, i64 {b.word(part, HEAD)}, i64 {place}")
+    margins = b.word(part, MARGINS)
+    with b.when(b.op(f"icmp ne i64 {margins}, 0")):
+        tables, first = b.word(b.at("%words", margins), 0), b.add(margins, "8")
+        with b.loop("0", tables, carried=[("i64", first)]) as (_, left):
+            table = b.at("%words", left.now[0])
+            b.do(f"call void @{_COPY}(ptr %words, ptr {table}, i64 %block, i1 {is_first}, i1 {is_last})")
+            nbytes = b.add(b.mul(b.word(table, PIECES), str(8 * PER_PIECE)), str(8 * FIRST_PIECE))
+            left.next = [b.add(left.now[0], nbytes)]
     variant = b.at("%words", place)
     _bind(b, variant)
     b.put("%own", 8 * Layout.SCRATCH, "ptr", scratch)

@@ -59,7 +59,7 @@ def is_plain(each: Launch) -> bool:
     """Is it one launch, and nothing before it?"""
     step, rows = each.step, each.step.rows
     ready = not (each.copies or each.margins or step.boxes or step.turns or step.feeds or step.tallies)
-    return ready and step.ranks is None and (rows is None or not rows.delay)
+    return ready and step.keeps is None and step.ranks is None and (rows is None or not rows.delay)
 
 
 def known(each: Launch, warm: bool) -> Known | None:

@@ -22,12 +22,14 @@ from lazyarr.compiling.trace import Result, Trace, parts
 from lazyarr.config import current, plan_key
 from lazyarr.expr import LOCK, Expr
 from lazyarr.geometry import address
+from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.kernels import kernel_for
 from lazyarr.launch import launch
 from lazyarr.launch_boxes import launch_boxes
 from lazyarr.launch_rows import launch_rows
 from lazyarr.storage import Storage
-from lazyarr.values import Buffer
+from lazyarr.threading.limits import get_num_threads
+from lazyarr.values import Buffer, Ring
 
 MOST_KNOWN = 256
 """Launches of a replay; all are forgotten when there are more."""
@@ -109,12 +111,16 @@ class Large(Replay):
     def _launch(
         self, each: Launch, inputs: dict[int, Any], homes: dict[int, Any], scalars: list[list[Any]]
     ) -> int:
+        threads = get_num_threads()
+        for cell, ring in each.rings:
+            assert each.step.rows is not None
+            homes[id(cell)] = Ring.of(ring.pattern(each.step.rows.strips(threads)), cell.nbytes)
         at = functools.partial(self._at, inputs=inputs, homes=homes)
         warm = all(map(_is_warm, map(homes.get, self.streamed[id(each)])))
         key = id(each), warm, plan_key()
         if key in self.known:
             return self.known[key].run(at, scalars)
-        raised = self._prepared(each, at, scalars, warm)
+        raised = self._prepared(each, at, scalars, warm, threads)
         found = known(each, warm) if is_plain(each) else None
         if found is not None:
             if len(self.known) >= MOST_KNOWN:
@@ -123,7 +129,7 @@ class Large(Replay):
         return raised
 
     def _prepared(
-        self, each: Launch, at: Callable[[Cell], int], scalars: list[list[Any]], warm: bool
+        self, each: Launch, at: Callable[[Cell], int], scalars: list[list[Any]], warm: bool, threads: int
     ) -> int:  # fmt: skip
         """Run a launch by its step, which prepares what was not prepared yet."""
         step = each.step
@@ -143,7 +149,11 @@ class Large(Replay):
             for part_, cells in zip(step.rows.parts, each.cells, strict=True)
             for k, cell, inside in zip(part_.step.operands, cells, part_.inside, strict=True) if inside < 0
         }  # fmt: skip
-        found = launch_rows(step.rows, lying, scalars, warm)
+        held = hold_signals() if each.rings else None       # (no handler may fork meanwhile)
+        try:
+            found = launch_rows(step.rows, lying, scalars, warm, None, threads)
+        finally:
+            release_signals(held)
         return functools.reduce(operator.or_, found, 0)
 
     def _at(self, cell: Cell, inputs: dict[int, Any], homes: dict[int, Any]) -> int:

@@ -21,6 +21,7 @@ from lazyarr.expr import Expr, Read
 from lazyarr.fusion.turns import Margin
 from lazyarr.plan import Step, Walk
 from lazyarr.records import dataclass
+from lazyarr.row_rings import Ring
 from lazyarr.values import Buffer, Unwritten
 
 
@@ -47,6 +48,8 @@ class Launch:
     """From where to where bytes go before: a write that goes to a copy of what it changes."""
     margins: list[tuple[Cell, Cell, tuple[Margin, ...]]]
     """The same for parts of them: what sweeps that take turns with another buffer do not write."""
+    rings: list[tuple[Cell, Ring]]
+    """Temporaries of which only the rows in use are there."""
     ends: list[Cell] = field(default_factory=list)
     """Temporaries that nobody needs any more after it."""
 
@@ -117,6 +120,7 @@ class _Placing:
     def launch(self, at: int, step: Step) -> Launch:
         copies: list[tuple[Cell, Cell]] = []
         margins: list[tuple[Cell, Cell, tuple[Margin, ...]]] = []
+        rings: list[tuple[Cell, Ring]] = []
         for k, reusable in zip(step.stored, step.reusable, strict=True):
             node = self.walk.nodes[k]
             turn = self.turns.get(k)
@@ -127,7 +131,10 @@ class _Placing:
             elif turn.source is None:
                 assert node.old is not None
                 made = self.cells[id(node)] = Cell("temporary", node.nbytes)
-                margins.append((self.cell(node.old), made, turn.margins))
+                if turn.ring is not None and step.rows is not None:
+                    rings.append((made, turn.ring))
+                else:
+                    margins.append((self.cell(node.old), made, turn.margins))
             else:
                 self.over(at, node, self.walk.value(turn.source), False, copies)
             self.owners[id(self.cells[id(node)])] = node
@@ -144,7 +151,7 @@ class _Placing:
                 for part in step.rows.parts
             ]  # fmt: skip
             scalars = [self.scalars(part.step) for part in step.rows.parts]
-        return Launch(step, cells, scalars, copies, margins)
+        return Launch(step, cells, scalars, copies, margins, rings)
 
     def scalars(self, step: Step) -> list[Any]:
         found: list[Any] = []

@@ -235,7 +235,7 @@ def planned(r: Recorded, known: Layouts, t: Tracer | None = None) -> Trace:
 def _is_unfit(step: Step) -> bool:
     """Is it no step of a replay?"""
     none = step.program is None and step.rows is None and not step.boxes
-    return none or step.tallies or step.ranks is not None or bool(step.feeds)
+    return none or step.tallies or step.keeps is not None or step.ranks is not None or bool(step.feeds)
 
 
 def parts(step: Step) -> list[Step]:

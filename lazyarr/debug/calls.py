@@ -13,7 +13,7 @@ import numpy
 
 from lazyarr.draws import DRAWS
 from lazyarr.dtypes import CANONICAL, char_of
-from lazyarr.expr import Compress, Expr, Gather, Map, Opaque, Read, Reduce, Scan, Scatter, Tally
+from lazyarr.expr import Compress, Expr, Gather, Keep, Map, Opaque, Read, Reduce, Scan, Scatter, Tally
 from lazyarr.fusion.group import region_of
 from lazyarr.geometry import fresh, layout, reduced_layout
 from lazyarr.ops import SEARCHES, function
@@ -75,6 +75,8 @@ def call_of(node: Expr, words: Sequence[str]) -> Call | None:
         return _scatter(node, op, words)
     if isinstance(op, Compress):
         return Call(f"{words[0]}[{words[1]}]", region_of(node))
+    if isinstance(op, Keep):
+        return Call(f"{words[1]}[{words[1]}]", None)
     if isinstance(op, Tally):           # what counts elements, in public: to keep some
         return Call(f"{words[0]}[{words[0]}]", None)
     assert isinstance(op, Opaque)

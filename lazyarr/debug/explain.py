@@ -257,7 +257,7 @@ def _rows(group: Fused, rows: Found) -> tuple[str, ...]:
     """With which groups it runs together, or why it does not follow the group before."""
     why = rows.apart.get(group.number)
     lines = [f"not in row blocks with the group before: {why}"] if why and group.number else []
-    for chain in rows.chains:
+    for chain, buffers in zip(rows.chains, rows.buffers, strict=True):
         if group.number in chain.numbers:
             first, *_, last = chain.numbers
             block = f"{chain.block} of {chain.extent}"
@@ -265,6 +265,7 @@ def _rows(group: Fused, rows: Found) -> tuple[str, ...]:
             along = _along(chain, k)
             within = "".join(f", in one of {c.extent} along {_along(c, k)}" for c in reversed(chain.outer))
             lines.append(f"in row blocks with groups {first} to {last}: {block} along {along}{within}")
+            lines += buffers if group.number == first else ()
     return tuple(lines)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.expr import Compress, Expr, Gather, Map, Op, Opaque, Read, Reduce, Scan, Scatter, Tally
+from lazyarr.expr import Compress, Expr, Gather, Keep, Map, Op, Opaque, Read, Reduce, Scan, Scatter, Tally
 from lazyarr.fusion.group import region_of
 from lazyarr.fusion.shape_equiv import MEMORY, RESULT, Dim, Dims
 from lazyarr.geometry import offset_of
@@ -30,6 +30,8 @@ def label(op: Op | None) -> str:
         return f"reduce {op.name} {op.sig} over axes {op.axes}"
     if isinstance(op, Tally):
         return "tally"
+    if isinstance(op, Keep):
+        return "tally, and sums of what is kept" if op.leaf else "tally, and what is kept"
     if isinstance(op, Compress):
         return "compress"
     assert isinstance(op, Opaque)

@@ -14,7 +14,7 @@ import numpy
 
 from lazyarr.dtypes import CHARS, char_of
 from lazyarr.error_state import ignores
-from lazyarr.expr import Compress, Expr, Gather, Map, Read, Reduce, Scan, Scatter, Tally
+from lazyarr.expr import Compress, Expr, Gather, Keep, Map, Read, Reduce, Scan, Scatter, Tally
 from lazyarr.fusion.body import Body, Lowerable
 from lazyarr.fusion.fold import fold_order, signature
 from lazyarr.fusion.group import Group, makes
@@ -23,7 +23,7 @@ from lazyarr.fusion.parfor import SCAN, Inst, Reduction
 from lazyarr.fusion.pieces import resumes
 from lazyarr.fusion.registry import Active
 from lazyarr.fusion.rewrite import Rewrite
-from lazyarr.geometry import offset_of, same
+from lazyarr.geometry import fresh, offset_of, same
 from lazyarr.ops import flags, function, kind
 from lazyarr.records import NamedTuple, dataclass
 from lazyarr.reduce_order import DECIDED_EARLY, Order
@@ -257,6 +257,18 @@ class Assembler:
 
     def compress(self, node: Expr) -> None:
         """Keep elements; what is read for nothing else is moved as so many bytes."""
+        char = self.packed(node)
+        assert node.region is not None
+        self.bindings[-1].geo = node.region.view(char)
+
+    def keep(self, node: Expr) -> None:
+        """The same; the region has other things besides."""
+        char = self.packed(node)
+        assert node.region is not None
+        self.bindings[-1].geo = fresh(node.region.shape, numpy.dtype(char))
+
+    def packed(self, node: Expr) -> str:
+        """What both fold, and as which type."""
         x = node.inputs[0]
         assert isinstance(x, Read)
         mask, char = self.input(node, 1, "?"), element(x.geo)
@@ -266,8 +278,7 @@ class Assembler:
             char = MOVED[x.geo.itemsize]
             number = self.load(x.expr, x.geo.view(char), 0)
         self.fold(node, number, Reduction("compress", "sequential", len(self.bindings), -1, mask), char)
-        assert node.region is not None
-        self.bindings[-1].geo = node.region.view(char)
+        return char
 
     def rewrite(self, rule: Rewrite) -> None:
         """Have a rewrite of whole bodies look at this one."""
@@ -309,7 +320,7 @@ def body_of(group: Group, epoch: int, stored: set[int], terms: Terms) -> Assembl
     quiet = terms.literal and all(ignores(node.errors) for node in group.nodes)
     a = Assembler(group, epoch, Body(*terms), quiet)
     stores: list[Inst] = []
-    folds = {Reduce: a.reduce, Tally: a.tally, Compress: a.compress}
+    folds = {Reduce: a.reduce, Tally: a.tally, Keep: a.keep, Compress: a.compress}
     values = {Map: a.map, Gather: a.gather, Scan: a.scan}
     for a.body.at, node in enumerate(group.nodes):
         a.body.ignores = terms.literal and ignores(node.errors)

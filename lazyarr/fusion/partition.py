@@ -30,6 +30,7 @@ from lazyarr.expr import (
     Compress,
     Expr,
     Gather,
+    Keep,
     Map,
     Read,
     Reduce,
@@ -78,7 +79,7 @@ LOOK_BACK = 8
 ALONE = -1
 """In the place of their number: none is tried, each node is a group."""
 
-IN_C_ORDER = (Tally, Compress, Scatter)
+IN_C_ORDER = (Tally, Keep, Compress, Scatter)
 """What runs in C order of its own space."""
 
 CROWDED = "together they would hold more arrays at a time than NumPy"

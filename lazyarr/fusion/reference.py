@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from lazyarr.config import cpu_key
-from lazyarr.expr import BLOCK, Compress, Gather, Map, Op, Opaque, Reduce, Scan, Scatter, Tally
+from lazyarr.expr import BLOCK, HEAD, Compress, Gather, Keep, Map, Op, Opaque, Reduce, Scan, Scatter, Tally
 from lazyarr.flags import discards
 from lazyarr.ops import SEARCHES, function, own_signature
 from lazyarr.own_loops import exact, own
@@ -33,6 +33,8 @@ def run(op: Op, region: numpy.ndarray, inputs: tuple[Any, ...], mask: Any = True
         numpy.copyto(region, _reduce(op, inputs), casting="unsafe", where=mask)
     elif isinstance(op, Tally):
         _tally(region, inputs[0])
+    elif isinstance(op, Keep):
+        _tally(region, inputs[1])
     elif isinstance(op, Compress):
         region[...] = inputs[0][inputs[1]]
     else:
@@ -86,8 +88,9 @@ def _key(op: Gather | Scatter, ndim: int, positions: tuple[Any, ...]) -> tuple[A
 def _tally(region: numpy.ndarray, mask: numpy.ndarray) -> None:
     of_bytes = numpy.bitwise_count(numpy.packbits(mask))
     counts = numpy.add.reduceat(of_bytes, numpy.arange(0, of_bytes.size, BLOCK // 8), dtype=numpy.int64)
-    region[0] = 0
-    numpy.cumsum(counts, out=region[1:])
+    region[0], end = 0, counts.size + 1
+    numpy.cumsum(counts, out=region[1:end])
+    region[end : end + HEAD] = 0
 
 
 def _reduce(op: Reduce, inputs: tuple[Any, ...]) -> Any:

@@ -51,6 +51,8 @@ class Found:
     """What the groups of a partition make of it."""
 
     chains: list[Chain] = field(default_factory=list)
+    buffers: list[tuple[str, ...]] = field(default_factory=list)
+    """For each of the chains, what becomes of sweeps' second buffers; filled in with their blocks."""
     apart: dict[int, str] = field(default_factory=dict)
     """For the number of a group that folds, or follows one that does: why its rows do not follow those of
     the groups before."""

@@ -22,19 +22,19 @@ BASE = "base"
 LAYERS = {
     BASE: "ops draws ranges expr calls dtypes parallel target cpu_features cpu_choice op_targets config "
     "records switches counters slot_words own_ufuncs own_loops equal_loops error_state flags forks srcloc "
-    "interrupts geometry buffers pages mxcsr numpy_loops inner_strides reduce_order reduce_proof tuning "
-    "cache_sizes editions fastcalls object_fields late",
+    "interrupts geometry buffers pages ring_pages mxcsr numpy_loops inner_strides reduce_order reduce_proof "
+    "tuning cache_sizes editions fastcalls object_fields late",
     "fusion": "fusion",
     "codegen": "codegen",
     "dispatch": "dispatch",
     "threading": "threading",
     "scalar": "scalar",
     "materialize": "materialize compiler engine ready at_sight known_steps plan plan_patterns planning "
-    "row_blocks row_room row_values row_reads bufferize kernels kernel_index shared_kernels hot launch "
-    "launch_boxes launch_compress launch_feeds launch_portions launch_rows lowerings lowering_text replay "
-    "replay_blocks schedule sinking values storage cuts lifetimes habits pace segments resting steps traffic "
-    "node_places nodes_ir sight_looks sight_rows sight_text swift_sight swift_walk walk_ir walk_text worth "
-    "awaited",
+    "row_blocks row_rings row_room row_values row_reads bufferize kernels kernel_index shared_kernels hot "
+    "launch launch_boxes launch_compress launch_feeds launch_keep launch_portions launch_rows lowerings "
+    "lowering_text replay replay_blocks schedule sinking values storage cuts lifetimes habits outlook pace "
+    "segments resting steps traffic node_places nodes_ir sight_looks sight_rows sight_text swift_sight "
+    "swift_walk walk_ir walk_text worth awaited",
 }
 LAYER_OF = {module: layer for layer, modules in LAYERS.items() for module in modules.split()}
 MAY_IMPORT = {

@@ -34,7 +34,7 @@ def program(np):
     e = c.sum(axis=1)
     f = c / c.max(axis=1, keepdims=True)
     a[2:] *= 3
-    k = b[b > 0.5] * 2
+    k, again = b[b > 0.5] * 2, b[b > 0.5] + 2
     m = np.exp(a[:-1]) * np.sin(b[1:]) - a[1:]
     r = np.roll(c, 1, 0) + np.roll(c, -1, 1)
     big = np.full(3_000_000, 1.5) * 2
@@ -42,11 +42,17 @@ def program(np):
         np.evaluate(big)
     big *= 3
     s = abs(b)[np.array(rng.integers(0, 700, 400))] * 2
-    found = [s, c, d, e, f, a, k, m, r, big]
+    found = [s, c, d, e, f, a, k, again, m, r, big]
     if np is lazyarr:
         np.evaluate(*found)
     t = (lambda x: x - x.mean(keepdims=True))(b * 2)
-    return found + [t, k.sum(), a.max(), c.argmin()]
+    w = np.array(rng.standard_normal((700, 500)))
+    for _ in range(4):
+        w[1:-1] = w[2:] + w[:-2] * 0.5
+    if np is lazyarr:
+        np.evaluate(t)
+        np.evaluate(w)
+    return found + [t, w, k.sum(), a.max(), c.argmin()]
 
 want = program(numpy)
 told = []
@@ -100,8 +106,10 @@ CHANGES: dict[str, Any] = {
     "nontemporal": lambda off, on: off["kernels"] == on["kernels"],
     "inplace": lambda off, on: off["bytes_allocated"] > on["bytes_allocated"],
     "rows": lambda off, on: off["native_launches"] > on["native_launches"],
+    "rings": lambda off, on: off["moved"] > on["moved"],
     "regions": lambda off, on: off["groups"] > on["groups"],
     "again": lambda off, on: off["moved"] > on["moved"],
+    "keep": lambda off, on: off["bytes_allocated"] < on["bytes_allocated"],
     "feeds": lambda off, on: off["packed"] == 0 < on["packed"],
     "rewrites": lambda off, on: off["rules"] == 0 < on["rules"],
     "numbering": lambda off, on: off["equal"] == 0 < on["equal"],

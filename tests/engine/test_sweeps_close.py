@@ -11,6 +11,7 @@ import pytest
 
 import lazyarr
 from lazyarr import launch_rows, planning, row_room
+from lazyarr.buffers import has_rings
 from lazyarr.counters import COUNT
 from lazyarr.debug import explain
 from lazyarr.plan import Place, RowBlocks
@@ -125,10 +126,10 @@ def test_strips_end_together(launched: list[RowBlocks]) -> None:
 
 
 def test_a_dozen_sweeps_read_and_write_memory_once() -> None:
-    """And the other buffer."""
+    """The other buffer's rows come round."""
     told = explain(pending(jacobi, 12, (1000, 1000)))
     assert "in row blocks with groups 0 to 11" in str(told)
-    assert told.bytes_moved <= 1.5 * told.bytes_least
+    assert told.bytes_moved <= told.bytes_least * (1.02 if has_rings() else 1.5)
     before = COUNT.native_launches
     lazyarr.evaluate(pending(jacobi, 100, (1000, 1000)))
     assert COUNT.native_launches - before <= 9

@@ -15,7 +15,7 @@ import pytest
 from late_warnings import shown
 
 import lazyarr
-from lazyarr import cuts, launch_rows, plan, planning, row_room
+from lazyarr import cuts, launch_rows, plan, planning, row_rings, row_room
 from lazyarr.codegen import rows_shell
 from lazyarr.compiler import COMPILER
 from lazyarr.counters import COUNT
@@ -122,6 +122,7 @@ def test_strips_write_to_cache_lines_of_their_own(monkeypatch: pytest.MonkeyPatc
 
 def test_sweeps_need_no_arrays_in_between_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuts, "SHARED_DEPTH", 200)
+    monkeypatch.setattr(row_rings, "has_rings", lambda: False)         # (see test_row_rings)
     u = lazyarr.array(values((600, 60)))
     lazyarr.evaluate(u)
     for _ in range(20):

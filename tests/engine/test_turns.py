@@ -12,7 +12,7 @@ import numpy
 import pytest
 
 import lazyarr
-from lazyarr import engine, plan, planning, row_room
+from lazyarr import engine, plan, planning, row_rings, row_room
 from lazyarr.bufferize import Placement
 from lazyarr.plan import RowBlocks, Step
 
@@ -133,6 +133,7 @@ def test_runs_of_one_evaluation_share_the_other_buffer(monkeypatch: pytest.Monke
         new.append(source is None)
         turn(self, node, source, margins)
 
+    monkeypatch.setattr(row_rings, "has_rings", lambda: False)         # (each run has its own)
     monkeypatch.setattr(Placement, "turn", seen)
     monkeypatch.setattr(planning, "sweeps", lambda row, rows, every: 4)
     with lazyarr.options(pending_nodes=1 << 20):        # (with all sweeps in one evaluation)

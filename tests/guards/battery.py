@@ -17,11 +17,23 @@ import numpy
 import numpy_hook
 
 import lazyarr
-from lazyarr import buffers, expr, kernels, launch, launch_boxes, launch_compress, launch_feeds, ready, values
+from lazyarr import (
+    buffers,
+    expr,
+    kernels,
+    launch,
+    launch_boxes,
+    launch_compress,
+    launch_feeds,
+    launch_keep,
+    ready,
+    values,
+)
 from lazyarr.codegen.compress_feed import FEED
+from lazyarr.codegen.compress_keep import KEEP
 from lazyarr.counters import counters, reset
 from lazyarr.dispatch import image, llvm
-from lazyarr.shared_kernels import BOXES, COMPRESS, PORTIONS
+from lazyarr.shared_kernels import BOXES, COMPRESS, KEEPING, PORTIONS
 from lazyarr.slot_words import FORCED
 from lazyarr.threading import pool
 
@@ -124,8 +136,9 @@ def watch_launches() -> None:
         kernel = any(fn == k.address for k in kernels._kernels.values())
         SEEN["native_launches"] += kernel or fn in shells
 
-    shells = {COMPRESS.addresses()[FEED]}.union(PORTIONS.addresses().values(), BOXES.addresses().values())
-    for module in (launch, launch_boxes, launch_feeds, launch_compress, ready):
+    shells = {COMPRESS.addresses()[FEED], KEEPING.addresses()[KEEP]}
+    shells.update(PORTIONS.addresses().values(), BOXES.addresses().values())
+    for module in (launch, launch_boxes, launch_feeds, launch_compress, launch_keep, ready):
         module.parallel_for = watched
 
 

@@ -1,0 +1,365 @@
+"""Keeping: the kernel that counts a mask by packing, and leaves what it has packed, or sums of it.
+
+In:  at run time, the address of a packing kernel with a template of its words.
+Out: ``void keep(words, chunk, tid)``, the same for all programs; and `closed`, which runs after all chunks.
+A chunk packs its blocks into memory of the thread, which stays in the second-level cache, and counts them by
+where they end.  At which rank they begin only the chunks before can say, so what is to be done with them is
+done while the thread packs its next chunk, or in the end: then those are over, as a rule, and nobody waits.
+(Chunks begin in order; so if one has to wait, the one that it waits for is running.)
+
+*Elements* (LEAF is 0) go to where their ranks say, side by side, if there is room for all.
+
+*Sums* (`compress_sums`): of all that may be a leaf of NumPy's pairwise tree, since where leaves begin depends
+on how many elements there are, to the element.  They are made a few at a time, between blocks that are
+packed, while memory gives what comes next; then the sequence need not be looked at again.  What is added may
+raise flags that no leaf of the real tree does: then nothing is kept, and the usual way tells.
+
+Words: FLAGS, MEMORY, CALLS as `abi` has them, then MEMORY_BYTES (of one thread), PACK (function), PACK_WORDS
+(template), PACK_COUNT, TOLD (flags that these kernels report themselves), SHIFT (bytes of an element, as a
+power of two), EACH (elements of a block), BLOCKS, GRAIN (blocks of a chunk), OUT_WORD, RANKS_WORD, ENDED_WORD
+(of the packing kernel's words, in bytes), BUFFER_AT (offset in the thread's memory of the first of two
+buffers) and BUFFER_BYTES, COUNTS (address of a word for each chunk: 0, then 1 more than it has kept), TAILS
+(address of the last `TAIL` elements of each chunk), THREADS and MINE (address of `STATE` words for each
+thread), LEAF, ROOM (elements, or octets), VOID (not 0: nothing is kept), SOURCE_WORD (of the packing kernel's
+words, in bytes: the address of what is to be prefetched) and SOURCE_BYTES (of that, for a block; 0: it does
+not lie side by side), and from CLOSE on COUNTED, NUMBER and SUMS as `compress_ranks` has them, which says
+what is left, too.
+Words of a thread, all 0 at first: PENDING (1 more than the chunk that it has packed last), BUFFER (which one
+it has not), CHUNK and RANK (a chunk, and where it begins).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lazyarr import mxcsr
+from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.compress_ranks import (
+    COUNTED,
+    ELEMENTS,
+    LEAFS,
+    NUMBER,
+    ROOMY,
+    SUMS,
+    data_of,
+    head_of,
+    sum_up,
+)
+from lazyarr.codegen.compress_sums import MOST_OCTETS, OCTET, SUMMED, sums_function
+from lazyarr.codegen.own_words import copy_words, report
+from lazyarr.codegen.reduce_flow import Function
+from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS
+from lazyarr.codegen.reduce_plan import SLOT
+from lazyarr.records import dataclass
+from lazyarr.target import Target
+from lazyarr.tuning import tuning
+
+MEMORY = Layout.SCRATCH
+(
+    MEMORY_BYTES, PACK, PACK_WORDS, PACK_COUNT, TOLD, SHIFT, EACH, BLOCKS, GRAIN, OUT_WORD, RANKS_WORD,
+    ENDED_WORD, BUFFER_AT, BUFFER_BYTES, COUNTS, TAILS, THREADS, MINE, LEAF, ROOM, VOID, SOURCE_WORD,
+    SOURCE_BYTES, CLOSE,
+) = range(Layout.FIRST, Layout.FIRST + 24)  # fmt: skip
+FIRST = CLOSE + 3
+"""From CLOSE on come `compress_ranks`' words."""
+
+PENDING, BUFFER, CHUNK, RANK = range(4)
+STATE = 8
+"""Words of a thread: a cache line."""
+
+SCRATCH = 4
+"""Words in a thread's memory behind its copy of the packing kernel's: that kernel's ranks of a block and the
+next one, where it ended, and flags."""
+
+TAIL = (MOST_OCTETS + 1) * OCTET
+"""Elements before a chunk that its first sums may need."""
+
+BEYOND = (OCTET + 2) * OCTET
+"""Elements behind a chunk that are read with its last octets, and count for nothing."""
+
+BETWEEN = 1
+"""Blocks that are packed between sums: memory gives no more meanwhile than what was asked for before (2 and 4
+blocks take 1.03 and 1.1 of the time)."""
+
+PATIENCE = 1 << 16
+"""Pauses (some milliseconds) after which nobody waits longer for a chunk: somebody else has that CPU."""
+
+FAR = 64
+"""Chunks to look back for a tail, at most: so many that have kept nearly nothing are in a row."""
+
+SYMBOLS = KEEP, CLOSED = "lazyarr_keep", "lazyarr_keep_closed"
+
+
+def keep_kernels(target: Target) -> str:
+    """The text of their module."""
+    keep, closed = (Function(target, symbol, CHUNK_PARAMS) for symbol in SYMBOLS)
+    keep.public = closed.public = True
+    chars = [*SUMMED] if target.x86 else []
+    sums = {char: sums_function(target, f"lazyarr_sums_of_{char}", char) for char in chars}
+    _keep(keep, sums)
+    _close(closed, sums)
+    functions = [*sums.values(), keep, closed]
+    declared = dict.fromkeys(line for b in functions for line in b.declarations)
+    return "\n".join([*(b.text() for b in functions), *declared, ""])
+
+
+def _keep(b: Function, sums: Mapping[str, Function]) -> None:
+    """A chunk: packed, while what the thread packed before is settled."""
+    t = Thread(b, sums, "%tid")
+    before = t.settle()
+    begin = t.buffer(b.word(t.mine, BUFFER))
+    low = b.mul("%chunk", b.word("%words", GRAIN))
+    high = b.smaller(b.add(low, b.word("%words", GRAIN)), b.word("%words", BLOCKS))
+    end = t.pack(begin, low, high, before)
+    bytes_ = b.op(f"ptrtoint ptr {end} to i64")
+    bytes_ = b.op(f"sub i64 {bytes_}, {b.op(f'ptrtoint ptr {begin} to i64')}")
+    with b.when(t.some):
+        tail = t.size(str(TAIL))
+        tails = b.at(b.word("%words", TAILS, "ptr"), b.mul("%chunk", tail))
+        t.copy(b.at(end, b.op(f"sub i64 0, {tail}")), tails, tail)
+    count = b.add(b.op(f"lshr i64 {bytes_}, {t.shift}"), "1")
+    b.do(f"store atomic i64 {count}, ptr {t.count_at('%chunk')} release, align 8")
+    b.put(t.mine, 8 * PENDING, "i64", b.add("%chunk", "1"))
+    b.put(t.mine, 8 * BUFFER, "i64", b.op(f"xor i64 {b.word(t.mine, BUFFER)}, 1"))
+    report(b, t.own, b.at("%words", 8 * TOLD))
+
+
+def _close(b: Function, sums: Mapping[str, Function]) -> None:
+    """The ranks, what is still to be settled, and what there is in all."""
+    close = b.at("%words", 8 * CLOSE)
+    total = sum_up(b, close)
+    with b.loop("0", b.word("%words", THREADS)) as (tid, _):
+        t = Thread(b, sums, tid)
+        left = t.settle()
+        with b.when(b.op(f"icmp sgt i64 {left.octets}, 0")):
+            t.add_up(left, "0", left.octets, left.here)
+    head = head_of(b, b.word(close, SUMS, "ptr"), b.word(close, NUMBER))
+    leaf, room = b.word("%words", LEAF), b.word("%words", ROOM)
+    void = b.op(f"icmp ne i64 {b.word('%words', VOID)}, 0")
+    sums_ = b.op(f"icmp ne i64 {leaf}, 0")
+    many = b.op(f"icmp sgt i64 {total}, {room}")
+    none = b.op(f"or i1 {void}, {b.op(f'or i1 {sums_}, {many}')}")
+    b.put(head, 8 * LEAFS, "i64", b.op(f"select i1 {void}, i64 0, i64 {leaf}"))
+    b.put(head, 8 * ELEMENTS, "i64", b.op(f"select i1 {none}, i64 0, i64 {total}"))
+    b.put(head, 8 * ROOMY, "i64", room)
+
+
+@dataclass(frozen=True, slots=True)
+class Octets:
+    """Octets with which sums are to begin, as values."""
+
+    octets: str
+    """How many; 0: none."""
+    here: str
+    """Address of the first one."""
+    short: str
+    """Where the first sum goes."""
+
+
+class Thread:
+    """Writes what a thread does."""
+
+    def __init__(self, b: Function, sums: Mapping[str, Function], tid: str) -> None:
+        self.b, self.sums, self.tid = b, sums, tid
+        self.own = b.at(b.word("%words", MEMORY, "ptr"), b.mul(tid, b.word("%words", MEMORY_BYTES)))
+        self.scratch = b.at(self.own, b.mul(b.word("%words", PACK_COUNT), "8"))
+        self.mine = b.at(b.word("%words", MINE, "ptr"), b.mul(tid, str(8 * STATE)))
+        self.shift = b.word("%words", SHIFT)
+        self.leaf = b.word("%words", LEAF)
+        self.some = b.op(f"icmp ne i64 {self.leaf}, 0")
+
+    def size(self, elements: str) -> str:
+        """Their bytes."""
+        return self.b.op(f"shl i64 {elements}, {self.shift}")
+
+    def buffer(self, which: str) -> str:
+        """Where a chunk's elements begin in one of the buffers: behind the tail of those before."""
+        b = self.b
+        first = b.at(self.own, b.word("%words", BUFFER_AT))
+        return b.at(b.at(first, b.mul(which, b.word("%words", BUFFER_BYTES))), self.size(str(TAIL)))
+
+    def count_at(self, chunk: str) -> str:
+        return self.b.at(self.b.word("%words", COUNTS, "ptr"), self.b.mul(chunk, "8"))
+
+    def copy(self, source: str, to: str, nbytes: str) -> None:
+        b = self.b
+        b.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+        b.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {nbytes}, i1 false)")
+
+    def void(self) -> str:
+        """Is nothing kept any more (i1)?"""
+        b = self.b
+        known = b.op(f"load atomic i64, ptr {b.at('%words', 8 * VOID)} monotonic, align 8")
+        return b.op(f"icmp ne i64 {known}, 0")
+
+    def give_up(self) -> None:
+        b = self.b
+        b.do(f"store atomic i64 1, ptr {b.at('%words', 8 * VOID)} monotonic, align 8")
+
+    def pack(self, begin: str, low: str, high: str, before: Octets) -> str:
+        """Pack and count blocks, and make sums between them; where what was packed ends."""
+        b, own, scratch = self.b, self.own, self.scratch
+        copy_words(b, b.word("%words", PACK_WORDS, "ptr"), own, b.word("%words", PACK_COUNT))
+        b.put(scratch, 0, "i64", "0")
+        b.put(scratch, 8, "i64", b.word("%words", EACH))
+        ended = b.op(f"ptrtoint ptr {b.at(scratch, 16)} to i64")
+        b.put(b.at(own, b.word("%words", ENDED_WORD)), 0, "i64", ended)
+        groups = b.op(f"udiv i64 {b.add(b.op(f'sub i64 {high}, {low}'), str(BETWEEN - 1))}, {BETWEEN}")
+        share = b.op(f"udiv i64 {b.add(before.octets, b.add(groups, '-1'))}, {groups}")
+        share = b.op(f"and i64 {b.add(share, str(OCTET - 1))}, {-OCTET}")
+        with b.loop(low, high, str(BETWEEN), [("ptr", begin), ("i64", "0")]) as (first, carried):
+            at, done = carried.now
+            at = self.blocks(at, first, b.smaller(b.add(first, str(BETWEEN)), high))
+            now = b.smaller(share, b.op(f"sub i64 {before.octets}, {done}"))
+            with b.when(b.op(f"icmp sgt i64 {now}, 0")):
+                self.add_up(before, done, now, self.ahead(b.add(first, str(BETWEEN))))
+            carried.next = [at, b.add(done, now)]
+        return carried.after[0]
+
+    def blocks(self, at: str, low: str, high: str) -> str:
+        """Pack and count some blocks."""
+        b, own = self.b, self.own
+        ranks, out = b.at(own, b.word("%words", RANKS_WORD)), b.at(own, b.word("%words", OUT_WORD))
+        kernel, counted = b.word("%words", PACK, "ptr"), b.word("%words", CLOSE + COUNTED, "ptr")
+        with b.loop(low, high, "1", [("ptr", at)]) as (block, carried):
+            (at,) = carried.now
+            b.put(out, 0, "ptr", at)
+            b.put(ranks, 0, "ptr", b.at(self.scratch, b.mul(block, "-8")))
+            b.do(f"call void {kernel}(ptr {own}, i64 {block}, i64 {self.tid})")
+            end = b.word(self.scratch, 2, "ptr")
+            bytes_ = b.op(f"ptrtoint ptr {end} to i64")
+            bytes_ = b.op(f"sub i64 {bytes_}, {b.op(f'ptrtoint ptr {at} to i64')}")
+            count = b.op(f"lshr i64 {bytes_}, {self.shift}")
+            b.put(b.at(counted, b.mul(block, str(SLOT))), 0, "i64", count)
+            carried.next = [end]
+        return carried.after[0]
+
+    def ahead(self, block: str) -> str:
+        """Address of what a block is packed from, beyond what was asked for while others were packed."""
+        b = self.b
+        source = b.word(b.at(self.own, b.word("%words", SOURCE_WORD)), 0, "ptr")
+        source = b.at(source, b.mul(block, b.word("%words", SOURCE_BYTES)))
+        return b.at(source, tuning(b.target.name).fold_ahead)
+
+    def settle(self) -> Octets:
+        """See to what the thread has packed last: keep the elements, or say which sums are to be made."""
+        b = self.b
+        octets, here, short = (b.alloca("i64", 8) for _ in range(3))
+        b.put(octets, 0, "i64", "0")
+        b.put(here, 0, "ptr", "null")
+        b.put(short, 0, "ptr", "null")
+        pending = b.word(self.mine, PENDING)
+        some = b.op(f"icmp ne i64 {pending}, 0")
+        with b.when(some):
+            chunk = b.add(pending, "-1")
+            self.find(chunk)
+            begin = self.buffer(b.op(f"xor i64 {b.word(self.mine, BUFFER)}, 1"))
+            rank, count = b.word(self.mine, RANK), b.add(b.word(self.count_at(chunk), 0), "-1")
+            close = b.at("%words", 8 * CLOSE)
+            data = data_of(b, head_of(b, b.word(close, SUMS, "ptr"), b.word(close, NUMBER)))
+            with b.otherwise(self.void()):
+                with b.when(self.some):
+                    self.before(chunk, begin, rank)
+                    found = self.begins(begin, rank, count, data)
+                    b.put(octets, 0, "i64", found.octets)
+                    b.put(here, 0, "ptr", found.here)
+                    b.put(short, 0, "ptr", found.short)
+                with b.otherwise(self.some):
+                    fits = b.op(f"icmp sle i64 {b.add(rank, count)}, {b.word('%words', ROOM)}")
+                    with b.when(fits):
+                        self.copy(begin, b.at(data, self.size(rank)), self.size(count))
+        return Octets(b.word(octets, 0), b.word(here, 0, "ptr"), b.word(short, 0, "ptr"))
+
+    def find(self, chunk: str) -> None:
+        """Where a chunk begins: the counts of those before it."""
+        b = self.b
+        first = b.word(self.mine, CHUNK)
+        with b.loop(first, chunk, "1", [("i64", b.word(self.mine, RANK))]) as (k, carried):
+            at, found = self.count_at(k), b.alloca("i64", 8)
+
+            def known(_: str) -> str:
+                count = b.op(f"load atomic i64, ptr {at} acquire, align 8")
+                b.put(found, 0, "i64", count)
+                ends = b.op(f"or i1 {b.op(f'icmp ne i64 {count}, 0')}, {self.void()}")
+                with b.otherwise(ends):
+                    if b.target.x86:
+                        b.declare("declare void @llvm.x86.sse2.pause()")
+                        b.do("call void @llvm.x86.sse2.pause()")
+                return ends
+
+            b.until("0", str(PATIENCE), "1", known)
+            count = b.word(found, 0)
+            with b.when(b.op(f"icmp eq i64 {count}, 0")):
+                self.give_up()
+            carried.next = [b.add(carried.now[0], b.add(count, "-1"))]
+        b.put(self.mine, 8 * CHUNK, "i64", chunk)
+        b.put(self.mine, 8 * RANK, "i64", carried.after[0])
+
+    def before(self, chunk: str, begin: str, rank: str) -> None:
+        """Put the last elements of the chunks before in front of a chunk's."""
+        b = self.b
+        last, tail = b.add(chunk, "-1"), self.size(str(TAIL))
+        first = [("i64", b.smaller(rank, str(TAIL))), ("ptr", begin)]
+        with b.loop("0", str(FAR), "1", first) as (k, carried):
+            need, to = carried.now
+            other = b.op(f"sub i64 {last}, {k}")
+            enough = b.op(f"icmp eq i64 {need}, 0")
+            # (Where nothing is needed any more there may be no chunk.)
+            count = b.alloca("i64", 8)
+            b.put(count, 0, "i64", "0")
+            with b.otherwise(enough):
+                b.put(count, 0, "i64", b.smaller(need, b.add(b.word(self.count_at(other), 0), "-1")))
+                n = self.size(b.word(count, 0))
+                end = b.at(b.word("%words", TAILS, "ptr"), b.mul(b.add(other, "1"), tail))
+                back = b.op(f"sub i64 0, {n}")
+                self.copy(b.at(end, back), b.at(to, back), n)
+            n = b.word(count, 0)
+            carried.next = [
+                b.op(f"sub i64 {need}, {n}"), b.at(to, b.op(f"sub i64 0, {self.size(n)}")),
+            ]
+            carried.step = b.op(f"select i1 {enough}, i64 {FAR}, i64 1")
+        with b.when(b.op(f"icmp ne i64 {carried.after[0]}, 0")):
+            self.give_up()
+
+    def begins(self, begin: str, rank: str, count: str, data: str) -> Octets:
+        """The octets with which sums begin of which the last element they need is in a chunk."""
+        b = self.b
+        b.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+        behind, nbytes = b.at(begin, self.size(count)), self.size(str(BEYOND))
+        b.do(f"call void @llvm.memset.p0.i64(ptr {behind}, i8 0, i64 {nbytes}, i1 false)")
+        first, end = (
+            b.op(f"sub i64 {b.op(f'sdiv i64 {r}, {OCTET}')}, {self.leaf}") for r in (rank, b.add(rank, count))
+        )
+        first = b.op(f"select i1 {b.op(f'icmp slt i64 {first}, 0')}, i64 0, i64 {first}")
+        room = b.word("%words", ROOM)
+        fits = b.op(f"icmp sle i64 {end}, {room}") if self.sums else "false"
+        with b.otherwise(fits):
+            self.give_up()
+        octets = b.op(f"select i1 {fits}, i64 {b.op(f'sub i64 {end}, {first}')}, i64 0")
+        to = self.size(b.op(f"sub i64 {b.mul(first, str(OCTET))}, {rank}"))
+        return Octets(octets, b.at(begin, to), b.at(data, self.size(first)))
+
+    def add_up(self, found: Octets, done: str, octets: str, source: str) -> None:
+        """Make some of the sums, and ask for what lies from `source` on meanwhile."""
+        b, flags = self.b, self.b.at(self.scratch, 24)
+        here = b.at(found.here, self.size(b.mul(done, str(OCTET))))
+        short = b.at(found.short, self.size(done))
+        long = b.at(short, self.size(b.word("%words", ROOM)))
+        if not self.sums:
+            return                              # (there are none: `begins` says so)
+        for text in mxcsr.DECLARATIONS:
+            b.declare(text)
+        b.do(f"call void @{mxcsr.READ}(ptr {flags})")
+        saved = b.op(f"load i32, ptr {flags}, align 4")
+        b.put(flags, 0, "i32", b.op(f"and i32 {saved}, {~mxcsr.STATUS}"))
+        b.do(f"call void @{mxcsr.WRITE}(ptr {flags})")
+        for char, function in self.sums.items():
+            with b.when(b.op(f"icmp eq i64 {self.shift}, {SUMMED[char]}")):
+                arguments = f"ptr {here}, i64 {octets}, i64 {self.leaf}, ptr {short}, ptr {long}"
+                b.do(f"call void @{function.symbol}({arguments}, ptr {source})")
+        b.do(f"call void @{mxcsr.READ}(ptr {flags})")
+        raised = b.op(f"and i32 {b.op(f'load i32, ptr {flags}, align 4')}, {mxcsr.TOLD}")
+        with b.when(b.op(f"icmp ne i32 {raised}, 0")):
+            self.give_up()
+        b.put(flags, 0, "i32", saved)
+        b.do(f"call void @{mxcsr.WRITE}(ptr {flags})")

@@ -1,0 +1,56 @@
+"""Ranks: where the elements of each block begin among those that a mask keeps; and what may lie behind.
+
+In:  how many elements of each block are kept.   Out: for each block the sum of the counts before it, then
+that of all.
+Words: COUNTED (address of a slot for each block, as a fold leaves them), NUMBER (of blocks), SUMS (address of
+the results).
+
+Behind the ranks there come words that say what was kept where elements were counted by packing
+(`compress_keep`), and are 0 elsewhere: LEAFS (octets of the shorter leaves; 0: no sums), ELEMENTS (how many
+are kept there; 0: none), ROOMY (for how many elements or octets there is room); then, from the next cache
+line on, elements, or the sums of leaves, the shorter ones and then those of one octet more, ROOMY of each.
+"""
+
+from __future__ import annotations
+
+from lazyarr.codegen.reduce_flow import Function
+from lazyarr.codegen.reduce_plan import SLOT
+
+COUNTED, NUMBER, SUMS = range(3)
+
+LEAFS, ELEMENTS, ROOMY, HEAD = range(4)
+"""Words behind the ranks, and how many there are."""
+
+LINE = 64
+
+
+def sum_up(b: Function, words: str) -> str:
+    """Write the ranks, with nothing behind them; how many elements are kept."""
+    counted, sums = b.word(words, COUNTED, "ptr"), b.word(words, SUMS, "ptr")
+    with b.loop("0", b.word(words, NUMBER), "1", [("i64", "0")]) as (block, state):
+        b.put(b.at(sums, b.mul(block, "8")), 0, "i64", state.now[0])
+        count = b.word(b.at(counted, b.mul(block, str(SLOT))), 0)
+        state.next = [b.add(state.now[0], count)]
+    (total,) = state.after
+    b.put(b.at(sums, b.mul(b.word(words, NUMBER), "8")), 0, "i64", total)
+    head = head_of(b, sums, b.word(words, NUMBER))
+    for word in range(HEAD):
+        b.put(head, 8 * word, "i64", "0")
+    return total
+
+
+def head_of(b: Function, ranks: str, blocks: str) -> str:
+    """The words behind the ranks."""
+    return b.at(ranks, b.mul(b.add(blocks, "1"), "8"))
+
+
+def data_of(b: Function, head: str) -> str:
+    """What comes behind these."""
+    at = b.op(f"ptrtoint ptr {head} to i64")
+    at = b.op(f"and i64 {b.add(at, str(8 * HEAD + LINE - 1))}, {-LINE}")
+    return b.op(f"inttoptr i64 {at} to ptr")
+
+
+def words_for(blocks: int, nbytes: int) -> int:
+    """Words of the ranks with so many bytes behind them."""
+    return blocks + 1 + HEAD + -(-(nbytes + LINE) // 8)

@@ -1,0 +1,180 @@
+"""Outlooks: what becomes of the elements that a mask keeps, told by what became of those before.
+
+In:  masks of a kind, how many elements they kept, which of these were summed.   Out: what to do with the
+elements when the next such mask is counted (`expr.Keep`).
+How many there will be, and what is asked of them, nobody knows when they are counted; but programs come
+round.  A wrong guess costs a part of the time that counting takes, never a result.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from lazyarr.cache_sizes import cache_bytes, share_bytes
+from lazyarr.codegen.compress_ranks import words_for
+from lazyarr.codegen.compress_sums import OCTET, SUMMED, leaf_of
+from lazyarr.compiler import COMPILER
+from lazyarr.config import plan_key
+from lazyarr.expr import BLOCK, HEAD, TALLY, Expr, Keep, Read
+from lazyarr.geometry import fresh
+from lazyarr.kernels import host
+from lazyarr.records import NamedTuple
+from lazyarr.switches import is_off
+from lazyarr.threading.limits import get_num_threads
+
+LEAST = 1 << 15
+"""Elements of a mask from which on anything is kept."""
+
+MORE = 16
+"""There is room for more elements than the last time: one for so many."""
+
+FEW = 8
+"""Of an array that stays in the caches nothing is kept, unless it is one element of so many: to read it again
+takes no longer than to read what was kept."""
+
+MOST = 256
+"""Kinds of masks; all are forgotten when there are more."""
+
+WATCHED = 64
+"""Counts of which somebody may say that the elements were summed; all are given up when there are more."""
+
+SURE = 2
+"""So many more were summed than not, of late, at most."""
+
+_WORDS = numpy.dtype(numpy.int64)
+
+
+class Choice(NamedTuple):
+    """What to keep, and what that is right for.  (One object, as threads may count such masks at once.)"""
+
+    op: Keep
+    geo: numpy.ndarray
+    """Of its region."""
+    low: int
+    high: int
+    """The least and the largest number of elements."""
+    state: object
+    """`config.plan_key`: any other is another object."""
+
+
+class Outlook:
+    """What is known of one kind of masks."""
+
+    __slots__ = ("choice", "count", "native", "ranks", "refused", "summed", "tried")
+
+    def __init__(self, blocks: int) -> None:
+        self.ranks = fresh((blocks + 1 + HEAD,), _WORDS)
+        """The geometry of the ranks, and of what says whether more lies behind them."""
+        self.count = 0
+        """Elements that the last one kept."""
+        self.native = False
+        """Was it a kernel that counted them?  Then one that keeps them has its price."""
+        self.tried = self.refused = False
+        """Was anything to be kept the last time; and when it was, did NumPy count, as LLVM was not there?"""
+        self.summed = 0
+        """How many more were summed than not."""
+        self.choice: Choice | None = None
+        """The last one."""
+
+    def told(self, count: int, serial: int, native: bool) -> None:
+        """A mask was counted, by the node with that number."""
+        self.count, self.native = count, native
+        if self.tried:
+            self.refused = not native
+        if self.summed:
+            self.summed -= 1
+        if len(_watched) >= WATCHED:
+            _watched.clear()
+        _watched[serial] = self
+
+
+_outlooks: dict[tuple[Any, ...], Outlook] = {}
+_watched: dict[int, Outlook] = {}
+
+
+def summed(serial: int) -> None:
+    """What was counted by a node was summed, in NumPy's order and nothing else."""
+    found = _watched.pop(serial, None)
+    if found is not None:
+        found.summed = min(SURE, found.summed + 2)
+
+
+def outlook(x: Read, mask: Read) -> Outlook:
+    """That of masks like this one, for arrays like this one."""
+    node, geo = mask.expr, x.geo
+    key: tuple[Any, ...] = node.op, geo.shape, geo.dtype.char
+    for i in node.inputs:
+        if i.__class__ is not Read:
+            key += (i.tobytes(),)               # type: ignore[union-attr]
+    found = _outlooks.get(key)
+    if found is None:
+        if len(_outlooks) >= MOST:
+            _outlooks.clear()
+        found = _outlooks[key] = Outlook(-(-geo.size // BLOCK))
+    return found
+
+
+def counting(x: Read, mask: Read, known: Outlook) -> Expr:
+    """The node that counts a mask."""
+    choice = known.choice
+    if choice is not None and choice.low <= known.count <= choice.high and choice.state is plan_key():
+        keeps = known.native and x.expr.op is None and (known.summed > 0 or not choice.op.leaf)
+        choice = choice if keeps else None
+    else:
+        choice = None if _waits(x, known) else _chosen(x.geo, known)
+    known.tried = choice is not None
+    if choice is None:
+        return Expr(TALLY, (mask,), known.ranks)
+    return Expr(choice.op, (x, mask), choice.geo)
+
+
+def _waits(x: Read, known: Outlook) -> bool:
+    """Is nothing to be kept, whatever was before?"""
+    if not known.native or (known.refused and COMPILER.usable is None):
+        return True
+    return not known.count or x.geo.size < LEAST or x.expr.op is not None or is_off("keep")
+
+
+def _chosen(geo: numpy.ndarray, known: Outlook) -> Choice | None:
+    """What to keep, if anything."""
+    count, size, near = known.count, geo.itemsize, _cached()
+    most = min(geo.size, near // size)
+    if geo.nbytes <= near:
+        if count * FEW > geo.size:
+            return None
+        most = geo.size // FEW
+    leaf, octets, unit, behind = 0, count, 1, size
+    if count > most:
+        leaf, octets, unit, behind = leaf_of(count), count // OCTET, OCTET, 2 * size
+        if not (leaf and known.summed and geo.dtype.char in SUMMED and "+avx512f" in host().features):
+            return None
+        half = octets.bit_length() - 5          # (the leaf goes by these bits of their number)
+        most = (((octets >> half) + 1) << half) * OCTET - 1
+    op = _op(known.choice, leaf, octets, geo.size // unit + 1)
+    region = fresh((words_for(known.ranks.size - HEAD - 1, op.room * behind),), _WORDS)
+    low, high = op.room * unit * 3 // 4, min(most, (op.room - op.room // (2 * MORE)) * unit)
+    if leaf:
+        low = max(low, (octets >> half << half) * OCTET)
+    choice = known.choice = Choice(op, region, low, high, plan_key())
+    return choice
+
+
+def _cached() -> int:
+    """Bytes that stay in the caches while an array goes through them."""
+    return max(cache_bytes(), share_bytes() * get_num_threads()) // 2
+
+
+_ops: dict[tuple[int, int], Keep] = {}
+
+
+def _op(before: Choice | None, leaf: int, count: int, most: int) -> Keep:
+    """What keeps as many again, or some more: what did before if it does, and few different ones, as each has
+    plans of its own; the same object each time, by which evaluations are known at sight."""
+    unit = 1 << max(0, count.bit_length() - 4)
+    least = min(most, count + count // (2 * MORE))
+    if before is not None and before.op.leaf == leaf and least <= before.op.room <= count + 3 * unit:
+        return before.op
+    room = min(most, -(-(count + count // MORE) // unit) * unit)
+    return _ops.setdefault((leaf, room), Keep(leaf, room))

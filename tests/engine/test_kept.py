@@ -1,0 +1,315 @@
+"""What is kept where a mask is counted: elements, or sums that may be leaves of NumPy's tree.  NumPy's bits,
+whatever becomes of the guess that somebody will ask for them.
+
+Lengths lie round the boundaries of octets, leaves, blocks and chunks; masks keep nothing for some chunks.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import pytest
+
+import lazyarr
+from lazyarr import masks, outlook
+from lazyarr.codegen.compress_ranks import ELEMENTS, HEAD, LEAFS
+from lazyarr.codegen.compress_sums import LEAST_OCTETS, MOST_OCTETS, OCTET, leaf_of
+from lazyarr.counters import COUNT, reset
+from lazyarr.expr import BLOCK, Expr, Keep
+from lazyarr.kernels import host
+from lazyarr.launch_keep import PACKED
+
+RNG = numpy.random.default_rng(31)
+CHUNK = PACKED * BLOCK
+SUMS = "+avx512f" in host().features
+CHARS = "?bhilBHILefdFD"
+
+
+@pytest.fixture(autouse=True, params=[1, 2, 3])
+def forced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(outlook, "_outlooks", {})
+    monkeypatch.setattr(outlook, "LEAST", 1)
+    monkeypatch.setattr(outlook, "FEW", 1)
+    with lazyarr.options(jit="always", num_threads=request.param):
+        yield
+
+
+Counted = list[tuple[Expr, int]]
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
+    """The nodes that counted masks, and the masks' sizes."""
+    found: Counted = []
+    original = masks.counting
+
+    def noted(x: Any, mask: Any, known: Any) -> Expr:
+        node = original(x, mask, known)
+        found.append((node, mask.geo.size))
+        return node
+
+    monkeypatch.setattr(masks, "counting", noted)
+    return found
+
+
+@pytest.fixture
+def in_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outlook, "_cached", lambda: 1 << 40)
+
+
+@pytest.fixture
+def beyond_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outlook, "_cached", lambda: 0)
+
+
+def head(node: Expr, size: int) -> list[int]:
+    assert node.op is None and node.buf is not None
+    ranks = -(-size // BLOCK) + 1
+    found: list[int] = node.buf.memory.view(numpy.int64)[ranks : ranks + HEAD].tolist()
+    return found
+
+
+def equal(found: Any, expected: Any) -> None:
+    found, expected = numpy.asarray(found), numpy.asarray(expected)
+    assert found.dtype == expected.dtype and found.shape == expected.shape
+    assert found.tobytes() == expected.tobytes()
+
+
+def values(char: str, shape: Any) -> numpy.ndarray:
+    dtype = numpy.dtype(char)
+    if dtype.kind == "b":
+        return RNG.random(shape) < 0.5
+    if dtype.kind in "iu":
+        return RNG.integers(0, 100, shape).astype(dtype)
+    x = RNG.standard_normal(shape) * 10.0 ** RNG.integers(-3, 4, shape)
+    return x.astype(dtype) if dtype.kind == "f" else (x + 1j * x[::-1]).astype(dtype)
+
+
+def masks_of(n: int) -> dict[str, numpy.ndarray]:
+    at = numpy.arange(n)
+    return {
+        "half": RNG.random(n) < 0.5,
+        "few": RNG.random(n) < 0.02,
+        "most": RNG.random(n) < 0.98,
+        "all": numpy.ones(n, bool),
+        "stretches": (at // (CHUNK + 77)) % 2 == 0,
+        "sparse chunks": ((at // CHUNK) % 3 == 0) | (at % CHUNK < 50),
+        "the last ones": at >= n - n // 3,
+        "the first ones": at < n // 3,
+    }
+
+
+SIZES = (CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5, 11 * CHUNK + BLOCK + 3)
+
+
+@pytest.mark.usefixtures("beyond_cache")
+@pytest.mark.parametrize("char", "df")
+def test_sums(char: str, counted: Counted) -> None:
+    used = 0
+    for n in SIZES:
+        a = values(char, n)
+        x = lazyarr.array(a)
+        for mask in masks_of(n).values():
+            m = lazyarr.array(mask)
+            for _ in range(3):
+                equal(x[m].sum(), a[mask].sum())
+            if isinstance(counted[-1][0].op or counted[-1], tuple) and leaf_of(int(mask.sum())) and SUMS:
+                used += head(*counted[-1])[LEAFS] == leaf_of(int(mask.sum()))
+    assert used > 8 or not SUMS
+
+
+@pytest.mark.usefixtures("beyond_cache")
+def test_every_length_of_leaves(counted: Counted) -> None:
+    """All numbers of octets and of elements besides, with leaves of all lengths."""
+    seen = set[int]()
+    for count in [*range(8700, 17400, 131), *range(15000, 15017)]:
+        a, mask = values("d", 2 * count), numpy.zeros(2 * count, bool)
+        mask[RNG.permutation(2 * count)[:count]] = True
+        x, m = lazyarr.array(a), lazyarr.array(mask)
+        for _ in range(2):
+            equal(x[m].sum(), a[mask].sum())
+        node, size = counted[-1]
+        if leaf_of(count) and SUMS:
+            assert head(node, size)[LEAFS] in (0, leaf_of(count))       # (0: a thread waited too long)
+            seen.add(head(node, size)[LEAFS])
+    assert not SUMS or seen.issuperset(range(LEAST_OCTETS, MOST_OCTETS + 1))
+
+
+def test_leaves_of_a_count() -> None:
+    """Those that NumPy's halving leaves: all of one length, or an octet more."""
+    for octets in [*range(60, 3000), 625_000, 1_237_541]:
+        parts, leaves = [octets], list[int]()
+        while parts:
+            n = parts.pop()
+            if n <= 16:
+                leaves.append(n)
+            else:
+                parts += [n // 2, n - n // 2]
+        leaf = leaf_of(OCTET * octets)
+        if leaf:
+            assert {*leaves} <= {leaf, leaf + 1} and len(leaves) == 1 << len(leaves).bit_length() - 1
+        elif octets >= 256:
+            assert 16 in leaves
+
+
+@pytest.mark.usefixtures("in_cache")
+@pytest.mark.parametrize("char", CHARS)
+def test_elements(char: str, counted: Counted) -> None:
+    used = 0
+    for n in SIZES:
+        a = values(char, n)
+        x = lazyarr.array(a)
+        for mask in masks_of(n).values():
+            m = lazyarr.array(mask)
+            for _ in range(2):
+                equal(x[m].sum(), a[mask].sum())
+            assert head(*counted[-1])[ELEMENTS] in (0, mask.sum())      # (0: a thread waited too long)
+            used += head(*counted[-1])[ELEMENTS] > 0
+            equal(x[m], a[mask])
+    assert used > 20
+
+
+PROGRAMS: dict[str, Callable[..., Any]] = {
+    "product": lambda np, x, m: (x[m] * x[m]).sum(),
+    "two masks": lambda np, x, m: (x[m] - x[::-1][m]).sum(),
+    "map": lambda np, x, m: x[m] * 2 + 1,
+    "mean": lambda np, x, m: x[m].mean(),
+    "deviation": lambda np, x, m: x[m].std(),
+    "maximum": lambda np, x, m: x[m].max(),
+    "start": lambda np, x, m: x[m].sum(initial=3),
+    "keepdims": lambda np, x, m: x[m].sum(keepdims=True),
+    "other type": lambda np, x, m: x[m].sum(dtype="f"),
+    "mask of x": lambda np, x, m: x[x > 0.25].sum(),
+    "mask of others": lambda np, x, m: x[(x > 0) & m].sum(),
+    "two sums": lambda np, x, m: x[m].sum() + x[m].min(),
+    "two arrays": lambda np, x, m: x[m].sum() + (x * 2)[m].sum(),
+    "reversed": lambda np, x, m: x[::-1][m].sum(),
+    "steps": lambda np, x, m: x[::2][m[::2]].sum(),
+    "rows": lambda np, x, m: x.reshape(-1, 4)[m.reshape(-1, 4)].sum(),
+    "columns": lambda np, x, m: x.reshape(-1, 4).T[m.reshape(-1, 4).T].sum(),
+    "nothing": lambda np, x, m: x[x > 1e30].sum(),
+    "argument": lambda np, x, m: np.sum(np.extract(m, x)),
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+@pytest.mark.parametrize("cache", ["in_cache", "beyond_cache"])
+@pytest.mark.parametrize("char", "dfl")
+def test_programs(program: Any, cache: str, char: str, request: pytest.FixtureRequest) -> None:
+    request.getfixturevalue(cache)
+    n = 5 * CHUNK + 12
+    for _ in range(4):                          # (other values: as many elements as never before)
+        a, mask = values(char, n), RNG.random(n) < 0.6
+        equal(program(lazyarr, lazyarr.array(a), lazyarr.array(mask)), program(numpy, a, mask))
+
+
+@pytest.mark.usefixtures("beyond_cache")
+def test_wrong_outlooks(counted: Counted) -> None:
+    """As many elements as before is a guess."""
+    n = 20 * CHUNK
+    a = values("d", n)
+    x, limits = lazyarr.array(a), [0.0, 0.0, 0.0, -2.0, 4.0, 1e9, -1e9, 0.0, 0.01, -0.01, 0.0]
+    for limit in limits:
+        m = lazyarr.array(a > limit)
+        equal(x[m].sum(), a[a > limit].sum())
+    assert not SUMS or any(isinstance(op, Keep) for op in _ops(counted, x))
+
+
+def _ops(counted: Counted, x: Any) -> list[Any]:
+    given = [masks.capture(v) for v in (x, x > 0)]
+    return [outlook.counting(*given, known).op for known in outlook._outlooks.values()]
+
+
+@pytest.mark.usefixtures("beyond_cache")
+@pytest.mark.parametrize("special", [numpy.nan, numpy.inf, -numpy.inf, -0.0, 1e308, 5e-324])
+def test_special_values(special: float) -> None:
+    n = 6 * CHUNK
+    a = values("d", n)
+    a[::1009] = special
+    if special == special:                      # (which of two NaN's signs stays is the compiler's choice)
+        a[1::1009] = -special
+    mask = RNG.random(n) < 0.9
+    x, m = lazyarr.array(a), lazyarr.array(mask)
+    for _ in range(4):
+        with warnings.catch_warnings(record=True) as expected:
+            warnings.simplefilter("always")
+            want = a[mask].sum()
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            equal(x[m].sum(), want)
+        assert [str(w.message) for w in found] == [str(w.message) for w in expected]
+
+
+@pytest.mark.usefixtures("beyond_cache")
+def test_no_flags_of_sums_that_numpy_does_not_make(counted: Counted) -> None:
+    """Eight apart, in one leaf: their sum overflows, where no leaf of NumPy's has both."""
+    count = 14_400
+    a = numpy.ones(count)
+    leaf = leaf_of(count)
+    assert leaf
+    x, m = lazyarr.array(a), lazyarr.ones(count, bool)
+    for _ in range(3):
+        x[m].sum()
+    # NumPy's first leaf ends before this octet.
+    a[OCTET * (leaf - 1)], a[OCTET * (leaf + 1)] = 1.7e308, 1.7e308
+    a[OCTET * leaf], a[OCTET * (leaf + 2)] = 0, -1.7e308
+    x = lazyarr.array(a)
+    for _ in range(2):
+        with warnings.catch_warnings(record=True) as expected:
+            warnings.simplefilter("always")
+            want = a[:].sum()
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            equal(x[m].sum(), want)
+        assert len(found) == len(expected)
+    assert not SUMS or head(*counted[-1])[LEAFS] == 0
+
+
+def test_written_in_between(request: pytest.FixtureRequest) -> None:
+    n = 4 * CHUNK
+    a = values("d", n)
+    for cache in ("in_cache", "beyond_cache"):
+        request.getfixturevalue(cache)
+        outlook._outlooks.clear()
+        for _ in range(4):
+            x, mask = lazyarr.array(a), lazyarr.array(a > 0)
+            kept = x[mask]
+            x[:100], mask[:100] = 7, True
+            equal(kept.sum(), a[a > 0].sum())
+
+
+def test_memory_is_not_read_again(request: pytest.FixtureRequest, counted: Counted) -> None:
+    """What was counted is gone when it is summed, but for what the last step takes.  (One thread waits for
+    no other.)"""
+    n = 10 * CHUNK
+    a = values("d", n)
+    want = a[a > 0].sum(keepdims=True)
+    for cache in ("in_cache", "beyond_cache") if SUMS else ("in_cache",):
+        request.getfixturevalue(cache)
+        outlook._outlooks.clear()
+        with lazyarr.options(num_threads=1):
+            x = lazyarr.array(a)
+            for _ in range(4):
+                x[x > 0].sum()
+            total = x[x > 0].sum(keepdims=True)
+            x.storage.value.buf.memory.view("d")[: n - 2 * CHUNK] = 1e9         # behind everybody's back
+            equal(total, want)
+
+
+def test_launches_and_bytes(request: pytest.FixtureRequest) -> None:
+    n = 39 * CHUNK
+    a = values("d", n)
+    x = lazyarr.array(a)
+    for cache, most in (("in_cache", 10 * n), ("beyond_cache", 4 * n)):
+        request.getfixturevalue(cache)
+        outlook._outlooks.clear()
+        for _ in range(4):
+            total = x[x > 0].sum()
+        reset()
+        total = x[x > 0].sum()
+        equal(total, a[a > 0].sum())
+        assert COUNT.native_launches == 2 and COUNT.compiles == COUNT.numpy_fallbacks == 0
+        assert COUNT.bytes_allocated < most             # (NumPy: 5 * n)

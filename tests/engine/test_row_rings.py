@@ -1,0 +1,310 @@
+"""Second buffers of sweeps of which only the rows in use are there: NumPy's bits, bytes held and moved.
+
+The cache is taken to be small, so that small arrays have many blocks, in several strips.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+import pytest
+
+import lazyarr
+from lazyarr import buffers, plan, planning, row_rings, row_room, values
+from lazyarr.codegen.verify import InvalidKernel
+from lazyarr.config import options
+from lazyarr.counters import COUNT
+from lazyarr.debug import explain
+from lazyarr.pages import PAGE
+from lazyarr.row_rings import Piece, Ring, pieces_of
+
+pytestmark = pytest.mark.skipif(not buffers.has_rings(), reason="no memory that can be mapped several times")
+
+INNER = "u[1:-1, 1:-1]"
+AROUND = "u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]"
+JACOBI = f"{INNER} = ({AROUND}) * q"
+BORDERS = "u[0] = u[1]\nu[-1] = u[-2]\nu[:, 0] = u[:, 1]\nu[:, -1] = u[:, -2]"
+HEAT = f"{INNER} += ({AROUND} - 4 * {INNER}) * q\n{BORDERS}"
+
+SWEEPS = {
+    "jacobi": JACOBI,
+    "heat": HEAT,
+    "two borders": f"{INNER} += {AROUND}\nu[0] = u[1]\nu[-1] = u[-2]",
+    "upwards": "u[1:] = u[:-1] * q + u[1:]",
+    "far": "u[2:-2, 1:-3] = (u[4:, 1:-3] + u[:-4, 2:-2] + u[2:-2, :-4]) * q",
+    "lopsided": "u[3:, :-1] = (u[:-3, 1:] + u[1:-2, :-1] - u[3:, 1:]) * q",
+    "two fields": f"a = ({AROUND}) * v[1:-1, 1:-1]\nb = v[2:, 1:-1] - v[:-2, 1:-1]\n"
+                  f"{INNER} += a\nv[1:-1, 1:-1] -= b * {INNER}\ndel a, b",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True, params=[1, 2, 3])
+def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(row_room, "cache_bytes", lambda: 1 << 18)
+    monkeypatch.setattr(plan, "STRIP_BLOCKS", 3)
+    planning.forget()
+    with options(jit="always", plan="always", verify=True, num_threads=request.param):
+        yield
+    planning.forget()
+
+
+def start(shape: tuple[int, ...], char: str) -> dict[str, Any]:
+    random = numpy.random.default_rng(len(shape) + shape[0])
+    given = {name: random.uniform(1, 9, shape).astype(char) for name in "uv"}
+    return given | {"q": numpy.dtype(char).type(0.3 if char in "fdFD" else 1)}
+
+
+def swept(np: Any, text: str, shape: tuple[int, ...], char: str = "d", times: int = 6) -> list[numpy.ndarray]:
+    scope = {k: np.array(x) if k != "q" else x for k, x in start(shape, char).items()}
+    if np is lazyarr:
+        lazyarr.evaluate(scope["u"], scope["v"])
+        planning.forget()
+    with numpy.errstate(all="ignore"):
+        for _ in range(times):
+            exec(text, scope)
+        return [numpy.asarray(scope[name]) for name in "uv"]
+
+
+def alike(text: str, shape: tuple[int, ...], char: str = "d", times: int = 6) -> None:
+    ours, want = (swept(np, text, shape, char, times) for np in (lazyarr, numpy))
+    for a, b in zip(ours, want, strict=True):
+        nans = a != a
+        assert a.dtype == b.dtype and a.shape == b.shape
+        assert (nans == (b != b)).all() and a[~nans].tobytes() == b[~nans].tobytes()
+
+
+def rings() -> list[Ring]:
+    steps = [s for p in planning._plans.values() for s in p.steps if s.rows is not None]
+    return [placed.ring for s in steps for placed in s.rows.rings]      # type: ignore[union-attr]
+
+
+def pending(text: str, shape: tuple[int, ...], times: int = 6) -> Any:
+    scope = {k: lazyarr.array(x) if k != "q" else x for k, x in start(shape, "d").items()}
+    lazyarr.evaluate(scope["u"], scope["v"])
+    planning.forget()
+    for _ in range(times):
+        exec(text, scope)
+    return scope["u"]
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_bits(name: str) -> None:
+    """Rows of no whole number of pages, and of which a ring is no whole number, in any number of blocks."""
+    for shape in ((700, 61), (901, 130), (512, 512), (1000, 17), (333, 64)):
+        alike(SWEEPS[name], shape)
+        assert rings() or shape not in ((700, 61), (901, 130))
+    for times in (2, 3, 7, 13):
+        alike(SWEEPS[name], (600, 70), times=times)
+
+
+@pytest.mark.parametrize("char", "flDFBh")
+def test_types(char: str) -> None:
+    for name in ("jacobi", "heat", "lopsided"):
+        text = SWEEPS[name]
+        alike(text, (1500, 130), char)
+        assert rings()
+
+
+def test_three_axes() -> None:
+    inner = "u[1:-1, 1:-1, 1:-1]"
+    around = "u[2:, 1:-1, 1:-1] - u[:-2, 1:-1, 1:-1] + u[1:-1, 2:, 1:-1] + u[1:-1, 1:-1, :-2]"
+    for shape in ((900, 12, 17), (1200, 33, 9)):
+        alike(f"{inner} = ({around}) * q", shape)
+        assert rings()
+        alike(f"{inner} = ({around}) * q\nu[:, 0] = u[:, 1]", shape)
+
+
+def test_bytes_moved_and_held() -> None:
+    u = pending(JACOBI, (2000, 130), 8)
+    told = explain(u)
+    assert told.bytes_moved <= 1.02 * told.bytes_least
+    (line,) = {line.strip() for line in str(told).splitlines() if "second buffer" in line}
+    assert "which come round" in line
+    before = COUNT.bytes_allocated
+    lazyarr.evaluate(u)
+    (ring,) = rings()
+    kind = ring.pattern(ring_strips())
+    assert kind is not None and f"{kind.own} of {kind.nbytes} bytes" in line
+    assert COUNT.bytes_allocated - before >= kind.own
+    assert COUNT.bytes_allocated - before < kind.own + u.nbytes // 2
+    assert told.peak_bytes <= u.nbytes + kind.own + (1 << 14) and kind.own < u.nbytes / 2
+
+
+def ring_strips() -> int:
+    (rows,) = [s.rows for p in planning._plans.values() for s in p.steps if s.rows is not None]
+    return rows.strips(lazyarr.get_num_threads())
+
+
+def test_rings_are_mapped_once() -> None:
+    buffers.trim()
+    made = []
+    fresh = buffers._allocator.rings.fresh                  # type: ignore[union-attr]
+
+    def noted(kind: Any) -> int | None:
+        made.append(kind)
+        return fresh(kind)
+
+    allocator: Any = buffers._allocator
+    allocator.rings.fresh = noted
+    try:
+        for _ in range(4):
+            lazyarr.evaluate(pending(JACOBI, (700, 61)))
+            assert allocator.live >= 0
+        assert len(made) == 1
+        for rows in range(800, 800 + 20 * (buffers.MOST_RINGS + 4), 20):
+            lazyarr.evaluate(pending(JACOBI, (rows, 61)))
+        assert len(allocator._rings) <= buffers.MOST_RINGS
+        buffers.trim()
+        assert not allocator._rings and not buffers.usage().cached
+    finally:
+        del allocator.rings.fresh
+
+
+def test_rings_that_nobody_uses_have_no_more_than_one_has_saved() -> None:
+    buffers.trim()
+    allocator: Any = buffers._allocator
+    for shape in ((700, 61), (1400, 61), (700, 130)):
+        for times in (4, 6, 8):
+            lazyarr.evaluate(pending(JACOBI, shape, times))
+            use = buffers.usage()
+            rings = sum(kind.own for kind, _ in allocator._rings)
+            assert use.live + use.cached - rings <= use.peak_live and rings <= allocator._saved
+    with options(buffer_cache_bytes=0):
+        lazyarr.evaluate(pending(JACOBI, (700, 61)))
+        assert not buffers.usage().cached and not allocator._rings
+
+
+@pytest.mark.parametrize("refused", ["nobody", "now"])
+def test_without_rings(refused: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there are none the buffer is whole; where the system has none left, too, with the same plan."""
+    if refused == "nobody":
+        monkeypatch.setattr(row_rings, "has_rings", lambda: False)
+    else:
+        monkeypatch.setattr(values, "ring", lambda kind, nbytes: None)
+    for text in SWEEPS.values():
+        alike(text, (700, 61))
+        assert bool(rings()) == (refused == "now")
+
+
+def test_no_mapping_is_left_where_the_system_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    allocator: Any = buffers._allocator
+    monkeypatch.setattr(allocator.rings, "_advise", lambda *_: -1)
+    buffers.trim()
+    files = len(os.listdir("/proc/self/fd"))
+    with open("/proc/self/maps") as maps:
+        before = maps.read().count("memfd:lazyarr")
+    alike(JACOBI, (700, 61))
+    with open("/proc/self/maps") as maps:
+        assert maps.read().count("memfd:lazyarr") == before
+    assert len(os.listdir("/proc/self/fd")) == files
+
+
+def test_a_child_has_rings_of_its_own() -> None:
+    alike(JACOBI, (700, 61))
+    with options(num_threads=1):
+        want = swept(numpy, JACOBI, (700, 61), times=10)[0]
+        alike(JACOBI, (700, 61))
+        child = os.fork()
+        if not child:
+            code = 1
+            try:
+                allocator: Any = buffers._allocator
+                fine = not allocator._rings
+                for _ in range(3):
+                    fine = fine and swept(lazyarr, JACOBI, (700, 61), times=10)[0].tobytes() == want.tobytes()
+                code = not (fine and rings())
+            finally:
+                os._exit(code)
+        for _ in range(3):
+            assert swept(lazyarr, JACOBI, (700, 61), times=10)[0].tobytes() == want.tobytes()
+        assert os.waitpid(child, 0)[1] == 0
+
+
+def test_threads_of_the_program() -> None:
+    want, found = swept(numpy, HEAT, (700, 61), times=8)[0].tobytes(), list[bool]()
+
+    def run(threads: int) -> None:
+        with options(jit="always", plan="always", verify=True, num_threads=threads):
+            for _ in range(4):
+                scope = {k: lazyarr.array(x) if k != "q" else x for k, x in start((700, 61), "d").items()}
+                for _ in range(8):
+                    exec(HEAT, scope)
+                found.append(numpy.asarray(scope["u"]).tobytes() == want)
+
+    threads = [threading.Thread(target=run, args=(1 + k % 2,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 16 and all(found)
+
+
+def test_runs_of_one_evaluation_have_each_a_ring(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "sweeps", lambda row, rows, every: 4)
+    with options(pending_nodes=1 << 20):
+        for text in (JACOBI, HEAT):
+            alike(text, (900, 61), times=13)
+            assert len(rings()) >= 3
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_compiled(name: str) -> None:
+    text = SWEEPS[name]
+
+    def program(u: Any, v: Any, q: Any) -> Any:
+        u, v = u.copy(), v.copy()
+        scope = {"u": u, "v": v, "q": q}
+        for _ in range(9):
+            exec(code, scope)
+        return scope["u"], scope["v"]
+
+    code = compile(text, "/somewhere/user.py", "exec")
+    for shape in ((700, 61), (512, 512)):
+        given = start(shape, "d")
+        f = lazyarr.compile(program)
+        with numpy.errstate(all="ignore"):
+            want = program(**given)
+            for _ in range(3):
+                found = f(*(lazyarr.array(given[k]) for k in "uv"), given["q"])
+                assert all(
+                    numpy.asarray(a).tobytes() == b.tobytes() for a, b in zip(found, want, strict=True)
+                )
+
+
+def test_why_a_buffer_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "second buffer is whole: the rows in use are most of it" in explain(pending(JACOBI, (60, 61)))
+    monkeypatch.setattr(row_rings, "ring_of", lambda *_: "it is not")
+    assert "second buffer is whole: it is not" in explain(pending(JACOBI, (700, 61)))
+
+
+def test_too_many_pieces() -> None:
+    strides = (8000, 400, 20, 4)
+    assert pieces_of([((10, 2, 3, 1), "<f4", 0, strides)], 8000) == (
+        Piece(0, 10, 0, 4, 3, 20), Piece(0, 10, 400, 4, 3, 20),
+    )  # fmt: skip
+    assert pieces_of([((10, 20, 3, 1), "<f4", 0, strides)], 8000) is None
+    assert pieces_of([((2, 20, 20, 5), "<f4", 8000, strides)], 8000) == (Piece(1, 3, 0, 8000, 1, 0),)
+
+
+def test_the_proof_finds_rings_that_are_too_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    window = Ring.window.fget                                           # type: ignore[attr-defined]
+    monkeypatch.setattr(Ring, "window", property(lambda ring: window(ring) - 2 * PAGE - 2 * ring.step))
+    with pytest.raises(InvalidKernel, match="second buffer"):
+        lazyarr.evaluate(pending(JACOBI, (2000, 130), 8))
+
+
+def test_the_proof_finds_ends_and_seams_that_do_not_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ends(ring: Ring, strips: int) -> Iterator[tuple[int, int]]:
+        return (bounds for bounds in kept(ring, strips) if bounds[0] in (0, ring.nbytes))
+
+    kept = Ring.kept
+    lazyarr.evaluate(pending(JACOBI, (2000, 130), 8))
+    (ring,), strips = rings(), ring_strips()
+    assert ring.prove(strips) is None
+    monkeypatch.setattr(Ring, "kept", ends)
+    ring.patterns.clear()
+    assert ring.prove(strips)
