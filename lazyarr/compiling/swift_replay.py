@@ -262,13 +262,15 @@ def _launch(row: Rows, filled: Filled, short: Short, results: dict[int, tuple[in
 
 
 def _guards(row: Rows, known: Known) -> tuple[list[list[int]], list[list[int]]] | None:
-    """What fields and names have to be for `Known.holds`, which holds now; None if it looks at more."""
-    held, names = [_field(row, known.fn, "code")], list[list[int]]()
-    for fn, *_ in known.outside.codes:
-        held += [_field(row, fn, name) for name in ("code", "defaults", "kwdefaults")]
+    """What fields and names have to be for `Known.holds`; None if it looks at more."""
+    held, names = [_field(row, known.fn, "code", known.code)], list[list[int]]()
+    for fn, code, *given in known.outside.codes:
+        held.append(_field(row, fn, "code", code))
+        for name, x in zip(("defaults", "kwdefaults"), given, strict=True):
+            held.append(_field(row, fn, name, ABSENT if x is None else x))
     for guard in known.outside.guards:
         if isinstance(guard.names, Cell):
-            held.append(_field(row, guard.names.cell, "content"))
+            held.append(_field(row, guard.names.cell, "content", guard.found))
         elif type(guard.names) is dict and type(guard.name) is str:
             found = 0 if guard.found is ABSENT else row.refer(guard.found)
             names.append([row.refer(guard.names), row.refer(guard.name), found])
@@ -277,10 +279,9 @@ def _guards(row: Rows, known: Known) -> tuple[list[list[int]], list[list[int]]] 
     return held, names
 
 
-def _field(row: Rows, x: Any, name: str) -> list[int]:
-    """Where a field of an object is, and what is in it."""
-    at = row.refer(x) + FIELDS[name]
-    return [at, fields.word(at).value]
+def _field(row: Rows, x: Any, name: str, held: Any) -> list[int]:
+    """Where a field of an object is, and what it has to hold.  (What it holds now may be something else.)"""
+    return [row.refer(x) + FIELDS[name], 0 if held is ABSENT else row.refer(held)]
 
 
 def _offsets() -> dict[str, int]:

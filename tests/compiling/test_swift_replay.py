@@ -19,7 +19,7 @@ from lazyarr.compiler import COMPILER
 from lazyarr.compiling import swift_replay
 from lazyarr.compiling.short import Short
 from lazyarr.compiling.swift_replay import SWIFT
-from lazyarr.config import OBSERVED
+from lazyarr.config import OBSERVED, plan_key
 from lazyarr.counters import COUNT
 from lazyarr.sight_rows import Also
 from lazyarr.values import LEDGER, Buffer
@@ -182,6 +182,34 @@ def test_closures(code: Any) -> None:
     op = np.abs
     for _ in range(6):
         same(f(a), abs(x) * 2)
+
+
+def test_rows_say_what_names_meant_when_the_function_was_traced(code: Any) -> None:
+    """Whatever they mean when a row is written."""
+    if code is None:
+        pytest.skip("there are no rows")
+
+    def twice(x: Any, k: float = 2.0) -> Any:
+        return x * k
+
+    op = np.exp
+    f, (x,) = np.compile(lambda x: twice(op(x))), drawn(1)
+    a = np.array(x)
+    way = met(f, a)
+
+    def goes(row: Any) -> bool:
+        found = code.call(row, (a,), plan_key())
+        return found is not None and found is not False
+
+    assert goes(way.row)
+    op, before = np.abs, op
+    row, refers = swift_replay.row_of(way) or (None, None)
+    assert refers is not None and not goes(row)
+    op = before
+    assert goes(row)
+    twice.__defaults__ = (3.0,)
+    row, refers = swift_replay.row_of(way) or (None, None)
+    assert refers is not None and not goes(row)
 
 
 def test_other_arguments(by_python: list[Short], code: Any) -> None:
