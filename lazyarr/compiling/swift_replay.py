@@ -10,7 +10,6 @@ Always holds: it does what Python would have done, or nothing.
 from __future__ import annotations
 
 from collections import namedtuple
-from contextlib import nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,12 +28,10 @@ from lazyarr.compiling.replay_text import Argument, Care, Kind, Replayed, Result
 from lazyarr.compiling.trace import Result as Returned
 from lazyarr.fastcalls import fastcall, forever
 from lazyarr.hot import ran
-from lazyarr.kernels import host
 from lazyarr.node_places import places
 from lazyarr.nodes_ir import AXES, OPERAND, Word
 from lazyarr.sight_rows import Also, Launch, Number, Row, Rows, begun
-from lazyarr.swift_sight import OPT, Given
-from lazyarr.threading import pool
+from lazyarr.swift_sight import Given, launching
 from lazyarr.threading.run import parallel_for
 from lazyarr.values import Buffer
 
@@ -71,8 +68,7 @@ class Code:
     """The code, and what it goes by."""
 
     def __init__(self, found: Any, name: str) -> None:
-        self.given = Given({Also.REST: rest, Also.WARMED: warmed})
-        self.given.words[Word.LAZY] = id(ndarray)
+        self.given = Given({Also.REST: rest, Also.WARMED: warmed, Word.LAZY: ndarray})
         forever((self, found))
         self.call = fastcall(name, found[name], self.given.words)
         """Function (row, arguments, `config.plan_key`) -> what the compiled function returns; None: Python is
@@ -117,20 +113,10 @@ def load(compiles: bool) -> Code | None:
     where = places(Places, array=plain(numpy.empty(0)))
     if where is None:
         return None
-    from lazyarr.dispatch.jit import NotCompiled, cached_only
-    from lazyarr.dispatch.jit import load as loaded
-
-    with suppress(NotCompiled, RuntimeError), (
-        nullcontext() if compiles and COMPILER.usable else cached_only()
-    ):
-        if pool.parallel_for() is None:         # (no threads: nobody has so little time)
-            return None
-        target = host()
-        name = f"lazyarr_replayed_{target.name}"
-        functions = (*private(where, ARGUMENT), replayed(where, name, ARGUMENT))
-        text = "\n".join([each.text() for each in functions])
-        return Code(loaded(text, (name,), target, OPT, kernel=False), name)
-    return None
+    found = launching(
+        "replayed", lambda name: [*private(where, ARGUMENT), replayed(where, name, ARGUMENT)], compiles,
+    )  # fmt: skip
+    return None if found is None else Code(*found)
 
 
 # ---------------------------------------------------------------------------------------------------- rows
