@@ -21,11 +21,10 @@ from lazyarr.codegen.compress_feed import FEED, RANKS_OF
 from lazyarr.codegen.compress_keep import CLOSED, KEEP
 from lazyarr.codegen.compress_ranks import COUNTED, NUMBER, SUMS
 from lazyarr.codegen.reduce_plan import SLOT
-from lazyarr.config import plan_key
 from lazyarr.expr import Keep
 from lazyarr.fusion.program import Program
 from lazyarr.kernels import Kernel
-from lazyarr.launch import Prepared, put_scalar, stores_past
+from lazyarr.launch import Prepared, program_key, put_scalar, stores_past
 from lazyarr.launch_compress import MOST_COUNTS, TALLIED, Fed, blocks_key, blocks_of, fed_key
 from lazyarr.launch_keep import RESULT, Keeping, keeping_key
 from lazyarr.launch_rows import Ready, rows_key
@@ -208,7 +207,7 @@ def bound_to(step: Step, places: Whereabouts, warm: bool, of_known_length: bool 
 
 
 def _of_program(step: Step, program: Program, places: Whereabouts, warm: bool) -> Bound | None:
-    p: Prepared | None = program.launches.get((warm, plan_key()))
+    p: Prepared | None = program.launches.get(program_key(warm))
     if p is None:
         return None
     words, scalars = p.words[:], list[tuple[Sequence[int], Source]]()
