@@ -30,7 +30,7 @@ from lazyarr.fastcalls import fastcall, forever
 from lazyarr.hot import ran
 from lazyarr.node_places import places
 from lazyarr.nodes_ir import AXES, OPERAND, Word
-from lazyarr.sight_rows import Also, Launch, Number, Row, Rows, begun
+from lazyarr.sight_rows import MOST_VALUES, Also, Launch, Number, Row, Rows, begun
 from lazyarr.swift_sight import Given, launching
 from lazyarr.threading.run import parallel_for
 from lazyarr.values import Buffer
@@ -126,6 +126,8 @@ def row_of(short: Short) -> tuple[numpy.ndarray, Rows] | None:
     """The row of a way, and what it refers to; None for what is not of the kind that the code does."""
     (once, *more), replay = short.launches, short.replay
     returned = _returned(replay.result)
+    if max(len(short.looks), len(short.results)) > MOST_VALUES:
+        return None
     if more or once.takes or returned is None or [r.at for r in returned] != [*range(len(short.results))]:
         return None
     row = Rows(Replayed.END)

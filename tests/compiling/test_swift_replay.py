@@ -21,7 +21,7 @@ from lazyarr.compiling.short import Short
 from lazyarr.compiling.swift_replay import SWIFT
 from lazyarr.config import OBSERVED, plan_key
 from lazyarr.counters import COUNT
-from lazyarr.sight_rows import Also
+from lazyarr.sight_rows import MOST_VALUES, Also
 from lazyarr.values import LEDGER, Buffer
 
 SHAPE = (300, 1000)
@@ -302,6 +302,20 @@ def test_flags(code: Any) -> None:
         warnings.simplefilter("error")
         with pytest.raises(RuntimeWarning, match="overflow"):
             f(np.array(large))
+
+
+@pytest.mark.parametrize("count", [MOST_VALUES, MOST_VALUES + 1, 3 * MOST_VALUES])
+def test_so_many_arguments(count: int, by_python: list[Short], code: Any) -> None:
+    """There is room for some; calls with more are Python's."""
+    space: dict[str, Any] = {}
+    exec(f"def f({', '.join(f'a{k}' for k in range(count))}):\n    return a0 * 2 + a{count - 1}", space)
+    f, given = np.compile(space["f"]), drawn(7, *[SHAPE] * 3)
+    first, *others, last = [np.array(given[min(k, 1)]) for k in range(count - 1)] + [np.array(given[2])]
+    for _ in range(8):
+        same(f(first, *others, last), given[0] * 2 + given[2])
+    before = len(by_python)
+    same(f(first, *others, last), given[0] * 2 + given[2])
+    assert (len(by_python) == before) == (code is not None and count <= MOST_VALUES)
 
 
 def test_options(code: Any) -> None:
