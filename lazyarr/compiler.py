@@ -129,6 +129,7 @@ COMPILER = _Compiler()
 
 
 KEEPS = Keep.__name__
+"""What the names of evaluations that keep elements have in a line."""
 
 
 def name_of(nodes: Sequence[Expr]) -> str:

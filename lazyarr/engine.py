@@ -285,10 +285,9 @@ def _outlive(step: Step, rows: RowBlocks, w: Walk) -> bool:
     return sum(dying.values()) > SLACK
 
 
-def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
-    """Compute steps that run together."""
-    members, placement = [w.nodes[k] for k in step.members], _placement(step, w)
-    turns, threads = {turn.node: turn for turn in step.turns}, get_num_threads()
+def _place_rows(step: Step, rows: RowBlocks, w: Walk, placement: Placement, threads: int) -> None:
+    """Choose the buffers of what steps that run together store."""
+    turns = {turn.node: turn for turn in step.turns}
     for k, reusable in zip(step.stored, step.reusable, strict=True):
         turn = turns.get(k)
         if turn is None:
@@ -298,16 +297,25 @@ def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
         else:
             source = None if turn.source is None else w.value(turn.source)
             placement.turn(w.nodes[k], source, turn.margins)
-    homes = _homes(rows, w, placement)
-    streamed = [part.step.operands[k] for part in rows.parts if part.streams for k in part.step.written]
-    warm = all(placement.of(w.value(k)).recycled for k in streamed)
-    watch = None
-    if rows.delay and rows.watches:
-        from lazyarr.replay_blocks import BlockWatch
 
-        watch = BlockWatch(rows, members, placement)
-    held = hold_signals() if placement.taken else None
+
+def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
+    """Compute steps that run together."""
+    members, placement = [w.nodes[k] for k in step.members], _placement(step, w)
+    held = hold_signals() if rows.rings else None       # (a handler may fork, and children have no rings)
     try:
+        threads = get_num_threads()
+        _place_rows(step, rows, w, placement, threads)
+        homes = _homes(rows, w, placement)
+        streamed = [part.step.operands[k] for part in rows.parts if part.streams for k in part.step.written]
+        warm = all(placement.of(w.value(k)).recycled for k in streamed)
+        watch = None
+        if rows.delay and rows.watches:
+            from lazyarr.replay_blocks import BlockWatch
+
+            watch = BlockWatch(rows, members, placement)
+        if placement.taken and not rows.rings:
+            held = hold_signals()
         scalars = [_scalars(part.step, w) if part.step.constants else () for part in rows.parts]
         found = launch_rows(rows, homes, scalars, warm, watch, threads)
         if any(found):

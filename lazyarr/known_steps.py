@@ -21,17 +21,17 @@ from lazyarr.codegen.compress_feed import FEED, RANKS_OF
 from lazyarr.codegen.compress_keep import CLOSED, KEEP
 from lazyarr.codegen.compress_ranks import COUNTED, NUMBER, SUMS
 from lazyarr.codegen.reduce_plan import SLOT
-from lazyarr.config import plan_key
 from lazyarr.expr import Keep
 from lazyarr.fusion.program import Program
 from lazyarr.kernels import Kernel
-from lazyarr.launch import Prepared, put_scalar, stores_past
+from lazyarr.launch import Prepared, program_key, put_scalar, stores_past
 from lazyarr.launch_compress import MOST_COUNTS, TALLIED, Fed, blocks_key, blocks_of, fed_key
 from lazyarr.launch_keep import RESULT, Keeping, keeping_key
-from lazyarr.launch_rows import Ready
+from lazyarr.launch_rows import Ready, rows_key
 from lazyarr.plan import RowBlocks, Step
 from lazyarr.records import NamedTuple, dataclass
 from lazyarr.shared_kernels import COMPRESS, KEEPING, ROWS
+from lazyarr.threading.limits import get_num_threads
 
 Source = tuple[int, int]
 """A runtime scalar: node and number of the input."""
@@ -207,7 +207,7 @@ def bound_to(step: Step, places: Whereabouts, warm: bool, of_known_length: bool 
 
 
 def _of_program(step: Step, program: Program, places: Whereabouts, warm: bool) -> Bound | None:
-    p: Prepared | None = program.launches.get((warm, plan_key()))
+    p: Prepared | None = program.launches.get(program_key(warm))
     if p is None:
         return None
     words, scalars = p.words[:], list[tuple[Sequence[int], Source]]()
@@ -224,7 +224,7 @@ def _of_program(step: Step, program: Program, places: Whereabouts, warm: bool) -
 
 
 def _of_rows(rows: RowBlocks, places: Whereabouts, warm: bool) -> Bound | None:
-    ready: Ready | None = rows.launches.get((plan_key(), warm))
+    ready: Ready | None = rows.launches.get(rows_key(warm, get_num_threads()))
     if ready is None:
         return None
     words, scalars, addresses = ready.words[:], list[tuple[Sequence[int], Source]](), []

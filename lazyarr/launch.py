@@ -14,6 +14,7 @@ import sys
 from array import array
 from collections.abc import Sequence
 from time import perf_counter
+from typing import Any
 
 import numpy
 
@@ -66,6 +67,11 @@ class Prepared:
     """Address of what combines them."""
 
 
+def program_key(streams: bool) -> tuple[Any, ...]:
+    """Where a program has what `launch` runs."""
+    return streams, plan_key()
+
+
 def launch(program: Program, bases: Sequence[int], scalars: Sequence[numpy.generic], streams: bool) -> int:
     """Run a program.
 
@@ -87,11 +93,12 @@ def launch(program: Program, bases: Sequence[int], scalars: Sequence[numpy.gener
     if 0 in program.loops.shape:
         return 0
     addresses = [base + offset for base, offset in zip(bases, program.offsets, strict=True)]
-    key = streams and may_stream(program, addresses), plan_key()
+    streams = streams and may_stream(program, addresses)
+    key = program_key(streams)
     prepared = program.launches.get(key)
     if prepared is None:
-        prepared = prepare(program, key[0], get_num_threads())
-        if prepared.kernel.nontemporal == key[0]:       # not a stand-in for what is yet to be compiled
+        prepared = prepare(program, streams, get_num_threads())
+        if prepared.kernel.nontemporal == streams:      # not a stand-in for what is yet to be compiled
             program.launches[key] = prepared
     else:
         COUNT.memory_hits += 1

@@ -13,7 +13,7 @@ import time
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy
 
@@ -74,6 +74,11 @@ class Ready:
     """The first words of variants that have been entered, by all that these say."""
 
 
+def rows_key(streams: bool, threads: int) -> tuple[Any, ...]:
+    """Where `RowBlocks.launches` has what is ready."""
+    return plan_key(), streams, threads
+
+
 def launch_rows(
     rows: RowBlocks, homes: Mapping[int, int], scalars: Sequence[Sequence[numpy.generic]], warm: bool,
     watch: Watch | None = None, threads: int = 0,
@@ -100,10 +105,11 @@ def launch_rows(
         NumPy's FPE flags of each step.
     """
     threads = threads or get_num_threads()
-    key = plan_key(), warm and _aligned(rows, homes), threads
+    streams = warm and _aligned(rows, homes)
+    key = rows_key(streams, threads)
     ready = rows.launches.get(key)
     if ready is None:
-        ready = _prepare(rows, threads, key[1])
+        ready = _prepare(rows, threads, streams)
         if ready.lasting:
             rows.launches[key] = ready
     else:

@@ -35,7 +35,7 @@ FEW = 8
 takes no longer than to read what was kept."""
 
 MOST = 256
-"""Kinds of masks; all are forgotten when there are more."""
+"""Kinds of masks, and of what is kept; all are forgotten when there are more."""
 
 WATCHED = 64
 """Counts of which somebody may say that the elements were summed; all are given up when there are more."""
@@ -177,4 +177,6 @@ def _op(before: Choice | None, leaf: int, count: int, most: int) -> Keep:
     if before is not None and before.op.leaf == leaf and least <= before.op.room <= count + 3 * unit:
         return before.op
     room = min(most, -(-(count + count // MORE) // unit) * unit)
+    if len(_ops) >= MOST:
+        _ops.clear()
     return _ops.setdefault((leaf, room), Keep(leaf, room))

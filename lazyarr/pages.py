@@ -9,6 +9,7 @@ import ctypes
 import mmap
 import sys
 from bisect import bisect_left, insort
+from typing import Any
 
 import numpy
 
@@ -32,18 +33,21 @@ def keep_heap(nbytes: int = HEAP) -> None:
     numpy.empty(nbytes, numpy.uint8)
 
 
+def mapping_calls() -> tuple[Any, Any, Any]:
+    """C's mmap, munmap and madvise."""
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_ssize_t]
+    libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    return libc.mmap, libc.munmap, libc.madvise
+
+
 class Pages:
     """The system's side: anonymous private pages by address.  Absent where there is no mmap."""
 
     def __init__(self) -> None:
-        libc = ctypes.CDLL(None)
-        self._map = libc.mmap
-        self._map.restype = ctypes.c_void_p
-        self._map.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_ssize_t]
-        self._unmap = libc.munmap
-        self._unmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-        self._advise = libc.madvise
-        self._advise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        self._map, self._unmap, self._advise = mapping_calls()
         self._huge: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
 
     def fresh(self, nbytes: int) -> int | None:

@@ -207,7 +207,7 @@ class RowBlocks:
     """Values that the steps one by one would let go of before all results have their memory; none where
     memory suffices all the same."""
     launches: dict[Any, Any] = field(default_factory=dict)
-    """Launches prepared (`launch_rows`), by options and whether they store past the caches."""
+    """Launches prepared, by `launch_rows.rows_key`."""
     lying: tuple[int, ...] = ()
     """The values that the parts read and write where these lie, each once."""
     outer: tuple[int, ...] = ()

@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Iterable
 
-from lazyarr.pages import PAGE
+from lazyarr.pages import PAGE, mapping_calls
 from lazyarr.records import NamedTuple
 
 FIXED = 0x10
@@ -61,14 +61,7 @@ class RingPages:
             raise OSError("no memory that can be mapped several times")
         self._memory = os.memfd_create
         os.close(self._memory("lazyarr", os.MFD_CLOEXEC))       # (some systems refuse it)
-        libc = ctypes.CDLL(None)
-        self._map = libc.mmap
-        self._map.restype = ctypes.c_void_p
-        self._map.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_ssize_t]
-        self._unmap = libc.munmap
-        self._unmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-        self._advise = libc.madvise
-        self._advise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        self._map, self._unmap, self._advise = mapping_calls()
 
     def fresh(self, asked: Pattern) -> int | None:
         """The address of zeroed pages, or None where the system refuses.

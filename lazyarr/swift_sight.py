@@ -11,7 +11,7 @@ Always holds: it does what Python would have done, or nothing.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from time import perf_counter
 from typing import Any
@@ -30,7 +30,7 @@ from lazyarr.hot import ran
 from lazyarr.kernels import host
 from lazyarr.known_steps import KnownStep
 from lazyarr.node_places import fill, places
-from lazyarr.nodes_ir import hashed
+from lazyarr.nodes_ir import Making, Word, hashed
 from lazyarr.schedule import LINE
 from lazyarr.sight_rows import (
     DROPS,
@@ -60,7 +60,7 @@ OPT = 0
 class Given:
     """The words that such code is given, and the memory that it has."""
 
-    def __init__(self, objects: dict[Also, Any]) -> None:
+    def __init__(self, objects: dict[Also | Word, Any]) -> None:
         objects = {Also.STAGE: "run", Also.CLOCK: perf_counter, **objects}
         self.words = numpy.zeros(Also.END, numpy.int64)
         fill(self.words)
@@ -179,6 +179,14 @@ def load(compiles: bool) -> Swift | None:
     where = places(Places)
     if where is None:
         return None
+    found = launching("sighted", lambda name: [*private(where), sighted(where, name)], compiles)
+    return None if found is None else Swift(*found)
+
+
+def launching(
+    kind: str, written: Callable[[str], Sequence[Making]], compiles: bool
+) -> tuple[Any, str] | None:  # fmt: skip
+    """The code of a function that launches, which is the last of those `written`, and its name."""
     from lazyarr.dispatch.jit import NotCompiled, cached_only
     from lazyarr.dispatch.jit import load as loaded
 
@@ -188,9 +196,9 @@ def load(compiles: bool) -> Swift | None:
         if pool.parallel_for() is None:         # (no threads: nobody has so little time)
             return None
         target = host()
-        name = f"lazyarr_sighted_{target.name}"
-        text = "\n".join([each.text() for each in (*private(where), sighted(where, name))])
-        return Swift(loaded(text, (name,), target, OPT, kernel=False), name)
+        name = f"lazyarr_{kind}_{target.name}"
+        text = "\n".join([each.text() for each in written(name)])
+        return loaded(text, (name,), target, OPT, kernel=False), name
     return None
 
 

@@ -111,16 +111,20 @@ class Large(Replay):
     def _launch(
         self, each: Launch, inputs: dict[int, Any], homes: dict[int, Any], scalars: list[list[Any]]
     ) -> int:
-        threads = get_num_threads()
-        for cell, ring in each.rings:
-            assert each.step.rows is not None
-            homes[id(cell)] = Ring.of(ring.pattern(each.step.rows.strips(threads)), cell.nbytes)
         at = functools.partial(self._at, inputs=inputs, homes=homes)
         warm = all(map(_is_warm, map(homes.get, self.streamed[id(each)])))
         key = id(each), warm, plan_key()
         if key in self.known:
             return self.known[key].run(at, scalars)
-        raised = self._prepared(each, at, scalars, warm, threads)
+        held = hold_signals() if each.rings else None   # (a handler may fork, and children have no rings)
+        try:
+            threads = get_num_threads()
+            for cell, ring in each.rings:
+                assert each.step.rows is not None
+                homes[id(cell)] = Ring.of(ring.pattern(each.step.rows.strips(threads)), cell.nbytes)
+            raised = self._prepared(each, at, scalars, warm, threads)
+        finally:
+            release_signals(held)
         found = known(each, warm) if is_plain(each) else None
         if found is not None:
             if len(self.known) >= MOST_KNOWN:
@@ -149,11 +153,7 @@ class Large(Replay):
             for part_, cells in zip(step.rows.parts, each.cells, strict=True)
             for k, cell, inside in zip(part_.step.operands, cells, part_.inside, strict=True) if inside < 0
         }  # fmt: skip
-        held = hold_signals() if each.rings else None       # (no handler may fork meanwhile)
-        try:
-            found = launch_rows(step.rows, lying, scalars, warm, None, threads)
-        finally:
-            release_signals(held)
+        found = launch_rows(step.rows, lying, scalars, warm, None, threads)
         return functools.reduce(operator.or_, found, 0)
 
     def _at(self, cell: Cell, inputs: dict[int, Any], homes: dict[int, Any]) -> int:

@@ -91,9 +91,6 @@ def converted(type_: type, value: Any) -> Any:
 class Replay:
     """One kind of calls."""
 
-    again = False
-    """It can look at layouts itself."""
-
     def __init__(self, trace: Trace) -> None:
         self.written = tuple(trace.recorded.last)
         self.flagged = trace.flagged

@@ -205,7 +205,6 @@ class Small(Replay):
         self, trace: Trace, writer: _Writer, run: Callable[..., Any], results: list[Cell]
     ) -> None:
         super().__init__(trace)
-        self.again = not trace.recorded.last
         self.run, self.ops = run, sum(k.ops for k in writer.kernels)
         self.code = writer.kernels
         """Their addresses are among the words: code lives as long as its kernel."""

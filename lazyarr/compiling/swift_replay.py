@@ -10,7 +10,6 @@ Always holds: it does what Python would have done, or nothing.
 from __future__ import annotations
 
 from collections import namedtuple
-from contextlib import nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,12 +28,10 @@ from lazyarr.compiling.replay_text import Argument, Care, Kind, Replayed, Result
 from lazyarr.compiling.trace import Result as Returned
 from lazyarr.fastcalls import fastcall, forever
 from lazyarr.hot import ran
-from lazyarr.kernels import host
 from lazyarr.node_places import places
 from lazyarr.nodes_ir import AXES, OPERAND, Word
 from lazyarr.sight_rows import MOST_VALUES, Also, Launch, Number, Row, Rows, begun
-from lazyarr.swift_sight import OPT, Given
-from lazyarr.threading import pool
+from lazyarr.swift_sight import Given, launching
 from lazyarr.threading.run import parallel_for
 from lazyarr.values import Buffer
 
@@ -71,8 +68,7 @@ class Code:
     """The code, and what it goes by."""
 
     def __init__(self, found: Any, name: str) -> None:
-        self.given = Given({Also.REST: rest, Also.WARMED: warmed})
-        self.given.words[Word.LAZY] = id(ndarray)
+        self.given = Given({Also.REST: rest, Also.WARMED: warmed, Word.LAZY: ndarray})
         forever((self, found))
         self.call = fastcall(name, found[name], self.given.words)
         """Function (row, arguments, `config.plan_key`) -> what the compiled function returns; None: Python is
@@ -117,20 +113,10 @@ def load(compiles: bool) -> Code | None:
     where = places(Places, array=plain(numpy.empty(0)))
     if where is None:
         return None
-    from lazyarr.dispatch.jit import NotCompiled, cached_only
-    from lazyarr.dispatch.jit import load as loaded
-
-    with suppress(NotCompiled, RuntimeError), (
-        nullcontext() if compiles and COMPILER.usable else cached_only()
-    ):
-        if pool.parallel_for() is None:         # (no threads: nobody has so little time)
-            return None
-        target = host()
-        name = f"lazyarr_replayed_{target.name}"
-        functions = (*private(where, ARGUMENT), replayed(where, name, ARGUMENT))
-        text = "\n".join([each.text() for each in functions])
-        return Code(loaded(text, (name,), target, OPT, kernel=False), name)
-    return None
+    found = launching(
+        "replayed", lambda name: [*private(where, ARGUMENT), replayed(where, name, ARGUMENT)], compiles,
+    )  # fmt: skip
+    return None if found is None else Code(*found)
 
 
 # ---------------------------------------------------------------------------------------------------- rows
@@ -140,9 +126,9 @@ def row_of(short: Short) -> tuple[numpy.ndarray, Rows] | None:
     """The row of a way, and what it refers to; None for what is not of the kind that the code does."""
     (once, *more), replay = short.launches, short.replay
     returned = _returned(replay.result)
-    if more or once.takes or returned is None or [r.at for r in returned] != [*range(len(short.results))]:
+    if max(len(short.looks), len(short.results)) > MOST_VALUES:
         return None
-    if max(len(short.looks), len(returned)) > MOST_VALUES:
+    if more or once.takes or returned is None or [r.at for r in returned] != [*range(len(short.results))]:
         return None
     row = Rows(Replayed.END)
     row.words[Row.OPTIONS], row.words[Row.VALUES] = row.refer(short.options), len(short.looks)
@@ -264,13 +250,15 @@ def _launch(row: Rows, filled: Filled, short: Short, results: dict[int, tuple[in
 
 
 def _guards(row: Rows, known: Known) -> tuple[list[list[int]], list[list[int]]] | None:
-    """What fields and names have to be for `Known.holds`, which holds now; None if it looks at more."""
-    held, names = [_field(row, known.fn, "code")], list[list[int]]()
-    for fn, *_ in known.outside.codes:
-        held += [_field(row, fn, name) for name in ("code", "defaults", "kwdefaults")]
+    """What fields and names have to be for `Known.holds`; None if it looks at more."""
+    held, names = [_field(row, known.fn, "code", known.code)], list[list[int]]()
+    for fn, code, *given in known.outside.codes:
+        held.append(_field(row, fn, "code", code))
+        for name, x in zip(("defaults", "kwdefaults"), given, strict=True):
+            held.append(_field(row, fn, name, ABSENT if x is None else x))
     for guard in known.outside.guards:
         if isinstance(guard.names, Cell):
-            held.append(_field(row, guard.names.cell, "content"))
+            held.append(_field(row, guard.names.cell, "content", guard.found))
         elif type(guard.names) is dict and type(guard.name) is str:
             found = 0 if guard.found is ABSENT else row.refer(guard.found)
             names.append([row.refer(guard.names), row.refer(guard.name), found])
@@ -279,10 +267,9 @@ def _guards(row: Rows, known: Known) -> tuple[list[list[int]], list[list[int]]] 
     return held, names
 
 
-def _field(row: Rows, x: Any, name: str) -> list[int]:
-    """Where a field of an object is, and what is in it."""
-    at = row.refer(x) + FIELDS[name]
-    return [at, fields.word(at).value]
+def _field(row: Rows, x: Any, name: str, held: Any) -> list[int]:
+    """Where a field of an object is, and what it has to hold.  (What it holds now may be something else.)"""
+    return [row.refer(x) + FIELDS[name], 0 if held is ABSENT else row.refer(held)]
 
 
 def _offsets() -> dict[str, int]:

@@ -20,7 +20,7 @@ from lazyarr.compiler import COMPILER
 from lazyarr.compiling import swift_replay
 from lazyarr.compiling.short import Short
 from lazyarr.compiling.swift_replay import SWIFT
-from lazyarr.config import OBSERVED
+from lazyarr.config import OBSERVED, plan_key
 from lazyarr.counters import COUNT
 from lazyarr.sight_rows import MOST_VALUES, Also
 from lazyarr.values import LEDGER, Buffer
@@ -222,6 +222,34 @@ def test_closures(code: Any) -> None:
         same(f(a), abs(x) * 2)
 
 
+def test_rows_say_what_names_meant_when_the_function_was_traced(code: Any) -> None:
+    """Whatever they mean when a row is written."""
+    if code is None:
+        pytest.skip("there are no rows")
+
+    def twice(x: Any, k: float = 2.0) -> Any:
+        return x * k
+
+    op = np.exp
+    f, (x,) = np.compile(lambda x: twice(op(x))), drawn(1)
+    a = np.array(x)
+    way = met(f, a)
+
+    def goes(row: Any) -> bool:
+        found = code.call(row, (a,), plan_key())
+        return found is not None and found is not False
+
+    assert goes(way.row)
+    op, before = np.abs, op
+    row, refers = swift_replay.row_of(way) or (None, None)
+    assert refers is not None and not goes(row)
+    op = before
+    assert goes(row)
+    twice.__defaults__ = (3.0,)
+    row, refers = swift_replay.row_of(way) or (None, None)
+    assert refers is not None and not goes(row)
+
+
 def test_other_arguments(by_python: list[Short], code: Any) -> None:
     """Other layouts, types, pending, shared and foreign arrays: each as the function itself has it."""
     f = np.compile(lambda x, gain: x * gain - 1)
@@ -322,6 +350,20 @@ def test_flags(code: Any) -> None:
         warnings.simplefilter("error")
         with pytest.raises(RuntimeWarning, match="overflow"):
             f(np.array(large))
+
+
+@pytest.mark.parametrize("count", [MOST_VALUES, MOST_VALUES + 1, 3 * MOST_VALUES])
+def test_so_many_arguments(count: int, by_python: list[Short], code: Any) -> None:
+    """There is room for some; calls with more are Python's."""
+    space: dict[str, Any] = {}
+    exec(f"def f({', '.join(f'a{k}' for k in range(count))}):\n    return a0 * 2 + a{count - 1}", space)
+    f, given = np.compile(space["f"]), drawn(7, *[SHAPE] * 3)
+    first, *others, last = [np.array(given[min(k, 1)]) for k in range(count - 1)] + [np.array(given[2])]
+    for _ in range(8):
+        same(f(first, *others, last), given[0] * 2 + given[2])
+    before = len(by_python)
+    same(f(first, *others, last), given[0] * 2 + given[2])
+    assert (len(by_python) == before) == (code is not None and count <= MOST_VALUES)
 
 
 def test_options(code: Any) -> None:

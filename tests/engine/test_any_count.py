@@ -152,7 +152,7 @@ def test_few_functions_run() -> None:
             ways.append(python_functions(np.evaluate, found)[1])
             assert same(found, a[a > 0].sum(keepdims=True))
     few = min(ways, key=len)
-    assert len(few) <= 55, "\n".join(few)
+    assert len(few) <= 57, "\n".join(few)
 
 
 def test_elements_that_somebody_holds_are_stored() -> None:

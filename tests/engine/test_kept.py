@@ -116,8 +116,8 @@ def test_sums(char: str, counted: Counted) -> None:
             m = lazyarr.array(mask)
             for _ in range(3):
                 equal(x[m].sum(), a[mask].sum())
-            if isinstance(counted[-1][0].op or counted[-1], tuple) and leaf_of(int(mask.sum())) and SUMS:
-                used += head(*counted[-1])[LEAFS] == leaf_of(int(mask.sum()))
+            leaf = leaf_of(int(mask.sum()))
+            used += leaf > 0 and head(*counted[-1])[LEAFS] == leaf
     assert used > 8 or not SUMS
 
 

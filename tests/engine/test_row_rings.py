@@ -6,6 +6,7 @@ The cache is taken to be small, so that small arrays have many blocks, in severa
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -222,6 +223,41 @@ def test_a_child_has_rings_of_its_own() -> None:
         for _ in range(3):
             assert swept(lazyarr, JACOBI, (700, 61), times=10)[0].tobytes() == want.tobytes()
         assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.parametrize("way", ["evaluated", "compiled"])
+def test_a_handler_that_forks_waits_for_the_launch(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its child has no rings, and goes on with what was under way."""
+    shape, children, ring = (700, 61), list[int](), values.ring
+
+    def interrupted(kind: Any, nbytes: int) -> Any:
+        found = ring(kind, nbytes)
+        if not children:
+            signal.raise_signal(signal.SIGUSR1)
+        return found
+
+    def program(u: Any, q: Any) -> Any:
+        scope = {"u": u.copy(), "q": q}
+        for _ in range(9):
+            exec(code, scope)
+        return scope["u"]
+
+    code, given = compile(JACOBI, "/somewhere/user.py", "exec"), start(shape, "d")
+    want = program(given["u"], given["q"]).tobytes()
+    f = lazyarr.compile(program) if way == "compiled" else program
+    with options(num_threads=1):
+        for _ in range(3):
+            assert numpy.asarray(f(lazyarr.array(given["u"]), given["q"])).tobytes() == want
+        before = signal.signal(signal.SIGUSR1, lambda *_: children.append(os.fork()))
+        monkeypatch.setattr(values, "ring", interrupted)
+        same = False
+        try:
+            same = numpy.asarray(f(lazyarr.array(given["u"]), given["q"])).tobytes() == want
+        finally:
+            if children == [0]:
+                os._exit(not same)
+            signal.signal(signal.SIGUSR1, before)
+    assert same and len(children) == 1 and os.waitpid(children[0], 0)[1] == 0
 
 
 def test_threads_of_the_program() -> None:
