@@ -287,8 +287,19 @@ def _outlive(step: Step, rows: RowBlocks, w: Walk) -> bool:
 
 def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
     """Compute steps that run together."""
-    members, placement = [w.nodes[k] for k in step.members], _placement(step, w)
-    turns, threads = {turn.node: turn for turn in step.turns}, get_num_threads()
+    held = hold_signals() if rows.rings else None       # (a child of a handler that forks would have none)
+    try:
+        placement, threads = _placement(step, w), get_num_threads()
+        _place(step, rows, w, placement, threads)
+        if held is None and placement.taken:
+            held = hold_signals()
+        _launch_placed(step, rows, w, placement, threads)
+    finally:
+        release_signals(held)
+
+
+def _place(step: Step, rows: RowBlocks, w: Walk, placement: Placement, threads: int) -> None:
+    turns = {turn.node: turn for turn in step.turns}
     for k, reusable in zip(step.stored, step.reusable, strict=True):
         turn = turns.get(k)
         if turn is None:
@@ -298,7 +309,10 @@ def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
         else:
             source = None if turn.source is None else w.value(turn.source)
             placement.turn(w.nodes[k], source, turn.margins)
-    homes = _homes(rows, w, placement)
+
+
+def _launch_placed(step: Step, rows: RowBlocks, w: Walk, placement: Placement, threads: int) -> None:
+    members, homes = [w.nodes[k] for k in step.members], _homes(rows, w, placement)
     streamed = [part.step.operands[k] for part in rows.parts if part.streams for k in part.step.written]
     warm = all(placement.of(w.value(k)).recycled for k in streamed)
     watch = None
@@ -306,22 +320,18 @@ def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
         from lazyarr.replay_blocks import BlockWatch
 
         watch = BlockWatch(rows, members, placement)
-    held = hold_signals() if placement.taken else None
-    try:
-        scalars = [_scalars(part.step, w) if part.step.constants else () for part in rows.parts]
-        found = launch_rows(rows, homes, scalars, warm, watch, threads)
-        if any(found):
-            from lazyarr.replay import UNWATCHED, explain
+    scalars = [_scalars(part.step, w) if part.step.constants else () for part in rows.parts]
+    found = launch_rows(rows, homes, scalars, warm, watch, threads)
+    if any(found):
+        from lazyarr.replay import UNWATCHED, explain
 
-            watched = UNWATCHED if watch is None else watch.seen
-            w.late += explain(step, members, found, placement, watched)
-        _finish(members, placement, reduce(or_, found))
-        gone = {*placement.passing()} if rows.rings else ()
-        for node in members if gone else ():
-            if node.serial in gone:
-                node.buf = None
-    finally:
-        release_signals(held)
+        watched = UNWATCHED if watch is None else watch.seen
+        w.late += explain(step, members, found, placement, watched)
+    _finish(members, placement, reduce(or_, found))
+    gone = {*placement.passing()} if rows.rings else ()
+    for node in members if gone else ():
+        if node.serial in gone:
+            node.buf = None
 
 
 def _placement(step: Step, w: Walk) -> Placement:

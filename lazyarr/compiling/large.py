@@ -111,6 +111,15 @@ class Large(Replay):
     def _launch(
         self, each: Launch, inputs: dict[int, Any], homes: dict[int, Any], scalars: list[list[Any]]
     ) -> int:
+        held = hold_signals() if each.rings else None       # (a child of a handler that forks would have none)
+        try:
+            return self._launched(each, inputs, homes, scalars)
+        finally:
+            release_signals(held)
+
+    def _launched(
+        self, each: Launch, inputs: dict[int, Any], homes: dict[int, Any], scalars: list[list[Any]]
+    ) -> int:
         threads = get_num_threads()
         for cell, ring in each.rings:
             assert each.step.rows is not None
@@ -149,11 +158,7 @@ class Large(Replay):
             for part_, cells in zip(step.rows.parts, each.cells, strict=True)
             for k, cell, inside in zip(part_.step.operands, cells, part_.inside, strict=True) if inside < 0
         }  # fmt: skip
-        held = hold_signals() if each.rings else None       # (no handler may fork meanwhile)
-        try:
-            found = launch_rows(step.rows, lying, scalars, warm, None, threads)
-        finally:
-            release_signals(held)
+        found = launch_rows(step.rows, lying, scalars, warm, None, threads)
         return functools.reduce(operator.or_, found, 0)
 
     def _at(self, cell: Cell, inputs: dict[int, Any], homes: dict[int, Any]) -> int:
