@@ -287,7 +287,7 @@ def _outlive(step: Step, rows: RowBlocks, w: Walk) -> bool:
 
 def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
     """Compute steps that run together."""
-    held = hold_signals() if rows.rings else None       # (a child of a handler that forks would have none)
+    held = hold_signals() if rows.rings else None       # (a handler's child would have none)
     try:
         placement, threads = _placement(step, w), get_num_threads()
         _place(step, rows, w, placement, threads)

@@ -111,7 +111,7 @@ class Large(Replay):
     def _launch(
         self, each: Launch, inputs: dict[int, Any], homes: dict[int, Any], scalars: list[list[Any]]
     ) -> int:
-        held = hold_signals() if each.rings else None       # (a child of a handler that forks would have none)
+        held = hold_signals() if each.rings else None       # (a handler's child would have none)
         try:
             return self._launched(each, inputs, homes, scalars)
         finally:
