@@ -14,7 +14,10 @@ the page asked for, merged with free neighbours, the longest unused given back f
 
 `Ring`s are address ranges in which pages come round (`ring_pages`), in the place of memory that NumPy needs.
 Those that nobody uses are kept for the next one of their pattern: cached bytes, too, no more of them than one
-ring has saved.
+ring has saved.  (The system counts a page as often as it is mapped, and addresses may be scarce: of these
+rings have no more than NumPy's temporaries would have, where they are many.)  To map a ring takes as long as
+to touch new pages, but pages that were free before need no touching: so who asks for other patterns all the
+time gets none, and needs whole buffers, until one is asked for twice.
 """
 
 from __future__ import annotations
@@ -51,6 +54,13 @@ WARM_LARGEST = 4 * WARM_MOST
 """And of the largest of which there is one: filling it takes a hundred times what its allocation takes."""
 MOST_RINGS = 32
 """Rings that nobody uses."""
+RING_ADDRESSES = 64 << 20
+"""Bytes of addresses that all rings may have; or `TEMPORARIES` times as many as were in use at a time."""
+TEMPORARIES = 2
+IN_VAIN = 3
+"""Rings that are mapped for nobody to use them again; each that is used again pays for another one."""
+LATELY = 8
+"""Patterns that are known to have been asked for without success."""
 _LINE = 64
 _PLACES = itertools.cycle(range(4))
 """Where in their first pages blocks below `LARGE` begin, in turn: in quarters of what their pages have to
@@ -123,6 +133,11 @@ class _Allocator:
         """Rings that nobody uses, and where they are; the longest unused first."""
         self._saved = 0
         """Bytes that a ring had fewer than addresses, at most."""
+        self._reach = self._widest = 0
+        """Bytes of addresses of rings in use, now and at most."""
+        self._credit = IN_VAIN
+        self._asked: deque[int] = deque(maxlen=LATELY)
+        """Hashes of patterns that were asked for without success."""
         self._came: deque[tuple[Pattern, int, int]] = deque()
         self.forks = 0
         """How often this process is a child since rings are made: it has none of its parents'."""
@@ -164,7 +179,8 @@ class _Allocator:
         self._collect()
 
     def take_ring(self, asked: Pattern) -> tuple[int, bool] | None:
-        """Where a ring begins, and whether it was there already; None: the system has none."""
+        """Where a ring begins, and whether it was there already; None: the system has none, or it would not
+        be worth while."""
         self.rings = _ring_pages()
         if self.rings is None or self.is_interrupted():
             return None
@@ -172,15 +188,30 @@ class _Allocator:
             self._settle()
             at = next((k for k, (known, _) in enumerate(self._rings) if known == asked), -1)
             start = self._rings.pop(at)[1] if at >= 0 else None
-            if start is None:
+            if start is not None:
+                self._credit = min(self._credit + 1, IN_VAIN)
+            elif self._pays(asked):
                 self._shrink(max(self.peak - self.live - asked.own, 0))
                 start = self.rings.fresh(asked)
             if start is not None:
+                self._reach += asked.nbytes
+                self._widest = max(self._widest, self._reach)
                 self._saved = max(self._saved, asked.nbytes - asked.own)
                 self.live += asked.own
                 self.peak = max(self.peak, self.live)
         self._collect()
         return None if start is None else (start, at >= 0)
+
+    def _pays(self, asked: Pattern) -> bool:
+        """Will a ring be used again, as far as one can tell?"""
+        name = hash(asked)
+        if name in self._asked:
+            return True
+        if self._credit:
+            self._credit -= 1
+            return True
+        self._asked.append(name)
+        return False
 
     def give_ring(self, kind: Pattern, start: int, forks: int) -> None:
         """As `give`; `forks` is what it was when the ring was made."""
@@ -205,6 +236,7 @@ class _Allocator:
         while self._came:
             kind, start, forks = self._came.popleft()
             self.live -= kind.own
+            self._reach -= kind.nbytes
             if forks == self.forks:
                 self._rings.append((kind, start))
         self._shrink(current.buffer_cache_bytes)
@@ -220,8 +252,14 @@ class _Allocator:
 
     def _unmap(self, limit: int) -> None:
         """Keep no more bytes of rings."""
-        while self._rings and (self._in_rings() > limit or len(self._rings) > MOST_RINGS):
+        room = max(RING_ADDRESSES, TEMPORARIES * self._widest) - self._reach
+        while self._rings and (
+            self._in_rings() > limit or len(self._rings) > MOST_RINGS
+            or sum([kind.nbytes for kind, _ in self._rings]) > room
+        ):  # fmt: skip
             kind, start = self._rings.pop(0)
+            if (name := hash(kind)) in self._asked:         # (there is no room for it: others come first)
+                self._asked.remove(name)
             assert self.rings is not None
             self.rings.release(start, kind.nbytes)
 
@@ -355,7 +393,8 @@ def has_rings() -> bool:
 
 
 def ring(kind: Pattern, nbytes: int) -> Ring | None:
-    """Return addresses for so many bytes, with the pages of a pattern; None where there are none such."""
+    """Return addresses for so many bytes, with the pages of a pattern; None where there are none such, or
+    where a whole buffer is to be had sooner."""
     found = None if _allocator is None else _allocator.take_ring(kind)
     if found is None or _allocator is None:
         return None

@@ -285,8 +285,20 @@ def _outlive(step: Step, rows: RowBlocks, w: Walk) -> bool:
     return sum(dying.values()) > SLACK
 
 
-def _place_rows(step: Step, rows: RowBlocks, w: Walk, placement: Placement, threads: int) -> None:
-    """Choose the buffers of what steps that run together store."""
+def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
+    """Compute steps that run together."""
+    held = hold_signals() if rows.rings else None       # (a handler's child would have none)
+    try:
+        placement, threads = _placement(step, w), get_num_threads()
+        _place(step, rows, w, placement, threads)
+        if held is None and placement.taken:
+            held = hold_signals()
+        _launch_placed(step, rows, w, placement, threads)
+    finally:
+        release_signals(held)
+
+
+def _place(step: Step, rows: RowBlocks, w: Walk, placement: Placement, threads: int) -> None:
     turns = {turn.node: turn for turn in step.turns}
     for k, reusable in zip(step.stored, step.reusable, strict=True):
         turn = turns.get(k)
@@ -299,37 +311,27 @@ def _place_rows(step: Step, rows: RowBlocks, w: Walk, placement: Placement, thre
             placement.turn(w.nodes[k], source, turn.margins)
 
 
-def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
-    """Compute steps that run together."""
-    members, placement = [w.nodes[k] for k in step.members], _placement(step, w)
-    held = hold_signals() if rows.rings else None       # (a handler may fork, and children have no rings)
-    try:
-        threads = get_num_threads()
-        _place_rows(step, rows, w, placement, threads)
-        homes = _homes(rows, w, placement)
-        streamed = [part.step.operands[k] for part in rows.parts if part.streams for k in part.step.written]
-        warm = all(placement.of(w.value(k)).recycled for k in streamed)
-        watch = None
-        if rows.delay and rows.watches:
-            from lazyarr.replay_blocks import BlockWatch
+def _launch_placed(step: Step, rows: RowBlocks, w: Walk, placement: Placement, threads: int) -> None:
+    members, homes = [w.nodes[k] for k in step.members], _homes(rows, w, placement)
+    streamed = [part.step.operands[k] for part in rows.parts if part.streams for k in part.step.written]
+    warm = all(placement.of(w.value(k)).recycled for k in streamed)
+    watch = None
+    if rows.delay and rows.watches:
+        from lazyarr.replay_blocks import BlockWatch
 
-            watch = BlockWatch(rows, members, placement)
-        if placement.taken and not rows.rings:
-            held = hold_signals()
-        scalars = [_scalars(part.step, w) if part.step.constants else () for part in rows.parts]
-        found = launch_rows(rows, homes, scalars, warm, watch, threads)
-        if any(found):
-            from lazyarr.replay import UNWATCHED, explain
+        watch = BlockWatch(rows, members, placement)
+    scalars = [_scalars(part.step, w) if part.step.constants else () for part in rows.parts]
+    found = launch_rows(rows, homes, scalars, warm, watch, threads)
+    if any(found):
+        from lazyarr.replay import UNWATCHED, explain
 
-            watched = UNWATCHED if watch is None else watch.seen
-            w.late += explain(step, members, found, placement, watched)
-        _finish(members, placement, reduce(or_, found))
-        gone = {*placement.passing()} if rows.rings else ()
-        for node in members if gone else ():
-            if node.serial in gone:
-                node.buf = None
-    finally:
-        release_signals(held)
+        watched = UNWATCHED if watch is None else watch.seen
+        w.late += explain(step, members, found, placement, watched)
+    _finish(members, placement, reduce(or_, found))
+    gone = {*placement.passing()} if rows.rings else ()
+    for node in members if gone else ():
+        if node.serial in gone:
+            node.buf = None
 
 
 def _placement(step: Step, w: Walk) -> Placement:

@@ -116,14 +116,18 @@ _engine: Any = None
 
 def _load() -> Any:
     global _at_sight, _engine, _look, _note_sight, _pending, _swift, _written
-    with Resting():
-        from lazyarr import engine as _engine
-        from lazyarr.at_sight import SWIFT as _swift
-        from lazyarr.at_sight import at_sight as _at_sight
-        from lazyarr.at_sight import note as _note_sight
-        from lazyarr.ready import look as _look
-        from lazyarr.ready import written as _written
-        from lazyarr.swift_walk import pending as _pending
+    held = hold_signals()                           # (handlers that evaluate find whole modules)
+    try:
+        with Resting():
+            from lazyarr import engine as _engine
+            from lazyarr.at_sight import SWIFT as _swift
+            from lazyarr.at_sight import at_sight as _at_sight
+            from lazyarr.at_sight import note as _note_sight
+            from lazyarr.ready import look as _look
+            from lazyarr.ready import written as _written
+            from lazyarr.swift_walk import pending as _pending
+    finally:
+        release_signals(held)
 
     return _engine
 

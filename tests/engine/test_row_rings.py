@@ -344,3 +344,71 @@ def test_the_proof_finds_ends_and_seams_that_do_not_stay(monkeypatch: pytest.Mon
     monkeypatch.setattr(Ring, "kept", ends)
     ring.patterns.clear()
     assert ring.prove(strips)
+
+
+def test_who_asks_for_other_rings_all_the_time_gets_whole_buffers() -> None:
+    """Mapping a ring takes longer than to use pages again; but what is asked for twice is mapped."""
+    allocator: Any = buffers._allocator
+    buffers.trim()
+    allocator._credit = buffers.IN_VAIN
+    allocator._asked.clear()
+
+    def found(rows: int) -> bool:
+        before = allocator._saved, allocator._credit
+        kept = len(allocator._rings)
+        alike(JACOBI, (rows, 61))
+        assert rings()
+        return len(allocator._rings) > kept or allocator._credit > before[1]
+
+    assert [found(rows) for rows in range(800, 920, 20)] == [True] * 3 + [False] * 3
+    assert [found(rows) for rows in (900, 900, 1000, 1020)] == [True, True, True, False]
+
+
+def test_addresses_of_rings_that_nobody_uses_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    allocator: Any = buffers._allocator
+    buffers.trim()
+    monkeypatch.setattr(buffers, "RING_ADDRESSES", 1 << 20)
+    monkeypatch.setattr(allocator, "_widest", 0)
+    monkeypatch.setattr(buffers, "IN_VAIN", 1 << 10)
+    monkeypatch.setattr(allocator, "_credit", 1 << 10)
+    for rows in range(800, 1200, 20):
+        alike(JACOBI, (rows, 61))
+        reach = sum(kind.nbytes for kind, _ in allocator._rings)
+        assert allocator._rings and reach <= max(1 << 20, buffers.TEMPORARIES * allocator._widest)
+    assert allocator._reach == 0
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="no such signal")
+@pytest.mark.parametrize("compiled", [False, True])
+def test_handlers_wait_while_there_is_a_ring(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child that one of them makes would have none of the ring's pages."""
+
+    def mapped(kind: Any, nbytes: int) -> Any:
+        found = given(kind, nbytes)
+        mapped_at.append(COUNT.native_launches)
+        signal.raise_signal(signal.SIGUSR1)
+        return found
+
+    def handler(*_: Any) -> None:
+        launches.append(COUNT.native_launches)
+
+    def program(u: Any, v: Any, q: Any) -> Any:
+        u = u.copy()
+        for _ in range(8):
+            exec(code, {"u": u, "q": q})
+        return u
+
+    given, code = values.ring, compile(JACOBI, "/somewhere/user.py", "exec")
+    launches, mapped_at = list[int](), list[int]()
+    usual = signal.signal(signal.SIGUSR1, handler)
+    call, scope = lazyarr.compile(program) if compiled else program, start((700, 61), "d")
+    try:
+        args = [lazyarr.array(scope[k]) for k in "uv"]
+        lazyarr.evaluate(call(*args, scope["q"]))
+        monkeypatch.setattr(values, "ring", mapped)
+        for _ in range(3):
+            lazyarr.evaluate(call(*args, scope["q"]))
+        assert len(launches) == len(mapped_at) >= 3
+        assert all(at < launched for at, launched in zip(mapped_at, launches, strict=True))
+    finally:
+        signal.signal(signal.SIGUSR1, usual)

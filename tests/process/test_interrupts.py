@@ -151,3 +151,29 @@ def test_an_interrupt_while_a_function_is_loaded_is_heard(name, loaded):
     command = [sys.executable, "-c", FIRST_CALL, name, loaded]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "True", "")
+
+
+LOADED = """
+import signal, sys
+import lazyarr as np
+
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == "lazyarr.launch":
+            signal.raise_signal(signal.SIGINT)
+
+found = []
+signal.signal(signal.SIGINT, lambda *_: found.append(float((np.ones(60_000) * 2 + 1).sum())))
+sys.meta_path.insert(0, Finder())
+np.set_options(plan="always", jit="always")
+u = np.ones(60_000) * 3 + 1
+assert float((u - u.mean()).sum()) == 0 and "lazyarr.engine" in sys.modules
+print(found)
+"""
+
+
+def test_handlers_that_evaluate_wait_while_the_engine_is_loaded():
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", LOADED]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "[180000.0]", "")
