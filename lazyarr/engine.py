@@ -38,7 +38,7 @@ from lazyarr.launch_keep import launch_keep
 from lazyarr.launch_portions import Part, Portions
 from lazyarr.launch_rows import launch_rows
 from lazyarr.materialize import run_through_numpy, unplanned
-from lazyarr.outlook import summed
+from lazyarr.outlook import was_fed, was_stored
 from lazyarr.plan import Plan, RowBlocks, Step, Walk, walk
 from lazyarr.planning import Waits, groups_of, plan_if, plan_of, too_few
 from lazyarr.ready import Folded, Met, launched, walk_of
@@ -434,11 +434,15 @@ def _launch(step: Step, w: Walk, placement: Placement, bases: list[int], streams
         ranks = placement.of(w.nodes[step.members[-1]]).address
         return launch_keep(program, step.keeps, addresses, scalars, ranks)
     if step.ranks is not None:
+        was_stored(w.value(step.ranks).serial)
         return launch_pack(_source(step, w, addresses))
     if step.feeds[0][1].ranks is not None:
         kept = [(operand, _source(source, w, _inputs(source, w))) for operand, source in step.feeds]
-        if summed_alone(program):
-            summed(w.value(step.feeds[0][1].ranks).serial)
+        counted = w.value(step.feeds[0][1].ranks).serial
+        if "r" in program.parfor.dims:
+            was_fed(counted, bool(summed_alone(program)))
+        else:
+            was_stored(counted)                 # (as many elements, nearly)
         return launch_kept(program, addresses, scalars, streams, kept)
     portions = [(operand, _portions(step, operand, source, w)) for operand, source in step.feeds]
     return launch_fed(program, addresses, scalars, streams, portions)

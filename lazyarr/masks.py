@@ -54,8 +54,7 @@ def compressed(x: ndarray, mask: ndarray) -> ndarray:
         COUNT.bytes_numpy -= tally.nbytes       # a result that NumPy does not have
         ranks = Read(tally, known.ranks)
         evaluate([tally])
-        n = int(tally.buf.memory.view(numpy.int64)[blocks])
-        known.told(n, tally.serial, COUNT.native_launches > launches)
+        n = known.told(tally, COUNT.native_launches > launches)
     else:
         n = int(ranks.expr.buf.memory.view(numpy.int64)[blocks])
     if not n:

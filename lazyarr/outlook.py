@@ -1,7 +1,7 @@
 """Outlooks: what becomes of the elements that a mask keeps, told by what became of those before.
 
-In:  masks of a kind, how many elements they kept, which of these were summed.   Out: what to do with the
-elements when the next such mask is counted (`expr.Keep`).
+In:  masks of a kind, how many elements they kept, which of these were handed on, or stored, or summed.
+Out: what to do with the elements when the next such mask is counted (`expr.Keep`).
 How many there will be, and what is asked of them, nobody knows when they are counted; but programs come
 round.  A wrong guess costs a part of the time that counting takes, never a result.
 """
@@ -31,17 +31,22 @@ MORE = 16
 """There is room for more elements than the last time: one for so many."""
 
 FEW = 8
-"""Of an array that stays in the caches nothing is kept, unless it is one element of so many: to read it again
+"""Of an array that the caches hold nothing is kept, unless it is one element of so many: to read it again
 takes no longer than to read what was kept."""
 
 MOST = 256
-"""Kinds of masks, and of what is kept; all are forgotten when there are more."""
+"""Kinds of masks, and ways to keep; all are forgotten when there are more."""
 
 WATCHED = 64
-"""Counts of which somebody may say that the elements were summed; all are given up when there are more."""
+"""Counts of which somebody may say what became of the elements; all are given up when there are more."""
 
 SURE = 2
-"""So many more were summed than not, of late, at most."""
+"""So many more were read where they are kept than not, of late, at most."""
+
+PAUSES = 4, 64
+"""And so many after it was in vain to keep anything, at least and at most; twice as many if it is again.
+(Who stores the elements packs them once more.  Nothing is found where threads have waited for each other, as
+others had their CPU, where sums raise flags, and where numbers jump.)"""
 
 _WORDS = numpy.dtype(numpy.int64)
 
@@ -62,7 +67,7 @@ class Choice(NamedTuple):
 class Outlook:
     """What is known of one kind of masks."""
 
-    __slots__ = ("choice", "count", "native", "ranks", "refused", "summed", "tried")
+    __slots__ = ("choice", "count", "fed", "native", "pause", "ranks", "refused", "summed", "tried")
 
     def __init__(self, blocks: int) -> None:
         self.ranks = fresh((blocks + 1 + HEAD,), _WORDS)
@@ -73,32 +78,60 @@ class Outlook:
         """Was it a kernel that counted them?  Then one that keeps them has its price."""
         self.tried = self.refused = False
         """Was anything to be kept the last time; and when it was, did NumPy count, as LLVM was not there?"""
-        self.summed = 0
-        """How many more were summed than not."""
+        self.fed = self.summed = 0
+        """How many more were handed on step by step than not; and to a sum alone."""
+        self.pause = PAUSES[0]
         self.choice: Choice | None = None
         """The last one."""
 
-    def told(self, count: int, serial: int, native: bool) -> None:
-        """A mask was counted, by the node with that number."""
+    def told(self, node: Expr, native: bool) -> int:
+        """A mask was counted by a node; how many elements it keeps."""
+        end = self.ranks.size
+        count: int
+        count, leafs, elements, _ = node.buf.memory.view(_WORDS)[end - HEAD - 1 : end].tolist()
         self.count, self.native = count, native
-        if self.tried:
+        if self.fed > 0:
+            self.fed -= 1
+        choice = self.choice
+        if self.tried and choice is not None:
             self.refused = not native
+            if leafs == leaf_of(count) > 0 if choice.op.leaf else elements:
+                self.pause = max(PAUSES[0], self.pause // 2)
+            else:
+                self.missed()
         if self.summed:
             self.summed -= 1
         if len(_watched) >= WATCHED:
             _watched.clear()
-        _watched[serial] = self
+        _watched[node.serial] = self
+        return count
+
+    def missed(self) -> None:
+        """It was in vain to keep anything, or would have been."""
+        self.fed = -self.pause
+        if self.tried:
+            self.pause = min(PAUSES[1], 2 * self.pause)
 
 
 _outlooks: dict[tuple[Any, ...], Outlook] = {}
 _watched: dict[int, Outlook] = {}
 
 
-def summed(serial: int) -> None:
-    """What was counted by a node was summed, in NumPy's order and nothing else."""
+def was_fed(serial: int, summed: bool) -> None:
+    """What was counted by a node was handed on step by step; was it summed in NumPy's order, and nothing
+    else?"""
     found = _watched.pop(serial, None)
     if found is not None:
-        found.summed = min(SURE, found.summed + 2)
+        found.fed = min(SURE, found.fed + 2)
+        if summed:
+            found.summed = min(SURE, found.summed + 2)
+
+
+def was_stored(serial: int) -> None:
+    """What was counted by a node was stored."""
+    found = _watched.pop(serial, None)
+    if found is not None:
+        found.missed()
 
 
 def outlook(x: Read, mask: Read) -> Outlook:
@@ -120,8 +153,8 @@ def counting(x: Read, mask: Read, known: Outlook) -> Expr:
     """The node that counts a mask."""
     choice = known.choice
     if choice is not None and choice.low <= known.count <= choice.high and choice.state is plan_key():
-        keeps = known.native and x.expr.op is None and (known.summed > 0 or not choice.op.leaf)
-        choice = choice if keeps else None
+        keeps = known.fed > 0 and (known.summed > 0 or not choice.op.leaf)
+        choice = choice if keeps and known.native and x.expr.op is None else None
     else:
         choice = None if _waits(x, known) else _chosen(x.geo, known)
     known.tried = choice is not None
@@ -132,19 +165,19 @@ def counting(x: Read, mask: Read, known: Outlook) -> Expr:
 
 def _waits(x: Read, known: Outlook) -> bool:
     """Is nothing to be kept, whatever was before?"""
-    if not known.native or (known.refused and COMPILER.usable is None):
+    if not known.native or known.fed <= 0 or (known.refused and COMPILER.usable is None):
         return True
     return not known.count or x.geo.size < LEAST or x.expr.op is not None or is_off("keep")
 
 
 def _chosen(geo: numpy.ndarray, known: Outlook) -> Choice | None:
     """What to keep, if anything."""
-    count, size, near = known.count, geo.itemsize, _cached()
-    most = min(geo.size, near // size)
-    if geo.nbytes <= near:
+    count, size, caches = known.count, geo.itemsize, _caches()
+    most = min(geo.size, caches // 2 // size)   # (what is kept stays there while the array goes through)
+    if geo.nbytes <= caches:
         if count * FEW > geo.size:
             return None
-        most = geo.size // FEW
+        most = min(most, geo.size // FEW)
     leaf, octets, unit, behind = 0, count, 1, size
     if count > most:
         leaf, octets, unit, behind = leaf_of(count), count // OCTET, OCTET, 2 * size
@@ -161,9 +194,9 @@ def _chosen(geo: numpy.ndarray, known: Outlook) -> Choice | None:
     return choice
 
 
-def _cached() -> int:
-    """Bytes that stay in the caches while an array goes through them."""
-    return max(cache_bytes(), share_bytes() * get_num_threads()) // 2
+def _caches() -> int:
+    """Bytes that the threads' caches hold."""
+    return max(cache_bytes(), share_bytes() * get_num_threads())
 
 
 _ops: dict[tuple[int, int], Keep] = {}
@@ -178,5 +211,5 @@ def _op(before: Choice | None, leaf: int, count: int, most: int) -> Keep:
         return before.op
     room = min(most, -(-(count + count // MORE) // unit) * unit)
     if len(_ops) >= MOST:
-        _ops.clear()
+        _ops.clear()                            # (where all elements are kept, any size is a room)
     return _ops.setdefault((leaf, room), Keep(leaf, room))

@@ -38,7 +38,7 @@ from lazyarr.geometry import FRESH
 from lazyarr.hot import ran
 from lazyarr.known_steps import Bound, KnownStep, Places, bound, counted, known_step
 from lazyarr.launch import put_scalar
-from lazyarr.outlook import summed
+from lazyarr.outlook import was_fed
 from lazyarr.plan import Plan, Walk
 from lazyarr.plan_patterns import SIZES
 from lazyarr.records import NamedTuple, dataclass
@@ -302,8 +302,7 @@ def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
         return False
     if one.kept is not None:
         node = nodes[one.kept]
-        if b.keep.sums:
-            summed(node.inputs[2].expr.serial)          # type: ignore[union-attr]
+        was_fed(node.inputs[2].expr.serial, b.keep.sums)    # type: ignore[union-attr]
         b = counted(b, node.region.shape[0])            # type: ignore[union-attr]
     words = b.words[:]
     for word, k, offset in b.addresses:

@@ -33,6 +33,7 @@ def forced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> A
     monkeypatch.setattr(outlook, "_outlooks", {})
     monkeypatch.setattr(outlook, "LEAST", 1)
     monkeypatch.setattr(outlook, "FEW", 1)
+    monkeypatch.setattr(outlook, "PAUSES", (0, 0))
     with lazyarr.options(jit="always", num_threads=request.param):
         yield
 
@@ -57,12 +58,12 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
 
 @pytest.fixture
 def in_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outlook, "_cached", lambda: 1 << 40)
+    monkeypatch.setattr(outlook, "_caches", lambda: 1 << 40)
 
 
 @pytest.fixture
 def beyond_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outlook, "_cached", lambda: 0)
+    monkeypatch.setattr(outlook, "_caches", lambda: 0)
 
 
 def head(node: Expr, size: int) -> list[int]:
@@ -206,6 +207,53 @@ def test_programs(program: Any, cache: str, char: str, request: pytest.FixtureRe
         equal(program(lazyarr, lazyarr.array(a), lazyarr.array(mask)), program(numpy, a, mask))
 
 
+def test_what_is_stored_is_not_kept(in_cache: None) -> None:
+    """Who stores the elements packs them once more.  (It took twice the time, and memory for both.)"""
+    n = 4 * CHUNK
+    a, mask = values("d", n), RNG.random(n) < 0.6
+    x, m = lazyarr.array(a), lazyarr.array(mask)
+    for _ in range(6):
+        equal(x[m], a[mask])
+        equal(x[m] + 1, a[mask] + 1)
+    assert not any(isinstance(op, Keep) for op in _ops(x))
+    for _ in range(4):
+        equal(x[m].sum(), a[mask].sum())
+    assert any(isinstance(op, Keep) for op in _ops(x))
+    equal(x[m], a[mask])                        # (in vain)
+    reset()
+    kept = x[m]
+    equal(kept, a[mask])
+    assert COUNT.bytes_allocated < kept.nbytes + n          # (NumPy: kept.nbytes)
+
+
+@pytest.mark.usefixtures("beyond_cache")
+def test_who_guesses_wrong_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums that raise flags each time are not tried each time."""
+    monkeypatch.setattr(outlook, "PAUSES", (4, 64))
+    n = 6 * CHUNK
+    a = values("d", n)
+    a[::1009], a[1::1009] = numpy.inf, -numpy.inf
+    x, m, tried = lazyarr.array(a), lazyarr.array(numpy.ones(n, bool)), 0
+    for _ in range(40):
+        with lazyarr.errstate(invalid="ignore"), numpy.errstate(invalid="ignore"):
+            total = float(x[m].sum())           # (pytest's `assert` would hold what is summed)
+        assert numpy.isnan(total)
+        tried += _tried()
+    assert 0 < tried < 6 or not SUMS
+    a[:], tried = 1, 0
+    x = lazyarr.array(a)
+    for _ in range(200):
+        equal(x[m].sum(), a.sum())
+        tried += _tried()
+    assert tried > 20 or not SUMS
+
+
+def _tried() -> bool:
+    """Was anything to be kept of the last mask?"""
+    *_, known = outlook._outlooks.values()
+    return known.tried
+
+
 @pytest.mark.usefixtures("beyond_cache")
 def test_wrong_outlooks(counted: Counted) -> None:
     """As many elements as before is a guess."""
@@ -215,10 +263,10 @@ def test_wrong_outlooks(counted: Counted) -> None:
     for limit in limits:
         m = lazyarr.array(a > limit)
         equal(x[m].sum(), a[a > limit].sum())
-    assert not SUMS or any(isinstance(op, Keep) for op in _ops(counted, x))
+    assert not SUMS or any(isinstance(op, Keep) for op in _ops(x))
 
 
-def _ops(counted: Counted, x: Any) -> list[Any]:
+def _ops(x: Any) -> list[Any]:
     given = [masks.capture(v) for v in (x, x > 0)]
     return [outlook.counting(*given, known).op for known in outlook._outlooks.values()]
 
