@@ -16,13 +16,13 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import ndarray
+from lazyarr.awaited import Awaited
 from lazyarr.compiling.calling import MISFIT, WARNED, warned
 from lazyarr.compiling.interpret import Link
 from lazyarr.compiling.known import RUNTIME, Known
 from lazyarr.compiling.large import Large
 from lazyarr.compiling.places import Cell, Launch
 from lazyarr.compiling.replay import Replay, converted
-from lazyarr.compiling.swift_replay import LOOKED, SETTLED, SWIFT, row_of
 from lazyarr.config import OBSERVED, is_observed, plan_key
 from lazyarr.error_state import look, loud, remembered
 from lazyarr.expr import LOCK
@@ -31,8 +31,31 @@ from lazyarr.known_steps import Bound
 from lazyarr.launch import put_scalar
 from lazyarr.ready import entered
 from lazyarr.records import NamedTuple
-from lazyarr.sight_rows import Also
 from lazyarr.values import Buffer
+
+PAYS, WRITING_PAYS = 100, 100
+"""Calls that Python does, after which machine code for them is looked for in the cache; and more, after which
+it is compiled, in 20 ms."""
+
+SETTLED, LOOKED = 4, 256
+"""The how manieth call the code is told of, and after how many more again."""
+
+
+class Swift(Awaited):
+    """Machine code for such calls (`swift_replay`), once there were enough that Python did."""
+
+    def __init__(self) -> None:
+        super().__init__(PAYS, WRITING_PAYS)
+        self.code: Any = None
+
+    def load(self, compiles: bool) -> bool:
+        from lazyarr.compiling.swift_replay import load
+
+        self.code = load(compiles)
+        return self.code is not None
+
+
+SWIFT = Swift()
 
 
 class Filled(NamedTuple):
@@ -114,7 +137,7 @@ class Short:
         """What a call gives, with the options of now and the error state that NumPy begins with."""
         if self.row is not None and sys.gettrace() is None:
             with LOCK:                          # as all evaluations; a fork waits for it
-                found = SWIFT.code.call(self.row, args, plan_key())     # type: ignore[union-attr]
+                found = SWIFT.code.call(self.row, args, plan_key())
             if found is not None:
                 return MISFIT if found is False else found
         self._hear()
@@ -184,11 +207,10 @@ class Short:
         filled = sum([each is not None for each in self.launches[0].filled])
         if (self.row is not None and filled != self._filled) or self._seen % LOOKED == SETTLED:
             with LOCK:                          # no other thread's call goes by the row of before meanwhile
-                if filled and not SWIFT.code.given.words[Also.BUSY]:
+                found = SWIFT.code.row(self) if filled else None
+                if found is not None or filled != self._filled:
+                    self.row, self._refers = found or (None, None)
                     self._filled = filled
-                    self.row, self._refers = row_of(self) or (None, None)
-                    if self.row is not None:
-                        SWIFT.code.given.widen(self._refers.scratch)
 
     def _fill(self, each: Once, warm: bool) -> Filled | None:
         """What the replay knows of a launch; None if it has not met such a one yet."""

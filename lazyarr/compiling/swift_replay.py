@@ -18,7 +18,6 @@ import numpy
 from lazyarr import nodes_ir, sight_rows
 from lazyarr import object_fields as fields
 from lazyarr.arrays import ndarray, plain
-from lazyarr.awaited import Awaited
 from lazyarr.compiler import COMPILER, loads_cached
 from lazyarr.compiling.calling import WARNED
 from lazyarr.compiling.interpret import ABSENT, Cell
@@ -37,13 +36,6 @@ from lazyarr.values import Buffer
 
 if TYPE_CHECKING:
     from lazyarr.compiling.short import Filled, Short
-
-PAYS, WRITING_PAYS = 100, 100
-"""Calls by the short way, after which the code is looked for in the cache; and more, after which it is
-compiled, in 20 ms."""
-
-SETTLED, LOOKED = 4, 256
-"""The how manieth call the code is told of, and after how many more again."""
 
 BECOMES: dict[tuple[type, type], Number] = {
     (float, numpy.float64): Number.DOUBLE, (float, numpy.float32): Number.SINGLE,
@@ -74,20 +66,12 @@ class Code:
         """Function (row, arguments, `config.plan_key`) -> what the compiled function returns; None: Python is
         to do it; False: likewise, and not the short way."""
 
-
-class Swift(Awaited):
-    """The code, once there were enough calls that Python did."""
-
-    def __init__(self) -> None:
-        super().__init__(PAYS, WRITING_PAYS)
-        self.code: Code | None = None
-
-    def load(self, compiles: bool) -> bool:
-        self.code = load(compiles)
-        return self.code is not None
-
-
-SWIFT = Swift()
+    def row(self, short: Short) -> tuple[numpy.ndarray, Rows] | None:
+        """What `row_of` says, and room for the launches of the row; nothing while a call is under way."""
+        found = None if self.given.words[Also.BUSY] else row_of(short)
+        if found is not None:
+            self.given.widen(found[1].scratch)
+        return found
 
 
 def rest(left: tuple[Any, int, int, int, int, int]) -> None:

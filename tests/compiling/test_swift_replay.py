@@ -17,9 +17,8 @@ import pytest
 import lazyarr as np
 from lazyarr.arrays import plain
 from lazyarr.compiler import COMPILER
-from lazyarr.compiling import swift_replay
-from lazyarr.compiling.short import Short
-from lazyarr.compiling.swift_replay import SWIFT
+from lazyarr.compiling import short, swift_replay
+from lazyarr.compiling.short import SWIFT, Short
 from lazyarr.config import OBSERVED, plan_key
 from lazyarr.counters import COUNT
 from lazyarr.sight_rows import MOST_VALUES, Also
@@ -508,10 +507,10 @@ def test_the_code_is_loaded_once_it_pays(monkeypatch: pytest.MonkeyPatch, code: 
         pytest.skip("once is enough")
     asked = list[bool]()
     monkeypatch.setattr(swift_replay, "load", lambda compiles: asked.append(compiles))
-    swift = swift_replay.Swift()
-    for _ in range(swift_replay.PAYS):
+    swift = short.Swift()
+    for _ in range(short.PAYS):
         swift.hear()
     assert asked == [False]
-    for _ in range(swift_replay.WRITING_PAYS):
+    for _ in range(short.WRITING_PAYS):
         swift.hear()
     assert asked == [False, True] and swift.left == -1
