@@ -15,8 +15,8 @@ the page asked for, merged with free neighbours, the longest unused given back f
 `Ring`s are address ranges in which pages come round (`ring_pages`), in the place of memory that NumPy needs.
 Those that nobody uses are kept for the next one of their pattern: cached bytes, too, no more of them than one
 ring has saved.  (The system counts a page as often as it is mapped, and addresses may be scarce: of these
-rings have no more than NumPy's temporaries would have, where they are many.)  To map a ring takes as long as to
-touch new pages, but pages that were free before need no touching: so who asks for other patterns all the
+rings have no more than NumPy's temporaries would have, where they are many.)  To map a ring takes as long as
+to touch new pages, but pages that were free before need no touching: so who asks for other patterns all the
 time gets none, and needs whole buffers, until one is asked for twice.
 """
 
