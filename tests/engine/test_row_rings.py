@@ -47,6 +47,7 @@ SWEEPS = {
 def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(row_room, "cache_bytes", lambda: 1 << 18)
     monkeypatch.setattr(plan, "STRIP_BLOCKS", 3)
+    monkeypatch.setattr(buffers._allocator, "_credit", buffers.IN_VAIN)
     planning.forget()
     with options(jit="always", plan="always", verify=True, num_threads=request.param):
         yield
@@ -350,7 +351,6 @@ def test_who_asks_for_other_rings_all_the_time_gets_whole_buffers() -> None:
     """Mapping a ring takes longer than to use pages again; but what is asked for twice is mapped."""
     allocator: Any = buffers._allocator
     buffers.trim()
-    allocator._credit = buffers.IN_VAIN
     allocator._asked.clear()
 
     def found(rows: int) -> bool:
