@@ -34,6 +34,10 @@ FEW = 8
 """Of an array that the caches hold nothing is kept, unless it is one element of so many: to read it again
 takes no longer than to read what was kept."""
 
+OUT = 10
+"""No sums are made of what is kept where less than one element of so many is left out: both sums of each
+octet take longer than to read these again."""
+
 MOST = 256
 """Kinds of masks, and ways to keep; all are forgotten when there are more."""
 
@@ -181,10 +185,12 @@ def _chosen(geo: numpy.ndarray, known: Outlook) -> Choice | None:
     leaf, octets, unit, behind = 0, count, 1, size
     if count > most:
         leaf, octets, unit, behind = leaf_of(count), count // OCTET, OCTET, 2 * size
-        if not (leaf and known.summed and geo.dtype.char in SUMMED and "+avx512f" in host().features):
+        most = geo.size - geo.size // OUT
+        fits = leaf and known.summed and count <= most and geo.dtype.char in SUMMED
+        if not (fits and "+avx512f" in host().features):
             return None
         half = octets.bit_length() - 5          # (the leaf goes by these bits of their number)
-        most = (((octets >> half) + 1) << half) * OCTET - 1
+        most = min(most, (((octets >> half) + 1) << half) * OCTET - 1)
     op = _op(known.choice, leaf, octets, geo.size // unit + 1)
     region = fresh((words_for(known.ranks.size - HEAD - 1, op.room * behind),), _WORDS)
     low, high = op.room * unit * 3 // 4, min(most, (op.room - op.room // (2 * MORE)) * unit)

@@ -33,6 +33,7 @@ def forced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> A
     monkeypatch.setattr(outlook, "_outlooks", {})
     monkeypatch.setattr(outlook, "LEAST", 1)
     monkeypatch.setattr(outlook, "FEW", 1)
+    monkeypatch.setattr(outlook, "OUT", 1 << 62)
     monkeypatch.setattr(outlook, "PAUSES", (0, 0))
     with lazyarr.options(jit="always", num_threads=request.param):
         yield
