@@ -22,7 +22,7 @@ from lazyarr.compiling.chunks import kind_of
 from lazyarr.compiling.finding import replay_for
 from lazyarr.compiling.known import Key, Known
 from lazyarr.compiling.lifting import Lifted, lifted
-from lazyarr.compiling.replay import Misfit, Replay
+from lazyarr.compiling.replay import Flagged, Misfit, Replay
 from lazyarr.compiling.short import is_watched, short_way
 from lazyarr.compiling.telling import told
 from lazyarr.compiling.trace import Root
@@ -136,9 +136,13 @@ class Compiled:
         if last is not None and not kwargs:
             try:
                 result = last(args)
+            except Flagged:
+                _misfit(self._known, last.key, last.replay)
+                return MISFIT
             except Misfit:                  # also where a layout is another one
                 result = MISFIT
             if result is not MISFIT:
+                last.replay.misfits = 0
                 self.reach = last.replay.reach
                 COUNT.traced_calls += 1
                 return result
@@ -176,7 +180,7 @@ class Compiled:
         replay.misfits, self.reach = 0, replay.reach
         COUNT.traced_calls += 1
         if not kwargs and len(args) == len(inputs):
-            known.last = short_way(known, replay, args)
+            known.last = short_way(known, key, replay, args)
         return result
 
     def _with_loops(self) -> Callable[..., Any]:

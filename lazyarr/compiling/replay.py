@@ -24,6 +24,10 @@ class Misfit(Exception):
     """This call is not one that the replay is for: the function itself does it."""
 
 
+class Flagged(Misfit):
+    """It was run, and raised floating-point flags: nobody need look at the call again."""
+
+
 class Numbers:
     """The numbers of a call.
 

@@ -19,10 +19,10 @@ from lazyarr.arrays import ndarray
 from lazyarr.awaited import Awaited
 from lazyarr.compiling.calling import MISFIT, WARNED, warned
 from lazyarr.compiling.interpret import Link
-from lazyarr.compiling.known import RUNTIME, Known
+from lazyarr.compiling.known import RUNTIME, Key, Known
 from lazyarr.compiling.large import Large
 from lazyarr.compiling.places import Cell, Launch
-from lazyarr.compiling.replay import Replay, converted
+from lazyarr.compiling.replay import Flagged, Replay, converted
 from lazyarr.config import OBSERVED, is_observed, plan_key
 from lazyarr.error_state import look, loud, remembered
 from lazyarr.expr import LOCK
@@ -100,8 +100,8 @@ class Layout(NamedTuple):
 class Short:
     """The way to a large replay, as long as the options are those of now."""
 
-    def __init__(self, known: Known, replay: Large, looks: Sequence[Any]) -> None:
-        self.known, self.replay, self.options = known, replay, plan_key()
+    def __init__(self, known: Known, key: Key, replay: Large, looks: Sequence[Any]) -> None:
+        self.known, self.key, self.replay, self.options = known, key, replay, plan_key()
         self.looks = looks
         self.homes: list[Any] = [None] * len(looks)
         """What has each place when a call begins."""
@@ -139,7 +139,9 @@ class Short:
             with LOCK:                          # as all evaluations; a fork waits for it
                 found = SWIFT.code.call(self.row, args, plan_key())
             if found is not None:
-                return MISFIT if found is False else found
+                if found is False:
+                    raise Flagged
+                return found
         self._hear()
         if len(args) != len(self.looks) or not self.known.holds():
             return MISFIT
@@ -195,7 +197,7 @@ class Short:
                 for k in each.ends:
                     homes[k] = None
         if raised & WARNED:
-            return MISFIT
+            raise Flagged
         return replay.build([homes[k] for k, _, _ in self.results], args, numbers)
 
     def _hear(self) -> None:
@@ -278,7 +280,7 @@ def is_watched() -> bool:
     )
 
 
-def short_way(known: Known, replay: Replay, args: Sequence[Any]) -> Short | Last | None:
+def short_way(known: Known, key: Key, replay: Replay, args: Sequence[Any]) -> Short | Last | None:
     """The way for calls like one that was just made; None where there is more to be looked at."""
     simple = all(x.__class__ in RUNTIME or x.__class__ in (ndarray, numpy.ndarray) for x in args)
     if not simple or replay.written or known.pinned:
@@ -292,7 +294,7 @@ def short_way(known: Known, replay: Replay, args: Sequence[Any]) -> Short | Last
         return None                             # (other geometries are new objects from call to call)
     way: Short | None = replay.short
     if way is None or way.options is not plan_key() or not all(map(_is_alike, way.looks, looks)):
-        way = replay.short = Short(known, replay, looks)
+        way = replay.short = Short(known, key, replay, looks)
     return way
 
 

@@ -351,6 +351,23 @@ def test_flags(code: Any) -> None:
             f(np.array(large))
 
 
+def test_flagged_calls_are_not_looked_at_again(code: Any) -> None:
+    """The function itself follows at once; and calls in between show that the replay is right for others."""
+    f, (x,) = np.compile(lambda x: x * 1e10), drawn(4)
+    large, usual = x.copy(), np.array(x)
+    large[5, 5] = 1e300
+    flagged = np.array(large)
+    np.evaluate(flagged, usual)
+    way = met(f, usual)
+    for _ in range(20):
+        before = COUNT.native_launches, COUNT.misfits
+        with pytest.warns(RuntimeWarning, match="overflow"):
+            np.evaluate(f(flagged))
+        assert (COUNT.native_launches - before[0], COUNT.misfits - before[1]) == (2, 1)
+        f(usual)
+        assert f._known.last is way
+
+
 @pytest.mark.parametrize("count", [MOST_VALUES, MOST_VALUES + 1, 3 * MOST_VALUES])
 def test_so_many_arguments(count: int, by_python: list[Short], code: Any) -> None:
     """There is room for some; calls with more are Python's."""
