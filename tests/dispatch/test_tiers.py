@@ -15,7 +15,7 @@ import pytest
 
 import lazyarr as np
 from lazyarr import hot, kernel_index, kernels, launch_rows, planning
-from lazyarr.compiling import face, small
+from lazyarr.compiling import short, small
 from lazyarr.counters import COUNT
 from lazyarr.dispatch import cache, image, jit
 from lazyarr.dispatch.gates import Gate
@@ -161,7 +161,7 @@ def test_a_tier_that_is_asked_for_stays(soon, tier):
 
 def test_replays_of_compiled_functions(soon, monkeypatch):
     monkeypatch.setattr(small, "COUNTED", 1)
-    monkeypatch.setattr(face, "OBSERVED", [])           # what other tests have left: nothing is replayed then
+    monkeypatch.setattr(short, "OBSERVED", [])          # what other tests have left: nothing is replayed then
     f = np.compile(lambda a, b: chain(np, a, b))
     a, b, traced = A[:4], B[:4], COUNT.traced_calls
     for _ in range(8):

@@ -14,6 +14,13 @@ import pytest
 import lazyarr
 from lazyarr.values import LEDGER
 
+@pytest.fixture(autouse=True, scope="module")
+def _little_to_collect() -> None:
+    """What tests of before have left, caches above all, is no garbage, and not gone through again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 SIZES = 10, 1000, 70_000, 400_000
 
 
