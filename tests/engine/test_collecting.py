@@ -14,9 +14,10 @@ import pytest
 import lazyarr
 from lazyarr.values import LEDGER
 
+
 @pytest.fixture(autouse=True, scope="module")
 def _little_to_collect() -> None:
-    """What tests of before have left, caches above all, is no garbage, and not gone through again and again."""
+    """What tests of before have left, caches above all, is no garbage, and not gone through each time."""
     gc.collect()
     gc.freeze()
 
