@@ -142,7 +142,9 @@ class Word(IntEnum):
     EMPTY = 67
     PROBE = 68
     """`swift_nodes.probed`."""
-    END = 69
+    GRANTED = 69
+    """`geometry.probe`."""
+    END = 70
 
 
 OPERAND = 2 + 2 * AXES

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from lazyarr.geometry import PROBED
 from lazyarr.nodes_inputs import Inputs, fill
 from lazyarr.nodes_ir import BITS, Entry, Making, Places, When, Word
 from lazyarr.object_fields import LENGTH
@@ -78,6 +79,12 @@ def make(of: Places, name: str) -> Making:
     with f.when("eq", is_flagged, 0):
         f.held(none)
     owned.append(f.get(loc))
+    with f.when("uge", size, PROBED):
+        answer = f.within("@called", f.known(Word.GRANTED), region)
+        with f.when("eq", answer, 0):
+            let_go()
+            f.give(0)
+        f.on(Word.DECREF, answer)
 
     inputs.make(f.add(is_pair, 1), give_up, let_go)
     fields = {

@@ -135,7 +135,7 @@ class Table:
 def _row(fn: numpy.ufunc, args: tuple[Any, ...], recipe: Any) -> tuple[list[int], Any] | None:
     """The words of an entry, and what they refer to."""
     geo = recipe.geo
-    if geo.dtype.kind == "c" or geo.nbytes >= PROBED or id(geo.dtype) not in CHARS:
+    if geo.dtype.kind == "c" or id(geo.dtype) not in CHARS:
         return None
     words = [0] * Entry.END
     nbytes = geo.nbytes
@@ -289,7 +289,7 @@ def _words(table: Table) -> numpy.ndarray:
     objects = {
         Word.LAZY: ndarray, Word.LAUNCH: launch, Word.CAPTURE: capture,
         Word.USUAL: usual, Word.ALWAYS: always, Word.CROWDED: crowded, Word.WRITTEN: settled,
-        Word.PROBE: probed,
+        Word.PROBE: probed, Word.GRANTED: probe,
     }  # fmt: skip
     _KEPT.append(objects)
     for at, x in objects.items():

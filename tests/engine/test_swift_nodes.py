@@ -19,7 +19,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import counters, recipes, swift_nodes
+from lazyarr import counters, geometry, recipes, swift_nodes
 from lazyarr.compiler import COMPILER
 from lazyarr.counters import COUNT
 from lazyarr.expr import Expr, Read
@@ -217,6 +217,35 @@ def test_one_function_of_python_runs(monkeypatch: Any) -> None:
             for _ in range(3):
                 called = functions_of(call)
             assert called and set(called) <= {"call", "getitem", "setitem", "product", "reflected_product"}
+
+
+def test_the_system_is_asked_for_large_results(monkeypatch: Any) -> None:
+    """Of 128 MB, which nobody computes here: refused at the call, as in NumPy, and nothing is held then."""
+    x, y = np.array(numpy.ones((1, 1 << 13))), np.array(numpy.ones((1 << 11, 1)))
+    for _ in range(3):
+        found = x + y
+        assert found.nbytes == 1 << 27
+    made = list[Any]()
+    built = recipes._built
+    monkeypatch.setattr(recipes, "_built", lambda *given: made.append(given) or built(*given))
+    monkeypatch.setattr(geometry, "_granted", 0)
+    del found
+    before, built_before = LEDGER.unallocated, COUNT.nodes_built
+    found = x + y
+    assert not made and COUNT.nodes_built == built_before + 1 and geometry._granted in (0, 1 << 27)
+    del found
+    geometry._granted = 0
+
+    def refused(*_: Any) -> Any:
+        raise MemoryError("refused")
+
+    references = sys.getrefcount(x.storage.value), sys.getrefcount(y.geo)
+    with monkeypatch.context() as patched, pytest.raises(MemoryError, match="refused"):
+        patched.setattr(numpy, "empty", refused)
+        x + y
+    after = sys.getrefcount(x.storage.value), sys.getrefcount(y.geo)
+    assert after == references and LEDGER.unallocated == before
+    assert not made
 
 
 def test_nothing_is_held() -> None:
