@@ -38,10 +38,7 @@ def sighted(of: Any, name: str) -> Sighted:
         f.set(at, f.load(f.get(at), 8 * Row.NEXT))
     row, made = f.get(at), f.variable(0)
     held = list[str]()
-    f.store(1, f.words, 8 * Also.BUSY)
-    threads = f.load(row, 8 * Row.THREADS)
-    with f.when("sgt", threads, 1):
-        f.on(Also.STIR, threads)                # (they take as long as all that is left till the launch)
+    begin(f, row)
 
     def let_go() -> None:
         """Of results, and of values and the plan once these are held."""
@@ -90,6 +87,14 @@ def sighted(of: Any, name: str) -> Sighted:
     f.refuse_if("eq", f.within("@hear", f.get(warming), took), 0)
     f.give(f.held(f.known(Word.TRUE)))
     return f
+
+
+def begin(f: Sighted, row: str) -> None:
+    """A call is under way; helpers that sleep wake up."""
+    f.store(1, f.words, 8 * Also.BUSY)
+    threads = f.load(row, 8 * Row.THREADS)
+    with f.when("sgt", threads, 1):
+        f.on(Also.STIR, threads)                # (they take as long as all that is left till the launch)
 
 
 def timed(f: Sighted, launch: str, root: str, let_go: Callable[[], None]) -> tuple[str, str]:

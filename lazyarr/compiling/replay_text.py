@@ -22,7 +22,7 @@ from lazyarr.nodes_ir import Making, Word, alike, leaf, whole
 from lazyarr.object_fields import DATA, ITEMS, LENGTH, TYPE, VALUE
 from lazyarr.sight_looks import Sighted
 from lazyarr.sight_rows import Also, Row
-from lazyarr.sight_text import LAUNCHING, timed
+from lazyarr.sight_text import LAUNCHING, begin, timed
 from lazyarr.walk_ir import MISSING
 
 
@@ -102,10 +102,7 @@ def replayed(of: Any, name: str, argument: int) -> Sighted:
     f.decline_if("ne", f.known(Also.BUSY), 0)
     f.decline_if("eq", f.within("@fits", row, args, options), 0)
     made, held = f.variable(0), list[str]()
-    f.store(1, f.words, 8 * Also.BUSY)
-    threads = f.load(row, 8 * Row.THREADS)
-    with f.when("sgt", threads, 1):
-        f.on(Also.STIR, threads)                # (they take as long as all that is left till the launch)
+    begin(f, row)
 
     def let_go() -> None:
         """Of results, and of arguments once these are held."""

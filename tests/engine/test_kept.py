@@ -7,7 +7,7 @@ Lengths lie round the boundaries of octets, leaves, blocks and chunks; masks kee
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy
@@ -107,6 +107,18 @@ def masks_of(n: int) -> dict[str, numpy.ndarray]:
     }
 
 
+def rounds(char: str, times: int) -> Iterator[tuple[numpy.ndarray, numpy.ndarray, Any, Any]]:
+    """Arrays and masks, NumPy's and ours, after so many sums of what is kept, which are right."""
+    for n in SIZES:
+        a = values(char, n)
+        x = lazyarr.array(a)
+        for mask in masks_of(n).values():
+            m = lazyarr.array(mask)
+            for _ in range(times):
+                equal(x[m].sum(), a[mask].sum())
+            yield a, mask, x, m
+
+
 SIZES = (CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5, 11 * CHUNK + BLOCK + 3)
 
 
@@ -114,15 +126,9 @@ SIZES = (CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5, 11 * CHUNK + BLOCK + 3)
 @pytest.mark.parametrize("char", "df")
 def test_sums(char: str, counted: Counted) -> None:
     used = 0
-    for n in SIZES:
-        a = values(char, n)
-        x = lazyarr.array(a)
-        for mask in masks_of(n).values():
-            m = lazyarr.array(mask)
-            for _ in range(3):
-                equal(x[m].sum(), a[mask].sum())
-            leaf = leaf_of(int(mask.sum()))
-            used += leaf > 0 and head(*counted[-1])[LEAFS] == leaf
+    for _, mask, _, _ in rounds(char, 3):
+        leaf = leaf_of(int(mask.sum()))
+        used += leaf > 0 and head(*counted[-1])[LEAFS] == leaf
     assert used > 8 or not SUMS
 
 
@@ -164,16 +170,10 @@ def test_leaves_of_a_count() -> None:
 @pytest.mark.parametrize("char", CHARS)
 def test_elements(char: str, counted: Counted) -> None:
     used = 0
-    for n in SIZES:
-        a = values(char, n)
-        x = lazyarr.array(a)
-        for mask in masks_of(n).values():
-            m = lazyarr.array(mask)
-            for _ in range(2):
-                equal(x[m].sum(), a[mask].sum())
-            assert head(*counted[-1])[ELEMENTS] in (0, mask.sum())      # (0: a thread waited too long)
-            used += head(*counted[-1])[ELEMENTS] > 0
-            equal(x[m], a[mask])
+    for a, mask, x, m in rounds(char, 2):
+        assert head(*counted[-1])[ELEMENTS] in (0, mask.sum())      # (0: a thread waited too long)
+        used += head(*counted[-1])[ELEMENTS] > 0
+        equal(x[m], a[mask])
     assert used > 20
 
 
