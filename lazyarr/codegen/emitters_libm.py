@@ -110,20 +110,13 @@ def _parts(b: Builder, x: str) -> tuple[str, str]:
 
 
 def _exp_rest(b: Builder, xs: Sequence[str], made: Sequence[Found]) -> list[str]:
-    """Small ones are sums of rounded products; far away are infinities, and zeros; the ends are NumPy's."""
-    results, ends = [], []
+    """Far away are infinities, and zeros; small ones, and the ends of the range, are rarer still."""
+    results, others = [], []
     one = _real(b, 1.0)
     for x, (found, where) in zip(xs, made, strict=True):
         bits = _bits(b, x)
         size = _int(b, "and", bits, SIZE)
         negative = icmp(b, BITS, "slt", bits, ZERO)
-        inside = icmp(b, BITS, "slt", size, _whole(b, ENDS))
-        small = and_(b, where, and_(b, negative, inside))
-        scale, tail = _parts(b, x)
-        raised = convert(b, "bitcast", BITS, _int(b, "add", scale, LOW << MANTISSA), REAL)
-        raised = select(b, REAL, small, raised, one)
-        raised = _op(b, "fadd", _op(b, "fmul", raised, tail), raised)
-        found = select(b, REAL, small, _op(b, "fmul", raised, _real(b, 2.0**-LOW)), found)
         limit = select(b, BITS, negative, _whole(b, BELOW), _whole(b, ABOVE))
         far = icmp(b, BITS, "sgt", size, limit)
         endless = icmp(b, BITS, "sgt", size, _whole(b, INFINITE - 1))
@@ -133,7 +126,24 @@ def _exp_rest(b: Builder, xs: Sequence[str], made: Sequence[Found]) -> list[str]
         itself = select(b, REAL, icmp(b, BITS, "eq", bits, _whole(b, INFINITE | SIGN)), ZERO, itself)
         beyond = select(b, REAL, endless, itself, _op(b, "fmul", outer, outer))
         results.append(select(b, REAL, far, beyond, found))
-        ends.append(and_(b, where, not_(b, or_(b, far, inside))))
+        others.append(and_(b, where, not_(b, far)))
+    left = list(zip(results, others, strict=True))
+    return b.rarely(any_of(b, others), b.ty(REAL), results, lambda: _small_exp(b, xs, left))
+
+
+def _small_exp(b: Builder, xs: Sequence[str], made: Sequence[Found]) -> list[str]:
+    """Small ones are sums of rounded products; the ends of the range are NumPy's."""
+    results, ends = [], []
+    for x, (found, where) in zip(xs, made, strict=True):
+        bits = _bits(b, x)
+        inside = icmp(b, BITS, "slt", _int(b, "and", bits, SIZE), _whole(b, ENDS))
+        small = and_(b, where, and_(b, inside, icmp(b, BITS, "slt", bits, ZERO)))
+        scale, tail = _parts(b, x)
+        raised = convert(b, "bitcast", BITS, _int(b, "add", scale, LOW << MANTISSA), REAL)
+        raised = select(b, REAL, small, raised, _real(b, 1.0))
+        raised = _op(b, "fadd", _op(b, "fmul", raised, tail), raised)
+        results.append(select(b, REAL, small, _op(b, "fmul", raised, _real(b, 2.0**-LOW)), found))
+        ends.append(and_(b, where, not_(b, inside)))
     return b.rarely(any_of(b, ends), b.ty(REAL), results, lambda: by_numpy(b, "exp", xs))
 
 
@@ -205,13 +215,19 @@ def _near_log(b: Builder, x: str, where: str) -> str:
 
 
 def _log_rest(b: Builder, xs: Sequence[str], made: Sequence[Found]) -> list[str]:
-    """Of zeros they are quotients; the rest is NumPy's."""
+    """Of zeros they are quotients; infinity, and what is no number, stay; all else is NumPy's."""
     results, others = [], []
+    one = _real(b, 1.0)
     for x, (found, where) in zip(xs, made, strict=True):
-        zero = icmp(b, BITS, "eq", _int(b, "and", _bits(b, x), SIZE), ZERO)
-        least = _op(b, "fdiv", _real(b, -1.0), select(b, REAL, zero, ZERO, _real(b, 1.0)))
-        results.append(select(b, REAL, zero, least, found))
-        others.append(and_(b, where, not_(b, zero)))
+        bits = _bits(b, x)
+        size = _int(b, "and", bits, SIZE)
+        zero = icmp(b, BITS, "eq", size, ZERO)
+        stays = icmp(b, BITS, "sgt", size, _whole(b, INFINITE - 1))
+        stays = and_(b, stays, not_(b, icmp(b, BITS, "eq", bits, _whole(b, INFINITE | SIGN))))
+        least = _op(b, "fdiv", _real(b, -1.0), select(b, REAL, zero, ZERO, one))
+        itself = _op(b, "fadd", select(b, REAL, stays, x, one), one)
+        results.append(select(b, REAL, stays, itself, select(b, REAL, zero, least, found)))
+        others.append(and_(b, where, not_(b, or_(b, zero, stays))))
     return b.rarely(any_of(b, others), b.ty(REAL), results, lambda: by_numpy(b, "log", xs))
 
 

@@ -36,7 +36,8 @@ CHANGED = {
 TARGET = host_level()
 OTHER_TARGET = {
     "name": "X", "features": "+x", "vector_bytes": 8, "fma": not TARGET.fma, "half": not TARGET.half,
-    "machine": "m", "triple": "t", "off": ("tile",), "equal": ((PARFOR.body[2].op, PARFOR.body[2].sig, "NumPy"),),
+    "machine": "m", "triple": "t", "off": ("tile",),
+    "equal": ((PARFOR.body[2].op, PARFOR.body[2].sig, "NumPy"),),
 }  # fmt: skip
 OTHER_OPTION = {"math": "native", "tier": 1}
 """Another value of each option that changes text."""
