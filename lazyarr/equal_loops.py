@@ -157,6 +157,29 @@ KNOWN: dict[Key, Known] = {
         ),
         any_nan=True,
     ),
+    ("log2", "d->d", LIBM): Known(
+        0x4EF2A7F1, 1 << 13, 0x3F90 << 48, 8, False,
+        (
+            # Of 1 / ln2's parts, of the coefficients, of those near 1.
+            0x3FF05448DD668DB3, 0x3FEF799DD18E5ED8, 0x3FEFFAE009268E91, 0x3FF0149026B0C9C3,
+            0x3FF0C4E7A7678F54, 0x3FF188AE608E5B1F, 0x3FF0BDEDD99B7AF5, 0x3FEE4BA2CC3477B1,
+            0x3FF0BF98C2366491, 0x3FF0C2CAECABF9A1, 0x3FED49CD024470FF, 0x3FF0CE0B03042770,
+            0x3FF3008BC2879DC9, 0x3FF0546544960BE3, 0x3FF072B1EC7E8D1C, 0x3FF0A98AE1AD8977,
+            0x3FEEA5559668AA66, 0x3FEEBB8235502DFA, 0x3FF07FBC818B3BA2, 0x3FF0B23AB4312CC4,
+            0x3FF0B1006CF455CC, 0x3FF0AD3300C83922, 0x3FF0A1B73C8C9BD6, 0x3FF09B3C257B8F37,
+            0x3FF0A060A6504976, 0x3FEEA6DEF0FEAEE0,
+        ),
+        (
+            0.0, 1.0, 0.5, 0.6875, 1.375, 0.9576029777526855, 1.0442743301391602, 2.0**-1022,
+            1.7976931348623157e308, -(2.0**-1022),
+        ),
+        (
+            (1.0, ""), (0.0, "divide by zero"), (-0.0, "divide by zero"), (-1.0, "invalid value"),
+            (-1e-310, "invalid value"), (-float("inf"), "invalid value"), (float("inf"), ""), (1e-310, ""),
+            (float("nan"), ""),
+        ),
+        any_nan=True,
+    ),
     ("exp", "d->d", SVML): Known(
         0xA144EACA, 1 << 13, 0x3C90 << 48, 6, True,
         (

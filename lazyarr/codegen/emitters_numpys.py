@@ -12,7 +12,7 @@ from __future__ import annotations
 import struct
 from functools import cache
 
-from lazyarr.codegen import emitters_libm, emitters_numpys_double
+from lazyarr.codegen import emitters_libm, emitters_libm_log, emitters_numpys_double
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emitters import Emit, bound
 from lazyarr.codegen.emitters_anatomy import avx512, fills_registers
@@ -194,12 +194,13 @@ FUNCTIONS: dict[Key, Fn] = {
     ("exp", "f->f", OWN): exp,
     ("log", "f->f", OWN): log,
     ("exp", "d->d", LIBM): emitters_libm.exp,
-    ("log", "d->d", LIBM): emitters_libm.log,
+    ("log", "d->d", LIBM): emitters_libm_log.log,
+    ("log2", "d->d", LIBM): emitters_libm_log.log2,
     ("exp", "d->d", SVML): emitters_numpys_double.exp,
     ("log", "d->d", SVML): emitters_numpys_double.log,
 }
 
-BRANCHING = {("log", "f->f"), ("exp", "d->d"), ("log", "d->d")}
+BRANCHING = {("log", "f->f"), ("exp", "d->d"), ("log", "d->d"), ("log2", "d->d")}
 """Their hot code has more than one basic block."""
 
 

@@ -1,4 +1,4 @@
-"""Tables of the GNU C library's exponential and logarithm of float64, by the bits of their numbers.
+"""Tables of the GNU C library's exponential and logarithms of float64, by the bits of their numbers.
 
 Two in a row, as a lane loads them at once.  They are those of ARM's optimized routines (MIT, Copyright Arm
 Limited), as the C library has them: results follow from them to the last bit.
@@ -105,3 +105,29 @@ LOGARITHMS = _rows("""
     3fe77907f2170657 3fd3d54ffbaf3000 3fe756cadbd6130c 3fd432eee32fe000
 """)
 """For the k-th of 128 ranges of m, from 0.6875 on: c, near 1 / m, and -log(c)."""
+
+LOGARITHMS_TO_TWO = _rows("""
+    3ff724286bb1acf8 bfe1095feecdb000 3ff6e1f766d2cca1 bfe08494bd76d000 3ff6a13d0e30d48a bfe00143aee8f800
+    3ff661ec32d06c85 bfdefec5360b4000 3ff623fa951198f8 bfddfdd91ab7e000 3ff5e75ba4cf026c bfdcffae0cc79000
+    3ff5ac055a214fb8 bfdc043811fda000 3ff571ed0f166e1e bfdb0b67323ae000 3ff53909590bf835 bfda152f5a2db000
+    3ff5014fed61addd bfd9217f5af86000 3ff4cab88e487bd0 bfd8304db0719000 3ff49539b4334fee bfd74189f9a9e000
+    3ff460cbdfafd569 bfd6552bb5199000 3ff42d664ee4b953 bfd56b23a29b1000 3ff3fb01111dd8a6 bfd483650f5fa000
+    3ff3c995b70c5836 bfd39de937f6a000 3ff3991c4ab6fd4a bfd2baa1538d6000 3ff3698e0ce099b5 bfd1d98340ca4000
+    3ff33ae48213e7b2 bfd0fa853a40e000 3ff30d191985bdb1 bfd01d9c32e73000 3ff2e025cab271d7 bfce857da2fa6000
+    3ff2b404cf13cd82 bfccd3c8633d8000 3ff288b02c7ccb50 bfcb26034c14a000 3ff25e2263944de5 bfc97c1c2f4fe000
+    3ff234563d8615b1 bfc7d6023f800000 3ff20b46e33eaf38 bfc633a71a05e000 3ff1e2eefdcda3dd bfc494f5e9570000
+    3ff1bb4a580b3930 bfc2f9e424e0a000 3ff19453847f2200 bfc162595afdc000 3ff16e06c0d5d73c bfbf9c9a75bd8000
+    3ff1485f47b7e4c2 bfbc7b575bf9c000 3ff12358ad0085d1 bfb960c60ff48000 3ff0fef00f532227 bfb64ce247b60000
+    3ff0db2077d03a8f bfb33f78b2014000 3ff0b7e6d65980d9 bfb0387d1a42c000 3ff0953efe7b408d bfaa6f9208b50000
+    3ff07325cac53b83 bfa47a954f770000 3ff05197e40d1b5c bf9d23a8c50c0000 3ff03091c1208ea2 bf916a2629780000
+    3ff0101025b37e21 bf7720f8d8e80000 3fefc07ef9caa76b 3f86fe53b1500000 3fef4465d3f6f184 3fa11ccce10f8000
+    3feecc079f84107f 3fac4dfc8c8b8000 3fee573a99975ae8 3fb3aa321e574000 3fede5d6f0bd3de6 3fb918a0d08b8000
+    3fed77b681ff38b3 3fbe72e9da044000 3fed0cb5724de943 3fc1dcd2507f6000 3feca4b2dc0e7563 3fc476ab03dea000
+    3fec3f8ee8d6cb51 3fc7074377e22000 3febdd2b4f020c4c 3fc98ede8ba94000 3feb7d6c006015ca 3fcc0db86ad2e000
+    3feb20366e2e338f 3fce840aafcee000 3feac57026295039 3fd0790ab4678000 3fea6d01bc2731dd 3fd1ac056801c000
+    3fea16d3bc3ff18b 3fd2db11d4fee000 3fe9c2d14967fead 3fd406464ec58000 3fe970e4f47c9902 3fd52dbe093af000
+    3fe920fb3982bcf2 3fd651902050d000 3fe8d30187f759f1 3fd771d2cdeaf000 3fe886e5ebb9f66d 3fd88e9c857d9000
+    3fe83c97b658b994 3fd9a80155e16000 3fe7f405ffc61022 3fdabe186ed3d000 3fe7ad22181415ca 3fdbd0f2aea0e000
+    3fe767dcf99eff8c 3fdce0a43dbf4000
+""")
+"""For the k-th of 64 ranges of m, from 0.6875 on: c, near 1 / m, and -log2(c)."""
