@@ -46,11 +46,8 @@ LOG2E, LN2_HIGH, LN2_LOW, WHOLE = numbers("""
 """128 / ln2, ln2 / 128 in two parts; a sum with the last one has no bits after the point."""
 TAIL = numbers("0x1.ffffffffffdbdp-2 0x1.555555555543cp-3 0x1.55555cf172b91p-5 0x1.1111167a4d017p-7")
 """(exp(r) - 1 - r) / r**2; the lowest power first."""
-LEAST, RANGE, ENDS = 0x3C90 << 48, 0x4080 << 48, 0x4086200000000000
-"""The bits of 2**-54, below which exponentials are 1; of 512, from which on small ones are summed otherwise;
-and of 708, from which on results may be no normal numbers."""
-LOW = 1022
-"""By so many powers of two small ones are raised before they are summed."""
+LEAST, RANGE = 0x3C90 << 48, 0x4080 << 48
+"""The bits of 2**-54, below which exponentials are 1, and of 512, from which on they are summed otherwise."""
 ABOVE, BELOW = 0x40862E42FEFA39EF, 0x40874910D52D3051
 """The bits of the last numbers, of either sign, whose exponentials are neither infinite nor zero."""
 OUTER = 1000
@@ -58,22 +55,14 @@ OUTER = 1000
 
 
 def _exp(b: Builder, xs: Sequence[str]) -> list[Found]:
-    found = []
-    for x in xs:
-        scale, tail = _parts(b, x)
-        factor = convert(b, "bitcast", BITS, scale, REAL)
-        size = with_integer(b, "and", bits_of_real(b, x), SIZE)
-        found.append((fma(b, factor, tail, factor), icmp(b, BITS, "sgt", size, whole(b, RANGE - 1))))
-    return found
+    return [_one_exp(b, x) for x in xs]
 
 
-def _parts(b: Builder, x: str) -> tuple[str, str]:
-    """The bits of a power of two, and by how much of it the exponential is more.
-
-    Tiny numbers have those of 0, and those far away as well."""
+def _one_exp(b: Builder, x: str) -> Found:
+    """Tiny numbers have the exponential of 0, which is theirs."""
     size = with_integer(b, "and", bits_of_real(b, x), SIZE)
     # (As signed numbers, which the CPU compares.)
-    usual = icmp(b, BITS, "slt", with_integer(b, "sub", size, LEAST - SIGN), whole(b, ENDS - LEAST - SIGN))
+    usual = icmp(b, BITS, "slt", with_integer(b, "sub", size, LEAST - SIGN), whole(b, RANGE - LEAST - SIGN))
     held = select(b, REAL, usual, x, ZERO)
     shifted = fma(b, held, real(b, LOG2E), real(b, WHOLE))
     k = op(b, "fsub", shifted, real(b, WHOLE))
@@ -81,15 +70,18 @@ def _parts(b: Builder, x: str) -> tuple[str, str]:
     r = fma(b, k, real(b, -LN2_LOW), r)
     bits = bits_of_real(b, shifted)
     left, power = look_up(b, "powers", POWERS, with_integer(b, "shl", bits, ROW))
-    scale = op(b, "add", bits_of_real(b, power), with_integer(b, "shl", bits, MANTISSA - SEVEN), BITS)
+    whole_part = with_integer(b, "shl", bits, MANTISSA - SEVEN)
+    scale = convert(b, "bitcast", BITS, op(b, "add", bits_of_real(b, power), whole_part, BITS), REAL)
     square = op(b, "fmul", r, r)
     two, three, four, five = (real(b, x) for x in TAIL)
     tail = fma(b, fma(b, r, three, two), square, op(b, "fadd", left, r))
-    return scale, fma(b, op(b, "fmul", square, square), fma(b, r, five, four), tail)
+    tail = fma(b, op(b, "fmul", square, square), fma(b, r, five, four), tail)
+    return fma(b, scale, tail, scale), icmp(b, BITS, "sgt", size, whole(b, RANGE - 1))
 
 
 def _exp_rest(b: Builder, xs: Sequence[str], made: Sequence[Found]) -> list[str]:
-    """Far away are infinities, and zeros; small ones, and the ends of the range, are rarer still."""
+    """Far away are infinities, and zeros; what lies between is rarer still, and NumPy's: small ones are sums
+    of rounded products, and subnormal ones are rounded otherwise."""
     results, others = [], []
     one = real(b, 1.0)
     for x, (found, where) in zip(xs, made, strict=True):
@@ -106,25 +98,7 @@ def _exp_rest(b: Builder, xs: Sequence[str], made: Sequence[Found]) -> list[str]
         beyond = select(b, REAL, endless, itself, op(b, "fmul", outer, outer))
         results.append(select(b, REAL, far, beyond, found))
         others.append(and_(b, where, not_(b, far)))
-    left = list(zip(results, others, strict=True))
-    return b.rarely(any_of(b, others), b.ty(REAL), results, lambda: _small_exp(b, xs, left))
-
-
-def _small_exp(b: Builder, xs: Sequence[str], made: Sequence[Found]) -> list[str]:
-    """Small ones are sums of rounded products; the ends of the range are NumPy's."""
-    results, ends = [], []
-    for x, (found, where) in zip(xs, made, strict=True):
-        bits = bits_of_real(b, x)
-        inside = icmp(b, BITS, "slt", with_integer(b, "and", bits, SIZE), whole(b, ENDS))
-        small = and_(b, where, and_(b, inside, icmp(b, BITS, "slt", bits, ZERO)))
-        scale, tail = _parts(b, x)
-        raised = convert(b, "bitcast", BITS, with_integer(b, "add", scale, LOW << MANTISSA), REAL)
-        # (Of other lanes the product would be no normal number.)
-        raised, tail = select(b, REAL, small, raised, real(b, 1.0)), select(b, REAL, small, tail, ZERO)
-        raised = op(b, "fadd", op(b, "fmul", raised, tail), raised)
-        results.append(select(b, REAL, small, op(b, "fmul", raised, real(b, 2.0**-LOW)), found))
-        ends.append(and_(b, where, not_(b, inside)))
-    return b.rarely(any_of(b, ends), b.ty(REAL), results, lambda: by_numpy(b, "exp", xs))
+    return b.rarely(any_of(b, others), b.ty(REAL), results, lambda: by_numpy(b, "exp", xs))
 
 
 exp = Function("exp", _exp, _exp_rest, 0.0)

@@ -5,7 +5,7 @@ In:  a Builder as wide as a register.   Out: names of values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import cache
 
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emitters_anatomy import joined
@@ -56,7 +56,7 @@ def fma(b: Builder, x: str, y: str, z: str) -> str:
     return b.intrinsic("fma", REAL, (REAL, x), (REAL, y), (REAL, z))
 
 
-def look_up(b: Builder, name: str, table: Sequence[int], offset: str) -> tuple[str, str]:
+def look_up(b: Builder, name: str, table: tuple[int, ...], offset: str) -> tuple[str, str]:
     """Two numbers for each lane, from the row of a table at an offset in bytes, modulo the table's.
 
     A lane loads its row: that is sooner done than the CPU's gathers of each."""
@@ -73,6 +73,7 @@ def look_up(b: Builder, name: str, table: Sequence[int], offset: str) -> tuple[s
     return shuffled(b, b.ty(REAL), even, odd, left), shuffled(b, b.ty(REAL), even, odd, right)
 
 
-def _memory(table: Sequence[int]) -> str:
+@cache
+def _memory(table: tuple[int, ...]) -> str:
     raw = "".join(f"\\{byte:02X}" for x in table for byte in x.to_bytes(8, "little"))
     return f'c"{raw}"'
