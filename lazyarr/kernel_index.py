@@ -112,8 +112,8 @@ def _named(parfor: Parfor, target: Target) -> Target:
     NumPy may have others.)"""
     if not target.equal:
         return target
-    named = {f"{inst.op} {inst.sig}" for inst in parfor.body}
-    equal = tuple([each for each in target.equal if each in named])
+    named = {(inst.op, inst.sig) for inst in parfor.body}
+    equal = tuple([each for each in target.equal if each[:2] in named])
     return target if equal == target.equal else target._replace(equal=equal)
 
 

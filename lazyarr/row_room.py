@@ -215,9 +215,9 @@ class Room:
     def _calls(self) -> bool:
         """Does it call NumPy's loops?"""
         ops = (node.op for group in self.chain.groups for node in group.nodes)
-        equal = host().equal
+        target = host()
         return any(
-            isinstance(op, Map) and not native(op.name, op.sig) and f"{op.name} {op.sig}" not in equal
+            isinstance(op, Map) and not native(op.name, op.sig) and not target.whose(op.name, op.sig)
             for op in ops
         )
 

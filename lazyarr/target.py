@@ -8,6 +8,12 @@ from __future__ import annotations
 
 from lazyarr.records import NamedTuple
 
+OWN, LIBM, SVML = "NumPy", "libm", "SVML"
+"""NumPy's own code, the C library's, that of NumPy's vector library: it computes in registers of AVX-512."""
+
+Key = tuple[str, str, str]
+"""An elementary function: its name, a signature, whose bits."""
+
 
 class Target(NamedTuple):
     """One CPU level: a row of `cpu_features.LEVELS`, as code generation sees it."""
@@ -28,14 +34,18 @@ class Target(NamedTuple):
     """LLVM target triple; empty for the host's."""
     off: tuple[str, ...] = ()
     """Parts of code generation that are switched off (`switches`)."""
-    equal: tuple[str, ...] = ()
-    """Elementary functions (name and signature) of which kernels may have code of their own, since its bits
-    are those of the running NumPy (`equal_loops`)."""
+    equal: tuple[Key, ...] = ()
+    """Elementary functions of which kernels may have code of their own, since its bits are those of the
+    running NumPy (`equal_loops`)."""
 
     @property
     def x86(self) -> bool:
         """Is it for x86: are there its status flags, its fences?"""
         return self.machine == "x86_64"
+
+    def whose(self, name: str, sig: str) -> str:
+        """Whose bits those of an elementary function are; the empty word: kernels have no code for it."""
+        return next((whose for *each, whose in self.equal if each == [name, sig]), "")
 
     def without(self, name: str, part: str = "") -> bool:
         """Is such a part switched off?"""

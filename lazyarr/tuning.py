@@ -40,7 +40,7 @@ levels."""
 SIDE_BY_SIDE = 2
 """Rows of a stencil side by side, at most: as many as a block has whose sweeps follow each other by rows."""
 
-_OLD, _V3, _V4 = Tuning(16), Tuning(32, rows_ahead=0), Tuning(64, rows_ahead=0)
+_OLD, _V3, _V4 = Tuning(16), Tuning(32, abreast=2, rows_ahead=0), Tuning(64, rows_ahead=0)
 _ICL = Tuning(64, fold_ahead=0)
 """Measured on a Zen 4: its prefetchers follow a stream by themselves, where others get in their way, and rows
 not at all.  The other AVX-512 levels are Xeons', with which it is the other way about."""

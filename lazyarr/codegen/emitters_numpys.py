@@ -3,7 +3,8 @@
 In:  an op, a signature, the target.   Out: how it is emitted, or None: then the kernel calls NumPy's loop.
 A call of NumPy's loop takes operands and results through memory, a block at a time; written here, a function
 is arithmetic like any other.  Its bits, and its flags, have to be those of the running NumPy, which depend on
-NumPy's version and on the CPU: `Target.equal` has the functions for which this was seen (`equal_loops`).
+NumPy's version, the CPU, and the C library: `Target.equal` has the functions for which this was seen
+(`equal_loops`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import struct
 from functools import cache
 
-from lazyarr.codegen import emitters_numpys_double
+from lazyarr.codegen import emitters_libm, emitters_libm_log, emitters_numpys_double
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emitters import Emit, bound
 from lazyarr.codegen.emitters_anatomy import avx512, fills_registers
@@ -28,7 +29,7 @@ from lazyarr.codegen.emitters_types import (
     or_,
     select,
 )
-from lazyarr.target import Target
+from lazyarr.target import LIBM, OWN, SVML, Key, Target
 
 LOG2E, LN2_HIGH, LN2_LOW = map(float.fromhex, ("0x1.715476p+0", "0x1.62e4p-1", "0x1.7f7d1cp-20"))
 """1 / ln2, and ln2 in two parts, of which the first has few bits: its products are exact."""
@@ -189,18 +190,22 @@ def _scaled(b: Builder, t: str, x: str, shifted: str) -> str:
     return x
 
 
-FUNCTIONS: dict[tuple[str, str], Fn] = {
-    ("exp", "f->f"): exp,
-    ("log", "f->f"): log,
-    ("exp", "d->d"): emitters_numpys_double.exp,
-    ("log", "d->d"): emitters_numpys_double.log,
+FUNCTIONS: dict[Key, Fn] = {
+    ("exp", "f->f", OWN): exp,
+    ("log", "f->f", OWN): log,
+    ("exp", "d->d", LIBM): emitters_libm.exp,
+    ("log", "d->d", LIBM): emitters_libm_log.log,
+    ("log2", "d->d", LIBM): emitters_libm_log.log2,
+    ("exp", "d->d", SVML): emitters_numpys_double.exp,
+    ("log", "d->d", SVML): emitters_numpys_double.log,
 }
 
-BRANCHING = {("log", "f->f"), ("exp", "d->d"), ("log", "d->d")}
+BRANCHING = {("log", "f->f"), ("exp", "d->d"), ("log", "d->d"), ("log2", "d->d")}
 """Their hot code has more than one basic block."""
 
 
 @cache
 def numpys(name: str, sig: str, target: Target) -> Emit | None:
     """How to emit one of NumPy's functions, if the running NumPy's bits are these."""
-    return bound(FUNCTIONS[name, sig], lane(sig[0])) if f"{name} {sig}" in target.equal else None
+    whose = target.whose(name, sig)
+    return bound(FUNCTIONS[name, sig, whose], lane(sig[0])) if whose else None

@@ -12,14 +12,10 @@ The numbers, and the order of operations on them, are those of Intel's SVML as N
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, reduce
 
 from lazyarr.codegen.builder import Builder
-from lazyarr.codegen.emitters_anatomy import joined, registers
+from lazyarr.codegen.emitters_registers import Found, Function, any_of, by_numpy
 from lazyarr.codegen.emitters_types import ZERO, literal
-from lazyarr.numpy_loops import symbol_of_loop
-from lazyarr.records import dataclass
-from lazyarr.target import Target
 
 N = 8
 REAL, BITS, MASK = f"<{N} x double>", f"<{N} x i64>", f"<{N} x i1>"
@@ -98,58 +94,6 @@ LOGARITHM_LEFT = _numbers("""
 """-log(1 + k/16), from k = 8 on with ln2, in two parts, of which the first has few bits."""
 
 
-Found = tuple[str, str]
-"""Results, and where they do not hold."""
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """One of them, on registers."""
-
-    name: str
-    make: Callable[[Builder, str], Found]
-    rest: Callable[[Builder, Sequence[str], Sequence[Found]], list[str]]
-    """Of registers, and what `make` found, where there is more to do: the results."""
-    harmless: float
-    """A number of which all is usual."""
-
-    def __call__(self, b: Builder, t: str, x: str) -> str:
-        """Of all lanes; what does not fill a register is filled up."""
-        each, width = b.ty("double"), b.width
-        if not width:
-            one = b.op(f"insertelement {REAL} {_splat(self.harmless)}, double {x}, i64 0")
-            return b.op(f"extractelement {REAL} {self.called(b, one)}, i64 0")
-        if width < N:
-            rest = b.splat("double", literal(self.harmless))
-            full = _shuffled(b, each, x, rest, [min(k, width) for k in range(N)])
-            return _shuffled(b, REAL, self.called(b, full), "poison", range(width))
-        parts = [part for (part,) in registers(b, ("double", x))]
-        return joined(b, "double", self.written(b, parts) if b.hot else [self.called(b, x) for x in parts])
-
-    def written(self, b: Builder, xs: Sequence[str]) -> list[str]:
-        """Of registers side by side."""
-        made = [self.make(b, x) for x in xs]
-        some = _any(b, [where for _, where in made])
-        return b.rarely(some, REAL, [y for y, _ in made], lambda: self.rest(b, xs, made))
-
-    def called(self, b: Builder, x: str) -> str:
-        """By a function of the module's: less code, where there is no time for more."""
-        for each in _apart(self, b.target):
-            b.declare(each)
-        return b.op(f"call {REAL} @{self.name}_of({REAL} {x})")
-
-
-@cache
-def _apart(function: Function, target: Target) -> tuple[str, ...]:
-    """The text of the function, and of what it needs."""
-    b = Builder(target, N)
-    b.label("entry")
-    (found,) = function.written(b, ["%x"])
-    b.do(f"ret {REAL} {found}")
-    head = f"define internal {REAL} @{function.name}_of({REAL} %x) nounwind {{"
-    return *b.declarations, "\n".join([head, *b.lines, "}"])
-
-
 def _exp(b: Builder, x: str) -> Found:
     """Infinities, and what is no number, take the same way: of the first `r` is none, and then small."""
     shifted = _fma(b, x, _splat(LOG2E), _splat(SIXTEENTHS), QUIET_TO_ZERO)
@@ -207,12 +151,7 @@ def _exp_rest(b: Builder, xs: Sequence[str], made: Sequence[Found]) -> list[str]
         lanes = b.op(f"bitcast {MASK} {far} to i{N}")
         rest = (REAL, found), (f"i{N}", lanes), ("i32", str(LOUD))
         results.append(_call(b, "mask.scalef.pd.512", REAL, (REAL, outer), (REAL, x), *rest))
-    b.declare(_numpys_loop("exp"))
-
-    def by_numpy() -> list[str]:
-        return [b.op(f"call {REAL} @exp_by_numpy({REAL} {x}) cold") for x in xs]
-
-    return b.rarely(_any(b, ends), REAL, results, by_numpy)
+    return b.rarely(any_of(b, ends), REAL, results, lambda: by_numpy(b, "exp", xs))
 
 
 def _log_rest(b: Builder, xs: Sequence[str], made: Sequence[Found]) -> list[str]:
@@ -228,30 +167,12 @@ def _log_rest(b: Builder, xs: Sequence[str], made: Sequence[Found]) -> list[str]
     return results
 
 
-exp, log = Function("exp", _exp, _exp_rest, 0.0), Function("log", _log, _log_rest, 1.0)
+def _each(make: Callable[[Builder, str], Found]) -> Callable[[Builder, Sequence[str]], list[Found]]:
+    return lambda b, xs: [make(b, x) for x in xs]
 
 
-@cache
-def _numpys_loop(name: str) -> str:
-    """The text of a function that calls NumPy's loop on a register."""
-    loop = symbol_of_loop(name, "d->d")
-    return f"""declare void @{loop}(ptr, ptr, ptr, ptr)
-define internal {REAL} @{name}_by_numpy({REAL} %x) noinline cold nounwind {{
-  %from = alloca {REAL}, align 64
-  %to = alloca {REAL}, align 64
-  %args = alloca [2 x ptr], align 16
-  %steps = alloca [2 x i64], align 16
-  %count = alloca i64, align 8
-  store {REAL} %x, ptr %from, align 64
-  store ptr %from, ptr %args, align 8
-  %second = getelementptr ptr, ptr %args, i64 1
-  store ptr %to, ptr %second, align 8
-  store <2 x i64> <i64 8, i64 8>, ptr %steps, align 16
-  store i64 {N}, ptr %count, align 8
-  call void @{loop}(ptr %args, ptr %count, ptr %steps, ptr null)
-  %y = load {REAL}, ptr %to, align 64
-  ret {REAL} %y
-}}"""
+exp = Function("exp", _each(_exp), _exp_rest, 0.0)
+log = Function("log", _each(_log), _log_rest, 1.0)
 
 
 # One instruction each
@@ -274,19 +195,8 @@ def _as(b: Builder, x: str, t: str) -> str:
     return b.op(f"bitcast {BITS if t == REAL else REAL} {x} to {t}")
 
 
-def _shuffled(b: Builder, t: str, x: str, y: str, lanes: Sequence[int]) -> str:
-    order = _register("i32", [str(k) for k in lanes])
-    return b.op(f"shufflevector {t} {x}, {t} {y}, <{len(lanes)} x i32> {order}")
-
-
 def _both(b: Builder, name: str, x: str, y: str) -> str:
     return b.op(f"{name} {MASK} {x}, {y}")
-
-
-def _any(b: Builder, masks: Sequence[str]) -> str:
-    """Is some lane True (i1)?"""
-    anywhere = reduce(lambda x, y: _both(b, "or", x, y), masks)
-    return b.op(f"icmp ne i{N} {b.op(f'bitcast {MASK} {anywhere} to i{N}')}, 0")
 
 
 def _select(b: Builder, where: str, x: str, y: str) -> str:

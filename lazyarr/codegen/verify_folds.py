@@ -12,7 +12,7 @@ Only gathers and scatters go elsewhere in their table, for which `verify` has th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from lazyarr.codegen.linear import ZERO, Facts, Poly, poly
 from lazyarr.codegen.loopir import Gather, Kernel, Loop, Once, Scatter
@@ -58,7 +58,7 @@ def verify_folds(r: Reduce, kernel: Kernel, functions: Sequence[Function], block
     promises = {b.symbol: promise(r, kernel, b) for b in functions}
     for b in functions:
         for case in range(promises[b.symbol].cases):
-            Checker(r, kernel, promises, b.symbol, case, block).run(b.text())
+            Checker(r, kernel, promises, b.symbol, case, block).run(b.text(), b.declarations)
 
 
 def promise(r: Reduce, kernel: Kernel, b: Function) -> Promise:
@@ -124,8 +124,9 @@ class Checker:
             return {outer[0]: facts.symbol(LEAST_ROWS), outer[1]: facts.symbol(self.r.lanes)}
         return {}
 
-    def run(self, function: str) -> None:
+    def run(self, function: str, declarations: Iterable[str] = ()) -> None:
         text = Text(function, self.access, self.loaded, self.called, self.facts)
+        text.given(declarations)
         text.values.update({
             "%words": Pointer("words", ZERO), "%ctx": Pointer("context", ZERO), "%start": self.begin,
             "%n": self.count, "%out": Pointer("out", ZERO),

@@ -12,7 +12,7 @@ number that nobody knows.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 from lazyarr.codegen.linear import ZERO, Facts, Number, Poly, poly
@@ -40,7 +40,13 @@ class Condition(NamedTuple):
     other: Value
 
 
-Value = Poly | Pointer | Condition | None
+class Lanes(NamedTuple):
+    """Numbers from 0 to a limit."""
+
+    most: int
+
+
+Value = Poly | Pointer | Condition | Lanes | None
 Access = Callable[["Text", Facts, Pointer, "Poly | int", bool], None]
 """Is so many bytes at a place all right to load, or to store?  Raises what is wrong."""
 Loaded = Callable[["Text", Facts, Pointer], Value]
@@ -64,6 +70,8 @@ class Text:
     def __init__(self, text: str, access: Access, loaded: Loaded, called: Called, facts: Facts) -> None:
         self.access, self.loaded, self.called, self.facts = access, loaded, called, facts
         self.values: dict[str, Value] = {}
+        self.tables: dict[str, int] = {}
+        """Constants of the module's, and their bytes."""
         self.stack: dict[str, int] = {}
         """Stack memory, and its bytes."""
         self.held: dict[tuple[str, Number], Value] = {}
@@ -76,6 +84,14 @@ class Text:
         self.above = self._dominators()
         self.scopes: dict[int, Facts] = {}
         self.line = ""
+
+    def given(self, declarations: Iterable[str]) -> None:
+        """What the module declares."""
+        for text in declarations:
+            found = re.match(r"(@\S+) = internal constant \[(\d+) x i8\] ", text)
+            if found:
+                self.tables[found[1]] = int(found[2])
+                self.values[found[1]] = Pointer(found[1], ZERO)
 
     def fail(self, why: str) -> None:
         raise InvalidKernel(f"{why}: {self.line.strip()}")
@@ -242,6 +258,12 @@ class Text:
                 made = Condition("and", self.value(x), self.value(y))
             elif y == "true":
                 made = Condition("not", self.value(x), None)
+        elif op == "and" and rest.startswith("<"):
+            made = _masked_lanes(rest)
+        elif op == "extractelement":
+            found = re.fullmatch(r"<\d+ x i64> (\S+), i64 \d+", rest)
+            lanes = self.value(found[1]) if found else None
+            made = scope.symbol(0, lanes.most) if isinstance(lanes, Lanes) else None
         elif op == "select":
             made = self.chosen(scope, rest)
         elif op == "getelementptr":
@@ -340,7 +362,11 @@ class Text:
         return self.loaded(self, scope, pointer) if not stored and t in ("i64", "ptr") else None
 
     def touch(self, scope: Facts, pointer: Pointer, count: int, stores: bool) -> None:
-        if pointer.to in self.stack:
+        if pointer.to in self.tables and stores:
+            self.fail("a constant does not change")
+        elif pointer.to in self.tables:
+            self.within(scope, pointer.at, count, self.tables[pointer.to])
+        elif pointer.to in self.stack:
             self.within(scope, pointer.at, count, self.stack[pointer.to])
         else:
             self.access(self, scope, pointer, count, stores)
@@ -388,6 +414,12 @@ def size(t: str) -> int:
     if many:
         return int(many[1]) * size(many[2])
     return SIZES[t] if t in SIZES else int(t[1:]) // 8
+
+
+def _masked_lanes(rest: str) -> Lanes | None:
+    """Of `and`, with one number for all lanes."""
+    found = re.fullmatch(r"<\d+ x i64> \S+, <i64 (\d+)(?:, i64 \1)*>", rest)
+    return Lanes(int(found[1])) if found else None
 
 
 def _vector(stored: str) -> tuple[str, str, str]:

@@ -10,6 +10,7 @@ import pytest
 
 import lazyarr
 from lazyarr.codegen import reduce_pipeline
+from lazyarr.codegen.emitters_numpys import FUNCTIONS
 from lazyarr.codegen.linear import Facts, Poly, poly
 from lazyarr.codegen.reduce_crossed import RUN
 from lazyarr.codegen.reduce_kernel import Reduce
@@ -18,9 +19,10 @@ from lazyarr.codegen.reduce_pipeline import PLACEHOLDER, compile_reduction
 from lazyarr.codegen.reduce_tree import BESIDE, CROSSED
 from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.codegen.verify_folds import Checker, promise
+from lazyarr.codegen.verify_text import Text
 from lazyarr.dispatch.levels import BY_NAME, host_level
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
-from lazyarr.kernels import host
+from lazyarr.target import SVML, Key
 
 TREE = ""
 
@@ -172,13 +174,46 @@ def test_sums() -> None:
 
 
 @pytest.mark.parametrize("hot", [False, True])
-@pytest.mark.parametrize("name", ["exp", "log"])
-@pytest.mark.parametrize("char", "df")
-def test_what_numpys_functions_call_is_given_no_memory(name: str, char: str, hot: bool) -> None:
-    sig = f"{char}->{char}"
+@pytest.mark.parametrize("key", FUNCTIONS, ids=" ".join)
+def test_what_numpys_functions_call_is_given_no_memory(key: Key, hot: bool) -> None:
+    name, sig, whose = key
+    char, level = sig[0], "X86_V4" if whose == SVML else "X86_V3"
     body = (
         Inst("load", char, (), 1), Inst(name, sig, (0,), 0),
         Inst("reduce", char, (1,), Reduction("add", "pairwise", 0, start=0)),
     )  # fmt: skip
     parfor = Parfor("pr", (Operand(char, "z", "out"), Operand(char, "u")), "", body)
-    compile_reduction(parfor, host(), True, hot)
+    compile_reduction(parfor, BY_NAME[level].target._replace(equal=(key,)), True, hot)
+
+
+LOOKED_UP = """define void @f() {
+entry:
+  %0 = and <4 x i64> %x, <i64 2032, i64 2032, i64 2032, i64 2032>
+  %1 = extractelement <4 x i64> %0, i64 1
+  %2 = getelementptr i8, ptr @table, i64 %1
+  %3 = load <2 x double>, ptr %2, align 16
+  ret void
+}"""
+"""A lane reads a row of a table."""
+
+
+@pytest.mark.parametrize(
+    ("what", "other", "size"),
+    [
+        ("", "", 2047), ("@table", "@other", 2048), (r"i64 2032>", "i64 2048>", 2048), ("2032", "2040", 2048),
+        ("= and", "= or", 2048), ("<2 x", "<4 x", 2048),
+        (r"%3 = load (.+?), ptr", r"store \1 zeroinitializer, ptr", 2048),
+    ],
+)  # fmt: skip
+def test_lanes_read_within_tables(what: str, other: str, size: int) -> None:
+    def run(text: str, size: int) -> None:
+        def nobody(*_: object) -> None:
+            raise AssertionError
+
+        function = Text(text, nobody, nobody, nobody, Facts())
+        function.given([f'@table = internal constant [{size} x i8] c"", align 64'])
+        function.run()
+
+    run(LOOKED_UP, 2048)
+    with pytest.raises(InvalidKernel):
+        run(re.sub(what, other, LOOKED_UP), size)
