@@ -213,7 +213,9 @@ class Room:
 
     def _jams(self, row: int) -> bool:
         """Does a kernel take rows side by side, which stay in the caches as single rows would?"""
-        return beside() * row <= MOST_STAYS and any(s.program is not None and s.program.parfor.shifts for s in self.steps)
+        if beside() * row > MOST_STAYS:
+            return False
+        return any(s.program is not None and s.program.parfor.shifts for s in self.steps)
 
     def _calls(self) -> bool:
         """Does it call NumPy's loops?"""

@@ -4,9 +4,9 @@ In:  an emitter at the last loop but one.   Out: code of a loop over blocks of r
 the usual loop's.
 Vectors lie as `emit_rows` has them: the first row's results at multiples of their size, and the first and
 the last vector of a row overlap others.  Within a block of rows a vector of an array is loaded once, by its
-row and how far beside the results it lies.  Where that is some elements, a row's vectors at steps of a whole or
-half a register (`jam.PACES`) pass from one position to the next in registers, and what lies between two of them
-is a shuffle; at the first two positions of a row, and at the last ones, it is a load.
+row and how far beside the results it lies.  Where that is some elements, a row's vectors at steps of a whole
+or half a register (`jam.PACES`) pass from one position to the next in registers, and what lies between two of
+them is a shuffle; at the first two positions of a row, and at the last ones, it is a load.
 Kernels depend on what operands are to each other, but not on whose they are: addresses and strides are
 compared first, and where they are others than was said, all rows are the usual loop's.
 """

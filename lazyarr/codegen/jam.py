@@ -3,8 +3,8 @@
 In:  a vectorised kernel whose operands are one array, some rows or elements further on.   Out: the kernel
 with a `Jam`, where that pays.
 A five-point stencil loads five vectors for one result; two rows side by side load four vectors of the array
-and, for what lies an element further on, shuffle these: loads that cross cache lines cost twice.  Registers of
-64 bytes are shuffled across; those of 32 bytes in halves, so there are vectors half a register apart, too.
+and, for what lies an element further on, shuffle these: loads that cross cache lines cost twice.  Registers
+of 64 bytes are shuffled across; those of 32 bytes in halves, so there are vectors half a register apart, too.
 Whether there are as many rows depends on registers.
 """
 
@@ -40,6 +40,9 @@ MEMORY_OPERANDS = 3
 
 Row = tuple[int, int]
 """A leading operand, and how many rows further on."""
+
+Vector = tuple[Hashable, ...]
+"""A row and how many elements, or vectors that are loaded whole, beside the results; or a value of a row."""
 
 
 def jam(kernel: Kernel, target: Target) -> Kernel:
@@ -161,47 +164,52 @@ def pace_of(target: Target) -> int:
 
 
 def _registers(kernel: Kernel, rows: int, target: Target) -> int:
-    """How many vectors exist at a time, roughly: in the order in which `emit_jam` writes code.
+    """How many vectors exist at a time, roughly.
 
-    (What is shuffled for several rows may be put aside in between: to load it again is as much as to load it.)"""
-    loop, read, pace = main_of(kernel), rows_read(kernel, rows), pace_of(target)
-    chars = {row: kernel.operands[row[0]].dtype for row in read}
-    wholes = {row: across(reads, chars[row], loop.lanes, pace) for row, reads in read.items()}
-    held = [(row, found, k) for row, found in wholes.items() if found is not None for k in found.held]
-    spans: dict[tuple[Hashable, ...], list[int]] = {}
-    time = 0
-
-    def use(key: tuple[Hashable, ...]) -> None:
-        spans.setdefault(key, [time, time])[1] = time
-
-    for row, _, k in held:
-        use((row, k, "whole"))
-    uses = Counter(place for r in range(rows) for _, place in _places(kernel, r) if place[0] in read)
-    for r in range(rows):
-        places = dict(_places(kernel, r))
-        for time, lane in enumerate(loop.body, time + 1):
-            if not isinstance(lane, Load):
-                made = lane.values if isinstance(lane, Apply) else ()
-                for value in (*_arguments(lane), *made):
-                    place = places.get(value)
-                    if place is None or wholes.get(place[0]) is not None:
-                        use((r, value))
-                    elif uses[place] > 1:
-                        use(place)
-            elif (place := places[lane.value])[0] in read:
-                found = wholes[place[0]]
-                for k in found.between(place[1]) if found is not None and abs(place[1]) < loop.lanes else ():
-                    use((place[0], k, "whole"))
-                use((r, lane.value) if found is not None else place)
-    time += 1
-    for row, found, k in held:
-        use((row, k + found.on, "whole"))
-    sizes = {row: -(-loop.lanes * PLAIN[char].itemsize // target.vector_bytes) for row, char in chars.items()}
-    alive = [0] * (time + 1)
+    (What is shuffled for several rows may be put aside in between: to load it again is as much as a load.)"""
+    spans, sizes = _spans(kernel, rows, target)
+    alive = [0] * (1 + max(last for _, last in spans.values()))
     for key, (first, last) in spans.items():
         for t in range(first, last):
             alive[t] += sizes.get(key[0], 1)
     return max(alive) + MEMORY_OPERANDS + sum(_taken_once(kernel))
+
+
+def _spans(kernel: Kernel, rows: int, target: Target) -> tuple[dict[Vector, list[int]], dict[Hashable, int]]:
+    """From when to when each vector exists, in the order in which `emit_jam` writes code; and how many
+    registers those of each row of an array take."""
+    loop, read, pace = main_of(kernel), rows_read(kernel, rows), pace_of(target)
+    chars = {row: kernel.operands[row[0]].dtype for row in read}
+    wholes = {row: across(reads, chars[row], loop.lanes, pace) for row, reads in read.items()}
+    held = [(row, found, k) for row, found in wholes.items() if found is not None for k in found.held]
+    uses = Counter(place for r in range(rows) for _, place in _places(kernel, r))
+    spans: dict[Vector, list[int]] = {}
+    time = 0
+
+    def use(*key: Hashable) -> None:
+        spans.setdefault(key, [time, time])[1] = time
+
+    for row, _, k in held:
+        use(row, k, "whole")
+    for r in range(rows):
+        places = dict(_places(kernel, r))
+        for lane in loop.body:
+            time += 1
+            if isinstance(lane, Load):
+                row, elements = places[lane.value]
+                found = wholes.get(row)
+                for k in found.between(elements) if found is not None and abs(elements) < loop.lanes else ():
+                    use(row, k, "whole")
+            for value in _arguments(lane) + _made(lane):
+                place = places.get(value)
+                if place is None or wholes.get(place[0]) is not None:
+                    use(r, value)
+                elif place[0] in read and uses[place] > 1:
+                    use(*place)
+    time += 1
+    for row, found, k in held:
+        use(row, k + found.on, "whole")
+    return spans, {row: -(-loop.lanes * PLAIN[c].itemsize // target.vector_bytes) for row, c in chars.items()}
 
 
 def _places(kernel: Kernel, r: int) -> Iterator[tuple[int, tuple[Row, int]]]:
@@ -229,3 +237,7 @@ def _taken_once(kernel: Kernel) -> Iterator[bool]:
 
 def _arguments(lane: object) -> tuple[int, ...]:
     return lane.args if isinstance(lane, Apply) else (lane.value,) if isinstance(lane, Store) else ()
+
+
+def _made(lane: object) -> tuple[int, ...]:
+    return lane.values if isinstance(lane, Apply) else (lane.value,) if isinstance(lane, Load) else ()

@@ -106,7 +106,12 @@ def test_sweeps(threads):
     assert got.tobytes() == sweep(numpy, x.copy()).tobytes()
 
 
-LOADED = {"X86_V2": (8, 0, ""), "X86_V3": (10, 8, "vshufpd"), "X86_V4": (4, 4, "valignq"), "AVX512_ICL": (4, 4, "valignq")}
+LOADED = {
+    "X86_V2": (8, 0, ""),
+    "X86_V3": (10, 8, "vshufpd"),
+    "X86_V4": (4, 4, "valignq"),
+    "AVX512_ICL": (4, 4, "valignq"),
+}
 """By level: vectors that are loaded for the rows side by side, and shuffles, by which instruction."""
 
 
@@ -133,7 +138,8 @@ BETTER_NOT = "vpermt2pd", "vpermt2q", "vperm2f128", "vperm2i128"
 
 
 def test_vectors_that_are_loaded_whole():
-    """By what is read of a row: which vectors, and how many elements apart; nothing where that saves no load."""
+    """By what is read of a row: which vectors, and how many pass on; none where that saves no load."""
+
     def whole(elements, char, lanes, pace):
         found = across(Reads(frozenset(elements), min(elements), max(elements)), char, lanes, pace)
         return found and (found.first, found.last, len(found.held))
