@@ -27,7 +27,7 @@ from lazyarr.row_values import Uses, inside_of
 from lazyarr.schedule import LINE
 from lazyarr.storage import SLACK
 from lazyarr.threading.limits import get_num_threads
-from lazyarr.tuning import SIDE_BY_SIDE
+from lazyarr.tuning import tuning
 
 CACHE_PART = 4
 """Of the cache, one part in so many is for the rows of a block (2 to 16 were measured alike)."""
@@ -68,14 +68,17 @@ def room() -> int:
     return cache_bytes() // ROOM
 
 
+def beside() -> int:
+    """Rows that kernels of stencils take side by side, at most."""
+    return tuning(host().name).beside
+
+
 def sweeps(row: int, rows: int, every: int) -> int:
     """How many sweeps that take turns with two buffers, of so many rows, run together, if each follows
     another by a row of so many bytes (or by some rows that are), which in `every` array are so many."""
-    every = max(every, 2 * row)
-    beside, fits = 1, room() // every
-    if SIDE_BY_SIDE * row <= MOST_STAYS:        # (kernels that take rows side by side need as much for each)
-        beside, fits = SIDE_BY_SIDE, min(fits, cache_bytes() // SIDE_BY_SIDE // every)
-    blocks, threads = rows // max(-(-STAYS // row), beside), get_num_threads()
+    fits = room() // max(every, 2 * row)
+    each = beside() if beside() * row <= MOST_STAYS else 1
+    blocks, threads = rows // max(-(-STAYS // row), each), get_num_threads()
     apart = blocks // (STRIP_BLOCKS * threads) + 1
     return min(fits, apart) if threads > 1 and apart * row * rows >= WORTH_STRIPS else fits
 
@@ -111,12 +114,13 @@ class Room:
         if chain.lagging and rows >= chain.reach:
             largest = max(touch.row_bytes(axis) for touch, axis, _ in self._largest())
             most = min(rows, room() // chain.window(), -(-STAYS // largest))
-            if rows >= SIDE_BY_SIDE and self._jams(largest):
-                most = max(most, SIDE_BY_SIDE)
+            jams = beside() if rows >= beside() and self._jams(largest) else 0
+            if jams * chain.window() <= cache_bytes():
+                most = max(most, jams)
             if self._may_be_close():
                 self.close = True
                 several = len(chain.lags) > max(chain.lags) + 1     # (then calls of kernels count for more)
-                near = min(MOST_CLOSE, (CLOSE << several) // largest)
+                near = max(jams, min(MOST_CLOSE, (CLOSE << several) // largest))
                 most = max(2 * chain.reach, min(most, near) if self.inside else near)
             if self.inside:
                 strips = STRIPS_EACH * get_num_threads() if self.worth_threads() else 1
@@ -209,8 +213,9 @@ class Room:
 
     def _jams(self, row: int) -> bool:
         """Does a kernel take rows side by side, which stay in the caches as single rows would?"""
-        near = SIDE_BY_SIDE * row <= MOST_STAYS and SIDE_BY_SIDE * self.chain.window() <= cache_bytes()
-        return near and any(s.program is not None and s.program.parfor.shifts for s in self.steps)
+        if beside() * row > MOST_STAYS:
+            return False
+        return any(s.program is not None and s.program.parfor.shifts for s in self.steps)
 
     def _calls(self) -> bool:
         """Does it call NumPy's loops?"""

@@ -31,16 +31,22 @@ class Tuning(NamedTuple):
     chains of operations overlap, where the next iterations are out of the processor's reach."""
     rows_ahead: int = 4
     """Rows from the one that is folded to the one that is prefetched; 0: none is."""
+    beside: int = 2
+    """Rows of a stencil side by side, at most, a power of two: as many as a block has whose sweeps follow
+    each other by rows."""
+    fused_differences: bool = False
+    """Of differences in folds of all pairs every other one is a fused product with one, where registers are
+    few: other units compute that, and do not take part in sums."""
 
 
 NONTEMPORAL_BYTES = 8 << 20
 """Results of at least this size are stored past the caches, into warm pages: it is caches that decide, not
 levels."""
 
-SIDE_BY_SIDE = 2
-"""Rows of a stencil side by side, at most: as many as a block has whose sweeps follow each other by rows."""
+_OLD, _V4 = Tuning(16), Tuning(64, rows_ahead=0)
+_V3 = Tuning(32, abreast=2, rows_ahead=0, beside=4, fused_differences=True)
+"""The last two measured on a Zen 4 that hides AVX-512."""
 
-_OLD, _V3, _V4 = Tuning(16), Tuning(32, abreast=2, rows_ahead=0), Tuning(64, rows_ahead=0)
 _ICL = Tuning(64, fold_ahead=0)
 """Measured on a Zen 4: its prefetchers follow a stream by themselves, where others get in their way, and rows
 not at all.  The other AVX-512 levels are Xeons', with which it is the other way about."""

@@ -4,21 +4,22 @@ In:  an emitter at the last loop but one.   Out: code of a loop over blocks of r
 the usual loop's.
 Vectors lie as `emit_rows` has them: the first row's results at multiples of their size, and the first and
 the last vector of a row overlap others.  Within a block of rows a vector of an array is loaded once, by its
-row and how far beside the results it lies.  Where that is some elements, a row's vectors at multiples pass
-from one position to the next in registers, and what lies between two of them is a shuffle; at the first two
-positions of a row, and at the last ones, it is a load.
+row and how far beside the results it lies.  Where that is some elements, a row's vectors at steps of a whole
+or half a register (`jam.PACES`) pass from one position to the next in registers, and what lies between two of
+them is a shuffle; at the first two positions of a row, and at the last ones, it is a load.
 Kernels depend on what operands are to each other, but not on whose they are: addresses and strides are
 compared first, and where they are others than was said, all rows are the usual loop's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lazyarr.codegen import emit_rows
 from lazyarr.codegen.emit_body import PlaceOf, Registers, emit_body
 from lazyarr.codegen.emit_lanes import Place, load_raw, raw_type
-from lazyarr.codegen.jam import Row, main_of, once_of, rows_read
+from lazyarr.codegen.jam import Across, Row, main_of, once_of, rows_read
 from lazyarr.codegen.loopir import Load, arguments
 from lazyarr.dtypes import PLAIN
 
@@ -29,7 +30,7 @@ LONG = 12
 """Vectors of a row, at least: shorter rows are done before those around the loop at multiples pay."""
 
 Vectors = dict[tuple[Row, int], str]
-"""By row of an array, and how many elements (or, at multiples, vectors) beside the results."""
+"""By row of an array, and how many elements (or vectors that are loaded whole) beside the results."""
 
 
 class Jammed:
@@ -42,13 +43,17 @@ class Jammed:
         self.loop = main_of(kernel)
         self.lanes, self.d = self.loop.lanes, kernel.rank - 2
         self.read = rows_read(kernel, self.how.rows)
-        self.across = {(leader, row): range(c, d + 1) for leader, row, c, d in self.how.across}
+        self.across = {(leader, row): self.steps(leader, c, d) for leader, row, c, d in self.how.across}
         once = once_of(kernel)
         self.varies = any(
             isinstance(x, Load) and x.ref.space == "operand" for x in (once.body if once is not None else ())
         )
         """Is there something that is the same along a row, but not in all rows?"""
         self.as_said = self.compared(apart, pointers)
+
+    def steps(self, leader: int, first: int, last: int) -> Across:
+        pace = self.how.pace // PLAIN[self.kernel.operands[leader].dtype].itemsize
+        return Across(first, last, pace, self.lanes // pace)
 
     def char(self, row: Row) -> str:
         return self.kernel.operands[row[0]].dtype
@@ -127,7 +132,7 @@ class Jammed:
         edges += [f"[ %n.{whole}, %{whole} ]"] if self.across else []
         at = f"%i.{plain}"
         b.do(f"{at} = phi i64 {', '.join(edges)}")
-        self.vectors(rows, at, {})
+        self.vectors(rows, at, None)
         first = b.op(f"icmp eq i64 {at}, 0")
         following = b.op(f"select i1 {first}, i64 {second}, i64 {b.op(f'add i64 {at}, {lanes}')}")
         b.do(f"%n.{plain} = add i64 {walk.within(following)}, 0")
@@ -158,7 +163,7 @@ class Jammed:
         e, b = self.e, self.b
         _, lead, whole, plain = labels
         e.label(lead)
-        held = [(row, c) for row, across in self.across.items() for c in across[:-1]]
+        held = [(row, c) for row, across in self.across.items() for c in across.held]
         b.width = self.lanes
         begun = [self.held(row, start, c) for row, c in held]
         b.do(f"br label %{whole}")
@@ -168,11 +173,9 @@ class Jammed:
         vectors: Vectors = {place: f"%v{k}.{whole}" for k, place in enumerate(held)}
         passing = len(b.lines)
         b.lines += [""] * len(held)         # (what comes next from where is known below)
-        for row, across in self.across.items():
-            vectors[row, across[-1]] = self.held(row, at, across[-1])
         self.vectors(rows, at, vectors)
         for k, (row, c) in enumerate(held):
-            ty, following = self.whole_numbers(row), vectors[row, c + 1]
+            ty, following = self.whole_numbers(row), self.whole(row, at, c + self.across[row].on, vectors)
             b.lines[passing + k] = (
                 f"  {vectors[row, c]} = phi {ty} [ {begun[k]}, %{lead} ], [ {following}, %{whole} ]"
             )
@@ -189,8 +192,9 @@ class Jammed:
             pointer = self.b.op(f"getelementptr i8, ptr {pointer}, i64 {far}")
         return load_raw(self.b, Place(char, "u", pointer, at, ""))
 
-    def vectors(self, rows: list[dict[int, str]], at: str, whole: Vectors) -> None:
-        """One vector of each row; `whole` are vectors at multiples."""
+    def vectors(self, rows: list[dict[int, str]], at: str, whole: Vectors | None) -> None:
+        """One vector of each row; `whole` are those that the position before has loaded, None: nothing is
+        shuffled."""
         b = self.b
         known: Vectors = {}
         b.width = self.lanes
@@ -215,17 +219,32 @@ class Jammed:
         shift = self.kernel.shifts[operand]
         return shift.leader, shift.rows + r
 
-    def beside(self, row: Row, at: str, elements: int, whole: Vectors) -> str:
+    def beside(self, row: Row, at: str, elements: int, whole: Vectors | None) -> str:
         """The vector so many elements beside the results."""
-        if (row, 0) not in whole or abs(elements) >= self.lanes:
+        across = self.across.get(row)
+        if whole is None or across is None or abs(elements) >= self.lanes:
             return self.load(row, at, elements)
-        ty, moved = self.whole_numbers(row), whole[row, 0]
-        if elements:
-            first, second = (whole[row, c] for c in ((-1, 0) if elements < 0 else (0, 1)))
-            order = range(elements % self.lanes, elements % self.lanes + self.lanes)
-            mask = ", ".join(f"i32 {k}" for k in order)
-            moved = self.b.op(f"shufflevector {ty} {first}, {ty} {second}, <{self.lanes} x i32> <{mask}>")
+        ty, parts = self.whole_numbers(row), across.between(elements)
+        vectors = [self.whole(row, at, c, whole) for c in parts]
+        moved = vectors[0]
+        if len(vectors) > 1:
+            mask = ", ".join(f"i32 {k}" for k in self.order(across, elements % across.pace))
+            moved = self.b.op(
+                f"shufflevector {ty} {vectors[0]}, {ty} {vectors[1]}, <{self.lanes} x i32> <{mask}>"
+            )
         return self.b.op(f"bitcast {ty} {moved} to {raw_type(self.char(row), self.lanes)}")
+
+    def order(self, across: Across, elements: int) -> Iterator[int]:
+        """Which elements of two vectors lie so many further on than the first, in each part of a `pace`."""
+        for k in range(self.lanes):
+            part, at = divmod(k % across.pace + elements, across.pace)
+            yield k // across.pace * across.pace + at + part * self.lanes
+
+    def whole(self, row: Row, at: str, vector: int, known: Vectors) -> str:
+        """A vector that is loaded once."""
+        if (row, vector) not in known:
+            known[row, vector] = self.held(row, at, vector)
+        return known[row, vector]
 
     def whole_numbers(self, row: Row) -> str:
         """The type of vectors that are shuffled: LLVM has the one instruction for that, VALIGN, for integers
@@ -233,6 +252,6 @@ class Jammed:
         return f"<{self.lanes} x i{8 * PLAIN[self.char(row)].itemsize}>"
 
     def held(self, row: Row, at: str, vector: int) -> str:
-        """A vector of a row at a multiple, so many vectors beside a position."""
-        raw = self.load(row, at, vector * self.lanes)
+        """A vector of a row that is loaded whole, so many beside a position."""
+        raw = self.load(row, at, vector * self.across[row].pace)
         return self.b.op(f"bitcast {raw_type(self.char(row), self.lanes)} {raw} to {self.whole_numbers(row)}")

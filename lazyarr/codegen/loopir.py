@@ -26,7 +26,8 @@ In:  `lower` makes it from a parfor; `tile` and `vectorize` refine it.   Out: `e
            | 'place'                  of an operand, not the elements but where they lie: their addresses
     access = 'u' next to each other | 'z' one for all | 's' at the operand's own stride
     slot   = Slot(char, single)       memory for one element, or for one block of elements
-    jam    = Jam(rows, across, begin, end)    so many rows side by side, which share what they load
+    jam    = Jam(rows, across, begin, end, pace)
+                                      so many rows side by side, which share what they load
 
 A value is a number, defined once before it is used, in the same Loop or in a Once.  In one Loop all
 loads of an element happen before its stores.  Bool lies in memory as a byte, complex as two parts.
@@ -144,11 +145,13 @@ class Jam:
 
     rows: int
     across: tuple[tuple[int, int, int, int], ...]
-    """Rows of arrays whose vectors are loaded whole, at multiples of their size: leading operand, how many
-    rows further on, and which vectors, from the one before (-1) to the one behind (1)."""
+    """Rows of arrays whose vectors are loaded whole, what lies between them being shuffled: leading operand,
+    how many rows further on, and which vectors, as -1 to 1: those from `pace` before the results on."""
     begin: int
     end: int
     """At positions from `begin` on, up to the row's number of elements and (less than none) `end` more."""
+    pace: int = 64
+    """Bytes from one such vector to the next."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,17 @@ Out: `crossed`, the functions of which the last one folds all outputs of a block
 Lanes are outputs, so NumPy's accumulators of an output are as many registers, which combine without a shuffle
 and are followed by the tail for all outputs at once.  What belongs to columns is transposed for that: a
 *tile* has one register for each element of the run, and a panel of tiles stays in the first-level cache while
-all rows pass, `abreast` of them at a time, which share what they load of it.  What belongs to a row is spread
-from one element.  The last tile overlaps the one before, whose outputs it computes again, and so do the last
-rows.  Runs that NumPy splits are split by a function that calls itself.
+all rows pass.  What belongs to a row is spread from one element.  Two rows at a time share what they load of
+a tile; where registers are too few for the accumulators of both, a row passes two tiles at a time, which
+share what is spread, with half of its accumulators, then with the others.  The last tile overlaps the one
+before, whose outputs it computes again, and so do the last rows.  Runs that NumPy splits are split by a
+function that calls itself.
 """
 
 from __future__ import annotations
 
 from lazyarr.codegen.builder import LINE
-from lazyarr.codegen.emit_body import Registers, apply, emit_body
+from lazyarr.codegen.emit_body import PlaceOf, Registers, apply, emit_body
 from lazyarr.codegen.emit_lanes import Place, from_raw, load_raw, raw_type, splat_value, to_raw
 from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emitters_types import Value
@@ -27,6 +29,7 @@ from lazyarr.codegen.reduce_kernel import FOLD_PARAMS, Reduce, accumulate
 from lazyarr.codegen.reduce_plan import CROSSED_RUN, SLOT
 from lazyarr.codegen.reduce_tree import LEAF, halve
 from lazyarr.dtypes import PLAIN
+from lazyarr.tuning import tuning
 
 LEAST_ROWS = 8
 """Rows for which columns are transposed."""
@@ -36,6 +39,8 @@ PANEL = 24 << 10
 
 ACCUMULATORS = 4
 """Registers of a row's accumulators where any order is right."""
+
+DIFFERENCES, TYPES = {("subtract", "dd->d"), ("subtract", "ff->f")}, {"d": "double", "f": "float"}
 
 RUN = "_run"
 """Ends the name of the function that folds longer runs of some rows in one tile."""
@@ -87,8 +92,13 @@ class Runs:
         self.sizes = _sizes(r)
         self.common, self.own = self._split()
         registers = sum(2 if PLAIN[f.acc].kind == "c" else 1 for f in self.folds) * self.accumulators
-        self.abreast = 2 if 2 * registers <= (16 if r.target.vector_bytes == 64 else 8) else 1
-        """Rows at a time: half of the registers are accumulators, as long as there are so many."""
+        room = 16 if r.target.vector_bytes == 64 else 8
+        self.passes = 2 if r.pairwise and room < 2 * registers <= 2 * room else 1
+        """Times that a run is gone through, each for as many of the accumulators."""
+        self.abreast = 2 if 2 * registers <= room * self.passes else 1
+        """Rows or tiles at a time: half of the registers are accumulators, as long as there are so many."""
+        self.tiles = self.abreast if self.passes > 1 else 1
+        """How many of them are tiles."""
 
     def _split(self) -> tuple[list[Lane], list[Lane]]:
         """What is computed of columns alone, and what for each row."""
@@ -111,11 +121,12 @@ class Runs:
         self.body.once(self.leaf.once, Range(at, "%n"))
         with self.b.lanes(self.lanes):
             self.fixed = self.body.fixed.spread(self.body.fixed.chars)
+            self.ones = self.unknown_ones()
 
     # The tree
 
     def place(self, k: int, u: int) -> int:
-        """Where the context of a longer run has the address of an operand in one of the rows."""
+        """Where the context of a longer run has the address of an operand in one of the rows or tiles."""
         return 8 * (k * self.abreast + u)
 
     @property
@@ -128,18 +139,18 @@ class Runs:
         return max(LINE, self.lanes * SLOT)
 
     def slots(self) -> list[tuple[int, Fold, int]]:
-        """Row, fold, place of each accumulator among a tile's results."""
+        """Row or tile, fold, place of each accumulator among the results."""
         pairs = [(u, fold) for u in range(self.abreast) for fold in self.folds]
         return [(u, fold, self.slot * k) for k, (u, fold) in enumerate(pairs)]
 
     def write_tree(self, name: str) -> None:
         """The function that folds elements of rows in a tile, and splits them as NumPy does."""
         b, per = self.b, self.r.per_element
-        tiles = {k: b.word("%ctx", self.place(k, 0) // 8, "ptr") for k in self.sizes}
-        rows = [
-            {k: b.word("%ctx", self.place(k, u) // 8, "ptr") for k in self.r.rows if k not in self.sizes}
-            for u in range(self.abreast)
-        ]
+        others = [k for k in self.r.rows if k not in self.sizes]
+        tiles, rows = (
+            [{k: b.word("%ctx", self.place(k, u) // 8, "ptr") for k in mine} for u in range(count)]
+            for mine, count in ((self.sizes, self.tiles), (others, self.abreast // self.tiles))
+        )
         for k in self.r.rows:
             self.body.inner_stride(k)       # here, where it dominates every loop
         small = b.op(f"icmp sle i64 %n, {LEAF // per}")
@@ -175,32 +186,36 @@ class Runs:
 
     # A leaf
 
-    def run(self, tiles: dict[int, str], rows: list[dict[int, str]]) -> list[list[Value]]:
-        """For each row, its folds over %n elements from %start on."""
-        b, leaf, each = self.b, self.leaf, self.accumulators
-        even = b.add("%start", b.op(f"and i64 %n, {-each}"))
-        end = b.add("%start", "%n")
+    def run(self, tiles: list[dict[int, str]], rows: list[dict[int, str]]) -> list[list[Value]]:
+        """For each row in each tile, its folds over %n elements from %start on."""
+        b, leaf, each = self.b, self.leaf, self.accumulators // self.passes
+        even = b.add("%start", b.op(f"and i64 %n, {-self.accumulators}"))
+        end, made = b.add("%start", "%n"), list[list[list[Value]]]()
         with b.lanes(self.lanes):
             fresh = [leaf.first(fold) for fold in self.folds]
-            accs = self.rounds("%start", even, each, [fresh] * each * len(rows), tiles, rows)
-            runs = [self.combined(accs[u * each : (u + 1) * each]) for u in range(len(rows))]
+            for k in range(self.passes):
+                accs = [fresh] * each * self.abreast
+                accs = self.rounds("%start", even, self.accumulators, accs, tiles, rows, k * each)
+                made.append([self.combined(accs[u * each : (u + 1) * each]) for u in range(self.abreast)])
+            runs = [self.combined(list(parts)) for parts in zip(*made, strict=True)]
             return self.rounds(even, end, 1, runs, tiles, rows)
 
     def rounds(
-        self, low: str, high: str, each: int, accs: list[list[Value]], tiles: dict[int, str],
-        rows: list[dict[int, str]],
+        self, low: str, high: str, step: int, accs: list[list[Value]], tiles: list[dict[int, str]],
+        rows: list[dict[int, str]], first: int = 0,
     ) -> list[list[Value]]:
-        """Elements onto accumulators, of which every row has as many as are taken at a time."""
-        b, leaf = self.b, self.leaf
+        """Elements onto accumulators: of each `step` those from the `first` on, as many as a row has."""
+        b, leaf, each = self.b, self.leaf, len(accs) // self.abreast
         types = [t for acc in accs for t in leaf.types(acc)]
         firsts = [name for acc in accs for value in acc for name in parts(value)]
         size = len(types) // len(accs)
         # (`Leaf.types` says what a carried value is of, and at first.)
         carry = [(t, name) for (t, _), name in zip(types, firsts, strict=True)]
-        with b.loop(low, high, str(each), carry) as (index, carried):
+        with b.loop(low, high, str(step), carry) as (index, carried):
             now = [leaf.regroup(carried.now[k * size : (k + 1) * size], accs[k]) for k in range(len(accs))]
             for u in range(each):
-                values = self.values(b.add(index, str(u)) if u else index, tiles, rows)
+                at = b.add(index, str(first + u)) if first + u else index
+                values = self.values(at, tiles, rows)
                 for line, value in enumerate(values):
                     k = line * each + u
                     taken = zip(self.folds, now[k], value, strict=True)
@@ -209,31 +224,70 @@ class Runs:
         return [leaf.regroup(carried.after[k * size : (k + 1) * size], accs[k]) for k in range(len(accs))]
 
     def values(
-        self, index: str, tiles: dict[int, str], rows: list[dict[int, str]]
+        self, index: str, tiles: list[dict[int, str]], rows: list[dict[int, str]]
     ) -> list[list[tuple[Value, str | None]]]:
-        """For each row what its folds take of an element."""
-        b, common, found = self.b, self.fixed.copy(), []
-        at = b.mul(index, str(self.lanes))
-        emit_body(self.common, common, lambda ref: Place(ref.char, "u", tiles[ref.index], at, ""))
+        """For each row in each tile what its folds take of an element.
+
+        In every other tile differences are left to the units for products."""
+        b, found = self.b, []
+        at, commons = b.mul(index, str(self.lanes)), list[Registers]()
+        for tile in tiles:
+            commons.append(self.fixed.copy())
+            emit_body(self.common, commons[-1], self.places(tile, at))
         for row in rows:
-            mine = common.copy()
-            for lane in self.own:
-                if isinstance(lane, Load):
-                    self.spread(lane, mine, row[lane.ref.index], index)
-                else:
-                    assert isinstance(lane, Apply)
-                    apply(b, lane, mine)
-            found.append(self.leaf.values(mine))
+            spread = dict[int, Value]()
+            for k, common in enumerate(commons):
+                mine = common.copy()
+                for lane in self.own:
+                    if isinstance(lane, Load):
+                        if not k:
+                            spread[lane.value] = self.spread(lane, row[lane.ref.index], index)
+                        mine.chars[lane.value], mine.values[lane.value] = lane.ref.char, spread[lane.value]
+                    else:
+                        assert isinstance(lane, Apply)
+                        if not (k % 2 and self.fused(lane, mine)):
+                            apply(b, lane, mine)
+                found.append(self.leaf.values(mine))
         return found
 
-    def spread(self, lane: Load, registers: Registers, row: str, index: str) -> None:
+    def fused(self, lane: Apply, registers: Registers) -> bool:
+        """A difference as a product with one and a difference, rounded once, to the same: units for sums are
+        what there is too little of, those for products have time."""
+        b, char = self.b, lane.sig[0]
+        if (lane.op, lane.sig) not in DIFFERENCES or char not in self.ones:
+            return False
+        t, (x, y) = TYPES[char], (registers.value(a) for a in lane.args)
+        assert isinstance(x, str) and isinstance(y, str)
+        y = b.op(f"fneg <{self.lanes} x {t}> {y}")
+        registers.chars[lane.values[0]] = char
+        registers.values[lane.values[0]] = b.intrinsic("fma", t, (t, x), (t, self.ones[char]), (t, y))
+        return True
+
+    def unknown_ones(self) -> dict[str, str]:
+        """A one in all lanes, which LLVM does not know to be one, for each type of differences.
+
+        (At tier 1 to change a sign is an operation of its own, which changes that of NaNs, too.)"""
+        b, found = self.b, dict[str, str]()
+        if self.tiles == 1 or not self.r.hot or not tuning(self.r.target.name).fused_differences:
+            return found
+        for lane in self.own:
+            char = lane.sig[0] if isinstance(lane, Apply) and (lane.op, lane.sig) in DIFFERENCES else ""
+            if char and char not in found:
+                t = TYPES[char]
+                one = b.op(f"select i1 {b.op('icmp sge i64 %n, 0')}, {t} 1.0, {t} 2.0")
+                found[char] = str(splat_value(b, char, one))
+        return found
+
+    def places(self, tile: dict[int, str], at: str) -> PlaceOf:
+        return lambda ref: Place(ref.char, "u", tile[ref.index], at, "")
+
+    def spread(self, lane: Load, row: str, index: str) -> Value:
         """An element of a row in all lanes."""
         b, ref = self.b, lane.ref
         place = b.at(row, b.mul(index, self.body.inner_stride(ref.index)))
         with b.lanes(0):
             value = from_raw(b, ref.char, load_raw(b, Place(ref.char, "u", place, "0", "")))
-        registers.chars[lane.value] = ref.char
-        registers.values[lane.value] = splat_value(b, ref.char, value)
+        return splat_value(b, ref.char, value)
 
     def combined(self, accs: list[list[Value]]) -> list[Value]:
         """Accumulators as one, neighbours first, as NumPy's pairwise leaves end."""
@@ -316,43 +370,43 @@ class Block(Runs):
 
     def blocks(self, first: str, last: str, run: str) -> None:
         """All rows in the tiles of a panel."""
-        b = self.b
-        final = b.add(self.lines, "-1")
-        with b.loop("0", self.lines, str(self.abreast)) as (line, _):
-            lines = [line, *[b.smaller(b.add(line, str(u)), final) for u in range(1, self.abreast)]]
+        b, side = self.b, self.abreast // self.tiles
+        final, end = b.add(self.lines, "-1"), b.add(last, "-1")
+        with b.loop("0", self.lines, str(side)) as (line, _):
+            lines = [line, *[b.smaller(b.add(line, str(u)), final) for u in range(1, side)]]
             rows = [
                 {k: b.at(p, b.mul(i, self.down[k])) for k, p in self.at.items() if k not in self.sizes}
                 for i in lines
             ]
             outs = [{k: b.at(p, b.mul(i, self.down[k])) for k, p in self.results.items()} for i in lines]
-            with b.loop(first, last) as (tile, _):
-                column, tiles = self.column(tile), self.tiled(tile, first)
+            with b.loop(first, last, str(self.tiles)) as (tile, _):
+                beside = [tile, *[b.smaller(b.add(tile, str(u)), end) for u in range(1, self.tiles)]]
+                tiles = [self.tiled(each, first) for each in beside]
+                places = [(out, self.column(each)) for out in outs for each in beside]
                 small = "true"
                 if self.r.pairwise:
                     small = b.op(f"icmp sle i64 %n, {LEAF // self.r.per_element}")
                 with b.when(small):
-                    self.finish(self.run(tiles, rows), outs, column)
+                    self.finish(self.run(tiles, rows), places)
                 if self.r.pairwise:
                     with b.otherwise(small):
-                        self.finish(self.split(run, tiles, rows), outs, column)
+                        self.finish(self.split(run, tiles, rows), places)
 
-    def split(self, run: str, tiles: dict[int, str], rows: list[dict[int, str]]) -> list[list[Value]]:
+    def split(self, run: str, tiles: list[dict[int, str]], rows: list[dict[int, str]]) -> list[list[Value]]:
         """A run that is longer than a leaf."""
         b = self.b
-        for k, pointer in tiles.items():
-            b.put(self.context, self.place(k, 0), "ptr", pointer)
-        for u, row in enumerate(rows):
-            for k, pointer in row.items():
+        for u, pointers in (*enumerate(tiles), *enumerate(rows)):
+            for k, pointer in pointers.items():
                 b.put(self.context, self.place(k, u), "ptr", pointer)
         b.do(f"call void @{run}(ptr %words, ptr {self.context}, i64 %start, i64 %n, ptr {self.made})")
         with b.lanes(self.lanes):
             return self.kept(self.made)
 
-    def finish(self, runs: list[list[Value]], outs: list[dict[int, str]], column: str) -> None:
-        """Runs into the outputs."""
+    def finish(self, runs: list[list[Value]], places: list[tuple[dict[int, str], str]]) -> None:
+        """Runs into the outputs: where results of a row lie, and the first column of a tile."""
         b = self.b
         with b.lanes(self.lanes):
-            for made, out in zip(runs, outs, strict=True):
+            for made, (out, column) in zip(runs, places, strict=True):
                 for fold, start, value in zip(self.folds, self.starts, made, strict=True):
                     to = b.at(out[fold.how.out], b.mul(column, self.beside[fold.how.out]))
                     acc, apart = accumulate(b, fold, start, value), self.beside[fold.how.out]

@@ -119,9 +119,9 @@ class Checker:
         lanes, read = main_of(kernel).lanes, rows_read(kernel, how.rows)
         for leader, row, first, last in how.across:
             require((leader, row) in read, f"row {row} of operand {leader} is not read")
-            reads = read[leader, row]
-            require(how.begin + first * lanes >= reads.least, "a vector begins before its row")
-            require(how.end + (last + 1) * lanes <= reads.most, "a vector ends behind its row")
+            reads, pace = read[leader, row], how.pace // PLAIN[kernel.operands[leader].dtype].itemsize
+            require(how.begin + first * pace >= reads.least, "a vector begins before its row")
+            require(how.end + last * pace + lanes <= reads.most, "a vector ends behind its row")
 
     def overlap(self, j: int, k: int) -> bool:
         a, z = self.kernel.slots[j].offset, self.kernel.slots[k].offset

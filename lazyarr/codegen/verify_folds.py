@@ -43,7 +43,10 @@ class Promise(NamedTuple):
     outer: tuple[int, ...] = ()
     """Loops over outputs that the function has itself."""
     abreast: int = 0
-    """So many rows are folded in one tile; the context is of these (`reduce_crossed.Runs`)."""
+    """So many rows are folded in one tile, or one in so many; the context is of these
+    (`reduce_crossed.Runs`)."""
+    tiles: int = 1
+    """How many of these are tiles."""
     cases: int = 1
     """Remainders of the whole vectors that are looked at one by one."""
     either: bool = False
@@ -65,7 +68,8 @@ def promise(r: Reduce, kernel: Kernel, b: Function) -> Promise:
     slots = SLOT * len(r.folds)
     if b.symbol.endswith(CROSSED + RUN):
         runs = Runs(r, kernel, b)
-        return Promise(1, CROSSED_RUN, runs.slot * runs.abreast * len(runs.folds), abreast=runs.abreast)
+        out = runs.slot * runs.abreast * len(runs.folds)
+        return Promise(1, CROSSED_RUN, out, abreast=runs.abreast, tiles=runs.tiles)
     if b.symbol.endswith(CROSSED):
         return Promise(1, CROSSED_RUN, 0, tuple(r.outer[-2:]))
     if b.symbol.endswith(BESIDE):
@@ -268,7 +272,7 @@ class Checker:
         if other.most and not facts.never_negative(poly(other.most) - count):
             text.fail("a call for too many elements")
         if other.abreast and not self.promise.abreast:
-            self.frame(text, facts, other.abreast, context, start, count)
+            self.frame(text, facts, other, context, start, count)
             return
         if context.to != "context":
             text.fail("a call with another context")
@@ -281,14 +285,14 @@ class Checker:
             text.fail("a call for other outputs than asked for")
 
     def frame(
-        self, text: Text, facts: Facts, abreast: int, context: Pointer, start: Poly, count: Poly
+        self, text: Text, facts: Facts, other: Promise, context: Pointer, start: Poly, count: Poly
     ) -> None:
         """The context of a longer run: is what it speaks of there?"""
         r = self.r
         for k in r.rows:
             column, each = self.crossed_by(k) == "c", PLAIN[r.parfor.operands[k].dtype].itemsize
-            for u in range(1 if column else abreast):
-                found = text.held.get((context.to, 8 * (k * abreast + u)))
+            for u in range(other.tiles if column else other.abreast // other.tiles):
+                found = text.held.get((context.to, 8 * (k * other.abreast + u)))
                 if not isinstance(found, Pointer):
                     text.fail(f"nothing was put into the context for operand {k}")
                 elif column:

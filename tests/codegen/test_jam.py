@@ -8,6 +8,7 @@ import numpy
 import pytest
 
 import lazyarr as np
+from lazyarr.codegen.jam import Reads, across
 from lazyarr.codegen.loopir import Kernel
 from lazyarr.codegen.pipeline import compile_parfor, results
 from lazyarr.codegen.verify import InvalidKernel, verify_kernel
@@ -18,7 +19,7 @@ from lazyarr.fusion.parfor import Inst, Operand, Parfor, Shift
 from lazyarr.fusion.program import Program
 from lazyarr.kernels import kernel_for
 from lazyarr.launch import prepare, run_prepared
-from lazyarr.tuning import SIDE_BY_SIDE
+from lazyarr.tuning import tuning
 
 V4 = BY_NAME["X86_V4"].target
 LEVELS = ["X86_V2", "X86_V3", "X86_V4", "AVX512_ICL"]
@@ -105,22 +106,49 @@ def test_sweeps(threads):
     assert got.tobytes() == sweep(numpy, x.copy()).tobytes()
 
 
+LOADED = {
+    "X86_V2": (8, 0, ""),
+    "X86_V3": (10, 8, "vshufpd"),
+    "X86_V4": (4, 4, "valignq"),
+    "AVX512_ICL": (4, 4, "valignq"),
+}
+"""By level: vectors that are loaded for the rows side by side, and shuffles, by which instruction."""
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_row_is_loaded_once(level):
-    """Four rows for two; beside the results by shuffles where registers are as long as cache lines."""
+    """Four rows for two, or six for four; beside the results by shuffles, of registers or of their halves."""
+    target = BY_NAME[level].target
     kernel = jammed(five_points(), level)
-    assert kernel.jam is not None
-    wide = BY_NAME[level].target.vector_bytes == 64
-    assert len(kernel.jam.across) == (kernel.jam.rows if wide else 0)
-    text = compile_parfor(five_points(), BY_NAME[level].target, hot=True).ir
-    if wide:
-        assert kernel.jam.rows == SIDE_BY_SIDE == 2
-        whole = text[text.index("\nwhole") :]
-        loop = whole[: whole.index("\n  br ")]
-        assert loop.count("load <8 x double>") == 4
-        assert loop.count("shufflevector <8 x i64>") == 4
-        assembly = jit.assembly(text, BY_NAME[level].target, 2)
-        assert assembly.count("valignq") == 4 and "vpermt2" not in assembly
+    loads, shuffles, instruction = LOADED[level]
+    assert kernel.jam is not None and kernel.jam.rows == tuning(level).beside
+    assert len(kernel.jam.across) == (kernel.jam.rows if shuffles else 0)
+    text = compile_parfor(five_points(), target, hot=True).ir
+    loop = text[text.index("\nwhole" if shuffles else "\nplain") :]
+    loop = loop[: loop.index("\n  br ")]
+    lanes = target.vector_bytes // 8
+    assert loop.count(f"load <{lanes} x double>") == loads
+    assert loop.count(f"shufflevector <{lanes} x i64>") == shuffles
+    if shuffles:
+        assembly = jit.assembly(text, target, 2)
+        assert assembly.count(instruction) == shuffles and not set(BETTER_NOT).intersection(assembly.split())
+
+
+BETTER_NOT = "vpermt2pd", "vpermt2q", "vperm2f128", "vperm2i128"
+
+
+def test_vectors_that_are_loaded_whole():
+    """By what is read of a row: which vectors, and how many pass on; none where that saves no load."""
+
+    def whole(elements, char, lanes, pace):
+        found = across(Reads(frozenset(elements), min(elements), max(elements)), char, lanes, pace)
+        return found and (found.first, found.last, len(found.held))
+
+    assert whole({-1, 0, 1}, "d", 8, 64) == (-1, 1, 2) and whole({0, 1}, "d", 8, 64) == (0, 1, 1)
+    assert whole({-1, 0, 1}, "d", 4, 16) == (-1, 1, 1) and whole({-1, 0, 1}, "f", 8, 16) == (-1, 1, 1)
+    assert whole({-2, -1, 0, 1, 2}, "d", 4, 16) == (-1, 1, 1) and whole({-5, 0, 5}, "d", 4, 16) is None
+    assert whole({0, 1}, "d", 4, 16) is None and whole({0}, "d", 8, 64) is None
+    assert whole({-1, 0, 1}, "h", 16, 16) is None and whole({-1, 0, 1}, "f", 4, 16) is None
 
 
 def test_only_hot_kernels_have_more_code():
@@ -134,14 +162,14 @@ def test_only_hot_kernels_have_more_code():
 
 def test_registers_are_not_exceeded():
     rows = {level: jammed(five_points(), level).jam for level in LEVELS}
-    assert all(jam is not None and jam.rows == SIDE_BY_SIDE for jam in rows.values())
+    assert all(jam is not None and jam.rows == tuning(level).beside for level, jam in rows.items())
     operands = (Operand("d", "u", "out"), *[Operand("d", "u")] * 25)
     shifts = (Shift(0, 0, 0), *[Shift(1, row, element) for row in range(5) for element in range(5)])
     loads = [Inst("load", "d", (), k) for k in range(1, 26)]
     sums = [Inst("add", "dd->d", (23 + k if k > 1 else 0, k), 0) for k in range(1, 25)]
     square = Parfor("pp", operands, "", (*loads, *sums, Inst("store", "d", (48,), 0)), shifts)
     few, many = jammed(square, "X86_V3").jam, jammed(square, "X86_V4").jam
-    assert few is None and many is not None and many.rows == SIDE_BY_SIDE
+    assert few is None and many is not None and many.rows == tuning("X86_V4").beside
 
 
 def test_operands_that_are_others_than_was_said():

@@ -14,7 +14,8 @@ from lazyarr.codegen.reduce_pipeline import compile_reduction
 from lazyarr.codegen.reduce_plan import CROSSED_RUN, PAIRED, cut
 from lazyarr.codegen.reduce_tree import CROSSED
 from lazyarr.counters import COUNT, reset
-from lazyarr.dispatch.levels import host_level
+from lazyarr.dispatch import jit
+from lazyarr.dispatch.levels import BY_NAME, host_level
 from lazyarr.fusion.crossed import crossed
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
 from tests.codegen.test_reduce_beside import distances, forced, greatest, transposed  # noqa: F401
@@ -143,6 +144,26 @@ def test_kernels_of_their_own() -> None:
     assert CROSSED not in compile_reduction(plain, host_level()).ir
     found = compile_reduction(plain._replace(crossed="orc"), host_level())
     assert CROSSED in found.ir and found.scratch_bytes
+
+
+IN_A_RUN = {"X86_V2": (9, 22, 18, 0), "X86_V3": (9, 22, 9, 9), "X86_V4": (18, 13, 18, 0)}
+"""By level: elements of rows that are spread, vectors of tiles, differences, and those by fused products."""
+
+
+@pytest.mark.parametrize("char", "fd")
+@pytest.mark.parametrize("level", IN_A_RUN)
+def test_what_rows_and_tiles_share(level: str, char: str) -> None:
+    """Two rows a tile's vectors, or two tiles a row's elements; every other difference is a fused product."""
+    operands = tuple(o._replace(dtype=char) for o in OPERANDS)
+    body = tuple(i._replace(sig=i.sig.replace("f", char)) for i in BODY)
+    parfor, target = Parfor("ppr", operands, "", body, crossed="orc"), BY_NAME[level].target
+    cold, hot = (compile_reduction(parfor, target, verify=True, hot=hot).ir for hot in (False, True))
+    run = next(f for f in hot.split("\ndefine ") if f"{CROSSED}_run(" in f.partition("\n")[0])
+    t, lanes = {"f": "float", "d": "double"}[char], target.vector_bytes // numpy.dtype(char).itemsize
+    found = (f"load {t},", f"load <{lanes} x {t}>,", "= fsub ", "@llvm.fma.")
+    assert tuple(map(run.count, found)) == IN_A_RUN[level] and "@llvm.fma." not in cold
+    if "@llvm.fma." in hot:
+        assert jit.assembly(hot, target, 2).count("vfmsub") == hot.count(f"call <{lanes} x {t}> @llvm.fma")
 
 
 def test_chunks_have_rows_enough() -> None:

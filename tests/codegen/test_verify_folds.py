@@ -86,7 +86,7 @@ DEFECTS: dict[str, tuple[str, str, str]] = {
     "another thread's panel": (CROSSED, r"(%\d+) = mul i64 (%\d+), 24576", r"\1 = mul i64 \2, 24512"),
     "a tile of another row": (CROSSED, r"store ptr %\d+, ptr (%\d+)", r"store ptr %words, ptr \1"),
     "a longer part": (CROSSED + RUN, r"= sub i64 %n, (%\d+)", r"= add i64 %n, \1"),
-    "an element of another tile": (CROSSED + RUN, r"= add i64 %i1, 7", "= add i64 %i1, 8"),
+    "an element of another tile": (CROSSED + RUN, r"= add i64 (%i\d+), 7", r"= add i64 \1, 8"),
     "a longer left half": (TREE, r"= lshr i64 %n, 1", "= shl i64 %n, 1"),
     "leaves of a short range": (TREE, r"icmp ugt i64 (%\d+), 16", r"icmp ugt i64 \1, 15"),
     "the rest from the beginning": (TREE, r"= add i64 %start, (%\d+)(?=\n  call)", r"= add i64 \1, \1"),
