@@ -61,6 +61,9 @@ are it learns from branches that the processor guesses, and from one of two such
 MASK_NS = 2.5
 """What it takes, besides, for each element under a mask that nobody has counted."""
 
+BRANCHES = frozenset({"where"})
+"""Ops that have such a mask among their inputs."""
+
 ROW_NS = 15.0
 """What each row takes, besides its elements, that a fold along the last axis makes one element of."""
 
@@ -209,7 +212,7 @@ def warm_ns(node: Expr) -> float:
     assert region is not None
     elements, per_element = region.size, 0.3
     if isinstance(op, Map):
-        per_element = 0.1 * row(op.name).cost
+        per_element = 0.1 * row(op.name).cost + (node.masked or op.name in BRANCHES) * MASK_NS
     elif isinstance(op, Scan):
         per_element = max(SCAN_NS, 0.1 * row(op.name).cost)
     elif isinstance(op, Gather):
@@ -225,4 +228,4 @@ def warm_ns(node: Expr) -> float:
             per_element += MASK_NS
         if isinstance(op, Reduce) and folded.ndim - 1 in op.axes and folded.shape[-1] > 1:
             return elements * (0.3 + per_element) + region.size * ROW_NS
-    return elements * (0.3 + per_element + node.masked * MASK_NS)
+    return elements * (0.3 + per_element)

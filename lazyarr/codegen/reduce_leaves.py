@@ -231,8 +231,8 @@ class Leaves:
         return found
 
     def quietly(self, accs: list[Value], longer: list[str]) -> list[Value]:
-        """Accumulators to which a vector more is added: of a leaf that has none, whose last one is added again,
-        what a fold starts with, since the sum may raise a flag.  (AVX-512 adds under the mask.)"""
+        """Accumulators to which a vector more is added: of a leaf that has none, whose last one is added
+        again, what a fold starts with, since the sum may raise a flag.  (AVX-512 adds under the mask.)"""
         if "+avx512vl" in self.r.target.features:
             return accs
         leaf = self.leaf

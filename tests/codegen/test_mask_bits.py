@@ -1,4 +1,4 @@
-"""Bits of masks, and how many lanes are True: in how few instructions AVX2 has them, and that they are right."""
+"""Bits of masks, and how many lanes are True: AVX2 has them in few instructions, and NumPy's counts."""
 
 from __future__ import annotations
 
