@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from lazyarr import config
 from lazyarr.calls import Call
-from lazyarr.expr import FOLDS, Expr, Gather, Keep, Map, Op, Read, Reduce, Scan, Scatter
+from lazyarr.expr import FOLDS, Compress, Expr, Gather, Keep, Map, Op, Read, Reduce, Scan, Scatter
 from lazyarr.ops import row
 
 if TYPE_CHECKING:
@@ -53,6 +53,16 @@ SCAN_NS = 2.5
 
 SCATTER_NS = 5.0
 """What it takes to put one there."""
+
+KEEP_NS = 10.0
+"""What it takes, besides, for each element that a mask keeps or leaves out, whichever are fewer: where those
+are it learns from branches that the processor guesses, and from one of two such elements on guesses fail."""
+
+MASK_NS = 2.5
+"""What it takes, besides, for each element under a mask that nobody has counted."""
+
+BRANCHES = frozenset({"where"})
+"""Ops that have such a mask among their inputs."""
 
 ROW_NS = 15.0
 """What each row takes, besides its elements, that a fold along the last axis makes one element of."""
@@ -202,7 +212,7 @@ def warm_ns(node: Expr) -> float:
     assert region is not None
     elements, per_element = region.size, 0.3
     if isinstance(op, Map):
-        per_element = 0.1 * row(op.name).cost
+        per_element = 0.1 * row(op.name).cost + (node.masked or op.name in BRANCHES) * MASK_NS
     elif isinstance(op, Scan):
         per_element = max(SCAN_NS, 0.1 * row(op.name).cost)
     elif isinstance(op, Gather):
@@ -212,6 +222,10 @@ def warm_ns(node: Expr) -> float:
     elif isinstance(op, FOLDS) and isinstance(node.inputs[0], Read):
         folded = node.inputs[0].geo
         elements = folded.size
+        if op.__class__ is Compress:
+            return elements * (0.3 + per_element) + min(region.size, elements - region.size) * KEEP_NS
+        if isinstance(op, Reduce) and op.masked:
+            per_element += MASK_NS
         if isinstance(op, Reduce) and folded.ndim - 1 in op.axes and folded.shape[-1] > 1:
             return elements * (0.3 + per_element) + region.size * ROW_NS
     return elements * (0.3 + per_element)

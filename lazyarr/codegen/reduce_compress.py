@@ -11,6 +11,7 @@ Nothing is written beyond, even if the mask is not the one that was counted.
 from __future__ import annotations
 
 from lazyarr.codegen.emitters_types import Value, lane
+from lazyarr.codegen.mask_bits import bits_of, ones
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import Fold, extract, parts, store_scalar
 from lazyarr.codegen.reduce_kernel import Reduce
@@ -133,10 +134,7 @@ def _store_packed(
     """Store the lanes under the mask side by side; complex numbers have two pieces."""
     w = b.width
     i1 = b.ty("i1")
-    bits = b.op(f"bitcast {i1} {mask} to i{w}")
-    bits = bits if w == 64 else b.op(f"zext i{w} {bits} to i64")
-    b.declare("declare i64 @llvm.ctpop.i64(i64)")
-    kept = b.mul(b.op(f"call i64 @llvm.ctpop.i64(i64 {bits})"), str(size))
+    kept = b.mul(ones(b, bits_of(b, mask, w)), str(size))
     t = f"i{max(32, 8 * size // len(pieces))}"
     name = f"@llvm.x86.avx512.mask.compress.v{w}{t}"
     b.declare(f"declare {b.ty(t)} {name}({b.ty(t)}, {b.ty(t)}, {i1})")

@@ -7,6 +7,7 @@ same without the cast; and the instructions that count the True lanes of vectors
 from __future__ import annotations
 
 from lazyarr.codegen.emitters_types import Value
+from lazyarr.codegen.mask_bits import true_lanes
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.fusion.parfor import Inst, Parfor, Reduction, result_char
 
@@ -53,19 +54,17 @@ def _needed(body: list[Inst]) -> tuple[Inst, ...]:
 
 def add_counts(b: Function, total: str, batch: list[tuple[Value, str | None]]) -> str:
     """`total`, a 64-bit integer, and how many lanes of some vectors of bools (or bools) are True."""
+    flags = []
     for value, mask in batch:
         assert isinstance(value, str)
         i1 = b.ty("i1")
-        flags = value if mask is None else b.op(f"and {i1} {value}, {mask}")
-        total = b.add(total, _true_lanes(b, flags))
+        flags.append(value if mask is None else b.op(f"and {i1} {value}, {mask}"))
+    for count in _true(b, flags):
+        total = b.add(total, count)
     return total
 
 
-def _true_lanes(b: Function, flags: str) -> str:
-    if not b.width:
-        return b.op(f"zext i1 {flags} to i64")
-    bits = b.op(f"bitcast {b.ty('i1')} {flags} to i{b.width}")
-    if b.width != 64:
-        bits = b.op(f"zext i{b.width} {bits} to i64")
-    b.declare("declare i64 @llvm.ctpop.i64(i64)")
-    return b.op(f"call i64 @llvm.ctpop.i64(i64 {bits})")
+def _true(b: Function, flags: list[str]) -> list[str]:
+    if b.width:
+        return true_lanes(b, flags, b.width)
+    return [b.op(f"zext i1 {flag} to i64") for flag in flags]

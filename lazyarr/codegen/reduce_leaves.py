@@ -222,12 +222,24 @@ class Leaves:
                 continue
             last = b.mul(b.add(count, "-1"), str(self.width))
             with b.lanes(self.width):
-                more = self.added(one, at, last, wide)
+                longer = [self.is_more(f, count) for f in self.leaf.folds]
+                more = self.added(self.quietly(one, longer), at, last, wide)
                 found.append([
-                    masked(b, f, self.is_more(f, count), x, y)
-                    for f, x, y in zip(self.leaf.folds, more, one, strict=True)
+                    masked(b, f, flag, x, y)
+                    for f, flag, x, y in zip(self.leaf.folds, longer, more, one, strict=True)
                 ])
         return found
+
+    def quietly(self, accs: list[Value], longer: list[str]) -> list[Value]:
+        """Accumulators to which a vector more is added: of a leaf that has none, whose last one is added
+        again, what a fold starts with, since the sum may raise a flag.  (AVX-512 adds under the mask.)"""
+        if "+avx512vl" in self.r.target.features:
+            return accs
+        leaf = self.leaf
+        return [
+            masked(self.b, f, flag, acc, leaf.first(f))
+            for f, flag, acc in zip(leaf.folds, longer, accs, strict=True)
+        ]
 
     def is_more(self, fold: Fold, count: str) -> str:
         """Is a leaf one of those that have a vector more, in each lane?  (Branches would be guesses.)"""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lazyarr.codegen.mask_bits import bits_of, ones
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.records import dataclass
 from lazyarr.target import Target
@@ -52,7 +53,6 @@ def packed_pieces(
     b: Function, s: Shuffle, size: int, vector: str, mask: str
 ) -> Iterator[tuple[str, str, str]]:
     """Type and name of each packed piece of a vector of integers, and how many lanes it keeps."""
-    b.declare("declare i64 @llvm.ctpop.i64(i64)")
     t, n = f"i{8 * size}", s.lanes
     for first in range(0, b.width, n):
         lanes = ", ".join(f"i32 {first + k}" for k in range(n))
@@ -60,9 +60,8 @@ def packed_pieces(
             b.op(f"shufflevector <{b.width} x {e}> {v}, <{b.width} x {e}> poison, <{n} x i32> <{lanes}>")
             for e, v in ((t, vector), ("i1", mask))
         )
-        row = b.op(f"zext i{n} {b.op(f'bitcast <{n} x i1> {flags} to i{n}')} to i64")
-        kept = b.op(f"call i64 @llvm.ctpop.i64(i64 {row})")
-        yield f"<{n} x {t}>", _shuffled(b, s, size, piece, row), kept
+        row = bits_of(b, flags, n)
+        yield f"<{n} x {t}>", _shuffled(b, s, size, piece, row), ones(b, row)
 
 
 def _shuffled(b: Function, s: Shuffle, size: int, piece: str, row: str) -> str:

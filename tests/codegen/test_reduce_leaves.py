@@ -93,6 +93,18 @@ def test_what_is_computed_twice_raises_nothing() -> None:
         numpy.asarray((1 / lazyarr.array(x)).sum(axis=1))
 
 
+@pytest.mark.parametrize("char", "fd")
+@pytest.mark.parametrize("length", LENGTHS)
+def test_what_is_added_twice_raises_nothing(char: str, length: int) -> None:
+    """A leaf with no vector more than others has its last one added again, whose double overflows."""
+    most = numpy.finfo(char).max
+    for place in range(13 * 8, min(length, 40 * 8), 8):
+        x = numpy.ones(length, char)
+        x[place] = most
+        with numpy.errstate(all="raise"):
+            assert numpy.asarray(lazyarr.array(x).sum()) == most
+
+
 def tree(vectors: int, leaves: int) -> list[int]:
     """Whole vectors of each leaf, as NumPy halves."""
     if leaves == 1:

@@ -267,6 +267,21 @@ def test_numpy_takes_longer_for_short_rows():
     assert long < middle < short / 4 and lone < short / 4
 
 
+def test_numpy_takes_longest_where_half_is_kept():
+    """What it picks by a mask it learns from branches: of those with as many of either kind most fail."""
+    rng = numpy.random.default_rng(1)
+    x, u = np.array(numpy.ones(SIZE)), rng.random(SIZE)
+    with np.options(plan="always", jit="always"):
+        few, half, most = (
+            warm_ns(x[np.array(u < share)].storage.value) for share in (0.02, 0.5, 0.98)
+        )  # fmt: skip
+        assert max(few, most) < half / 4
+        y, whole = x * 2, np.multiply(x, 2)
+        y[np.array(u < 0.5)] = 1
+        written = y.storage.value
+    assert warm_ns(whole.storage.value) < warm_ns(written) / 2
+
+
 def test_before_there_was_much_work_nobody_looks_into_the_cache(monkeypatch, prices):
     """No kernel would run; to look takes a part of a millisecond."""
     asked = []
