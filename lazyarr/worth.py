@@ -17,7 +17,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from lazyarr.compiler import COMPILER, name_of, noted, warm_ns
-from lazyarr.expr import FOLDS, Expr, Keep
+from lazyarr.expr import FOLDS, Expr, Keep, Map
 from lazyarr.pace import at_once
 from lazyarr.records import NamedTuple
 
@@ -35,11 +35,14 @@ class Price(NamedTuple):
     """A node that folds, besides."""
     part: float
     """A node that writes to a part of an array, besides: who reads that may be cut into boxes."""
+    written: float = 0.0
+    """A node whose function may be written into the kernel, besides."""
 
     def of(self, nodes: Sequence[Expr]) -> float:
         folds = sum([isinstance(n.op, FOLDS) for n in nodes])
         parts = sum([n.old is not None and not n.covers for n in nodes])
-        return self.evaluation + len(nodes) * self.node + folds * self.fold + parts * self.part
+        found = self.evaluation + len(nodes) * self.node + folds * self.fold + parts * self.part
+        return found + (self.written and sum(map(_is_written, nodes)) * self.written)
 
 
 PLAN = Price(350e3, 50e3, 100e3, 250e3)
@@ -48,7 +51,7 @@ PLAN = Price(350e3, 50e3, 100e3, 250e3)
 PLACED = Price(200e3, 40e3, 50e3, 50e3)
 """A plan that begins with where nodes were for other extents; its kernels are there."""
 
-KERNELS = Price(2.5e6, 150e3, 6e6, 500e3)
+KERNELS = Price(2.5e6, 150e3, 6e6, 500e3, 7e6)
 """Kernels that the cache does not have."""
 
 SURE = 1.5
@@ -63,6 +66,12 @@ _spent: dict[int, float] = {}
 _owed: dict[int, float] = {}
 """By what the ops are: nanoseconds that their last plan took, whatever its price, less those that NumPy has
 taken for such ops since.  Whoever has other structures each time makes no plan before that is paid."""
+
+
+def _is_written(node: Expr) -> bool:
+    from lazyarr.equal_loops import NAMED  # here: whoever imports lazyarr need not wait for it
+
+    return node.op.__class__ is Map and (node.op.name, node.op.sig) in NAMED
 
 
 class Account:
