@@ -27,6 +27,7 @@ from lazyarr.expr import COMPRESS, Expr, Gather, Read
 from lazyarr.fusion.structure import by_contents
 from lazyarr.geometry import FRESH
 from lazyarr.habits import told_of
+from lazyarr.pace import begins, ended, work_of
 from lazyarr.plan import Plan
 from lazyarr.plan_patterns import SIZES
 from lazyarr.ready import Met, Way
@@ -67,7 +68,7 @@ class Sight:
 
     __slots__ = (
         "band", "buffers", "calls", "ignored", "key", "launches", "leaves", "nodes", "order", "others",
-        "pins", "plan", "roots", "row", "seen", "share", "state", "stored", "way",
+        "pins", "plan", "roots", "row", "seen", "share", "state", "stored", "way", "work",
     )  # fmt: skip
 
     nodes: list[tuple[int, Any, Any, tuple[tuple[int, int, Any], ...], bool, int]]
@@ -94,6 +95,8 @@ class Sight:
     """And `error_state.buffer_size`."""
     share: float
     """How much of the time for all nodes is the first one's, to NumPy."""
+    work: float
+    """And what it would take for all of them, in seconds (`pace`)."""
     band: int | None
     """Which of `SIZES` the number of kept elements is beyond, where it may be another one."""
     others: set[int]
@@ -129,6 +132,13 @@ class Swift(Awaited):
         if told is not None:
             habit, building, share = told
             habit.ran_alone((building + seconds) * share)
+
+    def looked(self, seconds: float) -> None:
+        """Let those know who look how long evaluations take."""
+        work = self.code.work()
+        if work is not None:
+            begins(work, known=True)
+        ended(seconds)
 
 
 SWIFT = Swift()
@@ -281,7 +291,7 @@ def note(met: Met, roots: Sequence[Expr]) -> None:
     sight.order = tuple([places[id(node)] for node in met.nodes])
     sight.leaves = tuple([places[id(leaf)] for leaf in met.leaves])
     works = [*map(numpy_ns, met.nodes)]
-    sight.share = works[0] / sum(works)
+    sight.share, sight.work = works[0] / sum(works), work_of(met.nodes)
     sight.ignored, sight.band, sight.others = met.ignored, None, set()
     if met.key == met.counted:
         _forget_count(sight, met)

@@ -23,13 +23,14 @@ import os
 from _thread import allocate_lock, get_ident
 from collections.abc import Callable
 from time import thread_time
+from types import CodeType
 
 from lazyarr.config import DEFAULTS, is_barred
 from lazyarr.counters import COUNT
 from lazyarr.habits import MEDIUM
-from lazyarr.pace import NOW, may_try
+from lazyarr.pace import NOW, Pace, may_try
 from lazyarr.pages import keep_heap
-from lazyarr.slot_words import BARRING, LIMIT, MADE, MOST, UNTIL, WAITING
+from lazyarr.slot_words import BARRING, GRANTED, GRANTEE, LIMIT, MADE, MOST, UNTIL, WAITING
 
 FIRST = 4096
 """Results with which a process begins, at most."""
@@ -92,8 +93,8 @@ class Direct:
     """What holds now, and what has been measured."""
 
     __slots__ = (
-        "_began", "_busy", "_fallbacks", "_lasting", "_lock", "_next", "_thread", "_unplanned", "by_nodes",
-        "calls", "directly", "left", "on", "reach",
+        "_began", "_busy", "_fallbacks", "_lasting", "_lock", "_next", "_pace", "_thread", "_unplanned",
+        "by_nodes", "calls", "directly", "granted", "left", "on", "reach",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -122,6 +123,10 @@ class Direct:
         self.left = SPAN
         """Results by nodes that are yet to come before something changes."""
         self._next: Callable[[], None] = self._looks
+        self.granted = GRANTED.value = 0
+        """Nodes that machine code may make before Python counts those that it has made."""
+        self._pace: Pace | None = None
+        """Who counts them."""
         self._ends()
 
     def opens(self) -> None:
@@ -143,6 +148,22 @@ class Direct:
             if self.left <= 0:
                 self.hear()
         return self.on and measure <= self.reach
+
+    def grant(self, pace: Pace | None, code: CodeType | None) -> None:
+        """Let machine code make nodes until something changes: all of them, or those of a piece of code."""
+        most = NOW.quiet if pace is None else pace.left()
+        self._pace, GRANTEE.value = pace, 0 if code is None else id(code)
+        self.granted = GRANTED.value = max(0, min(self.left - 1, most))
+
+    def taken(self) -> None:
+        """Count those that it has made."""
+        made = self.granted - GRANTED.value
+        self.granted = GRANTED.value = 0
+        self.left -= made
+        if self._pace is None:
+            NOW.quiet = max(0, NOW.quiet - made)
+        else:
+            self._pace.passes(made)
 
     def mark(self) -> tuple[bool, int]:
         """Where counting is: for `once`."""
@@ -251,6 +272,7 @@ class Direct:
 
     def _starts(self, results: int, most: int = MEDIUM) -> None:
         """Let so many results be NumPy's, up to so many times `eager_elements`."""
+        self.granted = GRANTED.value = 0
         NOW.looker, NOW.thread = None, 0        # what is timed elsewhere has come to nothing
         UNTIL.value = MADE.value + results
         self.reach = most * EAGER

@@ -40,6 +40,10 @@ FEW = 4
 """Nodes of which the first may be sooner by itself: then the next one is the first.  (More of them are worth
 waiting for.)"""
 
+SURELY = 8
+"""So often some results in a row (three) were computed with others, all of them, until nobody looks for some
+time (`slot_words.GRANTED`)."""
+
 MAX_HABITS = 4096
 """All are forgotten when there are more."""
 
@@ -50,13 +54,15 @@ MAX_WATCHED = 64
 class Habit:
     """What is known of one kind of calls at one place."""
 
-    __slots__ = ("alone", "at_call", "calls", "needed", "sooner", "tries", "waited")
+    __slots__ = ("alone", "at_call", "calls", "fused", "needed", "sooner", "tries", "waited")
 
     def __init__(self) -> None:
         self.calls = 0
         """Since the last change."""
         self.alone = 0
         """Of these, how many results were computed alone."""
+        self.fused = 0
+        """How often some results in a row were all computed with others."""
         self.needed = ALONE
         self.waited = self.at_call = inf
         """The least time that a result has taken, of the two ways."""
@@ -75,6 +81,7 @@ class Habit:
         return self.sooner
 
     def _anew(self) -> None:
+        self.fused += not self.alone
         self.calls, self.alone, self.sooner = 0, 0, False
         self.waited = self.at_call = inf
 
@@ -89,7 +96,7 @@ class Habit:
 
     def ran_alone(self, seconds: float) -> None:
         """A result that had waited was computed alone."""
-        self.alone += 1
+        self.alone, self.fused = self.alone + 1, 0
         self.waited = min(self.waited, seconds)
         if self.alone >= self.needed and not self.sooner:
             self.tries = TRIES

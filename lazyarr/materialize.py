@@ -30,7 +30,7 @@ from lazyarr.expr import LOCK, Expr, Map, Opaque, Read
 from lazyarr.fusion import reference
 from lazyarr.habits import WATCHED, told_by
 from lazyarr.interrupts import Held, deliver, hold_signals, release_signals
-from lazyarr.pace import NOW, begins, ended
+from lazyarr.pace import NOW, begins, ended, work_of
 from lazyarr.ranges import ASKED, RANGES
 from lazyarr.resting import COLLECTING, Resting
 from lazyarr.sinking import sunk
@@ -55,13 +55,15 @@ def evaluate(roots: Iterable[Expr]) -> None:
         observed = bool(OBSERVED) and is_observed()
         met = None
         if _look is not None and not observed:
-            swiftly = None if asked is not None else _swift.evaluate
+            swiftly = _swift.evaluate
             if swiftly is not None:
                 began = time.perf_counter() if WATCHED else 0.0
                 computed = swiftly(roots, plan_key())
                 if computed:
                     if began:
                         _swift.tell(time.perf_counter() - began)
+                    if asked is not None:
+                        _swift.looked(time.thread_time() - asked)
                     return
                 if computed is False and not (roots := [*filter(_IS_PENDING, roots)]):
                     return
@@ -88,7 +90,7 @@ def evaluate(roots: Iterable[Expr]) -> None:
                 watch(nodes, roots, native)
         told = told_by(nodes, share) if WATCHED else None
         if asked is not None:
-            begins(nodes, known)
+            begins(work_of(nodes), known)
         began = time.perf_counter()
         if native:
             (_engine or _load()).run(nodes, roots, met, account)

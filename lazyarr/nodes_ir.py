@@ -144,7 +144,10 @@ class Word(IntEnum):
     """`swift_nodes.probed`."""
     GRANTED = 69
     """`geometry.probe`."""
-    END = 70
+    ALLOWED = 70
+    """The addresses of `slot_words.GRANTED`, `GRANTEE`."""
+    GRANTEE = 71
+    END = 72
 
 
 OPERAND = 2 + 2 * AXES
@@ -172,7 +175,9 @@ class Entry(IntEnum):
     RECIPE = OP + 8
     SNAPSHOTS = OP + 9
     """How copies of the operands lie that are plain arrays of their own, or zero."""
-    END = OP + 11
+    FUSED = OP + 11
+    """The code, and the place in it, of a call whose results are computed with others, always (`habits`)."""
+    END = OP + 13
 
 
 class When(IntEnum):
@@ -183,6 +188,8 @@ class When(IntEnum):
     ALWAYS = 1
     PENDING = 2
     """Those with an operand that is yet to be computed."""
+    GRANTED = 3
+    """Those, and the calls of one place, as long as Python need not count them (`slot_words.GRANTED`)."""
 
 
 class Write(IntEnum):

@@ -20,7 +20,7 @@ from typing import Any
 from lazyarr.geometry import PROBED
 from lazyarr.nodes_inputs import Inputs, fill
 from lazyarr.nodes_ir import BITS, Entry, Making, Places, When, Word
-from lazyarr.object_fields import LENGTH
+from lazyarr.object_fields import ITEMS, LENGTH
 from lazyarr.records import NamedTuple
 from lazyarr.walk_ir import MISSING
 
@@ -61,24 +61,50 @@ def make(of: Places, name: str) -> Making:
         with f.when(how, x, y):
             give_up()
 
+    code, at = f.variable(0), f.variable(-1)    # where the call has to be, if anywhere
     unusual = f.load(f.known(Word.UNUSUAL))
     with f.when("eq", unusual, 0):
         give_up_if("eq", when, When.NEVER)
-        with f.when("eq", when, When.PENDING):
+        with f.when("ne", when, When.ALWAYS):
             waiting = [f.within("@pending", x) for x in (first, second)]
-            give_up_if("eq", f.by("or", *waiting), 0)
+            with f.when("eq", f.by("or", *waiting), 0):
+                f.set(code, said(Entry.FUSED))  # (else zero)
+                f.set(at, said(Entry.FUSED + 1))
+                give_up_if("eq", f.get(code), 0)
+        with f.when("eq", when, When.GRANTED):
+            give_up_if("eq", f.load(f.known(Word.ALLOWED)), 0)
+            grantee = f.load(f.known(Word.GRANTEE))
+            with f.when("ne", grantee, 0):
+                with f.when("ne", f.get(code), 0):
+                    give_up_if("ne", f.get(code), grantee)
+                f.set(code, grantee)
     with f.when("ne", unusual, 0):
         give_up_if("eq", f.agrees(Word.USUAL, recipe, let_go), 0)
     errors = f.within("@state")
     give_up_if("eq", errors, MISSING)
     owned.append(errors)
     loc = f.variable(none)
-    with f.when("ne", is_flagged, 0):
+    f.held(none)
+    with f.when("ne", f.by("or", is_flagged, f.get(code)), 0):
+        f.on(Word.DECREF, none)
         f.set(loc, f.within("@place", depth))
         give_up_if("eq", f.get(loc), MISSING)
-    with f.when("eq", is_flagged, 0):
-        f.held(none)
+    with f.when("ne", f.get(code), 0):
+        there = f.get(loc)
+        elsewhere = f.variable(f.by("xor", f.load(there, ITEMS), f.get(code)))
+        with f.when("ne", f.get(at), -1):
+            number = f.of_c(Word.NUMBER, f.load(there, ITEMS + 8))
+            f.set(elsewhere, f.by("or", f.get(elsewhere), f.by("xor", number, f.get(at))))
+        with f.when("eq", is_flagged, 0):
+            f.set(loc, f.held(none))
+            f.on(Word.DECREF, there)
+        with f.when("ne", f.get(elsewhere), 0):
+            f.on(Word.DECREF, f.get(loc))
+            give_up()
     owned.append(f.get(loc))
+    with f.when("eq", unusual, 0), f.when("eq", when, When.GRANTED):
+        allowed = f.known(Word.ALLOWED)
+        f.store(f.add(f.load(allowed), -1), allowed)
     with f.when("uge", size, PROBED):
         answer = f.within("@called", f.known(Word.GRANTED), region)
         with f.when("eq", answer, 0):

@@ -118,6 +118,14 @@ class Pace:
         NOW.numpys, NOW.unasked = self.numpys, UNASKED
         return self.numpys
 
+    def left(self) -> int:
+        """How many more calls are nodes whatever they take."""
+        return 0 if self.numpys else self._left - 1
+
+    def passes(self, calls: int) -> None:
+        """So many calls have been nodes."""
+        self._left -= calls
+
     def _rest(self, calls: int) -> None:
         self.numpys, self._left, self._next = False, calls, self._look
 
@@ -187,6 +195,9 @@ class _Uncounted(Pace):
     def counts(self) -> bool:
         return NOW.numpys
 
+    def left(self) -> int:
+        return 0
+
 
 _UNCOUNTED = _Uncounted()
 
@@ -211,11 +222,16 @@ def pace_of(frame: FrameType, size_band: int) -> Pace:
     return found
 
 
-def begins(nodes: Sequence[Expr], known: bool) -> None:
-    """An evaluation that is timed computes nodes that a plan is known of, or is not."""
+def work_of(nodes: Sequence[Expr]) -> float:
+    """Seconds that NumPy would take for nodes."""
     from lazyarr.compiler import warm_ns  # here: whoever imports lazyarr need not wait for it
 
-    NOW.work += 1e-9 * sum(map(warm_ns, nodes))
+    return 1e-9 * sum(map(warm_ns, nodes))
+
+
+def begins(work: float, known: bool) -> None:
+    """An evaluation that is timed computes so much (`work_of`), that a plan is known of, or is not."""
+    NOW.work += work
     NOW.unknown += not known
 
 

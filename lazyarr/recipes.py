@@ -26,7 +26,7 @@ from lazyarr.dtypes import CHARS, char_of
 from lazyarr.error_state import Prompt, look, prompt
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.geometry import FRESH, same
-from lazyarr.habits import HABITS, LASTING, MEDIUM, habit_of, watch
+from lazyarr.habits import HABITS, LASTING, MEDIUM, SURELY, habit_of, watch
 from lazyarr.ops import may_raise
 from lazyarr.pace import NOW, PACES, band, may_try, pace_of
 from lazyarr.records import NamedTuple
@@ -230,6 +230,8 @@ def again(
     if recipe.measure <= MEDIUM * small and jit == "auto":
         directly = False
         if recipe.measure > small:
+            if DIRECT.granted:
+                DIRECT.taken()
             if DIRECT.left > 1 and not DIRECT.on:       # (`Direct.counts`, written out)
                 DIRECT.left -= 1
             else:
@@ -241,6 +243,8 @@ def again(
                 return _at_call(fn, recipe, args, ends)
         elif NOW.quiet:
             NOW.quiet -= 1
+            if NODES.table is not None:
+                DIRECT.grant(None, None)
         else:
             try:
                 frame = getframe(depth - 1)
@@ -250,20 +254,19 @@ def again(
                 pace = PACES.get((id(frame.f_code), recipe.band)) or pace_of(frame, recipe.band)
                 if pace.counts() and may_try():
                     return _at_call(fn, recipe, args, ends)
+                if NODES.table is not None:
+                    DIRECT.grant(pace, frame.f_code)
         for x in args:
             if x.__class__ is ndarray and x.storage is not None and x.storage.value.op is not None:
                 break                           # an operand is yet to be computed
         else:
             if recipe.measure <= small:
                 return None
+            _known_to_code(place, fn, args, recipe)
             return _by_habit(fn, recipe, args, found, errors, depth, ends)
     if jit == "never":
         return None
-    if not small < recipe.measure <= MEDIUM * small or jit == "always":
-        if place.__class__ is int:
-            NODES.table.write(place, fn, args, recipe)
-        else:
-            NODES.hear()
+    _known_to_code(place, fn, args, recipe)
     loc = None
     if recipe.flagged or OBSERVED:
         try:                            # (`srcloc.here`, written out)
@@ -273,6 +276,14 @@ def again(
         except ValueError:
             pass
     return _built(recipe, args, found, errors, loc)
+
+
+def _known_to_code(place: Any, fn: numpy.ufunc, args: tuple[Any, ...], recipe: Recipe) -> None:
+    """Let machine code know a recipe, if it has asked for one."""
+    if place.__class__ is int:
+        NODES.table.write(place, fn, args, recipe)
+    else:
+        NODES.hear()
 
 
 def _plain_lay(geo: numpy.ndarray) -> tuple[Any, ...]:
@@ -338,6 +349,8 @@ def _by_habit(
             habit.ran_alone(spent)
         else:
             watch(node, habit, spent)
+            if NODES.table is not None:
+                NODES.table.fuses(fn, args, recipe, loc if habit.fused >= SURELY else None)
     return result
 
 

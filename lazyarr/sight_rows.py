@@ -268,7 +268,7 @@ class Written(Rows):
 
     def __init__(self, sight: Sight) -> None:
         super().__init__(Row.END)
-        self.way, self.share = sight.way, sight.share
+        self.way, self.share, self.work = sight.way, sight.share, sight.work
 
 
 def written(sight: Sight, values: Sequence[Expr], step: KnownStep) -> Written | None:

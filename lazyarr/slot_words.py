@@ -33,6 +33,12 @@ MADE = ctypes.c_longlong(0)
 UNTIL = ctypes.c_longlong(0)
 """When there are more Python hears of it."""
 
+GRANTED = ctypes.c_longlong(0)
+"""Nodes of medium size that machine code may make yet until Python counts them (`direct`)."""
+
+GRANTEE = ctypes.c_longlong(0)
+"""The address of the code that these are for, if not for all."""
+
 BARRING: list[Callable[[], None]] = []
 """Who hears of settings under which medium arrays must not be NumPy's at the call."""
 

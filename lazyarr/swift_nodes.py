@@ -36,7 +36,8 @@ from lazyarr.nodes_ir import AXES, BITS, OPERAND, WRITES, Entry, Places, When, W
 from lazyarr.nodes_text import make
 from lazyarr.recall_text import HASH, MOST_ARGS, Row, called_so, recall
 from lazyarr.records import NamedTuple
-from lazyarr.slot_words import UNUSUAL, at_address
+from lazyarr.slot_words import GRANTED, GRANTEE, UNUSUAL, at_address
+from lazyarr.srcloc import Loc
 from lazyarr.storage import REPEATED, SLACK, SMALL_WRITES, Storage, bound, evaluate, launch
 from lazyarr.values import Buffer
 from lazyarr.writes_text import assign, is_slice, update, view, written
@@ -56,6 +57,8 @@ class Table:
         self.held: dict[int, Any] = {}
         """What entries refer to."""
 
+        self._entries: dict[tuple[Any, ...], int] = {}
+        """The places of the last recipes of a `_kind`."""
         self.writes = numpy.zeros((WRITES, Write.END), numpy.int64)
         self.heads = numpy.zeros(1 << HASH, numpy.int64)
         self._recalls: dict[tuple[Any, ...], Any] = {}
@@ -130,6 +133,23 @@ class Table:
         self.held[place] = refers, before           # (till the entry is another one)
         self.rows[place] = words
         self.held[place] = refers
+        if before is not None:
+            self._entries.pop(before[0], None)
+        self._entries[refers[0]] = place
+
+    def fuses(self, fn: numpy.ufunc, args: tuple[Any, ...], recipe: Any, loc: Loc | None) -> None:
+        """Where a call by a recipe is whose results are computed with others, always, if the last one was
+        there."""
+        place = self._entries.get(_kind(fn, args, recipe))
+        if place is not None:
+            code, at = (None, 0) if loc is None else loc
+            self.rows[place, Entry.FUSED] = 0 if code is None else id(code)
+            self.rows[place, Entry.FUSED + 1] = at
+
+
+def _kind(fn: numpy.ufunc, args: tuple[Any, ...], recipe: Any) -> tuple[Any, ...]:
+    """What recipes for the same call have in common.  (All may be forgotten, and made anew.)"""
+    return fn, recipe.types, recipe.geo.shape, *[x.__class__ for x in args]
 
 
 def _row(fn: numpy.ufunc, args: tuple[Any, ...], recipe: Any) -> tuple[list[int], Any] | None:
@@ -165,12 +185,10 @@ def _row(fn: numpy.ufunc, args: tuple[Any, ...], recipe: Any) -> tuple[list[int]
     words[Entry.OP], words[Entry.REGION], words[Entry.NBYTES] = id(recipe.op), id(geo), id(nbytes)
     words[Entry.BYTES], words[Entry.FLAGGED] = nbytes, recipe.flagged
     small = DEFAULTS["eager_elements"]
-    if recipe.measure > MEDIUM * small:
-        words[Entry.WHEN] = When.ALWAYS
-    elif recipe.measure <= small:
-        words[Entry.WHEN] = When.PENDING
+    medium = When.GRANTED if recipe.measure > small else When.PENDING
+    words[Entry.WHEN] = When.ALWAYS if recipe.measure > MEDIUM * small else medium
     words[Entry.RECIPE] = id(recipe)
-    return words, (fn, recipe, nbytes, makers, copied, [x.__class__ for x in args])
+    return words, (_kind(fn, args, recipe), recipe, nbytes, makers, copied)
 
 
 def _copied(real: numpy.ndarray) -> numpy.ndarray | None:
@@ -298,6 +316,7 @@ def _words(table: Table) -> numpy.ndarray:
     numbers: dict[Word, int] = {
         Word.TABLE: address(table.rows), Word.RECALLS: address(table.heads),
         Word.WRITES: address(table.writes), Word.UNUSUAL: at_address(UNUSUAL),
+        Word.ALLOWED: at_address(GRANTED), Word.GRANTEE: at_address(GRANTEE),
         Word.OWNER: id(LOCK) + fields.owner_of(RLock()),
         Word.PENDING: DEFAULTS["pending_nodes"], Word.SLACK: SLACK, Word.EAGER: eager,
         Word.MOVED: MOVED * eager, Word.IN_PLACE: IN_PLACE * eager, Word.MEDIUM: MEDIUM * eager,

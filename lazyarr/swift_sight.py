@@ -135,6 +135,11 @@ class Swift:
         words, row = self.rows[number]
         return first, int(words[Row.NODES]), row.share
 
+    def work(self) -> float | None:
+        """What NumPy would take for it, in seconds."""
+        number = int(self.words[Also.ROW])
+        return self.rows[number][1].work if number < len(self.rows) else None
+
     def warmed(self, heard: tuple[int, float]) -> None:
         """The kernels of a row have run for so long."""
         number, seconds = heard

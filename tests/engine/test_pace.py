@@ -127,7 +127,7 @@ def test_a_look_at_code_that_comes_to_no_end_ends(clock):
     clock.pass_by(p, SETTLING + 1)
     for _ in range(TIMED):
         assert NOW.thread == get_ident()
-        pace.begins([], known=True)
+        pace.begins(0.0, known=True)
         pace.ended(1.0)
     assert not NOW.thread
     assert not any(clock.pass_by(p, WINDOW, seconds=9.0, work=1.0))    # it has not seen all
