@@ -31,6 +31,10 @@ class Tuning(NamedTuple):
     chains of operations overlap, where the next iterations are out of the processor's reach."""
     rows_ahead: int = 4
     """Rows from the one that is folded to the one that is prefetched; 0: none is."""
+    beside_bytes: int = 1 << 12
+    """So far apart neighbours lie at most that are folded side by side: short runs, and leaves of a fold's
+    tree, which are 2048 bytes at most.  What is longer is read one after the other, where prefetchers follow
+    that alone."""
 
 
 NONTEMPORAL_BYTES = 8 << 20
@@ -48,9 +52,13 @@ not at all.  The other AVX-512 levels are Xeons', with which it is the other way
 _VP2 = Tuning(64, fold_ahead=8192, abreast=4)
 """Measured on a Zen 5, whose prefetchers stay behind where a loop computes."""
 
+_ZEN = Tuning(32, fold_ahead=0, beside_bytes=128)
+"""Measured on a Zen 4 whose AVX-512 is hidden."""
+
 TABLE = {
     "X86_V2": _OLD, "X86_V3": _V3, "X86_V4": _V4, "AVX512_ICL": _ICL, "AVX512_SPR": _V4,
     "AVX512_ICL AVX512VP2INTERSECT AVXVNNI": _VP2,
+    "X86_V3 CLZERO VAES AVXVNNI": _V3, "X86_V3 CLZERO VAES": _ZEN,
     "ASIMD": _OLD, "ASIMDHP": _OLD, "SVE": _OLD,
     "VSX2": _OLD, "VSX3": _OLD, "VSX4": _OLD, "RVV": _OLD,
 }  # fmt: skip
