@@ -31,6 +31,9 @@ class Tuning(NamedTuple):
     chains of operations overlap, where the next iterations are out of the processor's reach."""
     rows_ahead: int = 4
     """Rows from the one that is folded to the one that is prefetched; 0: none is."""
+    rows_at_once: int = 1
+    """Rows that hot kernels fold onto the next ones' accumulators at a time, which are loaded and stored once
+    then; each of them is a stream for the prefetchers."""
     beside_bytes: int = 1 << 12
     """So far apart neighbours lie at most that are folded side by side: short runs, and leaves of a fold's
     tree, which are 2048 bytes at most.  What is longer is read one after the other, where prefetchers follow
@@ -52,7 +55,7 @@ not at all.  The other AVX-512 levels are Xeons', with which it is the other way
 _VP2 = Tuning(64, fold_ahead=8192, abreast=4)
 """Measured on a Zen 5, whose prefetchers stay behind where a loop computes."""
 
-_ZEN = Tuning(32, fold_ahead=0, beside_bytes=128)
+_ZEN = Tuning(32, fold_ahead=0, rows_ahead=0, rows_at_once=8, beside_bytes=128)
 """Measured on a Zen 4 whose AVX-512 is hidden."""
 
 TABLE = {
