@@ -32,8 +32,8 @@ class Tuning(NamedTuple):
     rows_ahead: int = 4
     """Rows from the one that is folded to the one that is prefetched; 0: none is."""
     rows_at_once: int = 1
-    """Rows that hot kernels fold onto the next ones' accumulators at a time, which are loaded and stored once
-    then; each of them is a stream for the prefetchers."""
+    """Rows that hot kernels fold onto accumulators at a time, which are loaded and stored once then; each of
+    them is a stream for the prefetchers."""
     beside_bytes: int = 1 << 12
     """So far apart neighbours lie at most that are folded side by side: short runs, and leaves of a fold's
     tree, which are 2048 bytes at most.  What is longer is read one after the other, where prefetchers follow
@@ -56,7 +56,8 @@ _VP2 = Tuning(64, fold_ahead=8192, abreast=4)
 """Measured on a Zen 5, whose prefetchers stay behind where a loop computes."""
 
 _ZEN = Tuning(32, fold_ahead=0, rows_ahead=0, rows_at_once=8, beside_bytes=128)
-"""Measured on a Zen 4 whose AVX-512 is hidden."""
+"""Measured on a Zen 4 whose AVX-512 is hidden: its prefetchers follow a stream by themselves, but not several
+side by side within a page, and rows apart as well as eight streams permit."""
 
 TABLE = {
     "X86_V2": _OLD, "X86_V3": _V3, "X86_V4": _V4, "AVX512_ICL": _ICL, "AVX512_SPR": _V4,

@@ -3,7 +3,8 @@
 In:  a parfor ``p* r+ p``.   Out: its chunk function.
 A chunk's accumulators lie side by side in scratch memory, one for each column.  Folding a row is a
 map: ``acc = op(acc, value)``, so the body is lowered as one, whatever its stages are, and NumPy's own
-loops fold where there is no native op.  Rows go in order, so every sequence is kept.
+loops fold where there is no native op.  Rows go in order, so every sequence is kept.  Hot kernels may fold
+several rows in one such map (`Tuning.rows_at_once`).
 """
 
 from __future__ import annotations
