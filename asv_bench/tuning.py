@@ -81,6 +81,14 @@ def few(a: Any, b: Any) -> Any:
     return a.reshape(-1, 5000)[:, 300:316].sum(axis=0)
 
 
+def runs(a: Any, b: Any) -> Any:
+    return a.reshape(-1, 100).sum(axis=1)
+
+
+def short_runs(a: Any, b: Any) -> Any:
+    return a.reshape(-1, 20).sum(axis=1)
+
+
 def scan(a: Any, b: Any) -> Any:
     return lazyarr.cumsum(a.reshape(-1, 1000), axis=0)
 
@@ -103,6 +111,10 @@ PARAMETERS = {
     "fold_ahead": Parameter((0, 1024, 2048, 4096, 8192), (total, squares), (CACHED, SHARED, LARGE)),
     "rows_ahead": Parameter(
         (0, 2, 4, 8, 16), (columns, wide, narrow, apart, few, scan), (CACHED, SHARED, LARGE)
+    ),
+    "rows_at_once": Parameter((1, 2, 4, 8), (columns, wide, narrow, apart, few), (CACHED, SHARED, LARGE)),
+    "beside_bytes": Parameter(
+        (64, 128, 256, 4096), (total, squares, runs, short_runs), (CACHED, SHARED, LARGE), BOTH
     ),
     "NONTEMPORAL_BYTES": Parameter(
         (0, 1 << 62), (triad, chain, then_read, then_written), tuple((1 << k) // 8 for k in range(20, 28))

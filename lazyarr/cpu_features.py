@@ -65,6 +65,7 @@ FEATURES = (
     Feature("AVX512FP16", "avx512fp16", "AVX512BW AVX512VL", "avx512_fp16"),
     Feature("AVXVNNI", "avxvnni", "AVX2", "avx_vnni"),
     Feature("AVX512VP2INTERSECT", "avx512vp2intersect", "AVX512F", "avx512_vp2intersect"),
+    Feature("CLZERO", "clzero", "", "clzero"),
     Feature("NEON", "neon", "", (HWCAP, 1)),
     Feature("FPHP", "fullfp16", "", (HWCAP, 9)),
     Feature("ASIMDHP", "fullfp16", "NEON FPHP", (HWCAP, 10)),

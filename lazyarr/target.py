@@ -39,6 +39,11 @@ class Target(NamedTuple):
     running NumPy (`equal_loops`)."""
 
     @property
+    def masked_in_memory(self) -> bool:
+        """Are there masked stores, but no registers of masks?"""
+        return self.x86 and self.vector_bytes == 32
+
+    @property
     def x86(self) -> bool:
         """Is it for x86: are there its status flags, its fences?"""
         return self.machine == "x86_64"

@@ -37,6 +37,13 @@ class Tuning(NamedTuple):
     fused_differences: bool = False
     """Of differences in folds of all pairs every other one is a fused product with one, where registers are
     few: other units compute that, and do not take part in sums."""
+    rows_at_once: int = 1
+    """Rows that hot kernels fold onto accumulators at a time, which are loaded and stored once then; each of
+    them is a stream for the prefetchers."""
+    beside_bytes: int = 1 << 12
+    """So far apart neighbours lie at most that are folded side by side: short runs, and leaves of a fold's
+    tree, which are 2048 bytes at most.  What is longer is read one after the other, where prefetchers follow
+    that alone."""
 
 
 NONTEMPORAL_BYTES = 8 << 20
@@ -54,9 +61,17 @@ not at all.  The other AVX-512 levels are Xeons', with which it is the other way
 _VP2 = Tuning(64, fold_ahead=8192, abreast=4)
 """Measured on a Zen 5, whose prefetchers stay behind where a loop computes."""
 
+_ZEN = _V3._replace(fold_ahead=0, rows_at_once=8, beside_bytes=128)
+"""Measured on a Zen 4 whose AVX-512 is hidden: its prefetchers follow a stream by themselves, but not several
+side by side within a page, and rows apart as well as eight streams permit."""
+
+_ZEN_ICL = _ICL._replace(beside_bytes=128)
+"""One that shows it has the same prefetchers.  (Not measured since neighbours are read side by side.)"""
+
 TABLE = {
     "X86_V2": _OLD, "X86_V3": _V3, "X86_V4": _V4, "AVX512_ICL": _ICL, "AVX512_SPR": _V4,
-    "AVX512_ICL AVX512VP2INTERSECT AVXVNNI": _VP2,
+    "AVX512_ICL AVX512VP2INTERSECT AVXVNNI": _VP2, "AVX512_ICL CLZERO": _ZEN_ICL,
+    "X86_V3 CLZERO VAES AVXVNNI": _V3, "X86_V3 CLZERO VAES": _ZEN,
     "ASIMD": _OLD, "ASIMDHP": _OLD, "SVE": _OLD,
     "VSX2": _OLD, "VSX3": _OLD, "VSX4": _OLD, "RVV": _OLD,
 }  # fmt: skip

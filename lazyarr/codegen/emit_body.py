@@ -86,12 +86,13 @@ class Registers:
 
 def emit_body(body: Iterable[Lane], registers: Registers, place: PlaceOf) -> None:
     """Append the code of lane instructions other than calls."""
-    b = registers.b
+    b, loaded, chosen = registers.b, set[Ref](), set[int]()
     for lane in body:
         if isinstance(lane, Load) and lane.ref.space == PLACE:
             registers.chars[lane.value] = lane.ref.char
             registers.values[lane.value] = addresses(b, place(lane.ref))
         elif isinstance(lane, Load):
+            loaded.add(lane.ref)
             registers.chars[lane.value] = lane.ref.char
             registers.raws[lane.value] = load_raw(b, place(lane.ref))
         elif isinstance(lane, Gather):
@@ -101,9 +102,12 @@ def emit_body(body: Iterable[Lane], registers: Registers, place: PlaceOf) -> Non
             scatter(b, lane, registers, place(lane.ref))
         elif isinstance(lane, Apply):
             apply(b, lane, registers)
+            if " = select " in b.lines[-1]:
+                chosen.update(lane.values)
         else:
             assert isinstance(lane, Store)
-            store_raw(b, place(lane.ref), registers.raw(lane.value))
+            choice = lane.value in chosen and lane.ref in loaded
+            store_raw(b, place(lane.ref), registers.raw(lane.value), choice)
 
 
 def gather(b: Builder, lane: Gather, registers: Registers, place: Place) -> str:

@@ -6,8 +6,9 @@ Out: `beside`, which the fold function calls where it is asked for a negative nu
 Where a run is no longer than a leaf, a call for each output, and the sum over its lanes, would take longer
 than the run itself.  So `OUTPUTS` neighbours along the innermost 'p' loop have their accumulators in
 registers at a time, and these are combined together at the end: in each step neighbouring lanes of two
-outputs, in one instruction.  The order of each output is that of its leaf.  The context is the first
-output's, with the results' addresses among the operands'.
+outputs, in one instruction.  The order of each output is that of its leaf.  Where prefetchers would lose
+track of neighbours that are read side by side, longer runs go one after the other (`Tuning.beside_bytes`).
+The context is the first output's, with the results' addresses among the operands'.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from __future__ import annotations
 from lazyarr.codegen.emit_lanes import from_raw, raw_type, splat_value, to_raw
 from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emitters_types import Value, lane
-from lazyarr.codegen.loopir import Kernel
+from lazyarr.codegen.loopir import Kernel, Load
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import Fold, combine, halves, load_scalar, parts, store_scalar, whole
 from lazyarr.codegen.reduce_inner import Leaf
 from lazyarr.codegen.reduce_kernel import FOLD_PARAMS, Reduce, accumulate
+from lazyarr.codegen.reduce_tree import LEAF
 from lazyarr.dtypes import PLAIN
 from lazyarr.tuning import tuning
 
@@ -47,6 +49,12 @@ def abreast(r: Reduce, leaf: Leaf) -> int:
     return 1 << max(1, most).bit_length() - 1
 
 
+def side_by_side(r: Reduce, leaf: Leaf) -> int:
+    """Elements of the longest run that is read beside its neighbours."""
+    read = [x.ref for x in leaf.lanes if isinstance(x, Load) and x.ref.space == "operand"]
+    return tuning(r.target.name).beside_bytes // max((PLAIN[ref.char].itemsize for ref in read), default=1)
+
+
 def applies(r: Reduce, kernel: Kernel) -> bool:
     """Are there neighbours, and are all folds combined lane by lane?"""
     several = bool(r.outer) and not r.decidable and plain(r)
@@ -68,6 +76,7 @@ class Beside:
         self.leaf = Leaf(r, kernel, b)
         self.width = self.leaf.width
         self.abreast = abreast(r, self.leaf)
+        self.most = side_by_side(r, self.leaf)
 
     def write(self) -> None:
         r, b = self.r, self.b
@@ -98,25 +107,38 @@ class Beside:
     def vectors(self) -> list[list[Value]]:
         """For each fold, the accumulators of all outputs after all whole vectors."""
         b, size = self.b, {f.number: self.width * PLAIN[f.acc].itemsize for f in self.leaf.folds}
-        if self.abreast == OUTPUTS:
-            made = self.some("0")
+        all_short = self.most >= LEAF // self.r.per_element
+        if all_short and self.abreast == OUTPUTS:
+            made = self.some("0", OUTPUTS)
             return [[one[k] for one in made] for k in range(len(self.leaf.folds))]
-        kept = [b.alloca(f"[{OUTPUTS * size[f.number]} x i8]") for f in self.leaf.folds]
-        with b.loop("0", str(OUTPUTS), str(self.abreast)) as (first, _):
-            for u, one in enumerate(self.some(first)):
-                for fold, acc in zip(self.leaf.folds, one, strict=True):
-                    at = b.mul(b.add(first, str(u)), str(size[fold.number]))
-                    put(self.b, fold.acc, acc, b.at(kept[fold.number], at), self.width)
+        kept = {f.number: b.alloca(f"[{OUTPUTS * size[f.number]} x i8]") for f in self.leaf.folds}
+        if all_short or self.abreast == 1:
+            self.each(kept, size, self.abreast)
+        else:
+            short = b.op(f"icmp ule i64 %n, {self.most}")
+            with b.when(short):
+                self.each(kept, size, self.abreast)
+            with b.otherwise(short):
+                self.each(kept, size, 1)
         return [
             [got(b, f.acc, b.at(kept[f.number], u * size[f.number]), self.width) for u in range(OUTPUTS)]
             for f in self.leaf.folds
         ]
 
-    def some(self, first: str) -> list[list[Value]]:
-        """The accumulators of outputs from number `first` on, as many as are taken abreast."""
+    def each(self, kept: dict[int, str], size: dict[int, int], abreast: int) -> None:
+        """The accumulators of all outputs into memory, so many outputs at a time."""
+        b = self.b
+        with b.loop("0", str(OUTPUTS), str(abreast)) as (first, _):
+            for u, one in enumerate(self.some(first, abreast)):
+                for fold, acc in zip(self.leaf.folds, one, strict=True):
+                    at = b.mul(b.add(first, str(u)), str(size[fold.number]))
+                    put(b, fold.acc, acc, b.at(kept[fold.number], at), self.width)
+
+    def some(self, first: str, abreast: int) -> list[list[Value]]:
+        """The accumulators of so many outputs from number `first` on."""
         b = self.b
         leaves = []
-        for u in range(self.abreast):
+        for u in range(abreast):
             leaves.append(self.leaf_of(b.add(first, str(u))))
         with b.lanes(self.width):
             accs = [[leaf.first(fold) for fold in leaf.folds] for leaf in leaves]

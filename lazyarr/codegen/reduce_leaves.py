@@ -6,7 +6,8 @@ Out: the functions that fold a range: `folded_by` has the tree's, with one for s
 One leaf is a chain of sums, each of which waits for the one before, then a sum over lanes; a call and the
 branches around it take as long again.  So some leaves have their accumulators in registers at a time, and
 these are combined together at the end, neighbours first, which is the order of their lanes and then of the
-tree.
+tree.  Where prefetchers lose track of neighbours that are read side by side (`Tuning.beside_bytes`), it is
+one leaf at a time.
 
 Halves are multiples of NumPy's accumulators but for the last one's end, so the leaves of a range have as
 many whole vectors, or one more: of m vectors leaf number k has (m + k with its three bits in reverse) >> 3.
@@ -24,7 +25,7 @@ from lazyarr.codegen.emit_lanes import splat
 from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emitters_types import Value
 from lazyarr.codegen.loopir import Kernel, Scatter, Store
-from lazyarr.codegen.reduce_beside import abreast, got, joined, plain, put
+from lazyarr.codegen.reduce_beside import abreast, got, joined, plain, put, side_by_side
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import Fold, extract, load_scalar, parts, store_scalar
 from lazyarr.codegen.reduce_inner import EXIT, LANES, Leaf, masked
@@ -38,6 +39,10 @@ LEAVES = 1 << LEVELS
 
 ABREAST = 4
 """Leaves whose accumulators are in registers at a time, at most."""
+
+VECTORS = 2
+"""Vectors of a leaf that a round takes, where its neighbours are not read beside it: the next leaf does not
+wait for its chain of sums, since processors look further ahead than that is long."""
 
 MOST = 2
 """Registers of one accumulator, at most: with four (doubles in those of SSE), two leaves leave too few for
@@ -73,7 +78,7 @@ def folded_by(r: Reduce, name: str, leaf_of: LeafOf) -> list[Function]:
     """NumPy's tree over leaves."""
     together = Function(r.target, name + SIDE, FOLD_PARAMS)
     leaves = Leaves(r, leaf_of(together)) if r.hot and r.pairwise and plain(r) else None
-    if leaves is None or leaves.abreast < 2 or leaves.crowded or r.lasting:
+    if leaves is None or leaves.narrow or leaves.crowded or r.lasting:
         return [tree_function(r, name, LEAF // r.per_element, lambda b: leaf_of(b).write())]
     leaves.write()
 
@@ -105,6 +110,10 @@ class Leaves:
         self.r, self.b, self.leaf = r, leaf.b, leaf
         self.width = leaf.width
         self.abreast = min(ABREAST, abreast(r, leaf))
+        self.narrow = self.abreast < 2
+        self.vectors_each = 1
+        if side_by_side(r, leaf) < LEAF // r.per_element:
+            self.abreast, self.vectors_each = 1, VECTORS
         self.once = any(isinstance(lane, Store | Scatter) for lane in leaf.lanes)
         """No element may be computed twice."""
         self.size = {f.number: self.width * PLAIN[f.acc].itemsize for f in leaf.folds}
@@ -173,16 +182,28 @@ class Leaves:
             begin = b.add(begin, counts[-1])
         with b.lanes(self.width):
             accs = [[leaf.first(fold) for fold in leaf.folds] for _ in places]
-            types = [t for one in accs for t in leaf.types(one)]
-            end = b.mul(self.least, str(self.width))
-            with b.loop("0", end, str(self.width), types) as (index, carried):
-                far = b.mul(index, str(self.abreast))
-                leaf.body.prefetch(leaf.lanes, places[0][0], far, self.abreast * self.width, "")
-                carried.next = []
-                for now, at in zip(self.apart(carried.now, accs), places, strict=True):
-                    carried.next += [p for acc in self.added(now, at, index, wide) for p in parts(acc)]
-            accs = self.apart(carried.after, accs)
+            start = "0"
+            for vectors in dict.fromkeys((self.vectors_each, 1)):
+                accs, start = self.rounds(accs, places, start, vectors, wide)
         return self.further(accs, places, counts, wide), begin
+
+    def rounds(
+        self, accs: list[list[Value]], places: list[Where], start: str, vectors: int, wide: Registers
+    ) -> tuple[list[list[Value]], str]:
+        """What all leaves have, so many vectors of each at a time, and where that ended."""
+        b, leaf = self.b, self.leaf
+        types = [t for one in accs for t in leaf.types(one)]
+        least = b.op(f"and i64 {self.least}, {-vectors}") if vectors > 1 else self.least
+        end = b.mul(least, str(self.width))
+        with b.loop(start, end, str(vectors * self.width), types) as (index, carried):
+            far = b.mul(index, str(self.abreast))
+            leaf.body.prefetch(leaf.lanes, places[0][0], far, self.abreast * vectors * self.width, "")
+            now = self.apart(carried.now, accs)
+            for v in range(vectors):
+                at = b.add(index, str(v * self.width)) if v else index
+                now = [self.added(one, place, at, wide) for one, place in zip(now, places, strict=True)]
+            carried.next = [p for one in now for acc in one for p in parts(acc)]
+        return self.apart(carried.after, accs), end
 
     def place(self, first: str) -> Where:
         """Where the elements from number `first` of the range on lie."""

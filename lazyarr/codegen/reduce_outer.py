@@ -3,7 +3,8 @@
 In:  a parfor ``p* r+ p``.   Out: its chunk function.
 A chunk's accumulators lie side by side in scratch memory, one for each column.  Folding a row is a
 map: ``acc = op(acc, value)``, so the body is lowered as one, whatever its stages are, and NumPy's own
-loops fold where there is no native op.  Rows go in order, so every sequence is kept.
+loops fold where there is no native op.  Rows go in order, so every sequence is kept.  Hot kernels may fold
+several rows in one such map (`Tuning.rows_at_once`).
 """
 
 from __future__ import annotations
@@ -33,16 +34,35 @@ LINE_TYPE = f"<{LINE // 8} x i64>"
 """A cache line of accumulators."""
 
 
-def as_map(r: Reduce, first: bool) -> Parfor:
-    """The folding of one row: accumulators are operands; the first row is moved there as it is
-    where no value is neutral."""
+def as_map(r: Reduce, first: bool, rows: int = 1) -> Parfor:
+    """The folding of one row, or of some: accumulators are operands; the first row is moved there as it is
+    where no value is neutral.  What further rows read is operands behind the others (`further`)."""
     p = r.parfor
     operands = list(p.operands)
     body: list[Inst] = []
+    stores: list[Inst] = []
+    for row in range(rows):
+        stores = _row(r, first, row, operands, body, stores)
+    operands += [p.operands[k] for _ in range(rows - 1) for k in r.rows]
+    return p._replace(operands=tuple(operands), body=(*body, *stores))
+
+
+def further(r: Reduce, row: int, k: int) -> int:
+    """The operand of a map of several rows that is operand `k` in one of them."""
+    return k if row == 0 else len(r.parfor.operands) + (row - 1) * len(r.rows) + r.rows.index(k)
+
+
+def _row(
+    r: Reduce, first: bool, row: int, operands: list[Operand], body: list[Inst], before: list[Inst]
+) -> list[Inst]:
+    """A row's instructions behind those of others, and what stores the accumulators then."""
     place: dict[int, int] = {}
     folds = iter(r.folds)
     stores: list[Inst] = []
-    for v, inst in enumerate(p.body):
+    for v, inst in enumerate(r.parfor.body):
+        if row and inst.op == "load":
+            assert isinstance(inst.attr, int)
+            inst = inst._replace(attr=further(r, row, inst.attr))
         if not isinstance(inst.attr, Reduction):
             place[v] = len(body)
             body.append(inst._replace(args=tuple(place[a] for a in inst.args)))
@@ -52,23 +72,39 @@ def as_map(r: Reduce, first: bool) -> Parfor:
         operands[how.out] = Operand(char, "u", "out" if first and begins_with_first(fold) else "inout")
         value = place[fold.value]
         if not (first and begins_with_first(fold)):
-            body.append(Inst("load", char, (), how.out))
-            acc = len(body) - 1
+            if row:
+                (acc,) = before[len(stores)].args
+            else:
+                body.append(Inst("load", char, (), how.out))
+                acc = len(body) - 1
             body.append(Inst(how.ufunc, f"{char}{char}->{char}", (acc, value), 0))
             value = len(body) - 1
             if how.mask >= 0:
                 body.append(Inst("where", f"?{char}{char}->{char}", (place[how.mask], value, acc)))
                 value = len(body) - 1
         stores.append(Inst("store", char, (value,), how.out))
-    return p._replace(operands=tuple(operands), body=(*body, *stores))
+    return stores
+
+
+def rows_at_once(r: Reduce) -> int:
+    """Rows that hot kernels fold at a time: where folding one is arithmetic on what its elements are."""
+    p = r.parfor
+    plain = all(p.operands[k].role == "in" and p.operands[k].access in "uz" for k in r.rows) and not any(
+        inst.op in ("gather", "scatter", "store") for inst in p.body
+    )
+    if not r.hot or not plain or any(begins_with_first(f) for f in r.folds):
+        return 1
+    t = tuning(r.target.name)
+    most = min(t.rows_at_once, t.fold_lanes // len(p.body))
+    return 1 << max(1, most).bit_length() - 1
 
 
 def begins_with_first(fold: Fold) -> bool:
     return fold.how.start < 0 and fold.how.order == "sequential" and not fold.how.resumes
 
 
-def row_kernel(r: Reduce, first: bool) -> Kernel:
-    kernel = Lowering(as_map(r, first), r.target).kernel()
+def row_kernel(r: Reduce, first: bool, rows: int = 1) -> Kernel:
+    kernel = Lowering(as_map(r, first, rows), r.target).kernel()
     return vectorize(tile(kernel, not r.target.without("tile")), r.target)
 
 
@@ -83,13 +119,16 @@ def call_frame(r: Reduce, b: Function) -> None:
         ]
 
 
-def chunk_function(r: Reduce, rows: Kernel, first: Kernel | None, name: str) -> Function:
+def chunk_function(
+    r: Reduce, rows: Kernel, first: Kernel | None, name: str, several: Kernel | None = None
+) -> Function:
+    """`several` folds `rows_at_once` rows."""
     b = Function(r.target, name, CHUNK_PARAMS)
     status = r.status(b)
     status.begin()
     if r.loops:
         emit_calls.begin(b)
-    Rows(r, b, rows, first).write()
+    Rows(r, b, rows, first, several).write()
     if r.loops:
         emit_calls.end(b)
     status.end()
@@ -99,9 +138,12 @@ def chunk_function(r: Reduce, rows: Kernel, first: Kernel | None, name: str) -> 
 class Rows:
     """Writes the chunk function."""
 
-    def __init__(self, r: Reduce, b: Function, rows: Kernel, first: Kernel | None) -> None:
+    def __init__(
+        self, r: Reduce, b: Function, rows: Kernel, first: Kernel | None, several: Kernel | None
+    ) -> None:
         self.r, self.b, self.first = r, b, first
         self.body = Body(rows, r, b)
+        self.several = None if several is None else Body(several, r, b)
         self.other = None if first is None else Body(first, r, b)
         self.scratch = b.at(b.word("%words", r.layout.SCRATCH, "ptr"), b.mul("%tid", str(r.scratch_bytes)))
         for body in (self.body, self.other):
@@ -183,6 +225,9 @@ class Rows:
         end = high
         for d in r.folded[1:]:
             end = b.mul(end, bounds[d][1])
+        if self.several is not None:
+            self.fold_several(self.several, chunk, rows, accs, strides, bounds, count)
+            return
         with _rows(b, r.folded, chunk, "0", rows, strides, bounds) as (number, inside):
             pointers = Range({**inside, **accs}, count)
             ahead = tuning(r.target.name).rows_ahead
@@ -197,6 +242,33 @@ class Rows:
                 self.other.run(self.other.kernel.body, pointers)
             with b.otherwise(fresh):
                 self.body.run(self.body.kernel.body, pointers)
+
+    def fold_several(
+        self, several: Body, chunk: Chunk, at: dict[int, str], accs: dict[int, str],
+        strides: dict[tuple[int, int], str], bounds: dict[int, tuple[str, str]], count: str,
+    ) -> None:  # fmt: skip
+        """Some rows at a time along the innermost of the folded loops, then one by one.
+
+        Whole rows that follow each other in memory are one stream, which is best read as it lies."""
+        r, b, rows = self.r, self.b, rows_at_once(self.r)
+        *outer, inner = r.folded
+        low, high = bounds[inner]
+        whole = b.add(low, b.op(f"and i64 {b.op(f'sub i64 {high}, {low}')}, {-rows}"))
+        apart = {k: strides[k, inner] for k in r.rows}
+        for k in r.rows:
+            size = b.mul(count, several.inner_stride(k))
+            whole = b.op(f"select i1 {b.op(f'icmp eq i64 {apart[k]}, {size}')}, i64 {low}, i64 {whole}")
+        with _rows(b, outer, chunk, "0", at, strides, bounds) as (_, begin):
+            with b.loop(low, whole, str(rows)) as (i, _):
+                pointers = dict(accs)
+                for k in r.rows:
+                    for row in range(rows):
+                        number = b.add(i, str(row)) if row else i
+                        pointers[further(r, row, k)] = b.at(begin[k], b.mul(number, apart[k]))
+                several.run(several.kernel.body, Range(pointers, count))
+            with b.loop(whole, high) as (i, _):
+                inside = {k: b.at(begin[k], b.mul(i, apart[k])) for k in r.rows}
+                self.body.run(self.body.kernel.body, Range({**inside, **accs}, count))
 
     def move(
         self, fold: Fold, source: str, step: str | None, to: str, stride: str | None, count: str

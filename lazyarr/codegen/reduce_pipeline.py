@@ -25,7 +25,13 @@ from lazyarr.codegen.reduce_inner import in_registers
 from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.codegen.reduce_leaves import fold_functions
 from lazyarr.codegen.reduce_nest import kernel_function
-from lazyarr.codegen.reduce_outer import accumulator_bytes, begins_with_first, chunk_function, row_kernel
+from lazyarr.codegen.reduce_outer import (
+    accumulator_bytes,
+    begins_with_first,
+    chunk_function,
+    row_kernel,
+    rows_at_once,
+)
 from lazyarr.codegen.reduce_plan import across
 from lazyarr.codegen.reduce_tree import BESIDE, CROSSED
 from lazyarr.codegen.symbols import symbol_of
@@ -62,13 +68,15 @@ def _across(r: Reduce, verify: bool) -> tuple[Reduce, list[Function]]:
     """The kernel itself."""
     rows = row_kernel(r, first=False)
     first = row_kernel(r, first=True) if any(begins_with_first(f) for f in r.folds) else None
-    for kernel in (rows, first):
+    at_once = rows_at_once(r)
+    several = None if at_once == 1 or rows.loops else row_kernel(r, first=False, rows=at_once)
+    for kernel in (rows, first, several):
         if verify and kernel is not None:
             verify_kernel(kernel, "rows")
     loops = tuple(dict.fromkeys((*rows.loops, *(first.loops if first else ()))))
     scratch = accumulator_bytes(r) + max(rows.scratch_bytes, first.scratch_bytes if first else 0)
     r = replace(r, loops=loops, scratch_bytes=-(-scratch // 64) * 64)
-    return r, [chunk_function(r, rows, first, PLACEHOLDER)]
+    return r, [chunk_function(r, rows, first, PLACEHOLDER, several)]
 
 
 def _along(r: Reduce, verify: bool) -> tuple[Reduce, list[Function]]:

@@ -344,7 +344,7 @@ class Text:
             t, _, place = what.partition(", ptr ")
             stored = ""
         elif op == "store":
-            stored, _, place = what.rpartition(", ptr ")
+            stored, _, place = what.removeprefix("volatile ").rpartition(", ptr ")
             t, _, stored = stored.partition(" ") if not stored.startswith("<") else _vector(stored)
         else:
             t, place, stored = "i64", what.removeprefix("ptr "), "?"

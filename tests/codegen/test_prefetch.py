@@ -97,6 +97,10 @@ def test_further_features_choose_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
         row_of.cache_clear()
         assert TABLE[row_of("AVX512_ICL")].fold_ahead == ahead
         assert row_of("X86_V3") == "X86_V3"
+    for has, least in (("CLZERO", False), ("CLZERO VAES", True), ("CLZERO VAES AVXVNNI", False)):
+        monkeypatch.setattr("lazyarr.tuning.of_the_system", lambda has=has: frozenset(has.split()))
+        row_of.cache_clear()
+        assert (TABLE[row_of("X86_V3")].fold_ahead == 0) == least
     row_of.cache_clear()
 
 
