@@ -142,7 +142,7 @@ class Word(IntEnum):
     EMPTY = 67
     PROBE = 68
     """`swift_nodes.probed`."""
-    GRANTED = 69
+    PROBE_ONE = 69
     """`geometry.probe`."""
     ALLOWED = 70
     """The addresses of `slot_words.GRANTED`, `GRANTEE`."""

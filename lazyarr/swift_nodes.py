@@ -133,8 +133,8 @@ class Table:
         self.held[place] = refers, before           # (till the entry is another one)
         self.rows[place] = words
         self.held[place] = refers
-        if before is not None:
-            self._entries.pop(before[0], None)
+        if before is not None and self._entries.get(before[0]) == place:
+            del self._entries[before[0]]
         self._entries[refers[0]] = place
 
     def fuses(self, fn: numpy.ufunc, args: tuple[Any, ...], recipe: Any, loc: Loc | None) -> None:
@@ -307,7 +307,7 @@ def _words(table: Table) -> numpy.ndarray:
     objects = {
         Word.LAZY: ndarray, Word.LAUNCH: launch, Word.CAPTURE: capture,
         Word.USUAL: usual, Word.ALWAYS: always, Word.CROWDED: crowded, Word.WRITTEN: settled,
-        Word.PROBE: probed, Word.GRANTED: probe,
+        Word.PROBE: probed, Word.PROBE_ONE: probe,
     }  # fmt: skip
     _KEPT.append(objects)
     for at, x in objects.items():

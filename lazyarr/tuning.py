@@ -52,7 +52,8 @@ levels."""
 
 _OLD, _V4 = Tuning(16), Tuning(64, rows_ahead=0)
 _V3 = Tuning(32, abreast=2, rows_ahead=0, beside=4, fused_differences=True)
-"""The last two measured on a Zen 4 that hides AVX-512."""
+"""The last two measured on a Zen 4 that hides AVX-512; they go by what all CPUs of the level have: sixteen
+registers, and units that compute products beside those for sums, or the same ones."""
 
 _ICL = Tuning(64, fold_ahead=0)
 """Measured on a Zen 4: its prefetchers follow a stream by themselves, where others get in their way, and rows
@@ -71,7 +72,8 @@ _ZEN_ICL = _ICL._replace(beside_bytes=128)
 TABLE = {
     "X86_V2": _OLD, "X86_V3": _V3, "X86_V4": _V4, "AVX512_ICL": _ICL, "AVX512_SPR": _V4,
     "AVX512_ICL AVX512VP2INTERSECT AVXVNNI": _VP2, "AVX512_ICL CLZERO": _ZEN_ICL,
-    "X86_V3 CLZERO VAES AVXVNNI": _V3, "X86_V3 CLZERO VAES": _ZEN,
+    "X86_V3 CLZERO VAES AVXVNNI": _V3,          # (a Zen 5, whose prefetchers differ)
+    "X86_V3 CLZERO VAES": _ZEN,
     "ASIMD": _OLD, "ASIMDHP": _OLD, "SVE": _OLD,
     "VSX2": _OLD, "VSX3": _OLD, "VSX4": _OLD, "RVV": _OLD,
 }  # fmt: skip

@@ -20,6 +20,7 @@ from lazyarr.compiler import COMPILER, name_of, noted, warm_ns
 from lazyarr.expr import FOLDS, Expr, Keep, Map
 from lazyarr.pace import at_once
 from lazyarr.records import NamedTuple
+from lazyarr.target import LIBM
 
 if TYPE_CHECKING:
     from lazyarr.fusion.structure import Key
@@ -36,7 +37,7 @@ class Price(NamedTuple):
     part: float
     """A node that writes to a part of an array, besides: who reads that may be cut into boxes."""
     written: float = 0.0
-    """A node whose function may be written into the kernel, besides."""
+    """A node whose function is the C library's, and written into the kernel, besides."""
 
     def of(self, nodes: Sequence[Expr]) -> float:
         folds = sum([isinstance(n.op, FOLDS) for n in nodes])
@@ -69,9 +70,11 @@ taken for such ops since.  Whoever has other structures each time makes no plan 
 
 
 def _is_written(node: Expr) -> bool:
-    from lazyarr.equal_loops import NAMED  # here: whoever imports lazyarr need not wait for it
+    if node.op.__class__ is not Map:
+        return False
+    from lazyarr.kernels import host  # here: whoever imports lazyarr need not wait for it
 
-    return node.op.__class__ is Map and (node.op.name, node.op.sig) in NAMED
+    return host().whose(node.op.name, node.op.sig) == LIBM
 
 
 class Account:

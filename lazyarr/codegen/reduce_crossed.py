@@ -92,7 +92,7 @@ class Runs:
         self.sizes = _sizes(r)
         self.common, self.own = self._split()
         registers = sum(2 if PLAIN[f.acc].kind == "c" else 1 for f in self.folds) * self.accumulators
-        room = 16 if r.target.vector_bytes == 64 else 8
+        room = 8 if r.target.x86 and r.target.vector_bytes < 64 else 16
         self.passes = 2 if r.pairwise and room < 2 * registers <= 2 * room else 1
         """Times that a run is gone through, each for as many of the accumulators."""
         self.abreast = 2 if 2 * registers <= room * self.passes else 1
