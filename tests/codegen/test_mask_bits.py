@@ -8,12 +8,19 @@ import numpy
 import pytest
 
 import lazyarr
+from lazyarr import tuning
 from lazyarr.codegen.reduce_pipeline import compile_reduction
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.levels import BY_NAME
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
 
 AVX2 = BY_NAME["X86_V3"].target
+
+
+@pytest.fixture(autouse=True)
+def usual(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code is that of the level's own row, which prefetches, on whatever CPU."""
+    monkeypatch.setattr(tuning, "row_of", lambda level: level)
 
 
 def assembly(char: str, *folded: Inst) -> str:
