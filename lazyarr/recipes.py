@@ -262,11 +262,15 @@ def again(
         else:
             if recipe.measure <= small:
                 return None
-            _known_to_code(place, fn, args, recipe)
+            if place.__class__ is int:
+                NODES.table.write(place, fn, args, recipe)
             return _by_habit(fn, recipe, args, found, errors, depth, ends)
     if jit == "never":
         return None
-    _known_to_code(place, fn, args, recipe)
+    if place.__class__ is int:
+        NODES.table.write(place, fn, args, recipe)
+    else:
+        NODES.hear()
     loc = None
     if recipe.flagged or OBSERVED:
         try:                            # (`srcloc.here`, written out)
@@ -276,14 +280,6 @@ def again(
         except ValueError:
             pass
     return _built(recipe, args, found, errors, loc)
-
-
-def _known_to_code(place: Any, fn: numpy.ufunc, args: tuple[Any, ...], recipe: Recipe) -> None:
-    """Let machine code know a recipe, if it has asked for one."""
-    if place.__class__ is int:
-        NODES.table.write(place, fn, args, recipe)
-    else:
-        NODES.hear()
 
 
 def _plain_lay(geo: numpy.ndarray) -> tuple[Any, ...]:
