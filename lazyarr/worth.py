@@ -20,7 +20,6 @@ from lazyarr.compiler import COMPILER, name_of, noted, warm_ns
 from lazyarr.expr import FOLDS, Expr, Keep, Map
 from lazyarr.pace import at_once
 from lazyarr.records import NamedTuple
-from lazyarr.target import LIBM
 
 if TYPE_CHECKING:
     from lazyarr.fusion.structure import Key
@@ -73,6 +72,7 @@ def _is_written(node: Expr) -> bool:
     if node.op.__class__ is not Map:
         return False
     from lazyarr.kernels import host  # here: whoever imports lazyarr need not wait for it
+    from lazyarr.target import LIBM
 
     return host().whose(node.op.name, node.op.sig) == LIBM
 
