@@ -243,7 +243,7 @@ def equal(target: Target) -> tuple[Key, ...]:
 
 def whatever_strides(name: str, sig: str) -> bool:
     """Are NumPy's bits known, at any strides?"""
-    return (name, sig) in NAMED and _whose(name, sig) not in (SVML, "")
+    return (name, sig) in _NAMED and _whose(name, sig) not in (SVML, "")
 
 
 def is_near(name: str, sig: str, strides: Sequence[int]) -> bool:
@@ -260,7 +260,7 @@ FAR = 1 << 30
 """Bytes."""
 
 
-NAMED = {key[:2] for key in KNOWN}
+_NAMED = {key[:2] for key in KNOWN}
 """Names and signatures."""
 
 

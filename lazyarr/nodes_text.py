@@ -6,7 +6,8 @@ In:  where objects have their fields.   Out: LLVM IR.
                                      an int: so it is, and its recipe may be written there
 
 It does what `recipes.again` does with a recipe whose result is large, `Expr`, `Storage` and `storage.launch`
-among it, and calls the latter for nodes that may not just wait.
+among it, and calls the latter for nodes that may not just wait.  Of medium size it makes as many as Python
+has granted, which counts them later (`direct`), and only those that Python would make (`nodes_ir.When`).
 All objects are made before a value is captured, since to make one may run the garbage collector, and so a
 program's Python; then operands must be as they were, else all goes again.  From the capture to the last field
 that is set nothing of Python's runs.

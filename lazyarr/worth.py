@@ -69,6 +69,7 @@ taken for such ops since.  Whoever has other structures each time makes no plan 
 
 
 def _is_written(node: Expr) -> bool:
+    """Do kernels have code of their own for its function, as long as that of the C library's?"""
     if node.op.__class__ is not Map:
         return False
     from lazyarr.kernels import host  # here: whoever imports lazyarr need not wait for it

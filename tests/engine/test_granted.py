@@ -185,13 +185,14 @@ def test_results_that_come_to_be_alone_are_pythons_again() -> None:
     assert not (rows[:, Entry.FUSED] == id(call.__code__)).any()
 
 
-def test_where_the_options_are_unusual_python_makes_them(pythons: list[Any]) -> None:
+def test_where_other_sizes_are_medium_nothing_is_taken() -> None:
+    """Under options by which these are large they are made, and nobody counts."""
     NOW.quiet = 1 << 20
     rounds(chain, 4 * SURELY)
     x, y, _, _ = arrays()
     with np.options(eager_elements=8):
         DIRECT.grant(None, None)
-        pythons.clear()
         before = GRANTED.value
+        assert before
         np.evaluate(chain(np, x, y))
-        assert GRANTED.value <= before
+        assert GRANTED.value == before
