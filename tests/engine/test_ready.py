@@ -84,13 +84,13 @@ def test_few_functions_run() -> None:
     for _ in range(3):
         np.evaluate(x + y)
     ways = []
-    for _ in range(12):     # (between some, kernels of the second tier or machine code for nodes may be ready)
+    for _ in range(6):      # (between some, kernels of the second tier may be ready)
         made: list[Any] = []
         making = python_functions(lambda: made.append(x + y))[1]        # noqa: B023
         ways.append((making, python_functions(np.evaluate, made[0])[1]))
         assert numpy.asarray(made[0]).tobytes() == (a + b).tobytes()
-    few = [len(making) <= 17 and len(running) <= 24 for making, running in ways]
-    assert sum(few) >= 3, "\n".join(ways[few.index(False)][1])
+    few = [len(making) <= 24 and len(running) <= 24 for making, running in ways]    # (17: no grants for nodes)
+    assert sum(few) >= 3, "\n".join(sum(ways[few.index(False)], []))
 
 
 def test_constants_are_of_each_call() -> None:
