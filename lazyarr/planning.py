@@ -137,6 +137,9 @@ def groups_of(w: Walk, refuse: Refuse) -> tuple[Partition, list[Step]]:
     for look_back in NARROWER:
         mine = _groups(w, refuse, Barred(), look_back)
         over = excess(w, mine[1])
+        if over and any(chain.leading for chain in mine[0].rows.chains):
+            mine = _groups(w, refuse, Barred(), look_back, led=False)
+            over = excess(w, mine[1])
         if over and mine[0].rows.chains:
             mine, over = _holding_less(w, refuse, mine, over, look_back)
         if found is None or over < least:
@@ -264,8 +267,8 @@ def _groups(
     chained: Chained | None = None, in_place: bool = False, tight: bool = False, led: bool = True,
 ) -> tuple[Partition, list[Step]]:
     """Groups and steps; given what is `chained`, groups may compute again what others have; writes that go
-    `in_place` do not take turns with another buffer; where memory is `tight`, blocks of rows hold less; sweeps
-    may be `led` by what makes their array."""
+    `in_place` do not take turns with another buffer; where memory is `tight`, blocks of rows hold less; what
+    makes an array may have `led` the sweeps over it."""
     memory = Memory(w.tokens.odd, None if in_place else _turns(w, look_back, order, led))
     parted, made, absorbed = _planned(w, refuse, barred, look_back, order, places, memory, chained)
     steps = {at: step for at, (step, _) in enumerate(made) if at not in absorbed}
@@ -276,7 +279,7 @@ def _groups(
     tried = parted.rows.chains
     joint, parted.rows = joined(w, parted, steps, [framed for _, framed in made], tight)
     if memory.turns is not None and not _together(memory.turns, parted):
-        led, in_place = False, not (led and any(chain.leading for chain in tried))
+        led, in_place = False, not any(chain.leading for chain in tried)
         return _groups(w, refuse, barred, look_back, order, places, chained, in_place, tight, led)
     if order is None:
         parted.look_back = look_back

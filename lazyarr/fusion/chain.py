@@ -72,8 +72,8 @@ class Chain:
     folds: bool = False
     """There is a fold."""
     leading: int = 0
-    """So many groups make what sweeps begin with (`leading`), and may have rows before the first one, and after
-    the last."""
+    """So many groups make what sweeps begin with (`leading`), and may have rows before the first one, and
+    after the last."""
     flat: int = 0
     """How many rows lie along several axes of the first group, as along one; 0: along one."""
     like: object = None

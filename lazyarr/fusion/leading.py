@@ -2,10 +2,10 @@
 
 In:  chains of groups that make new arrays; the group of a sweep that begins to take turns with a new buffer
      (`turns`).   Out: the chains with the sweep's rows, or reasons.
-``u = a.copy()``, then sweeps over `u`: the copy's rows are still in the cache when the first sweep reads them.
-What no sweep writes is copied to the new buffer block by block, just before it is needed (`row_rings`), so it
-must be a ring.  The array has some rows more than a sweep: these are before the chain's first row, and after
-its last.
+``u = a.copy()``, then sweeps over `u`: the copy's rows are still in the cache when the first sweep reads
+them.  What no sweep writes is copied to the new buffer block by block, just before it is needed
+(`row_rings`), so it must be a ring.  The array has some rows more than a sweep: these are before the chain's
+first row, and after its last.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def _is_plain(group: Group) -> bool:
 def led(
     chain: Chain, group: Group, touches: Sequence[Touch], begun: Sequence[Expr]
 ) -> tuple[int, int] | None:  # fmt: skip
-    """Along a chain of groups that lead: how many rows these have before those of a sweep that begins with what
-    they make, and how many the sweep has; None if it has others, or many less."""
+    """Along a chain of groups that lead: how many rows these have before those of a sweep that begins with
+    what they make, and how many the sweep has; None if it has others, or many less."""
     begins = {n.serial: n.old for n in group.nodes if any(n.old is old for old in begun)}
     for t in touches if not chain.flat else ():
         old = begins.get(t.value.serial) if t.writes else None
@@ -82,4 +82,6 @@ def in_rows(chain: Chain, before: int, rows: int) -> Chain:
 
 
 def _moved(t: Touch, offset: int) -> Touch:
-    return t._replace(offset=t.offset + offset, like=like(*t[2:4], t.offset + offset, *t[5:8])[-1])
+    offset += t.offset
+    kind = like(t.shape, t.strides, offset, t.itemsize, t.writes, t.anywhere)
+    return t._replace(offset=offset, like=kind[-1])
