@@ -1,6 +1,6 @@
 """Leading: what makes an array anew, element by element, runs with the sweeps over it, ahead of the first.
 
-In:  chains of groups that make new arrays; the group of a sweep that begins to take turns with a new buffer
+In:  chains of groups that make whole arrays; the group of a sweep that begins to take turns with a new buffer
      (`turns`).   Out: the chains with the sweep's rows, or reasons.
 ``u = a.copy()``, then sweeps over `u`: the copy's rows are still in the cache when the first sweep reads
 them.  What no sweep writes is copied to the new buffer block by block, just before it is needed
@@ -35,19 +35,21 @@ def begun_of(groups: Iterable[Group], group: Group, turns: Turns) -> list[Expr]:
 
 
 def may_lead(groups: Sequence[Group], begun: Sequence[Expr], turns: Turns) -> bool:
-    """Do the groups make new arrays, element by element, among them all that sweeps begin with?"""
+    """Do the groups make whole arrays, element by element, among them all that sweeps begin with?"""
     if not turns.led or len(groups) > MOST or not all(map(_is_plain, groups)):
         return False
     return all(
-        old.old is None and old.nbytes >= LEAST and any(makes(old, g, old.epoch) for g in groups)
-        for old in begun
+        old.nbytes >= LEAST and any(makes(old, g, old.epoch) for g in groups) for old in begun
     )
 
 
 def _is_plain(group: Group) -> bool:
-    if group.opaque or group.ordered or group.unit is not None or group.stores:
+    if group.opaque or group.ordered or group.unit is not None:
         return False
-    return all(isinstance(node.op, Map) and node.op.name not in DRAWS for node in group.nodes)
+    return all(
+        isinstance(node.op, Map) and node.covers and not node.masked and node.op.name not in DRAWS
+        for node in group.nodes
+    )
 
 
 def led(
@@ -60,7 +62,7 @@ def led(
         old = begins.get(t.value.serial) if t.writes else None
         if old is None:
             continue
-        _, other, across = chain.buffers.written[id(old)][0]
+        _, other, across = chain.buffers.written[id(group.memory.key(old))][0]
         stride = other.strides[across]
         along = [d for d, step in enumerate(t.strides) if step == stride and t.shape[d] > 1]
         if stride <= 0 or len(along) != 1:
