@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lazyarr import config
+from lazyarr.buffers import has_rings
 from lazyarr.counters import COUNT
 from lazyarr.expr import Expr, Read
 from lazyarr.fusion import rows
@@ -136,6 +137,9 @@ def groups_of(w: Walk, refuse: Refuse) -> tuple[Partition, list[Step]]:
     for look_back in NARROWER:
         mine = _groups(w, refuse, Barred(), look_back)
         over = excess(w, mine[1])
+        if over and any(chain.leading for chain in mine[0].rows.chains):
+            mine = _groups(w, refuse, Barred(), look_back, led=False)
+            over = excess(w, mine[1])
         if over and mine[0].rows.chains:
             mine, over = _holding_less(w, refuse, mine, over, look_back)
         if found is None or over < least:
@@ -260,20 +264,23 @@ Places = Sequence[int] | None
 
 def _groups(
     w: Walk, refuse: Refuse, barred: Barred, look_back: int, order: Order = None, places: Places = None,
-    chained: Chained | None = None, in_place: bool = False, tight: bool = False,
+    chained: Chained | None = None, in_place: bool = False, tight: bool = False, led: bool = True,
 ) -> tuple[Partition, list[Step]]:
     """Groups and steps; given what is `chained`, groups may compute again what others have; writes that go
-    `in_place` do not take turns with another buffer; where memory is `tight`, blocks of rows hold less."""
-    memory = Memory(w.tokens.odd, None if in_place else _turns(w, look_back, order))
+    `in_place` do not take turns with another buffer; where memory is `tight`, blocks of rows hold less; what
+    makes an array may have `led` the sweeps over it."""
+    memory = Memory(w.tokens.odd, None if in_place else _turns(w, look_back, order, led))
     parted, made, absorbed = _planned(w, refuse, barred, look_back, order, places, memory, chained)
     steps = {at: step for at, (step, _) in enumerate(made) if at not in absorbed}
     _let_go(list(steps.values()), w.nodes, w.numbers, memory.turns)
     edges = {id(step) for at, step in steps.items() if parted.groups[at].edge}
     if look_back == ALONE:
         parted.rows = Found()
+    tried = parted.rows.chains
     joint, parted.rows = joined(w, parted, steps, [framed for _, framed in made], tight)
     if memory.turns is not None and not _together(memory.turns, parted):
-        return _groups(w, refuse, barred, look_back, order, places, chained, in_place=True, tight=tight)
+        led, in_place = False, not any(chain.leading for chain in tried)
+        return _groups(w, refuse, barred, look_back, order, places, chained, in_place, tight, led)
     if order is None:
         parted.look_back = look_back
         if len(w.nodes) <= OUTLINED:
@@ -281,13 +288,14 @@ def _groups(
     return parted, [_by_numpy(s) if id(s) in edges and too_few(w.nodes[s.members[0]]) else s for s in joint]
 
 
-def _turns(w: Walk, look_back: int, order: Order) -> Turns | None:
+def _turns(w: Walk, look_back: int, order: Order, led: bool) -> Turns | None:
     """Which sweeps take turns with another buffer."""
     if look_back == ALONE or order is not None or is_off("rows"):
         return None
     if not {"fusion", "reduction", "setitem"} <= config.current.parallel:
         return None
     found = turns(w.nodes, w.asked, sweeps, rows.MOST)
+    found.led = led and has_rings() and not is_off("rings")
     return found if found.first else None
 
 

@@ -22,6 +22,7 @@ from lazyarr.fusion.assemble import Frame, Inside
 from lazyarr.fusion.assembler import Unlike
 from lazyarr.fusion.chain import Chain
 from lazyarr.fusion.group import left
+from lazyarr.fusion.leading import ANEW
 from lazyarr.fusion.partition import Partition
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.rows import Found
@@ -252,6 +253,8 @@ class _Joining:
         blocked = RowBlocks(joined_parts, rows, blocks, own_bytes, spare, delay, outer=room.outer)
         strips = blocked.strips(get_num_threads(), RINGS_EACH)
         rings = {self.own[v]: ring for v, ring in rings_of(self.chain, self.w, blocked, strips)}
+        if self.chain.leading and any(isinstance(ring, str) for ring in rings.values()):
+            return ANEW
         if current.verify:
             self._verify(blocked, room.all_rows())
             for ring in rings.values():

@@ -157,7 +157,7 @@ class Room:
         What is in one block with rows outside must have those next to them; and who looks at a block asks
         by lags what has run on it, in the order of groups."""
         chain = self.chain
-        outside = any(not 0 <= start < chain.extent for start in chain.starts)
+        outside = any(not 0 <= start < chain.extent for start in chain.starts[chain.leading :])
         in_order = all(lag <= later for lag, later in itertools.pairwise(chain.lags))
         near = not chain.spread and 0 < chain.reach <= (1 if outside else NEAR_ROWS)
         return in_order and near and len(self._whole()) < max(chain.lags)

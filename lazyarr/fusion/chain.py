@@ -71,6 +71,9 @@ class Chain:
     ends after them, is part of the first block, or of the last."""
     folds: bool = False
     """There is a fold."""
+    leading: int = 0
+    """So many groups make what sweeps begin with (`leading`), and may have rows before the first one, and
+    after the last."""
     flat: int = 0
     """How many rows lie along several axes of the first group, as along one; 0: along one."""
     like: object = None
@@ -114,7 +117,7 @@ class Chain:
         """The same, of which so many rows run together."""
         return Chain(
             self.groups, self.axes, self.touches, self.extent, rows, self.lags, self.reach, self.starts,
-            self.folds, self.flat, self.like, self.levels, self.outer, self._buffers,
+            self.folds, self.leading, self.flat, self.like, self.levels, self.outer, self._buffers,
         )  # fmt: skip
 
     def span(self, k: int) -> set[int]:
@@ -156,12 +159,12 @@ class Chain:
         """Do groups run behind others?"""
         return any(self.lags)
 
-    def window(self, most: int = sys.maxsize) -> int:
+    def window(self, most: int = sys.maxsize, first: int = 0) -> int:
         """Bytes of a row of each buffer, as often as there are blocks between the first of the groups that
-        touches it and the last; of so many groups at most."""
+        touches it and the last; of the groups up to so many, without the first ones."""
         seen: dict[int, tuple[int, int, int]] = {}
         placed = zip(self.axes, self.touches, self.lags, strict=True)
-        for axis, touches, lag in itertools.islice(placed, most):
+        for axis, touches, lag in itertools.islice(placed, first, most):
             for t in touches:
                 row, first, last = seen.get(id(t.key), (0, lag, lag))
                 seen[id(t.key)] = max(row, t.row_bytes(axis)), min(first, lag), max(last, lag)
@@ -169,7 +172,7 @@ class Chain:
 
     def part(self, n: int) -> Chain:
         """The first groups."""
-        found = Chain([], [], [], self.extent, reach=self.reach, flat=self.flat)
+        found = Chain([], [], [], self.extent, reach=self.reach, leading=self.leading, flat=self.flat)
         found.like = None if self.like is None else (self.like, n)
         for k in range(n):
             found.add(self.groups[k], self.axes[k], self.touches[k], self.lags[k], self.starts[k])

@@ -16,8 +16,6 @@ from lazyarr.records import NamedTuple
 
 STAYS = "somebody else still reads the value that it changes: a copy of it must exist first"
 
-ANEW = "sweeps take turns with a new buffer, which begins as a part of what the groups before make"
-
 NEAR = 8
 """What a chain overwrites is read at most one part in so many of its rows away."""
 
@@ -39,6 +37,9 @@ class Way(NamedTuple):
     """Bytes from row to row, by which what it touches is `moved` where its rows are not the chain's; or 0."""
     flat: Flat | None = None
     """Where rows lie along several axes: these as one."""
+    before: int | None = None
+    """Where it is the first sweep, and the groups of the chain lead: how many rows these have before its own,
+    by which the chain goes from here on."""
 
     def touches(self, touches: list[Touch]) -> list[Touch]:
         """What the group touches, as the chain sees it."""
@@ -116,15 +117,6 @@ def _aligned(chain: Chain, group: Group, touches: list[Touch]) -> Iterator[tuple
             (at,) = moved([write], axis, start, stride)
             if in_step(other, across, at, axis):
                 yield axis, start, stride
-
-
-def begins_anew(groups: Iterable[Group], group: Group) -> bool:
-    """Does it begin a run of sweeps (`turns`), for which something may be copied before the chain begins?"""
-    turns = group.memory.turns
-    if turns is None:
-        return False
-    new = (n.old for n in group.nodes if n.serial in turns.begin)
-    return any(makes(old, g, old.epoch) for old in new if old is not None for g in groups)
 
 
 def changes_what_stays(groups: Iterable[Group], group: Group, asked: Asked) -> bool:

@@ -28,16 +28,9 @@ from lazyarr.fusion.alias import ANYWHERE
 from lazyarr.fusion.chain import Chain
 from lazyarr.fusion.collapse import broadcast_strides
 from lazyarr.fusion.fold import result_strides
-from lazyarr.fusion.following import (
-    ANEW,
-    STAYS,
-    Way,
-    begins_anew,
-    changes_what_stays,
-    open_axes,
-    ways_into,
-)
+from lazyarr.fusion.following import STAYS, Way, changes_what_stays, open_axes, ways_into
 from lazyarr.fusion.group import Asked, Group, region_of
+from lazyarr.fusion.leading import ANEW, begun_of, in_rows, led, may_lead
 from lazyarr.fusion.touches import Flat, Touch, flats, in_step, like
 from lazyarr.geometry import offset_of
 from lazyarr.records import dataclass
@@ -106,6 +99,9 @@ def chains(
             at += 1
     return found
 
+
+FIRST = -2
+"""Among the numbers of a group's buffers: it is the first sweep behind those that lead."""
 
 NONE_BEFORE = "there is no group before whose rows it could follow"
 
@@ -242,6 +238,8 @@ class Tried:
     folds: bool
     buffers: dict[int, int] = field(default_factory=dict)
     """Numbers of the buffers, by id of the key."""
+    leading: int = 0
+    """So many groups make what sweeps begin with."""
     chains: list[Chain] | None = None
     """Made when somebody first needs them."""
 
@@ -270,21 +268,28 @@ class Tried:
     def follow(self, one: Begun, asked: Asked) -> str | None:
         """Let a group follow, in the chains that can have it; or why none can."""
         group = one.group
-        if len(self.begun) >= MOST:
+        if len(self.begun) - self.leading >= MOST:
             return f"{MOST} groups run together already"
         known = len(self.buffers)
         where = self._where(one)
         if len(where) == 1 or min(where[1:]) >= known:
             return "it uses nothing that the groups before use"
-        if group.memory.turns is not None and begins_anew(self._groups(), group):
-            return ANEW
+        turns, begun, first = group.memory.turns, list[Expr](), False
+        if turns is not None and (begun := begun_of(self._groups(), group, turns)):
+            first = not self.leading
+            if not may_lead([b.group for b in self.begun[: self.leading or None]], begun, turns):
+                return ANEW
         if group.stores and changes_what_stays(self._groups(), group, asked):
             return STAYS
+        if first:
+            where = *where, FIRST
         found = self.stage.after.get(where)
         if found is None:
-            found = self.stage.after[where] = self._joined(one)
+            found = self.stage.after[where] = self._joined(one, begun if first else ())
         if isinstance(found, str):
             return found
+        if first:
+            self.leading = len(self.begun)
         if self.chains is not None:
             self.chains = _longer(self.chains, one, found)
         self.begun.append(one)
@@ -294,10 +299,13 @@ class Tried:
     def _groups(self) -> Iterator[Group]:
         return map(_GROUP, self.begun)
 
-    def _joined(self, one: Begun) -> Stage | str:
+    def _joined(self, one: Begun, begun: Sequence[Expr]) -> Stage | str:
+        """With one more group, which may be the first sweep that begins with what the others have `begun`."""
         if self.chains is None:
             self.chains = self._made()
-        ways = ways_into(self.chains, one.group, one.touches, one.kind.flats)
+        ways = _behind(self.chains, one, begun) if begun else ways_into(
+            self.chains, one.group, one.touches, one.kind.flats
+        )  # fmt: skip
         return ways if isinstance(ways, str) else Stage(self.stage, ways)
 
     def _made(self) -> list[Chain]:
@@ -352,6 +360,17 @@ def _levels(chains: Sequence[Chain], best: int) -> list[int]:
     return sorted(found, key=lambda k: -chains[k].stride())
 
 
+def _behind(tried: Sequence[Chain], one: Begun, begun: Sequence[Expr]) -> list[Way] | str:
+    """How the first sweep joins chains of groups that lead, or why it joins none."""
+    touches = one.touches
+    places = [(k, led(chain, one.group, touches, begun)) for k, chain in enumerate(tried)]
+    fit = [(k, place) for k, place in places if place is not None]
+    ways = ways_into([in_rows(tried[k], *place) for k, place in fit], one.group, touches)
+    if isinstance(ways, str):
+        return ANEW
+    return [way._replace(chain=fit[way.chain][0], before=fit[way.chain][1][0]) for way in ways]
+
+
 def _longer(tried: list[Chain], one: Begun, stage: Stage) -> list[Chain]:
     """Chains with one more group.  (Those without it are of no use any more.)"""
     touches = one.touches
@@ -363,6 +382,8 @@ def _longer(tried: list[Chain], one: Begun, stage: Stage) -> list[Chain]:
         if begin:
             chain.extent = mine[0].shape[way.axis]
             chain.flat = 0 if way.flat is None else chain.extent
+        if way.before is not None:
+            chain = tried[way.chain] = in_rows(chain, way.before, mine[0].shape[way.axis])
         chain.reach = max(chain.reach, way.apart)
         chain.add(one.group, way.axis, mine, way.lag, way.start)
     return [tried[way.chain] for way in stage.ways]
@@ -396,7 +417,8 @@ def _cut(chain: Chain, last: Last, room: int) -> int:
     every = len(chain.groups)
     if not chain.lagging:
         return every
-    fits = next((n for n in range(every, 2, -1) if chain.window(n) * max(1, chain.reach) <= room), 2)
+    windows = ((n, chain.window(n, chain.leading)) for n in range(every, 2, -1))
+    fits = next((n for n, window in windows if window * max(1, chain.reach) <= room), 2)
     if fits == every < MOST:
         return every
     passing, numbers = [0] * (every + 2), chain.numbers

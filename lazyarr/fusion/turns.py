@@ -59,6 +59,8 @@ class Turns:
     step.  The runs of one array share the other buffer."""
     begin: set[int] = field(default_factory=set)
     """Serials of the first write of each run."""
+    led: bool = True
+    """May what makes an array run with the first sweeps over it (`leading`)?"""
 
     def sources(self) -> Iterator[tuple[Expr, Expr | None]]:
         """The first writes of sweeps, oldest first, each with the value whose buffer it takes."""
