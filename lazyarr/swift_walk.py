@@ -14,7 +14,6 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
 from operator import attrgetter, is_
 from typing import Any
 
@@ -38,10 +37,10 @@ from lazyarr.sinking import sunk
 from lazyarr.storage import Storage
 from lazyarr.values import Buffer
 from lazyarr.walk_ir import ENTRY, LAST, Answer, Head, Places
-from lazyarr.walk_text import text
+from lazyarr.walk_text import names_of, text
 
-PAYS = 2000
-"""Nodes that Python goes through, after which the code is looked for in the cache: that takes 2 ms."""
+PAYS = 500
+"""Nodes that Python goes through, after which the code is looked for in the cache: that takes one ms."""
 
 WRITING_PAYS = 20_000
 """Nodes after which it is compiled."""
@@ -243,17 +242,15 @@ def _load(compiles: bool) -> Code | None:
     """The code, from the cache, or compiled; None where it is not there, or objects lie otherwise."""
     if not (loads_cached() or COMPILER.usable) or not fields.are_known() or not _lie_there(_places()):
         return None
-    from lazyarr.dispatch.jit import NotCompiled, cached_only, load
+    from lazyarr.own_code import load
 
-    with suppress(NotCompiled, RuntimeError), (
-        nullcontext() if compiles and COMPILER.usable else cached_only()
-    ):
-        target = host()
-        written, names = text(_places(), target.name)
-        found = load(written, names, target, OPT, kernel=False)
-        closure, key = (fastcall(name, found[name]) for name in names)
-        return Code(closure, key, found)
-    return None
+    target, where = host(), _places()
+    names = names_of(target.name)
+    found = load(lambda: text(where, target.name), names, where, target, OPT, compiles)
+    if found is None:
+        return None
+    closure, key = (fastcall(name, found[name]) for name in names)
+    return Code(closure, key, found)
 
 
 OPT = 2

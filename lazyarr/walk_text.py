@@ -35,12 +35,19 @@ _HASH = 0x9E3779B97F4A7C15 - (1 << 64)
 """What addresses are multiplied by: the golden ratio, of 64 bits."""
 
 
-def text(of: Places, suffix: str) -> tuple[str, tuple[str, str]]:
-    """The module, and the names of its two functions, which end with a suffix."""
-    names = f"{CLOSURE}_{suffix}", f"{KEY}_{suffix}"
-    makers = (_entry, _number, _put, _object, _geometry, _alive, _serial, _outside, _asked)
+def names_of(suffix: str) -> tuple[str, str]:
+    """The names of the module's two functions, which end with a suffix."""
+    return f"{CLOSURE}_{suffix}", f"{KEY}_{suffix}"
+
+
+def text(of: Places, suffix: str) -> str:
+    """The module."""
+    names = names_of(suffix)
+    makers = (
+        _entry, _number, _put, _object, _contents, _alike, _geometry, _alive, _serial, _outside, _asked,
+    )  # fmt: skip
     made = [make(of) for make in makers] + [_closure(of, names[0]), _key(of, names[1])]
-    return "\n".join(each.text() for each in made), names
+    return "\n".join(each.text() for each in made)
 
 
 # ---------------------------------------------------------------------------------------- the table
@@ -101,15 +108,58 @@ def _object(of: Places) -> Walk:
     return f
 
 
+def _contents(of: Places) -> Walk:
+    """A hash of what a geometry says: an odd number, which is no object's address."""
+    f = Walk("contents", ("context", "x"), of)
+    axes = f.load("%x", NDIM, "i32")
+    found = f.variable(f.by("xor", f.load("%x", DATA), f.load("%x", DTYPE)))
+    with f.each(axes) as d:
+        for numbers in (DIMS, STRIDES):
+            each = f.load(f.add(f.load("%x", numbers), f.by("shl", d, 3)))
+            mixed = f.by("mul", f.by("xor", f.get(found), each), _HASH)
+            f.set(found, f.by("xor", mixed, f.by("lshr", mixed, 32)))
+    f.give(f.by("or", f.get(found), 1))
+    return f
+
+
+def _alike(of: Places) -> Walk:
+    """Do two geometries say the same?"""
+    f = Walk("alike", ("context", "x", "y"), of)
+    axes = f.load("%x", NDIM, "i32")
+    for x, y in (
+        (axes, f.load("%y", NDIM, "i32")), *((f.load("%x", at), f.load("%y", at)) for at in (DATA, DTYPE)),
+    ):  # fmt: skip
+        with f.when("ne", x, y):
+            f.give(0)
+    with f.each(axes) as d:
+        for numbers in (DIMS, STRIDES):
+            x, y = (f.load(f.add(f.load(g, numbers), f.by("shl", d, 3))) for g in ("%x", "%y"))
+            with f.when("ne", x, y):
+                f.give(0)
+    f.give(1)
+    return f
+
+
 def _geometry(of: Places) -> Walk:
-    """The number of a geometry, whose address is in the area from now on."""
+    """The number of a geometry, whose address is in the area from now on, or of one that says the same.
+
+    (Which of them are one object differs from time to time: `view_keys`.)"""
     f = Walk("geometry", ("context", "x"), of)
     found = f.number("%x")
     with f.when("ne", found, MISSING):
         f.give(found)
     f.is_type("%x", Head.NDARRAY)
+    contents = f.call("@contents", "%context", "%x")
+    known = f.number(contents)
+    with f.when("ne", known, MISSING):
+        other = f.load(f.add(f.known(Head.AREA), f.by("shl", known, 3)))
+        with f.when("ne", f.call("@alike", "%context", "%x", other), 0):
+            f.within("@put", "%x", known)
+            f.give(known)
     number = f.known(Head.GEOMETRIES)
     f.within("@put", "%x", number)
+    with f.when("eq", known, MISSING):
+        f.within("@put", contents, number)
     at = f.add(f.known(Head.AREA), f.by("shl", number, 3))
     f.decline_if("uge", at, f.known(Head.AREA_END), Answer.SMALL)
     f.store("%x", at)
