@@ -217,9 +217,9 @@ class _Allocator:
         return False
 
     def give_ring(self, kind: Pattern, start: int, forks: int) -> None:
-        """As `give`; `forks` is what it was when the ring was made."""
+        """Take a ring back; `forks` is what it was when it was made.  Who comes next settles that: till then it
+        counts as live."""
         self._came.append((kind, start, forks))
-        self._collect()
 
     def has_room(self, nbytes: int) -> bool:
         """May so many bytes more be cached?"""

@@ -479,6 +479,16 @@ def _finish(members: list[Expr], placement: Placement, raised: int) -> None:
     """The values exist, and these flags were raised: hand out buffers, forget what nobody needs more.  What
     is stored goes first: an interrupt half way must leave the others to whatever is computed again."""
     buffers, waiting = placement.buffers, placement.waiting
+    if waiting or not swift_walk.finished(members, buffers):
+        _finish_others(members, placement, raised)
+    for value in placement.taken.values():
+        value.buf = None
+    COUNT.nodes_run += len(members)
+
+
+def _finish_others(members: list[Expr], placement: Placement, raised: int) -> None:
+    """The same of those of which some stay pending, by Python."""
+    buffers, waiting = placement.buffers, placement.waiting
     stored = [node for node in members if node.serial in buffers]
     for node in (*stored, *[node for node in members if node.serial not in buffers]):
         if node.op is None:             # (a signal's handler asked for it: see `ready.launched`)
@@ -495,6 +505,3 @@ def _finish(members: list[Expr], placement: Placement, raised: int) -> None:
         node.op = node.region = node.old = None
         node.inputs = ()
         node.depth = node.weight = 0
-    for value in placement.taken.values():
-        value.buf = None
-    COUNT.nodes_run += len(members)

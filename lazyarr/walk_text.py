@@ -1,13 +1,15 @@
-"""The text of two functions of Python's that go through pending nodes.
+"""The text of three functions of Python's that go through the nodes of an evaluation.
 
-In:  where objects have their fields.   Out: LLVM IR of `CLOSURE` and `KEY`.
+In:  where objects have their fields.   Out: LLVM IR of `CLOSURE`, `KEY` and `FINISH`.
 
     closure(scratch, roots, found, calls) -> an `Answer`; fills the lists `found` and `calls`
     key(scratch, nodes, roots, leaves, objects) -> bytes, or an `Answer`; fills `leaves` and `objects`
+    finish(scratch, nodes, buffers) -> an `Answer`; marks the nodes as evaluated
 
-They do what `materialize.closure` and the test of `sinking.sunk`, and what `plan._stored` and `Tokens.of` do,
-for usual nodes; what they do not expect they decline, and Python does it.  They hold the GIL, run no Python
-and change nothing but the lists, so nothing that they look at changes meanwhile.
+They do what `materialize.closure` and the test of `sinking.sunk`, what `plan._stored` and `Tokens.of`, and
+what `engine._finish` do, for usual nodes; what they do not expect they decline, and Python does it.  They
+hold the GIL and run no Python, so nothing that they look at changes meanwhile.  The first two change nothing
+but the lists; the last one lets go of what nodes had when all are marked.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import Any
 from lazyarr.object_fields import DATA, DIMS, DTYPE, LENGTH, NDIM, REFERENT, STRIDES, TYPE
 from lazyarr.walk_ir import ENTRY, MISSING, Answer, Head, Places, Walk
 
-CLOSURE, KEY = "lazyarr_closure", "lazyarr_key"
+CLOSURE, KEY, FINISH = "lazyarr_closure", "lazyarr_key", "lazyarr_finish"
 
 ROOT = 1 << 30
 """Added to the numbers of roots."""
@@ -35,9 +37,9 @@ _HASH = 0x9E3779B97F4A7C15 - (1 << 64)
 """What addresses are multiplied by: the golden ratio, of 64 bits."""
 
 
-def names_of(suffix: str) -> tuple[str, str]:
-    """The names of the module's two functions, which end with a suffix."""
-    return f"{CLOSURE}_{suffix}", f"{KEY}_{suffix}"
+def names_of(suffix: str) -> tuple[str, str, str]:
+    """The names of the module's functions, which end with a suffix."""
+    return f"{CLOSURE}_{suffix}", f"{KEY}_{suffix}", f"{FINISH}_{suffix}"
 
 
 def text(of: Places, suffix: str) -> str:
@@ -47,6 +49,7 @@ def text(of: Places, suffix: str) -> str:
         _entry, _number, _put, _object, _contents, _alike, _geometry, _alive, _serial, _outside, _asked,
     )  # fmt: skip
     made = [make(of) for make in makers] + [_closure(of, names[0]), _key(of, names[1])]
+    made.append(_finish(of, names[2]))
     return "\n".join(each.text() for each in made)
 
 
@@ -437,3 +440,67 @@ def _key(of: Places, name: str) -> Walk:
                 write(f.load(f.add(each, f.by("shl", d, 3))), "i64")
     f.give(f.call(f.known(Head.BYTES), room, f.add(f.get(at), f.by("sub", 0, room))))
     return f
+
+
+# ---------------------------------------------------------------------------------------- what is done
+
+
+def _finish(of: Places, name: str) -> Walk:
+    """Nodes have their values, which lie in the buffers that a dict has by serial, or nowhere."""
+    f = Walk(name, (), of, public=True)
+    nodes, buffers = map(f.argument, (1, 2))
+    none, nothing, zero = (f.known(word) for word in (Head.NONE, Head.NOTHING, Head.ZERO))
+    area = f.known(Head.AREA)
+    last = f.add(area, f.by("shl", f.load(nodes, LENGTH), 5))
+    f.decline_if("ugt", last, f.known(Head.AREA_END), Answer.SMALL)
+    with f.items(nodes, is_list=True) as (node, _):
+        f.is_type(node, Head.EXPR)
+        for field in ("op", "region", "old", "inputs", "buf", "depth", "weight", "nbytes", "serial"):
+            f.attribute(node, field)
+        home = f.attribute(node, "home")
+        with f.when("ne", home, none):
+            f.is_type(home, Head.REF)
+    top = f.variable(area)                      # (nothing declines from here on)
+    with f.items(nodes, is_list=True) as (node, _):
+        op = f.load(node, of.op)
+        with f.when("ne", op, none):            # (a signal's handler asked for it: see `ready.launched`)
+            _allocated(f, node)
+            found = f.variable(f.call(f.known(Head.LOOKUP), buffers, f.load(node, of.serial)))
+            with f.when("eq", f.get(found), 0):
+                f.set(found, none)
+            given = {
+                of.buf: f.get(found), of.op: none, of.region: none, of.depth: zero, of.weight: zero,
+                of.old: none, of.inputs: nothing,
+            }  # fmt: skip
+            for place, x in given.items():
+                before = f.load(node, place)
+                f.call_void(f.known(Head.INCREF), x)
+                f.store(x, node, place)
+                if place in (of.op, of.old, of.inputs):     # (with which a program's finalizers may run)
+                    f.store(before, f.get(top))
+                    f.set(top, f.add(f.get(top), 8))
+                else:
+                    f.call_void(f.known(Head.DECREF), before)
+    at = f.variable(area)
+    with f.loop():
+        f.leave_if("uge", f.get(at), f.get(top))
+        f.call_void(f.known(Head.DECREF), f.load(f.get(at)))
+        f.set(at, f.add(f.get(at), 8))
+    f.fail(Answer.FINE)
+    return f
+
+
+def _allocated(f: Walk, node: str) -> None:
+    """The memory of a node is there, if it is the current value of a live storage (`values.is_held`)."""
+    none, home = f.known(Head.NONE), f.load(node, f.of.home)
+    with f.when("ne", home, none):
+        storage, slot = f.load(home, REFERENT), f.known(Head.UNALLOCATED)
+        with (
+            f.when("ne", storage, none), f.when("ne", f.load(storage, kind="i32"), 0),
+            f.when("eq", f.load(storage, f.of.value), node),
+        ):  # fmt: skip
+            before = f.load(slot)
+            nbytes = f.call(f.known(Head.NUMBER), f.load(node, f.of.nbytes))
+            left = f.by("sub", f.call(f.known(Head.NUMBER), before), nbytes)
+            f.store(f.call(f.known(Head.INT), left), slot)
+            f.call_void(f.known(Head.DECREF), before)

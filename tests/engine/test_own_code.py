@@ -41,8 +41,8 @@ def forget(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
         pytest.skip("there is no LLVM")
 
     def new() -> None:
-        for name, kind in (("_loaded", type(jit._loaded)), ("_lasting", dict), ("_symbols", type(jit._symbols))):
-            monkeypatch.setattr(jit, name, kind())
+        for name in ("_loaded", "_lasting", "_symbols"):
+            monkeypatch.setattr(jit, name, type(getattr(jit, name))())
 
     with np.options(cache_dir=str(tmp_path)):
         new()
