@@ -217,8 +217,8 @@ class _Allocator:
         return False
 
     def give_ring(self, kind: Pattern, start: int, forks: int) -> None:
-        """Take a ring back; `forks` is what it was when it was made.  Who comes next settles that: till then it
-        counts as live."""
+        """Take a ring back; `forks` is what it was when it was made.  Who comes next settles that: till then
+        it counts as live."""
         self._came.append((kind, start, forks))
 
     def has_room(self, nbytes: int) -> bool:

@@ -262,7 +262,8 @@ def _load(compiles: bool) -> Code | None:
     found = load(lambda: text(where, target.name), names, where, target, OPT, compiles)
     if found is None:
         return None
-    return Code(*[fastcall(name, found[name]) for name in names], found)
+    closure, key, finish = (fastcall(name, found[name]) for name in names)
+    return Code(closure, key, finish, found)
 
 
 OPT = 2

@@ -139,7 +139,8 @@ class Short:
         """What a call gives, with the options of now and the error state that NumPy begins with."""
         if self.row is not None and sys.gettrace() is None:
             with LOCK:                          # as all evaluations; a fork waits for it
-                found = SWIFT.code.call(self.row, args, plan_key())
+                row = self.row                  # (another thread may have been told otherwise)
+                found = None if row is None else SWIFT.code.call(row, args, plan_key())
             if found is not None:
                 if found is False:
                     raise Flagged
